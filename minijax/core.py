@@ -11,7 +11,7 @@ _TABLE = {
     "control.effects.effects": "Effect",
     "ir.check": "JaxprTypeError check_jaxpr",
     "ir.core":
-        "Tracer is_concrete pytype_aval_mappings=aval_rules valid_jaxtype=is_value",
+        "Tracer is_concrete pytype_aval_mappings=aval_rules valid_jaxtype:=is_value",
     "passes.algebra": "aval_mapping_handlers=mappings",
     "ir.jaxpr":
         "Atom ClosedJaxpr DebugInfo DropVar Jaxpr Literal Var"
@@ -24,7 +24,7 @@ _TABLE = {
     "views.rules": "custom_typechecks",
     "types.dimensions": "max_dim min_dim",
     "views.traces":
-        "Trace TraceTag concrete_or_error=to_value eval_context find_top_trace gensym"
+        "Trace TraceTag concrete_or_error:=to_value eval_context find_top_trace gensym"
         " get_opaque_trace_state is_constant_dim is_constant_shape jaxprs_in_params"
         " mapped_aval nonempty_axis_env_DO_NOT_USE=nonempty_axis_env"
         " primal_dtype_to_tangent_dtype set_current_trace subjaxprs take_current_trace"

@@ -4,6 +4,7 @@ A face over minijax/base/tree.py, which does the work; `minijax.tree` has the sa
 functions under short names.
 """
 
+from .base import tree as _tree
 from .base.flattened import flattened
 from .base.tree import USER as default_registry
 from .base.tree import (
@@ -30,19 +31,27 @@ from .base.tree import (
     treedef_is_leaf,
     treedef_tuple,
 )
-from .base.tree import all as tree_all
-from .base.tree import broadcast as tree_broadcast
-from .base.tree import flatten as tree_flatten
-from .base.tree import flatten_with_path as tree_flatten_with_path
-from .base.tree import leaves as tree_leaves
-from .base.tree import leaves_with_path as tree_leaves_with_path
-from .base.tree import map as tree_map
-from .base.tree import map_with_path as tree_map_with_path
-from .base.tree import reduce as tree_reduce
-from .base.tree import reduce_associative as tree_reduce_associative
-from .base.tree import structure as tree_structure
-from .base.tree import transpose as tree_transpose
-from .base.tree import unflatten as tree_unflatten
+from .base.util import renamed as _renamed
+
+tree_all = _renamed(_tree.all, "tree_all", __name__)
+tree_broadcast = _renamed(_tree.broadcast, "tree_broadcast", __name__)
+tree_flatten = _renamed(_tree.flatten, "tree_flatten", __name__)
+tree_flatten_with_path = _renamed(
+    _tree.flatten_with_path, "tree_flatten_with_path", __name__
+)
+tree_leaves = _renamed(_tree.leaves, "tree_leaves", __name__)
+tree_leaves_with_path = _renamed(
+    _tree.leaves_with_path, "tree_leaves_with_path", __name__
+)
+tree_map = _renamed(_tree.map, "tree_map", __name__)
+tree_map_with_path = _renamed(_tree.map_with_path, "tree_map_with_path", __name__)
+tree_reduce = _renamed(_tree.reduce, "tree_reduce", __name__)
+tree_reduce_associative = _renamed(
+    _tree.reduce_associative, "tree_reduce_associative", __name__
+)
+tree_structure = _renamed(_tree.structure, "tree_structure", __name__)
+tree_transpose = _renamed(_tree.transpose, "tree_transpose", __name__)
+tree_unflatten = _renamed(_tree.unflatten, "tree_unflatten", __name__)
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial",

@@ -3,8 +3,10 @@
 import ast
 import importlib
 import pathlib
+import pickle
 import subprocess
 import sys
+import types
 from operator import attrgetter
 
 import pytest
@@ -45,7 +47,8 @@ def test_every_name_resolves_to_its_room(name):
     module = importlib.import_module(name)
     for public, (room, inner) in faces.homes(module._TABLE).items():
         found = attrgetter(inner)(importlib.import_module(f"minijax.{room}"))
-        assert getattr(module, public) is found, public
+        value = getattr(module, public)
+        assert value is found or value.__code__ is found.__code__, public
         assert public in dir(module)
     assert set(module.__all__) <= set(dir(module))
 
@@ -121,3 +124,43 @@ def test_unknown_names_are_attribute_errors():
 def test_dropped_names_warn():
     with pytest.warns(DeprecationWarning, match=r"jnp\.trapz is deprecated; use jnp"):
         assert minijax.numpy.trapz is minijax.numpy.trapezoid
+
+
+# Where JAX's own function bears another name.
+JAX_NAMES = {
+    "hard_swish": "hard_silu", "swish": "silu", "kaiming_normal": "he_normal",
+    "kaiming_uniform": "he_uniform", "xavier_normal": "glorot_normal",
+    "xavier_uniform": "glorot_uniform", "ds": "dslice", "get": "ref_get",
+    "set": "ref_set", "swap": "ref_swap", "addupdate": "ref_addupdate",
+}  # fmt: skip
+
+
+WRAPPED = {"dynamic_index_in_dim", "dynamic_update_index_in_dim"}  # pickled as programs
+FUNCTIONS = types.FunctionType, type(minijax.jit(abs))
+
+
+@pytest.mark.parametrize("face", (
+    "numpy", "numpy.linalg", "numpy.fft", "lax", "random", "nn", "nn.initializers",
+    "tree_util", "tree", "ref", "ops", "image", "scipy.special", "scipy.linalg",
+    "scipy.signal", "scipy.stats.beta", "extend.core", "interpreters.ad",
+))  # fmt: skip
+def test_functions_are_named_as_in_their_faces_and_pickled(face):
+    module = importlib.import_module(f"minijax.{face}")
+    for public in module.__all__:
+        fun = getattr(module, public)
+        if not isinstance(fun, FUNCTIONS):
+            continue
+        expected = JAX_NAMES.get(public, public)
+        assert fun.__name__ == expected.removesuffix("_DO_NOT_USE"), public
+        assert fun.__doc__, public
+        if public not in WRAPPED:
+            assert pickle.loads(pickle.dumps(fun)) is fun
+
+
+def test_a_second_name_is_a_function_of_its_own():
+    jnp = minijax.numpy
+    assert jnp.abs is not jnp.absolute
+    assert jnp.abs(-2) == jnp.absolute(-2) == 2
+    assert "jnp.abs(" in jnp.abs.__doc__
+    assert "jit_conj" in minijax.jit(jnp.conj).lower(1.0).as_text()
+    assert minijax.enable_x64.__name__ == "enable_x64"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, tree
+from ..base.util import renamed
 from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
 from ..prims import transfer
@@ -350,7 +351,9 @@ def process_indices(backend: Any = None) -> list[int]:
     return list(range(process_count(backend)))
 
 
-host_id, host_count, host_ids = process_index, process_count, process_indices
+host_id = renamed(process_index, "host_id", __name__)
+host_count = renamed(process_count, "host_count", __name__)
+host_ids = renamed(process_indices, "host_ids", __name__)
 
 
 def live_arrays(platform: Any = None) -> list[Array]:

@@ -192,7 +192,8 @@ def shard_map_by_position(
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
       >>> mesh, P = mj.make_mesh((1,), ('i',), (mj.sharding.AxisType.Auto,)), mj.P
-      >>> shard_map_by_position(lambda x: 2 * x, mesh, P('i'), P('i'))(jnp.ones(2))
+      >>> from minijax.experimental.shard_map import shard_map
+      >>> shard_map(lambda x: 2 * x, mesh, P('i'), P('i'))(jnp.ones(2))
       Array([2., 2.], dtype=float32)
     """
     return shard_map(  # type: ignore[no-any-return]

@@ -15,6 +15,8 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
+from .util import renamed
+
 Face = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
@@ -30,7 +32,7 @@ def homes(table: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     for room, names in table.items():
         room, _, owner = room.partition(":")
         for entry in names.split():
-            public, _, inner = entry.partition("=")
+            public, _, inner = entry.replace(":=", "=").partition("=")
             inner = inner or public
             found[public] = (room, f"{owner}.{inner}" if owner else inner)
     return found
@@ -107,7 +109,8 @@ def face(
     Args:
       name: the module's own `__name__`.
       table: room (dotted, within the package) -> its names here, separated by blanks;
-        `public=inner` where a name differs from the room's.
+        `public=inner` where a name differs from the room's; `public:=inner` where the
+        function's own name is to be the public one.
       modules: submodules, which load when they are first used.
       dropped: names of older interfaces -> what does the same today; each warns.
       warned: what is said whenever one of these names is asked for -> names; `{}` stands
@@ -118,6 +121,11 @@ def face(
     module = sys.modules[name]
     namespace = module.__dict__
     home_of = _tables[id(namespace)] = homes(table)
+    copies = {
+        entry.partition(":")[0]
+        for names in table.values() if ":=" in names
+        for entry in names.split() if ":=" in entry
+    }  # fmt: skip
     submodules = _submodules[id(namespace)] = frozenset(modules.split())
     if _stands_for:
         _stand(module)
@@ -131,6 +139,8 @@ def face(
         if home is not None:
             room, inner = home
             value = attrgetter(inner)(importlib.import_module(f"{package}.{room}"))
+            if attribute in copies:
+                value = renamed(value, attribute, name)
             if attribute not in warnings_of:
                 namespace[attribute] = value
             return value

@@ -54,6 +54,10 @@ class Option:
         )
 
     @property
+    def __name__(self) -> str:
+        return self.name.removeprefix("jax_")
+
+    @property
     def value(self) -> Any:
         return self._cell.value
 

@@ -6,6 +6,7 @@ import functools
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import FunctionType
 from typing import Any, Generic, TypeVar
 
 from . import errors
@@ -144,3 +145,19 @@ def named_after(stub: Any, fun: Callable[..., T]) -> Callable[..., T]:
     fun.__name__, fun.__qualname__ = stub.__name__, stub.__qualname__
     fun.__module__, fun.__doc__ = stub.__module__, stub.__doc__
     return fun
+
+
+@functools.cache
+def _copied(fun: FunctionType, name: str, home: str) -> Any:
+    made = FunctionType(
+        fun.__code__, fun.__globals__, name, fun.__defaults__, fun.__closure__
+    )
+    made.__kwdefaults__, made.__annotations__ = fun.__kwdefaults__, fun.__annotations__
+    made.__qualname__, made.__module__, made.__doc__ = name, home, fun.__doc__
+    vars(made).update(vars(fun))
+    return made
+
+
+def renamed(fun: T, name: str, home: str) -> T:
+    """A copy of a Python function under another public name, of the module `home`."""
+    return _copied(fun, name, home) if isinstance(fun, FunctionType) else fun

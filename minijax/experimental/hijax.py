@@ -6,7 +6,7 @@ from ..base.faces import face
 
 _TABLE = {
     "passes.algebra":
-        "Zero instantiate_zeros=instantiate is_undefined_primal=is_linear",
+        "Zero instantiate_zeros:=instantiate is_undefined_primal:=is_linear",
     "types.avals": "AbstractRef AbstractValue ShapedArray",
     "views.hijax":
         "AvalMutableQDD AvalQDD HiPrimitive HiPspec HiType MutableHiType VJPHiPrimitive"

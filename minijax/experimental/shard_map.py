@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from ..base.faces import face
 
-_TABLE = {"api.shard_map": "shard_map=shard_map_by_position"}
+_TABLE = {"api.shard_map": "shard_map:=shard_map_by_position"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

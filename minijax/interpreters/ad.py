@@ -6,8 +6,8 @@ from ..base.faces import face
 
 _TABLE = {
     "passes.algebra":
-        "UndefinedPrimal=Linear Zero add_tangents=add instantiate_zeros=instantiate"
-        " is_undefined_primal=is_linear",
+        "UndefinedPrimal=Linear Zero add_tangents:=add instantiate_zeros:=instantiate"
+        " is_undefined_primal:=is_linear",
     "passes.jvp": "JVPTrace JVPTracer",
     "prims.math.algebraic": "add_jaxvals_p=add_any_p",
     "views.derivatives": "jvp linearize",

@@ -10,7 +10,7 @@ _TABLE = {
         "PartialVal Val abstract_eval_fun close_jaxpr convert_constvars_jaxpr"
         " custom_partial_eval_rules trace_to_jaxpr_dynamic trace_to_jaxpr_nounits",
     "views.rules":
-        "dce_jaxpr dce_jaxpr_call_rule dce_jaxpr_closed_call_rule=dce_jaxpr_call_rule"
+        "dce_jaxpr dce_jaxpr_call_rule dce_jaxpr_closed_call_rule:=dce_jaxpr_call_rule"
         " dce_jaxpr_consts dce_rules",
 }  # fmt: skip
 

@@ -94,7 +94,7 @@ _TABLE = {
         " deg2rad rad2deg degrees radians floor ceil equal not_equal less less_equal"
         " greater greater_equal logical_not bitwise_not bitwise_invert invert"
         " left_shift right_shift bitwise_left_shift bitwise_right_shift nextafter real"
-        " imag conjugate conj abs=absolute",
+        " imag conjugate conj abs",
     "surface.numpy.windows": "blackman hamming hanning bartlett kaiser",
     "surface.numpy.inserting": "put place put_along_axis fill_diagonal ix_",
 }  # fmt: skip

@@ -349,7 +349,7 @@ from ..surface.numpy.ufunc import multiply as multiply
 from ..surface.numpy.ufunc import negative as negative
 from ..surface.numpy.ufunc import subtract as subtract
 from ..surface.numpy.ufunc import ufunc as ufunc
-from ..surface.numpy.ufuncs import absolute as abs
+from ..surface.numpy.ufuncs import abs as abs
 from ..surface.numpy.ufuncs import absolute as absolute
 from ..surface.numpy.ufuncs import acos as acos
 from ..surface.numpy.ufuncs import acosh as acosh

@@ -41,5 +41,4 @@ from .numpy.special_values import *
 from .numpy.statistics import *
 from .numpy.ufunc import *
 from .numpy.ufuncs import *
-from .numpy.ufuncs import absolute as abs  # noqa: F401
 from .numpy.windows import *

@@ -769,7 +769,7 @@ def test_faces_have_jaxs_names_and_parameters():
     assert set(tu.__all__) - ours == {*long, *others, *(f"tree_{n}" for n in short)}
     for name, parameters in short.items():
         function = getattr(minijax.tree, name)
-        assert getattr(tu, f"tree_{name}") is function
+        assert getattr(tu, f"tree_{name}").__code__ is function.__code__
         assert list(inspect.signature(function).parameters) == parameters.split()
     for name, parameters in long.items():
         signature = inspect.signature(getattr(tu, name))

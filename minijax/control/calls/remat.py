@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ...base import config, errors, log, tree
 from ...base.source import function_text, wraps
-from ...base.util import pick
+from ...base.util import pick, renamed
 from ...ir import core
 from ...ir.core import STATE, Primitive
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, lift_consts
@@ -439,7 +439,7 @@ def checkpoint(
     return rematted
 
 
-remat = checkpoint
+remat = renamed(checkpoint, "remat", __name__)
 
 
 def _statics_of(fun: Any, nums: Any, names: Any) -> Statics:

@@ -737,6 +737,10 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
         _add(ref, x, *operands, index=index)
 
 
+for _fun in (get, set, swap, addupdate):
+    _fun.__name__ = f"ref_{_fun.__name__}"  # as in JAX
+
+
 def freeze(ref: Ref) -> Any:
     """The value of a reference, which is not to be used any more.
 

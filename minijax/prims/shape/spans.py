@@ -92,3 +92,6 @@ def ds(start: Any, size: Any = None, stride: int | None = None) -> Any:
             raise errors.value_error("ds: a stride needs a start and a size.")
         start, size = 0, start
     return Slice(start, size, 1 if stride is None else stride)
+
+
+ds.__name__ = "dslice"  # as in JAX

@@ -7,7 +7,11 @@ example; the arguments are described here, once for all functions that have them
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
+
+from ...base.util import renamed
+from ...control.calls.jit import composite
 
 # What the arguments are, unless a row tells it otherwise.
 ARGS = {
@@ -74,3 +78,14 @@ def row(
         return fun
 
     return declare
+
+
+def synonym(fun: Any, name: str) -> Any:
+    """`fun` under a second name: a function with a name and a docstring of its own.
+
+    `fun` is a Python function, or `composite` made it of one, without settings.
+    """
+    compiled = not isinstance(fun, FunctionType)
+    out = renamed(fun.__wrapped__ if compiled else fun, name, fun.__module__)
+    out.__doc__ = out.__doc__.replace(f"jnp.{fun.__name__}(", f"jnp.{name}(")
+    return composite(out) if compiled else out

@@ -23,6 +23,7 @@ from ...prims.define import const
 from ...runtime.array import ArrayImpl
 from ...types import dtypes
 from ._common import *
+from ._rows import synonym
 from .ufuncs import with_keywords
 
 __all__ = (
@@ -132,7 +133,7 @@ def _divisor(y: Any) -> Any:
     return choose(lax.eq(y, const(y, 0)), const(y, 1), y)
 
 
-mod = remainder
+mod = synonym(remainder, "mod")
 
 
 @composite

@@ -23,7 +23,7 @@ from ...prims import lax
 from ...prims.reduce.over_axes import highest, lowest
 from ...types import dtypes
 from ._common import *
-from ._rows import row
+from ._rows import row, synonym
 
 __all__ = (
     "sum", "prod", "max", "min", "amax", "amin", "ptp", "all", "any", "count_nonzero",
@@ -301,8 +301,7 @@ min = extremes(extremum, "min", "Smallest element along axes; nan if there is on
     "[[1, 5], [4, 2]], axis=1 -> [1, 2]")  # fmt: skip
 
 
-amax = max
-amin = min
+amax, amin = synonym(max, "amax"), synonym(min, "amin")
 
 
 @reduction("keepdims")

@@ -24,7 +24,7 @@ from ...ir.core import Tracer
 from ...prims import lax
 from ...types import dtypes
 from ._common import *
-from ._rows import describe
+from ._rows import describe, synonym
 
 __all__ = (
     "add", "subtract", "multiply", "divide", "true_divide", "negative", "positive",
@@ -37,7 +37,7 @@ __all__ = (
     "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor",
     "bitwise_not", "bitwise_invert", "invert", "left_shift", "right_shift",
     "bitwise_left_shift", "bitwise_right_shift", "nextafter", "real", "imag",
-    "conjugate", "conj",
+    "conjugate", "conj", "abs",
 )  # fmt: skip
 
 Promotion = Callable[..., Sequence[Any]]
@@ -187,7 +187,7 @@ multiply = binary("multiply", "same", by_kind(lax.and_p, lax.mul_p),
 divide = binary("divide", "float", lax.div_p.bind,
     "Quotient, elementwise; always of float or complex dtype.",
     "[1, 2], 4 -> [0.25, 0.5 ]")  # fmt: skip
-true_divide = divide
+true_divide = synonym(divide, "true_divide")
 negative = unary("negative", "same", lax.neg_p.bind,
     "Negation, elementwise (bools: TypeError).", "[1, -2] -> [-1,  2]")  # fmt: skip
 positive = unary("positive", "same", lambda x: x, "The value itself, as an array.",
@@ -203,6 +203,7 @@ def _absolute(x: Any) -> Any:
 absolute = unary("absolute", "real", _absolute,
     "Absolute value, elementwise; of complex numbers, the modulus.",
     "[-1, 2] -> [1, 2]")  # fmt: skip
+abs = synonym(absolute, "abs")
 sign = unary("sign", "same", lax.sign_p.bind,
     "-1, 0 or 1 with the argument's sign; of complex numbers, x / abs(x).",
     "[-2., 0., 3.] -> [-1.,  0.,  1.]")  # fmt: skip
@@ -308,9 +309,10 @@ arccosh = unary("arccosh", "float", lax.acosh,
 arctanh = unary("arctanh", "float", lax.atanh,
     "Inverse hyperbolic tangent, elementwise; nan outside [-1, 1].",
     "[0., 1.] -> [ 0., inf]")  # fmt: skip
-acos, acosh, asin, asinh, atan, atanh, atan2 = (
-    arccos, arccosh, arcsin, arcsinh, arctan, arctanh, arctan2,
-)  # fmt: skip
+acos, acosh = synonym(arccos, "acos"), synonym(arccosh, "acosh")
+asin, asinh = synonym(arcsin, "asin"), synonym(arcsinh, "asinh")
+atan, atanh = synonym(arctan, "atan"), synonym(arctanh, "atanh")
+atan2 = synonym(arctan2, "atan2")
 
 
 def scaled(ratio: float) -> Callable[[Any], Any]:
@@ -330,7 +332,7 @@ deg2rad = unary("deg2rad", "float", scaled(np.pi / 180),
     "bool(jnp.isclose(jnp.deg2rad(180.), jnp.pi)) -> True")  # fmt: skip
 rad2deg = unary("rad2deg", "float", scaled(180 / np.pi),
     "Radians to degrees, elementwise.", "[0., jnp.pi] -> [  0., 180.]")  # fmt: skip
-radians, degrees = deg2rad, rad2deg
+radians, degrees = synonym(deg2rad, "radians"), synonym(rad2deg, "degrees")
 
 
 # ----------------------------------------------------------------- rounding to integers
@@ -430,7 +432,8 @@ bitwise_xor = binary("bitwise_xor", "same", lax.xor_p.bind,
 bitwise_not = unary("bitwise_not", "same", lax.not_p.bind,
     "Every bit inverted, elementwise (integers, bools).",
     "[0, 5] -> [-1, -6]")  # fmt: skip
-invert = bitwise_invert = bitwise_not
+invert = synonym(bitwise_not, "invert")
+bitwise_invert = synonym(bitwise_not, "bitwise_invert")
 left_shift = binary("left_shift", "number", lax.shift_left_p.bind,
     "x1 times 2 to the power x2, by shifting bits (integers).",
     "[1, 2], 3 -> [ 8, 16]")  # fmt: skip
@@ -445,7 +448,8 @@ def _right_shift(x: Any, y: Any) -> Any:
 right_shift = binary("right_shift", "number", _right_shift,
     "x1 divided by 2 to the power x2, rounded down, by shifting bits (integers).",
     "[8, -8], 2 -> [ 2, -2]")  # fmt: skip
-bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+bitwise_left_shift = synonym(left_shift, "bitwise_left_shift")
+bitwise_right_shift = synonym(right_shift, "bitwise_right_shift")
 nextafter = binary("nextafter", "float", lax.nextafter_p.bind,
     "The float next to x1 on the way to x2, elementwise.",
     "float(jnp.nextafter(1., 2.)) -> 1.0000001192092896")  # fmt: skip
@@ -476,7 +480,7 @@ imag = unary("imag", "real", _imag,
 conjugate = unary("conjugate", "same", _conj,
     "Complex conjugate, elementwise; a real array itself.",
     "[1 + 2j] -> [1.-2.j]")  # fmt: skip
-conj = conjugate
+conj = synonym(conjugate, "conj")
 
 
 def float_args(name: str, *xs: Any) -> Sequence[Any]:
