@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..base import tree
+from ..base import errors, tree
 from ..base.source import wraps
 from ..control.arguments import check_callable
 from ..ir import core
+from ..ir.varying import NOTHING, ordered, union
 from ..passes.algebra import lib
+from ..prims.collectives.varying import vary_as, vary_over
 from ..prims.math.cast import convert_element_type_p
 from ..prims.shape.concatenation import split_p
 from ..runtime.transfers import typed_constant
@@ -166,7 +168,7 @@ def _take_first(result: Any, like: Any) -> Any:
 
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-    holomorphic: bool = False, allow_int: bool = False,
+    holomorphic: bool = False, allow_int: bool = False, *, varying: bool | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
     r"""Jacobian by reverse mode: one pass a row, all of them at once by `vmap`.
 
@@ -176,6 +178,9 @@ def jacrev(
       has_aux: `fun` also returns data that is not differentiated.
       holomorphic: `fun` is holomorphic; inputs and outputs are complex.
       allow_int: integer inputs get Jacobians of zeros instead of an error.
+      varying: in `shard_map`, where all devices share an input and each has outputs of
+        its own.  True: each device gets its own Jacobian, as from `jacfwd`.  False: all
+        get the sum of these, as from `grad`.
 
     Returns:
       A function with `fun`'s arguments whose result has, for each output leaf of shape
@@ -185,7 +190,9 @@ def jacrev(
     Raises:
       TypeError: inputs have no gradient, or outputs are not real (complex with
         `holomorphic`).
-      ValueError: `argnums` names an argument twice, or one before the first.
+      ValueError: `argnums` names an argument twice, or one before the first; or outputs
+        vary along an axis of `shard_map` along which an input does not, and `varying` is
+        None.
 
     Example:
       >>> import minijax as mj
@@ -205,7 +212,17 @@ def jacrev(
         rows, out_tree = tree.flatten(y)
         for x in rows:
             check_output(core.aval_of(x), "jacrev", holomorphic)
-        basis = standard_basis(rows)
+        if varying is not False and (axes := _shared_along(chosen, rows)):
+            if varying is None:
+                raise _own_or_sum(chosen, rows, axes)
+            own = tree.map(lambda x: vary_over(x, axes), chosen)
+            out = vjp(partial, *own, has_aux=has_aux)
+            y, pull = out[:2]
+            rows = tree.leaves(y)
+        basis = [
+            vary_as(x, core.aval_of(row).to_ct_aval().manual)
+            for x, row in zip(standard_basis(rows), rows, strict=True)
+        ]
         jac = vmap(lambda *cts: pull(tree.unflatten(out_tree, cts)))(*basis)
         if isinstance(argnums, int):
             jac = jac[0]
@@ -223,9 +240,36 @@ def jacrev(
     return jacfun
 
 
+def _shared_along(ins: Any, outs: Sequence[Any]) -> tuple[Any, ...]:
+    """The axes of `shard_map` along which outputs vary and some input does not."""
+    kinds = [core.aval_of(x).manual for x in outs]
+    found = union(kinds)
+    if not found:
+        return ()
+    each = [core.aval_of(x).manual or NOTHING for x in tree.leaves(ins)]
+    return ordered(a for a in found if any(all(a not in n for n in k) for k in each))
+
+
+def _own_or_sum(ins: Any, outs: Sequence[Any], axes: Sequence[Any]) -> Exception:
+    """The error for a Jacobian that is one device's, or the sum of those of all."""
+    return errors.value_error(
+        f"jacrev: the output varies along {', '.join(map(repr, axes))} of the mesh, and"
+        " an input does not.",
+        which=f"{_types(tree.leaves(ins))} -> {_types(outs)}",
+        where=core.stack_text(),
+        why="the Jacobian is that of each device, as from `jacfwd`, or the sum over the"
+        " devices, as from `grad`.",
+        tries=["varying=True: each device's own", "varying=False: the sum"],
+    )
+
+
+def _types(values: Sequence[Any]) -> str:
+    return ", ".join(core.aval_of(x).str_short(True) for x in values)
+
+
 def jacobian(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-    holomorphic: bool = False, allow_int: bool = False,
+    holomorphic: bool = False, allow_int: bool = False, *, varying: bool | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
     """The Jacobian by reverse mode: `jacrev` by another name.
 
@@ -235,6 +279,7 @@ def jacobian(
       has_aux: whether `fun` returns (output, auxiliary data).
       holomorphic: `fun` is promised to be complex differentiable.
       allow_int: allow integer inputs; their derivatives have dtype float0.
+      varying: as for `jacrev`.
 
     Returns:
       A function with `fun`'s arguments that returns the Jacobian, of shape output +
@@ -248,12 +293,12 @@ def jacobian(
       >>> mj.jacobian(lambda x: 2 * x)(1.)
       Array(2., dtype=float32, weak_type=True)
     """
-    return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
+    return jacrev(fun, argnums, has_aux, holomorphic, allow_int, varying=varying)
 
 
 def hessian(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-    holomorphic: bool = False,
+    holomorphic: bool = False, *, varying: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
     r"""Hessian :math:`\partial^2 f / \partial x_i \partial x_j`, by forward mode over
     reverse mode.
@@ -263,6 +308,7 @@ def hessian(
       argnums: which positional argument(s) to differentiate with respect to.
       has_aux: `fun` also returns data that is not differentiated.
       holomorphic: `fun` is holomorphic; inputs and outputs are complex.
+      varying: as for `jacrev`, but by default the sum over devices, as from `grad`.
 
     Returns:
       A function with `fun`'s arguments whose result has, for each output leaf of shape
@@ -279,6 +325,8 @@ def hessian(
              [ 0., 12.]], dtype=float32)
     """
     return jacfwd(
-        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
+        jacrev(
+            fun, argnums, has_aux=has_aux, holomorphic=holomorphic, varying=varying
+        ),
         argnums, has_aux=has_aux, holomorphic=holomorphic,
     )  # fmt: skip

@@ -282,7 +282,31 @@ def check_cotangent(ct: Any, aval: Any) -> Any:
             " corresponding output of the differentiated function had JAX type"
             f" {aval.str_short(False)}."
         )
+    if not still and got.manual != (kinds := want.to_ct_aval().manual):
+        raise _varies_differently(
+            "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got"
+            f" {got.str_short(False)}, but expected"
+            f" {want.update(manual=kinds).str_short(False)} because the corresponding"
+            " output of the differentiated function had JAX type"
+            f" {aval.str_short(False)}.",
+            ValueError,
+        )
     return Zero(want) if still else ct
+
+
+def _varies_differently(what: str, kind: type[Exception]) -> Exception:
+    """The error for a cotangent that varies along other manual axes than its output."""
+    return errors.error(
+        kind,
+        what,
+        why="in `shard_map`, the derivative by a value that all devices share is a sum"
+        " over devices, and only the types say where it is taken.",
+        tries=[
+            "lax.pcast(argument, axis, to='varying') before the function, for the"
+            " derivative of each device",
+            "lax.pcast(cotangent, axis, to='varying'), if only the output varies",
+        ],
+    )
 
 
 @boundary
@@ -393,7 +417,8 @@ def linear_transpose(
       (`tree_util.Partial`) of the values that `fun` closes over.
 
     Raises:
-      TypeError: `fun` is not linear, or a dtype is not inexact.
+      TypeError: `fun` is not linear, a dtype is not inexact, or a cotangent has another
+        type than the result, or varies along other axes of `shard_map`.
       NotImplementedError: `reduce_axes` names axes.
 
     Example:
@@ -422,6 +447,13 @@ def linear_transpose(
                 raise TypeError(
                     "cotangent type does not match function output, expected"
                     f" {v.aval.str_short(False)} but got {got.str_short(False)}."
+                )
+            if got.manual != v.aval.to_ct_aval().manual:
+                raise _varies_differently(
+                    "cotangent type does not match function output, expected"
+                    f" {v.aval.to_ct_aval().str_short(False)} but got"
+                    f" {got.str_short(False)}.",
+                    TypeError,
                 )
         found = backward_pass(jaxpr, consts, [Linear(a) for a in avals], cts)
         return tree.unflatten(in_tree, [as_array(instantiate(x)) for x in found])

@@ -359,7 +359,7 @@ class _TypesToo(FlatCall):
 def _of_type(x: Any) -> Any:
     if type(x) is not ShapeDtypeStruct:
         return x
-    return lib.zeros(shaped(x.shape, x.dtype, x.weak_type))
+    return lib.lie_as(lib.zeros(shaped(x.shape, x.dtype, x.weak_type)), aval_like(x))
 
 
 @boundary

@@ -25,7 +25,7 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _stablehlo as hlo
 
-from ..base import config, util
+from ..base import config, errors, util
 from ..base.source import Source
 from ..ir import core, hooks
 from ..ir.core import Primitive
@@ -585,6 +585,27 @@ def has_cuts(jaxpr: Jaxpr) -> bool:
             v.aval.lies is not None for v in values
         ) or any(has_cuts(p.jaxpr) for p in programs_in(jaxpr))
     return bool(found)
+
+
+def check_one_device(jaxpr: Jaxpr) -> None:
+    """ValueError if a type in a program for one device has a sharding over several."""
+    if not has_cuts(jaxpr):
+        return
+    outs = (v for e in jaxpr.eqns for v in e.outs)
+    for v in (*jaxpr.invars, *jaxpr.constvars, *outs):
+        sharding = v.aval.lies
+        if sharding is not None and sharding.mesh.size > 1:
+            mesh = sharding.mesh
+            raise errors.value_error(
+                "Length of device assignment 1 is not equal to the size of the mesh"
+                f" {mesh.size} of aval {v.aval.str_short(True)}. Please enter your"
+                " `jit` into a mesh context via `jax.set_mesh`.",
+                why="no argument is on several devices and no mesh is set, so the program"
+                " runs on one device.",
+                tries=["with jax.set_mesh(mesh): ...", "call the function without jit"],
+            )
+    for inner in programs_in(jaxpr):
+        check_one_device(inner.jaxpr)
 
 
 def _emit_cut(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:

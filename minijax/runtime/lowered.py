@@ -17,9 +17,16 @@ from ..base import config
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr
 from ..passes.dce import dce_jaxpr
-from ..types.avals import HOST, HOST_KINDS, AbstractToken
+from ..types.avals import HOST, HOST_KINDS, AbstractToken, Known
 from . import metadata, reports
-from .lower import Lowering, OnlyDead, captured, handed, physical
+from .lower import (
+    Lowering,
+    OnlyDead,
+    captured,
+    check_one_device,
+    handed,
+    physical,
+)  # fmt: skip
 from .mlir_context import context, load_dialect
 from .module import Module
 
@@ -74,6 +81,8 @@ def _lower_jaxpr(
     captured constants stand in the program.  `emitter` emits it; it is told the inputs'
     `names`.  `orders` says in which orders inputs and results lie in memory.
     """
+    if spread is None and Known.cuts and replicas == partitions == 1:
+        check_one_device(closed.jaxpr)
     with context.ir, context.unknown:
         module = Module(_module_name(name), platform, replicas, partitions)
         hidden = [] if literals else captured(closed)

@@ -582,3 +582,36 @@ def test_calls_of_arrays_over_other_meshes_that_are_cut_alike():
             for out in (f(x), x * 3, lax.neg(x)):
                 assert out.sharding.mesh == mesh and out.sharding.spec[0] == axis
                 assert mj.typeof(out) == mj.typeof(x)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, s: mj.random.normal(mj.random.key(0), (8, 4), out_sharding=s),
+        lambda x, s: mj.random.bits(mj.random.key(0), (8, 4), out_sharding=s).sum(),
+        lambda x, s: jnp.arange(8, out_sharding=s),
+        lambda x, s: jnp.reshape(x, (16,), out_sharding=s),
+        lambda x, s: jnp.einsum("ij,jk->ik", x, x, out_sharding=s),
+        lambda x, s: x.at[jnp.arange(4)].get(out_sharding=s),
+        lambda x, s: mj.sharding.reshard(x, s).sum(),
+        lambda x, s: lax.fori_loop(0, 2, lambda i, y: mj.reshard(x, s).sum(), 0.0),
+    ],
+)  # fmt: skip
+def test_no_program_for_one_device_drops_shardings(f):
+    """Each program would otherwise run on one device."""
+    x, s = jnp.ones((4, 4)), NamedSharding(MESH, P("x"))
+    g = mj.jit(lambda x: f(x, s))
+    why = "Length of device assignment 1 is not equal to the size of the mesh 8"
+    with pytest.raises(ValueError, match=why):
+        g(x)
+    with pytest.raises(ValueError, match=why):
+        g.lower(x)
+    with mj.set_mesh(MESH):
+        assert len(g(x).sharding.device_set) == 8
+
+
+def test_a_mesh_of_one_device_needs_no_context():
+    s = NamedSharding(mj.make_mesh((1,), ("x",)), P("x"))
+    f = lambda k: mj.random.normal(k, (4,), out_sharding=s)
+    key = mj.random.key(0)
+    assert mj.jit(f)(key).tolist() == f(key).tolist()

@@ -412,3 +412,80 @@ def test_types_are_found_once():
         with mj.enable_checks(False):  # they ask again
             mj.make_jaxpr(f)(jnp.ones((size, 3)))
     assert len(asked) == 3  # for each size, and where types say what varies
+
+
+# ------------------------------------------- derivatives by what all devices share
+
+LOCAL = X.reshape(4, 2)[:, :1]  # what each device along x holds first
+
+
+@pytest.mark.parametrize(
+    "f, error",
+    [
+        (lambda w, x: mj.vjp(lambda w: w * 2, w)[1](x), ValueError),
+        (lambda w, x: mj.vjp(lambda w: w * x, w)[1](w), ValueError),
+        (lambda w, x: mj.linear_transpose(lambda w: w * 2, w)(x), TypeError),
+        (lambda w, x: mj.linear_transpose(lambda w: lax.psum(w, "x"), x)(x), TypeError),
+    ],
+)
+def test_cotangents_vary_as_the_outputs_do(f, error):
+    with pytest.raises(error, match=r"float32\[2\].*\{V:x\}"):
+        mapped(f, (P(), PX))(W, X)
+
+
+def test_cotangents_that_vary_as_outputs_do():
+    def f(w, x):
+        (ct,) = mj.vjp(lambda w: w * x, w)[1](x)  # a sum over devices
+        (own,) = mj.linear_transpose(lambda w: w * 2, x)(x)
+        return ct, own
+
+    ct, own = mapped(f, (P(), PX), (P(), PX))(W, X)
+    assert ct.tolist() == (X.reshape(4, 2) ** 2).sum(0).tolist()
+    assert own.tolist() == (2 * X).tolist()
+
+
+def test_a_jacobian_by_what_all_devices_share_is_each_devices_or_the_sum():
+    def f(varying, of=mj.jacrev):
+        jac = lambda w, x: of(lambda w: w * x[:1], varying=varying)(w)[None]
+        outs = PX if varying else P()
+        return mapped(jac, (P(), PX), outs)(W[:1], X)
+
+    with pytest.raises(ValueError, match=r"varies along 'x'(?s:.*)varying=True"):
+        f(None)
+    assert f(True)[:, 0].tolist() == LOCAL.tolist()
+    assert f(False)[0, 0].tolist() == [LOCAL.sum()]
+    with pytest.raises(ValueError, match="varies along 'x'"):
+        f(None, mj.jacobian)
+    forward = mapped(lambda w, x: mj.jacfwd(lambda w: w * x[:1])(w), (P(), PX))
+    assert forward(W[:1], X).tolist() == LOCAL.tolist()
+    loss = lambda w, x: (w**2 * x[0]).sum()
+    hessian = mapped(lambda w, x: mj.hessian(loss)(w, x), (P(), PX), P())
+    assert hessian(W[:1], X).tolist() == [[2 * LOCAL.sum()]]
+    own = lambda w, x: mj.hessian(loss, varying=True)(w, x)
+    assert mapped(own, (P(), PX))(W[:1], X).tolist() == (2 * LOCAL).tolist()
+
+
+def test_jacobians_where_no_output_varies_more_than_an_input():
+    f = lambda w, x: mj.jacrev(lambda w: lax.psum(w * x, "x"))(w)
+    want = np.diag(X.reshape(4, 2).sum(0))
+    np.testing.assert_array_equal(mapped(f, (P(), PX), P())(W, X), want)
+    f = lambda x: mj.jacrev(lambda x: x**2)(x)
+    assert np.asarray(mapped(f)(X))[2:4].tolist() == [[4, 0], [0, 6]]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        jnp.zeros_like, jnp.ones_like, jnp.empty_like, lambda s: jnp.full_like(s, 2),
+        lambda s: lax.full_like(s, 2), lambda s: lax.full_like(s, 2, "float32"),
+        lambda s: mj.tree.map(jnp.zeros_like, mj.eval_shape(lambda: s)),
+    ],
+)  # fmt: skip
+def test_arrays_like_a_type_vary_as_it_says(make):
+    f = lambda x: make(mj.eval_shape(lambda x: 2 * x, x))
+    assert types(f, X) == "f32[2]{V:x}"
+    outside = make(mj.ShapeDtypeStruct((2,), "float32", manual_axis_type=VARIES))
+    assert mj.typeof(outside).str_short(True) == "f32[2]"
+
+
+VARIES = ManualAxisType(varying={"x"})

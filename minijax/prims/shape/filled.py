@@ -17,6 +17,7 @@ from ...runtime.sharding import NamedSharding, Sharding
 from ...runtime.transfers import put_numpy
 from ...types import dtypes
 from ...types.avals import Known, shaped
+from ...types.manual_axes import Manual, ManualAxisType, held
 from ..lying import unsaid
 from ..math.cast import (
     HOST,
@@ -124,17 +125,27 @@ def full_like(
         type(fill_value) is not int and core.aval_of(fill_value).shape
     ):
         out = full(shape, fill_value, dtype, sharding=sharding)
-        if not core.is_value(x):
-            return out
-        aval = core.aval_of(x)
+        aval = _type_of_like(x)
     else:
-        aval = (
-            core.aval_of(x)
-            if core.is_value(x)
-            else shaped((), dtypes.canonical(x.dtype))
-        )
+        aval = _type_of_like(x)
         out = _filled(shape, fill_value, aval.dtype, aval.weak_type, sharding)
     return lib.lie_as(out, aval) if Known.cuts and sharding is None else out
+
+
+def _type_of_like(x: Any) -> Any:
+    """The type of a value; of anything else with a dtype, one without axes."""
+    if core.is_value(x):
+        return core.aval_of(x)
+    return shaped((), dtypes.canonical(x.dtype)).update(manual=manual_of_like(x))
+
+
+def manual_of_like(x: Any) -> Any:
+    """Along which axes of `shard_map` an array like a `ShapeDtypeStruct` varies."""
+    kinds, known = getattr(x, "manual_axis_type", None), core.typed_axes()
+    if not isinstance(kinds, ManualAxisType) or not known:
+        return None
+    in_scope = {k: getattr(kinds, k).intersection(known) for k in Manual._fields}
+    return held(ManualAxisType(**in_scope), known)
 
 
 def place_of_like(x: Any, shape: tuple[int, ...]) -> Any:

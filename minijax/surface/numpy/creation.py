@@ -27,7 +27,7 @@ from ...prims.collectives.varying import vary_as
 from ...prims.lying import asked, unsaid
 from ...prims.math.cast import scalar
 from ...prims.resharding import lay_out
-from ...prims.shape.filled import place_of_like
+from ...prims.shape.filled import manual_of_like, place_of_like
 from ...runtime import array as arrays
 from ...runtime import transfers
 from ...runtime.array import ARRAYS, Array, ArrayImpl
@@ -654,6 +654,7 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
         aval = aval_of(a)
     elif hasattr(a, "shape") and hasattr(a, "dtype"):
         aval = shaped(tuple(a.shape), dtypes.canonical(a.dtype))
+        aval = aval.update(manual=manual_of_like(a))
     else:
         check_arraylike(name, a)
     shape = aval.shape if shape is None else static_shape(shape, name)
