@@ -114,7 +114,7 @@ class ShardingTypeError(Exception):
     __module__ = "minijax.errors"
 
 
-class KeyReuseError(RuntimeError):
+class KeyReuseError(JAXTypeError):
     """A random key was consumed twice."""
 
     __module__ = "minijax.errors"

@@ -18,6 +18,7 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...prims import lax, lax_linalg
 from ...types import dtypes
+from ...types.dimensions import Dimension
 from . import indexing, linear, manipulation, selection, ufuncs
 from ._common import *
 from .creation import asarray
@@ -143,6 +144,15 @@ def precise(a: Any, b: Any) -> Any:
 def eps_of(dtype: Any) -> float:
     """The distance from 1 to the next number of a dtype."""
     return float(ml_dtypes.finfo(dtypes.real_of(dtype)).eps)
+
+
+def rounding_share(dtype: Any, size: Any, factor: int = 1) -> Any:
+    """The share of the largest singular value up to which another one counts as 0.
+
+    At most 1/100: of a million rows, size * eps is above 1 in float32.
+    """
+    share = size * (factor * eps_of(dtype))
+    return share if isinstance(size, Dimension) else min(share, 0.01)
 
 
 # ----------------------------------------------------------------------- decompositions

@@ -25,7 +25,15 @@ from ...types.dimensions import Dimension, max_dim
 from . import manipulation, moments, reductions, selection, ufuncs
 from ._common import ArrayLike, convert, lead_with_ones, typed_constant
 from .creation import asarray
-from .decompositions import adjoint, eps_of, operand, precise, svd, symmetrized
+from .decompositions import (
+    adjoint,
+    eps_of,
+    operand,
+    precise,
+    rounding_share,
+    svd,
+    symmetrized,
+)
 
 __all__ = ("pinv", "lstsq")
 
@@ -41,7 +49,7 @@ def pinv(
     Args:
       a: matrices, shape (..., m, n).
       rtol: singular values up to this share of the largest count as 0 (default: 10 *
-        max(m, n) * eps).
+        max(m, n) * eps, at most 0.01).
       hermitian: `a` is Hermitian.
       rcond: another name for `rtol`.
 
@@ -73,7 +81,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
             typed_constant(0, a.dtype), (*a.shape[:-2], n, m), ()
         )
     if rtol is None:
-        rtol = 10.0 * max(m, n) * eps_of(a.dtype)
+        rtol = rounding_share(a.dtype, max(m, n), 10)
     return _pinv_svd(a, asarray(rtol), hermitian)
 
 
@@ -123,7 +131,7 @@ def lstsq(
       a: matrix, shape (m, n).
       b: vector, shape (m,), or matrix, shape (m, k).
       rcond: singular values below this share of the largest count as 0 (default:
-        max(m, n) * eps; eps if negative).
+        max(m, n) * eps, at most 0.01; eps if negative).
       numpy_resid: return no residuals where NumPy returns none: for deficient and for
         wide matrices.  The rank must then be known, as it is not under `jit`.
 
@@ -211,7 +219,7 @@ def _cutoff(a: Any) -> Any:
     size = max_dim(*a.shape)
     if isinstance(size, Dimension):
         return lax.mul(size.of_dtype(real), real.type(eps))
-    return real.type(size * eps)
+    return real.type(rounding_share(a.dtype, size))
 
 
 @_least_squares.defjvp
@@ -219,7 +227,7 @@ def _least_squares_jvp(primals: Any, tangents: Any) -> Any:
     """The derivative of A+ b, as that of A+."""
     (a, b), (a_t, b_t) = primals, tangents
     x = _least_squares(a, b)
-    p = _pinv_svd(a, asarray(max(a.shape) * eps_of(a.dtype)), False)
+    p = _pinv_svd(a, asarray(rounding_share(a.dtype, max(a.shape))), False)
     back, a_th = adjoint(p), adjoint(a_t)
     away = precise(a_th, precise(back, x))
     rest = b - precise(a, x)

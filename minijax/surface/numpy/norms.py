@@ -15,7 +15,7 @@ from ...prims import lax
 from ...types import dtypes
 from . import manipulation, reductions, selection, ufuncs
 from ._common import *
-from .decompositions import eigvalsh, eps_of, operand, svdvals
+from .decompositions import eigvalsh, operand, rounding_share, svdvals
 from .systems import inv
 
 __all__ = ("norm", "matrix_norm", "vector_norm", "cond", "matrix_rank")
@@ -246,7 +246,7 @@ def _rank(m: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
         limit = as_array(tol)[..., None] if core.aval_of(tol).ndim else tol
     else:
         if rtol is None:
-            rtol = max(m.shape[-2:]) * eps_of(m.dtype)
+            rtol = rounding_share(m.dtype, max(m.shape[-2:]))
         largest = reductions.max(s, -1, keepdims=True, initial=0)
         limit = largest * (
             as_array(rtol)[..., None] if core.aval_of(rtol).ndim else rtol
@@ -262,7 +262,8 @@ def matrix_rank(
 
     Args:
       M: matrices, shape (..., m, n); a vector counts as a row.
-      rtol: share of the largest up to which one counts as 0 (default: max(m, n) * eps).
+      rtol: share of the largest up to which one counts as 0 (default: max(m, n) * eps, at
+        most 0.01).
       hermitian: `M` is Hermitian.
       tol: size up to which one counts as 0.
 

@@ -37,6 +37,21 @@ def reflected(i: Any, n: int) -> Any:
     return jnp.minimum(i % (2 * n), (-1 - i) % (2 * n))
 
 
+def folded(x: Any, n: int, mode: str) -> Any:
+    """A real coordinate between -1/2 and n - 1/2 that has the same value."""
+    if mode == "wrap":
+        return x % n
+    if mode == "mirror":
+        # As in SciPy, a half before the last node is reached on the way back alone.
+        period = max(2 * (n - 1), 1)
+        y = lax.abs(x) % period
+        return jnp.where(y < jnp.where(x < 0, n - 1, n), y, period - y)
+    if mode == "reflect":
+        y = (x + 0.5) % (2 * n)
+        return jnp.minimum(y, 2 * n - y) - 0.5
+    return jnp.clip(x, 0, n - 1)
+
+
 # Which element stands at place i, of an axis of n.
 _MODES: dict[str, Callable[[Any, int], Any]] = {
     "constant": lambda i, n: jnp.clip(i, 0, n - 1),
@@ -47,18 +62,21 @@ _MODES: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-def nodes(x: Any, order: int) -> list[tuple[Any, Any]]:
-    """The nodes around coordinates, with their weights."""
+def nodes(x: Any, n: int, order: int, mode: str) -> list[tuple[Any, Any]]:
+    """The nodes around coordinates along an axis of n elements, with their weights.
+
+    Order 0 takes the nearest node, of two the upper one, after the coordinate is folded.
+    """
     if dtypes.is_integer(x.dtype):
         low, rest = x, jnp.zeros((), dtypes.float_default())
-    elif order == 0:
-        low, rest = lax.round(x), None
     else:
+        x = folded(x, n, mode) if order == 0 else x
         low = jnp.floor(x)
         rest = x - low
-    low = low.astype("int32")
     if order == 0:
+        low = low.astype("int32") + (rest >= 0.5).astype("int32")
         return [(low, x.dtype.type(1))]
+    low = low.astype("int32")
     return [(low, 1 - rest), (low + 1, rest)]
 
 
@@ -71,10 +89,10 @@ def map_coordinates(
     Args:
       input: array of n axes.
       coordinates: n arrays of one shape, or that broadcast: positions along each axis.
-      order: 0 takes the nearest element, 1 interpolates linearly.
-      mode: what is beyond the edges: 'constant' (`cval`), 'nearest' (the last element),
-        'wrap' (the array again), 'mirror' or 'reflect' (the array backwards, without or
-        with its last element).
+      order: 0 takes the nearest element, of two the upper one; 1 interpolates linearly.
+      mode: what is beyond the edges: 'constant' (`cval` everywhere), 'nearest' (the last
+        element), 'wrap' (the array again), 'mirror' or 'reflect' (the array backwards,
+        without or with its last element).
       cval: the value of 'constant'.
 
     Returns:
@@ -88,6 +106,9 @@ def map_coordinates(
       >>> import minijax.numpy as jnp
       >>> map_coordinates(jnp.array([0., 10., 20.]), [jnp.array([0.5, 1.9])], order=1)
       Array([ 5., 19.], dtype=float32)
+
+    Differs from JAX: results are SciPy's at halves, and beyond the edges of 'constant';
+    'wrap' is SciPy's 'grid-wrap'.
     """
     input = jnp.asarray(input)
     if len(coordinates) != aval_of(input).ndim:
@@ -115,20 +136,20 @@ def map_coordinates(
 def _map_coordinates(input, coordinates, order: int, mode: str, cval):
     x = as_array(input)
     cval = jnp.asarray(cval, x.dtype)
-    element, axes = _MODES[mode], []
-    for c, n in zip(coordinates, x.shape, strict=True):
-        found = nodes(as_array(c), order)
-        axes.append([(element(i, n), (i >= 0) & (i < n), w) for i, w in found])
+    element, axes, inside = _MODES[mode], [], []
+    for c, n in zip(map(as_array, coordinates), x.shape, strict=True):
+        axes.append([(element(i, n), w) for i, w in nodes(c, n, order, mode)])
+        inside.append((c >= 0) & (c <= n - 1))
     if not axes:
         return x
     parts = []
     for corner in itertools.product(*axes):
-        at, inside, weights = zip(*corner, strict=True)
+        at, weights = zip(*corner, strict=True)
         value = x.at[at].get(mode="promise_in_bounds")
-        if mode == "constant":
-            value = jnp.where(functools.reduce(operator.and_, inside), value, cval)
         parts.append(functools.reduce(operator.mul, weights) * value)
     out = functools.reduce(operator.add, parts)
+    if mode == "constant":
+        out = jnp.where(functools.reduce(operator.and_, inside), out, cval)
     if dtypes.is_integer(x.dtype) and not dtypes.is_integer(out.dtype):
         out = lax.round(out)
     return out.astype(x.dtype)

@@ -428,3 +428,14 @@ def test_orders_and_tolerances():
     with pytest.raises(ValueError, match="only one of tol or rtol"):
         linalg.matrix_rank(a, 0.1, tol=0.1)
     assert linalg.svd(a, subset_by_index=(0, 2)).U.shape == (2, 2)  # all of them
+
+
+def test_default_cutoffs_of_very_long_matrices_stay_below_1():
+    """In float32 a million times eps is above a tenth: NumPy's, of doubles, is not."""
+    n = 2**20
+    a = np.zeros((n, 2), np.float32)
+    a[:2] = [[1.0, 0.0], [0.0, 0.05]]
+    a[n // 2] = [2.0, 0.05]
+    want = np.linalg.pinv(a.astype(np.float64))
+    rows = [0, 1, n // 2, n - 1]
+    np.testing.assert_allclose(linalg.pinv(a)[:, rows], want[:, rows], 2e-4, 2e-5)

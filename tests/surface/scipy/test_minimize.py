@@ -121,7 +121,17 @@ def test_what_ends_it():
     run_lbfgs = runner(LBFGS)
     assert run(4, 99, 0.0).status == 2
     assert run(99, 4, 0.0).status == 3
-    assert run(99, 99, 10.0).status == 4
+    stopped = run(99, 99, 10.0)
+    assert stopped.status == 4 and stopped.success
+
+
+def test_progress_counts_relative_to_the_value():
+    """As in SciPy's L-BFGS-B: of a million, a billionth is no progress."""
+    found = minimize(
+        lambda x: 1e6 + jnp.sum((x - 3) ** 4), jnp.zeros(1), method=LBFGS,
+        options={"ftol": 1e-7, "gtol": 0.0},
+    )  # fmt: skip
+    assert found.success and found.status == 4 and abs(found.x[0] - 3) < 1
 
 
 def test_options():

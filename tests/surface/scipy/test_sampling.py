@@ -22,9 +22,9 @@ rng = np.random.default_rng(0)
 
 X = rng.normal(size=(4, 5)).astype("float32")
 AT = rng.uniform(-7, 12, size=(2, 200)).astype("float32")
-# SciPy's names of the modes whose values are those of the array everywhere.
+# SciPy's names of the modes.
 MODES = {
-    "constant": "grid-constant", "nearest": "nearest", "wrap": "grid-wrap",
+    "constant": "constant", "nearest": "nearest", "wrap": "grid-wrap",
     "mirror": "mirror", "reflect": "reflect",
 }  # fmt: skip
 
@@ -54,11 +54,24 @@ def test_places_between_pixels(order):
         )
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_halves_quarters_and_places_past_the_edges(n):
+    line, at = np.arange(n) ** 2.0, np.arange(-2 * n - 2, 3 * n + 2, 0.25)
+    run = mj.jit(map_coordinates, static_argnums=(2, 3))
+    for order in (0, 1):
+        for mode, name in MODES.items():
+            found = run(line, [at], order, mode, -7.0)
+            want = scipy.ndimage.map_coordinates(
+                line, [at], order=order, mode=name, cval=-7
+            )
+            np.testing.assert_allclose(found, want, 1e-5, 1e-5, err_msg=(mode, order))
+
+
 def test_an_axis_of_one_pixel():
     at = [jnp.array([-2.0, 0.25, 3.0])]
     for mode in MODES:
         out = map_coordinates(jnp.array([7.0]), at, 1, mode)
-        assert out.tolist() == ([0, 5.25, 0] if mode == "constant" else [7] * 3)
+        assert out.tolist() == ([0, 0, 0] if mode == "constant" else [7] * 3)
     assert map_coordinates(jnp.float32(3), [], 1) == 3
 
 

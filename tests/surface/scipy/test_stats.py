@@ -333,6 +333,19 @@ def test_dirichlet():
             jnp.array(out), jnp.array(alpha)
         )
         assert not np.any(slope)
+    # On the edge: the density is 0, finite or infinite by the power of what is 0 there.
+    for point, powers, log in (
+        ([0.0, 0.25, 0.75], [1.0, 0.5, 2.0], None), ([0.0, 1.0], [1.0, 2.0], None),
+        ([0.0], [1.0, 1.0], None), ([0.0, 1.0], [2.0, 1.0], None),
+        ([0.0, 1.0], [0.5, 1.0], np.inf), ([-0.1, 1.1], [1.0, 1.0], -np.inf),
+        ([0.5, 0.5], [0.0, 1.0], np.nan),
+    ):  # fmt: skip
+        log = reference.dirichlet.logpdf(point, powers) if log is None else log
+        found = stats.dirichlet.logpdf(np.array(point), np.array(powers))
+        np.testing.assert_allclose(found, log, 1e-6, atol=1e-6)
+    at = jnp.array([0.0, 1.0]), jnp.array([1.0, 2.0])
+    x_bar, alpha_bar = mj.grad(stats.dirichlet.logpdf, (0, 1))(*at)
+    assert x_bar.tolist() == [0, 1] and alpha_bar[0] == -np.inf
     with pytest.raises(ValueError, match="`alpha` must be one-dimensional"):
         stats.dirichlet.logpdf(x, x)
     with pytest.raises(ValueError, match="one entry fewer"):

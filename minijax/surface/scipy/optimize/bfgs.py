@@ -27,7 +27,8 @@ class OptimizeResults(NamedTuple):
 
     Args:
       x: the solution, array [N].
-      success: whether the gradient is small there.
+      success: whether the gradient is small there; of L-BFGS also if the value falls no
+        further (status 4).
       status: what ended it: 0 success; of BFGS 1 all iterations done, 3 and 5 no better
         step in an interval, or ahead; of L-BFGS 1, 2, 3 all iterations, evaluations,
         gradients done, 4 too little progress, 5 no better step.
@@ -178,7 +179,9 @@ def lbfgs(
         to = step.place
         move, bend = to.t.astype(p.dtype) * p, to.gradient - s.gradient
         k, evaluations = s.k + 1, s.evaluations + step.evaluations
-        status = jnp.where(s.value - to.value < ftol, 4, 0)
+        # Relative to the larger value, as in SciPy.
+        size = jnp.maximum(jnp.maximum(abs(s.value), abs(to.value)), 1)
+        status = jnp.where(s.value - to.value <= ftol * size, 4, 0)
         for code, limit in reversed(limits):
             if limit is not None:
                 reached = (k if code == 1 else evaluations) >= limit
@@ -205,8 +208,9 @@ def lbfgs(
         s = s._replace(status=jnp.where(maxiter <= 0, 1, s.status))
     s = while_loop(cond, body, s)
     status = jnp.where(s.converged, 0, s.status)
+    success = s.converged | (status == 4)
     return OptimizeResults(
-        s.x, s.converged, status, s.value, jnp.conj(s.gradient), None,
+        s.x, success, status, s.value, jnp.conj(s.gradient), None,
         s.evaluations, s.evaluations, s.k,
     )  # fmt: skip
 

@@ -36,7 +36,8 @@ def minimize(
         of a step): the options `gtol` and `ftol`.
       options: of BFGS `maxiter`, `norm` (order of the gradient's norm, by default inf),
         `gtol` (by default 1e-5), `line_search_maxiter`; of L-BFGS `maxiter`, `norm`,
-        `maxcor` (how many steps are kept), `ftol`, `gtol`, `maxfun`, `maxgrad`,
+        `maxcor` (how many steps are kept), `ftol` (the least progress of a step,
+        relative to the value where that is above 1), `gtol`, `maxfun`, `maxgrad`,
         `maxls`.
 
     Returns:

@@ -29,6 +29,19 @@ def _product(x: Any, y: Any, logarithm: Any) -> Any:
     return choose(counts, lax.mul(x, logarithm(y)), const(x, 0))
 
 
+@custom_jvp
+def _share(x: Any, y: Any) -> Any:
+    """x / y; 0 of 0 / 0, which is the slope of what is 0 everywhere."""
+    ratio = lax.div(x, y)
+    none = lax.bitwise_and(lax.eq(x, const(x, 0)), lax.eq(y, const(y, 0)))
+    return choose(none, const(x, 0), ratio)
+
+
+_share.defjvps(
+    lambda t, ans, x, y: lax.div(t, y), lambda t, ans, x, y: -t * _share(ans, y)
+)
+
+
 def _xlogy(x: Any, y: Any) -> Any:
     return _product(x, y, lax.log)
 
@@ -40,11 +53,12 @@ def _xlog1py(x: Any, y: Any) -> Any:
 _xlogy.__name__, _xlog1py.__name__ = "xlogy", "xlog1py"
 _xlogy = custom_jvp(_xlogy)  # type: ignore[assignment]
 _xlogy.defjvps(  # type: ignore[attr-defined]
-    lambda t, ans, x, y: t * lax.log(y), lambda t, ans, x, y: lax.div(t * x, y)
+    lambda t, ans, x, y: t * lax.log(y), lambda t, ans, x, y: t * _share(x, y)
 )
 _xlog1py = custom_jvp(_xlog1py)  # type: ignore[assignment]
 _xlog1py.defjvps(  # type: ignore[attr-defined]
-    lambda t, ans, x, y: t * lax.log1p(y), lambda t, ans, x, y: lax.div(t * x, 1 + y)
+    lambda t, ans, x, y: t * lax.log1p(y),
+    lambda t, ans, x, y: t * _share(x, 1 + y),
 )
 
 

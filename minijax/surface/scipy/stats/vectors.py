@@ -113,7 +113,7 @@ def _dirichlet_logpdf(x: ArrayLike, alpha: ArrayLike) -> Any:
     r"""Logarithm of the density of Dirichlet's distribution, of shares of a whole.
 
     .. math:: \frac{\Gamma(\sum_i \alpha_i)}{\prod_i \Gamma(\alpha_i)}
-        \prod_i x_i^{\alpha_i - 1}, \quad x_i > 0, \sum_i x_i = 1
+        \prod_i x_i^{\alpha_i - 1}, \quad x_i \ge 0, \sum_i x_i = 1
 
     Args:
       x: the shares, along the first axis, shape (k, ...); or all but the last one,
@@ -121,8 +121,8 @@ def _dirichlet_logpdf(x: ArrayLike, alpha: ArrayLike) -> Any:
       alpha: their powers, plus 1, shape (k,).
 
     Returns:
-      An array of the joint float dtype and shape (...); -inf where the shares are not
-      positive, or do not sum to 1 within 1e-6.
+      An array of the joint float dtype and shape (...); -inf where a share is negative,
+      or they do not sum to 1 within 1e-6; nan where a power is -1 or less.
 
     Raises:
       ValueError: `alpha` has not one axis, or `x` another number of entries.
@@ -149,18 +149,19 @@ def _dirichlet_logpdf(x: ArrayLike, alpha: ArrayLike) -> Any:
         )
     if x.shape[0] != size:
         x = jnp.concatenate([x, 1 - x.sum(0, keepdims=True)])
-    out = jnp.any(x <= 0, axis=0) | (jnp.abs(x.sum(0) - 1) >= 1e-6)
+    out = jnp.any(x < 0, axis=0) | (jnp.abs(x.sum(0) - 1) >= 1e-6)
     alpha = alpha.reshape(size, *[1] * (x.ndim - 1))
     size = jnp.sum(gammaln(alpha), axis=0) - gammaln(jnp.sum(alpha, axis=0))
     log = jnp.sum(xlogy(alpha - 1, jnp.where(out, 1.0, x)), axis=0) - size
-    return jnp.where(out, -INF, log)
+    log = jnp.where(out, -INF, log)
+    return jnp.where(jnp.all(alpha > 0, axis=0), log, NAN)
 
 
 def _dirichlet_pdf(x: ArrayLike, alpha: ArrayLike) -> Any:
     r"""Density of Dirichlet's distribution, of shares of a whole.
 
     .. math:: \frac{\Gamma(\sum_i \alpha_i)}{\prod_i \Gamma(\alpha_i)}
-        \prod_i x_i^{\alpha_i - 1}, \quad x_i > 0, \sum_i x_i = 1
+        \prod_i x_i^{\alpha_i - 1}, \quad x_i \ge 0, \sum_i x_i = 1
 
     Args:
       x: the shares, along the first axis, shape (k, ...); or all but the last one,
@@ -168,8 +169,8 @@ def _dirichlet_pdf(x: ArrayLike, alpha: ArrayLike) -> Any:
       alpha: their powers, plus 1, shape (k,).
 
     Returns:
-      An array of the joint float dtype and shape (...); 0 where the shares are not
-      positive, or do not sum to 1 within 1e-6.
+      An array of the joint float dtype and shape (...); 0 where a share is negative, or
+      they do not sum to 1 within 1e-6; nan where a power is -1 or less.
 
     Raises:
       ValueError: `alpha` has not one axis, or `x` another number of entries.
