@@ -263,6 +263,7 @@ CACHE_LOCATIONS = _option(
 )
 CACHE_CHECKED = _option("jax_compilation_cache_check_contents", False, as_bool)
 CACHE_ERRORS = _option("jax_raise_persistent_cache_errors", False, as_bool)
+EXPORT_VERSION = _option("jax_export_calling_convention_version", 10, as_int)
 XLA_CACHES = _option("jax_persistent_cache_enable_xla_caches", "none", _as_xla_caches)
 # After a change of one of these everything is traced and compiled anew: a change is rare,
 # and they need not stand in the keys of all caches.
@@ -273,6 +274,8 @@ RENEWING = (
 
 for _name, _default, _check in declined.rows():
     _option(_name, _default, _check)
+for _name, _default in declined.EITHER.items():
+    _option(_name, _default, as_bool)
 
 # The current mesh (a `Mesh`, or None) of `set_mesh`, and of `with mesh:`; no options of
 # the user's.

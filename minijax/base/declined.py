@@ -13,7 +13,7 @@ from . import option
 
 _PALLAS = "there are no Pallas kernels here."
 _PROCESSES = "arrays go to other processes by programs alone, over all their devices."
-_EXPORT = "there is no jax.export here yet."
+_EXPORT = "exported programs have one format."
 _TF = "there is no jax2tf here."
 _PROFILE = "programs are not compiled again by what a profile says."
 _ONE_WAY = "there is one way of doing this, and no older or newer one beside it."
@@ -22,13 +22,22 @@ _FRAMES = "an operation knows one place: the line of the program that asked for 
 _CHECKS = "jax.experimental.checkify finds these; there are no checks on devices."
 _MOCKS = "programs are compiled for absent devices by topologies, not by mock clients."
 
+# Options that choose between implementations in JAX: results are the same.  There is one
+# implementation here, so that both values are accepted.
+EITHER = {
+    "jax_custom_vjp3": False, "jax_remat3": False, "jax_scan3": False,
+    "jax_refs_to_pins": False, "jax_use_direct_linearize": True,
+    "jax_threefry_gpu_kernel_lowering": False, "jax_bcoo_cusparse_lowering": False,
+    "jax_ragged_dot_use_ragged_dot_instruction": True,
+    "jax_ragged_dot_use_gpu_pallas_triton_lowering": False,
+    "jax_export_ignore_forward_compatibility": False,
+}  # fmt: skip
 # Values that differ from JAX's defaults are what minijax does: reading them says so.
 _TABLE: dict[str, dict[str, Any]] = {
     _PALLAS: {
         "jax_pallas_enable_debug_checks": False, "jax_pallas_poison_buffers": False,
         "jax_pallas_use_mosaic_gpu": True, "jax_pallas_verbose_errors": False,
         "jax_mosaic_allow_hlo": False, "jax_use_emit_pipeline_primitive": False,
-        "jax_ragged_dot_use_gpu_pallas_triton_lowering": False,
     },
     _PROCESSES: {
         "jax_cross_host_transfer_socket_address": "",
@@ -41,10 +50,7 @@ _TABLE: dict[str, dict[str, Any]] = {
         "jax_share_binary_between_hosts": False,
         "jax_share_binary_between_hosts_timeout_ms": 1_200_000,
     },
-    _EXPORT: {
-        "jax_export_calling_convention_version": 10, "jax_serialization_version": 0,
-        "jax_export_ignore_forward_compatibility": False,
-    },
+    _EXPORT: {"jax_serialization_version": 0},
     _TF: {
         "jax2tf_associative_scan_reductions": False,
         "jax2tf_default_native_serialization": True,
@@ -54,11 +60,7 @@ _TABLE: dict[str, dict[str, Any]] = {
         "jax_pgle_profiling_runs": 3, "jax_compilation_cache_expect_pgle": False,
     },
     _ONE_WAY: {
-        "jax_custom_vjp3": False, "jax_remat3": False, "jax_scan3": False,
-        "jax_refs_to_pins": False, "jax_use_direct_linearize": True,
         "jax_use_simplified_jaxpr_constants": False, "jax_mutable_array_checks": True,
-        "jax_threefry_gpu_kernel_lowering": False, "jax_bcoo_cusparse_lowering": False,
-        "jax_ragged_dot_use_ragged_dot_instruction": True,
         "jax_use_shardy_partitioner": True, "jax_embedded_constants_max_bytes": 32,
         "jax_remove_custom_partitioning_ptr_from_cache_key": False,
         "jax_debug_leaked_clients_on_clear_backends": False, "jax_use_magma": "auto",

@@ -55,16 +55,18 @@ def exclude(path: str) -> None:
         excluded.append(path)
 
 
+_NOTE = (
+    "--------------------\n"
+    "For simplicity, JAX has removed its internal frames from the traceback of the"
+    " following exception (JAX is minijax here). Set JAX_TRACEBACK_FILTERING=off to"
+    " include these."
+)
+
+
 class SimplifiedTraceback(Exception):
-    """Stands before an error of whose traceback frames are left out, and says so."""
+    """A name of older versions: errors without the library's frames have a note now."""
 
     __module__ = "minijax.errors"
-
-    def __str__(self) -> str:
-        return (
-            "For simplicity, minijax has removed its internal frames from the traceback of"
-            " the following exception. Set JAX_TRACEBACK_FILTERING=off to include these."
-        )
 
 
 class UnfilteredStackTrace(Exception):
@@ -78,8 +80,9 @@ class UnfilteredStackTrace(Exception):
 
     def __str__(self) -> str:
         return (
-            "The stack trace above is the whole one of the following exception, whose own"
-            " excludes minijax's internal frames."
+            "The stack trace below excludes JAX-internal frames (JAX is minijax here).\nThe"
+            " preceding is the original exception that occurred, unmodified.\n"
+            "--------------------"
         )
 
 
@@ -128,15 +131,20 @@ def _linked(steps: Sequence[TracebackType]) -> TracebackType | None:
     return linked
 
 
-def _note(error: BaseException, mode: str) -> BaseException:
-    """What stands at the end of an error's chain of causes, and says what is left out."""
+def _note(error: BaseException, mode: str) -> BaseException | None:
+    """State that frames are left out: in a note of the error, or with all of them in an
+    error at the end of its chain of causes, which is returned."""
+    if mode != "remove_frames":
+        if _NOTE not in getattr(error, "__notes__", ()):
+            error.add_note(_NOTE)
+        return None
     last, seen = error, {id(error)}
     while (cause := last.__cause__) is not None and id(cause) not in seen:
-        if isinstance(cause, (SimplifiedTraceback, UnfilteredStackTrace)):
+        if isinstance(cause, UnfilteredStackTrace):
             return cause
         seen.add(id(cause))
         last = cause
-    note = UnfilteredStackTrace() if mode == "remove_frames" else SimplifiedTraceback()
+    note = UnfilteredStackTrace()
     note.__context__, hidden = last.__context__, last.__suppress_context__
     note.__suppress_context__ = hidden
     last.__cause__ = note

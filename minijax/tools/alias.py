@@ -170,6 +170,11 @@ def _name(cls: type[Any]) -> None:
         _name(inner)
 
 
+def _own(module: str) -> str:
+    """The module that `python -m` runs: of `jax.tools.x` ours, whose code it reads."""
+    return f"{_PACKAGE}{module[3:]}" if module.startswith("jax.") else module
+
+
 def main() -> None:
     """Run a program with the alias installed."""
     if len(sys.argv) < 2 or (sys.argv[1] in ("-m", "-c") and len(sys.argv) < 3):
@@ -182,7 +187,7 @@ def main() -> None:
     if kind == "-m":
         sys.argv = rest
         sys.path.insert(0, os.getcwd())
-        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+        runpy.run_module(_own(rest[0]), run_name="__main__", alter_sys=True)
     elif kind == "-c":
         sys.argv = ["-c", *rest[1:]]
         sys.path.insert(0, "")

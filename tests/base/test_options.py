@@ -94,6 +94,33 @@ def test_what_cannot_be_honoured_is_refused(name, held):
     assert mj.config.read(name) == held
 
 
+@pytest.mark.parametrize("name", declined.EITHER)
+def test_either_implementation_may_be_requested(name):
+    f = mj.custom_vjp(jnp.sin)
+    f.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (g * jnp.cos(x),))
+    loss = lambda x: mj.lax.scan(lambda c, _: (mj.checkpoint(f)(c), 0), x, length=2)[0]
+    with changed(name, not declined.EITHER[name]):
+        assert mj.config.read(name) is not declined.EITHER[name]
+        slope = mj.grad(loss)(0.5)
+    assert np.allclose(slope, np.cos(np.sin(0.5)) * np.cos(0.5))
+
+
+def test_exports_state_the_requested_calling_convention():
+    shape = mj.ShapeDtypeStruct((2,), jnp.float32)
+    export = lambda: mj.export.export(mj.jit(jnp.sin))(shape)
+    newest = export()
+    assert newest.calling_convention_version == 10
+    with changed("jax_export_calling_convention_version", 9):
+        older = mj.export.deserialize(export().serialize())
+    assert older.calling_convention_version == 9
+    assert older.mlir_module() == newest.mlir_module()
+    assert older.call(jnp.zeros(2)).tolist() == [0, 0]
+    for version in (8, 11):
+        refused = pytest.raises(ValueError, match=r"outside the range .* \[9..10\]")
+        with changed("jax_export_calling_convention_version", version), refused:
+            export()
+
+
 @pytest.mark.parametrize(
     "name, value, says",
     [

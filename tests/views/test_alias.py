@@ -163,6 +163,8 @@ def test_it_is_refused_where_jax_is_there_and_runs_modules(tmp_path):
         MINIJAX_AS_JAX="1",
     )
     assert ran.stdout == "0.10.2 ['7']\n", ran.stderr
+    tool = python("-m", "minijax.tools.alias", "-m", "jax.tools.jax_to_ir", "--help")
+    assert "--input_shapes" in tool.stdout, tool.stderr
 
 
 def test_tests_of_others_run_through_a_plugin(tmp_path):

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base import errors, tree
+from ...base import config, errors, tree
 from ...base.source import function_text
 from ...control.calls.call_exported import call_exported_p, check_arguments
 from ...control.calls.jit import jit
@@ -471,10 +471,24 @@ def _exported(
         platforms=platforms, ordered_effects=tuple(ordered),
         unordered_effects=tuple(unordered), disabled_safety_checks=checks,
         mlir_module_serialized=portable.to_bytes(module, polymorphic, several),
-        calling_convention_version=maximum_supported_calling_convention_version,
+        calling_convention_version=_calling_convention(),
         module_kept_var_idx=tuple(lowered._kept), uses_global_constants=polymorphic,
         _get_vjp=functools.partial(_export_vjp, stage_.jaxpr, rules),
     )  # fmt: skip
+
+
+def _calling_convention() -> int:
+    """The version that the option requests: programs of both are the same."""
+    version: int = config.EXPORT_VERSION.value
+    low = minimum_supported_calling_convention_version
+    high = maximum_supported_calling_convention_version
+    if not low <= version <= high:
+        raise errors.value_error(
+            f"The requested export calling convention version {version} is outside the"
+            f" range of supported versions [{low}..{high}]",
+            which="jax_export_calling_convention_version",
+        )
+    return version
 
 
 def _abstract(sharding: Any) -> Any:

@@ -259,9 +259,14 @@ def _expand(
     that stands for no axis, between items that are no slices.
     """
     if isinstance(subscript, list):
+        numbers = all(
+            isinstance(item, (int, float, complex)) or getattr(item, "ndim", 1) == 0
+            for item in subscript
+        )
+        instead = "array" if numbers else "tuple"
         raise errors.type_error(
             "Using a non-tuple sequence for multidimensional indexing is not"
-            " allowed; use `arr[array(seq)]` instead of `arr[seq]`.",
+            f" allowed; use `arr[{instead}(seq)]` instead of `arr[seq]`.",
             which=f"x[{subscript!r}]"[:160],
             why="NumPy reads a list as an array here, and once read it as a tuple.",
             tries=["x[jnp.array([...])]", "x[tuple(...)]"],
@@ -298,7 +303,7 @@ def _expand(
             sizes.append(1)
         else:
             wanted = shape[axis : axis + p.ndim]
-            if p.shape != wanted:
+            if any(n not in (size, 0) for n, size in zip(p.shape, wanted, strict=True)):
                 raise _mask_shape_error(p, axis, wanted)
             out.extend(np.nonzero(p))
             sizes.extend(wanted)

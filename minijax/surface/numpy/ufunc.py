@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base import errors
 from ...base.source import name_of
 from ...control.arguments import check_callable
 from ...control.calls.jit import composite
@@ -88,11 +89,29 @@ class ufunc:
         self.func = func
         self.__name__ = name or name_of(func)
         self.__doc__ = func.__doc__
-        self.nin, self.nout = nin, nout
-        self.nargs = nin if nargs is None else nargs
-        self.identity = identity
+        self._about = nin, nout, nin if nargs is None else nargs, identity
         self._given = (call, reduce, accumulate, at, reduceat)
         self._call = call or vectorize(func)
+
+    @property
+    def nin(self) -> int:
+        """The number of arguments."""
+        return self._about[0]
+
+    @property
+    def nout(self) -> int:
+        """The number of results."""
+        return self._about[1]
+
+    @property
+    def nargs(self) -> int:
+        """The number of arguments that the function accepts."""
+        return self._about[2]
+
+    @property
+    def identity(self) -> Any:
+        """The value that changes nothing, or None."""
+        return self._about[3]
 
     def _key(self) -> Any:
         return (self.func, self.__name__, self.nin, self.nout, self.nargs, self._given)
@@ -176,13 +195,31 @@ class ufunc:
         self._check("reduceat", out)
         check_arraylike(f"{self.__name__}.reduceat", a, indices)
         special = self._given[4] or functools.partial(fold_stretches, self)
-        return special(a, indices, axis=axis, dtype=dtype)
+        reduceat = functools.partial(special, axis=axis, dtype=dtype)
+        axis = canonical_axis(axis, len(shape_of(a)))
+        if not math.prod(shape_of(indices)):  # the type of one stretch, and none of it
+            some = lax.full(_resized(a, axis, 1), 0, aval_of(as_array(a)).dtype)
+            return lax.slice_in_dim(reduceat(some, np.zeros(1, int)), 0, 0, axis=axis)
+        if not shape_of(a)[axis]:
+            raise errors.error(
+                IndexError,
+                "Cannot do a non-empty jnp.take() from an empty axis.",
+                which=f"axis {axis} of a, which has shape {shape_of(a)}",
+                why=f"{self.__name__}.reduceat reads an element at each index.",
+            )
+        return reduceat(a, indices)
 
     def _check(self, method: str, out: Any) -> None:
         if self.nin != 2 or self.nout != 1:
             raise ValueError(f"{method} only supported for binary ufuncs")
         if out is not None:
             raise NotImplementedError(f"out argument of {self}.{method}()")
+
+
+def _resized(a: Any, axis: int, size: int) -> tuple[int, ...]:
+    """The shape of `a` with another size along one axis."""
+    shape = shape_of(a)
+    return (*shape[:axis], size, *shape[axis + 1 :])
 
 
 def frompyfunc(

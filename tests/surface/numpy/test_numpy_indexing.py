@@ -500,3 +500,25 @@ def test_what_is_read_and_written_stays_weak(read):
     weak = jnp.broadcast_to(1.0, (3,))
     assert read(weak).weak_type
     assert not read(weak.astype("float32")).weak_type
+
+
+@pytest.mark.parametrize("mask, shape", (
+    ((0,), (0, 4)), ((0, 4), (0,)), ((3, 0), (0,)), ((0, 0), (0,)),
+))  # fmt: skip
+def test_masks_of_no_elements_choose_nothing(mask, shape):
+    x, mask = jnp.arange(12.0).reshape(3, 4), np.zeros(mask, bool)
+    assert x[mask].shape == mj.jit(lambda x: x[mask])(x).shape == shape
+    assert (x.at[mask].set(9.0) == x).all()
+    with pytest.raises(IndexError, match="boolean index did not match shape"):
+        _ = x[np.zeros((2,), bool)]
+
+
+@pytest.mark.parametrize("index, instead", (
+    ([0, 1], "array"), ([], "array"), ([True], "array"), ([[0, 1]], "tuple"),
+    ([slice(0, 1)], "tuple"), ([None], "tuple"), ([np.zeros(1, int)], "tuple"),
+))  # fmt: skip
+def test_lists_as_indices_are_refused(index, instead):
+    phrase = rf"Using a non-tuple sequence .* use `arr\[{instead}\(seq\)\]`"
+    with pytest.raises(TypeError, match=phrase):
+        _ = jnp.zeros((3, 4))[index]
+    assert jnp.zeros((3, 4, 5))[((0, 1), (1, 2))].shape == (2, 5)

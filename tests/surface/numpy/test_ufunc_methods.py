@@ -103,3 +103,31 @@ def test_ufuncs_from_functions():
         pair.reduce(x)
     with pytest.raises(TypeError, match="Expected a callable value, got 3"):
         jnp.frompyfunc(3, 1, 1)
+
+
+@pytest.mark.parametrize("name", ("add", "multiply", "logical_or", "maximum"))
+@pytest.mark.parametrize("axis", (0, 1))
+def test_no_stretches_give_an_empty_axis(name, axis):
+    x = np.arange(6).reshape(2, 3)
+    fun, none = getattr(jnp, name), np.zeros(0, int)
+    one = getattr(np, name).reduceat(x, [0], axis)
+    for out in (fun.reduceat(x, none, axis), mj.jit(fun.reduceat)(x, none)):
+        assert out.size == 0 and out.dtype == fun.reduceat(x, np.zeros(1, int)).dtype
+    assert fun.reduceat(x, none, axis).shape == np.delete(one, 0, axis).shape
+    assert fun.reduceat(np.zeros(0), none).shape == (0,)
+    with pytest.raises(IndexError, match=r"non-empty jnp\.take.. from an empty axis"):
+        fun.reduceat(np.zeros(0), np.zeros(1, int))
+
+
+def test_stretches_of_python_functions_may_be_none():
+    times = jnp.frompyfunc(lambda x, y: x * y, 2, 1, identity=1)
+    assert times.reduceat(jnp.ones((2, 3)), np.zeros(0, int)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("name", ("nin", "nout", "nargs", "identity"))
+def test_attributes_of_ufuncs_are_fixed(name):
+    before = getattr(jnp.add, name)
+    with pytest.raises(AttributeError):
+        setattr(jnp.add, name, 3)
+    assert getattr(jnp.add, name) == before
+    assert before == (2 if name == "nargs" else getattr(np.add, name))
