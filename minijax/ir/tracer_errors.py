@@ -164,6 +164,11 @@ def no_index(x: Any, trace: Any) -> Exception:
 
 def no_array(x: Any, trace: Any) -> Exception:
     """`np.asarray(x)`"""
+    outside = trace
+    while outside is not x._trace and outside.parent is not outside:
+        outside = outside.parent
+    if outside is not x._trace:
+        return leaked(x, trace)
     return errors.TracerArrayConversionError(
         needs_value(
             x, trace,
@@ -199,8 +204,8 @@ def leaked(x: Any, trace: Any) -> Exception:
                 f" ({x._trace.transform}) that it belongs to.",
                 which=x.origin(),
                 where=f"{x._trace.describe()}; transformations: {stack_of(trace)}",
-                why="a custom derivative rule closes over a value that is being"
-                " differentiated itself: the rule says nothing about it.",
+                why="a custom derivative rule closes over this value, and the rule runs"
+                f" outside of the {x._trace.transform} that the value belongs to.",
                 tries=["pass the value as an argument of the function with the rule"],
             )
         )
@@ -214,6 +219,23 @@ def leaked(x: Any, trace: Any) -> Exception:
             " attribute, a list) kept it.",
             tries=["return the value from the transformed function instead"],
         )
+    )
+
+
+def leaked_into_rule(error: Exception, name: str) -> Exception:
+    """The error of a custom derivative rule that reads a traced value of its closure.
+
+    Args:
+      error: what the rule raised.
+      name: the function whose rule it is.
+    """
+    what, why, _ = str(error).partition("\nWhy: the function that made it has ended")
+    if not why:
+        return error
+    return errors.UnexpectedTracerError(
+        f"{what}\nWhy: a custom derivative rule of {name} closes over this value, or got it"
+        " by nondiff_argnums, and the rule runs after the function that made the value has"
+        " ended.\nTry: pass the value as a differentiated argument of the function"
     )
 
 

@@ -266,8 +266,8 @@ def batch_elementwise(prim: Primitive) -> None:
                 else:
                     lined.append(x if d == 0 else lib.move_axis(x, d, 0))
             for i, (d, s) in enumerate(zip(dims, shapes, strict=True)):
-                if d is not None and len(s) <= rank:  # one scalar a lane, and arrays
-                    lined[i] = expand(lined[i], range(1, 2 + rank - len(s)))
+                if d is not None and len(s) <= rank:  # of fewer axes in each lane
+                    lined[i] = expand(lined[i], range(len(s), rank + 1))
         return prim.bind(*lined, **params), lane
 
     prim.batch = batch

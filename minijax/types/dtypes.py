@@ -161,8 +161,11 @@ def as_dtype(dtype: Any) -> Any:
     """`dtype` (a NumPy or Python type, a name, a scalar function) as an np.dtype."""
     if isinstance(dtype, (np.dtype, ExtendedDType)):
         return dtype
-    if dtype in _PYTHON:
-        return _PYTHON[dtype]
+    try:
+        if dtype in _PYTHON:
+            return _PYTHON[dtype]
+    except TypeError:  # it cannot be hashed
+        check_no_array(dtype, "dtype")
     if dtype is None:
         raise TypeError("Expected a dtype, got None.")
     inner = getattr(dtype, "dtype", None)

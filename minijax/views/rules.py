@@ -82,7 +82,12 @@ class Jvps(Rules):
 
     def write(self, prim: Primitive, rule: Rule) -> Rule:
         prim.linearize = None  # which would go first
-        return rule
+        return Adapted(
+            lambda primals, tangents, **params: rule(
+                tuple(primals), tuple(tangents), **params
+            ),
+            rule,
+        )
 
 
 class Transposes(Rules):

@@ -527,3 +527,19 @@ def test_division_by_what_is_not_zero_is_emitted_alone():
         assert "stablehlo.select" not in f.lower(x).as_text()
     guarded = mj.jit(lambda x: lax.div(x, np.array([2, 0], np.int32)))
     assert "stablehlo.select" in guarded.lower(x).as_text()
+
+
+@pytest.mark.parametrize(
+    ("lane", "shared"),
+    [((2,), (2, 1)), ((2,), (1, 1)), ((2,), (2, 3)), ((1, 2), (1, 2, 1)), ((), (2,))],
+)
+def test_lanes_of_fewer_axes_line_up_from_the_first(lane, shared):
+    """As JAX's batching rules do; outside of `vmap` ranks must be equal."""
+    x, y = draw((3, *lane), dtype="float32"), draw(shared, dtype="float32")
+    rows = np.asarray(x).reshape(*x.shape, *[1] * (len(shared) - len(lane)))
+    want = rows + np.asarray(y)
+    np.testing.assert_array_equal(mj.vmap(lax.add, (0, None))(x, y), want)
+    np.testing.assert_array_equal(mj.vmap(lax.add, (None, 0))(y, x), want)
+    np.testing.assert_array_equal(
+        mj.vmap(lax.add, (-1, None))(jnp.moveaxis(x, 0, -1), y), want
+    )

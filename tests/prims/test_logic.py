@@ -282,3 +282,14 @@ def test_keys_are_chosen_and_filled():
     assert lax.convert_element_type(x, x.dtype) is x
     with pytest.raises(ValueError, match="Cannot convert_element_type from key"):
         lax.convert_element_type(x, np.uint32)
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (3, 2), (3, 2, 2)])
+def test_scalar_cases_that_lanes_share_serve_every_element(shape):
+    which = mj.numpy.arange(np.prod(shape)).reshape(shape) % 3 == 0
+    pick = lambda w: lax.select(w, 2.0, mj.numpy.float32(5))
+    want = np.where(which, 2.0, 5.0)
+    np.testing.assert_array_equal(mj.vmap(pick)(which), want)
+    np.testing.assert_array_equal(mj.vmap(pick, 1, 1)(which), want)
+    with pytest.raises(TypeError, match="must be scalar or have the same shape"):
+        mj.jit(mj.vmap(lambda w, x: lax.select(w, x, x)))(which, mj.numpy.ones(3))

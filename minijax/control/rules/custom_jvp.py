@@ -20,6 +20,7 @@ from ...ir import core
 from ...ir.core import Tracer
 from ...ir.jaxpr import DropVar, Jaxpr, Literal, eval_jaxpr
 from ...ir.regions import Call
+from ...ir.tracer_errors import leaked_into_rule
 from ...passes import algebra
 from ...passes import batch as batching
 from ...passes.algebra import Zero, instantiate, lib, with_zeros
@@ -161,15 +162,20 @@ def _skip_leading(jvp: Callable[..., Any], n: int, name: str) -> Callable[..., A
 custom_jvp_call_p.stage = custom_jvp_stage
 
 
-def custom_jvp_jvp(primals: Any, tangents: Any, *, jvp: Any, **_: Any) -> Any:
-    return jvp(primals, tangents)
+def custom_jvp_jvp(
+    primals: Any, tangents: Any, *, jvp: Any, name: str, **_: Any
+) -> Any:
+    try:
+        return jvp(primals, tangents)
+    except errors.UnexpectedTracerError as e:
+        raise leaked_into_rule(e, name) from None
 
 
 custom_jvp_call_p.jvp = custom_jvp_jvp
 
 
 def custom_jvp_linearize(
-    trace: Any, primals: Any, tangents: Any, *, jvp: Any, **_: Any
+    trace: Any, primals: Any, tangents: Any, *, jvp: Any, name: str, **_: Any
 ) -> Any:
     """The rule, run on tangents that are recorded; mostly that splits it by itself.
 
@@ -178,7 +184,7 @@ def custom_jvp_linearize(
     derivative in them: linearized at zero it comes apart.
     """
     with core.current(trace):
-        outs, out_ts = jvp(primals, tangents)
+        outs, out_ts = custom_jvp_jvp(primals, tangents, jvp=jvp, name=name)
     if not any(isinstance(x, core.Tracer) and x._trace is trace for x in outs):
         return outs, out_ts
     moving = [t for t in tangents if type(t) is not Zero]

@@ -17,6 +17,7 @@ from ...base.util import pick
 from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr
 from ...ir.regions import Call
+from ...ir.tracer_errors import leaked_into_rule
 from ...passes import batch as batching
 from ...passes.algebra import Zero, instantiate, lib, mapped_aval, unmapped_aval
 from ...passes.dce import results_depend
@@ -194,8 +195,13 @@ def custom_vjp_jvp(
     symbolic_zeros: bool, **_: Any,
 ) -> Any:  # fmt: skip
     flags = [type(t) is not Zero for t in tangents]
-    residuals, outs = fwd(flags, *primals)
+    try:
+        residuals, outs = fwd(flags, *primals)
+    except errors.UnexpectedTracerError as e:
+        raise leaked_into_rule(e, name) from None
     out_avals = tuple(core.aval_of(x).to_tangent() for x in outs)
+    if not any(flags):  # integers alone: nothing to transpose
+        return outs, [Zero(a) for a in out_avals]
     out_ts = custom_lin_p.bind(
         *residuals, *pick(tangents, flags),
         num_res=len(residuals), in_zeros=[not f for f in flags], bwd=back,
@@ -446,11 +452,14 @@ custom_lin_p.jvp = _lin_jvp
 
 def custom_lin_transpose(
     cts: Any, *args: Any, num_res: int, in_zeros: Sequence[bool], bwd: Any,
-    symbolic_zeros: bool, **_: Any,
+    symbolic_zeros: bool, name: str, **_: Any,
 ) -> Any:  # fmt: skip
     if not symbolic_zeros:
         cts = [instantiate(ct) for ct in cts]
-    found = bwd(list(args[:num_res]), cts)
+    try:
+        found = bwd(list(args[:num_res]), cts)
+    except errors.UnexpectedTracerError as e:
+        raise leaked_into_rule(e, name) from None
     moving = [ct for ct, z in zip(found, in_zeros, strict=True) if not z]
     return [*[None] * num_res, *moving]
 

@@ -472,6 +472,11 @@ def select_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     if lined is not None and all(d is not None for d in dims[1:]):
         return select_n_p.bind(*lined), lane
     shared = dims[0] is None and not shapes[0]  # one choice for all
+    if dims[0] is not None and len(shapes[0]) > 1 and not any(shapes[1:]):
+        which = args[0]  # scalars that all lanes share serve each of its elements
+        shape = shapes[0]
+        cases = [lib.broadcast_in_dim(x, shape, ()) for x in args[1:]]
+        return select_n_p.bind(which, *cases), dims[0]
     which = args[0] if shared else bring_beside(args[0], axis, dims[0])
     cases = [bring_beside(x, axis, d) for x, d in zip(args[1:], dims[1:], strict=True)]
     shape = core.aval_of(cases[0]).shape

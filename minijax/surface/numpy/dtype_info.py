@@ -172,7 +172,7 @@ def promote_types(a: Any, b: Any) -> Any:
     """The dtype that two dtypes promote to; Python's `int`, `float`, ... are weak.
 
     Args:
-      a, b: dtypes, scalar types or Python types.
+      a, b: dtypes, arrays (their dtypes), scalar types or Python types.
 
     Returns:
       An np.dtype; 64 bits stay 64 bits if an argument has them, even without x64.
@@ -190,7 +190,7 @@ def promote_types(a: Any, b: Any) -> Any:
         if isinstance(x, type) and x in dtypes.PYTHON_SCALARS:
             pairs.append((dtypes.as_dtype(x), x is not bool))
         else:
-            pairs.append((dtypes.as_dtype(float if x is None else x), False))
+            pairs.append((dtypes.as_dtype(_plain_dtype(x)), False))
     wide = any(dtypes.canonical(d) != d for d, _ in pairs)
     return dtypes.promote(tuple(pairs), wide)[0]
 

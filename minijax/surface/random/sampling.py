@@ -37,6 +37,7 @@ from ...prims.math.order import rem
 from ...prims.random.implementations import uint_of
 from ...prims.random.key_arrays import random_bits_p, random_split_p
 from ...prims.reduce.over_axes import reduce_sum
+from ...prims.shape.shapes import reshape
 from ...prims.shape.slicing import index_in_dim
 from ...types import dtypes
 from .common import *
@@ -135,18 +136,21 @@ def uniform_of(key: Any, shape: Shape, dtype: Any, low: Any, high: Any) -> Any:
             span = np.asarray(high - low, dtype)[()]  # type: ignore[operator]
         if low == 0 and span == 1:
             return x
-    else:
-        low, high = spread(low, shape), spread(high, shape)
-        span = sub(high, low)
-    out = larger(low, add(mul(x, span), low))
-    if aval_of(out).shape != shape:
+        return larger(low, add(mul(x, span), low))
+    wide = max(shape, aval_of(low).shape, aval_of(high).shape, key=len)
+    start = spread(low, wide)
+    span = sub(spread(high, wide), start)
+    out = add(mul(spread(x, wide), span), start)
+    if math.prod(aval_of(out).shape) != math.prod(shape):
         raise type_problem(
             f"uniform: minval and maxval do not broadcast to the shape {shape}.",
             out,
             why="each element is drawn from one range.",
             tries=["a larger shape", "leave shape out of minval and maxval"],
         )
-    return out
+    if aval_of(out).shape != shape:  # the range has further axes of size 1
+        out, start = reshape(out, shape), spread(low, shape)
+    return larger(start, out)
 
 
 @composite(static=("shape", "dtype"))

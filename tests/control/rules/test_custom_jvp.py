@@ -411,3 +411,31 @@ def test_a_rule_that_takes_the_derivative_of_another_program(kind):
     assert np.allclose(mj.grad(f)(0.7), mj.grad(twin)(0.7))
     assert np.allclose(mj.jit(mj.grad(f))(0.7), mj.grad(twin)(0.7))
     assert np.allclose(mj.grad(mj.grad(f))(0.7), mj.grad(mj.grad(twin))(0.7))
+
+
+def rule_reads(y):
+    """2x, with a rule that alone reads the value `y` of its closure."""
+    doubled = mj.custom_jvp(lambda x: 2 * x)
+    doubled.defjvp(lambda p, t: (doubled(*p), y * t[0]))
+    return doubled
+
+
+def given(y):
+    """The same of a rule that gets `y` as an argument without derivative."""
+    times = mj.custom_jvp(lambda y, x: 2 * x, nondiff_argnums=(0,))
+    times.defjvp(lambda y, p, t: (times(y, *p), y * t[0]))
+    return lambda x: times(y, x)
+
+
+@pytest.mark.parametrize("make", [rule_reads, given])
+def test_rules_that_read_a_value_that_has_ended(make):
+    for run in (
+        lambda: mj.grad(mj.jit(lambda y, x: make(y)(x)), 1)(2.0, 3.0),
+        lambda: mj.grad(mj.checkpoint(lambda x, y: make(y)(x)))(3.0, 2.0),
+    ):
+        with pytest.raises(
+            mj.errors.UnexpectedTracerError, match="closes over this value, or got it"
+        ):
+            run()
+    slope = mj.vmap(lambda y, x: mj.grad(make(y))(x))(jnp.arange(3.0), jnp.ones(3))
+    assert slope.tolist() == [0, 1, 2]

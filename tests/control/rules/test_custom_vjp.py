@@ -538,3 +538,53 @@ def test_a_cotangent_of_float0_is_zero():
     f.defvjp(lambda x: (f(x), None), lambda _, ct: (np.zeros(2, mj.dtypes.float0),))
     with pytest.raises(ValueError, match="same type as the args tuple"):
         mj.grad(f)(1.0)
+
+
+def rule_reads(y, fwd=False):
+    """2x, with a rule that alone reads the value `y` of its closure."""
+
+    @mj.custom_vjp
+    def doubled(x):
+        return 2 * x
+
+    def forward(x):
+        return doubled(x), y * 1.0 if fwd else None
+
+    doubled.defvjp(forward, lambda y_or_none, g: ((y_or_none if fwd else y) * g,))
+    return doubled
+
+
+READERS = {
+    "grad of jit": lambda f: mj.grad(mj.jit(lambda y, x: f(y)(x)), 1)(2.0, 3.0),
+    "grad of both": lambda f: mj.grad(lambda y: f(y)(y))(2.0),
+    "scan": lambda f: mj.grad(
+        lambda x: lax.scan(lambda c, y: (f(y)(c), None), x, jnp.ones(3))[0]
+    )(1.0),
+    "checkpoint": lambda f: mj.grad(mj.checkpoint(lambda x, y: f(y)(x)))(3.0, 2.0),
+    "cond": lambda f: mj.jit(
+        lambda y: mj.grad(lambda x: lax.cond(x > 0, f(y), lambda x: x, x))(3.0)
+    )(2.0),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("fwd", [False, True])
+def test_rules_that_read_a_value_that_has_ended(name, fwd):
+    with pytest.raises(
+        mj.errors.UnexpectedTracerError, match="custom derivative rule.* closes over"
+    ):
+        READERS[name](lambda y: rule_reads(y, fwd))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, mj.jit])
+def test_arguments_that_are_integers_alone(wrap):
+    @mj.custom_vjp
+    def halved(n):
+        return n / 2
+
+    halved.defvjp(lambda n: (n / 2, None), lambda _, g: (None,))
+    n, zeros = jnp.arange(3), np.zeros(3, mj.dtypes.float0)
+    out, back = mj.vjp(wrap(halved), n)
+    assert out.tolist() == [0, 0.5, 1]
+    assert back(out)[0].dtype == mj.dtypes.float0
+    assert mj.linearize(wrap(halved), n)[1](zeros).tolist() == [0, 0, 0]

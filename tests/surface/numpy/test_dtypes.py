@@ -185,3 +185,25 @@ def test_options_refuse_what_they_do_not_know():
         mj.config.update("jax_explicit_x64_dtypes", "never")
     with pytest.raises(AttributeError, match="Unrecognized config option: jax_nothing"):
         mj.config.update("jax_nothing", 1)
+
+
+def test_arrays_stand_for_their_dtypes():
+    x, n = jnp.ones(2, jnp.bfloat16), jnp.arange(2)
+    assert jnp.promote_types(x, n) == jnp.promote_types(x, jnp.int8) == jnp.bfloat16
+    assert jnp.promote_types("float32", x) == jnp.float32
+    assert mj.jit(lambda x: x.astype(jnp.promote_types(x, "float16")))(x).dtype == (
+        jnp.float32
+    )
+    assert jnp.issubdtype(x, jnp.floating) and not jnp.issubdtype(n, x)
+    for call in (jnp.promote_types, jnp.issubdtype):
+        for host in (np.ones(2), [1, 2]):
+            with pytest.raises(TypeError, match="dtype from an array|Field elements"):
+                call(host, jnp.float32)
+
+
+def test_zeros_without_elements_are_equal_where_their_shapes_are():
+    zeros = np.zeros(3, mj.dtypes.float0)
+    assert jnp.array_equal(zeros, zeros) and jnp.array_equal(zeros, zeros, True)
+    assert not jnp.array_equal(zeros, zeros[:2])
+    with pytest.raises(TypeError, match="does not accept dtypes"):
+        jnp.array_equal(zeros, np.zeros(3))

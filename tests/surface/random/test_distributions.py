@@ -407,3 +407,17 @@ def test_halves_are_summed_in_single_precision(draw):
         if e.primitive.name == "reduce_sum"
     ]
     assert sums == [np.float32]
+
+
+def test_ranges_with_further_axes_of_size_one():
+    """One number is drawn for each element of the shape, and lies in its range."""
+    one, three = random.uniform(KEY), random.uniform(KEY, (3,))
+    low, high = jnp.full(1, 2.0), jnp.full(1, 4.0)
+    found = random.uniform(KEY, (), jnp.float32, low, high)
+    assert found.shape == (1,) and found[0] == 2 * one + 2
+    assert random.uniform(KEY, (), jnp.float32, 2.0, high) == 2 * one + 2
+    found = random.uniform(KEY, (3,), jnp.float32, low, jnp.full((1, 3), 4.0))
+    np.testing.assert_array_equal(found, 2 * three + 2)
+    for shape, high in (((), jnp.ones(3)), ((1, 3), jnp.ones((2, 1)))):
+        with pytest.raises(TypeError, match="do not broadcast to the shape"):
+            random.uniform(KEY, shape, jnp.float32, 0.0, high)
