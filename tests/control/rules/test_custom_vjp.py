@@ -571,7 +571,7 @@ READERS = {
 @pytest.mark.parametrize("fwd", [False, True])
 def test_rules_that_read_a_value_that_has_ended(name, fwd):
     with pytest.raises(
-        mj.errors.UnexpectedTracerError, match="custom derivative rule.* closes over"
+        mj.errors.UnexpectedTracerError, match=r"custom derivative rule.* closes over"
     ):
         READERS[name](lambda y: rule_reads(y, fwd))
 

@@ -197,7 +197,7 @@ def test_arrays_stand_for_their_dtypes():
     assert jnp.issubdtype(x, jnp.floating) and not jnp.issubdtype(n, x)
     for call in (jnp.promote_types, jnp.issubdtype):
         for host in (np.ones(2), [1, 2]):
-            with pytest.raises(TypeError, match="dtype from an array|Field elements"):
+            with pytest.raises(TypeError, match=r"dtype from an array|Field elements"):
                 call(host, jnp.float32)
 
 
