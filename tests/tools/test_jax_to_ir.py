@@ -42,7 +42,7 @@ def test_the_command_line_writes_both_forms(tmp_path):
     text = files[1].read_text()
     assert "f32[2,3]{1,0} parameter(0)" in text and "parameter(1)" not in text
     module = xla_client.XlaComputation(files[0].read_bytes()).get_hlo_module()
-    assert "->f32[6,3]" in module.to_string() and "constant({1, 2, 3})" in text
+    assert "->f32[6,3]" in module.to_string() and " constant(" in text
 
 
 @pytest.mark.parametrize("text, dtype, shape", (
