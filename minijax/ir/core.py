@@ -296,6 +296,13 @@ def around(word: str, names: str) -> str:
     return f"{word}({names})"
 
 
+class Inside(str):
+    """The name stack in a program that is transformed with the equation that holds it:
+    the equation's name has the mark of the transformation, those inside have none."""
+
+    __slots__ = ()
+
+
 class NamedTrace(Trace):
     """A trace whose name stands around that of the scope inside: `outer/jvp(inner)`."""
 
@@ -311,7 +318,7 @@ class NamedTrace(Trace):
     def marked(self) -> str:
         """The name stack for what this trace does at its parent."""
         names = STATE.names
-        if self.parent is EVAL:  # which forgets them
+        if self.parent is EVAL or type(self.base) is Inside:  # EVAL forgets them
             return names
         if names != self.seen or not self.mark:
             base, self.seen = self.base, names

@@ -16,7 +16,7 @@ from typing import Any
 from ..base import config, util
 from ..base.util import flags_of
 from ..ir import core, hooks
-from ..ir.core import EVAL, STATE, NamedTrace, Primitive, Trace, Tracer
+from ..ir.core import EVAL, STATE, Inside, NamedTrace, Primitive, Trace, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ir.lying import spec_of, with_axis, without
 from .algebra import lib, mapped_aval, unmapped_aval
@@ -238,6 +238,7 @@ def batch_jaxpr(
         flags: list[bool] = []
 
         def fun(*args: Any) -> list[Any]:
+            STATE.names = Inside(STATE.names)
             outs, dims = batch_flat(
                 lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs),
                 axis,

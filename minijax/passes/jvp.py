@@ -14,7 +14,7 @@ from typing import Any
 
 from ..base.util import flags_of
 from ..ir import core, hooks
-from ..ir.core import EVAL, STATE, NamedTrace, Primitive, Tracer
+from ..ir.core import EVAL, STATE, Inside, NamedTrace, Primitive, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from .algebra import Zero, instantiate, zero_tangent
 from .stage import remembered, stage_closed
@@ -144,6 +144,7 @@ def jvp_jaxpr(
         avals = closed.in_avals
 
         def fun(*args: Any) -> list[Any]:
+            STATE.names = Inside(STATE.names)
             primals = args[: len(avals)]
             ts = iter(args[len(avals) :])
             tangents = [

@@ -18,7 +18,7 @@ from typing import Any
 from ..base import source
 from ..base.util import flags_of
 from ..ir import core, hooks
-from ..ir.core import EVAL, STATE, Primitive, Trace
+from ..ir.core import EVAL, STATE, Inside, Primitive, Trace
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr
 from ..types import dtypes
 from . import dce
@@ -266,7 +266,7 @@ def _linearize_jaxpr(
 ) -> LinearizedJaxpr:
     trace = StageTrace(STATE.trace, "linearize")
     args = [trace.new_arg(a) for a in closed.in_avals]
-    names, STATE.names = STATE.names, ""
+    names, STATE.names = STATE.names, Inside()
     before = core.enter(trace)
     try:
         outs, part = linearize_flat(

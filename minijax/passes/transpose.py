@@ -15,7 +15,7 @@ from typing import Any
 from ..base import config
 from ..base.util import flags_of, pick
 from ..ir import hooks
-from ..ir.core import EVAL, STATE, Primitive, around
+from ..ir.core import EVAL, STATE, Inside, Primitive, around
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from ..types.avals import Known
 from .algebra import Linear, Zero, instantiate, lib
@@ -56,6 +56,7 @@ def backward_pass(
             _accumulate(ct_of, v, ct)
     place, outer = STATE.source, STATE.names
     named = STATE.trace is not EVAL  # which forgets names
+    mark = type(outer) is not Inside
     # Cotangents come from meshes that were current inside of a function.
     cuts = Known.cuts
     recast = config.RECAST_MESH.swap(True) if cuts else None
@@ -65,7 +66,8 @@ def backward_pass(
             STATE.source = eqn.source or place
             if named:
                 inner = eqn.names.removeprefix(f"{outer}/")
-                STATE.names = f"{outer}/{around('transpose', inner)}".lstrip("/")
+                inner = around("transpose", inner) if mark else inner
+                STATE.names = f"{outer}/{inner}".strip("/")
             _turn(eqn, ct_of, env, linear)
     finally:
         STATE.source, STATE.names = place, outer
@@ -167,6 +169,7 @@ def transpose_jaxpr(
         present: list[bool] = []
 
         def fun(*xs: Any) -> list[Any]:
+            STATE.names = Inside(STATE.names)
             it = iter(xs)
             args = [
                 Linear(a) if lin else next(it)

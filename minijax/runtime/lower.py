@@ -75,7 +75,7 @@ class Lowering:
 
     __slots__ = (
         "avals_in", "avals_out", "axes", "consts", "copied", "loc", "locations",
-        "manual", "module", "prefix", "recipes", "repeated", "token", "types",
+        "manual", "module", "prefix", "recipes", "repeated", "scopes", "token", "types",
     )  # fmt: skip
 
     def __init__(self, module: Module, prefix: str = "") -> None:
@@ -88,6 +88,7 @@ class Lowering:
         self.recipes = context.recipes[module.platform]
         self.locations: dict[Any, Any] = {}
         self.prefix = prefix
+        self.scopes: dict[str, dict[Any, Any]] = {prefix: self.locations}
         self.axes: tuple[tuple[Any, int], ...] = ()
         # Those axes of a mesh along which values here are parts, one on each device.
         self.manual: frozenset[Any] = frozenset()
@@ -375,16 +376,33 @@ class Lowering:
         self.create("stablehlo.return", [], list(values))
 
     # ---- nested programs
-    def jaxpr(self, closed: ClosedJaxpr, *args: Any) -> list[Any]:
-        """Emit a closed jaxpr in place."""
+    def label(self, scope: str) -> str:
+        """The name of a scope inside the current equation's: `jit(f)/loop/while/body`."""
+        name = getattr(self.loc, "name_str", None)  # ends with the primitive's
+        outer = self.prefix if name is None else name.rpartition("/")[0]
+        return f"{outer}/{scope}" if outer and scope else outer or scope
+
+    def rename(self, scope: str) -> None:
+        """Give the equation's operations from now on this name for the primitive's."""
+        before, child = self.loc, getattr(self.loc, "child_loc", None)
+        self.loc = ir.Location.name(self.label(scope), childLoc=child)
+        if tagged := self.module.tagged:
+            tagged.setdefault(str(self.loc), tagged.get(str(before), {}))
+
+    def jaxpr(self, closed: ClosedJaxpr, *args: Any, scope: str = "") -> list[Any]:
+        """Emit a closed jaxpr in place; `scope` is a part of its operations' names."""
         closed = core.within_axes(self.axes, hooks.by_value.call, closed)
         consts = [self.const_value(c, v.aval) for c, v in zip(
             closed.consts, closed.jaxpr.constvars, strict=True)]  # fmt: skip
-        saved = self.avals_in, self.avals_out, self.loc
+        saved = self.avals_in, self.avals_out, self.loc, self.prefix, self.locations
+        self.prefix = label = self.label(scope)
+        self.locations = self.scopes.setdefault(label, {})
         try:
             return emit_jaxpr(self, closed.jaxpr, consts, args)
         finally:
-            self.avals_in, self.avals_out, self.loc = saved
+            (
+                self.avals_in, self.avals_out, self.loc, self.prefix, self.locations
+            ) = saved  # fmt: skip
 
     def const_value(self, const: Any, aval: Any) -> Any:
         """The value of a captured constant inside the current function."""

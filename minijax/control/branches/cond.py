@@ -184,7 +184,10 @@ def cond_lower(
     if platforms:  # chosen here, not when the program runs
         chosen = branches[platforms.index(choose_platform(ctx.platform, platforms))]
         return ctx.jaxpr(chosen, *ops)
-    run = [functools.partial(ctx.jaxpr, b, *ops) for b in branches]
+    run = [
+        functools.partial(ctx.jaxpr, b, *ops, scope=f"cond/branch_{i}_fun")
+        for i, b in enumerate(branches)
+    ]
     return ctx.case(index, run, [ctx.type(a) for a in ctx.avals_out])
 
 

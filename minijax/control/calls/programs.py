@@ -86,7 +86,14 @@ def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) ->
 jit_p.stage = jit_stage
 
 
-jit_p.lower = lambda ctx, *args, jaxpr, name, **params: ctx.call(jaxpr, name, args)
+def jit_lower(
+    ctx: Any, *args: Any, jaxpr: ClosedJaxpr, name: str, **params: Any
+) -> list[Any]:  # fmt: skip
+    ctx.rename(f"jit({name})")
+    return ctx.call(jaxpr, name, args)  # type: ignore[no-any-return]
+
+
+jit_p.lower = jit_lower
 
 
 derived_discharge = jit_p.discharge

@@ -308,6 +308,7 @@ def remat_lower(
             "stablehlo.optimization_barrier", [x.type for x in args], list(args)
         )
         args = tuple(barrier.results)
+    ctx.rename("checkpoint")
     return ctx.call(ClosedJaxpr(jaxpr), "checkpoint", args)
 
 

@@ -396,7 +396,7 @@ def _lower(ctx: Any, *args: Any, **params: Any) -> Any:
         for i, spec in enumerate(params["in_specs"]):
             if isinstance(spec, Stacked):
                 inside[i] = inner.op("reshape", closed.in_avals[i], inside[i])
-        out = inner.jaxpr(closed, *inside)
+        out = inner.jaxpr(closed, *inside, scope="shard_map")
         for i, spec in enumerate(params["out_specs"]):
             if isinstance(spec, Stacked):
                 out[i] = inner.op("reshape", part(*outs[i], mesh, manual), out[i])

@@ -196,6 +196,7 @@ def _step_back(
     groups = [len(lin_c) - n_sums, n_sums, len(carry_avals), sum(nz_ys)]
 
     def step(*vals: Any) -> list[Any]:
+        core.STATE.names = core.Inside(core.STATE.names)
         rc, sums, carry, cys, rx = split_list(vals, groups)
         ins = [
             *merge(lin_c, map(Linear, pick(const_avals, lin_c)), rc),
@@ -337,6 +338,7 @@ def scan_lower(
     length: int, reverse: bool, unroll: int, **_: Any,
 ) -> list[Any]:  # fmt: skip
     consts, carry, xs = split_list(args, [num_consts, num_carry])
+    ctx.rename("while")
     x_avals = list(map(lower.physical, ctx.avals_in[num_consts + num_carry :]))
     y_avals = list(map(lower.physical, ctx.avals_out[num_carry:]))
     i32 = shaped((), dtypes.int32)
@@ -350,7 +352,7 @@ def scan_lower(
         if reverse:
             at = ctx.op("subtract", i32, number(length - 1), at)
         rows = [_read_row(ctx, x, a, at) for x, a in zip(xs, x_avals, strict=True)]
-        out = ctx.jaxpr(jaxpr, *consts, *carry, *rows)
+        out = ctx.jaxpr(jaxpr, *consts, *carry, *rows, scope="while/body/closed_call")
         carry, new = split_list(out, [num_carry])
         ys = [
             _write_row(ctx, y, v, a, at)

@@ -150,12 +150,12 @@ def while_lower(
         state = list(v)
         if tokens:
             ctx.token = state.pop(0)
-        ctx.return_(*ctx.jaxpr(cond_jaxpr, *cond_consts, *state))
+        ctx.return_(*ctx.jaxpr(cond_jaxpr, *cond_consts, *state, scope="while/cond"))
     with ctx.block(loop.regions[1], *types) as v:
         state = list(v)
         if tokens:
             ctx.token = state.pop(0)
-        out = ctx.jaxpr(body_jaxpr, *body_consts, *state)
+        out = ctx.jaxpr(body_jaxpr, *body_consts, *state, scope="while/body")
         ctx.return_(*([ctx.token] if tokens else []), *out)
     results = list(loop.results)
     if tokens:

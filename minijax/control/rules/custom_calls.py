@@ -189,6 +189,7 @@ class LaneAxes:
             return fun
 
         def call(*xs: Any) -> list[Any]:
+            core.STATE.names = core.Inside(core.STATE.names)
             outs, dims = batching.batch_flat(fun, self.axis, xs, self.dims)
             return self.settle(outs, dims, self.flags(dims, xs))
 
