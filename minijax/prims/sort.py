@@ -5,7 +5,8 @@ Complex numbers are ordered by real, then imaginary part.  The derivative of a s
 moves tangents as the sort moved the values: it sorts an index along, and gathers.
 
 On the CPU a sort by one short key sorts (key, index) packed into one integer, which the
-compiler does with native code, several times faster than by a comparison program.
+compiler does with native code, several times faster than by a comparison program; not in
+programs over several devices.
 
 Next: dot/dot.py.
 """
@@ -165,10 +166,17 @@ def _compare(ctx: Any, x: Any, y: Any, flag: Any, direction: str, kind: str) -> 
 def _sort_lower_cpu(
     ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int
 ) -> list[Any]:
-    """Sort a 32-bit key over its index in 64 bits; then fetch each operand by index."""
+    """Sort a 32-bit key over its index in 64 bits; then fetch each operand by index.
+
+    Not where the compiler shards values: it would gather what is fetched by index, and
+    the key needs three times the memory.
+    """
     key = ctx.avals_in[0]
     alone = len(xs) == 1 and not dtypes.is_float(key.dtype)
-    if num_keys > 1 or alone or not _is_short(key, dimension):
+    if (
+        num_keys > 1 or alone or not _is_short(key, dimension)
+        or ctx.is_sharded_by_compiler
+    ):  # fmt: skip
         return _sort_lower(
             ctx, *xs, dimension=dimension, is_stable=is_stable, num_keys=num_keys
         )

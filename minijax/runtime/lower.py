@@ -113,6 +113,12 @@ class Lowering:
             else over
         )
 
+    @property
+    def is_sharded_by_compiler(self) -> bool:
+        """Whether the compiler divides the values here among several devices."""
+        over = self.spread
+        return over is not None and len(over.devices) > 1
+
     def begin(
         self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]
     ) -> None:

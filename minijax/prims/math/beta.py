@@ -94,25 +94,28 @@ def _start(a: Any, b: Any, x: Any) -> list[Any]:
     gap = add(sub(mul(p, v), mul(q, u)), const(x, 1))
     first = div(mul(p, gap), add(p, const(x, 1)))
     first = select(inside, first, filled(x, 1))
-    return [inside, first, first, filled(x, 0), p, q, u, v]
+    return [inside, first, first, filled(x, 0), p, q, u, gap]
 
 
-def _step(n, active, f, c, d, a, b, x, y):
-    """Two steps of the fraction as one, in which next to nothing cancels."""
+def _step(n, active, f, c, d, a, b, x, gap):
+    """Two steps of the fraction as one, in which next to nothing cancels.
+
+    Of what is the same in each step, `gap` alone is part of the state, a (1 - x) - b x + 1:
+    the compiler would keep an array for each such expression.
+    """
     odd = add(a, sub(add(n, n), const(x, 1)))
     part = div(mul(mul(n, sub(b, n)), x), odd)
-    top = add(sub(add(a, b), const(x, 1)), n)
-    top = mul(mul(part, x), mul(div(sub(add(a, n), const(x, 1)), odd), top))
-    gap = add(sub(mul(a, y), mul(b, x)), const(x, 1))
-    gap = add(gap, mul(n, add(y, const(x, 1))))
-    bottom = add(add(n, part), div(mul(add(a, n), gap), add(odd, const(x, 2))))
+    even = add(a, sub(n, const(x, 1)))
+    top = mul(mul(part, x), mul(div(even, odd), add(even, b)))
+    wide = add(gap, sub(add(n, n), mul(n, x)))
+    bottom = add(add(n, part), div(mul(add(a, n), wide), add(odd, const(x, 2))))
     d = reciprocal(_away(add(mul(top, d), bottom)))
     c = _away(add(bottom, div(top, c)))
     ratio = mul(c, d)
     f = select(active, mul(f, ratio), f)
     eps = const(x, float(ml_dtypes.finfo(_dtype(x)).eps))
     more = gt(abs(sub(ratio, const(x, 1))), eps)
-    return bitwise_and(active, more), f, c, d, a, b, x, y
+    return bitwise_and(active, more), f, c, d, a, b, x, gap
 
 
 def _away(x: Any) -> Any:
@@ -125,8 +128,11 @@ def _finish(a: Any, b: Any, x: Any, f: Any) -> Any:
     swap = _swapped(a, b, x)[0]
     inside = _inside(a, b, x)
     ones = filled(x, 1)
-    p, q = select(inside, a, ones), select(inside, b, ones)
-    y = select(inside, x, filled(x, 0.5))
+    # A fraction that is NaN makes the result NaN.  The weight depends on the fraction, or
+    # the compiler would compute parts of it before the loop, and keep them meanwhile.
+    known = bitwise_and(inside, eq(f, f))
+    p, q = select(known, a, ones), select(known, b, ones)
+    y = select(known, x, filled(x, 0.5))
     weight = reciprocal_beta(p, q, (y, None), exact_sum(neg(y), one))
     part = div(weight, f)
     part = clamp(zero, part, one)  # rounding may lead out

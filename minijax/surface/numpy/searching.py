@@ -116,7 +116,7 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
         (place,),
         lax.iota(dtype, n),
         plan,
-        "set",
+        "min",
         updates._DROP,
         False,
         False,

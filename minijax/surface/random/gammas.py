@@ -168,7 +168,17 @@ random_gamma_p.jvp = _gamma_jvp
 no_transpose(random_gamma_p)
 random_gamma_p.batch = _gamma_batch
 lowered_as(random_gamma_p, _draw_all, elementwise=False)
-random_gamma_p.lower_on["cpu"] = lowering(random_gamma_p, _draw_each, elementwise=False)
+_one_by_one = lowering(random_gamma_p, _draw_each, elementwise=False)
+
+
+def _lower_cpu(ctx: Any, *operands: Any, **params: Any) -> Any:
+    """One element after the other, but not where the compiler shards them."""
+    together = ctx.is_sharded_by_compiler
+    emit = random_gamma_p.lower if together else _one_by_one
+    return emit(ctx, *operands, **params)
+
+
+random_gamma_p.lower_on["cpu"] = _lower_cpu
 by_setting(random_gamma_p)
 
 

@@ -1,0 +1,144 @@
+"""Compile calls of sharded operands here and by JAX, and compare what the programs need.
+
+`make sharded` compiles each sample for eight CPU devices in minijax and in JAX 0.10.2,
+forwards and its gradient, and reads memory and collectives from the compiled programs.
+A program should need no more of either than JAX's.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.fuzz.pair import FLAGS
+
+HERE = Path(__file__).parent
+HOWS = ["rows", "rows gradient", "both", "both gradient", "columns"]
+
+
+def environment(library):
+    flags = [*FLAGS, "--xla_force_host_platform_device_count=8"]
+    found = {
+        **os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": " ".join(flags),
+        "JAX_ENABLE_COMPILATION_CACHE": "0",
+    }  # fmt: skip
+    found.pop("PYTHONPATH", None)
+    if library == "minijax":
+        found["PYTHONPATH"] = str(HERE.parents[1])
+    return found
+
+
+def outcomes(python, library, requests, note=print):
+    """What became of each request; one that ends the process says so."""
+    found, left = {}, list(requests)
+    while left:
+        child = subprocess.Popen(
+            [python, str(HERE / "child.py"), library], env=environment(library),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True,
+        )  # fmt: skip
+        done = 0
+        for request in left:
+            try:
+                child.stdin.write(json.dumps(request) + "\n")
+                child.stdin.flush()
+            except BrokenPipeError:
+                break
+            line = ""
+            for line in child.stdout:
+                if line.startswith("@["):
+                    break
+            else:
+                break
+            number, told = json.loads(line[1:])
+            found[number] = told
+            done += 1
+            if len(found) % 500 == 0:
+                note(f"{library}: {len(found)} programs", flush=True)
+        child.kill()
+        child.wait()
+        if done < len(left):
+            found[left[done][0]] = {"error": f"the process ended: {child.returncode}"}
+        left = left[done + 1 :]
+    return found
+
+
+def worse(mine, theirs):
+    """In what a program needs more than JAX's."""
+    if "error" in mine or "error" in theirs:
+        return ["fails"] if "error" in mine and "error" not in theirs else []
+    found = []
+    here = mine["temporary"] + mine["results"]
+    there = theirs["temporary"] + theirs["results"]
+    if here > there * 1.02 + 2048:  # a few scalars, and a schedule's luck
+        found.append("memory")
+    if mine["collectives"] > theirs["collectives"]:
+        found.append("collectives")
+    if mine["sent"] > theirs["sent"] * 1.02 + 256:
+        found.append("sent")
+    return found
+
+
+def better(mine, theirs):
+    return "error" not in mine and "error" not in theirs and bool(worse(theirs, mine))
+
+
+def main():
+    from .samples import samples
+
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.sharded", description=__doc__
+    )
+    parser.add_argument("words", nargs="*", help="samples whose text has one of these")
+    parser.add_argument("--jax", metavar="PYTHON", required=True)
+    parser.add_argument("--how", nargs="+", default=HOWS, choices=HOWS)
+    parser.add_argument("--known", help="a file of JAX's outcomes, made or added to")
+    parser.add_argument("--table", help="write the table for docs to this file")
+    options = parser.parse_args()
+    requests, texts = [], {}
+    for sample in samples():
+        if options.words and not any(w in sample.text for w in options.words):
+            continue
+        for how in options.how:
+            key = f"{how} | {sample.text} | {sample.types}"
+            requests.append([key, sample.text, sample.types, how])
+            texts[key] = sample
+    known = {}
+    if options.known and os.path.exists(options.known):
+        known = json.loads(Path(options.known).read_text())
+    lacking = [r for r in requests if r[0] not in known]
+    known.update(outcomes(options.jax, "jax", lacking))
+    if options.known:
+        Path(options.known).write_text(json.dumps(known))
+    mine = outcomes(sys.executable, "minijax", requests)
+    show(requests, mine, known)
+    if options.table:
+        Path(options.table).write_text(page(requests, texts, mine, known))
+
+
+def line(told):
+    if "error" in told:
+        return told["error"][:100]
+    return (
+        f"{told['temporary'] + told['results']:,} bytes, {told['collectives']} collectives"
+        f" ({told['sent']:,} bytes)"
+    )
+
+
+def show(requests, mine, known):
+    counts = {}
+    for key, text, types, how in requests:
+        bad = worse(mine[key], known[key])
+        for what in bad or ["better" if better(mine[key], known[key]) else "equal"]:
+            counts[what] = counts.get(what, 0) + 1
+        if bad:
+            print(f"{how}: {text}  {types}\n    {', '.join(bad)}")
+            print(f"    here {line(mine[key])}\n    JAX  {line(known[key])}")
+    failing = sum("error" in told for told in mine.values())
+    print(f"{len(requests)} programs, {failing} not compiled here: {counts}")
+
+
+if __name__ == "__main__":
+    main()
