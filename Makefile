@@ -9,6 +9,7 @@
 #   make proofs      train a transformer by every route, in one process and in several
 #   make platforms   compile every primitive for GPUs and TPUs that are not there
 #   make fuzz        random programs, against JAX 0.10.2 (FUZZ="--programs 10000 --seed 7")
+#   make sharded     programs over several devices, against JAX 0.10.2: docs/sharded.md
 #   make ecosystem   other people's libraries (ECOSYSTEM="flax --jax PYTHON --tests")
 #   make compatibility  write docs/compatibility.md: which of JAX's names are here
 #   make docs        make the site: build/site/index.html
@@ -38,7 +39,7 @@ PIP = -m pip --disable-pip-version-check install --quiet
 PARTS = pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint format bench proofs platforms fuzz ecosystem compatibility docs kernel notebooks clean python
+.PHONY: help demo test smoke lint format bench proofs platforms fuzz sharded ecosystem compatibility docs kernel notebooks clean python
 .NOTPARALLEL:
 
 help:
@@ -76,6 +77,11 @@ platforms: .venv/.test .venv/.platforms
 
 fuzz: .venv/.test .venv-bench-jax/.ready
 	.venv/bin/python -m tests.fuzz --jax .venv-bench-jax/bin/python $(FUZZ)
+
+sharded: .venv/.test .venv-bench-jax/.ready
+	@mkdir -p build
+	.venv/bin/python -m tests.sharded --jax .venv-bench-jax/bin/python \
+	    --known build/sharded.json --table docs/sharded.md $(SHARDED)
 
 ecosystem: .venv/.test
 	.venv/bin/python ecosystem/run.py $(ECOSYSTEM)

@@ -112,7 +112,7 @@ jax.vmap(lambda x: jnp.convolve(x, x, mode='same'))({m})
 jax.vmap(jnp.linalg.inv)({t} + jnp.eye(16))
 jax.vmap(jax.scipy.linalg.expm)({t})
 jax.vmap(jnp.linalg.eigvalsh)({t})
-jax.vmap(lambda k: jax.random.normal(k, (3,)))(jax.random.split(jax.random.key(0), 256)) + {m}[:, :3]
+jax.vmap(lambda x: jax.random.normal(jax.random.key(0), (3,)) + x[:3])({m})
 jax.scipy.linalg.expm({t})
 jax.scipy.linalg.expm({s})
 jax.scipy.linalg.sqrtm({s})
