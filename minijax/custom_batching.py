@@ -1,4 +1,11 @@
 """The face `minijax.custom_batching`."""
 
-from .control.rules.custom_vmap import custom_vmap as custom_vmap
-from .control.rules.custom_vmap import sequential_vmap as sequential_vmap
+from __future__ import annotations
+
+from .base.faces import face
+
+_TABLE = {
+    "control.rules.custom_vmap": "custom_vmap sequential_vmap",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,16 +1,17 @@
 """The face `minijax.custom_derivatives`."""
 
-from .control.rules.custom_gradient import closure_convert as closure_convert
-from .control.rules.custom_gradient import custom_gradient as custom_gradient
-from .control.rules.custom_gradient import linear_call as linear_call
-from .control.rules.custom_jvp import SymbolicZero as SymbolicZero
-from .control.rules.custom_jvp import custom_jvp as custom_jvp
-from .control.rules.custom_jvp import custom_jvp_call_p as custom_jvp_call_p
-from .control.rules.custom_jvp import zero_from_primal as zero_from_primal
-from .control.rules.custom_vjp import CustomVJPPrimal as CustomVJPPrimal
-from .control.rules.custom_vjp import custom_vjp as custom_vjp
-from .control.rules.custom_vjp import (
-    custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
-)
-from .control.rules.custom_vjp_call import custom_vjp_call_p as custom_vjp_call_p
-from .control.rules.remat_opt import remat_opt_p as remat_opt_p
+from __future__ import annotations
+
+from .base.faces import face
+
+_TABLE = {
+    "control.rules.custom_gradient": "closure_convert custom_gradient linear_call",
+    "control.rules.custom_jvp":
+        "SymbolicZero custom_jvp custom_jvp_call_p zero_from_primal",
+    "control.rules.custom_vjp":
+        "CustomVJPPrimal custom_vjp custom_vjp_primal_tree_values",
+    "control.rules.custom_vjp_call": "custom_vjp_call_p",
+    "control.rules.remat_opt": "remat_opt_p",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,18 +1,16 @@
 """The face `minijax.debug`."""
 
-from .control.effects.breakpoints import breakpoint as breakpoint
-from .control.effects.debugging import debug_callback as callback
-from .control.effects.debugging import debug_log as log
-from .control.effects.debugging import debug_print as print
-from .control.effects.effects import DebugEffect, OrderedDebugEffect
-from .control.effects.inspecting import inspect_array_sharding as inspect_array_sharding
-from .control.effects.inspecting import (
-    visualize_array_sharding as visualize_array_sharding,
-)
-from .control.effects.inspecting import visualize_sharding as visualize_sharding
+from __future__ import annotations
 
-__all__ = [
-    "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback",
-    "inspect_array_sharding", "log", "print", "visualize_array_sharding",
-    "visualize_sharding",
-]  # fmt: skip
+from .base.faces import face
+
+_TABLE = {
+    "control.effects.breakpoints": "breakpoint",
+    "control.effects.debugging":
+        "callback=debug_callback log=debug_log print=debug_print",
+    "control.effects.effects": "DebugEffect OrderedDebugEffect",
+    "control.effects.inspecting":
+        "inspect_array_sharding visualize_array_sharding visualize_sharding",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,5 +1,11 @@
 """The face `minijax.dlpack`."""
 
-from .surface.dlpack import from_dlpack as from_dlpack
-from .surface.dlpack import is_supported_dtype as is_supported_dtype
-from .surface.dlpack import to_dlpack as to_dlpack
+from __future__ import annotations
+
+from .base.faces import face
+
+_TABLE = {
+    "surface.dlpack": "from_dlpack is_supported_dtype to_dlpack",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

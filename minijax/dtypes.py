@@ -1,14 +1,14 @@
 """The face `minijax.dtypes`."""
 
-from .surface.dtypes import bfloat16 as bfloat16
-from .surface.dtypes import canonicalize_dtype as canonicalize_dtype
-from .surface.dtypes import itemsize_bits as itemsize_bits
-from .surface.dtypes import result_type as result_type
-from .surface.dtypes import scalar_type_of as scalar_type_of
-from .surface.numpy.dtype_info import finfo as finfo
-from .surface.numpy.dtype_info import iinfo as iinfo
-from .types.dtypes import TypePromotionError as TypePromotionError
-from .types.dtypes import extended as extended
-from .types.dtypes import float0 as float0
-from .types.dtypes import issubdtype as issubdtype
-from .types.dtypes import prng_key as prng_key
+from __future__ import annotations
+
+from .base.faces import face
+
+_TABLE = {
+    "surface.dtypes":
+        "bfloat16 canonicalize_dtype itemsize_bits result_type scalar_type_of",
+    "surface.numpy.dtype_info": "finfo iinfo",
+    "types.dtypes": "TypePromotionError extended float0 issubdtype prng_key",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

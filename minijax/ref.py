@@ -1,17 +1,12 @@
 """The face `minijax.ref`: mutable references."""
 
-from .control.refs.refs import Ref as Ref
-from .control.refs.refs import addupdate as addupdate
-from .control.refs.refs import empty_ref as empty_ref
-from .control.refs.refs import free_ref as free_ref
-from .control.refs.refs import freeze as freeze
-from .control.refs.refs import get as get
-from .control.refs.refs import new_ref as new_ref
-from .control.refs.refs import set as set
-from .control.refs.refs import swap as swap
-from .types.avals import AbstractRef as AbstractRef
+from __future__ import annotations
 
-__all__ = [
-    "AbstractRef", "Ref", "addupdate", "empty_ref", "free_ref", "freeze", "get",
-    "new_ref", "set", "swap",
-]  # fmt: skip
+from .base.faces import face
+
+_TABLE = {
+    "control.refs.refs": "Ref addupdate empty_ref free_ref freeze get new_ref set swap",
+    "types.avals": "AbstractRef",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

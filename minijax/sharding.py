@@ -1,20 +1,18 @@
 """The face `minijax.sharding`: how arrays lie on devices."""
 
-from .api.explicit import auto_axes as auto_axes
-from .api.explicit import explicit_axes as explicit_axes
-from .api.explicit import reshard as reshard
-from .runtime.mesh import AbstractDevice as AbstractDevice
-from .runtime.mesh import AbstractMesh as AbstractMesh
-from .runtime.mesh import AxisType as AxisType
-from .runtime.mesh import Mesh as Mesh
-from .runtime.mesh import get_abstract_mesh as get_abstract_mesh
-from .runtime.mesh import get_mesh as get_mesh
-from .runtime.mesh import set_mesh as set_mesh
-from .runtime.mesh import use_abstract_mesh as use_abstract_mesh
-from .runtime.partition_spec import Infer as Infer
-from .runtime.partition_spec import PartitionSpec as PartitionSpec
-from .runtime.sharding import NamedSharding as NamedSharding
-from .runtime.sharding import Sharding as Sharding
-from .runtime.sharding import SingleDeviceSharding as SingleDeviceSharding
-from .runtime.sharding import make_single_device_sharding as make_single_device_sharding
-from .types.manual_axes import ManualAxisType as ManualAxisType
+from __future__ import annotations
+
+from .base.faces import face
+
+_TABLE = {
+    "api.explicit": "auto_axes explicit_axes reshard",
+    "runtime.mesh":
+        "AbstractDevice AbstractMesh AxisType Mesh get_abstract_mesh get_mesh"
+        " set_mesh use_abstract_mesh",
+    "runtime.partition_spec": "Infer PartitionSpec",
+    "runtime.sharding":
+        "NamedSharding Sharding SingleDeviceSharding make_single_device_sharding",
+    "types.manual_axes": "ManualAxisType",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

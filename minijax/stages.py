@@ -1,10 +1,12 @@
 """The face `minijax.stages`."""
 
-from .api.aot import ArgInfo as ArgInfo
-from .api.aot import Compiled as Compiled
-from .api.aot import CompilerOptions as CompilerOptions
-from .api.aot import Lowered as Lowered
-from .api.aot import Traced as Traced
-from .control.calls.jitted import Jitted as Wrapped
+from __future__ import annotations
 
-__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
+from .base.faces import face
+
+_TABLE = {
+    "api.aot": "ArgInfo Compiled CompilerOptions Lowered Traced",
+    "control.calls.jitted": "Wrapped=Jitted",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -71,7 +71,8 @@ class Whole(ModuleType):
 def stand_for(package: str) -> None:
     """From now on, have `vars` of faces complete, and their names begin as `package`'s.
 
-    So they are to who looks for names, or at a module's own, without asking it.
+    So they are to who looks for names, or at a module's own, without asking it.  In
+    `sys.modules` each face has both names.
     """
     global _stands_for
     _stands_for = package
@@ -84,9 +85,25 @@ def _stand(module: ModuleType) -> None:
     """Have a face stand for one of the other package, with what it has loaded by now."""
     module.__class__ = Whole
     space = held(module)
+    for name in _tables[id(space)].keys() & space.keys():
+        _hand_over(name, space[name], called(module.__name__))
     for part in (module, *map(space.get, _submodules[id(space)])):
         if part is not None:
-            part.__name__ = called(part.__name__)
+            own, part.__name__ = part.__name__, called(part.__name__)
+            if own != _PACKAGE:  # which its own import finds
+                sys.modules.setdefault(part.__name__, part)
+
+
+def _hand_over(name: str, value: Any, module: str) -> None:
+    """Have a function say that it is from the public module, as libraries expect."""
+    own = getattr(value, "__module__", None) or ""
+    if type(value).__name__ in _FUNCTIONS and own.partition(".")[0] == _PACKAGE:
+        value.__module__ = (
+            module if value.__qualname__ == name else called(value.__module__)
+        )
+
+
+_FUNCTIONS = ("function", "PjitFunction")
 
 
 def called(name: str) -> str:
@@ -141,11 +158,13 @@ def face(
             value = attrgetter(inner)(importlib.import_module(f"{package}.{room}"))
             if attribute in copies:
                 value = renamed(value, attribute, name)
+            if _stands_for:
+                _hand_over(attribute, value, called(name))
             if attribute not in warnings_of:
                 namespace[attribute] = value
             return value
         if attribute in submodules:
-            found = importlib.import_module(f"{name}.{attribute}")
+            found = importlib.import_module(called(f"{name}.{attribute}"))
             found.__name__ = called(found.__name__)
             return found
         if attribute in old:

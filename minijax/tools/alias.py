@@ -91,6 +91,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec: Any) -> ModuleType:
         if (made := private.module(spec.name)) is not None:
+            if not isinstance(made, private.Private):
+                spec.loader_state = made.__spec__
             return made
         if spec.name.startswith(f"{_PACKAGE}."):  # which another name finds, too
             module = importlib.import_module(f"jax{spec.name.removeprefix(_PACKAGE)}")
@@ -126,11 +128,13 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 # What JAX loads with itself, and programs look for in `sys.modules` or take to be there;
 # of it what costs nothing: faces.
 _LOADED = (
-    "_src api_util core distributed errors experimental export ffi image interpreters"
+    "_src api_util core custom_batching custom_derivatives debug distributed dlpack dtypes"
+    " errors experimental experimental.compilation_cache"
+    " experimental.compilation_cache.compilation_cache export ffi image interpreters"
     " interpreters.ad interpreters.batching interpreters.mlir"
     " interpreters.partial_eval interpreters.pxla interpreters.xla lax lax.linalg lib"
-    " monitoring nn nn.initializers numpy numpy.fft numpy.linalg ops profiler random"
-    " scipy"
+    " monitoring nn nn.initializers numpy numpy.fft numpy.linalg ops profiler random ref"
+    " scipy sharding stages tree tree_util typing version"
 )
 
 
@@ -156,7 +160,9 @@ def install() -> None:
         sys.modules[_PACKAGE],
         importlib.import_module(f"{_PACKAGE}.version"),
     ):
-        vars(module).update(__version__=INTERFACE, __version_info__=numbers)
+        vars(module).update(
+            __version__=INTERFACE, __version_info__=numbers, _version=INTERFACE
+        )
     faces.stand_for("jax")
     for values in (Tracer, Array, Reference):
         _name(values)

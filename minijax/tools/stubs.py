@@ -61,6 +61,8 @@ FACES = (
     "minijax.extend.lowering", "minijax.extend.random",
     "minijax.extend.sharding", "minijax.extend.source_info_util",
     "minijax.extend.xla",
+    "minijax.custom_batching", "minijax.custom_derivatives", "minijax.debug",
+    "minijax.dlpack", "minijax.dtypes",
     "minijax.image",
     "minijax.interpreters",
     *(f"minijax.interpreters.{name}" for name in (
@@ -70,7 +72,8 @@ FACES = (
     "minijax.nn.initializers",
     "minijax.monitoring", "minijax.numpy", "minijax.numpy.fft", "minijax.numpy.linalg",
     "minijax.ops", "minijax.profiler",
-    "minijax.random", "minijax.scipy",
+    "minijax.random", "minijax.ref", "minijax.scipy", "minijax.sharding",
+    "minijax.stages",
     "minijax.scipy.linalg", "minijax.scipy.sparse", "minijax.scipy.sparse.linalg",
     "minijax.scipy.fft", "minijax.scipy.special", "minijax.scipy.stats",
     *(f"minijax.scipy.stats.{name}" for name in DISTRIBUTIONS.split()),

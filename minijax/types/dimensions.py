@@ -14,7 +14,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -200,6 +200,16 @@ class Dimension:
     def __reduce__(self) -> Any:
         raise TypeError(f"the dimension '{self}' belongs to this process.")
 
+    # ---- parts, as libraries read them
+    @property
+    def _sorted_terms(self) -> tuple[tuple[Term, int], ...]:
+        """The terms of the sum with their integer coefficients; a constant is the last."""
+        return tuple((Term(monomial), count) for monomial, count in self.key)
+
+    def get_vars(self) -> set[str]:
+        """The names of its unknowns."""
+        return set(unknowns((self,)))
+
     # ---- evaluation
     def evaluated(self, known: Mapping[str, Any], ops: Any = None) -> Any:
         """Its value where unknowns have these; `ops` does the arithmetic."""
@@ -217,6 +227,40 @@ class Dimension:
                 product = ops.mul(product, ops.const(count))
             total = product if total is None else ops.add(total, product)
         return total
+
+
+class FactorView(NamedTuple):
+    """A factor of a term: an unknown of this name, or an operation."""
+
+    var: str | None
+    operation: str | None
+    operands: tuple[Size, ...]
+
+
+class Term:
+    """A product of powers of unknowns and operations, one of a dimension's terms."""
+
+    __slots__ = ("_factors", "_text")
+
+    def __init__(self, monomial: Monomial) -> None:
+        self._text = _product_text(monomial)
+        self._factors = tuple(
+            (
+                FactorView(f[0], None, ())
+                if len(f) == 1
+                else FactorView(None, f[0], f[1:]),
+                p,
+            )
+            for f, p in _sorted(monomial)
+        )
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it has no factors: its coefficient is a number of the sum."""
+        return not self._factors
+
+    def __repr__(self) -> str:
+        return self._text
 
 
 class _Integers:
@@ -558,14 +602,19 @@ def _order(term: tuple[Monomial, int]) -> Any:
     return degree, len(monomial), [_factor_order(pair) for pair in monomial]
 
 
+def _product_text(monomial: Monomial) -> str:
+    return "*".join(
+        _factor_text(f) + (f"^{p}" if p > 1 else "") for f, p in _sorted(monomial)
+    )
+
+
 def _sum_text(key: Sequence[tuple[Monomial, int]]) -> str:
     text = ""
     for monomial, count in key:
-        factors = [
-            _factor_text(f) + (f"^{p}" if p > 1 else "") for f, p in _sorted(monomial)
-        ]
-        size = abs(count)
-        body = "*".join([*([str(size)] if size != 1 or not factors else []), *factors])
+        product, size = _product_text(monomial), abs(count)
+        if size != 1 or not product:
+            product = f"{size}*{product}" if product else str(size)
+        body = product
         sign = "-" if count < 0 else "+"
         text += f" {sign} {body}" if text else f"- {body}" if count < 0 else body
     return text

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..api.devices import device_put
+from ..api.spread_arrays import make_array_from_single_device_arrays
 from ..base import config, errors
 from ..prims.lying import asked
 from ..runtime.mesh import Mesh, get_abstract_mesh
@@ -113,6 +115,27 @@ class SPMDAxisContext:
 
     mesh: Any
     manual_axes: frozenset[MeshAxisName] = frozenset()
+
+
+def batched_device_put(
+    aval: Any, sharding: Any, xs: Sequence[Any], devices: Sequence[Any],
+    committed: bool = True, **_: Any,
+) -> Any:  # fmt: skip
+    """The array of a type and sharding whose shards are `xs`, one per device.
+
+    Args:
+      aval: the type of the whole array.
+      sharding: its sharding.
+      xs: the shards, NumPy arrays or arrays.
+      devices: the device of each shard.
+      committed: whether the array keeps its device where others have theirs.
+    """
+    if len(devices) == 1 and not committed:
+        return device_put(xs[0])
+    shards = [device_put(x, d) for x, d in zip(xs, devices, strict=True)]
+    return make_array_from_single_device_arrays(
+        aval.shape, sharding, shards, dtype=aval.dtype
+    )
 
 
 def array_mapping_to_axis_resources(array_mapping: ArrayMapping) -> PartitionSpec:

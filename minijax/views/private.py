@@ -53,6 +53,11 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "views.hijax": "AvalMutableQDD AvalQDD cur_qdd",
         "views.primitives": "call_p",
         "views.programs": "pp_jaxpr",
+        "views.sizes":
+            "DimSize Shape canonicalize_dim canonicalize_shape concrete_dim_or_error"
+            " definitely_equal definitely_equal_one_of_dim definitely_equal_shape"
+            " dilate_dim dim_constant dim_value_aval dim_value_dtype dimension_as_value"
+            " divide_shape_sizes is_dim is_empty_shape is_symbolic_dim stride_dim",
         "views.traces": "OpaqueTraceState full_lower trace_state_clean",
     }),
     "custom_derivatives": ("custom_derivatives", {}),
@@ -87,12 +92,14 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "interpreters.pxla": ("interpreters.pxla", {}),
     "interpreters.xla": ("interpreters.xla", {}),
     "layout": ("experimental.layout", {}),
-    "lib": ("lib", {"runtime.jaxlib_compat": "jaxlib_extension_version=VERSION"}),
-    "lib.xla_client": ("", {
-        "jaxlib.xla_client":
-            "ArrayImpl Client CompileOptions Device DeviceList HloSharding"
-            " LoadedExecutable OpSharding PrimitiveType Traceback XlaRuntimeError",
+    "lib": ("lib", {
+        "jaxlib._jax": "Device ffi guard_lib jax_jit pytree",
+        "runtime.jaxlib_compat": "jaxlib_extension_version=VERSION",
     }),
+    "lib._jax": ("jaxlib._jax", {"views.meshes": "batched_device_put"}),
+    "lib.mlir": ("", {}),
+    "lib.mlir.dialects": ("extend.mlir.dialects", {}),
+    "lib.xla_client": ("jaxlib.xla_client", {"views.meshes": "batched_device_put"}),
     "literals": ("", {
         "views.tools": "TypedComplex TypedFloat TypedInt TypedNdArray",
     }),
@@ -175,9 +182,15 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "typing": ("typing", {"runtime.array": "Array"}),
     "util": ("", {
-        "base.util": "split_list",
+        "base.source": "wraps",
+        "base.util": "canonicalize_axis=canonical_axis split_list",
+        "functools": "memoize=cache",
         "views.backends": "safe_map safe_zip",
-        "views.tools": "HashableFunction cache unzip2 unzip3 wrap_name",
+        "views.sizes": "canonicalize_axis_tuple",
+        "views.tools":
+            "HashableFunction HashablePartial cache ceil_of_ratio concatenate curry"
+            " merge_lists partition_list stable_unique tuple_delete tuple_insert"
+            " tuple_update unzip2 unzip3 wrap_name",
     }),
     "xla_bridge": ("extend.backend", {
         "runtime.client":
@@ -185,6 +198,90 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             " default_backend=default_platform devices register_plugin",
         "views.backends": "backends_are_initialized",
     }),
+}  # fmt: skip
+
+for _face, _names in {
+    "ad_checkpoint": "interpreters.remat",
+    "core": "abstract_arrays",
+    "custom_batching": "custom_batching",
+    "custom_derivatives": "custom_dce custom_transpose",
+    "debug": "debugging debugger debugger.core",
+    "dlpack": "dlpack",
+    "errors": "errors",
+    "experimental.buffer_callback": "buffer_callback",
+    "experimental.compute_on": "compute_on",
+    "experimental.custom_partitioning": "custom_partitioning",
+    "experimental.hijax": "hijax",
+    "experimental.shard_alike": "shard_alike",
+    "experimental.shard_map": "shard_map",
+    "experimental.source_mapper": "sourcemap",
+    "experimental.sparse.linalg": "scipy.sparse.linalg",
+    "experimental.xla_metadata": "xla_metadata",
+    "export": "export export._export",
+    "extend": "extend",
+    "extend.random": "extend.random",
+    "ffi": "ffi",
+    "image": "image",
+    "lax":
+        "lax.ann lax.control_flow.common lax.control_flow.conditionals"
+        " lax.control_flow.loops lax.control_flow.solves lax.convolution lax.fft lax.other"
+        " lax.slicing lax.special lax.utils lax.windowed_reductions",
+    "nn": "nn nn.functions",
+    "nn.initializers": "nn.initializers",
+    "numpy":
+        "numpy.array_api_metadata numpy.array_constructors numpy.array_creation"
+        " numpy.einsum numpy.error numpy.hijax numpy.index_tricks numpy.indexing"
+        " numpy.polynomial numpy.scalar_types numpy.sorting numpy.tensor_contractions"
+        " numpy.ufunc_api numpy.vectorize numpy.window_functions",
+    "numpy.fft": "numpy.fft",
+    "ops": "ops ops.scatter ops.special",
+    "profiler": "profiler",
+    "random": "random.core",
+    "ref": "ref state.primitives",
+    "scipy.cluster": "scipy.cluster",
+    "scipy.cluster.vq": "scipy.cluster.vq",
+    "scipy.fft": "scipy.fft",
+    "scipy.integrate": "scipy.integrate",
+    "scipy.ndimage": "scipy.ndimage",
+    "scipy.optimize":
+        "scipy.optimize scipy.optimize.bfgs scipy.optimize.line_search"
+        " scipy.optimize.minimize",
+    "scipy.signal": "scipy.signal",
+    "scipy.sparse": "scipy.sparse",
+    "scipy.spatial": "scipy.spatial",
+    "scipy.spatial.transform": "scipy.spatial.transform",
+    "scipy.stats": "scipy.stats",
+    "stages": "stages",
+    "tree": "tree",
+    "": "environment_info pmap",
+}.items():  # fmt: skip
+    MODULES.update((name, (_face, {})) for name in _names.split())
+MODULES.update(
+    (f"scipy.stats.{name}", (f"scipy.stats.{name}", {})) for name in (
+        "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom"
+        " gumbel_l gumbel_r laplace logistic multinomial multivariate_normal nbinom norm"
+        " pareto poisson t truncnorm uniform vonmises wrapcauchy"
+    ).split()
+)  # fmt: skip
+MODULES["export.shape_poly"] = ("export", {
+    "types.dimensions": "_DimExpr=Dimension is_symbolic_dim",
+})  # fmt: skip
+MODULES["image.scale"] = ("image", {
+    "surface.image.resize": "_kernels=_KERNELS _resize=resize",
+})  # fmt: skip
+
+# Below `jax._src`: modules of jaxlib, as they are.
+SAME = {
+    "lib.mlir.dialects.hlo": "jaxlib.mlir.dialects.stablehlo",
+    "lib.mlir.ir": "jaxlib.mlir.ir",
+    "lib.mlir.passmanager": "jaxlib.mlir.passmanager",
+    "lib.utils": "jaxlib.utils",
+} | {
+    f"lib.mlir.dialects.{dialect}": f"jaxlib.mlir.dialects.{dialect}"
+    for dialect in (
+        "arith builtin cf chlo func gpu llvm math memref mhlo nvgpu nvvm scf sdy"
+        " sparse_tensor stablehlo vector"
+    ).split()
 }  # fmt: skip
 
 # Of kernels written for one kind of device: what libraries import before they run any.
@@ -229,7 +326,7 @@ class Private(ModuleType):
         if module(below) is not None:
             return importlib.import_module(below)
         for face in self._faces:
-            found = importlib.import_module(f"{_PACKAGE}.{face}".rstrip("."))
+            found = importlib.import_module(_within(face).rstrip("."))
             table = homes(getattr(found, "_TABLE", {}))
             if name in table:  # of names that warn, only the public ones do
                 return self._found(name, table)
@@ -257,7 +354,7 @@ def _within(room: str) -> str:
     return room if outside else f"{_PACKAGE}.{room}"
 
 
-def module(name: str) -> Private | None:
+def module(name: str) -> ModuleType | None:
     """The module of this name (`jax._src.core`), if there is one."""
     jax, _, below = name.partition(".")
     if jax != "jax":
@@ -265,6 +362,8 @@ def module(name: str) -> Private | None:
     if below in KERNELS:
         return Private(name, (), KERNELS[below])
     inside, _, below = below.partition(".")
+    if inside == "_src" and below in SAME:
+        return importlib.import_module(SAME[below])
     if inside != "_src" or below not in MODULES:
         return None
     faces, table = MODULES[below]

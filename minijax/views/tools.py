@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..base import tree, tree_nodes
+from ..base.util import merge, pick
 from ..ir.core import STATE
 from .hijax import EffectTypeSet
 
@@ -17,6 +18,7 @@ BuiltInKeyEntry = (
     | tree_nodes.FlattenedIndexKey
 )  # fmt: skip
 Out = TypeVar("Out")
+T = TypeVar("T")
 Shape = tuple[int, ...]
 # Constants in programs are NumPy's and Python's: none of them is one of the next three.
 TypedNdArray = np.ndarray
@@ -100,6 +102,77 @@ class HashableFunction:
 
     def __repr__(self) -> str:
         return f"<hashable {self.f.__name__} with closure={self.closure}>"
+
+
+class HashablePartial:
+    """A call with some arguments given, which equals others of the same function and
+    arguments.
+
+    f: the function; args, kwargs: its first arguments, and some by name.
+    """
+
+    __slots__ = ("args", "f", "kwargs")
+
+    def __init__(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        self.f = f
+        self.args = args
+        self.kwargs = kwargs
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashablePartial) and (
+            (self.f, self.args, self.kwargs) == (other.f, other.args, other.kwargs)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.f, self.args, tuple(sorted(self.kwargs.items()))))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.f(*self.args, *args, **{**self.kwargs, **kwargs})
+
+
+def partition_list(bs: Sequence[bool], xs: Sequence[T]) -> tuple[list[T], list[T]]:
+    """The elements that are not flagged, and those that are."""
+    return pick(xs, [not b for b in bs]), pick(xs, bs)
+
+
+def merge_lists(bs: Sequence[bool], l0: Sequence[T], l1: Sequence[T]) -> list[T]:
+    """The list of which `partition_list` made two."""
+    return merge(bs, l1, l0)
+
+
+def ceil_of_ratio(x: int, y: int) -> int:
+    """The quotient, rounded up."""
+    return -(-x // y)
+
+
+def tuple_insert(t: tuple[T, ...], idx: int, val: T) -> tuple[T, ...]:
+    """The tuple with a further element before this position."""
+    return (*t[:idx], val, *t[idx:])
+
+
+def tuple_delete(t: tuple[T, ...], idx: int) -> tuple[T, ...]:
+    """The tuple without the element at this position."""
+    return (*t[:idx], *t[idx + 1 :])
+
+
+def tuple_update(t: tuple[T, ...], idx: int, val: T) -> tuple[T, ...]:
+    """The tuple with another element at this position."""
+    return (*t[:idx], val, *t[idx + 1 :])
+
+
+def concatenate(xs: Iterable[Sequence[T]]) -> list[T]:
+    """The elements of several sequences."""
+    return [x for part in xs for x in part]
+
+
+def stable_unique(it: Iterable[T]) -> Iterable[T]:
+    """Each element once, in the order of their first places."""
+    return dict.fromkeys(it).keys()
+
+
+def curry(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of the first arguments that waits for the others."""
+    return functools.wraps(f)(functools.partial(functools.partial, f))
 
 
 def cache(

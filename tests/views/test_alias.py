@@ -14,8 +14,10 @@ warnings.simplefilter("error")
 import minijax, minijax.tools.alias as alias
 assert "jax" not in sys.modules  # libraries take it for a sign that jax is in use
 import jax
-for name in ("core", "numpy", "lax", "random", "interpreters.ad", "nn.initializers"):
+for name in alias._LOADED.split():
     assert f"jax.{name}" in sys.modules
+    assert eval(f"jax.{name}") is sys.modules[f"jax.{name}"]
+assert "minijax.control.rules.custom_vmap" not in sys.modules  # faces alone
 assert "minijax.passes.stage" not in sys.modules
 import jax.numpy as jnp
 from jax import core, lax
@@ -42,10 +44,14 @@ jet.jet(seen, (1.0,), ((1.0,),))  # whose tracers load now
 for value in (jax.random.key(0), jax.new_ref(1.0)):
     seen(value)
 assert jax.Array.__module__ == "jax"
+assert jnp.sin.__module__ == jnp.einsum.__module__ == "jax.numpy"  # by which libraries
+assert jax.nn.relu.__module__ == "jax.nn"  # choose functions of JAX
+assert pickle.loads(pickle.dumps(jax.nn.relu)) is jax.nn.relu
+assert jax.scipy.stats.norm is sys.modules["jax.scipy.stats.norm"]
 words = jax.random.key_data(pickle.loads(pickle.dumps(jax.random.key(3))))
 assert words.tolist() == [0, 3]
 assert jax.__version__ == jax.version.__version__ == "0.10.2", jax.__version__
-assert jax.version.__version_info__ == (0, 10, 2)
+assert jax.version.__version_info__ == (0, 10, 2) and jax.version._version == "0.10.2"
 assert alias.OWN != jax.__version__
 assert importlib.metadata.version("jax") == "0.10.2"
 assert importlib.metadata.version("JAX") == "0.10.2"
@@ -73,6 +79,9 @@ for name, (inside, table) in private.MODULES.items():
     module = importlib.import_module(f"jax._src.{name}".rstrip("."))
     for public in faces.homes(table):
         getattr(module, public)
+for name, target in private.SAME.items():
+    module = importlib.import_module(f"jax._src.{name}")
+    assert module.__name__ == module.__spec__.name == target
 from jax._src import core as inner, traceback_util
 assert inner.Primitive is jax.extend.core.Primitive
 assert traceback_util.register_exclusion is jax.extend.source_info_util.register_exclusion
@@ -87,6 +96,13 @@ sharded = jax.device_put(jnp.arange(4.0), jax.NamedSharding(mesh, jax.P("x")))
 assert np.asarray(sharded).tolist() == [0, 1, 2, 3]
 assert [s.data.tolist() for s in sharded.addressable_shards] == [[0, 1], [2, 3]]
 assert jax.jit(lambda x: x * 2)(sharded).tolist() == [0, 2, 4, 6]
+from jax._src.lib import _jax, xla_client
+halves = xla_client.batched_device_put(
+    jax.typeof(sharded), sharded.sharding, [np.float32([0, 1]), np.float32([2, 3])],
+    list(mesh.devices.flat),
+)
+assert (halves == sharded).all() and halves.sharding == sharded.sharding
+assert isinstance(jax.jit(abs), _jax.PjitFunction)
 mapped = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i")(jnp.arange(2.0))
 assert mapped.tolist() == [1, 1] and len(mapped.addressable_shards) == 2
 print(sys.argv[1:], __name__)

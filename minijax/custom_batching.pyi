@@ -1,0 +1,8 @@
+"""The face `minijax.custom_batching`."""
+
+from .control.rules.custom_vmap import custom_vmap as custom_vmap
+from .control.rules.custom_vmap import sequential_vmap as sequential_vmap
+
+__all__ = [
+    "custom_vmap", "sequential_vmap"
+]

@@ -1,0 +1,17 @@
+"""The face `minijax.debug`."""
+
+from .control.effects.breakpoints import breakpoint as breakpoint
+from .control.effects.debugging import debug_callback as callback
+from .control.effects.debugging import debug_log as log
+from .control.effects.debugging import debug_print as print
+from .control.effects.effects import DebugEffect as DebugEffect
+from .control.effects.effects import OrderedDebugEffect as OrderedDebugEffect
+from .control.effects.inspecting import inspect_array_sharding as inspect_array_sharding
+from .control.effects.inspecting import visualize_array_sharding as visualize_array_sharding
+from .control.effects.inspecting import visualize_sharding as visualize_sharding
+
+__all__ = [
+    "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback",
+    "inspect_array_sharding", "log", "print", "visualize_array_sharding",
+    "visualize_sharding"
+]
