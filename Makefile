@@ -10,6 +10,7 @@
 #   make platforms   compile every primitive for GPUs and TPUs that are not there
 #   make fuzz        random programs, against JAX 0.10.2 (FUZZ="--programs 10000 --seed 7")
 #   make sharded     programs over several devices, against JAX 0.10.2: docs/sharded.md
+#   make slopes      errors of derivatives, against mpmath (SLOPES="tanh --worst" ...)
 #   make ecosystem   other people's libraries (ECOSYSTEM="flax --jax PYTHON --tests")
 #   make compatibility  write docs/compatibility.md: which of JAX's names are here
 #   make docs        make the site: build/site/index.html
@@ -33,13 +34,14 @@ BENCH ?=
 STRESS ?=
 PROOFS ?=
 PLATFORMS ?=
+SLOPES ?=
 FUZZ ?= --programs 300 --calls 10000
 
 PIP = -m pip --disable-pip-version-check install --quiet
 PARTS = pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint format bench proofs platforms fuzz sharded ecosystem compatibility docs kernel notebooks clean python
+.PHONY: help demo test smoke lint format bench proofs platforms fuzz sharded slopes ecosystem compatibility docs kernel notebooks clean python
 .NOTPARALLEL:
 
 help:
@@ -82,6 +84,9 @@ sharded: .venv/.test .venv-bench-jax/.ready
 	@mkdir -p build
 	.venv/bin/python -m tests.sharded --jax .venv-bench-jax/bin/python \
 	    --known build/sharded.json --table docs/sharded.md $(SHARDED)
+
+slopes: .venv/.test
+	.venv/bin/python -m tests.slopes $(SLOPES)
 
 ecosystem: .venv/.test
 	.venv/bin/python ecosystem/run.py $(ECOSYSTEM)

@@ -178,7 +178,7 @@ FOLDING = _option("eager_constant_folding", False, as_bool, **_traced)
 ENABLE_CHECKS = _option("jax_enable_checks", False, as_bool, **_traced)
 AUTO_PCAST = _option("jax_auto_pcast", True, as_bool, **_traced)
 DEFAULT_DEVICE = _option("jax_default_device", None, _as_device, **_traced)
-SOFTMAX_CUSTOM_JVP = _option("jax_softmax_custom_jvp", False, as_bool, **_traced)
+SOFTMAX_CUSTOM_JVP = _option("jax_softmax_custom_jvp", True, as_bool, **_traced)
 DISABLE_MOST_OPTIMIZATIONS = _option(
     "jax_disable_most_optimizations", False, as_bool, **_traced
 )
@@ -465,7 +465,8 @@ _SAYS: dict[Option, tuple[Any, ...]] = {
         "cpu",
     ),
     SOFTMAX_CUSTOM_JVP: (
-        "Whether the derivative of `nn.softmax` is made of its result alone.",
+        "Whether the derivative of `nn.softmax` is made of its result alone, which is"
+        " precise also where one share is nearly 1.",
     ),
     LEGACY_KEYS: (
         "What happens where a random function is given the words of a key.",

@@ -81,12 +81,14 @@ class Programs(dict[str, Callable[[], Any]]):
     """The programs of one file: a name for each, and a call without arguments.
 
     Those in `leaner` need not print as JAX prints them, but may not take more
-    equations: JAX's text has something in it that serves nobody.
+    equations: JAX's text has something in it that serves nobody.  Those in `longer` may
+    take so many more, since JAX's expression leaves the range or cancels.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.leaner: set[str] = set()
+        self.longer: dict[str, int] = {}
 
     def add(self, name: str, program: Callable[[], Any]) -> None:
         if name in self:

@@ -26,7 +26,11 @@ def test_text(case):
     topic, name = case.split("/")
     text = harness.jaxpr_text(programs(topic)[name])
     expected = EXPECTED[topic][name]
-    if name in programs(topic).leaner:
+    more = programs(topic).longer.get(name)
+    if more is not None:
+        count = harness.equation_count(text) - harness.equation_count(expected)
+        assert 0 < count <= more
+    elif name in programs(topic).leaner:
         assert harness.equation_count(text) <= harness.equation_count(expected)
     else:
         assert text == expected

@@ -268,7 +268,9 @@ div_p = nary(
     ),
     jvp=[
         lambda t, ans, x, y: div(t, y),
-        lambda t, ans, x, y: mul(mul(neg(t), x), integer_pow(y, -2)),
+        # Not x / y^2, whose divisor may leave the range; nor ans / y, since compilers
+        # make that of x / y / y.
+        lambda t, ans, x, y: mul(neg(t), mul(ans, reciprocal(y))),
     ],
     transpose=_div_transpose,
 )  # fmt: skip
@@ -363,6 +365,10 @@ def _integer_pow_tangent(t: Any, ans: Any, x: Any, *, y: int) -> Any:
         return Zero(core.aval_of(t))
     if y == 1:
         return t
+    if y == -1:
+        return mul(t, mul(factor(x, -1), square(ans)))
+    if y < 0:  # x^(1-y) leaves the range before its inverse does
+        return mul(t, mul(factor(x, y), mul(ans, reciprocal(x))))
     return mul(t, mul(factor(x, y), x if y == 2 else integer_pow(x, y - 1)))
 
 
@@ -477,14 +483,12 @@ def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
     return rsqrt_p.bind(x, accuracy=accuracy)
 
 
-cbrt_p = accurate(
-    "cbrt",
-    "cbrt",
-    lambda t, ans, x, accuracy=None: mul(
-        t, mul(factor(x, 1 / 3), integer_pow(ans, -2))
-    ),
-    FLOAT,
-)
+def _cbrt_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
+    inverse = reciprocal(ans)  # whose square may leave the range
+    return mul(t, mul(mul(factor(x, 1 / 3), inverse), inverse))
+
+
+cbrt_p = accurate("cbrt", "cbrt", _cbrt_tangent, FLOAT)
 
 
 def cbrt(x: Any, *, accuracy: Any = None) -> Any:

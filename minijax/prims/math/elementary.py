@@ -4,6 +4,8 @@ Each primitive is one block, as in algebraic.py; the function beside it takes an
 of an inexact dtype.
 
 Source of the derivatives: any calculus text; they hold for complex numbers as well.
+Where the usual expression of a real derivative cancels or leaves the range (1 - y^2 of
+tanh at 8, x^2 of asinh at 1e20), the slope is a primitive with a derivative of its own.
 Next: error_function.py, gamma.py.
 """
 
@@ -13,16 +15,19 @@ from functools import partial
 from typing import Any
 
 import ml_dtypes
+import numpy as np
 
 from ...ir import core
+from ...passes.algebra import Zero
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
 from .accuracy import accurate, emit_accurate, lower_accurate
-from .algebraic import add, div, integer_pow, mul, neg, rsqrt, square, sub
+from .algebraic import add, div, integer_pow, mul, neg, reciprocal, rsqrt, square, sub
 from .cast import cast
-from .logic import eq_p, select
-from .order import replace_zero
+from .logic import eq_p, ge, gt, select
+from .order import abs, replace_zero
+from .widen import lower_wide
 
 __all__ = (
     "exp_p", "exp", "exp2_p", "exp2", "expm1_p", "expm1", "logistic_p", "logistic",
@@ -86,13 +91,12 @@ def exp2(x: Any, *, accuracy: Any = None) -> Any:
     return exp2_p.bind(x, accuracy=accuracy)
 
 
-def _expm1_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
-    if accuracy is None:
-        return mul(t, add(ans, const(ans, 1)))
-    return mul(t, exp(x, accuracy=accuracy))
-
-
-expm1_p = accurate("expm1", "exponential_minus_one", _expm1_tangent)
+# Not t (expm1(x) + 1), which is 0 from about -17 on in float32.
+expm1_p = accurate(
+    "expm1",
+    "exponential_minus_one",
+    lambda t, ans, x, accuracy=None: mul(t, exp(x, accuracy=accuracy)),
+)
 
 
 def expm1(x: Any, *, accuracy: Any = None) -> Any:
@@ -112,18 +116,48 @@ def expm1(x: Any, *, accuracy: Any = None) -> Any:
     return expm1_p.bind(x, accuracy=accuracy)
 
 
+def _is_float(x: Any) -> bool:
+    return dtypes.is_float(core.aval_of(x).dtype)
+
+
+def _emit_logistic(ctx: Any, x: Any, accuracy: Any = None) -> tuple[Any, Any]:
+    """The logistic function, and e^-x, which is in it."""
+    out = ctx.avals_out[0]
+    one = ctx.constant(1, out)
+    power = ctx.op("negate", out, x)
+    power = lower_accurate("exponential")(ctx, power, accuracy=accuracy)
+    return ctx.op("divide", out, one, ctx.op("add", out, one, power)), power
+
+
+def _lower_logistic_slope(ctx: Any, x: Any) -> Any:
+    """y (e^-x y), where 1 - y is e^-x y and does not cancel.
+
+    Exponential and quotient are those of the value, in the same program.  Where e^-x is
+    infinite, y is 0.
+    """
+    out = ctx.avals_out[0]
+    y, power = _emit_logistic(ctx, x)
+    most = ctx.constant(float(ml_dtypes.finfo(out.dtype).max), out)
+    rest = ctx.op("multiply", out, ctx.op("minimum", out, power, most), y)
+    return ctx.op("multiply", out, y, rest)
+
+
+logistic_slope_p = nary(
+    "logistic_slope", [FLOAT], lower=_lower_logistic_slope,
+    jvp=[lambda t, ans, x: mul(t, mul(ans, tanh(mul(x, factor(x, -0.5)))))],
+)  # fmt: skip
+
+
 def _logistic_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
-    # With a stated accuracy, 1 - logistic(x) is computed as logistic(-x).
+    if accuracy is None and _is_float(x):
+        return mul(t, logistic_slope_p.bind(x))
+    # 1 - logistic(x) would cancel; of complex numbers it does not overflow.
     rest = sub(const(x, 1), ans) if accuracy is None else logistic(neg(x))
     return mul(t, mul(ans, rest))
 
 
 def _lower_logistic(ctx: Any, x: Any, *, accuracy: Any = None) -> Any:
-    out = ctx.avals_out[0]
-    one = ctx.constant(1, out)
-    power = ctx.op("negate", out, x)
-    power = lower_accurate("exponential")(ctx, power, accuracy=accuracy)
-    return ctx.op("divide", out, one, ctx.op("add", out, one, power))
+    return _emit_logistic(ctx, x, accuracy)[0]
 
 
 logistic_p = accurate("logistic", _lower_logistic, _logistic_tangent)
@@ -204,11 +238,18 @@ def _pow_abstract(x: Any, y: Any) -> Any:
 
 
 def _pow_base_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
+    # x^0 is constant, also at x = 0, where its derivative must not be 0 * 0^-1.
     aval = core.aval_of(y)
     if dtypes.is_inexact(aval.dtype):
+        if isinstance(y, (float, np.generic)):
+            if y == 0:
+                return Zero(core.aval_of(ans).to_tangent())
+            return mul(t, mul(const(x, y), pow(x, const(x, y - 1))))
         y = cast(y, aval.dtype)
-        return mul(t, mul(y, pow(x, sub(y, filled(y, 1)))))
-    # x^0 is constant, also at x = 0, where its derivative must not be 0 * 0^-1.
+        constant = eq_p.bind(y, const(y, 0))
+        less = sub(y, filled(y, 1))
+        slope = mul(y, pow(x, select(constant, filled(y, 1), less)))
+        return mul(t, slope)
     if type(y) is int and y >= 0:
         return mul(t, mul(const(x, y), pow(x, max(y - 1, 0))))
     y = const(0, y) if type(y) is int else y
@@ -405,9 +446,32 @@ def tan(x: Any, *, accuracy: Any = None) -> Any:
     return tan_p.bind(x, accuracy=accuracy)
 
 
+def _strong_if_array(aval: Any) -> Any:
+    """Weakly typed only without axes, as are numbers that `factor` makes."""
+    return aval.update(weak_type=aval.weak_type and not aval.shape)
+
+
+def _asin_slope(x: Any) -> Any:
+    """1 / sqrt(1 - x^2), also next to 1."""
+    return rsqrt(mul(sub(const(x, 1), x), add(const(x, 1), x)))
+
+
+asin_slope_p = nary(
+    "asin_slope", [FLOAT], lower=lower_wide(_asin_slope),
+    jvp=[lambda t, ans, x: mul(t, mul(mul(x, ans), square(ans)))],
+)  # fmt: skip
+asin_slope_p.abstract = _strong_if_array
+
+
+def _inverse_circular(x: Any) -> Any:
+    if _is_float(x):
+        return asin_slope_p.bind(x)
+    return rsqrt(sub(factor(x, 1), square(x)))
+
+
 asin_p = nary(
     "asin", [INEXACT], lower="chlo.asin",
-    jvp=[lambda t, ans, x: mul(t, rsqrt(sub(factor(x, 1), square(x))))],
+    jvp=[lambda t, ans, x: mul(t, _inverse_circular(x))],
 )  # fmt: skip
 
 
@@ -429,7 +493,7 @@ def asin(x: Any) -> Any:
 
 acos_p = nary(
     "acos", [INEXACT], lower="chlo.acos",
-    jvp=[lambda t, ans, x: mul(t, neg(rsqrt(sub(factor(x, 1), square(x)))))],
+    jvp=[lambda t, ans, x: mul(t, neg(_inverse_circular(x)))],
 )  # fmt: skip
 
 
@@ -449,10 +513,22 @@ def acos(x: Any) -> Any:
     return acos_p.bind(x)
 
 
-atan_p = nary(
-    "atan", [INEXACT], lower="chlo.atan",
-    jvp=[lambda t, ans, x: div(t, add(factor(x, 1), square(x)))],
+# -2x / (1 + x^2)^2 in an order in which no factor leaves the range first.
+atan_slope_p = nary(
+    "atan_slope", [FLOAT],
+    lower=lower_wide(lambda x: reciprocal(add(const(x, 1), square(x)))),
+    jvp=[lambda t, ans, x: mul(t, mul(mul(x, ans), mul(factor(x, -2), ans)))],
 )  # fmt: skip
+atan_slope_p.abstract = _strong_if_array
+
+
+def _atan_tangent(t: Any, ans: Any, x: Any) -> Any:
+    if _is_float(x):
+        return mul(t, atan_slope_p.bind(x))
+    return div(t, add(factor(x, 1), square(x)))
+
+
+atan_p = nary("atan", [INEXACT], lower="chlo.atan", jvp=[_atan_tangent])
 
 
 def atan(x: Any) -> Any:
@@ -471,15 +547,57 @@ def atan(x: Any) -> Any:
     return atan_p.bind(x)
 
 
-def _squares(x: Any, y: Any) -> Any:
-    return add(square(x), square(y))
+def _over_squares(x: Any, y: Any, first: bool) -> Any:
+    """x or y over x^2 + y^2, by the ratio of the smaller to the larger."""
+    larger = ge(abs(x), abs(y))
+    high, low = select(larger, x, y), select(larger, y, x)
+    ratio = div(low, high)
+    of_high = reciprocal(add(high, mul(low, ratio)))
+    pair = of_high, mul(of_high, ratio)
+    return select(larger, *(pair if first else pair[::-1]))
+
+
+def _lower_over_squares(ctx: Any, x: Any, y: Any, *, first: bool) -> Any:
+    return lower_wide(partial(_over_squares, first=first))(ctx, x, y)
+
+
+def _turning(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
+    """-2xy / (x^2 + y^2)^2, with p = x / (x^2 + y^2) and q = y / (x^2 + y^2)."""
+    p, q = (over_squares_p.bind(x, y, first=f) for f in (True, False))
+    return mul(t, mul(mul(factor(ans, -2), p), q))
+
+
+def _stretching(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
+    """(q - p) (q + p), which is (y^2 - x^2) / (x^2 + y^2)^2, or minus that."""
+    p, q = (over_squares_p.bind(x, y, first=f) for f in (True, False))
+    gap = sub(q, p) if first else sub(p, q)
+    return mul(t, mul(gap, add(p, q)))
+
+
+def _by_x(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
+    return (_stretching if first else _turning)(t, ans, x, y, first=first)
+
+
+def _by_y(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
+    return (_turning if first else _stretching)(t, ans, x, y, first=first)
+
+
+over_squares_p = nary(
+    "over_squares", [FLOAT, FLOAT], lower=_lower_over_squares, jvp=[_by_x, _by_y]
+)
+
+
+def _slope_of_angle(x: Any, y: Any, first: bool) -> Any:
+    if _is_float(x):
+        return over_squares_p.bind(x, y, first=first)
+    return div(x if first else y, add(square(x), square(y)))
 
 
 atan2_p = nary(
     "atan2", [INEXACT, INEXACT], lower="atan2",
     jvp=[
-        lambda t, ans, x, y: mul(t, div(y, _squares(x, y))),
-        lambda t, ans, x, y: mul(t, div(neg(x), _squares(x, y))),
+        lambda t, ans, x, y: mul(t, _slope_of_angle(x, y, False)),
+        lambda t, ans, x, y: mul(neg(t), _slope_of_angle(x, y, True)),
     ],
 )  # fmt: skip
 
@@ -543,7 +661,28 @@ def cosh(x: Any) -> Any:
     return cosh_p.bind(x)
 
 
+def _lower_tanh_slope(ctx: Any, x: Any) -> Any:
+    """(1 + |y|)^2 e^(-2|x|), where 1 - |y| is (1 + |y|) e^(-2|x|) and does not cancel.
+
+    The hyperbolic tangent y is that of the value, in the same program.
+    """
+    out = ctx.avals_out[0]
+    size = ctx.op("abs", out, ctx.op("tanh", out, x))
+    above = ctx.op("add", out, size, ctx.constant(1, out))
+    twice = ctx.op("multiply", out, ctx.op("abs", out, x), ctx.constant(-2, out))
+    power = ctx.op("exponential", out, twice)
+    return ctx.op("multiply", out, ctx.op("multiply", out, above, above), power)
+
+
+tanh_slope_p = nary(
+    "tanh_slope", [FLOAT], lower=_lower_tanh_slope,
+    jvp=[lambda t, ans, x: mul(t, mul(mul(factor(x, -2), tanh(x)), ans))],
+)  # fmt: skip
+
+
 def _tanh_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
+    if accuracy is None and _is_float(x):
+        return mul(t, tanh_slope_p.bind(x))
     if accuracy is None:  # t (1 - tanh^2) = (t + t tanh) (1 - tanh)
         return mul(add(t, mul(t, ans)), sub(const(x, 1), ans))
     # 1 - tanh(x)^2 = 4 logistic(2x) logistic(-2x), which does not cancel.
@@ -572,10 +711,28 @@ def tanh(x: Any, *, accuracy: Any = None) -> Any:
     return tanh_p.bind(x, accuracy=accuracy)
 
 
-asinh_p = nary(
-    "asinh", [INEXACT], lower="chlo.asinh",
-    jvp=[lambda t, ans, x: mul(t, rsqrt(add(square(x), const(x, 1))))],
+def _asinh_slope(x: Any) -> Any:
+    """1 / sqrt(x^2 + 1), and 1 / |x| where no digit of the 1 is left."""
+    size = abs(x)
+    far = gt(size, const(x, 2.0 ** (28 if core.aval_of(x).dtype.itemsize == 8 else 13)))
+    near = rsqrt(add(square(x), const(x, 1)))
+    return select(far, reciprocal(size), near)
+
+
+# -x / (x^2 + 1)^(3/2) in an order in which no factor leaves the range first.
+asinh_slope_p = nary(
+    "asinh_slope", [FLOAT], lower=lower_wide(_asinh_slope),
+    jvp=[lambda t, ans, x: mul(t, mul(mul(mul(neg(x), ans), ans), ans))],
 )  # fmt: skip
+
+
+def _asinh_tangent(t: Any, ans: Any, x: Any) -> Any:
+    if _is_float(x):
+        return mul(t, asinh_slope_p.bind(x))
+    return mul(t, rsqrt(add(square(x), const(x, 1))))
+
+
+asinh_p = nary("asinh", [INEXACT], lower="chlo.asinh", jvp=[_asinh_tangent])
 
 
 def asinh(x: Any) -> Any:
@@ -594,10 +751,13 @@ def asinh(x: Any) -> Any:
     return asinh_p.bind(x)
 
 
-acosh_p = nary(
-    "acosh", [INEXACT], lower="chlo.acosh",
-    jvp=[lambda t, ans, x: mul(t, rsqrt(sub(square(x), const(x, 1))))],
-)  # fmt: skip
+def _acosh_tangent(t: Any, ans: Any, x: Any) -> Any:
+    """By two roots: their product is right on every branch, and never out of range."""
+    slope = mul(rsqrt(sub(x, const(x, 1))), rsqrt(add(x, const(x, 1))))
+    return mul(t, slope)
+
+
+acosh_p = nary("acosh", [INEXACT], lower="chlo.acosh", jvp=[_acosh_tangent])
 
 
 def acosh(x: Any) -> Any:
@@ -616,7 +776,18 @@ def acosh(x: Any) -> Any:
     return acosh_p.bind(x)
 
 
+atanh_slope_p = nary(
+    "atanh_slope", [FLOAT],
+    lower=lower_wide(
+        lambda x: reciprocal(mul(sub(const(x, 1), x), add(const(x, 1), x)))
+    ),
+    jvp=[lambda t, ans, x: mul(t, mul(mul(factor(x, 2), x), square(ans)))],
+)  # fmt: skip
+
+
 def _atanh_tangent(t: Any, ans: Any, x: Any) -> Any:
+    if _is_float(x):
+        return mul(t, atanh_slope_p.bind(x))
     above = integer_pow(add(const(x, 1), x), -1)
     return mul(above, div(t, sub(const(x, 1), x)))
 
@@ -644,3 +815,4 @@ keep_nans(
     log_p, log1p_p, sin_p, cos_p, tan_p, sinh_p, cosh_p, asinh_p, acosh_p, atanh_p
 )
 keep_finite(logistic_p, atan_p, atan2_p, tanh_p)
+keep_finite(logistic_slope_p, tanh_slope_p, atan_slope_p, asinh_slope_p)

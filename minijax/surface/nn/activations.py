@@ -372,8 +372,16 @@ def soft_sign(x: ArrayLike) -> Any:
       Array([-0.5 ,  0.75], dtype=float32)
     """
     check_arraylike("soft_sign", x)
-    x = as_array(x)
+    return _soft_sign(as_array(x))
+
+
+@own_rule("soft_sign")
+def _soft_sign(x: Any) -> Any:
     return x / (jnp.abs(x) + 1)
+
+
+# 1 / (|x| + 1)^2 by its root, whose square does not leave the range first.
+_soft_sign.defjvps(lambda t, ans, x: t * jnp.square(1 / (jnp.abs(x) + 1)))
 
 
 @own_rule("log1mexp")
@@ -385,7 +393,13 @@ def _log1mexp(x: Any) -> Any:
     return jnp.where(x < math.log(3.0), near, jnp.log1p(-jnp.exp(falling)))
 
 
-_log1mexp.defjvps(lambda t, ans, x: t / jnp.expm1(x))
+@custom_jvp
+def _inverse_expm1(x: Any) -> Any:
+    return 1 / jnp.expm1(x)
+
+
+_inverse_expm1.defjvps(lambda t, ans, x: t * -(ans + ans * ans))
+_log1mexp.defjvps(lambda t, ans, x: t * _inverse_expm1(x))
 
 
 @composite

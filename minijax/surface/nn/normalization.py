@@ -85,8 +85,9 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> An
       >>> mj.nn.softmax(mj.numpy.array([0., 0., -mj.numpy.inf]))
       Array([0.5, 0.5, 0. ], dtype=float32)
 
-    With the option `jax_softmax_custom_jvp` its derivative is made of the result alone,
-    which saves memory.
+    Its derivative is made of the result alone, which saves memory, and precise also
+    where one share is nearly 1; with `jax_softmax_custom_jvp` set to False it is that of
+    the expression.
     """
     return _softmax(x, static_axis(axis), where)
 
@@ -125,7 +126,21 @@ _softmax_own = custom_jvp(shares, nondiff_argnums=(1,))
 def _softmax_jvp(axis: Any, primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
     y = _softmax_own(x, axis)
-    return y, y * (t - jnp.sum(y * t, axis, keepdims=True))
+    return y, y * _centred(y, t, axis)
+
+
+def _centred(y: Any, t: Any, axis: Any) -> Any:
+    """t - sum(y t), twice, which changes nothing since the shares y have the sum 1.
+
+    But where one share is nearly 1, of its own element's tangent the first time leaves
+    rounding, and the second time what is right.
+    """
+    shape = aval_of(t).shape
+    axes = canonical_axes(axis, len(shape))
+    kept = tuple(i for i in range(len(shape)) if i not in axes)
+    for _ in range(2):
+        t = t + lax.broadcast_in_dim(-jnp.sum(y * t, axes), shape, kept)
+    return t
 
 
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Any:

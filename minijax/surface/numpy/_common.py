@@ -45,7 +45,7 @@ __all__ = (
     "lead_with_ones", "ranked", "check_ranks", "check_rank_promotion", "promote_pair",
     "promote_args", "promote_args_inexact", "promote_args_numeric", "wider",
     "joint_shape", "number", "broadcast_sizes", "broadcast_to", "broadcast_together",
-    "choose", "laid_out", "canonical_axes", "has_items",
+    "choose", "in_order", "laid_out", "canonical_axes", "has_items",
     "static_axis", "composite_along", "static_shape", "check_sizes", "static_dtype",
     "not_numeric", "not_broadcastable", "no_out", "once", "aval_of", "canonical_axis",
 )  # fmt: skip
@@ -445,6 +445,17 @@ def choose(which: Any, x: Any, y: Any) -> Any:
     else:
         x, y = broadcast_together(shape, x, y)
     return lax.select_n_p.bind(which, y, x)
+
+
+def in_order(x: Any, y: Any) -> tuple[Any, Any]:
+    """The smaller and the larger of two real operands of one dtype.
+
+    Use it where a smooth symmetric function sorts its arguments: at ties derivatives of
+    every order are those of one branch.  `lax.min` and `lax.max` average the branches
+    there, so their second derivatives of such functions are wrong.
+    """
+    swap = lax.ge(x, y)
+    return choose(swap, y, x), choose(swap, x, y)
 
 
 # --------------------------------------------------------------------------- arguments

@@ -416,17 +416,20 @@ def _logaddexp_complex(x: Any, y: Any) -> Any:
 
 
 def _shares(base2: bool, x: Any, y: Any, ans: Any) -> tuple[Any, Any]:
-    """Derivatives of logaddexp: exp(x - ans), exp(y - ans); at +inf: 1 for each."""
-    grow = lax.exp2 if base2 else lax.exp
+    """Derivatives of logaddexp: logistic functions of the gap; of equals a half each.
 
-    def share(z: Any) -> Any:
-        if _is_complex(z):
-            return grow(lax.sub(z, ans))
-        inf = const(z, np.inf)
-        both = lax.bitwise_and(lax.eq(z, inf), lax.eq(ans, inf))
-        return grow(choose(both, const(z, 0), lax.sub(z, ans)))
-
-    return share(x), share(y)
+    exp(x - ans) would be 1 where the other share is below the last place, and its
+    derivative 0.
+    """
+    if _is_complex(x):
+        grow = lax.exp2 if base2 else lax.exp
+        return grow(lax.sub(x, ans)), grow(lax.sub(y, ans))
+    gap = lax.sub(x, y)
+    infinite = lax.bitwise_and(lax.eq(x, y), lax.ne(gap, gap))
+    gap = choose(infinite, const(x, 0), gap)
+    if base2:
+        gap = lax.mul(gap, const(gap, np.log(2.0)))
+    return lax.logistic(gap), lax.logistic(lax.neg(gap))
 
 
 @custom_jvp

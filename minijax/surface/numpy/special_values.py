@@ -81,6 +81,12 @@ def hypot(x1: Any, x2: Any, /) -> Any:
             "jnp.hypot is not well defined for complex-valued inputs."
             " Try: jnp.hypot(abs(x1), abs(x2))"
         )
+    shape = joint_shape("max", shape_of(x), shape_of(y))
+    return settled(_hypot(broadcast_to(x, shape), broadcast_to(y, shape)))
+
+
+@custom_jvp
+def _hypot(x: Any, y: Any) -> Any:
     x, y = lax.abs(x), lax.abs(y)
     infinite = lax.bitwise_or(lax.eq(x, const(x, np.inf)), lax.eq(y, const(y, np.inf)))
     high, low = lax.max(x, y), lax.min(x, y)
@@ -88,7 +94,32 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     ratio = lax.div(low, choose(none, const(high, 1), high))
     length = lax.mul(high, lax.sqrt(lax.add(const(ratio, 1), lax.square(ratio))))
     length = choose(none, high, length)
-    return settled(choose(infinite, const(length, np.inf), length))
+    return choose(infinite, const(length, np.inf), length)
+
+
+@_hypot.defjvp
+def _hypot_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (t, u) = primals, tangents
+    by_x, by_y = _cosine(x, y), _cosine(y, x)
+    return _hypot(x, y), lax.add(lax.mul(t, by_x), lax.mul(u, by_y))
+
+
+@custom_jvp
+def _cosine(x: Any, y: Any) -> Any:
+    """x / hypot(x, y); 1/2 where both are 0, the mean of the slopes around."""
+    length = _hypot(x, y)
+    return choose(lax.eq(length, const(x, 0)), const(x, 0.5), lax.div(x, length))
+
+
+@_cosine.defjvp
+def _cosine_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (t, u) = primals, tangents
+    cosine, sine, length = _cosine(x, y), _cosine(y, x), _hypot(x, y)
+    # sine (sine t - cosine u) / length: nothing cancels, and no square leaves the range.
+    across = lax.mul(sine, lax.sub(lax.mul(sine, t), lax.mul(cosine, u)))
+    none = lax.eq(length, const(x, 0))
+    bent = lax.div(across, choose(none, const(x, 1), length))
+    return cosine, choose(none, const(x, 0), bent)
 
 
 @composite

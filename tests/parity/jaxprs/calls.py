@@ -404,6 +404,7 @@ def trees(tree, point):
     return Point(point.y, lax.neg(tree["b"])), {"k": tree["a"], "j": None}
 
 
+@programs.may_be_leaner  # tanh
 @trace({"w": f32[3, 2], "b": f32[2]}, f32[3])
 def tree_grad(params, x):
     def loss(params):

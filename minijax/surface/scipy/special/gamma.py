@@ -22,7 +22,7 @@ from ....prims.math.beta import reciprocal_beta
 from ....prims.math.gamma import gamma_above_1, rising_gamma, stirling_rest
 from ....prims.math.pairs import exact_sum
 from ....types.avals import shaped
-from ...numpy._common import broadcast_to, from_host, joint_shape
+from ...numpy._common import broadcast_to, from_host, in_order, joint_shape
 from ._common import *
 from .complex_gamma import complex_gamma, complex_loggamma
 
@@ -124,7 +124,7 @@ def loggamma(x: ArrayLike) -> Any:
 
 
 def _log_beta(a: Any, b: Any) -> Any:
-    low, high = lax.min(a, b), lax.max(a, b)
+    low, high = in_order(a, b)
     total = low + high
     eight = const(low, 8)
     far = lax.bitwise_and(lax.ge(high, eight), lax.ge(total, eight))

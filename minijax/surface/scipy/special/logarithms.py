@@ -241,13 +241,23 @@ def _logit(x: Any) -> Any:
     square = gap * gap
     terms = 12 if dtype_of(x) == dtypes.float64 else 5
     series = polynomial(square, [2 / (2 * k + 1) for k in range(1, terms + 1)])
-    out = choose(near, 2 * gap + gap * (square * series), lax.log(x / (1 - x)))
+    odds = lax.div(x, lax.sub(const(x, 1), x))
+    out = choose(near, 2 * gap + gap * (square * series), lax.log(odds))
     return strong(out) if aval_of(out).shape else out
 
 
+@custom_jvp
+def _logit_slope(x: Any) -> Any:
+    """1 / (x (1 - x)); no Python number, which cannot be divided by 0."""
+    return lax.div(const(x, 1), lax.mul(x, lax.sub(const(x, 1), x)))
+
+
+# (2x - 1) slope^2 in an order in which no factor leaves the range first.
+_logit_slope.defjvps(lambda t, ans, x: t * ans * ((x - (1 - x)) * ans))
+
 _logit.__name__ = "logit"
 _logit = custom_jvp(_logit)  # type: ignore[assignment]
-_logit.defjvps(lambda t, ans, x: t / (x * (1 - x)))  # type: ignore[attr-defined]
+_logit.defjvps(lambda t, ans, x: t * _logit_slope(x))  # type: ignore[attr-defined]
 
 
 @special(
