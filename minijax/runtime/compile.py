@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import config, errors, monitoring, util
-from . import agreement, compiler_passes, disk_cache
+from . import agreement, compiler_faults, compiler_passes, disk_cache
 from . import client as clients
 from . import jaxlib_compat as compat
 
@@ -160,14 +160,17 @@ def compile_module(
     shared = clients.cluster.client is not None and not _is_local(devices)
     # Of programs for GPUs of several processes all compile their parts together.
     cache = None if shared and client.platform != "cpu" else _cache()
+    stripped = has_locations and not config.CACHE_LOCATIONS.value
+    bytecode = module_bytes(module) if stripped else bytecode_of(module.operation)
+    overrides = compiler_faults.overrides_for(
+        client.platform, module, bytecode, overrides
+    )
     options = compat.compile_options(
         devices, replicas, partitions, overrides,
         config.DISABLE_MOST_OPTIMIZATIONS.value,
         None if cache is None or client.platform != "cuda" else cache.path,
     )  # fmt: skip
     device_list = compat.DeviceList(tuple(devices))
-    stripped = has_locations and not config.CACHE_LOCATIONS.value
-    bytecode = module_bytes(module) if stripped else bytecode_of(module.operation)
     private = OF_THIS_PROCESS.encode() in bytecode
     if shared and not ahead and not private:
         agreement.same_program(module, bytecode, devices)
@@ -201,6 +204,9 @@ def compile_anew(
 ) -> Any:
     """Compile a module without the caches: what they hold cannot be written again."""
     client = devices[0].client
+    overrides = compiler_faults.overrides_for(
+        client.platform, module, bytecode_of(module.operation), overrides
+    )
     options = compat.compile_options(
         devices, 1, partitions, overrides, config.DISABLE_MOST_OPTIMIZATIONS.value
     )

@@ -23,6 +23,7 @@ from jaxlib import utils as _utils  # type: ignore[attr-defined]
 
 _utils.absl_set_min_log_level(1)  # before the first client: silences its INFO lines
 
+from jaxlib import __version__ as _version
 from jaxlib import _jax as _jax
 from jaxlib import xla_client as _xla_client
 
@@ -31,6 +32,9 @@ from ..types import dtypes
 
 xc: Any = _xla_client
 VERSION: int = xc._version
+RELEASE: tuple[int, ...] = tuple(
+    int(part) for part in _version.split(".") if part.isdecimal()
+)
 _OLD = VERSION < 480
 
 ArrayImpl = xc.ArrayImpl
@@ -355,6 +359,13 @@ def _use_xla_caches(debug: Any, directory: str) -> None:
     if everything or name in chosen:
         debug.xla_gpu_per_fusion_autotune_cache_dir = os.path.join(directory, name)
         debug.xla_gpu_experimental_autotune_cache_mode = _jax.AutotuneCacheMode.UPDATE
+
+
+@functools.cache
+def xla_flags() -> frozenset[str]:
+    """The names of the options that the environment sets, which XLA has read."""
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    return frozenset(flag.lstrip("-").partition("=")[0] for flag in flags)
 
 
 def coordination_service(

@@ -1,0 +1,163 @@
+"""Faults of the compiler, by jaxlib version and platform, and what minijax does about each.
+
+A row of `FAULTS` describes one fault: where it occurs, the pattern that shows it, the cure,
+and the test that holds the cure.  A cure that is a compile option is applied here: each
+module is searched for the pattern before it is compiled, on every road to the compiler,
+and the option is set for the programs that have it.  Other cures are in the code that the
+row names.  `shown` is the test that compiles the pattern without the cure and sees the
+fault: it fails when a jaxlib cures the fault, and the row can be given its end.
+
+`python -m minijax.tools.faults` prints the table for docs/compiler.md.  Next: compile.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _stablehlo as hlo
+
+from . import jaxlib_compat as compat
+
+
+class Fault(NamedTuple):
+    """One fault: `before` is the first jaxlib without it, None if there is none yet."""
+
+    name: str
+    platforms: tuple[str, ...]
+    before: tuple[int, ...] | None
+    pattern: str
+    effect: str
+    cure: str
+    where: str  # the file that has the cure
+    test: str  # of the cure: file::function
+    shown: str = (
+        ""  # the test that sees the fault without the cure, if that is harmless
+    )
+    mark: bytes = b""  # only programs whose bytecode has this can have the pattern
+    fits: Callable[[Any], bool] | None = None  # whether an operation has the pattern
+    options: tuple[tuple[str, str], ...] = ()  # compile options that avoid the fault
+
+
+# The library computes a reduction together with the product that it reduces.  It goes
+# wrong where the product has a free axis of more than 128 KiB and sums over 3 to 7
+# numbers.  The compiler may join axes and products first, so the limits are wider.
+_LONG_AXIS, _SHORT_SUM = 4096, 16
+# The library keeps axes in arrays of 8 and adds one or two.  The compiler joins the free
+# axes of a product, not its batch axes.
+_MANY_AXES, _MANY_BATCH_AXES = 7, 4
+
+
+def _axes_of_dot(op: Any) -> tuple[Any, Any, Any, Any]:
+    """Contracted and batch axes of both operands."""
+    if op.name == "stablehlo.dot":
+        last = len(op.operands[0].type.shape) - 1
+        return (last,), (0,), (), ()
+    axes = hlo.DotDimensionNumbers(op.attributes["dot_dimension_numbers"])
+    return (
+        axes.lhs_contracting_dimensions, axes.rhs_contracting_dimensions,
+        axes.lhs_batching_dimensions, axes.rhs_batching_dimensions,
+    )  # fmt: skip
+
+
+def is_narrow_dot(op: Any) -> bool:
+    """Whether an operation is a product whose reduction the library may get wrong."""
+    if op.name not in ("stablehlo.dot_general", "stablehlo.dot"):
+        return False
+    lhs, rhs = (x.type.shape for x in op.operands)
+    lhs_sum, rhs_sum, lhs_batch, rhs_batch = _axes_of_dot(op)
+    if len(lhs_batch) >= _MANY_BATCH_AXES:
+        return True
+    if max(len(lhs), len(rhs), len(op.results[0].type.shape)) >= _MANY_AXES:
+        return True
+    summed = math.prod([lhs[i] for i in lhs_sum])
+    free = (
+        math.prod([n for i, n in enumerate(shape) if i not in out])
+        for shape, out in (
+            (lhs, {*lhs_sum, *lhs_batch}),
+            (rhs, {*rhs_sum, *rhs_batch}),
+        )
+    )
+    return summed <= _SHORT_SUM and max(free) >= _LONG_AXIS
+
+
+_YNN = (
+    (
+        "xla_cpu_experimental_ynn_fusion_type",
+        "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION",
+    ),
+)
+_TESTS = "tests/runtime/test_compiler_faults.py::"
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "reduced product", ("cpu",), (0, 11),
+        "a matrix product that sums over few numbers, has a long axis, and is reduced",
+        "wrong rows beyond 128 KiB of the long axis, without a message",
+        "such programs are compiled without the library's reductions",
+        "minijax/runtime/compiler_faults.py",
+        _TESTS + "test_reduced_product", _TESTS + "test_reduced_product_without_cure",
+        b"dot", is_narrow_dot, _YNN,
+    ),
+    Fault(
+        "reduced product of many axes", ("cpu",), (0, 11),
+        "a matrix product of very many axes that is reduced over one of them",
+        "the process ends",
+        "such programs are compiled without the library's reductions",
+        "minijax/runtime/compiler_faults.py",
+        _TESTS + "test_reduced_product_of_many_axes", "",
+        b"dot", is_narrow_dot, _YNN,
+    ),
+)  # fmt: skip
+
+
+def applies(fault: Fault, platform: str, release: tuple[int, ...]) -> bool:
+    """Whether a jaxlib of this release has the fault on this platform."""
+    before = fault.before
+    return platform in fault.platforms and (before is None or release < before)
+
+
+@functools.cache
+def _cured_by_options(platform: str) -> tuple[tuple[bytes, Any, Any], ...]:
+    """Mark, pattern and options of the faults here; each pattern once."""
+    rows = {
+        f.fits: (f.mark, f.fits, f.options)
+        for f in FAULTS
+        if f.options and applies(f, platform, compat.RELEASE)
+    }
+    return tuple(rows.values())
+
+
+def overrides_for(
+    platform: str, module: Any, bytecode: bytes, overrides: dict[str, Any] | None
+) -> dict[str, Any] | None:
+    """The compile options of a program: the caller's, and those that avoid faults."""
+    for mark, fits, options in _cured_by_options(platform):
+        given = overrides or {}
+        wanted = [
+            (name, value)
+            for name, value in options
+            if name not in given and name not in compat.xla_flags()
+        ]
+        if wanted and mark in bytecode and has_pattern(module, fits):
+            overrides = {**given, **dict(wanted)}
+    return overrides
+
+
+def has_pattern(module: Any, fits: Callable[[Any], bool]) -> bool:
+    """Whether an operation of a module, in any function or region, has the pattern."""
+    found = False
+
+    def look(op: Any) -> Any:
+        nonlocal found
+        if fits(op):
+            found = True
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    with module.context:
+        module.operation.walk(look)
+    return found
