@@ -4,7 +4,9 @@ A function often closes over large arrays, and a program made anew in each step 
 run must not stay.
 """
 
+import functools
 import gc
+import pickle
 import time
 import weakref
 
@@ -14,8 +16,11 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
+from minijax.custom_derivatives import linear_call
 from minijax.experimental import checkify
+from minijax.experimental.custom_partitioning import custom_partitioning
 from minijax.experimental.jet import jet
+from minijax.experimental.ode import odeint
 from minijax.ir.jaxpr import Jaxpr
 from minijax.runtime import compile as compiler
 from minijax.runtime import dispatch
@@ -127,6 +132,216 @@ def test_a_function_does_not_live_on(name):
             break
         time.sleep(0.01)  # in a thread of its own
     assert alive() is None
+
+
+# ------------------------------------------------------------ functions that hold arrays
+
+MESH = mj.sharding.Mesh(np.array(mj.devices()[:1]), ("i",))
+
+
+def vjp_rule(f):
+    g = mj.custom_vjp(f)
+    # The rules call the function itself, and hold what it holds.
+    g.defvjp(lambda x: (g(x), x), lambda x, ct: (ct * f(x),))
+    return g
+
+
+def vjp_fixed(f):
+    g = mj.custom_vjp(lambda f, x: f(x), nondiff_argnums=(0,))
+    g.defvjp(lambda f, x: (g(f, x), x), lambda f, x, ct: (ct * f(x),))
+    return lambda x: g(f, x)
+
+
+def vjp_remat(f):
+    g = mj.custom_vjp(f)
+    g.defvjp(lambda x: (f(x), x), lambda x, ct: (ct * f(x),), optimize_remat=True)
+    return g
+
+
+def vjp_zeros(f):
+    g = mj.custom_vjp(f)
+    fwd = lambda x: (g(x.value), x.value)
+    g.defvjp(fwd, lambda x, ct: (ct * f(x),), symbolic_zeros=True)
+    return g
+
+
+def jvp_rule(f):
+    g = mj.custom_jvp(f)
+    g.defjvp(lambda primals, tangents: (g(*primals), f(*primals) * tangents[0]))
+    return g
+
+
+def vmap_rule(f):
+    g = mj.custom_batching.custom_vmap(f)
+    g.def_vmap(lambda size, batched, x: (mj.vmap(f)(x), batched[0]))
+    return g
+
+
+def gradient_rule(f):
+    return mj.custom_gradient(lambda x: (f(x), lambda ct: ct * f(x)))
+
+
+def in_method(f):
+    class Module:
+        def __init__(self):
+            self.compiled = mj.jit(self.step)
+            self.f = vjp_rule(f)
+
+        def step(self, x):
+            return self.f(x)
+
+    return Module().compiled
+
+
+def in_instance(f):
+    class Module:
+        def __init__(self):
+            self.f = vjp_rule(f)
+            self.f.module = self
+
+        def __call__(self, x):
+            return self.f(x)
+
+    return mj.jit(Module())
+
+
+def pure(f):
+    run = lambda x: np.asarray(f(np.asarray(x)))
+    g = mj.custom_jvp(lambda x: mj.pure_callback(run, x, x, vmap_method="sequential"))
+    g.defjvps(lambda t, out, x: t * f(x))
+    return g
+
+
+def partitioned(f):
+    g = custom_partitioning(f)
+    g.def_partition(
+        infer_sharding_from_operands=lambda mesh, args, out: args[0].sharding,
+        partition=lambda mesh, args, out: (
+            mesh,
+            f,
+            args[0].sharding,
+            (args[0].sharding,),
+        ),
+        sharding_rule="i -> i",
+    )
+    return g
+
+
+def exported(f):
+    return lambda x: mj.export.export(mj.jit(f))(x).call(x)
+
+
+KINDS = {
+    "vjp_rule": vjp_rule, "vjp_fixed": vjp_fixed, "vjp_remat": vjp_remat,
+    "vjp_zeros": vjp_zeros, "jvp_rule": jvp_rule, "vmap_rule": vmap_rule,
+    "gradient_rule": gradient_rule, "in_method": in_method, "in_instance": in_instance,
+    "sequential_vmap": mj.custom_batching.sequential_vmap, "pure_callback": pure,
+    "custom_partitioning": partitioned, "exported": exported,
+    "jit": lambda f: mj.jit(vjp_rule(f)),
+    "checkpoint": lambda f: mj.checkpoint(vjp_rule(f)),
+    "scan": lambda f: steps(vjp_rule(f)),
+    "cond": lambda f: lambda x: lax.cond(x[0] > 0, vjp_rule(f), f, x),
+    "named_call": lambda f: mj.named_call(vjp_rule(f), name="f"),
+    "partial": lambda f: mj.tree_util.Partial(lambda g, x: g(x), vjp_rule(f)),
+    "closure_convert": lambda f: lambda x: mj.closure_convert(vjp_rule(f), x)[0](x),
+    "shard_map": lambda f: mj.shard_map(
+        vjp_rule(f), mesh=MESH, in_specs=mj.P("i"), out_specs=mj.P("i")
+    ),
+    "custom_root": lambda f: lambda x: lax.custom_root(
+        lambda y: y - f(x), x, lambda g, y: f(x), lambda g, y: y / g(1.0)
+    ),
+    "custom_linear_solve": lambda f: lambda x: lax.custom_linear_solve(
+        lambda v: v * f(X), x, lambda mv, b: b / f(X), lambda mv, b: b / f(X)
+    ),
+    "linear_call": lambda f: lambda x: linear_call(
+        lambda _, x: x * f(X), lambda _, ct: ct * f(X), (), x
+    ),
+    "ufunc": lambda f: lambda x: jnp.frompyfunc(
+        lambda a, b: a * f(b), 2, 1
+    ).accumulate(x),
+    "odeint": lambda f: lambda x: odeint(lambda y, t: -f(y), x, X)[-1],
+}  # fmt: skip
+
+MODES = {
+    "jit": lambda f: mj.jit(f)(X),
+    "jit_grad": lambda f: mj.jit(mj.grad(total(f)))(X),
+    "vmap_grad": lambda f: mj.vmap(mj.grad(total(f)))(np.stack([X, X])),
+}
+
+
+def closing_over(held):
+    return lambda x: x * held[0, 0]
+
+
+def held_by(use, times):
+    """How many of the arrays live on that so many functions held."""
+    refs = []
+    for _ in range(times):
+        held = np.ones((64, 1024), np.float32)
+        refs.append(weakref.ref(held))
+        use(closing_over(held))
+    del held
+    for _ in range(20):
+        collect()
+        mj.effects_barrier()
+        left = sum(ref() is not None for ref in refs)
+        if not left:
+            break
+        time.sleep(0.01)
+    return left
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_arrays_that_functions_hold_are_let_go(mode):
+    left = {}
+    for name, kind in KINDS.items():
+        unmapped = name == "exported" and "vmap" in mode
+        underived = name in ("exported", "custom_partitioning") and "grad" in mode
+        if not unmapped and not underived:
+            left[name] = held_by(lambda f, k=kind: MODES[mode](k(f)), 2)
+    assert not any(left.values()), left
+
+
+@pytest.mark.parametrize("kind", ["vjp_rule", "jvp_rule", "vmap_rule"])
+@pytest.mark.parametrize("mode", ["jit", "jit_grad"])
+def test_a_hundred_functions_hold_nothing_in_the_end(kind, mode):
+    assert held_by(lambda f: MODES[mode](KINDS[kind](f)), 100) == 0
+
+
+def test_what_is_remembered_is_not_copied_with_a_function():
+    f = lambda x: jnp.sin(x)
+    traced = []
+    mj.jit(f)(X)
+
+    @functools.wraps(f)
+    def g(x):
+        traced.append(x)
+        return jnp.cos(x)
+
+    assert g.__dict__.keys() >= f.__dict__.keys()  # the attribute, of another function
+    np.testing.assert_allclose(mj.jit(g)(X), np.cos(X), rtol=1e-6)
+    assert len(traced) == 1
+    kept = pickle.loads(pickle.dumps(vars(f)))
+    assert all(type(x) is dict and not x for x in kept.values())
+
+
+def test_a_function_is_traced_once_however_often_it_is_jitted():
+    calls = []
+
+    class Module:
+        def __call__(self, x):
+            calls.append(x)
+            return jnp.sin(x)
+
+        def step(self, x):
+            return self(x)
+
+    for f in (lambda x: module(x), module := Module(), module.step):
+        calls.clear()
+        for _ in range(3):
+            mj.jit(f)(X)
+            lax.scan(lambda c, _, f=f: (f(c), None), X, None, length=2)
+        assert len(calls) == 1 + 3  # each loop's body is a function of its own
 
 
 def count():

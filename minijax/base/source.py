@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from .tracebacks import bounded
 from .tracebacks import is_internal as is_internal
 from .tracebacks import ours as _ours
+from .util import Memo
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -158,8 +159,9 @@ def wraps(
         if bounds and type(wrapper) is FunctionType:
             wrapper = bounded(wrapper)
         given = attribute(fun, "__dict__", {})
+        left_out = (OwnMethod, Memo)
         vars(wrapper).update(
-            {k: v for k, v in given.items() if not isinstance(v, OwnMethod)}
+            {k: v for k, v in given.items() if not isinstance(v, left_out)}
         )
         mine: Any = wrapper
         called = name_of(fun)

@@ -105,34 +105,117 @@ class Living(Generic[T]):
         return len(self._refs)
 
 
+class Memo(dict[Any, Any]):
+    """What is remembered of an object, which owns it.  Pickled, it is empty."""
+
+    __slots__ = ("__weakref__", "owner")
+    __hash__ = object.__hash__  # type: ignore[assignment]
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = weakref.ref(owner)
+
+    def __reduce__(self) -> Any:
+        return dict, ()
+
+
+class _Beside(dict[Any, Any]):
+    """What is remembered of an object that cannot own it, for who holds this.
+
+    Others find in `shared`, which a table keeps, only what passes `harmless`.
+    """
+
+    __slots__ = ("harmless", "shared")
+
+    def __init__(self, shared: dict[Any, Any], harmless: Callable[[Any], bool]) -> None:
+        self.shared = shared
+        self.harmless = harmless
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        found = super().get(key, self)
+        return self.shared.get(key, default) if found is self else found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        if self.harmless(value):
+            self.shared[key] = value
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        kept = super().setdefault(key, default)
+        if self.harmless(kept):
+            remember(self.shared, key, kept, _MOST_SHARED)
+        return kept
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        self.shared.pop(key, None)
+        return super().pop(key, *default)
+
+
+_MOST_SHARED = 4096
+_owners: set[type] = {FunctionType, functools.partial}
+
+
+def owns_memos(cls: type[T]) -> type[T]:
+    """Make objects of a class, which have a `__dict__`, own what is remembered of them."""
+    _owners.add(cls)
+    return cls
+
+
 class Memos:
     """A dictionary for each object, while that lives.
 
-    Identity decides, since objects that compare equal may do unlike things.  What is put
-    into an object's dictionary must not refer to it: it would live for ever.
+    Identity decides, since objects that compare equal may do unlike things.
+
+    A value often refers to its object: the program of a function holds the rules of
+    custom derivatives, which call that function.  A table that is keyed weakly would keep
+    both for ever.  So an object owns its dictionary, as an attribute called `name`, and
+    the garbage collector sees the cycle.  Objects of other classes (bound methods, users'
+    callables) get no attribute: for them a table keeps what cannot refer to them, by
+    `harmless(value)`.
     """
 
-    __slots__ = ("_known",)
+    __slots__ = ("_harmless", "_known", "_memos", "_name")
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, harmless: Callable[[Any], bool]) -> None:
+        self._name = f"__minijax_{name}__"
+        self._harmless = harmless
         self._known: dict[int, tuple[weakref.ref[Any], dict[Any, Any]]] = {}
+        self._memos: Living[Memo] = Living()
 
     def of(self, x: Any) -> dict[Any, Any]:
         """The dictionary of `x`; a new one for what has no weak references."""
+        if type(x) not in _owners:
+            return self._beside(x)
+        attributes = x.__dict__
+        memo = attributes.get(self._name)
+        # `functools.wraps` and `copy` hand on the attribute of another function.
+        if type(memo) is Memo and memo.owner() is x:
+            return memo
+        new = Memo(x)
+        self._memos.add(new)
+        if memo is None:
+            return attributes.setdefault(self._name, new)  # type: ignore[no-any-return]
+        attributes[self._name] = new
+        return new
+
+    def _beside(self, x: Any) -> dict[Any, Any]:
         found = self._known.get(id(x))
-        if found is not None and found[0]() is x:
-            return found[1]
-        try:  # no Python code is called when `x` dies: an interrupt would be lost in it
-            key = weakref.ref(x, functools.partial(self._known.pop, id(x)))
-        except TypeError:
-            return {}
-        if found is not None:  # of an object that is gone
-            self._known.pop(id(x), None)
-        return self._known.setdefault(id(x), (key, {}))[1]
+        if found is None or found[0]() is not x:
+            try:  # no Python code is called when `x` dies: an interrupt would be lost
+                key = weakref.ref(x, functools.partial(self._known.pop, id(x)))
+            except TypeError:
+                return {}
+            if found is not None:  # of an object that is gone
+                self._known.pop(id(x), None)
+            found = self._known.setdefault(id(x), (key, {}))
+        return _Beside(found[1], self._harmless)
 
     def clear(self) -> None:
         """Forget all of them."""
         self._known.clear()
+        for memo in self._memos:
+            memo.clear()
 
 
 def flags_of(flags: Sequence[bool] | bool, n: int) -> tuple[bool, ...]:

@@ -42,15 +42,18 @@ NO_STATICS = Statics((), ())
 def signature_of(fun: Any) -> inspect.Signature | None:
     """The signature of a callable, if it has one."""
     known = _signatures.of(fun)
-    if "found" not in known:
+    found: inspect.Signature | None = known.get("found", _UNSEEN)
+    if found is _UNSEEN:
         try:
-            known["found"] = inspect.signature(fun)
+            found = inspect.signature(fun)
         except (ValueError, TypeError):
-            known["found"] = None
-    return known["found"]
+            found = None
+        known["found"] = found
+    return found
 
 
-_signatures = util.cache(util.Memos())
+_UNSEEN: Any = object()
+_signatures = util.cache(util.Memos("signature", lambda signature: True))
 
 
 POSITIONAL = (

@@ -16,7 +16,14 @@ from ..base import config, errors, source, tree, util
 from ..base.source import function_text, own_name
 from ..base.util import pick
 from ..ir import core, lying
-from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
+from ..ir.jaxpr import (
+    ClosedJaxpr,
+    Jaxpr,
+    eval_jaxpr,
+    holds_functions,
+    lift_consts,
+    rearranged,
+)
 from ..ir.varying import missing
 from ..passes.algebra import lib
 from ..passes.stage import remembered, stage_closed
@@ -65,7 +72,7 @@ def stage_body(
     return found
 
 
-_bodies = util.cache(util.Memos())
+_bodies = util.cache(util.Memos("bodies", lambda body: not holds_functions(body.jaxpr)))
 _NO_KEYWORDS = tree.structure({})
 
 
@@ -102,7 +109,21 @@ def same_for(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -
     return found
 
 
-_made = util.cache(util.Memos())
+_made = util.cache(util.Memos("made", lambda made: True))
+
+
+def kept_by(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -> Any:
+    """`make(fun, *options)`, which `fun` keeps while it lives, if it can.
+
+    A jitted function of ours that took `fun` as a static argument would keep it for ever.
+    """
+    kept = _kept.of(fun)
+    key = (make, *options)
+    found = kept.get(key)
+    return kept.setdefault(key, make(fun, *options)) if found is None else found
+
+
+_kept = util.cache(util.Memos("kept", lambda made: False))
 
 
 def lift_fixed(body: Body, fixed: Sequence[bool], keep: Sequence[bool]) -> ClosedJaxpr:

@@ -29,7 +29,6 @@ from ..ir.jaxpr import (
     lift_consts,
     params_of,
     result_type,
-    sub_jaxprs,
 )
 from ..ir.tracer_errors import returned_reference
 from ..ir.varying import DIFFERING
@@ -83,10 +82,16 @@ def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> A
         out = result_type(prim, avals, params)
         if len(_types) > 100_000:
             _types.clear()
-        # Functions and programs would live on here.
-        if not any(map(callable, params.values())) and not any(sub_jaxprs(params)):
+        if not any(map(_lives_on, params.values())):
             _types[key] = out
     return out
+
+
+def _lives_on(param: Any) -> bool:
+    """Whether a param holds a function or a program, which a key would keep for ever."""
+    if isinstance(param, (tuple, list)):
+        return any(map(_lives_on, param))
+    return callable(param) or isinstance(param, Jaxpr) or hasattr(param, "memo")
 
 
 def is_scalar_array(x: Any, aval: Any) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -266,7 +267,7 @@ def execution_error(
     return error
 
 
-class _WithPrograms(util.Living[Jaxpr]):
+class _WithPrograms(util.Living[Any]):
     """The jaxprs whose `memo` holds programs."""
 
     __slots__ = ()
@@ -281,7 +282,7 @@ class _WithPrograms(util.Living[Jaxpr]):
 _with_programs = util.cache(_WithPrograms())
 
 
-def programs_of(jaxpr: Jaxpr) -> dict[Any, Any]:
+def programs_of(jaxpr: Any) -> dict[Any, Any]:
     """Where to keep programs made of a jaxpr: they are forgotten with it."""
     known = jaxpr.memo.get("programs")
     if known is None:
@@ -294,10 +295,12 @@ def _find_program(
     key: Any, prim: Primitive, avals: Sequence[Any], params: dict[str, Any],
     where: Placement | Spread, committed: bool,
 ) -> Program:  # fmt: skip
-    """The program of a primitive; one that holds jaxprs is forgotten with them."""
+    """The program of a primitive; one that holds programs is forgotten with them."""
     known: dict[Any, Program] = _programs
-    if key is not None and (inner := next(iter(sub_jaxprs(params)), None)) is not None:
-        known = programs_of(inner)
+    if key is not None:
+        exported = (x for x in params.values() if hasattr(x, "memo"))
+        if inner := next(chain(sub_jaxprs(params), exported), None):
+            known = programs_of(inner)
     program = known.get(key)
     if program is None:
         program = _compile_primitive(prim, avals, params, where, committed)

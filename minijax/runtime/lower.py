@@ -442,7 +442,7 @@ class Lowering:
         if found is None:
             found = self._function(closed, name)
             module.functions[key] = found
-            module.keepalive.append(closed)
+            module.lowered.append(closed)
         symbol, hidden = found
         passed = [self.consts[id(c)] for c in hidden]
         tokens = [self.token] if self.token is not None else []
@@ -465,7 +465,7 @@ class Lowering:
             token, self.token = self.token, None
             functions[key] = self._function(closed, name)
             self.token = token
-            self.module.keepalive.append(closed)
+            self.module.lowered.append(closed)
         return str(functions[key][0])
 
     def _function(self, closed: ClosedJaxpr, name: str) -> tuple[str, list[Any]]:

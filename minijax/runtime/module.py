@@ -18,8 +18,8 @@ class Module:
     """A module under construction: its functions, hidden arguments and callbacks."""
 
     __slots__ = (
-        "callbacks", "failures", "functions", "groups", "keepalive", "meshes", "module",
-        "partitions", "platform", "replicas", "spread", "symbols", "tagged",
+        "callbacks", "failures", "functions", "groups", "keepalive", "lowered", "meshes",
+        "module", "partitions", "platform", "replicas", "spread", "symbols", "tagged",
     )  # fmt: skip
 
     def __init__(
@@ -34,7 +34,9 @@ class Module:
         self.symbols: set[str] = {"main"}
         self.callbacks: list[Any] = []
         self.failures: Failures | None = None  # of callbacks beside other devices
-        self.keepalive: list[Any] = []
+        self.keepalive: list[Any] = []  # what the executable must keep
+        # Programs that are functions here, found by the ids of their constants.
+        self.lowered: list[Any] = []
         self.meshes: dict[Any, str] = {}
         self.groups = 0  # of values that lie alike
         # Locations of operations that users tell the compiler of, and what they tell.

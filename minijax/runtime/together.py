@@ -89,7 +89,9 @@ def _run(
     except TypeError:  # unhashable params
         return None
     if rule is _UNSEEN:
-        made = _made(make, prim, flags, avals, params) if _plain(prim) else None
+        if not _plain(prim):  # a key would keep the programs that it holds
+            return None
+        made = _made(make, prim, flags, avals, params)
         rule = None
         if made is not None:
             with contextlib.suppress(NotImplementedError):  # of one that is not lowered

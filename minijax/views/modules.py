@@ -186,7 +186,7 @@ def lower_jaxpr_to_fun(
         )
     emit = _apart(ctx._emit, consts={}, token=None)
     symbol = emit._function(jaxpr, name)[0]
-    emit.module.keepalive.append(jaxpr)
+    emit.module.lowered.append(jaxpr)
     found = ctx.symbol_table[symbol]
     attributes, text = found.operation.attributes, ir.StringAttr.get
     if main_function:

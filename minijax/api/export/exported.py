@@ -199,6 +199,11 @@ class Exported:
         )  # fmt: skip
 
     @functools.cached_property
+    def memo(self) -> dict[str, Any]:
+        """What is remembered of it: programs that call it."""
+        return {}
+
+    @functools.cached_property
     def _flat(self) -> Any:
         """What runs it on leaves, with its derivative."""
 

@@ -20,12 +20,13 @@ from ...base.source import function_text, name_of
 from ...base.tracebacks import simplify
 from ...ir import core
 from ...ir.core import EVAL, STATE, Reference, Tracer
-from ...ir.jaxpr import ClosedJaxpr
+from ...ir.jaxpr import ClosedJaxpr, holds_functions
 from ...passes.key_use import use_of
 from ...passes.stage import hoist_tracers
 from ...prims.resharding import lay_out
 from ...prims.sharding import constrain_evenly
 from ...runtime import assignment, dispatch, key_checks
+from ...runtime import jaxlib_compat as compat
 from ...runtime.mesh import block_mesh, made_current
 from ...runtime.orders import results_in_order
 from ...runtime.sharding import NamedSharding
@@ -57,7 +58,12 @@ class TracedCall(NamedTuple):
     seconds: float  # that tracing took
 
 
-_traces = util.cache(util.Memos())
+def _harmless(traced: TracedCall) -> bool:
+    return not traced.hoisted and not holds_functions(traced.jaxpr.jaxpr)
+
+
+_traces = util.cache(util.Memos("traces", _harmless))
+util.owns_memos(compat.PjitFunction)
 _MOST_TRACES = 4096  # of a function: static arguments may take any number of values
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from ...base import errors
 from ...base.tracebacks import is_refusal
+from ...base.util import owns_memos
 from ...ir import core
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr, Equation
@@ -32,6 +33,9 @@ class WithRules:
     wraps: of a `custom_vjp` of a `custom_vmap`, `def_vmap`."""
 
     fun: Any
+
+    def __init_subclass__(cls) -> None:
+        owns_memos(cls)
 
     def __getattr__(self, name: str) -> Any:
         inner = self.__dict__.get("fun")

@@ -17,7 +17,7 @@ import numpy as np
 from ...base import tree, util
 from ...ir import core
 from ...ir.core import Primitive, Tracer
-from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr
+from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr, holds_functions
 from ...passes.algebra import Zero
 from ...passes.batch import Axis, batch_flat, move_lane, no_name
 from ...passes.jvp import jvp_flat
@@ -51,7 +51,9 @@ __all__ = ("reduce_p", "reduce")
 
 # ------------------------------------------------------------------ the computation
 
-_staged = util.cache(util.Memos())
+_staged = util.cache(
+    util.Memos("staged", lambda closed: not holds_functions(closed.jaxpr))
+)
 
 
 def staged_computation(

@@ -19,7 +19,9 @@ import numpy as np
 
 from ...base import errors
 from ...base.source import name_of
+from ...base.util import owns_memos
 from ...control.arguments import check_callable
+from ...control.bodies import kept_by
 from ...control.calls.jit import composite
 from ...control.loops.scanning import run_scan
 from ...prims import lax
@@ -57,6 +59,7 @@ __all__ = (
 )  # fmt: skip
 
 
+@owns_memos
 class ufunc:
     """A function that works elementwise, with reductions along axes.
 
@@ -269,12 +272,21 @@ def fold(f: ufunc, a, *, axis, dtype, keepdims: bool, initial, where):
         raise ValueError(
             f"zero-size array to reduction operation {f.__name__} which has no identity"
         )
-    out = _fold(a, initial, where, f, axis, wanted)
+    out = _compiled(f, _fold)(a, initial, where, axis, wanted)
     return reshape(out, kept) if keepdims else out
 
 
-@composite(static=("f", "axis", "dtype"))
-def _fold(a: Any, initial: Any, where: Any, f: ufunc, axis: int, dtype: Any) -> Any:
+def _compiled(f: ufunc, walk: Callable[..., Any]) -> Callable[..., Any]:
+    """What walks along an axis with a ufunc, as one compiled call."""
+    return kept_by(f, _walking, walk)  # type: ignore[no-any-return]
+
+
+def _walking(f: ufunc, walk: Callable[..., Any]) -> Callable[..., Any]:
+    static = [n for n in ("axis", "dtype") if n in walk.__code__.co_varnames]
+    return composite(functools.partial(walk, f), static=static)  # type: ignore[no-any-return]
+
+
+def _fold(f: ufunc, a: Any, initial: Any, where: Any, axis: int, dtype: Any) -> Any:
     rows = convert(moveaxis(a, axis, 0), dtype)
     masks = None if where is None else moveaxis(where, axis, 0)
     shape = shape_of(rows)[1:]
@@ -298,11 +310,10 @@ def running_fold(f: ufunc, a: Any, *, axis: Any, dtype: Any) -> Any:
         raise ValueError(f"{f.__name__}.accumulate takes one axis, got {axis!r}")
     axis = canonical_axis(operator.index(axis), len(shape_of(a)))
     wanted = aval_of(a).dtype if dtype is None else static_dtype(dtype, f.__name__)
-    return _running_fold(a, f, axis, wanted)
+    return _compiled(f, _running_fold)(a, axis, wanted)
 
 
-@composite(static=("f", "axis", "dtype"))
-def _running_fold(a: Any, f: ufunc, axis: int, dtype: Any) -> Any:
+def _running_fold(f: ufunc, a: Any, axis: int, dtype: Any) -> Any:
     rows = convert(moveaxis(a, axis, 0), dtype)
     if not shape_of(rows)[0]:
         return as_array(moveaxis(rows, 0, axis))
@@ -321,13 +332,14 @@ def apply_at(f: ufunc, a: Any, indices: Any, *b: Any) -> Any:
     shape = shape_of(a)
     places = reshape(arange(math.prod(shape)), shape)[indices]
     if not b:
-        return reshape(_apply_at(ravel(a), ravel(places), None, f), shape)
+        return reshape(_compiled(f, _apply_at)(ravel(a), ravel(places), None), shape)
     values = broadcast_to(b[0], shape_of(places))
-    return reshape(_apply_at(ravel(a), ravel(places), ravel(values), f), shape)
+    return reshape(
+        _compiled(f, _apply_at)(ravel(a), ravel(places), ravel(values)), shape
+    )
 
 
-@composite(static="f")
-def _apply_at(flat: Any, places: Any, values: Any, f: ufunc) -> Any:
+def _apply_at(f: ufunc, flat: Any, places: Any, values: Any) -> Any:
     def step(carry: Any, item: Any) -> Any:
         place, value = item
         old = carry[place]
@@ -343,11 +355,10 @@ def fold_stretches(f: ufunc, a: Any, indices: Any, *, axis: Any, dtype: Any) -> 
         raise ValueError("reduceat requires a single integer axis.")
     axis = canonical_axis(operator.index(axis), len(shape_of(a)))
     wanted = aval_of(a).dtype if dtype is None else static_dtype(dtype, f.__name__)
-    return _fold_stretches(a, indices, f, axis, wanted)
+    return _compiled(f, _fold_stretches)(a, indices, axis, wanted)
 
 
-@composite(static=("f", "axis", "dtype"))
-def _fold_stretches(a: Any, indices: Any, f: ufunc, axis: int, dtype: Any) -> Any:
+def _fold_stretches(f: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
     rows = convert(moveaxis(a, axis, 0), dtype)
     size, rank = shape_of(rows)[0], len(shape_of(rows))
     starts = convert(indices, dtypes.int32)
@@ -511,6 +522,7 @@ def _ufunc(
         fun.__wrapped__, nin, 1, name=fun.__name__, identity=identity, call=fun,
         reduce=reduce, accumulate=accumulate, at=at, reduceat=reduceat,
     )  # fmt: skip
+    owns_memos(type(made))
     made.__qualname__ = made.__name__
     made.__wrapped__ = fun.__wrapped__
     return made

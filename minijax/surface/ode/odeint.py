@@ -24,6 +24,7 @@ import numpy as np
 from ...api.reverse import vjp
 from ...api.vmap import vmap
 from ...base import config, errors, tree
+from ...control.bodies import kept_by
 from ...control.calls.jit import jit
 from ...control.loops.scanning import scan
 from ...control.loops.while_loop import while_loop
@@ -98,10 +99,14 @@ def odeint(
             tries=["jnp.asarray(t, float)"],
         )
     converted, consts = closure_convert(func, y0, t[0], *args)
-    return _odeint(converted, rtol, atol, mxstep, hmax, y0, t, *args, *consts)
+    solve = kept_by(converted, _solver, rtol, atol, mxstep, hmax)
+    return solve(y0, t, *args, *consts)
 
 
-@partial(jit, static_argnums=(0, 1, 2, 3, 4))
+def _solver(*fixed):
+    return jit(partial(_odeint, *fixed))
+
+
 def _odeint(func, rtol, atol, mxstep, hmax, y0, ts, *args):
     y0, unravel = ravel_pytree(y0)
     flat = ravel_first_arg(func, unravel)

@@ -18,6 +18,7 @@ from typing import Any
 
 from ...api.shapes import eval_shape
 from ...base import errors
+from ...control.bodies import kept_by
 from ...control.calls.jit import jit
 from ...control.loops.while_loop import while_loop
 from ...types import dtypes
@@ -64,7 +65,7 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> Any:
         raise errors.value_error(f"X must have floating dtype, got {X.dtype}.")
     tol = float(jnp.finfo(X.dtype).eps) if tol is None else tol
     if callable(A):
-        return _of_function(A, X, m, tol)
+        return kept_by(A, _of_function)(X, m, tol)
     return _of_matrix(A, X, m, tol)
 
 
@@ -96,9 +97,8 @@ def _of_matrix(A: Any, X: Any, m: Any, tol: Any) -> Any:
     return _iterate(functools.partial(_times, A), X, m, tol)
 
 
-@functools.partial(jit, static_argnums=0)
-def _of_function(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> Any:
-    return _iterate(A, X, m, tol)
+def _of_function(A: Callable[[Any], Any]) -> Callable[..., Any]:
+    return jit(functools.partial(_iterate, A))  # type: ignore[no-any-return]
 
 
 def _iterate(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> Any:
