@@ -45,6 +45,7 @@ def result_type(prim: core.Primitive, avals: Sequence[Any], params: Any) -> Any:
     if any(has_sums(a.lies) for a in avals):
         terms = sums.of_results(prim, avals, list(map(sums_of, avals)))
     if asked is not None:
+        asked = asked.for_rank(len(out.shape))
         asked.check_compatible_aval(out.shape)
         said = asked.said(len(out.shape))
         if prim.check_asked is not None:

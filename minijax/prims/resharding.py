@@ -178,7 +178,10 @@ def lay_out(name: str, x: Any, out_sharding: Any) -> Any:
     sharding = asked(name, out_sharding, x)
     if sharding is None:
         return x
-    sharding.check_compatible_aval(core.aval_of(x).shape, name)
+    shape = core.aval_of(x).shape
+    sharding = sharding.for_rank(len(shape))
+    sharding.check_compatible_aval(shape, name)
     if isinstance(out_sharding, NamedSharding) and core.STATE.trace is core.EVAL:
-        return _move_now(x, dst_sharding=out_sharding)  # which may name devices
+        there = out_sharding.for_rank(len(shape))  # which may name devices
+        return _move_now(x, dst_sharding=there)
     return reshard_p.bind(x, dst_sharding=sharding)

@@ -103,6 +103,10 @@ class Sharding:
     def check_rank(self, shape: Sequence[int], what: str | None = None) -> None:
         """ValueError unless a value of this shape has the axes that are cut."""
 
+    def for_rank(self, ndim: int) -> Any:
+        """The same for arrays of this many axes: without a spec's further Nones."""
+        return self
+
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
         """Whether arrays of this many axes lie alike."""
         return bool(self == other)
@@ -576,8 +580,14 @@ class NamedSharding(_Spread):
             tries=["a spec with at most as many entries as the value has axes"],
         )
 
+    def for_rank(self, ndim: int) -> NamedSharding:
+        rest = self.spec[ndim:]
+        if not rest or any(entry is not None for entry in rest):
+            return self
+        return self.with_spec(self.spec.update(partitions=tuple(self.spec[:ndim])))
+
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        self.check_compatible_aval(shape)
+        self.for_rank(len(shape)).check_compatible_aval(shape)
         return tuple(n // k for n, k in zip(shape, self.cuts(len(shape)), strict=True))
 
     def places(self, ndim: int) -> np.ndarray[Any, Any]:

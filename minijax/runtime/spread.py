@@ -191,7 +191,7 @@ def put(x: Any, sharding: Any) -> Any:
         mine = shardings.of_buffer(buffer)
         if mine.is_equivalent_to(sharding, len(buffer.aval.shape)):
             return compat.with_aval(buffer, typed(buffer.aval, sharding), inner)
-        sharding.check_compatible_aval(x.shape)
+        sharding.for_rank(len(x.shape)).check_compatible_aval(x.shape)
         if isinstance(mine, (NamedSharding, GSPMDSharding)):
             return _moved(buffer, mine, sharding)
         if isinstance(mine, SingleDeviceSharding) and _whole(sharding):
@@ -200,7 +200,7 @@ def put(x: Any, sharding: Any) -> Any:
     aval = core.aval_of(x)
     if isinstance(x, core.Tracer):
         raise core.leak_error(x)
-    sharding.check_compatible_aval(aval.shape)
+    sharding.for_rank(len(aval.shape)).check_compatible_aval(aval.shape)
     return _cut(np.asarray(x), aval, sharding)
 
 

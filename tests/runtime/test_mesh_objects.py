@@ -148,3 +148,48 @@ def test_rolled_rows_stay_spread():
     x = mj.device_put(np.arange(8.0, dtype="f"), mj.NamedSharding(mesh, mj.P("x")))
     out = mj.numpy.roll(x, 3)
     assert out.sharding.spec == mj.P("x") and out.tolist() == np.roll(x, 3).tolist()
+
+
+@pytest.mark.parametrize("spec, shape", [((None,), ()), (("x", None), (8,))])
+@pytest.mark.parametrize("types", [(AxisType.Auto,) * 2, EXPLICIT])
+def test_specs_may_end_in_nones_beyond_the_rank(spec, shape, types):
+    s = NamedSharding(Mesh(DEVICES.reshape(4, 2), ("x", "y"), types), P(*spec))
+    short = NamedSharding(s.mesh, P(*spec[: len(shape)]))
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    assert s.shard_shape(shape) == short.shard_shape(shape)
+    assert s.devices_indices_map(shape) == short.devices_indices_map(shape)
+    made = mj.make_array_from_callback(shape, s, lambda at: np.asarray(x)[at])
+    assert made.tolist() == x.tolist()
+    assert made.sharding == s
+    parts = [p.data for p in made.addressable_shards]
+    again = mj.make_array_from_single_device_arrays(shape, s, parts)
+    assert again.tolist() == x.tolist()
+    found = [mj.numpy.full(shape, 2.0, device=s), lax.full(shape, 2.0, sharding=s)]
+    if types is EXPLICIT:
+        found += [mj.reshard(mj.numpy.asarray(x), s)]
+        found += [mj.jit(lambda x: mj.reshard(x, s))(mj.device_put(x, short))]
+        found += [mj.numpy.zeros(shape, out_sharding=s)]
+        with set_mesh(s.mesh):
+            found += [mj.random.normal(mj.random.key(0), shape, out_sharding=s.spec)]
+    for y in found:
+        assert y.sharding.is_equivalent_to(short, len(shape))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, s: mj.device_put(x, s),
+        lambda x, s: mj.jit(lambda x: x, in_shardings=s)(x),
+        lambda x, s: mj.jit(lambda x: x, out_shardings=s)(x),
+        lambda x, s: lax.with_sharding_constraint(x, s),
+        lambda x, s: mj.ShapeDtypeStruct(x.shape, x.dtype, sharding=s),
+        lambda x, s: mj.shard_map(
+            lambda x: x, mesh=MESH, in_specs=s.spec, out_specs=P()
+        )(x),
+        lambda x, s: s.for_rank(1).check_compatible_aval((8, 4)[:0]),
+        lambda x, s: over(None, "x").shard_shape((8,)),
+    ],
+)  # fmt: skip
+def test_longer_specs_are_refused_elsewhere(f):
+    with pytest.raises(ValueError, match=r"rank|too long"):
+        f(VALUE[0], over("x", None))

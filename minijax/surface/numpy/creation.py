@@ -31,6 +31,7 @@ from ...prims.shape.filled import manual_of_like, place_of_like
 from ...runtime import array as arrays
 from ...runtime import transfers
 from ...runtime.array import ARRAYS, Array, ArrayImpl
+from ...runtime.sharding import NamedSharding
 from ...types import dtypes
 from ...types.avals import shaped
 from ...types.dimensions import Dimension
@@ -336,7 +337,11 @@ def on_device(
     """`x` put where `device` (a device or sharding) says."""
     if out_sharding is not None:
         return lay_out(f"jnp.{name}", x, out_sharding)
-    return x if device is None or unsaid(device) else device_put(x, device)
+    if device is None or unsaid(device):
+        return x
+    if isinstance(device, NamedSharding):
+        device = device.for_rank(len(core.aval_of(x).shape))
+    return device_put(x, device)
 
 
 # --------------------------------------------------------------------- constant arrays
