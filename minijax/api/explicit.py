@@ -16,7 +16,7 @@ from ..ir import core
 from ..ir.lying import spec_of
 from ..prims.lying import asked, unsaid
 from ..prims.resharding import lay_out, mesh_cast, reshard_p
-from ..prims.sharding import spread_over
+from ..prims.sharding import constrain, spread_over
 from ..runtime import mesh as meshes
 from ..runtime.mesh import AxisType
 from ..runtime.partition_spec import PartitionSpec
@@ -79,7 +79,8 @@ def auto_axes(
       f: the function; None: a decorator is made.
       axes: which axes; None: all that are `Explicit`.
       out_sharding: how its results lie: a spec or sharding, or a pytree prefix of them.
-        May be given to each call instead, there None where there are no results.
+        May be given to each call instead, there None where there are no results.  On a
+        mesh whose axes are all `Auto` it is a constraint.
 
     Returns:
       A function as `f`, with one keyword more, `out_sharding`.
@@ -185,8 +186,14 @@ def _given(now: Any, before: Any, what: str, name: str) -> Any:
 
 
 def _laid_out(what: str, xs: Sequence[Any], shardings: Any, mesh: Any) -> list[Any]:
-    """Values on a mesh, each as its sharding says."""
+    """Values on a mesh, each as its sharding says; constrained if all axes are `Auto`."""
     pairs = zip(xs, shardings, strict=True)
+    if mesh.are_all_axes_auto:
+        over = [
+            NamedSharding(mesh, s) if isinstance(s, PartitionSpec) else s
+            for s in map(_said, shardings)
+        ]
+        return list(map(constrain, xs, over))
     return [
         reshard_p.bind(_cast(x, mesh), dst_sharding=asked(what, _said(s), x))
         for x, s in pairs

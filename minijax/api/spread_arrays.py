@@ -188,7 +188,7 @@ def _by_device(
 ) -> list[Any]:
     """Single-device arrays in the order of a sharding's devices, one on each."""
     mine = sharding.addressable_devices
-    order = [d for d in sharding.devices_indices_map(shape) if d in mine]
+    order = [d for d in sharding.parts_or_terms(shape) if d in mine]
     ids = [x.device.id for x in arrays]
     if len(arrays) != len(order):
         raise errors.value_error(

@@ -488,8 +488,36 @@ def axis_size(name: Any) -> int:
     for known, size in reversed(STATE.axes):
         if known == name:
             return int(size)
-    known = [str(n) for n, _ in STATE.axes]
+    known = [str(n) for n, _ in named_axes()]
     raise tracer_errors.no_axis(name, known, STATE.trace)
+
+
+class Along:
+    """In the place of a mapped axis's name: mesh axes along which lanes are sharded."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, names: Any) -> None:
+        self.names = names if isinstance(names, tuple) else (names,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Along) and self.names == other.names
+
+    def __hash__(self) -> int:
+        return hash((Along, self.names))
+
+    def __repr__(self) -> str:
+        return f"<lanes along {', '.join(map(str, self.names))}>"
+
+
+def named_axes() -> list[tuple[Any, int]]:
+    """The mapped axes in scope that have names, with their sizes."""
+    return [axis for axis in STATE.axes if type(axis[0]) is not Along]
+
+
+def axes_of_lanes() -> frozenset[Any]:
+    """The mesh axes along which lanes of `vmap(spmd_axis_name=)` are sharded here."""
+    return frozenset([n for a, _ in STATE.axes if type(a) is Along for n in a.names])
 
 
 def typed_axes() -> tuple[Any, ...]:

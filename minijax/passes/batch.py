@@ -207,9 +207,14 @@ def batch_flat(
     ins = [trace.wrap(x, d) for x, d in zip(args, dims, strict=True)]
 
     def lanes() -> Sequence[Any]:
-        if axis.name is no_name:
+        if axis.name is no_name and axis.spmd_name is None:
             return fun(*ins)
-        with core.mapped_axis(axis.name, axis.size):
+        axes = core.STATE.axes
+        if axis.spmd_name is not None:
+            axes = (*axes, (core.Along(axis.spmd_name), 1))
+        if axis.name is not no_name:
+            axes = (*axes, (axis.name, axis.size))
+        with core.axis_env(axes):
             return fun(*ins)
 
     pairs = [trace.unwrap(x) for x in core.under(trace, lanes)]

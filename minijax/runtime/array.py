@@ -306,6 +306,9 @@ class Array(metaclass=_ArrayMeta):
             ", weak_type=True" if aval.weak_type else ""
         )
         if not self._is_readable:
+            lies = self.sharding
+            if getattr(getattr(lies, "spec", None), "unreduced", None):
+                tail += f", sharding={lies}"
             return f"Array(shape={aval.shape}, {tail})"
         value = self._value
         if value.size == 0:
@@ -546,7 +549,11 @@ deferred.register(ArrayImpl, array_class.give)
 
 
 class Shard:
-    """One device's part of an array: `device`, `index`, `replica_id`, `data`."""
+    """One device's part of an array: `device`, `index`, `replica_id`, `data`.
+
+    Of an array that is `unreduced`, `data` is the device's term of the sum, and `index`
+    says which part of the array the sum is.
+    """
 
     __slots__ = ("data", "device", "index", "replica_id")
 
@@ -570,7 +577,7 @@ def shards(x: Array, everywhere: bool = False) -> list[Shard]:
     x._check_alive()
     where = placement_of(x)
     whole = shardings.of_buffer(x)
-    index = whole.devices_indices_map(x.shape)
+    index = whole.parts_or_terms(x.shape)
     if where is not None:
         device = where[0].device
         if whole.is_fully_addressable:
@@ -578,8 +585,9 @@ def shards(x: Array, everywhere: bool = False) -> list[Shard]:
         return [Shard(device, index[device], 0, None)] if everywhere else []
     copies: dict[Any, int] = {}
     numbers = {}  # of each device's part among those that are alike
-    for device, at in index.items():
-        key = tuple((s.start, s.stop) for s in at)
+    terms = whole.terms_of_devices()
+    for (device, at), term in zip(index.items(), terms, strict=True):
+        key = term, *((s.start, s.stop) for s in at)
         numbers[device] = copies[key] = copies.get(key, -1) + 1
     out = []
     for b in shard_buffers(base_array(x)):

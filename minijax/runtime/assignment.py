@@ -77,7 +77,11 @@ def place_values(
     if isinstance(where, Spread):
         return where.take(values, as_they_lie), where, True
     if device is not None:
-        where, committed = placements.placement(device), True
+        there = placements.placement(device)
+        if over is not None and not over.among and over.where not in (None, there):
+            said = "jit inside jit", SingleDeviceSharding(where.devices[0])
+            raise incompatible(told_devices(there.devices), told_sharding(*said))
+        where, committed = there, True
     return buffers_at(values, where, as_they_lie=as_they_lie), where, committed
 
 

@@ -83,6 +83,17 @@ class Sharding:
         """Which part of a global array of `shape` each device holds."""
         return {d: (slice(None),) * len(shape) for d in self.device_set}
 
+    def check_no_sums(self) -> None:
+        """NotImplementedError if devices hold terms of sums: here none does."""
+
+    def parts_or_terms(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        """Which part of a global array each device holds, or holds a term of."""
+        return self.devices_indices_map(shape)
+
+    def terms_of_devices(self) -> list[Any]:
+        """For each device, in their order, which term of a sum it holds; one number."""
+        return [0] * len(self.device_set)
+
     def addressable_devices_indices_map(
         self, global_shape: Sequence[int]
     ) -> dict[Any, Any]:
@@ -601,6 +612,12 @@ class NamedSharding(_Spread):
                 found[:, i] = found[:, i] * sizes[at] + grid[at]
         return found
 
+    def terms_of_devices(self) -> list[Any]:
+        names, sizes = list(self.mesh.axis_names), self.mesh.axis_sizes
+        grid = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
+        at = [i for i, n in enumerate(names) if n in self.spec.unreduced]
+        return list(map(tuple, grid[at].T.tolist()))
+
     def holder(self, part: int) -> int:
         """The number of a device that holds part number `part` along the first axis."""
         if self._holders is None:
@@ -608,16 +625,26 @@ class NamedSharding(_Spread):
             self._holders = [rows.index(i) for i in range(max(rows) + 1)]
         return self._holders[part]
 
-    def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-        part, cuts = self.shard_shape(shape), self.cuts(len(shape))
+    def check_no_sums(self) -> None:
+        """NotImplementedError if devices hold terms of sums."""
         if self.spec.unreduced:
             raise errors.error(
                 NotImplementedError,
                 "device_indices_map doesn't work with unreduced.",
                 which=f"{self.spec}",
                 why="devices hold terms of a sum, none of them a part of the array.",
-                tries=["jax.sharding.reshard(x, sharding), which takes the sum"],
+                tries=[
+                    "jax.sharding.reshard(x, sharding), which takes the sum",
+                    "x.addressable_shards, for the terms",
+                ],
             )
+
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        self.check_no_sums()
+        return self.parts_or_terms(shape)
+
+    def parts_or_terms(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        part, cuts = self.shard_shape(shape), self.cuts(len(shape))
         found = {}
         for device, place in zip(
             self._device_assignment, self.places(len(shape)), strict=True

@@ -37,6 +37,7 @@ def shard_buffers(buffer: Any) -> list[Any]:
 def gather(buffer: Any) -> np.ndarray[Any, Any]:
     """The whole value of a sharded ArrayImpl."""
     aval, lies = buffer.aval, of_buffer(buffer)
+    lies.check_no_sums()
     part, indices = _cuts_of(lies, aval)
     if is_laid_out(buffer):  # C++ reads each in its order
         alone = shard_buffers(buffer)
@@ -74,7 +75,7 @@ def _cuts_of(sharding: Any, aval: Any) -> tuple[Any, list[tuple[slice, ...]]]:
     if found is None:
         part = shaped(sharding.shard_shape(aval.shape), aval.dtype, aval.weak_type)
         mine = sharding.addressable_devices
-        where = sharding.devices_indices_map(aval.shape)
+        where = sharding.parts_or_terms(aval.shape)
         indices = [where[d] for d in sharding.devices if d in mine]
         if sharding.is_fully_replicated:
             indices = []

@@ -73,10 +73,16 @@ class Spread:
             return self
         asked = self.outs or (None,) * len(closed.out_avals)
         outs = [
-            s or NamedSharding(self.mesh, a.sharding.spec)
-            for s, a in zip(asked, closed.out_avals, strict=True)
+            s or self._of_type(a) for s, a in zip(asked, closed.out_avals, strict=True)
         ]
         return spread(self.mesh, self.ins, outs)
+
+    def _of_type(self, aval: Any) -> NamedSharding:
+        """The sharding of a result: over its type's mesh, if that has another shape."""
+        said = getattr(aval, "lies", None)
+        if said is None or said.mesh.shape_tuple == self.mesh.shape_tuple:
+            return NamedSharding(self.mesh, aval.sharding.spec)
+        return said.on(self.devices)  # type: ignore[no-any-return]
 
     def sharding_in(self, i: int) -> NamedSharding:
         """How operand number `i` lies."""

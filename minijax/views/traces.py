@@ -146,10 +146,10 @@ class _AxisEnv:
 
     @property
     def axis_sizes(self) -> dict[Any, int]:
-        return dict(STATE.axes)
+        return dict(core.named_axes())
 
     def axis_names(self) -> list[Any]:
-        return [name for name, _ in STATE.axes]
+        return [name for name, _ in core.named_axes()]
 
     def axis_exists(self, name: Any) -> bool:
         return name in self.axis_sizes
@@ -186,7 +186,7 @@ def unsafe_get_axis_names() -> list[Any]:
 
 def nonempty_axis_env() -> bool:
     """Whether there are mapped axes in scope."""
-    return bool(STATE.axes)
+    return bool(core.named_axes())
 
 
 def unsafe_am_i_under_a_jit() -> bool:

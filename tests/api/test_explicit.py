@@ -615,3 +615,29 @@ def test_a_mesh_of_one_device_needs_no_context():
     f = lambda k: mj.random.normal(k, (4,), out_sharding=s)
     key = mj.random.key(0)
     assert mj.jit(f)(key).tolist() == f(key).tolist()
+
+
+@pytest.mark.parametrize("shape, names", [((2, 4), "xy"), ((2, 4), "ab"), ((8,), "a")])
+def test_reshard_under_a_mesh_of_another_shape(shape, names):
+    """Results are over the devices of the argument, in the current mesh's shape."""
+    x = mj.device_put(jnp.arange(8.0), NamedSharding(MESH, P("x")))
+    there = mj.sharding.AbstractMesh(
+        shape, tuple(names), axis_types=(AxisType.Explicit,) * len(shape)
+    )
+    f = lambda x: mj.reshard(x, P(names[0]))
+    with mj.sharding.use_abstract_mesh(there):
+        for got in (f(x), mj.jit(f)(x)):
+            assert got.sharding.mesh.shape_tuple == there.shape_tuple
+            assert got.sharding.shard_shape((8,)) == (8 // shape[0],)
+            assert got.tolist() == x.tolist()
+
+
+def test_auto_axes_where_all_axes_are_auto():
+    """The sharding is a constraint on the result."""
+    mesh = mj.make_mesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)
+    with mj.set_mesh(mesh):
+        f = auto_axes(lambda x: 2 * x, out_sharding=P("x", "y"))
+        for g in (f, mj.jit(f)):
+            got = g(jnp.ones((8, 4)))
+            assert got.sharding == NamedSharding(mesh, P("x", "y"))
+        assert mj.grad(lambda x: f(x).sum())(jnp.ones((8, 4))).sum() == 64

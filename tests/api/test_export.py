@@ -307,3 +307,24 @@ def test_flatbuffers():
         assert row.start % 4 == 0 and row.number(count, "I") == 7
     assert [t.text(0) for t in table.tables(10)] == ["", ""]
     assert table.texts(11) == ("a", "bc", "")
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_cotangents_are_sharded_as_values(kind):
+    mesh = mj.make_mesh((4, 2), ("x", "y"), (kind,) * 2)
+    rows, columns = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "y"))
+    x = mj.device_put(np.arange(32, dtype=F4).reshape(8, 4) / 32, rows)
+    w = mj.device_put(np.arange(16, dtype=F4).reshape(4, 4) / 16, columns)
+    f = lambda x, w: jnp.sin(x @ w)
+    exported = export.export(mj.jit(f))(x, w)
+    for program in (exported.vjp(), again(exported, 1).vjp()):
+        assert program.in_shardings_jax(mesh)[:2] == (rows, columns)
+        assert program.out_shardings_jax(mesh) == (rows, columns)
+        y = mj.jit(exported.call)(x, w)
+        found = mj.jit(program.call)(x, w, y)
+        for got, like in zip(found, (x, w), strict=True):
+            assert got.sharding.is_equivalent_to(like.sharding, 2)
+            assert mj.typeof(got) == mj.typeof(like)
+        want = mj.vjp(f, np.asarray(x), np.asarray(w))[1](np.asarray(y))
+        for got, to in zip(found, want, strict=True):
+            np.testing.assert_allclose(got, to, rtol=1e-5)

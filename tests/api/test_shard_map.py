@@ -10,7 +10,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.experimental import mesh_utils, pjit
 from minijax.experimental.shard_map import shard_map as by_position
-from minijax.sharding import AbstractMesh, Infer, Mesh, NamedSharding
+from minijax.sharding import AbstractMesh, AxisType, Infer, Mesh, NamedSharding
 from minijax.sharding import PartitionSpec as P
 
 MESH = Mesh(mesh_utils.create_device_mesh((4, 2), mj.devices()[:8]), ("x", "y"))
@@ -383,3 +383,30 @@ def test_results_that_lie_as_an_operand_have_its_sharding(shape, spec, f, want):
     v = mj.device_put(V.reshape(8, 1), NamedSharding(mesh, spec))
     assert mj.jit(f)(v).sharding.spec == want
     assert mj.jit(f).lower(v).compile().output_shardings.spec == want
+
+
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_lanes_along_a_mesh_axis_have_gradients_of_their_own(check_vma):
+    """Lane by lane, the gradients of sums over all of a row."""
+    mesh = mj.make_mesh((4, 2), ("i", "j"), (AxisType.Auto,) * 2)
+    local = lambda x, w: lax.psum(jnp.sin(x * w).sum(), "j")
+    f = mj.shard_map(
+        local, mesh=mesh, in_specs=(P("j"), P()), out_specs=P(), check_vma=check_vma
+    )
+    x = np.arange(32, dtype=np.float32).reshape(4, 8) / 32
+    w = np.array([[0.5], [1.0], [2.0], [3.0]], np.float32)
+    of_x, of_w = w * np.cos(x * w), (x * np.cos(x * w)).sum(1, keepdims=True)
+    grad = mj.grad(f, argnums=(0, 1))
+    for g in (grad, mj.jit(grad), mj.grad(mj.checkpoint(f), argnums=(0, 1))):
+        got = mj.jit(mj.vmap(g, spmd_axis_name="i"))(x, w)
+        np.testing.assert_allclose(got[0], of_x, rtol=1e-5)
+        np.testing.assert_allclose(got[1], of_w, rtol=1e-5)
+    lanes = lambda x, w: mj.vmap(f, spmd_axis_name="i")(x, w).sum()
+    got = mj.jit(mj.grad(lanes, argnums=(0, 1)))(x, w)
+    np.testing.assert_allclose(got[0], of_x, rtol=1e-5)
+    np.testing.assert_allclose(got[1], of_w, rtol=1e-5)
+    shared = mj.vmap(mj.grad(f, argnums=1), in_axes=(0, None), spmd_axis_name="i")
+    want = (x * np.cos(x * w[2])).sum(1, keepdims=True)
+    np.testing.assert_allclose(mj.jit(shared)(x, w[2]), want, rtol=1e-5)
+    with pytest.raises(NameError, match="unbound axis name"):
+        mj.vmap(lambda x: lax.axis_size("i"), spmd_axis_name="i")(x)

@@ -151,9 +151,37 @@ def test_terms_of_a_sum_are_a_value():
     np.testing.assert_allclose(reshard(total, P()), (A @ B).sum(), rtol=1e-5)
     np.testing.assert_allclose(there, -2 * (A @ B), rtol=1e-5)
     np.testing.assert_allclose(reshard(terms, P("x")), A @ B, rtol=1e-5)
-    assert repr(terms) == "Array(shape=(8, 6), dtype=float32)"
+    assert (
+        repr(terms) == f"Array(shape=(8, 6), dtype=float32, sharding={terms.sharding})"
+    )
     with pytest.raises(NotImplementedError, match="doesn't work with unreduced"):
         np.asarray(terms)
+
+
+def test_shards_of_terms_are_the_terms():
+    terms = mj.jit(product)(cut(A, None, "y"), cut(B, "y"))  # rows along x
+    shards = terms.addressable_shards
+    assert [s.replica_id for s in shards] == [0] * 8
+    total = np.zeros((8, 6), np.float32)
+    for shard in shards:
+        total[shard.index] += np.asarray(shard.data)
+    np.testing.assert_allclose(total, A @ B, rtol=1e-6)
+    k = 2  # of the four columns, those of the first device along y
+    np.testing.assert_allclose(terms.addressable_data(0), A[:2, :k] @ B[:k], rtol=1e-6)
+    again = mj.make_array_from_single_device_arrays(
+        terms.shape, terms.sharding, [s.data for s in shards]
+    )
+    assert mj.typeof(again) == mj.typeof(terms)
+    np.testing.assert_allclose(reshard(again, P()), A @ B, rtol=1e-6)
+    copied = mj.jit(
+        lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=P(unreduced={"y"}))
+    )
+    ids = [
+        s.replica_id for s in copied(cut(A, None, "y"), cut(B, "y")).addressable_shards
+    ]
+    assert ids == [0, 0, 1, 1, 2, 2, 3, 3]  # one for each device along x
+    with pytest.raises(NotImplementedError, match="doesn't work with unreduced"):
+        mj.make_array_from_callback((8, 6), terms.sharding, lambda at: A @ B)
 
 
 def test_derivatives_of_several_factors():

@@ -289,3 +289,46 @@ def test_calls_over_a_mesh_are_traced_once():
     g.clear_cache()
     g(VALUE, VALUE)
     assert len(count) == 2
+
+
+# -------------------------------------------------------- the device of a jitted function
+
+
+@pytest.mark.filterwarnings("ignore:backend and device argument on jit")
+def test_the_device_of_a_function_within_another():
+    one, two = mj.devices()[1:3]
+    f = mj.jit(lambda x: 2 * x, device=one)
+    x = mj.numpy.ones(3)
+    for g in (
+        mj.jit(f), mj.jit(lambda x: f(x) + 1), mj.jit(mj.vmap(f)),
+        mj.jit(mj.grad(lambda x: f(x).sum())),
+        mj.jit(lambda x: lax.scan(lambda c, _: (f(c), None), x, length=2)[0]),
+        mj.jit(lambda x: mj.jit(lambda x: 2 * x, device=one, inline=True)(x)),
+    ):  # fmt: skip
+        assert g(x).devices() == {one}
+        assert g.lower(x).compile()(x).devices() == {one}
+    for g, y in (
+        (mj.jit(lambda x: f(x)), mj.device_put(x, two)),
+        (mj.jit(lambda x: f(x), device=two), x),
+        (mj.jit(lambda x: f(x) + mj.jit(lambda x: x, device=two)(x)), x),
+        (mj.jit(lambda x: f(x)), mj.device_put(np.ones(8), over("x"))),
+    ):
+        with pytest.raises(ValueError, match="incompatible devices"):
+            g(y)
+    with pytest.raises(ValueError, match="must be one device"):
+        mj.jit(lambda x: x, device=over("x"))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x[np.zeros(0, int)], lambda x: x[x > 9], lambda x: x[:0].std(ddof=1),
+        lambda x: mj.numpy.take_along_axis(x, np.zeros(0, int), 0),
+        lambda x: mj.numpy.diag(x[:0]), lambda x: mj.numpy.setdiff1d(x, x),
+    ],
+)  # fmt: skip
+def test_empty_results_stay_on_their_device(f):
+    there = mj.devices()[1]
+    out = f(mj.device_put(mj.numpy.arange(3.0), there))
+    assert out.devices() == {there}
+    assert out.committed

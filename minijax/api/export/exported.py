@@ -26,6 +26,7 @@ from ...runtime import client, portable
 from ...runtime.mesh import AbstractMesh, Mesh
 from ...runtime.sharding import NamedSharding
 from ...runtime.spread import Spread
+from ...types import dtypes
 from ...types.dimension_text import SymbolicScope, symbolic_shape
 from ...types.dimensions import Dimension, is_symbolic_dim, unknowns
 from ...types.solving import solution, solved
@@ -478,7 +479,9 @@ def _exported(
         mlir_module_serialized=portable.to_bytes(module, polymorphic, several),
         calling_convention_version=_calling_convention(),
         module_kept_var_idx=tuple(lowered._kept), uses_global_constants=polymorphic,
-        _get_vjp=functools.partial(_export_vjp, stage_.jaxpr, rules),
+        _get_vjp=functools.partial(
+            _export_vjp, stage_.jaxpr, rules, where.devices if several else ()
+        ),
     )  # fmt: skip
 
 
@@ -505,19 +508,37 @@ def _abstract(sharding: Any) -> Any:
 
 
 def _export_vjp(
-    closed: ClosedJaxpr, rules: tuple[tuple[Any, Any], ...], exported: Exported
-) -> Exported:
-    """The program of the cotangents of one."""
+    closed: ClosedJaxpr, rules: tuple[tuple[Any, Any], ...], devices: tuple[Any, ...],
+    exported: Exported,
+) -> Exported:  # fmt: skip
+    """The program of the cotangents of one, which are sharded as its values are.
+
+    devices: those that it was lowered for, if they are several.
+    """
     n = len(exported.in_avals)
 
     def fun_vjp_jax(*args: Any) -> Any:
         _, pullback = vjp(lambda *xs: tuple(closed(*xs)), *args[:n])
         return pullback(tuple(args[n:]))
 
-    avals = [*exported.in_avals, *(a.to_tangent() for a in exported.out_avals)]
-    structs = [ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+    def placed(sharding: Any, aval: Any, cotangent: bool) -> Any:
+        if sharding is None or aval.dtype == dtypes.float0:
+            return None
+        there = sharding.on(devices)
+        return there.of_cotangents() if cotangent else there
+
+    ins, outs = exported._in_named_shardings, exported._out_named_shardings
+    cts = [a.to_tangent() for a in (*exported.in_avals, *exported.out_avals)]
+    structs = [
+        ShapeDtypeStruct(a.shape, a.dtype, sharding=placed(s, a, i >= n))
+        for i, (a, s) in enumerate(
+            zip((*exported.in_avals, *cts[n:]), (*ins, *outs), strict=True)
+        )
+    ]
+    results = tuple([placed(s, a, True) for a, s in zip(cts[:n], ins, strict=True)])
     lower = export(
-        jit(fun_vjp_jax), platforms=exported.platforms,
+        jit(fun_vjp_jax, out_shardings=results if any(results) else None),
+        platforms=exported.platforms,
         disabled_checks=exported.disabled_safety_checks, _override_lowering_rules=rules,
     )  # fmt: skip
     return lower(*structs)

@@ -41,9 +41,15 @@ def _device_of(device: Any, backend: Any) -> Any:
     )
     if backend is not None:
         return client.local_devices(backend=backend)[0]
-    if hasattr(device, "device_set"):
-        return next(iter(device.device_set))
-    return device
+    if not hasattr(device, "device_set"):
+        return device
+    if len(device.device_set) > 1:
+        raise errors.value_error(
+            f"jit's device must be one device, got {device}.",
+            why="it names where the function runs, not how its arguments are sharded.",
+            tries=["in_shardings=", "device_put of the arguments"],
+        )
+    return next(iter(device.device_set))
 
 
 _LATER: Any = object()  # stands for a function that is given in a second call

@@ -29,7 +29,7 @@ from ...runtime import assignment, dispatch, key_checks
 from ...runtime import jaxlib_compat as compat
 from ...runtime.mesh import block_mesh, made_current
 from ...runtime.orders import results_in_order
-from ...runtime.sharding import NamedSharding
+from ...runtime.sharding import NamedSharding, SingleDeviceSharding
 from ...runtime.spread import check_meshes, mismatch
 from ...types import dtypes
 from ...types.avals import AbstractRef
@@ -369,10 +369,15 @@ class Jitted:
             donated_invars=donated,
             keep_unused=self.keep_unused,
             inline=self.inline,
-            device=self.device,
+            device=self.place(),
             compiler_options_kvs=self.options,
         )
         return tree.unflatten(traced.out_tree, out), None, False
+
+    def place(self) -> SingleDeviceSharding | None:
+        """The device that `jit` was given, if any."""
+        device = self.device() if callable(self.device) else self.device
+        return None if device is None else SingleDeviceSharding(device)
 
     def on_high(self, call: Call) -> Any:
         """Call with values that libraries made, taken apart into arrays."""
@@ -410,15 +415,18 @@ class Jitted:
         if dispatch.is_host_driven(traced.jaxpr.jaxpr):
             out = [as_array(x) for x in dispatch.run_by_hand(traced.jaxpr, call.leaves)]
             return tree.unflatten(traced.out_tree, out), None, False
-        device = self.device() if callable(self.device) else self.device
+        place = self.place()
+        device = None if place is None else place.devices[0]
         needed, kept = dispatch.drop_unused(traced.jaxpr, self.keep_unused)
         over = self.over(call, traced.out_tree, call.leaves, needed, kept)
         # What is allowed while a mesh is made of another is not told to C++.
         anywhere = not self.inline_traced or check_meshes(self.name, call.leaves)
         orders = self.orders(call, traced)
+        # A function of ours runs where its arguments are, even if it reads no element.
+        binding = None if self.inline_traced and over is None else kept
         buffers, where, committed = assignment.place_values(
             call.leaves, self.name, device, over, traced.jaxpr.jaxpr.arg_names,
-            as_they_lie=orders is not None, kept=kept,
+            as_they_lie=orders is not None, kept=binding,
         )  # fmt: skip
         donated = self.donated(call)
         program = program_of(

@@ -71,7 +71,7 @@ jit_p.takes_keys = True
 
 def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
     closed = params["jaxpr"]
-    if params["inline"]:
+    if params["inline"] and params["device"] is None:
         with current(trace):  # a rule that hands on to it runs at its parent
             return closed(*args)
     if consts := closed.consts:  # the program around it holds them, once for all calls
@@ -148,8 +148,9 @@ def jit_impl(
         return dispatch.run_by_hand(jaxpr, args)
     needed, kept = dispatch.drop_unused(jaxpr, keep_unused)
     over = assignment.over_of([needed.jaxpr], len(kept))
+    one = None if device is None else device.devices[0]
     buffers, where, committed = assignment.place_values(
-        args, name, device, over, jaxpr.jaxpr.arg_names, kept=kept
+        args, name, one, over, jaxpr.jaxpr.arg_names, kept=kept
     )
     program = program_of(
         jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs

@@ -83,7 +83,12 @@ def _shifted(spec: Any, lanes: Any = None) -> Any:
 
 def _residual(params: dict[str, Any], aval: Any) -> Any:
     """The spec of a value inside that is no operand's and no result's."""
-    axes = [n for n, _ in named(params["mesh"], params["newly_manual_axes"])]
+    lanes = core.axes_of_lanes()  # along which `vmap` will shard the values
+    axes = [
+        n
+        for n, _ in named(params["mesh"], params["newly_manual_axes"])
+        if n not in lanes
+    ]
     if params["check_vma"]:
         varying = () if aval.manual is None else aval.manual.varying
         axes = [n for n in axes if n in varying]
@@ -125,8 +130,12 @@ def placed(spec: Any, params: dict[str, Any]) -> PartitionSpec:
 
 
 def unnamed(spec: Any, params: dict[str, Any]) -> list[tuple[Any, int]]:
-    """The manual axes, with their sizes, along which a value is the same everywhere."""
+    """The manual axes, with their sizes, along which a value is the same everywhere.
+
+    Not those of lanes: there each device has lanes of its own.
+    """
     used = {a for entry in placed(spec, params) for a in axes_of_entry(entry)}
+    used |= core.axes_of_lanes()
     axes = named(params["mesh"], params["newly_manual_axes"])
     return [(n, k) for n, k in axes if n not in used]
 
