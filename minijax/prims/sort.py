@@ -26,6 +26,7 @@ from ..ir.jaxpr import ClosedJaxpr
 from ..passes.algebra import Zero, lib
 from ..passes.batch import move_lane
 from ..passes.stage import stage_closed
+from ..runtime.lower import typed_call
 from ..types import dtypes
 from ..types.avals import shaped
 from ..types.dimensions import Dimension, exceeds
@@ -505,8 +506,7 @@ def _approx_lower(
     attributes = {
         "call_target_name": ctx.string("ApproxTopK"),
         "called_computations": ctx.parse(f"[@{ctx.symbol_of(closed, name)}]"),
-        "mhlo.backend_config": ctx.parse(f"{{{config}}}"),
-        "backend_config": ctx.string(""),
+        **typed_call(ctx, ctx.parse(f"{{{config}}}")),
     }
     results = [ctx.type(a) for a in ctx.avals_out]
     return list(

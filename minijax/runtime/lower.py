@@ -491,6 +491,11 @@ class Lowering:
         return symbol, hidden
 
 
+def typed_call(ctx: Lowering, config: Any) -> dict[str, Any]:
+    """The attributes of a call with XLA's typed interface, with these of its own."""
+    return {"backend_config": ctx.string(""), "mhlo.backend_config": config}
+
+
 SHORT = 4096  # bytes of a captured NumPy array that may stand in the program
 _BIT_VIEWS = frozenset((dtypes.bfloat16, *dtypes.SMALL_FLOATS))
 

@@ -81,6 +81,8 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "views.tools": "custom_derivatives_allowed_effects remat_allowed_effects",
     }),
     "flatten_util": ("flatten_util", {}),
+    "frozen_dict": ("", {"control.effects.ffi_call": "FrozenDict"}),
+    "hashable_array": ("", {"control.calls.composite": "HashableArray"}),
     "interpreters": ("interpreters", {}),
     "interpreters.ad": ("interpreters.ad", {"views.derivatives": "CustomVJPException"}),
     "interpreters.batching": ("interpreters.batching", {

@@ -9,7 +9,7 @@ Next: buffer_callback.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...runtime.layouts import Layout
-from ...runtime.lower import physical
+from ...runtime.lower import Lowering, physical, typed_call
 from ...runtime.mlir_context import context
 from ...types import dtypes
 from ...types.avals import AbstractToken, shaped
@@ -34,22 +34,31 @@ __all__ = (
 # ------------------------------------------------------------------------ attributes
 
 
-class HashableDict:
-    """A dict among the params of an equation."""
+class FrozenDict(Mapping[str, Any]):
+    """A dict among the params of an equation, which does not change."""
 
-    __slots__ = ("items",)
+    __slots__ = ("_d",)
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        self.items = tuple(sorted((k, hashable(k, v)) for k, v in given.items()))
+    def __init__(self, d: Mapping[str, Any]) -> None:
+        self._d = {k: hashable(k, v) for k, v in d.items()}
+
+    def __getitem__(self, key: str) -> Any:
+        return self._d[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._d)
+
+    def __len__(self) -> int:
+        return len(self._d)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, HashableDict) and self.items == other.items
+        return isinstance(other, FrozenDict) and self._d == other._d
 
     def __hash__(self) -> int:
-        return hash(self.items)
+        return hash(frozenset(self._d.items()))
 
     def __repr__(self) -> str:
-        return repr(dict(self.items))
+        return f"FrozenDict({self._d!r})"
 
 
 def hashable(name: str, value: Any) -> Any:
@@ -57,7 +66,7 @@ def hashable(name: str, value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return HashableArray(value)
     if isinstance(value, Mapping):
-        return HashableDict(value)
+        return value if isinstance(value, FrozenDict) else FrozenDict(value)
     try:
         hash(value)
     except TypeError:
@@ -73,15 +82,15 @@ def attribute(value: Any) -> Any:
     """The MLIR attribute of a number, string, dtype, array, or a tuple or dict of them."""
     if isinstance(value, HashableArray):
         x = value.val
+        if x.dtype == dtypes.float0:  # without bits: False, as the compiler has it
+            x = np.zeros(x.shape, np.bool_)
         element = context.elements.get(x.dtype)
         if element is None:
             raise TypeError(f"ffi_call: no attribute holds an array of {x.dtype}.")
-        if np.ndim(x) == 0:
-            return attribute(x[()])
         get: Any = ir.DenseElementsAttr.get
         return get(np.asarray(x, order="C"), type=element)
-    if isinstance(value, HashableDict):
-        return ir.DictAttr.get({k: attribute(v) for k, v in value.items})
+    if isinstance(value, FrozenDict):
+        return ir.DictAttr.get({k: attribute(v) for k, v in value.items()})
     if isinstance(value, (tuple, list)):
         return ir.ArrayAttr.get([attribute(v) for v in value])
     if isinstance(value, (str, bytes)):
@@ -92,6 +101,11 @@ def attribute(value: Any) -> Any:
         return ir.BoolAttr.get(bool(value))
     if isinstance(value, (int, np.integer)):
         kind = getattr(value, "dtype", np.dtype("int64"))
+        if not -(2**63) <= value < 2**64:
+            raise errors.error(
+                OverflowError,
+                f"Python int {value} is too large to convert to an attribute of 64 bits.",
+            )
         return ir.IntegerAttr.get(context.elements[kind], int(value))
     if isinstance(value, (float, np.floating)):
         kind = getattr(value, "dtype", np.dtype("float64"))
@@ -176,7 +190,7 @@ def check_alias(
             raise ValueError(
                 f"{about} with {name} index {at} outside the range [0, {len(known)})."
             )
-    text = lambda a: f"{a.dtype}{list(a.shape)}"
+    text = lambda a: f"{a.dtype}[{','.join(map(str, a.shape))}]"
     if (ins[i].shape, ins[i].dtype) != (outs[o].shape, outs[o].dtype):
         raise errors.value_error(
             f"{about} referring to an input with abstract value {text(ins[i])} and"
@@ -234,8 +248,11 @@ def _emitter(
 ) -> Callable[..., Any]:  # fmt: skip
     """See `build_ffi_lowering_function`."""
 
-    def emit(ctx: Any, *operands: Any, **params: Any) -> Any:
+    def emit(rule: Any, *operands: Any, **params: Any) -> Any:
+        # Rules of other people's primitives have a context that holds ours.
+        ctx: Lowering = rule if isinstance(rule, Lowering) else rule.emit
         config: Any
+        attributes: dict[str, Any] = {"call_target_name": ctx.string(call_target_name)}
         if api_version >= 4:
             if backend_config is not None and not isinstance(backend_config, dict):
                 raise ValueError(
@@ -243,6 +260,7 @@ def _emitter(
                 )
             named = {k: attribute(hashable(k, v)) for k, v in params.items()}
             config = ir.DictAttr.get({**(backend_config or {}), **named})
+            attributes.update(typed_call(ctx, config))
         elif params:
             raise errors.value_error(
                 "The use of ffi_call attributes requires a custom call API version of at"
@@ -250,28 +268,25 @@ def _emitter(
                 which=", ".join(params),
             )
         else:
-            config = ctx.string(backend_config or "")
-        attributes = {
-            "call_target_name": ctx.string(call_target_name),
-            "api_version": ctx.i32(api_version), "backend_config": config,
-        }  # fmt: skip
+            attributes["api_version"] = ctx.i32(api_version)
+            attributes["backend_config"] = ctx.string(backend_config or "")
         if has_side_effect:
             attributes["has_side_effect"] = ctx.bool(True)
         if not skip_ffi_layout_processing:
             for key, avals, given in (
-                ("operand_layouts", ctx.avals_in, operand_layouts),
-                ("result_layouts", ctx.avals_out, result_layouts),
+                ("operand_layouts", rule.avals_in, operand_layouts),
+                ("result_layouts", rule.avals_out, result_layouts),
             ):
                 pairs = zip(avals, given or [None] * len(avals), strict=True)
                 orders = [minor_to_major(a, g) for a, g in pairs]
                 attributes[key] = ctx.parse(layouts_text(orders))
         if operand_output_aliases:
-            shared = aliases_text(operand_output_aliases.items(), ctx.avals_out)
+            shared = aliases_text(operand_output_aliases.items(), rule.avals_out)
             attributes["output_operand_aliases"] = ctx.parse(shared)
         attributes.update(extra_attributes or {})
         types = result_types
         if types is None:
-            types = [ctx.type(a) for a in ctx.avals_out]
+            types = [ctx.type(a) for a in rule.avals_out]
         return ctx.create(
             "stablehlo.custom_call", list(types), list(operands), **attributes
         )
@@ -367,6 +382,12 @@ def _lower(
     custom_call_api_version: int, legacy_backend_config: str | None, attributes: Any,
     **_: Any,
 ) -> list[Any]:  # fmt: skip
+    operands = tuple(
+        ctx.constant(False, shaped(a.shape, dtypes.bool_))
+        if getattr(a, "dtype", None) == dtypes.float0  # without bits, as attributes are
+        else x
+        for x, a in zip(operands, ctx.avals_in, strict=True)
+    )
     rule = ffi_lowering(
         target_name, operand_layouts=input_layouts, result_layouts=output_layouts,
         has_side_effect=has_side_effect, api_version=custom_call_api_version,

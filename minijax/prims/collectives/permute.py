@@ -20,6 +20,7 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, instantiate, is_linear
 from ...passes.batch import batch_flat
+from ...runtime.lower import typed_call
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import linear_jvp
@@ -435,8 +436,8 @@ def _ragged_lower_call(ctx, *args, axis_name, axis_index_groups: Groups):
     config += f", channel_id = {int(ctx.module.parted)} : i64"
     op = ctx.create(
         "stablehlo.custom_call", [ctx.type(ctx.avals_out[0])], list(args),
-        call_target_name=ctx.string("ragged_all_to_all"), api_version=ctx.i32(4),
-        backend_config=ctx.parse("{" + config + "}"),
+        call_target_name=ctx.string("ragged_all_to_all"),
+        **typed_call(ctx, ctx.parse("{" + config + "}")),
     )  # fmt: skip
     return op.result
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...runtime import jaxlib_compat as compat
+from ...runtime.lower import typed_call
 from ...types import dtypes
 from ...types.avals import shaped
 from ..math.cast import convert_element_type_p
@@ -109,8 +110,8 @@ def call(
         cut["mhlo.frontend_attributes"] = ctx.parse(f'{{num_batch_dims = "{batch}"}}')
     op = ctx.library_call(
         avals_out, list(operands),
-        call_target_name=ctx.string(target), api_version=ctx.i32(4),
-        backend_config=ctx.parse("{" + config + "}"),
+        call_target_name=ctx.string(target),
+        **typed_call(ctx, ctx.parse("{" + config + "}")),
         operand_layouts=ctx.parse(f"[{ins}]"), result_layouts=ctx.parse(f"[{outs}]"),
         output_operand_aliases=ctx.parse(f"[{shared}]"), **cut,
     )  # fmt: skip

@@ -15,6 +15,9 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import ffi
 from minijax.control.calls.composite import HashableArray
+from minijax.control.effects.ffi_call import FrozenDict
+from minijax.extend import core as jex_core
+from minijax.interpreters import mlir
 from minijax.ir.core import Primitive
 
 SOURCE = r"""
@@ -226,7 +229,9 @@ ATTRIBUTES = [
     (np.array([1, 2], np.int32), "dense<[1, 2]> : tensor<2xi32>"),
     (np.array([True, False]), "dense<[true, false]> : tensor<2xi1>"),
     (((1, 2), (3,)), "[[1, 2], [3]]"), ({"b": "x", "a": 1}, '{a = 1 : i64, b = "x"}'),
-    (F4, "f32"),
+    (F4, "f32"), (np.array(3), "dense<3> : tensor<i64>"),
+    (np.ones(3, np.dtype("int4")), "dense<1> : tensor<3xi4>"),
+    (np.zeros((), mj.dtypes.float0), "dense<false> : tensor<i1>"),
 ]
 ERRORS = [
     (lambda: call(X, a=[1]), TypeError, "Non-hashable keyword argument to ffi_call a: [1]"),
@@ -275,7 +280,7 @@ def call(x, several=False, **given):
 @pytest.mark.parametrize("value, text", ATTRIBUTES, ids=[t for _, t in ATTRIBUTES])
 def test_attributes(value, text):
     found = text_of(lambda x: ffi.ffi_call("t", like(x))(x, a=value), X)
-    assert f"backend_config = {{a = {text}}}" in found
+    assert f'backend_config = "", mhlo.backend_config = {{a = {text}}}' in found
 
 
 @pytest.mark.parametrize("fun, kind, text", ERRORS, ids=[t for _, _, t in ERRORS])
@@ -300,3 +305,33 @@ def test_jaxpr():
     )
     assert 'api_version = 2 : i32, backend_config = "hi"' in text_of(legacy, X)
     ffi.register_ffi_target_as_batch_partitionable("test_partitionable")
+
+
+def test_rules_of_other_primitives_emit_calls():
+    prim = jex_core.Primitive("foreign")
+    prim.def_abstract_eval(lambda x, **params: x)
+    rule = ffi.ffi_lowering("target", operand_layouts=[(0, 1)], has_side_effect=True)
+    mlir.register_lowering(prim, rule)
+    found = text_of(lambda x: prim.bind(x, scale=np.float32(2)), X)
+    assert "mhlo.backend_config = {scale = 2.000000e+00 : f32}" in found
+    assert "@target" in found and "has_side_effect = true" in found
+    assert "operand_layouts = [dense<[0, 1]>" in found
+
+
+def test_values_without_bits_are_handed_on_as_false():
+    none = np.zeros(3, mj.dtypes.float0)
+    found = text_of(lambda x: ffi.ffi_call("t", like(x))(none, x), X)
+    assert "(tensor<3xi1>, tensor<" in found
+
+
+def test_dicts_are_frozen():
+    (eqn,) = mj.make_jaxpr(lambda x: ffi.ffi_call("t", like(x))(x, a={"c": 1, "b": 2}))(
+        X
+    ).eqns
+    ((_, value),) = eqn.params["attributes"]
+    assert repr(value) == "FrozenDict({'c': 1, 'b': 2})" and dict(value) == {
+        "c": 1,
+        "b": 2,
+    }
+    assert hash(value) == hash(FrozenDict({"b": 2, "c": 1}))
+    assert value == FrozenDict({"b": 2, "c": 1}) != {"b": 2, "c": 1}
