@@ -47,6 +47,7 @@ def scope():
         yield {
             **SCOPE, "x3": x3, "x23": jnp.ones((2, 3)), "i3": jnp.arange(3),
             "b3": jnp.array([True, False, True]), "key": random.key(0),
+            "c3": jnp.array([1j, 2, 3]),
         }  # fmt: skip
 
 

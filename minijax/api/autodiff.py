@@ -197,7 +197,11 @@ def check_input(aval: Any, name: str, holomorphic: bool, allow_int: bool) -> Non
         raise errors.type_error(
             f"{name} requires {what}, but got {dtype.name}.",
             why="integers and booleans have no derivatives.",
-            tries=["pass a float", "use vjp, or allow_int=True"],
+            tries=[
+                "pass a float",
+                "If you want to use Boolean- or integer-valued inputs, use vjp or set"
+                " allow_int to True.",
+            ],
         )
     if holomorphic and not dtypes.is_complex(dtype):
         raise TypeError(
@@ -233,8 +237,10 @@ def check_output(aval: Any, name: str, holomorphic: bool) -> None:
             f"{name} requires real-valued outputs (output dtype that is a sub-dtype"
             f" of np.floating), but got {aval.dtype.name}.",
             tries=[
-                "for holomorphic differentiation, holomorphic=True",
-                "for other functions with integer or complex outputs, use vjp",
+                "For holomorphic differentiation, pass holomorphic=True.",
+                "For differentiation of non-holomorphic functions involving"
+                f" {'complex' if dtypes.is_complex(aval.dtype) else 'integer'} outputs,"
+                " use jax.vjp directly.",
             ],
         )
 

@@ -113,7 +113,8 @@ class Pullback:
                 f"The function returned by `jax.vjp` was called with {len(ct)}"
                 " arguments, but functions returned by `jax.vjp` must be called with a"
                 " single argument corresponding to the single value returned by the"
-                " function being differentiated.",
+                " function being differentiated (even if that returned value is a tuple or"
+                " other container).",
                 tries=["vjp_fun((a, b)) where the function returns (x, y)"],
             )
         leaves, ct_tree = tree.flatten(ct[0])

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..base import errors
 from ..base.source import name_of, wraps
 from ..ir import core
 from ..passes.stage import folding
@@ -21,8 +22,8 @@ class named_scope:
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
-            raise TypeError(
-                f"named_scope name argument must be a string, got {name!r}."
+            raise errors.type_error(
+                "named_scope name argument must be a string.", which=repr(name)
             )
         self.name = name
 

@@ -180,7 +180,7 @@ class Loop(NamedTuple):
         return TypeError(
             errors.message(
                 f"{self.what} function carry input and carry output must have {differs},"
-                " but they differ.",
+                " but they differ:",
                 which="\n  ".join(lines[:2]),
                 where=function_text(self.fun),
                 why="the output of one step is the input of the next.",

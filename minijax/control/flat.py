@@ -47,7 +47,8 @@ class FlatFun:
         outs, self.out_tree = tree.flatten(out)
         for i, x in enumerate(outs):
             if self.eager and isinstance(x, Reference):
-                raise returned_reference(function_text(self.user), x.aval)
+                path = tree.keystr(tree.leaf_paths(self.out_tree)[i])
+                raise returned_reference(function_text(self.user), x.aval, at=path)
             if not core.is_value(x):
                 raise self.refused(out, i, x)
         return outs

@@ -290,7 +290,8 @@ def no_value(x: Any, trace: Any) -> Exception:
         errors.message(
             f"Argument '{_brief(x)}' of type {type(x)} is not a valid JAX type.",
             where=stack_of(trace),
-            why="only arrays, NumPy arrays and Python numbers can be computed with.",
+            why=f"Cannot interpret value of type {type(x)} as an abstract array; it does"
+            " not have a dtype attribute.",
             tries=["convert it with jnp.asarray", "mark the argument static"],
         )
     )
@@ -309,11 +310,14 @@ def reference(aval: Any, name: str, trace: Any) -> Exception:
     )
 
 
-def returned_reference(fun: str, aval: Any, which: str | None = None) -> ValueError:
-    """A reference among the results of a function"""
+def returned_reference(
+    fun: str, aval: Any, which: str | None = None, at: str | None = None
+) -> ValueError:
+    """A reference among the results of a function, `at` this path of them"""
+    where = "" if at is None else f" at output tree path result{at}"
     return ValueError(
         errors.message(
-            f"function {fun} returned a mutable array reference of type {aval}, but"
+            f"function {fun} returned a mutable array reference of type {aval}{where}, but"
             " mutable array references cannot be returned.",
             which=which,
             tries=[

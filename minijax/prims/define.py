@@ -103,7 +103,8 @@ def categories(kinds: frozenset[str]) -> str:
     names = {"float": "floating", "complex": "complexfloating", "uint": "integer"}
     signed = "integer" if "uint" in kinds else "signedinteger"
     found = {signed if k == "int" else names.get(k, k) for k in kinds}
-    return ", ".join(sorted(found))
+    order = ("signedinteger", "integer", "floating", "complexfloating", "bool")
+    return ", ".join([k for k in order if k in found] + sorted(found.difference(order)))
 
 
 def same_dtype(name: str, avals: Sequence[Any], similar: str = "") -> Any:

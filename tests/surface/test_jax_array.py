@@ -66,3 +66,40 @@ def test_a_leaked_one_is_reported():
     mj.vmap(lambda row: kept.append(Wrapped(row)) or row)(ROWS)
     with pytest.raises(mj.errors.UnexpectedTracerError, match="leaked"):
         X * kept[0]
+
+
+W, AT = Wrapped, jnp.array([2, 0, 1])
+EAGER = {
+    "choose": lambda w: jnp.choose(w(AT), [X, X, w(X)]),
+    "delete": lambda w: jnp.delete(X, w(AT[:1])),
+    "delete of": lambda w: jnp.delete(w(X), w(AT > 1)),
+    "insert": lambda w: jnp.insert(w(X), w(AT), w(X)),
+    "insert in rows": lambda w: jnp.insert(ROWS, w(AT[1]), w(X[0]), axis=0),
+    "full_like": lambda w: jnp.full_like(w(X), w(X[1])),
+    "full": lambda w: jnp.full((2, 3), w(X)),
+    "roll": lambda w: jnp.roll(w(X), w(AT[2])),
+    "tril": lambda w: jnp.tril_indices_from(w(ROWS)),
+    "triu": lambda w: jnp.triu_indices_from(w(ROWS)),
+    "diag": lambda w: jnp.diag_indices_from(w(ROWS[:, :2])),
+    "angle": lambda w: jnp.angle(w(X + 1j)),
+    "clip": lambda w: jnp.clip(w(X), w(X[0]), w(X[1])),
+    "piecewise": lambda w: jnp.piecewise(w(X), [w(X > 1)], [w(X[0]), w(X[1])]),
+    "select": lambda w: jnp.select([w(X > 1)], [w(X)], w(X[0])),
+    "quantile": lambda w: jnp.quantile(w(X), w(X[0] / 2)),
+    "interp": lambda w: jnp.interp(w(X), w(X), w(X)),
+    "searchsorted": lambda w: jnp.searchsorted(w(X), w(X)),
+    "unravel_index": lambda w: jnp.unravel_index(w(AT[0]), (2, 3)),
+    "dynamic_slice": lambda w: lax.dynamic_slice(w(X), (w(AT[2]),), (1,)),
+    "one_hot": lambda w: mj.nn.one_hot(w(AT), 3),
+    "segment_sum": lambda w: mj.ops.segment_sum(w(X), w(AT)),
+    "map_coordinates": lambda w: mj.scipy.ndimage.map_coordinates(w(X), [w(X)], 1),
+    "x[i]": lambda w: X[w(AT)],
+    "x.at[i]": lambda w: X.at[w(AT)].set(w(X)),
+}
+
+
+@pytest.mark.parametrize("name", EAGER)
+def test_numbers_and_positions_may_be_wrapped(name):
+    found, wanted = EAGER[name](W), EAGER[name](lambda x: x)
+    assert mj.tree.all(mj.tree.map(jnp.array_equal, found, wanted))
+    assert jnp.shape(found) == jnp.shape(wanted)

@@ -95,7 +95,7 @@ def _check_branches(name: str, funs: Any, staged: Sequence[bodies.Body]) -> None
             raise TypeError(
                 errors.message(
                     f"{name} branch outputs must have the same pytree structure, but they"
-                    " differ.",
+                    " differ:",
                     which=f"result{tree.keystr(path)}: {two[0]} gives {one}, {two[1]} gives"
                     f" {other}: {why}",
                     where=where,
@@ -107,7 +107,7 @@ def _check_branches(name: str, funs: Any, staged: Sequence[bodies.Body]) -> None
                 more = bodies.to_vary(x, y) or bodies.to_vary(y, x)
                 raise TypeError(
                     errors.message(
-                        f"{name} branches must have equal output types but they differ.",
+                        f"{name} branches must have equal output types but they differ:",
                         which=f"result{tree.keystr(path)}: {two[0]} gives"
                         f" {x.str_short(False)}, {two[1]} gives {y.str_short(False)}, so"
                         f" {bodies.type_difference(x, y)}",

@@ -85,9 +85,9 @@ def run_scan(
     loop = loop or bodies.Loop.of("scan body", f)
     n = scan_length(loop.fun, xs_leaves, xs_tree, length)
     if not isinstance(unroll, (int, np.integer)) or unroll < 0:
-        raise ValueError(
-            f"{loop.what}: `unroll` must be a `bool` or a non-negative `int`, got"
-            f" {unroll!r}."
+        raise errors.value_error(
+            f"{loop.what}: `unroll` must be a `bool` or a non-negative `int`.",
+            which=f"unroll={unroll!r}",
         )
     if isinstance(unroll, bool):
         unroll = max(n, 1) if unroll else 1

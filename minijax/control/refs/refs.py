@@ -242,7 +242,7 @@ def _foreign(ref: Any, transform: str, name: str) -> Exception:
             where=core.stack_text(),
             why="the reference has no place for the value's lanes or tangents.",
             tries=[
-                "make the array reference an argument to the vmapped function"
+                "Move the array reference to be an argument to the vmapped function?"
                 if transform == "vmap"
                 else "stop_gradient(value)",
                 "make the reference inside the function",

@@ -8,8 +8,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-
 from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
@@ -74,8 +72,10 @@ def _astype(x: Any, dtype: Any) -> Any:
         dtypes.is_complex(dtype) or dtypes.is_bool(dtype)
     ):
         warnings.warn(
-            "Casting from complex to real dtypes will discard the imaginary part.",
-            np.exceptions.ComplexWarning,
+            "Casting from complex to real dtypes will soon raise a ValueError. Please"
+            " first use jnp.real or jnp.imag to take the real/imaginary component of your"
+            " input.",
+            DeprecationWarning,
             stacklevel=3,
         )
     return _convert(as_array(x), dtype)

@@ -420,12 +420,29 @@ def empty(
     return constant("empty", shape, 0, dtype, device, out_sharding)
 
 
+def _dtype_of_shape(name: str, shape: Any, dtype: Any) -> Any:
+    """The dtype of `ones` and kin; a number there may be the size of a second axis."""
+    try:
+        return static_dtype(dtype, name)
+    except TypeError as error:
+        if not isinstance(dtype, (int, np.integer)) or isinstance(shape, (tuple, list)):
+            raise
+        raise errors.type_error(
+            f"{error}.\n\nDid you accidentally write `jax.numpy.{name}({shape}, {dtype})`"
+            f" when you meant `jax.numpy.{name}(({shape}, {dtype}))`, i.e. with a single"
+            " tuple argument for the shape?",
+            tries=[f"jnp.{name}(({shape}, {dtype}))"],
+        ) from None
+
+
 def constant(
     name: str, shape: Any, value: Any, dtype: Any, device: Any, out_sharding: Any
 ) -> Any:
     """`zeros`, `ones` and `empty`."""
-    shape = static_shape(shape, name)
-    dtype = dtypes.float_default() if dtype is None else static_dtype(dtype, name)
+    given, shape = shape, static_shape(shape, name)
+    dtype = (
+        dtypes.float_default() if dtype is None else _dtype_of_shape(name, given, dtype)
+    )
     aval = shaped(shape, dtype)
     if out_sharding is not None and STATE.trace is not EVAL:
         return filled(name, shape, value, aval, asked(name, out_sharding))
@@ -648,6 +665,7 @@ def full_like(
       Array([5., 5.], dtype=float32)
     """
     check_arraylike("full_like", fill_value)
+    fill_value = core.unwrapped(fill_value)
     return like("full_like", a, fill_value, dtype, shape, device, out_sharding)
 
 

@@ -66,6 +66,7 @@ def delete(
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]
     check_arraylike("delete", obj)
+    obj = core.unwrapped(obj)
     distinct = assume_unique_indices and dtypes.is_integer(aval_of(obj).dtype)
     if isinstance(obj, Tracer) and distinct:
         return _delete_distinct(arr, obj, axis)
@@ -152,6 +153,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     size = shape_of(arr)[axis]
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]
+    obj = core.unwrapped(obj)
     if not dtypes.is_integer(aval_of(obj).dtype):
         raise errors.value_error(
             f"jnp.insert(): index array must be integer typed; got"

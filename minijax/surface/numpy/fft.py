@@ -11,6 +11,7 @@ Next: prims/fft.py.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -67,7 +68,11 @@ def _sizes(name: str, s: Any) -> Any:
         return None
     sizes = tuple(operator.index(n) for n in s)
     if any(n <= 0 for n in sizes):
-        raise ValueError(f"Shape should be positive; {name} got s={sizes}.")
+        raise errors.value_error(
+            "Shape should be positive.",
+            which=f"s={sizes} of {name}",
+            why="a transform has one number at least.",
+        )
     return sizes
 
 
@@ -80,8 +85,8 @@ def _transform(name: str, kind: str, a: Any, s: Any, axes: Any, norm: Any) -> An
         axes = range(ndim) if s is None else range(ndim - len(s), ndim)
         if s is not None and len(s) > ndim:
             raise ValueError(
-                f"{name}: an array of shape {core.aval_of(a).shape} has fewer axes than"
-                f" lengths are given, {s}."
+                f"{name}: FFT input shape {core.aval_of(a).shape} must have at least as"
+                f" many input dimensions as fft_lengths {s}."
             )
     places = tuple(canonical_axis(i, ndim) for i in axes)
     if len(set(places)) != len(places):
@@ -90,8 +95,9 @@ def _transform(name: str, kind: str, a: Any, s: Any, axes: Any, norm: Any) -> An
             f" {tuple(axes)}."
         )
     if s is not None and len(s) != len(places):
-        raise ValueError(
-            f"Shape and axes have different lengths: {s} and {tuple(axes)}."
+        raise errors.value_error(
+            "Shape and axes have different lengths.",
+            which=f"s={s} and axes={tuple(axes)} of {name}",
         )
     return _run(a, kind, s, places, norm)
 
@@ -108,7 +114,9 @@ def _run(a: Any, kind: str, s: Any, axes: tuple[int, ...], norm: str) -> Any:
     if kind == "irfft" and lengths and s is None:
         lengths[-1] = max(2 * (lengths[-1] - 1), 0)
     if kind == "rfft" and lengths and not lengths[-1]:
-        raise ValueError(f"Shape should be positive, got lengths {lengths}.")
+        raise errors.value_error(
+            "Shape should be positive.", which=f"lengths {lengths}"
+        )
     for i, n in enumerate(lengths):
         last = kind == "irfft" and i == len(lengths) - 1
         x = _resized(x, first + i, n // 2 + 1 if last and n else n)
@@ -408,14 +416,16 @@ def fftfreq(
       >>> jnp.fft.fftfreq(4)
       Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
-    n = core.concrete_or_error(_length, n, "n of fftfreq")
+    n = core.concrete_or_error(functools.partial(_length, "fftfreq"), n, "n of fftfreq")
     k = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     return _spaced("fftfreq", k, n, d, dtype, device)
 
 
-def _length(n: Any) -> int:
+def _length(name: str, n: Any) -> int:
     if isinstance(n, (list, tuple)) or n != int(n):
-        raise ValueError(f"The n argument should be an int, got {n!r}.")
+        raise ValueError(
+            f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {n}."
+        )
     return int(n)
 
 
@@ -444,7 +454,8 @@ def rfftfreq(
       >>> jnp.fft.rfftfreq(4)
       Array([0.  , 0.25, 0.5 ], dtype=float32)
     """
-    n = core.concrete_or_error(_length, n, "n of rfftfreq")
+    name = "rfftfreq"
+    n = core.concrete_or_error(functools.partial(_length, name), n, f"n of {name}")
     real = static_dtype(dtype, "rfftfreq")
     real = real and dtypes.to_inexact(real)
     return _spaced("rfftfreq", np.arange(n // 2 + 1), n, d, real, device)

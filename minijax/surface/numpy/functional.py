@@ -256,7 +256,8 @@ def check_results(
         many = list(out) if isinstance(out, (tuple, list)) else [out]
         if len(outs) > 1 and not isinstance(out, (tuple, list)):
             raise TypeError(
-                f"output must be a tuple when multiple outputs are expected {where}"
+                f"output must be a tuple when multiple outputs are expected, got: {out}"
+                f" {where}"
             )
         if len(many) != len(outs):
             raise TypeError(

@@ -276,6 +276,7 @@ def _places(mask: Any) -> tuple[Any, ...]:
 
 
 def _matrix_of(name: str, arr: Any) -> tuple[int, int]:
+    arr = core.unwrapped(arr)
     if not hasattr(arr, "shape"):
         check_arraylike(name, arr)
     found = tuple(arr.shape) if hasattr(arr, "shape") else ()

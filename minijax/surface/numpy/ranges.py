@@ -113,9 +113,11 @@ def known_number(x: Any, name: str) -> Any:
         raise ValueError(
             f"jax.numpy.arange: arguments must be scalars; got {name}={x!r}"[:200]
         )
-    if isinstance(x, (complex, np.complexfloating)):
+    if isinstance(x, complex) or getattr(x, "dtype", x) in dtypes.COMPLEX:
         raise ValueError(
-            f"arange: {name} is complex: {x!r}; complex ranges have no order."
+            "Passing complex start/stop/step to jnp.arange is no longer supported."
+            f"\nWhich: {name}={x!r}"
+            "\nWhy: complex numbers have no order."
         )
     return x[()] if isinstance(x, np.ndarray) else x
 

@@ -66,19 +66,23 @@ cumprod = runs(functools.partial(running, "cumprod", lax.cumprod), "cumprod", __
     "Running product along an axis.", "[1, 2, 3] -> [1, 2, 6]")  # fmt: skip
 
 
+_NOUNS = {"cumulative_sum": "sum", "cumulative_prod": "product"}
+
+
 def _cumulative(name: str, op, neutral: int, x, axis, dtype, include: bool):
     check_arraylike(name, x)
     x = as_array(x)
     if not x.shape:
         raise ValueError(
-            f"The input to jnp.{name} must be non-scalar to take a cumulative"
-            f" {op.__name__[3:]}: it has no axis."
+            f"The input must be non-scalar to take a cumulative {_NOUNS[name]}, however a"
+            " scalar value or scalar array was given."
         )
     if axis is None:
         if x.ndim > 1:
             raise ValueError(
-                f"The input to jnp.{name} has rank {x.ndim}, yet the axis was not"
-                " set.\nTry: axis=0, or jnp.ravel(x)."
+                f"The input array has rank {x.ndim}, however axis was not set to an"
+                " explicit value. The axis argument is only optional for one-dimensional"
+                " arrays.\nTry: axis=0, or jnp.ravel(x)."
             )
         axis = 0
     axis = canonical_axis(axis, x.ndim)

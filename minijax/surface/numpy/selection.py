@@ -185,6 +185,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
     """
     no_out("choose", out)
     check_arraylike("choose", a)
+    a = core.unwrapped(a)
     if not dtypes.is_integer(core.aval_of(a).dtype):
         raise ValueError("`a` array must be integer typed")
     n = len(choices)
@@ -357,7 +358,7 @@ def piecewise(
 
 def _mask_list(condlist: Any, x: Any) -> Any:
     """The masks: a lone one, which fits `x`, is read as a list of one."""
-    first = condlist[0] if len(condlist) else condlist
+    first = core.unwrapped(condlist[0]) if len(condlist) else condlist
     fits = x.ndim and len(condlist) in (1, x.shape[-1])
     if not hasattr(first, "__len__") and np.ndim(first) == 0 and fits:
         return [condlist]

@@ -383,7 +383,7 @@ def det(a: ArrayLike) -> Any:
       >>> jnp.linalg.det(jnp.array([[1., 2.], [3., 4.]]))
       Array(-2., dtype=float32)
     """
-    a = square("det()", a)
+    a = square("_det()", a)
     n = a.shape[-1]
     if n == 1:
         return a[..., 0, 0]

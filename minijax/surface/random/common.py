@@ -154,14 +154,19 @@ def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
         if not hasattr(shape, "__iter__") or not getattr(shape, "shape", (1,)):
             return (index_of(shape),)
         return tuple([index_of(n) for n in shape])
-    except errors.JAXTypeError:
-        raise
-    except TypeError:
+    except TypeError as error:
+        traced = isinstance(error, errors.JAXTypeError)
         raise type_problem(
             "Shapes must be 1D sequences of concrete values of integer type, got"
-            f" {shape!r}.",
+            f" {shape}.",
+            which=str(error).partition("\n")[2] if traced else None,
             why=f"{name} needs to know how much to draw.",
-            tries=["a tuple of Python ints"],
+            tries=[
+                "If using `jit`, try using `static_argnums` or applying `jit` to smaller"
+                " subfunctions."
+                if traced
+                else "a tuple of Python ints"
+            ],
         ) from None
 
 

@@ -494,12 +494,12 @@ ERRORS = {
              "scan body output must be a pair, got None"),
     "dtype": (lambda: lax.scan(lambda c, x: (c.astype(int), None), np.float32(0), X),
               TypeError, "scan body function carry input and carry output must have equal"
-              " types, but they differ.\nWhich: The input carry c has type float32[] but"
+              " types, but they differ:\nWhich: The input carry c has type float32[] but"
               " the corresponding output carry component has type int32[], so the dtypes"
               " do not match"),
     "tree": (lambda: lax.scan(lambda c, x: ({"a": c["a"]}, None), {"a": 0, "b": 0}, X),
              TypeError, "scan body function carry input and carry output must have the same"
-             " pytree structure, but they differ.\nWhich: The input carry c is a dict with"
+             " pytree structure, but they differ:\nWhich: The input carry c is a dict with"
              " keys 'a', 'b' but the corresponding component of the carry output is a dict"
              " with keys 'a'"),
     "sizes": (lambda: lax.scan(keep, 0, {"a": X, "b": ROWS}), ValueError,

@@ -502,11 +502,11 @@ ERRORS = {
     "tree": (lambda: lax.while_loop(lambda c: c["a"] < 3, lambda c: {"a": (0, 1)},
                                     {"a": 0}),
              TypeError, "while_loop body function carry input and carry output must have"
-             " the same pytree structure, but they differ.\nWhich: The input carry"
+             " the same pytree structure, but they differ:\nWhich: The input carry"
              " component c['a'] is an array but the corresponding component of the carry"
              " output is a tuple of length 2"),
     "dtype": (lambda: lax.while_loop(below, lambda x: x.astype(int), np.float32(0)),
-              TypeError, "must have equal types, but they differ.\nWhich: The input carry x"
+              TypeError, "must have equal types, but they differ:\nWhich: The input carry x"
               " has type float32[] but the corresponding output carry component has type"
               " int32[], so the dtypes do not match"),
     "two types": (lambda: lax.while_loop(lambda c: True, lambda c: (c[0][None],
@@ -542,7 +542,7 @@ ERRORS = {
                        "lower and upper arguments to fori_loop must be integer scalars"),
     "fori: carry": (lambda: lax.fori_loop(0, 3, lambda i, val: val[0], (X, X)), TypeError,
                     "fori_loop body function carry input and carry output must have the"
-                    " same pytree structure, but they differ.\nWhich: The input carry val"
+                    " same pytree structure, but they differ:\nWhich: The input carry val"
                     " is a tuple of length 2 but the corresponding component of the carry"
                     " output is an array"),
     "fori: unroll": (lambda: lax.fori_loop(0, 3, lambda i, c: c, 0, unroll=-1), ValueError,

@@ -186,6 +186,8 @@ def test_astype():
     )
     assert not jnp.asarray(2.0).astype(float).weak_type
     assert mj.make_jaxpr(lambda x: x.astype(jnp.float32))(X).eqns == []
-    with pytest.warns(np.exceptions.ComplexWarning):
+    with pytest.warns(
+        DeprecationWarning, match="complex to real dtypes will soon raise"
+    ):
         assert jnp.asarray(X + 1j).astype(float).dtype == jnp.float32
     close(jnp.astype(jnp.array([0.5, 0]), bool), [True, False])

@@ -87,8 +87,9 @@ def window_and_size(window: Any, nperseg: Any, samples: int) -> tuple[Any, int]:
     """The window's numbers, and how many samples a segment has."""
     size = None if nperseg is None else segment_size(nperseg)
     if isinstance(window, (str, tuple)):
-        size = 256 if size is None else size
-        if size > samples:
+        if size is None:
+            size = min(256, samples)
+        elif size > samples:
             warnings.warn(
                 f"nperseg={size} is greater than input_length={samples},"
                 f" using nperseg={samples}",
