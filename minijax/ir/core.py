@@ -778,6 +778,9 @@ def aval_of(x: Any) -> Any:
     custom = getattr(x, "__jax_array__", None)
     if custom is not None:
         return aval_of(custom())
+    rule = aval_rules.get(x.__class__)
+    if rule is not None:  # of a proxy, which says the class of what it stands for
+        return rule(x)
     check_foreign(x)
     raise tracer_errors.no_value(x, STATE.trace)
 
@@ -800,7 +803,9 @@ def is_value(x: Any) -> bool:
     """Whether `x` can be an argument of a primitive."""
     if isinstance(x, Tracer) or type(x) in aval_rules:
         return True
-    return any(k in aval_rules for k in type(x).__mro__) or hasattr(x, "__jax_array__")
+    if any(k in aval_rules for k in type(x).__mro__) or hasattr(x, "__jax_array__"):
+        return True
+    return x.__class__ in aval_rules  # a proxy
 
 
 def concrete_or_error(kind: Any, x: Any, context: str = "") -> Any:

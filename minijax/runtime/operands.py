@@ -55,6 +55,8 @@ def to_buffer(x: Any, where: Placement) -> Any:
     aval = core.aval_of(x)  # raises, saying what is wrong
     if isinstance(x, core.Reference):
         raise tracer_errors.reference(aval, "an operation", core.STATE.trace)
+    if hasattr(x, "__array__"):  # a proxy, or of a kind that a library has registered
+        return to_buffer(np.asarray(x, aval.dtype), where)
     raise TypeError(f"minijax bug: no buffer for {type(x)}")
 
 

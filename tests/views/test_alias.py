@@ -44,9 +44,7 @@ jet.jet(seen, (1.0,), ((1.0,),))  # whose tracers load now
 for value in (jax.random.key(0), jax.new_ref(1.0)):
     seen(value)
 assert jax.Array.__module__ == "jax"
-assert jnp.sin.__module__ == jnp.einsum.__module__ == "jax.numpy"  # by which libraries
-assert jax.nn.relu.__module__ == "jax.nn"  # choose functions of JAX
-assert pickle.loads(pickle.dumps(jax.nn.relu)) is jax.nn.relu
+assert jnp.sin.__module__ == jnp.einsum.__module__ == "jax.numpy"
 assert jax.scipy.stats.norm is sys.modules["jax.scipy.stats.norm"]
 words = jax.random.key_data(pickle.loads(pickle.dumps(jax.random.key(3))))
 assert words.tolist() == [0, 3]
@@ -71,6 +69,13 @@ import logging
 logging.getLogger("jax").setLevel("ERROR")
 assert logging.getLogger("minijax").getEffectiveLevel() == logging.ERROR
 logging.getLogger("jax").setLevel("NOTSET")
+
+room = "minijax.surface.numpy.polynomial"
+assert room not in sys.modules  # names load when they are asked for,
+found = vars(jnp)  # or all are
+assert room in sys.modules and found["polyfit"] is jnp.polyfit
+assert found is jnp.__dict__ and type(jnp).__name__ == "module"
+assert "grad" in vars(jax) and "normal" in vars(jax.random)
 
 # Every module that is there resolves, and every name of JAX's inside that is listed.
 from minijax.base import faces
@@ -106,12 +111,6 @@ assert isinstance(jax.jit(abs), _jax.PjitFunction)
 mapped = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i")(jnp.arange(2.0))
 assert mapped.tolist() == [1, 1] and len(mapped.addressable_shards) == 2
 print(sys.argv[1:], __name__)
-room = "minijax.surface.numpy.polynomial"
-assert room not in sys.modules  # names load when they are asked for,
-found = vars(jnp)  # or all are
-assert room in sys.modules and found["polyfit"] is jnp.polyfit
-assert found is jnp.__dict__ and type(jnp).__name__ == "module"
-assert "grad" in vars(jax) and "normal" in vars(jax.random)
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 import jax.experimental.pallas.tpu
@@ -143,6 +142,9 @@ from jax._src.random import prng, threefry2x32
 key = threefry2x32.threefry_seed(jnp.uint32(7))
 children = jax.random.split(jax.random.wrap_key_data(key), 3)
 assert (threefry2x32.threefry_split(key, (3,)) == jax.random.key_data(children)).all()
+# Libraries choose functions of JAX by this name.
+assert jax.nn.relu.__module__ == "jax.nn"
+assert pickle.loads(pickle.dumps(jax.nn.relu)) is jax.nn.relu
 """
 
 

@@ -1,6 +1,7 @@
 """Tables that libraries write to, and what they ask of shardings, results and programs."""
 
 from collections import OrderedDict
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -213,3 +214,48 @@ def test_hashing_with_a_pair_of_numbers():
     np.testing.assert_array_equal(
         jex.random.threefry_2x32(keypair=pair, count=counts), want
     )
+
+
+class Proxy:
+    """What stands for another object, and says that it is of its class."""
+
+    def __init__(self, inner):
+        object.__setattr__(self, "inner", inner)
+
+    __class__ = property(lambda self: type(self.inner))
+
+    def __getattr__(self, name):
+        return getattr(object.__getattribute__(self, "inner"), name)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.inner, dtype)
+
+
+@pytest.mark.parametrize("inner", [jnp.arange(3.0), np.arange(3.0), np.float32(2)])
+@pytest.mark.parametrize("registered", [False, True])
+def test_proxies_are_what_they_stand_for(inner, registered):
+    kind = type("Variable", (Proxy,), {})
+    if registered:
+        table = jax.interpreters.xla.canonicalize_dtype_handlers
+        table[kind] = table[np.ndarray]
+        core.pytype_aval_mappings[kind] = core.pytype_aval_mappings[np.ndarray]
+    x = kind(inner)
+    assert isinstance(x, jax.Array) == isinstance(inner, jax.Array)
+    assert jax.typeof(x) == jax.typeof(inner)
+    want = np.asarray(inner, np.float32)
+    for found, right in [
+        (jnp.sin(x), jnp.sin(want)), (x.inner + jnp.asarray(x), 2 * want),
+        (jax.jit(lambda x: x * 2)(x), 2 * want), (jax.device_put(x), want),
+        (jax.grad(lambda x: (x**2).sum())(x), 2 * want), (jnp.stack([x])[0], want),
+    ]:  # fmt: skip
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, right)
+
+
+def test_mocks_are_of_the_class_that_they_are_made_for():
+    for kind in (jax.Array, jax.NamedSharding, jax.sharding.Mesh, jax.core.Tracer):
+        assert isinstance(mock.Mock(spec=kind), kind)
+    assert isinstance(mock.create_autospec(jax.Array, instance=True), jax.Array)
+    assert not isinstance(mock.Mock(), jax.Array)
+    with pytest.raises(TypeError, match=r"problematic value is of type .*Mock"):
+        jnp.sin(mock.Mock(spec=jax.Array))
