@@ -604,6 +604,9 @@ def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, TracedCall
             why="such values are taken apart where they are passed, and changed there.",
             tries=["call the function that jit gives"],
         )
+    for x in call.leaves:
+        if isinstance(x, core.Tracer) and not x._trace.alive:
+            raise core.leak_error(x)
     names = ArgNames(jitted.fun, call.in_tree, call.positions)
     avals = tuple(avals_like(call.leaves, jitted.fun, names))
     mesh = block_mesh() if jitted.entered else config.MESH.value

@@ -353,7 +353,7 @@ def vjp(
             places.append((True, at[id(x)]))
         else:
             places.append((False, len(opaque)))
-            opaque.append(as_array(x))
+            opaque.append(x if isinstance(x, Ref) else as_array(x))
     read = {id(leaves[i]) for of_args, i in places if of_args}
     kept = [as_array(x) if id(x) in read else NotNeeded() for x in leaves]
     args_res = list(in_tree.walk(lambda xs, _: tuple(xs), lambda x: x, kept))

@@ -169,6 +169,10 @@ def is_refusal(error: BaseException) -> bool:
     return isinstance(error, _REFUSALS)
 
 
+# What adds to errors of calls: (error, arguments, those by name).
+explainers: list[Callable[[Exception, tuple[Any, ...], dict[str, Any]], None]] = []
+
+
 def bounded(fun: F) -> F:
     """`boundary`, for who names the function himself."""
 
@@ -176,6 +180,8 @@ def bounded(fun: F) -> F:
         try:
             return fun(*args, **kwargs)
         except Exception as error:
+            for explain in explainers:
+                explain(error, args, kwargs)
             simplify(error)
             raise
 

@@ -9,16 +9,18 @@ This room must not know which transformation asks.  Next: tree.py.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from . import source
+from . import source, tracebacks
 from .errors import message, type_text
 from .tree_nodes import (
     USER,
     FlattenedIndexKey,
     Path,
     PyTreeDef,
+    flatten_one_level,
     flatten_one_level_with_keys,
     path_str,
 )
@@ -173,6 +175,48 @@ def _same(a: Any, b: Any) -> bool:
         return False
 
 
+def static_arrays(trees: Any) -> list[str]:
+    """Class and field of each array among the metadata of these trees' nodes."""
+    found: dict[str, None] = {}
+    todo = [trees]
+    while todo:
+        node = todo.pop()
+        if not USER.is_node(type(node)):
+            continue
+        children, meta = flatten_one_level(node)
+        todo += children
+        held = [meta, *meta] if isinstance(meta, tuple) else [meta]
+        arrays = [x for x in held if hasattr(type(x), "__array__")]
+        fields = dataclasses.fields(node) if dataclasses.is_dataclass(node) else ()
+        names = [f.name for f in fields
+                 if any(getattr(node, f.name, None) is x for x in arrays)]  # fmt: skip
+        kind = type(node).__qualname__
+        if names:
+            found |= dict.fromkeys(f"the static field `{n}` of {kind}" for n in names)
+        elif arrays:
+            found[f"the metadata of {kind}"] = None
+    return list(found)
+
+
+def _explain(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Name the arrays for which two structures could not be compared."""
+    text = str(error.args[0]) if error.args else ""
+    if not text.startswith(_UNEQUAL) or "\nWhich:" in text:
+        return
+    if names := static_arrays([args, kwargs]):
+        text = message(
+            text,
+            which=f"an array in {', '.join(names)}",
+            why="arrays have no single truth value, so the trees cannot be compared.",
+            tries=["a data field, which is a child of the tree", "a tuple of numbers"],
+        )
+        error.args = (text,)
+
+
+_UNEQUAL = "Exception raised while checking equality of metadata fields of pytree"
+tracebacks.explainers.append(_explain)
+
+
 def _listed(items: Sequence[Any], most: int = 6) -> str:
     text = ", ".join(repr(x) for x in items[:most])
     return text + ", ..." if len(items) > most else text
@@ -192,6 +236,13 @@ def _what(x: Any, level: Level | None) -> str:
     if level.meta is None or level.meta is kind:
         return f"{kind.__qualname__} with {n} {'child' if n == 1 else 'children'}"
     meta = repr(level.meta)
+    if dataclasses.is_dataclass(kind) and isinstance(level.meta, tuple):
+        children = {getattr(key, "name", None) for key in level.keys}
+        static = [f.name for f in dataclasses.fields(kind) if f.name not in children]
+        arrays = any(hasattr(type(x), "__array__") for x in level.meta)
+        if arrays and len(static) == len(level.meta):
+            pairs = zip(static, level.meta, strict=True)
+            meta = ", ".join(f"{name}={x!r}" for name, x in pairs)
     meta = meta if len(meta) <= 60 else meta[:57] + "..."
     return f"{kind.__qualname__} with metadata {meta}"
 

@@ -153,3 +153,12 @@ def test_bad_arguments():
         check_grads(jnp.sin, (1.0,), 1, ["bwd"])
     with pytest.raises(ValueError, match="at least 1"):
         check_grads(jnp.sin, (1.0,), 0)
+
+
+def test_nan_agrees_with_nan_alone():
+    check_grads(lambda x: x * jnp.nan, (1.0,), 1)
+    check_grads(jnp.sin, (jnp.inf,), 1)
+    wrong = mj.custom_jvp(jnp.sin)
+    wrong.defjvp(lambda p, t: (jnp.sin(*p), jnp.nan * t[0]))
+    with pytest.raises(AssertionError):
+        check_grads(wrong, (1.0,), 1)

@@ -10,10 +10,12 @@ import subprocess
 import sys
 from collections import OrderedDict, defaultdict
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import minijax
 import minijax.tree
 import minijax.tree_util as tu
 from minijax.base import tree, tree_diff, tree_nodes
@@ -928,3 +930,25 @@ def test_a_flattened_tree_as_a_value():
         flat.no_such
     call = tu.flattened(tu.Partial(lambda x, y: x + y, 1))
     assert call(2) == 3
+
+
+def test_arrays_in_static_fields_are_named():
+    @functools.partial(tu.register_dataclass, data_fields=["x"], meta_fields=["table"])
+    @dataclasses.dataclass
+    class Model:
+        x: float
+        table: object
+
+    one, two = (Model(1.0, np.arange(3)) for _ in range(2))
+    for run in (
+        lambda: minijax.jvp(lambda m: m.x, (one,), (two,)),
+        lambda: minijax.lax.while_loop(
+            lambda m: False, lambda m: Model(m.x, two.table), one
+        ),
+    ):
+        with pytest.raises(ValueError, match="metadata fields of pytree") as caught:
+            run()
+        assert "an array in the static field `table` of " in str(caught.value)
+        assert "Model" in str(caught.value)
+    with pytest.raises(ValueError, match=r"metadata table=array\(\[0, 1, 2\]\)"):
+        minijax.tree.map(lambda x, y: x, one, two)

@@ -42,6 +42,7 @@ from . import refs
 from .refs import ByValue, MakingPrimitive, Ref, read_all, write_all
 
 Flags = Sequence[bool]
+_HELD = (Ref, core.Tracer)  # constants that a program must not keep
 
 
 class FunctionPrimitive(Primitive):
@@ -68,7 +69,7 @@ class FunctionPrimitive(Primitive):
         if "subfuns" in params:
             return hooks.bind_functions.call(self, args, params)
         for body in self.regions.bodies(params):
-            if body.consts and any(isinstance(c, Ref) for c in body.consts):
+            if body.consts and any(isinstance(c, _HELD) for c in body.consts):
                 args, params = self._lifted(args, params)
                 break
         for x in args:
@@ -82,9 +83,12 @@ class FunctionPrimitive(Primitive):
     def _lifted(
         self, args: tuple[Any, ...], params: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """References among constants become operands: custom derivative rules use them."""
+        """References and tracers among constants become operands.
+
+        Custom derivative rules close over them.
+        """
         bodies = self.regions.bodies(params)
-        consts = [c for b in bodies for c in b.consts if isinstance(c, Ref)]
+        consts = [c for b in bodies for c in b.consts if isinstance(c, _HELD)]
         captured = list({id(c): c for c in consts}.values())
         opened = [open_jaxpr(b, captured) for b in bodies]
         args, params = self.regions.lifted(params, opened, captured, args)
@@ -103,11 +107,11 @@ class FunctionPrimitive(Primitive):
         return run
 
 
-def open_jaxpr(closed: ClosedJaxpr, captured: Sequence[Ref]) -> ClosedJaxpr:
-    """The jaxpr with these references as leading inputs."""
+def open_jaxpr(closed: ClosedJaxpr, captured: Sequence[Any]) -> ClosedJaxpr:
+    """The jaxpr with these constants as leading inputs."""
     j, k = closed.jaxpr, len(closed.consts)
     of = {id(c): i for i, c in enumerate(closed.consts)}
-    first = [of.get(id(r), r.aval) for r in captured]
+    first = [of.get(id(c), core.aval_of(c)) for c in captured]
     stay = [i for i in range(k) if i not in first]
     lifted = rearranged(lift_consts(j), [*stay, *first, *range(k, k + len(j.invars))])
     key = ("opened", len(stay))

@@ -250,11 +250,11 @@ def write_slice(x: Any, leaves: Sequence[Any], y: Any, plan: Plan, op: str) -> A
         start = next(todo) if start is None else np.int32(start)
         starts.append(lax.convert_element_type(start, dtypes.int32))
         sizes.append(size)
+    if 0 in sizes:  # nowhere: what does not fit there does not matter
+        return x
     dtype, weak = x.dtype, x.weak_type
     x, y = operands(x, y, op)
     y = lax.reshape(arrange(y, shape, new, flips), tuple(sizes))
-    if 0 in sizes:
-        return convert(x, dtype, weak)
     if op != "set":
         y = _WAYS[op][1](
             lax.dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), y
@@ -315,10 +315,10 @@ def write(
     """Write by a scatter."""
     at = subscripts.locate(plan, leaves)
     shape, dtype, weak = x.shape, x.dtype, x.weak_type
+    if 0 in at.shape:
+        return x
     x, y = operands(x, y, op)
     y = arrange(y, at.shape, at.new, at.reversed)
-    if 0 in at.shape:
-        return convert(x, dtype, weak)
     if not at.indexed and at.sizes == plan.operand:
         return convert(_WAYS[op][1](x, y), dtype, weak)
     if len(shape) != len(plan.operand):

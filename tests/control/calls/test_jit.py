@@ -234,6 +234,13 @@ def test_leaked_tracers_are_named():
     g(1.0)
     with pytest.raises(mj.errors.UnexpectedTracerError, match="leaked"):
         leaked[0] + 1
+    for stage in (mj.jit(abs).lower, mj.jit(abs).trace, mj.export.export(mj.jit(abs))):
+        with pytest.raises(mj.errors.UnexpectedTracerError, match="leaked"):
+            stage(leaked[0])
+    # One that is alive has a type.
+    shapes = []
+    mj.jit(lambda x: shapes.append(mj.jit(abs).lower(x).out_info.shape))(1.0)
+    assert shapes == [()]
     with pytest.raises(mj.errors.UnexpectedTracerError):
         mj.jit(lambda y: y + leaked[0])(1.0)
     with pytest.raises(mj.errors.UnexpectedTracerError):

@@ -439,3 +439,20 @@ def test_rules_that_read_a_value_that_has_ended(make):
             run()
     slope = mj.vmap(lambda y, x: mj.grad(make(y))(x))(jnp.arange(3.0), jnp.ones(3))
     assert slope.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, mj.jit, mj.vmap])
+def test_rules_that_call_functions_with_rules_inside_of_loops(wrap):
+    def nested(y):
+        inner = mj.custom_jvp(lambda x: x * y)
+        inner.defjvp(lambda p, t: (inner(*p), 10 * y * t[0]))
+        outer = mj.custom_jvp(lambda x: inner(x) + y)
+        outer.defjvp(lambda p, t: (outer(*p), 3 * mj.jvp(inner, p, t)[1]))
+        return outer
+
+    def slope(y):
+        steps = lambda x: lax.scan(lambda c, _: (nested(y)(c), None), x, None, 2)[0]
+        return mj.grad(lambda x: steps(x).sum())(y)
+
+    y = jnp.arange(1.0, 4.0)
+    np.testing.assert_allclose(wrap(slope)(y), (30 * y) ** 2)

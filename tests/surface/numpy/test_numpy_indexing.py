@@ -522,3 +522,15 @@ def test_lists_as_indices_are_refused(index, instead):
     with pytest.raises(TypeError, match=phrase):
         _ = jnp.zeros((3, 4))[index]
     assert jnp.zeros((3, 4, 5))[((0, 1), (1, 2))].shape == (2, 5)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, mj.jit])
+@pytest.mark.parametrize("at", [
+    np.zeros(0, int), slice(0, 0), np.zeros(3, bool), np.zeros((0, 2), int),
+])  # fmt: skip
+def test_writes_to_no_places_change_nothing(wrap, at):
+    x = jnp.arange(3.0)
+    for y in (1.0, jnp.ones(2), jnp.ones((5, 0)), jnp.ones((2, 3))):
+        for op in ("set", "add", "power"):
+            found = wrap(lambda x, y, op=op: getattr(x.at[at], op)(y))(x, y)
+            assert found.dtype == x.dtype and found.tolist() == [0, 1, 2]
