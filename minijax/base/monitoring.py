@@ -36,6 +36,8 @@ ASKED = "/jax/compilation_cache/compile_requests_use_cache"
 FOUND = "/jax/compilation_cache/cache_hits"
 NOT_FOUND = "/jax/compilation_cache/cache_misses"
 READING = "/jax/compilation_cache/cache_retrieval_time_sec"
+SAVED = "/jax/compilation_cache/compile_time_saved_sec"
+IN_USE = "/jax/compilation_cache/tasks_using_cache"  # once a process
 
 
 _STAGES = {

@@ -12,6 +12,7 @@ import hashlib
 import io
 import os
 import platform as host_platform
+import struct
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -233,12 +234,20 @@ _recent: dict[Any, Any] = util.cache({})
 _RECENT = 64
 
 
+_SECONDS = struct.Struct("<d")  # at the head of an entry: how long compiling took
+_in_use = False  # whether this process has used a cache directory
+
+
 def _compile_or_load(
     client: Any, module: Any, device_list: Any, options: Any, cache: Any, key: str,
     callbacks: Sequence[Any],
 ) -> Any:  # fmt: skip
+    global _in_use
     blob = None
     if cache is not None:
+        if not _in_use:
+            _in_use = True
+            monitoring.record_event(monitoring.IN_USE)
         monitoring.record_event(monitoring.ASKED)
         began = time.perf_counter()
         blob = cache.get(key)
@@ -246,6 +255,8 @@ def _compile_or_load(
             monitoring.NOT_FOUND if blob is None else monitoring.FOUND
         )
     if blob is not None:
+        (seconds,) = _SECONDS.unpack(blob[:8].ljust(8, b"\0"))
+        blob = blob[8:]
         try:
             loaded = compat.knowing_lapack(
                 client.deserialize_executable, blob, device_list, options,
@@ -253,6 +264,7 @@ def _compile_or_load(
             )  # fmt: skip
             statistics.loaded += 1
             took = time.perf_counter() - began
+            monitoring.record_event_duration_secs(monitoring.SAVED, seconds - took)
             monitoring.record_event_duration_secs(monitoring.READING, took)
         except compat.RuntimeFailure as e:
             cache.remove(key)  # written by a runtime that this one cannot read
@@ -271,16 +283,15 @@ def _compile_or_load(
             return loaded
     start = time.perf_counter()
     executable = _compile(client, module, device_list, options, callbacks)
+    seconds = time.perf_counter() - start
     statistics.compiled += 1
-    if cache is not None and time.perf_counter() - start >= (
-        config.CACHE_MIN_TIME.value or 0.0
-    ):
+    if cache is not None and seconds >= (config.CACHE_MIN_TIME.value or 0.0):
         try:
             blob = client.serialize_executable(executable)
         except compat.RuntimeFailure:
             return executable  # some programs cannot be serialised
         if len(blob) >= (config.CACHE_MIN_SIZE.value or 0):
-            kept = cache.put(key, blob)
+            kept = cache.put(key, _SECONDS.pack(seconds) + blob)
             if not kept and config.CACHE_ERRORS.value:
                 raise errors.error(
                     RuntimeError,

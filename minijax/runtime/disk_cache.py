@@ -28,7 +28,7 @@ from contextlib import suppress
 __all__ = ["DiskCache", "default_directory"]
 
 # Stands at the head of every entry.  The last byte is the version of the format.
-_MAGIC = b"minijax\x01"
+_MAGIC = b"minijax\x02"
 _DIGEST = 16
 # magic, whether compressed, length as given, length as stored, checksum
 _HEADER = len(_MAGIC) + 1 + 8 + 8 + _DIGEST

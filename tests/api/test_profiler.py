@@ -13,6 +13,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import monitoring, profiler
 from minijax.experimental.profiler import get_profiled_instructions_proto
+from minijax.runtime import compile as compiler
 
 
 def work():
@@ -150,9 +151,13 @@ def test_listeners_are_told():
     assert not heard
 
 
-def test_the_disk_cache_tells(tmp_path):
-    heard = []
+def test_the_disk_cache_tells(tmp_path, monkeypatch):
+    heard, seconds = [], {}
+    monkeypatch.setattr(compiler, "_in_use", False)
     monitoring.register_event_listener(lambda event, **_: heard.append(event))
+    monitoring.register_event_duration_secs_listener(
+        lambda event, took, **_: seconds.setdefault(event, took)
+    )
     before = mj.config.jax_compilation_cache_dir
     mj.config.update("jax_compilation_cache_dir", str(tmp_path))
     try:
@@ -165,5 +170,9 @@ def test_the_disk_cache_tells(tmp_path):
     folder = "/jax/compilation_cache/"
     asked = [folder + "compile_requests_use_cache"]
     assert heard == [
-        *asked, folder + "cache_misses", *asked, folder + "cache_hits"
+        folder + "tasks_using_cache", *asked, folder + "cache_misses", *asked,
+        folder + "cache_hits",
     ]  # fmt: skip
+    saved, reading = "compile_time_saved_sec", "cache_retrieval_time_sec"
+    compiling = seconds["/jax/core/compile/backend_compile_duration"]
+    assert 0 < seconds[folder + saved] + seconds[folder + reading] <= compiling
