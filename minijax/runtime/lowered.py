@@ -134,7 +134,9 @@ def _lower_jaxpr(
                 if isinstance(a, AbstractToken):
                     values[i] = ctx.constant(0, handed(a))
             if spread is not None:
-                values = _said_once(args, values, arg_attributes, result_attributes)
+                values = _said_once(
+                    args, values, arg_attributes, result_attributes, closed.out_avals
+                )
             ir.Operation.create("func.return", operands=values)
         if module.tagged:
             metadata.tag_all(module.module, module.tagged)
@@ -190,12 +192,13 @@ _CONSTRAINT, _SHARDING = "sdy.sharding_constraint", "sdy.sharding"
 
 def _said_once(
     args: Sequence[Any], values: Sequence[Any], arg_attributes: Sequence[dict[str, Any]],
-    result_attributes: Sequence[dict[str, Any]],
+    result_attributes: Sequence[dict[str, Any]], out_avals: Sequence[Any],
 ) -> list[Any]:  # fmt: skip
     """The results of `main` without constraints that its attributes say already.
 
     Said twice, the compiler moves twice, by a value that is whole on each device.  Terms
-    of sums stay: only the constraint says from where on they are not to be added up.
+    of sums stay: only the constraint says from where on they are not to be added up.  So
+    do constraints of operations whose results have a sharding in their types.
     """
     values = list(values)
     for x, attributes in zip(args, arg_attributes, strict=True):
@@ -212,6 +215,10 @@ def _said_once(
         made = values[i].owner
         while not isinstance(made, ir.Block):
             if made.name != _CONSTRAINT or made.attributes["sharding"] != said:
+                break
+            before = made.operands[0].owner
+            moved = not isinstance(before, ir.Block) and before.name == _CONSTRAINT
+            if getattr(out_avals[i], "lies", None) is not None and not moved:
                 break
             was, values[i] = values[i], made.operands[0]
             if was not in values and not any(True for _ in was.uses):

@@ -641,3 +641,37 @@ def test_auto_axes_where_all_axes_are_auto():
             got = g(jnp.ones((8, 4)))
             assert got.sharding == NamedSharding(mesh, P("x", "y"))
         assert mj.grad(lambda x: f(x).sum())(jnp.ones((8, 4))).sum() == 64
+
+
+def test_a_layer_in_a_scan_sends_one_sum_of_its_gradient():
+    """Gradients of replicated weights are summed over the batch, once a layer."""
+
+    def layer(h, w):
+        return jnp.tanh(jnp.einsum("bi,ij->bj", h, w, out_sharding=P("x", None))), None
+
+    loss = lambda w, x: (lax.scan(layer, x, w)[0] ** 2).sum()
+    w = np.arange(192, dtype=np.float32).reshape(3, 8, 8) / 999
+    x = np.arange(128, dtype=np.float32).reshape(16, 8) / 128
+    with mj.set_mesh(MESH):
+        args = mj.device_put(w, P()), mj.device_put(x, P("x"))
+        program = mj.jit(mj.grad(loss)).lower(*args).compile()
+        text = program.as_text()
+        assert text.count(" all-reduce(") == 1
+        assert " all-gather(" not in text
+        got = program(*args)
+        swapped = jnp.einsum(
+            "bi,ij->jb", args[1], args[0][0], out_sharding=P(None, "x")
+        )  # the product has its axes in another order
+        assert mj.typeof(swapped).str_short(True) == "f32[8,16@x]"
+        np.testing.assert_allclose(swapped, (x @ w[0]).T, rtol=1e-6)
+    plain = lambda w, x: (
+        lax.scan(lambda h, w: (jnp.tanh(h @ w), None), x, w)[0] ** 2
+    ).sum()
+    np.testing.assert_allclose(got, mj.grad(plain)(w, x), rtol=1e-5)
+
+
+def test_lowered_text_tells_the_shardings_of_operations():
+    f = lambda x: jnp.sin(x) * 2
+    with mj.set_mesh(MESH):
+        text = mj.jit(f).lower(mj.device_put(np.ones((8, 4)), P("x", "y"))).as_text()
+    assert text.count("sdy.sharding_constraint") == 2

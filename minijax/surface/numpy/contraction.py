@@ -220,14 +220,21 @@ def _evaluate_on(operands: Sequence[Any], subscripts: str, *options: Any) -> Any
 
 def _evaluate(
     subscripts: str, operands: Sequence[Any], optimize, precision, preferred,
-    out_sharding, dot_general=None,
+    out_sharding, dot_general=None, product_sharding=None,
 ):  # fmt: skip
+    """The sum; `product_sharding` says how the product of two operands lies."""
     if out_sharding is not None and len(operands) == 2 and dot_general is None:
         there = asked("einsum", out_sharding, *operands)
-        if any(map(has_sums, (there, *(core.aval_of(x).lies for x in operands)))):
-            product = functools.partial(lax.dot_general, out_sharding=there)
-            options = optimize, precision, preferred, None, product
-            return _evaluate(subscripts, operands, *options)
+        lies = [core.aval_of(x).lies for x in operands]
+        sums = any(map(has_sums, (there, *lies)))
+        if there is not None and (sums or any(s is not None for s in lies)):
+            # One product: its derivatives then move no more than they must.
+            options = optimize, precision, preferred, None, None, there
+            try:
+                return _evaluate(subscripts, operands, *options)
+            except errors.ShardingTypeError:  # what the compiler may still move
+                if sums:
+                    raise
     if out_sharding is not None:
         options = optimize, precision, preferred, None, dot_general
         return laid_out(
@@ -245,8 +252,9 @@ def _evaluate(
         x = _one(as_array(operands[0]), inputs[0], output, dtype)
         return convert(x, dtype, weak)
     step = functools.partial(
-        _pair, sizes=sizes, precision=precision, dtype=dtype, dot_general=dot_general
-    )
+        _pair, sizes=sizes, precision=precision, dtype=dtype, dot_general=dot_general,
+        out_sharding=product_sharding,
+    )  # fmt: skip
     terms = list(zip(operands, inputs, strict=True))
     path = contraction_path(subscripts, inputs, output, shapes, optimize)
     for i, chosen in enumerate(path):
@@ -313,9 +321,12 @@ def _sum_out(x: Any, labels: str, gone: Sequence[str], dtype: Any) -> tuple[Any,
 
 def _pair(
     left: tuple[Any, str], right: tuple[Any, str], needed: set[str], output: str | None,
-    *, sizes: dict[str, int], precision, dtype, dot_general,
+    *, sizes: dict[str, int], precision, dtype, dot_general, out_sharding=None,
 ) -> tuple[Any, str]:  # fmt: skip
-    """The product of two operands, summed over labels that nothing else needs."""
+    """The product of two operands, summed over labels that nothing else needs.
+
+    out_sharding: how the last product is to lie, its axes in the order of `output`.
+    """
     a, la = _prepared(left, right[1], needed, sizes, dtype)
     b, lb = _prepared(right, left[1], needed, sizes, dtype)
     both = [c for c in la if c in lb]
@@ -334,12 +345,24 @@ def _pair(
     pairs = tuple(la.index(c) for c in summed), tuple(lb.index(c) for c in summed)
     lanes = tuple(la.index(c) for c in batch), tuple(lb.index(c) for c in batch)
     labels = "".join(batch + free_a + free_b)
+    there = None
+    if out_sharding is not None:
+        spec = dict(zip(output or "", _entries(out_sharding, labels), strict=True))
+        entries = tuple(map(spec.get, labels))
+        there = out_sharding.with_spec(out_sharding.spec.update(partitions=entries))
     if dot_general is not None:
         out = dot_general(
             a, b, (pairs, lanes), precision=precision, preferred_element_type=dtype
         )
         return out, labels
-    return contract(a, b, pairs, lanes, precision, dtype), labels
+    out = contract(a, b, pairs, lanes, precision, dtype, out_sharding=there)
+    return out, labels
+
+
+def _entries(sharding: Any, axes: Sequence[Any]) -> list[Any]:
+    """A spec's entries, one for each of these axes."""
+    entries = list(sharding.spec)
+    return entries + [None] * (len(axes) - len(entries))
 
 
 def _prepared(
