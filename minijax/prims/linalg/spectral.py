@@ -6,6 +6,11 @@ move by diag P, and eigenvectors by V (F o P), F_ij = 1 / (w_j - w_i) off the di
 Eigenvectors of `eig` have norm 1 and a real largest component, as LAPACK makes them;
 that decides how each moves along itself.
 
+Where eigenvalues are equal, their eigenvectors are any basis.  A second derivative of a
+smooth function (the sum of f(w), a norm) is right in the basis in which the perturbation
+is diagonal, since then nothing turns.  The jvp of `eigh_frame` returns that basis: it is
+the `eigh` of derivatives, and its second derivatives are those of `eigh`.
+
 matrix.py has what these are written with.  Next: svd.py.
 """
 
@@ -15,21 +20,23 @@ import enum
 import warnings
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
+from ...passes import algebra
 from ...passes.algebra import Zero
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import weak_if_operands
+from ..define import const, filled, weak_if_operands, zero_jvp
 from ..lying import matrices
 from ..math.algebraic import add, div, mul, neg, sub
 from ..math.cast import cast, scalar
-from ..math.logic import eq, gt, lt, select
+from ..math.logic import bitwise_and, bitwise_or, eq, gt, le, lt, select
 from ..math.order import abs, complex, imag, real
-from ..reduce.over_axes import argmax, reduce_sum
+from ..reduce.over_axes import argmax, reduce_max, reduce_or, reduce_sum
 from ..shape.concatenation import concatenate
 from ..shape.fresh import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim
@@ -59,6 +66,130 @@ def gaps(left: Any, right: Any, dtype: Any) -> Any:
     if lead:
         eye = broadcast_in_dim(eye, shape, (len(shape) - 2, len(shape) - 1))
     return sub(div(scalar(1, dtype), add(difference, eye)), eye)
+
+
+def _pairs(w: Any) -> tuple[Any, Any]:
+    """w_j and w_i at place (i, j)."""
+    shape = (*shape_of(w), shape_of(w)[-1])
+    lead = tuple(range(len(shape) - 2))
+    across = broadcast_in_dim(w, shape, (*lead, len(shape) - 1))
+    return across, broadcast_in_dim(w, shape, (*lead, len(shape) - 2))
+
+
+def _rounding(w: Any) -> Any:
+    """What rounding can make of the gap between equal values, for each pair."""
+    size = abs(_pairs(w)[0])
+    axes = (len(shape_of(size)) - 1,)
+    top = broadcast_in_dim(
+        reduce_max(size, axes), shape_of(size), tuple(range(axes[0]))
+    )
+    eps = float(ml_dtypes.finfo(core.aval_of(w).dtype).eps)
+    return mul(top, const(top, 8 * shape_of(w)[-1] * eps))
+
+
+def _equal_pairs(w: Any) -> Any:
+    """Which pairs of different places hold values that are equal but for rounding."""
+    across, down = _pairs(w)
+    close = le(abs(sub(across, down)), _rounding(w))
+    apart = eq(identity(shape_of(close), core.aval_of(w).dtype), filled(across, 0))
+    return bitwise_and(close, apart)
+
+
+# x_ij / (w_j - w_i) off the diagonal, and 0 on it.  Of equal values it is 0 where x_ij is
+# 0 but for rounding, since then nothing turns, and elsewhere NaN.
+over_gaps_p = Primitive("over_gaps")
+over_gaps_p.abstract = lambda x, w: x
+
+
+def _over_gaps(x: Any, w: Any) -> Any:
+    dtype, shape = core.aval_of(x).dtype, shape_of(x)
+    across, down = _pairs(w)
+    equal = _equal_pairs(w)
+    size = abs(x)
+    rows = len(shape) - 2
+    top = reduce_max(size, (rows, rows + 1))
+    top = broadcast_in_dim(top, shape, tuple(range(rows)))
+    eps = float(ml_dtypes.finfo(dtypes.real_of(dtype)).eps)
+    none = le(size, mul(top, const(top, 8 * shape[-1] * eps)))
+    one = eq(identity(shape, dtype), filled(x, 1))
+    safe = select(bitwise_or(equal, one), filled(across, 1), sub(across, down))
+    ratio = div(x, cast(safe, dtype))
+    unknown = select(none, filled(x, 0), filled(x, np.nan))
+    return select(one, filled(x, 0), select(equal, unknown, ratio))
+
+
+def _over_gaps_jvp(primals: Any, tangents: Any) -> Any:
+    (x, w), (t, u) = primals, tangents
+    ans = over_gaps_p.bind(x, w)
+    total: Any = Zero(core.aval_of(ans).to_tangent())
+    if type(t) is not Zero:
+        total = over_gaps_p.bind(t, w)
+    if type(u) is not Zero:
+        across, down = _pairs(u)
+        moved = mul(ans, cast(sub(across, down), core.aval_of(ans).dtype))
+        total = algebra.add(total, neg(over_gaps_p.bind(moved, w)))
+    return ans, total
+
+
+over_gaps_p.jvp = _over_gaps_jvp
+over_gaps_p.transpose = lambda ct, x, w: [over_gaps_p.bind(ct, w), None]
+batch_matrices(over_gaps_p)
+over_gaps_p.lower = lambda ctx, x, w: ctx.fun(_over_gaps, x, w)[0]
+
+
+# The basis within equal values in which a perturbation is diagonal: unitary matrices,
+# the identity where all values differ, from which it does not return.
+turned_basis_p = Primitive("turned_basis")
+turned_basis_p.abstract = lambda w, part: part
+
+
+def _turned_basis(w: Any, part: Any) -> Any:
+    across, down = _pairs(w)
+    equal = _equal_pairs(w)
+    shape, dtype = shape_of(part), core.aval_of(part).dtype
+    eye = identity(shape, dtype)
+    one = eq(eye, filled(eye, 1))
+    block = symmetrized(select(bitwise_or(equal, one), part, filled(part, 0)))
+    # Blocks stay in order: each is moved beyond what is below it.
+    below = gt(sub(down, across), _rounding(w))
+    count = reduce_sum(
+        select(below, filled(across, 1), filled(across, 0)), (len(shape) - 1,)
+    )
+    size = reduce_max(reduce_sum(abs(block), (len(shape) - 1,)), (len(shape) - 2,))
+    size = broadcast_in_dim(size, shape_of(count), tuple(range(len(shape) - 2)))
+    step = mul(mul(count, size), const(count, 4))
+    moved = add(block, columns(eye, cast(step, dtype), mul))
+    return eigh_p.bind(
+        moved, lower=True, sort_eigenvalues=True, subset_by_index=None, algorithm=None
+    )[0]
+
+
+def _turned_basis_lower(ctx: Any, w: Any, part: Any) -> Any:
+    (out,) = ctx.avals_out
+    axes = tuple(range(out.ndim))
+    (some,) = ctx.fun(lambda w, _: reduce_or(_equal_pairs(w), axes), w, part)
+    index = ctx.op("convert", shaped((), dtypes.int32), some)
+    op = ctx.region_op("stablehlo.case", [ctx.type(out)], [index], regions=2)
+    with ctx.block(op.regions[0]):
+        (eye,) = ctx.fun(lambda: identity(out.shape, out.dtype), avals=[])
+        ctx.return_(eye)
+    with ctx.block(op.regions[1]):
+        ctx.return_(*ctx.fun(_turned_basis, w, part))
+    return op.results[0]
+
+
+zero_jvp(turned_basis_p)
+batch_matrices(turned_basis_p, vectors=True)
+turned_basis_p.lower = _turned_basis_lower
+
+
+def undefined(w: Any, like: Any) -> Any:
+    """Zeros in the form of `like`; NaN where values are equal."""
+    equal = _equal_pairs(w)
+    rank = len(shape_of(equal))
+    some = reduce_or(equal, (rank - 2, rank - 1))
+    some = broadcast_in_dim(some, shape_of(like), tuple(range(rank - 2)))
+    return select(some, filled(like, np.nan), filled(like, 0))
 
 
 def check_subset(subset: Any, n: int) -> tuple[int, int] | None:
@@ -116,12 +247,14 @@ def _eigh_jvp(primals, tangents, *, subset_by_index, **params):
             [slice_in_dim(x, start, end, axis=-1) for x in outs],
             [_part_of_tangent(t, start, end) for t in out_ts],
         )
-    v, w = eigh_p.bind(a, subset_by_index=None, **params)
+    v, w = eigh_frame_p.bind(a, last=False, **params)
     if type(da) is Zero:
         return [v, w], [Zero(core.aval_of(x).to_tangent()) for x in (v, w)]
-    part = matmul(adjoint(v), matmul(da, v))
-    dv = matmul(v, mul(gaps(w, w, core.aval_of(v).dtype), part))
-    return [v, w], [dv, real_part(diagonal_of(part))]
+    return [v, w], _eigh_tangents(v, w, matmul(adjoint(v), matmul(da, v)))
+
+
+def _eigh_tangents(v: Any, w: Any, part: Any) -> list[Any]:
+    return [matmul(v, over_gaps_p.bind(part, w)), real_part(diagonal_of(part))]
 
 
 def _part_of_tangent(t: Any, start: int, end: int) -> Any:
@@ -184,6 +317,50 @@ eigh_p.jvp = _eigh_jvp
 batch_matrices(eigh_p)
 eigh_p.lower = _eigh_lower
 eigh_p.flops = matrix_flops(9.0)
+
+
+# What `eigh` is to its derivatives; `last` says that this one's are derivatives of the
+# third order, which are not defined where values are equal.
+eigh_frame_p = Primitive("eigh_frame", multiple_results=True)
+eigh_frame_p.lie = matrices
+eigh_frame_p.abstract = lambda x, *, last, **params: _eigh_abstract(
+    x, subset_by_index=None, **params
+)
+
+
+def _frame_jvp(
+    primals: Any, tangents: Any, *, last: bool, turn: bool = True, **params: Any
+) -> Any:
+    (a,), (da,) = primals, tangents
+    v, w = eigh_frame_p.bind(a, last=True, **params)
+    if type(da) is Zero:
+        return [v, w], [Zero(core.aval_of(x).to_tangent()) for x in (v, w)]
+    part = matmul(adjoint(v), matmul(da, v))
+    if last:
+        dv, dw = _eigh_tangents(v, w, part)
+        return [v, w], [add(dv, undefined(w, dv)), dw]
+    if turn:
+        basis = turned_basis_p.bind(w, part)
+        v = matmul(v, basis)
+        part = matmul(adjoint(basis), matmul(part, basis))
+    return [v, w], _eigh_tangents(v, w, part)
+
+
+def _frame_linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+    """Of a tangent that is not known there is no basis: what turns is NaN."""
+    with core.current(trace):
+        return _frame_jvp(primals, tangents, turn=False, **params)
+
+
+def _frame_lower(ctx: Any, x: Any, *, last: bool, **params: Any) -> Any:
+    return _eigh_lower(ctx, x, subset_by_index=None, **params)
+
+
+eigh_frame_p.jvp = _frame_jvp
+eigh_frame_p.linearize = _frame_linearize
+batch_matrices(eigh_frame_p)
+eigh_frame_p.lower = _frame_lower
+eigh_frame_p.flops = matrix_flops(9.0)
 
 
 def eigh(

@@ -22,12 +22,13 @@ import numpy as np
 
 from ...ir import core
 from ...ir.core import Primitive
+from ...passes.algebra import Zero
 from ...types import dtypes
 from ...types.avals import shaped
 from ...types.dimensions import min_dim
 from ..define import filled, weak_if_operands
 from ..lying import matrices
-from ..math.algebraic import add, div, mul, rsqrt, sqrt, square, sub
+from ..math.algebraic import add, div, mul, neg, rsqrt, sqrt, square, sub
 from ..math.cast import cast, scalar
 from ..math.logic import bitwise_and, eq, gt, lt, select
 from ..math.order import abs, max
@@ -40,7 +41,7 @@ from .lapack import call, char, flag, nan_where_failed, routine
 from .matrix import *
 from .qr import qr
 from .solve import cholesky_p, triangular_solve
-from .spectral import check_subset, eigh_p, gaps
+from .spectral import check_subset, eigh_p, over_gaps_p, turned_basis_p, undefined
 
 __all__ = ("SvdAlgorithm", "svd_p", "svd", "qdwh")
 
@@ -101,10 +102,7 @@ def _svd_jvp(
             "Singular value decomposition JVP not implemented for full matrices.\nWhy:"
             " the further singular vectors are not unique.\nTry: full_matrices=False"
         )
-    s, u, vt = svd_p.bind(
-        a, full_matrices=False, compute_uv=True, subset_by_index=None,
-        algorithm=algorithm,
-    )  # fmt: skip
+    s, u, vt = svd_frame_p.bind(a, algorithm=algorithm, last=False)
     outs = [s, u, vt] if compute_uv else [s]
     out_ts = _svd_tangents(s, u, vt, da, compute_uv)
     if subset_by_index is None:
@@ -122,27 +120,23 @@ def _subset(values: list[Any], start: int, end: int) -> list[Any]:
     ]
 
 
-def _svd_tangents(s: Any, u: Any, vt: Any, da: Any, compute_uv: bool) -> list[Any]:
+def _svd_tangents(
+    s: Any, u: Any, vt: Any, da: Any, compute_uv: bool, part: Any = None
+) -> list[Any]:
     m, n, k = shape_of(u)[-2], shape_of(vt)[-1], shape_of(s)[-1]
     v = adjoint(vt)
-    part = matmul(adjoint(u), matmul(da, v))
+    if part is None:
+        part = matmul(adjoint(u), matmul(da, v))
     ds = real_part(diagonal_of(part))
     if not compute_uv:
         return [ds]
     dtype = core.aval_of(part).dtype
-    wide = cast(s, dtype)
-    # 1 / (s_j^2 - s_i^2), as a product: squares lose digits.
-    inverse = mul(gaps(s, s, dtype), _inverse_sums(s, dtype))
-    right = columns(part, wide, mul)
-    left = columns(adjoint(part), wide, mul)
-    skew_u = mul(inverse, add(right, adjoint(right)))
-    skew_v = mul(inverse, add(left, adjoint(left)))
-    safe = _safe_inverse(wide)
-    if is_complex(part):  # a phase that both vectors of a pair turn by, half and half
-        phase = mul(scalar(0.25, dtype), sub(part, conjugate(part)))
-        phase = columns(_diagonal_part(phase), safe, mul)
-        skew_u, skew_v = add(skew_u, phase), sub(skew_v, phase)
-    du, dv = matmul(u, skew_u), matmul(v, skew_v)
+    # The Hermitian part turns both bases alike, the rest one against the other.
+    both = over_gaps_p.bind(symmetrized(part), s)
+    half = mul(scalar(0.5, dtype), sub(part, adjoint(part)))
+    apart = mul(half, _inverse_sums(s, dtype))
+    du, dv = matmul(u, add(both, apart)), matmul(v, sub(both, apart))
+    safe = _safe_inverse(cast(s, dtype))
     if m > k:
         beyond = columns(matmul(da, v), safe, mul)
         du = add(du, sub(beyond, matmul(u, matmul(adjoint(u), beyond))))
@@ -165,11 +159,6 @@ def _safe_inverse(x: Any) -> Any:
     """1 / x; 0 where x is 0."""
     none = eq(x, filled(x, 0))
     return select(none, filled(x, 0), div(filled(x, 1), select(none, filled(x, 1), x)))
-
-
-def _diagonal_part(x: Any) -> Any:
-    """x without what is off the diagonal."""
-    return upper_triangle(lower_triangle(x))
 
 
 # ----------------------------------------------------------------------------- lowering
@@ -356,6 +345,48 @@ svd_p.jvp = _svd_jvp
 batch_matrices(svd_p)
 svd_p.lower = _svd_lower
 svd_p.flops = matrix_flops(6.0, 20.0)
+
+
+# What `svd` is to its derivatives, as `eigh_frame` is to those of `eigh`.
+svd_frame_p = Primitive("svd_frame", multiple_results=True)
+svd_frame_p.lie = matrices
+_THIN = {"full_matrices": False, "compute_uv": True, "subset_by_index": None}
+svd_frame_p.abstract = lambda x, *, last, algorithm: _svd_abstract(
+    x, algorithm=algorithm, **_THIN
+)
+
+
+def _frame_jvp(
+    primals: Any, tangents: Any, *, last: bool, algorithm: Any, turn: bool = True
+) -> Any:
+    (a,), (da,) = primals, tangents
+    s, u, vt = svd_frame_p.bind(a, algorithm=algorithm, last=True)
+    if type(da) is Zero:
+        return [s, u, vt], [Zero(core.aval_of(x).to_tangent()) for x in (s, u, vt)]
+    part = matmul(adjoint(u), matmul(da, adjoint(vt)))
+    if last:
+        ds, du, dvt = _svd_tangents(s, u, vt, da, True, part)
+        return [s, u, vt], [ds, add(du, undefined(s, du)), add(dvt, undefined(s, dvt))]
+    if turn:
+        basis = turned_basis_p.bind(neg(s), neg(part))
+        u, vt = matmul(u, basis), matmul(adjoint(basis), vt)
+        part = matmul(adjoint(basis), matmul(part, basis))
+    return [s, u, vt], _svd_tangents(s, u, vt, da, True, part)
+
+
+def _frame_linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+    """Of a tangent that is not known there is no basis: what turns is NaN."""
+    with core.current(trace):
+        return _frame_jvp(primals, tangents, turn=False, **params)
+
+
+svd_frame_p.jvp = _frame_jvp
+svd_frame_p.linearize = _frame_linearize
+batch_matrices(svd_frame_p)
+svd_frame_p.lower = lambda ctx, x, *, last, algorithm: _svd_lower(
+    ctx, x, algorithm=algorithm, **_THIN
+)
+svd_frame_p.flops = matrix_flops(6.0, 20.0)
 
 
 def svd(
