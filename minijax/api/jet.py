@@ -38,6 +38,7 @@ from ..prims import lax as ops
 from ..prims.define import const
 from ..prims.fft import fft_p
 from ..prims.math.algebraic import add_any_p
+from ..prims.math.elementary import logistic_slope_p, tanh_slope_p
 from ..prims.reduce.pooling import reduce_window_sum_p
 from ..types import dtypes
 from ..types.avals import shaped
@@ -293,15 +294,23 @@ def cauchy(a: Series, b: Series, k: int, product: Rule = ops.mul) -> Any:
     ])  # fmt: skip
 
 
-def integrate(start: Any, x: Series, slope: Callable[[Series, int], Any]) -> Series:
+def integrate(
+    start: Any, x: Series, slope: Callable[[Series, int], Any], join: Rule = ops.mul
+) -> Series:
     """The series y with y' = g x', where `slope(y, k)` is the k-th term of g."""
     y, g = [start], []
     for k in range(1, len(x)):
         g.append(slope(y, k - 1))
         y.append(
-            over(total([times(ops.mul(x[j], g[k - j]), j) for j in range(1, k + 1)]), k)
+            over(total([times(join(x[j], g[k - j]), j) for j in range(1, k + 1)]), k)
         )
     return y
+
+
+def product(x: Any, y: Any) -> Any:
+    """x y; 0 where x is 0, also where y is infinite at a singular point."""
+    none = ops.eq(x, const(x, 0))
+    return ops.select_n(none, ops.mul(x, y), lib.zeros(core.aval_of(x)))
 
 
 def quotient(a: Series, b: Series, order: int) -> Series:
@@ -309,7 +318,7 @@ def quotient(a: Series, b: Series, order: int) -> Series:
         return [ops.div(x, b[0]) for x in a]
     out: Series = []
     for k in range(order + 1):
-        known = [ops.mul(out[j], b[k - j]) for j in range(k)]
+        known = [product(b[k - j], out[j]) for j in range(k) if k - j < len(b)]
         if not known:
             out.append(ops.div(a[0], b[0]))
         elif k < len(a):
@@ -319,14 +328,17 @@ def quotient(a: Series, b: Series, order: int) -> Series:
     return out
 
 
-def root(start: Any, x: Series, power: Any) -> Series:
-    """x to a constant power r: x y' = r y x'."""
+def root(start: Any, x: Series, power: Any, slope: Any) -> Series:
+    """x to a constant power r: x y' = r y x', where y' is slope x'."""
     y = [start]
     for k in range(1, len(x)):
+        if k == 1:
+            y.append(product(x[1], slope))
+            continue
         terms = []
         for j in range(1, k + 1):
             weight = ops.sub(ops.mul(power, const(power, j)), const(power, k - j))
-            terms.append(ops.mul(weight, ops.mul(x[j], y[k - j])))
+            terms.append(ops.mul(weight, product(x[j], y[k - j])))
         y.append(ops.div(over(total(terms), k), x[0]))
     return y
 
@@ -411,6 +423,9 @@ def square_rule(prim: Primitive, many: list[Series], order: int, params: Any) ->
 @rule(ops.integer_pow_p)
 def integer_pow_rule(prim: Primitive, many: list[Series], order: int, params) -> Series:
     (x,), n = many, params["y"]
+    start = x[0]
+    if n < 0:  # and then powers, each of which outgrows the one before at 0
+        x = quotient([const(x[0], 1)], x, order)
     out: Series | None = None
     left = abs(n)
     while left:
@@ -421,14 +436,19 @@ def integer_pow_rule(prim: Primitive, many: list[Series], order: int, params) ->
             x = [cauchy(x, x, k) for k in range(order + 1)]
     if out is None:
         return [prim.bind(x[0], **params)]
-    return out if n > 0 else quotient([const(out[0], 1)], out, order)
+    return [prim.bind(start, **params), *out[1:]]
 
 
 @rule(ops.sqrt_p, ops.rsqrt_p, ops.cbrt_p)
 def root_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
     (x,) = many
     power = {ops.sqrt_p: 0.5, ops.rsqrt_p: -0.5, ops.cbrt_p: 1 / 3}[prim]
-    return root(prim.bind(x[0], **params), x, const(x[0], power))
+    start = prim.bind(x[0], **params)
+    # Its slope by the root itself, which is right at 0, too.
+    below = {ops.sqrt_p: start, ops.rsqrt_p: x[0], ops.cbrt_p: ops.square(start)}[prim]
+    above = start if prim is ops.rsqrt_p else const(start, 1)
+    slope = ops.mul(const(start, power), ops.div(above, below))
+    return root(start, x, const(x[0], power), slope)
 
 
 @rule(ops.pow_p)
@@ -436,15 +456,51 @@ def pow_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Se
     x, p = many
     start = prim.bind(x[0], p[0], **params)
     if len(p) == 1:
-        dtype = core.aval_of(x[0]).dtype
-        convert = ops.convert_element_type_p
-        power = convert.bind(p[0], new_dtype=dtype, weak_type=False, sharding=None)
-        return root(start, x, power)
+        return _constant_power(prim, start, x, p[0], order, params)
 
     def exponent(x: Any, p: Any) -> list[Any]:
         return [ops.mul(p, ops.log(x))]
 
     return integrate(start, push(exponent, order, [x, p])[0], lambda y, k: y[k])
+
+
+def _constant_power(
+    prim: Primitive, start: Any, x: Series, p: Any, order: int, params: Any
+) -> Series:
+    known = core.is_concrete(p) and not core.aval_of(p).shape
+    if known and float(p).is_integer() and 0 <= p <= 64:
+        return integer_pow_rule(ops.integer_pow_p, [x], order, {"y": int(p)})
+    aval = core.aval_of(start)
+    convert = ops.convert_element_type_p
+    power = convert.bind(p, new_dtype=aval.dtype, weak_type=False, sharding=None)
+    power = lib.broadcast_to(power, aval.shape)
+    x = [lib.broadcast_to(v, aval.shape) for v in x]
+    flags = lambda value: ops.eq(power, const(power, value))
+    zero = lib.zeros(aval)
+    slope = ops.mul(power, prim.bind(x[0], ops.sub(power, const(power, 1)), **params))
+    slope = ops.select_n(flags(0), slope, zero)
+    y = root(start, x, power, slope)
+    # At 0 whole powers are products, and others have one term that outgrows the rest.
+    none = ops.eq(x[0], const(x[0], 0))
+    factor, ahead = const(power, 1), lib.broadcast_to(const(start, 1), aval.shape)
+    at_zero = []
+    for k in range(order + 1):
+        left = ops.sub(power, const(power, k))
+        term = ops.mul(factor, prim.bind(x[0], left, **params))
+        at_zero.append(product(ahead, term))
+        factor = over(ops.mul(factor, left), k + 1)
+        ahead = ops.mul(ahead, x[1])
+    for n in range(0 if known else order + 1):
+        whole = integer_pow_rule(ops.integer_pow_p, [x], order, {"y": n})
+        terms = whole + [zero] * (order + 1 - len(whole))
+        at_zero = [
+            ops.select_n(flags(n), a, lib.broadcast_to(b, aval.shape))
+            for a, b in zip(at_zero, terms, strict=True)
+        ]
+    return [
+        y[0],
+        *(ops.select_n(none, a, b) for a, b in zip(y[1:], at_zero[1:], strict=True)),
+    ]
 
 
 def of_itself(prim: Primitive, slope: Callable[[Series, int], Any]) -> None:
@@ -463,10 +519,58 @@ def _one_plus(y: Series, k: int, sign: int) -> Any:
 
 of_itself(ops.exp_p, lambda y, k: y[k])
 of_itself(ops.exp2_p, lambda y, k: ops.mul(y[k], const(y[k], math.log(2))))
-of_itself(ops.expm1_p, lambda y, k: y[k] if k else ops.add(y[0], const(y[0], 1)))
 of_itself(ops.tan_p, lambda y, k: _one_plus(y, k, 1))
-of_itself(ops.tanh_p, lambda y, k: _one_plus(y, k, -1))
-of_itself(ops.logistic_p, lambda y, k: ops.sub(y[k], cauchy(y, y, k)))
+
+
+@rule(ops.expm1_p)
+def expm1_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
+    (x,) = many
+    terms = integrate(ops.exp(x[0]), x, lambda y, k: y[k])
+    return [prim.bind(x[0], **params), *terms[1:]]
+
+
+def saturated(
+    prim: Primitive, slope: Primitive, bend: Callable[[Any, Series, int], Any],
+    of_complex: Callable[[Any], Any],
+) -> None:  # fmt: skip
+    """y = f(x) with y' = g x' and g' = c g x', where `bend(x, y, k)` is a term of c.
+
+    g is not made of y, in which it would cancel where y is next to 1.
+    """
+
+    @rule(prim)
+    def series(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
+        (x,) = many
+        real = dtypes.is_float(core.aval_of(x[0]).dtype)
+        y, c = [prim.bind(x[0], **params)], []
+        g = [slope.bind(x[0]) if real else of_complex(y[0])]
+        sums: Series = []
+        for k in range(1, order + 1):
+            c.append(bend(x[0], y, k - 1))
+            sums.append(cauchy(c, g, k - 1))
+            parts = [
+                total([times(ops.mul(x[j], w[k - j]), j) for j in range(1, k + 1)])
+                for w in (g, sums)
+            ]
+            y.append(over(parts[0], k))
+            g.append(over(parts[1], k))
+        return y
+
+
+def _tanh_bend(x: Any, y: Series, k: int) -> Any:
+    return times(y[k], -2)
+
+
+def _logistic_bend(x: Any, y: Series, k: int) -> Any:
+    """1 - 2 y"""
+    return times(y[k], -2) if k else ops.tanh(ops.mul(x, const(x, -0.5)))
+
+
+saturated(ops.tanh_p, tanh_slope_p, _tanh_bend, lambda y: _one_minus_square(y))
+saturated(
+    ops.logistic_p, logistic_slope_p, _logistic_bend,
+    lambda y: ops.mul(y, ops.sub(const(y, 1), y)),
+)  # fmt: skip
 
 
 def by_derivative(prim: Primitive, derivative: Callable[[Any], Any]) -> None:
@@ -479,6 +583,7 @@ def by_derivative(prim: Primitive, derivative: Callable[[Any], Any]) -> None:
         return integrate(
             prim.bind(x[0], **params), x,
             lambda _, k: g[k] if k < len(g) else lib.zeros(core.aval_of(g[0])),
+            product,
         )  # fmt: skip
 
 
@@ -539,7 +644,8 @@ def abs_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Se
     (x,) = many
     if dtypes.is_complex(core.aval_of(x[0]).dtype):
         return by_jvp(prim, many, order, params)[0]
-    sign = ops.sign(x[0])
+    one = lib.broadcast_to(const(x[0], 1), core.aval_of(x[0]).shape)
+    sign = ops.select_n(ops.ge(x[0], const(x[0], 0)), ops.neg(one), one)
     return [prim.bind(x[0]), *(ops.mul(sign, t) for t in x[1:])]
 
 

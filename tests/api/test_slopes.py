@@ -10,7 +10,10 @@ from slopes import compare, table
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax, nn
+from minijax.experimental.jet import jet
 from minijax.scipy import special, stats
+
+INF = np.inf
 
 ROWS = {row.name: row for row in table.ROWS}
 # Units in the last place of the value, the first, and the second derivatives.
@@ -149,6 +152,37 @@ def test_infinite_operands_of_log_of_a_sum():
     assert [float(s) for s in grad(-inf, -inf)] == [0.5, 0.5]
     assert [float(s) for s in grad(inf, 1.0)] == [1, 0]
     assert np.isnan(grad(np.nan, 1.0)).all()
+
+
+JETS = {  # name: (function, point, terms of order 1, 2 and 3)
+    "log": (lax.log, 0.0, [INF, -INF, INF]),
+    "log1p": (lax.log1p, -1.0, [INF, -INF, INF]),
+    "sqrt": (lax.sqrt, 0.0, [INF, -INF, INF]),
+    "rsqrt": (lax.rsqrt, 0.0, [-INF, INF, -INF]),
+    "cbrt": (lax.cbrt, 0.0, [INF, -INF, INF]),
+    "1 / x": (lambda x: 1 / x, 0.0, [-INF, INF, -INF]),
+    "x ** -2": (lambda x: x**-2, 0.0, [-INF, INF, -INF]),
+    "asin": (lax.asin, 1.0, [INF, INF, INF]),
+    "x ** 0.": (lambda x: x**0.0, 0.0, [0, 0, 0]),
+    "x ** 1.": (lambda x: x**1.0, 0.0, [1, 0, 0]),
+    "x ** 2.": (lambda x: x**2.0, 0.0, [0, 2, 0]),
+    "x ** 1.5": (lambda x: x**1.5, 0.0, [0, INF, -INF]),
+    "arrays of exponents": (
+        lambda x: x ** np.array([0.0, 1.0, 3.0, 0.5], np.float32), 0.0,
+        [[0, 1, 0, INF], [0, 0, 0, -INF], [0, 0, 6, INF]],
+    ),
+    "tanh": (lax.tanh, 8.0, [4.501407e-07, -9.002814e-07, 1.800562e-06]),
+    "logistic": (lax.logistic, 20.0, [2.061154e-09, -2.061154e-09, 2.061154e-09]),
+    "expm1": (lax.expm1, -20.0, [2.061154e-09] * 3),
+    "abs": (lax.abs, 0.0, [1, 0, 0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", JETS)
+def test_jets_at_edges(name):
+    f, x, expected = JETS[name]
+    got = jet(f, (x,), ((1.0, 0.0, 0.0),))[1]
+    np.testing.assert_allclose(got, np.array(expected, np.float32), rtol=2e-6)
 
 
 def test_slopes_keep_no_more_than_one_array():
