@@ -276,7 +276,7 @@ class Lowered:
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: 'stablehlo' (default) or 'hlo'."""
         if dialect == "hlo":
-            found = self._computation(debug_info)
+            found = self._computation()
             text = (
                 found.get_hlo_module().to_string()
                 if debug_info
@@ -297,10 +297,10 @@ class Lowered:
             return self._computation()
         raise ValueError(f"unknown dialect: {dialect}; TRY 'stablehlo' or 'hlo'.")
 
-    def _computation(self, debug_info: bool = False) -> Any:
+    def _computation(self) -> Any:
         from jaxlib import _jax
 
-        text = self.as_text(debug_info=debug_info)
+        text = self.as_text(debug_info=True)
         return _jax.mlir.mlir_module_to_xla_computation(
             text, use_tuple_args=False, return_tuple=False
         )

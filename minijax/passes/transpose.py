@@ -44,9 +44,16 @@ def backward_pass(
         else:
             env[v] = x
     tape: list[Equation] = []
+    outer = STATE.names
+    inside = type(outer) is Inside
     for eqn in jaxpr.eqns:
         if linear.isdisjoint(eqn.ins):
-            _run(eqn, env)
+            if inside and eqn.names:
+                STATE.names = f"{outer}/{eqn.names}".lstrip("/")
+                _run(eqn, env)
+                STATE.names = outer
+            else:
+                _run(eqn, env)
         else:
             linear.update(eqn.outs)
             tape.append(eqn)
@@ -54,9 +61,8 @@ def backward_pass(
     for v, ct in zip(jaxpr.outvars, cts, strict=True):
         if ct is not None and type(ct) is not Zero and v in linear:
             _accumulate(ct_of, v, ct)
-    place, outer = STATE.source, STATE.names
+    place = STATE.source
     named = STATE.trace is not EVAL  # which forgets names
-    mark = type(outer) is not Inside
     # Cotangents come from meshes that were current inside of a function.
     cuts = Known.cuts
     recast = config.RECAST_MESH.swap(True) if cuts else None
@@ -66,7 +72,7 @@ def backward_pass(
             STATE.source = eqn.source or place
             if named:
                 inner = eqn.names.removeprefix(f"{outer}/")
-                inner = around("transpose", inner) if mark else inner
+                inner = inner if inside else around("transpose", inner)
                 STATE.names = f"{outer}/{inner}".strip("/")
             _turn(eqn, ct_of, env, linear)
     finally:

@@ -65,6 +65,8 @@ GRAD = lambda f: mj.grad(lambda x: f(x).sum())
     ("jit", GRAD, "jit(<lambda>)/transpose(jvp(foo))/jit(body)"),
     ("remat", lambda f: f, "jit(f)/foo/checkpoint"),
     ("remat", GRAD, "jit(<lambda>)/transpose(jvp(foo))/checkpoint"),
+    ("remat", GRAD, "rematted_computation/bar/mul"),
+    ("remat", GRAD, "rematted_computation/cos"),
     ("custom", lambda f: f, "jit(f)/foo/sin"),
     ("custom", mj.vmap, "jit(f)/vmap(foo)/sin"),
     ("custom", GRAD, "jit(<lambda>)/transpose(jvp(foo))/cos"),
@@ -88,3 +90,10 @@ def test_metadata_reaches_the_calls_that_it_is_about():
 
     text = f.lower(X).as_text()
     assert re.search(r'call @body.*stage = "1"', text), text
+
+
+def test_the_compiler_sees_names_of_scopes():
+    hlo = mj.jit(PROGRAMS["remat"]).lower(X).compiler_ir("hlo")
+    text = hlo.get_hlo_module().to_string()
+    assert "checkpoint" in text and "rematted_computation" not in text
+    assert "sin." in hlo.as_hlo_text() and "metadata" not in hlo.as_hlo_text()

@@ -274,6 +274,12 @@ def _move(a: Var, b: Var) -> Equation:
     return Equation(transfer.device_put_p, [a], [b], params)
 
 
+def _named_again(e: Equation) -> Equation:
+    """An equation that is computed again, with a name that says so."""
+    names = f"rematted_computation/{e.names}".rstrip("/")
+    return Equation(e.primitive, e.ins, e.outs, e.params, e.source, names)
+
+
 def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
     """inputs ++ saved ++ tangents -> tangents out: recompute, then the linear part."""
     linear = parts.linear.jaxpr
@@ -284,7 +290,7 @@ def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
         env[v] = (
             recompute.invars[n_const + i] if where == "in" else recompute.outvars[i]
         )
-    eqns = list(recompute.eqns)
+    eqns = [_named_again(e) for e in recompute.eqns]
     for e in linear.eqns:
         eqns.append(e.replace(invars=[seen(env, a) for a in e.ins]))
     outs = [seen(env, a) for a in linear.outvars]
