@@ -16,6 +16,7 @@ This room names no operation of the ops floor.  Next: lowered.py.
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,8 @@ from .mlir_context import context, load_dialect
 from .module import Module
 from .partition_spec import PartitionSpec, axes_of
 from .recipes import KEPT, NotReplayable, create, is_plain, learn
+
+FEW_BRANCHES = 64  # of a case; more are emitted in two levels
 
 
 def physical(aval: Any) -> Any:
@@ -362,7 +365,13 @@ class Lowering:
         self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]],
         types: Sequence[Any],
     ) -> list[Any]:  # fmt: skip
-        """Emit `stablehlo.case`: what the branch at `index` emits, of these MLIR types."""
+        """Emit `stablehlo.case`: what the branch at `index` emits, of these MLIR types.
+
+        Many branches are emitted as cases of cases: XLA's time to compile one grows with
+        the cube of their number.
+        """
+        if len(branches) > FEW_BRANCHES:
+            return self._case_of_cases(index, branches, types)
         tokens = [self.token] if self.token is not None else []
         results = [*(t.type for t in tokens), *types]
         case = self.region_op("stablehlo.case", results, [index], len(branches))
@@ -376,6 +385,25 @@ class Lowering:
         if tokens:
             self.token = found.pop(0)
         return found
+
+    def _case_of_cases(
+        self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]],
+        types: Sequence[Any],
+    ) -> list[Any]:  # fmt: skip
+        """`case` in two levels; any other index than those of branches is the last one."""
+        n = len(branches)
+        size = math.isqrt(n - 1) + 1
+        i32, u32 = (shaped((), d) for d in (dtypes.int32, dtypes.uint32))
+        number = lambda k: self.constant(np.uint32(k), u32)
+        at = self.op("minimum", u32, self.op("convert", u32, index), number(n - 1))
+        outer = self.op("divide", u32, at, number(size))
+        inner = self.op("remainder", u32, at, number(size))
+        outer, inner = (self.op("convert", i32, x) for x in (outer, inner))
+        groups = [
+            functools.partial(self.case, inner, branches[i : i + size], types)
+            for i in range(0, n, size)
+        ]
+        return self.case(outer, groups, types)
 
     def return_(self, *values: Any) -> None:
         """End a StableHLO region."""

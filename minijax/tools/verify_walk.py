@@ -188,7 +188,7 @@ class Walk:
                 continue
             terms = 1.0
             if not eqn.primitive.elementwise:
-                size = max([1, *(y.size for y in values)])
+                size: float = max([1, *(y.size for y in values)])
                 flops = eqn.primitive.flops
                 if flops is not None:
                     ins, results = [a.aval for a in eqn.ins], [o.aval for o in eqn.outs]

@@ -8,6 +8,7 @@ Next: slicing.py, which cuts out parts at given places.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
@@ -140,8 +141,36 @@ def _concatenate_batch(axis: Any, args: Any, dims: Any, *, dimension: int) -> An
     return concatenate_p.bind(*xs, dimension=dimension + 1), 0
 
 
+MANY = 256  # operands, from which they are joined in groups
+
+
 def _concatenate_lower(ctx: Any, *xs: Any, dimension: int) -> Any:
-    return ctx.op("concatenate", ctx.avals_out[0], *xs, dimension=ctx.i64(dimension))
+    return _joined(ctx, xs, ctx.avals_in, ctx.avals_out[0], dimension)
+
+
+def _joined(ctx: Any, xs: Any, avals: Any, out: Any, axis: int) -> Any:
+    """Emit a concatenation; of many operands in groups, behind barriers.
+
+    XLA's time to compile one grows with the square of the number of operands; without
+    barriers it makes one of nested ones.
+    """
+    if len(xs) > MANY:
+        size = math.isqrt(len(xs) - 1) + 1
+        ranges = [slice(i, i + size) for i in range(0, len(xs), size)]
+        sums = [sum(a.shape[axis] for a in avals[r]) for r in ranges]
+        avals = [
+            shaped((*out.shape[:axis], n, *out.shape[axis + 1 :]), out.dtype)
+            for n in sums
+        ]
+        groups = [
+            _joined(ctx, xs[r], avals, a, axis)
+            for r, a in zip(ranges, avals, strict=True)
+        ]
+        xs = [
+            ctx.create("stablehlo.optimization_barrier", [x.type], [x]).result
+            for x in groups
+        ]
+    return ctx.op("concatenate", out, *xs, dimension=ctx.i64(axis))
 
 
 concatenate_p = primitive(
@@ -279,7 +308,7 @@ def _stack_lower(ctx: Any, *xs: Any, axis: int) -> Any:
     out = ctx.avals_out[0]
     thin = shaped((*out.shape[:axis], 1, *out.shape[axis + 1 :]), out.dtype)
     xs = tuple(ctx.op("reshape", thin, x) for x in xs)
-    return ctx.op("concatenate", out, *xs, dimension=ctx.i64(axis))
+    return _joined(ctx, xs, [thin] * len(xs), out, axis)
 
 
 def _stack_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
