@@ -26,6 +26,9 @@ def dce_jaxpr(
     key = ("dce", tuple(used_out), flags)
     known = jaxpr.memo.get(key)
     if known is None:
+        read = jaxpr.memo.get("read")  # of one that is pruned already, by input
+        if read is not None and False not in used_out and all(map(max, read, flags)):
+            return jaxpr, [True] * len(flags)
         known = jaxpr.memo[key] = _dce(jaxpr, used_out, flags)
     return known
 
@@ -38,6 +41,7 @@ def _dce(
     used_in = [k or v in used for v, k in zip(jaxpr.invars, keep_in, strict=True)]
     invars = pick(jaxpr.invars, used_in)
     pruned = jaxpr.replace(invars=invars, outvars=outvars, eqns=eqns, arg_names=())
+    pruned.memo["read"] = tuple([v in used for v in invars])
     return pruned, used_in
 
 
@@ -98,5 +102,10 @@ def depends_on(jaxpr: Jaxpr, start: Sequence[bool], inside: bool = False) -> set
 
 def results_depend(jaxpr: Jaxpr, start: Sequence[bool]) -> list[bool]:
     """Which results depend on the flagged inputs: the `depends` rule of a call."""
-    moving = depends_on(jaxpr, start, inside=True)
-    return [type(a) is not Literal and a in moving for a in jaxpr.outvars]
+    key = ("results depend", tuple(start))
+    known = jaxpr.memo.get(key)
+    if known is None:
+        moving = depends_on(jaxpr, start, inside=True)
+        known = [type(a) is not Literal and a in moving for a in jaxpr.outvars]
+        jaxpr.memo[key] = known
+    return known
