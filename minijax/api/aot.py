@@ -28,7 +28,7 @@ from ..control.refs.discharge import by_value, is_lasting, ready, values_of, wri
 from ..ir import core, hooks
 from ..ir.core import EVAL, STATE
 from ..ir.jaxpr import ClosedJaxpr
-from ..runtime import assignment, dispatch, lowered, placements, sizes
+from ..runtime import assignment, dispatch, lowered, nesting, placements, sizes
 from ..runtime import compile as compiler
 from ..runtime import sharding as shardings
 from ..runtime.layouts import Format, Layout, layout_of
@@ -205,7 +205,7 @@ class Lowered:
         keep = jitted.keep_unused or symbolic
         closed, self._kept = dispatch.drop_unused(closed, keep)
         self._closed = closed
-        if dispatch.is_host_driven(closed.jaxpr):
+        if dispatch.drives_devices(closed.jaxpr):
             raise _drives_devices(jitted)
         self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
         over = jitted.over(stage._call, stage.out_tree, values, closed, self._kept)
@@ -327,6 +327,7 @@ class Lowered:
         options = dict(self._stage._jitted.options)
         options.update(compiler_options or {})
         name = f"jit({self._stage._jitted.name})"
+        nesting.check(self._lowered, name)
         with monitoring.stage(monitoring.COMPILING, name):
             executable = compiler.compile_module(
                 self._lowered.module, self._where.devices,

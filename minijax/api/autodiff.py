@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base import errors, tree
 from ..base.source import function_text, name_of, wraps
-from ..base.tracebacks import boundary
+from ..base.tracebacks import boundary, bounded
 from ..base.util import pick
 from ..control.arguments import check_callable
 from ..control.flat import FlatFun
@@ -508,6 +508,7 @@ class LinearMap:
     def part(self, consts: Sequence[Any]) -> LinearPart:
         return LinearPart(self.jaxpr, list(consts), list(self.out_zeros))
 
+    @bounded
     def __call__(self, consts: Sequence[Any], *tangents: Any) -> Any:
         leaves, t_tree = tree.flatten(tangents)
         if t_tree != self.in_tree:

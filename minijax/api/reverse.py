@@ -11,7 +11,7 @@ from typing import Any
 
 from ..base import errors, tree
 from ..base.source import function_text
-from ..base.tracebacks import boundary
+from ..base.tracebacks import boundary, bounded
 from ..control.arguments import check_callable
 from ..control.bodies import tree_difference
 from ..control.calls.jit import jit
@@ -178,6 +178,7 @@ class VJP:
         """The linear map, from tangents to tangents."""
         return self._pullback.map.jaxpr
 
+    @bounded
     def __call__(self, *out_ct: Any) -> Any:
         pullback = self._pullback
         cts = pullback.cotangents(out_ct)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, TracebackType
 from typing import Any, TypeVar
 
-from . import config
+from . import config, depth
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,7 +99,7 @@ def _mode() -> str:
 def simplify(error: BaseException) -> None:
     """Take our frames out of the traceback of an error, which is then raised again."""
     mode = _mode()
-    if mode == "off":
+    if mode == "off" or depth.inside(error):
         return
     steps = []
     at = error.__traceback__
@@ -180,6 +180,8 @@ def bounded(fun: F) -> F:
         try:
             return fun(*args, **kwargs)
         except Exception as error:
+            if depth.again(error):
+                return depth.deeper(call, *args, **kwargs)
             for explain in explainers:
                 explain(error, args, kwargs)
             simplify(error)

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ..base import errors
+from ..base import depth, errors
 from ..base.source import Source, is_own
 from ..base.util import pick
 from ..types.avals import DEVICE, AbstractRef, ShapedArray
@@ -361,7 +361,12 @@ class Jaxpr:
         return Jaxpr(**{**{k: getattr(self, k) for k in fields}, **changes})
 
     def pretty_print(self, **settings: Any) -> str:
-        return str(hooks.jaxpr_text.call(self, **settings))
+        try:
+            return str(hooks.jaxpr_text.call(self, **settings))
+        except RecursionError as error:
+            if depth.again(error):
+                return depth.deeper(self.pretty_print, **settings)
+            raise
 
     def __str__(self) -> str:
         return self.pretty_print()

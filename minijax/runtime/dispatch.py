@@ -35,7 +35,7 @@ from ..types import dtypes
 from ..types.avals import WIDE_SCALARS, is_wide_beside
 from . import array as arrays
 from . import compile as compiler
-from . import ending, orders, pacing, placements, transfers
+from . import ending, nesting, orders, pacing, placements, transfers
 from . import jaxlib_compat as compat
 from .array import ArrayImpl, KeyArray
 from .assignment import Over, move_buffer, over_of, place_values
@@ -369,6 +369,7 @@ def compile_jaxpr(
             spread=over,
             orders=modes(lie, kept, where),
         )
+    nesting.check(lowered, name)
     with monitoring.stage(monitoring.COMPILING, f"jit({name})"):
         executable = compiler.compile_module(
             lowered.module,
@@ -473,6 +474,11 @@ def run_by_hand(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
 
 
 def is_host_driven(jaxpr: Jaxpr) -> bool:
+    """Whether a program is evaluated operation by operation, from Python."""
+    return drives_devices(jaxpr) or nesting.is_deep(jaxpr)
+
+
+def drives_devices(jaxpr: Jaxpr) -> bool:
     """Whether a program holds a primitive that cannot be part of a compiled one."""
     if not host_driven:
         return False
@@ -480,7 +486,7 @@ def is_host_driven(jaxpr: Jaxpr) -> bool:
     if found is None:
         found = jaxpr.memo["host_driven"] = any(
             eqn.primitive in host_driven for eqn in jaxpr.eqns
-        ) or any(is_host_driven(p.jaxpr) for p in programs_in(jaxpr))
+        ) or any(drives_devices(p.jaxpr) for p in programs_in(jaxpr))
     return bool(found)
 
 

@@ -42,6 +42,7 @@ from .module import Module
 from .partition_spec import PartitionSpec, axes_of
 from .recipes import KEPT, NotReplayable, create, is_plain, learn
 
+MOST_CALLS = 16  # one within another; deeper ones are emitted in place, see nesting.py
 FEW_BRANCHES = 64  # of a case; more are emitted in two levels
 
 
@@ -302,11 +303,16 @@ class Lowering:
         """Append a block with arguments of these MLIR types; emit into it."""
         block = region.blocks.append(*types, arg_locs=[self.loc] * len(types))
         outside, self.repeated = self.repeated, {}
+        module = self.module
+        module.depth += 1
+        if module.depth > module.deepest:
+            module.deepest = module.depth
         try:
             with ir.InsertionPoint(block):
                 yield block.arguments
         finally:
             self.repeated = outside
+            module.depth -= 1
 
     def region_op(
         self, name: str, results: Sequence[Any], operands: Sequence[Any],
@@ -468,7 +474,11 @@ class Lowering:
         key = (closed.jaxpr, tuple(map(id, closed.consts)), self.axes, self.manual)
         found = module.functions.get(key)
         if found is None:
+            if module.calls >= MOST_CALLS:
+                return self.jaxpr(closed, *args)
+            module.calls += 1
             found = self._function(closed, name)
+            module.calls -= 1
             module.functions[key] = found
             module.lowered.append(closed)
         symbol, hidden = found

@@ -35,12 +35,13 @@ class Lowered:
     """A module with what running it needs: hidden arguments and callbacks."""
 
     __slots__ = (
-        "callbacks", "consts", "described", "failures", "keepalive", "module",
+        "callbacks", "consts", "deepest", "described", "failures", "keepalive", "module",
     )  # fmt: skip
 
     def __init__(self, module: Module, consts: list[Any]) -> None:
         self.module = module.module
         self.described = module.described
+        self.deepest = module.deepest
         self.consts = consts
         self.callbacks = module.callbacks
         self.failures = module.failures

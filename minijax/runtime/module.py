@@ -18,8 +18,9 @@ class Module:
     """A module under construction: its functions, hidden arguments and callbacks."""
 
     __slots__ = (
-        "callbacks", "failures", "functions", "groups", "keepalive", "lowered", "meshes",
-        "module", "partitions", "platform", "replicas", "spread", "symbols", "tagged",
+        "callbacks", "calls", "deepest", "depth", "failures", "functions", "groups",
+        "keepalive", "lowered", "meshes", "module", "partitions", "platform", "replicas",
+        "spread", "symbols", "tagged",
     )  # fmt: skip
 
     def __init__(
@@ -38,6 +39,8 @@ class Module:
         # Programs that are functions here, found by the ids of their constants.
         self.lowered: list[Any] = []
         self.meshes: dict[Any, str] = {}
+        self.calls = 0  # functions that are being emitted, one within another
+        self.depth = self.deepest = 0  # of regions, one within another
         self.groups = 0  # of values that lie alike
         # Locations of operations that users tell the compiler of, and what they tell.
         self.tagged: dict[str, dict[str, str]] = {}

@@ -22,7 +22,7 @@ from ..control.calls.jit import jitted_of
 from ..control.calls.policies_inside import inline_calls
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr
 from ..passes.dce import dce_jaxpr
-from ..runtime.dispatch import is_host_driven
+from ..runtime.dispatch import drives_devices
 from .places import NOWHERE, Place, place_of
 from .programs import Report, program_of
 from .verify_numpy import greatest_of, reference
@@ -180,7 +180,7 @@ def verify(f: Callable[..., Any]) -> Callable[..., VerifyReport]:
     @wraps(f, name="verify({fun})")
     def verify_f(*args: Any, **kwargs: Any) -> VerifyReport:
         program = program_of(f, args, kwargs)
-        if is_host_driven(program.jaxpr):
+        if drives_devices(program.jaxpr):
             raise errors.value_error(
                 f"verify: {name_of(f)} drives devices itself.",
                 why="there is no single compiled program to compare with.",

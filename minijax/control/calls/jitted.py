@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base import config, errors, monitoring, tree, util
+from ...base import config, depth, errors, monitoring, tree, util
 from ...base.source import function_text, name_of
 from ...base.tracebacks import simplify
 from ...ir import core
@@ -25,7 +25,7 @@ from ...passes.key_use import use_of
 from ...passes.stage import hoist_tracers
 from ...prims.resharding import lay_out
 from ...prims.sharding import constrain_evenly
-from ...runtime import assignment, dispatch, key_checks
+from ...runtime import assignment, dispatch, key_checks, nesting
 from ...runtime import jaxlib_compat as compat
 from ...runtime.mesh import block_mesh, made_current
 from ...runtime.orders import results_in_order
@@ -330,8 +330,12 @@ class Jitted:
         except SystemError as e:  # C++ does not pass on that Python ran out of stack
             if not isinstance(e.__cause__, RecursionError):
                 raise
+            if depth.again(e.__cause__):
+                return depth.deeper(self.miss, *args, **kwargs)
             raise e.__cause__ from None
         except Exception as e:
+            if depth.again(e):
+                return depth.deeper(self.miss, *args, **kwargs)
             simplify(e)
             raise
 
@@ -429,10 +433,15 @@ class Jitted:
             as_they_lie=orders is not None, kept=binding,
         )  # fmt: skip
         donated = self.donated(call)
-        program = program_of(
-            traced.jaxpr, self.name, where, committed, donated, self.keep_unused,
-            self.options, orders,
-        )  # fmt: skip
+        try:
+            program = program_of(
+                traced.jaxpr, self.name, where, committed, donated, self.keep_unused,
+                self.options, orders,
+            )  # fmt: skip
+        except nesting.TooDeep:
+            if dispatch.is_host_driven(traced.jaxpr.jaxpr):
+                return self.evaluate(call, traced)
+            raise
         again = functools.partial(traced.jaxpr, *call.leaves)
         if self.inline_traced:  # our own function: errors speak of the caller's line
             again = functools.partial(self.fun, *call.args, **call.kwargs)

@@ -21,7 +21,7 @@ from ...ir.regions import Call
 from ...passes.region_rules import holds
 from ...passes.stage import StageTrace
 from ...prims.sharding import constrain_evenly
-from ...runtime import assignment, dispatch
+from ...runtime import assignment, dispatch, nesting
 from ...runtime.sharding import Sharding
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
@@ -152,9 +152,20 @@ def jit_impl(
     buffers, where, committed = assignment.place_values(
         args, name, one, over, jaxpr.jaxpr.arg_names, kept=kept
     )
-    program = program_of(
-        jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
-    )
+    try:
+        program = program_of(
+            jaxpr,
+            name,
+            where,
+            committed,
+            donated_invars,
+            keep_unused,
+            compiler_options_kvs,
+        )
+    except nesting.TooDeep:
+        if dispatch.is_host_driven(jaxpr.jaxpr):
+            return dispatch.run_by_hand(jaxpr, args)
+        raise
     again = None if any(donated_invars) else functools.partial(jaxpr, *args)
     return program.wrap(run_program(program, buffers, name, again))
 

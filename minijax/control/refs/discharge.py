@@ -35,7 +35,7 @@ from ...passes.batch import BatchTrace
 from ...passes.region_rules import agreed, flagged
 from ...passes.stage import remembered, stage_closed
 from ...prims.shape.shapes import copy_p
-from ...runtime import dispatch
+from ...runtime import dispatch, nesting
 from ..arguments import ArgNames
 from ..bodies import settle_weak
 from . import refs
@@ -473,8 +473,13 @@ def run_by_hand(prim: FunctionPrimitive, by_hand: Callable[..., list[Any]]) -> N
     """Evaluate in Python, step by step, what cannot be part of a compiled program."""
 
     def impl(*args: Any, **params: Any) -> Any:
-        if core.host_driven and any(map(dispatch.is_host_driven, sub_jaxprs(params))):
+        if (core.host_driven or nesting.seen) and any(
+            map(dispatch.is_host_driven, sub_jaxprs(params))
+        ):
             return by_hand(*args, **params)
-        return dispatch.run_region(prim, args, params)
+        try:
+            return dispatch.run_region(prim, args, params)
+        except nesting.TooDeep:
+            return by_hand(*args, **params)
 
     prim.impl = prim.evaluated(impl)

@@ -1,0 +1,99 @@
+"""More stack for programs that nest deeply.
+
+Python gives up at a thousand frames, which sixty nested loops reach while they are traced.
+Where a call ends so, and no trace is current, it is made once again with a higher limit:
+as many frames as the thread's stack has room for.  Programs that do not nest deeply pay
+nothing.  A function that calls itself for ever ends in RecursionError as before, later.
+
+The main thread's stack grows up to its limit, which is raised meanwhile (Linux); other
+threads keep the stack that they have.  Next: tracebacks.py, which calls this.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from . import config
+
+BYTES = 1024  # of the C stack, for each frame of Python: measured, 300 to 700
+FRAMES = 40_000  # a thousand nested loops take 17,000 while they are traced
+WANTED = 64 << 20  # of the main thread's stack: there is room for 128 MiB below it
+_USUAL = 8 << 20
+
+_lock = threading.Lock()
+_state: dict[str, Any] = {"inside": 0}
+_deep = threading.local()
+
+
+def again(error: BaseException) -> bool:
+    """Whether a call that ended in this error is to be made again, with more stack."""
+    if type(error) is not RecursionError or config.TRACING.value:
+        return False
+    if getattr(_deep, "now", False) or getattr(error, "was_deep", False):
+        return False
+    frame, count = sys._getframe(), 0
+    while (outer := frame.f_back) is not None:
+        frame, count = outer, count + 1
+    return 2 * count < sys.getrecursionlimit()  # else the caller calls itself
+
+
+def inside(error: BaseException) -> bool:
+    """Whether this error leaves a call with more stack: its traceback is very long."""
+    return type(error) is RecursionError and getattr(_deep, "now", False)
+
+
+def deeper(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`fun(*args, **kwargs)` with as many frames as the thread's stack has room for."""
+    _enter()
+    _deep.now = True
+    try:
+        return fun(*args, **kwargs)
+    except RecursionError as error:
+        error.was_deep = True  # type: ignore[attr-defined]
+        raise
+    finally:
+        _deep.now = False
+        _leave()
+
+
+def _enter() -> None:
+    with _lock:
+        if not _state["inside"]:
+            _state["limit"] = sys.getrecursionlimit()
+            _state["stack"] = None
+        _state["inside"] += 1
+        size = threading.stack_size() or _USUAL
+        if threading.current_thread() is threading.main_thread():
+            size = _grown()
+        frames = min(FRAMES, size // BYTES)
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), frames))
+
+
+def _leave() -> None:
+    with _lock:
+        _state["inside"] -= 1
+        if not _state["inside"]:
+            sys.setrecursionlimit(_state["limit"])
+            if _state["stack"] is not None:
+                import resource
+
+                resource.setrlimit(resource.RLIMIT_STACK, _state["stack"])
+
+
+def _grown() -> int:
+    """The size of the main thread's stack, after its limit has been raised."""
+    if sys.platform != "linux":
+        return _USUAL
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    size: int = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
+    if soft == resource.RLIM_INFINITY or soft >= size:
+        return size
+    if _state["stack"] is None:
+        _state["stack"] = soft, hard
+    resource.setrlimit(resource.RLIMIT_STACK, (size, hard))
+    return size
