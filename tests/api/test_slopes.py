@@ -154,6 +154,14 @@ def test_infinite_operands_of_log_of_a_sum():
     assert np.isnan(grad(np.nan, 1.0)).all()
 
 
+def test_slopes_where_an_expression_has_a_kink():
+    slope = mj.grad(special.ndtri)
+    assert float(mj.grad(slope)(0.5)) == pytest.approx(0, abs=1e-5)
+    # x / phi(x)^2 at x = Phi^-1(0.9), by mpmath
+    assert float(mj.grad(slope)(0.9)) == pytest.approx(41.60927, rel=1e-5)
+    assert mj.grad(special.factorial)(-2.0) == 0
+
+
 JETS = {  # name: (function, point, terms of order 1, 2 and 3)
     "log": (lax.log, 0.0, [INF, -INF, INF]),
     "log1p": (lax.log1p, -1.0, [INF, -INF, INF]),

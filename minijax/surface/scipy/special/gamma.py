@@ -261,7 +261,9 @@ def factorial(n: ArrayLike, exact: bool = False) -> Any:
 @composite
 def _factorial(n: Any) -> Any:
     (n,) = _of_lgamma("factorial", n)
-    return choose(lax.lt(n, const(n, 0)), const(n, 0), in_float32(_of_next)(n))
+    negative, zero = lax.lt(n, const(n, 0)), const(n, 0)
+    # Elsewhere away from the poles, which would spoil the derivative.
+    return choose(negative, zero, in_float32(_of_next)(choose(negative, zero, n)))
 
 
 @custom_jvp

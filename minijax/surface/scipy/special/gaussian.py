@@ -128,14 +128,23 @@ def _ndtri(p: Any) -> Any:
 @_ndtri.defjvp
 def _ndtri_jvp(primals: Any, tangents: Any) -> Any:
     (p,), (t,) = primals, tangents
+    return _ndtri(p), t * _ndtri_slope(p)
+
+
+@custom_jvp
+def _ndtri_slope(p: Any) -> Any:
+    """One over the density, which is p times the hazard, that varies slowly."""
     out = _ndtri(p)
-    # One over the density, which is p times the hazard, that varies slowly.
     outer = lax.min(p, 1 - p)
     inside = lax.gt(outer, const(p, 0))
     size = choose(inside, lax.abs(out), const(p, 1))
     density = choose(inside, outer, const(p, 1)) * _hazard(-size)
     ends = choose(lax.eq(outer, const(p, 0)), const(p, np.inf), const(p, np.nan))
-    return out, t * choose(inside, 1 / density, ends)
+    return choose(inside, 1 / density, ends)
+
+
+# Not that of the expression, which has a kink in the middle.
+_ndtri_slope.defjvps(lambda t, ans, p: t * (_ndtri(p) * ans * ans))
 
 
 @special(
