@@ -127,6 +127,7 @@ def same_dtype(name: str, avals: Sequence[Any], similar: str = "") -> Any:
 
 
 SIMILAR = {
+    "concatenate": "concatenate",
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide",
     "max": "maximum", "min": "minimum", "atan2": "arctan2", "eq": "equal",
     "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",

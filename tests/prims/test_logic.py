@@ -192,7 +192,7 @@ def test_select_refuses_what_does_not_fit():
         TypeError, match="`which` must be boolean or integer type, got float32"
     ):
         lax.select_n(x, x, x)
-    with pytest.raises(TypeError, match="cannot have > 2 cases, got 3"):
+    with pytest.raises(TypeError, match="cannot have > 2 cases"):
         lax.select_n(p, x, x, x)
     with pytest.raises(TypeError, match="select cases must have the same shapes, got"):
         lax.select_n(p, x, np.float32(1))

@@ -44,7 +44,9 @@ def shape_of(x: Any) -> tuple[int, ...]:
     return tuple(core.aval_of(x).shape)
 
 
-def check_matrix(name: str, aval, *, square: bool = False, position: int = 0) -> None:
+def check_matrix(
+    name: str, aval, *, square: bool = False, position: int = 0, first: bool = False
+) -> None:
     """TypeError or ShapeError unless the aval is one of (square) inexact matrices."""
     check_kind(name, aval, INEXACT, position, 1)
     if aval.ndim < 2:
@@ -56,7 +58,8 @@ def check_matrix(name: str, aval, *, square: bool = False, position: int = 0) ->
         )
     if square and aval.shape[-1] != aval.shape[-2]:
         raise errors.shape_error(
-            f"The input to {name} must be a square matrix. Got shape {aval.shape}.",
+            f"The {'first ' * first}input to {name} must be a square matrix. Got shape"
+            f" {aval.shape}.",
             which=aval.str_short(True),
         )
 

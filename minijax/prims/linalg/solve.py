@@ -71,7 +71,7 @@ def _tri_abstract(
     a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool,
     conjugate_a: bool, unit_diagonal: bool,
 ) -> Any:  # fmt: skip
-    check_matrix("triangular_solve", a, square=True)
+    check_matrix("triangular_solve", a, square=True, first=True)
     check_matrix("triangular_solve", b, position=1)
     dtype = same_dtype("triangular_solve", (a, b))
     common = b.shape[-2] if left_side else b.shape[-1]

@@ -408,7 +408,8 @@ def select_abstract(which: Any, *cases: Any) -> Any:
         )
     if dtypes.is_bool(which.dtype) and len(cases) > 2:
         raise errors.type_error(
-            f"select with boolean `which` cannot have > 2 cases, got {len(cases)}.",
+            "select with boolean `which` cannot have > 2 cases.",
+            which=f"{len(cases)} cases",
             why="a bool chooses between two.",
             tries=["an integer `which`, which counts the cases from 0"],
         )

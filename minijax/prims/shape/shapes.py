@@ -763,14 +763,17 @@ def expand_dims(array: Any, dimensions: Any) -> Any:
 def _rev_type(x: Any, *, dimensions: Any) -> Any:
     check_sizes("rev", "dimensions", dimensions)
     if len(set(dimensions)) < len(dimensions):
-        what, why = "must be unique", "an axis is reversed once"
+        what, why = f"must be unique, got {dimensions}.", "an axis is reversed once"
     elif any(d >= len(x.shape) for d in dimensions):
-        what, why = "must all be less than operand ndim", f"it has {len(x.shape)}"
+        what = (
+            f"must all be less than operand ndim, got dimensions {dimensions} for"
+            f" operand ndim {len(x.shape)}."
+        )
+        why = f"it has {len(x.shape)}"
     else:
         return x
     raise type_problem(
-        f"rev dimensions {what}, got dimensions {dimensions} for operand ndim"
-        f" {len(x.shape)}.",
+        f"rev dimensions {what}",
         x,
         why=why + ".",
     )

@@ -156,8 +156,8 @@ def _check_output(subscripts: str, inputs: Sequence[str], output: str) -> None:
     for c in output:
         if output.count(c) > 1:
             raise ValueError(
-                f"Output character {c!r} appeared more than once in the output of"
-                f" {subscripts!r}."
+                f"Output character {c!r} appeared more than once in the output."
+                f"\nWhich: {subscripts!r}"
             )
         if not any(c in t for t in inputs):
             raise ValueError(

@@ -332,7 +332,7 @@ def _integer_power(x: Any, exponent: int) -> Any:
     if exponent < 0 and dtypes.is_integer(_dtype(x)):
         raise errors.type_error(
             "Integers cannot be raised to negative powers, got"
-            f" {aval_of(x).str_short(False)} ** {exponent}.",
+            f" integer_pow({aval_of(x).str_short(False)}, {exponent})",
             why="the result would not be an integer.",
             tries=[f"x ** {float(exponent)}", "x.astype(float)"],
         )

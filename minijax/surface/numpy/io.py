@@ -233,8 +233,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         out = asarray(x, copy=copy)
     elif not hasattr(x, "__dlpack__"):
         raise TypeError(
-            f"from_dlpack: {type(x)} has no __dlpack__ method.\n"
-            "Try: jnp.asarray(x) for what NumPy understands."
+            "The array passed to from_dlpack must have __dlpack__ and __dlpack_device__"
+            f" methods.\nWhich: {type(x)}\nTry: jnp.asarray(x) for what NumPy understands."
         )
     else:
         kind, number = x.__dlpack_device__()

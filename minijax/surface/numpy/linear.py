@@ -440,7 +440,8 @@ def _check_core(name: str, x: Any, rank: int, signature: str) -> None:
     if len(shape) < rank:
         raise ValueError(
             f"{name}: input with shape {shape} does not have enough dimensions for all"
-            f" core dimensions of {signature}."
+            f" core dimensions ('n', 'm') on vectorized function with"
+            f" excluded=frozenset() and signature={signature!r}"
         )
 
 

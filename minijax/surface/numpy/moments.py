@@ -206,8 +206,8 @@ def spread_dtypes(name: str, found: Any, asked: Any) -> tuple[Any, Any]:
         return (dtypes.float32 if wide in HALVES else wide), result
     if dtypes.is_complex(found) and not dtypes.is_complex(asked):
         raise errors.value_error(
-            f"jnp.{name} does not support real dtype parameters when computing the"
-            " variance of an array of complex values.",
+            f"jax.numpy.{name} does not yet support real dtype parameters when computing"
+            " the variance of an array of complex values.",
             which=f"dtype={asked} of an array of dtype {found}",
             why="the mean of complex values is complex.",
             tries=["drop dtype", "convert the result with .astype(...)"],

@@ -210,7 +210,8 @@ def polydiv(
 def _order(name: str, m: Any, what: str) -> int:
     m = core.concrete_or_error(operator.index, m, f"'m' argument of jnp.{name}")
     if m < 0:
-        raise ValueError(f"Order of {what} must be positive, got {m}")
+        see = " (see polyder)" if what == "integral" else ""
+        raise ValueError(f"Order of {what} must be positive{see}, got {m}")
     return int(m)
 
 

@@ -504,7 +504,7 @@ def ravel_multi_index(
         kind = static_dtype(dtype, "ravel_multi_index")
     for d in (*(i.dtype for i in parts), kind):
         if not dtypes.is_integer(d):
-            raise ValueError(f"dtype={d} is not an integer type.")
+            raise ValueError(f"dtype={d!r} is not an integer type.")
     if math.prod(sizes) - 1 > ml_dtypes.iinfo(kind).max:
         raise ValueError(
             f"jnp.ravel_multi_index: dtype={kind} not large enough to hold flattened"

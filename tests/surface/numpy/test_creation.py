@@ -201,7 +201,11 @@ MISTAKES = [
     (lambda: jnp.r_["foo", 1], ValueError, "could not understand directive 'foo'"),
     (lambda: jnp.fromiter([1], int), NotImplementedError, "np.fromiter"),
     (lambda: jnp.fromfile("x"), NotImplementedError, "np.fromfile"),
-    (lambda: jnp.from_dlpack(3), TypeError, "has no __dlpack__ method"),
+    (
+        lambda: jnp.from_dlpack(3),
+        TypeError,
+        "must have __dlpack__ and __dlpack_device__",
+    ),
 ]
 
 

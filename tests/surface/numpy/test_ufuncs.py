@@ -610,7 +610,7 @@ MISTAKES = [
     (
         lambda: jnp.power(jnp.array([2]), -1),
         TypeError,
-        "Integers cannot be raised to negative powers, got int32[1] ** -1",
+        "Integers cannot be raised to negative powers, got integer_pow(int32[1], -1)",
     ),
     (lambda: jnp.clip(1j, 0, 1), ValueError, "Clip received a complex value"),
     (lambda: jnp.clip(), ValueError, "No input was provided to the clip function"),
