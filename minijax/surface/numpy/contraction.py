@@ -335,7 +335,8 @@ def _pair(
     free_a = [c for c in la if c not in lb]
     free_b = [c for c in lb if c not in la]
     cut = any(core.aval_of(x).lies is not None for x in (a, b))
-    if not summed and batch and not (free_a and free_b) and not cut:
+    plain = not summed and batch and not (free_a and free_b)
+    if plain and not cut and dot_general is None:
         return _multiply(a, la, b, lb, output, dtype)
     if output is not None:
         batch.sort(key=output.find)

@@ -9,6 +9,7 @@ from against_numpy import close
 
 import minijax as mj
 import minijax.numpy as jnp
+from minijax import lax
 
 A = np.array([[1, 0, 1], [0, 0, 1]], bool)
 B = np.array([[0, 1, 0], [0, 1, 1]], bool)
@@ -90,3 +91,18 @@ def test_vectors_and_matrices_of_unlike_sizes():
     ]:  # fmt: skip
         with pytest.raises(ValueError, match="inconsistent size for core dimension"):
             getattr(jnp, name)(*map(jnp.ones, shapes))
+
+
+@pytest.mark.parametrize("subscripts", ["a,a->a", "ab,ab->ba", "ab,b->ab", "a,a->"])
+def test_a_product_of_the_users_is_called_for_each_pair(subscripts):
+    calls = []
+
+    def product(*args, **options):
+        calls.append(args[2])
+        return lax.dot_general(*args, **options)
+
+    inputs = subscripts.partition("->")[0].split(",")
+    xs = [np.arange(1.0, 1 + 2 ** len(s)).reshape((2,) * len(s)) for s in inputs]
+    got = jnp.einsum(subscripts, *xs, _dot_general=product)
+    close(got, np.einsum(subscripts, *xs))
+    assert len(calls) == 1
