@@ -269,5 +269,10 @@ def symbolic_shape(
             tries=["SymbolicScope(constraints)"],
         )
     text = "..." if shape_spec is None else shape_spec
+    if not isinstance(text, str):
+        raise errors.value_error(
+            f"polymorphic shape spec should be None or a string. Found {text}.",
+            tries=['a text such as "batch, 3"'],
+        )
     known = None if like is None else tuple(like)
     return _Parser(text, scope, known, shape_spec).shape()
