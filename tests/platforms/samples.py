@@ -118,6 +118,12 @@ row(
     "f32 f16",
     "igamma_grad_a random_gamma_grad",
 )
+row(
+    "jax.grad(lambda x: lax.NAME(x).sum())(x)",
+    REAL,
+    "tanh logistic asin atan asinh atanh",
+)
+row("jax.grad(lambda x, y: lax.atan2(x, y).sum(), (0, 1))(x, y)", REAL)
 row("lax.betainc(x, y, z)", REAL)
 row("lax.NAME(x, y)", "b1 " + INTEGERS, "bitwise_and bitwise_or bitwise_xor")
 row("lax.NAME(x, y)", INTEGERS, "shift_left shift_right_logical shift_right_arithmetic")
@@ -376,6 +382,8 @@ row("jnp.linalg.solve(x, y)", "f32[4,4] c64[3,4,4]")
 row("jnp.linalg.lstsq(x, y)", "f32[6,4],f32[6,2]")
 row("jax.scipy.linalg.NAME(x)", "f32[4,4] c64[4,4]", "expm sqrtm polar")
 row("jax.grad(lambda x: jnp.abs(la.NAME(x)[0]).sum())(x)", "f32[4,4]", "qr svd eigh lu")
+row("jax.hessian(lambda x: (la.eigh(x)[1] ** 2).sum())(x)", "f32[3,3]")
+row("jax.hessian(lambda x: (la.svd(x)[1] ** 2).sum())(x)", "f32[3,3]")
 
 # -------------------------------------------------------------------------------- random
 
