@@ -313,18 +313,20 @@ def product(x: Any, y: Any) -> Any:
     return ops.select_n(none, ops.mul(x, y), lib.zeros(core.aval_of(x)))
 
 
-def quotient(a: Series, b: Series, order: int) -> Series:
+def quotient(
+    a: Series, b: Series, order: int, div: Callable[..., Any] = ops.div
+) -> Series:
     if len(b) == 1:
-        return [ops.div(x, b[0]) for x in a]
+        return [div(x, b[0]) for x in a]
     out: Series = []
     for k in range(order + 1):
         known = [product(b[k - j], out[j]) for j in range(k) if k - j < len(b)]
         if not known:
-            out.append(ops.div(a[0], b[0]))
+            out.append(div(a[0], b[0]))
         elif k < len(a):
-            out.append(ops.div(ops.sub(a[k], total(known)), b[0]))
+            out.append(div(ops.sub(a[k], total(known)), b[0]))
         else:
-            out.append(ops.neg(ops.div(total(known), b[0])))
+            out.append(ops.neg(div(total(known), b[0])))
     return out
 
 
@@ -411,7 +413,7 @@ def bilinear_rule(prim: Primitive, many: list[Series], order: int, params) -> Se
 @rule(ops.div_p)
 def div_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
     a, b = many
-    return quotient(a, b, order)
+    return quotient(a, b, order, functools.partial(prim.bind, **params))
 
 
 @rule(ops.square_p)

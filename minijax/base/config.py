@@ -252,6 +252,7 @@ FITTING = _option("jax_memory_fitting_level", "O2", one_of(*_EFFORTS))
 RUN_EFFORT = _option("jax_exec_time_optimization_effort", 0.0, between(-1, 1))
 MEMORY_EFFORT = _option("jax_memory_fitting_effort", 0.0, between(-1, 1))
 REMAT_PASS = _option("jax_compiler_enable_remat_pass", True, as_bool)
+IEEE_ARITHMETIC = _option("minijax_ieee_arithmetic", False, as_bool)
 PROFILE_VERSION = _option("jax_xla_profile_version", 0, as_int)
 CACHE_DIR = _option("jax_compilation_cache_dir", None, _as_local_path)
 CACHE_ENABLED = _option("jax_enable_compilation_cache", True, as_bool)
@@ -270,6 +271,7 @@ XLA_CACHES = _option("jax_persistent_cache_enable_xla_caches", "none", _as_xla_c
 RENEWING = (
     OPTIMIZATION, FITTING, RUN_EFFORT, MEMORY_EFFORT, REMAT_PASS,
     PROFILE_VERSION, CACHE_LOCATIONS, XLA_CACHES, SOURCE_FILES, F16_REDUCTIONS,
+    IEEE_ARITHMETIC,
 )  # fmt: skip
 
 for _name, _default, _check in declined.rows():

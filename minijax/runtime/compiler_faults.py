@@ -111,7 +111,42 @@ FAULTS: tuple[Fault, ...] = (
         _TESTS + "test_reduced_product_of_many_axes", "",
         b"dot", is_narrow_dot, _YNN,
     ),
+    Fault(
+        "sum with a constant", ("cpu",), (0, 12),
+        "`(x + c) - c`, `(x - c) - d`, `(x * c) * d` with constants, under jit",
+        "one rounding less: the constants are joined",
+        "own functions mark such results by `reduce_precision` (`pairs.rounded`);"
+        " programs of users set `minijax_ieee_arithmetic`",
+        "minijax/prims/math/pairs.py",
+        "tests/runtime/test_rounding.py::test_own_functions",
+        "tests/runtime/test_rounding.py::test_sum_with_a_constant_without_cure",
+    ),
+    Fault(
+        "division", ("cpu",), None,
+        "`x / c` with a scalar or constant c; `x / sqrt(y)`; `(x / y) / z`; under jit"
+        " and eager",
+        "a third of the quotients are off by one unit in the last place",
+        "`lax.div(accuracy=lax.AccuracyMode.HIGHEST)` divides; so does"
+        " `minijax_ieee_arithmetic`",
+        "minijax/prims/math/algebraic.py",
+        "tests/runtime/test_rounding.py::test_division",
+        "tests/runtime/test_rounding.py::test_division_without_cure",
+    ),
+    Fault(
+        "product and sum", ("cpu",), None,
+        "`x * y + z` under jit",
+        "rounded once, not twice",
+        "`minijax_ieee_arithmetic`",
+        "minijax/runtime/rounding.py",
+        "tests/runtime/test_rounding.py::test_ieee_arithmetic",
+        "tests/runtime/test_rounding.py::test_division_without_cure",
+    ),
 )  # fmt: skip
+
+
+def named(name: str) -> Fault:
+    """The fault of this name."""
+    return next(fault for fault in FAULTS if fault.name == name)
 
 
 def applies(fault: Fault, platform: str, release: tuple[int, ...]) -> bool:

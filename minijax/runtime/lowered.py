@@ -29,6 +29,7 @@ from .lower import (
 )  # fmt: skip
 from .mlir_context import context, load_dialect
 from .module import Module
+from .rounding import keep_rounding
 
 
 class Lowered:
@@ -139,6 +140,8 @@ def _lower_jaxpr(
                     args, values, arg_attributes, result_attributes, closed.out_avals
                 )
             ir.Operation.create("func.return", operands=values)
+        if config.IEEE_ARITHMETIC.value:
+            keep_rounding(module.module)
         if module.tagged:
             metadata.tag_all(module.module, module.tagged)
         if hidden:

@@ -25,7 +25,7 @@ from ...passes.algebra import Zero, is_linear
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
-from .accuracy import accurate
+from .accuracy import accurate, attribute_text
 from .cast import emit_convert, user_dtype
 
 __all__ = (
@@ -236,8 +236,8 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
     return mul_p.bind(x, y, out_dtype=user_dtype(out_dtype, "mul"))
 
 
-def _div_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
-    return [unbroadcast(div(ct, y), x.aval), None]
+def _div_transpose(ct: Any, x: Any, y: Any, *, accuracy: Any = None) -> list[Any]:
+    return [unbroadcast(div(ct, y, accuracy=accuracy), x.aval), None]
 
 
 def lower_division(op: str, of_zero: Rule) -> Rule:
@@ -249,8 +249,15 @@ def lower_division(op: str, of_zero: Rule) -> Rule:
     """
     plain = lower_elementwise(op)
 
-    def lower(ctx: Any, x: Any, y: Any) -> Any:
+    def lower(ctx: Any, x: Any, y: Any, *, accuracy: Any = None) -> Any:
         (out,) = ctx.avals_out
+        if accuracy is not None and not dtypes.is_integer(out.dtype):
+            # Compilers see neither what is divided nor by what: they would multiply by
+            # the reciprocal of a repeated number or a root, and join two divisions.
+            operands = broadcast_operands(ctx, (x, y), out.shape)
+            kinds = [ctx.type(out)] * 2
+            hidden = ctx.create("stablehlo.optimization_barrier", kinds, operands)
+            return ctx.op(op, out, *hidden.results)
         if not dtypes.is_integer(out.dtype) or not ctx.may_be_zero(y):
             return plain(ctx, x, y)
         x, y = broadcast_operands(ctx, (x, y), out.shape)
@@ -267,26 +274,35 @@ div_p = nary(
         "divide", lambda ctx, x, out: ctx.op("not", out, ctx.constant(0, out))
     ),
     jvp=[
-        lambda t, ans, x, y: div(t, y),
+        lambda t, ans, x, y, accuracy=None: div(t, y, accuracy=accuracy),
         # Not x / y^2, whose divisor may leave the range; nor ans / y, since compilers
         # make that of x / y / y.
-        lambda t, ans, x, y: mul(neg(t), mul(ans, reciprocal(y))),
+        lambda t, ans, x, y, accuracy=None: mul(neg(t), mul(ans, reciprocal(y))),
     ],
     transpose=_div_transpose,
 )  # fmt: skip
 div_p.divisor = 1
 
 
-def div(x: Any, y: Any) -> Any:
+def div(x: Any, y: Any, *, accuracy: Any = None) -> Any:
     r"""Divide elementwise, :math:`x / y`.
 
-    Integers are divided towards zero; by zero they give -1 (all bits set).
+    Integers are divided towards zero; by zero they give -1 (all bits set).  The compiler
+    multiplies by the rounded reciprocal where `y` is a scalar or a constant, and by
+    `rsqrt` where `y` is a square root: a third of such quotients are off by one unit in
+    the last place.
 
     Args:
       x, y: arrays of numbers of one dtype and shape; scalars and axes of size 1 repeat.
+      accuracy: an `AccuracyMode`, a `Tolerance`, or None: the compiler's choice.  With
+        `AccuracyMode.HIGHEST` or a tolerance every quotient of real numbers is the
+        nearest float, as IEEE 754 requires (on CPUs; others have their own division).
 
     Returns:
       An array of their joint shape and dtype, weakly typed if both are.
+
+    Raises:
+      TypeError: dtypes or shapes do not fit, or `accuracy` is neither of these.
 
     Example:
       >>> div(3.0, 2.0)
@@ -294,7 +310,9 @@ def div(x: Any, y: Any) -> Any:
       >>> div(-3, 2)
       Array(-1, dtype=int32, weak_type=True)
     """
-    return div_p.bind(x, y)
+    if attribute_text(accuracy) is None:
+        return div_p.bind(x, y)
+    return div_p.bind(x, y, accuracy=accuracy)
 
 
 mulhi_p = nary("mulhi", [INT, INT], lower="chlo.mulhi")

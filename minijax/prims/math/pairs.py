@@ -31,9 +31,26 @@ def _layout(x: Any) -> tuple[int, int]:
     return (11, 52) if core.aval_of(x).dtype == dtypes.float64 else (8, 23)
 
 
+def rounded(x: Any) -> Any:
+    """`x`, the result of an operation whose rounding compilers keep.
+
+    XLA joins constants, also without fast-math: it makes x - (c + d) of (x - c) - d.
+    """
+    aval = core.aval_of(x)
+    if aval.dtype not in _LAYOUTS:
+        return x
+    return reduce_precision(x, *_LAYOUTS[aval.dtype])
+
+
+_LAYOUTS = {
+    dtypes.float64: (11, 52), dtypes.float32: (8, 23), dtypes.float16: (5, 10),
+    dtypes.bfloat16: (8, 7),
+}  # fmt: skip
+
+
 def exact_sum(a: Any, b: Any) -> Pair:
-    """a + b, whichever is larger; `a` is no constant, whose sums a compiler reorders."""
-    total = add(a, b)
+    """a + b, whichever is larger, and what rounding lost; either may be a constant."""
+    total = rounded(add(a, b))
     part = sub(total, a)
     return total, add(sub(a, sub(total, part)), sub(b, part))
 

@@ -58,11 +58,12 @@ def times_dense(mat: Any, v: Any) -> Any:
 
 
 @composite
-def over_dense(mat: Any, v: Any) -> Any:
+def over_dense(mat: Any, v: Any, accuracy: Any = None) -> Any:
     """The data of `mat / v`."""
     data, v = _at_elements(mat, v)
     shape = span(shape_of(data), shape_of(v))
-    return lax.div(along_batches(data, shape), along_batches(v, shape))
+    x, y = along_batches(data, shape), along_batches(v, shape)
+    return lax.div(x, y, accuracy=accuracy)
 
 
 def _at_elements(mat: Any, v: Any) -> tuple[Any, Any]:

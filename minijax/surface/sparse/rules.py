@@ -184,14 +184,14 @@ def _mul(x: Any, y: Any) -> Any:
 
 
 @rule(lax.div_p)
-def _div(x: Any, y: Any) -> Any:
+def _div(x: Any, y: Any, **params: Any) -> Any:
     if is_sparse(y):
         raise NotImplementedError(
             "Division by a sparse array is not implemented because it would result in"
             " dense output. If this is your intent, use sparse.todense() to convert your"
             " arguments to a dense array."
         )
-    return with_data(x, over_dense(x, y))
+    return with_data(x, over_dense(x, y, **params))
 
 
 # ------------------------------------------------------------------- shapes, products

@@ -24,6 +24,7 @@ from ....prims import lax
 from ....prims.define import const, filled
 from ....prims.math.bessel import enough
 from ....prims.math.gamma import polynomial
+from ....prims.math.pairs import rounded
 from ....types import dtypes
 from ...numpy._common import (
     ArrayLike,
@@ -146,7 +147,7 @@ def _powers(coefficients: tuple[float, ...], dtype: Any) -> tuple[float, ...]:
 def less(x: Any, number: float, rest: float) -> Any:
     """x - number - rest, `rest` being what `number` lacks, to the last place."""
     near = dtype_of(x).type(number)
-    return (x - near) - ((number - float(near)) + rest)
+    return rounded(x - near) - ((number - float(near)) + rest)
 
 
 def in_float32(fun: Callable[..., Any]) -> Callable[..., Any]:
