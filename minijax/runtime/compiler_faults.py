@@ -84,6 +84,21 @@ def is_narrow_dot(op: Any) -> bool:
     return summed <= _SHORT_SUM and max(free) >= _LONG_AXIS
 
 
+# Smaller stacks of matrices are not shared out among threads.
+_LARGE_STACK = 4096
+
+
+def is_large_stack(op: Any) -> bool:
+    """Whether an operation calls LAPACK for a large stack of matrices."""
+    if op.name != "stablehlo.custom_call" or not len(op.operands):
+        return False
+    if not ir.StringAttr(op.attributes["call_target_name"]).value.startswith("lapack_"):
+        return False
+    shapes = [x.type.shape for x in op.operands]
+    return max(map(len, shapes)) > 2 and max(map(math.prod, shapes)) >= _LARGE_STACK
+
+
+_IN_TURN = (("xla_cpu_scheduler_type", "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"),)
 _YNN = (
     (
         "xla_cpu_experimental_ynn_fusion_type",
@@ -110,6 +125,17 @@ FAULTS: tuple[Fault, ...] = (
         "minijax/runtime/compiler_faults.py",
         _TESTS + "test_reduced_product_of_many_axes", "",
         b"dot", is_narrow_dot, _YNN,
+    ),
+    Fault(
+        "stacks of matrices", ("cpu",), (0, 11),
+        "several calls of LAPACK for large stacks of matrices that may run at once, such"
+        " as the gradient of `linalg.solve`",
+        "the program never ends: each call waits in a thread for the threads of others",
+        "programs with such calls are scheduled for little memory, so that few calls are"
+        " ready at once",
+        "minijax/runtime/compiler_faults.py",
+        _TESTS + "test_stacks_of_matrices", "",
+        b"lapack_", is_large_stack, _IN_TURN,
     ),
     Fault(
         "sum with a constant", ("cpu",), (0, 12),
@@ -140,6 +166,30 @@ FAULTS: tuple[Fault, ...] = (
         "minijax/runtime/rounding.py",
         "tests/runtime/test_rounding.py::test_ieee_arithmetic",
         "tests/runtime/test_rounding.py::test_division_without_cure",
+    ),
+    Fault(
+        "barriers", ("cpu",), None,
+        "`lax.optimization_barrier` around what `checkpoint` computes again",
+        "the barrier is dropped and both computations become one, so no memory is saved",
+        "`checkpoint` puts the second computation into a branch",
+        "minijax/control/calls/remat.py",
+        "tests/test_real_programs.py::test_remat_keeps_a_third_of_a_transformers_memory",
+    ),
+    Fault(
+        "integers divided by constant zeros", ("cpu",), None,
+        "a division of integers whose divisor the compiler finds to be 0",
+        "the process ends",
+        "a divisor that may be 0 is replaced by 1 where it is 0, before the division",
+        "minijax/prims/math/algebraic.py",
+        _TESTS + "test_division_by_constant_zeros",
+    ),
+    Fault(
+        "programs started ahead", ("cpu",), None,
+        "thousands of programs over several devices, started without waiting",
+        "the process ends after a minute, since parts of programs wait for threads",
+        "the host waits at every tenth start",
+        "minijax/runtime/pacing.py",
+        "tests/runtime/test_pacing.py::test_the_host_stays_near",
     ),
 )  # fmt: skip
 

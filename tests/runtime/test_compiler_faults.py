@@ -5,7 +5,10 @@ is switched off, in jaxlibs that have it: when one fails, the fault has an end.
 """
 
 import ast
+import os
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from minijax.runtime import compile as compiler
 from minijax.runtime import compiler_faults as faults
 from minijax.runtime import jaxlib_compat as compat
 from minijax.runtime.mlir_context import context
+from minijax.tools import faults as faults_page
 
 ROOT = pathlib.Path(__file__).parents[2]
 FUSION = "xla_cpu_experimental_ynn_fusion_type"
@@ -183,6 +187,42 @@ def test_options_of_programs():
     assert faults.overrides_for("cpu", softmax, bytecode, None) is None
 
 
+STACKS = """
+import numpy as np
+import minijax as mj
+from minijax import lax
+x = np.random.default_rng(0).standard_normal((20000, 6, 6)) + 5 * np.eye(6)
+x = x.astype("f4")
+solve = lambda x: lax.linalg.triangular_solve(x, x[..., :2], left_side=True, lower=True)
+f = mj.jit(lambda *xs: [solve(x) for x in xs])
+xs = [x + i for i in range(24)]
+for _ in range(2):
+    out = f(*xs)
+mj.block_until_ready(out)
+want = np.linalg.solve(np.tril(x[:50]), x[:50, :, :2])
+np.testing.assert_allclose(out[0][:50], want, 1e-3, 1e-4)
+"""
+
+
+def test_stacks_of_matrices():
+    """Without its cure the program waits for ever: so in a process that can be ended."""
+    env = {**os.environ, "JAX_NUM_CPU_DEVICES": "1", "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", STACKS], env=env, check=True, timeout=120)
+
+
+def test_pattern_of_stacks():
+    solve = lambda x: jnp.linalg.solve(x, x)
+    for shape, fits in (((500, 4, 4), True), ((3, 4, 4), False), ((80, 80), False)):
+        module = lowered_text(solve, mj.ShapeDtypeStruct(shape, np.float32))
+        assert faults.has_pattern(module, faults.is_large_stack) is fits
+
+
+def test_division_by_constant_zeros():
+    x = np.array([7, -7], np.int32)
+    quotient, rest = mj.jit(lambda x: (lax.div(x, 0 * x), lax.rem(x, 0 * x)))(x)
+    assert quotient.tolist() == [-1, -1] and rest.tolist() == [7, -7]
+
+
 def test_table():
     names = [f.name for f in faults.FAULTS]
     assert len(set(names)) == len(names)
@@ -192,6 +232,12 @@ def test_table():
             file, _, function = test.partition("::")
             tree = ast.parse((ROOT / file).read_text())
             assert function in {getattr(n, "name", None) for n in tree.body}, test
+
+
+def test_page():
+    made = faults_page.page() + "\n"
+    page = (ROOT / "docs" / "compiler.md").read_text()
+    assert page == made, "run: python -m minijax.tools.faults > docs/compiler.md"
 
 
 def test_ranges():
