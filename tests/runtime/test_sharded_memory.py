@@ -53,6 +53,8 @@ positive = lambda x: abs(x) + 0.5
         (lambda x: jnp.argsort(x, axis=1), MATRIX, 0, 2),
         (lambda x: lax.sort_key_val(x, 2 * x)[1], MATRIX, 0, 2),
         (lambda x: jnp.median(x, axis=1), MATRIX, 0, 2),
+        (lambda x: jnp.median(x, axis=0), MATRIX, WHOLE / 4 + 512, 5),
+        (lambda x: jnp.histogram(x, bins=8)[0], MATRIX, 64, 20),
         (lambda x: jnp.partition(x, 7, axis=1), MATRIX, 0, 3),
         (mj.vmap(jnp.sort), MATRIX, 0, 1),
         (lambda x: jnp.nonzero(x > 0, size=64)[0], VECTOR, WHOLE + 256, 20),

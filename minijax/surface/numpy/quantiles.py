@@ -23,7 +23,7 @@ from . import indexing
 from ._common import *
 from ._rows import row
 from .reductions import hashable_axis
-from .subscripts import ARRAY, SCALAR, SPAN, Plan
+from .subscripts import ARRAY, SPAN, Plan
 
 __all__ = (
     "quantile", "nanquantile", "percentile", "nanpercentile", "median", "nanmedian",
@@ -302,11 +302,13 @@ def _pick(ordered: Any, place: Any, by_row: bool) -> Any:
             rows = lax.broadcast_in_dim(ordered, shape, tuple(range(1, len(shape))))
         out = indexing.take_along_axis(rows, wide, -1, mode="promise_in_bounds")
         return lax.squeeze(out, (at.ndim,))
+    # One place, too, as an array of them: the compiler would gather a sharded array whole
+    # for a slice at a place that is not known.
     spans = tuple((SPAN, 0, n, 1, False) for n in ordered.shape[:-1])
-    entry = (ARRAY,) if at.ndim else (SCALAR,)
-    plan = Plan((*spans, entry), ordered.shape, bool(at.ndim), False)
-    out = indexing.read(ordered, (at,), plan)
-    return shapes.move_axis(out, last, 0) if at.ndim else out
+    plan = Plan((*spans, (ARRAY,)), ordered.shape, True, False)
+    places = at if at.ndim else lax.reshape(at, (1,))
+    out = indexing.read(ordered, (places,), plan)
+    return shapes.move_axis(out, last, 0) if at.ndim else lax.squeeze(out, (last,))
 
 
 def _weighted(x: Any, q: Any, weights: Any, nans: Any, squash: bool) -> Any:

@@ -134,10 +134,9 @@ def histogram(
             raise ValueError("weights should have the same shape as a.")
         x, w = promote_dtypes_inexact(as_array(a), as_array(weights))
     edges = histogram_bin_edges(x, bins, range)
-    numbers = bin_numbers(lax.reshape(x, (x.size,)), edges)
-    counts = (
-        zeros(edges.shape[0], w.dtype).at[numbers].add(lax.reshape(w, (w.size,)))[1:]
-    )
+    # Not made flat: devices count each their part of an array that they share.
+    numbers = bin_numbers(x, edges)
+    counts = zeros(edges.shape[0], w.dtype).at[numbers].add(w)[1:]
     if density:
         widths = differences.diff(edges)
         counts = counts / widths / reductions.sum(counts)
