@@ -109,10 +109,15 @@ def zero_tangent(x: Any) -> Zero:
 
 
 def instantiate(tangent: Any) -> Any:
-    """A value for a tangent that may be a `Zero`."""
+    """A value for a tangent that may be a `Zero`.
+
+    While a linear part is recorded, the zeros are made there: they are no residual.
+    """
     if type(tangent) is not Zero:
         return tangent
-    aval = tangent.aval
+    aval, trace = tangent.aval, core.STATE.trace
+    if trace.divides and not trace.all:  # type: ignore[attr-defined]
+        return trace.instantiate(tangent)  # type: ignore[attr-defined]
     if aval.dtype == dtypes.float0 and not unknowns(aval.shape):
         return np.zeros(aval.shape, dtypes.float0)
     return lib.zeros(aval)
