@@ -98,12 +98,12 @@ def page(requests, mine, known):
                 counts["neither"] += 1
                 continue
             bad = worse(here, there)
-            counts.update(bad or (["less"] if worse(there, here) else ["equal"]))
+            counts.update(bad or ["none"])
             if bad:
                 text = text.partition(": ")[2].replace("|", "\\|")
                 worst.append(f"| `{text}` | {how} | {line(here)} | {line(there)} |")
         if chosen:
-            parts = "equal less memory collectives sent neither".split()
+            parts = "none memory collectives sent neither".split()
             cells = " | ".join(str(counts[part]) for part in parts)
             rows.append(f"| {how} | {len(chosen)} | {cells} |")
     return "\n".join([HEAD, *rows, MORE, *worst, ""])
@@ -117,8 +117,8 @@ operands sharded along the first axis (rows), the last (columns), or both of a 4
 Memory is temporary memory and results on one device; memory and bytes sent count as more
 above 2 %.  A call that one library does not compile counts as failed.
 
-| operands | programs | equal | less | more memory | more collectives | more sent | failed |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
+| operands | programs | none more | memory | collectives | sent | failed |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |"""
 MORE = """
 ## Programs that need more
 
