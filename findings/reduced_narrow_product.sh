@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# XLA's CPU library fusion of a narrow matrix product with the reduction of its result
+# writes wrong rows beyond 128 KiB. Exits with 0 while JAX 0.10.2 behaves so.
+set -euo pipefail
+dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
+python3.11 -m venv "$dir/venv"
+"$dir/venv/bin/pip" install -q "jax==0.10.2" "jaxlib==0.10.2" "numpy==2.3.5"
+JAX_PLATFORMS=cpu "$dir/venv/bin/python" - <<'PY'
+import sys
+import jax, jaxlib, numpy as np
+import jax.numpy as jnp
+rng = np.random.default_rng(0)
+m = rng.standard_normal((3, 3)).astype(np.float32)
+x = rng.standard_normal((33000, 3)).astype(np.float32)
+f = jax.vmap(lambda r: jnp.linalg.norm(m @ r))
+want = np.linalg.norm(x @ m.T, axis=1)
+kinds = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
+cured = jax.jit(f, compiler_options={"xla_cpu_experimental_ynn_fusion_type": kinds})
+wrong = [np.flatnonzero(abs(np.asarray(g(x)) - want) > 1e-3) for g in (f, jax.jit(f), cured)]
+print("jax", jax.__version__, "jaxlib", jaxlib.__version__, "numpy", np.__version__)
+for name, rows in zip(("eager", "jit", "jit, individual dots only"), wrong):
+    print(f"{name}: {len(rows)} wrong rows of {len(x)}", rows[:1], rows[-1:])
+same = not len(wrong[0]) and len(wrong[1]) > 200 and wrong[1][0] == 32768 and not len(wrong[2])
+sys.exit(0 if same else 1)
+PY
