@@ -115,7 +115,8 @@ HEAD = """# Programs of sharded operands, compared with JAX's
 compiled for eight CPU devices by minijax and by JAX 0.10.2, forwards and its gradient, with
 operands sharded along the first axis (rows), the last (columns), or both of a 4 x 2 mesh.
 Memory is temporary memory and results on one device; memory and bytes sent count as more
-above 2 %.  A call that one library does not compile counts as failed.
+above 2 %.  A call that one library does not compile, or
+that has no gradient, counts as failed.
 
 | operands | programs | none more | memory | collectives | sent | failed |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |"""
