@@ -101,6 +101,7 @@ _FILLED_BY = {
     "bind_params": "views.subfuns",
     "bind_functions": "views.subfuns",
     "array_namespace": "numpy",
+    "first_nan": "tools.nan_finder",
 }  # fmt: skip
 
 for _name, _rooms in _FILLED_BY.items():

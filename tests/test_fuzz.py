@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fuzz import calls, compare, draw, program, roads, shrink, stacks, table
+from fuzz import calls, compare, draw, large, program, roads, shrink, stacks, table
 from fuzz.program import Input, Instruction, Program, Sub
 from fuzz.stacks import Layer
 from fuzz.types import Type
@@ -238,3 +238,19 @@ def test_traced_calls_give_arrays():
         watched(eval(f"lambda a: {text}", space), mj.ShapeDtypeStruct((0,), "float32"))
     assert not other
     assert arrays > ARRAYS_FROM / 4
+
+
+def test_large_programs_agree_with_eager_ones():
+    texts = [large.drawn(seed) for seed in range(40)]
+    assert len({text for text, _, _ in texts}) > 30
+    assert max(x.ndim for _, args, _ in texts for x in args) == 9
+    assert {x.shape[-1] for text, args, _ in texts if "vmap" in text for x in args[:1]} >= {
+        3, 8,
+    }  # fmt: skip
+    assert [large.differs(seed) for seed in (0, 44)] == ["", ""]
+
+
+def test_a_large_program_that_differs_is_seen(monkeypatch):
+    monkeypatch.setattr(large, "apart", lambda a, b, dtype: np.ones(1, bool))
+    monkeypatch.setattr(mj.tools, "verify", lambda f: lambda *args: "sin differs")
+    assert large.differs(0).endswith("\nsin differs")

@@ -75,6 +75,8 @@ key_array = Hook("key_array")
 jit_methods = Hook("jit_methods")
 # (closed jaxpr, [(primitive, lowering rule of a library)]) -> the program lowered by them
 overridden = Hook("overridden")
+# (closed jaxpr, args, kinds) -> (operation that makes the first NaN, its place), or None
+first_nan = Hook("first_nan")
 # (primitive, params, name) -> the param that an interface calls so; or KeyError
 told = Hook("told")
 # (primitive, params) -> the params to bind it with, functions among them
@@ -85,5 +87,5 @@ bind_functions = Hook("bind_functions")
 HOOKS = (
     evaluate, evaluate_batched, evaluate_jvp, evaluate_linearized, evaluate_transpose,
     jaxpr_text, equation_text, reference, by_value, started, key_array, jit_methods,
-    overridden, told,
+    overridden, told, first_nan,
 )  # fmt: skip

@@ -84,6 +84,13 @@ def is_narrow_dot(op: Any) -> bool:
     return summed <= _SHORT_SUM and max(free) >= _LONG_AXIS
 
 
+def is_wide_reduction(op: Any) -> bool:
+    """Whether an operation reduces an array of more axes than the library may count."""
+    if op.name != "stablehlo.reduce":
+        return False
+    return len(op.operands[0].type.shape) >= _MANY_AXES
+
+
 # Smaller stacks of matrices are not shared out among threads.
 _LARGE_STACK = 4096
 
@@ -125,6 +132,15 @@ FAULTS: tuple[Fault, ...] = (
         "minijax/runtime/compiler_faults.py",
         _TESTS + "test_reduced_product_of_many_axes", "",
         b"dot", is_narrow_dot, _YNN,
+    ),
+    Fault(
+        "reduction of many axes", ("cpu",), (0, 11),
+        "an elementwise product of arrays of very many axes that is summed over one",
+        "memory is overwritten, and the process ends",
+        "such programs are compiled without the library's reductions",
+        "minijax/runtime/compiler_faults.py",
+        _TESTS + "test_reduction_of_many_axes", "",
+        b"reduce", is_wide_reduction, _YNN,
     ),
     Fault(
         "stacks of matrices", ("cpu",), (0, 11),

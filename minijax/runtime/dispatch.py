@@ -232,8 +232,14 @@ def run(
     except (RuntimeError, ValueError) as e:
         raise execution_error(e, buffers) from None
     if checks:
+        inside = None
+        if prim.regions is not None:
+            inside = lambda: (
+                alone(prim, [core.aval_of(x) for x in args], params),
+                args,
+            )
         for check in checks:
-            check(prim.name, out)
+            check(prim.name, out, None, inside)
     if prim.multiple_results:
         return program.wrap(out)
     return program.wrap(out)[0] if program.has_keys else out[0]
@@ -499,12 +505,14 @@ def watched() -> bool:
 
 
 def nan_check(
-    name: str, out: Sequence[Any], again: Callable[[], Any] | None = None
-) -> None:
+    name: str, out: Sequence[Any], again: Callable[[], Any] | None = None,
+    program: Callable[[], tuple[ClosedJaxpr, Sequence[Any]]] | None = None,
+) -> None:  # fmt: skip
     """FloatingPointError when a result holds what is being watched for.
 
     `again` computes the results operation by operation: it raises at the first that
-    does.
+    does.  `program` gives one of a loop, a branch or a call, and its operands: the
+    operation inside is named.
     """
     if not watched():
         return
@@ -523,10 +531,17 @@ def nan_check(
                 "computed operation by operation, it was in none of the results: the"
                 " program got it as an operand, or XLA computes otherwise."
             )
+            which, where = None, str(STATE.source or source.here() or "") or None
+            if program is not None:
+                which, where = hooks.first_nan.call(*program(), (kind,)) or (
+                    which,
+                    where,
+                )
             raise errors.error(
                 FloatingPointError,
                 f"invalid value ({kind}) encountered in {name}",
-                where=str(STATE.source or source.here() or "") or None,
+                which=which,
+                where=where,
                 why=None if again is None else why,
             )
 

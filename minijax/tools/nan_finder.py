@@ -17,10 +17,11 @@ import numpy as np
 
 from ..api.aot import jit
 from ..api.shapes import make_jaxpr
-from ..base import errors, tree
+from ..base import config, errors, tree
 from ..base.source import wraps
 from ..control.arguments import NO_STATICS, check_callable, resolve_statics
 from ..control.calls.jit import jitted_of
+from ..ir import hooks
 from ..ir.jaxpr import ClosedJaxpr
 from ..passes.dce import dce_jaxpr
 from .nan_checks import Coarse, Every, Finder, One, Record
@@ -211,6 +212,23 @@ def nans(
         return NanReport(found, tree.unflatten(tree.structure(result), outs))
 
     return nans_f
+
+
+@hooks.first_nan.fill
+def first_nan(
+    closed: ClosedJaxpr, args: Sequence[Any], kinds: Sequence[str]
+) -> tuple[str, str] | None:
+    """What `debug_nans` says of a program: the operation and its step; the place."""
+    if closed.effects:  # which would happen again
+        return None
+    with config.debug_nans(False), config.debug_infs(False):
+        found, _ = _find(closed, args, kinds)
+    if found is None or found.argument:
+        return None
+    steps = [what.replace(" of ", f" {n} of ", 1) for what, n in found.iterations]
+    which = ", ".join([f"{found.primitive} makes {_A[found.made]}", *steps])
+    text = f": {found.place.text}" if found.place.text else ""
+    return which, f"{found.place}{text}"
 
 
 def _find(

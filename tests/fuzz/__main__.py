@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import calls, evaluated, values
+from . import calls, evaluated, large, values
 from .pair import Pair
 
 
@@ -17,6 +17,7 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=200, help="how many, by values")
     parser.add_argument("--calls", type=int, default=5000, help="how many, by types")
     parser.add_argument("--evaluated", type=int, default=0, help="how many, by values")
+    parser.add_argument("--large", type=int, default=0, help="how many, against eager")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after these")
     parser.add_argument("--out", type=Path, default=Path("build/fuzz"), help="scripts")
@@ -30,6 +31,9 @@ def main() -> int:
             count += len(values.run(pair, seeds, args.out, args.seconds).seen)
         if args.calls:
             count += len(calls.run(pair, args.seed, args.calls, args.out, args.seconds))
+        if args.large:
+            seeds = range(args.seed, args.seed + args.large)
+            count += large.run(seeds, args.out, args.seconds)
         if args.evaluated:
             n = args.evaluated
             count += len(evaluated.run(pair, args.seed, n, args.out, args.seconds))

@@ -133,6 +133,15 @@ def test_reduced_product_of_many_axes():
     close(got, np.tensordot(wide, wide, 1).sum(3))
 
 
+@pytest.mark.parametrize("axis", [0, 6])
+def test_reduction_of_many_axes(axis):
+    shape = (2, 4, 8, 2, 6, 2, 8, 1)
+    x, y = (rng.standard_normal(shape).astype(np.float32) for _ in range(2))
+    f = mj.jit(lambda x, y: (x * y).sum(axis))
+    assert "ynn" not in f.lower(x, y).compile().as_text()
+    close(f(x, y), (x.astype(float) * y).sum(axis))
+
+
 def lowered_text(f, *args):
     return mj.jit(f).lower(*args).compiler_ir()
 

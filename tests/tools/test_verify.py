@@ -10,6 +10,8 @@ import minijax.numpy as jnp
 from minijax import lax, tools
 from minijax.ir.core import Primitive
 from minijax.prims.math import elementary
+from minijax.runtime import compiler_faults as faults
+from minijax.runtime import jaxlib_compat as compat
 from minijax.tools import __main__ as command
 from minijax.tools import verify_numpy
 from minijax.tools.verify_walk import Walk, beyond
@@ -72,6 +74,31 @@ def test_inside_loops_branches_and_calls():
     report = tools.verify(loop)(X)
     assert report.first.iterations == (("iteration of while", 3),)
     assert report.first.primitive == "faulty"
+
+
+@pytest.mark.skipif(
+    not faults.applies(faults.FAULTS[0], "cpu", compat.RELEASE),
+    reason="this jaxlib does not have the fault",
+)
+def test_a_fault_of_the_compiler():
+    fusions = ("INDIVIDUAL_DOT", "INDIVIDUAL_CONVOLUTION", "REDUCE")
+    uncured = ",".join(f"LIBRARY_FUSION_TYPE_{f}" for f in fusions)
+    options = {"xla_cpu_experimental_ynn_fusion_type": uncured}
+    values = np.random.default_rng(0)
+    m = values.standard_normal((3, 3)).astype(np.float32)
+    x = values.standard_normal((33000, 3)).astype(np.float32)
+
+    def norms(x):
+        lengths = mj.vmap(lambda r: jnp.linalg.norm(m @ r))(x)
+        return lengths * 2
+
+    report = tools.verify(mj.jit(norms, compiler_options=options))(x)
+    assert report.first.between == ("compiled", "eager")
+    assert report.first.primitive == "reduce_sum"
+    assert report.first.place.variable == "lengths"
+    assert report.first.count > 200
+    assert report.first.at[0] >= 32768
+    assert not tools.verify(mj.jit(norms))(x)  # minijax compiles it otherwise
 
 
 def test_numpy_says_where_an_operation_alone_is_wrong(monkeypatch):

@@ -71,6 +71,27 @@ def test_nans(name, f):
     f()
 
 
+def test_the_operation_inside_a_loop_is_named():
+    def step(carry, x):
+        wrong = 1.0 / (x - 2.0)
+        return carry + wrong - wrong, None
+
+    f = mj.jit(lambda xs: lax.scan(step, 0.0, xs)[0])
+    with mj.debug_nans(True), pytest.raises(FloatingPointError) as error:
+        f(jnp.arange(4.0))
+    lines = str(error.value).split("\n")
+    assert lines[0] == "invalid value (nan) encountered in scan"
+    assert lines[1] == "Which: sub makes a NaN, row 2 of scan"
+    assert lines[2].endswith(" in step: return carry + wrong - wrong, None")
+    g = mj.jit(lambda xs: lax.map(lambda x: 1.0 / (x - 2.0), xs))
+    with mj.debug_infs(True), pytest.raises(FloatingPointError) as error:
+        g(jnp.arange(4.0))
+    assert "Which: div makes an infinity, row 2 of scan" in str(error.value)
+    with mj.debug_nans(True), pytest.raises(FloatingPointError) as error:
+        lax.while_loop(lambda c: c < 3, lambda c: c / 0 * 0, 1.0)
+    assert "Which: mul makes a NaN, iteration 0 of while" in str(error.value)
+
+
 def test_the_users_line_is_named():
     with mj.debug_nans(True):
         with pytest.raises(
