@@ -106,6 +106,8 @@ class Primitive:
         programs but is no region
     flops(avals of operands, of results, params) -> how many operations on numbers it takes;
         without it one for each element, see passes/costs.py
+    workspace(avals of operands, of results, params) -> bytes that it needs besides them
+        while it runs, see passes/costs.py
     taylor(series of operands, order, params) -> series of the result(s), for `jet`
     uses_keys: what it does with random keys, a `KeyUse` (passes/key_use.py) or
         (avals, params) -> KeyUse; without it, or programs, it consumes them
@@ -119,7 +121,7 @@ class Primitive:
         "elementwise", "flops", "impl", "jvp", "keeps_finite", "keeps_nans", "lie",
         "linearize", "lower", "lower_on", "makes_nans", "moves", "multiple_results",
         "name", "named_axes", "places", "pretty", "regions", "runs", "stage", "sums",
-        "takes_keys", "taylor", "text", "transpose", "uses_keys", "vary",
+        "takes_keys", "taylor", "text", "transpose", "uses_keys", "vary", "workspace",
     )  # fmt: skip
 
     # As interpreters of libraries ask: whether `bind` takes a function first.
@@ -167,6 +169,7 @@ class Primitive:
         self.axes_of: Rule | None = None
         self.runs: Rule | None = None
         self.flops: Rule | None = None
+        self.workspace: Rule | None = None
         self.taylor: Rule | None = None
         self.register()
 

@@ -29,6 +29,49 @@ def nbytes(aval: Any) -> int:
         return 0
 
 
+SLACK = (
+    512  # bytes of alignment, and of tables of addresses, where work space is needed
+)
+
+
+def copies(count: float) -> Any:
+    """The `workspace` of a primitive that works in copies of its operands and results."""
+
+    def workspace(ins: Any, outs: Any, params: Any) -> float:
+        return SLACK + count * sum(_wide_bytes(a) for a in (*ins, *outs))
+
+    return workspace
+
+
+def widened(ins: Any, outs: Any, params: Any) -> float:
+    """The `workspace` of a primitive that computes narrow floats in float32."""
+    narrow = [a for a in (*ins, *outs) if 0 < nbytes(a) < _wide_bytes(a)]
+    return float(sum(map(_wide_bytes, narrow)))
+
+
+def _wide_bytes(aval: Any) -> int:
+    """The bytes of a value whose floats have at least 32 bits."""
+    narrow = getattr(getattr(aval, "dtype", None), "itemsize", 4)
+    return nbytes(aval) * max(1, 4 // max(1, narrow))
+
+
+def workspace(eqn: Equation) -> int:
+    """The bytes that an equation needs besides its operands and results while it runs.
+
+    A loop may hold its carry three times; what the programs inside need is not counted.
+    """
+    prim, params = eqn.primitive, eqn.params
+    ins, outs = [a.aval for a in eqn.ins], [v.aval for v in eqn.outs]
+    if isinstance(prim.regions, Loop):
+        carry = prim.regions.groups(params, ins)[2]
+        return SLACK + 2 * sum(map(nbytes, carry)) + 64 * len(ins)
+    if prim.regions is not None and len(prim.regions.bodies(params)) > 1:
+        return SLACK + 64 * len(ins)
+    if prim.workspace is None:
+        return 0
+    return int(prim.workspace(ins, outs, params))
+
+
 class Part(NamedTuple):
     """A program inside of an equation: how often it runs, and whether that is known."""
 

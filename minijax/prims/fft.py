@@ -24,6 +24,7 @@ from ..ir import core
 from ..ir.core import Primitive
 from ..ir.lying import axes_in
 from ..passes.batch import move_lane
+from ..passes.costs import copies
 from ..types import dtypes
 from ..types.avals import shaped
 from .define import linear_in_first
@@ -221,3 +222,4 @@ def _fft_flops(ins: Any, outs: Any, params: Any) -> float:
 
 
 fft_p.flops = _fft_flops
+fft_p.workspace = copies(1)

@@ -25,6 +25,7 @@ from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr
 from ..passes.algebra import Zero, lib
 from ..passes.batch import move_lane
+from ..passes.costs import copies
 from ..passes.stage import stage_closed
 from ..runtime.lower import typed_call
 from ..types import dtypes
@@ -615,3 +616,6 @@ def approx_min_k(
         operand, k, reduction_dimension, recall_target, False,
         reduction_input_size_override, aggregate_to_topk,
     )  # fmt: skip
+
+
+sort_p.workspace = top_k_p.workspace = approx_top_k_p.workspace = copies(1)

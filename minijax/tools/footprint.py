@@ -1,8 +1,9 @@
 """`memory`: which values live when, what the peak is, and which lines own it.
 
 Counted on the jaxpr in its order, without fusion: a value lives from the equation that
-makes it to the last that reads it; arguments live throughout.  Of loops one step is looked
-into, of branches the largest one.  What XLA needed, which fuses and reuses, stands beside.
+makes it to the last that reads it; arguments live throughout.  The work space of an
+operation lives while it runs.  Of loops one step is looked into, of branches the largest
+one.  What XLA needed, which fuses and reuses, stands beside.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from ..ir.jaxpr import Equation, Jaxpr, Literal, last_uses
 from ..ir.regions import Loop
-from ..passes.costs import nbytes, parts
+from ..passes.costs import nbytes, parts, workspace
 from .places import NOWHERE, Place, place_of
 from .programs import Program, Report, amount, program_of, table
 
@@ -208,8 +209,20 @@ class _Walk:
                     v.aval.str_short(True),
                 )  # fmt: skip
                 total += live[v].bytes
-            self.moment(eqn, live, total, depth, around, outs)
+            extra = workspace(eqn)
+            if extra and not eqn.primitive.regions:
+                live[eqn] = Owned(
+                    extra, f"work space of {eqn.primitive.name}", place_of(eqn),
+                    eqn.names, f"{extra} bytes",
+                )  # fmt: skip
+            elif extra:
+                live[eqn] = Owned(
+                    extra, f"steps of {eqn.primitive.name}", place_of(eqn), eqn.names,
+                    f"{extra} bytes",
+                )  # fmt: skip
+            self.moment(eqn, live, total + extra, depth, around, outs)
             self.inside(eqn, live, outside, depth, around)
+            live.pop(eqn, None)
             for v in last.get(i, ()):
                 if v in live and v not in kept:
                     total -= live.pop(v).bytes

@@ -196,3 +196,37 @@ def test_the_chart_of_live_bytes():
     for k, row in zip((4, 3, 2, 1), rows, strict=True):
         bars = [n >= 840 * (k - 0.5) / 4 for n in lives]
         assert row[11:].ljust(len(lives)) == "".join(" #"[b] for b in bars)
+
+
+SPD = jnp.eye(16) + 0.1
+IMAGES, KERNEL = jnp.ones((2, 4, 16, 16)), jnp.ones((4, 4, 3, 3))
+POOLED = lambda x: lax.reduce_window(
+    x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID"
+)
+WORKING = {
+    "sort": (jnp.sort, jnp.ones(500)),
+    "convolution": (lambda x: lax.conv(x, KERNEL, (1, 1), "SAME"), IMAGES),
+    "convolution's gradient": (
+        mj.grad(lambda k: lax.conv(IMAGES, k, (1, 1), "SAME").sum()), KERNEL
+    ),
+    "scan": (lambda x: lax.scan(lambda c, r: (c + r, c * r), x[0], x), jnp.ones((8, 50))),
+    "swapping loop": (
+        lambda x: lax.fori_loop(0, 9, lambda i, c: (c[1], c[0] + 1), (x, x)), jnp.ones(500)
+    ),
+    "cumulative sum": (lambda x: jnp.cumsum(x, 0), jnp.ones((50, 50))),
+    "pooling's gradient": (mj.grad(lambda x: POOLED(x).sum()), IMAGES),
+    "sort in a branch": (lambda x: lax.cond(x[0] > 0, jnp.sort, jnp.sin, x), jnp.ones(500)),
+    "half precision": (lambda x: x @ x, jnp.ones((40, 40), "bfloat16")),
+    "eigenvalues": (jnp.linalg.eigvals, SPD),
+    "singular values": (jnp.linalg.svd, SPD),
+    "argmax": (jnp.argmax, jnp.ones(500)),
+    "gamma": (lambda a: mj.random.gamma(mj.random.key(0), a, (500,)), 1.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORKING)
+def test_the_peak_bounds_what_the_compiler_needs(name):
+    f, *args = WORKING[name]
+    report = tools.memory(f, *args)
+    needed = sum(v for k, v in report.xla.items() if k != "aliased")
+    assert 0 < needed <= report.peak

@@ -23,6 +23,7 @@ from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import is_linear
+from ...passes.costs import copies
 from ...types import dtypes
 from ...types.avals import shaped
 from ...types.dimensions import falls_below, size_of
@@ -705,3 +706,6 @@ def _pads(padding, numbers, lhs, rhs, strides, spread, apart) -> Pads:
     return tuple(
         padtype_to_pads(_spatial(lhs, numbers.lhs_spec), windows, strides, padding)
     )
+
+
+conv_general_dilated_p.workspace = copies(1)

@@ -23,6 +23,7 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...ir.lying import axes_in, sums_of
 from ...passes.algebra import is_linear
+from ...passes.costs import widened
 from ...types import dtypes
 from ...types.avals import ShapedArray, shaped
 from ..define import defjvp, keep_nans
@@ -532,3 +533,4 @@ def dot_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[list[
 
 
 dot_general_p.axes_of = dot_axes
+dot_general_p.workspace = widened

@@ -24,6 +24,7 @@ from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.algebra import Zero, instantiate, is_linear, lib
 from ...passes.batch import bring_front
+from ...passes.costs import copies
 from ...passes.key_use import FORWARDS
 from ...passes.stage import stage
 from ...types import dtypes
@@ -544,6 +545,7 @@ def scatter_primitive(name: str) -> Primitive:
     prim.makes_nans = False
     prim.flops = lambda ins, outs, params: ins[2].size
     prim.axes_of = _scatter_axes
+    prim.workspace = copies(0)
     return prim
 
 

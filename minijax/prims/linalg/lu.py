@@ -16,6 +16,7 @@ import numpy as np
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero
+from ...passes.costs import copies
 from ...types import dtypes
 from ...types.avals import shaped
 from ...types.dimensions import min_dim
@@ -333,3 +334,4 @@ def symmetric_product(
 
 
 lu_p.flops = matrix_flops(1.0, -1 / 3)
+lu_p.workspace = copies(1)

@@ -20,6 +20,7 @@ import numpy as np
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero
+from ...passes.costs import copies
 from ...types import dtypes
 from ...types.avals import shaped
 from ...types.dimensions import max_dim, min_dim
@@ -571,3 +572,9 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
     """
     packed, diagonal, beside, taus = tridiagonal_p.bind(a, lower=bool(lower))
     return packed, diagonal, beside, taus
+
+
+for _prim in (
+    geqrf_p, geqp3_p, householder_product_p, ormqr_p, qr_p, hessenberg_p, tridiagonal_p,
+):  # fmt: skip
+    _prim.workspace = copies(1.5)

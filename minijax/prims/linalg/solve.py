@@ -20,6 +20,7 @@ from ...ir.core import Primitive, unsupported
 from ...passes import algebra
 from ...passes.algebra import Zero, is_linear
 from ...passes.batch import move_lane
+from ...passes.costs import copies
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import FLOAT, check_kind, same_dtype, weak_if_operands
@@ -557,3 +558,7 @@ def tridiagonal_solve(
     return tridiagonal_solve_p.bind(
         dl, d, du, b, perturb_singular=bool(perturb_singular)
     )
+
+
+for _prim in (triangular_solve_p, cholesky_p, cholesky_update_p, tridiagonal_solve_p):
+    _prim.workspace = copies(1)

@@ -28,6 +28,7 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...passes import algebra
 from ...passes.algebra import Zero
+from ...passes.costs import copies
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import const, filled, weak_if_operands, zero_jvp
@@ -697,3 +698,7 @@ def schur(
         x, compute_schur_vectors=bool(compute_schur_vectors),
         sort_eig_vals=bool(sort_eig_vals), select_callable=select_callable,
     )  # fmt: skip
+
+
+eigh_p.workspace = eigh_frame_p.workspace = schur_p.workspace = copies(2)
+eig_p.workspace = copies(6)

@@ -23,6 +23,7 @@ import numpy as np
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero
+from ...passes.costs import copies
 from ...types import dtypes
 from ...types.avals import shaped
 from ...types.dimensions import min_dim
@@ -580,3 +581,6 @@ def _leading_block(x: Any, sizes: tuple[Any, Any]) -> Any:
         inside = lt(place, broadcast_in_dim(cast(size, dtypes.int32), shape, ()))
         x = select(inside, x, filled(x, 0))
     return x
+
+
+svd_p.workspace = svd_frame_p.workspace = copies(2)

@@ -16,6 +16,7 @@ from typing import Any
 from ...base import errors
 from ...ir.core import Primitive
 from ...passes.algebra import Zero
+from ...passes.costs import copies
 from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped
@@ -377,3 +378,5 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 hands_on_nans(cummax_p, cummin_p)
 keep_finite(cummax_p, cummin_p)
+for _prim in (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p):
+    _prim.workspace = copies(1.5)

@@ -18,6 +18,7 @@ from ...base import config, errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, lib
+from ...passes.costs import copies
 from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped
@@ -522,3 +523,4 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
 
 hands_on_nans(reduce_max_p, reduce_min_p)
 keep_nans(reduce_sum_p)
+argmax_p.workspace = argmin_p.workspace = copies(0)

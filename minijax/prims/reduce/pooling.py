@@ -24,6 +24,7 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Linear, Zero
 from ...passes.batch import move_lane
+from ...passes.costs import copies
 from ...passes.stage import stage
 from ...passes.transpose import backward_pass
 from ...types import dtypes
@@ -464,3 +465,4 @@ select_and_scatter_add_p.axes_of = _scatter_add_axes
 linear_in_first(select_and_scatter_add_p, _scatter_add_transpose)
 select_and_scatter_add_p.batch = _pair_batch(select_and_scatter_add_p)
 select_and_scatter_add_p.lower = _scatter_add_lower
+select_and_gather_add_p.workspace = select_and_scatter_add_p.workspace = copies(3)

@@ -21,6 +21,7 @@ from ...ir.core import Primitive, Tracer, unsupported
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr
 from ...passes.algebra import Zero
 from ...passes.batch import move_lane
+from ...passes.costs import copies
 from ...passes.jvp import jvp_flat
 from ...types.avals import shaped
 from ...types.dimensions import size_of
@@ -289,3 +290,4 @@ select_and_scatter_p.jvp = unsupported(
 )
 select_and_scatter_p.batch = _scatter_batch
 select_and_scatter_p.lower = _scatter_lower
+reduce_window_p.workspace = select_and_scatter_p.workspace = copies(3)

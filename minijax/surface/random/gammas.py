@@ -23,6 +23,7 @@ from ...control.loops.while_loop import while_loop
 from ...ir.core import Primitive, aval_of
 from ...passes.algebra import Zero
 from ...passes.batch import bring_front
+from ...passes.costs import copies
 from ...prims.lying import aligned
 from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub
 from ...prims.math.elementary import exp, log, log1p, pow
@@ -448,3 +449,6 @@ def dirichlet(
     top = expand_dims(reduce_max(x, (last,)), (last,))
     x = exp(sub(x, top))
     return div(x, expand_dims(sum_of_last(x), (last,)))
+
+
+random_gamma_p.workspace = copies(2)
