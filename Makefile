@@ -10,6 +10,8 @@
 #   make platforms   compile every primitive for GPUs and TPUs that are not there
 #   make fuzz        random programs, against JAX 0.10.2 (FUZZ="--programs 10000 --seed 7")
 #   make sharded     programs over several devices, against JAX 0.10.2: docs/sharded.md
+#   make settings    our functions under users' settings, against JAX 0.10.2
+#   make far         arrays with more elements than 32 bits can count: takes 5 GiB
 #   make slopes      errors of derivatives, against mpmath (SLOPES="tanh --worst" ...)
 #   make ecosystem   other people's libraries (ECOSYSTEM="flax --jax PYTHON --tests")
 #   make compatibility  write docs/compatibility.md: which of JAX's names are here
@@ -41,7 +43,7 @@ PIP = -m pip --disable-pip-version-check install --quiet
 PARTS = pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint format bench proofs platforms fuzz sharded slopes ecosystem compatibility docs kernel notebooks clean python
+.PHONY: help demo test smoke lint format bench proofs platforms fuzz sharded settings far slopes ecosystem compatibility docs kernel notebooks clean python
 .NOTPARALLEL:
 
 help:
@@ -79,6 +81,12 @@ platforms: .venv/.test .venv/.platforms
 
 fuzz: .venv/.test .venv-bench-jax/.ready
 	.venv/bin/python -m tests.fuzz --jax .venv-bench-jax/bin/python $(FUZZ)
+
+settings: .venv/.test .venv-bench-jax/.ready
+	.venv/bin/python -m tests.settings --jax .venv-bench-jax/bin/python $(SETTINGS)
+
+far: .venv/.test
+	MINIJAX_FAR=1 .venv/bin/python -m pytest -p no:xdist tests/surface/numpy/test_far.py
 
 sharded: .venv/.test .venv-bench-jax/.ready
 	@mkdir -p build

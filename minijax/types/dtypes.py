@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from ..base import config, errors
+from ..base import config, errors, mixing
 from ..base.source import stacklevel
 
 bfloat16: Any = np.dtype(ml_dtypes.bfloat16)
@@ -526,6 +527,22 @@ def _above(strict: bool) -> dict[Any, frozenset[Any]]:
     return up
 
 
+def check_holds(name: str, number: Any, dtype: np.dtype[Any]) -> None:
+    """OverflowError unless an integer dtype of 32 bits holds a position or a count.
+
+    A number that is not known is not checked, nor are other dtypes, which programs choose.
+    """
+    if type(number) is not int or -(2**31) <= number < 2**31:
+        return
+    if dtype == int32 or (dtype == uint32 and not 0 <= number < 2**32):
+        raise errors.error(
+            OverflowError,
+            f"{name}: the number {number} is out of bounds for {dtype}.",
+            why="an array has more elements than 32 bits can count.",
+            tries=["jax.enable_x64(True)", "a dtype of 64 bits"],
+        )
+
+
 class TypePromotionError(ValueError):
     """No implicit promotion exists between these dtypes."""
 
@@ -593,7 +610,38 @@ def promote(
     strict = config.PROMOTION.value == "strict"
     x64 = wide or config.X64.value
     kept = not x64 and wide_types() and any(d in _TO_32 for d, _ in pairs)
-    return _promote(pairs, strict, x64, kept, config.DEFAULT_DTYPE_BITS.value)
+    bits = config.DEFAULT_DTYPE_BITS.value
+    try:
+        return _promote(pairs, strict, x64, kept, bits)
+    except OpaqueDtypeError:
+        raise
+    except TypePromotionError:
+        if not strict or mixing.by_user(functools.partial(_mixes, pairs)):
+            raise
+        return _promote(pairs, False, x64, kept, bits)
+
+
+def _mixes(pairs: tuple[tuple[Any, bool], ...], leaves: Sequence[Any]) -> bool:
+    """Whether values are of those dtypes that do not promote strictly."""
+    found = {_node(*pair) for pair in map(_pair_of, leaves) if pair is not None}
+    nodes = tuple(dict.fromkeys(_node(d, w) for d, w in pairs))
+    both = tuple(n for n in nodes if n in found)
+    try:
+        return bool(both) and _join(both, True) is None
+    except TypePromotionError:
+        return True
+
+
+def _pair_of(x: Any) -> tuple[Any, bool] | None:
+    """The dtype of an operand, and whether it is weak; None if it has none."""
+    if type(x) in _PYTHON:
+        return scalar_dtype(type(x)), True
+    aval = getattr(x, "aval", x)
+    dtype = getattr(aval, "dtype", None)
+    if not isinstance(dtype, np.dtype) or dtype not in _EDGES:
+        return None
+    dtype = dtype if config.X64.value else narrow(dtype)
+    return dtype, bool(getattr(aval, "weak_type", False))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base import config, depth, errors, monitoring, tree, util
+from ...base import config, depth, errors, mixing, monitoring, tree, util
 from ...base.source import function_text, name_of
 from ...base.tracebacks import simplify
 from ...ir import core
@@ -56,6 +57,7 @@ class TracedCall(NamedTuple):
     out_tree: Any
     hoisted: list[Any]  # outer tracers the function closes over
     seconds: float  # that tracing took
+    once: bool = False  # whether another caller might get an error
 
 
 def _harmless(traced: TracedCall) -> bool:
@@ -135,6 +137,22 @@ def _is_long(x: Any) -> bool:
     return x.bit_length() >= 8 * dtypes.int_default().itemsize
 
 
+class _Compiled:
+    """What C++ calls of a function of ours under `disable_jit`, which is for users'."""
+
+    __slots__ = ("__weakref__", "jitted")
+
+    def __init__(self, jitted: Jitted) -> None:
+        self.jitted = jitted
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with config.DISABLE_JIT(False):
+            return self.jitted.cpp(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return repr(self.jitted.fun)
+
+
 class Jitted:
     """A function and how it is to be jitted."""
 
@@ -183,7 +201,8 @@ class Jitted:
         # C++ takes equal functions for one, and crashes where they cannot be compared.
         same = (id(fun), statics, donate, keep_unused, device, inline, options, lies)
         key = (*same, inline_traced, entered)
-        of = (self.name, for_cpp(fun), self.miss, statics, key)
+        called = _Compiled(self) if inline_traced else for_cpp(fun)
+        of = (self.name, called, self.miss, statics, key)
         self.direct = None if inline_traced else Direct(*of)
         self.cpp = dispatcher(*of) if self.direct is None else self.direct.cpp
 
@@ -287,12 +306,15 @@ class Jitted:
         with (
             monitoring.stage(monitoring.TRACING, self.name),
             misses.watched("trace", self, key),
+            mixing.noted() if self.inline_traced else nullcontext() as excused,
         ):
             closed, hoisted = hoist_tracers(*flat.stage(avals, names, self.name))
         if key_checks.checking() and not self.inline_traced:
             use_of(closed.jaxpr)
         took = time.perf_counter() - began
         traced = TracedCall(closed, flat.out_tree, hoisted, took)
+        if excused is not None and excused.depends_on_caller(call.leaves):
+            return traced._replace(once=True)
         discharge.check_closed_over(
             hoisted, call.leaves, self.fun, self.transform, names
         )
@@ -324,7 +346,7 @@ class Jitted:
                 with made_current(mesh):
                     return self.miss(*args, **kwargs)
             inlined = self.inline_traced and STATE.trace is not EVAL
-            if inlined or config.DISABLE_JIT.value:
+            if inlined or (config.DISABLE_JIT.value and not self.inline_traced):
                 return self.fun(*args, **kwargs), None, False
             return self._miss(args, kwargs)
         except SystemError as e:  # C++ does not pass on that Python ran out of stack
@@ -447,6 +469,7 @@ class Jitted:
             again = functools.partial(self.fun, *call.args, **call.kwargs)
         out = run_program(program, buffers, self.name, again)
         result = tree.unflatten(traced.out_tree, program.wrap(out))
+        anywhere = anywhere and not traced.once
         known = fast_path(program, call.leaves, result) if anywhere else None
         return result, known, False
 

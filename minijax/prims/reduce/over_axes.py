@@ -420,6 +420,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
                 x,
                 why="no element has a position there.",
             )
+        dtypes.check_holds(name, x.shape[axis] - 1, index_dtype)
         return shaped(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)
 
     def batch(axis: Any, args: Any, dims: Any, *, axes: Any, index_dtype: Any) -> Any:

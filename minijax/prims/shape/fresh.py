@@ -45,6 +45,7 @@ def _iota_type(*, dtype: Any, shape: Any, dimension: Any, sharding: Any) -> Any:
             f" dimension={dimension} for shape={shape}.",
             why="numbers must run along an axis that exists.",
         )
+    dtypes.check_holds("iota", shape[dimension] - 1, dtype)
     return shaped(shape, dtype)
 
 

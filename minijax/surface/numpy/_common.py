@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base import config, errors
+from ...base import config, errors, mixing
+from ...base.source import stacklevel
 from ...base.util import canonical_axis as canonical_axis
 from ...control.calls.jit import composite, jit
 from ...ir import core
@@ -256,15 +257,19 @@ def ranked(*xs: Any) -> list[Any]:
 
 
 def check_ranks(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
-    """`check_rank_promotion` of shapes whose ranks differ, scalars among them."""
+    """`check_rank_promotion` of parts of shapes, which may be those of scalars."""
     if len({*map(len, shapes)}) > 1:
-        check_rank_promotion(name, shapes)
+        check_rank_promotion(name, shapes, parts=True)
 
 
-def check_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
+def check_rank_promotion(
+    name: str, shapes: Sequence[tuple[int, ...]], parts: bool = False
+) -> None:
     """What jax_numpy_rank_promotion says of operands of different ranks."""
     mode = config.RANK_PROMOTION.value
     if mode == "allow":
+        return
+    if not mixing.by_user(functools.partial(_mixes_ranks, None if parts else shapes)):
         return
     text = " ".join(map(str, shapes))
     if mode == "raise":
@@ -277,8 +282,16 @@ def check_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
     warnings.warn(
         f"Following NumPy automatic rank promotion for {name} on shapes {text}. Set the"
         " jax_numpy_rank_promotion config option to 'allow' to disable this warning.",
-        stacklevel=4,
+        stacklevel=stacklevel(),
     )
+
+
+def _mixes_ranks(
+    shapes: Sequence[tuple[int, ...]] | None, leaves: Sequence[Any]
+) -> bool:
+    """Whether values have two of these shapes, or of any, that differ in rank."""
+    found = {getattr(x, "shape", None) or () for x in leaves}
+    return len({len(s) for s in found if (s in shapes if shapes else s)}) > 1
 
 
 def promote_pair(name: str, x: Any, y: Any) -> Sequence[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base import config
 from ...control.calls.jit import composite
 from ...prims import lax
 from ...types import dtypes
@@ -133,4 +134,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
         np.broadcast_shapes(shape_of(x), shape_of(y))
     except ValueError:
         return asarray(np.bool_(False))
+    if config.PROMOTION.value == "strict":  # any two arrays may be compared
+        with config.PROMOTION("standard"):
+            return _all_equal(*ranked(x, y), False)
     return _all_equal(*ranked(x, y), False)

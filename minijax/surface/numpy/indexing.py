@@ -24,6 +24,7 @@ from ...runtime import key_checks
 from ...runtime.array import ArrayImpl
 from ...runtime.rows import in_slices, local_row
 from ...types import dtypes
+from ...types.dimensions import exceeds
 from . import subscripts
 from ._common import *
 from .subscripts import ARRAY, NEW, POINT, SCALAR, SPAN, Plan
@@ -50,19 +51,41 @@ def getitem(x: Any, subscript: Any) -> Any:
         if type(subscript) is int:
             found = row(x, min(max(subscript, -FAR), FAR))
             if found is NotImplemented:
+                if far(x):
+                    return _read_far(x, subscript)
                 return lax.squeeze(local_row(x, subscript), (0,))
             return found
         plan, leaves = subscripts.parse(subscript, x.aval.shape, True)
         if not leaves and is_whole(plan):
             return x
-        return _read(x, leaves, plan)
+        try:
+            return _read(x, leaves, plan)
+        except OverflowError:
+            if not far(x):
+                raise
+            return _read_far(x, subscript)
     # Which of several keys is used is known where a position is no operand.
     moves = eager and not key_checks.checking()
     plan, leaves = subscripts.parse(subscript, x.shape, moves)
     return read(x, leaves, plan)
 
 
-@composite(accepts=lambda x, i: type(x) is not ArrayImpl or not in_slices(x))
+def far(x: Any) -> bool:
+    """Whether 32 bits do not hold all positions along an axis."""
+    return any(exceeds(n, FAR + 1) for n in x.shape)
+
+
+def _read_far(x: Any, subscript: Any) -> Any:
+    """`x[subscript]` where positions are part of the program, which may have 64 bits."""
+    plan, leaves = subscripts.parse(subscript, x.aval.shape, False)
+    return _read(x, leaves, plan)
+
+
+def _is_near(x: Any, _: Any) -> bool:
+    return type(x) is not ArrayImpl or not (in_slices(x) or far(x))
+
+
+@composite(accepts=_is_near)
 def row(x: Any, i: Any) -> Any:
     """`x[i]` for a Python int `i`, which is an operand of the program.
 

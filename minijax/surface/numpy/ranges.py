@@ -83,6 +83,9 @@ def arange(
         size = max_dim((there - back + step_ - 1) // step_, 0)
     else:
         size = max(0, math.ceil((last - first) / by))
+    if dtypes.is_integer(wanted) and isinstance(size, int) and size:
+        dtypes.check_holds("arange", int(first), wanted)
+        dtypes.check_holds("arange", int(first + (size - 1) * by), wanted)
     out = _range(size, first, by, wanted, step is not None)
     return on_device(out, device, out_sharding)
 

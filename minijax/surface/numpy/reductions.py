@@ -10,6 +10,7 @@ nans out; quantiles.py, for order statistics.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -174,6 +175,8 @@ def accumulate(
     reducer, combine, neutral = (_TRUTH if dtypes.is_bool(working) else _NUMBERS)[name]
     a = strong(a, working)
     axes, names = reduce_axes(axis, len(aval.shape))
+    if dtype is None and dtypes.is_bool(found) and name == "sum":
+        check_counts(name, aval.shape, axes, result)
     if names and name != "sum":
         positional(name, axis, len(aval.shape))
     if where is not None:
@@ -187,6 +190,13 @@ def accumulate(
     if keepdims:
         x = keep(x, axes, ndim)
     return x if working == result else convert(x, result)
+
+
+def check_counts(
+    name: str, shape: Sequence[Any], axes: Sequence[int], dtype: Any
+) -> None:
+    """OverflowError if the number of elements along axes may not fit a dtype."""
+    dtypes.check_holds(name, math.prod(shape[i] for i in axes), dtype)
 
 
 def sum_axes(x: Any, axes: tuple[int, ...]) -> Any:
@@ -398,6 +408,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> An
     dtype = core.aval_of(a).dtype
     ones = convert(lax.ne(strong(a, dtype), dtype.type(0)), dtypes.int_default())
     axes = canonical_axes(axis, core.aval_of(a).ndim)
+    check_counts("count_nonzero", core.aval_of(a).shape, axes, dtypes.int_default())
     x = sum_axes(ones, axes)
     return keep(x, axes, core.aval_of(a).ndim) if keepdims else x
 

@@ -33,6 +33,8 @@ def running(name: str, op: Callable[..., Any], a, axis, dtype, wide: bool = Fals
     found, at = a.dtype, canonical_axis(axis, a.ndim)
     if dtype is None:
         dtype = wide_int(found) if wide or dtypes.is_bool(found) else found
+        if dtypes.is_bool(found):
+            dtypes.check_holds(name, a.shape[at], dtype)
     if dtypes.is_bool(dtype):  # whether any, or all, hold so far
         counted = convert(convert(a, dtype), dtypes.int32)
         return convert(op(counted, axis=at), dtype)

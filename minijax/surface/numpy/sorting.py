@@ -256,7 +256,9 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
       Array([1, 3, 0, 2], dtype=int32)
     """
     a, kth, axis = _partition_args("argpartition", a, kth, axis)
-    at = convert(with_positions(a, axis, True)[1], dtypes.int32, a.aval.weak_type)
+    far = exceeds(a.shape[axis], 2**31 - 1)
+    dtype = index_dtype(a.shape[axis]) if far else dtypes.int32
+    at = convert(with_positions(a, axis, True)[1], dtype, a.aval.weak_type)
     low, high = _split_after(at, kth, axis)
     (high,) = lax.sort_p.bind(high, dimension=axis, is_stable=True, num_keys=1)
     return lax.concatenate([low, high], axis)

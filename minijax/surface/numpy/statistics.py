@@ -291,6 +291,7 @@ def bincount(
         length = core.concrete_or_error(index_of, length, "length of bincount")
     if weights is None:
         weights = dtypes.int_default().type(1)
+        dtypes.check_holds("bincount", x.shape[0], dtypes.int_default())
     elif core.aval_of(weights).shape != x.shape:
         raise ValueError("shape of weights must match shape of x.")
     if out_sharding is None:

@@ -505,6 +505,10 @@ def wrap(index: Any, n: int) -> Any:
         index = lax.convert_element_type(index, dtype)
         if unsigned:
             return index
+    if exceeds(n, 2**31 - 1) and dtype == dtypes.int32:
+        dtype = dtypes.canonical(dtypes.int64)
+        dtypes.check_holds("indexing", n - 1, dtype)
+        index = lax.convert_element_type(index, dtype)
     zero = typed_constant(0, dtype)
     if isinstance(n, Dimension):
         size = lax.convert_element_type(n.dimension_as_value(), dtype)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import errors
+from ...base import config, errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
@@ -167,6 +167,8 @@ def update(
     dtype = x.dtype
     if type(y) is int and y > _INT and dtypes.is_unsigned(dtype):
         y = dtype.type(y)  # which the default int may not hold
+    elif type(y) is bool and dtypes.is_integer(dtype):
+        y = int(y) if config.PROMOTION.value == "strict" else y  # a number, as in JAX
     if type(y) is not ArrayImpl or y.aval.dtype is not dtype:
         check_dtypes(dtype, x.weak_type, core.aval_of(y))
     eager = STATE.trace is EVAL and type(x) is ArrayImpl

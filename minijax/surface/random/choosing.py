@@ -479,6 +479,7 @@ def choice(
         n = aval_of(a).shape[axis]
     else:
         a = None
+    dtypes.check_holds("choice", n - 1, dtypes.int_default())
     many = math.prod(shape)
     if n < 1 and many > 0:
         raise value_problem(

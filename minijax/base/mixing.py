@@ -1,0 +1,76 @@
+"""Who mixes dtypes or ranks: a line of the user, or one of ours.
+
+Options such as `jax_numpy_dtype_promotion='strict'` are the user's, for the user's lines.
+A check that fails asks here: only where the call that the user's line made took both
+kinds of operand is the mixture the user's.  Nothing is asked before a check fails.
+
+A compiled function of ours may be traced for a call of ours, and found again for one of
+the user's: what was excused while it was traced is noted (`noted`).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+from . import tree
+from .tracebacks import is_internal
+
+Test = Callable[[Sequence[Any]], bool]
+
+
+class _Notes(threading.local):
+    found: list[Test] | None = None
+
+
+_notes = _Notes()
+
+
+def by_user(mixes: Test) -> bool:
+    """Whether a mixture is the user's: `mixes` looks at leaves of arguments."""
+    if mixes(_passed()):
+        return True
+    if _notes.found is not None:
+        _notes.found.append(mixes)
+    return False
+
+
+def _passed() -> list[Any]:
+    """The leaves of the arguments that the user's innermost line has passed to us."""
+    frame: FrameType | None = sys._getframe(2)
+    outermost = frame
+    while frame is not None and is_internal(frame.f_code):
+        outermost, frame = frame, frame.f_back
+    if outermost is None:
+        return []
+    code = outermost.f_code
+    n = code.co_argcount + code.co_kwonlyargcount
+    n += bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args, **kwargs
+    values = outermost.f_locals
+    names = [name for name in code.co_varnames[:n] if name in values]
+    leaves = tree.leaves([values[name] for name in names])
+    # `x.at[i]`, whose methods the user calls, has the array.
+    return [*leaves, *(x.array for x in leaves if hasattr(x, "array"))]
+
+
+class noted:
+    """A block in which excuses are noted: tests that a user's call would have failed."""
+
+    __slots__ = ("found", "outer")
+
+    def __enter__(self) -> noted:
+        self.outer, _notes.found = _notes.found, []
+        self.found = _notes.found
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _notes.found = self.outer
+        if self.outer is not None:
+            self.outer += self.found
+
+    def depends_on_caller(self, leaves: Sequence[Any]) -> bool:
+        """Whether a user who had passed these would have got an error."""
+        return any(mixes(leaves) for mixes in self.found)
