@@ -51,9 +51,16 @@ def _passed() -> list[Any]:
     n += bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args, **kwargs
     values = outermost.f_locals
     names = [name for name in code.co_varnames[:n] if name in values]
-    leaves = tree.leaves([values[name] for name in names])
+    # What an object of ours holds, as a density's points, is not the user's to mix.
+    leaves = tree.leaves([x for x in map(values.get, names) if not _holds_own(x)])
     # `x.at[i]`, whose methods the user calls, has the array.
     return [*leaves, *(x.array for x in leaves if hasattr(x, "array"))]
+
+
+def _holds_own(x: Any) -> bool:
+    home = getattr(type(x), "__module__", None) or ""
+    own = home.partition(".")[0] == __name__.partition(".")[0]
+    return own and not hasattr(x, "dtype") and not hasattr(x, "array")
 
 
 class noted:

@@ -37,6 +37,7 @@ OURS = {
     ),
     "funm": lambda: jsp.linalg.funm(M, jnp.exp),
     "gaussian_kde": lambda: jsp.stats.gaussian_kde(LONG.reshape(2, 32))(M[:2]),
+    "gaussian_kde in 1-D": lambda: jsp.stats.gaussian_kde(F + LONG[:3])(F),
     "gennorm": lambda: jsp.stats.gennorm.logpdf(F, 2.0),
     "map_coordinates": lambda: jsp.ndimage.map_coordinates(M, [F, F], 1),
     "median": lambda: jnp.median(F),

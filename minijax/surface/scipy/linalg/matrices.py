@@ -17,7 +17,9 @@ from ....base import errors
 from ....control.calls.jit import composite
 from ....ir.core import aval_of
 from ....prims import lax
+from ....runtime import transfers
 from ....types import dtypes
+from ....types.avals import shaped
 from ....types.dimensions import Dimension
 from ... import jnp
 from ...numpy._common import ArrayLike, DTypeLike, as_array, check_arraylike
@@ -402,7 +404,12 @@ def _size(n: Any) -> int:
 def _table(n: int, entry: Callable[[int, int], float], dtype: Any) -> Any:
     """A square matrix made on the host, element by element, and rounded once."""
     values = [[float(entry(i, j)) for j in range(n)] for i in range(n)]
-    return jnp.asarray(np.array(values, np.float64).reshape(n, n), dtype)
+    return _own(np.array(values, np.float64).reshape(n, n).astype(dtype))
+
+
+def _own(values: Any) -> Any:
+    """An array of values that no program has given: guards of transfers let it pass."""
+    return transfers.put_own(values, shaped(values.shape, values.dtype))
 
 
 def hilbert(n: int) -> Any:
@@ -426,9 +433,7 @@ def hilbert(n: int) -> Any:
     if n < 0:
         raise TypeError(f"a matrix of {n} rows cannot be: sizes must be nonnegative.")
     place = np.arange(n)
-    return jnp.asarray(
-        (1 / (place[:, None] + place + 1.0)).astype(dtypes.float_default())
-    )
+    return _own((1 / (place[:, None] + place + 1.0)).astype(dtypes.float_default()))
 
 
 def invhilbert(n: int) -> Any:
@@ -556,9 +561,8 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Any:
     odd = np.zeros((n, n), np.int8)
     for k in range(n.bit_length()):
         odd ^= ((place[:, None] & place) >> k & 1).astype(np.int8)
-    return jnp.asarray(1 - 2 * odd).astype(
-        dtypes.asked(float if dtype is None else dtype, "hadamard")
-    )
+    dtype = dtypes.asked(float if dtype is None else dtype, "hadamard")
+    return _own((1 - 2 * odd).astype(dtype))
 
 
 def helmert(n: int, full: bool = False) -> Any:
@@ -585,7 +589,7 @@ def helmert(n: int, full: bool = False) -> Any:
     rows = np.where(j < k, 1.0, np.where(j == k, -k, 0.0)) / np.sqrt(k * (k + 1))
     if full:
         rows = np.concatenate([np.full((1, n), 1 / np.sqrt(n)), rows])
-    return jnp.asarray(rows.astype(dtypes.float_default()))
+    return _own(rows.astype(dtypes.float_default()))
 
 
 def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Any:
@@ -621,7 +625,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
     values = _unit_circle(turns, n)
     size = {None: 1.0, "sqrtn": math.sqrt(n), "n": float(n)}[scale]
-    return jnp.asarray((values / max(size, 1.0)).astype(dtype))
+    return _own((values / max(size, 1.0)).astype(dtype))
 
 
 def _unit_circle(turns: Any, n: int) -> Any:
