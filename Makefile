@@ -13,6 +13,7 @@
 #   make settings    our functions under users' settings, against JAX 0.10.2
 #   make far         arrays with more elements than 32 bits can count: takes 5 GiB
 #   make slopes      errors of derivatives, against mpmath (SLOPES="tanh --worst" ...)
+#   make tails       special functions and distributions in their tails, against mpmath
 #   make ecosystem   other people's libraries (ECOSYSTEM="flax --jax PYTHON --tests")
 #   make compatibility  write docs/compatibility.md: which of JAX's names are here
 #   make docs        make the site: build/site/index.html
@@ -38,12 +39,13 @@ PROOFS ?=
 PLATFORMS ?=
 SLOPES ?=
 FUZZ ?= --programs 300 --calls 10000
+TAILS ?=
 
 PIP = -m pip --disable-pip-version-check install --quiet
 PARTS = pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint format bench proofs platforms fuzz sharded settings far slopes ecosystem compatibility docs kernel notebooks clean python
+.PHONY: help demo test smoke lint format bench proofs platforms fuzz sharded settings far slopes tails ecosystem compatibility docs kernel notebooks clean python
 .NOTPARALLEL:
 
 help:
@@ -95,6 +97,9 @@ sharded: .venv/.test .venv-bench-jax/.ready
 
 slopes: .venv/.test
 	.venv/bin/python -m tests.slopes $(SLOPES)
+
+tails: .venv/.test .venv/.tails
+	.venv/bin/python -m tests.tails $(TAILS)
 
 ecosystem: .venv/.test
 	.venv/bin/python ecosystem/run.py $(ECOSYSTEM)

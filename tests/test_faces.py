@@ -30,7 +30,7 @@ ROOMS = {
 # What a room gives to its neighbours and not to the public.
 PRIVATE = {
     "_common", "_rows", "common", "define", "matrix", "complex_gamma", "scaled",
-    "poisson_entropy", "deviances", "lying", "resharding",
+    "poisson_entropy", "deviances", "tails", "lying", "resharding",
 }  # fmt: skip
 
 

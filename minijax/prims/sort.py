@@ -34,6 +34,7 @@ from ..types.dimensions import Dimension, exceeds
 from .gather.dimension_numbers import GatherDimensionNumbers
 from .gather.gather import gather
 from .lying import aligned, along, check_whole
+from .math.cast import from_two_bits
 from .math.logic import gt, lt
 from .shape.fresh import broadcasted_iota, zero_array
 from .shape.shapes import (
@@ -106,17 +107,21 @@ def _sort_batch(axis, args, dims, *, dimension: int, **params):
 
 
 def _sort_lower(ctx, *xs, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
+    xs, avals = zip(*[from_two_bits(ctx, x, a) for x, a in zip(xs, ctx.avals_in)])
     op = ctx.region_op(
         "stablehlo.sort", [x.type for x in xs], xs,
         dimension=ctx.i64(dimension), is_stable=ctx.bool(is_stable),
     )  # fmt: skip
-    scalars = [shaped((), a.dtype) for a in ctx.avals_in]
+    scalars = [shaped((), a.dtype) for a in avals]
     with ctx.block(
         op.regions[0], *(ctx.type(s) for s in scalars for _ in "xy")
     ) as args:
         pairs = [(args[2 * i], args[2 * i + 1], scalars[i]) for i in range(num_keys)]
         ctx.return_(_emit_less(ctx, pairs))
-    return list(op.results)
+    return [
+        y if a.dtype == out.dtype else ctx.op("convert", out, y)
+        for y, a, out in zip(op.results, avals, ctx.avals_out, strict=True)
+    ]
 
 
 def _emit_less(ctx: Any, pairs: Sequence[tuple[Any, Any, Any]]) -> Any:

@@ -25,8 +25,9 @@ from ...passes.algebra import Zero, is_linear
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
-from .accuracy import accurate, attribute_text
+from .accuracy import accurate, attribute_text, lower_accurate
 from .cast import emit_convert, user_dtype
+from .signs import with_signs
 
 __all__ = (
     "neg_p", "neg", "add_p", "add", "sub_p", "sub", "mul_p", "mul", "div_p", "div",
@@ -456,7 +457,9 @@ def reciprocal(x: Any) -> Any:
 # ---- roots
 
 sqrt_p = accurate(
-    "sqrt", "sqrt", lambda t, ans, x, accuracy=None: mul(t, div(factor(x, 0.5), ans))
+    "sqrt",
+    with_signs(lower_accurate("sqrt"), imag="imag"),
+    lambda t, ans, x, accuracy=None: mul(t, div(factor(x, 0.5), ans)),
 )
 
 

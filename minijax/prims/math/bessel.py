@@ -10,15 +10,21 @@ Next: gamma.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
 
 from ...ir import core
-from ..define import FLOAT, const, filled, nary
-from .algebraic import add, div, mul, reciprocal, sqrt, sub
-from .logic import gt, le, select
+from ...ir.core import Primitive
+from ...passes.algebra import instantiate
+from ...passes.jvp import jvp_flat
+from ..define import FLOAT, Rule, const, filled, nary
+from .algebraic import add, div, mul, neg, reciprocal, rsqrt, sqrt, square, sub
+from .elementary import exp
+from .gamma import polynomial
+from .logic import bitwise_or, eq, ge, le, lt, select
 from .order import abs, sign
 from .widen import lower_chlo, lower_wide
 
@@ -80,8 +86,107 @@ def _i0e(x: Any) -> Any:
     return select(le(x, const(x, 8)), small, div(large, sqrt(far)))
 
 
+# ---- derivatives, of x >= 0
+# I_1 - I_0 and its like cancel far out, and have quotients that cancel next to 0: there
+# stand the terms of asymptotic series (DLMF 10.40.1), and of power series, all positive.
+
+_NEAR = 1  # up to where the power series are used
+
+
+def _power_series(q: Any, order: int) -> Any:
+    """The sum of q^k / (k! (k + order)!): I_n(x) over (x/2)^n, for q = x^2 / 4 <= 1/4."""
+    coefficients = [1 / math.factorial(k) / math.factorial(k + order) for k in range(9)]
+    return polynomial(q, coefficients)
+
+
+def _asymptotic_slope(x: Any, order: int) -> Any:
+    """The derivative of the asymptotic series of e^-x I_n(x), n = 0 or 1."""
+    coefficients, a = [], 1.0
+    for k in range(_TERMS[core.aval_of(x).dtype.itemsize]):
+        coefficients.append(-(k + 0.5) * a / math.sqrt(2 * math.pi))
+        a *= ((2 * k + 1) ** 2 - 4 * order) / (8 * (k + 1))
+    inverse = reciprocal(x)
+    return mul(mul(rsqrt(x), inverse), polynomial(inverse, coefficients))
+
+
+# By the bytes of a number: from where on the asymptotic series has its digits, and how
+# many terms it needs there.
+_FAR = {8: 20, 4: 8, 2: 4, 1: 4}
+_TERMS = {8: 30, 4: 12, 2: 5, 1: 5}
+
+
+def _by_range(x: Any, small: Rule, middle: Rule, order: int) -> Any:
+    far = const(x, _FAR[core.aval_of(x).dtype.itemsize])
+    near = lt(x, const(x, _NEAR))
+    beyond = ge(x, far)
+    outside = bitwise_or(near, beyond)
+    inner = middle(select(outside, filled(x, _NEAR), x))
+    inner = select(near, small(select(near, x, filled(x, 0))), inner)
+    tail = _asymptotic_slope(
+        select(beyond, x, filled(x, _FAR[core.aval_of(x).dtype.itemsize])), order
+    )
+    return select(beyond, tail, inner)
+
+
+def _i0e_slope(x: Any) -> Any:
+    def small(x: Any) -> Any:
+        q, half = square(mul(x, const(x, 0.5))), mul(x, const(x, 0.5))
+        first = mul(half, _power_series(q, 1))
+        return mul(exp(neg(x)), sub(first, _power_series(q, 0)))
+
+    return _by_range(x, small, lambda x: sub(bessel_i1e(x), bessel_i0e(x)), 0)
+
+
+def _i1e_slope(x: Any) -> Any:
+    def small(x: Any) -> Any:
+        first = mul(
+            mul(x, const(x, 0.5)), _power_series(square(mul(x, const(x, 0.5))), 1)
+        )
+        return mul(exp(neg(x)), sub(_i1_slope_near_0(x), first))
+
+    def middle(x: Any) -> Any:
+        inverse = reciprocal(x)
+        return sub(bessel_i0e(x), mul(bessel_i1e(x), add(inverse, const(x, 1))))
+
+    return _by_range(x, small, middle, 1)
+
+
+def _i1_slope_near_0(x: Any) -> Any:
+    q = square(mul(x, const(x, 0.5)))
+    half = mul(_power_series(q, 1), const(x, 0.5))
+    return add(half, mul(q, _power_series(q, 2)))
+
+
+def _i1_slope(x: Any) -> Any:
+    size = abs(x)
+    near = lt(size, const(x, _NEAR))
+    away = select(near, filled(x, _NEAR), size)
+    inner = sub(bessel_i0e(away), mul(bessel_i1e(away), reciprocal(away)))
+    low = _i1_slope_near_0(select(near, size, filled(x, 0)))
+    return select(near, low, mul(exp(away), inner))
+
+
+def _slope_primitive(name: str, slope: Callable[[Any], Any]) -> Primitive:
+    """A slope as a primitive, whose derivative is that of its operations."""
+
+    def tangent(t: Any, ans: Any, x: Any) -> Any:
+        moved = jvp_flat(lambda x: [slope(x)], (x,), (filled(x, 1),))[1][0]
+        return mul(t, instantiate(moved))
+
+    return nary(name, [FLOAT], lower=lower_wide(slope), jvp=[tangent])
+
+
+def _i0e_signed_slope(x: Any) -> Any:
+    # At 0, between slopes of -1 and 1, none; the second derivative is 3/2 on both sides.
+    slope = mul(sign(x), _i0e_slope(abs(x)))
+    return select(eq(x, const(x, 0)), mul(x, const(x, 1.5)), slope)
+
+
+i0e_slope_p = _slope_primitive("bessel_i0e_slope", _i0e_signed_slope)
+
+
 def _i0e_tangent(t: Any, ans: Any, x: Any) -> Any:
-    return mul(t, sub(bessel_i1e(x), mul(sign(x), ans)))
+    return mul(t, i0e_slope_p.bind(x))
 
 
 bessel_i0e_p = nary("bessel_i0e", [FLOAT], lower=lower_wide(_i0e), jvp=[_i0e_tangent])
@@ -103,18 +208,27 @@ def bessel_i0e(x: Any) -> Any:
     return bessel_i0e_p.bind(x)
 
 
+# At 0 the second derivative is 0.
+i1e_slope_p = _slope_primitive(
+    "bessel_i1e_slope", lambda x: _i1e_slope(mul(x, sign(x)))
+)
+
+
 def _i1e_tangent(t: Any, ans: Any, x: Any) -> Any:
-    # I_1' = I_0 - I_1 / x, whose limit at 0 is 1/2.
-    eps = float(ml_dtypes.finfo(core.aval_of(x).dtype).eps)
-    away = gt(abs(x), const(x, eps))
-    safe = select(away, x, filled(x, eps))
-    slope = sub(bessel_i0e(safe), mul(ans, add(sign(safe), reciprocal(safe))))
-    return mul(t, select(away, slope, filled(slope, 0.5)))
+    return mul(t, i1e_slope_p.bind(x))
 
 
 bessel_i1e_p = nary(
     "bessel_i1e", [FLOAT], lower=lower_chlo("bessel_i1e"), jvp=[_i1e_tangent]
 )
+
+
+i1_slope_p = _slope_primitive("bessel_i1_slope", _i1_slope)
+
+
+def i1_slope(x: Any) -> Any:
+    """The derivative of I_1, not scaled: I_0 - I_1 / x."""
+    return i1_slope_p.bind(x)
 
 
 def bessel_i1e(x: Any) -> Any:

@@ -84,6 +84,19 @@ def emit_convert(ctx: Any, x: Any, aval: Any, dtype: Any) -> Any:
     return ctx.op("convert", shaped(aval.shape, dtype), x)
 
 
+def from_two_bits(ctx: Any, x: Any, aval: Any) -> tuple[Any, Any]:
+    """A value and its type; two-bit integers in eight bits, as for several operands.
+
+    Compilers give arrays that are sorted or reduced together one layout, but count the
+    bytes of two-bit elements in two ways: sorts are wrong, or refused.
+    """
+    if aval.dtype not in (dtypes.int2, dtypes.uint2):
+        return x, aval
+    signed = dtypes.is_signed(aval.dtype)
+    wide = shaped(aval.shape, dtypes.int8 if signed else dtypes.uint8)
+    return ctx.op("convert", wide, x), wide
+
+
 def lower_convert(ctx: Any, x: Any, *, new_dtype: Any, **_: Any) -> Any:
     aval, new = physical(ctx.avals_in[0]), physical(ctx.avals_out[0])
     return emit_convert(ctx, x, aval, new.dtype)

@@ -27,6 +27,7 @@ from .algebraic import add, div, integer_pow, mul, neg, reciprocal, rsqrt, squar
 from .cast import cast
 from .logic import eq_p, ge, gt, select
 from .order import abs, replace_zero
+from .signs import emit_scaled, lower_atan, lower_atanh, lower_log1p, with_signs
 from .widen import lower_wide
 
 __all__ = (
@@ -39,7 +40,11 @@ __all__ = (
 
 # ---- exponentials
 
-exp_p = accurate("exp", "exponential", lambda t, ans, x, accuracy=None: mul(t, ans))
+exp_p = accurate(
+    "exp",
+    with_signs(lower_accurate("exponential"), imag="imag or"),
+    lambda t, ans, x, accuracy=None: mul(t, ans),
+)
 
 
 def exp(x: Any, *, accuracy: Any = None) -> Any:
@@ -61,7 +66,7 @@ def exp(x: Any, *, accuracy: Any = None) -> Any:
 
 def _lower_exp2(ctx: Any, x: Any, *, accuracy: Any = None) -> Any:
     out = ctx.avals_out[0]
-    scaled = ctx.op("multiply", out, ctx.constant(LOG_2, out), x)
+    scaled = emit_scaled(ctx, LOG_2, x, out)
     return lower_accurate("exponential")(ctx, scaled, accuracy=accuracy)
 
 
@@ -69,7 +74,7 @@ LOG_2 = 0.6931471805599453
 
 exp2_p = accurate(
     "exp2",
-    _lower_exp2,
+    with_signs(_lower_exp2, imag="imag or"),
     lambda t, ans, x, accuracy=None: mul(log(factor(x, 2)), mul(t, ans)),
 )
 
@@ -94,7 +99,7 @@ def exp2(x: Any, *, accuracy: Any = None) -> Any:
 # Not t (expm1(x) + 1), which is 0 from about -17 on in float32.
 expm1_p = accurate(
     "expm1",
-    "exponential_minus_one",
+    with_signs(lower_accurate("exponential_minus_one"), imag="imag or"),
     lambda t, ans, x, accuracy=None: mul(t, exp(x, accuracy=accuracy)),
 )
 
@@ -204,7 +209,7 @@ def log(x: Any, *, accuracy: Any = None) -> Any:
 
 log1p_p = accurate(
     "log1p",
-    "log_plus_one",
+    lower_log1p(lower_accurate("log_plus_one")),
     lambda t, ans, x, accuracy=None: div(t, add(x, const(x, 1))),
 )
 
@@ -424,7 +429,7 @@ def cos(x: Any, *, accuracy: Any = None) -> Any:
 
 tan_p = accurate(
     "tan",
-    "tan",
+    with_signs(lower_accurate("tan"), real="real or"),
     lambda t, ans, x, accuracy=None: mul(t, add(factor(x, 1), square(ans))),
 )
 
@@ -470,7 +475,7 @@ def _inverse_circular(x: Any) -> Any:
 
 
 asin_p = nary(
-    "asin", [INEXACT], lower="chlo.asin",
+    "asin", [INEXACT], lower=with_signs("chlo.asin", real="real", imag="imag"),
     jvp=[lambda t, ans, x: mul(t, _inverse_circular(x))],
 )  # fmt: skip
 
@@ -492,7 +497,7 @@ def asin(x: Any) -> Any:
 
 
 acos_p = nary(
-    "acos", [INEXACT], lower="chlo.acos",
+    "acos", [INEXACT], lower=with_signs("chlo.acos", imag="-imag"),
     jvp=[lambda t, ans, x: mul(t, neg(_inverse_circular(x)))],
 )  # fmt: skip
 
@@ -528,7 +533,7 @@ def _atan_tangent(t: Any, ans: Any, x: Any) -> Any:
     return div(t, add(factor(x, 1), square(x)))
 
 
-atan_p = nary("atan", [INEXACT], lower="chlo.atan", jvp=[_atan_tangent])
+atan_p = nary("atan", [INEXACT], lower=lower_atan, jvp=[_atan_tangent])
 
 
 def atan(x: Any) -> Any:
@@ -621,11 +626,55 @@ def atan2(x: Any, y: Any) -> Any:
 
 # ---- hyperbolic functions
 
+
+def _lower_hyperbolic(ctx: Any, x: Any, *, cosine: bool) -> Any:
+    """Emit sinh(a + bi) = sinh a cos b + i cosh a sin b, or cosh(a + bi), of floats too.
+
+    Where a or b is 0 one part is 0, with the sign of the product.
+    """
+    out = ctx.avals_out[0]
+    if not dtypes.is_complex(out.dtype):
+        return lower_elementwise("chlo.cosh" if cosine else "chlo.sinh")(ctx, x)
+    part = shaped(out.shape, dtypes.real_of(out.dtype))
+    a, b = ctx.op("real", part, x), ctx.op("imag", part, x)
+    sinh_a, cosh_a = (ctx.create(f"chlo.{f}", [ctx.type(part)], [a]).result
+                      for f in ("sinh", "cosh"))  # fmt: skip
+    sin_b, cos_b = ctx.op("sine", part, b), ctx.op("cosine", part, b)
+    level = emit_compare(ctx, "EQ", a, ctx.constant(0, part), part)
+    flat = emit_compare(ctx, "EQ", b, ctx.constant(0, part), part)
+    pick = lambda where, x, y: ctx.op("select", part, where, x, y)
+    if not cosine:
+        # What is 0 by one factor stays so beside an infinite or undefined one.
+        wild = emit_compare(
+            ctx, "NE", ctx.op("subtract", part, b, b), ctx.constant(0, part), part
+        )
+        re = ctx.op("multiply", part, sinh_a, cos_b)
+        re = pick(ctx.op("and", shaped(out.shape, dtypes.bool_), level, wild), a, re)
+        im = pick(flat, b, ctx.op("multiply", part, cosh_a, sin_b))
+        return ctx.op("complex", out, re, im)
+    # sinh a may be infinite or undefined.
+    below = emit_compare(ctx, "LT", a, ctx.constant(0, part), part)
+    signed = pick(below, ctx.op("negate", part, b), b)
+    re = pick(flat, cosh_a, ctx.op("multiply", part, cosh_a, cos_b))
+    im = ctx.op("multiply", part, sinh_a, sin_b)
+    wild = emit_compare(ctx, "NE", im, im, part)
+    zero = ctx.op("or", shaped(out.shape, dtypes.bool_), level, flat)
+    undefined = ctx.op("and", shaped(out.shape, dtypes.bool_), zero, wild)
+    im = pick(undefined, pick(level, a, signed), im)
+    return ctx.op("complex", out, re, im)
+
+
 sinh_p = nary(
-    "sinh", [INEXACT], lower="chlo.sinh", jvp=[lambda t, ans, x: mul(t, cosh(x))]
+    "sinh",
+    [INEXACT],
+    lower=partial(_lower_hyperbolic, cosine=False),
+    jvp=[lambda t, ans, x: mul(t, cosh(x))],
 )
 cosh_p = nary(
-    "cosh", [INEXACT], lower="chlo.cosh", jvp=[lambda t, ans, x: mul(t, sinh(x))]
+    "cosh",
+    [INEXACT],
+    lower=partial(_lower_hyperbolic, cosine=True),
+    jvp=[lambda t, ans, x: mul(t, sinh(x))],
 )
 
 
@@ -691,7 +740,9 @@ def _tanh_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
     return mul(t, mul(const(x, 4), mul(up, down)))
 
 
-tanh_p = accurate("tanh", "tanh", _tanh_tangent)
+tanh_p = accurate(
+    "tanh", with_signs(lower_accurate("tanh"), imag="imag or"), _tanh_tangent
+)
 
 
 def tanh(x: Any, *, accuracy: Any = None) -> Any:
@@ -732,7 +783,12 @@ def _asinh_tangent(t: Any, ans: Any, x: Any) -> Any:
     return mul(t, rsqrt(add(square(x), const(x, 1))))
 
 
-asinh_p = nary("asinh", [INEXACT], lower="chlo.asinh", jvp=[_asinh_tangent])
+asinh_p = nary(
+    "asinh",
+    [INEXACT],
+    lower=with_signs("chlo.asinh", real="real", imag="imag"),
+    jvp=[_asinh_tangent],
+)
 
 
 def asinh(x: Any) -> Any:
@@ -757,7 +813,12 @@ def _acosh_tangent(t: Any, ans: Any, x: Any) -> Any:
     return mul(t, slope)
 
 
-acosh_p = nary("acosh", [INEXACT], lower="chlo.acosh", jvp=[_acosh_tangent])
+acosh_p = nary(
+    "acosh",
+    [INEXACT],
+    lower=with_signs("chlo.acosh", imag="imag"),
+    jvp=[_acosh_tangent],
+)
 
 
 def acosh(x: Any) -> Any:
@@ -792,7 +853,7 @@ def _atanh_tangent(t: Any, ans: Any, x: Any) -> Any:
     return mul(above, div(t, sub(const(x, 1), x)))
 
 
-atanh_p = nary("atanh", [INEXACT], lower="chlo.atanh", jvp=[_atanh_tangent])
+atanh_p = nary("atanh", [INEXACT], lower=lower_atanh, jvp=[_atanh_tangent])
 
 
 def atanh(x: Any) -> Any:

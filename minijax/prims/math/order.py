@@ -8,15 +8,17 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+import numpy as np
+
 from ...ir import core
 from ...ir.core import unsupported
 from ...passes.algebra import is_linear
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
-from .algebraic import div, lower_division, mul, neg
+from .algebraic import add, div, lower_division, mul, neg, sqrt, square
 from .cast import cast
-from .logic import eq_p, ge_p, select
+from .logic import eq_p, ge_p, ne_p, select
 
 __all__ = (
     "max_p", "min_p", "max", "min", "nextafter_p", "nextafter", "sign_p", "sign",
@@ -151,14 +153,37 @@ def sign(x: Any) -> Any:
 def _abs_tangent(t: Any, ans: Any, x: Any) -> Any:
     aval = core.aval_of(x)
     if dtypes.is_complex(aval.dtype):
-        turned = conj(x)
-        size = cast(ans, aval.dtype)
-        return real(mul(t, div(turned, replace_zero(size))))
+        # Infinite parts point along an axis or a diagonal.
+        infinite = eq_p.bind(ans, const(ans, np.inf))
+        a, b = (select(infinite, _infinite_part(y), y) for y in (real(x), imag(x)))
+        size = select(infinite, sqrt(add(square(a), square(b))), ans)
+        turned = complex(a, neg(b))
+        return real(mul(t, div(turned, replace_zero(cast(size, aval.dtype)))))
     return select(ge_p.bind(x, const(x, 0)), t, neg(t))
 
 
+def _infinite_part(x: Any) -> Any:
+    """The sign of an infinity; 0 of a finite number."""
+    finite = ne_p.bind(abs(x), const(x, np.inf))
+    return select(finite, mul(x, const(x, 0)), sign(x))
+
+
+def _lower_abs(ctx: Any, x: Any) -> Any:
+    """Emit the size; of complex numbers infinite where a part is, whatever the other."""
+    (aval,), (out,) = ctx.avals_in, ctx.avals_out
+    size = ctx.op("abs", out, x)
+    if not dtypes.is_complex(aval.dtype):
+        return size
+    infinity = ctx.constant(np.inf, out)
+    for part in ("real", "imag"):
+        one = ctx.op("abs", out, ctx.op(part, out, x))
+        infinite = emit_compare(ctx, "EQ", one, infinity, out)
+        size = ctx.op("select", out, infinite, infinity, size)
+    return size
+
+
 abs_p = nary(
-    "abs", [SIGNED | INEXACT], lower="abs", jvp=[_abs_tangent],
+    "abs", [SIGNED | INEXACT], lower=_lower_abs, jvp=[_abs_tangent],
     out_dtype=lambda x: dtypes.real_of(x.dtype),
 )  # fmt: skip
 

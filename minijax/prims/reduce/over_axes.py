@@ -25,7 +25,7 @@ from ...types.avals import shaped
 from ..define import *
 from ..lying import asked
 from ..math.algebraic import add_p, div, mul, mul_p
-from ..math.cast import cast, user_dtype
+from ..math.cast import cast, from_two_bits, user_dtype
 from ..math.logic import and_p, eq, or_p, xor_p
 from ..math.order import max_p, min_p
 from ..shape.shapes import int_tuple, reshape, value_problem
@@ -428,7 +428,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
         return out.bind(args[0], axes=moved, index_dtype=index_dtype), lane
 
     def lower(ctx: Any, x: Any, *, axes: Any, index_dtype: Any) -> Any:
-        aval = ctx.avals_in[0]
+        x, aval = from_two_bits(ctx, x, ctx.avals_in[0])
         return _emit_position(
             ctx, x, aval, axes[0], index_dtype, direction, worst(aval.dtype)
         )

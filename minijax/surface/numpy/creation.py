@@ -236,8 +236,8 @@ def from_sequence(x: Sequence[Any], dtype: Any) -> Any:
             return stack_nested(x, dtype)
     if dtype is None:
         dtype = sequence_dtype(x, kinds)
-    if kinds <= _PYTHON:
-        out = np.array(x, dtype)
+    if kinds <= _PYTHON or all(k in _PYTHON or issubclass(k, _NUMBERS) for k in kinds):
+        out = np.array(x, dtype)  # OverflowError of integers that it cannot hold
     else:
         out = np.array(x)
         check_numeric(out, x)
@@ -246,6 +246,7 @@ def from_sequence(x: Sequence[Any], dtype: Any) -> Any:
 
 
 _PYTHON = frozenset((bool, int, float, complex))
+_NUMBERS = (np.number, np.bool_)
 
 
 def leaf_types(x: Any, found: set[type]) -> None:

@@ -8,7 +8,7 @@ Next: equality.py, comparisons of whole arrays.
 
 from __future__ import annotations
 
-import functools
+import math
 from typing import Any
 
 import ml_dtypes
@@ -18,6 +18,8 @@ from ...control.calls.jit import composite
 from ...control.rules.custom_jvp import custom_jvp
 from ...prims import lax
 from ...prims.define import const
+from ...prims.math.bessel import i1_slope
+from ...prims.math.gamma import polynomial
 from ...types import dtypes
 from ._common import *
 
@@ -166,25 +168,36 @@ def sinc(x: Any, /) -> Any:
     """
     check_arraylike("sinc", x)
     (x,) = promote_dtypes_inexact(x)
-    t = lax.mul(const(x, np.pi), x)
+    return settled(_sinc(lax.mul(const(x, np.pi), x)))
+
+
+@custom_jvp
+def _sinc(t: Any) -> Any:
+    """sin(t) / t"""
     # Subnormal numbers lose digits when they are multiplied and divided.
-    size = lax.abs(x)
-    at_zero = lax.lt(size, const(size, ml_dtypes.finfo(_dtype(size)).tiny))
+    size = lax.abs(t)
+    at_zero = lax.lt(size, const(size, 4 * float(ml_dtypes.finfo(_dtype(size)).tiny)))
     safe = choose(at_zero, const(t, 1), t)
-    return settled(choose(at_zero, _sinc_at_zero(0, t), lax.div(lax.sin(safe), safe)))
+    return choose(at_zero, const(t, 1), lax.div(lax.sin(safe), safe))
 
 
-@functools.partial(custom_jvp, nondiff_argnums=(0,))
-def _sinc_at_zero(k: int, t: Any) -> Any:
-    """The k-th derivative of sin(t)/t at zero: from 1 - t^2/3! + t^4/5! - ..."""
-    value = 0.0 if k % 2 else (-1.0) ** (k // 2) / (k + 1)
-    return lax.full_like(t, value)
+# The derivative of sin(t) / t over t, by powers of t^2.
+_SINC_SLOPE = tuple(
+    (-1.0) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 14)
+)
 
 
-@_sinc_at_zero.defjvp
-def _sinc_at_zero_jvp(k: int, primals: Any, tangents: Any) -> Any:
-    (t,), (dt,) = primals, tangents
-    return _sinc_at_zero(k, t), lax.mul(dt, _sinc_at_zero(k + 1, t))
+@_sinc.defjvp
+def _sinc_jvp(primals: Any, tangents: Any) -> Any:
+    """(cos t - sinc) / t; next to 0, where it cancels, by its power series."""
+    (t,), (t_dot,) = primals, tangents
+    size = lax.abs(t)
+    near = lax.lt(size, const(size, 1.5))
+    small = choose(near, t, const(t, 0))
+    series = lax.mul(small, polynomial(lax.square(small), _SINC_SLOPE))
+    large = choose(near, const(t, 1.5), t)
+    beyond = lax.div(lax.sub(lax.cos(large), _sinc(large)), large)
+    return _sinc(t), lax.mul(t_dot, choose(near, series, beyond))
 
 
 @composite
@@ -208,20 +221,24 @@ def i0(x: Any) -> Any:
     check_arraylike("i0", x)
     if _is_complex(x):
         raise ValueError(f"Unsupported input type to jax.numpy.i0: {_dtype(x)}")
-    return _i0(*promote_dtypes_inexact(x))
+    return modified_bessel_0(*promote_dtypes_inexact(x))
 
 
 @custom_jvp
-def _i0(x: Any) -> Any:
+def modified_bessel_0(x: Any) -> Any:
+    """I_0(x) of a float array."""
     size = lax.abs(x)
     return lax.mul(lax.exp(size), lax.bessel_i0e(size))
 
 
-@_i0.defjvp
-def _i0_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    slope = lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
-    return _i0(x), lax.mul(t, slope)
+@custom_jvp
+def modified_bessel_1(x: Any) -> Any:
+    """I_1(x) of a float array."""
+    return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
+
+
+modified_bessel_0.defjvps(lambda t, ans, x: lax.mul(t, modified_bessel_1(x)))
+modified_bessel_1.defjvps(lambda t, ans, x: lax.mul(t, i1_slope(x)))
 
 
 @composite(static="deg")

@@ -19,7 +19,7 @@ from ._common import *
 from ._rows import row
 from .creation import ones
 from .ranges import arange
-from .special_values import _i0
+from .special_values import modified_bessel_0
 
 __all__ = ("blackman", "hamming", "hanning", "bartlett", "kaiser")
 
@@ -142,4 +142,6 @@ def _kaiser(n: Any, beta: Any, M: int) -> Any:
     place = lax.div(lax.sub(n, half), half)
     inside = lax.max(lax.sub(const(n, 1), lax.square(place)), const(n, 0))
     inner = lax.mul(*promote_shapes("multiply", beta, lax.sqrt(inside)))
-    return lax.div(*promote_shapes("divide", _i0(inner), _i0(beta)))
+    return lax.div(
+        *promote_shapes("divide", modified_bessel_0(inner), modified_bessel_0(beta))
+    )

@@ -663,3 +663,14 @@ def test_arrays_like_what_stands_for_an_array_lie_as_it_does():
     x = mj.device_put(jnp.ones(3), where)
     found = jnp.zeros_like(Stands(x))
     assert found.sharding == where and found.committed and found.tolist() == [0, 0, 0]
+
+
+def test_lists_of_numpy_numbers_that_a_dtype_cannot_hold():
+    """As NumPy: OverflowError, and no number that is silently another one."""
+    for items, dtype in (
+        ([np.int64(2**40)], None), ([np.int64(300), 3], "int8"),
+        ([[np.uint64(2**63)]], "int32"), ((np.float64(1e300),), "int8"),
+    ):  # fmt: skip
+        with pytest.raises(OverflowError):
+            jnp.array(items, dtype=dtype)
+    assert jnp.array([np.int64(3), np.float32(1.5)], dtype="int8").tolist() == [3, 1]

@@ -136,3 +136,31 @@ ERRORS = [
 def test_errors(text, kind, match):
     with pytest.raises(kind, match=match):
         eval("jnp." + text, {"jnp": jnp, "z": jnp.asarray(Z)})
+
+
+@pytest.mark.parametrize("dtype", ["int2", "uint2", "int4", "uint4"])
+def test_orders_of_the_narrowest_integers(dtype):
+    """The compiler sorts two-bit integers wrongly, and refuses several operands."""
+    low, high = {"int2": (-2, 2), "uint2": (0, 4), "int4": (-8, 8), "uint4": (0, 16)}[
+        dtype
+    ]
+    v = np.random.default_rng(3).integers(low, high, (3, 13))
+
+    @mj.jit
+    def run(x):
+        places = mj.lax.broadcasted_iota("int32", x.shape, 1)
+        line = x[0]
+        return (
+            jnp.sort(x), jnp.argsort(x), *mj.lax.sort((x, x, places), num_keys=2),
+            *mj.lax.top_k(x, 4), jnp.argmax(x, 1), jnp.argmin(x, 1), jnp.max(x, 1),
+            jnp.searchsorted(jnp.sort(line), line),
+        )  # fmt: skip
+
+    order, down = np.argsort(v, kind="stable"), np.argsort(-v, kind="stable")
+    ordered = np.sort(v)
+    want = (
+        ordered, order, ordered, ordered, order, -np.sort(-v)[:, :4], down[:, :4],
+        v.argmax(1), v.argmin(1), v.max(1), np.searchsorted(ordered[0], v[0]),
+    )  # fmt: skip
+    for found, right in zip(run(jnp.asarray(v).astype(dtype)), want, strict=True):
+        np.testing.assert_array_equal(np.asarray(found).astype(int), right)

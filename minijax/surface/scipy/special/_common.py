@@ -29,16 +29,18 @@ from ....types import dtypes
 from ...numpy._common import (
     ArrayLike,
     as_array,
+    broadcast_to,
     choose,
     convert,
+    joint_shape,
     promote_args_inexact,
 )
 
 __all__ = (
-    "ArrayLike", "aval_of", "as_array", "chebyshev", "choose", "composite", "const",
-    "convert", "custom_jvp", "dtype_of", "dtypes", "errors", "filled", "in_float32",
-    "lax", "less", "np", "only_float", "polynomial", "promote_args_inexact", "promote_real",
-    "special", "staged", "strong",
+    "ArrayLike", "alike", "aval_of", "as_array", "chebyshev", "choose", "composite",
+    "const", "convert", "custom_jvp", "dtype_of", "dtypes", "errors", "filled",
+    "in_float32", "lax", "less", "np", "only_float", "polynomial",
+    "promote_args_inexact", "promote_real", "special", "staged", "strong",
 )  # fmt: skip
 
 
@@ -99,6 +101,12 @@ def promote_real(name: str, *xs: Any) -> Sequence[Any]:
             tries=["jnp.real(...) of it"],
         )
     return xs
+
+
+def alike(a: Any, b: Any) -> tuple[Any, Any]:
+    """Both in their joint shape."""
+    shape = joint_shape("mul", aval_of(a).shape, aval_of(b).shape)
+    return broadcast_to(a, shape), broadcast_to(b, shape)
 
 
 def only_float(x: Any, hint: str = "") -> Any:

@@ -19,6 +19,7 @@ from ....control.loops.scanning import scan
 from ....types.avals import shaped
 from ...numpy._common import from_host
 from ...numpy.creation import asarray
+from ...numpy.special_values import modified_bessel_0, modified_bessel_1
 from ._common import *
 
 __all__ = ("i0", "i0e", "i1", "i1e", "bessel_jn")
@@ -29,7 +30,7 @@ REAL = "x: real array or number; integers become floats."
 @special("Modified Bessel function of order 0, :math:`I_0(x)`.", "1. -> 1.26607", REAL)
 def i0(x: ArrayLike) -> Any:
     (x,) = promote_args_inexact("i0", x)
-    return lax.exp(lax.abs(x)) * lax.bessel_i0e(x)
+    return modified_bessel_0(x)
 
 
 @special(
@@ -43,7 +44,7 @@ def i0e(x: ArrayLike) -> Any:
 @special("Modified Bessel function of order 1, :math:`I_1(x)`.", "1. -> 0.56516", REAL)
 def i1(x: ArrayLike) -> Any:
     (x,) = promote_args_inexact("i1", x)
-    return lax.exp(lax.abs(x)) * lax.bessel_i1e(x)
+    return modified_bessel_1(x)
 
 
 @special(

@@ -22,7 +22,7 @@ from ....prims.math.beta import reciprocal_beta
 from ....prims.math.gamma import gamma_above_1, rising_gamma, stirling_rest
 from ....prims.math.pairs import exact_sum
 from ....types.avals import shaped
-from ...numpy._common import broadcast_to, from_host, in_order, joint_shape
+from ...numpy._common import from_host, in_order
 from ._common import *
 from .complex_gamma import complex_gamma, complex_loggamma
 
@@ -168,7 +168,7 @@ def _beta(a: Any, b: Any) -> Any:
     B(a, b) if a > 0; pi / (-a s(a) B(-a, t)) if t > 0; s(t) B(b, 1 - t) / s(a) if b > 0;
     pi s(t) / (s(a) s(b) (1 - t) B(1 - a, 1 - b)) elsewhere.
     """
-    a, b = _alike(a, b)
+    a, b = alike(a, b)
     known = lax.bitwise_and(_has_gamma(a), _has_gamma(b))
     known = lax.bitwise_and(known, _has_gamma(a + b))
     one, zero = filled(a, 1), const(a, 0)
@@ -218,12 +218,6 @@ def _sine(x: Any, rest: Any = 0) -> Any:
 def _beta_jvp(primals: Any, tangents: Any) -> Any:
     out = _beta(*primals)
     return out, out * jvp(_log_beta, primals, tangents)[1]
-
-
-def _alike(a: Any, b: Any) -> tuple[Any, Any]:
-    """Both in their joint shape."""
-    shape = joint_shape("mul", aval_of(a).shape, aval_of(b).shape)
-    return broadcast_to(a, shape), broadcast_to(b, shape)
 
 
 # --------------------------------------------------------- factorials and combinations
@@ -299,7 +293,7 @@ def _choices(n: Any, k: Any) -> Any:
 @custom_jvp
 @staged
 def _inner_choices(n: Any, k: Any) -> Any:
-    n, k = _alike(n, k)
+    n, k = alike(n, k)
     return reciprocal_beta(n - k + 1, k + 1) / (n + 1)
 
 
@@ -315,7 +309,7 @@ def _inner_choices_jvp(primals: Any, tangents: Any) -> Any:
 @custom_jvp
 @staged
 def _rising(z: Any, m: Any) -> Any:
-    z, m = _alike(z, m)
+    z, m = alike(z, m)
     zero, one = const(z, 0), const(z, 1)
     plain = lax.bitwise_and(lax.gt(z, zero), lax.gt(z + m, zero))
     inside = rising_gamma(choose(plain, z, one), choose(plain, m, one))

@@ -10,10 +10,11 @@ from typing import Any
 
 import ml_dtypes
 
+from ....api.autodiff import jvp
 from ...numpy._common import check_arraylike
 from ...numpy.creation import asarray
 from ._common import *
-from .scaled import exp_of_square, scaled_erfc
+from .scaled import exp_of_square, log_slope, scaled_erfc
 
 __all__ = ("erf", "erfc", "erfinv", "ndtr", "ndtri", "log_ndtr")
 
@@ -206,11 +207,18 @@ def _hazard(x: Any) -> Any:
     return choose(lax.lt(x, const(x, 0)), math.sqrt(2 / math.pi) / scaled, above)
 
 
-_hazard.defjvps(
-    lambda t, ans, x: (
-        t * choose(lax.eq(ans, const(x, 0)), const(x, 0), -ans * (x + ans))
-    )
-)
+def _hazard_slope(t: Any, ans: Any, x: Any) -> Any:
+    """-h (x + h); far below 0, where x + h cancels, by the slope of h + x."""
+    border = const(x, -1)
+    far = lax.lt(x, border)
+    z = -ROOT_HALF * lax.min(x, border)
+    below = jvp(log_slope, (z,), (filled(z, 0.5),))[1] - 1
+    inside = lax.bitwise_or(far, lax.eq(ans, const(x, 0)))
+    near = choose(inside, const(x, 0), -ans * (choose(inside, const(x, 0), x) + ans))
+    return t * choose(far, below, near)
+
+
+_hazard.defjvps(_hazard_slope)
 
 
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Any:

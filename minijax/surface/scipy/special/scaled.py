@@ -15,7 +15,7 @@ from typing import Any
 
 from ._common import *
 
-__all__ = ("scaled_erfc", "erfcx_of_real", "exp_of_square")
+__all__ = ("scaled_erfc", "log_slope", "erfcx_of_real", "exp_of_square")
 
 # fmt: off
 ERFCX = (  # of (1 + 2x) erfcx(x) in T_k((x - 4) / (x + 4)), for x >= 0
@@ -37,6 +37,26 @@ def scaled_erfc(x: Any) -> Any:
     return chebyshev(1 - 8 / (x + 4), ERFCX) / (1 + 2 * x)
 
 
+# Of the same in powers of the variable: what its derivative is a sum of.
+_SLOPES = tuple(
+    sum(2 * n * c for n, c in enumerate(ERFCX) if n > k and (n - k) % 2)
+    / (1 if k else 2)
+    for k in range(len(ERFCX) - 1)
+)
+
+
+def log_slope(x: Any) -> Any:
+    """The derivative of ln(e^(x^2) erfc(x)) of x >= 0.
+
+    All of its terms and of those of its derivatives, which go like powers of 1/x, have
+    one sign far out: 2x - 2 / (sqrt(pi) erfcx(x)) cancels there.
+    """
+    inverse = 1 / (x + 4)
+    t = 1 - 8 * inverse
+    turn = 8 * inverse * inverse
+    return turn * (chebyshev(t, _SLOPES) / chebyshev(t, ERFCX)) - 2 / (1 + 2 * x)
+
+
 def exp_of_square(x: Any, factor: float = 1.0) -> Any:
     """e^(factor x^2), the square being in two parts of which the first is exact."""
     x = lax.clamp(const(x, 0), lax.abs(x), const(x, 64))  # what is beyond is no number
@@ -56,6 +76,10 @@ def erfcx_of_real(x: Any) -> Any:
     return choose(lax.lt(x, const(x, 0)), 2 * exp_of_square(x) - above, above)
 
 
-erfcx_of_real.defjvps(
-    lambda t, ans, x: t * (2 * x * ans - const(x, 2 / math.sqrt(math.pi)))
-)
+def _erfcx_slope(t: Any, ans: Any, x: Any) -> Any:
+    one = const(x, 1)
+    near = 2 * x * ans - const(x, 2 / math.sqrt(math.pi))
+    return t * choose(lax.lt(x, one), near, ans * log_slope(lax.max(x, one)))
+
+
+erfcx_of_real.defjvps(_erfcx_slope)

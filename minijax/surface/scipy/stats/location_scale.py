@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from ....control.rules.custom_jvp import custom_jvp
 from ....control.rules.stop_gradient import stop_gradient
 from ....prims import lax
 from ....prims.math.pairs import exact_product
@@ -15,7 +16,7 @@ from ....types import dtypes
 from ...nn.activations import log1mexp, log_sigmoid
 from ..special._common import strong
 from ..special.gaussian import log_ndtr, ndtr, ndtri
-from ..special.logarithms import expit, logit
+from ..special.logarithms import expit, growth, logit
 from ._common import *
 
 __all__ = (
@@ -117,39 +118,89 @@ laplace = of_location(
     terms=lambda z: (-lax.abs(z), -math.log(2)),
 )  # fmt: skip
 
+
+@custom_jvp
+def _logistic_logpdf(z: Any) -> Any:
+    return log_sigmoid(z) + log_sigmoid(-z)
+
+
+@custom_jvp
+def _logistic_pdf(z: Any) -> Any:
+    return expit(z) * expit(-z)
+
+
+_logistic_logpdf.defjvps(lambda t, ans, z: -t * lax.tanh(z * 0.5))
+_logistic_pdf.defjvps(lambda t, ans, z: -t * (ans * lax.tanh(z * 0.5)))
+
 logistic = of_location(
     "logistic", "logistic distribution", r"\frac{e^{-x}}{(1 + e^{-x})^2}",
     "logpdf=-1.4482 pdf=0.2350 cdf=0.6225 sf=0.3775 ppf=-1.0986 isf=1.0986", "0.5",
     probability="x", strong="logpdf pdf ppf isf", analytic="logpdf pdf cdf sf ppf isf",
-    logpdf=lambda z: log_sigmoid(z) + log_sigmoid(-z), pdf=lambda z: expit(z) * expit(-z),
+    logpdf=_logistic_logpdf, pdf=_logistic_pdf,
     cdf=expit, sf=lambda z: expit(-z), ppf=logit, isf=lambda q: -logit(q),
 )  # fmt: skip
 
 
+# Where e^-z is so large that e^(-e^-z) and all its derivatives are 0.
+_FALLEN = -7.0
+
+
+@custom_jvp
 def _gumbel_logpdf(z: Any) -> Any:
     return -lax.exp(-z) - choose(z == -INF, 0.0, z)  # no infinity less another
 
 
+@custom_jvp
+def _gumbel_pdf(z: Any) -> Any:
+    fallen = z < _FALLEN
+    return choose(fallen, 0.0, lax.exp(_gumbel_logpdf(choose(fallen, 0.0, z))))
+
+
+@custom_jvp
+def _gumbel_below(z: Any) -> Any:
+    """e^(-e^-z)"""
+    return lax.exp(-lax.exp(-z))
+
+
+@custom_jvp
+def _gumbel_above(z: Any) -> Any:
+    """1 - e^(-e^-z)"""
+    return -lax.expm1(-lax.exp(-z))
+
+
+# By e^-z - 1 as one function: next to 0 it would cancel.
+_gumbel_logpdf.defjvps(lambda t, ans, z: t * lax.expm1(-z))
+_gumbel_pdf.defjvps(
+    lambda t, ans, z: t * (ans * lax.expm1(-choose(z < _FALLEN, 0.0, z)))
+)
+_gumbel_below.defjvps(lambda t, ans, z: t * _gumbel_pdf(z))
+_gumbel_above.defjvps(lambda t, ans, z: -t * _gumbel_pdf(z))
+
+
 def _gumbel_log_tail(z: Any) -> Any:
-    """The logarithm of 1 - e^(-e^-z), which is -z of large z."""
-    far = z > 40
-    return choose(far, -z, log1mexp(lax.exp(-choose(far, 0.0, z))))
+    """The logarithm of 1 - e^-u, u = e^-z: for large z, -z and that of (1 - e^-u) / u."""
+    far, fallen = z > 0, z < _FALLEN
+    above = choose(far, z, 0.0)
+    tail = lax.log(growth(-lax.exp(-above))) - above
+    inner = log1mexp(lax.exp(-choose(far | fallen, 0.0, z)))
+    return choose(far, tail, choose(fallen, 0.0, inner))
 
 
 gumbel_r = of_location(
     "gumbel_r", "Gumbel distribution of largest values", "e^{-x - e^{-x}}",
     "logpdf=-1.1065 pdf=0.3307 cdf=0.5452 logcdf=-0.6065 sf=0.4548 logsf=-0.7880"
     " ppf=-0.3266", "0.5", probability="p", positive=True, strong="sf",
-    logpdf=_gumbel_logpdf,
-    logcdf=lambda z: -lax.exp(-z), sf=lambda z: -lax.expm1(-lax.exp(-z)),
-    logsf=_gumbel_log_tail, ppf=lambda q: -lax.log(-lax.log(q)),
+    logpdf=_gumbel_logpdf, pdf=_gumbel_pdf, cdf=_gumbel_below,
+    logcdf=lambda z: -lax.exp(-z), sf=_gumbel_above, logsf=_gumbel_log_tail,
+    ppf=lambda q: -lax.log(-lax.log(q)),
 )  # fmt: skip
 
 gumbel_l = of_location(
     "gumbel_l", "Gumbel distribution of smallest values", "e^{x - e^x}",
     "logpdf=-1.1487 pdf=0.3170 cdf=0.8077 logcdf=-0.2136 sf=0.1923 logsf=-1.6487"
     " ppf=-1.2459", "0.5", probability="p", positive=True,
-    logpdf=lambda z: _gumbel_logpdf(-z),
-    logcdf=lambda z: _gumbel_log_tail(-z), cdf=lambda z: -lax.expm1(-lax.exp(z)),
+    logpdf=lambda z: _gumbel_logpdf(-z), pdf=lambda z: _gumbel_pdf(-z),
+    logcdf=lambda z: _gumbel_log_tail(-z), cdf=lambda z: _gumbel_above(-z),
+    sf=lambda z: _gumbel_below(-z),
     logsf=lambda z: -lax.exp(z), ppf=lambda q: lax.log(-lax.log1p(-q)),
 )  # fmt: skip

@@ -15,6 +15,7 @@ from ..special.gamma import betaln
 from ..special.incomplete import betainc, gammainc, gammaincc
 from ._common import *
 from .deviances import log_beta_density, log_poisson
+from .tails import log_gamma_above, log_gamma_below, log_lower_beta
 
 __all__ = (
     "beta", "chi2", "gamma", "gennorm", "pareto", "t", "vonmises", "wrapcauchy",
@@ -38,7 +39,7 @@ gamma = of_shape(
     "logpdf=-1.1931 pdf=0.3033 cdf=0.0902 logcdf=-2.4057 sf=0.9098 logsf=-0.0945",
     "0.5, 2.", shape={"a": "the shape."}, support=(0, None), outside=_infinite,
     strong="logpdf pdf cdf logcdf", logpdf=_gamma_logpdf, cdf=lambda z, a: gammainc(a, z),
-    sf=lambda z, a: gammaincc(a, z),
+    sf=lambda z, a: gammaincc(a, z), logcdf=log_gamma_below, logsf=log_gamma_above,
 )  # fmt: skip
 
 chi2 = of_shape(
@@ -49,6 +50,8 @@ chi2 = of_shape(
     strong="logpdf pdf cdf logcdf sf logsf",
     logpdf=lambda z, df: _gamma_logpdf(z / 2, df / 2) - math.log(2),
     cdf=lambda z, df: gammainc(df / 2, z / 2), sf=lambda z, df: gammaincc(df / 2, z / 2),
+    logcdf=lambda z, df: log_gamma_below(z / 2, df / 2),
+    logsf=lambda z, df: log_gamma_above(z / 2, df / 2),
 )  # fmt: skip
 
 beta = of_shape(
@@ -60,6 +63,8 @@ beta = of_shape(
     strong="logpdf pdf cdf logcdf sf logsf",
     logpdf=lambda z, a, b: log_beta_density(z, a - 1, b - 1, a, b),
     cdf=lambda z, a, b: betainc(a, b, z), sf=lambda z, a, b: betainc(b, a, 1 - z),
+    logcdf=lambda z, a, b: log_lower_beta(z, a, b),
+    logsf=lambda z, a, b: log_lower_beta(1 - z, b, a),
 )  # fmt: skip
 
 # ------------------------------------------------------------------------------- powers
