@@ -13,6 +13,7 @@ Next: shaped.py.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ....prims import lax
@@ -38,7 +39,7 @@ def _bytes(x: Any) -> int:
 def log_gamma_above(x: Any, a: Any) -> Any:
     """ln Q(a, x) of x >= 0."""
     least = _FAR[_bytes(x)]
-    far = (x >= least) & (x >= a * 3)
+    far = (x >= least) & (x >= a * 3) & (x < math.inf)
     z, p = choose(far, x, least), choose(far, a, 1.0)
     inverse, total = 1 / z, 1.0
     for k in range(_TERMS[_bytes(x)], 0, -1):
