@@ -156,8 +156,11 @@ class Case:
         seed: Seed,
         ulps: int,
         subnormals: bool,
+        noise: str = "",
+        free: bool = False,
     ):
         self.args, self.ulps, self.subnormals = args, ulps, subnormals
+        self.noise, self.free = noise, free
         self.dtype = next(iter(args.values()))[0].dtype
         self.stacked = next(iter(args.values()))[0].ndim > 1
         self.lines, self.titles = {}, {}
@@ -246,6 +249,8 @@ class Edges(Programs):
         order: int = 2,
         ulps: int = 4,
         subnormals: bool = False,
+        noise: str = "",
+        free: bool = False,
         args: Callable[..., Any] | None = None,
         seed: Seed = ones,
         **functions: Callable[..., Any],
@@ -261,6 +266,11 @@ class Edges(Programs):
           ulps: by how many last places a finite value may differ; 0 for exact ones.
           subnormals: whether arguments that are subnormal count; processors take them
             for zeros in many compiled loops.
+          noise: what LAPACK's rounding, which depends on the processor, is relative to, in
+            results of matrices: "result" (its largest element), "matrix" (that of the
+            argument), "one", or "inverse" (the inverse of the result, to one).
+          free: whether derivatives at matrices with equal singular values, or with one
+            that is 0, depend on the basis that LAPACK chooses: they are left out.
           args: gives other arguments than the edge values, from a dtype; or a dict of
             such by title.
           seed: the tangents and cotangents.
@@ -282,7 +292,9 @@ class Edges(Programs):
                 cases = self.cases.setdefault(name, {})
                 if dtype in cases:
                     raise ValueError(f"{name} of {dtype} stands twice in the tables")
-                cases[dtype] = Case(f, given, min(order, least), seed, ulps, subnormals)
+                cases[dtype] = Case(
+                    f, given, min(order, least), seed, ulps, subnormals, noise, free
+                )
             if name not in self:
                 self.add(name, functools.partial(self.texts, name))
 
@@ -425,6 +437,27 @@ def numbers(text: str) -> tuple[str, np.ndarray]:
     return head, np.array(values, np.complex128)
 
 
+def floors(wanted: np.ndarray, case: Case, line: str) -> np.ndarray:
+    """The last places of 1 that LAPACK's rounding takes, for each number of a line."""
+    (x, *_) = case.args[case.titles[line]]
+    source = {"result": abs(wanted), "matrix": abs(x)}.get(case.noise, np.ones(len(x)))
+    rows = source.reshape(len(x), -1)
+    sizes = np.where(np.isfinite(rows), rows, 0).max(axis=1, initial=0)
+    return case.ulps * np.repeat(sizes, wanted.size // max(len(x), 1))
+
+
+def free_rows(size: int, case: Case, line: str) -> np.ndarray:
+    """Which of so many numbers of a line are of matrices with a free basis."""
+    (x,) = case.args[case.titles[line]]
+    free = np.zeros(len(x), bool)
+    for i, matrix in enumerate(x):
+        if matrix.size and np.isfinite(matrix).all():
+            wide = matrix.astype(np.complex128)
+            values = np.append(np.linalg.svd(wide, compute_uv=False), 0)
+            free[i] = (-np.diff(values)).min() <= 1e-5 * values[0]
+    return np.repeat(free, size // max(len(x), 1))
+
+
 def differences(text: str, expected: str, case: Case, line: str) -> list[int] | None:
     """The places at which two texts differ; None if they are not alike at all.
 
@@ -444,10 +477,17 @@ def differences(text: str, expected: str, case: Case, line: str) -> list[int] | 
             if arg.shape == found.shape and arg.dtype.kind not in "biu":
                 tiny = float(ml_dtypes.finfo(arg.dtype).tiny)
                 skipped |= (abs(arg) < tiny) & (arg != 0)
+    if case.free and line.split()[-1] != "f":
+        skipped |= free_rows(found.size, case, line)
     if kind.kind in "biu":
         return np.flatnonzero((found != wanted) & ~skipped).tolist()
     info = ml_dtypes.finfo(kind)
     places, floor = case.allowance(line)
+    if case.noise and line.split()[-1] == "f":
+        floor = floors(wanted, case, line)
+        if case.noise == "inverse":
+            with np.errstate(all="ignore"):
+                found, wanted = 1 / found, 1 / wanted
     good = np.ones(found.shape, bool)
     with np.errstate(all="ignore"):
         whole = np.isfinite(found) & np.isfinite(wanted)
@@ -457,7 +497,9 @@ def differences(text: str, expected: str, case: Case, line: str) -> list[int] | 
                 x, y = (np.where(abs(v) < float(info.tiny), v * 0, v) for v in (x, y))
             own = np.where(whole, size, np.maximum(abs(x), abs(y)))
             near = abs(x - y) <= float(info.eps) * (places * own + floor)
-            near &= ((x != y) | (floor > 0)) & np.isfinite(x) & np.isfinite(y)
+            near &= (
+                ((x != y) | (np.asarray(floor) > 0)) & np.isfinite(x) & np.isfinite(y)
+            )
             same = (x == y) & (np.signbit(x) == np.signbit(y))
             good &= same | near | np.isnan(x) & np.isnan(y)
     return np.flatnonzero(~(good | skipped)).tolist()

@@ -96,8 +96,9 @@ def _equal_pairs(w: Any) -> Any:
     return bitwise_and(close, apart)
 
 
-# x_ij / (w_j - w_i) off the diagonal, and 0 on it.  Of equal values it is 0 where x_ij is
-# 0 but for rounding, since then nothing turns, and elsewhere NaN.
+# x_ij / (w_j - w_i) off the diagonal, and 0 on it.  Where values are equal except for
+# rounding, it is 0 if x_ij is also only rounding, since then nothing turns; NaN if a
+# larger x_ij couples exactly equal values.
 over_gaps_p = Primitive("over_gaps")
 over_gaps_p.abstract = lambda x, w: x
 
@@ -113,10 +114,12 @@ def _over_gaps(x: Any, w: Any) -> Any:
     eps = float(ml_dtypes.finfo(dtypes.real_of(dtype)).eps)
     none = le(size, mul(top, const(top, 8 * shape[-1] * eps)))
     one = eq(identity(shape, dtype), filled(x, 1))
-    safe = select(bitwise_or(equal, one), filled(across, 1), sub(across, down))
-    ratio = div(x, cast(safe, dtype))
-    unknown = select(none, filled(x, 0), filled(x, np.nan))
-    return select(one, filled(x, 0), select(equal, unknown, ratio))
+    gap = sub(across, down)
+    same = eq(gap, filled(gap, 0))
+    ratio = div(x, cast(select(same, filled(gap, 1), gap), dtype))
+    coupled = select(same, filled(x, np.nan), ratio)
+    still = bitwise_or(one, bitwise_and(equal, none))
+    return select(still, filled(x, 0), coupled)
 
 
 def _over_gaps_jvp(primals: Any, tangents: Any) -> Any:

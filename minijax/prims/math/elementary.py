@@ -25,7 +25,7 @@ from ..define import *
 from .accuracy import accurate, emit_accurate, lower_accurate
 from .algebraic import add, div, integer_pow, mul, neg, reciprocal, rsqrt, square, sub
 from .cast import cast
-from .logic import eq_p, ge, gt, select
+from .logic import eq_p, ge, gt, lt, select
 from .order import abs, replace_zero
 from .signs import emit_scaled, lower_atan, lower_atanh, lower_log1p, with_signs
 from .widen import lower_wide
@@ -250,10 +250,11 @@ def _pow_base_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
             if y == 0:
                 return Zero(core.aval_of(ans).to_tangent())
             return mul(t, mul(const(x, y), pow(x, const(x, y - 1))))
-        y = cast(y, aval.dtype)
-        constant = eq_p.bind(y, const(y, 0))
-        less = sub(y, filled(y, 1))
-        slope = mul(y, pow(x, select(constant, filled(y, 1), less)))
+        y = repeat_like(cast(y, aval.dtype), ans)
+        constant = eq_p.bind(y, filled(y, 0))
+        power = pow(x, select(constant, filled(y, 1), sub(y, filled(y, 1))))
+        # By the exponent, y x^(y-1) still has the derivative 1/x there.
+        slope = mul(y, select(constant, _inverse_or_0(repeat_like(x, ans)), power))
         return mul(t, slope)
     if type(y) is int and y >= 0:
         return mul(t, mul(const(x, y), pow(x, max(y - 1, 0))))
@@ -262,6 +263,15 @@ def _pow_base_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
     y = repeat_like(select(constant, filled(y, 1), y), ans)
     slope = mul(cast(y, core.aval_of(x).dtype), pow(x, _one_less(y)))
     return mul(t, select(repeat_like(constant, ans), filled(ans, 0), slope))
+
+
+def _inverse_or_0(x: Any) -> Any:
+    """1/x, and 0 where its derivative would leave the range."""
+    size = abs(x)
+    least = float(ml_dtypes.finfo(core.aval_of(size).dtype).smallest_normal) ** 0.5
+    small = lt(size, filled(size, 2 * least))
+    inverse = reciprocal(select(small, filled(x, 1), x))
+    return select(small, filled(x, 0), inverse)
 
 
 def _is_rounded(whole: Any, x: Any) -> bool:

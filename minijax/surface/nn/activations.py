@@ -398,7 +398,7 @@ def _inverse_expm1(x: Any) -> Any:
     return 1 / jnp.expm1(x)
 
 
-_inverse_expm1.defjvps(lambda t, ans, x: t * -(ans + ans * ans))
+_inverse_expm1.defjvps(lambda t, ans, x: t * -(ans * (1 + ans)))
 _log1mexp.defjvps(lambda t, ans, x: t * _inverse_expm1(x))
 
 

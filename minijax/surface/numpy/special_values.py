@@ -108,9 +108,18 @@ def _hypot_jvp(primals: Any, tangents: Any) -> Any:
 
 @custom_jvp
 def _cosine(x: Any, y: Any) -> Any:
-    """x / hypot(x, y); 1/2 where both are 0, the mean of the slopes around."""
-    length = _hypot(x, y)
-    return choose(lax.eq(length, const(x, 0)), const(x, 0.5), lax.div(x, length))
+    """x / hypot(x, y); 1/2 where both are 0, the mean of the slopes around.
+
+    By the ratio of the smaller to the larger, since the hypotenuse may overflow.
+    """
+    size, other = lax.abs(x), lax.abs(y)
+    larger = lax.ge(size, other)
+    high, low = choose(larger, size, other), choose(larger, other, size)
+    none = lax.eq(high, const(high, 0))
+    ratio = lax.div(low, choose(none, const(high, 1), high))
+    share = lax.rsqrt(lax.add(const(ratio, 1), lax.square(ratio)))
+    cosine = lax.mul(lax.sign(x), choose(larger, share, lax.mul(ratio, share)))
+    return choose(none, const(x, 0.5), cosine)
 
 
 @_cosine.defjvp

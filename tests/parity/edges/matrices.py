@@ -62,8 +62,8 @@ stack(
     cholesky=lambda x: la.cholesky(x),
     cholesky_upper=lambda x: la.cholesky(x, upper=True),
     cholesky_lower_half=lambda x: la.cholesky(x, symmetrize_input=False),
-    eigvalsh=lambda x: la.eigvalsh(x),
 )
+stack(args=symmetric, noise="result", free=True, eigvalsh=lambda x: la.eigvalsh(x))
 stack(
     args=symmetric,
     ulps=256,
@@ -75,6 +75,11 @@ stack(
     order=0,
     rank=lambda x: la.matrix_rank(x),
     rank_above=lambda x: la.matrix_rank(x, tol=1e-3),
+)
+stack(
+    args=symmetric,
+    order=0,
+    noise="result",
     eigvals=lambda x: jnp.sort(abs(la.eigvals(x)), axis=-1),
 )
 for name, shape in (("tall", tall), ("wide", wide)):
@@ -82,13 +87,28 @@ for name, shape in (("tall", tall), ("wide", wide)):
         args=shape,
         ulps=256,
         order=1,
+        noise="result",
+        free=True,
+        **{f"{name}_svdvals": lambda x: la.svdvals(x)},
+    )
+    stack(
+        args=shape,
+        ulps=256,
+        order=1,
+        noise="result",
         **{
-            f"{name}_svdvals": lambda x: la.svdvals(x),
             f"{name}_svd_back": lambda x: (lambda u, s, v: (u * s[..., None, :]) @ v)(
                 *la.svd(x, full_matrices=False)
             ),
-            f"{name}_qr_back": lambda x: (lambda q, r: q @ r)(*la.qr(x)),
             f"{name}_r_sizes": lambda x: abs(la.qr(x, mode="r")),
+        },
+    )
+    stack(
+        args=shape,
+        ulps=256,
+        order=1,
+        **{
+            f"{name}_qr_back": lambda x: (lambda q, r: q @ r)(*la.qr(x)),
             f"{name}_pinv": lambda x: la.pinv(x),
             f"{name}_lstsq": jnp.vectorize(
                 lambda x: la.lstsq(x, jnp.ones(x.shape[0], x.dtype))[0],
@@ -96,15 +116,13 @@ for name, shape in (("tall", tall), ("wide", wide)):
             ),
         },
     )
-    stack(
-        args=shape,
-        order=1,
-        ulps=64,
-        **{
-            f"{name}_norm_{p}": lambda x, p=p: la.norm(x, ord=p, axis=(-2, -1))
-            for p in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
-        },
-    )
+    for p in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
+        norm = functools.partial(la.norm, ord=p, axis=(-2, -1))
+        noise = "matrix" if p == -2 else ""
+        free = p in ("nuc", -2)
+        stack(
+            args=shape, order=1, noise=noise, free=free, **{f"{name}_norm_{p}": norm}
+        )  # fmt: skip
     stack(
         args=shape,
         order=0,
@@ -116,14 +134,13 @@ for name, shape in (("tall", tall), ("wide", wide)):
             ),
         },
     )
-stack(
-    args=tall,
-    order=0,
-    **{
-        f"cond_{p}": lambda x, p=p: la.cond(x[..., :2, :2], p)
-        for p in (None, "fro", 1, -1, 2, -2, np.inf)
-    },
-)
+for p in (None, "fro", 1, -1, 2, -2, np.inf):
+    stack(
+        args=tall,
+        order=0,
+        noise={None: "inverse", 2: "inverse", -2: "one"}.get(p, ""),
+        **{f"cond_{p}": lambda x, p=p: la.cond(x[..., :2, :2], p)},
+    )
 stack(
     args=vectors,
     ulps=4,
@@ -138,10 +155,15 @@ stack(
 stack(
     dtypes="complex64",
     order=1,
-    det=lambda x: la.det(x),
+    noise="result",
     inv=lambda x: la.inv(x),
-    slogdet_log=lambda x: la.slogdet(x)[1],
     solve=lambda x: la.solve(x, ones(x)),
+)
+stack(
+    dtypes="complex64",
+    order=1,
+    det=lambda x: la.det(x),
+    slogdet_log=lambda x: la.slogdet(x)[1],
     product=lambda x: x @ flip(x).conj(),
 )
 stack(
@@ -149,5 +171,12 @@ stack(
     dtypes="complex64",
     order=1,
     cholesky=lambda x: la.cholesky(x),
+)
+stack(
+    args=symmetric,
+    dtypes="complex64",
+    order=1,
+    noise="result",
+    free=True,
     eigvalsh=lambda x: la.eigvalsh(x),
 )
