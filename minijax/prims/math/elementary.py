@@ -25,7 +25,7 @@ from ..define import *
 from .accuracy import accurate, emit_accurate, lower_accurate
 from .algebraic import add, div, integer_pow, mul, neg, reciprocal, rsqrt, square, sub
 from .cast import cast
-from .logic import eq_p, ge, gt, lt, select
+from .logic import eq_p, ge, gt, select
 from .order import abs, replace_zero
 from .signs import emit_scaled, lower_atan, lower_atanh, lower_log1p, with_signs
 from .widen import lower_wide
@@ -250,12 +250,7 @@ def _pow_base_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
             if y == 0:
                 return Zero(core.aval_of(ans).to_tangent())
             return mul(t, mul(const(x, y), pow(x, const(x, y - 1))))
-        y = repeat_like(cast(y, aval.dtype), ans)
-        constant = eq_p.bind(y, filled(y, 0))
-        power = pow(x, select(constant, filled(y, 1), sub(y, filled(y, 1))))
-        # By the exponent, y x^(y-1) still has the derivative 1/x there.
-        slope = mul(y, select(constant, _inverse_or_0(repeat_like(x, ans)), power))
-        return mul(t, slope)
+        return mul(t, pow_slope_p.bind(x, cast(y, aval.dtype)))
     if type(y) is int and y >= 0:
         return mul(t, mul(const(x, y), pow(x, max(y - 1, 0))))
     y = const(0, y) if type(y) is int else y
@@ -265,13 +260,34 @@ def _pow_base_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
     return mul(t, select(repeat_like(constant, ans), filled(ans, 0), slope))
 
 
-def _inverse_or_0(x: Any) -> Any:
-    """1/x, and 0 where its derivative would leave the range."""
-    size = abs(x)
-    least = float(ml_dtypes.finfo(core.aval_of(size).dtype).smallest_normal) ** 0.5
-    small = lt(size, filled(size, 2 * least))
-    inverse = reciprocal(select(small, filled(x, 1), x))
-    return select(small, filled(x, 0), inverse)
+def _pow_slope(x: Any, y: Any) -> Any:
+    """y x^(y-1), and 0 for the exponent 0, also where 1/x is infinite."""
+    constant = eq_p.bind(y, filled(y, 0))
+    slope = mul(y, pow(x, sub(y, filled(y, 1))))
+    return select(constant, filled(y, 0), slope)
+
+
+def _lower_pow_slope(ctx: Any, x: Any, y: Any) -> Any:
+    out = ctx.avals_out[0]
+    x, y = broadcast_operands(ctx, (x, y), out.shape)
+    return ctx.fun(_pow_slope, x, y, avals=[shaped(out.shape, out.dtype)] * 2)[0]
+
+
+def _bend(t: Any, ans: Any, x: Any, y: Any) -> Any:
+    y = repeat_like(y, ans)
+    bend = mul(y, pow_slope_p.bind(x, sub(y, filled(y, 1))))
+    return mul(t, select(eq_p.bind(y, filled(y, 0)), filled(y, 0), bend))
+
+
+def _slope_by_exponent(t: Any, ans: Any, x: Any, y: Any) -> Any:
+    power = pow(x, sub(y, const(y, 1)))
+    return mul(t, add(power, mul(log(replace_zero(x)), ans)))
+
+
+pow_slope_p = nary(
+    "pow_slope", [INEXACT, INEXACT], lower=_lower_pow_slope,
+    jvp=[_bend, _slope_by_exponent],
+)  # fmt: skip
 
 
 def _is_rounded(whole: Any, x: Any) -> bool:
