@@ -123,7 +123,10 @@ row(
     REAL,
     "tanh logistic asin atan asinh atanh bessel_i0e bessel_i1e",
 )
-row("jax.grad(lambda x: jax.vmap(jax.grad(jax.scipy.special.i0))(x.ravel()).sum())(x)", "f32")
+row(
+    "jax.grad(lambda x: jax.vmap(jax.grad(jax.scipy.special.i0))(x.ravel()).sum())(x)",
+    "f32",
+)
 row("jax.grad(lambda x, y: lax.NAME(x, y).sum(), (0, 1))(x, y)", REAL, "atan2 pow")
 row("lax.betainc(x, y, z)", REAL)
 row("lax.NAME(x, y)", "b1 " + INTEGERS, "bitwise_and bitwise_or bitwise_xor")
