@@ -53,10 +53,12 @@ class ArgInfo:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The shape of the argument."""
         return self._aval.shape  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> Any:
+        """The dtype of the argument."""
         return self._aval.dtype
 
 
@@ -70,6 +72,7 @@ class Traced:
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
+        """The traced program, with its constants."""
         return self._traced.jaxpr
 
     @property
@@ -94,18 +97,22 @@ class Traced:
 
     @property
     def fun_name(self) -> str:
+        """The name of the function."""
         return self._jitted.name
 
     @property
     def in_tree(self) -> Any:
+        """The tree of the dynamic arguments, (args, kwargs)."""
         return self._call.in_tree
 
     @property
     def out_tree(self) -> Any:
+        """The tree of the result."""
         return self._traced.out_tree
 
     @property
     def out_info(self) -> Any:
+        """The types of the results, with their shardings if requested."""
         lies = self._jitted.lies
         outs = list(map(struct_of, self.result_types))
         if lies is not None:
@@ -117,6 +124,7 @@ class Traced:
 
     @property
     def args_info(self) -> Any:
+        """The types of the dynamic arguments, and which are donated."""
         donated = self._jitted.donated(self._call)
         infos = [ArgInfo(a, d) for a, d in zip(self.arg_types, donated, strict=True)]
         return tree.unflatten(self.in_tree, infos)
@@ -251,26 +259,32 @@ class Lowered:
 
     @property
     def in_tree(self) -> Any:
+        """The tree of the dynamic arguments, (args, kwargs)."""
         return self._stage.in_tree
 
     @property
     def out_tree(self) -> Any:
+        """The tree of the result."""
         return self._stage.out_tree
 
     @property
     def in_avals(self) -> Any:
+        """The types of the dynamic arguments, as (args, kwargs)."""
         return self._stage.in_avals
 
     @property
     def args_info(self) -> Any:
+        """The types of the dynamic arguments, and which are donated."""
         return self._stage.args_info
 
     @property
     def out_info(self) -> Any:
+        """The types of the results."""
         return self._stage.out_info
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
+        """Which leaves of the arguments are donated."""
         return tuple(i for i, d in enumerate(self._donated[len(self._before) :]) if d)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -356,22 +370,27 @@ class Compiled:
 
     @property
     def in_tree(self) -> Any:
+        """The tree of the dynamic arguments, (args, kwargs)."""
         return self._lowered.in_tree
 
     @property
     def out_tree(self) -> Any:
+        """The tree of the result."""
         return self._lowered.out_tree
 
     @property
     def in_avals(self) -> Any:
+        """The types of the dynamic arguments, as (args, kwargs)."""
         return self._lowered.in_avals
 
     @property
     def args_info(self) -> Any:
+        """The types of the dynamic arguments, and which are donated."""
         return self._lowered.args_info
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
+        """Which leaves of the arguments are donated."""
         return self._lowered.donate_argnums
 
     @property
@@ -382,6 +401,7 @@ class Compiled:
 
     @property
     def input_shardings(self) -> Any:
+        """The shardings that the program requires of its arguments."""
         n, before = self.in_tree.num_leaves, len(self._lowered._before)
         kept = {i - before: k for k, i in enumerate(self._lowered._kept)}
         lie = [self._required(kept[i]) if i in kept else None for i in range(n)]
@@ -389,12 +409,14 @@ class Compiled:
 
     @property
     def output_shardings(self) -> Any:
+        """The shardings of the results."""
         n = self.out_tree.num_leaves
         lie = map(shardings.described, self._program.out_shardings[:n])
         return tree.unflatten(self.out_tree, lie)
 
     @property
     def input_formats(self) -> Any:
+        """The layouts and shardings of the arguments."""
         n, before = self.in_tree.num_leaves, len(self._lowered._before)
         kept = {i - before: k for k, i in enumerate(self._lowered._kept)}
         found = self._program.executable.get_parameter_layouts()
@@ -407,6 +429,7 @@ class Compiled:
 
     @property
     def output_formats(self) -> Any:
+        """The layouts and shardings of the results."""
         n = self.out_tree.num_leaves
         found = map(layout_of, self._program.executable.get_output_layouts()[:n])
         lie = map(shardings.described, self._program.out_shardings[:n])
@@ -432,9 +455,11 @@ class Compiled:
 
     @property
     def xla_executable(self) -> Any:
+        """The loaded executable of jaxlib."""
         return self._program.executable
 
     def runtime_executable(self) -> Any:
+        """The loaded executable of jaxlib."""
         return self._program.executable
 
     def checked_leaves(self, args: Any, kwargs: Any) -> list[Any]:

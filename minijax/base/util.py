@@ -151,6 +151,10 @@ class _Beside(dict[Any, Any]):
         self.shared.pop(key, None)
         return super().pop(key, *default)
 
+    def clear(self) -> None:
+        self.shared.clear()
+        super().clear()
+
 
 _MOST_SHARED = 4096
 _owners: set[type] = {FunctionType, functools.partial}

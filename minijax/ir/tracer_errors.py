@@ -164,11 +164,6 @@ def no_index(x: Any, trace: Any) -> Exception:
 
 def no_array(x: Any, trace: Any) -> Exception:
     """`np.asarray(x)`"""
-    outside = trace
-    while outside is not x._trace and outside.parent is not outside:
-        outside = outside.parent
-    if outside is not x._trace:
-        return leaked(x, trace)
     return errors.TracerArrayConversionError(
         needs_value(
             x, trace,

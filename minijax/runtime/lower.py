@@ -31,7 +31,7 @@ from ..base.source import Source
 from ..ir import core, hooks
 from ..ir.core import Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs_in
-from ..ir.tracer_errors import leaked_into_rule
+from ..ir.tracer_errors import leaked, leaked_into_rule
 from ..passes.batch import Axis, batch_flat, move_lane, no_name
 from ..passes.stage import stage
 from ..types import dtypes
@@ -448,10 +448,10 @@ class Lowering:
         """The value of a captured constant inside the current function."""
         found = self.consts.get(id(const))
         if found is None:
-            try:
-                found = self.constant(const, aval)
-            except errors.UnexpectedTracerError as e:
-                raise leaked_into_rule(e, "a function in the program") from None
+            if isinstance(const, core.Tracer):
+                error = leaked(const, core.STATE.trace)
+                raise leaked_into_rule(error, "a function in the program")
+            found = self.constant(const, aval)
         return found
 
     def fun(

@@ -161,6 +161,7 @@ class AbstractMesh(_Axes):
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
+        """The mesh itself."""
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -299,10 +300,12 @@ class Mesh(_Axes):
 
     @property
     def size(self) -> int:
+        """The number of devices."""
         return len(self.flat)
 
     @property
     def empty(self) -> bool:
+        """Whether the mesh has no devices."""
         return not self.flat
 
     @property
@@ -352,6 +355,7 @@ class Mesh(_Axes):
 
     @property
     def local_devices(self) -> list[Any]:
+        """The devices of this process, in the order of the mesh."""
         return [d for d in self.flat if d.process_index == d.client.process_index()]
 
     @property
@@ -367,6 +371,7 @@ class Mesh(_Axes):
 
     @property
     def is_multi_process(self) -> bool:
+        """Whether some devices belong to other processes."""
         return len(self.local_devices) != len(self.flat)
 
     def update(

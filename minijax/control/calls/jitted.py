@@ -9,6 +9,7 @@ trace.  Next: jit.py, the function that users wrap theirs with.
 from __future__ import annotations
 
 import functools
+import inspect
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -152,6 +153,10 @@ class _Compiled:
     def __repr__(self) -> str:
         return repr(self.jitted.fun)
 
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.jitted.fun)
+
 
 class Jitted:
     """A function and how it is to be jitted."""
@@ -266,6 +271,7 @@ class Jitted:
             discharge.check_passed_once(call.leaves, self.fun, self.transform, names)
 
     def aval_of(self, x: Any, i: int, call: Call) -> Any:
+        """The type of leaf `i` of a call's arguments."""
         try:
             return core.aval_of(x)
         except OverflowError as e:
@@ -287,6 +293,7 @@ class Jitted:
             raise TypeError(no_argument(self.fun, x, which)) from e
 
     def trace_avals(self, call: Call, avals: tuple[Any, ...]) -> TracedCall:
+        """The function traced for these types, from memory if it was before."""
         key = (
             call.in_tree, avals, call.static, tuple(map(_type_of_static, call.static)),
             config.trace_key(), STATE.axes,
@@ -323,6 +330,7 @@ class Jitted:
         return traced
 
     def too_many_traces(self, avals: Any) -> str:
+        """The message for a call that would exceed `max_traces`."""
         seen = [", ".join(a.str_short(True) for a in k[1]) for k in list(self.traces)]
         return errors.message(
             f"{self.name} was traced more than max_traces={self.max_traces} times.",
