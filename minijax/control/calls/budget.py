@@ -7,9 +7,11 @@ treated so in turn, with what is free by then.  Let C(s, t, b) be the fewest ope
 computed again to go back from cut t to cut s with b bytes, then it is the least of
 
     C(s+1, t, b - residuals(s))
-    flops(s, k) + C(s, k, b - inputs(s, k)) + C(k, t, b - inputs(s, k))    for s < k < t,
+    flops(s, k) + C(s, k, b - inputs(s, k) - cotangents(k)) + C(k, t, b - inputs(s, k))
 
-for when the backward pass comes to a stretch, all that later ones stored is gone.  On
+for s < k < t, for when the backward pass comes to a stretch, all that later ones stored is
+gone.  The cotangents of what crosses k come with it, and are there until the recomputed
+stretch ends, for they are operands of the region that the compiler makes of it.  On
 chains this is the optimum over these cuts, at any depth, but that bytes are counted in
 steps of budget / `STEPS`, rounded up, if their common divisor is less.  Elsewhere, trees
 included, a value that several stretches read is counted for each: the plan then keeps
@@ -46,6 +48,7 @@ class Stretch:
 
     bytes: what is stored for it from the forward to the backward pass; residuals: what its
     backward pass reads; flops: of its equations.
+    cotangents: of what crosses its end, which the backward pass brings.
     inside: of one that is recomputed, how it is treated then.
     """
 
@@ -55,6 +58,7 @@ class Stretch:
     bytes: int
     residuals: int
     flops: float
+    cotangents: int = 0
     inside: tuple[Stretch, ...] = ()
 
 
@@ -98,7 +102,8 @@ def budget(nbytes: int) -> Budget:
     time fits.
 
     Args:
-      nbytes: for residuals; arguments and results, which are there anyway, do not count.
+      nbytes: for residuals, and the cotangents that are there as a stretch is recomputed;
+        arguments and results, which are there anyway, do not count.
 
     Returns:
       A policy for `checkpoint`.
@@ -108,7 +113,7 @@ def budget(nbytes: int) -> Budget:
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
-      >>> slim = mj.checkpoint(lambda x: jnp.sin(jnp.sin(x)).sum(), policy=budget(4000))
+      >>> slim = mj.checkpoint(lambda x: jnp.sin(jnp.sin(x)).sum(), policy=budget(8000))
       >>> mj.grad(slim)(jnp.zeros(1000))[0]
       Array(1., dtype=float32)
 
@@ -133,20 +138,22 @@ class _Costs:
             self.keeps.append(_residuals(eqn, given))
         self.flops = [equation_flops(eqn) for eqn in jaxpr.eqns]
         self.fixed = [bool(eqn.effects) for eqn in jaxpr.eqns]
-        self.crossing = self._crossing()
+        self.crossing, self.cotangents = self._crossing()
 
-    def _crossing(self) -> list[int]:
-        """The bytes that cross the place before each equation."""
+    def _crossing(self) -> tuple[list[int], list[int]]:
+        """The bytes that cross the place before each equation, and of their cotangents."""
         jaxpr, n = self.jaxpr, len(self.jaxpr.eqns)
         last: dict[Any, int] = {
             v: i for i, reads in enumerate(self.reads) for v in reads
         }
-        out = [0] * (n + 1)
+        out, back = [0] * (n + 1), [0] * (n + 1)
         for i, eqn in enumerate(jaxpr.eqns):
             for v in eqn.outs:
+                size, moves = nbytes(v.aval), _moves(v)
                 for k in range(i + 1, last.get(v, i) + 1):
-                    out[k] += nbytes(v.aval)
-        return out
+                    out[k] += size
+                    back[k] += size if moves else 0
+        return out, back
 
     def stretch(self, start: int, end: int, recomputed: bool) -> Stretch:
         """The equations from `start` to before `end`."""
@@ -163,17 +170,20 @@ class _Costs:
         residuals += sum(nbytes(v.aval) for v in kept)
         stored = sum(nbytes(v.aval) for v in inputs) if recomputed else residuals
         work = sum(self.flops[start:end])
-        return Stretch(start, end, recomputed, stored, residuals, work)
+        back = self.cotangents[end]
+        return Stretch(start, end, recomputed, stored, residuals, work, back)
+
+
+def _moves(v: Any) -> bool:
+    """Whether a variable has a cotangent."""
+    return hasattr(v.aval, "dtype") and dtypes.is_inexact(v.aval.dtype)
 
 
 def _residuals(eqn: Equation, given: set[Any]) -> tuple[list[Any], int]:
     """What the derivative of an equation reads: variables here, and bytes of its own."""
     alone = Jaxpr([], [a for a in eqn.ins if type(a) is not Literal], eqn.outs, [eqn])
     alone.invars = list(dict.fromkeys(alone.invars))
-    moves = [
-        hasattr(v.aval, "dtype") and dtypes.is_inexact(v.aval.dtype)
-        for v in alone.invars
-    ]
+    moves = [_moves(v) for v in alone.invars]
     if not any(moves):
         return [], 0
     parts = linearize_jaxpr(ClosedJaxpr(alone), moves)
@@ -236,7 +246,8 @@ def _need(stretches: Sequence[Stretch]) -> int:
     most = stored = 0
     for s in stretches:
         stored += s.bytes
-        most = max(most, stored + _need(s.inside))
+        beside = s.cotangents if s.recomputed else 0
+        most = max(most, stored + beside + _need(s.inside))
     return most
 
 
@@ -257,7 +268,11 @@ def _smallest(kept: Sequence[Stretch], again: Ways, m: int) -> list[Stretch]:
             t = s + n
             ways = [(kept[s].bytes + need[s + 1, t], 0)]
             ways += [
-                (again[s, k].bytes + max(need[s, k], need[k, t]), k)
+                (
+                    again[s, k].bytes
+                    + max(again[s, k].cotangents + need[s, k], need[k, t]),
+                    k,
+                )
                 for k in range(s + 1, t)
                 if (s, k) in again
             ]
@@ -269,10 +284,12 @@ def _cheapest(
     kept: Sequence[Stretch], again: Ways, m: int, limit: int
 ) -> list[Stretch] | None:
     """The stretches with least work within a limit, in steps of bytes."""
-    unit = math.gcd(*(s.bytes for s in (*kept, *again.values()))) or 1
+    sizes = [n for s in (*kept, *again.values()) for n in (s.bytes, s.cotangents)]
+    unit = math.gcd(*sizes) or 1
     unit = max(unit, -(-limit // STEPS))
     room = limit // unit
     steps = lambda s: -(-s.bytes // unit)
+    beside = lambda s: -(-s.cotangents // unit)
     work = {(i, i): np.zeros(room + 1) for i in range(m + 1)}
     chosen: dict[tuple[int, int], Any] = {}
     for n in range(1, m + 1):
@@ -286,33 +303,39 @@ def _cheapest(
                 part = again.get((s, k))
                 if part is None or (used := steps(part)) > room:
                     continue
-                cost = work[s, k] + work[k, t] + part.flops
-                cost = cost[: room + 1 - used]
+                cost = work[k, t][: room + 1 - used] + part.flops
+                back = min(beside(part), len(cost))
+                cost[:back] = np.inf
+                cost[back:] += work[s, k][: len(cost) - back]
                 better = cost < best[used:]
                 best[used:][better] = cost[better]
                 ends[used:][better] = k
             work[s, t], chosen[s, t] = best, ends
     if not np.isfinite(work[0, m][room]):
         return None
-    left = lambda b, s: b - steps(s)
-    return _made(kept, again, 0, m, lambda s, t, b: int(chosen[s, t][b]), room, left)
+    ends_at = lambda s, t, b: int(chosen[s, t][b])
+    return _made(kept, again, 0, m, ends_at, room, steps, beside)
 
 
 def _made(
     kept: Sequence[Stretch], again: Ways, s: int, t: int, end: Any, b: int = 0,
-    left: Any = lambda b, s: b,
+    steps: Any = lambda s: 0, beside: Any = lambda s: 0,
 ) -> list[Stretch]:  # fmt: skip
-    """The stretches from cut `s` to `t`: `end` says where the first one ends, 0 if kept."""
+    """The stretches from cut `s` to `t`: `end` says where the first one ends, 0 if kept.
+
+    b: the steps of bytes that are free; a stretch takes `steps` of them, and its cotangents
+    `beside` from those inside.
+    """
     out = []
     while s < t:
         k = end(s, t, b)
         if not k:
             out.append(kept[s])
-            b, s = left(b, kept[s]), s + 1
+            b, s = b - steps(kept[s]), s + 1
             continue
         part = again[s, k]
-        b = left(b, part)
-        inside = _made(kept, again, s, k, end, b, left)
+        b -= steps(part)
+        inside = _made(kept, again, s, k, end, b - beside(part), steps, beside)
         out.append(dataclasses.replace(part, inside=tuple(inside)))
         s = k
     return out

@@ -71,7 +71,9 @@ def _inline(eqn: Equation, env: dict[Any, Any], eqns: list[Equation]) -> None:
         outvars = [Var(v.aval) for v in e.outs]
         ins = [seen(mine, a) for a in e.ins]
         mine.update(zip(e.outs, outvars, strict=True))
-        eqns.append(e.replace(invars=ins, outvars=outvars))
+        # Names in a body begin at its equation's.
+        names = f"{eqn.names}/{e.names}".strip("/")
+        eqns.append(e.replace(invars=ins, outvars=outvars, names=names))
     for v, a in zip(eqn.outs, inner.outvars, strict=True):
         env[v] = seen(mine, a)
 
