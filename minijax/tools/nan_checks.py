@@ -71,6 +71,7 @@ class Site:
     eqn: what makes the value; None for arguments and results.
     loops: the numbers of the loops (and devices) around it, outermost first.
     atoms: whose statistics are wanted.
+    names: the name stack, with those of the equations around.
     """
 
     number: int
@@ -78,6 +79,7 @@ class Site:
     loops: tuple[int, ...]
     atoms: tuple[Any, ...]
     argument: int = -1
+    names: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +95,7 @@ def walk(jaxpr: Jaxpr, env: dict[Any, Any]) -> Iterator[tuple[Equation, list[Any
     names, place = STATE.names, STATE.source
     try:
         for eqn in jaxpr.eqns:
-            STATE.names = "/".join(filter(None, (names, eqn.names)))
+            STATE.names = f"{names}/{eqn.names}".strip("/")
             STATE.source = eqn.source or place
             yield eqn, [a.val if type(a) is Literal else env[a] for a in eqn.ins]
     finally:
@@ -126,6 +128,7 @@ class Finder:
         self.kinds = frozenset(kinds)
         self.sites: list[Site] = []
         self.around: list[Around] = []
+        self.names = ""  # of the equations around
 
     # ------------------------------------------------------------- what is looked at
     stops = False  # whether loops end when something is found
@@ -160,7 +163,7 @@ class Finder:
         def look(eqn: Equation | None, v: Any, i: int = -1) -> None:
             number = len(self.sites)
             atoms = (v,) if eqn is None else tuple(eqn.ins)
-            self.sites.append(Site(number, eqn, loops, atoms, i))
+            self.sites.append(Site(number, eqn, loops, atoms, i, self.names))
             if self.looks(number):
                 stats.extend(self.stats_of([looks.value(a) for a in atoms]))
                 before = () if eqn is None else map(looks.slot, filter(floats, eqn.ins))
@@ -172,7 +175,9 @@ class Finder:
             env[v] = x
             if top and is_float(v.aval) and not (v in jaxpr.constvars and known_bad(x)):
                 look(None, v, i)
+        outer = self.names
         for eqn, values in walk(jaxpr, env):
+            self.names = f"{outer}/{eqn.names}".strip("/")
             outs, record = self.equation(eqn, values, loops)
             env.update(zip(eqn.outs, outs, strict=True))
             if record is not None:
@@ -181,6 +186,7 @@ class Finder:
             for v in filter(floats, eqn.outs):
                 if v not in good:
                     look(eqn, v)
+        self.names = outer
         first = looks.first(self.kinds)
         return [looks.value(a) for a in jaxpr.outvars], joined(first, stats, inner)
 

@@ -262,7 +262,7 @@ def _find(
         )
         return Finding("argument", made, "forward", "", NOWHERE, iterations, operands,
                        (), name), outs  # fmt: skip
-    eqn = site.eqn
+    eqn = site.eqn.replace(names=site.names)
     finding = Finding(
         eqn.primitive.name, made, "backward" if is_backward(eqn) else "forward",
         eqn.names, place_of(eqn), iterations, operands,

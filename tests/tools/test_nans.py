@@ -316,3 +316,13 @@ def test_infinities_that_a_loop_writes_into_its_carry_are_not_to_blame():
     found = str(tools.nans(lambda x: (fades(x) - 1) / x)(x))  # 0 / 0
     assert found.startswith("div makes a NaN, forward.")
     assert f"  at {__file__}:" in found and " in <lambda>" in found
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, mj.jit, lambda f: mj.jit(mj.jit(f))])
+def test_the_pass_in_jitted_functions(wrap):
+    """Names in the body of a call begin at those of the call."""
+    f = wrap(lambda x: (jnp.sqrt(x) * 0.0).sum())
+    found = tools.nans(mj.grad(f), kinds=("nan",))(jnp.zeros(2)).first
+    assert (found.primitive, found.direction, found.scope) == (
+        "mul", "backward", "transpose(jvp())",
+    )  # fmt: skip
