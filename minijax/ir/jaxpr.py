@@ -365,7 +365,7 @@ class Jaxpr:
             return str(hooks.jaxpr_text.call(self, **settings))
         except RecursionError as error:
             if depth.again(error):
-                return depth.deeper(self.pretty_print, **settings)
+                return str(depth.deeper(self.pretty_print, **settings))
             raise
 
     def __str__(self) -> str:

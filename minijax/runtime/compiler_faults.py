@@ -81,7 +81,7 @@ def is_narrow_dot(op: Any) -> bool:
             (rhs, {*rhs_sum, *rhs_batch}),
         )
     )
-    return summed <= _SHORT_SUM and max(free) >= _LONG_AXIS
+    return bool(summed <= _SHORT_SUM and max(free) >= _LONG_AXIS)
 
 
 def is_wide_reduction(op: Any) -> bool:

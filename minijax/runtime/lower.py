@@ -400,10 +400,10 @@ class Lowering:
         n = len(branches)
         size = math.isqrt(n - 1) + 1
         i32, u32 = (shaped((), d) for d in (dtypes.int32, dtypes.uint32))
-        number = lambda k: self.constant(np.uint32(k), u32)
-        at = self.op("minimum", u32, self.op("convert", u32, index), number(n - 1))
-        outer = self.op("divide", u32, at, number(size))
-        inner = self.op("remainder", u32, at, number(size))
+        last, width = (self.constant(np.uint32(k), u32) for k in (n - 1, size))
+        at = self.op("minimum", u32, self.op("convert", u32, index), last)
+        outer = self.op("divide", u32, at, width)
+        inner = self.op("remainder", u32, at, width)
         outer, inner = (self.op("convert", i32, x) for x in (outer, inner))
         groups = [
             functools.partial(self.case, inner, branches[i : i + size], types)

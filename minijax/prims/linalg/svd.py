@@ -385,8 +385,9 @@ svd_frame_p.jvp = _frame_jvp
 svd_frame_p.linearize = _frame_linearize
 batch_matrices(svd_frame_p)
 svd_frame_p.lower = lambda ctx, x, *, last, algorithm: _svd_lower(
-    ctx, x, algorithm=algorithm, **_THIN
-)
+    ctx, x, algorithm=algorithm, full_matrices=False, compute_uv=True,
+    subset_by_index=None,
+)  # fmt: skip
 svd_frame_p.flops = matrix_flops(6.0, 20.0)
 
 

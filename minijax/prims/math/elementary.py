@@ -249,7 +249,8 @@ def _pow_base_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
         if isinstance(y, (float, np.generic)):
             if y == 0:
                 return Zero(core.aval_of(ans).to_tangent())
-            return mul(t, mul(const(x, y), pow(x, const(x, y - 1))))
+            less: Any = y - 1  # type: ignore[operator]
+            return mul(t, mul(const(x, y), pow(x, const(x, less))))
         return mul(t, pow_slope_p.bind(x, cast(y, aval.dtype)))
     if type(y) is int and y >= 0:
         return mul(t, mul(const(x, y), pow(x, max(y - 1, 0))))

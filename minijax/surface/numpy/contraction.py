@@ -229,9 +229,11 @@ def _evaluate(
         sums = any(map(has_sums, (there, *lies)))
         if there is not None and (sums or any(s is not None for s in lies)):
             # One product: its derivatives then move no more than they must.
-            options = optimize, precision, preferred, None, None, there
             try:
-                return _evaluate(subscripts, operands, *options)
+                return _evaluate(
+                    subscripts, operands, optimize, precision, preferred, None, None,
+                    there,
+                )  # fmt: skip
             except errors.ShardingTypeError:  # what the compiler may still move
                 if sums:
                     raise
