@@ -179,6 +179,7 @@ ENABLE_CHECKS = _option("jax_enable_checks", False, as_bool, **_traced)
 AUTO_PCAST = _option("jax_auto_pcast", True, as_bool, **_traced)
 DEFAULT_DEVICE = _option("jax_default_device", None, _as_device, **_traced)
 SOFTMAX_CUSTOM_JVP = _option("jax_softmax_custom_jvp", True, as_bool, **_traced)
+PRECISE_SLOPES = _option("minijax_precise_slopes", True, as_bool, **_traced)
 DISABLE_MOST_OPTIMIZATIONS = _option(
     "jax_disable_most_optimizations", False, as_bool, **_traced
 )
@@ -469,6 +470,11 @@ _SAYS: dict[Option, tuple[Any, ...]] = {
     SOFTMAX_CUSTOM_JVP: (
         "Whether the derivative of `nn.softmax` is made of its result alone, which is"
         " precise also where one share is nearly 1.",
+    ),
+    PRECISE_SLOPES: (
+        "Whether the derivatives of `tanh` and `logistic` keep their relative precision"
+        " where the functions saturate. Off, they are made of the results alone, as in"
+        " JAX: compiled gradients of networks keep one array less for each layer.",
     ),
     LEGACY_KEYS: (
         "What happens where a random function is given the words of a key.",

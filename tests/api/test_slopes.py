@@ -3,6 +3,8 @@
 The sources of truth are mpmath, by `tests/slopes` (recorded), and closed forms.
 """
 
+import contextlib
+
 import numpy as np
 import pytest
 from slopes import compare, table
@@ -201,3 +203,24 @@ def test_slopes_keep_no_more_than_one_array():
     for f in (jnp.divide, lax.atan2, jnp.hypot, jnp.logaddexp):
         held = [r for r in mj.tree.leaves(mj.vjp(f, x, y)[1]) if hasattr(r, "nbytes")]
         assert sum(r.nbytes for r in held) <= 2 * x.nbytes, f
+
+
+@contextlib.contextmanager
+def imprecise():
+    mj.config.update("minijax_precise_slopes", False)
+    try:
+        yield
+    finally:
+        mj.config.update("minijax_precise_slopes", True)
+
+
+@pytest.mark.parametrize("f, exact", [(jnp.tanh, 4.5014e-07), (nn.sigmoid, 3.3524e-04)])
+def test_slopes_of_the_results_alone(f, exact):
+    """With the option off, compiled gradients keep the results alone."""
+    slope = lambda x: mj.make_jaxpr(mj.grad(f))(x)
+    precise = mj.grad(f)(8.0)
+    np.testing.assert_allclose(precise, exact, rtol=1e-4)
+    with imprecise():
+        assert "slope" not in str(slope(8.0))
+        np.testing.assert_allclose(mj.grad(f)(8.0), exact, rtol=1e-4, atol=5e-7)
+    assert "slope" in str(slope(8.0))

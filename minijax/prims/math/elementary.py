@@ -17,6 +17,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...base import config
 from ...ir import core
 from ...passes.algebra import Zero
 from ...types import dtypes
@@ -125,26 +126,25 @@ def _is_float(x: Any) -> bool:
     return dtypes.is_float(core.aval_of(x).dtype)
 
 
-def _emit_logistic(ctx: Any, x: Any, accuracy: Any = None) -> tuple[Any, Any]:
-    """The logistic function, and e^-x, which is in it."""
+def _lower_logistic(ctx: Any, x: Any, *, accuracy: Any = None) -> Any:
     out = ctx.avals_out[0]
     one = ctx.constant(1, out)
     power = ctx.op("negate", out, x)
     power = lower_accurate("exponential")(ctx, power, accuracy=accuracy)
-    return ctx.op("divide", out, one, ctx.op("add", out, one, power)), power
+    return ctx.op("divide", out, one, ctx.op("add", out, one, power))
 
 
 def _lower_logistic_slope(ctx: Any, x: Any) -> Any:
-    """y (e^-x y), where 1 - y is e^-x y and does not cancel.
+    """e / (1 + e)^2 of e = e^-|x|, which neither cancels nor overflows.
 
-    Exponential and quotient are those of the value, in the same program.  Where e^-x is
-    infinite, y is 0.
+    Not by the value's exponential e^-x, which a compiled gradient would then keep from the
+    forward to the backward pass.
     """
     out = ctx.avals_out[0]
-    y, power = _emit_logistic(ctx, x)
-    most = ctx.constant(float(ml_dtypes.finfo(out.dtype).max), out)
-    rest = ctx.op("multiply", out, ctx.op("minimum", out, power, most), y)
-    return ctx.op("multiply", out, y, rest)
+    power = ctx.op("negate", out, ctx.op("abs", out, x))
+    power = ctx.op("exponential", out, power)
+    above = ctx.op("add", out, ctx.constant(1, out), power)
+    return ctx.op("divide", out, power, ctx.op("multiply", out, above, above))
 
 
 logistic_slope_p = nary(
@@ -154,15 +154,11 @@ logistic_slope_p = nary(
 
 
 def _logistic_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
-    if accuracy is None and _is_float(x):
+    if accuracy is None and config.PRECISE_SLOPES.value and _is_float(x):
         return mul(t, logistic_slope_p.bind(x))
-    # 1 - logistic(x) would cancel; of complex numbers it does not overflow.
+    # 1 - logistic(x) cancels, but needs the result alone, and does not overflow.
     rest = sub(const(x, 1), ans) if accuracy is None else logistic(neg(x))
     return mul(t, mul(ans, rest))
-
-
-def _lower_logistic(ctx: Any, x: Any, *, accuracy: Any = None) -> Any:
-    return _emit_logistic(ctx, x, accuracy)[0]
 
 
 logistic_p = accurate("logistic", _lower_logistic, _logistic_tangent)
@@ -757,7 +753,7 @@ tanh_slope_p = nary(
 
 
 def _tanh_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
-    if accuracy is None and _is_float(x):
+    if accuracy is None and config.PRECISE_SLOPES.value and _is_float(x):
         return mul(t, tanh_slope_p.bind(x))
     if accuracy is None:  # t (1 - tanh^2) = (t + t tanh) (1 - tanh)
         return mul(add(t, mul(t, ans)), sub(const(x, 1), ans))
