@@ -20,10 +20,10 @@ from ..ir.jaxpr import (
     ClosedJaxpr,
     Jaxpr,
     eval_jaxpr,
-    holds_functions,
     lift_consts,
     rearranged,
 )
+from ..ir.user_functions import holds_functions
 from ..ir.varying import missing
 from ..passes.algebra import lib
 from ..passes.stage import remembered, stage_closed

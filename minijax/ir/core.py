@@ -16,7 +16,6 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NoReturn
 
 from ..base import config, errors
@@ -288,48 +287,6 @@ class Trace:
         return self.transform
 
 
-@lru_cache(maxsize=4096)
-def around(word: str, names: str) -> str:
-    """The name of a transformation around the first of a stack: `jvp(outer)/inner`."""
-    depth = 0
-    for i, character in enumerate(names):
-        if character == "/" and not depth:
-            return f"{word}({names[:i]}){names[i:]}"
-        depth += (character == "(") - (character == ")")
-    return f"{word}({names})"
-
-
-class Inside(str):
-    """The name stack in a program that is transformed with the equation that holds it:
-    the equation's name has the mark of the transformation, those inside have none."""
-
-    __slots__ = ()
-
-
-class NamedTrace(Trace):
-    """A trace whose name stands around that of the scope inside: `outer/jvp(inner)`."""
-
-    __slots__ = ("base", "mark", "seen")
-    word: str
-
-    def __init__(self, parent: Trace) -> None:
-        self.parent = parent
-        self.alive = True
-        self.base = self.seen = STATE.names
-        self.mark = ""
-
-    def marked(self) -> str:
-        """The name stack for what this trace does at its parent."""
-        names = STATE.names
-        if self.parent is EVAL or type(self.base) is Inside:  # EVAL forgets them
-            return names
-        if names != self.seen or not self.mark:
-            base, self.seen = self.base, names
-            inner = names[len(base) :].lstrip("/") if names.startswith(base) else names
-            self.mark = f"{base}/{around(self.word, inner)}".lstrip("/")
-        return self.mark
-
-
 class EvalTrace(Trace):
     """Evaluation: the runtime runs each primitive at once."""
 
@@ -495,22 +452,10 @@ def axis_size(name: Any) -> int:
     raise tracer_errors.no_axis(name, known, STATE.trace)
 
 
-class Along:
+class Along(frozenset[Any]):
     """In the place of a mapped axis's name: mesh axes along which lanes are sharded."""
 
-    __slots__ = ("names",)
-
-    def __init__(self, names: Any) -> None:
-        self.names = names if isinstance(names, tuple) else (names,)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Along) and self.names == other.names
-
-    def __hash__(self) -> int:
-        return hash((Along, self.names))
-
-    def __repr__(self) -> str:
-        return f"<lanes along {', '.join(map(str, self.names))}>"
+    __slots__ = ()
 
 
 def named_axes() -> list[tuple[Any, int]]:
@@ -520,7 +465,7 @@ def named_axes() -> list[tuple[Any, int]]:
 
 def axes_of_lanes() -> frozenset[Any]:
     """The mesh axes along which lanes of `vmap(spmd_axis_name=)` are sharded here."""
-    return frozenset([n for a, _ in STATE.axes if type(a) is Along for n in a.names])
+    return frozenset([n for a, _ in STATE.axes if type(a) is Along for n in a])
 
 
 def typed_axes() -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..base import depth, errors
-from ..base.source import Source, is_own
+from ..base.source import Source
 from ..base.util import pick
 from ..types.avals import DEVICE, AbstractRef, ShapedArray
 from . import core, hooks, lying, varying
@@ -557,25 +557,6 @@ def contents(jaxpr: Jaxpr) -> list[Any]:
 
 
 _BARE: frozenset[type] = frozenset((int, bool, float, str, tuple, type(None)))
-
-
-def holds_functions(jaxpr: Jaxpr) -> bool:
-    """Whether equations hold functions of users: rules of derivatives, callbacks."""
-    found: bool | None = jaxpr.memo.get("functions")
-    if found is None:
-        found = any(map(_may_call, contents(jaxpr)))
-        jaxpr.memo["functions"] = found
-    return found
-
-
-def _may_call(x: Any) -> bool:
-    if isinstance(x, ClosedJaxpr):
-        x = x.jaxpr
-    if isinstance(x, Jaxpr):
-        return holds_functions(x)
-    if not callable(x) or isinstance(x, type):
-        return False
-    return not is_own(getattr(x, "written", x))
 
 
 def programs(params: dict[str, Any]) -> list[ClosedJaxpr]:

@@ -16,9 +16,10 @@ from typing import Any
 from ..base import config, util
 from ..base.util import flags_of
 from ..ir import core, hooks
-from ..ir.core import EVAL, STATE, Inside, NamedTrace, Primitive, Trace, Tracer
+from ..ir.core import EVAL, STATE, Primitive, Trace, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ir.lying import spec_of, with_axis, without
+from ..ir.names import Inside, NamedTrace
 from .algebra import lib, mapped_aval, unmapped_aval
 from .stage import remembered, stage_closed
 
@@ -210,8 +211,9 @@ def batch_flat(
         if axis.name is no_name and axis.spmd_name is None:
             return fun(*ins)
         axes = core.STATE.axes
-        if axis.spmd_name is not None:
-            axes = (*axes, (core.Along(axis.spmd_name), 1))
+        if (over := axis.spmd_name) is not None:
+            along = over if isinstance(over, tuple) else (over,)
+            axes = (*axes, (core.Along(along), 1))
         if axis.name is not no_name:
             axes = (*axes, (axis.name, axis.size))
         with core.axis_env(axes):

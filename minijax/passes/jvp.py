@@ -14,8 +14,9 @@ from typing import Any
 
 from ..base.util import flags_of
 from ..ir import core, hooks
-from ..ir.core import EVAL, STATE, Inside, NamedTrace, Primitive, Tracer
+from ..ir.core import EVAL, STATE, Primitive, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..ir.names import Inside, NamedTrace
 from .algebra import Zero, instantiate, zero_tangent
 from .stage import remembered, stage_closed
 

@@ -18,8 +18,9 @@ from typing import Any
 from ..base import source
 from ..base.util import flags_of
 from ..ir import core, hooks
-from ..ir.core import EVAL, STATE, Inside, Primitive, Trace
+from ..ir.core import EVAL, STATE, Primitive, Trace
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr
+from ..ir.names import Inside
 from ..types import dtypes
 from . import dce
 from .algebra import Zero, instantiate

@@ -15,8 +15,9 @@ from typing import Any
 from ..base import config
 from ..base.util import flags_of, pick
 from ..ir import hooks
-from ..ir.core import EVAL, STATE, Inside, Primitive, around
+from ..ir.core import EVAL, STATE, Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from ..ir.names import Inside, around
 from ..types.avals import Known
 from .algebra import Linear, Zero, instantiate, lib
 from .stage import remembered, stage_closed

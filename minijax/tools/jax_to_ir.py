@@ -158,11 +158,11 @@ def main(argv: Sequence[str]) -> None:
       ImportError: the module of the function cannot be imported.
 
     Example:
-      >>> import os, tempfile
+      >>> import os, pathlib, tempfile
       >>> out = os.path.join(tempfile.mkdtemp(), "sin.txt")
       >>> main(["", "--fn", "minijax.lax.sin", "--ir_human_dest", out,
       ...       "--input_shapes", "[('x', 'f32[2]')]"])
-      >>> "sine" in open(out).read()
+      >>> "sine" in pathlib.Path(out).read_text()
       True
     """
     set_up_flags()

@@ -21,7 +21,7 @@ E, A = mj.sharding.AxisType.Explicit, mj.sharding.AxisType.Auto
         (mj.block_until_ready, "x"),
         (mj.copy_to_host_async, "x"),
         (mj.disable_jit, "disable"),
-        (mj.jacobian, "fun argnums has_aux holomorphic allow_int"),
+        (mj.jacobian, "fun argnums has_aux holomorphic allow_int varying"),
         (ad_checkpoint.print_saved_residuals, "f args kwargs"),
         (mj.dlpack.from_dlpack, "external_array device copy"),
         (custom_derivatives.zero_from_primal, "val symbolic_zeros"),

@@ -22,7 +22,8 @@ from ...base.source import function_text, name_of
 from ...base.tracebacks import simplify
 from ...ir import core
 from ...ir.core import EVAL, STATE, Reference, Tracer
-from ...ir.jaxpr import ClosedJaxpr, holds_functions
+from ...ir.jaxpr import ClosedJaxpr
+from ...ir.user_functions import holds_functions
 from ...passes.key_use import use_of
 from ...passes.stage import hoist_tracers
 from ...prims.resharding import lay_out

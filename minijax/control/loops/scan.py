@@ -18,6 +18,7 @@ from typing import Any
 from ...base.util import merge, pick, split_list
 from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
+from ...ir.names import Inside
 from ...ir.regions import Loop
 from ...passes.algebra import (
     Linear,
@@ -196,7 +197,7 @@ def _step_back(
     groups = [len(lin_c) - n_sums, n_sums, len(carry_avals), sum(nz_ys)]
 
     def step(*vals: Any) -> list[Any]:
-        core.STATE.names = core.Inside(core.STATE.names)
+        core.STATE.names = Inside(core.STATE.names)
         rc, sums, carry, cys, rx = split_list(vals, groups)
         ins = [
             *merge(lin_c, map(Linear, pick(const_avals, lin_c)), rc),

@@ -19,6 +19,7 @@ from ...base.util import owns_memos
 from ...ir import core
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr, Equation
+from ...ir.names import Inside
 from ...ir.regions import Params, Region
 from ...passes import batch as batching
 from ...passes.region_rules import describe
@@ -193,7 +194,7 @@ class LaneAxes:
             return fun
 
         def call(*xs: Any) -> list[Any]:
-            core.STATE.names = core.Inside(core.STATE.names)
+            core.STATE.names = Inside(core.STATE.names)
             outs, dims = batching.batch_flat(fun, self.axis, xs, self.dims)
             return self.settle(outs, dims, self.flags(dims, xs))
 

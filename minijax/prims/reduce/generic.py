@@ -17,7 +17,8 @@ import numpy as np
 from ...base import tree, util
 from ...ir import core
 from ...ir.core import Primitive, Tracer
-from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr, holds_functions
+from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr
+from ...ir.user_functions import holds_functions
 from ...passes.algebra import Zero
 from ...passes.batch import Axis, batch_flat, move_lane, no_name
 from ...passes.jvp import jvp_flat

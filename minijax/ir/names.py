@@ -1,0 +1,53 @@
+"""Names of operations: the scopes and transformations around them, as a stack.
+
+A transformation puts its name around that of the scope inside: `outer/jvp(inner)`.  The
+stack of a thread is `STATE.names`.  Next: jaxpr.py.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from .core import EVAL, STATE, Trace
+
+
+@lru_cache(maxsize=4096)
+def around(word: str, names: str) -> str:
+    """The name of a transformation around the first of a stack: `jvp(outer)/inner`."""
+    depth = 0
+    for i, character in enumerate(names):
+        if character == "/" and not depth:
+            return f"{word}({names[:i]}){names[i:]}"
+        depth += (character == "(") - (character == ")")
+    return f"{word}({names})"
+
+
+class Inside(str):
+    """The name stack in a program that is transformed with the equation that holds it:
+    the equation's name has the mark of the transformation, those inside have none."""
+
+    __slots__ = ()
+
+
+class NamedTrace(Trace):
+    """A trace whose name stands around that of the scope inside: `outer/jvp(inner)`."""
+
+    __slots__ = ("base", "mark", "seen")
+    word: str
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+        self.alive = True
+        self.base = self.seen = STATE.names
+        self.mark = ""
+
+    def marked(self) -> str:
+        """The name stack for what this trace does at its parent."""
+        names = STATE.names
+        if self.parent is EVAL or type(self.base) is Inside:  # EVAL forgets them
+            return names
+        if names != self.seen or not self.mark:
+            base, self.seen = self.base, names
+            inner = names[len(base) :].lstrip("/") if names.startswith(base) else names
+            self.mark = f"{base}/{around(self.word, inner)}".lstrip("/")
+        return self.mark
