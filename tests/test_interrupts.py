@@ -290,6 +290,13 @@ def test_a_dialect_outlives_an_interrupt_while_it_loads():
     assert done.stdout.splitlines()[-1] == "True ()"
 
 
+class Callable:
+    """Owns nothing that is remembered of it: a table keeps that."""
+
+    def __call__(self, x):
+        return x * 2
+
+
 @pytest.mark.parametrize("ends", ["collection", "function"])
 def test_no_interrupt_is_lost_where_things_die(ends):
     """What runs while objects die is C: an interrupt waits for the code around."""
@@ -301,16 +308,27 @@ def test_no_interrupt_is_lost_where_things_die(ends):
     others = [c for c in gc.callbacks if c not in mine]
     for c in others:  # of other packages
         gc.callbacks.remove(c)
-    dying, memos = [lambda x: x * 2], Memos()
-    memos.of(dying[0])["key"] = "what is remembered with it"
+    memos = Memos("of_tests", lambda value: isinstance(value, str))
+    dying = [lambda x: x * 2, functools.partial(square), mj.jit(square), Callable()]
+    for f in dying:
+        memos.of(f)["key"] = "what is remembered with it"
+        assert memos.of(f).get("key") == "what is remembered with it"
+        if ends == "collection":  # what is remembered may refer to it
+            memos.of(f)["itself"] = f.itself = f
+    del f
+    assert len(memos._memos) == 3 and len(memos._known) == 1
+    gc.disable()
+    if ends == "collection":
+        dying.clear()
     die = gc.collect if ends == "collection" else dying.clear
     try:
         with pytest.raises(KeyboardInterrupt):
             # From C to C: no Python code runs between, where it would be raised.
             list(map(operator.call, [_thread.interrupt_main, die]))
             time.sleep(0)
+        left = 0 if ends == "collection" else 1  # the jitted one, which is in a cycle
+        assert len(memos._memos) == left and not memos._known
     finally:
+        gc.enable()
         gc.callbacks.extend(others)
     assert kept(3.0) == 2.0
-    dying.clear()
-    assert not memos._known

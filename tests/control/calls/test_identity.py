@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
+from minijax.base.util import Memos
 
 X = np.float32(1)
 ROWS = np.ones(2, np.float32)
@@ -145,14 +148,35 @@ def test_static_values_are_compared_with_their_types():
     assert kinds == ["i", "i", "f"] * 2 and len(seen) == 3
 
 
-def test_a_trace_is_forgotten_with_its_function():
-    from minijax.base.util import Memos
-
-    memos = Memos()
-    f, g = Times("t", 1.0), Times("t", 2.0)
-    memos.of(f)["known"] = 1
-    assert memos.of(f) == {"known": 1} and memos.of(g) == {}
+@pytest.mark.parametrize("make", [lambda: lambda x: x, lambda: functools.partial(len)])
+def test_a_trace_is_forgotten_with_its_function(make):
+    """It may refer to the function, which owns it: both go at the next collection."""
+    memos = Memos("of_tests", lambda value: False)
+    f, g = make(), make()
+    memos.of(f)["known"] = f
+    assert memos.of(f)["known"] is f and not memos.of(g)
+    alive = weakref.ref(f)
     del f
-    assert len(memos._known) == 1
+    gc.collect()
+    assert alive() is None and len(memos._memos) == 1 and not memos._known
+    memos.of(g)["known"] = 1
     memos.clear()
-    assert not memos._known
+    assert not memos.of(g)
+
+
+def test_a_trace_is_forgotten_with_a_function_that_cannot_own_it():
+    """A table keeps what cannot refer to the function; who made the rest keeps that."""
+    memos = Memos("of_tests", lambda value: value == 1)
+    f, g = Times("t", 1.0), Times("t", 2.0)  # equal, and two
+    mine = memos.of(f)
+    mine["known"], mine["itself"] = 1, f
+    assert mine.setdefault("itself too", f) is mine["itself"] is f
+    assert memos.of(f).get("known") == 1 and memos.of(f).get("itself") is None
+    assert memos.of(g).get("known") is None
+    alive = weakref.ref(f)
+    del f, mine
+    gc.collect()
+    assert alive() is None and len(memos._known) == 1 and not memos._memos
+    memos.of(g)["known"] = 1
+    memos.clear()
+    assert not memos._known and memos.of(g).get("known") is None

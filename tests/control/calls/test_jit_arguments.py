@@ -1,6 +1,9 @@
 """Which arguments are static and donated; what cannot be an argument; compiled functions
 called wrongly.  Classes and key sentences are those of JAX 0.10.2."""
 
+import functools
+import inspect
+
 import numpy as np
 import pytest
 
@@ -44,6 +47,26 @@ WRONG = [
     (f, {"static_argnames": 1}, TypeError, "'int' object is not iterable"),
     (f, {"static_argnames": [1]}, TypeError, "argument is not a string: 1"),
 ]  # fmt: skip
+
+
+class Model:
+    def __call__(self, x, *, scale: float = 1.0):
+        return x * scale
+
+    def step(self, x, y=1):
+        return x
+
+
+MADE = {"jit": mj.jit, "jit of jit": lambda f: mj.jit(mj.jit(f))}
+MADE |= {"grad of jit": lambda f: mj.grad(mj.jit(f))}
+MADE |= {"static": lambda f: mj.jit(f, static_argnums=0)}
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_a_jitted_function_has_the_signature_of_its_function(make):
+    partial, model = functools.partial(f, 1, d=3), Model()
+    for fun in (f, many, positional, partial, model, model.step, mj.vmap(f)):
+        assert inspect.signature(make(fun)) == inspect.signature(fun)
 
 
 @pytest.mark.parametrize(("fun", "options", "error", "words"), WRONG)
