@@ -69,6 +69,16 @@ def test_a_jitted_function_has_the_signature_of_its_function(make):
         assert inspect.signature(make(fun)) == inspect.signature(fun)
 
 
+def test_jitted_functions_of_the_package_have_their_signatures():
+    jitted = type(mj.jit(f))
+    functions = [getattr(home, name) for home in (jnp, mj.nn) for name in dir(home)]
+    found = [fun for fun in functions if isinstance(fun, jitted)]
+    for fun in found:
+        assert inspect.signature(fun) == inspect.signature(fun.__wrapped__), fun
+    assert len(found) > 40
+    assert [*inspect.signature(jnp.cumsum).parameters] == ["a", "axis", "dtype", "out"]
+
+
 @pytest.mark.parametrize(("fun", "options", "error", "words"), WRONG)
 def test_arguments_are_checked_against_the_signature(fun, options, error, words):
     with pytest.raises(error) as e:
