@@ -23,8 +23,12 @@ from ...ir.core import aval_of
 from ...prims.math.elementary import logistic
 from ...prims.math.error_function import erfc
 from .. import jnp
-from ..numpy._common import as_array, check_arraylike, promote_args_inexact
-from .normalization import mixed_with_floats
+from ..numpy._common import (
+    as_array,
+    check_arraylike,
+    promote_args_inexact,
+    promote_dtypes,
+)
 
 __all__ = (
     "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "sigmoid", "silu", "swish",
@@ -212,6 +216,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Any:
     Source: Barron, arXiv:1704.07483.
     """
     check_arraylike("celu", x, alpha)
+    x, alpha = promote_dtypes(x, alpha)  # before 0.0 makes floats of integers
     low = jnp.minimum(x, 0.0)
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(low / alpha)
 
@@ -419,7 +424,8 @@ def log1mexp(x: ArrayLike) -> Any:
 
     Source: Mächler, Accurately computing log(1 - exp(-|a|)) (2012).
     """
-    return _log1mexp(mixed_with_floats("log1mexp", x))
+    (x,) = promote_args_inexact("log1mexp", x)
+    return _log1mexp(x)
 
 
 # -------------------------------------------------------------------------- gaussian

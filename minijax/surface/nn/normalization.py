@@ -104,15 +104,6 @@ def _softmax(x: Any, axis: Any, where: Any) -> Any:
     return out if where is None else jnp.where(where, out, 0)
 
 
-def mixed_with_floats(name: str, x: Any) -> Any:
-    """`x` as floats; TypePromotionError for integers where promotion is forbidden."""
-    (out,) = promote_args_inexact(name, x)
-    types = [(aval_of(v).dtype, aval_of(v).weak_type) for v in (x, out)]
-    if dtypes.is_integer(types[0][0]) or name == "standardize":
-        dtypes.promote(tuple(types))
-    return out
-
-
 def shares(x: Any, axis: Any) -> Any:
     """Exponentials divided by their sum."""
     grown = jnp.exp(x - highest(x, axis))
@@ -172,7 +163,7 @@ def _log_softmax(x: Any, axis: Any, where: Any) -> Any:
     check_mask("log_softmax", where)
     if where is not None:
         x = jnp.where(where, x, -jnp.inf)
-    x = mixed_with_floats("log_softmax", x)
+    (x,) = promote_args_inexact("log_softmax", x)
     shifted = x - highest(x, axis)
     out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
     return out if where is None else jnp.where(where, out, -jnp.inf)
@@ -326,7 +317,10 @@ def _standardize(x, axis, mean, variance, epsilon, where, algorithm: str):
         raise ValueError(
             f"standardize: Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'."
         )
-    x = mixed_with_floats("standardize", x)
+    given = x
+    (x,) = promote_args_inexact("standardize", x)
+    # Raises where promotion is forbidden and the caller passes floats beside integers.
+    dtypes.promote(tuple((aval_of(v).dtype, aval_of(v).weak_type) for v in (given, x)))
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)
     centered = x - mean

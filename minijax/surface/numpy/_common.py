@@ -256,20 +256,27 @@ def ranked(*xs: Any) -> list[Any]:
     return [lead_with_ones(x, s, rank) for x, s in zip(xs, shapes, strict=True)]
 
 
-def check_ranks(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
-    """`check_rank_promotion` of parts of shapes, which may be those of scalars."""
-    if len({*map(len, shapes)}) > 1:
-        check_rank_promotion(name, shapes, parts=True)
+def check_ranks(
+    name: str, parts: Sequence[tuple[int, ...]], shapes: Sequence[tuple[int, ...]]
+) -> None:
+    """`check_rank_promotion` of those parts of operands' shapes that broadcast."""
+    if len({*map(len, parts)}) > 1:
+        check_rank_promotion(name, parts, shapes)
 
 
 def check_rank_promotion(
-    name: str, shapes: Sequence[tuple[int, ...]], parts: bool = False
+    name: str,
+    shapes: Sequence[tuple[int, ...]],
+    whole: Sequence[tuple[int, ...]] | None = None,
 ) -> None:
-    """What jax_numpy_rank_promotion says of operands of different ranks."""
+    """What jax_numpy_rank_promotion says of operands of different ranks.
+
+    `whole` has the operands' shapes where `shapes` are parts of them.
+    """
     mode = config.RANK_PROMOTION.value
     if mode == "allow":
         return
-    if not mixing.by_user(functools.partial(_mixes_ranks, None if parts else shapes)):
+    if not mixing.by_user(functools.partial(_mixes_ranks, shapes, whole)):
         return
     text = " ".join(map(str, shapes))
     if mode == "raise":
@@ -287,11 +294,23 @@ def check_rank_promotion(
 
 
 def _mixes_ranks(
-    shapes: Sequence[tuple[int, ...]] | None, leaves: Sequence[Any]
+    shapes: Sequence[tuple[int, ...]],
+    whole: Sequence[tuple[int, ...]] | None,
+    leaves: Sequence[Any],
 ) -> bool:
-    """Whether values have two of these shapes, or of any, that differ in rank."""
-    found = {getattr(x, "shape", None) or () for x in leaves}
-    return len({len(s) for s in found if (s in shapes if shapes else s)}) > 1
+    """Whether two of the values are operands whose `shapes` differ in rank."""
+    passed = [getattr(x, "shape", None) or () for x in leaves]
+    ranks, missing = set(), False
+    for part, shape in zip(shapes, whole or shapes, strict=True):
+        if shape in passed:
+            passed.remove(shape)
+            if shape:
+                ranks.add(len(part))
+        else:
+            missing = True
+    if whole and missing:  # as under vmap, where operands have fewer axes
+        ranks = {len(getattr(x, "shape", None) or ()) for x in leaves} - {0}
+    return len(ranks) > 1
 
 
 def promote_pair(name: str, x: Any, y: Any) -> Sequence[Any]:

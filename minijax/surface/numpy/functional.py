@@ -196,11 +196,9 @@ def broadcast_call(
 ):  # fmt: skip
     """Call `fun` for every place of the broadcast axes of `arrays`."""
     sizes = core_sizes(arrays, ins, where)
-    loops = [
-        shape_of(x)[: len(shape_of(x)) - len(dims)]
-        for x, dims in zip(arrays, ins, strict=True)
-    ]
-    check_ranks("vectorize", loops)
+    shapes = [shape_of(x) for x in arrays]
+    loops = [s[: len(s) - len(dims)] for s, dims in zip(shapes, ins, strict=True)]
+    check_ranks("vectorize", loops, shapes)
     loop = lax.broadcast_shapes(*loops) if loops else ()
     checked = check_results(fun, outs, sizes, where)
     kept, axes = [], []

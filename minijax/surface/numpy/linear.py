@@ -417,7 +417,7 @@ def vecdot(
         raise ValueError(
             f"axes must match; got shapes {shapes[0]} and {shapes[1]} with axis={axis}"
         )
-    check_ranks("vecdot", [s[1:] for s in shapes])
+    check_ranks("vecdot", [s[1:] for s in shapes], shapes)
     if dtypes.is_complex(core.aval_of(x1).dtype):
         x1 = lax.conj(x1)
     x1, x2 = (move_axis(x, i, len(s) - 1) for x, i, s in zip((x1, x2), at, shapes))
@@ -479,8 +479,9 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     _check_core("matvec", x1, 2, "(n,m),(m)->(n)")
     _check_core("matvec", x2, 1, "(n,m),(m)->(n)")
     _check_sums("matvec", x1, x2, -1, "m")
-    check_ranks("matvec", [core.aval_of(x1).shape[:-2], core.aval_of(x2).shape[:-1]])
-    rank = core.aval_of(x2).ndim
+    shapes = core.aval_of(x1).shape, core.aval_of(x2).shape
+    check_ranks("matvec", [shapes[0][:-2], shapes[1][:-1]], shapes)
+    rank = len(shapes[1])
     if rank == 1:
         return matmul(x1, x2)
     shape = core.aval_of(x2).shape
@@ -511,7 +512,8 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     _check_core("vecmat", x1, 1, "(n),(n,m)->(m)")
     _check_core("vecmat", x2, 2, "(n),(n,m)->(m)")
     _check_sums("vecmat", x1, x2, -2, "n")
-    check_ranks("vecmat", [core.aval_of(x1).shape[:-1], core.aval_of(x2).shape[:-2]])
+    shapes = core.aval_of(x1).shape, core.aval_of(x2).shape
+    check_ranks("vecmat", [shapes[0][:-1], shapes[1][:-2]], shapes)
     if dtypes.is_complex(core.aval_of(x1).dtype):
         x1 = lax.conj(x1)
     shape = core.aval_of(x1).shape

@@ -64,7 +64,10 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Any:
     check_arraylike("polyval", x)
     _check_coefficients("polyval", p)
     p, x = promote_dtypes(as_array(p), as_array(x))
-    shape = broadcast_sizes(p.shape[1:], x.shape)
+    parts = p.shape[1:], x.shape
+    if all(parts):
+        check_ranks("polyval", parts, (p.shape, x.shape))
+    shape = broadcast_sizes(*parts)
     y = lax.broadcast_in_dim(typed_constant(0, x.dtype), shape, ())
     out, _ = run_scan(lambda y, c: (y * x + c, None), y, p, unroll=unroll)
     return out

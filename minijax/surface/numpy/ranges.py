@@ -222,7 +222,7 @@ def _linspace(start, stop, num: int, endpoint: bool, dtype, axis: int):
         dtype = compute
     shapes = aval_of(start).shape, aval_of(stop).shape
     if all(shapes):
-        check_ranks("linspace", shapes)
+        check_ranks("linspace", shapes, shapes)
     shape = broadcast_sizes(*shapes)
     rank = len(shape)
     start, stop = convert(start, compute), convert(stop, compute)

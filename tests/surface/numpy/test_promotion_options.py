@@ -1,4 +1,4 @@
-"""No function promotes on its own where JAX's options forbid it; what JAX refuses, it does.
+"""Functions may promote inside where JAX's options forbid it; their callers may not.
 
 Nothing is computed: the options speak while programs are traced.
 """
@@ -92,20 +92,58 @@ def test_nothing_is_promoted_within(name, dtype):
         assert mj.eval_shape(lambda: fun(dtype)) == plain
 
 
+INSIDE = {  # JAX refuses these, where nobody but the function mixes
+    "log_softmax": lambda: nn.log_softmax(one(3, int)),
+    "log1mexp": lambda: nn.log1mexp(one(3, int)),
+    "standardize": lambda: nn.standardize(one(3, int)),
+    "relu": lambda: nn.relu(one(3, bool)),
+    "celu": lambda: nn.celu(one(3, int)),
+    "unwrap": lambda: jnp.unwrap(one(3, int)),
+    "polyder": lambda: jnp.polyder(one((3, 2))),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_what_a_function_mixes_itself_is_allowed(name):
+    plain = mj.eval_shape(INSIDE[name])
+    with mj.numpy_dtype_promotion("strict"), mj.numpy_rank_promotion("raise"):
+        assert mj.eval_shape(INSIDE[name]) == plain
+
+
 RANKS = {
     "add": lambda: one((3, 3)) + one(3),
     "matvec": lambda: jnp.matvec(one((3, 3)), one((3, 3))),
     "vecmat": lambda: jnp.vecmat(one((3, 3)), one((3, 3))),
     "vecdot": lambda: jnp.vecdot(one((3, 3)), one(3)),
     "vectorize": lambda: jnp.vectorize(lambda a, b: a + b)(one((3, 3)), one(3)),
+    "vectorize cores": lambda: jnp.vectorize(jnp.add, signature="(n),()->(n)")(
+        one(3), one(3)
+    ),
     "linspace": lambda: jnp.linspace(one((3, 3)), one(3)),
+    "polyval": lambda: jnp.polyval(one((3, 2)), one((5, 2))),
+    "jit": lambda: mj.jit(jnp.matvec)(one((3, 3)), one((3, 3))),
+}
+# Of the operands' own axes the ranks differ, but not of those that broadcast.
+CORES = {
+    "matvec": lambda: jnp.matvec(one((2, 3, 3)), one((2, 3))),
+    "vecmat": lambda: jnp.vecmat(one(3), one((3, 3))),
+    "vectorize": lambda: jnp.vectorize(jnp.add, signature="(n),()->(n)")(
+        one((3, 3)), one(3)
+    ),
+    "scalar": lambda: jnp.vectorize(jnp.add)(one((3, 3)), 1.0),
+    "polyval": lambda: jnp.polyval(one((3, 2)), one(2)),
+    "coefficients": lambda: jnp.polyval(one(3), one((3, 3))),
 }
 TYPES = {
     "add": lambda: one(3) + one(3, "float16"),
     "where": lambda: jnp.where(one(3, bool), one(3, int), 0.5),
-    "log_softmax": lambda: nn.log_softmax(one(3, int)),
-    "log1mexp": lambda: nn.log1mexp(one(3, int)),
-    "standardize": lambda: nn.standardize(one(3, int)),
+    "standardize": lambda: nn.standardize(one(3, int), mean=one(3), variance=one(3)),
+    "celu": lambda: nn.celu(one(3, int), one(3)),
+    "celu by a number": lambda: nn.celu(one(3, int), 2.0),
+    "elu": lambda: nn.elu(one(3, int), alpha=one(3)),
+    "squareplus": lambda: nn.squareplus(one(3, int), one(3)),
+    "unwrap": lambda: jnp.unwrap(one(3, int), period=1.5),
+    "polyval": lambda: jnp.polyval(one(3, int), one(3)),
     "interp": lambda: jnp.interp(one(3), one(3, int), one(3)),
 }
 
@@ -115,6 +153,13 @@ def test_rank_promotion_is_refused(name):
     mj.eval_shape(RANKS[name])
     with mj.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="rank"):
         mj.eval_shape(RANKS[name])
+
+
+@pytest.mark.parametrize("name", CORES)
+def test_ranks_of_cores_may_differ(name):
+    plain = mj.eval_shape(CORES[name])
+    with mj.numpy_rank_promotion("raise"):
+        assert mj.eval_shape(CORES[name]) == plain
 
 
 @pytest.mark.parametrize("name", TYPES)
