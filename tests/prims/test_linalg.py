@@ -2,6 +2,7 @@
 
 import functools
 import re
+import zlib
 
 import numpy as np
 import pytest
@@ -21,6 +22,13 @@ EMPTY = [(0, 3), (3, 0), (2, 0, 4), (0, 3, 2)]
 def _doubles():
     with mj.enable_x64(True):
         yield
+
+
+@pytest.fixture(autouse=True)
+def own_numbers(request):
+    """Numbers by the test's name: those of a shared generator depend on what ran before."""
+    global RANDOM
+    RANDOM = np.random.default_rng(zlib.crc32(request.node.name.encode()))
 
 
 def random(*shape, dtype="float64"):
