@@ -27,7 +27,9 @@ WRAPS = {
 
 
 WRAPS["fori_loop"] = lambda f: lambda x: lax.fori_loop(0, 1, lambda i, c: f(c), x)
-DEEP = 1000
+# Python 3.12 and 3.13 limit calls that pass through C, whatever the recursion limit is.
+C_CALLS_ARE_LIMITED = (3, 12) <= sys.version_info < (3, 14)
+DEEP = 200 if C_CALLS_ARE_LIMITED else 1000
 
 
 @pytest.mark.parametrize("name", WRAPS)
@@ -42,7 +44,10 @@ def test_nested(name):
     assert sys.getrecursionlimit() == limit
 
 
-@pytest.mark.parametrize(("name", "levels"), [("jit", 400), ("fori_loop", 120)])
+@pytest.mark.parametrize(
+    ("name", "levels"),
+    [("jit", 120 if C_CALLS_ARE_LIMITED else 400), ("fori_loop", 120)],
+)
 def test_every_stage_of_a_deep_program(name, levels):
     f = nested(WRAPS[name], levels, lambda x: jnp.sin(x))
     assert str(mj.make_jaxpr(f)(1.0)).count("sin") == 1

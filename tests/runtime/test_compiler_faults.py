@@ -138,7 +138,8 @@ def test_reduction_of_many_axes(axis):
     shape = (2, 4, 8, 2, 6, 2, 8, 1)
     x, y = (rng.standard_normal(shape).astype(np.float32) for _ in range(2))
     f = mj.jit(lambda x, y: (x * y).sum(axis))
-    assert "ynn" not in f.lower(x, y).compile().as_text()
+    if faults.applies(faults.FAULTS[2], "cpu", compat.RELEASE):
+        assert "ynn" not in f.lower(x, y).compile().as_text()
     close(f(x, y), (x.astype(float) * y).sum(axis))
 
 
