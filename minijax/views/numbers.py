@@ -14,6 +14,7 @@ from ..runtime.array import KeyArray, under_key
 from ..surface.numpy._common import convert, promote_dtypes_inexact
 from ..surface.numpy.contraction import einsum
 from ..surface.numpy.dtype_info import finfo
+from ..surface.numpy.systems import Factors, solve_factored
 from ..types import dtypes
 
 DType = np.dtype
@@ -155,3 +156,14 @@ def einsum_along(
             )
         )
     return left[0]
+
+
+def lu_solve(lu: Any, permutation: Any, b: Any, trans: int = 0) -> Any:
+    """Solve A x = b, given `lax.linalg.lu`'s factors and permutation of A.
+
+    trans: 1 to solve with the transposed matrix, 2 with the adjoint.
+    """
+    lu, b = promote_dtypes_inexact(lu, b)
+    factors, vector = Factors(lu, permutation, None), b.ndim == lu.ndim - 1
+    x = solve_factored(factors, b[..., None] if vector else b, trans)
+    return x[..., 0] if vector else x

@@ -25,7 +25,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "ad_util": ("interpreters.ad", {
         "control.rules.stop_gradient": "stop_gradient_p",
-        "control.rules.custom_jvp": "SymbolicZero",
+        "control.rules.custom_jvp": "SymbolicZero zero_from_primal",
     }),
     "api": ("", {"functools": "partial"}),
     "api_util": ("api_util", {"views.functions": "infer_argnums_and_argnames"}),
@@ -35,22 +35,28 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "views.tools": "Shape",
     }),
     "basearray": ("", {}),
-    "callback": ("", {}),
+    "callback": ("", {
+        "control.effects.callbacks": "io_callback",
+        "views.modules": "emit_python_callback",
+    }),
     "checkify": ("experimental.checkify", {
         "control.effects.checks": "JaxException=JaxRuntimeError",
         "views.tools": "Out",
     }),
-    "compiler": ("", {}),
+    "compilation_cache": ("experimental.compilation_cache.compilation_cache", {}),
+    "compiler": ("", {"views.backends": "get_compile_options"}),
     "config": ("", {"base.config:config": "update parse_flags_with_absl"}),
     "core": ("extend.core core", {
         "api.shapes": "typeof",
         "control.calls.programs": "closed_call_p",
+        "control.refs.refs": "Ref empty_ref free_ref freeze",
         "ir.core": "EvalTrace",
         "ir.jaxpr": "JaxprEqnContext=EquationContext",
         "runtime.lower": "physical_aval=physical",
+        "types.manual_axes": "ManualAxisType",
         "views.backends": "safe_map safe_zip",
         "views.functions": "shaped_abstractify",
-        "views.hijax": "AvalMutableQDD AvalQDD cur_qdd",
+        "views.hijax": "AvalMutableQDD AvalQDD aval_method aval_property cur_qdd",
         "views.primitives": "call_p",
         "views.programs": "pp_jaxpr",
         "views.sizes":
@@ -58,7 +64,11 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             " definitely_equal definitely_equal_one_of_dim definitely_equal_shape"
             " dilate_dim dim_constant dim_value_aval dim_value_dtype dimension_as_value"
             " divide_shape_sizes is_dim is_empty_shape is_symbolic_dim stride_dim",
-        "views.traces": "OpaqueTraceState full_lower trace_state_clean",
+        "views.traces":
+            "OpaqueTraceState SetCurrentTraceContextManager=set_current_trace"
+            " TakeCurrentTraceContextManager=take_current_trace full_lower"
+            " nonempty_axis_env trace_state_clean unsafe_am_i_under_a_jit"
+            " unsafe_am_i_under_a_vmap unsafe_get_axis_names",
     }),
     "custom_derivatives": ("custom_derivatives", {}),
     "dispatch": ("", {
@@ -69,8 +79,10 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "runtime.cluster": "State=Cluster global_state=state",
     }),
     "dtypes": ("dtypes", {
+        "surface.own_dtypes": "primal_tangent_dtype",
         "types.dtypes":
             "ExtendedDType to_complex_dtype=complex_of to_inexact_dtype=to_inexact",
+        "views.backends": "canonicalize_value_handlers=canonicalize_dtype_handlers",
         "views.numbers": "DType dtype=dtype_of supports_inf",
     }),
     "earray": ("", {"views.numbers": "EArray"}),
@@ -89,9 +101,17 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "api.vmappables": "is_vmappable=is_known",
         "views.rules": "make_iota to_elt",
     }),
-    "interpreters.mlir": ("interpreters.mlir", {}),
-    "interpreters.partial_eval": ("interpreters.partial_eval", {}),
-    "interpreters.pxla": ("interpreters.pxla", {}),
+    "indexing": ("", {"prims.shape.spans": "Slice ds dslice=ds"}),
+    "interpreters.mlir": ("interpreters.mlir extend.mlir", {
+        "views.lowering": "JaxIrContext",
+    }),
+    "interpreters.partial_eval": ("interpreters.partial_eval", {
+        "ad_checkpoint": "Offloadable Recompute Saveable",
+    }),
+    "interpreters.pxla": ("interpreters.pxla", {
+        "runtime.client": "get_default_device=default_device",
+        "views.backends": "clear_in_memory_compilation_cache",
+    }),
     "interpreters.xla": ("interpreters.xla", {}),
     "layout": ("experimental.layout", {}),
     "lib": ("lib", {
@@ -108,9 +128,10 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "lax": ("lax", {}),
     "lax.control_flow": ("lax", {}),
     "lax.lax": ("lax", {}),
-    "lax.linalg": ("lax.linalg", {}),
+    "lax.linalg": ("lax.linalg", {"views.numbers": "lu_solve"}),
     "lax.parallel": ("lax", {}),
-    "linear_util": ("extend.linear_util", {}),
+    "lax.scaled_dot": ("", {"prims.dot.ragged": "scaled_dot"}),
+    "linear_util": ("extend.linear_util", {"ir.jaxpr": "DebugInfo"}),
     "mesh": ("sharding", {
         "views.meshes": "ResourceEnv thread_resources",
     }),
@@ -144,6 +165,8 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "api.explicit": "auto_axes explicit_axes reshard",
         "control.calls.programs": "jit_p",
         "control.calls.jitted": "JitWrapped=Jitted",
+        "experimental.layout": "with_layout_constraint",
+        "prims.sharding": "with_sharding_constraint",
     }),
     "pretty_printer": ("", {"ir.printer:pp": "Doc brk concat group nest text"}),
     "prng": ("extend.random", {}),
@@ -155,18 +178,24 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "threefry_fold_in=fold_in threefry_random_bits=random_bits"
             " threefry_seed=seed threefry_split=split",
     }),
+    "random.stateful_rng": ("", {"surface.random.stateful": "StatefulPRNG stateful_rng"}),
     "scipy": ("scipy", {}),
     "scipy.linalg": ("scipy.linalg", {}),
     "scipy.special": ("scipy.special", {}),
     "sharding": ("sharding", {}),
     "sharding_impls": ("sharding", {
-        "views.meshes": "canonicalize_sharding",
+        "runtime.mesh": "make_mesh",
+        "views.meshes": "SPMDAxisContext ShardingContext canonicalize_sharding",
         # C++ makes these of the parts of arrays.
         "runtime.jaxlib_compat": "make_single_device_sharding=SingleDeviceSharding",
         "runtime.sharding": "UNSPECIFIED UnspecifiedValue",
     }),
     "source_info_util": ("extend.source_info_util", {
-        "views.sources": "Frame user_frame user_frames",
+        "views.sources":
+            "ExtendNameStackContextManager=extend_name_stack Frame"
+            " SetNameStackContextManager=set_name_stack"
+            " TransformNameStackContextManager=transform_name_stack"
+            " UserContextManager=user_context user_frame user_frames",
     }),
     "state": ("", {}),
     "state.indexing": ("", {"prims.shape.spans": "dslice=ds"}),
@@ -195,9 +224,12 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             " tuple_update unzip2 unzip3 wrap_name",
     }),
     "xla_bridge": ("extend.backend", {
+        "api.devices":
+            "device_count host_count host_id host_ids local_device_count process_count"
+            " process_index process_indices",
         "runtime.client":
             "_backend_factories=factories _backends=_clients"
-            " default_backend=default_platform devices register_plugin",
+            " default_backend=default_platform devices local_devices register_plugin",
         "views.backends": "backends_are_initialized",
     }),
 }  # fmt: skip
@@ -215,7 +247,6 @@ for _face, _names in {
     "experimental.custom_partitioning": "custom_partitioning",
     "experimental.hijax": "hijax",
     "experimental.shard_alike": "shard_alike",
-    "experimental.shard_map": "shard_map",
     "experimental.source_mapper": "sourcemap",
     "experimental.sparse.linalg": "scipy.sparse.linalg",
     "experimental.xla_metadata": "xla_metadata",
@@ -267,6 +298,28 @@ MODULES.update(
 )  # fmt: skip
 MODULES["export.shape_poly"] = ("export", {
     "types.dimensions": "_DimExpr=Dimension is_symbolic_dim",
+})  # fmt: skip
+MODULES["custom_partitioning_sharding_rule"] = ("experimental.custom_partitioning", {})
+MODULES["debugging"] = ("debug", {
+    "control.effects.debugging": "debug_callback debug_print",
+})  # fmt: skip
+MODULES["export._export"] = ("export", {
+    "api.export.exported": "default_lowering_platform=default_export_platform",
+})  # fmt: skip
+MODULES["ops.special"] = ("ops", {"surface.nn.normalization": "logsumexp"})
+MODULES["scipy.sparse.linalg"] = ("scipy.sparse.linalg experimental.sparse.linalg", {})
+MODULES["scipy.stats._core"] = ("", {
+    "surface.scipy.stats.summaries": "mode rankdata sem",
+})  # fmt: skip
+MODULES["scipy.stats.kde"] = ("", {"surface.scipy.stats.density": "gaussian_kde"})
+MODULES["shard_map"] = ("experimental.shard_map", {"api.shard_map": "shard_map smap"})
+MODULES["state.primitives"] = ("ref", {
+    "control.refs.refs":
+        "ref_addupdate=addupdate ref_get=get ref_set=set ref_swap=swap",
+})  # fmt: skip
+MODULES["xla_transform"] = ("", {
+    "runtime.compiler_passes":
+        "PipelineStage clear_hlo_module_transformation register_hlo_module_transformation",
 })  # fmt: skip
 MODULES["image.scale"] = ("image", {
     "surface.image.resize": "_kernels=_KERNELS _resize=resize",
@@ -328,7 +381,9 @@ class Private(ModuleType):
         if module(below) is not None:
             return importlib.import_module(below)
         for face in self._faces:
-            found = importlib.import_module(_within(face).rstrip("."))
+            outside = face.startswith("jaxlib.")
+            own = face if outside else f"{_PACKAGE}.{face}".rstrip(".")
+            found = importlib.import_module(own)
             table = homes(getattr(found, "_TABLE", {}))
             if name in table:  # of names that warn, only the public ones do
                 return self._found(name, table)

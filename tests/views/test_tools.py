@@ -1,6 +1,7 @@
 """Small tools that libraries take from JAX's inside."""
 
 import collections
+import importlib
 
 import numpy as np
 import pytest
@@ -47,6 +48,48 @@ def test_all_that_is_listed_is_there(name):
     module = private.module(f"jax._src.{name}".rstrip("."))
     for public in private.homes(private.MODULES[name][1]):
         assert getattr(module, public) is not None
+
+
+@pytest.mark.parametrize("name", (
+    "typing.DTypeLike=typing.DTypeLike random.PRNGKey=random.PRNGKey"
+    " random.normal=random.normal"
+    " ad_util.zero_from_primal=custom_derivatives.zero_from_primal"
+    " callback.io_callback=experimental.io_callback core.freeze=freeze"
+    " core.Ref=Ref"
+    " core.TakeCurrentTraceContextManager=extend.core.take_current_trace"
+    " debugging.debug_print=debug.print indexing.dslice=ds"
+    " lax.scaled_dot.scaled_dot=lax.scaled_dot"
+    " interpreters.partial_eval.Saveable=ad_checkpoint.Saveable"
+    " linear_util.DebugInfo=extend.core.DebugInfo"
+    " ops.special.logsumexp=nn.logsumexp"
+    " pjit.with_sharding_constraint=lax.with_sharding_constraint"
+    " scipy.sparse.linalg.cg=scipy.sparse.linalg.cg"
+    " scipy.stats._core.mode=scipy.stats.mode"
+    " scipy.stats.kde.gaussian_kde=scipy.stats.gaussian_kde"
+    " shard_map.shard_map=shard_map shard_map.smap=smap"
+    " sharding_impls.make_mesh=make_mesh state.primitives.ref_get=ref.get"
+    " xla_bridge.local_devices=local_devices"
+    " xla_bridge.process_index=process_index"
+).split())  # fmt: skip
+def test_public_objects_by_the_names_of_private_modules(name):
+    """The same objects as in JAX 0.10.2, where `is` holds for each pair."""
+    inside, public = name.split("=")
+    module, _, inner = inside.rpartition(".")
+    owner, _, outer = f"minijax.{public}".rpartition(".")
+    expected = getattr(importlib.import_module(owner), outer)
+    assert getattr(private.module(f"jax._src.{module}"), inner) is expected
+
+
+@pytest.mark.parametrize("trans", (0, 1, 2))
+def test_systems_by_factors_and_permutation(trans):
+    a = np.array([[1, 2j], [3, 4]], np.complex64)
+    lu, _, permutation = jax.lax.linalg.lu(a)
+    solve = private.module("jax._src.lax.linalg").lu_solve
+    matrix = (a, a.T, a.conj().T)[trans]
+    for b in np.float32([1, 2]), np.float32([[1, 2], [3, 4]]):
+        np.testing.assert_allclose(
+            matrix @ np.asarray(solve(lu, permutation, b, trans)), b, atol=1e-5
+        )
 
 
 def test_trees_by_their_registry():
