@@ -80,10 +80,16 @@ def backward_pass(
         STATE.source, STATE.names = place, outer
         if cuts:
             config.RECAST_MESH.swap_back(recast)
-    return [
-        ct_of.pop(v, Zero(v.aval)) if type(x) is Linear else None
-        for v, x in zip(jaxpr.invars, args, strict=True)
-    ]
+    found: list[Any] = []
+    for v, x in zip(jaxpr.invars, args, strict=True):
+        ct = ct_of.pop(v, None) if type(x) is Linear else None
+        found.append(_no_cotangent(v.aval) if ct is None and type(x) is Linear else ct)
+    return found
+
+
+def _no_cotangent(aval: Any) -> Zero:
+    """The cotangent of a value that no result depends on."""
+    return Zero(cotangent_type(aval) if Known.cuts else aval)
 
 
 class _Draining(dict[Any, Any]):
@@ -114,7 +120,7 @@ def _turn(
         if all(ct is None for ct in given):
             return
         out_cts = [
-            Zero(v.aval) if ct is None else ct
+            _no_cotangent(v.aval) if ct is None else ct
             for v, ct in zip(outs, given, strict=True)
         ]
     else:
@@ -183,7 +189,7 @@ def transpose_jaxpr(
                 for a, lin in zip(in_avals, linear, strict=True)
             ]
             cts = [
-                next(it) if g else Zero(a)
+                next(it) if g else _no_cotangent(a)
                 for a, g in zip(out_avals, given, strict=True)
             ]
             found = backward_pass(closed.jaxpr, closed.consts, args, cts)

@@ -206,6 +206,10 @@ class Lowering:
         types = [self.type(aval)]
         return self.create("sdy.sharding_constraint", types, [x], sharding=attr).result
 
+    def as_typed(self, x: Any, aval: Any) -> Any:
+        """A value that a rule makes inside, sharded as its type says."""
+        return x if self.spread is None else self.cut(x, aval)
+
     def gathered(self, x: Any, aval: Any) -> Any:
         """A value whole on every device of a program that is spread over some."""
         if self.spread is None or isinstance(aval, AbstractToken):
@@ -683,13 +687,22 @@ def _emit_cut(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]) -> Any
     """Emit an equation, and that its results lie as their types say."""
     out = emit(ctx, eqn, values)
     avals = [v.aval for v in eqn.outs]
-    if ctx.spread is None or eqn.primitive.regions is not None:
-        return out
-    if all(a.lies is None for a in avals):
+    if ctx.spread is None or all(a.lies is None for a in avals):
         return out
     outs = out if eqn.primitive.multiple_results else [out]
-    outs = [ctx.cut(x, a) for x, a in zip(outs, avals, strict=True)]
+    # Values inside of regions have their shardings.  Of these the compiler hands on all but
+    # those of terms of sums, which it would add up.
+    inside = eqn.primitive.regions is not None
+    outs = [
+        x if inside and not _is_terms(a) else ctx.cut(x, a)
+        for x, a in zip(outs, avals, strict=True)
+    ]
     return outs if eqn.primitive.multiple_results else outs[0]
+
+
+def _is_terms(aval: Any) -> bool:
+    """Whether each device has a term of a sum, the value."""
+    return aval.lies is not None and bool(aval.lies.spec.unreduced)
 
 
 def has_keys(jaxpr: Jaxpr) -> bool:

@@ -204,3 +204,53 @@ def test_derivatives_of_parts():
     scattered = lambda a, b: jnp.sin(reshard(product(a, b), P("x", "y"))).sum()
     got = mj.jit(mj.grad(scattered))(cut(A, "x", "y"), cut(B, "y"))
     np.testing.assert_allclose(got, np.cos(A @ B) @ B.T, rtol=2e-5, atol=2e-5)
+
+
+def layer(c, w):
+    return jnp.tanh(c @ w), None
+
+
+def layers(w, x):
+    return (lax.scan(layer, x, w)[0] ** 2).sum()
+
+
+def unrolled(w, x):
+    return (lax.scan(layer, x, w, unroll=2)[0] ** 2).sum()
+
+
+def remat_layers(w, x):
+    return (lax.scan(mj.checkpoint(layer), x, w)[0] ** 2).sum()
+
+
+def batches(w, x):
+    return lax.scan(lambda c, row: (c + layers(w, row), None), 0.0, jnp.stack([x, 2 * x]))[0]
+
+
+def chosen(w, x):
+    return lax.cond(x.sum() < 0, lambda w: x.sum(), lambda w: layers(w, x), w)
+
+
+def counted(w, x):
+    step = lambda i, c: (c[0] + layers(w, c[1]), c[1] * 2)
+    return lax.fori_loop(0, 3, step, (0.0, x))[0]
+
+
+@pytest.mark.parametrize(
+    "f", [layers, unrolled, remat_layers, batches, chosen, counted]
+)  # fmt: skip
+def test_loops_add_up_cotangents_of_reduced_weights_once(f):
+    w = np.random.default_rng(0).normal(size=(4, 4, 4)).astype(np.float32) / 2
+
+    def gradient(w, x):
+        whole = reshard(w, P(None, None, None, reduced={"x"}))
+        return reshard(mj.grad(f)(whole, x), P())
+
+    through = lambda w, x: f(reshard(w, P(None, None, None, reduced={"x"})), x)
+    x = cut(A, "x")
+    expected = mj.grad(f)(cut(w), x)
+    for g in gradient, mj.grad(through):
+        program = mj.jit(g).lower(cut(w), x).compile()
+        text = program.as_text()
+        sums = re.findall(r"= (f32\[\S*) all-reduce(?:-start)?\(", text)
+        assert [s for s in sums if s.startswith("f32[4,4")] == ["f32[4,4,4]{2,1,0}"]
+        np.testing.assert_allclose(program(cut(w), x), expected, rtol=1e-5, atol=1e-6)

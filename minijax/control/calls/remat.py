@@ -332,7 +332,7 @@ def remat_lower_cpu(ctx: Any, *args: Any, **params: Any) -> Any:
     outs = ctx.avals_out
     branches = [
         lambda: remat_lower(ctx, *args, **params),
-        lambda: [ctx.constant(0, a) for a in outs],
+        lambda: [ctx.as_typed(ctx.constant(0, a), a) for a in outs],
     ]
     return ctx.case(index, branches, [ctx.type(a) for a in outs])
 

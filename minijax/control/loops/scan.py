@@ -33,7 +33,7 @@ from ...passes.dce import dce_jaxpr, depends_on, results_depend
 from ...passes.linearize import linearize_jaxpr
 from ...passes.loop_rules import repeats, settled
 from ...passes.stage import remembered, stage, stage_closed
-from ...passes.transpose import backward_pass
+from ...passes.transpose import backward_pass, cotangent_type
 from ...prims.shape import concatenation, shapes
 from ...runtime import lower
 from ...types import dtypes
@@ -153,8 +153,9 @@ def scan_transpose(
     )
     nz_ys = nonzero_flags(ct_ys)
     const_avals, carry_avals, _ = split_list(jaxpr.in_avals, sizes)
-    sum_avals = pick(const_avals, lin_c)
-    y_avals = jaxpr.out_avals[num_carry:]
+    sum_avals = list(map(cotangent_type, pick(const_avals, lin_c)))
+    carry_avals = list(map(cotangent_type, carry_avals))
+    y_avals = list(map(cotangent_type, jaxpr.out_avals[num_carry:]))
     rows = [bodies.row(core.aval_of(x)) for x in res_x]
     avals = [
         *map(core.aval_of, res_c), *sum_avals, *carry_avals, *pick(y_avals, nz_ys), *rows,
@@ -361,7 +362,7 @@ def scan_lower(
         ]
         return carry, ys
 
-    ys = [ctx.constant(0, a) for a in y_avals]
+    ys = [ctx.as_typed(ctx.constant(0, a), a) for a in y_avals]
     if isinstance(length, Dimension):
         carry, ys = _emit_loop(ctx, length, 1, one_step, carry, ys, number)
         return [*carry, *ys]
@@ -421,11 +422,10 @@ def _read_row(ctx: Any, x: Any, aval: Any, at: Any) -> Any:
 
 def _write_row(ctx: Any, y: Any, value: Any, aval: Any, at: Any) -> Any:
     zero = ctx.constant(0, shaped((), dtypes.int32))
-    one = shaped((1, *aval.shape[1:]), aval.dtype)
-    value = ctx.op("reshape", one, value)
-    return ctx.op(
-        "dynamic_update_slice", aval, y, value, at, *[zero] * (len(aval.shape) - 1)
-    )
+    one = aval.update(shape=(1, *aval.shape[1:]), lies=aval.lies)
+    value = ctx.as_typed(ctx.op("reshape", one, value), one)
+    starts = [at, *[zero] * (len(aval.shape) - 1)]
+    return ctx.as_typed(ctx.op("dynamic_update_slice", aval, y, value, *starts), aval)
 
 
 scan_p.lower = scan_lower
