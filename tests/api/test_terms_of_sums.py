@@ -223,7 +223,9 @@ def remat_layers(w, x):
 
 
 def batches(w, x):
-    return lax.scan(lambda c, row: (c + layers(w, row), None), 0.0, jnp.stack([x, 2 * x]))[0]
+    return lax.scan(
+        lambda c, row: (c + layers(w, row), None), 0.0, jnp.stack([x, 2 * x])
+    )[0]
 
 
 def chosen(w, x):
