@@ -324,7 +324,7 @@ def _layout(dtype: Any) -> tuple[int, int]:
     return int(info.nmant), 1 - int(info.minexp)
 
 
-def _two_to(k: Any, dtype: Any) -> Any:
+def power_of_two(k: Any, dtype: Any) -> Any:
     """2.0**k of integers that are exponents of normal floats, exactly."""
     mantissa, bias = _layout(dtype)
     kind = _BITS[8 * dtype.itemsize]
@@ -369,7 +369,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 def _frexp(x: Any) -> tuple[Any, Any]:
     plain = lax.bitwise_and(lax.is_finite(x), _not_zero(x))
     normal, lowered = _normalise(x)
-    exponent = _exponent(normal)
+    exponent = exponent_of(normal)
     fraction = _scale(normal, lax.neg(exponent))
     exponent = choose(plain, lax.sub(exponent, lowered), const(exponent, 0))
     return choose(plain, fraction, x), exponent
@@ -405,7 +405,7 @@ def _normalise(x: Any) -> tuple[Any, Any]:
     return choose(subnormal, signed, x), choose(subnormal, shift, const(shift, 0))
 
 
-def _exponent(x: Any) -> Any:
+def exponent_of(x: Any) -> Any:
     """The exponent of two that frexp returns, of normal floats, as int32."""
     mantissa, bias = _layout(_dtype(x))
     bits = _bits_of(x)
@@ -423,7 +423,7 @@ def _scale(x: Any, k: Any) -> Any:
     least, most = const(k, 1 - bias), const(k, bias)
     for _ in range(3):
         step = lax.min(lax.max(k, least), most)
-        x = lax.mul(x, _two_to(step, _dtype(x)))
+        x = lax.mul(x, power_of_two(step, _dtype(x)))
         k = lax.sub(k, step)
     return x
 

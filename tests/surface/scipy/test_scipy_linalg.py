@@ -155,6 +155,56 @@ def test_exponentials_of_all_sizes():
         close(x, reference.expm(wide(a)), 1e-5)
 
 
+# Roots of multiples of 1, so that the exponential is cosh(r) + A sinh(r) / r; the last
+# with its exponential as computed by mpmath in 60 digits (C. Moler, "A balancing act for
+# the matrix exponential", 2012).
+BADLY_SCALED = [
+    ([[1, 1e6, 0], [0, -1, 0], [0, 0, 1]], 1),
+    ([[1, 0, 0], [1e12, -1, 0], [0, 0, 1]], 1),
+    ([[1, 1e10, 0], [1e-10, -1, 0], [0, 0, 2**0.5]], 2),
+    (
+        [[0, 1e-8, 0], [-(2e10 + 2e8 / 3), -3, 2e10], [200 / 3, 0, -200 / 3]],
+        [
+            [0.44684946828317, 1.5404415738395e-09, 0.46281145355877],
+            [-5743067.7794796, -0.015283003868682, -4526542.7127841],
+            [0.44772297784949, 1.5427048451959e-09, 0.46348064883765],
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("dtype, tol", [(np.float32, 5e-5), (np.float64, 1e-13)])
+def test_exponentials_of_badly_scaled_matrices(dtype, tol):
+    """To the last digits in each element, as a stack, with the derivative along A."""
+    a, want, slopes = [], [], []
+    for matrix, power in BADLY_SCALED:
+        a.append(np.array(matrix, dtype))
+        if isinstance(power, list):
+            want.append(np.array(power))
+            continue
+        r, exact = power**0.5, np.array(matrix)
+        want.append(np.eye(3) * np.cosh(r) + exact * np.sinh(r) / r)
+        slopes.append(exact * np.cosh(r) + np.eye(3) * np.sinh(r) * r)
+    with mj.enable_x64():
+        got, moved = mj.jit(linalg.expm_frechet)(np.stack(a), np.stack(a))
+        alone = linalg.expm(a[-1])
+    np.testing.assert_allclose(got, np.stack(want), rtol=tol, atol=0)
+    np.testing.assert_allclose(alone, want[-1], rtol=tol, atol=0)
+    np.testing.assert_allclose(moved[:3], np.stack(slopes), rtol=tol, atol=0)
+
+
+def test_exponentials_of_graded_triangles():
+    """The diagonal is exact: squaring 14 times would leave three digits."""
+    a = np.array([[-1e5, 30, 2], [0, 1, 1e-3], [0, 0, 1e-6]], np.float32)
+    got = linalg.expm(
+        np.stack([a, 3 * np.eye(3, dtype=a.dtype)]), upper_triangular=True
+    )
+    exact = np.exp(np.diagonal(a).astype(np.float64))
+    np.testing.assert_allclose(np.diagonal(got[0]), exact, rtol=2e-7)
+    np.testing.assert_allclose(got[0], reference.expm(wide(a)), rtol=2e-3)
+    np.testing.assert_allclose(got[1], np.exp(3) * np.eye(3), rtol=3e-7)
+
+
 def test_tridiagonal():
     d, e = REAL[0], COMPLEX[1, :3]
     matrix = np.diag(d) + np.diag(e, 1) + np.diag(e.conj(), -1)

@@ -2,10 +2,14 @@
 
 The exponential by scaling and squaring of a Padé approximant (N. Higham, "The scaling
 and squaring method for the matrix exponential revisited", SIAM J. Matrix Anal. Appl. 26,
-2005).  The others by Schur's form: the square root of a triangle (Å. Björck and S.
-Hammarling, "A Schur method for the square root of a matrix", 1983), and Parlett's
-recurrence (G. Golub and C. Van Loan, "Matrix Computations", 9.1).  Both are, a column
-after the other, a solution of a triangular system.
+2005), after a diagonal similarity that balances rows and columns (E. Osborne, "On
+pre-conditioning of matrices", 1960): each squaring doubles rounding errors, and a norm
+that is large because of the scaling alone needs none.
+
+The others by Schur's form: the square root of a triangle (Å. Björck and S. Hammarling, "A
+Schur method for the square root of a matrix", 1983), and Parlett's recurrence (G. Golub
+and C. Van Loan, "Matrix Computations", 9.1).  Both are, a column after the other, a
+solution of a triangular system.
 
 Next: sylvester.py.
 """
@@ -25,12 +29,14 @@ from ....control.branches.switch import cond
 from ....control.calls.jit import composite
 from ....control.loops.while_loop import fori_loop
 from ....control.rules.custom_jvp import custom_jvp
+from ....control.rules.stop_gradient import stop_gradient
 from ....prims import lax_linalg
 from ....prims.shape.slicing import dynamic_update_index_in_dim
 from ....types import dtypes
 from ... import jnp
 from ...numpy import systems
 from ...numpy._common import ArrayLike
+from ...numpy.floating_point import exponent_of, power_of_two
 from .common import *
 from .decompositions import rsf2csf, schur
 from .sylvester import bartels_stewart
@@ -73,6 +79,77 @@ def _pade(a: Any, degree: int) -> tuple[Any, Any]:
     return even, precise(a, odd)
 
 
+def _two_to(k: Any, like: Any) -> Any:
+    """2^k, of exponents of normal floats, in a dtype."""
+    return power_of_two(k, real_dtype(like)).astype(like.dtype)
+
+
+def _one_norm(a: Any) -> Any:
+    return jnp.abs(a).sum(-2).max(-1)
+
+
+_SWEEPS = 40
+_UNEVEN = 16  # times: how far a row's largest element may be from its column's
+_SHIFT = 1 << 16
+
+
+def _row_and_column(sizes: Any, least: Any) -> tuple[Any, Any]:
+    """The largest element of each row and column, `least` at least."""
+    rows, columns = sizes.max(-1), sizes.max(-2)
+    return jnp.maximum(rows, least), jnp.maximum(columns, least)
+
+
+def _sizes(a: Any) -> tuple[Any, Any]:
+    """Sizes of the elements off the diagonal, and the least that matters: to scale down
+    elements below 1, or below the largest one on the diagonal, saves no squarings."""
+    sizes, eye = jnp.abs(a), np.eye(a.shape[-1], dtype=bool)
+    least = jnp.maximum(jnp.where(eye, sizes, 0).max((-2, -1)), 1)
+    return jnp.where(eye, 0, sizes), least[..., None]
+
+
+def _balance(a: Any) -> Any:
+    """Exponents e for which a_ij 2^(e_j - e_i) has rows and columns of one size."""
+    sizes, least = (jnp.log2(x) for x in _sizes(a))
+
+    def move(_: Any, e: Any) -> Any:
+        moved = sizes + e[..., None, :] - e[..., None]
+        rows, columns = _row_and_column(moved, least)
+        # The other end moves as well: half of the half that a row alone would need.
+        return e + (rows - columns) / 4
+
+    e = fori_loop(0, _SWEEPS, move, jnp.zeros(a.shape[:-1], real_dtype(a)))
+    most = {4: 40, 8: 450}[e.dtype.itemsize]  # exponents of normal floats, also halved
+    return jnp.clip(jnp.round(e), -most, most).astype(np.int32)
+
+
+def _gaps(e: Any) -> Any:
+    return e[..., None, :] - e[..., None]
+
+
+def _balanced(
+    a: Any, norm: Any, count_of: Callable[[Any], Any]
+) -> tuple[Any, Any, Any]:
+    """The exponents of the diagonal D of powers of two, 0 unless D^-1 A D has less than
+    half the norm; the counts of squarings; and a bound on them."""
+    count = count_of(norm)
+    rows, columns = _row_and_column(*_sizes(a))
+    uneven = (rows > _UNEVEN * columns) | (columns > _UNEVEN * rows)
+    uneven = uneven.any(-1) & (count > 0) & jnp.isfinite(norm)
+    # One number decides for all lanes, which may be on several devices.
+    greatest = jnp.max(jnp.where(uneven, count + _SHIFT, count))
+
+    def balance() -> tuple[Any, Any]:
+        e = _balance(a)
+        lower = _one_norm(a * _two_to(_gaps(e), a))
+        helps = uneven & (lower < norm / 2)
+        e = jnp.where(helps[..., None], e, 0)
+        return e, jnp.where(helps, count_of(lower), count)
+
+    keep = lambda: (jnp.zeros(a.shape[:-1], np.int32), count)
+    e, count = cond(greatest >= _SHIFT, balance, keep)
+    return e, count, greatest % _SHIFT
+
+
 @composite(static=("upper_triangular", "max_squarings"))
 def expm(
     A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16
@@ -81,9 +158,10 @@ def expm(
 
     Args:
       A: matrices, shape (..., n, n).
-      upper_triangular: they are upper triangular.
+      upper_triangular: they are upper triangular; the diagonal is exact then.
       max_squarings: at most so many squarings: enough for norms up to about
-        :math:`4 \\cdot 2^{16}`; matrices that need more give nan.
+        :math:`4 \\cdot 2^{16}` after rows and columns are balanced; matrices that need
+        more give nan.
 
     Returns:
       An array of `A`'s inexact dtype and shape.
@@ -98,6 +176,9 @@ def expm(
       Array([[1., 1.],
              [0., 1.]], dtype=float32)
 
+    Differs from JAX:
+      Badly scaled matrices are balanced first, so that they need few squarings.
+
     Source: N. Higham, "The scaling and squaring method for the matrix exponential
     revisited" (2005).
     """
@@ -110,10 +191,17 @@ def expm(
     if A.shape[-1] == 0:
         return A
     degree, bound = _DEGREES[real_dtype(A)]
-    norm = jnp.abs(A).sum(-2).max(-1)
-    _, power = jnp.frexp(norm / norm.dtype.type(bound))
-    count = jnp.clip(power, 0, max_squarings + 1)[..., None, None]
-    scaled = A * jnp.ldexp(norm.dtype.type(1), -count).astype(A.dtype)
+    still = stop_gradient(A)
+    norm = _one_norm(still)
+
+    def count_of(norm: Any) -> Any:
+        power = exponent_of(norm / norm.dtype.type(bound))
+        return jnp.clip(power, 0, max_squarings + 1)
+
+    e, count, greatest = _balanced(still, norm, count_of)
+    count = count[..., None, None]
+    least = np.int32(-126 if degree == 7 else -1022)
+    scaled = A * _two_to(jnp.maximum(_gaps(e) - count, least), A)
     even, odd = _pade(scaled, degree)
     above, below = even + odd, even - odd
     if upper_triangular:
@@ -122,15 +210,20 @@ def expm(
         x = systems.solve_matrix(below, above)
 
     def square(i: Any, x: Any) -> Any:
-        wanted = i < count
-        return cond(
-            jnp.any(wanted),
-            lambda x: jnp.where(wanted, precise(x, x), x),
-            lambda x: x,
-            x,
-        )
+        def once(x: Any) -> Any:
+            return jnp.where(i < count, diagonal(precise(x, x), i + 1), x)
 
-    x = fori_loop(0, max_squarings, square, x)
+        return cond(i < greatest, once, lambda x: x, x)
+
+    def diagonal(x: Any, i: Any) -> Any:
+        """Of triangles the diagonal is known, of which errors double in each step."""
+        if not upper_triangular:
+            return x
+        eye = np.eye(x.shape[-1], dtype=bool)
+        powers = jnp.exp(jnp.where(eye, scaled, 0) * _two_to(jnp.minimum(i, count), A))
+        return jnp.where(eye, powers, x)
+
+    x = fori_loop(0, max_squarings, square, diagonal(x, 0)) * _two_to(-_gaps(e), x)
     too_far = (count > max_squarings) | ~jnp.isfinite(norm)[..., None, None]
     return jnp.where(too_far, A.dtype.type(np.nan), x)
 
