@@ -96,6 +96,7 @@ class Primitive:
     keeps_finite: whether real results are finite where all operands are
     elementwise: whether each element of a result is made of those at its own place
     moves: whether results are elements of those operands that have their dtype, moved;
+        "in order": elements of one operand, one after the other, some of them repeated;
         "back": sums of such elements, which the transpose moves back; "nothing": results
         are the operands, one by one
     axes_of(avals of operands, of results, params) -> for each operand, for each axis of

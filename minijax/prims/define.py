@@ -33,7 +33,7 @@ __all__ = (
     "linear_jvp", "linear_in_first", "zero_jvp", "batch_elementwise", "same_lanes",
     "broadcast_operands", "lower_elementwise", "emit_compare", "emit_precedes", "nary",
     "const", "factor", "filled", "hands_on_nans", "keep_finite", "keep_nans",
-    "move_elements", "move_nothing", "repeat_like", "unbroadcast",
+    "keep_order", "move_elements", "move_nothing", "repeat_like", "unbroadcast",
 )  # fmt: skip
 
 Rule = Callable[..., Any]
@@ -162,6 +162,12 @@ def move_elements(*prims: Primitive) -> None:
     """Declare that results are elements of the operands, moved."""
     for prim in prims:
         prim.moves = True
+
+
+def keep_order(*prims: Primitive) -> None:
+    """Declare that results are the elements of an operand, in their order."""
+    for prim in prims:
+        prim.moves = "in order"
 
 
 def move_nothing(*prims: Primitive) -> None:

@@ -184,6 +184,17 @@ FAULTS: tuple[Fault, ...] = (
         "tests/runtime/test_rounding.py::test_division_without_cure",
     ),
     Fault(
+        "chains of shifted reads", ("cpu",), None,
+        "`x = x + roll(x, 1)` many times over, with `roll`, slices, `pad`, `flip`,"
+        " transposes or gathers",
+        "each step is computed again from the first: 80 steps compile for 20 s, and"
+        " their run time grows without bound",
+        "such programs are cut at every second step, by calls that are not inlined",
+        "minijax/passes/rereads.py",
+        "tests/runtime/test_rereads.py::test_the_compiled_program_grows_linearly",
+        "tests/runtime/test_rereads.py::test_without_cuts",
+    ),
+    Fault(
         "barriers", ("cpu",), None,
         "`lax.optimization_barrier` around what `checkpoint` computes again",
         "the barrier is dropped and both computations become one, so no memory is saved",

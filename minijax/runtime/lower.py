@@ -33,6 +33,7 @@ from ..ir.core import Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs_in
 from ..ir.tracer_errors import leaked, leaked_into_rule
 from ..passes.batch import Axis, batch_flat, move_lane, no_name
+from ..passes.rereads import chains
 from ..passes.stage import stage
 from ..types import dtypes
 from ..types.avals import AbstractToken, shaped
@@ -500,6 +501,23 @@ class Lowering:
             self.token, *values = values
         return values
 
+    def stored(self, x: Any) -> Any:
+        """A value that the compiler stores: the result of a call that is not inlined."""
+        functions, key = self.module.functions, ("stored", x.type)
+        if key not in functions:
+            symbol = self.module.symbol("stored")
+            block = self.module.function(
+                symbol, [x.type], [x.type], "private", self.loc
+            )
+            with ir.InsertionPoint(block):
+                self.create("func.return", [], list(block.arguments))
+            functions[key] = symbol, []
+        return self.create(
+            "func.call", [x.type], [x],
+            callee=ir.FlatSymbolRefAttr.get(functions[key][0]),
+            **{"mhlo.frontend_attributes": self.parse('{inlineable = "false"}')},
+        ).result  # fmt: skip
+
     def symbol_of(self, closed: ClosedJaxpr, name: str) -> str:
         """The name of a function of the module, for an operation that calls it."""
         functions, key = self.module.functions, (closed.jaxpr, "symbol")
@@ -614,6 +632,10 @@ def emit_jaxpr(
     emit = _emit_with_keys if has_keys(jaxpr) else emit_equation
     if ctx.module.spread is not None and has_cuts(jaxpr):
         emit = functools.partial(_emit_cut, emit)
+    if ctx.module.platform == "cpu" and not ctx.module.parted:
+        stored = chains(jaxpr).stored
+        if stored:
+            emit = functools.partial(_emit_stored, emit, stored)
     literals: dict[Any, Any] = {}
     for eqn in jaxpr.eqns:
         values = []
@@ -703,6 +725,20 @@ def _emit_cut(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]) -> Any
 def _is_terms(aval: Any) -> bool:
     """Whether each device has a term of a sum, the value."""
     return aval.lies is not None and bool(aval.lies.spec.unreduced)
+
+
+def _emit_stored(
+    emit: Any, stored: frozenset[Any], ctx: Lowering, eqn: Equation, values: list[Any]
+) -> Any:
+    """Emit an equation, and keep the compiler from fusing some results with their uses."""
+    out = emit(ctx, eqn, values)
+    if stored.isdisjoint(eqn.outs):
+        return out
+    if not eqn.primitive.multiple_results:
+        return ctx.stored(out)
+    return [
+        ctx.stored(x) if v in stored else x for x, v in zip(out, eqn.outs, strict=True)
+    ]
 
 
 def has_keys(jaxpr: Jaxpr) -> bool:

@@ -13,10 +13,10 @@ _HEAD = """\
 
 Made by `python -m minijax.tools.faults > docs/compiler.md`.
 
-XLA computes some programs wrongly in some releases of jaxlib, or never ends. This table
-lists the faults that minijax knows, the releases that have them, and the cure. A cure that
-is a compile option is set for the programs that have the pattern, and for no others. An
-option that you pass as `compiler_options`, or set in `XLA_FLAGS`, is kept.
+XLA computes some programs wrongly in some releases of jaxlib, or far too slowly, or never
+ends. This table lists the faults that minijax knows, the releases that have them, and the
+cure. A cure that is a compile option is set for the programs that have the pattern, and for
+no others. An option that you pass as `compiler_options`, or set in `XLA_FLAGS`, is kept.
 """
 _COLUMNS = ("fault", "where", "pattern", "effect", "what minijax does", "test")
 

@@ -201,7 +201,7 @@ def _maker(eqn: Equation, i: int, made: dict[Any, Equation]) -> Equation:
         moved = [
             a for a in given if a in made and a.aval.dtype == eqn.outs[i].aval.dtype
         ]
-        if moves in (True, "nothing") and len(moved) == 1:
+        if moves in (True, "in order", "nothing") and len(moved) == 1:
             before = made[moved[0]]
             return _maker(before, list(before.outs).index(moved[0]), made)
         return eqn

@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.fuzz.pair import FLAGS
+
 MODULES = """
     lax lax.linalg nn nn.initializers numpy numpy.fft numpy.linalg random image ops tree
     scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage
@@ -36,12 +38,23 @@ def examples():
             yield path, name, [e.source for e in found]
 
 
-def run(python, lib, work, out, seconds, count):
-    env = {**os.environ, "JAX_NUM_CPU_DEVICES": "2", "JAX_PLATFORMS": "cpu"}
+def run(python, lib, todo, folder, seconds):
+    """Outcomes by function and setting, from a process of its own."""
+    flags = " ".join([os.environ.get("XLA_FLAGS", ""), *FLAGS])
+    devices = {"JAX_NUM_CPU_DEVICES": "2", "JAX_PLATFORMS": "cpu"}
+    env = {**os.environ, **devices, "XLA_FLAGS": flags}
     child = Path(__file__).with_name("child.py")
+    work, out = Path(folder, f"{lib}.todo"), Path(folder, f"{lib}.out")
+    work.write_text(json.dumps(todo))
     command = [python, str(child), lib, str(work), str(out), str(seconds)]
     subprocess.run(command, check=True, env=env)
-    return json.loads(Path(out).read_text())
+    return json.loads(out.read_text())
+
+
+def of_interest(rows):
+    """The settings under which JAX runs: where minijax raises, and for operands."""
+    failed = [setting for setting, what in rows.items() if what != "ok"]
+    return ["none", *{"strict", "raise", *failed} - {"none"}]
 
 
 def main():
@@ -50,14 +63,15 @@ def main():
     parser.add_argument("--only", default="", help="part of the names")
     parser.add_argument("--seconds", type=float, default=3600, help="for each library")
     args = parser.parse_args()
-    todo = [row for row in examples() if args.only in f"{row[0]}.{row[1]}"]
+    todo = [(*row, None) for row in examples() if args.only in f"{row[0]}.{row[1]}"]
     with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder, "work.json")
-        work.write_text(json.dumps(todo))
-        ours, theirs = (
-            run(python, lib, work, Path(folder, lib), args.seconds, len(todo))
-            for python, lib in ((sys.executable, "minijax"), (args.jax, "jax"))
-        )
+        ours = run(sys.executable, "minijax", todo, folder, args.seconds)
+        todo = [
+            (module, name, text, of_interest(ours[f"{module}.{name}"]))
+            for module, name, text, _ in todo
+            if f"{module}.{name}" in ours
+        ]
+        theirs = run(args.jax, "jax", todo, folder, args.seconds)
     counts = collections.Counter()
     wrong = 0
     for name, rows in ours.items():
@@ -72,6 +86,7 @@ def main():
             elif what == "ok" and other is not None and other.startswith(MIXED):
                 print(f"{name} under {setting} does not raise, JAX: {other}")
                 counts[setting, "JAX alone raises"] += 1
+    print(f"{len(ours)} functions run in minijax, {len(theirs)} in JAX")
     for (setting, what), n in sorted(counts.items()):
         print(f"{setting}: {what}: {n}")
     return wrong

@@ -1,6 +1,7 @@
 """Run examples under settings, in whichever library: `child.py LIB WORK OUT`.
 
-WORK is a JSON list of [module, name, statements]; OUT gets {name: {setting: outcome}}.
+WORK is a JSON list of [module, name, statements, settings], where None stands for all
+settings; OUT gets {name: {setting: outcome}}.
 """
 
 import builtins
@@ -101,7 +102,7 @@ def main(lib, work, out, seconds):
     began = time.time()
     with open(work) as f:
         todo = json.load(f)
-    for path, name, statements in todo:
+    for path, name, statements, chosen in todo:
         if time.time() - began > float(seconds):
             break
         try:
@@ -110,6 +111,8 @@ def main(lib, work, out, seconds):
             continue
         rows = {}
         for setting, make in settings(jax).items():
+            if chosen is not None and setting not in chosen:
+                continue
             rows[setting] = outcome(make, module, name, statements)
             if rows["none"] != "ok":
                 break

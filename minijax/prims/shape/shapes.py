@@ -34,6 +34,7 @@ from ..define import (
     hands_on_nans,
     keep_finite,
     keep_nans,
+    keep_order,
     linear_in_first,
     move_elements,
 )  # fmt: skip
@@ -841,4 +842,5 @@ keep_finite(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p
 for _prim in (broadcast_in_dim_p, reshape_p, squeeze_p, copy_p):
     _prim.uses_keys = FORWARDS
 transpose_p.uses_keys = rev_p.uses_keys = SPLITS  # the keys lie elsewhere
-move_elements(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
+move_elements(transpose_p, rev_p)
+keep_order(broadcast_in_dim_p, reshape_p, squeeze_p, copy_p)

@@ -1,0 +1,137 @@
+"""Values that a chain of shifted reads would compute again and again.
+
+In `x = x + roll(x, 1)`, done many times over, each element of a step reads two of the step
+before.  A compiler that fuses all that is elementwise computes every step from the first
+one: XLA for CPUs takes time and instructions that grow with the square of the number of
+steps, and its loops may compute an element thousands of times.  `chains` finds the values
+at which such a program is to be cut.
+
+A value is read again where an elementwise operation joins results that have moved its
+elements in different ways.  Where such a value is computed from others that are read again,
+two levels deep and with nothing stored between, it is to be stored.  Operations that are
+not elementwise and move nothing store their results anyway.
+
+This package names no operation.  Next: runtime/lower.py, which stores the values.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+from ..ir.jaxpr import Jaxpr, Literal
+from ..ir.regions import Call, OpenCall
+
+LEVELS = 2  # of values that are read again, up to one that is stored
+KNOWN = 8  # how many values a result is followed back to
+_HERE = -1  # stands for no move
+
+
+class Chains(NamedTuple):
+    """What a program does with values that are read again."""
+
+    stored: frozenset[Any]  # variables, at which the program is cut
+    inputs: frozenset[int]  # the operands that it reads again
+    shifts: bool  # whether it moves elements to other places
+
+
+_NONE = Chains(frozenset(), frozenset(), False)
+_SHIFTS = Chains(frozenset(), frozenset(), True)
+
+
+def chains(jaxpr: Jaxpr) -> Chains:
+    """What a jaxpr does with values that are read again; remembered with it."""
+    found = jaxpr.memo.get("chains")
+    if found is None:
+        found = jaxpr.memo["chains"] = _chains(jaxpr)
+    return found
+
+
+def _chains(jaxpr: Jaxpr) -> Chains:
+    called = {
+        i: chains(region.bodies(e.params)[0].jaxpr)
+        for i, e in enumerate(jaxpr.eqns)
+        if isinstance(region := e.primitive.regions, Call | OpenCall)
+    }
+    if not any(c.shifts for c in called.values()):
+        if not any([e.primitive.moves is True for e in jaxpr.eqns]):
+            return _NONE
+        if not _joins_moved(jaxpr):
+            return _SHIFTS
+    again = _read_again(jaxpr, called)
+    inputs = frozenset(i for i, v in enumerate(jaxpr.invars) if v in again)
+    if len(again) <= LEVELS:
+        return Chains(frozenset(), inputs, True)
+    return Chains(frozenset(_cuts(jaxpr, again, called)), inputs, True)
+
+
+def _joins_moved(jaxpr: Jaxpr) -> bool:
+    """Whether elementwise operations have moved operands, which is quick to see."""
+    moved: set[Any] = set()
+    joins = 0
+    for eqn in jaxpr.eqns:
+        prim = eqn.primitive
+        if prim.moves is True:
+            moved.update(eqn.outs)
+        elif (prim.elementwise or prim.moves) and not moved.isdisjoint(eqn.ins):
+            moved.update(eqn.outs)
+            joins += len(eqn.ins) > 1
+    return joins > LEVELS
+
+
+def _is_array(a: Any) -> bool:
+    return type(a) is not Literal and getattr(a.aval, "size", 1) != 1
+
+
+def _read_again(jaxpr: Jaxpr, called: dict[int, Chains]) -> set[Any]:
+    """The values that elementwise operations join after different moves."""
+    uses = Counter([a for e in jaxpr.eqns for a in e.ins if _is_array(a)])
+    again: set[Any] = set()
+    # For each result: the values that it is made of, with their last moves.
+    made_of: dict[Any, dict[Any, set[int]]] = {}
+    for i, eqn in enumerate(jaxpr.eqns):
+        prim, call = eqn.primitive, called.get(i)
+        shifts = prim.moves is True if call is None else call.shifts
+        if call is None and not prim.moves and not prim.elementwise:
+            continue
+        joined: dict[Any, set[int]] = {}
+        for k, a in enumerate(eqn.ins):
+            if not _is_array(a):
+                continue
+            if call is not None and k in call.inputs:
+                again.add(a)
+            for value, moves in made_of.get(a, {}).items():
+                joined.setdefault(value, set()).update({i} if shifts else moves)
+            if uses[a] > 1:
+                joined.setdefault(a, set()).add(i if shifts else _HERE)
+        if not shifts and len(eqn.ins) > 1:
+            again.update([value for value, moves in joined.items() if len(moves) > 1])
+        left = [row for row in joined.items() if row[0] not in again][-KNOWN:]
+        if left:
+            kept = dict(left)
+            made_of.update({v: kept for v in eqn.outs})
+    return again
+
+
+def _cuts(jaxpr: Jaxpr, again: set[Any], called: dict[int, Chains]) -> set[Any]:
+    """Those that are computed from others that are read again, `LEVELS` deep."""
+    levels: dict[Any, int] = {}
+    cuts = set()
+    for i, eqn in enumerate(jaxpr.eqns):
+        prim = eqn.primitive
+        if i not in called and not prim.moves and not prim.elementwise:
+            continue
+        level = max(
+            [
+                levels.get(a, 0) + (a in again)
+                for a in eqn.ins
+                if type(a) is not Literal
+            ],
+            default=0,
+        )
+        for v in eqn.outs:
+            if level >= LEVELS and v in again:
+                cuts.add(v)
+            else:
+                levels[v] = level
+    return cuts
