@@ -306,7 +306,9 @@ class Lowered:
             # What is compiled does without, so that a call finds the same in the cache.
             paths = map(tree.keystr, tree.leaf_paths(self.out_tree))
             names = [re.sub(r"<flat index (\d+)>", r"\1", f"result{p}") for p in paths]
-            return self._lowered.described(names)
+            inputs = self._stage.jaxpr.jaxpr.arg_names
+            kept = [inputs[i] for i in self._kept] if inputs else ()
+            return self._lowered.described(names, kept)
         if dialect == "hlo":
             return self._computation()
         raise ValueError(f"unknown dialect: {dialect}; TRY 'stablehlo' or 'hlo'.")

@@ -20,6 +20,7 @@ from ..base.util import pick
 from ..types.avals import DEVICE, AbstractRef, ShapedArray
 from . import core, hooks, lying, varying
 from .core import Primitive, stack_text
+from .names import within
 
 no_effects: frozenset[Any] = frozenset()
 
@@ -493,7 +494,7 @@ def eval_jaxpr(
             if not propagate_source_info:
                 pass
             elif eqn.names:
-                state.names = f"{outer}/{eqn.names}" if outer else eqn.names
+                state.names = within(outer, eqn.names)
             else:
                 state.names = outer
             state.source = (propagate_source_info and eqn.source) or place

@@ -22,6 +22,21 @@ def around(word: str, names: str) -> str:
     return f"{word}({names})"
 
 
+def within(outer: str, inner: str) -> str:
+    """A name in a stack; one that ends with empty marks has the name in them.
+
+    >>> within("f/transpose(jvp())", "g/h"), within("f/vmap(g)", "h")
+    ('f/transpose(jvp(g))/h', 'f/vmap(g)/h')
+    """
+    if outer[-1:] != ")":
+        return f"{outer}/{inner}" if outer else inner
+    kept = outer.rstrip(")")
+    if kept[-1:] != "(":
+        return f"{outer}/{inner}"
+    first, slash, rest = inner.partition("/")
+    return f"{kept}{first}{outer[len(kept) :]}{slash}{rest}"
+
+
 class Inside(str):
     """The name stack in a program that is transformed with the equation that holds it:
     the equation's name has the mark of the transformation, those inside have none."""

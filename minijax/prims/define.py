@@ -198,7 +198,7 @@ def defjvp(prim: Primitive, rules: Sequence[Rule | None]) -> None:
     stands for no share at all.
     """
 
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> Any:
         ans = prim.bind(*primals, **params)
         total: Any = None
         for rule, t in zip(rules, tangents, strict=True):
@@ -215,7 +215,7 @@ def defjvp(prim: Primitive, rules: Sequence[Rule | None]) -> None:
 def linear_jvp(prim: Primitive) -> None:
     """Set the jvp of a primitive that is linear in all operands together."""
 
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> Any:
         ans = prim.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents):
             return ans, Zero(core.aval_of(ans).to_tangent())
@@ -228,7 +228,7 @@ def linear_jvp(prim: Primitive) -> None:
 def linear_in_first(prim: Primitive, transpose: Rule | None = None) -> None:
     """Set jvp (and transpose) of a primitive linear in operand 0, the rest constant."""
 
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> Any:
         ans = prim.bind(*primals, **params)
         t = tangents[0]
         if type(t) is Zero:
@@ -244,7 +244,7 @@ def linear_in_first(prim: Primitive, transpose: Rule | None = None) -> None:
 def zero_jvp(prim: Primitive) -> None:
     """Set the jvp of a primitive whose results do not move with its operands."""
 
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> Any:
         ans = prim.bind(*primals, **params)
         if prim.multiple_results:
             return ans, [Zero(core.aval_of(x).to_tangent()) for x in ans]
@@ -259,7 +259,7 @@ def zero_jvp(prim: Primitive) -> None:
 def batch_elementwise(prim: Primitive) -> None:
     """Set the batch rule: line the lane axes up, let the others repeat."""
 
-    def batch(axis, args: Sequence[Any], dims: Sequence[Any], **params):
+    def batch(axis, args: Sequence[Any], dims: Sequence[Any], /, **params):
         shapes = [core.aval_of(x).shape for x in args]
         lined, lane = same_lanes(args, shapes, dims)
         if lined is None:
@@ -322,7 +322,7 @@ def lower_elementwise(op: str) -> Rule:
     """The lowering rule that emits `stablehlo.<op>` or, with a dot, that very op."""
     full = op if "." in op else "stablehlo." + op
 
-    def lower(ctx: Any, *operands: Any, **params: Any) -> Any:
+    def lower(ctx: Any, /, *operands: Any, **params: Any) -> Any:
         out = ctx.avals_out[0]
         shape = out.shape
         for a in ctx.avals_in:

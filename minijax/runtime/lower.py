@@ -31,6 +31,7 @@ from ..base.source import Source
 from ..ir import core, hooks
 from ..ir.core import Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs_in
+from ..ir.names import within
 from ..ir.tracer_errors import leaked, leaked_into_rule
 from ..passes.batch import Axis, batch_flat, move_lane, no_name
 from ..passes.rereads import chains
@@ -427,10 +428,14 @@ class Lowering:
         outer = self.prefix if name is None else name.rpartition("/")[0]
         return f"{outer}/{scope}" if outer and scope else outer or scope
 
-    def rename(self, scope: str) -> None:
-        """Give the equation's operations from now on this name for the primitive's."""
+    def rename(self, scope: str, *, fills: bool = False) -> None:
+        """Give the equation's operations from now on this name for the primitive's.
+
+        fills: whether it is a scope, which empty marks before it enclose: `jvp(scope)`.
+        """
         before, child = self.loc, getattr(self.loc, "child_loc", None)
-        self.loc = ir.Location.name(self.label(scope), childLoc=child)
+        label = within(self.label(""), scope) if fills else self.label(scope)
+        self.loc = ir.Location.name(label, childLoc=child)
         if tagged := self.module.tagged:
             tagged.setdefault(str(self.loc), tagged.get(str(before), {}))
 

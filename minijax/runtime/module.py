@@ -108,11 +108,12 @@ class Module:
             )
         return fn.regions[0].blocks.append(*types, arg_locs=[loc] * len(types))
 
-    def described(self, results: Sequence[str]) -> Any:
-        """A copy that says on how many devices it runs, and what its results are.
+    def described(self, results: Sequence[str], inputs: Sequence[str] = ()) -> Any:
+        """A copy with the number of devices, and names of the inputs and results.
 
         Args:
           results: names of the first results of `main`; others have none.
+          inputs: names of the last arguments of `main`, as locations.
         """
         load_dialect("func")
         partitions = len(self.spread.devices) if self.spread else self.partitions
@@ -125,12 +126,17 @@ class Module:
             attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(number, self.replicas)
             with ir.InsertionPoint(copy.body):
                 made = [op.operation.clone() for op in self.module.body]
-            main: Any = next(
-                op.operation.attributes
+            entry = next(
+                op.operation
                 for op in made
                 if op.operation.name == "func.func"
                 and ir.StringAttr(op.operation.attributes["sym_name"]).value == "main"
             )
+            main: Any = entry.attributes
+            arguments = list(entry.regions[0].blocks[0].arguments)
+            named = arguments[len(arguments) - len(inputs) :]
+            for x, name in zip(named, inputs, strict=True):
+                x.set_location(ir.Location.name(name) if name else context.unknown)
             count = len(ir.FunctionType(main["function_type"].value).results)
             given: list[Any] = [{}] * count
             if "res_attrs" in main:

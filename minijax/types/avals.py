@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base import errors
 from . import dtypes
-from .dimensions import size_of
+from .dimensions import index_of, size_of
 from .manual_axes import Manual, ManualAxisType, held, manual_axis_type
 
 
@@ -112,7 +112,14 @@ class ShapedArray(AbstractValue):
         dtype = dtypes.as_dtype(dtype)
         lies = None if sharding is None else sharding.said(len(shape))
         manual = held(manual_axis_type)
-        return shaped(tuple(shape), dtype, bool(weak_type), memory_space, lies, manual)
+        try:
+            sizes = tuple(map(index_of, shape))
+        except TypeError:
+            raise TypeError(
+                "Shapes must be 1D sequences of concrete values of integer type, got"
+                f" {shape}."
+            ) from None
+        return shaped(sizes, dtype, bool(weak_type), memory_space, lies, manual)
 
     def __reduce__(self) -> Any:
         parts = self.shape, self.dtype, self.weak_type, self.memory_space, self.lies

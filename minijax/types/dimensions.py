@@ -638,14 +638,18 @@ def is_symbolic_dim(p: Any) -> bool:
     return isinstance(p, Dimension)
 
 
-def index_of(x: Any) -> Size:
+def index_of(x: Any) -> Any:
     """A size as `operator.index` gives it, or as the dimension that it is."""
-    return x if isinstance(x, Dimension) else operator.index(x)
+    if type(x) is int or hasattr(type(x), "dimension_as_value"):
+        return x
+    return operator.index(x)
 
 
-def size_of(x: Any) -> Size:
-    """A size as an int, or as the dimension that it is."""
-    return x if isinstance(x, Dimension) else int(x)
+def size_of(x: Any) -> Any:
+    """A size as an int, or as the dimension that it is: ours, or a library's own."""
+    if type(x) is int or hasattr(type(x), "dimension_as_value"):
+        return x
+    return int(x)
 
 
 def broadcast_sizes(*shapes: Sequence[Size]) -> tuple[Size, ...]:

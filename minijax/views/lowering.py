@@ -130,7 +130,7 @@ class LoweringRuleContext:
 def adapted(prim: Primitive, rule: Rule) -> Adapted:
     """Our form of a lowering rule of a library."""
 
-    def emitted(emit: Lowering, *values: Any, **params: Any) -> Any:
+    def emitted(emit: Lowering, /, *values: Any, **params: Any) -> Any:
         module = ModuleContext(emit)
         if not emit.module:  # so that no recipe is made of what a rule builds by itself
             raise TypeError("minijax bug: lowering without a module")
@@ -164,7 +164,7 @@ def register_lowering(
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Rule:
     """The lowering rule that traces a function and emits what it is made of."""
 
-    def rule(ctx: LoweringRuleContext, *values: Any, **params: Any) -> list[Any]:
+    def rule(ctx: LoweringRuleContext, /, *values: Any, **params: Any) -> list[Any]:
         run = functools.partial(fun, **params)
         return ctx.emit.fun(run, *values, avals=ctx.avals_in)
 

@@ -83,7 +83,7 @@ class Jvps(Rules):
     def write(self, prim: Primitive, rule: Rule) -> Rule:
         prim.linearize = None  # which would go first
         return Adapted(
-            lambda primals, tangents, **params: rule(
+            lambda primals, tangents, /, **params: rule(
                 tuple(primals), tuple(tangents), **params
             ),
             rule,
@@ -102,7 +102,7 @@ class FancyBatchers(Rules):
     slot = "batch"
 
     def read(self, prim: Primitive, rule: Rule) -> Rule:
-        def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+        def batch(axis: Any, args: Any, dims: Any, /, **params: Any) -> Any:
             named = prim.batch_named
             if named and prim.named_axes and axis.name in prim.named_axes(params):
                 return named(axis, args, dims, **params)
@@ -113,7 +113,7 @@ class FancyBatchers(Rules):
     def write(self, prim: Primitive, rule: Rule) -> Rule:
         prim.closes, prim.batch_named = True, None
         return Adapted(
-            lambda axis, args, dims, **params: rule(
+            lambda axis, args, dims, /, **params: rule(
                 axis, tuple(args), tuple(dims), **params
             ),
             rule,
@@ -124,7 +124,7 @@ class Batchers(FancyBatchers):
     """(args, dims, **params) -> (out, dims)."""
 
     def read(self, prim: Primitive, rule: Rule) -> Rule:
-        def batch(args: Any, dims: Any, **params: Any) -> Any:
+        def batch(args: Any, dims: Any, /, **params: Any) -> Any:
             sizes = [
                 core.aval_of(x).shape[d]
                 for x, d in zip(args, dims, strict=True)
@@ -137,7 +137,7 @@ class Batchers(FancyBatchers):
     def write(self, prim: Primitive, rule: Rule) -> Rule:
         prim.batch_named = None
         return Adapted(
-            lambda axis, args, dims, **params: rule(tuple(args), tuple(dims), **params),
+            lambda axis, args, dims, /, **params: rule(tuple(args), tuple(dims), **params),
             rule,
         )
 
@@ -147,14 +147,14 @@ class AxisBatchers(FancyBatchers):
 
     def read(self, prim: Primitive, rule: Rule) -> Rule:
         fancy = super().read(prim, rule)
-        return lambda size, name, _, args, dims, **params: fancy(
+        return lambda size, name, _, args, dims, /, **params: fancy(
             Axis(name, size), args, dims, **params
         )
 
     def write(self, prim: Primitive, rule: Rule) -> Rule:
         prim.closes, prim.batch_named = True, None
         return Adapted(
-            lambda axis, args, dims, **params: rule(
+            lambda axis, args, dims, /, **params: rule(
                 axis.size, axis.name, None, tuple(args), tuple(dims), **params
             ),
             rule,
@@ -194,7 +194,7 @@ class TypeChecks(MutableMapping[Primitive, Rule]):
         if prim not in self:
             raise KeyError(prim)
 
-        def typed(_: Any, *atoms: Any, **params: Any) -> Any:
+        def typed(_: Any, /, *atoms: Any, **params: Any) -> Any:
             out = result_type(prim, [a.aval for a in atoms], params)
             effects = prim.effects(params) if prim.effects else no_effects
             return (list(out) if prim.multiple_results else [out]), effects
@@ -242,7 +242,7 @@ def defjvp(primitive: Primitive, *jvprules: Rule | None) -> None:
 
 
 def _without_result(rule: Rule) -> Rule:
-    return lambda t, ans, *primals, **params: rule(t, *primals, **params)
+    return lambda t, ans, /, *primals, **params: rule(t, *primals, **params)
 
 
 def defjvp2(primitive: Primitive, *jvprules: Rule | None) -> None:
@@ -259,7 +259,7 @@ def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
     define.linear_jvp(primitive)
     primitive.linearize = None
 
-    def transpose(ct: Any, *args: Any, **params: Any) -> Any:
+    def transpose(ct: Any, /, *args: Any, **params: Any) -> Any:
         if type(ct) is Zero:
             return [None] * len(args)
         return transpose_rule(ct, *args, **params)
@@ -269,7 +269,7 @@ def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
 
 def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
     """The same, of a rule that is not told the operands: (ct, **params) -> cts."""
-    deflinear2(primitive, lambda ct, *_, **params: transpose_rule(ct, **params))
+    deflinear2(primitive, lambda ct, /, *_, **params: transpose_rule(ct, **params))
 
 
 def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
@@ -280,13 +280,13 @@ def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
     define.defjvp(
         prim,
         [
-            lambda t, ans, x, y, **params: prim.bind(t, y, **params),
-            lambda t, ans, x, y, **params: prim.bind(x, t, **params),
+            lambda t, ans, x, y, /, **params: prim.bind(t, y, **params),
+            lambda t, ans, x, y, /, **params: prim.bind(x, t, **params),
         ],
     )
     prim.linearize = None
 
-    def transpose(ct: Any, x: Any, y: Any, **params: Any) -> Any:
+    def transpose(ct: Any, x: Any, y: Any, /, **params: Any) -> Any:
         if type(ct) is Zero:
             return [None, None]
         if is_linear(x):
@@ -358,7 +358,7 @@ def defvectorized(prim: Primitive) -> None:
     All operands with lanes have them on the same axis.
     """
 
-    def batch(args: Any, dims: Any, **params: Any) -> Any:
+    def batch(args: Any, dims: Any, /, **params: Any) -> Any:
         return prim.bind(*args, **params), next(d for d in dims if d is not None)
 
     primitive_batchers[prim] = batch
@@ -372,7 +372,7 @@ def defbroadcasting(prim: Primitive) -> None:
 def defreducer(prim: Primitive) -> None:
     """Set the batch rule of a primitive that reduces the axes in its param `axes`."""
 
-    def batch(args: Any, dims: Any, *, axes: Sequence[int], **params: Any) -> Any:
+    def batch(args: Any, dims: Any, /, *, axes: Sequence[int], **params: Any) -> Any:
         (x,), (lane,) = args, dims
         moved = tuple(a + (a >= lane) for a in axes)
         return prim.bind(x, axes=moved, **params), lane - sum(a < lane for a in moved)

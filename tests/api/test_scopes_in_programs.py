@@ -35,6 +35,11 @@ PROGRAMS = {
     "rule": scoped(
         lambda x: mj.lax.linalg.triangular_solve(jnp.eye(3), x[:, None], left_side=True)
     ),
+    "einsum": scoped(lambda x: jnp.einsum("i,i->", x, x)),
+}
+PLAIN = {
+    "plain cond": lambda x: mj.lax.cond(x[0] > 0, body, jnp.sin, x),
+    "plain jit": lambda x: mj.jit(body)(x),
 }
 
 
@@ -60,6 +65,10 @@ GRAD = lambda f: mj.grad(lambda x: f(x).sum())
     ("cond", lambda f: f, "jit(f)/foo/cond/branch_1_fun/bar/mul"),
     ("cond", GRAD, "jit(<lambda>)/jvp(foo)/cond/branch_0_fun/cos"),
     ("cond", mj.vmap, "jit(f)/vmap(foo)/sin"),
+    ("plain cond", mj.vmap, "jit(<lambda>)/vmap(bar)/mul"),
+    ("plain jit", mj.vmap, "jit(<lambda>)/vmap(jit(body))"),
+    ("plain jit", GRAD, "jit(<lambda>)/transpose(jvp(jit(body)))"),
+    ("einsum", lambda f: f, "jit(f)/foo/i,i->/dot_general"),
     ("jit", lambda f: f, "jit(f)/foo/jit(body)"),
     ("jit", lambda f: f, "bar/mul"),
     ("jit", GRAD, "jit(<lambda>)/transpose(jvp(foo))/jit(body)"),
@@ -73,13 +82,33 @@ GRAD = lambda f: mj.grad(lambda x: f(x).sum())
 ))  # fmt: skip
 def test_operations_are_named_by_scopes_and_regions(program, transform, expected):
     x = jnp.stack([X, X]) if transform is mj.vmap else X
-    assert expected in names(transform(PROGRAMS[program]), x)
+    assert expected in names(transform((PROGRAMS | PLAIN)[program]), x)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_no_operation_loses_the_scope_around_it(program):
-    for name in names(PROGRAMS[program], X):
+    for name in names(PROGRAMS[program], X) - {"x"}:  # the argument
         assert name.startswith(("jit(f)/foo", "bar/", "sin")), name
+
+
+def test_arguments_have_their_names_as_locations():
+    """As JAX 0.10.2 names them; what is not read has no argument."""
+
+    def f(params, xs, unused, *rest, scale=1.0):
+        return params["w"] * xs[0] * xs[1][1] * rest[0] * scale
+
+    args = {"w": X}, [X, (X, X)], X, X
+    lowered = mj.jit(f).lower(*args, scale=X)
+    text = lowered.as_text(debug_info=True)
+    found = re.findall(r'%arg\d+: tensor<3xf32> loc\("([^"]*)"\)', text)
+    assert found == ["params['w']", "xs[0]", "xs[1][1]", "rest[0]", "scale"]
+    hlo = lowered.as_text("hlo", debug_info=True)
+    assert 'op_name="xs[1][1]"' in hlo and 'op_name="scale"' in hlo
+    assert "loc(" not in lowered.as_text()
+    captured = mj.jit(lambda x: x + X).lower(X).as_text(debug_info=True)
+    assert re.findall(r"%arg\d+: tensor<3xf32> loc\((.*?)\)", captured) == [
+        "unknown", '"x"',
+    ]  # fmt: skip
 
 
 def test_metadata_reaches_the_calls_that_it_is_about():

@@ -230,3 +230,43 @@ def test_a_class_that_says_it_in_its_body():
     (out,) = jax.jit(call)(X, X)
     np.testing.assert_array_equal(out, X)
     assert len(jax.make_jaxpr(call)(X, X).out_avals) == 1
+
+
+NAMES = (
+    "axis args dims primals tangents ct cts ctx emit size name prim rule eqn fun given key"
+    " operands params value where _"
+).split()
+
+
+@pytest.mark.parametrize("how", ("rules", "linear", "parts", "fancy"))
+def test_params_may_have_any_names(how):
+    """A library's params have the names of our rules' arguments, and reach its rules."""
+    prim = Primitive(f"scaled_{how}")
+    params = dict.fromkeys(NAMES, 1) | {"factor": 3.0}
+    bind = lambda x, /, **k: prim.bind(x, **k)
+    prim.def_impl(lambda x, /, **k: np.asarray(x) * k["factor"])
+    prim.def_abstract_eval(lambda x, /, **k: jax.core.ShapedArray(x.shape, x.dtype))
+    scaled = lambda x, /, **k: x * k["factor"]
+    mlir.register_lowering(prim, mlir.lower_fun(scaled, multiple_results=False))
+    lanes = lambda args, dims, /, **k: (prim.bind(*args, **k), dims[0])
+    if how == "linear":
+        ad.deflinear(prim, lambda ct, /, **k: [scaled(ct, **k)])
+        batching.defvectorized(prim)
+    elif how == "parts":
+        ad.defjvp(prim, lambda t, x, /, **k: t * k["factor"])
+        batching.primitive_batchers[prim] = lanes
+    else:
+        ad.primitive_jvps[prim] = lambda xs, ts, /, **k: (
+            bind(*xs, **k),
+            bind(*ts, **k),
+        )
+        ad.primitive_transposes[prim] = lambda ct, x, /, **k: [scaled(ct, **k)]
+        if how == "fancy":
+            rule = lambda axis, args, dims, /, **k: lanes(args, dims, **k)
+            batching.fancy_primitive_batchers[prim] = rule
+        else:
+            ad.deflinear2(prim, lambda ct, x, /, **k: [scaled(ct, **k)])
+            batching.primitive_batchers[prim] = lanes
+    f = lambda x: prim.bind(x, **params)
+    for g in jax.vmap(f), jax.jit(f), jax.vmap(jax.grad(f)), jax.jit(jax.vmap(f)):
+        assert g(jnp.ones(2)).tolist() == [3.0, 3.0]

@@ -89,7 +89,7 @@ jit_p.stage = jit_stage
 def jit_lower(
     ctx: Any, *args: Any, jaxpr: ClosedJaxpr, name: str, **params: Any
 ) -> list[Any]:  # fmt: skip
-    ctx.rename(f"jit({name})")
+    ctx.rename(f"jit({name})", fills=True)
     return ctx.call(jaxpr, name, args)  # type: ignore[no-any-return]
 
 

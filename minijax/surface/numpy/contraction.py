@@ -16,6 +16,7 @@ from typing import Any
 from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
+from ...ir.core import EVAL, STATE
 from ...ir.lying import has_sums
 from ...prims import lax
 from ...prims.dot.dot import check_width, element_type
@@ -65,17 +66,26 @@ def einsum(
       Array([3., 3.], dtype=float32)
     """
     no_out("einsum", out)
+    options = precision, preferred_element_type, out_sharding, _dot_general
+    if isinstance(subscripts, str) and STATE.trace is not EVAL:  # which forgets names
+        with core.name_scope(subscripts):
+            return _checked(subscripts, operands, optimize, *options)
+    return _checked(subscripts, operands, optimize, *options)
+
+
+def _checked(
+    subscripts: Any, operands: Any, optimize: Any, precision: Any, preferred: Any,
+    out_sharding: Any, dot_general: Any,
+) -> Any:  # fmt: skip
     subscripts, operands = _as_text(subscripts, operands)
     check_arraylike("einsum", *operands)
     fixed = optimize is None or isinstance(optimize, (str, bool))
     path = bool(optimize) if optimize is None else optimize
     path = path if fixed else _hashable_path(path)
-    if _dot_general is not None:
-        options = (path, precision, preferred_element_type, out_sharding, _dot_general)
-        return _evaluate(subscripts, operands, *options)
-    return _einsum(
-        subscripts, operands, path, precision, preferred_element_type, out_sharding
-    )
+    options = path, precision, preferred, out_sharding
+    if dot_general is not None:
+        return _evaluate(subscripts, operands, *options, dot_general)
+    return _einsum(subscripts, operands, *options)
 
 
 def _hashable_path(path: Any) -> Any:
