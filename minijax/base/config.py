@@ -474,7 +474,8 @@ _SAYS: dict[Option, tuple[Any, ...]] = {
     PRECISE_SLOPES: (
         "Whether the derivatives of `tanh` and `logistic` keep their relative precision"
         " where the functions saturate. Off, they are made of the results alone, as in"
-        " JAX: compiled gradients of networks keep one array less for each layer.",
+        " JAX: compiled gradients of networks keep one array less for each layer, and"
+        " jaxprs of derivatives have no primitives beside JAX's.",
     ),
     LEGACY_KEYS: (
         "What happens where a random function is given the words of a key.",

@@ -1,7 +1,9 @@
 """Helpers of sizes, shapes and lists that libraries take from JAX's inside."""
 
+import numpy as np
 import pytest
 
+import minijax as jax
 from minijax import errors, export
 from minijax.views import sizes, tools
 from minijax.views.tools import HashablePartial
@@ -73,3 +75,21 @@ def test_parts_of_a_symbolic_dimension():
     assert (factor.var, factor.operation, factor.operands) == (None, "floordiv", (B, 2))
     assert size._sorted_terms[-1][0].is_constant and not terms["a^2"][1].is_constant
     assert size.get_vars() == {"a", "b"}
+
+
+@pytest.mark.parametrize("size", (2.5, 2.0, "a", None, np.float32(2)))
+def test_types_of_arrays_have_whole_sizes(size):
+    with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete"):
+        jax.core.ShapedArray((size,), np.float32)
+
+
+def test_types_may_have_sizes_of_a_library():
+    """As jax2onnx makes one: what has `dimension_as_value` is a size, as in JAX."""
+
+    class Unknown:
+        def dimension_as_value(self):
+            return 3
+
+    size = Unknown()
+    assert jax.core.ShapedArray((size, np.int64(2)), np.float32).shape == (size, 2)
+    assert jax.core.ShapedArray((np.array(3), True), np.float32).shape == (3, 1)

@@ -122,8 +122,9 @@ def expm1(x: Any, *, accuracy: Any = None) -> Any:
     return expm1_p.bind(x, accuracy=accuracy)
 
 
-def _is_float(x: Any) -> bool:
-    return dtypes.is_float(core.aval_of(x).dtype)
+def _is_precise(x: Any) -> bool:
+    """Whether the slope at these numbers is a primitive, and not JAX's expression."""
+    return config.PRECISE_SLOPES.value and dtypes.is_float(core.aval_of(x).dtype)
 
 
 def _lower_logistic(ctx: Any, x: Any, *, accuracy: Any = None) -> Any:
@@ -154,7 +155,7 @@ logistic_slope_p = nary(
 
 
 def _logistic_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
-    if accuracy is None and config.PRECISE_SLOPES.value and _is_float(x):
+    if accuracy is None and _is_precise(x):
         return mul(t, logistic_slope_p.bind(x))
     # 1 - logistic(x) cancels, but needs the result alone, and does not overflow.
     rest = sub(const(x, 1), ans) if accuracy is None else logistic(neg(x))
@@ -247,7 +248,10 @@ def _pow_base_tangent(t: Any, ans: Any, x: Any, y: Any) -> Any:
                 return Zero(core.aval_of(ans).to_tangent())
             less: Any = y - 1  # type: ignore[operator]
             return mul(t, mul(const(x, y), pow(x, const(x, less))))
-        return mul(t, pow_slope_p.bind(x, cast(y, aval.dtype)))
+        y = cast(y, aval.dtype)
+        if not config.PRECISE_SLOPES.value:
+            return mul(t, _pow_slope(x, repeat_like(y, ans)))
+        return mul(t, pow_slope_p.bind(x, y))
     if type(y) is int and y >= 0:
         return mul(t, mul(const(x, y), pow(x, max(y - 1, 0))))
     y = const(0, y) if type(y) is int else y
@@ -492,7 +496,7 @@ asin_slope_p.abstract = _strong_if_array
 
 
 def _inverse_circular(x: Any) -> Any:
-    if _is_float(x):
+    if _is_precise(x):
         return asin_slope_p.bind(x)
     return rsqrt(sub(factor(x, 1), square(x)))
 
@@ -551,7 +555,7 @@ atan_slope_p.abstract = _strong_if_array
 
 
 def _atan_tangent(t: Any, ans: Any, x: Any) -> Any:
-    if _is_float(x):
+    if _is_precise(x):
         return mul(t, atan_slope_p.bind(x))
     return div(t, add(factor(x, 1), square(x)))
 
@@ -616,7 +620,7 @@ over_squares_p = nary(
 
 
 def _slope_of_angle(x: Any, y: Any, first: bool) -> Any:
-    if _is_float(x):
+    if _is_precise(x):
         return over_squares_p.bind(x, y, first=first)
     return div(x if first else y, add(square(x), square(y)))
 
@@ -753,7 +757,7 @@ tanh_slope_p = nary(
 
 
 def _tanh_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
-    if accuracy is None and config.PRECISE_SLOPES.value and _is_float(x):
+    if accuracy is None and _is_precise(x):
         return mul(t, tanh_slope_p.bind(x))
     if accuracy is None:  # t (1 - tanh^2) = (t + t tanh) (1 - tanh)
         return mul(add(t, mul(t, ans)), sub(const(x, 1), ans))
@@ -801,7 +805,7 @@ asinh_slope_p = nary(
 
 
 def _asinh_tangent(t: Any, ans: Any, x: Any) -> Any:
-    if _is_float(x):
+    if _is_precise(x):
         return mul(t, asinh_slope_p.bind(x))
     return mul(t, rsqrt(add(square(x), const(x, 1))))
 
@@ -870,7 +874,7 @@ atanh_slope_p = nary(
 
 
 def _atanh_tangent(t: Any, ans: Any, x: Any) -> Any:
-    if _is_float(x):
+    if _is_precise(x):
         return mul(t, atanh_slope_p.bind(x))
     above = integer_pow(add(const(x, 1), x), -1)
     return mul(above, div(t, sub(const(x, 1), x)))
