@@ -137,7 +137,9 @@ class Batchers(FancyBatchers):
     def write(self, prim: Primitive, rule: Rule) -> Rule:
         prim.batch_named = None
         return Adapted(
-            lambda axis, args, dims, /, **params: rule(tuple(args), tuple(dims), **params),
+            lambda axis, args, dims, /, **params: rule(
+                tuple(args), tuple(dims), **params
+            ),
             rule,
         )
 
