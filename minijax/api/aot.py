@@ -190,6 +190,8 @@ def _drives_devices(jitted: Jitted) -> NotImplementedError:
 class Lowered:
     """A jitted function lowered to StableHLO: `as_text()`, `compile()`."""
 
+    _inputs: Sequence[str] = ()  # names of the inputs
+
     def __init__(
         self, stage: Traced, platforms: Any = None, *, portable: bool = False
     ) -> None:
@@ -218,10 +220,10 @@ class Lowered:
         self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
         over = jitted.over(stage._call, stage.out_tree, values, closed, self._kept)
         names = stage.jaxpr.jaxpr.arg_names  # types may say how values will lie
+        self._inputs = [names[i] for i in self._kept] if names else ()
         self._where, self._committed = assignment.common_place(
-            [values[i] for i in self._kept], jitted.name, over,
-            [names[i] for i in self._kept] if names else (),
-        )  # fmt: skip
+            [values[i] for i in self._kept], jitted.name, over, self._inputs
+        )
         if jitted.device is not None:
             self._where, self._committed = placements.placement(jitted.device), True
         self._platforms = tuple(platforms or (self._where.platform,))
@@ -306,9 +308,7 @@ class Lowered:
             # What is compiled does without, so that a call finds the same in the cache.
             paths = map(tree.keystr, tree.leaf_paths(self.out_tree))
             names = [re.sub(r"<flat index (\d+)>", r"\1", f"result{p}") for p in paths]
-            inputs = self._stage.jaxpr.jaxpr.arg_names
-            kept = [inputs[i] for i in self._kept] if inputs else ()
-            return self._lowered.described(names, kept)
+            return self._lowered.described(names, self._inputs)
         if dialect == "hlo":
             return self._computation()
         raise ValueError(f"unknown dialect: {dialect}; TRY 'stablehlo' or 'hlo'.")
