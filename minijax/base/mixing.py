@@ -38,18 +38,35 @@ def by_user(mixes: Test) -> bool:
     return False
 
 
+# A transformation may get a function of ours from the user, and calls it with arguments of
+# its own: `vmap(jnp.add)`.  The folders of both, filled in by the functions' package.
+transformations: list[str] = []
+functions: list[str] = []
+
+
 def _passed() -> list[Any]:
     """The leaves of the arguments that the user's innermost line has passed to us."""
     frame: FrameType | None = sys._getframe(2)
-    outermost = frame
+    called = outermost = None
     while frame is not None and is_internal(frame.f_code):
+        if frame.f_code.co_filename.startswith(tuple(functions)):
+            called = frame
         outermost, frame = frame, frame.f_back
     if outermost is None:
         return []
-    code = outermost.f_code
+    leaves = _arguments(outermost)
+    file = outermost.f_code.co_filename
+    if called is not None and file.startswith(tuple(transformations)):
+        leaves += _arguments(called)
+    return leaves
+
+
+def _arguments(frame: FrameType) -> list[Any]:
+    """The leaves of the arguments of a call."""
+    code = frame.f_code
     n = code.co_argcount + code.co_kwonlyargcount
     n += bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args, **kwargs
-    values = outermost.f_locals
+    values = frame.f_locals
     names = [name for name in code.co_varnames[:n] if name in values]
     # What an object of ours holds, as a density's points, is not the user's to mix.
     leaves = tree.leaves([x for x in map(values.get, names) if not _holds_own(x)])

@@ -25,7 +25,15 @@ _lib = _jax.guard_lib
 _global, _local = _lib.global_state(), _lib.thread_local_state
 _free = contextlib.nullcontext()
 _used = False  # whether transfers were ever guarded
-at_first_use: list[Callable[[], None]] = []  # what to do as soon as they are
+_at_first_use: list[Callable[[], None]] = []  # what to do as soon as they are
+
+
+def at_first_use(act: Callable[[], None]) -> None:
+    """Call `act` as soon as transfers are guarded; now, if they ever were."""
+    if _used:
+        act()
+    else:
+        _at_first_use.append(act)
 
 
 def _mirror(opt: Any, name: str, kinds: Any) -> None:
@@ -36,7 +44,7 @@ def _mirror(opt: Any, name: str, kinds: Any) -> None:
         given = value is not UNSET and value is not None
         if given and not _used and kinds is _lib.TransferGuardLevel:
             _used = True
-            for act in at_first_use:
+            for act in _at_first_use:
                 act()
         state = _local() if local else _global
         setattr(state, name, getattr(kinds, value.upper()) if given else None)

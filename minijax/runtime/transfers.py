@@ -135,7 +135,7 @@ def _guarded() -> None:
     put_own = _put_unguarded
 
 
-guards.at_first_use.append(_guarded)
+guards.at_first_use(_guarded)
 
 _scalars: dict[Any, Any] = {}
 

@@ -13,7 +13,9 @@ import numpy as np
 from ..control.arguments import check_values
 from ..ir.core import Primitive
 from ..prims.define import batch_elementwise, linear_jvp
+from ..runtime import transfers
 from ..types import dtypes
+from ..types.avals import shaped
 from .numpy._common import as_array
 
 __all__ = ("shape_as_value", "stage", "stage_p")
@@ -64,4 +66,5 @@ def shape_as_value(shape: Sequence[int]) -> Any:
       >>> mj.lax.shape_as_value((2, 3))
       Array([2, 3], dtype=int32)
     """
-    return as_array(np.array(tuple(shape), dtypes.int32))
+    sizes = np.array(tuple(shape), dtypes.int32)
+    return transfers.put_own(sizes, shaped(sizes.shape, sizes.dtype))

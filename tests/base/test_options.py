@@ -570,6 +570,8 @@ HOST, NUMPY = "transfer_guard_host_to_device", np.arange(3.0, dtype=np.float32)
         (HOST, "disallow", lambda x: mj.device_put(NUMPY), False),
         (HOST, "disallow", lambda x: x + x, False),
         (HOST, "disallow", lambda x: jnp.arange(3), False),
+        (HOST, "disallow", lambda x: mj.lax.shape_as_value((2, 3)), False),
+        (HOST, "disallow", lambda x: jnp.from_dlpack(NUMPY), False),
         (HOST, "disallow_explicit", lambda x: mj.device_put(NUMPY), True),
         (HOST, "disallow_explicit", lambda x: x * x, False),
         (HOST, "allow", lambda x: x + NUMPY, False),
@@ -593,6 +595,17 @@ def test_transfers_are_guarded(guard, level, run, stopped):
         else:
             run(x)
     run(x)
+
+
+def test_what_loads_after_the_guard_is_set_knows_it():
+    script = (
+        "import minijax as jax\nwith jax.transfer_guard('disallow'):\n"
+        "  print(jax.lax.shape_as_value((2, 3)).shape)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    assert done.stdout == "(2,)\n", done.stderr
 
 
 def test_transfers_between_devices_are_guarded():

@@ -22,6 +22,7 @@ SLIP = (
     r"|(tuple|list) index out of range|is ambiguous|string or a real number).* != )"
 )
 NAN_RULES = r"(nan)?(var|std)\(|\]\.(max|min)\("
+SLOPES = r"jax\.(grad|jvp|vjp|linearize|jac|hessian|value_and_grad)"
 QUOTIENTS = r"jnp\.(nan)?mean\(|jnp\.average\("
 KNOWN = [
     # By values.
@@ -80,13 +81,14 @@ KNOWN = [
     Known(
         "what depends on nothing has derivative 0; in JAX 0 times nan or infinity",
         "value",
-        rf"(?s)({NAN_RULES}).*jax\.(grad|jvp|vjp|linearize|jac|hessian|value_and_grad)",
+        rf"(?s)(?=.*({NAN_RULES}))(?=.*{SLOPES})",
         r"!= .*nan",
     ),
     Known(
         "JAX finds that the derivative of a loop over nothing is not needed",
         "error",
-        r"(?s)while_loop.*array\(\[\],|array\(\[\],.*while_loop",
+        r"(?s)while_loop.*array\(\[\],|array\(\[\],.*while_loop"
+        r"|\[(-?\d+):\1:.*while_loop",
         r"^\('ValueError', 'Reverse-mode",
     ),
     Known(
@@ -119,7 +121,7 @@ KNOWN = [
         "JAX widens the angle of a real number without axes",
         "dtype error value",
         r"jnp\.angle\(",
-        r"float16|\(\)|promotion",
+        r"float16|\(\)|promotion|float32\[\]",
     ),
     Known(
         "JAX cannot make a Jacobian of integers by no columns",
@@ -156,6 +158,30 @@ KNOWN = [
         "weak",
         r"(linearized|pushed)\(f\)",
         r"^leaf \d+: False != True",
+    ),
+    Known(
+        "weak types of derivatives are those of the equations that compute them",
+        "weak",
+        SLOPES,
+        r"^leaf \d+: (True|False) != ",
+    ),
+    Known(
+        "weakly typed Booleans promote as others do",
+        "weak",
+        r"jnp\.(not_)?equal\(|jnp\.(less|greater)|logical_",
+        r"\('bool', True",
+    ),
+    Known(
+        "the slope of x ** y has its limit, in JAX 0 times infinity is nan",
+        "value",
+        rf"(?s)(?=.*{SLOPES}).*(\*\*|power\()",
+        r"!= .*nan",
+    ),
+    Known(
+        "the slope is nan where the value is: in JAX that of arccosh below -1 is not",
+        "value",
+        rf"(?s)(?=.*{SLOPES}).*a(rc)?cosh\(",
+        r"nan.* != ",
     ),
     # By types: what JAX refuses, and minijax does not.
     Known(

@@ -73,7 +73,9 @@ def names_of(module):
 
 
 def outcome(make, module, name, statements):
-    scope = {**names_of(module), name: getattr(module, name, None)}
+    fun = getattr(module, name, None)
+    own = {getattr(fun, "__name__", name): fun, name: fun}
+    scope = {**getattr(fun, "__globals__", {}), **names_of(module), **own}
     try:
         with (
             contextlib.redirect_stdout(io.StringIO()),

@@ -75,7 +75,9 @@ def test_our_functions_may_mix_under_strict_settings(name):
             np.testing.assert_array_equal(x, y)
 
 
-NAN_FREE = ("median", "quantile", "norm", "t", "sqrtm", "stft", "resize", "solve")
+NAN_FREE = (
+    "median", "quantile", "norm", "t", "sqrtm", "stft", "resize", "solve", "minimize",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAN_FREE)

@@ -55,6 +55,11 @@ ArrayLike = Any
 DTypeLike = Any
 Axis = None | int | Sequence[int]
 
+_root, _sep = __file__.rpartition("surface")[0], __file__.rpartition("numpy")[2][0]
+mixing.functions.append(f"{_root}surface{_sep}")
+mixing.transformations += [
+    f"{_root}{room}{_sep}" for room in ("base", "control", "api")
+]
 _PLAIN = frozenset((Array, np.ndarray, bool, int, float, complex))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...base import errors
 from ...prims.shape import shapes
-from ...runtime import client, placements
+from ...runtime import client, guards, placements
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import Array, ArrayImpl
 from ...types import dtypes
@@ -242,7 +242,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
             if copy is False:
                 why = "arrays own their memory; another library's is never shared."
                 raise _copy_needed("host memory", why)
-            return on_device(asarray(_from_host(x)), device)
+            with guards.asked_to_put():
+                return on_device(asarray(_from_host(x)), device)
         out = _from_device(x, int(number))
         out = shapes.copy(out) if copy else out
     placed = on_device(out, device)

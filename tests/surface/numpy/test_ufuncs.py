@@ -682,6 +682,32 @@ def test_rank_promotion():
         jnp.add(jnp.ones(3), jnp.ones((2, 3)))
 
 
+@pytest.mark.parametrize(
+    ("f", "shapes", "raises"),  # as JAX 0.10.2 does
+    [
+        (mj.vmap(jnp.add), ((3, 2, 4), (3, 4)), True),
+        (mj.vmap(jnp.add, (0, None)), ((3, 4), (3, 4)), True),
+        (mj.jit(mj.vmap(jnp.logaddexp)), ((3, 2, 4), (3, 4)), True),
+        (mj.vmap(mj.jit(jnp.add)), ((3, 2, 4), (3, 4)), True),
+        (mj.vmap(lambda x, y: x + y), ((3, 2, 4), (3, 4)), True),
+        (mj.vmap(jnp.add), ((3, 4), (3,)), False),
+        (mj.vmap(jnp.add, (0, None)), ((3, 4), (4,)), False),
+        (mj.vmap(mj.vmap(jnp.add), (0, None)), ((3, 2, 4), (2, 4)), False),
+        (mj.vmap(jnp.matmul), ((3, 4, 4), (3, 4)), False),
+        (mj.vmap(jnp.var), ((3, 4, 4),), False),
+        (mj.vmap(mj.nn.softmax), ((3, 4, 4),), False),
+    ],
+)
+def test_rank_promotion_of_lanes(f, shapes, raises):
+    with mj.numpy_rank_promotion("raise"):
+        args = [jnp.ones(s) for s in shapes]
+        if not raises:
+            f(*args)
+            return
+        with pytest.raises(ValueError, match="Operands could not be broadcast"):
+            f(*args)
+
+
 def test_sixty_four_bits():
     with mj.enable_x64(True):
         assert jnp.sin(1).dtype == np.float64

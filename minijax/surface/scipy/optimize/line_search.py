@@ -98,7 +98,7 @@ def line_search(
         enough = here.value <= value + C1 * here.t * slope + slack
         rises = ~(enough & (here.value <= s.low.value + slack))
         found = ~rises & (jnp.abs(here.slope) <= -C2 * slope)
-        turns = ~rises & (here.slope * (s.high.t - s.low.t) >= 0)
+        turns = ~rises & (here.slope * jnp.sign(s.high.t - s.low.t) >= 0)
         return Search(
             low=choose(rises, s.low, here),
             high=choose(rises, here, choose(turns, s.low, s.high)),
@@ -133,8 +133,9 @@ def choose(which: Any, x: Place, y: Place) -> Place:
 def between(s: Search) -> Any:
     """A step inside of the interval: the first of three guesses that is well inside."""
     low, high = s.low, s.high
-    width = jnp.abs(high.t - low.t)
-    left, right = jnp.minimum(low.t, high.t), jnp.maximum(low.t, high.t)
+    end = jnp.where(jnp.isfinite(high.t), high.t, low.t)
+    width = jnp.abs(end - low.t)
+    left, right = jnp.minimum(low.t, end), jnp.maximum(low.t, end)
 
     def inside(t: Any, share: float) -> Any:
         return (t > left + share * width) & (t < right - share * width)
@@ -145,20 +146,30 @@ def between(s: Search) -> Any:
 
 
 def least_of_parabola(a: Place, b: Place) -> Any:
-    """Where the parabola through a, with its slope, and b is least."""
+    """Where the parabola through a, with its slope, and b is least; infinity if nowhere."""
     d = b.t - a.t
+    ok = (d != 0) & jnp.isfinite(d)
+    d = jnp.where(ok, d, 1)
     bend = (b.value - a.value - a.slope * d) / d**2
-    return a.t - a.slope / (2 * bend)
+    ok &= bend != 0
+    return jnp.where(ok, a.t - a.slope / (2 * jnp.where(ok, bend, 1)), jnp.inf)
 
 
 def least_of_cubic(a: Place, b: Place, c: Place) -> Any:
-    """Where the cubic through a, with its slope, b and c is least; it may be nowhere.
+    """Where the cubic through a, with its slope, b and c is least; infinity if nowhere.
 
     In u = t - a it is a.value + a.slope u + B u^2 + A u^3.
     """
     u, v = b.t - a.t, c.t - a.t
+    ok = (u != 0) & (v != 0) & (u != v) & jnp.isfinite(u) & jnp.isfinite(v)
+    u, v = jnp.where(ok, u, 1), jnp.where(ok, v, 2)
     x = (b.value - a.value - a.slope * u) / u**2  # B + A u
     y = (c.value - a.value - a.slope * v) / v**2  # B + A v
+    ok &= jnp.isfinite(x) & jnp.isfinite(y)
+    x, y = jnp.where(ok, x, 0), jnp.where(ok, y, 1)
     A = (x - y) / (u - v)
     B = x - A * u
-    return a.t + (jnp.sqrt(B * B - 3 * A * a.slope) - B) / (3 * A)
+    square = B * B - 3 * A * a.slope
+    ok &= (A != 0) & (square >= 0)
+    root = jnp.sqrt(jnp.where(ok, square, 1))
+    return jnp.where(ok, a.t + (root - B) / (3 * jnp.where(ok, A, 1)), jnp.inf)
