@@ -65,8 +65,10 @@ _TABLE = {
         " acosh atanh_p atanh",
     "prims.math.error_function": "erf_p erf erfc_p erfc erf_inv_p erf_inv",
     "prims.math.gamma":
-        "digamma_p lgamma_p lgamma digamma polygamma_p polygamma zeta_p zeta igamma_p"
-        " igamma igammac_p igammac igamma_grad_a_p igamma_grad_a random_gamma_grad",
+        "igamma_p igamma igammac_p igammac igamma_grad_a_p igamma_grad_a"
+        " random_gamma_grad",
+    "prims.math.log_gamma":
+        "digamma_p lgamma_p lgamma digamma polygamma_p polygamma zeta_p zeta",
     "prims.math.logic":
         "eq_p ne_p lt_p le_p gt_p ge_p eq ne lt le gt ge is_finite_p is_finite eq_to_p"
         " le_to_p lt_to_p and_p or_p xor_p not_p shift_left_p shift_right_arithmetic_p"

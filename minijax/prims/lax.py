@@ -25,6 +25,7 @@ from .math.cast import *
 from .math.elementary import *
 from .math.error_function import *
 from .math.gamma import *
+from .math.log_gamma import *
 from .math.logic import *
 from .math.order import *
 from .reduce.cumulative import *

@@ -315,3 +315,74 @@ def test_the_lower_tail_keeps_its_digits_far_below_the_peak():
     x = np.array([1e-3, 0.1, 3, 40, 1e-10], np.float32)
     expected = scipy.gammainc(np.float64(a), np.float64(x))
     np.testing.assert_allclose(lax.igamma(a, x), expected, rtol=2e-5)
+
+
+# x, ln |Gamma(x)| and its first four derivatives, by mpmath in 40 digits: next to the
+# zeros, where formulas meet, and far below 0.
+LOG_GAMMA = np.array([
+    (1 + 2**-18, -2.201891050127488e-6, -0.5772093899935381, 1.644924895929113,
+     -2.404089034087378, 6.493844469583747),
+    (1 - 2**-20, 5.504765026737052e-7, -0.5772172336339979, 1.64493635959277,
+     -2.404119999433726, 6.493963135715179),
+    (1.25, -0.09827183642181316, -0.2274535333762654, 1.197329154507111,
+     -1.32773993753692, 2.782144009188396),
+    (2 - 2**-12, -0.0001031996102979921, 0.422626868447575, 0.6450327421681634,
+     -0.4042344234114072, 0.4941558378703281),
+    (2 + 2**-18, 1.612798939558402e-6, 0.4227867953237481, 0.6449325252799883,
+     -0.4041119220963498, 0.4939360214450139),
+    (3.4375, 1.132675990380211, 1.082295040164156, 0.3372606486692079,
+     -0.1127346040179581, 0.07473141793830039),
+    (3.5625, 1.270561763711629, 1.123595482565306, 0.323729606485391,
+     -0.1039392846654791, 0.06622064922099862),
+    (0.28125, 1.163709554778972, -3.746227037580804, 13.79912971431203,
+     -91.14321909438441, 961.4527781280722),
+    (2**-20, 13.8629430607239, -1048576.577214096, 1099511627777.645,
+     -2.305843009213694e18, 7.253554917687775e24),
+    (1e6, 12815504.56914761, 13.81551005796419, 1.000000500000167e-6,
+     -1.0000010000005e-12, 2.000003000002e-18),
+    (-0.5625, 1.280840290889007, -0.5315500519418058, 9.374486540974488,
+     -13.57020254192106, 225.3539315366226),
+    (-8.25, -9.65209664382234, 5.311189336168409, 19.62504691762201,
+     124.0120878252515, 1558.54249039929),
+    (-20.3125, -41.95260917921298, 5.134795021386718, 14.22797574086915,
+     59.93254471218022, 659.2328632186721),
+    (-1000.375, -5913.494940977349, 8.209920222555209, 11.56196168012008,
+     30.09353611662242, 345.7249801428077),
+])  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype, tol", [(np.float32, 1.2e-6), (np.float64, 4e-15)])
+def test_log_gamma_and_its_derivatives_to_the_last_digits(dtype, tol):
+    def together(x):
+        out, f = [], lax.lgamma
+        for _ in range(5):
+            out.append(f(x))
+            f = mj.grad(f)
+        return out
+
+    with mj.enable_x64():
+        got = mj.jit(mj.vmap(together))(LOG_GAMMA[:, 0].astype(dtype))
+    np.testing.assert_allclose(np.transpose(got), LOG_GAMMA[:, 1:], rtol=tol)
+
+
+def test_polygamma_of_high_orders_and_at_ends():
+    with mj.enable_x64():
+        orders = np.array([12.0, 20, 5, 13, 4, 4, 3, 1, 2, 1, 1.5, -1])
+        points = np.array([2.5, -20.4375, -9.25, -9.25, np.inf, -30, 1e60, -30])
+        points = np.append(points, [0.0, -np.inf, 1, 1])
+        got = mj.jit(lax.polygamma)(orders, points)
+    want = [-3256.697980402698, 8.382292520296503e25, 492231.2668416894]
+    want += [1.671553517726138e18, -0.0, np.nan, 2e-180, np.inf, np.nan, np.inf]
+    np.testing.assert_allclose(got, [*want, np.nan, np.nan], rtol=2e-13)
+
+
+@pytest.mark.parametrize("dtype, tol", [(np.float32, 1e-6), (np.float64, 1e-14)])
+def test_digamma_has_digits_next_to_its_zero(dtype, tol):
+    """By Taylor's series there, of mpmath's derivatives."""
+    x = (1.4616321449683623 + np.array([-1e-5, 1e-6, 1e-5])).astype(dtype)
+    with mj.enable_x64():
+        got = mj.jit(lax.digamma)(x)
+    gap = (x.astype(np.float64) - 1.4616321449683622) - 9.549995429965697e-17
+    slopes = -0.4427631689835921, 0.2584997609556510
+    want = gap * (0.9676722454476212 + gap * (slopes[0] + gap * slopes[1]))
+    np.testing.assert_allclose(got, want, rtol=tol)

@@ -39,8 +39,8 @@ _TABLE = {
         "acos_p acosh_p asin_p asinh_p atan2_p atan_p atanh_p cos_p cosh_p exp2_p"
         " exp_p expm1_p log1p_p log_p logistic_p pow_p sin_p sinh_p tan_p tanh_p",
     "prims.math.error_function": "erf_inv_p erf_p erfc_p",
-    "prims.math.gamma":
-        "digamma_p igamma_grad_a_p igamma_p igammac_p lgamma_p polygamma_p zeta_p",
+    "prims.math.gamma": "igamma_grad_a_p igamma_p igammac_p",
+    "prims.math.log_gamma": "digamma_p lgamma_p polygamma_p zeta_p",
     "prims.math.logic":
         "and_p clamp_p clz_p eq_p eq_to_p ge_p gt_p is_finite_p le_p le_to_p lt_p"
         " lt_to_p ne_p not_p or_p population_count_p select_n_p shift_left_p"

@@ -83,13 +83,13 @@ from ...prims.math.elementary import tanh_p as tanh_p
 from ...prims.math.error_function import erf_inv_p as erf_inv_p
 from ...prims.math.error_function import erf_p as erf_p
 from ...prims.math.error_function import erfc_p as erfc_p
-from ...prims.math.gamma import digamma_p as digamma_p
 from ...prims.math.gamma import igamma_grad_a_p as igamma_grad_a_p
 from ...prims.math.gamma import igamma_p as igamma_p
 from ...prims.math.gamma import igammac_p as igammac_p
-from ...prims.math.gamma import lgamma_p as lgamma_p
-from ...prims.math.gamma import polygamma_p as polygamma_p
-from ...prims.math.gamma import zeta_p as zeta_p
+from ...prims.math.log_gamma import digamma_p as digamma_p
+from ...prims.math.log_gamma import lgamma_p as lgamma_p
+from ...prims.math.log_gamma import polygamma_p as polygamma_p
+from ...prims.math.log_gamma import zeta_p as zeta_p
 from ...prims.math.logic import and_p as and_p
 from ...prims.math.logic import clamp_p as clamp_p
 from ...prims.math.logic import clz_p as clz_p

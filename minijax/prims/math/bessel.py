@@ -23,7 +23,7 @@ from ...passes.jvp import jvp_flat
 from ..define import FLOAT, Rule, const, filled, nary
 from .algebraic import add, div, mul, neg, reciprocal, rsqrt, sqrt, square, sub
 from .elementary import exp
-from .gamma import polynomial
+from .log_gamma import polynomial
 from .logic import bitwise_or, eq, ge, le, lt, select
 from .order import abs, sign
 from .widen import lower_chlo, lower_wide

@@ -18,7 +18,8 @@ from ...ir import core
 from ..define import FLOAT, const, filled, nary
 from .algebraic import add, div, mul, neg, reciprocal, sub
 from .elementary import exp, log, log1p
-from .gamma import lgamma, log_ratio, shifted_gamma
+from .gamma import log_ratio, shifted_gamma
+from .log_gamma import lgamma
 from .logic import (
     bitwise_and,
     bitwise_not,

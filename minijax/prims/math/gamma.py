@@ -1,11 +1,11 @@
-r"""The gamma function's family: its logarithm, derivatives, and incomplete integrals.
+r"""The regularized incomplete gamma functions, and their derivatives.
 
-The regularized incomplete gamma function P(a, x) is a power series in x up to a, and
-one minus a continued fraction beyond (NIST Digital Library of Mathematical Functions,
-8.11.4 and 8.9.2), which is evaluated forwards (Steed's method).  Differentiating both
-term by term gives dP/da, and with it how a gamma sample moves with its parameter:
-P(a, x(a)) stays what it is, so dx/da = -(dP/da) / (dP/dx).  Of large a both would take
-too long near x = a: there is an expansion for a to infinity (8.12.3 and 8.12.4).
+P(a, x) is a power series in x up to a, and one minus a continued fraction beyond (NIST
+Digital Library of Mathematical Functions, 8.11.4 and 8.9.2), which is evaluated forwards
+(Steed's method).  Differentiating both term by term gives dP/da, and with it how a gamma
+sample moves with its parameter: P(a, x(a)) stays what it is, so dx/da is
+-(dP/da) / (dP/dx).  Of large a both would take too long near x = a: there is an expansion
+for a to infinity (8.12.3 and 8.12.4).
 
 Next: beta.py.
 """
@@ -13,7 +13,6 @@ Next: beta.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -22,10 +21,11 @@ from ...ir import core
 from ...ir.core import unsupported
 from ...passes.algebra import Zero, instantiate
 from ...passes.jvp import jvp_flat
-from ..define import FLOAT, Rule, const, factor, filled, nary
+from ..define import FLOAT, Rule, const, filled, nary
 from .algebraic import add, div, mul, neg, reciprocal, sqrt, square, sub
 from .elementary import exp, expm1, log, log1p
 from .error_function import erfc
+from .log_gamma import digamma, lgamma, polynomial
 from .logic import (
     bitwise_and,
     bitwise_not,
@@ -40,119 +40,14 @@ from .logic import (
 )
 from .order import abs
 from .pairs import Pair, exact_product, exact_sum, exp_of, log_of, ratio, times
-from .widen import emit_loop, lower_chlo, narrow, widen
+from .widen import emit_loop, narrow, widen
 
 __all__ = (
-    "digamma_p", "lgamma_p", "lgamma", "digamma", "polygamma_p", "polygamma", "zeta_p",
-    "zeta", "igamma_p", "igamma", "igammac_p", "igammac", "igamma_grad_a_p",
+    "igamma_p", "igamma", "igammac_p", "igammac", "igamma_grad_a_p",
     "igamma_grad_a", "random_gamma_grad",
 )  # fmt: skip
 
 LIMIT = 20_000  # steps; about 10 sqrt(a) are needed where x is close to a
-
-# ---- the gamma function and its derivatives
-
-digamma_p = nary(
-    "digamma", [FLOAT], lower=lower_chlo("digamma"),
-    jvp=[lambda t, ans, x: mul(t, polygamma(factor(x, 1), x))],
-)  # fmt: skip
-lgamma_p = nary(
-    "lgamma", [FLOAT], lower=lower_chlo("lgamma"),
-    jvp=[lambda t, ans, x: mul(t, digamma(x))],
-)  # fmt: skip
-
-
-def lgamma(x: Any) -> Any:
-    r"""Logarithm of the gamma function, :math:`\ln |\Gamma(x)|`.
-
-    Args:
-      x: an array of a float dtype.
-
-    Returns:
-      An array of `x`'s shape and dtype.  inf at 0, -1, -2 ...
-
-    Example:
-      >>> print(f"{lgamma(3.0):.5f}")
-      0.69315
-    """
-    return lgamma_p.bind(x)
-
-
-def digamma(x: Any) -> Any:
-    r"""Digamma function, the derivative of `lgamma`:
-    :math:`\psi(x) = \Gamma'(x) / \Gamma(x)`.
-
-    Args:
-      x: an array of a float dtype.
-
-    Returns:
-      An array of `x`'s shape and dtype.  nan at 0, -1, -2 ...
-
-    Example:
-      >>> print(f"{digamma(1.0):.5f}")
-      -0.57722
-    """
-    return digamma_p.bind(x)
-
-
-def _no_order(t: Any, ans: Any, m: Any, x: Any) -> Any:
-    raise ValueError(
-        "polygamma gradient with respect to m is not supported.\n"
-        "Why: the order counts derivatives.\nTry: lax.stop_gradient(m)."
-    )
-
-
-polygamma_p = nary(
-    "polygamma", [FLOAT, FLOAT], lower=lower_chlo("polygamma"),
-    jvp=[
-        _no_order,
-        lambda t, ans, m, x: mul(t, polygamma(add(m, const(m, 1)), x)),
-    ],
-)  # fmt: skip
-
-
-def polygamma(m: Any, x: Any) -> Any:
-    r"""Derivatives of the digamma function, :math:`\psi^{(m)}(x)`.
-
-    Args:
-      m: the order, whole numbers from 0 as floats; it cannot be differentiated.
-      x: the point, of the same float dtype; scalars and axes of size 1 repeat.
-
-    Returns:
-      An array of their joint shape and dtype; nan where `m` is no such number.
-
-    Raises:
-      TypeError: no float dtype, or two of them.
-
-    Example:
-      >>> print(f"{polygamma(1.0, 1.0):.5f}")
-      1.64493
-    """
-    return polygamma_p.bind(m, x)
-
-
-zeta_p = nary("zeta", [FLOAT, FLOAT], lower=lower_chlo("zeta"))
-zeta_p.jvp = unsupported("zeta has no derivative rule.")
-
-
-def zeta(x: Any, q: Any) -> Any:
-    r"""Hurwitz zeta function, :math:`\zeta(x, q) = \sum_{k \ge 0} (k + q)^{-x}`.
-
-    It cannot be differentiated.
-
-    Args:
-      x: the exponent, above 1: an array of a float dtype.
-      q: the offset, of the same dtype and shape; scalars and axes of size 1 repeat.
-
-    Returns:
-      An array of their joint shape and dtype: inf at x = 1, nan below.
-
-    Example:
-      >>> print(f"{zeta(2.0, 1.0):.5f}")
-      1.64493
-    """
-    return zeta_p.bind(x, q)
-
 
 # ---- incomplete gamma functions: how they are computed
 # With w = x^a e^-x / Gamma(a):  P = w S / a,  S = sum_n x^n / ((a+1) ... (a+n)),
@@ -352,14 +247,6 @@ def log_gap(u: Any, whole: Any) -> Any:
 
 
 ODD_INVERSES = tuple(1 / (2 * k + 3) for k in range(12))
-
-
-def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """The sum of c_k x^k, by Horner's rule."""
-    total = filled(x, coefficients[-1])
-    for c in coefficients[-2::-1]:
-        total = add(mul(total, x), const(x, c))
-    return total
 
 
 def _start_by_a(start: Rule) -> Rule:

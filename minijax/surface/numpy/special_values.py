@@ -19,7 +19,7 @@ from ...control.rules.custom_jvp import custom_jvp
 from ...prims import lax
 from ...prims.define import const
 from ...prims.math.bessel import i1_slope
-from ...prims.math.gamma import polynomial
+from ...prims.math.log_gamma import polynomial
 from ...types import dtypes
 from ._common import *
 

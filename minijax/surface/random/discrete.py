@@ -26,7 +26,7 @@ from ...ir.core import aval_of
 from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub
 from ...prims.math.cast import convert_element_type
 from ...prims.math.elementary import log, log1p
-from ...prims.math.gamma import lgamma
+from ...prims.math.log_gamma import lgamma_of_xla_p
 from ...prims.math.logic import (
     bitwise_and,
     bitwise_not,
@@ -215,7 +215,7 @@ def _poisson_by_rejection(key: Any, rate: Any, dtype: Any) -> Any:
         k = floor(add(add(spread_u, rate), c(0.43)))
         hat = add(div(a, mul(edge, edge)), b)
         s = log(div(mul(v, inverse_alpha), hat))
-        t = sub(add(neg(rate), mul(k, log_rate)), lgamma(add(k, c(1))))
+        t = sub(add(neg(rate), mul(k, log_rate)), lgamma_of_xla_p.bind(add(k, c(1))))
         quick = bitwise_and(ge(edge, c(0.07)), le(v, v_r))
         near_edge = bitwise_and(lt(edge, c(0.013)), gt(v, edge))
         refuse = bitwise_or(lt(k, c(0)), near_edge)

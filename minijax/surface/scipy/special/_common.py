@@ -23,7 +23,7 @@ from ....ir.core import aval_of
 from ....prims import lax
 from ....prims.define import const, filled
 from ....prims.math.bessel import enough
-from ....prims.math.gamma import polynomial
+from ....prims.math.log_gamma import polynomial
 from ....prims.math.pairs import rounded
 from ....types import dtypes
 from ...numpy._common import (
