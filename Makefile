@@ -10,6 +10,7 @@
 #   make platforms   compile every primitive for GPUs and TPUs that are not there
 #   make fuzz        random programs, against JAX 0.10.2 (FUZZ="--programs 10000 --seed 7")
 #   make sharded     programs over several devices, against JAX 0.10.2: docs/sharded.md
+#   make residuals   what backward passes keep, against JAX 0.10.2 (RESIDUALS="gelu")
 #   make settings    our functions under users' settings, against JAX 0.10.2
 #   make far         arrays with more elements than 32 bits can count: takes 5 GiB
 #   make slopes      errors of derivatives, against mpmath (SLOPES="tanh --worst" ...)
@@ -45,7 +46,7 @@ PIP = -m pip --disable-pip-version-check install --quiet
 PARTS = pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test smoke lint format bench proofs platforms fuzz sharded settings far slopes tails ecosystem compatibility docs kernel notebooks clean python
+.PHONY: help demo test smoke lint format bench proofs platforms fuzz sharded residuals settings far slopes tails ecosystem compatibility docs kernel notebooks clean python
 .NOTPARALLEL:
 
 help:
@@ -94,6 +95,11 @@ sharded: .venv/.test .venv-bench-jax/.ready
 	@mkdir -p build
 	.venv/bin/python -m tests.sharded --jax .venv-bench-jax/bin/python \
 	    --known build/sharded.json --table docs/sharded.md $(SHARDED)
+
+residuals: .venv/.test .venv-bench-jax/.ready
+	@mkdir -p build
+	.venv/bin/python -m tests.residuals --jax .venv-bench-jax/bin/python \
+	    --known build/residuals.json $(RESIDUALS)
 
 slopes: .venv/.test
 	.venv/bin/python -m tests.slopes $(SLOPES)

@@ -40,6 +40,7 @@ from ..prims.fft import fft_p
 from ..prims.math.algebraic import add_any_p
 from ..prims.math.elementary import logistic_slope_p, tanh_slope_p
 from ..prims.reduce.pooling import reduce_window_sum_p
+from ..prims.shape.diagonals import diagonal_p, matrix_of_diagonal_p
 from ..types import dtypes
 from ..types.avals import shaped
 
@@ -384,6 +385,7 @@ rule(
     ops.add_p, ops.sub_p, ops.neg_p, add_any_p, ops.real_p, ops.imag_p, ops.complex_p,
     ops.conj_p, ops.copy_p, ops.convert_element_type_p, ops.broadcast_in_dim_p,
     ops.reshape_p, ops.transpose_p, ops.squeeze_p, ops.rev_p, ops.slice_p,
+    diagonal_p, matrix_of_diagonal_p,
     ops.concatenate_p, ops.split_p, ops.stack_p, ops.unstack_p, ops.tile_p, ops.pad_p,
     ops.reduce_sum_p, ops.cumsum_p, name_p, reduce_window_sum_p, fft_p,
     ops.optimization_barrier_p, ops.reduce_precision_p,

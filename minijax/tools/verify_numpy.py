@@ -22,7 +22,7 @@ from ..prims.dot.dot import dot_general_p
 from ..prims.math import algebraic, elementary, logic, order
 from ..prims.math.cast import convert_element_type_p
 from ..prims.reduce import cumulative, over_axes
-from ..prims.shape import concatenation, fresh, shapes, slicing
+from ..prims.shape import concatenation, diagonals, fresh, shapes, slicing
 from ..prims.sort import sort_p
 from ..types import dtypes
 
@@ -268,6 +268,9 @@ _RULES: dict[Primitive, Callable[..., Result]] = {
     shapes.squeeze_p: _moved(lambda eqn, x: np.reshape(x, eqn.outs[0].aval.shape)),
     shapes.transpose_p: _moved(lambda eqn, x: np.transpose(x, eqn.params["permutation"])),
     slicing.slice_p: _sliced,
+    diagonals.diagonal_p: _moved(
+        lambda eqn, x: np.diagonal(x, eqn.params["offset"], -2, -1)
+    ),
     concatenation.concatenate_p: lambda eqn, *xs: (
         np.concatenate(xs, eqn.params["dimension"]),
         0,

@@ -16,7 +16,9 @@ from pathlib import Path
 from tests.fuzz.pair import FLAGS
 
 HERE = Path(__file__).parent
-HOWS = ["rows", "rows gradient", "both", "both gradient", "columns"]
+HOWS = [
+    "rows", "rows gradient", "both", "both gradient", "columns", "columns gradient",
+]  # fmt: skip
 
 
 def environment(library):
@@ -31,24 +33,24 @@ def environment(library):
     return found
 
 
-def outcomes(python, library, requests, note=print):
+def outcomes(python, library, requests, note=print, child=HERE / "child.py"):
     """What became of each request; one that ends the process says so."""
     found, left = {}, list(requests)
     while left:
-        child = subprocess.Popen(
-            [python, str(HERE / "child.py"), library], env=environment(library),
+        process = subprocess.Popen(
+            [python, str(child), library], env=environment(library),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             text=True,
         )  # fmt: skip
         done = 0
         for request in left:
             try:
-                child.stdin.write(json.dumps(request) + "\n")
-                child.stdin.flush()
+                process.stdin.write(json.dumps(request) + "\n")
+                process.stdin.flush()
             except BrokenPipeError:
                 break
             line = ""
-            for line in child.stdout:
+            for line in process.stdout:
                 if line.startswith("@["):
                     break
             else:
@@ -58,10 +60,10 @@ def outcomes(python, library, requests, note=print):
             done += 1
             if len(found) % 500 == 0:
                 note(f"{library}: {len(found)} programs", flush=True)
-        child.kill()
-        child.wait()
+        process.kill()
+        process.wait()
         if done < len(left):
-            found[left[done][0]] = {"error": f"the process ended: {child.returncode}"}
+            found[left[done][0]] = {"error": f"the process ended: {process.returncode}"}
         left = left[done + 1 :]
     return found
 

@@ -26,15 +26,15 @@ from ..math.algebraic import add, div
 from ..math.cast import scalar
 from ..math.logic import eq, ge, gt, le, lt, select
 from ..math.order import conj, real
-from ..reduce.over_axes import reduce_sum
+from ..shape.diagonals import diagonal_of
 from ..shape.fresh import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, transpose
 
 __all__ = (
-    "shape_of", "check_matrix", "batch_matrices", "no_jvp", "only_on", "matmul",
+    "shape_of", "check_matrix", "batch_matrices", "no_jvp", "only_on", "matmul", "inner",
     "turned", "is_complex", "conjugate", "adjoint", "real_part", "symmetrized",
     "columns", "lower_triangle", "upper_triangle", "strictly_lower", "strictly_upper",
-    "diagonal_of", "identity", "matrix_flops",
+    "split_lower", "diagonal_of", "identity", "matrix_flops",
 )  # fmt: skip
 
 # ------------------------------------------------------------------- shapes and checks
@@ -112,6 +112,14 @@ def matmul(a: Any, b: Any) -> Any:
     lead = tuple(range(n - 2))
     numbers = (((n - 1,), (n - 2,)), (lead, lead))
     return dot_general(a, b, numbers, Precision.HIGHEST)
+
+
+def inner(a: Any, b: Any) -> Any:
+    """a^H b, for which no transpose of a is made, nor kept for a backward pass."""
+    n = len(shape_of(a))
+    lead = tuple(range(n - 2))
+    numbers = (((n - 2,), (n - 2,)), (lead, lead))
+    return dot_general(conjugate(a), b, numbers, Precision.HIGHEST)
 
 
 def turned(x: Any) -> Any:
@@ -192,10 +200,10 @@ def strictly_upper(x: Any) -> Any:
     return select(_mask(shape_of(x), lt), x, filled(x, 0))
 
 
-def diagonal_of(x: Any) -> Any:
-    """The diagonals of square matrices."""
-    kept = select(_mask(shape_of(x), eq), x, filled(x, 0))
-    return reduce_sum(kept, (len(shape_of(x)) - 1,))
+def split_lower(x: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The part of x strictly below the diagonal; a function that zeroes it in others."""
+    below = _mask(shape_of(x), gt)
+    return select(below, x, filled(x, 0)), lambda y: select(below, filled(y, 0), y)
 
 
 def identity(shape: Sequence[int], dtype: Any) -> Any:

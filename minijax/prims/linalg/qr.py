@@ -310,9 +310,7 @@ def _qr_jvp(primals: Any, tangents: Any, *, pivoting: bool, **params: Any) -> An
     )
     if n > m:  # R2 = Q^H A2 of the columns beyond the square
         a2 = matmul(q, slice_in_dim(r, k, n, axis=-1))
-        dr2 = add(
-            matmul(adjoint(dq), a2), matmul(adjoint(q), slice_in_dim(da, k, n, axis=-1))
-        )
+        dr2 = add(inner(dq, a2), inner(q, slice_in_dim(da, k, n, axis=-1)))
         dr = concatenate([dr, dr2], len(shape_of(dr)) - 1)
     return [q, r, *order], [dq, dr, *still]
 
@@ -331,12 +329,12 @@ def _qr_tangents(q: Any, r: Any, da: Any) -> tuple[Any, Any]:
     thin = slice_in_dim(q, 0, n, axis=-1)
     square = slice_in_dim(r, 0, n, axis=-2)
     right = triangular_solve(square, da, left_side=False, lower=False)
-    c = matmul(adjoint(thin), right)
-    low = strictly_lower(c)
+    c = inner(thin, right)
+    low, without_lower = split_lower(c)
     omega = sub(low, adjoint(low))
     if is_complex(q):
         omega = add(omega, _imaginary_diagonal(c))
-    dr = matmul(upper_triangle(sub(c, omega)), square)
+    dr = matmul(without_lower(sub(c, omega)), square)
     dq = matmul(thin, omega)
     if m > n:  # outside of Q's range it is dA R^-1
         dq = add(dq, sub(right, matmul(thin, c)))

@@ -254,7 +254,7 @@ def _eigh_jvp(primals, tangents, *, subset_by_index, **params):
     v, w = eigh_frame_p.bind(a, last=False, **params)
     if type(da) is Zero:
         return [v, w], [Zero(core.aval_of(x).to_tangent()) for x in (v, w)]
-    return [v, w], _eigh_tangents(v, w, matmul(adjoint(v), matmul(da, v)))
+    return [v, w], _eigh_tangents(v, w, inner(v, matmul(da, v)))
 
 
 def _eigh_tangents(v: Any, w: Any, part: Any) -> list[Any]:
@@ -339,7 +339,7 @@ def _frame_jvp(
     v, w = eigh_frame_p.bind(a, last=True, **params)
     if type(da) is Zero:
         return [v, w], [Zero(core.aval_of(x).to_tangent()) for x in (v, w)]
-    part = matmul(adjoint(v), matmul(da, v))
+    part = inner(v, matmul(da, v))
     if last:
         dv, dw = _eigh_tangents(v, w, part)
         return [v, w], [add(dv, undefined(w, dv)), dw]

@@ -127,7 +127,7 @@ def _svd_tangents(
     m, n, k = shape_of(u)[-2], shape_of(vt)[-1], shape_of(s)[-1]
     v = adjoint(vt)
     if part is None:
-        part = matmul(adjoint(u), matmul(da, v))
+        part = inner(u, matmul(da, v))
     ds = real_part(diagonal_of(part))
     if not compute_uv:
         return [ds]
@@ -140,10 +140,10 @@ def _svd_tangents(
     safe = _safe_inverse(cast(s, dtype))
     if m > k:
         beyond = columns(matmul(da, v), safe, mul)
-        du = add(du, sub(beyond, matmul(u, matmul(adjoint(u), beyond))))
+        du = add(du, sub(beyond, matmul(u, inner(u, beyond))))
     if n > k:
         beyond = columns(matmul(adjoint(da), u), safe, mul)
-        dv = add(dv, sub(beyond, matmul(v, matmul(adjoint(v), beyond))))
+        dv = add(dv, sub(beyond, matmul(v, inner(v, beyond))))
     return [ds, du, adjoint(dv)]
 
 
@@ -364,7 +364,7 @@ def _frame_jvp(
     s, u, vt = svd_frame_p.bind(a, algorithm=algorithm, last=True)
     if type(da) is Zero:
         return [s, u, vt], [Zero(core.aval_of(x).to_tangent()) for x in (s, u, vt)]
-    part = matmul(adjoint(u), matmul(da, adjoint(vt)))
+    part = inner(u, matmul(da, adjoint(vt)))
     if last:
         ds, du, dvt = _svd_tangents(s, u, vt, da, True, part)
         return [s, u, vt], [ds, add(du, undefined(s, du)), add(dvt, undefined(s, dvt))]

@@ -1,7 +1,6 @@
 """Diagonals of matrices, matrices with given diagonals, traces.
 
-A diagonal is a strided slice of the flattened matrix, never a gather; a matrix with a
-given diagonal is a padding of it.
+Diagonals, and matrices that have given ones, are primitives: prims/shape/diagonals.py.
 
 Next: linear.py.
 """
@@ -19,8 +18,8 @@ from ...ir import core
 from ...ir.lying import spec_of
 from ...prims import lax
 from ...prims.lying import ambiguous
+from ...prims.shape import diagonals
 from ...types import dtypes
-from ...types.dimensions import max_dim, min_dim
 from ._common import *
 from .reductions import sum_axes, wide_int
 
@@ -30,27 +29,15 @@ __all__ = ("diagonal", "diag", "diagflat", "trace")
 
 
 def diagonal_of(x: Any, offset: int = 0) -> Any:
-    """The diagonal of the matrices in the last two axes: a strided slice.
-
-    Row-major, the next element of a diagonal comes after a row and one element more.
-    """
+    """The diagonal of the matrices in the last two axes."""
     aval = core.aval_of(x)
-    *lead, m, n = aval.shape
     if _matrices_are_cut(aval):
         raise ambiguous(
             "A diagonal is read from matrices that are whole: how it lies could not be"
             " resolved unambiguously (or would require collectives on inputs).",
             [aval],
         )
-    start = offset if offset >= 0 else -offset * n
-    length = max_dim(
-        0, min_dim(m, n - offset) if offset >= 0 else min_dim(m + offset, n)
-    )
-    flat_x = lax.reshape(x, (*lead, m * n))
-    if not length:
-        return lax.slice_in_dim(flat_x, 0, 0, axis=len(lead))
-    stop = start + (length - 1) * (n + 1) + 1
-    return lax.slice_in_dim(flat_x, start, stop, n + 1, axis=len(lead))
+    return diagonals.diagonal_of(x, offset)
 
 
 def _matrices_are_cut(aval: Any) -> bool:
@@ -133,14 +120,11 @@ def matrix_of(v: Any, k: int = 0) -> Any:
     """The matrix whose diagonal number `k` is `v`: `diagonal_of` backwards."""
     n = v.shape[0]
     size = n + abs(k)
-    zero = v.dtype.type(0)
     if n == 0:
-        wide = lax.broadcast_in_dim(zero, (size, size), ())
+        wide = lax.broadcast_in_dim(v.dtype.type(0), (size, size), ())
         return convert(wide, v.dtype, v.weak_type)
-    start = k if k >= 0 else -k * size
-    used = n + (n - 1) * size
-    wide = lax.pad(v, zero, [(start, size * size - start - used, size)])
-    return convert(lax.reshape(wide, (size, size)), v.dtype, v.weak_type)
+    wide = diagonals.matrix_of_diagonal(v, (size, size), k)
+    return convert(wide, v.dtype, v.weak_type)
 
 
 @composite(static=("k",))

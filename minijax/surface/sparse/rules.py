@@ -14,6 +14,7 @@ from typing import Any
 
 from ...ir.core import Primitive
 from ...prims import lax
+from ...prims.shape import diagonals
 from ...types import dtypes
 from .base import SparseInfo
 from .bcoo import buffers, elements
@@ -205,6 +206,13 @@ rule(lax.slice_p)(bcoo_slice)
 rule(lax.squeeze_p)(bcoo_squeeze)
 rule_of_rows(lax.broadcast_in_dim_p)(bcsr_broadcast_in_dim)
 rule_of_rows(lax.dot_general_p)(bcsr_dot_general)
+
+
+@rule(diagonals.diagonal_p)
+def _diagonal(x: Any, *, offset: int) -> Any:
+    """A strided slice of what is made flat, as for dense matrices."""
+    reshape = lambda x, sizes: bcoo_reshape(x, new_sizes=sizes)
+    return diagonals.sliced(x, x.shape, offset, reshape, bcoo_slice)
 
 
 @rule(lax.transpose_p)

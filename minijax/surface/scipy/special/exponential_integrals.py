@@ -120,7 +120,7 @@ def _expi(x: Any) -> Any:
     return choose(lax.lt(x, const(x, 0)), -_integral(size), _principal(size))
 
 
-_expi.defjvps(lambda t, ans, x: t * lax.exp(x) / x)
+_expi.defjvps(lambda t, ans, x: t * (lax.exp(x) / x))
 
 
 @special(

@@ -105,7 +105,7 @@ def _gamma(x: Any) -> Any:
     return choose(lax.bitwise_or(pole, lax.ne(x, x)), const(x, np.nan), out)
 
 
-_gamma.defjvps(lambda t, ans, x: t * ans * lax.digamma(x))
+_gamma.defjvps(lambda t, ans, x: t * (ans * lax.digamma(x)))
 
 
 @special(
@@ -123,6 +123,7 @@ def loggamma(x: ArrayLike) -> Any:
 # ------------------------------------------------------------------------ beta functions
 
 
+@by_slopes
 def _log_beta(a: Any, b: Any) -> Any:
     low, high = in_order(a, b)
     total = low + high
@@ -268,7 +269,7 @@ def _of_next(n: Any) -> Any:
     return choose(lax.ne(n, n), n, out)
 
 
-_of_next.defjvps(lambda t, ans, n: t * ans * lax.digamma(n + 1))
+_of_next.defjvps(lambda t, ans, n: t * (ans * lax.digamma(n + 1)))
 
 
 @special(
@@ -318,8 +319,8 @@ def _rising(z: Any, m: Any) -> Any:
 
 
 _rising.defjvps(
-    lambda t, ans, z, m: t * (lax.digamma(z + m) - lax.digamma(z)) * ans,
-    lambda t, ans, z, m: t * lax.digamma(z + m) * ans,
+    lambda t, ans, z, m: t * ((lax.digamma(z + m) - lax.digamma(z)) * ans),
+    lambda t, ans, z, m: t * (lax.digamma(z + m) * ans),
 )
 
 

@@ -287,7 +287,7 @@ def _logit_slope(x: Any) -> Any:
 
 
 # (2x - 1) slope^2 in an order in which no factor leaves the range first.
-_logit_slope.defjvps(lambda t, ans, x: t * ans * ((x - (1 - x)) * ans))
+_logit_slope.defjvps(lambda t, ans, x: t * (ans * ((x - (1 - x)) * ans)))
 
 _logit.__name__ = "logit"
 _logit = custom_jvp(_logit)  # type: ignore[assignment]

@@ -75,7 +75,7 @@ def _by_exponent(x: Any, q: Any) -> Any:
 
 _zeta.defjvps(
     lambda t, ans, x, q: t * _by_exponent(x, q),
-    lambda t, ans, x, q: t * -x * _zeta(x + 1, q),
+    lambda t, ans, x, q: t * (-x * _zeta(x + 1, q)),
 )
 
 

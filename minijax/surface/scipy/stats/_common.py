@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ import numpy as np
 
 from ....base import errors
 from ....control.calls.jit import composite
-from ....control.rules.stop_gradient import stop_gradient
+from ....control.rules.custom_jvp import SymbolicZero, custom_jvp
 from ....ir.core import aval_of
 from ....prims import lax
 from ....types import dtypes
@@ -95,15 +96,30 @@ def log1p_square(u: Any) -> Any:
 def exp_of_sum(*terms: Any) -> Any:
     """The exponential of a sum, which does not lose what rounding leaves of it: of e^-80
     a rounded exponent keeps two digits less."""
+    return _exp_of_sum(*terms)
+
+
+@custom_jvp
+def _exp_of_sum(*terms: Any) -> Any:
     total, rest = terms[0], None
     for term in terms[1:]:
         before, total = total, total + term
         part = total - before
-        lost = stop_gradient((before - (total - part)) + (term - part))
+        lost = (before - (total - part)) + (term - part)
         rest = lost if rest is None else rest + lost
     out = lax.exp(total)
     # Of what is infinite the rest is nan.
     return out if rest is None else out * choose(lax.abs(rest) < 1, rest + 1, 1.0)
+
+
+def _exp_of_sum_jvp(primals: Any, tangents: Any) -> Any:
+    """Of all that it is made of, the result alone is kept."""
+    out = _exp_of_sum(*primals)
+    moving = [t for t in tangents if not isinstance(t, SymbolicZero)]
+    return out, out * functools.reduce(operator.add, moving)
+
+
+_exp_of_sum.defjvp(_exp_of_sum_jvp, symbolic_zeros=True)
 
 
 def within_one(q: Any, quantile: Any) -> Any:

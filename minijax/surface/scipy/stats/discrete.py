@@ -12,6 +12,7 @@ from typing import Any
 
 from ....control.rules.stop_gradient import stop_gradient
 from ....prims import lax
+from ..special._common import by_slopes
 from ..special.gamma import betaln
 from ..special.incomplete import gammaincc
 from ..special.logarithms import xlog1py, xlogy
@@ -52,7 +53,8 @@ def _bernoulli_cdf(k: Any, p: Any) -> Any:
 
 
 def _bernoulli_quantile(q: Any, p: Any) -> Any:
-    found = within_one(q, choose(q <= 1 - p, 0.0, q * 0 + 1))
+    above = choose(q == q, lax.full_like(q, 1), NAN)
+    found = within_one(q, choose(q <= 1 - p, 0.0, above))
     return choose(_is_probability(p), found, NAN)
 
 
@@ -79,6 +81,7 @@ def _some_successes(k: Any, n: Any, p: Any) -> Any:
     return log_beta_density(p, k, n - k, k + 1, n - k + 1) - lax.log1p(n)
 
 
+@by_slopes
 def _binom_logpmf(k: Any, n: Any, p: Any) -> Any:
     none, all = k == 0, k == n
     out = _some_successes(k, n, choose(none | all, 0.5, p))
@@ -103,6 +106,7 @@ def _some_failures(k: Any, n: Any, p: Any) -> Any:
     return log_beta_density(p, n, k, n + 1, k + 1) + share
 
 
+@by_slopes
 def _nbinom_logpmf(k: Any, n: Any, p: Any) -> Any:
     none = k == 0
     out = _some_failures(k, n, choose(none, 0.5, p))
@@ -128,6 +132,7 @@ geom = of_numbers(
 )  # fmt: skip
 
 
+@by_slopes
 def _betabinom_logpmf(k: Any, n: Any, a: Any, b: Any) -> Any:
     k = lax.floor(k)
     return _log_choices(n, k) + betaln(k + a, n - k + b) - betaln(a, b)
@@ -158,6 +163,6 @@ poisson = of_numbers(
     "logpmf=-1.3069 pmf=0.2707 cdf=0.6767 entropy=1.7049", "2., 2.",
     shape={"mu": "the mean."}, strong="cdf",
     outside=lambda k, mu: (k < 0) | (k == INF) | (lax.floor(k) < k),
-    logpmf=lambda k, mu: log_poisson(k, mu, k + 1), cdf=_poisson_cdf,
+    logpmf=by_slopes(lambda k, mu: log_poisson(k, mu, k + 1)), cdf=_poisson_cdf,
     entropy=poisson_entropy,
 )  # fmt: skip

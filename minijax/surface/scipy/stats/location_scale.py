@@ -14,7 +14,7 @@ from ....prims import lax
 from ....prims.math.pairs import exact_product
 from ....types import dtypes
 from ...nn.activations import log1mexp, log_sigmoid
-from ..special._common import strong
+from ..special._common import by_slopes, strong
 from ..special.gaussian import log_ndtr, ndtr, ndtri
 from ..special.logarithms import expit, growth, logit
 from ._common import *
@@ -51,7 +51,8 @@ uniform = of_location(
     r"1, \quad 0 \le x \le 1",
     "logpdf=-0.6931 pdf=0.5000 cdf=0.2500 ppf=0.5000", "0.5, 0., 2.",
     support=(0, 1), inside=0.5, strong="cdf",
-    logpdf=lambda z: z * 0, cdf=strong, ppf=lambda q: within_one(q, q),
+    logpdf=lambda z: choose(z == z, lax.full_like(z, 0), NAN), cdf=strong,
+    ppf=lambda q: within_one(q, q),
 )  # fmt: skip
 
 
@@ -60,6 +61,7 @@ def _cauchy_below(z: Any) -> Any:
     return lax.atan2(lax.full_like(z, 1), -z) * (1 / math.pi)
 
 
+@by_slopes
 def _cauchy_density(z: Any) -> Any:
     large = lax.abs(z) > 1
     r = choose(large, 1 / choose(large, z, 1.0), z)
@@ -67,6 +69,7 @@ def _cauchy_density(z: Any) -> Any:
     return choose(large, square, 1.0) * (1 / math.pi) / (1 + square)
 
 
+@by_slopes
 def _cauchy_log_below(z: Any) -> Any:
     above = z > 0
     tail = _cauchy_below(choose(above, -z, z))
@@ -75,6 +78,7 @@ def _cauchy_log_below(z: Any) -> Any:
     return choose(above, rest, lax.log(tail))
 
 
+@by_slopes
 def _cauchy_quantile(q: Any) -> Any:
     """The tangent of pi (q - 1/2); near 0 and 1 one over that of what is left."""
     r = q - 0.5
@@ -177,6 +181,7 @@ _gumbel_below.defjvps(lambda t, ans, z: t * _gumbel_pdf(z))
 _gumbel_above.defjvps(lambda t, ans, z: -t * _gumbel_pdf(z))
 
 
+@by_slopes
 def _gumbel_log_tail(z: Any) -> Any:
     """The logarithm of 1 - e^-u, u = e^-z: for large z, -z and that of (1 - e^-u) / u."""
     far, fallen = z > 0, z < _FALLEN

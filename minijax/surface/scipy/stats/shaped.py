@@ -10,6 +10,7 @@ from typing import Any
 
 from ....prims import lax
 from ...nn.activations import log1mexp
+from ..special._common import by_slopes
 from ..special.bessel import i0e
 from ..special.gamma import betaln
 from ..special.incomplete import betainc, gammainc, gammaincc
@@ -30,6 +31,7 @@ def _infinite(z: Any, *_: Any) -> Any:
     return z == INF
 
 
+@by_slopes
 def _gamma_logpdf(z: Any, a: Any) -> Any:
     return log_poisson(a - 1, z, a)
 
@@ -61,7 +63,7 @@ beta = of_shape(
     "0.5, 2., 3.", shape={"a": "the power of x, plus 1.", "b": "that of 1 - x, plus 1."},
     support=(0, 1), inside=0.5, valid=lambda a, b: (a > 0) & (b > 0),
     strong="logpdf pdf cdf logcdf sf logsf",
-    logpdf=lambda z, a, b: log_beta_density(z, a - 1, b - 1, a, b),
+    logpdf=by_slopes(lambda z, a, b: log_beta_density(z, a - 1, b - 1, a, b)),
     cdf=lambda z, a, b: betainc(a, b, z), sf=lambda z, a, b: betainc(b, a, 1 - z),
     logcdf=lambda z, a, b: log_lower_beta(z, a, b),
     logsf=lambda z, a, b: log_lower_beta(1 - z, b, a),
@@ -79,12 +81,14 @@ pareto = of_shape(
     "logpdf=-1.3863 pdf=0.2500 cdf=0.7500 logcdf=-0.2877 sf=0.2500 logsf=-1.3863"
     " ppf=1.1547", "2., 2.", shape={"b": "the shape."}, support=(1, None), inside=2.0,
     logpdf=lambda z, b: lax.log(b) - (b + 1) * lax.log(z),
-    logsf=lambda z, b: -b * lax.log(z), logcdf=lambda z, b: log1mexp(b * lax.log(z)),
-    cdf=lambda z, b: -lax.expm1(-b * lax.log(z)),
+    logsf=lambda z, b: -b * lax.log(z),
+    logcdf=by_slopes(lambda z, b: log1mexp(b * lax.log(z))),
+    cdf=by_slopes(lambda z, b: -lax.expm1(-b * lax.log(z))),
     ppf=_pareto_quantile, strong="logpdf pdf cdf sf logsf ppf",
 )  # fmt: skip
 
 
+@by_slopes
 def _t_logpdf(z: Any, df: Any) -> Any:
     size = -betaln(df * 0.5, 0.5) - lax.log(df) * 0.5
     return size - (df + 1) * 0.5 * log1p_square(z / lax.sqrt(df))
@@ -98,11 +102,13 @@ t = of_shape(
 )  # fmt: skip
 
 
+@by_slopes
 def _gennorm_logpdf(x: Any, beta: Any) -> Any:
     size = lax.log(beta * 0.5) - lax.lgamma(1 / beta)
     return size - lax.pow(lax.abs(x), beta)
 
 
+@by_slopes
 def _gennorm_cdf(x: Any, beta: Any) -> Any:
     zero = x == 0  # where powers have no slope, but the function has
     z = choose(zero, 1.0, x)
@@ -140,6 +146,7 @@ vonmises = of_shape(
 )  # fmt: skip
 
 
+@by_slopes
 def _wrapcauchy_logpdf(x: Any, c: Any) -> Any:
     near = 1 - c
     return lax.log1p(-c * c) - (

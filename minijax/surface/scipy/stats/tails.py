@@ -19,7 +19,7 @@ from typing import Any
 from ....prims import lax
 from ....types import dtypes
 from ...numpy._common import aval_of, choose
-from ..special._common import in_float32
+from ..special._common import by_slopes, in_float32
 from ..special.incomplete import betainc, gammainc, gammaincc
 from .deviances import log_beta_density, log_poisson
 
@@ -35,6 +35,7 @@ def _bytes(x: Any) -> int:
     return 8 if aval_of(x).dtype == dtypes.float64 else 4
 
 
+@by_slopes
 @in_float32
 def log_gamma_above(x: Any, a: Any) -> Any:
     """ln Q(a, x) of x >= 0."""
@@ -49,6 +50,7 @@ def log_gamma_above(x: Any, a: Any) -> Any:
     return choose(far, tail, lax.log(gammaincc(a, x)))
 
 
+@by_slopes
 @in_float32
 def log_gamma_below(x: Any, a: Any) -> Any:
     """ln P(a, x) of x >= 0."""
@@ -62,6 +64,7 @@ def log_gamma_below(x: Any, a: Any) -> Any:
     return choose(near, tail, lax.log(gammainc(a, x)))
 
 
+@by_slopes
 @in_float32
 def log_lower_beta(x: Any, a: Any, b: Any) -> Any:
     """ln I_x(a, b) of 0 <= x <= 1."""
