@@ -343,6 +343,15 @@ class Lowered:
         options = dict(self._stage._jitted.options)
         options.update(compiler_options or {})
         name = f"jit({self._stage._jitted.name})"
+        if self._symbolic:
+            raise errors.value_error(
+                f"{name} has symbolic dimensions and cannot be compiled",
+                why="the compiler needs all sizes.",
+                tries=[
+                    "jax.export.export(f)(...).call(x), which compiles for the sizes of x",
+                    "f.lower(...) of arrays, or of shapes without symbolic dimensions",
+                ],
+            )
         nesting.check(self._lowered, name)
         with monitoring.stage(monitoring.COMPILING, name):
             executable = compiler.compile_module(

@@ -108,6 +108,10 @@ class InconclusiveDimensionOperation(Exception):
     """Dimensions that are expressions could not be compared."""
 
 
+class UnexpectedDimVar(Exception):
+    """A program has a symbolic dimension that none of its arguments' shapes has."""
+
+
 class ShardingTypeError(Exception):
     """Operands lie on a mesh so that a result's place would be ambiguous, or move data."""
 

@@ -14,6 +14,7 @@ that says why there is none.  Next: jaxpr.py.
 from __future__ import annotations
 
 import gc
+import operator
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -23,6 +24,7 @@ from ..base.source import Source
 from ..base.tracebacks import simplify
 from ..types import avals
 from ..types.avals import AbstractValue, ShapedArray
+from ..types.dimensions import Dimension
 from . import hooks, tracer_errors
 
 Rule = Callable[..., Any]
@@ -763,6 +765,8 @@ def concrete_or_error(kind: Any, x: Any, context: str = "") -> Any:
         raise tracer_errors.not_concrete(x, STATE.trace, context)
     if isinstance(x, Tracer):
         x = x.concrete()
+    if isinstance(x, Dimension) and kind in (int, operator.index):
+        return int(x)  # raises that its value is not known
     return x if kind is None else kind(x)
 
 

@@ -38,6 +38,7 @@ from ..passes.rereads import chains
 from ..passes.stage import stage
 from ..types import dtypes
 from ..types.avals import AbstractToken, shaped
+from ..types.dimensions import unexpected, unknowns
 from . import metadata
 from .mlir_context import context, load_dialect
 from .module import Module
@@ -139,6 +140,8 @@ class Lowering:
                 found = hlo.TokenType.get()
             else:
                 p = physical(aval)
+                if names := unknowns(p.shape):
+                    raise unexpected(names[0], ())
                 found = ir.RankedTensorType.get(p.shape, context.elements[p.dtype])
             context.types[aval] = found
         return found

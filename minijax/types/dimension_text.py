@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import errors
+from ..base.source import here
 from .dimensions import Dimension, Size, divided, facts, max_dim, min_dim, tightened
 
 _TOKENS = re.compile(r"\s*(\.\.\.|[A-Za-z_]\w*|\d+|//|\S)")
@@ -74,9 +75,9 @@ class _Parser:
                 found += self._placeholder(1)
             else:
                 found.append(self._checked(self.sum()))
-            self.axis += 1
             if self.token != closing:
                 self.expect(",")
+            self.axis += 1
         if closing:
             self.expect(closing)
         if self.token:
@@ -109,6 +110,8 @@ class _Parser:
     def sum(self) -> Size:
         total: Size = 0
         sign = -1 if self.take("-") else 1
+        if sign == 1:
+            self.take("+")
         while True:
             total = total + sign * self.product()
             if (op := self.take("+", "-")) is None:
@@ -178,6 +181,8 @@ class SymbolicScope:
                 f" {constraints_str!r}",
             )
         self.texts = tuple(constraints_str)
+        place = here()
+        self.place = "" if place is None else f" created at {place}"
         self.least: list[Any] = []  # what is at least 0
         self.said: list[tuple[Any, str]] = []  # the same, with the texts that say so
         self.equal: dict[Any, tuple[int, Size]] = {}  # factor * monomial is a size
@@ -229,9 +234,7 @@ class SymbolicScope:
 
     def __repr__(self) -> str:
         said = "".join(f"\n  {text}" for text in self.texts)
-        return f"SymbolicScope {id(self)}" + (
-            f" with constraints:{said}" if said else ""
-        )
+        return f"{id(self)}{self.place}" + (f" with constraints:{said}" if said else "")
 
     __str__ = __repr__
 

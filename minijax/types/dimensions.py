@@ -13,19 +13,19 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base import errors
-from ..base.errors import InconclusiveDimensionOperation
+from ..base.errors import InconclusiveDimensionOperation, UnexpectedDimVar
 
 __all__ = (
     "Dimension", "InconclusiveDimensionOperation", "as_value", "broadcast_sizes",
     "divided", "exceeds", "facts", "falls_below", "index_of", "is_negative",
     "inconclusive", "is_symbolic_dim", "max_dim", "min_dim", "size_of", "tightened",
-    "unknowns",
+    "unexpected", "unknowns",
 )  # fmt: skip
 
 # A factor is (name,) of an unknown, or (operation, x, y).  A monomial is a tuple of pairs
@@ -200,6 +200,12 @@ class Dimension:
     def __reduce__(self) -> Any:
         raise TypeError(f"the dimension '{self}' belongs to this process.")
 
+    def __copy__(self) -> Dimension:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Dimension:
+        return self
+
     # ---- parts, as libraries read them
     @property
     def _sorted_terms(self) -> tuple[tuple[Term, int], ...]:
@@ -277,6 +283,8 @@ class _Integers:
 
 def _factor_value(factor: Factor, known: Mapping[str, Any], ops: Any) -> Any:
     if len(factor) == 1:
+        if factor[0] not in known:
+            raise unexpected(factor[0], known)
         return known[factor[0]]
     op, *args = factor
     values = [
@@ -284,6 +292,19 @@ def _factor_value(factor: Factor, known: Mapping[str, Any], ops: Any) -> Any:
         for x in args
     ]
     return getattr(ops, op)(*values)
+
+
+def unexpected(name: str, known: Iterable[str]) -> UnexpectedDimVar:
+    """The error for a dimension whose value no argument gives; `known` are those given."""
+    return UnexpectedDimVar(
+        errors.message(
+            f"Encountered dimension variable '{name}' that is not appearing in the shapes"
+            " of the function arguments.",
+            which=f"dimension variables of the arguments: {sorted(known)}",
+            why="a symbolic dimension has its value from the shapes of the arguments.",
+            tries=["export a function of an array that has this dimension"],
+        )
+    )
 
 
 # ------------------------------------------------------------------------ normal form
@@ -299,11 +320,21 @@ def _is_array(x: Any) -> bool:
     return getattr(x, "ndim", 0) != 0 or hasattr(x, "weak_type")
 
 
+def _known(x: Any) -> int | None:
+    """A number of an array that is not traced, if it is an integer."""
+    try:
+        return operator.index(x)
+    except TypeError:
+        return None
+
+
 def _with(
     x: Dimension, y: Any, arrays: Callable[..., Any], sizes: Callable[..., Any]
 ) -> Any:
     """An operation of a dimension and a size; of anything else, that of their values."""
     if not _is_size(y):
+        if getattr(y, "shape", None) == () and (number := _known(y)) is not None:
+            return sizes(x, number)
         return arrays(x._value(), y)
     return sizes(x, y if isinstance(y, Dimension) else operator.index(y))
 
@@ -438,7 +469,9 @@ def _extreme(x: Size, y: Size, op: str) -> Size:
         return max(x, y) if op == "max" else min(x, y)
     greater = _sign(x - y)
     if greater is None:
-        return _operation(op, x, y)
+        if not _proved(y - x, 3):
+            return _operation(op, x, y)
+        greater = False
     return x if greater == (op == "max") else y
 
 
@@ -462,6 +495,8 @@ def _proved(x: Size, depth: int) -> bool:
         return True
     if depth == 0:
         return False
+    if (cases := _cases(x)) and all([_proved(case, depth - 1) for case in cases]):
+        return True
     for fact in (*x.scope.least, *facts(x)):
         for monomial, count in fact.terms.items():
             have = x.terms.get(monomial, 0)
@@ -471,6 +506,19 @@ def _proved(x: Size, depth: int) -> bool:
             if _proved(_times(x, abs(count)) - _times(fact, abs(have)), depth - 1):
                 return True
     return False
+
+
+def _cases(x: Dimension) -> list[Size] | None:
+    """Two sizes whose lesser is `x`: with a maximum that is subtracted, or a minimum that
+    is added, replaced by each of its arguments; None if `x` has neither."""
+    for monomial, count in x.terms.items():
+        if len(monomial) != 1 or monomial[0][1] != 1 or len(monomial[0][0]) == 1:
+            continue
+        op, *args = monomial[0][0]
+        if op == ("max" if count < 0 else "min"):
+            rest = _made({m: c for m, c in x.terms.items() if m != monomial}, x.scope)
+            return [_add(rest, _times(a, count)) for a in args]
+    return None
 
 
 def _factors(x: Any) -> Iterator[Factor]:

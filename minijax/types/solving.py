@@ -6,7 +6,7 @@ unknown.  What other axes are is checked.  Next: avals.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..base import errors
@@ -48,6 +48,20 @@ def _linear(size: Dimension, known: set[str]) -> tuple[str, int, Size] | None:
     return None if left[0] in unknowns([rest]) else (left[0], factor, rest)
 
 
+def common_scope(sizes: Iterable[Any], name: str) -> Any:
+    """The scope of all symbolic dimensions among the sizes of arguments, if any."""
+    dims = [d for d in sizes if isinstance(d, Dimension)]
+    scopes = {id(d.scope): d.scope for d in dims}
+    if len(scopes) > 1:
+        raise errors.value_error(
+            f"Invalid mixing of symbolic scopes when exporting {name}.",
+            which=", ".join(map(str, dims)),
+            why="unknowns of one name are different ones in different scopes.",
+            tries=["symbolic_shape(..., scope=scope), with one SymbolicScope for all"],
+        )
+    return next(iter(scopes.values()), None)
+
+
 def solution(shapes: Sequence[Sequence[Size]], names: Sequence[str]) -> Solution:
     """How the unknowns in the shapes of arguments are found; ValueError if they are not."""
     told = [
@@ -62,15 +76,8 @@ def solution(shapes: Sequence[Sequence[Size]], names: Sequence[str]) -> Solution
         for axis, d in enumerate(shape)
         if isinstance(d, Dimension)
     ]
-    scopes = {id(d.scope): d.scope for d, _, _ in waiting}
-    if len(scopes) > 1:
-        raise errors.value_error(
-            "Invalid mixing of symbolic scopes when exporting.",
-            which=", ".join(told),
-            why="unknowns of one name are different ones in different scopes.",
-            tries=["symbolic_shape(..., scope=scope), with one SymbolicScope for all"],
-        )
-    found = Solution([], [], next(iter(scopes.values()), None), text)
+    scope = common_scope([d for d, _, _ in waiting], "a function")
+    found = Solution([], [], scope, text)
     known: set[str] = set()
     while waiting:
         later = []

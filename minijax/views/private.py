@@ -297,6 +297,7 @@ MODULES.update(
     ).split()
 )  # fmt: skip
 MODULES["export.shape_poly"] = ("export", {
+    "base.errors": "InconclusiveDimensionOperation UnexpectedDimVar",
     "types.dimensions": "_DimExpr=Dimension is_symbolic_dim",
 })  # fmt: skip
 MODULES["custom_partitioning_sharding_rule"] = ("experimental.custom_partitioning", {})

@@ -14,6 +14,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import export, lax
+from minijax.base.errors import UnexpectedDimVar
 from minijax.types.dimensions import InconclusiveDimensionOperation, max_dim, min_dim
 
 a, b, c = export.symbolic_shape("a, b, c")
@@ -374,3 +375,90 @@ def test_unknowns_that_nothing_tells():
     apart = [mj.ShapeDtypeStruct(export.symbolic_shape("n"), F4) for _ in range(2)]
     with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes"):
         export.export(mj.jit(lambda x, y: x))(*apart)
+
+
+# Reads of an axis of unknown size; the types of the results are JAX 0.10.2's.
+READS = {
+    "x[0]": (lambda x: x[0], ""), "x[3]": (lambda x: x[3], ""),
+    "x[-2]": (lambda x: x[-2], ""), "x[:-2]": (lambda x: x[:-2], "max(0, a - 2)"),
+    "x[3:5]": (lambda x: x[3:5], "min(a, 5) - min(a, 3)"),
+    "x[-3:-1]": (lambda x: x[-3:-1], "- max(0, a - 3) + a - 1"),
+    "x[-3:]": (lambda x: x[-3:], "- max(0, a - 3) + a"),
+    "x[1::2]": (lambda x: x[1::2], "floordiv(a, 2)"),
+    "x[[0, -1]]": (lambda x: x[np.array([0, -1])], "2"),
+    "fill": (lambda x: x.at[3].get(mode="fill", fill_value=-1), ""),
+    "clip": (lambda x: x.at[3].get(mode="clip"), ""),
+    "set": (lambda x: x.at[:-2].set(7), "a"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READS)
+def test_reads_of_an_axis_of_unknown_size(name):
+    """As NumPy reads; positions past an end are the last or first one, as under `jit`."""
+    fun, size = READS[name]
+    made = exported(fun, "a")
+    (out,) = made.out_avals
+    assert ", ".join(map(str, out.shape)) == size
+    for n in (6, 4, 2):
+        x = np.arange(10.0, 10 + n, dtype=F4)
+        if name in ("x[3]", "clip"):
+            want = x[min(3, n - 1)]
+        elif name == "fill":
+            want = x[3] if n > 3 else -1
+        elif name == "set":
+            want = np.concatenate([np.full(max(n - 2, 0), 7), x[max(n - 2, 0) :]])
+        else:
+            want = fun(x)
+        assert np.asarray(made.call(x)).tolist() == np.asarray(want).tolist()
+
+
+def test_a_lesser_or_greater_size_follows_from_each_case():
+    """Of max(x, y) that is subtracted and min(x, y) that is added, both cases hold."""
+    for size in (a - max_dim(0, a - 2), min_dim(a, 5) - min_dim(a, 3)):
+        assert size >= 0
+        assert max_dim(0, size) == max_dim(size, 0) == size
+        assert min_dim(0, size) == min_dim(size, 0) == 0
+    with pytest.raises(InconclusiveDimensionOperation):
+        a - max_dim(3, a - 2) >= 0  # noqa: B015
+    assert max_dim(3, a) - a >= 0 and str(max_dim(3, a) - 3) == "max(3, a) - 3"
+
+
+@pytest.mark.parametrize("make", (
+    lambda: jnp.zeros(a), lambda: jnp.ones((a, 2)), lambda: jnp.arange(a + 1),
+    lambda: jnp.full((2, a), 3), lambda: jnp.eye(a), lambda: lax.iota(np.int32, a),
+    lambda: mj.jit(lambda: jnp.zeros(a))(), lambda: exported(lambda x: x + jnp.ones(a), 1),
+))  # fmt: skip
+def test_dimensions_that_no_argument_has(make):
+    with pytest.raises(
+        UnexpectedDimVar, match="dimension variable 'a' that is not appearing"
+    ):
+        make()
+
+
+def test_what_needs_a_known_size():
+    spec = mj.ShapeDtypeStruct((a,), F4)
+    match = "'a' used in a context that requires a constant"
+    for fun in (list, lambda x: jnp.linspace(0, 1, x.shape[0])):
+        with pytest.raises(InconclusiveDimensionOperation, match=match):
+            mj.make_jaxpr(fun)(spec)
+    with pytest.raises(ValueError, match="has symbolic dimensions and cannot be"):
+        mj.jit(jnp.sin).lower(spec).compile()
+    other = mj.ShapeDtypeStruct(export.symbolic_shape("a"), F4)
+    with pytest.raises(ValueError, match="symbolic scopes when exporting sum"):
+        export.export(mj.jit(jnp.sum))(spec, other)
+    match = r"\(b, 5\) and \(-1, 15\). The remainder mod\(5\*b, 15\) should be 0"
+    with pytest.raises(InconclusiveDimensionOperation, match=match):
+        mj.make_jaxpr(lambda x: x.reshape(-1, 15))(mj.ShapeDtypeStruct((b, 5), F4))
+
+
+def test_dimensions_as_objects():
+    import copy
+
+    assert copy.copy(a) is a and copy.deepcopy({"n": (a, 2)}) == {"n": (a, 2)}
+    assert a * jnp.int32(2) == np.int32(2) * a == 2 * a and a + np.array(1) == a + 1
+    assert export.symbolic_shape("+a", scope=a.scope) == (a,)
+    assert "created at" in repr(a.scope) and "test_symbolic_shapes.py" in repr(a.scope)
+    with pytest.raises(
+        ValueError, match=r"in dimension 1: expecting ',' but found '%'"
+    ):
+        export.symbolic_shape("a, b % 2, c")

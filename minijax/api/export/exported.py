@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 from ...base import config, errors, tree
@@ -29,7 +30,7 @@ from ...runtime.spread import Spread
 from ...types import dtypes
 from ...types.dimension_text import SymbolicScope, symbolic_shape
 from ...types.dimensions import Dimension, is_symbolic_dim, unknowns
-from ...types.solving import solution, solved
+from ...types.solving import common_scope, solution, solved
 from ..aot import Lowered, Traced
 from ..reverse import vjp
 from ..shapes import ShapeDtypeStruct, aval_like
@@ -411,6 +412,9 @@ def export(
 
     def do_export(*args: Any, **kwargs: Any) -> Exported:
         chosen = tuple(map(_platform, platforms or (default_export_platform(),)))
+        leaves = tree.leaves((args, kwargs))
+        shapes = [getattr(x, "shape", ()) for x in leaves]
+        common_scope(chain(*shapes), getattr(fun_jit, "__name__", "a function"))
         traced = fun_jit.trace(*args, **kwargs)  # type: ignore[attr-defined]
         rules = tuple(_override_lowering_rules or ())
         return _exported(traced, chosen, tuple(disabled_checks), rules)

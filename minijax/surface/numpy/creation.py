@@ -472,7 +472,7 @@ def filled(
     if type(value) is int and (known := _templates.get((aval, value))) is not None:
         return transfers.put_own(known, aval)
     check_sizes(shape, name)
-    if aval.size > SMALL:
+    if type(aval.size) is not int or aval.size > SMALL:
         return _repeat(literal_of(value, aval), shape)
     full = np.full(shape, scalar(value, aval.dtype), aval.dtype)
     if type(value) is int and aval.size <= 1024:

@@ -24,7 +24,7 @@ from ...runtime import key_checks
 from ...runtime.array import ArrayImpl
 from ...runtime.rows import in_slices, local_row
 from ...types import dtypes
-from ...types.dimensions import exceeds
+from ...types.dimensions import Dimension, exceeds, falls_below, max_dim, min_dim
 from . import subscripts
 from ._common import *
 from .subscripts import ARRAY, NEW, POINT, SCALAR, SPAN, Plan
@@ -140,8 +140,9 @@ def may_miss(plan: Plan) -> bool:
     for e in plan.entries:
         if e[0] == NEW:
             continue
-        if e[0] == POINT and e[1] is not None and 0 <= e[1] < plan.operand[axis]:
-            pass
+        if e[0] == POINT and e[1] is not None:
+            if not falls_below(-1, e[1]) or not falls_below(e[1], plan.operand[axis]):
+                return True
         elif e[0] != SPAN:
             return True
         axis += 1
@@ -174,8 +175,9 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
         else:
             start, size, step = e[1] if kind == POINT else None, 1, 1
             gone.append(axis)
-            if start is not None and clip:
-                start = min(max(start, 0), n - 1)
+            unknown = isinstance(n, Dimension) or isinstance(start, Dimension)
+            if start is not None and (clip or unknown):
+                start = min_dim(max_dim(start, 0), n - 1)
             elif start is not None and not 0 <= start < n:
                 moving = True  # the program moves it inside, where checks can see it
                 start = np.int32(min(max(start, -(2**31)), 2**31 - 1))
@@ -191,7 +193,7 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
         elif type(start) is np.int32:
             stops.append(n)
         else:
-            stops.append(min(start + (size - 1) * step + 1, n) if size else start)
+            stops.append(_stop(start, size, step, n))
         starts.append(start)
         sizes.append(size)
         strides.append(step)
@@ -204,6 +206,13 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
     if gone:
         x = lax.squeeze_p.bind(x, dimensions=tuple(gone))
     return lax.expand_dims(x, tuple(new)) if new else x
+
+
+def _stop(start: Any, size: Any, step: int, n: Any) -> Any:
+    """Where a slice ends: past its last element, or at the end of the axis."""
+    if isinstance(size, Dimension) and (n - start + step - 1) // step == size:
+        return n  # also where there are no elements
+    return min_dim(start + (size - 1) * step + 1, n) if size else start
 
 
 def cut_fixed(x, starts: Sequence[int], strides: Sequence[int], stops: Sequence[int]):

@@ -122,7 +122,8 @@ def complete_shape(
         rest = size % known if known else 0
         if isinstance(rest, Dimension):
             raise inconclusive(
-                f"Cannot divide evenly the sizes of shapes {old} and {asked}.",
+                f"Cannot divide evenly the sizes of shapes {old} and {asked}. The"
+                f" remainder {rest} should be 0.",
                 f"constraints=['{rest} == 0'] of symbolic_shape",
             )
         if known and rest == 0:

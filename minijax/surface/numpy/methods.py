@@ -180,7 +180,7 @@ def iterate(self: Any) -> Iterator[Any]:
                 return rows_in_chunks(self, aval.shape[0])
             util.remember(_iterated, aval, True, 1024)
             return iterate_rows(self)
-    return (indexing.getitem(self, i) for i in range(self.shape[0]))
+    return (indexing.getitem(self, i) for i in range(int(self.shape[0])))
 
 
 # Types of arrays that were iterated over: the second time it pays to compile.

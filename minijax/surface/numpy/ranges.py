@@ -96,7 +96,7 @@ _LEAST = -(1 << 31)
 def _count(first: int, last: int) -> Any:
     """The integers from `first` up to `last`, which 32 bits hold."""
     dtype, size = dtypes.int_default(), last - first
-    if STATE.trace is not core.EVAL or size > SMALL:
+    if STATE.trace is not core.EVAL or type(size) is not int or size > SMALL:
         return _range(size, first, 1, dtype, False)
     return transfers.put_own(
         np.arange(first, last, dtype=dtype), shaped((size,), dtype)
@@ -147,7 +147,8 @@ def _range(size: int, start: Any, step: Any, dtype: Any, stepped: bool) -> Any:
         wide = _range(size, start, step, dtypes.float32, stepped)
         return convert(wide, dtype)
     first, by = _number(start, dtype), _number(step, dtype)
-    if STATE.trace is core.EVAL and size <= SMALL and dtype.kind in "iuf":
+    small = STATE.trace is core.EVAL and type(size) is int and size <= SMALL
+    if small and dtype.kind in "iuf":
         with np.errstate(over="ignore"):
             ramp = np.arange(size).astype(dtype)
             if stepped:

@@ -187,10 +187,10 @@ def _unknown_span(s: slice, n: Any) -> Any:
     def bound(i: Any, default: Any) -> Any:
         if i is None:
             return default
-        return max_dim(n + i, 0) if i < 0 else min_dim(n, i)
+        return max_dim(0, n + i) if i < 0 else min_dim(n, i)
 
     start = bound(s.start, 0)
-    size = max_dim((bound(s.stop, n) - start + step - 1) // step, 0)
+    size = max_dim(0, (bound(s.stop, n) - start + step - 1) // step)
     return SPAN, start, size, step, False
 
 
@@ -497,7 +497,12 @@ def wrap(index: Any, n: int) -> Any:
     dtype = index.dtype
     if isinstance(index, (np.ndarray, np.generic)):
         wide = np.asarray(index).astype(np.int64)
-        return np.where(wide < 0, wide + n, wide).astype(dtypes.canonical(dtypes.int64))
+        below, dtype = wide < 0, dtypes.canonical(dtypes.int64)
+        if not isinstance(n, Dimension):
+            return np.where(below, wide + n, wide).astype(dtype)
+        index = wide.astype(dtype)
+        if not below.any():
+            return index
     if dtype != dtypes.int32 and dtype != dtypes.int64:
         big = dtype.itemsize == 8 or dtype == dtypes.uint32
         dtype = dtypes.canonical(dtypes.int64 if big else dtypes.int32)

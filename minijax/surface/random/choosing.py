@@ -408,7 +408,7 @@ def _positions(key: Any, n: int, shape: Shape, replace: bool, p: Any, mode: str)
         return reshape(slice_in_dim(_shuffled_range(key, n), 0, many), shape)
     dtype = aval_of(p).dtype
     if not dtypes.is_float(dtype):
-        dtype = dtypes.float_default()
+        dtype = dtypes.to_inexact(dtype)
         p = convert_element_type(p, dtype)
     if replace:
         total = cumsum(p)

@@ -421,3 +421,14 @@ def test_ranges_with_further_axes_of_size_one():
     for shape, high in (((), jnp.ones(3)), ((1, 3), jnp.ones((2, 1)))):
         with pytest.raises(TypeError, match="do not broadcast to the shape"):
             random.uniform(KEY, shape, jnp.float32, 0.0, high)
+
+
+@pytest.mark.parametrize("dtype, drawn", (
+    ("bool", [2, 2, 2]), ("int8", [2, 2, 2]), ("uint32", [2, 2, 2]), ("int64", [3, 2, 2]),
+))  # fmt: skip
+def test_choices_by_integer_weights_have_the_bits_of_their_float_dtype(dtype, drawn):
+    """Recorded from JAX 0.10.2 with 64 bits: only 64-bit integers weigh as float64."""
+    with mj.enable_x64(True):
+        weights = jnp.array([1, 0, 1, 1], dtype)
+        found = mj.random.choice(mj.random.key(1), 4, (3,), p=weights)
+    assert found.tolist() == drawn
