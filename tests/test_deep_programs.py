@@ -27,9 +27,9 @@ WRAPS = {
 
 
 WRAPS["fori_loop"] = lambda f: lambda x: lax.fori_loop(0, 1, lambda i, c: f(c), x)
-# Python 3.12 and 3.13 limit calls that pass through C, whatever the recursion limit is.
-C_CALLS_ARE_LIMITED = (3, 12) <= sys.version_info < (3, 14)
-DEEP = 200 if C_CALLS_ARE_LIMITED else 1000
+# Python 3.12 allows 1,500 calls that pass through C, whatever the recursion limit is, and
+# a call of a jitted function takes two of them.
+DEEP = 700 if sys.version_info[:2] == (3, 12) else 1000
 
 
 @pytest.mark.parametrize("name", WRAPS)
@@ -46,7 +46,7 @@ def test_nested(name):
 
 @pytest.mark.parametrize(
     ("name", "levels"),
-    [("jit", 120 if C_CALLS_ARE_LIMITED else 400), ("fori_loop", 120)],
+    [("jit", 400), ("fori_loop", 120)],
 )
 def test_every_stage_of_a_deep_program(name, levels):
     f = nested(WRAPS[name], levels, lambda x: jnp.sin(x))
@@ -100,7 +100,7 @@ def test_deep_trees():
     assert mj.tree.leaves(out) == [2]
     assert mj.tree.structure(out) == mj.tree.structure(tree)
     with pytest.raises((RecursionError, SystemError)):  # in C++, as in JAX
-        mj.tree.leaves(nested(lambda t: [t], 5000, 1.0))
+        mj.tree.leaves(nested(lambda t: [t], 12_000, 1.0))
     assert mj.tree.leaves(tree) == [1]
 
 

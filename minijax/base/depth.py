@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 from . import config
@@ -26,6 +27,32 @@ _USUAL = 8 << 20
 _lock = threading.Lock()
 _state: dict[str, Any] = {"inside": 0}
 _deep = threading.local()
+
+
+def applied(fun: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """`fun(*args)`, which does not pass through C where `fun` is written in Python.
+
+    Python 3.12 and 3.13 limit how deep calls nest that pass through C, as those of methods
+    and of objects with `__call__` do where arguments are starred.
+    """
+    kind = type(fun)
+    if kind is FunctionType:
+        return fun(*args)
+    if isinstance(fun, MethodType):
+        return fun.__func__(fun.__self__, *args)
+    call = getattr(kind, "__call__", None)  # noqa: B004
+    if type(call) is FunctionType:
+        return call(fun, *args)
+    return fun(*args)
+
+
+def partial(fun: Callable[..., Any], *first: Any) -> Callable[..., Any]:
+    """`functools.partial(fun, *first)` as a function of Python: see `applied`."""
+
+    def rule(*args: Any, **params: Any) -> Any:
+        return fun(*first, *args, **params)
+
+    return rule
 
 
 def again(error: BaseException) -> bool:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..base import config, errors
+from ..base.depth import applied
 from ..base.source import Source
 from ..base.tracebacks import simplify
 from ..types import avals
@@ -393,7 +394,7 @@ def under(trace: Trace, fun: Callable[..., Any], *args: Any) -> Any:
     tracing = config.TRACING.value
     try:
         enter(trace)
-        return fun(*args)
+        return applied(fun, args)
     finally:
         trace.alive = False
         STATE.trace, STATE.axes, STATE.names, STATE.source = before

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import config, util
+from ..base.depth import applied
 from ..base.util import flags_of
 from ..ir import core, hooks
 from ..ir.core import EVAL, STATE, Primitive, Trace, Tracer
@@ -209,7 +210,7 @@ def batch_flat(
 
     def lanes() -> Sequence[Any]:
         if axis.name is no_name and axis.spmd_name is None:
-            return fun(*ins)
+            return applied(fun, ins)
         axes = core.STATE.axes
         if (over := axis.spmd_name) is not None:
             along = over if isinstance(over, tuple) else (over,)
@@ -217,7 +218,7 @@ def batch_flat(
         if axis.name is not no_name:
             axes = (*axes, (axis.name, axis.size))
         with core.axis_env(axes):
-            return fun(*ins)
+            return applied(fun, ins)
 
     pairs = [trace.unwrap(x) for x in core.under(trace, lanes)]
     found = [v for v, _ in pairs], [d for _, d in pairs]

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import source
+from ..base.depth import applied
 from ..base.util import flags_of
 from ..ir import core, hooks
 from ..ir.core import EVAL, STATE, Primitive, Trace
@@ -185,7 +186,7 @@ def linearize_flat(
             args.append(p)
 
     def linear_part() -> tuple[list[Any], LinearPart]:
-        pairs = [trace.unwrap(x) for x in fun(*args)]
+        pairs = [trace.unwrap(x) for x in applied(fun, args)]
         zeros = [t if type(t) is Zero else None for _, t in pairs]
         jaxpr, consts = tangent_trace.finish(
             [t for _, t in pairs if type(t) is not Zero]

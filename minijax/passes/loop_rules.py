@@ -9,10 +9,10 @@ This room names no operation.  Next: ../runtime.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from ..base.depth import partial
 from ..base.util import pick, split_list
 from ..ir import core
 from ..ir.core import Primitive
@@ -31,14 +31,14 @@ T = TypeVar("T")
 def repeats(prim: Primitive, loop: Loop) -> None:
     """Give a primitive the rules that follow from the loop that it is."""
     prim.regions = loop
-    prim.abstract = functools.partial(_abstract, loop)
+    prim.abstract = partial(_abstract, loop)
     prim.effects = jaxprs_effects
     prim.named_axes = jaxprs_axes
-    prim.jvp = functools.partial(_jvp, prim, loop)
-    prim.linearize = functools.partial(_linearize, prim, loop)
-    prim.batch = functools.partial(_batch, prim, loop)
-    prim.dce = functools.partial(_dce, loop)
-    prim.depends = functools.partial(_depends, loop)
+    prim.jvp = partial(_jvp, prim, loop)
+    prim.linearize = partial(_linearize, prim, loop)
+    prim.batch = partial(_batch, prim, loop)
+    prim.dce = partial(_dce, loop)
+    prim.depends = partial(_depends, loop)
 
 
 def _abstract(loop: Loop, *avals: Any, **params: Any) -> list[Any]:

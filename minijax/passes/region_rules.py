@@ -10,10 +10,10 @@ This room names no operation.  Next: ../runtime.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.depth import partial
 from ..base.util import pick
 from ..ir import core
 from ..ir.core import Primitive
@@ -43,7 +43,7 @@ Source = tuple[str, int]  # what a residual is: see `LinearizedJaxpr`
 def describe(prim: Primitive, region: Region) -> None:
     """Say how a primitive holds programs: its results are theirs, as are its effects."""
     prim.regions = region
-    prim.abstract = functools.partial(_abstract, region)
+    prim.abstract = partial(_abstract, region)
     prim.effects = lambda params: no_effects.union(
         *[b.jaxpr.effects for b in region.bodies(params)]
     )
@@ -61,12 +61,12 @@ def _abstract(region: Region, *avals: Any, **params: Any) -> Sequence[Any]:
 def holds(prim: Primitive, region: Region) -> None:
     """Give a primitive the rules that follow from the programs that it holds."""
     describe(prim, region)
-    prim.jvp = functools.partial(_jvp, prim, region)
-    prim.linearize = functools.partial(_linearize, prim, region)
-    prim.transpose = functools.partial(_transpose, prim, region)
-    prim.batch = functools.partial(_batch, prim, region)
-    prim.dce = functools.partial(_dce, region)
-    prim.depends = functools.partial(_depends, region)
+    prim.jvp = partial(_jvp, prim, region)
+    prim.linearize = partial(_linearize, prim, region)
+    prim.transpose = partial(_transpose, prim, region)
+    prim.batch = partial(_batch, prim, region)
+    prim.dce = partial(_dce, region)
+    prim.depends = partial(_depends, region)
 
 
 def union(flags: Sequence[Sequence[bool]]) -> list[bool]:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..base import config, source, util
+from ..base.depth import applied
 from ..ir import core, hooks
 from ..ir.check import check_jaxpr
 from ..ir.core import EVAL, STATE, Primitive, Reference, Trace, Tracer
@@ -323,7 +324,7 @@ def stage(
 
     def record() -> tuple[Jaxpr, list[Any]]:
         STATE.names, STATE.source = config.METADATA.value, None
-        return trace.finish(fun(*args), name)
+        return trace.finish(applied(fun, args), name)
 
     result: tuple[Jaxpr, list[Any]] = core.under(trace, record)
     if config.CHECK_LEAKS.value:

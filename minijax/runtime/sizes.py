@@ -57,7 +57,11 @@ def has_unknowns(jaxpr: Jaxpr) -> bool:
     variables = (*jaxpr.invars, *(v for e in jaxpr.eqns for v in e.outs))
     if any(is_symbolic(v.aval) for v in variables):
         return True
-    return any(has_unknowns(inner.jaxpr) for inner in programs_in(jaxpr))
+    # A loop, since `any` calls through C.
+    for inner in programs_in(jaxpr):  # noqa: SIM110
+        if has_unknowns(inner.jaxpr):
+            return True
+    return False
 
 
 class _Never(dict[Any, Any]):

@@ -207,7 +207,9 @@ class Direct:
         try:
             forbidden = dispatch.barred and config.NO_EXECUTION.value
             if STATE.trace is not EVAL or config.TRACING.value or forbidden:
-                return self.miss(*args, **kwargs)  # type: ignore[no-any-return]
+                # Not as a method, which with `*args` passes through C: see flat.py.
+                call: Any = self.miss
+                return call.__func__(call.__self__, *args, **kwargs)  # type: ignore
             static: tuple[Any, ...] = ()
             dynamic: Any = args, kwargs
             if self.statics != NO_STATICS:

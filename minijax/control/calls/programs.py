@@ -36,7 +36,7 @@ class JitPrimitive(FunctionPrimitive):
     def bind(self, *args: Any, **params: Any) -> Any:
         if "in_shardings" in params:
             return self.laid_out(args, params)
-        return super().bind(*args, **params)
+        return FunctionPrimitive.bind(self, *args, **params)
 
     def laid_out(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """The call in the form that says of operands and results how they lie.

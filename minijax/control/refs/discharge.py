@@ -78,7 +78,7 @@ class FunctionPrimitive(Primitive):
                 if any(due):
                     return self.discharge(due, args, params)
                 break
-        return super().bind(*args, **params)
+        return Primitive.bind(self, *args, **params)
 
     def _lifted(
         self, args: tuple[Any, ...], params: dict[str, Any]
