@@ -11,6 +11,7 @@ from typing import Any
 
 from ..base import tree
 from ..base.util import flags_of
+from ..ir.core import aval_of
 from ..ir.jaxpr import Jaxpr
 from ..passes import algebra
 from ..passes.jvp import jvp_flat
@@ -19,6 +20,11 @@ from ..passes.linearize import linearize_flat
 
 class CustomVJPException(Exception):
     """A function with a reverse rule was differentiated forwards: here a TypeError."""
+
+
+def p2tz(x: Any) -> algebra.Zero:
+    """The zero tangent of a value."""
+    return algebra.Zero(aval_of(x).to_tangent())
 
 
 class FlatTree:

@@ -26,6 +26,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "ad_util": ("interpreters.ad", {
         "control.rules.stop_gradient": "stop_gradient_p",
         "control.rules.custom_jvp": "SymbolicZero zero_from_primal",
+        "views.derivatives": "p2tz",
     }),
     "api": ("", {"functools": "partial"}),
     "api_util": ("api_util", {"views.functions": "infer_argnums_and_argnames"}),
@@ -45,7 +46,10 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "compilation_cache": ("experimental.compilation_cache.compilation_cache", {}),
     "compiler": ("", {"views.backends": "get_compile_options"}),
-    "config": ("", {"base.config:config": "update parse_flags_with_absl"}),
+    "config": ("", {
+        "base.config": "trace_context=trace_key",
+        "base.config:config": "update parse_flags_with_absl",
+    }),
     "core": ("extend.core core", {
         "api.shapes": "typeof",
         "control.calls.programs": "closed_call_p",
@@ -197,7 +201,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             " TransformNameStackContextManager=transform_name_stack"
             " UserContextManager=user_context user_frame user_frames",
     }),
-    "state": ("", {}),
+    "state": ("", {"types.avals": "AbstractRef"}),
     "state.indexing": ("", {"prims.shape.spans": "dslice=ds"}),
     "state.types": ("", {"types.avals": "AbstractRef"}),
     "test_util": ("test_util", {}),

@@ -80,6 +80,15 @@ def test_public_objects_by_the_names_of_private_modules(name):
     assert getattr(private.module(f"jax._src.{module}"), inner) is expected
 
 
+def test_zero_tangents_of_values():
+    zero = private.module("jax._src.ad_util").p2tz
+    assert zero(np.float32(1)).aval.str_short() == "float32[]"
+    assert zero(np.arange(2)).aval.dtype == jax.dtypes.float0
+    before = private.module("jax._src.config").trace_context()
+    with jax.enable_x64(True):
+        assert private.module("jax._src.config").trace_context() != before
+
+
 @pytest.mark.parametrize("trans", (0, 1, 2))
 def test_systems_by_factors_and_permutation(trans):
     a = np.array([[1, 2j], [3, 4]], np.complex64)

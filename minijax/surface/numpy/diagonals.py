@@ -85,7 +85,6 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     return diagonal_of(_diagonal_axes_last("diagonal", a, axis1, axis2), offset)
 
 
-@composite(static=("k",))
 def diag(v: ArrayLike, k: int = 0) -> Any:
     """The diagonal of a matrix, or the matrix with a given diagonal.
 
@@ -107,8 +106,12 @@ def diag(v: ArrayLike, k: int = 0) -> Any:
              [0, 2]], dtype=int32)
     """
     check_arraylike("diag", v)
+    return _diag(v, operator.index(k))
+
+
+@composite(static=("k",))
+def _diag(v: ArrayLike, k: int) -> Any:
     v = as_array(v)
-    k = operator.index(k)
     if v.ndim == 2:
         return diagonal(v, k)
     if v.ndim != 1:
@@ -127,7 +130,6 @@ def matrix_of(v: Any, k: int = 0) -> Any:
     return convert(wide, v.dtype, v.weak_type)
 
 
-@composite(static=("k",))
 def diagflat(v: ArrayLike, k: int = 0) -> Any:
     """The matrix whose diagonal number `k` is the flattened `v`.
 
@@ -147,8 +149,13 @@ def diagflat(v: ArrayLike, k: int = 0) -> Any:
              [0, 0, 0]], dtype=int32)
     """
     check_arraylike("diagflat", v)
+    return _diagflat(v, operator.index(k))
+
+
+@composite(static=("k",))
+def _diagflat(v: ArrayLike, k: int) -> Any:
     flat = lax.reshape(as_array(v), (core.aval_of(v).size,))
-    return convert(matrix_of(flat, operator.index(k)), flat.dtype)
+    return convert(matrix_of(flat, k), flat.dtype)
 
 
 def trace(

@@ -487,3 +487,14 @@ jnp.unravel_index(1j, 3) = TypeError: does not accept dtype complex
 """)
 def test_what_does_not(row):
     raises(row)
+
+
+@pytest.mark.parametrize("k", (np.array(1), np.int64(1), jnp.array(1)), ids=type)
+def test_diagonals_may_be_counted_by_arrays_without_axes(k):
+    x = np.arange(9.0).reshape(3, 3)
+    assert jnp.diag(x, k).tolist() == np.diag(x, 1).tolist()
+    assert jnp.diag(x[0], k=k).tolist() == np.diag(x[0], 1).tolist()
+    assert jnp.diagflat(x, k).tolist() == np.diagflat(x, 1).tolist()
+    assert mj.jit(lambda x: jnp.diag(x, k))(x).tolist() == np.diag(x, 1).tolist()
+    with pytest.raises(TypeError):
+        jnp.diag(x, 1.0)
