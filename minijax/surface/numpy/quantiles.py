@@ -230,22 +230,33 @@ def _weights(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any:
 
 def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     """Quantiles along the last axis, with the axis of `q` in front."""
-    n = x.shape[-1]
     dtype = x.dtype if core.aval_of(q).weak_type else wider(x.dtype, q.dtype)
-    nans = lax.ne(x, x)
     last = x.ndim - 1
-    count: Any = number(n, dtype)
-    if squash:
-        there = convert(lax.bitwise_not(nans), dtype)
-        count = lax.reduce_sum(there, (last,))
+    nan = typed_constant(np.nan, x.dtype)
     # A row of nothing but nan, or with one where they count, is nan whatever it holds.
-    spoiled = (lax.reduce_and if squash else lax.reduce_or)(nans, (last,))
-    shown = lax.broadcast_in_dim(spoiled, x.shape, tuple(range(last)))
-    x = choose(shown, typed_constant(np.nan, x.dtype), x)
+    spoils = lax.reduce_and if squash else lax.reduce_or
     if weights is not None:
-        return _weighted(x, q, weights, nans, squash)
+        nans = lax.ne(x, x)
+        spoiled = spoils(nans, (last,))
+        shown = lax.broadcast_in_dim(spoiled, x.shape, tuple(range(last)))
+        return _weighted(choose(shown, nan, x), q, weights, nans, squash)
     (ordered,) = lax.sort_p.bind(x, dimension=last, is_stable=True, num_keys=1)
-    q = convert(q, dtype)
+    # Of rows in order, which devices need not count each its part of, and send.
+    nans = lax.ne(ordered, ordered)
+    count: Any = number(x.shape[-1], dtype)
+    if squash:
+        count = lax.reduce_sum(convert(lax.bitwise_not(nans), dtype), (last,))
+    out = _of_ordered(ordered, convert(q, dtype), count, method, squash, dtype)
+    spoiled = spoils(nans, (last,))
+    rows = tuple(range(out.ndim - spoiled.ndim, out.ndim))
+    shown = lax.broadcast_in_dim(spoiled, out.shape, rows)
+    return choose(shown, typed_constant(np.nan, out.dtype), out)
+
+
+def _of_ordered(
+    ordered: Any, q: Any, count: Any, method: str, squash: bool, dtype: Any
+) -> Any:
+    """Quantiles of rows in order, of which so many elements count."""
     counts = core.aval_of(count).shape
     shape = (*q.shape, *counts)
     q = lax.broadcast_in_dim(q, shape, tuple(range(q.ndim)))

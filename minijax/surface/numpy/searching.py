@@ -102,9 +102,9 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
     if n == 0 or size == 0:
         none = broadcast_to(typed_constant(0, dtype), (size,))
         return tuple([choose(np.bool_(True), f, none) for f in fills])
-    mask = lax.reshape(a, (n,))
-    if not dtypes.is_bool(aval.dtype):
-        mask = lax.ne(mask, aval.dtype.type(0))
+    # Before it is made flat: if it is sharded, its mask is less to gather.
+    mask = a if dtypes.is_bool(aval.dtype) else lax.ne(a, const(a, 0))
+    mask = lax.reshape(mask, (n,))
     counts = lax.cumsum(lax.convert_element_type(mask, dtype))
     # The k-th element that counts goes to place k; others, and those beyond, nowhere.
     place = lax.sub(counts, dtype.type(1))

@@ -141,52 +141,43 @@ def _unique_rows(
     if n == 0:
         return _unique_of_none(x, size, fill_value, wanted)
     runs = _runs(x, equal_nan)
-    starts = searching.nonzero(runs.first, size=size)[0]
+    fill = size is not None
+    # Also where the run after the last one begins: runs are as long as starts are apart.
+    ends = searching.nonzero(runs.first, size=size + 1 if fill else None, fill_value=n)[
+        0
+    ]
     if size is None:
-        size, fill = starts.shape[0], False
-    else:
-        fill = True
+        size = ends.shape[0]
+        ends = lax.pad(ends, ends.dtype.type(n), [(0, 1, 0)])
     return list(
-        _unique_results(x, tuple(runs), starts, fill_value, size, fill, wanted, dtype)
+        _unique_results(x, tuple(runs), ends, fill_value, size, fill, wanted, dtype)
     )
 
 
 @composite(static=("size", "fill", "wanted", "dtype"))
 def _unique_results(
-    x, found, starts, fill_value, size: int, fill: bool, wanted: tuple[bool, ...], dtype
+    x, found, ends, fill_value, size: int, fill: bool, wanted: tuple[bool, ...], dtype
 ):
     runs = Runs(*found)
+    there = lax.lt(ends[:size], ends.dtype.type(x.shape[0]))
+    starts = choose(there, ends[:size], typed_constant(0, ends.dtype))
     out = [take_rows(runs.rows, starts)]
-    total = lax.reduce_sum(lax.convert_element_type(runs.first, dtype), (0,))
-    there = lax.lt(lax.iota(dtype, size), total)
     if fill and fill_value is not None and size:
         values = broadcast_to(convert(fill_value, x.dtype), out[0].shape)
         shown = lax.broadcast_in_dim(there, out[0].shape, (0,))
         out[0] = lax.select_n(shown, values, out[0])
     index, inverse, counts = wanted
-    number = None
-    if inverse or counts:
-        number = lax.sub(
-            lax.cumsum(lax.convert_element_type(runs.first, dtype)), dtype.type(1)
-        )
     if index:
         out.append(take_rows(runs.order, starts))
     if inverse:
+        number = lax.sub(
+            lax.cumsum(lax.convert_element_type(runs.first, dtype)), dtype.type(1)
+        )
         back = lax.sort((runs.order, number), num_keys=1)[1]
         out.append(back)
     if counts:
-        out.append(count_numbers(number, size, dtype))
+        out.append(convert(lax.sub(ends[1:], ends[:-1]), dtype))
     return tuple(out)
-
-
-def count_numbers(numbers: Any, size: int, dtype: Any) -> Any:
-    """How often each of 0 ... size-1 occurs; other numbers are left out."""
-    zeros = lax.broadcast_in_dim(typed_constant(0, dtype), (size,), ())
-    if not size or not numbers.size:
-        return zeros
-    one = lax.broadcast_in_dim(typed_constant(1, dtype), numbers.shape, ())
-    at = lax.reshape(numbers, (*numbers.shape, 1))
-    return lax.scatter_add(zeros, at, one, lax.ScatterDimensionNumbers((), (0,), (0,)))
 
 
 def _unique_of_none(x: Any, size: Any, fill_value: Any, wanted: Any) -> list[Any]:

@@ -81,7 +81,9 @@ def histogram_bin_edges(
         if x.size == 0:
             low, high = x.dtype.type(0), x.dtype.type(1)
         else:
-            low, high = reductions.min(x), reductions.max(x)
+            low, high = (
+                convert(f(a), x.dtype) for f in (reductions.min, reductions.max)
+            )
     else:
         ends = asarray(range)
         if ends.shape != (2,):
