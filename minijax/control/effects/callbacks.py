@@ -161,8 +161,15 @@ def emit_callback(
     module = ctx.module
     target = {"cpu": "cpu_callback", "cuda": "gpu_callback"}
     if module.platform not in target:
-        raise NotImplementedError(
-            f"{name}: Python callbacks are not supported on platform {module.platform}."
+        raise errors.error(
+            NotImplementedError,
+            f"{name}: Python callbacks are not supported on platform {module.platform}.",
+            why="XLA calls Python there by transfers to the host, which only a client with"
+            " such a device compiles and runs, and which are untested here.",
+            tries=[
+                "call the function between two programs",
+                "run the program on the CPU",
+            ],
         )
     index = len(module.callbacks)
     run: Any = call

@@ -434,3 +434,19 @@ def test_a_sharding_must_be_of_one_device():
             NotImplementedError, match="_callback only supports SingleDev"
         ):
             call(lambda v: v, x, x, sharding=spread)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: mj.pure_callback(np.sin, mj.typeof(x), x),
+        lambda x: mj.experimental.io_callback(np.sin, mj.typeof(x), x, ordered=True),
+        lambda x: mj.debug.print("{x}", x=x),
+    ],
+)
+def test_lowering_for_tpus_is_refused(f):
+    traced = mj.jit(f).trace(np.ones(3, np.float32))
+    with pytest.raises(NotImplementedError, match="platform tpu") as e:
+        traced.lower(lowering_platforms=("tpu",))
+    assert "Why: XLA calls Python there by transfers to the host" in str(e.value)
+    assert "gpu_callback" in traced.lower(lowering_platforms=("cuda",)).as_text()
