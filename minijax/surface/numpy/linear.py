@@ -484,6 +484,8 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     rank = len(shapes[1])
     if rank == 1:
         return matmul(x1, x2)
+    if len(shapes[0]) == 2:  # one matrix for all vectors
+        return matmul(x2, lax.transpose(x1, (1, 0)))
     shape = core.aval_of(x2).shape
     out = matmul(x1, lax.broadcast_in_dim(x2, (*shape, 1), tuple(range(rank))))
     return lax.squeeze(out, (out.ndim - 1,))
@@ -517,7 +519,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     if dtypes.is_complex(core.aval_of(x1).dtype):
         x1 = lax.conj(x1)
     shape = core.aval_of(x1).shape
-    if len(shape) == 1:
+    if len(shape) == 1 or len(shapes[1]) == 2:
         return matmul(x1, x2)
     rank = len(shape)
     row = lax.broadcast_in_dim(
