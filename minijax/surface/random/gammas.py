@@ -20,6 +20,7 @@ import numpy as np
 
 from ...control.loops.map import map as map_
 from ...control.loops.while_loop import while_loop
+from ...control.rules.custom_jvp import custom_jvp
 from ...ir.core import Primitive, aval_of
 from ...passes.algebra import Zero
 from ...passes.batch import bring_front
@@ -444,11 +445,29 @@ def dirichlet(
             alpha,
             why="shape leaves the axis of the vector out.",
         )
-    x = gamma_of(key, alpha, (*shape, old[-1]), dtype, True)
-    last = len(shape)
+    return _shares(gamma_of(key, alpha, (*shape, old[-1]), dtype, True))
+
+
+@custom_jvp
+def _shares(x: Any) -> Any:
+    """e^x over its sum along the last axis."""
+    last = aval_of(x).ndim - 1
     top = expand_dims(reduce_max(x, (last,)), (last,))
     x = exp(sub(x, top))
     return div(x, expand_dims(sum_of_last(x), (last,)))
+
+
+@_shares.defjvp
+def _shares_jvp(primals: Any, tangents: Any) -> Any:
+    """y (t - sum(y t)), which keeps the shares y alone.
+
+    The mean is taken off twice: where one share is nearly 1 the first time leaves rounding.
+    """
+    y, (t,) = _shares(*primals), tangents
+    last = aval_of(y).ndim - 1
+    for _ in range(2):
+        t = sub(t, expand_dims(sum_of_last(mul(y, t)), (last,)))
+    return y, mul(y, t)
 
 
 random_gamma_p.workspace = copies(2)

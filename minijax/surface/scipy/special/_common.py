@@ -193,16 +193,25 @@ def less(x: Any, number: float, rest: float) -> Any:
     return rounded(x - near) - ((number - float(near)) + rest)
 
 
-def in_float32(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """`fun` of operands of one float dtype; of narrow ones, computed in float32."""
+def in_float32(fun: Callable[..., Any], elementwise: bool = True) -> Callable[..., Any]:
+    """`fun` of operands of one float dtype; of narrow ones, computed in float32.
+
+    Of these, derivatives keep slopes of the narrow dtype.
+    """
+
+    def widened(*xs: Any) -> Any:
+        out = fun(*[convert(x, dtypes.float32) for x in xs])
+        dtype = dtype_of(xs[0])
+        if isinstance(out, tuple):
+            return tuple([convert(y, dtype) for y in out])
+        return convert(out, dtype)
+
+    narrow = by_slopes(widened)
 
     def wide(*xs: Any) -> Any:
         dtype = dtype_of(xs[0])
         if dtype.itemsize >= 4:
             return fun(*xs)
-        out = fun(*[convert(x, dtypes.float32) for x in xs])
-        if isinstance(out, tuple):
-            return tuple([convert(y, dtype) for y in out])
-        return convert(out, dtype)
+        return (narrow if elementwise else widened)(*xs)
 
     return wide

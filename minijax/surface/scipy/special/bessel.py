@@ -137,4 +137,4 @@ def _bessel_jn(z: Any, last: int, top: int) -> Any:
     z = strong(z)
     if last < 0:
         return lax.broadcast_in_dim(const(z, 0), (0, *aval_of(z).shape), ())
-    return in_float32(lambda z: _first_orders(z, last, top))(z)
+    return in_float32(lambda z: _first_orders(z, last, top), elementwise=False)(z)
