@@ -195,6 +195,15 @@ FAULTS: tuple[Fault, ...] = (
         "tests/runtime/test_rereads.py::test_without_cuts",
     ),
     Fault(
+        "float64 to half precision", ("cpu",), None,
+        "`x.astype(float16)`, `x.astype(bfloat16)` of float64, under jit and eager",
+        "rounded to float32 first: 8 of 200,000 normal numbers are one unit of float16"
+        " off",
+        "the same as JAX; `jnp.asarray(x, float16)` of a NumPy array rounds once",
+        "minijax/prims/math/cast.py",
+        "tests/runtime/test_rounding.py::test_float64_is_rounded_twice_to_half_precision",
+    ),
+    Fault(
         "barriers", ("cpu",), None,
         "`lax.optimization_barrier` around what `checkpoint` computes again",
         "the barrier is dropped and both computations become one, so no memory is saved",

@@ -26,7 +26,7 @@ from ..ir.jaxpr import ClosedJaxpr
 from ..passes.dce import dce_jaxpr
 from .nan_checks import Coarse, Every, Finder, One, Record
 from .nan_looks import NOTHING, STATS
-from .places import NOWHERE, Place, is_backward, place_of
+from .places import NOWHERE, Place, is_backward, place_of, told
 from .programs import Report, without_statics
 
 KINDS = ("nan", "inf")
@@ -94,17 +94,11 @@ class Finding:
 
     def __str__(self) -> str:
         if self.argument:
-            lines = [f"The argument {self.argument} holds {_A[self.made]}."]
+            what = f"The argument {self.argument} holds {_A[self.made]}."
+            lines = told(what, "", None, self.iterations)
         else:
-            lines = [f"{self.primitive} makes {_A[self.made]}, {self.direction}"]
-            lines[0] += f", in {self.scope}." if self.scope else "."
-            lines.append(f"  at {self.place}")
-            if self.place.text:
-                lines.append(f"     {self.place.text}")
-            if self.place.variable:
-                lines.append(f"  variable: {self.place.variable}")
-        for what, number in self.iterations:
-            lines.append(f"  {what.replace(' of ', f' {number} of ', 1)}")
+            what = f"{self.primitive} makes {_A[self.made]}, {self.direction}"
+            lines = told(what, self.scope, self.place, self.iterations)
         for i, x in enumerate(self.operands):
             lines.append(f"  operand {i}: {x}" if not self.argument else f"  {x}")
         return "\n".join(lines)

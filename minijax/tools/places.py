@@ -12,6 +12,7 @@ import functools
 import linecache
 import os
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from ..base.source import UNKNOWN, Source, here
@@ -48,6 +49,26 @@ class Place:
     def __str__(self) -> str:
         named = f" in {self.function}" if self.function else ""
         return f"{self.file}:{self.line}{named}" if self.file else "an unknown place"
+
+
+def told(
+    what: str, scope: str, place: Place | None, iterations: Sequence[tuple[str, int]]
+) -> list[str]:
+    """The first lines of a report on an operation: what happened, where, and when.
+
+    Without a place, `what` is the whole first line.
+    """
+    lines = [what]
+    if place is not None:
+        lines[0] += f", in {scope}." if scope else "."
+        lines.append(f"  at {place}")
+        if place.text:
+            lines.append(f"     {place.text}")
+        if place.variable:
+            lines.append(f"  variable: {place.variable}")
+    for name, number in iterations:
+        lines.append(f"  {name.replace(' of ', f' {number} of ', 1)}")
+    return lines
 
 
 NOWHERE = Place("", 0, 0, "", "", "")

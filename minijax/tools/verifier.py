@@ -23,7 +23,7 @@ from ..control.calls.policies_inside import inline_calls
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr
 from ..passes.dce import dce_jaxpr
 from ..runtime.dispatch import drives_devices
-from .places import NOWHERE, Place, place_of
+from .places import NOWHERE, Place, place_of, told
 from .programs import Report, program_of
 from .verify_numpy import greatest_of, reference
 from .verify_walk import Walk, beyond, comparable
@@ -66,15 +66,8 @@ class Difference:
 
     def __str__(self) -> str:
         one, two = self.between
-        lines = [f"{self.primitive}: {one} and {two} differ"]
-        lines[0] += f", in {self.scope}." if self.scope else "."
-        lines.append(f"  at {self.place}")
-        if self.place.text:
-            lines.append(f"     {self.place.text}")
-        if self.place.variable:
-            lines.append(f"  variable: {self.place.variable}")
-        for what, number in self.iterations:
-            lines.append(f"  {what.replace(' of ', f' {number} of ', 1)}")
+        what = f"{self.primitive}: {one} and {two} differ"
+        lines = told(what, self.scope, self.place, self.iterations)
         lines.append(f"  {self.count} of {self.size} elements of {self.type}")
         width = max(len(one), len(two))
         for name, value in zip(self.between, self.values, strict=True):

@@ -168,8 +168,8 @@ KNOWN = [
     Known(
         "weakly typed Booleans promote as others do",
         "weak",
-        r"jnp\.(not_)?equal\(|jnp\.(less|greater)|logical_",
-        r"\('bool', True",
+        r"jnp\.(not_)?equal\(|jnp\.(less|greater)|logical_|full_like\(",
+        r"\('bool', (True|False)",
     ),
     Known(
         "the slope of x ** y has its limit, in JAX 0 times infinity is nan",
@@ -182,6 +182,17 @@ KNOWN = [
         "value",
         rf"(?s)(?=.*{SLOPES}).*a(rc)?cosh\(",
         r"nan.* != ",
+    ),
+    Known(
+        "next to infinity the slopes of a cumulative log-sum-exp are 0: JAX has exp(x)",
+        "value",
+        rf"(?s)(?=.*{SLOPES})(?=.*cumulative_logsumexp|.*cumlogsumexp).*inf",
+    ),
+    Known(
+        "the slope of igamma at 0 is infinite: the value here depends on nothing",
+        "value",
+        rf"(?s)(?=.*{SLOPES}).*igammac?\(",
+        r"!= .*nan",
     ),
     # By types: what JAX refuses, and minijax does not.
     Known(

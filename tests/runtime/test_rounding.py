@@ -181,3 +181,15 @@ def test_accuracy_of_division():
     assert div(3.0 + 4.0j, 2.0 + 0.0j) == 1.5 + 2.0j
     with pytest.raises(TypeError, match="accuracy must be"):
         lax.div(1.0, 2.0, accuracy="high")
+
+
+def test_float64_is_rounded_twice_to_half_precision():
+    with mj.enable_x64(True):
+        above_the_tie = np.array([1 + 2**-11 + 2**-40])  # between 1 and its successor
+        assert above_the_tie.astype(np.float16) == 1 + 2**-10
+        x = jnp.asarray(above_the_tie)
+        assert mj.jit(lambda x: x.astype(jnp.float16))(x) == 1  # XLA: through float32
+        assert x.astype(jnp.float16) == 1
+        assert jnp.asarray(above_the_tie, jnp.float16) == 1 + 2**-10
+        above_the_tie = np.array([1 + 2**-8 + 2**-40])
+        assert mj.jit(lambda x: x.astype(jnp.bfloat16))(above_the_tie) == 1
