@@ -509,11 +509,41 @@ def test_what_no_estimate_is_made_of():
     np.testing.assert_allclose(drawn[0, ::-1], recorded, 1e-4)
 
 
-@pytest.mark.parametrize("dist", [stats.gumbel_l, stats.gumbel_r])
-def test_scales_that_are_none(dist):
-    for name in "logpdf cdf logcdf sf logsf".split():
-        out = getattr(dist, name)(0.3, 1.0, jnp.array([-1.0, 0.0, np.nan, 2.0]))
-        assert np.isnan(out).tolist() == [True, True, True, False], name
+# name: parameters without a distribution, by SciPy.
+INVALID = {
+    "gamma": [(-1.0,), (0.0,)], "chi2": [(-1.0,)], "pareto": [(0.0,)], "t": [(-2.0,)],
+    "beta": [(0.0, 1.0), (2.0, -1.0)], "gennorm": [(-1.0,)], "poisson": [(-1.0,)],
+    "bernoulli": [(-0.5,), (1.5,)], "geom": [(1.5,)], "binom": [(5.0, 1.5), (-1.0, 0.5)],
+    "nbinom": [(0.0, 0.5), (5.0, -0.5)],
+    "betabinom": [(5.0, 0.0, 1.0), (5.0, 1.0, -1.0), (-1.0, 1.0, 1.0)],
+}  # fmt: skip
+SCALES = [(0.0, -1.0), (0.0, 0.0), (0.0, np.nan)]
+
+
+def test_parameters_without_a_distribution():
+    """The functions are nan, also out of the support, as in SciPy.
+
+    The rule is one for all functions: here are those that compile fast.
+    """
+    x = np.array([-1.0, 0.0, 0.5, 3.0, 1e3], "float32")
+    table = {}  # by name and number of parameters
+    for name, (shape, _, _) in ROWS.items():
+        rows = list(INVALID.get(name, ()))
+        rows += [(*shape[:i], np.nan, *shape[i + 1 :]) for i in range(len(shape))]
+        if len(moved(name)) == 2 and name != "norm":
+            rows += [(*shape, *scale) for scale in SCALES]
+        for row in rows:
+            table.setdefault((name, len(row)), []).append(row)
+    quick = {"pdf", "pmf", "ppf"}
+    table = {
+        (name, n, size): (f, np.array(rows, "float32").T[..., None])
+        for (name, size), rows in table.items()
+        for n, f in functions(name).items()
+        if n in quick or (name, n) in (("expon", "cdf"), ("pareto", "logsf"))
+    }
+    found = mj.jit(lambda: {key: f(x, *rows) for key, (f, rows) in table.items()})()
+    for key, y in found.items():
+        assert np.isnan(y).all(), key
 
 
 def test_types():

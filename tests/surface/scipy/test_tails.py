@@ -53,6 +53,10 @@ ROWS = {
     "logistic.logpdf": (stats.logistic.logpdf, [
         (1e-4, [-4.99999987e-05, -0.499999999, 2.49999993e-05]),
         (20.0, [-0.999999996, -4.12230723e-09, 4.12230721e-09])]),
+    "gennorm.cdf": (lambda x: stats.gennorm.cdf(x, 3.0), [
+        (1e-4, [0.5599232609, -1.679769698e-08, -0.000335953948])]),
+    "truncnorm.cdf": (lambda x: stats.truncnorm.cdf(x, -1.0, 2.0), [
+        (-0.997, [0.2964796438, 0.2955901986, -0.001776221949])]),
     "gamma.logsf": (lambda x: stats.gamma.logsf(x, 2.5), [
         (0.4, [-0.130564953, -0.37610082, 0.0915579909]),
         (100.0, [-0.985149239, -0.000147022926, 2.91092104e-06]),
@@ -94,9 +98,42 @@ def test_three_derivatives_in_the_tails(dtype):
 
 
 def test_logarithms_of_probabilities_that_are_too_small_to_be_numbers():
-    """By mpmath: ln Q(2.5, 1000), ln P(40, 0.001), ln I_0.00001(30, 2)."""
-    found = (
-        stats.gamma.logsf(1000.0, 2.5), stats.gamma.logcdf(1e-3, 40.0),
-        stats.beta.logcdf(1e-5, 30.0, 2.0),
-    )  # fmt: skip
-    np.testing.assert_allclose(found, (-989.92155, -386.63182, -341.95379), 1e-5)
+    """By mpmath: ln Q(2.5, 1000), ln P(40, 0.001), ln I_0.00001(30, 2) ..."""
+    rows = [
+        (stats.gamma.logsf, (1000.0, 2.5), -989.92155),
+        (stats.gamma.logsf, (1250.0, 539.0), -261.945591976),
+        (stats.gamma.logcdf, (1e-3, 40.0), -386.63182),
+        (stats.gamma.logcdf, (874.0, 1480.0), -177.219485079),
+        (stats.beta.logcdf, (1e-5, 30.0, 2.0), -341.95379),
+        (stats.beta.logcdf, (0.25, 700.0, 600.0), -249.732754209),
+        (stats.beta.logsf, (0.75, 600.0, 700.0), -249.732754209),
+    ]
+    found = mj.jit(lambda: [f(*args) for f, args, _ in rows])()
+    np.testing.assert_allclose(found, [want for _, _, want in rows], 1e-5)
+
+
+def test_logarithms_of_probabilities_that_are_nearly_one():
+    """By mpmath, in 220 digits; in float32, whose 1 - x is rounded."""
+    rows = [
+        (stats.gamma.logcdf, (20.0, 0.3), -8.1884459e-11),
+        (stats.gamma.logcdf, (100.0, 40.0), -2.9602567e-12),
+        (stats.gamma.logsf, (1e-10, 2.5), -3.0090112e-26),
+        (stats.gamma.logsf, (6.0, 40.0), -4.7539565e-20),
+        (stats.gamma.logsf, (1e-30, 0.3), -1.1142416e-9),
+        (stats.chi2.logcdf, (100.0, 1.0), -1.5239706e-23),
+        (stats.beta.logsf, (1e-10, 1.0, 1.0), -1e-10),
+        (stats.beta.logcdf, (0.5, 0.4, 40.0), -6.6790526e-14),
+        (stats.beta.sf, (1e-10, 0.4, 0.7), 0.9999174),
+    ]
+    found = mj.jit(lambda: [f(*args) for f, args, _ in rows])()
+    np.testing.assert_allclose(found, [want for _, _, want in rows], 2e-5)
+
+
+def test_slopes_of_the_beta_distribution_at_points_whose_complement_is_rounded():
+    """-x^(a-1) (1-x)^(b-1) / B(a, b), and so on: in float32 1 - x is 1 here."""
+    derivatives_of = lambda f: mj.jit(lambda x: derivatives(f, x))(1e-10)
+    found = derivatives_of(lambda x: stats.beta.sf(x, 0.4, 0.7))
+    want = [-330411.1, 1.9824665e15, -3.1719464e25]
+    np.testing.assert_allclose(found, want, 2e-5)
+    found = derivatives_of(lambda x: stats.beta.logsf(x, 1.0, 1.0))
+    np.testing.assert_allclose(found, [-1.0, -1.0, -2.0], 2e-5)

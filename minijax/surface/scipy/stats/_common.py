@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ....api.autodiff import jvp
 from ....base import errors
 from ....control.calls.jit import composite
 from ....control.rules.custom_jvp import SymbolicZero, custom_jvp
@@ -36,7 +37,7 @@ from ...numpy._common import (
 __all__ = (
     "ArrayLike", "Distribution", "INF", "NAN", "aval_of", "as_array", "choose",
     "composite", "distribution", "exp_of_sum", "lax", "log1p_square", "math", "np",
-    "promote_args_inexact", "within_one",
+    "promote_args_inexact", "sloped", "within_one",
 )  # fmt: skip
 
 INF, NAN = math.inf, math.nan
@@ -83,9 +84,13 @@ class Distribution(SimpleNamespace):
         return f"<distribution: {', '.join(vars(self))}>"
 
 
+def _is_complex(x: Any) -> bool:
+    return dtypes.is_complex(aval_of(x).dtype)
+
+
 def log1p_square(u: Any) -> Any:
     """The logarithm of 1 + u^2, whose square does not overflow, but for complex u."""
-    if dtypes.is_complex(aval_of(u).dtype):
+    if _is_complex(u):
         return lax.log1p(u * u)
     large = lax.abs(u) > 1
     w = choose(large, u, 1.0)
@@ -122,6 +127,29 @@ def _exp_of_sum_jvp(primals: Any, tangents: Any) -> Any:
 _exp_of_sum.defjvp(_exp_of_sum_jvp, symbolic_zeros=True)
 
 
+def sloped(fun: Formula, slope: Formula) -> Formula:
+    """`fun`, whose slope by its first argument is `slope(result, *arguments)`.
+
+    A distribution function gets its density, where its expression would cancel.  By the
+    other arguments it has the slopes of its expression, computed only if they are needed.
+    """
+    out = custom_jvp(fun)
+
+    def rule(primals: Any, tangents: Any) -> Any:
+        value, (z, *params), (t, *rest) = out(*primals), primals, tangents
+        terms = []
+        if not isinstance(t, SymbolicZero):
+            terms.append(t * slope(value, *primals))
+        if not all(isinstance(r, SymbolicZero) for r in rest):
+            zero = lambda r: lax.full(r.shape, 0, r.dtype)
+            rest = [zero(r) if isinstance(r, SymbolicZero) else r for r in rest]
+            terms.append(jvp(lambda *params: fun(z, *params), params, rest)[1])
+        return value, functools.reduce(operator.add, terms)
+
+    out.defjvp(rule, symbolic_zeros=True)
+    return out
+
+
 def within_one(q: Any, quantile: Any) -> Any:
     """A quantile; nan, if `q` is no probability."""
     return choose((q < 0) | (q > 1), NAN, quantile)
@@ -142,8 +170,8 @@ def _formula(name: str, given: Mapping[str, Formula]) -> Formula:
 def _function(
     dist: str, name: str, given: Mapping[str, Formula], *, count: int, scaled: bool,
     support: tuple[float | None, float | None], inside: float,
-    outside: Formula | None, valid: Formula | None, even: bool, positive: bool,
-    strong: bool, analytic: bool, terms: Formula | None,
+    outside: Formula | None, valid: Formula | None, even: bool, strong: bool,
+    analytic: bool, terms: Formula | None,
 ) -> Formula:  # fmt: skip
     """What a function computes, of operands as they are given."""
     density = name in DENSITIES
@@ -152,7 +180,7 @@ def _function(
     def compute(*args: Any) -> Any:
         args = tuple(promote_args_inexact(f"{dist}.{name}", *args))
         dtype = aval_of(args[0]).dtype
-        if dtypes.is_complex(dtype) and not analytic:
+        if _is_complex(args[0]) and not analytic:
             raise errors.type_error(
                 f"{dist}.{name} does not accept dtype {dtype}. Accepted dtypes are"
                 " subtypes of integer, floating, bool.",
@@ -171,7 +199,7 @@ def _function(
         if name in QUANTILES:
             out = _formula(name, given)(x, *shape)
             out = out if scale is None else out * scale
-            return out if loc is None else out + loc
+            return proper(out if loc is None else out + loc, shape, scale)
         z = x if loc is None else x - loc
         z = z if scale is None else z / scale
         cuts = []  # (where, what the function is there)
@@ -187,7 +215,7 @@ def _function(
             z = choose(where, inside, z)  # so that slopes are finite there
         if density and scale is not None:
             size = lax.abs(scale) if even else scale
-            real = not dtypes.is_complex(aval_of(z).dtype)
+            real = not _is_complex(z)
             if name == "pdf" and "pdf" in given and real:
                 out = choose(size < 0, NAN, given["pdf"](z, *shape) / size)
             elif name == "pdf" and terms is not None:
@@ -199,7 +227,11 @@ def _function(
             out = _formula(name, given)(z, *shape)
         for where, value in cuts:
             out = choose(where, value, out)
-        if positive:
+        return proper(out, shape, scale)
+
+    def proper(out: Any, shape: tuple[Any, ...], scale: Any) -> Any:
+        """`out`; nan, where there is no distribution of these parameters."""
+        if not even and scale is not None and not _is_complex(scale):
             out = choose(scale > 0, out, NAN)
         return out if valid is None else choose(valid(*shape), out, NAN)
 
@@ -244,7 +276,7 @@ def distribution(
     dist: str, what: str, formula: str, shows: str, at: str, *, home: str,
     first: str = "x", shape: Mapping[str, str] | None = None, located: bool = True,
     scaled: bool = True, probability: str = "q",
-    fixed: tuple[str, ...] = (), even: bool = False, positive: bool = False,
+    fixed: tuple[str, ...] = (), even: bool = False,
     strong: str = "", analytic: str = "",
     support: tuple[float | None, float | None] = (None, None), inside: float = 1.0,
     outside: Formula | None = None, valid: Formula | None = None,
@@ -267,9 +299,9 @@ def distribution(
       support: whether it begins, at 0 or at 1 in standard form, and ends, at 1.
       inside: a place in the support.
       outside: where there is no density, of standard variable and parameters.
-      valid: of the parameters: whether they can be.
-      even: the sign of the scale has no meaning.
-      positive: where the scale is not above 0, all but quantiles are nan.
+      valid: of the parameters: whether there is such a distribution. Elsewhere, and where
+        the scale is not above 0, all functions are nan.
+      even: the sign of the scale has no meaning, and it may be 0.
       strong: functions that give no array of weak type, even of such ones.
       analytic: functions that take complex numbers.
       terms: of what `logpdf` is the sum, the first one large; `pdf` is taken from them.
@@ -286,8 +318,7 @@ def distribution(
         compute = _function(
             dist, name, given, count=len(shape), scaled=scaled,
             support=support, inside=inside, outside=outside, valid=valid, even=even,
-            positive=positive, strong=name in strong.split(),
-            analytic=name in analytic.split(), terms=terms,
+            strong=name in strong.split(), analytic=name in analytic.split(), terms=terms,
         )  # fmt: skip
         call = at
         if name == "entropy":

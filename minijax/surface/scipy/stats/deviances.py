@@ -36,8 +36,11 @@ def _deviance(m: Any, z: Any, gap: Any) -> Any:
 @in_float32
 def log_poisson(m: Any, z: Any, a: Any) -> Any:
     """The logarithm of z^m e^-z / Gamma(a), for a = m + 1."""
-    large = m >= LARGE
-    near = xlogy(m, z) - (z + lax.lgamma(choose(large, LARGE, a)))
+    large = (m >= LARGE) & (m < math.inf)
+    size = lax.lgamma(choose(large, LARGE, a))
+    # Without rounding where it is 0, and with its slopes.
+    size = choose((a == 1) | (a == 2), size - stop_gradient(size), size)
+    near = xlogy(m, z) - (z + size)
     m, z = choose(large, m, LARGE), choose(large, z, LARGE)
     far = -_deviance(m, z, z - m) - (lax.log(m) * 0.5 + HALF_LOG) - stirling_rest(m)
     return choose(large, far, near)

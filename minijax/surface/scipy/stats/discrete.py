@@ -48,21 +48,19 @@ def _is_probability(p: Any) -> Any:
 
 
 def _bernoulli_cdf(k: Any, p: Any) -> Any:
-    below = choose(k < 0, 0.0, choose(k < 1, 1 - p, choose(k != k, NAN, 1.0)))
-    return choose(_is_probability(p), below, NAN)
+    return choose(k < 0, 0.0, choose(k < 1, 1 - p, choose(k != k, NAN, 1.0)))
 
 
 def _bernoulli_quantile(q: Any, p: Any) -> Any:
     above = choose(q == q, lax.full_like(q, 1), NAN)
-    found = within_one(q, choose(q <= 1 - p, 0.0, above))
-    return choose(_is_probability(p), found, NAN)
+    return within_one(q, choose(q <= 1 - p, 0.0, above))
 
 
 bernoulli = of_numbers(
     "bernoulli", "Bernoulli distribution", r"p^k (1-p)^{1-k}, \quad k = 0, 1",
     "logpmf=-1.2040 pmf=0.3000 cdf=1.0000 ppf=0.0000", "1., 0.3", fixed=("cdf", "ppf"),
     strong="logpmf pmf cdf ppf",
-    shape={"p": SUCCESS}, outside=lambda k, p: (k < 0) | (k > 1),
+    shape={"p": SUCCESS}, outside=lambda k, p: (k < 0) | (k > 1), valid=_is_probability,
     logpmf=lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p),
     cdf=_bernoulli_cdf, ppf=_bernoulli_quantile,
 )  # fmt: skip
@@ -95,6 +93,7 @@ binom = of_numbers(
     "binom", "binomial distribution", r"\binom{n}{k} p^k (1-p)^{n-k}, \quad 0 \le k \le n",
     "logpmf=-1.1754 pmf=0.3087", "2., 5., 0.3",
     shape={"n": "how many trials there are.", "p": SUCCESS}, outside=_up_to,
+    valid=lambda n, p: (n >= 0) & (n < INF) & _is_probability(p),
     logpmf=_binom_logpmf,
 )  # fmt: skip
 
@@ -119,6 +118,7 @@ nbinom = of_numbers(
     "logpmf=-4.0252 pmf=0.0179", "2., 5., 0.3",
     shape={"n": "how many successes there are.", "p": SUCCESS}, strong="logpmf pmf",
     outside=lambda k, n, p: (k < 0) | (k == INF),
+    valid=lambda n, p: (n > 0) & (n < INF) & _is_probability(p),
     logpmf=_nbinom_logpmf,
 )  # fmt: skip
 
@@ -127,7 +127,7 @@ geom = of_numbers(
     r"p (1-p)^{k-1}, \quad k \ge 1",
     "logpmf=-1.5606 pmf=0.2100", "2., 0.3", shape={"p": SUCCESS}, inside=1.0,
     strong="logpmf pmf",
-    outside=lambda k, p: k <= 0,
+    outside=lambda k, p: k <= 0, valid=_is_probability,
     logpmf=lambda k, p: xlog1py(k - 1, -p) + lax.log(p),
 )  # fmt: skip
 
@@ -147,6 +147,7 @@ betabinom = of_numbers(
         " distribution.", "b": "the second one.",
     },
     strong="logpmf pmf", outside=_up_to, logpmf=_betabinom_logpmf,
+    valid=lambda n, a, b: (n >= 0) & (n < INF) & (a > 0) & (b > 0),
 )  # fmt: skip
 
 # ------------------------------------------------------------------------------ Poisson
@@ -161,7 +162,7 @@ def _poisson_cdf(k: Any, mu: Any) -> Any:
 poisson = of_numbers(
     "poisson", "Poisson distribution", r"\frac{\mu^k e^{-\mu}}{k!}, \quad k \ge 0",
     "logpmf=-1.3069 pmf=0.2707 cdf=0.6767 entropy=1.7049", "2., 2.",
-    shape={"mu": "the mean."}, strong="cdf",
+    shape={"mu": "the mean."}, strong="cdf", valid=lambda mu: mu >= 0,
     outside=lambda k, mu: (k < 0) | (k == INF) | (lax.floor(k) < k),
     logpmf=by_slopes(lambda k, mu: log_poisson(k, mu, k + 1)), cdf=_poisson_cdf,
     entropy=poisson_entropy,

@@ -194,7 +194,7 @@ def _gumbel_log_tail(z: Any) -> Any:
 gumbel_r = of_location(
     "gumbel_r", "Gumbel distribution of largest values", "e^{-x - e^{-x}}",
     "logpdf=-1.1065 pdf=0.3307 cdf=0.5452 logcdf=-0.6065 sf=0.4548 logsf=-0.7880"
-    " ppf=-0.3266", "0.5", probability="p", positive=True, strong="sf",
+    " ppf=-0.3266", "0.5", probability="p", strong="sf",
     logpdf=_gumbel_logpdf, pdf=_gumbel_pdf, cdf=_gumbel_below,
     logcdf=lambda z: -lax.exp(-z), sf=_gumbel_above, logsf=_gumbel_log_tail,
     ppf=lambda q: -lax.log(-lax.log(q)),
@@ -203,7 +203,7 @@ gumbel_r = of_location(
 gumbel_l = of_location(
     "gumbel_l", "Gumbel distribution of smallest values", "e^{x - e^x}",
     "logpdf=-1.1487 pdf=0.3170 cdf=0.8077 logcdf=-0.2136 sf=0.1923 logsf=-1.6487"
-    " ppf=-1.2459", "0.5", probability="p", positive=True,
+    " ppf=-1.2459", "0.5", probability="p",
     logpdf=lambda z: _gumbel_logpdf(-z), pdf=lambda z: _gumbel_pdf(-z),
     logcdf=lambda z: _gumbel_log_tail(-z), cdf=lambda z: _gumbel_above(-z),
     sf=lambda z: _gumbel_below(-z),

@@ -16,7 +16,13 @@ from ..special.gamma import betaln
 from ..special.incomplete import betainc, gammainc, gammaincc
 from ._common import *
 from .deviances import log_beta_density, log_poisson
-from .tails import log_gamma_above, log_gamma_below, log_lower_beta
+from .tails import (
+    beta_above,
+    log_beta_above,
+    log_beta_below,
+    log_gamma_above,
+    log_gamma_below,
+)
 
 __all__ = (
     "beta", "chi2", "gamma", "gennorm", "pareto", "t", "vonmises", "wrapcauchy",
@@ -31,6 +37,10 @@ def _infinite(z: Any, *_: Any) -> Any:
     return z == INF
 
 
+def _positive(a: Any) -> Any:
+    return a > 0
+
+
 @by_slopes
 def _gamma_logpdf(z: Any, a: Any) -> Any:
     return log_poisson(a - 1, z, a)
@@ -40,6 +50,7 @@ gamma = of_shape(
     "gamma", "gamma distribution", r"\frac{x^{a-1} e^{-x}}{\Gamma(a)}, \quad x \ge 0",
     "logpdf=-1.1931 pdf=0.3033 cdf=0.0902 logcdf=-2.4057 sf=0.9098 logsf=-0.0945",
     "0.5, 2.", shape={"a": "the shape."}, support=(0, None), outside=_infinite,
+    valid=_positive,
     strong="logpdf pdf cdf logcdf", logpdf=_gamma_logpdf, cdf=lambda z, a: gammainc(a, z),
     sf=lambda z, a: gammaincc(a, z), logcdf=log_gamma_below, logsf=log_gamma_above,
 )  # fmt: skip
@@ -49,6 +60,7 @@ chi2 = of_shape(
     r"\frac{x^{k/2 - 1} e^{-x/2}}{2^{k/2} \Gamma(k/2)}, \quad x \ge 0, k = df",
     "logpdf=-1.5155 pdf=0.2197 cdf=0.0811 logcdf=-2.5120 sf=0.9189 logsf=-0.0846",
     "0.5, 3.", shape={"df": "degrees of freedom."}, support=(0, None), outside=_infinite,
+    valid=_positive,
     strong="logpdf pdf cdf logcdf sf logsf",
     logpdf=lambda z, df: _gamma_logpdf(z / 2, df / 2) - math.log(2),
     cdf=lambda z, df: gammainc(df / 2, z / 2), sf=lambda z, df: gammaincc(df / 2, z / 2),
@@ -64,9 +76,8 @@ beta = of_shape(
     support=(0, 1), inside=0.5, valid=lambda a, b: (a > 0) & (b > 0),
     strong="logpdf pdf cdf logcdf sf logsf",
     logpdf=by_slopes(lambda z, a, b: log_beta_density(z, a - 1, b - 1, a, b)),
-    cdf=lambda z, a, b: betainc(a, b, z), sf=lambda z, a, b: betainc(b, a, 1 - z),
-    logcdf=lambda z, a, b: log_lower_beta(z, a, b),
-    logsf=lambda z, a, b: log_lower_beta(1 - z, b, a),
+    cdf=lambda z, a, b: betainc(a, b, z), sf=beta_above,
+    logcdf=log_beta_below, logsf=log_beta_above,
 )  # fmt: skip
 
 # ------------------------------------------------------------------------------- powers
@@ -80,6 +91,7 @@ pareto = of_shape(
     "pareto", "Pareto distribution", r"\frac{b}{x^{b+1}}, \quad x \ge 1",
     "logpdf=-1.3863 pdf=0.2500 cdf=0.7500 logcdf=-0.2877 sf=0.2500 logsf=-1.3863"
     " ppf=1.1547", "2., 2.", shape={"b": "the shape."}, support=(1, None), inside=2.0,
+    valid=_positive,
     logpdf=lambda z, b: lax.log(b) - (b + 1) * lax.log(z),
     logsf=lambda z, b: -b * lax.log(z),
     logcdf=by_slopes(lambda z, b: log1mexp(b * lax.log(z))),
@@ -98,7 +110,7 @@ t = of_shape(
     "t", "t distribution of Student",
     r"\frac{(1 + x^2/k)^{-(k+1)/2}}{\sqrt{k} B(1/2, k/2)}, \quad k = df",
     "logpdf=-1.1610 pdf=0.3132", "0.5, 3.", shape={"df": "degrees of freedom."},
-    strong="logpdf pdf", logpdf=_t_logpdf,
+    strong="logpdf pdf", valid=_positive, logpdf=_t_logpdf,
 )  # fmt: skip
 
 
@@ -110,11 +122,10 @@ def _gennorm_logpdf(x: Any, beta: Any) -> Any:
 
 @by_slopes
 def _gennorm_cdf(x: Any, beta: Any) -> Any:
-    zero = x == 0  # where powers have no slope, but the function has
+    zero = x == 0  # where powers have no slope
     z = choose(zero, 1.0, x)
     tail = gammaincc(1 / beta, lax.pow(lax.abs(z), beta)) * 0.5
-    middle = x * lax.exp(lax.log(beta * 0.5) - lax.lgamma(1 / beta)) + 0.5
-    return choose(zero, middle, choose(x < 0, tail, 1 - tail))
+    return choose(zero, 0.5, choose(x < 0, tail, 1 - tail))
 
 
 gennorm = of_shape(
@@ -122,8 +133,8 @@ gennorm = of_shape(
     r"\frac{\beta}{2 \Gamma(1/\beta)} e^{-|x|^\beta}",
     "logpdf=-0.9444 pdf=0.3889 cdf=0.7417", "0.5, 1.5",
     shape={"beta": "the power; 2 for a normal distribution."},
-    located=False, scaled=False, valid=lambda beta: beta > 0, cdf=_gennorm_cdf,
-    logpdf=_gennorm_logpdf,
+    located=False, scaled=False, valid=_positive, logpdf=_gennorm_logpdf,
+    cdf=sloped(_gennorm_cdf, lambda ans, x, beta: lax.exp(_gennorm_logpdf(x, beta))),
 )  # fmt: skip
 
 # ------------------------------------------------------------------------------- angles

@@ -37,17 +37,35 @@ def _logpdf(z: Any, a: Any, b: Any) -> Any:
     return z * z * -0.5 - (math.log(2 * math.pi) / 2 + _log_mass(a, b))
 
 
-def _part(z: Any, a: Any, b: Any, upper: bool) -> Any:
+def _outside(z: Any, a: Any, b: Any) -> Any:
+    return (z < a) | (z > b)
+
+
+def _density(ans: Any, z: Any, a: Any, b: Any) -> Any:
+    out = _outside(z, a, b)
+    return choose(out, 0.0, lax.exp(_logpdf(choose(out, 0.0, z), a, b)))
+
+
+def _minus_density(*args: Any) -> Any:
+    return -_density(*args)
+
+
+# The share of what is below z, or above it, of a <= z <= b.
+_below = sloped(lambda z, a, b: lax.exp(_log_mass(a, z) - _log_mass(a, b)), _density)
+_above = sloped(
+    lambda z, a, b: lax.exp(_log_mass(z, b) - _log_mass(a, b)), _minus_density
+)
+
+
+def _log_share(z: Any, a: Any, b: Any, upper: bool) -> Any:
     """The logarithm of the share of what is below z, or above it."""
     below, above = z <= a, z >= b
     end = below | above
-    whole = _log_mass(a, b)
-    low = _log_mass(a, choose(end, b, z)) - whole
-    high = _log_mass(choose(end, a, z), b) - whole
-    share, rest = (high, low) if upper else (low, high)
+    low, high = choose(end, b, z), choose(end, a, z)
+    share = (_log_mass(high, b) if upper else _log_mass(a, low)) - _log_mass(a, b)
     nearly = (share > -0.1) & ~end  # all: what is left out is more precise
-    left_out = lax.exp(choose(nearly, rest, -1.0))
-    share = choose(nearly, lax.log1p(-left_out), share)
+    left_out = _below(low, a, b) if upper else _above(high, a, b)
+    share = choose(nearly, lax.log1p(-choose(nearly, left_out, 0.5)), share)
     all, none = (below, above) if upper else (above, below)
     return choose(all, 0.0, choose(none, -INF, share))
 
@@ -60,7 +78,9 @@ truncnorm = distribution(
     shape={
         "a": "the lower bound, in standard form.", "b": "the upper one, more than `a`.",
     },
-    valid=lambda a, b: a < b, outside=lambda z, a, b: (z < a) | (z > b), inside=0.0,
-    logpdf=_logpdf, logcdf=lambda z, a, b: _part(z, a, b, False),
-    logsf=lambda z, a, b: _part(z, a, b, True),
+    valid=lambda a, b: a < b, outside=_outside, inside=0.0, logpdf=_logpdf,
+    logcdf=lambda z, a, b: _log_share(z, a, b, False),
+    logsf=lambda z, a, b: _log_share(z, a, b, True),
+    cdf=sloped(lambda z, a, b: lax.exp(_log_share(z, a, b, False)), _density),
+    sf=sloped(lambda z, a, b: lax.exp(_log_share(z, a, b, True)), _minus_density),
 )  # fmt: skip
