@@ -167,6 +167,16 @@ def _formula(name: str, given: Mapping[str, Formula]) -> Formula:
     return lambda *args: change(origin(*args))
 
 
+def _joined(cuts: list[tuple[Any, float]]) -> tuple[Any, Any]:
+    """Where one of the masks holds, and the value of the last one that does."""
+    where: Any = None
+    other: Any = None
+    for mask, value in cuts:
+        other = value if where is None else choose(mask, value, other)
+        where = mask if where is None else where | mask
+    return where, other
+
+
 def _function(
     dist: str, name: str, given: Mapping[str, Formula], *, count: int, scaled: bool,
     support: tuple[float | None, float | None], inside: float,
@@ -211,7 +221,8 @@ def _function(
                 cuts.append((x > loc + scale, above))
             if outside is not None and density:
                 cuts.append((outside(z, *shape), below))
-        for where, _ in cuts:
+        where, other = _joined(cuts)
+        if cuts:
             z = choose(where, inside, z)  # so that slopes are finite there
         if density and scale is not None:
             size = lax.abs(scale) if even else scale
@@ -225,15 +236,16 @@ def _function(
                 out = lax.exp(out) if name == "pdf" else out
         else:
             out = _formula(name, given)(z, *shape)
-        for where, value in cuts:
-            out = choose(where, value, out)
-        return proper(out, shape, scale)
+        return proper(choose(where, other, out) if cuts else out, shape, scale)
 
     def proper(out: Any, shape: tuple[Any, ...], scale: Any) -> Any:
-        """`out`; nan, where there is no distribution of these parameters."""
+        """`out`; nan, where there is no distribution of these parameters.
+
+        A sum, since derivatives of a choice would keep its mask.
+        """
         if not even and scale is not None and not _is_complex(scale):
-            out = choose(scale > 0, out, NAN)
-        return out if valid is None else choose(valid(*shape), out, NAN)
+            out = out + choose(scale > 0, 0.0, NAN)
+        return out if valid is None else out + choose(valid(*shape), 0.0, NAN)
 
     return compute
 
