@@ -44,6 +44,10 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "control.effects.checks": "JaxException=JaxRuntimeError",
         "views.tools": "Out",
     }),
+    "clusters": ("", {
+        "views.clusters":
+            "ClusterEnv K8sCluster Mpi4pyCluster OmpiCluster SlurmCluster",
+    }),
     "compilation_cache": ("experimental.compilation_cache.compilation_cache", {}),
     "compiler": ("", {"views.backends": "get_compile_options"}),
     "config": ("", {

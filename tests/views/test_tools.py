@@ -183,3 +183,42 @@ def test_values_lowered_in_full():
     lower = private.module("jax._src.core").full_lower
     assert lower(1) == 1
     jax.make_jaxpr(lambda x: [lower(x)][0] + 1)(1.0)
+
+
+def test_environments_of_jobs_as_classes(monkeypatch):
+    """A library's own is found by `distributed.initialize`, one of ours has its answers."""
+    from minijax.api import cluster_environments
+    from minijax.views import clusters
+
+    monkeypatch.setattr(
+        cluster_environments, "ENVIRONMENTS", dict(cluster_environments.ENVIRONMENTS)
+    )
+    monkeypatch.setattr(clusters, "ENVIRONMENTS", cluster_environments.ENVIRONMENTS)
+    monkeypatch.setattr(clusters.ClusterEnv, "_cluster_types", [])
+    slurm = {
+        "SLURM_JOB_ID": "5000", "SLURM_STEP_NODELIST": "node[3-5],other",
+        "SLURM_NTASKS": "6", "SLURM_PROCID": "4", "SLURM_LOCALID": "1",
+    }  # fmt: skip
+    assert not clusters.SlurmCluster.is_env_present()
+    with monkeypatch.context() as patch:
+        for name, value in slurm.items():
+            patch.setenv(name, value)
+        env = clusters.SlurmCluster
+        assert env.is_env_present() and env.get_process_count() == 6
+        assert (env.get_process_id(), env.get_local_process_id()) == (4, 1)
+        assert env.get_coordinator_address(10, None) == f"node3:{5000 % 4096 + 61440}"
+        assert env.get_coordinator_address(10, "81") == "node3:81"
+        mine = type("Mine", (env,), {})
+        assert mine.is_env_present() and clusters.ClusterEnv._cluster_types == [mine]
+
+    class Own(clusters.ClusterEnv):
+        name = "own"
+        is_env_present = classmethod(lambda cls: True)
+        get_coordinator_address = classmethod(lambda cls, seconds, port: f"host:{port}")
+        get_process_count = classmethod(lambda cls: 3)
+        get_process_id = classmethod(lambda cls: 2)
+
+    found = cluster_environments.find(None)
+    assert found.address("7", 1.0) == "host:7" and found.local() is None
+    assert (found.processes(), found.process()) == (3, 2)
+    assert cluster_environments.find("own") is found
