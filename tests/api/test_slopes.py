@@ -57,6 +57,17 @@ def test_slopes(name, kind):
         assert error.ulps <= bound, str(error)
 
 
+def test_squareplus_of_negative_numbers():
+    """b / (4 |x|) to all digits, where x + sqrt(x^2 + b) cancels; its slope b / (4 x^2)."""
+    x = jnp.array([-1e4, -3e6, 0.0, -INF])
+    got = nn.squareplus(x), mj.vmap(mj.grad(nn.squareplus))(x)
+    np.testing.assert_allclose(got[0], [1e-4, 1 / 3e6, 1, 0], rtol=1e-6)
+    np.testing.assert_allclose(got[1], [1e-8, 1 / 9e12, 0.5, 0], rtol=1e-6)
+    np.testing.assert_allclose(
+        mj.grad(nn.squareplus, 1)(-3.0, 7.0), 0.25 / 4, rtol=1e-6
+    )
+
+
 def hessian(f, *xs):
     with mj.enable_x64(True):
         return np.array(mj.hessian(f, tuple(range(len(xs))))(*xs))

@@ -163,7 +163,8 @@ def _i1_slope(x: Any) -> Any:
     away = select(near, filled(x, _NEAR), size)
     inner = sub(bessel_i0e(away), mul(bessel_i1e(away), reciprocal(away)))
     low = _i1_slope_near_0(select(near, size, filled(x, 0)))
-    return select(near, low, mul(exp(away), inner))
+    half = exp(mul(away, const(x, 0.5)))  # e^x may be infinite alone
+    return select(near, low, mul(half, mul(half, inner)))
 
 
 def _slope_primitive(name: str, slope: Callable[[Any], Any]) -> Primitive:

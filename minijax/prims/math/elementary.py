@@ -4,9 +4,9 @@ Each primitive is one block, as in algebraic.py; the function beside it takes an
 of an inexact dtype.
 
 Source of the derivatives: any calculus text; they hold for complex numbers as well.
-Where the usual expression of a real derivative cancels or leaves the range (1 - y^2 of
-tanh at 8, x^2 of asinh at 1e20), the slope is a primitive with a derivative of its own.
-Next: error_function.py, gamma.py.
+Where the usual expression of a real derivative cancels (1 - y^2 of tanh at 8) the slope is
+a primitive with a derivative of its own; those of inverse functions are in slopes.py.
+Next: error_function.py, log_gamma.py.
 """
 
 from __future__ import annotations
@@ -24,12 +24,18 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
 from .accuracy import accurate, emit_accurate, lower_accurate
-from .algebraic import add, div, integer_pow, mul, neg, reciprocal, rsqrt, square, sub
+from .algebraic import add, div, integer_pow, mul, neg, rsqrt, square, sub
 from .cast import cast
-from .logic import eq_p, ge, gt, select
-from .order import abs, replace_zero
+from .logic import eq_p, select
+from .order import replace_zero
 from .signs import emit_scaled, lower_atan, lower_atanh, lower_log1p, with_signs
-from .widen import lower_wide
+from .slopes import (
+    asin_slope_p,
+    asinh_slope_p,
+    atan_slope_p,
+    atanh_slope_p,
+    over_squares_p,
+)
 
 __all__ = (
     "exp_p", "exp", "exp2_p", "exp2", "expm1_p", "expm1", "logistic_p", "logistic",
@@ -478,23 +484,6 @@ def tan(x: Any, *, accuracy: Any = None) -> Any:
     return tan_p.bind(x, accuracy=accuracy)
 
 
-def _strong_if_array(aval: Any) -> Any:
-    """Weakly typed only without axes, as are numbers that `factor` makes."""
-    return aval.update(weak_type=aval.weak_type and not aval.shape)
-
-
-def _asin_slope(x: Any) -> Any:
-    """1 / sqrt(1 - x^2), also next to 1."""
-    return rsqrt(mul(sub(const(x, 1), x), add(const(x, 1), x)))
-
-
-asin_slope_p = nary(
-    "asin_slope", [FLOAT], lower=lower_wide(_asin_slope),
-    jvp=[lambda t, ans, x: mul(t, mul(mul(x, ans), square(ans)))],
-)  # fmt: skip
-asin_slope_p.abstract = _strong_if_array
-
-
 def _inverse_circular(x: Any) -> Any:
     if _is_precise(x):
         return asin_slope_p.bind(x)
@@ -545,15 +534,6 @@ def acos(x: Any) -> Any:
     return acos_p.bind(x)
 
 
-# -2x / (1 + x^2)^2 in an order in which no factor leaves the range first.
-atan_slope_p = nary(
-    "atan_slope", [FLOAT],
-    lower=lower_wide(lambda x: reciprocal(add(const(x, 1), square(x)))),
-    jvp=[lambda t, ans, x: mul(t, mul(mul(x, ans), mul(factor(x, -2), ans)))],
-)  # fmt: skip
-atan_slope_p.abstract = _strong_if_array
-
-
 def _atan_tangent(t: Any, ans: Any, x: Any) -> Any:
     if _is_precise(x):
         return mul(t, atan_slope_p.bind(x))
@@ -577,46 +557,6 @@ def atan(x: Any) -> Any:
       Array(0., dtype=float32, weak_type=True)
     """
     return atan_p.bind(x)
-
-
-def _over_squares(x: Any, y: Any, first: bool) -> Any:
-    """x or y over x^2 + y^2, by the ratio of the smaller to the larger."""
-    larger = ge(abs(x), abs(y))
-    high, low = select(larger, x, y), select(larger, y, x)
-    ratio = div(low, high)
-    of_high = reciprocal(add(high, mul(low, ratio)))
-    pair = of_high, mul(of_high, ratio)
-    return select(larger, *(pair if first else pair[::-1]))
-
-
-def _lower_over_squares(ctx: Any, x: Any, y: Any, *, first: bool) -> Any:
-    return lower_wide(partial(_over_squares, first=first))(ctx, x, y)
-
-
-def _turning(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
-    """-2xy / (x^2 + y^2)^2, with p = x / (x^2 + y^2) and q = y / (x^2 + y^2)."""
-    p, q = (over_squares_p.bind(x, y, first=f) for f in (True, False))
-    return mul(t, mul(mul(factor(ans, -2), p), q))
-
-
-def _stretching(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
-    """(q - p) (q + p), which is (y^2 - x^2) / (x^2 + y^2)^2, or minus that."""
-    p, q = (over_squares_p.bind(x, y, first=f) for f in (True, False))
-    gap = sub(q, p) if first else sub(p, q)
-    return mul(t, mul(gap, add(p, q)))
-
-
-def _by_x(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
-    return (_stretching if first else _turning)(t, ans, x, y, first=first)
-
-
-def _by_y(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
-    return (_turning if first else _stretching)(t, ans, x, y, first=first)
-
-
-over_squares_p = nary(
-    "over_squares", [FLOAT, FLOAT], lower=_lower_over_squares, jvp=[_by_x, _by_y]
-)
 
 
 def _slope_of_angle(x: Any, y: Any, first: bool) -> Any:
@@ -789,21 +729,6 @@ def tanh(x: Any, *, accuracy: Any = None) -> Any:
     return tanh_p.bind(x, accuracy=accuracy)
 
 
-def _asinh_slope(x: Any) -> Any:
-    """1 / sqrt(x^2 + 1), and 1 / |x| where no digit of the 1 is left."""
-    size = abs(x)
-    far = gt(size, const(x, 2.0 ** (28 if core.aval_of(x).dtype.itemsize == 8 else 13)))
-    near = rsqrt(add(square(x), const(x, 1)))
-    return select(far, reciprocal(size), near)
-
-
-# -x / (x^2 + 1)^(3/2) in an order in which no factor leaves the range first.
-asinh_slope_p = nary(
-    "asinh_slope", [FLOAT], lower=lower_wide(_asinh_slope),
-    jvp=[lambda t, ans, x: mul(t, mul(mul(mul(neg(x), ans), ans), ans))],
-)  # fmt: skip
-
-
 def _asinh_tangent(t: Any, ans: Any, x: Any) -> Any:
     if _is_precise(x):
         return mul(t, asinh_slope_p.bind(x))
@@ -864,15 +789,6 @@ def acosh(x: Any) -> Any:
     return acosh_p.bind(x)
 
 
-atanh_slope_p = nary(
-    "atanh_slope", [FLOAT],
-    lower=lower_wide(
-        lambda x: reciprocal(mul(sub(const(x, 1), x), add(const(x, 1), x)))
-    ),
-    jvp=[lambda t, ans, x: mul(t, mul(mul(factor(x, 2), x), square(ans)))],
-)  # fmt: skip
-
-
 def _atanh_tangent(t: Any, ans: Any, x: Any) -> Any:
     if _is_precise(x):
         return mul(t, atanh_slope_p.bind(x))
@@ -903,4 +819,4 @@ keep_nans(
     log_p, log1p_p, sin_p, cos_p, tan_p, sinh_p, cosh_p, asinh_p, acosh_p, atanh_p
 )
 keep_finite(logistic_p, atan_p, atan2_p, tanh_p)
-keep_finite(logistic_slope_p, tanh_slope_p, atan_slope_p, asinh_slope_p)
+keep_finite(logistic_slope_p, tanh_slope_p)

@@ -22,6 +22,7 @@ from ...control.rules.custom_jvp import custom_jvp
 from ...ir.core import aval_of
 from ...prims.math.elementary import logistic
 from ...prims.math.error_function import erfc
+from ...types import dtypes
 from .. import jnp
 from ..numpy._common import (
     as_array,
@@ -357,8 +358,24 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Any:
     Source: Barron, arXiv:2112.11687.
     """
     check_arraylike("squareplus", x, b)
-    x = as_array(x)
-    return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+    (x,), (b,) = (promote_args_inexact("squareplus", v) for v in (x, b))
+    if dtypes.is_complex(aval_of(x).dtype):
+        return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+    return _squareplus(x, b)
+
+
+@custom_jvp
+def _squareplus(x: Any, b: Any) -> Any:
+    below = x < 0
+    large = (jnp.where(below, -x, x) + jnp.sqrt(jnp.square(x) + b)) / 2
+    return jnp.where(below, b / 4 / large, large)  # (x + root) (root - x) is b
+
+
+@_squareplus.defjvp
+def _squareplus_jvp(primals: Any, tangents: Any) -> Any:
+    (x, b), (t, u) = primals, tangents
+    out, root = _squareplus(x, b), jnp.sqrt(jnp.square(x) + b)
+    return out, t * (out / root) + u * (0.25 / root)
 
 
 @composite

@@ -137,7 +137,9 @@ def _centred(y: Any, t: Any, axis: Any) -> Any:
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Any:
     r"""Logarithm of the softmax: :math:`x_i - \log \sum_j e^{x_j}` along axes.
 
-    Precise where the softmax is near 0.
+    Precise where the softmax is near 0.  Where one share is nearly 1, its logarithm is as
+    precise as 1 is: about -s where the others sum to s, or 0 if s is below a rounding error
+    of 1.
 
     Args:
       x: array; integers become floats.

@@ -177,11 +177,11 @@ def sinc(x: Any, /) -> Any:
     """
     check_arraylike("sinc", x)
     (x,) = promote_dtypes_inexact(x)
-    return settled(_sinc(lax.mul(const(x, np.pi), x)))
+    return settled(sine_quotient(lax.mul(const(x, np.pi), x)))
 
 
 @custom_jvp
-def _sinc(t: Any) -> Any:
+def sine_quotient(t: Any) -> Any:
     """sin(t) / t"""
     # Subnormal numbers lose digits when they are multiplied and divided.
     size = lax.abs(t)
@@ -196,7 +196,7 @@ _SINC_SLOPE = tuple(
 )
 
 
-@_sinc.defjvp
+@sine_quotient.defjvp
 def _sinc_jvp(primals: Any, tangents: Any) -> Any:
     """(cos t - sinc) / t; next to 0, where it cancels, by its power series."""
     (t,), (t_dot,) = primals, tangents
@@ -205,8 +205,8 @@ def _sinc_jvp(primals: Any, tangents: Any) -> Any:
     small = choose(near, t, const(t, 0))
     series = lax.mul(small, polynomial(lax.square(small), _SINC_SLOPE))
     large = choose(near, const(t, 1.5), t)
-    beyond = lax.div(lax.sub(lax.cos(large), _sinc(large)), large)
-    return _sinc(t), lax.mul(t_dot, choose(near, series, beyond))
+    beyond = lax.div(lax.sub(lax.cos(large), sine_quotient(large)), large)
+    return sine_quotient(t), lax.mul(t_dot, choose(near, series, beyond))
 
 
 @composite
@@ -237,13 +237,19 @@ def i0(x: Any) -> Any:
 def modified_bessel_0(x: Any) -> Any:
     """I_0(x) of a float array."""
     size = lax.abs(x)
-    return lax.mul(lax.exp(size), lax.bessel_i0e(size))
+    return _grown(size, lax.bessel_i0e(size))
+
+
+def _grown(size: Any, scaled: Any) -> Any:
+    """e^size times a number: in two steps, since the power may be infinite alone."""
+    half = lax.exp(lax.mul(size, const(size, 0.5)))
+    return lax.mul(half, lax.mul(half, scaled))
 
 
 @custom_jvp
 def modified_bessel_1(x: Any) -> Any:
     """I_1(x) of a float array."""
-    return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
+    return _grown(lax.abs(x), lax.bessel_i1e(x))
 
 
 modified_bessel_0.defjvps(lambda t, ans, x: lax.mul(t, modified_bessel_1(x)))

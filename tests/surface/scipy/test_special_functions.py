@@ -469,3 +469,63 @@ def test_divergences_scale_with_their_arguments(name):
 def test_relative_entropies_of_infinite_numbers():
     found = special.rel_entr(np.float32([np.inf, 2]), np.float32([0.5, np.inf]))
     np.testing.assert_array_equal(found, [np.inf, -np.inf])
+
+
+# name: function, where, its first three derivatives there, by Taylor's series or mpmath.
+STEEP = {
+    "hyp1f1": (lambda x: special.hyp1f1(1.5, 2.5, x), 0.0, [3 / 5, 3 / 7, 1 / 3]),
+    "hyp2f1": (lambda x: special.hyp2f1(0.5, 1.5, 2.5, x), 0.0, [0.3, 9 / 28, 0.625]),
+    "sici": (lambda x: special.sici(x)[0], 2.0**-12, [1.0, -(2.0**-12) / 3, -1 / 3]),
+    "poch": (
+        lambda z: special.poch(z, 2.5),
+        [2.0**-60, 1e4],
+        [
+            [1.329340388179137, 2500281.252539099],
+            [3.404101235338736, 375.0140623730414],
+            [1.933300657171415, 0.01874929689404434],
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype, tol", [(np.float32, 2e-5), (np.float64, 1e-12)])
+@pytest.mark.parametrize("name", STEEP)
+def test_three_derivatives_where_terms_cancel(name, dtype, tol):
+    fun, x, want = STEEP[name]
+    if name == "sici":
+        tol = max(tol, 1e-7)  # the next terms of the series
+    got = []
+    for _ in want:
+        fun = mj.grad(fun)
+        got.append(fun)
+    with mj.enable_x64():
+        together = mj.vmap(lambda x: [g(x) for g in got])
+        got = mj.jit(together)(np.atleast_1d(dtype(x)))
+    np.testing.assert_allclose(got, np.reshape(want, np.shape(got)), rtol=tol)
+
+
+def test_derivatives_of_hypergeometric_functions_by_two_operands():
+    """At x = 0 those by x and a parameter are those of a / b and a b / c."""
+    got = mj.grad(mj.grad(special.hyp1f1, 2), 0)(1.5, 2.5, 0.0)
+    other = mj.grad(mj.grad(special.hyp1f1, 0), 2)(1.5, 2.5, 0.0)
+    np.testing.assert_allclose([got, other], 0.4, rtol=1e-6)
+    got = mj.grad(mj.grad(special.hyp2f1, 2), 3)(0.5, 1.5, 2.5, 0.0)
+    other = mj.grad(mj.grad(special.hyp2f1, 3), 2)(0.5, 1.5, 2.5, 0.0)
+    np.testing.assert_allclose([got, other], -0.12, rtol=1e-6)
+
+
+def test_bessel_functions_where_the_exponential_is_infinite():
+    """By mpmath."""
+    got = special.i0(90.0), special.i1(90.0), mj.grad(special.i1)(90.0)
+    want = 5.1392383455e37, 5.1106068153e37, 5.0824538253e37
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert special.i0(np.float16(11.4375)) == np.float16(scipy.i0(11.4375))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_log_beta_of_narrow_numbers(dtype):
+    """Rounded once: terms of size 4 cancel."""
+    a, b = mj.numpy.array([0.3, 0.2, 2.0], dtype), mj.numpy.array([32.5, 240, 3], dtype)
+    want = scipy.betaln(*(np.asarray(v, np.float64) for v in (a, b)))
+    got = np.asarray(special.betaln(a, b), np.float64)
+    np.testing.assert_allclose(got, want, rtol=float(mj.numpy.finfo(dtype).eps))

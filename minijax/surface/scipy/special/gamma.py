@@ -149,7 +149,7 @@ def _log_beta(a: Any, b: Any) -> Any:
     "2., 3. -> -2.48491", f"a, b: {REAL}",
 )  # fmt: skip
 def betaln(a: ArrayLike, b: ArrayLike) -> Any:
-    return _log_beta(*_of_lgamma("betaln", a, b))
+    return in_float32(_log_beta)(*_of_lgamma("betaln", a, b))
 
 
 @special(
@@ -318,10 +318,31 @@ def _rising(z: Any, m: Any) -> Any:
     return choose(lax.eq(m, const(m, 0)), const(m, 1), ratio)
 
 
-_rising.defjvps(
-    lambda t, ans, z, m: t * ((lax.digamma(z + m) - lax.digamma(z)) * ans),
-    lambda t, ans, z, m: t * (lax.digamma(z + m) * ans),
-)
+def _digamma_gap(z: Any, m: Any) -> Any:
+    """digamma(z + m) - digamma(z), by the terms of Stirling's series for large numbers."""
+    border = const(z, 16)
+    total = z + m
+    large = lax.bitwise_and(lax.ge(z, border), lax.ge(total, border))
+    y, end = (choose(large, v, border) for v in (z, total))
+    gap = choose(large, m, const(z, 0))
+    rest = _digamma_rest(end) - _digamma_rest(y)
+    above = lax.log1p(gap / y) + 0.5 * gap / y / end - rest
+    p, q = (choose(large, border, v) for v in (z, total))
+    return choose(large, above, lax.digamma(q) - lax.digamma(p))
+
+
+def _digamma_rest(x: Any) -> Any:
+    """ln x - 1 / (2 x) - digamma(x) of x >= 16 (DLMF 5.11.2)."""
+    inverse = 1 / (x * x)
+    return inverse * polynomial(inverse, (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132))
+
+
+def _by_z(t: Any, ans: Any, z: Any, m: Any) -> Any:
+    """Of z Gamma(z + m) / Gamma(z + 1), which has no pole at 0."""
+    return t * (_rising(z + 1, m - 1) + _digamma_gap(z + 1, m - 1) * ans)
+
+
+_rising.defjvps(_by_z, lambda t, ans, z, m: t * (lax.digamma(z + m) * ans))
 
 
 @special(

@@ -6,7 +6,8 @@ far out its asymptotic expansion (NIST Digital Library of Mathematical Functions
 continued in steps that halve the way to 1: Taylor series, whose coefficients follow from
 the differential equation (15.10.1); negative numbers are led to positive ones (15.8.1).
 
-Derivatives by the parameters are those of the very computation, forwards, to any order.
+Derivatives by x are those functions again (13.3.15, 15.5.1), and those by parameters are
+those of the very computation, forwards, to any order.
 
 Next: along_axes.py.
 """
@@ -21,6 +22,7 @@ import ml_dtypes
 
 from ....api.autodiff import jvp
 from ....control.loops.while_loop import fori_loop, while_loop
+from ....control.rules.custom_jvp import SymbolicZero
 from ...numpy._common import broadcast_to
 from ...numpy.creation import asarray
 from ._common import *
@@ -64,9 +66,15 @@ def _alike(*xs: Any) -> list[Any]:
     return [broadcast_to(x, shape) for x in xs]
 
 
-def forwards(fun: Callable[..., Any], smooth: Callable[..., Any], n: int) -> Any:
-    """An elementwise function of n operands, whose derivatives are those of `smooth`,
-    which has the same values: computed forwards, to any order."""
+def forwards(
+    fun: Callable[..., Any],
+    smooth: Callable[..., Any],
+    n: int,
+    by_last: Callable[..., Any],
+) -> Any:
+    """An elementwise function of n operands, whose derivative by the last is `by_last`,
+    and those by others are those of `smooth`, which has the same values: computed
+    forwards, to any order."""
 
     once = staged(fun)
 
@@ -74,21 +82,24 @@ def forwards(fun: Callable[..., Any], smooth: Callable[..., Any], n: int) -> Any
     def value(*xs: Any) -> Any:
         return once(*xs)
 
-    def slope(i: int) -> Callable[..., Any]:
+    def slope(f: Callable[..., Any], i: int) -> Callable[..., Any]:
         def along(*xs: Any) -> Any:
-            of = lambda x: smooth(*xs[:i], x, *xs[i + 1 :])
+            of = lambda x: f(*xs[:i], x, *xs[i + 1 :])
             return jvp(of, (xs[i],), (filled(xs[i], 1),))[1]
 
         return along
 
-    def rule(i: int) -> Callable[..., Any]:
-        def share(t: Any, ans: Any, *xs: Any) -> Any:
-            along = slope(i)
-            return t * forwards(along, along, n)(*xs)
+    def slope_by(i: int) -> Callable[..., Any]:
+        if i == n - 1:
+            return by_last
+        along = slope(smooth, i)
+        return forwards(along, along, n, slope(by_last, i))
 
-        return share
+    def rule(xs: Any, tangents: Any) -> Any:
+        moving = [i for i, t in enumerate(tangents) if not isinstance(t, SymbolicZero)]
+        return value(*xs), sum(tangents[i] * slope_by(i)(*xs) for i in moving)
 
-    value.defjvps(*map(rule, range(n)))
+    value.defjvp(rule, symbolic_zeros=True)
     return value
 
 
@@ -165,7 +176,13 @@ def _confluent(a: Any, b: Any, x: Any, finite: bool = True) -> Any:
     return choose(pole, const(x, np.inf), out)
 
 
-_hyp1f1 = forwards(_confluent, functools.partial(_confluent, finite=False), 3)
+def _confluent_slope(a: Any, b: Any, x: Any) -> Any:
+    return a / b * _hyp1f1(a + 1, b + 1, x)
+
+
+_hyp1f1 = forwards(
+    _confluent, functools.partial(_confluent, finite=False), 3, _confluent_slope
+)
 
 
 @special(
@@ -308,7 +325,11 @@ def _gauss(a: Any, b: Any, c: Any, x: Any, finite: bool = True) -> Any:
     return choose(_either(*[lax.ne(v, v) for v in (a, b, c, x)]), const(x, np.nan), out)
 
 
-_hyp2f1 = forwards(_gauss, functools.partial(_gauss, finite=False), 4)
+def _gauss_slope(a: Any, b: Any, c: Any, x: Any) -> Any:
+    return a * b / c * _hyp2f1(a + 1, b + 1, c + 1, x)
+
+
+_hyp2f1 = forwards(_gauss, functools.partial(_gauss, finite=False), 4, _gauss_slope)
 
 
 @special(

@@ -13,6 +13,7 @@ import math
 from typing import Any
 
 from ...numpy._common import check_arraylike
+from ...numpy.special_values import sine_quotient
 from ._common import *
 
 __all__ = ("sici", "fresnel")
@@ -140,9 +141,7 @@ def _sici(x: Any) -> tuple[Any, Any]:
 @_sici.defjvp
 def _sici_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
-    none = lax.eq(x, const(x, 0))
-    ratio = choose(none, const(x, 1), lax.sin(x) / choose(none, const(x, 1), x))
-    return _sici(x), (t * ratio, t * lax.cos(x) / x)
+    return _sici(x), (t * sine_quotient(x), t * lax.cos(x) / x)
 
 
 @special(

@@ -1,0 +1,114 @@
+"""Slopes of inverse circular and hyperbolic functions, of real numbers.
+
+Each is a primitive, where the usual expression leaves the range (x^2 of asinh at 1e20) or
+cancels (1 - x^2 of asin next to 1), and has a derivative that is made of its own result.
+Slopes that need the functions themselves (tanh, logistic, pow) are beside those.
+
+Next: elementary.py.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ...ir import core
+from ..define import *
+from .algebraic import add, div, mul, neg, reciprocal, rsqrt, square, sub
+from .logic import ge, gt, select
+from .order import abs
+from .widen import lower_wide
+
+__all__ = ()
+
+
+def _strong_if_array(aval: Any) -> Any:
+    """Weakly typed only without axes, as are numbers that `factor` makes."""
+    return aval.update(weak_type=aval.weak_type and not aval.shape)
+
+
+def _asin_slope(x: Any) -> Any:
+    """1 / sqrt(1 - x^2), also next to 1."""
+    return rsqrt(mul(sub(const(x, 1), x), add(const(x, 1), x)))
+
+
+asin_slope_p = nary(
+    "asin_slope", [FLOAT], lower=lower_wide(_asin_slope),
+    jvp=[lambda t, ans, x: mul(t, mul(mul(x, ans), square(ans)))],
+)  # fmt: skip
+asin_slope_p.abstract = _strong_if_array
+
+
+# -2x / (1 + x^2)^2 in an order in which no factor leaves the range first.
+atan_slope_p = nary(
+    "atan_slope", [FLOAT],
+    lower=lower_wide(lambda x: reciprocal(add(const(x, 1), square(x)))),
+    jvp=[lambda t, ans, x: mul(t, mul(mul(x, ans), mul(factor(x, -2), ans)))],
+)  # fmt: skip
+atan_slope_p.abstract = _strong_if_array
+
+
+def _over_squares(x: Any, y: Any, first: bool) -> Any:
+    """x or y over x^2 + y^2, by the ratio of the smaller to the larger."""
+    larger = ge(abs(x), abs(y))
+    high, low = select(larger, x, y), select(larger, y, x)
+    ratio = div(low, high)
+    of_high = reciprocal(add(high, mul(low, ratio)))
+    pair = of_high, mul(of_high, ratio)
+    return select(larger, *(pair if first else pair[::-1]))
+
+
+def _lower_over_squares(ctx: Any, x: Any, y: Any, *, first: bool) -> Any:
+    return lower_wide(partial(_over_squares, first=first))(ctx, x, y)
+
+
+def _turning(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
+    """-2xy / (x^2 + y^2)^2, with p = x / (x^2 + y^2) and q = y / (x^2 + y^2)."""
+    p, q = (over_squares_p.bind(x, y, first=f) for f in (True, False))
+    return mul(t, mul(mul(factor(ans, -2), p), q))
+
+
+def _stretching(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
+    """(q - p) (q + p), which is (y^2 - x^2) / (x^2 + y^2)^2, or minus that."""
+    p, q = (over_squares_p.bind(x, y, first=f) for f in (True, False))
+    gap = sub(q, p) if first else sub(p, q)
+    return mul(t, mul(gap, add(p, q)))
+
+
+def _by_x(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
+    return (_stretching if first else _turning)(t, ans, x, y, first=first)
+
+
+def _by_y(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
+    return (_turning if first else _stretching)(t, ans, x, y, first=first)
+
+
+over_squares_p = nary(
+    "over_squares", [FLOAT, FLOAT], lower=_lower_over_squares, jvp=[_by_x, _by_y]
+)
+
+
+def _asinh_slope(x: Any) -> Any:
+    """1 / sqrt(x^2 + 1), and 1 / |x| where no digit of the 1 is left."""
+    size = abs(x)
+    far = gt(size, const(x, 2.0 ** (28 if core.aval_of(x).dtype.itemsize == 8 else 13)))
+    near = rsqrt(add(square(x), const(x, 1)))
+    return select(far, reciprocal(size), near)
+
+
+# -x / (x^2 + 1)^(3/2) in an order in which no factor leaves the range first.
+asinh_slope_p = nary(
+    "asinh_slope", [FLOAT], lower=lower_wide(_asinh_slope),
+    jvp=[lambda t, ans, x: mul(t, mul(mul(mul(neg(x), ans), ans), ans))],
+)  # fmt: skip
+
+
+atanh_slope_p = nary(
+    "atanh_slope", [FLOAT],
+    lower=lower_wide(
+        lambda x: reciprocal(mul(sub(const(x, 1), x), add(const(x, 1), x)))
+    ),
+    jvp=[lambda t, ans, x: mul(t, mul(mul(factor(x, 2), x), square(ans)))],
+)  # fmt: skip
+
+keep_finite(atan_slope_p, asinh_slope_p)
