@@ -64,3 +64,16 @@ def test_sizes_of_complex_infinities():
     root = np.sqrt(0.5)
     want = [-1, root - root * 1j, 0.6 + 0.8j, 0]
     np.testing.assert_allclose(slope(at.astype("complex64")), want, 1e-6)
+
+
+def test_complex_powers_as_in_numpy():
+    """On the cut of negative numbers, from both sides, and of 0."""
+    zeros = [complex(x, y) for x in (0.0, -0.0) for y in (0.0, -0.0)]
+    bases = [*zeros, -2, complex(-2, -0.0), 2, complex(2, -0.0), -2 + 1j, 1j]
+    exponents = [-0.5, 0.5, 1, 2, 3, 0.5 + 0.5j, 1 - 2j, complex(0.5, -0.0)]
+    base, exponent = (np.array(x, complex) for x in (bases, exponents))
+    base, exponent = base.repeat(len(exponents)), np.tile(exponent, len(bases))
+    base, exponent = (x[(base != 0) | (exponent.real > 0)] for x in (base, exponent))
+    with mj.enable_x64():
+        got = mj.jit(jnp.power)(base, exponent)
+    np.testing.assert_allclose(got, base**exponent, rtol=1e-14, atol=1e-15)

@@ -325,11 +325,26 @@ def _lower_pow(ctx: Any, x: Any, y: Any) -> Any:
     out = ctx.avals_out[0]
     aval_x, aval_y = ctx.avals_in
     x, y = broadcast_operands(ctx, (x, y), out.shape)
+    if dtypes.is_complex(aval_y.dtype):
+        return _lower_complex_pow(ctx, x, y, out)
     if dtypes.is_inexact(aval_y.dtype):
         return ctx.op("power", out, x, y)
     if _is_rounded(aval_y, aval_x):
         return _lower_rounded_pow(ctx, x, y, out, shaped(out.shape, aval_y.dtype))
     return ctx.op("power", out, x, ctx.op("convert", out, y))
+
+
+def _lower_complex_pow(ctx: Any, x: Any, y: Any, out: Any) -> Any:
+    """Emit x^y, which is 0 of 0 to any power with a positive real part."""
+    part = shaped(out.shape, dtypes.real_of(out.dtype))
+    flags = shaped(out.shape, dtypes.bool_)
+    zero = ctx.constant(0, part)
+    up = emit_compare(ctx, "GT", ctx.op("real", part, y), zero, part)
+    turns = emit_compare(ctx, "NE", ctx.op("imag", part, y), zero, part)
+    none = emit_compare(ctx, "EQ", x, ctx.constant(0, out), out)
+    gone = ctx.op("and", flags, none, ctx.op("and", flags, up, turns))
+    power = ctx.op("power", out, x, y)
+    return ctx.op("select", out, gone, ctx.constant(0, out), power)
 
 
 def _lower_rounded_pow(ctx: Any, x: Any, y: Any, out: Any, whole: Any) -> Any:
