@@ -386,3 +386,17 @@ def test_digamma_has_digits_next_to_its_zero(dtype, tol):
     slopes = -0.4427631689835921, 0.2584997609556510
     want = gap * (0.9676722454476212 + gap * (slopes[0] + gap * slopes[1]))
     np.testing.assert_allclose(got, want, rtol=tol)
+
+
+def test_zeta_far_below_0():
+    """Sums of powers of whole exponents, by SciPy."""
+    s, q = (
+        np.array([2.0, 3, 7, 13, 20, 2]),
+        np.array([-20.3, -12.25, -9.375, -8.75, -6.25, 1.5]),
+    )
+    with mj.enable_x64():
+        got = mj.jit(lax.zeta)(s, q)
+    np.testing.assert_allclose(got, scipy.zeta(s, q), rtol=1e-13)
+    small = mj.jit(lax.zeta)(np.float32(s), np.float32(q))
+    want = scipy.zeta(s, np.float32(q).astype(float))
+    np.testing.assert_allclose(small, want, rtol=5e-6)

@@ -23,7 +23,7 @@ from .algebraic import add, div, mul, neg, reciprocal, square, sub
 from .elementary import exp, log
 from .logic import bitwise_and, bitwise_or, eq, gt, le, lt, ne, select
 from .order import abs, floor, min, round
-from .widen import lower_chlo, lower_wide
+from .widen import lower_chlo, lower_wide, narrow, widen
 
 __all__ = (
     "digamma_p", "lgamma_p", "lgamma", "digamma", "polygamma_p", "polygamma", "zeta_p",
@@ -370,7 +370,28 @@ def polygamma(m: Any, x: Any) -> Any:
     return polygamma_p.bind(m, x)
 
 
-zeta_p = nary("zeta", [FLOAT, FLOAT], lower=lower_chlo("zeta"))
+def _zeta_below(s: Any, q: Any, value: Any) -> Any:
+    """The sum of 1 / (q + k)^s for whole s and q far below 0, else the value."""
+    m, one = sub(s, const(s, 1)), const(s, 1)
+    below = bitwise_and(lt(q, const(q, -4)), bitwise_and(gt(s, one), eq(s, floor(s))))
+    few = le(m, const(m, _summing(q).reflected))
+    order = select(bitwise_and(below, few), m, filled(m, 1))
+    share = div(polygamma(order, q), round(exp(lgamma(add(order, one)))))
+    share = select(_is_even(order), neg(share), share)
+    near = sub(sub(q, round(q)), const(q, _summing(q).terms - 4))
+    point = select(below, near, filled(q, 1))
+    share = select(few, share, _sum(select(below, m, filled(m, 1)), point))
+    return select(below, share, value)
+
+
+def _lower_zeta(ctx: Any, s: Any, q: Any) -> Any:
+    (s, q), aval = widen(ctx, (s, q))
+    value = ctx.chlo("zeta", aval, s, q)
+    (out,) = ctx.fun(_zeta_below, s, q, value, avals=[aval] * 3)
+    return narrow(ctx, out, aval)
+
+
+zeta_p = nary("zeta", [FLOAT, FLOAT], lower=_lower_zeta)
 zeta_p.jvp = unsupported("zeta has no derivative rule.")
 
 
