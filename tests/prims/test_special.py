@@ -8,6 +8,7 @@ import scipy.special as scipy
 from laws import obeys
 
 import minijax as mj
+import minijax.numpy as jnp
 from minijax import lax
 
 NARROW = ["float8_e4m3fn", "bfloat16", "float16"]
@@ -400,3 +401,12 @@ def test_zeta_far_below_0():
     small = mj.jit(lax.zeta)(np.float32(s), np.float32(q))
     want = scipy.zeta(s, np.float32(q).astype(float))
     np.testing.assert_allclose(small, want, rtol=5e-6)
+
+
+def test_incomplete_gamma_functions_of_the_size_of_nan():
+    """XLA makes |x| >= 0 true, also of nan."""
+    x = jnp.array([np.nan, 1.0])
+    found = mj.jit(lambda x: (lax.igamma(0.5 + 0 * x[1], abs(x)),
+                              lax.igammac(0.5 + 0 * x[1], abs(x))))(x)  # fmt: skip
+    for y in found:
+        assert np.isnan(y).tolist() == [True, False]

@@ -311,9 +311,12 @@ def _lower_incomplete(finish: Rule, slopes: bool, again: bool = False) -> Rule:
 
 
 def _bad(a: Any, x: Any) -> Any:
-    """Where a or x is negative or nan."""
-    fine = bitwise_and(ge(a, const(a, 0)), ge(x, const(x, 0)))
-    return bitwise_not(fine)
+    """Where a or x is negative or nan.
+
+    By `ne`, since XLA makes |x| >= 0 and its like true, also of nan.
+    """
+    negative = bitwise_or(lt(a, const(a, 0)), lt(x, const(x, 0)))
+    return bitwise_or(negative, bitwise_or(ne(a, a), ne(x, x)))
 
 
 def _edges(a: Any, x: Any, inner: Any, below: float, beyond: float) -> Any:

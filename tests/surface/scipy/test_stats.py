@@ -289,6 +289,43 @@ def test_slopes_of_probabilities_that_are_known():
         assert np.isnan(dist.pdf(0.5, 0.0, -2.0))
 
 
+# Slopes by p, or by the mean, of probabilities at its ends: of p^k (1-p)^(n-k) n! / ...
+AT_ENDS = [
+    (stats.binom.pmf, ((0.0, 7.0), (1.0, 7.0), (2.0, 7.0)), 0.0, (-7, 7, 0)),
+    (stats.binom.pmf, ((7.0, 7.0), (6.0, 7.0), (3.0, 7.0)), 1.0, (7, -7, 0)),
+    (stats.nbinom.pmf, ((0.0, 2.0), (1.0, 2.0), (2.0, 2.0)), 1.0, (2, -2, 0)),
+    (stats.bernoulli.pmf, ((0.0,), (1.0,)), 0.0, (-1, 1)),
+    (stats.geom.pmf, ((1.0,), (2.0,), (3.0,)), 1.0, (1, -1, 0)),
+    (stats.poisson.pmf, ((0.0,), (1.0,), (2.0,)), 0.0, (-1, 1, 0)),
+]
+
+
+def test_slopes_of_probabilities_at_ends_of_their_parameter():
+    found = mj.jit(lambda: [
+        [mj.grad(f, len(row))(*row, at) for row in rows] for f, rows, at, _ in AT_ENDS
+    ])()  # fmt: skip
+    for slopes, (*_, want) in zip(found, AT_ENDS, strict=True):
+        np.testing.assert_allclose(slopes, want, 1e-5)
+    by_n_and_p = mj.grad(stats.binom.logpmf, (1, 2))(1.0, 7.0, 0.0)
+    np.testing.assert_allclose(by_n_and_p, [1 / 7, np.inf], 1e-5)
+
+
+def test_slopes_of_distribution_functions_are_densities():
+    """At the border and at infinity, and of large parameters in float32."""
+    slope = mj.grad
+    assert slope(stats.gamma.cdf)(0.0, 1.0) == 1
+    assert slope(stats.chi2.sf)(0.0, 2.0) == -0.5
+    assert slope(stats.beta.cdf)(1.0, 2.0, 1.0) == 2
+    assert slope(stats.gamma.cdf)(np.inf, 2.0) == 0
+    assert (
+        slope(stats.cauchy.logsf)(-np.inf) == slope(stats.cauchy.logcdf)(-np.inf) == 0
+    )
+    large = slope(stats.gamma.cdf)(1e6, 1e6), slope(stats.beta.cdf)(0.5, 1e6, 1e6)
+    want = reference.gamma.pdf(1e6, 1e6), reference.beta.pdf(0.5, 1e6, 1e6)
+    np.testing.assert_allclose(large, want, 1e-5)
+    assert np.isnan(stats.gennorm.cdf(np.nan, 2.0))
+
+
 def test_entropy_of_poisson():
     mu = np.array([1e-8, 0.3, 8.0, 49.9, 50.1, 1e3])
     want = reference.poisson.entropy(mu[1:])

@@ -62,10 +62,11 @@ def log_beta_density(x: Any, k: Any, m: Any, a: Any, b: Any) -> Any:
     # One is large: the power of the other's point, times this one, is of moderate size.
     q, p = choose(one, other, LARGE), small
     low = choose(swap, m, k)
-    y = choose(swap & (x >= 0.5), 1 - x, choose(swap, 1.0, x))
-    tiny = choose(swap & (x < 0.5), x, 0.0)  # of which 1 - x is rounded
+    z = choose(one & ~both, x, 0.25)  # where slopes are finite
+    y = choose(swap & (z >= 0.5), 1 - z, choose(swap, 1.0, z))
+    tiny = choose(swap & (z < 0.5), z, 0.0)  # of which 1 - z is rounded
     power = xlogy(low, y * q) + xlog1py(low, -tiny) + lax.log(q)
-    rest = choose(swap, xlogy(q - 1, x), xlog1py(q - 1, -x))
+    rest = choose(swap, xlogy(q - 1, z), xlog1py(q - 1, -z))
     t = p + q
     growth = (t - 0.5) * lax.log1p(p / q) - p
     mixed = power + (rest + growth) - (first + (stirling_rest(q) - stirling_rest(t)))

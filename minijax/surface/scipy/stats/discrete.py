@@ -40,6 +40,19 @@ def _up_to(k: Any, n: Any, *_: Any) -> Any:
     return (k < 0) | (k > n)
 
 
+def _with_ends(inside: Any, p: Any, up: Any, down: Any, ways: Any = 0.0) -> Any:
+    """A probability e^ways p^up (1-p)^down, `inside` for 0 < p < 1.
+
+    At 0 and 1 slopes by p are those of the powers, where those of a logarithm are infinite.
+    """
+    end = (p == 0) | (p == 1)
+    r = choose(end, p, 0.5)
+    # High powers have no slope there, whatever they are multiplied with.
+    size = lax.exp(choose(end & (choose(p == 0, up, down) <= 3), ways, 0.0))
+    power = size * lax.pow(r, up) * lax.pow(1 - r, down)
+    return choose(end, power, inside(choose(end, 0.5, p)))
+
+
 # --------------------------------------------------------------------- Bernoulli's trial
 
 
@@ -62,6 +75,7 @@ bernoulli = of_numbers(
     strong="logpmf pmf cdf ppf",
     shape={"p": SUCCESS}, outside=lambda k, p: (k < 0) | (k > 1), valid=_is_probability,
     logpmf=lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p),
+    pmf=by_slopes(lambda k, p: lax.pow(p, k) * lax.pow(1 - p, 1 - k)),
     cdf=_bernoulli_cdf, ppf=_bernoulli_quantile,
 )  # fmt: skip
 
@@ -82,11 +96,19 @@ def _some_successes(k: Any, n: Any, p: Any) -> Any:
 @by_slopes
 def _binom_logpmf(k: Any, n: Any, p: Any) -> Any:
     none, all = k == 0, k == n
-    out = _some_successes(k, n, choose(none | all, 0.5, p))
+    certain = none | all
+    out = _some_successes(k, n, choose(certain, 0.5, p))
+    r = choose(certain, p, 0.5)
     exact = choose(
-        none, xlog1py(n, -choose(none, p, 0.5)), xlogy(n, choose(none, 0.5, p))
+        none, xlog1py(n, -choose(none, r, 0.5)), xlogy(n, choose(none, 0.5, r))
     )
-    return choose(none | all, _with_slope(exact, _some_successes, k, n, p), out)
+    return choose(certain, _with_slope(exact, _some_successes, k, n, r), out)
+
+
+@by_slopes
+def _binom_pmf(k: Any, n: Any, p: Any) -> Any:
+    inside = lambda p: lax.exp(_binom_logpmf(k, n, p))
+    return _with_ends(inside, p, k, n - k, _log_choices(n, k))
 
 
 binom = of_numbers(
@@ -94,7 +116,7 @@ binom = of_numbers(
     "logpmf=-1.1754 pmf=0.3087", "2., 5., 0.3",
     shape={"n": "how many trials there are.", "p": SUCCESS}, outside=_up_to,
     valid=lambda n, p: (n >= 0) & (n < INF) & _is_probability(p),
-    logpmf=_binom_logpmf,
+    logpmf=_binom_logpmf, pmf=_binom_pmf,
 )  # fmt: skip
 
 
@@ -109,7 +131,14 @@ def _some_failures(k: Any, n: Any, p: Any) -> Any:
 def _nbinom_logpmf(k: Any, n: Any, p: Any) -> Any:
     none = k == 0
     out = _some_failures(k, n, choose(none, 0.5, p))
-    return choose(none, _with_slope(xlogy(n, p), _some_failures, k, n, p), out)
+    r = choose(none, p, 0.5)
+    return choose(none, _with_slope(xlogy(n, r), _some_failures, k, n, r), out)
+
+
+@by_slopes
+def _nbinom_pmf(k: Any, n: Any, p: Any) -> Any:
+    inside = lambda p: lax.exp(_nbinom_logpmf(k, n, p))
+    return _with_ends(inside, p, n, k, _log_choices(n + k - 1, k))
 
 
 nbinom = of_numbers(
@@ -119,8 +148,13 @@ nbinom = of_numbers(
     shape={"n": "how many successes there are.", "p": SUCCESS}, strong="logpmf pmf",
     outside=lambda k, n, p: (k < 0) | (k == INF),
     valid=lambda n, p: (n > 0) & (n < INF) & _is_probability(p),
-    logpmf=_nbinom_logpmf,
+    logpmf=_nbinom_logpmf, pmf=_nbinom_pmf,
 )  # fmt: skip
+
+
+def _geom_logpmf(k: Any, p: Any) -> Any:
+    return xlog1py(k - 1, -p) + lax.log(p)
+
 
 geom = of_numbers(
     "geom", "geometric distribution, of trials up to the first success",
@@ -128,7 +162,10 @@ geom = of_numbers(
     "logpmf=-1.5606 pmf=0.2100", "2., 0.3", shape={"p": SUCCESS}, inside=1.0,
     strong="logpmf pmf",
     outside=lambda k, p: k <= 0, valid=_is_probability,
-    logpmf=lambda k, p: xlog1py(k - 1, -p) + lax.log(p),
+    logpmf=_geom_logpmf,
+    pmf=by_slopes(
+        lambda k, p: _with_ends(lambda p: lax.exp(_geom_logpmf(k, p)), p, 1.0, k - 1)
+    ),
 )  # fmt: skip
 
 
@@ -159,11 +196,24 @@ def _poisson_cdf(k: Any, mu: Any) -> Any:
     return choose(below, 0.0, gammaincc(whole, mu))
 
 
+@by_slopes
+def _poisson_logpmf(k: Any, mu: Any) -> Any:
+    return log_poisson(k, mu, k + 1)
+
+
+@by_slopes
+def _poisson_pmf(k: Any, mu: Any) -> Any:
+    none = mu == 0  # where slopes are those of a power
+    r = choose(none, mu, 1.0)
+    power = lax.pow(r, k) * lax.exp(-(r + lax.lgamma(choose(none, k + 1, 1.0))))
+    return choose(none, power, lax.exp(_poisson_logpmf(k, choose(none, 1.0, mu))))
+
+
 poisson = of_numbers(
     "poisson", "Poisson distribution", r"\frac{\mu^k e^{-\mu}}{k!}, \quad k \ge 0",
     "logpmf=-1.3069 pmf=0.2707 cdf=0.6767 entropy=1.7049", "2., 2.",
     shape={"mu": "the mean."}, strong="cdf", valid=lambda mu: mu >= 0,
     outside=lambda k, mu: (k < 0) | (k == INF) | (lax.floor(k) < k),
-    logpmf=by_slopes(lambda k, mu: log_poisson(k, mu, k + 1)), cdf=_poisson_cdf,
+    logpmf=_poisson_logpmf, pmf=_poisson_pmf, cdf=_poisson_cdf,
     entropy=poisson_entropy,
 )  # fmt: skip

@@ -72,10 +72,11 @@ def _cauchy_density(z: Any) -> Any:
 @by_slopes
 def _cauchy_log_below(z: Any) -> Any:
     above = z > 0
-    tail = _cauchy_below(choose(above, -z, z))
+    end = lax.abs(z) == INF  # where the slope is 0 by 0
+    tail = _cauchy_below(choose(end, -1.0, choose(above, -z, z)))
     # XLA's log1p loses digits of float64 between -0.34 and 1 - sqrt(2).
     rest = choose(tail > 0.3, lax.log(1 - tail), lax.log1p(-tail))
-    return choose(above, rest, lax.log(tail))
+    return choose(end, choose(above, 0.0, -INF), choose(above, rest, lax.log(tail)))
 
 
 @by_slopes

@@ -10,7 +10,7 @@ from typing import Any
 
 from ....prims import lax
 from ...nn.activations import log1mexp
-from ..special._common import by_slopes
+from ..special._common import by_slopes, in_float32
 from ..special.bessel import i0e
 from ..special.gamma import betaln
 from ..special.incomplete import betainc, gammainc, gammaincc
@@ -46,13 +46,25 @@ def _gamma_logpdf(z: Any, a: Any) -> Any:
     return log_poisson(a - 1, z, a)
 
 
+@in_float32
+def _gamma_density(ans: Any, z: Any, a: Any) -> Any:
+    end = z == INF
+    return choose(end, 0.0, lax.exp(_gamma_logpdf(choose(end, 1.0, z), a)))
+
+
+# Their own slopes would be exponentials of sums that cancel for large parameters.
+_gamma_below = sloped(lambda z, a: gammainc(a, z), _gamma_density)
+_gamma_above = sloped(
+    lambda z, a: gammaincc(a, z), lambda *args: -_gamma_density(*args)
+)
+
 gamma = of_shape(
     "gamma", "gamma distribution", r"\frac{x^{a-1} e^{-x}}{\Gamma(a)}, \quad x \ge 0",
     "logpdf=-1.1931 pdf=0.3033 cdf=0.0902 logcdf=-2.4057 sf=0.9098 logsf=-0.0945",
     "0.5, 2.", shape={"a": "the shape."}, support=(0, None), outside=_infinite,
     valid=_positive,
-    strong="logpdf pdf cdf logcdf", logpdf=_gamma_logpdf, cdf=lambda z, a: gammainc(a, z),
-    sf=lambda z, a: gammaincc(a, z), logcdf=log_gamma_below, logsf=log_gamma_above,
+    strong="logpdf pdf cdf logcdf", logpdf=_gamma_logpdf, cdf=_gamma_below,
+    sf=_gamma_above, logcdf=log_gamma_below, logsf=log_gamma_above,
 )  # fmt: skip
 
 chi2 = of_shape(
@@ -63,10 +75,19 @@ chi2 = of_shape(
     valid=_positive,
     strong="logpdf pdf cdf logcdf sf logsf",
     logpdf=lambda z, df: _gamma_logpdf(z / 2, df / 2) - math.log(2),
-    cdf=lambda z, df: gammainc(df / 2, z / 2), sf=lambda z, df: gammaincc(df / 2, z / 2),
+    cdf=lambda z, df: _gamma_below(z / 2, df / 2),
+    sf=lambda z, df: _gamma_above(z / 2, df / 2),
     logcdf=lambda z, df: log_gamma_below(z / 2, df / 2),
     logsf=lambda z, df: log_gamma_above(z / 2, df / 2),
 )  # fmt: skip
+
+_beta_logpdf = by_slopes(lambda z, a, b: log_beta_density(z, a - 1, b - 1, a, b))
+
+
+@in_float32
+def _beta_density(ans: Any, z: Any, a: Any, b: Any) -> Any:
+    return lax.exp(_beta_logpdf(z, a, b))
+
 
 beta = of_shape(
     "beta", "beta distribution",
@@ -75,8 +96,8 @@ beta = of_shape(
     "0.5, 2., 3.", shape={"a": "the power of x, plus 1.", "b": "that of 1 - x, plus 1."},
     support=(0, 1), inside=0.5, valid=lambda a, b: (a > 0) & (b > 0),
     strong="logpdf pdf cdf logcdf sf logsf",
-    logpdf=by_slopes(lambda z, a, b: log_beta_density(z, a - 1, b - 1, a, b)),
-    cdf=lambda z, a, b: betainc(a, b, z), sf=beta_above,
+    logpdf=_beta_logpdf, cdf=sloped(lambda z, a, b: betainc(a, b, z), _beta_density),
+    sf=sloped(beta_above, lambda *args: -_beta_density(*args)),
     logcdf=log_beta_below, logsf=log_beta_above,
 )  # fmt: skip
 
