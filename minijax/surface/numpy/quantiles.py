@@ -232,24 +232,23 @@ def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     """Quantiles along the last axis, with the axis of `q` in front."""
     dtype = x.dtype if core.aval_of(q).weak_type else wider(x.dtype, q.dtype)
     last = x.ndim - 1
-    nan = typed_constant(np.nan, x.dtype)
     # A row of nothing but nan, or with one where they count, is nan whatever it holds.
-    spoils = lax.reduce_and if squash else lax.reduce_or
-    if weights is not None:
+    if weights is not None or not squash:
         nans = lax.ne(x, x)
-        spoiled = spoils(nans, (last,))
+        spoiled = (lax.reduce_and if squash else lax.reduce_or)(nans, (last,))
         shown = lax.broadcast_in_dim(spoiled, x.shape, tuple(range(last)))
-        return _weighted(choose(shown, nan, x), q, weights, nans, squash)
+        x = choose(shown, typed_constant(np.nan, x.dtype), x)
+        if weights is not None:
+            return _weighted(x, q, weights, nans, squash)
     (ordered,) = lax.sort_p.bind(x, dimension=last, is_stable=True, num_keys=1)
+    q = convert(q, dtype)
+    if not squash:
+        return _of_ordered(ordered, q, number(x.shape[-1], dtype), method, False, dtype)
     # Of rows in order, which devices need not count each its part of, and send.
-    nans = lax.ne(ordered, ordered)
-    count: Any = number(x.shape[-1], dtype)
-    if squash:
-        count = lax.reduce_sum(convert(lax.bitwise_not(nans), dtype), (last,))
-    out = _of_ordered(ordered, convert(q, dtype), count, method, squash, dtype)
-    spoiled = spoils(nans, (last,))
-    rows = tuple(range(out.ndim - spoiled.ndim, out.ndim))
-    shown = lax.broadcast_in_dim(spoiled, out.shape, rows)
+    count = lax.reduce_sum(convert(lax.eq(ordered, ordered), dtype), (last,))
+    out = _of_ordered(ordered, q, count, method, True, dtype)
+    rows = tuple(range(out.ndim - count.ndim, out.ndim))
+    shown = lax.broadcast_in_dim(lax.eq(count, dtype.type(0)), out.shape, rows)
     return choose(shown, typed_constant(np.nan, out.dtype), out)
 
 
