@@ -26,7 +26,7 @@ from ..math.algebraic import add, div
 from ..math.cast import scalar
 from ..math.logic import eq, ge, gt, le, lt, select
 from ..math.order import conj, real
-from ..shape.diagonals import diagonal_of
+from ..shape.diagonals import sliced
 from ..shape.fresh import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, transpose
 
@@ -204,6 +204,11 @@ def split_lower(x: Any) -> tuple[Any, Callable[[Any], Any]]:
     """The part of x strictly below the diagonal; a function that zeroes it in others."""
     below = _mask(shape_of(x), gt)
     return select(below, x, filled(x, 0)), lambda y: select(below, filled(y, 0), y)
+
+
+def diagonal_of(x: Any) -> Any:
+    """The diagonals of matrices that each device has whole, as factorizations need them."""
+    return sliced(x, shape_of(x), 0)
 
 
 def identity(shape: Sequence[int], dtype: Any) -> Any:

@@ -40,6 +40,11 @@ def diagonal_of(x: Any, offset: int = 0) -> Any:
     return diagonals.diagonal_of(x, offset)
 
 
+def diagonal_of_whole(x: Any) -> Any:
+    """The diagonals of factors and solutions, which each device has whole: a slice."""
+    return diagonals.sliced(x, core.aval_of(x).shape, 0)
+
+
 def _matrices_are_cut(aval: Any) -> bool:
     """Whether one of the last two axes is cut along `Explicit` axes of a mesh."""
     return aval.lies is not None and any(spec_of(aval)[-2:])

@@ -28,7 +28,6 @@ from ...types import dtypes
 from ...types.dimensions import broadcast_sizes
 from . import (
     contraction,
-    diagonals,
     indexing,
     linear,
     manipulation,
@@ -49,7 +48,7 @@ from .decompositions import (
     svd,
     turn,
 )
-from .diagonals import diagonal_of
+from .diagonals import diagonal_of_whole
 
 __all__ = (
     "solve", "inv", "slogdet", "det", "matrix_power", "multi_dot", "tensorinv",
@@ -193,7 +192,7 @@ def _swaps(factors: Factors) -> Any:
 
 def _sign_and_log(factors: Factors) -> tuple[Any, Any]:
     """Sign and logarithm of the size of a determinant."""
-    diagonal = diagonal_of(factors.packed)
+    diagonal = diagonal_of_whole(factors.packed)
     dtype = diagonal.dtype
     zero = reductions.any(diagonal == 0, -1)
     sign = reductions.prod(ufuncs.sign(diagonal), -1) * convert(_swaps(factors), dtype)
@@ -231,7 +230,7 @@ def _log_rate(a: Any, t: Any) -> Any:
         return t[..., 0, 0] / a[..., 0, 0]
     if n == 2:
         return (_det_2x2(a, t) + _det_2x2(t, a)) / _det_2x2(a, a)
-    return diagonals.trace(solve_matrix(a, t), axis1=-2, axis2=-1)
+    return reductions.sum(diagonal_of_whole(solve_matrix(a, t)), -1)
 
 
 def _det_2x2(a: Any, b: Any) -> Any:
@@ -243,7 +242,7 @@ def _det_2x2(a: Any, b: Any) -> Any:
 def _slogdet_qr(a: Any) -> tuple[Any, Any]:
     """By Householder's QR: each reflection turns the determinant."""
     packed, taus = lax_linalg.geqrf_p.bind(a)
-    diagonal = diagonal_of(packed)
+    diagonal = diagonal_of_whole(packed)
     log = reductions.sum(ufuncs.log(ufuncs.absolute(diagonal)), -1)
     signs = reductions.prod(ufuncs.sign(diagonal), -1)
     flips, one = ufuncs.absolute(taus) > 0, a.dtype.type(1)
@@ -288,7 +287,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 @custom_jvp
 def _det_lu(a: Any) -> Any:
     factors = factorize(a)
-    product = reductions.prod(diagonal_of(factors.packed), -1)
+    product = reductions.prod(diagonal_of_whole(factors.packed), -1)
     product = product * convert(_swaps(factors), a.dtype)
     # A product may overflow, or vanish, on its way to what is neither.
     sign, log = _sign_and_log(factors)
@@ -304,13 +303,13 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     det_a = _det_lu(a)
 
     def regular(a: Any, t: Any) -> Any:
-        return det_a * diagonals.trace(solve_matrix(a, t), axis1=-2, axis2=-1)
+        return det_a * reductions.sum(diagonal_of_whole(solve_matrix(a, t)), -1)
 
     def singular(a: Any, t: Any) -> Any:
         return reductions.sum(turn(adjugate(a)) * t, (-2, -1))
 
     # Nearly singular matrices have inverses, but no digits in them.
-    pivots = ufuncs.absolute(diagonal_of(factorize(a).packed))
+    pivots = ufuncs.absolute(diagonal_of_whole(factorize(a).packed))
     most = reductions.max(pivots, -1, initial=0)
     least = reductions.min(pivots, -1, initial=np.inf)
     doubtful = ufuncs.logical_or(
@@ -338,7 +337,7 @@ def _adjugate_jvp(primals: Any, tangents: Any) -> Any:
     u, s, vh = svd(a)
     moved = precise(adjoint(u), precise(t, adjoint(vh)))
     pairs = convert(_without_pairs(s), a.dtype)
-    along = precise(pairs, diagonal_of(moved)[..., None])
+    along = precise(pairs, diagonal_of_whole(moved)[..., None])
     along = selection.where(np.eye(s.shape[-1], dtype=bool), along, a.dtype.type(0))
     phase = (_det_lu(u) * _det_lu(vh))[..., None, None]
     inside = precise(adjoint(vh), along - moved * pairs)
