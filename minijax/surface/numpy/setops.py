@@ -20,7 +20,7 @@ from ...prims import lax
 from ...prims.define import const
 from ...prims.shape import shapes
 from ...types import dtypes
-from ...types.dimensions import falls_below, min_dim
+from ...types.dimensions import Dimension, falls_below, min_dim
 from . import indexing, searching
 from ._common import *
 from .creation import asarray
@@ -159,7 +159,9 @@ def _unique_results(
     x, found, ends, fill_value, size: int, fill: bool, wanted: tuple[bool, ...], dtype
 ):
     runs = Runs(*found)
-    there = lax.lt(ends[:size], ends.dtype.type(x.shape[0]))
+    n = x.shape[0]
+    limit = n.of_dtype(ends.dtype) if isinstance(n, Dimension) else ends.dtype.type(n)
+    there = lax.lt(ends[:size], limit)
     starts = choose(there, ends[:size], typed_constant(0, ends.dtype))
     out = [take_rows(runs.rows, starts)]
     if fill and fill_value is not None and size:
