@@ -204,7 +204,7 @@ def elementwise_functions():
 @programs
 def elementwise_functions_of_positive_numbers():
     x = jnp.array([0.1, 0.5, 0.99])
-    names = "log log1p sqrt rsqrt acos asin atanh erf_inv reciprocal lgamma digamma"
+    names = "log log1p sqrt rsqrt acos asin atanh erf_inv reciprocal"
     return {name: getattr(lax, name)(x) for name in names.split()}
 
 
