@@ -98,7 +98,8 @@ def drawn(seed: int):
     mapped = "jax.vmap(lane, (0, None))" if kind == "lanes" else "lane"
     if rng.random() < 0.25 and dtype != "float16":
         lines.append(
-            f"f = jax.grad(lambda x, m: (0.01 * {mapped}(x, m)).sum(), (0, 1))"
+            # Squares, since the sum of a softmax has the slope 0, and rounding around it.
+            f"f = jax.grad(lambda x, m: (0.01 * {mapped}(x, m) ** 2).sum(), (0, 1))"
         )
     else:
         lines.append(f"f = {mapped}")
