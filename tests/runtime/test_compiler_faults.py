@@ -220,6 +220,41 @@ def test_stacks_of_matrices():
     subprocess.run([sys.executable, "-c", STACKS], env=env, check=True, timeout=120)
 
 
+MIXED = """
+import time
+import numpy as np
+import minijax as jax, minijax.numpy as jnp
+
+a = np.random.RandomState(0).randn(64, 40, 40).astype("f") + 8 * np.eye(40, dtype="f")
+
+def twice(x):
+    like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return jax.pure_callback(lambda x: 2 * np.asarray(x), like, x)
+
+def f(x):
+    parts = [
+        jnp.linalg.inv(a + i + x[0]).sum() + jnp.sort(a.ravel() * x[0])[i]
+        for i in range(4)
+    ]
+    return sum(parts) + sum(twice(x + i).sum() for i in range(4))
+
+f = jax.jit(f)
+jax.block_until_ready(f(jnp.ones(3)))
+began = time.monotonic()
+jax.block_until_ready(f(jnp.ones(3)))
+print(time.monotonic() - began)
+"""
+
+
+def test_many_stacks_with_one_thread_of_openblas():
+    """LAPACK, sorts and callbacks in one program: each waits in the CPU's pool."""
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    env["JAX_NUM_CPU_DEVICES"] = "1"
+    run = [sys.executable, "-c", MIXED]
+    done = subprocess.run(run, env=env, check=True, timeout=120, capture_output=True)
+    assert float(done.stdout) < 10
+
+
 def test_pattern_of_stacks():
     solve = lambda x: jnp.linalg.solve(x, x)
     for shape, fits in (((500, 4, 4), True), ((3, 4, 4), False), ((80, 80), False)):
