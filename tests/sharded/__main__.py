@@ -8,6 +8,7 @@ A program should need no more of either than JAX's.
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -84,13 +85,30 @@ def worse(mine, theirs):
     return found
 
 
+# What the programs that need more have in common: a reason, and a pattern of calls.
+CAUSES = [
+    ("samples whose parameters stay sharded: a gather is less, and collectives are more",
+     r"jax\.random\."),
+    ("formulas that keep their digits in tails and at limits, which the compiler computes"
+     " in several loops", r"scipy\.(stats|special)|lax\.(igamma|beta)|tan2|angle|softmax"),
+    ("matrices made of slices and paddings of flat arrays, which are fast on one device",
+     r"toeplitz|circulant|hankel|companion|convolution_matrix|diag|trace|vander"),
+    ("linear algebra: limits at singular and degenerate matrices, squarings that stop"
+     " early, iterations that are written out", r"linalg|expm|jnp\.poly\("),
+    ("sorting, selecting and counting: what is sent or kept is less of one kind, and more"
+     " of another", r"unique|union|partition|median|quantile|percentile|nonzero|where"
+     r"|extract|histogram|interp"),
+    ("others", ""),
+]  # fmt: skip
+
+
 def better(mine, theirs):
     return "error" not in mine and "error" not in theirs and bool(worse(theirs, mine))
 
 
 def page(requests, mine, known):
     """The table of docs/sharded.md."""
-    rows, worst = [], []
+    rows, worst, causes = [], [], Counter()
     for how in HOWS:
         chosen = [r for r in requests if r[3] == how]
         counts = Counter()
@@ -103,12 +121,21 @@ def page(requests, mine, known):
             counts.update(bad or ["none"])
             if bad:
                 text = text.partition(": ")[2].replace("|", "\\|")
-                worst.append(f"| `{text}` | {how} | {line(here)} | {line(there)} |")
+                less = ", ".join(worse(there, here))
+                worst.append(
+                    f"| `{text}` | {how} | {line(here)} | {line(there)} | {less} |"
+                )
+                cause = next(why for why, calls in CAUSES if re.search(calls, text))
+                causes[cause, bool(less)] += 1
         if chosen:
             parts = "none memory collectives sent neither".split()
             cells = " | ".join(str(counts[part]) for part in parts)
             rows.append(f"| {how} | {len(chosen)} | {cells} |")
-    return "\n".join([HEAD, *rows, MORE, *worst, ""])
+    why = [
+        f"| {cause} | {causes[cause, False]} | {causes[cause, True]} |"
+        for cause, _ in CAUSES
+    ]
+    return "\n".join([HEAD, *rows, WHY, *why, MORE, *worst, ""])
 
 
 HEAD = """# Programs of sharded operands, compared with JAX's
@@ -122,13 +149,21 @@ that has no gradient, counts as failed.
 
 | operands | programs | none more | memory | collectives | sent | failed |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |"""
+WHY = """
+Of the programs that need more of something, by what they have in common:
+
+| cause | more | more of one, less of another |
+| --- | ---: | ---: |"""
 MORE = """
 ## Programs that need more
 
 Operands are `f32[256,128]` unless the call says otherwise.
 
-| call | operands | here | JAX |
-| --- | --- | --- | --- |"""
+The calls of `dot_product_attention` here have one array for queries, keys and values, which
+JAX gathers once. Of three arrays both gather two, and minijax needs less memory.
+
+| call | operands | here | JAX | what is less here |
+| --- | --- | --- | --- | --- |"""
 
 
 def main():
