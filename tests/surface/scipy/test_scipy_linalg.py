@@ -193,6 +193,15 @@ def test_exponentials_of_badly_scaled_matrices(dtype, tol):
     np.testing.assert_allclose(moved[:3], np.stack(slopes), rtol=tol, atol=0)
 
 
+def test_exponentials_of_stacks_over_an_explicit_mesh():
+    mesh = mj.make_mesh((2,), ("x",), axis_types=(mj.sharding.AxisType.Explicit,))
+    badly = np.array([np.array(m) for m, _ in BADLY_SCALED], np.float32)
+    spec = mj.sharding.NamedSharding(mesh, mj.sharding.PartitionSpec("x"))
+    got = mj.jit(linalg.expm)(mj.device_put(badly, spec))
+    assert got.sharding.spec[0] == "x"
+    np.testing.assert_allclose(got, linalg.expm(badly), rtol=2e-5)
+
+
 def test_exponentials_of_graded_triangles():
     """The diagonal is exact: squaring 14 times would leave three digits."""
     a = np.array([[-1e5, 30, 2], [0, 1, 1e-3], [0, 0, 1e-6]], np.float32)

@@ -110,6 +110,7 @@ def _sizes(a: Any) -> tuple[Any, Any]:
 def _balance(a: Any) -> Any:
     """Exponents e for which a_ij 2^(e_j - e_i) has rows and columns of one size."""
     sizes, least = (jnp.log2(x) for x in _sizes(a))
+    start = _row_and_column(sizes, least)[0] * 0  # sharded as the rows are
 
     def move(_: Any, e: Any) -> Any:
         moved = sizes + e[..., None, :] - e[..., None]
@@ -117,7 +118,7 @@ def _balance(a: Any) -> Any:
         # The other end moves as well: half of the half that a row alone would need.
         return e + (rows - columns) / 4
 
-    e = fori_loop(0, _SWEEPS, move, jnp.zeros(a.shape[:-1], real_dtype(a)))
+    e = fori_loop(0, _SWEEPS, move, start)
     most = {4: 40, 8: 450}[e.dtype.itemsize]  # exponents of normal floats, also halved
     return jnp.clip(jnp.round(e), -most, most).astype(np.int32)
 
@@ -145,7 +146,7 @@ def _balanced(
         e = jnp.where(helps[..., None], e, 0)
         return e, jnp.where(helps, count_of(lower), count)
 
-    keep = lambda: (jnp.zeros(a.shape[:-1], np.int32), count)
+    keep = lambda: ((rows < 0).astype(np.int32), count)
     e, count = cond(greatest >= _SHIFT, balance, keep)
     return e, count, greatest % _SHIFT
 
