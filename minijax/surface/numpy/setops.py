@@ -143,9 +143,8 @@ def _unique_rows(
     runs = _runs(x, equal_nan)
     fill = size is not None
     # Also where the run after the last one begins: runs are as long as starts are apart.
-    ends = searching.nonzero(runs.first, size=size + 1 if fill else None, fill_value=n)[
-        0
-    ]
+    more = None if size is None else size + 1
+    (ends,) = searching.nonzero(runs.first, size=more, fill_value=n)
     if size is None:
         size = ends.shape[0]
         ends = lax.pad(ends, ends.dtype.type(n), [(0, 1, 0)])
