@@ -371,7 +371,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Any:
     Example:
       >>> from minijax.scipy import special
       >>> print(f"{special.multigammaln(3., 2):.5f}")
-      1.55020
+      1.55019
     """
     return _multigammaln(
         a, core.concrete_or_error(int, d, "d argument of multigammaln")
