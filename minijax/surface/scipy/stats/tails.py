@@ -120,7 +120,8 @@ def log_beta_below(x: Any, a: Any, b: Any) -> Any:
     tail, series = _log_tail(x, a, b)
     a, b = choose(tail, 1.0, a), choose(tail, 1.0, b)
     below, share = _lesser_beta(choose(tail, 0.5, x), a, b)
-    rest = choose(below, lax.log(share), _log_complement(choose(below, 0.5, share)))
+    least = lax.log(choose(below, share, 0.5))
+    rest = choose(below, least, _log_complement(choose(below, 0.5, share)))
     return choose(tail, series, rest)
 
 
@@ -131,7 +132,8 @@ def log_beta_above(x: Any, a: Any, b: Any) -> Any:
     tail, series = _log_tail(1 - x, b, a)
     a, b = choose(tail, 1.0, a), choose(tail, 1.0, b)
     below, share = _lesser_beta(choose(tail, 0.5, x), a, b)
-    rest = choose(below, _log_complement(choose(below, share, 0.5)), lax.log(share))
+    least = lax.log(choose(below, 0.5, share))
+    rest = choose(below, _log_complement(choose(below, share, 0.5)), least)
     return choose(tail, series, rest)
 
 
