@@ -66,12 +66,27 @@ def _arguments(frame: FrameType) -> list[Any]:
     code = frame.f_code
     n = code.co_argcount + code.co_kwonlyargcount
     n += bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args, **kwargs
-    values = frame.f_locals
-    names = [name for name in code.co_varnames[:n] if name in values]
+    values, defaults = frame.f_locals, _defaults(frame)
+    names = [
+        name for name in code.co_varnames[:n]
+        if name in values and values[name] is not defaults.get(name, values)
+    ]  # fmt: skip
     # What an object of ours holds, as a density's points, is not the user's to mix.
     leaves = tree.leaves([x for x in map(values.get, names) if not _holds_own(x)])
     # `x.at[i]`, whose methods the user calls, has the array.
     return [*leaves, *(x.array for x in leaves if hasattr(x, "array"))]
+
+
+def _defaults(frame: FrameType) -> dict[str, Any]:
+    """The default values of a module's function, which are not what a user mixes."""
+    code = frame.f_code
+    fun = frame.f_globals.get(code.co_name)
+    fun = getattr(fun, "__wrapped__", fun)
+    if getattr(fun, "__code__", None) is not code:
+        return {}
+    values = fun.__defaults__ or ()
+    last = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+    return dict(zip(last, values, strict=True)) | (fun.__kwdefaults__ or {})
 
 
 def _holds_own(x: Any) -> bool:

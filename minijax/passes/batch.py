@@ -208,7 +208,7 @@ def batch_flat(
     trace = BatchTrace(STATE.trace, axis)
     ins = [trace.wrap(x, d) for x, d in zip(args, dims, strict=True)]
 
-    def lanes() -> Sequence[Any]:
+    def lanes() -> Any:
         if axis.name is no_name and axis.spmd_name is None:
             return applied(fun, ins)
         axes = core.STATE.axes

@@ -431,7 +431,7 @@ class Lowering:
         outer = self.prefix if name is None else name.rpartition("/")[0]
         return f"{outer}/{scope}" if outer and scope else outer or scope
 
-    def rename(self, scope: str, *, fills: bool = False) -> None:
+    def rename(self, scope: str, *, fills: Any = False) -> None:
         """Give the equation's operations from now on this name for the primitive's.
 
         fills: whether it is a scope, which empty marks before it enclose: `jvp(scope)`.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...ir import core
@@ -41,7 +41,7 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     return total
 
 
-def _approximate(x: Any, coefficients: dict[int, Sequence[float]]) -> Any:
+def _approximate(x: Any, coefficients: Mapping[int, Sequence[float]]) -> Any:
     return polynomial(x, coefficients[core.aval_of(x).dtype.itemsize])
 
 

@@ -18,6 +18,7 @@ from ...passes.batch import bring_front
 from ...types import dtypes
 from ...types.avals import shaped
 from ...types.dimensions import Dimension, max_dim, min_dim
+from ..define import hands_on_nans, keep_finite, keep_nans, move_elements
 from ..lying import stacks
 from .concatenation import pad
 from .fresh import zero_array
@@ -214,3 +215,8 @@ matrix_of_diagonal_p = primitive(
     "matrix_of_diagonal", type=_matrix_type, transpose=_matrix_transpose,
     batch=_matrix_batch, lower=_matrix_lower, lie=stacks(1),
 )  # fmt: skip
+
+hands_on_nans(diagonal_p, matrix_of_diagonal_p)
+keep_nans(matrix_of_diagonal_p)
+keep_finite(diagonal_p, matrix_of_diagonal_p)
+move_elements(diagonal_p, matrix_of_diagonal_p)

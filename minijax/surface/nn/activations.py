@@ -358,6 +358,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Any:
     Source: Barron, arXiv:2112.11687.
     """
     check_arraylike("squareplus", x, b)
+    jnp.result_type(x, b)  # raises where the options forbid to mix their dtypes
     (x,), (b,) = (promote_args_inexact("squareplus", v) for v in (x, b))
     if dtypes.is_complex(aval_of(x).dtype):
         return (x + jnp.sqrt(jnp.square(x) + b)) / 2

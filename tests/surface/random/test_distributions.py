@@ -11,6 +11,7 @@ from scipy import special, stats
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import random
+from tests import straight
 
 N = 4000
 LEVEL = 1e-4
@@ -403,7 +404,7 @@ def test_halves_are_summed_in_single_precision(draw):
     """So that the bits are those of sums that are rounded once."""
     sums = [
         e.invars[0].aval.dtype
-        for e in mj.make_jaxpr(draw)(KEY).eqns
+        for e in straight.equations(mj.make_jaxpr(draw)(KEY).jaxpr)
         if e.primitive.name == "reduce_sum"
     ]
     assert sums == [np.float32]
