@@ -320,14 +320,17 @@ def value_and_grad(
 
 
 def as_array(x: Any) -> Any:
-    """A concrete result as an `Array`."""
+    """A concrete result as an `Array`, while a function is traced as well.
+
+    Rules compute with numbers of Python and NumPy, which promote otherwise than arrays.
+    """
     x = adopted(x)
     if type(x) in ARRAYS or isinstance(x, core.Tracer):
         return x
     aval = core.aval_of(x)
-    if STATE.trace is EVAL and aval.dtype != dtypes.float0:
-        return put_numpy(np.asarray(x, aval.dtype), aval)
-    return x
+    if aval.dtype == dtypes.float0:
+        return x
+    return put_numpy(np.asarray(x, aval.dtype), aval)
 
 
 def pull_back(

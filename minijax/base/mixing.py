@@ -80,7 +80,7 @@ def _arguments(frame: FrameType) -> list[Any]:
 def _defaults(frame: FrameType) -> dict[str, Any]:
     """The default values of a module's function, which are not what a user mixes."""
     code = frame.f_code
-    fun = frame.f_globals.get(code.co_name)
+    fun: Any = frame.f_globals.get(code.co_name)
     fun = getattr(fun, "__wrapped__", fun)
     if getattr(fun, "__code__", None) is not code:
         return {}

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...base import errors
 from ...base.tracebacks import is_refusal
 from ...base.util import owns_memos
@@ -94,13 +96,16 @@ def stage_call(
         core.leave(before)
 
 
-def as_arrays(primals: Sequence[Any]) -> list[Any]:
-    """The operands of a call in a program, as its rule gets them.
+_SCALARS = (int, float, complex, np.generic)
 
-    Arrays of one number are literals there; the function was handed arrays.
+
+def as_arrays(values: Sequence[Any]) -> list[Any]:
+    """Values of a program, zeros included, as a user's rule gets them: as arrays.
+
+    A program holds numbers, which lack an array's attributes, and some of which promote
+    otherwise: bfloat16 times a number is float32 in NumPy.
     """
-    numbers = (int, float, complex)
-    return [as_array(x) if type(x) in numbers else x for x in primals]
+    return [as_array(x) if isinstance(x, _SCALARS) else x for x in values]
 
 
 def _only_evaluated() -> bool:

@@ -611,7 +611,7 @@ def _run_jvp(
     if custom.symbolic_zeros:
         ts = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
     else:
-        ts = [instantiate(t) for t in tangents]
+        ts = as_arrays([instantiate(t) for t in tangents])
     pair = custom.jvp(
         *fixed, tree.unflatten(in_tree, primals), tree.unflatten(in_tree, ts)
     )

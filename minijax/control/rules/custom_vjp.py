@@ -17,14 +17,13 @@ from ...ir import core
 from ...ir.core import STATE, Tracer
 from ...passes.algebra import Zero, instantiate, lib
 from ...prims.math.cast import convert_element_type
-from ...runtime.placements import default_placement
-from ...runtime.transfers import put_alone
 from ...types import dtypes
 from ..arguments import check_values, signature_of
 from ..bodies import to_vary, type_difference
 from . import rule_refs
 from .custom_calls import (
     WithRules,
+    as_arrays,
 )
 from .custom_jvp import (
     RESIDUALS,
@@ -37,8 +36,6 @@ from .custom_jvp import (
 )
 from .custom_vjp_call import custom_vjp_call_p
 from .remat_opt import run_forward
-
-NUMBERS = (float, complex)
 
 
 class CustomVJPPrimal:
@@ -263,8 +260,7 @@ class Rules:
             cts = [SymbolicZero(ct.aval) if type(ct) is Zero else ct for ct in cts]
         else:
             cts = [instantiate(ct) for ct in cts]
-        where = default_placement()  # rules ask an array's questions of a number, too
-        cts = [put_alone(x, where) if type(x) in NUMBERS else x for x in cts]
+        cts = as_arrays(cts)
         place, STATE.source = STATE.source, None  # the rule has lines of its own
         try:
             found = custom.bwd(

@@ -20,7 +20,7 @@ from ..arguments import check_values, signature_of
 from ..effects import checking
 from ..flat import FlatFun
 from ..loops.map import map as map_rows
-from .custom_calls import WithRules, calls_with_rule, stage_call
+from .custom_calls import WithRules, as_arrays, calls_with_rule, stage_call
 from .custom_jvp import bind_arguments, name_of
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True)
@@ -173,7 +173,7 @@ class custom_vmap(WithRules):
             size: int, flags: Sequence[bool], *xs: Any
         ) -> tuple[list[Any], list[bool]]:
             return _run_rule(
-                self, size, flags, tree.unflatten(in_tree, xs), call.out_tree
+                self, size, flags, tree.unflatten(in_tree, as_arrays(xs)), call.out_tree
             )
 
         # The rule may run before the function does: learn its output's tree.
