@@ -184,6 +184,29 @@ KNOWN = [
         r"nan.* != ",
     ),
     Known(
+        "the slope is nan where the value is: JAX's determinant and bessel_i1e have others",
+        "value",
+        rf"(?s)(?=.*{SLOPES})(?=.*(det|bessel_i1e)\().*nan",
+        r"nan.* != ",
+    ),
+    Known(
+        "JAX has no second derivative of incomplete gamma functions",
+        "error",
+        rf"(?s)(?=.*{SLOPES}).*igammac?\(",
+        r"^a value != .*igamma",
+    ),
+    Known(
+        "JAX cannot differentiate a product over windows of no elements",
+        "error",
+        rf"(?s)(?=.*{SLOPES})(?=.*array\(\[\],).*reduce_window",
+        r"^a value != ",
+    ),
+    Known(
+        "slopes in bfloat16 are rounded at other steps",
+        "value",
+        rf"(?s)(?=.*{SLOPES})(?=.*bfloat16).*(soft_sign|softplus)\(",
+    ),
+    Known(
         "next to infinity the slopes of a cumulative log-sum-exp are 0: JAX has exp(x)",
         "value",
         rf"(?s)(?=.*{SLOPES})(?=.*cumulative_logsumexp|.*cumlogsumexp).*inf",
