@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from ..base import errors, tree, util
 from ..base.source import function_text
-from ..ir import core
+from ..ir import core, tracer_errors
 from ..ir.core import Tracer
 from ..runtime import array as arrays
 from ..runtime import placements
 from ..runtime.array import ARRAYS, Array
 from ..runtime.operands import to_array
+from ..types.dimensions import Dimension
 
 
 class Statics(NamedTuple):
@@ -255,6 +256,17 @@ def as_array(x: Any) -> Array:
     """A concrete value as an `Array`."""
     x = arrays.adopted(x)
     return x if type(x) in ARRAYS else to_array(x, placements.default_placement())
+
+
+def concrete_or_error(kind: Any, x: Any, context: str = "") -> Any:
+    """`kind(x)` for a concrete `x`; the tracer's own error with `context` otherwise."""
+    if isinstance(x, Tracer) and x.concrete() is None:
+        raise tracer_errors.not_concrete(x, core.STATE.trace, context)
+    if isinstance(x, Tracer):
+        x = x.concrete()
+    if isinstance(x, Dimension) and kind in (int, operator.index):
+        return int(x)  # raises that its value is not known
+    return x if kind is None else kind(x)
 
 
 def check_values(values: Sequence[Any], where: str) -> Sequence[Any]:

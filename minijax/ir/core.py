@@ -14,7 +14,6 @@ that says why there is none.  Next: jaxpr.py.
 from __future__ import annotations
 
 import gc
-import operator
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -25,7 +24,6 @@ from ..base.source import Source
 from ..base.tracebacks import simplify
 from ..types import avals
 from ..types.avals import AbstractValue, ShapedArray
-from ..types.dimensions import Dimension
 from . import hooks, tracer_errors
 
 Rule = Callable[..., Any]
@@ -758,17 +756,6 @@ def is_value(x: Any) -> bool:
     if any(k in aval_rules for k in type(x).__mro__) or hasattr(x, "__jax_array__"):
         return True
     return x.__class__ in aval_rules  # a proxy
-
-
-def concrete_or_error(kind: Any, x: Any, context: str = "") -> Any:
-    """`kind(x)` for a concrete `x`; the tracer's own error with `context` otherwise."""
-    if isinstance(x, Tracer) and x.concrete() is None:
-        raise tracer_errors.not_concrete(x, STATE.trace, context)
-    if isinstance(x, Tracer):
-        x = x.concrete()
-    if isinstance(x, Dimension) and kind in (int, operator.index):
-        return int(x)  # raises that its value is not known
-    return x if kind is None else kind(x)
 
 
 def is_concrete(x: Any) -> bool:

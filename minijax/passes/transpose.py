@@ -80,11 +80,11 @@ def backward_pass(
         STATE.source, STATE.names = place, outer
         if cuts:
             config.RECAST_MESH.swap_back(recast)
-    found: list[Any] = []
-    for v, x in zip(jaxpr.invars, args, strict=True):
-        ct = ct_of.pop(v, None) if type(x) is Linear else None
-        found.append(_no_cotangent(v.aval) if ct is None and type(x) is Linear else ct)
-    return found
+    return [
+        None if type(x) is not Linear
+        else ct_of.pop(v) if v in ct_of else _no_cotangent(v.aval)
+        for v, x in zip(jaxpr.invars, args, strict=True)
+    ]  # fmt: skip
 
 
 def _no_cotangent(aval: Any) -> Zero:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..control.arguments import concrete_or_error
 from ..control.rules.custom_jvp import custom_jvp_call_p
 from ..control.rules.custom_vjp_call import custom_vjp_call_p
 from ..ir import core
@@ -204,7 +205,7 @@ def unsafe_am_i_under_a_vmap() -> bool:
 
 def to_value(force: Any, val: Any, context: str = "") -> Any:
     """`force(val)` of a concrete value; the tracer's own error, with `context`, else."""
-    return core.concrete_or_error(force, val, context)
+    return concrete_or_error(force, val, context)
 
 
 def gensym() -> Callable[[Any], Var]:

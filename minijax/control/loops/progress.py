@@ -19,6 +19,7 @@ from ...ir import core
 from ...passes.algebra import lib
 from ...prims import lax
 from ...prims.math.cast import cast
+from ..arguments import concrete_or_error
 from ..effects.debugging import debug_callback
 
 _BLOCKS = 100
@@ -111,7 +112,7 @@ def fori_with_bar(
     init_val: Any,
 ) -> Any:  # fmt: skip
     """A loop of `n` steps from `lower`; `loop(count, body, val)` is one from 0."""
-    first = core.concrete_or_error(int, lower, "fori_loop(progress=)")
+    first = concrete_or_error(int, lower, "fori_loop(progress=)")
     aval = core.aval_of(lower)
     bar = Bar(n)
     size, blocks, left = _blocks(n)

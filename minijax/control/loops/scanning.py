@@ -21,7 +21,7 @@ from ...prims.shape import concatenation
 from ...runtime.partition_spec import PartitionSpec
 from ...types.dimensions import size_of
 from .. import bodies
-from ..arguments import as_value
+from ..arguments import as_value, concrete_or_error
 from ..refs import discharge
 from ..refs.refs import Ref
 from .progress import scan_with_bar, wants_bar
@@ -191,7 +191,7 @@ def scan_length(f: Any, xs: list[Any], xs_tree: Any, length: Any) -> int:
             )
         sizes.append(aval.shape[0])
     if length is not None:
-        length = core.concrete_or_error(
+        length = concrete_or_error(
             int, length,
             "The `length` argument to `scan` decides the program; for a number of steps"
             " that is only known when it runs, use `while_loop` or `fori_loop`.",

@@ -44,7 +44,7 @@ from ...prims.shape import fresh
 from ...types import dtypes
 from ...types.dimensions import Dimension
 from .. import bodies
-from ..arguments import as_value
+from ..arguments import as_value, concrete_or_error
 from ..branches.switch import cond
 from ..calls.remat import checkpoint
 from ..effects import checking, checks
@@ -220,7 +220,7 @@ def while_loop(
             "lax.while_loop: body_fun and cond_fun arguments should be callable."
         )
     if max_steps is not None:
-        max_steps = core.concrete_or_error(
+        max_steps = concrete_or_error(
             operator.index, max_steps, "The `max_steps` of a while_loop decides how much"
             " its backward pass stores.",
         )  # fmt: skip
@@ -354,8 +354,8 @@ def fori_loop(
     Differs from JAX: `progress`.
     """
     if wants_bar(progress):
-        first = core.concrete_or_error(int, lower, "fori_loop(progress=)")
-        n = core.concrete_or_error(int, upper, "fori_loop(progress=)") - first
+        first = concrete_or_error(int, lower, "fori_loop(progress=)")
+        n = concrete_or_error(int, upper, "fori_loop(progress=)") - first
         if n > 0:
             return fori_with_bar(
                 lambda n, body, val: fori_loop(0, n, body, val, unroll=unroll),

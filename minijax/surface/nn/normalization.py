@@ -14,10 +14,10 @@ import warnings
 from typing import Any
 
 from ...base import config, errors
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...control.rules.custom_jvp import custom_jvp
 from ...control.rules.stop_gradient import stop_gradient
-from ...ir import core
 from ...ir.core import aval_of
 from ...prims import lax
 from ...prims.math.algebraic import rsqrt
@@ -364,9 +364,7 @@ def one_hot(
       Array([[1., 0., 0.],
              [0., 0., 1.]], dtype=float32)
     """
-    n = core.concrete_or_error(
-        None, num_classes, "It is num_classes of jax.nn.one_hot."
-    )
+    n = concrete_or_error(None, num_classes, "It is num_classes of jax.nn.one_hot.")
     dtype = dtypes.float_default() if dtype is None else static_dtype(dtype, "one_hot")
     x = jnp.asarray(x)
     if not dtypes.is_integer(x.dtype):

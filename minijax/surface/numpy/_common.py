@@ -20,6 +20,7 @@ import numpy as np
 from ...base import config, errors, mixing
 from ...base.source import stacklevel
 from ...base.util import canonical_axis as canonical_axis
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite, jit
 from ...ir import core
 from ...ir.core import STATE, Tracer
@@ -523,7 +524,7 @@ def static_axis(axis: Any) -> Any:
     if axis is None or type(axis) is int:
         return axis
     if isinstance(axis, Tracer):
-        axis = core.concrete_or_error(
+        axis = concrete_or_error(
             None, axis, "The axis argument must be known statically."
         )
     return tuple(map(operator.index, axis)) if has_items(axis) else operator.index(axis)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...base import errors
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import Tracer
@@ -70,7 +71,7 @@ def delete(
     distinct = assume_unique_indices and dtypes.is_integer(aval_of(obj).dtype)
     if isinstance(obj, Tracer) and distinct:
         return _delete_distinct(arr, obj, axis)
-    value = core.concrete_or_error(None, obj, "'obj' array argument of jnp.delete()")
+    value = concrete_or_error(None, obj, "'obj' array argument of jnp.delete()")
     keep = _kept(np.asarray(value), size)
     gone = np.flatnonzero(~keep)
     if gone.size and gone[-1] - gone[0] + 1 == gone.size:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...base import errors
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
@@ -416,7 +417,7 @@ def fftfreq(
       >>> jnp.fft.fftfreq(4)
       Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
-    n = core.concrete_or_error(functools.partial(_length, "fftfreq"), n, "n of fftfreq")
+    n = concrete_or_error(functools.partial(_length, "fftfreq"), n, "n of fftfreq")
     k = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     return _spaced("fftfreq", k, n, d, dtype, device)
 
@@ -455,7 +456,7 @@ def rfftfreq(
       Array([0.  , 0.25, 0.5 ], dtype=float32)
     """
     name = "rfftfreq"
-    n = core.concrete_or_error(functools.partial(_length, name), n, f"n of {name}")
+    n = concrete_or_error(functools.partial(_length, name), n, f"n of {name}")
     real = static_dtype(dtype, "rfftfreq")
     real = real and dtypes.to_inexact(real)
     return _spaced("rfftfreq", np.arange(n // 2 + 1), n, d, real, device)

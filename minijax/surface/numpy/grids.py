@@ -17,6 +17,7 @@ import numpy as np
 
 from ...api.vmap import vmap
 from ...base import errors
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import Tracer
@@ -164,7 +165,7 @@ def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
     if len(shape_of(m)) < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
     if isinstance(k, Tracer):
-        k = core.concrete_or_error(operator.index, k, f"It is the `k` of jnp.{name}.")
+        k = concrete_or_error(operator.index, k, f"It is the `k` of jnp.{name}.")
     return _kept_triangle(m, operator.index(k), lower)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...base import errors
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
@@ -328,9 +329,7 @@ def host_fill(fill_value: Any) -> Any:
             "fill_value argument to indexed get() must be a scalar; got one of shape"
             f" {np.shape(fill_value)}."
         )
-    return core.concrete_or_error(np.asarray, fill_value, "the fill_value of a gather")[
-        ()
-    ]
+    return concrete_or_error(np.asarray, fill_value, "the fill_value of a gather")[()]
 
 
 # ------------------------------------------------------------------------------- take

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ...base import errors
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
-from ...ir import core
 from ...ir.core import Tracer
 from ...prims import lax
 from ...prims.shape import shapes
@@ -489,9 +489,7 @@ def cut(name: str, x: Any, where: Any, axis: Any) -> list[Any]:
     """`split` and `array_split`."""
     check_arraylike(name, x)
     axis = canonical_axis(
-        core.concrete_or_error(
-            operator.index, axis, f"in jax.numpy.{name} argument `axis`"
-        ),
+        concrete_or_error(operator.index, axis, f"in jax.numpy.{name} argument `axis`"),
         len(shape_of(x)),
     )
     sizes = part_sizes(name, where, shape_of(x)[axis])
@@ -505,11 +503,11 @@ def part_sizes(name: str, where: Any, size: int) -> tuple[int, ...]:
     """The sizes of the parts of an axis."""
     if isinstance(where, Tracer):
         context = f"in jax.numpy.{name} argument `indices_or_sections`"
-        where = core.concrete_or_error(None, where, context)
+        where = concrete_or_error(None, where, context)
     if isinstance(where, (list, tuple)) or np.ndim(where):
         cuts = [
             0,
-            *(core.concrete_or_error(index_of, i) for i in where),
+            *(concrete_or_error(index_of, i) for i in where),
             size,
         ]
         sizes = tuple([b - a for a, b in itertools.pairwise(cuts)])

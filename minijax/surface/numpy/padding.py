@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
-from ...ir import core
 from ...ir.core import Tracer
 from ...prims import lax
 from ...prims.define import const
@@ -115,7 +115,7 @@ def _is_odd(kind: str) -> bool:
 def pad_widths(given: Any, rank: int, name: str = "pad_width") -> Widths:
     """Widths as one (before, after) for each axis."""
     if isinstance(given, Tracer):
-        given = core.concrete_or_error(None, given, f"It is the {name} of jnp.pad.")
+        given = concrete_or_error(None, given, f"It is the {name} of jnp.pad.")
     widths = np.asarray(given)
     sizes = (int, np.integer, Dimension)
     if widths.dtype.kind not in "iu" and not all(

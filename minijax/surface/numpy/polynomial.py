@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from ...base import errors
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...control.loops.scanning import run_scan
 from ...ir import core
@@ -136,9 +137,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Any:
 
 def _trim_leading(x: Any) -> Any:
     """Without leading zeros; one coefficient at least."""
-    found = np.flatnonzero(
-        np.asarray(core.concrete_or_error(None, x, "trim_leading_zeros"))
-    )
+    found = np.flatnonzero(np.asarray(concrete_or_error(None, x, "trim_leading_zeros")))
     return x[int(found[0]) :] if found.size else x[-1:]
 
 
@@ -211,7 +210,7 @@ def polydiv(
 
 
 def _order(name: str, m: Any, what: str) -> int:
-    m = core.concrete_or_error(operator.index, m, f"'m' argument of jnp.{name}")
+    m = concrete_or_error(operator.index, m, f"'m' argument of jnp.{name}")
     if m < 0:
         see = " (see polyder)" if what == "integral" else ""
         raise ValueError(f"Order of {what} must be positive{see}, got {m}")
@@ -370,7 +369,7 @@ def polyfit(
     check_arraylike("polyfit", x, y, *(() if w is None else (w,)))
     if isinstance(deg, str):
         raise TypeError(f"the degree must be a number, got {deg!r}.")
-    deg = core.concrete_or_error(int, deg, "deg must be a static int")
+    deg = concrete_or_error(int, deg, "deg must be a static int")
     order = deg + 1
     if deg < 0:
         raise ValueError(f"expected deg >= 0, got {deg}")
@@ -447,9 +446,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Any:
         return asarray([], dtype=dtypes.complex_of(p.dtype))
     if not strip_zeros:
         return _roots_with_zeros(p)
-    values = np.asarray(
-        core.concrete_or_error(None, p, "jnp.roots with strip_zeros=True")
-    )
+    values = np.asarray(concrete_or_error(None, p, "jnp.roots with strip_zeros=True"))
     found = np.flatnonzero(values)
     if not found.size:
         return asarray([], dtype=dtypes.complex_of(p.dtype))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import STATE, Tracer
@@ -106,9 +107,7 @@ def _count(first: int, last: int) -> Any:
 def known_number(x: Any, name: str) -> Any:
     """A concrete real scalar."""
     if isinstance(x, Tracer):
-        x = core.concrete_or_error(
-            None, x, f"It arose in the jnp.arange argument {name!r}."
-        )
+        x = concrete_or_error(None, x, f"It arose in the jnp.arange argument {name!r}.")
     if type(x) is ArrayImpl:
         x = x._value
     check_arraylike("arange", x)
@@ -203,11 +202,9 @@ def linspace(
 def _counts(name: str, num: Any, axis: Any) -> tuple[int, int]:
     """The number of samples and the axis as ints."""
     if type(num) is not int:
-        num = core.concrete_or_error(
-            operator.index, num, f"It is the `num` of jnp.{name}."
-        )
+        num = concrete_or_error(operator.index, num, f"It is the `num` of jnp.{name}.")
     if type(axis) is not int:
-        axis = core.concrete_or_error(
+        axis = concrete_or_error(
             operator.index, axis, f"It is the `axis` of jnp.{name}."
         )
     if num < 0:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ...base import errors
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
-from ...ir import core
 from ...ir.core import EVAL, STATE, Tracer
 from ...ir.lying import spec_of
 from ...prims import lax
@@ -144,7 +144,7 @@ def repeat(
 def _repeat_known(a: Any, repeats: Any, axis: int) -> Any:
     """Repeats known now."""
     if isinstance(repeats, Tracer):
-        repeats = core.concrete_or_error(
+        repeats = concrete_or_error(
             None,
             repeats,
             "When jit-compiling jnp.repeat, the total number of repeats must be static:"
@@ -412,7 +412,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     first, second = (canonical_axis(i, len(shape)) for i in axes)
     if first == second:
         raise ValueError("Axes must be different")
-    turns = core.concrete_or_error(None, k, "It is the `k` of jnp.rot90.") % 4
+    turns = concrete_or_error(None, k, "It is the `k` of jnp.rot90.") % 4
     return _rot90(m, operator.index(turns), first, second)
 
 
@@ -489,7 +489,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
       Array([1], dtype=int32)
     """
     check_arraylike("trim_zeros", filt)
-    value = core.concrete_or_error(
+    value = concrete_or_error(
         None, filt, "Error arose in the `filt` argument of trim_zeros()"
     )
     host = np.asarray(value)

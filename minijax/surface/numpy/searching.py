@@ -18,6 +18,7 @@ import ml_dtypes
 import numpy as np
 
 from ...base import errors
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...control.loops.while_loop import fori_loop
 from ...ir import core
@@ -71,7 +72,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
             " jnp.atleast_1d(scalar).nonzero() instead."
         )
     if size is None:
-        core.concrete_or_error(
+        concrete_or_error(
             None, a, "The size argument of jnp.nonzero must be statically specified to"
             " use jnp.nonzero within JAX transformations.",
         )  # fmt: skip
@@ -512,7 +513,7 @@ def ravel_multi_index(
         )
     if mode == "raise":
         for i, n in zip(parts, sizes, strict=True):
-            core.concrete_or_error(
+            concrete_or_error(
                 None, i, "jnp.ravel_multi_index with mode='raise' needs its indices;"
                 " use mode='wrap' or mode='clip'.",
             )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import core
+from ...control.arguments import concrete_or_error
 from ...prims import lax
 from ...prims.reduce.over_axes import highest, lowest
 from ...prims.resharding import lay_out
@@ -32,7 +32,7 @@ def _segment(
     data, ids = as_array(data), as_array(segment_ids)
     if num_segments is None:
         num_segments = reductions.max(ids) + 1
-    n = core.concrete_or_error(index_of, num_segments, f"{name}: num_segments")
+    n = concrete_or_error(index_of, num_segments, f"{name}: num_segments")
     if falls_below(n, 0):
         raise ValueError("num_segments must be non-negative.")
     shape: tuple[int, ...] = (n, *data.shape[1:])

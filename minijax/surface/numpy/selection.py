@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE, aval_of
@@ -190,7 +191,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
         raise ValueError("`a` array must be integer typed")
     n = len(choices)
     if mode == "raise":
-        core.concrete_or_error(
+        concrete_or_error(
             None,
             a,
             "jnp.choose with mode='raise' needs its numbers; use 'wrap' or 'clip'.",

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
@@ -108,7 +109,7 @@ def unique(
     """
     check_arraylike("unique", ar)
     if size is None:
-        core.concrete_or_error(
+        concrete_or_error(
             None, ar, "The error arose for the first argument of jnp.unique(). To make"
             " jnp.unique() compatible with JIT and other transforms, you can specify a"
             " concrete value for the size argument.",
@@ -369,7 +370,7 @@ def setdiff1d(
     check_arraylike("setdiff1d", ar1, ar2)
     x = lax.reshape(as_array(ar1), (core.aval_of(ar1).size,))
     if size is None:
-        core.concrete_or_error(None, x, "jnp.setdiff1d of traced arrays needs a size.")
+        concrete_or_error(None, x, "jnp.setdiff1d of traced arrays needs a size.")
         if not assume_unique:
             x = unique(x)
         return x[isin(x, ar2, invert=True)]
@@ -438,9 +439,7 @@ def setxor1d(
     paired = lax.concatenate([no, same], 0) | lax.concatenate([same, no], 0)
     keep = lax.bitwise_not(lax.bitwise_or(paired, away))
     if size is None:
-        core.concrete_or_error(
-            None, joint, "jnp.setxor1d of traced arrays needs a size."
-        )
+        concrete_or_error(None, joint, "jnp.setxor1d of traced arrays needs a size.")
         return joint[keep]
     filler = fill_value if fill_value is not None else _smallest_kept(joint, keep)
     return kept_first(joint, keep, size, filler)
@@ -487,9 +486,7 @@ def intersect1d(
     x, y = _flat_pair("intersect1d", ar1, ar2)
     found, keep, at_x, at_y = _common_elements(x, y, assume_unique)
     if size is None:
-        core.concrete_or_error(
-            None, keep, "jnp.intersect1d of traced arrays needs a size."
-        )
+        concrete_or_error(None, keep, "jnp.intersect1d of traced arrays needs a size.")
         out = found[keep], at_x[keep], at_y[keep]
     else:
         filler = fill_value if fill_value is not None else _smallest_kept(found, keep)

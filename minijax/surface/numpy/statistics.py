@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...base import errors
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
@@ -74,9 +75,7 @@ def histogram_bin_edges(
     (x,) = promote_dtypes_inexact(a)
     if np.ndim(bins) == 1 or getattr(bins, "ndim", 0) == 1:
         return convert(asarray(bins), x.dtype)
-    n = core.concrete_or_error(
-        operator.index, bins, "bins argument of histogram_bin_edges"
-    )
+    n = concrete_or_error(operator.index, bins, "bins argument of histogram_bin_edges")
     if range is None:
         if x.size == 0:
             low, high = x.dtype.type(0), x.dtype.type(1)
@@ -281,16 +280,16 @@ def bincount(
         raise ValueError(
             f"only 1-dimensional input supported; got {errors.type_text(x)}."
         )
-    least = core.concrete_or_error(operator.index, minlength, "minlength of bincount")
+    least = concrete_or_error(operator.index, minlength, "minlength of bincount")
     if length is None:
-        core.concrete_or_error(
+        concrete_or_error(
             None, x, "The error occurred because of argument 'x' of jnp.bincount. To"
             " avoid this error, pass a static `length` argument.",
         )  # fmt: skip
         values = np.asarray(x)
         length = max(int(least), max(int(values.max()), 0) + 1 if values.size else 0)
     else:
-        length = core.concrete_or_error(index_of, length, "length of bincount")
+        length = concrete_or_error(index_of, length, "length of bincount")
     if weights is None:
         weights = dtypes.int_default().type(1)
         dtypes.check_holds("bincount", x.shape[0], dtypes.int_default())

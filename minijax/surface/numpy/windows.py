@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
-from ...ir import core
 from ...prims import lax
 from ...prims.define import const
 from ...types import dtypes
@@ -28,7 +28,7 @@ def _length(M: Any) -> int:
     """The number of points as an int, the whole part of a float."""
     if isinstance(M, (str, bytes)) or np.shape(M):
         raise TypeError(f"a window has one number of points, got {M!r}.")
-    return core.concrete_or_error(int, M, "It is how many points a window has.")
+    return concrete_or_error(int, M, "It is how many points a window has.")
 
 
 def _ramp(M: int) -> Any:

@@ -19,8 +19,8 @@ import numpy as np
 
 from ...base import config
 from ...base.util import canonical_axis
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
-from ...ir import core
 from ...ir.core import aval_of
 from ...prims.math.algebraic import add, mul, neg, sub
 from ...prims.math.cast import bitcast_convert_type, convert_element_type
@@ -350,7 +350,7 @@ def _population(x: Any, name: str) -> int | None:
     shape = aval_of(x).shape
     if shape:
         return None
-    return int(core.concrete_or_error(int, x, f"It is the population of {name}."))
+    return int(concrete_or_error(int, x, f"It is the population of {name}."))
 
 
 def permutation(

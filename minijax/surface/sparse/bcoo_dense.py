@@ -13,8 +13,8 @@ import operator
 from typing import Any
 
 from ...base import errors
+from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
-from ...ir import core
 from ...ir.core import Primitive, aval_of
 from ...passes.algebra import Zero
 from ...prims import lax
@@ -267,9 +267,9 @@ def stored(
     check_layout(shape_of(mat), n_batch, n_dense)
     text = _TRACED_NSE.format(form, form.upper())
     if nse is None:
-        core.concrete_or_error(None, mat, text)
+        concrete_or_error(None, mat, text)
         nse = _count(mat, n_batch, n_dense)
-    return operator.index(core.concrete_or_error(None, nse, text))
+    return operator.index(concrete_or_error(None, nse, text))
 
 
 def check_layout(shape: Any, n_batch: int, n_dense: int) -> None:

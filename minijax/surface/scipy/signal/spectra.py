@@ -23,8 +23,8 @@ import numpy as np
 from ....api.vmap import vmap
 from ....base import errors
 from ....base.util import canonical_axis
+from ....control.arguments import concrete_or_error
 from ....control.calls.jit import composite
-from ....ir import core
 from ....prims import lax
 from ....types import dtypes
 from ... import jnp
@@ -72,7 +72,7 @@ class Plan(NamedTuple):
 
 def as_int(x: Any, name: str) -> int:
     """A size as an int."""
-    return int(core.concrete_or_error(None, x, f"{name} of windowed-FFT"))
+    return int(concrete_or_error(None, x, f"{name} of windowed-FFT"))
 
 
 def segment_size(nperseg: Any) -> int:
@@ -135,7 +135,7 @@ def spectra(
             f" {[*_BOUNDARIES, None]}"
         )
     a = aval_of(x)
-    given = core.concrete_or_error(operator.index, axis, "axis of windowed-FFT")
+    given = concrete_or_error(operator.index, axis, "axis of windowed-FFT")
     axis = canonical_axis(given, a.ndim)
     shapes = [a.shape]
     if y is not None:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from ....api.autodiff import jvp
-from ....ir import core
+from ....control.arguments import concrete_or_error
 from ....prims.define import FLOAT, check_kind
 from ....prims.math.beta import reciprocal_beta
 from ....prims.math.gamma import gamma_above_1, rising_gamma, stirling_rest
@@ -373,9 +373,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Any:
       >>> print(f"{special.multigammaln(3., 2):.5f}")
       1.55019
     """
-    return _multigammaln(
-        a, core.concrete_or_error(int, d, "d argument of multigammaln")
-    )
+    return _multigammaln(a, concrete_or_error(int, d, "d argument of multigammaln"))
 
 
 @composite(static="d")

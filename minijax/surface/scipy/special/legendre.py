@@ -15,8 +15,8 @@ import math
 import operator
 from typing import Any
 
+from ....control.arguments import concrete_or_error
 from ....control.loops.scanning import scan
-from ....ir import core
 from ....types.avals import shaped
 from ... import jnp
 from ...numpy._common import check_arraylike, from_host
@@ -124,8 +124,8 @@ def _checked(m: Any, n: Any, z: Any) -> int:
         )
     if aval_of(z).ndim != 1:
         raise errors.value_error("z must be a 1D array.", which=errors.type_text(z))
-    m = core.concrete_or_error(int, m, "Argument m of lpmn.")
-    n = core.concrete_or_error(int, n, "Argument n of lpmn.")
+    m = concrete_or_error(int, m, "Argument m of lpmn.")
+    n = concrete_or_error(int, n, "Argument n of lpmn.")
     if m != n:
         raise NotImplementedError(
             errors.message(
@@ -196,7 +196,7 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Any:
       >>> special.lpmn_values(1, 1, jnp.array([0.5]), False)[0, 1]
       Array([0.5], dtype=float32)
     """
-    normalized = core.concrete_or_error(bool, is_normalized, "Argument is_normalized.")
+    normalized = concrete_or_error(bool, is_normalized, "Argument is_normalized.")
     return _lpmn_values(jnp.asarray(z), _checked(m, n, z), normalized)
 
 
@@ -252,7 +252,7 @@ def sph_harm_y(
                 which=errors.type_text(x),
             )
     if n_max is None:
-        known = core.concrete_or_error(
+        known = concrete_or_error(
             np.asarray,
             n,
             "The `n_max` argument of sph_harm_y must be known statically.",
