@@ -952,3 +952,8 @@ def test_arrays_in_static_fields_are_named():
         assert "Model" in str(caught.value)
     with pytest.raises(ValueError, match=r"metadata table=array\(\[0, 1, 2\]\)"):
         minijax.tree.map(lambda x, y: x, one, two)
+    f = minijax.jit(lambda m: m.x)
+    with pytest.warns(UserWarning, match="in the static field `table` of .*Model"):
+        assert f(one) == 1
+    with pytest.raises(ValueError, match="metadata fields of pytree"):
+        f(two)  # C++ compares the trees

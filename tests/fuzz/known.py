@@ -190,6 +190,12 @@ KNOWN = [
         r"nan.* != ",
     ),
     Known(
+        "ramps from nan are nan, as in NumPy: JAX's first number is the end's",
+        "value",
+        "linear_ramp",
+        r"nan.* != ",
+    ),
+    Known(
         "JAX has no second derivative of incomplete gamma functions",
         "error",
         rf"(?s)(?=.*{SLOPES}).*igammac?\(",

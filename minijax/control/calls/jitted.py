@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -18,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base import config, depth, errors, mixing, monitoring, tree, util
-from ...base.source import function_text, name_of
+from ...base.source import function_text, name_of, stacklevel
 from ...base.tracebacks import simplify
+from ...base.tree_diff import static_arrays
 from ...ir import core
 from ...ir.core import EVAL, STATE, Reference, Tracer
 from ...ir.jaxpr import ClosedJaxpr
@@ -157,6 +159,21 @@ class _Compiled:
     @property
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self.jitted.fun)
+
+
+def _warn_of_static_arrays(name: str, names: Sequence[str]) -> None:
+    """C++ compares the trees of later calls, where its error can name no field."""
+    warnings.warn(
+        errors.message(
+            "jit: arrays cannot be passed as metadata fields.",
+            which=f"an array in {', '.join(names)}",
+            where=name,
+            why="later calls compare these fields, and arrays have no single truth value:"
+            " the next call raises ValueError.",
+            tries=["a data field, which is a child of the tree", "a tuple of numbers"],
+        ),
+        stacklevel=stacklevel(),
+    )
 
 
 class Jitted:
@@ -374,6 +391,8 @@ class Jitted:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Any, bool]:
         call = self.split(args, kwargs)
+        if names := static_arrays([args, kwargs]):
+            _warn_of_static_arrays(self.name, names)
         if high.HIGH and any(map(high.is_high, call.leaves)):
             return self.on_high(call), None, False
         if config.EXPLICIT_X64.value == "allow":
