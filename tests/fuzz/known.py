@@ -190,6 +190,12 @@ KNOWN = [
         r"nan.* != ",
     ),
     Known(
+        "JAX cannot lower a convolution of no elements",
+        "error",
+        r"conv\w*\(",
+        "^a value != .*verifier errors",
+    ),
+    Known(
         "ramps from nan are nan, as in NumPy: JAX's first number is the end's",
         "value",
         "linear_ramp",
