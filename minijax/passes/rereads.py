@@ -25,6 +25,7 @@ from ..ir.regions import Call, OpenCall
 LEVELS = 2  # of values that are read again, up to one that is stored
 KNOWN = 8  # how many values a result is followed back to
 _HERE = -1  # stands for no move
+_CALLS = (Call, OpenCall)
 
 
 class Chains(NamedTuple):
@@ -48,13 +49,17 @@ def chains(jaxpr: Jaxpr) -> Chains:
 
 
 def _chains(jaxpr: Jaxpr) -> Chains:
-    called = {
-        i: chains(region.bodies(e.params)[0].jaxpr)
-        for i, e in enumerate(jaxpr.eqns)
-        if isinstance(region := e.primitive.regions, Call | OpenCall)
-    }
-    if not any(c.shifts for c in called.values()):
-        if not any([e.primitive.moves is True for e in jaxpr.eqns]):
+    called: dict[int, Chains] = {}
+    moves = shifts = False
+    for i, eqn in enumerate(jaxpr.eqns):
+        prim = eqn.primitive
+        if prim.moves is True:
+            moves = True
+        elif prim.regions is not None and isinstance(prim.regions, _CALLS):
+            called[i] = chains(prim.regions.bodies(eqn.params)[0].jaxpr)
+            shifts = shifts or called[i].shifts
+    if not shifts:
+        if not moves:
             return _NONE
         if not _joins_moved(jaxpr):
             return _SHIFTS

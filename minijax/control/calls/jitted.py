@@ -391,8 +391,6 @@ class Jitted:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Any, bool]:
         call = self.split(args, kwargs)
-        if names := static_arrays([args, kwargs]):
-            _warn_of_static_arrays(self.name, names)
         if high.HIGH and any(map(high.is_high, call.leaves)):
             return self.on_high(call), None, False
         if config.EXPLICIT_X64.value == "allow":
@@ -409,6 +407,8 @@ class Jitted:
                     raise core.leak_error(x)
         traced = self.trace(call)
         if STATE.trace is EVAL and not touches_references(traced, call):
+            if names := static_arrays([args, kwargs]):
+                _warn_of_static_arrays(self.name, names)
             out = self.evaluate(call, traced)
             return (out[0], None, False) if asked_by_trace else out
         if STATE.trace is EVAL and self.lies is not None:
