@@ -40,15 +40,19 @@ _NONE = Chains(frozenset(), frozenset(), False)
 _SHIFTS = Chains(frozenset(), frozenset(), True)
 
 
-def chains(jaxpr: Jaxpr) -> Chains:
-    """What a jaxpr does with values that are read again; remembered with it."""
-    found = jaxpr.memo.get("chains")
+def chains(jaxpr: Jaxpr, *, inside: bool = False) -> Chains:
+    """What a jaxpr does with values that are read again; remembered with it.
+
+    inside: it is called by another one, which needs to know of a single step as well.
+    """
+    key = "steps" if inside else "chains"
+    found = jaxpr.memo.get(key)
     if found is None:
-        found = jaxpr.memo["chains"] = _chains(jaxpr)
+        found = jaxpr.memo[key] = _chains(jaxpr, 1 if inside else LEVELS + 1)
     return found
 
 
-def _chains(jaxpr: Jaxpr) -> Chains:
+def _chains(jaxpr: Jaxpr, least: int) -> Chains:
     called: dict[int, Chains] = {}
     moves = shifts = False
     for i, eqn in enumerate(jaxpr.eqns):
@@ -56,13 +60,13 @@ def _chains(jaxpr: Jaxpr) -> Chains:
         if prim.moves is True:
             moves = True
         elif prim.regions is not None and isinstance(prim.regions, _CALLS):
-            called[i] = chains(prim.regions.bodies(eqn.params)[0].jaxpr)
+            body = prim.regions.bodies(eqn.params)[0].jaxpr
+            called[i] = chains(body, inside=True)
             shifts = shifts or called[i].shifts
-    if not shifts:
-        if not moves:
-            return _NONE
-        if not _joins_moved(jaxpr):
-            return _SHIFTS
+    if not moves and not shifts:
+        return _NONE
+    if not _joins_moved(jaxpr, called, least):
+        return _SHIFTS
     again = _read_again(jaxpr, called)
     inputs = frozenset(i for i, v in enumerate(jaxpr.invars) if v in again)
     if len(again) <= LEVELS:
@@ -70,18 +74,40 @@ def _chains(jaxpr: Jaxpr) -> Chains:
     return Chains(frozenset(_cuts(jaxpr, again, called)), inputs, True)
 
 
-def _joins_moved(jaxpr: Jaxpr) -> bool:
-    """Whether elementwise operations have moved operands, which is quick to see."""
-    moved: set[Any] = set()
-    joins = 0
-    for eqn in jaxpr.eqns:
+def _joins_moved(jaxpr: Jaxpr, called: dict[int, Chains], least: int) -> bool:
+    """Whether elementwise operations join moved operands so often, one after the other,
+    which is quick to see: most programs do not."""
+    # Twice the number of such joins, and one more if the value was moved since.
+    joins: dict[Any, int] = {}
+    known = joins.get
+    for i, eqn in enumerate(jaxpr.eqns):
         prim = eqn.primitive
-        if prim.moves is True:
-            moved.update(eqn.outs)
-        elif (prim.elementwise or prim.moves) and not moved.isdisjoint(eqn.ins):
-            moved.update(eqn.outs)
-            joins += len(eqn.ins) > 1
-    return joins > LEVELS
+        call = called.get(i) if called else None
+        shifts = prim.moves is True if call is None else call.shifts
+        if not shifts and (not joins or not (prim.elementwise or prim.moves or call)):
+            continue
+        count = 0
+        for a in eqn.ins:
+            if (before := known(a, 0)) > count:
+                count = before
+        if shifts:
+            count |= 1
+        if count & 1 and _joins(eqn, call):
+            count += 1
+            if count >= 2 * least:
+                return True
+        if count:
+            for v in eqn.outs:
+                joins[v] = count
+    return False
+
+
+def _joins(eqn: Any, call: Chains | None) -> bool:
+    if call is not None:
+        return bool(call.inputs)
+    if eqn.primitive.moves:
+        return False
+    return sum([type(a) is not Literal for a in eqn.ins]) > 1
 
 
 def _is_array(a: Any) -> bool:

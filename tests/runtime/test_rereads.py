@@ -108,6 +108,6 @@ def test_a_loop_is_a_program_of_its_own():
 
 def test_operands_that_a_function_reads_again():
     inner = mj.make_jaxpr(mj.jit(lambda x, y: laplace(y) + x))(X, X).jaxpr
-    assert chains(inner).inputs == {1}
+    assert chains(inner, inside=True).inputs == {1}
     assert chains(inner).stored == frozenset()
     assert chains(inner).shifts
