@@ -322,7 +322,7 @@ def value_and_grad(
 def as_array(x: Any) -> Any:
     """A concrete result as an `Array`, while a function is traced as well.
 
-    Rules compute with numbers of Python and NumPy, which promote otherwise than arrays.
+    Rules compute with numbers of Python and NumPy, whose promotion differs from arrays'.
     """
     x = adopted(x)
     if type(x) in ARRAYS or isinstance(x, core.Tracer):

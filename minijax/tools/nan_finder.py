@@ -26,7 +26,7 @@ from ..ir.jaxpr import ClosedJaxpr
 from ..passes.dce import dce_jaxpr
 from .nan_checks import Coarse, Every, Finder, One, Record
 from .nan_looks import NOTHING, STATS
-from .places import NOWHERE, Place, is_backward, place_of, told
+from .places import NOWHERE, Place, is_backward, place_of, report_lines
 from .programs import Report, without_statics
 
 KINDS = ("nan", "inf")
@@ -95,10 +95,10 @@ class Finding:
     def __str__(self) -> str:
         if self.argument:
             what = f"The argument {self.argument} holds {_A[self.made]}."
-            lines = told(what, "", None, self.iterations)
+            lines = report_lines(what, "", None, self.iterations)
         else:
             what = f"{self.primitive} makes {_A[self.made]}, {self.direction}"
-            lines = told(what, self.scope, self.place, self.iterations)
+            lines = report_lines(what, self.scope, self.place, self.iterations)
         for i, x in enumerate(self.operands):
             lines.append(f"  operand {i}: {x}" if not self.argument else f"  {x}")
         return "\n".join(lines)

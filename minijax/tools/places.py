@@ -51,7 +51,7 @@ class Place:
         return f"{self.file}:{self.line}{named}" if self.file else "an unknown place"
 
 
-def told(
+def report_lines(
     what: str, scope: str, place: Place | None, iterations: Sequence[tuple[str, int]]
 ) -> list[str]:
     """The first lines of a report on an operation: what happened, where, and when.

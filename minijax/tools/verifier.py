@@ -23,7 +23,7 @@ from ..control.calls.policies_inside import inline_calls
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr
 from ..passes.dce import dce_jaxpr
 from ..runtime.dispatch import drives_devices
-from .places import NOWHERE, Place, place_of, told
+from .places import NOWHERE, Place, place_of, report_lines
 from .programs import Report, program_of
 from .verify_numpy import greatest_of, reference
 from .verify_walk import Walk, beyond, comparable
@@ -67,7 +67,7 @@ class Difference:
     def __str__(self) -> str:
         one, two = self.between
         what = f"{self.primitive}: {one} and {two} differ"
-        lines = told(what, self.scope, self.place, self.iterations)
+        lines = report_lines(what, self.scope, self.place, self.iterations)
         lines.append(f"  {self.count} of {self.size} elements of {self.type}")
         width = max(len(one), len(two))
         for name, value in zip(self.between, self.values, strict=True):

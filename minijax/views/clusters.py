@@ -1,6 +1,6 @@
 """Environments of jobs as classes, as libraries extend them: `jax._src.clusters`.
 
-A class of a library's own is asked by `distributed.initialize` like the ones here.
+`distributed.initialize` also tries the classes that a library defines.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ClusterEnv:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         ClusterEnv._cluster_types.append(cls)
-        # A subclass of one of ours is asked by name alone: its parent is found first.
+        # A subclass of one of these is tried by name alone: its parent comes first.
         name = vars(cls).get("name") or cls.__name__
         ENVIRONMENTS.setdefault(name, Environment(
             cls.is_env_present,

@@ -1,7 +1,7 @@
 """Zeros that transformations make are arrays where a user's function meets them.
 
-Inside of programs they may be numbers of Python or NumPy, which lack an array's
-attributes, and of which bfloat16 times a number is float32.
+Inside programs they may be numbers of Python or NumPy.  These lack an array's attributes,
+and in NumPy bfloat16 times a number is float32.
 """
 
 import pytest

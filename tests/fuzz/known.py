@@ -220,11 +220,6 @@ KNOWN = [
         r"^a value != ",
     ),
     Known(
-        "slopes in bfloat16 are rounded at other steps",
-        "value",
-        rf"(?s)(?=.*{SLOPES})(?=.*bfloat16).*(soft_sign|softplus)\(",
-    ),
-    Known(
         "next to infinity the slopes of a cumulative log-sum-exp are 0: JAX has exp(x)",
         "value",
         rf"(?s)(?=.*{SLOPES})(?=.*cumulative_logsumexp|.*cumlogsumexp).*inf",

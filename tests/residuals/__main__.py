@@ -36,31 +36,31 @@ def requests_for(hows, dtypes, words):
                     yield [key, sample.text, types, how]
 
 
-def compare(mine, theirs):
+def compare(ours, theirs):
     """'more', 'less', 'equal', or which of the two has no derivative."""
     if "error" in theirs:
-        return "neither" if "error" in mine else "here alone"
-    if "error" in mine:
+        return "neither" if "error" in ours else "here alone"
+    if "error" in ours:
         return "JAX alone"
-    sizes = mine["bytes"], theirs["bytes"]
+    sizes = ours["bytes"], theirs["bytes"]
     return (
         "equal" if sizes[0] == sizes[1] else "more" if sizes[0] > sizes[1] else "less"
     )
 
 
-def show(key, mine, theirs):
+def show(key, ours, theirs):
     how, text, _ = key.split(" | ")
     print(f"{how}: {text}")
-    if "error" in mine:
-        print(f"    {mine['error']}")
+    if "error" in ours:
+        print(f"    {ours['error']}")
         return
-    here, there = Counter(mine["types"]), Counter(theirs["types"])
-    for name, told, rest in (
-        ("here", mine, here - there),
+    here, there = Counter(ours["types"]), Counter(theirs["types"])
+    for name, kept, rest in (
+        ("here", ours, here - there),
         ("JAX ", theirs, there - here),
     ):
         types = ", ".join(f"{n} x {t}" for t, n in rest.items())
-        print(f"    {name} {told['bytes']:,} bytes in {told['arrays']} arrays: {types}")
+        print(f"    {name} {kept['bytes']:,} bytes in {kept['arrays']} arrays: {types}")
 
 
 def main():
@@ -82,13 +82,13 @@ def main():
     known.update(outcomes(options.jax, "jax", lacking, child=child))
     if options.known:
         Path(options.known).write_text(json.dumps(known))
-    mine = outcomes(sys.executable, "minijax", requests, child=child)
+    ours = outcomes(sys.executable, "minijax", requests, child=child)
     counts = Counter()
     for key, *_ in requests:
-        found = compare(mine[key], known[key])
+        found = compare(ours[key], known[key])
         counts[f"{key.split(' | ')[0]}: {found}"] += 1
         if found in ("more", "JAX alone"):
-            show(key, mine[key], known[key])
+            show(key, ours[key], known[key])
     for name, count in sorted(counts.items()):
         print(f"{count:6} {name}")
 

@@ -102,8 +102,8 @@ _SCALARS = (int, float, complex, np.generic)
 def as_arrays(values: Sequence[Any]) -> list[Any]:
     """Values of a program, zeros included, as a user's rule gets them: as arrays.
 
-    A program holds numbers, which lack an array's attributes, and some of which promote
-    otherwise: bfloat16 times a number is float32 in NumPy.
+    A program holds numbers, which lack an array's attributes. They may also promote
+    differently: in NumPy, bfloat16 times a number is float32.
     """
     return [as_array(x) if isinstance(x, _SCALARS) else x for x in values]
 

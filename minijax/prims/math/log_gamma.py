@@ -274,7 +274,7 @@ def _sum(m: Any, x: Any) -> Any:
         return out
 
     u = reciprocal(add(x, const(x, how.terms)))
-    # u^m (1/m + u (1/2 + ...)), of which the first term is there where u^(m+1) is 0.
+    # u^m (1/m + u (1/2 + ...)): the first term counts where u^(m+1) underflows.
     rest, factor = const(x, 0.5), mul(add(m, const(m, 1)), u)
     for k, number in enumerate(_BERNOULLI[: how.corrections]):
         term = const(x, number / math.factorial(2 * k + 2))
@@ -289,9 +289,12 @@ def _sum(m: Any, x: Any) -> Any:
 
 
 def _reflect(m: Any, offset: Any, value: Any) -> Any:
-    """The derivative at x < 0, of which the offset from an integer is known, by that at
-    1 - x and those of y = pi cot(pi x): of y' = -pi^2 - y^2 each is a sum of products of
-    the former, which are of one sign in size."""
+    """The derivative at x < 0, whose offset from the nearest integer is given.
+
+    It follows from the derivative at 1 - x and those of y = pi cot(pi x).  As
+    y' = -pi^2 - y^2, each of these is a sum of products of the ones before; in absolute
+    value, all products are positive, so that nothing cancels.
+    """
     slopes = [_cotangent(offset, abs(offset))]
     slopes.append(add(square(slopes[0]), const(offset, math.pi**2)))
     for n in range(1, _summing(offset).reflected):

@@ -255,7 +255,7 @@ def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
 def _of_ordered(
     ordered: Any, q: Any, count: Any, method: str, squash: bool, dtype: Any
 ) -> Any:
-    """Quantiles of rows in order, of which so many elements count."""
+    """Quantiles of sorted rows, counting the first `count` elements."""
     counts = core.aval_of(count).shape
     shape = (*q.shape, *counts)
     q = lax.broadcast_in_dim(q, shape, tuple(range(q.ndim)))

@@ -217,7 +217,7 @@ def expm(
         return cond(i < greatest, once, lambda x: x, x)
 
     def diagonal(x: Any, i: Any) -> Any:
-        """Of triangles the diagonal is known, of which errors double in each step."""
+        """Set the known diagonal of triangles, whose errors each squaring doubles."""
         if not upper_triangular:
             return x
         eye = np.eye(x.shape[-1], dtype=bool)

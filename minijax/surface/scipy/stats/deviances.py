@@ -64,7 +64,7 @@ def log_beta_density(x: Any, k: Any, m: Any, a: Any, b: Any) -> Any:
     low = choose(swap, m, k)
     z = choose(one & ~both, x, 0.25)  # where slopes are finite
     y = choose(swap & (z >= 0.5), 1 - z, choose(swap, 1.0, z))
-    tiny = choose(swap & (z < 0.5), z, 0.0)  # of which 1 - z is rounded
+    tiny = choose(swap & (z < 0.5), z, 0.0)  # 1 - z is rounded there
     power = xlogy(low, y * q) + xlog1py(low, -tiny) + lax.log(q)
     rest = choose(swap, xlogy(q - 1, z), xlog1py(q - 1, -z))
     t = p + q
