@@ -23,11 +23,7 @@ def main(case_name: str, library_name: str, *flags: str) -> None:
     sheet = Sheet(case.ROWS, quick="--quick" in flags)
     case.measure(library(library_name), sheet)
     print()
-    print(
-        json.dumps(
-            {"values": sheet.values, "calls": sheet.calls, "errors": sheet.errors}
-        )
-    )
+    print(json.dumps({"values": sheet.values, "calls": sheet.calls, "errors": sheet.errors}))
 
 
 if __name__ == "__main__":

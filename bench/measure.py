@@ -20,9 +20,7 @@ def thread_time(f, *, slices=100, seconds=SLICE, clock=time.thread_time) -> floa
         spent = time.perf_counter() - start
         if spent > seconds / 2:
             break
-        number = max(
-            number + 1, min(number * 10, int(number * seconds / (spent + 1e-9)))
-        )
+        number = max(number + 1, min(number * 10, int(number * seconds / (spent + 1e-9))))
     best = float("inf")
     for _ in range(slices):
         start = clock()

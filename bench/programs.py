@@ -57,15 +57,7 @@ def perceptron(jax, **shape):
 
 
 def transformer(
-    jax,
-    layers,
-    *,
-    width=64,
-    heads=4,
-    length=32,
-    batch=2,
-    words=128,
-    wrap=lambda layer: layer,
+    jax, layers, *, width=64, heads=4, length=32, batch=2, words=128, wrap=lambda layer: layer
 ):
     """The loss of a causal language model; `wrap` is put around each layer."""
     jnp = jax.numpy

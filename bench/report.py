@@ -100,9 +100,7 @@ def text(title: str, outcomes: list[Outcome]) -> str:
 def markdown(title: str, outcomes: list[Outcome]) -> str:
     """The table of one case, for a document."""
     rows = [HEAD, ("---", *["---:"] * (len(HEAD) - 2), "---"), *map(line, outcomes)]
-    return "\n".join(
-        [f"## {title}", "", *(f"| {' | '.join(cells)} |" for cells in rows)]
-    )
+    return "\n".join([f"## {title}", "", *(f"| {' | '.join(cells)} |" for cells in rows)])
 
 
 def summary(outcomes: list[Outcome]) -> str:

@@ -42,9 +42,7 @@ class Sheet:
             self.put(name, get())
         except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
-            text = f"{type(error).__name__}: {str(error).strip() or '?'}".splitlines()[
-                0
-            ]
+            text = f"{type(error).__name__}: {str(error).strip() or '?'}".splitlines()[0]
             self.errors[name] = f"{text} ({last.filename}:{last.lineno})"
 
     def fill_calls(self, name: str, get: Callable[[], int]) -> None:

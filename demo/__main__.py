@@ -23,10 +23,7 @@ def load():
     order = np.random.default_rng(SEED).permutation(len(digits.target))
     images = (digits.data[order] / 16).astype(np.float32)
     labels = digits.target[order].astype(np.int32)
-    return (
-        (images[HELD_OUT:], labels[HELD_OUT:]),
-        (images[:HELD_OUT], labels[:HELD_OUT]),
-    )
+    return ((images[HELD_OUT:], labels[HELD_OUT:]), (images[:HELD_OUT], labels[:HELD_OUT]))
 
 
 def train(run_epoch, learn, lay_out=lambda batches: batches):
@@ -82,9 +79,7 @@ def main() -> None:
     print("  (virtual devices share these cores: the same result, not more speed)")
 
     heading(f"{DEVICES} devices: the jit of one, with batches laid out over a mesh")
-    spread_params, spread_losses = train(
-        training.on_one_device, learn, training.lay_out
-    )
+    spread_params, spread_losses = train(training.on_one_device, learn, training.lay_out)
     spread_gap = largest_difference(params, spread_params)
     spread_score = float(model.accuracy(spread_params, *held_out))
     print(f"  held-out accuracy {spread_score:.3f}")

@@ -35,9 +35,10 @@ def save(path, *, losses, predictions, hardest, title) -> None:
 def draw_losses(figure, losses) -> None:
     axes = figure.subplots()
     styles = (
-        {"color": RIGHT, "lw": 5, "alpha": 0.45}, {"color": INK, "lw": 2.5, "alpha": 0.4},
+        {"color": RIGHT, "lw": 5, "alpha": 0.45},
+        {"color": INK, "lw": 2.5, "alpha": 0.4},
         {"color": INK, "lw": 0.8, "ls": "--"},
-    )  # fmt: skip
+    )
     for (name, values), style in zip(losses.items(), styles, strict=True):
         smooth = np.convolve(values, np.ones(SMOOTH) / SMOOTH, mode="valid")
         steps = np.arange(len(smooth)) + SMOOTH

@@ -58,9 +58,7 @@ def install() -> Path:
     pinned = (HERE / "requirements.txt").read_text()
     mark = PLACE / "installed.txt"
     if not mark.exists() or mark.read_text() != pinned:
-        subprocess.run(
-            [sys.executable, "-m", "venv", "--clear", str(PLACE)], check=True
-        )
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(PLACE)], check=True)
         pip = [str(python), "-m", "pip", "install", "-q"]
         needs = ["jaxlib==0.10.2", "-r", str(HERE / "support.txt")]
         subprocess.run([*pip, *needs, "opt_einsum"], check=True)
@@ -80,15 +78,16 @@ def run(command: list[str], **env: str) -> tuple[int, str, float]:
     """The exit status of a process, what it printed, and how long it took."""
     start = time.perf_counter()
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=1800, check=False, cwd=PLACE,
+        command,
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=False,
+        cwd=PLACE,
         env=os.environ | {"JAX_PLATFORMS": "cpu"} | env,
-    )  # fmt: skip
-    seconds = time.perf_counter() - start
-    return (
-        done.returncode,
-        done.stdout + (done.stderr if done.returncode else ""),
-        seconds,
     )
+    seconds = time.perf_counter() - start
+    return (done.returncode, done.stdout + (done.stderr if done.returncode else ""), seconds)
 
 
 def difference(ours: str, theirs: str) -> str:
@@ -106,9 +105,7 @@ def difference(ours: str, theirs: str) -> str:
 def counted(output: str) -> tuple[int, int]:
     """How many tests passed and failed, of what pytest printed."""
     last = output.strip().splitlines()[-1] if output.strip() else ""
-    passed, failed = (
-        re.search(rf"(\d+) {word}", last) for word in ("passed", "failed")
-    )
+    passed, failed = (re.search(rf"(\d+) {word}", last) for word in ("passed", "failed"))
     return int(passed[1]) if passed else 0, int(failed[1]) if failed else 0
 
 
@@ -121,13 +118,9 @@ def failures(output: str) -> list[str]:
 def main() -> None:
     """Run what is asked for, and tell how it went."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "names", nargs="*", help="programs and libraries; all by default"
-    )
+    parser.add_argument("names", nargs="*", help="programs and libraries; all by default")
     parser.add_argument("--jax", help="an interpreter that has JAX, to compare with")
-    parser.add_argument(
-        "--tests", action="store_true", help="the libraries' tests, too"
-    )
+    parser.add_argument("--tests", action="store_true", help="the libraries' tests, too")
     asked = parser.parse_args()
     python = install()
     site = next(PLACE.glob("lib/python*/site-packages"))
@@ -145,9 +138,7 @@ def main() -> None:
             wrong = theirs.strip() if status else difference(ours, theirs)
             told += f", JAX {other:.1f} s"
         good, bad = good + (not wrong), bad + bool(wrong)
-        print(
-            f"{'FAILED' if wrong else 'passed'}  {program.stem}  ({told})", flush=True
-        )
+        print(f"{'FAILED' if wrong else 'passed'}  {program.stem}  ({told})", flush=True)
         if wrong:
             print("    " + "\n    ".join(wrong.splitlines()[-12:]))
     for name, (files, without) in TESTS.items() if asked.tests else ():

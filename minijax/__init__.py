@@ -14,17 +14,16 @@ __version__ = "0.1.0"
 __version_info__ = (0, 1, 0)
 
 _TABLE = {
-    "base.config":
-        "enable_x64 default_matmul_precision numpy_dtype_promotion"
-        " numpy_rank_promotion default_prng_impl threefry_partitionable debug_nans"
-        " debug_infs debug_key_reuse allow_f16_reductions log_compiles"
-        " check_tracer_leaks checking_leaks enable_checks"
-        " enable_custom_prng default_device disable_jit softmax_custom_jvp"
-        " explain_cache_misses no_tracing legacy_prng_key transfer_guard"
-        " transfer_guard_host_to_device transfer_guard_device_to_device"
-        " transfer_guard_device_to_host array_garbage_collection_guard thread_guard"
-        " no_execution remove_size_one_mesh_axis_from_type auto_pcast"
-        " make_user_context",
+    "base.config": """
+        enable_x64 default_matmul_precision numpy_dtype_promotion numpy_rank_promotion
+        default_prng_impl threefry_partitionable debug_nans debug_infs debug_key_reuse
+        allow_f16_reductions log_compiles check_tracer_leaks checking_leaks enable_checks
+        enable_custom_prng default_device disable_jit softmax_custom_jvp
+        explain_cache_misses no_tracing legacy_prng_key transfer_guard
+        transfer_guard_host_to_device transfer_guard_device_to_device
+        transfer_guard_device_to_host array_garbage_collection_guard thread_guard
+        no_execution remove_size_one_mesh_axis_from_type auto_pcast make_user_context
+    """,
     "prims.shape.spans": "ds",
     "runtime.array": "Array Shard block_until_ready copy_to_host_async",
     "runtime.client": "devices local_devices",
@@ -42,11 +41,11 @@ _TABLE = {
     "control.rules.custom_vjp": "custom_vjp",
     "api.aot": "jit",
     "api.autodiff": "grad value_and_grad jvp linearize",
-    "api.devices":
-        "device_put device_get device_count local_device_count default_backend"
-        " process_index process_count process_indices device_put_replicated"
-        " device_put_sharded host_count host_id host_ids live_arrays clear_backends"
-        " print_environment_info Device",
+    "api.devices": """
+        device_put device_get device_count local_device_count default_backend process_index
+        process_count process_indices device_put_replicated device_put_sharded host_count
+        host_id host_ids live_arrays clear_backends print_environment_info Device
+    """,
     "api.jacobians": "jacfwd jacrev jacobian hessian",
     "api.pmap": "pmap",
     "api.shard_map": "shard_map smap",
@@ -54,11 +53,12 @@ _TABLE = {
     "api.scopes": "named_scope named_call ensure_compile_time_eval",
     "api.explicit": "reshard",
     "api.shapes": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
-    "api.spread_arrays":
-        "make_array_from_callback make_array_from_process_local_data"
-        " make_array_from_single_device_arrays",
+    "api.spread_arrays": """
+        make_array_from_callback make_array_from_process_local_data
+        make_array_from_single_device_arrays
+    """,
     "api.vmap": "vmap",
-}  # fmt: skip
+}
 _MODULES = (
     "ad ad_checkpoint api_util checkpoint_policies cloud_tpu_init core custom_batching"
     " custom_derivatives debug distributed dlpack dtypes errors example_libraries"
@@ -73,17 +73,17 @@ __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)
 _FILLED_BY = {
     "operations": "prims.lend",
     "surface": "surface.numpy.methods",
-    "primitives":
-        "prims.lax prims.lax_linalg prims.fft prims.dot.ragged prims.reduce.generic"
-        " prims.reduce.reduce_window prims.reduce.pooling prims.random.generators"
-        " surface.random.gammas control.branches.cond control.calls.pmap"
-        " control.calls.shard_map control.calls.custom_partitioning prims.layout"
-        " control.calls.remat control.effects.callbacks control.effects.checks"
-        " control.effects.debugging control.effects.inspecting"
-        " control.effects.sinks control.loops.scan"
-        " control.loops.while_loop control.rules.custom_gradient"
-        " control.rules.custom_jvp control.rules.custom_solve control.rules.custom_vjp"
-        " control.rules.remat_opt control.rules.stop_gradient surface.numpy.methods",
+    "primitives": """
+        prims.lax prims.lax_linalg prims.fft prims.dot.ragged prims.reduce.generic
+        prims.reduce.reduce_window prims.reduce.pooling prims.random.generators
+        surface.random.gammas control.branches.cond control.calls.pmap
+        control.calls.shard_map control.calls.custom_partitioning prims.layout
+        control.calls.remat control.effects.callbacks control.effects.checks
+        control.effects.debugging control.effects.inspecting control.effects.sinks
+        control.loops.scan control.loops.while_loop control.rules.custom_gradient
+        control.rules.custom_jvp control.rules.custom_solve control.rules.custom_vjp
+        control.rules.remat_opt control.rules.stop_gradient surface.numpy.methods
+    """,
     "evaluate": "runtime.dispatch",
     "evaluate_batched": "runtime.together",
     "evaluate_jvp": "runtime.together",
@@ -102,7 +102,7 @@ _FILLED_BY = {
     "bind_functions": "views.subfuns",
     "array_namespace": "numpy",
     "first_nan": "tools.nan_finder",
-}  # fmt: skip
+}
 
 for _name, _rooms in _FILLED_BY.items():
     _hooks.homes[_name] = tuple(f"{__name__}.{room}" for room in _rooms.split())

@@ -6,9 +6,10 @@ from .base.faces import face
 
 _TABLE = {
     "views.backends": "safe_map safe_zip",
-    "views.functions":
-        "argnums_partial debug_info donation_vector flatten_axes flatten_fun"
-        " flatten_fun_nokwargs rebase_donate_argnums shaped_abstractify",
-}  # fmt: skip
+    "views.functions": """
+        argnums_partial debug_info donation_vector flatten_axes flatten_fun
+        flatten_fun_nokwargs rebase_donate_argnums shaped_abstractify
+    """,
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

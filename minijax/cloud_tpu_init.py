@@ -8,7 +8,7 @@ _TABLE: dict[str, str] = {}
 
 _REMOVED = {
     "jax.{} was deprecated in JAX v0.8.1. You do not need to call this function explicitly;"
-    " JAX calls this function automatically.": "cloud_tpu_init",
-}  # fmt: skip
+    " JAX calls this function automatically.": "cloud_tpu_init"
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, removed=_REMOVED)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .base.faces import face
 
-_TABLE = {
-    "control.rules.custom_vmap": "custom_vmap sequential_vmap",
-}  # fmt: skip
+_TABLE = {"control.rules.custom_vmap": "custom_vmap sequential_vmap"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

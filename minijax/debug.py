@@ -6,11 +6,11 @@ from .base.faces import face
 
 _TABLE = {
     "control.effects.breakpoints": "breakpoint",
-    "control.effects.debugging":
-        "callback=debug_callback log=debug_log print=debug_print",
+    "control.effects.debugging": "callback=debug_callback log=debug_log print=debug_print",
     "control.effects.effects": "DebugEffect OrderedDebugEffect",
-    "control.effects.inspecting":
-        "inspect_array_sharding visualize_array_sharding visualize_sharding",
-}  # fmt: skip
+    "control.effects.inspecting": """
+        inspect_array_sharding visualize_array_sharding visualize_sharding
+    """,
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .base.faces import face
 
-_TABLE = {
-    "surface.dlpack": "from_dlpack is_supported_dtype to_dlpack",
-}  # fmt: skip
+_TABLE = {"surface.dlpack": "from_dlpack is_supported_dtype to_dlpack"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from .base.faces import face
 
 _TABLE = {
-    "surface.dtypes":
-        "bfloat16 canonicalize_dtype itemsize_bits result_type scalar_type_of",
+    "surface.dtypes": "bfloat16 canonicalize_dtype itemsize_bits result_type scalar_type_of",
     "surface.numpy.dtype_info": "finfo iinfo",
     "types.dtypes": "TypePromotionError extended float0 issubdtype prng_key",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

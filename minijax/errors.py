@@ -1,9 +1,7 @@
 """The face `minijax.errors`."""
 
 from .base.errors import ConcretizationTypeError as ConcretizationTypeError
-from .base.errors import (
-    InconclusiveDimensionOperation as InconclusiveDimensionOperation,
-)
+from .base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from .base.errors import JAXIndexError as JAXIndexError
 from .base.errors import JAXTypeError as JAXTypeError
 from .base.errors import KeyReuseError as KeyReuseError
@@ -18,9 +16,18 @@ from .ir.check import JaxprTypeError as JaxprTypeError
 from .runtime.jaxlib_compat import RuntimeFailure as JaxRuntimeError
 
 __all__ = [
-    "ConcretizationTypeError", "InconclusiveDimensionOperation", "JAXIndexError",
-    "JAXTypeError", "JaxRuntimeError", "JaxprTypeError", "KeyReuseError",
-    "NonConcreteBooleanIndexError", "SimplifiedTraceback", "TracerArrayConversionError",
-    "TracerBoolConversionError", "TracerIntegerConversionError",
-    "UnexpectedTracerError", "UnfilteredStackTrace",
-]  # fmt: skip
+    "ConcretizationTypeError",
+    "InconclusiveDimensionOperation",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "JaxprTypeError",
+    "KeyReuseError",
+    "NonConcreteBooleanIndexError",
+    "SimplifiedTraceback",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+    "UnfilteredStackTrace",
+]

@@ -5,13 +5,15 @@ from __future__ import annotations
 from .base.faces import face
 
 _TABLE = {
-    "api.export.exported":
-        "DisabledSafetyCheck Exported default_export_platform deserialize export"
-        " maximum_supported_calling_convention_version"
-        " minimum_supported_calling_convention_version symbolic_args_specs"
-        " SymbolicScope is_symbolic_dim symbolic_shape",
-    "api.export.serialization":
-        "register_namedtuple_serialization register_pytree_node_serialization",
-}  # fmt: skip
+    "api.export.exported": """
+        DisabledSafetyCheck Exported default_export_platform deserialize export
+        maximum_supported_calling_convention_version
+        minimum_supported_calling_convention_version symbolic_args_specs SymbolicScope
+        is_symbolic_dim symbolic_shape
+    """,
+    "api.export.serialization": """
+        register_namedtuple_serialization register_pytree_node_serialization
+    """,
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

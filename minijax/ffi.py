@@ -6,10 +6,10 @@ from .base.faces import face
 
 _TABLE = {
     "control.effects.ffi_call": "build_ffi_lowering_function ffi_call ffi_lowering",
-    "runtime.ffi":
-        "TypeRegistration include_dir pycapsule register_ffi_target"
-        " register_ffi_target_as_batch_partitionable register_ffi_type"
-        " register_ffi_type_id",
-}  # fmt: skip
+    "runtime.ffi": """
+        TypeRegistration include_dir pycapsule register_ffi_target
+        register_ffi_target_as_batch_partitionable register_ffi_type register_ffi_type_id
+    """,
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from .base.faces import face
 
 _TABLE = {
-    "surface.numpy.segments":
-        "segment_max segment_min segment_prod segment_sum index index_add index_max"
-        " index_min index_mul index_update",
-}  # fmt: skip
+    "surface.numpy.segments": """
+        segment_max segment_min segment_prod segment_sum index index_add index_max index_min
+        index_mul index_update
+    """
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from .base.faces import face
 
 _TABLE = {
-    "api.profiler":
-        "ProfileData ProfileEvent ProfileOptions ProfilePlane StepTraceAnnotation"
-        " TraceAnnotation annotate_function device_memory_profile register_subprocess"
-        " save_device_memory_profile start_server start_trace stop_server stop_trace"
-        " trace",
-}  # fmt: skip
+    "api.profiler": """
+        ProfileData ProfileEvent ProfileOptions ProfilePlane StepTraceAnnotation
+        TraceAnnotation annotate_function device_memory_profile register_subprocess
+        save_device_memory_profile start_server start_trace stop_server stop_trace trace
+    """
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -16,18 +16,18 @@ from __future__ import annotations
 from .base.faces import face
 
 _TABLE = {
-    "surface.random.keys":
-        "key PRNGKey wrap_key_data key_data key_impl key_dtype split fold_in clone",
+    "surface.random.keys": """
+        key PRNGKey wrap_key_data key_data key_impl key_dtype split fold_in clone
+    """,
     "surface.random.sampling": "bits uniform normal randint",
     "surface.random.choosing": "bernoulli categorical choice gumbel permutation",
-    "surface.random.continuous":
-        "ball cauchy double_sided_maxwell exponential generalized_normal laplace"
-        " logistic lognormal maxwell pareto rayleigh triangular truncated_normal wald"
-        " weibull_min",
+    "surface.random.continuous": """
+        ball cauchy double_sided_maxwell exponential generalized_normal laplace logistic
+        lognormal maxwell pareto rayleigh triangular truncated_normal wald weibull_min
+    """,
     "surface.random.discrete": "binomial geometric multinomial poisson rademacher",
-    "surface.random.gammas":
-        "beta chisquare dirichlet f gamma loggamma random_gamma_p t",
+    "surface.random.gammas": "beta chisquare dirichlet f gamma loggamma random_gamma_p t",
     "surface.random.multivariate": "multivariate_normal orthogonal",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -7,6 +7,6 @@ from .base.faces import face
 _TABLE = {
     "control.refs.refs": "Ref addupdate empty_ref free_ref freeze get new_ref set swap",
     "types.avals": "AbstractRef",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

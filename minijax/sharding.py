@@ -6,13 +6,15 @@ from .base.faces import face
 
 _TABLE = {
     "api.explicit": "auto_axes explicit_axes reshard",
-    "runtime.mesh":
-        "AbstractDevice AbstractMesh AxisType Mesh get_abstract_mesh get_mesh"
-        " set_mesh use_abstract_mesh",
+    "runtime.mesh": """
+        AbstractDevice AbstractMesh AxisType Mesh get_abstract_mesh get_mesh set_mesh
+        use_abstract_mesh
+    """,
     "runtime.partition_spec": "Infer PartitionSpec",
-    "runtime.sharding":
-        "NamedSharding Sharding SingleDeviceSharding make_single_device_sharding",
+    "runtime.sharding": """
+        NamedSharding Sharding SingleDeviceSharding make_single_device_sharding
+    """,
     "types.manual_axes": "ManualAxisType",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -7,6 +7,6 @@ from .base.faces import face
 _TABLE = {
     "api.aot": "ArgInfo Compiled CompilerOptions Lowered Traced",
     "control.calls.jitted": "Wrapped=Jitted",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -22,7 +22,18 @@ from .base.tree import (
 )
 
 __all__ = [
-    "all", "broadcast", "flatten", "flatten_with_path", "leaves", "leaves_with_path",
-    "map", "map_with_path", "reduce", "reduce_associative", "static", "structure",
-    "transpose", "unflatten",
-]  # fmt: skip
+    "all",
+    "broadcast",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "reduce_associative",
+    "static",
+    "structure",
+    "transpose",
+    "unflatten",
+]

@@ -36,13 +36,9 @@ from .base.util import renamed as _renamed
 tree_all = _renamed(_tree.all, "tree_all", __name__)
 tree_broadcast = _renamed(_tree.broadcast, "tree_broadcast", __name__)
 tree_flatten = _renamed(_tree.flatten, "tree_flatten", __name__)
-tree_flatten_with_path = _renamed(
-    _tree.flatten_with_path, "tree_flatten_with_path", __name__
-)
+tree_flatten_with_path = _renamed(_tree.flatten_with_path, "tree_flatten_with_path", __name__)
 tree_leaves = _renamed(_tree.leaves, "tree_leaves", __name__)
-tree_leaves_with_path = _renamed(
-    _tree.leaves_with_path, "tree_leaves_with_path", __name__
-)
+tree_leaves_with_path = _renamed(_tree.leaves_with_path, "tree_leaves_with_path", __name__)
 tree_map = _renamed(_tree.map, "tree_map", __name__)
 tree_map_with_path = _renamed(_tree.map_with_path, "tree_map_with_path", __name__)
 tree_reduce = _renamed(_tree.reduce, "tree_reduce", __name__)

@@ -29,9 +29,12 @@ TOLERANCE = 2e-5
 
 
 def run(
-    route: list[str], size: list[str], processes: int = 1, killed: bool = False,
+    route: list[str],
+    size: list[str],
+    processes: int = 1,
+    killed: bool = False,
     python: str | None = None,
-) -> tuple[list[float], float]:  # fmt: skip
+) -> tuple[list[float], float]:
     """The losses of one route, and how long it took in all."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
     env |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"}
@@ -40,9 +43,16 @@ def run(
         command = [python, *module]
     elif processes > 1:
         command = [
-            sys.executable, "-m", "minijax.launch", "-n", str(processes),
-            "--devices-per-process", str(8 // processes), "--alias", *module,
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "minijax.launch",
+            "-n",
+            str(processes),
+            "--devices-per-process",
+            str(8 // processes),
+            "--alias",
+            *module,
+        ]
     else:
         command = [sys.executable, "-m", "minijax.tools.alias", *module]
     began = time.monotonic()
@@ -71,8 +81,7 @@ def main() -> int:
         apart = max(abs(a - b) / b for a, b in zip(losses, measure, strict=True))
         wrong += apart > TOLERANCE
         print(
-            f"| {name:34} | {losses[0]:.5f} | {losses[-1]:.5f} | {apart:.1e} |"
-            f" {took:5.0f} |",
+            f"| {name:34} | {losses[0]:.5f} | {losses[-1]:.5f} | {apart:.1e} | {took:5.0f} |",
             flush=True,
         )
 
@@ -87,12 +96,13 @@ def main() -> int:
         measure = first
     row("one device", first, took, measure)
     for name, route, n in (
-        ("pmap over 8", ["pmap"], 1), ("jit over 4 x 2", ["jit"], 1),
+        ("pmap over 8", ["pmap"], 1),
+        ("jit over 4 x 2", ["jit"], 1),
         ("shard_map over 4 x 2", ["shard_map"], 1),
         ("jit, 2 processes of 4 devices", ["jit"], 2),
         ("jit, 4 processes of 2 devices", ["jit"], 4),
         ("shard_map, 2 processes of 4", ["shard_map"], 2),
-    ):  # fmt: skip
+    ):
         row(name, *run(route, size, n), measure)
     if importlib.util.find_spec("orbax") is None:
         print("orbax-checkpoint is not installed: nothing was saved and restored")

@@ -32,9 +32,7 @@ from jax.sharding import PartitionSpec as P
 from proofs import decoder
 from tests.platforms.targets import H200
 
-COLLECTIVES = (
-    "all-reduce all-gather reduce-scatter all-to-all collective-permute".split()
-)
+COLLECTIVES = "all-reduce all-gather reduce-scatter all-to-all collective-permute".split()
 SIZES = {"tpu": (8, 1024, 64, 256, 64), "cuda": (8, 1024, 64, 256, 64)}
 
 
@@ -42,8 +40,13 @@ def fully_cut(layers: int) -> dict:
     """Where parameters lie: each matrix along both axes of the mesh."""
     one = {name: P("data", "model") for name in ("q", "k", "v", "up")}
     one.update(out=P("model", "data"), down=P("model", "data"), norm1=P(), norm2=P())
-    return {"embed": P("data", "model"), "place": P(), "norm": P(),
-            "unembed": P("data", "model"), "layers": [one] * layers}  # fmt: skip
+    return {
+        "embed": P("data", "model"),
+        "place": P(),
+        "norm": P(),
+        "unembed": P("data", "model"),
+        "layers": [one] * layers,
+    }
 
 
 def machine(platform: str) -> tuple:
@@ -66,9 +69,10 @@ def told(platform: str) -> dict:
     )
     cut = fully_cut(layers)
     lies = jax.tree.map(
-        lambda s: NamedSharding(mesh, s), (cut, cut, cut, P()),
+        lambda s: NamedSharding(mesh, s),
+        (cut, cut, cut, P()),
         is_leaf=lambda x: isinstance(x, P),
-    )  # fmt: skip
+    )
     state = (fresh, fresh, fresh, jax.ShapeDtypeStruct((), jnp.float32))
     batch = jax.ShapeDtypeStruct((rows, length + 1), jnp.int32)
 
@@ -77,26 +81,29 @@ def told(platform: str) -> dict:
         return decoder.adam(state, grads), loss
 
     jitted = jax.jit(
-        step, donate_argnums=0, in_shardings=(lies, NamedSharding(mesh, P("data"))),
+        step,
+        donate_argnums=0,
+        in_shardings=(lies, NamedSharding(mesh, P("data"))),
         out_shardings=(lies, NamedSharding(mesh, P())),
-    )  # fmt: skip
+    )
     begin = time.perf_counter()
     lowered = jitted.lower(state, batch)
     middle = time.perf_counter()
     compiled = lowered.compile()
     end = time.perf_counter()
     text, memory = compiled.as_text(), compiled.memory_analysis()
-    found = collections.Counter(
-        re.findall(rf" ({'|'.join(COLLECTIVES)})(?:-start)?\(", text)
-    )
+    found = collections.Counter(re.findall(rf" ({'|'.join(COLLECTIVES)})(?:-start)?\(", text))
     return {
-        "platform": platform, "devices": len(topology.devices),
+        "platform": platform,
+        "devices": len(topology.devices),
         "collectives": dict(sorted(found.items())),
         "arguments": memory.argument_size_in_bytes,
         "results": memory.output_size_in_bytes,
-        "shared": memory.alias_size_in_bytes, "temporary": memory.temp_size_in_bytes,
-        "lower": round(middle - begin, 2), "compile": round(end - middle, 2),
-    }  # fmt: skip
+        "shared": memory.alias_size_in_bytes,
+        "temporary": memory.temp_size_in_bytes,
+        "lower": round(middle - begin, 2),
+        "compile": round(end - middle, 2),
+    }
 
 
 if __name__ == "__main__":

@@ -50,12 +50,16 @@ def batch(data: np.ndarray, step: int, length: int) -> np.ndarray:
 def specs(layers: int) -> dict:
     """Along which axis of the mesh each parameter is cut."""
     one = {
-        "norm1": P(), "norm2": P(), "q": P(None, "model"), "k": P(None, "model"),
-        "v": P(None, "model"), "out": P("model", None), "up": P(None, "model"),
+        "norm1": P(),
+        "norm2": P(),
+        "q": P(None, "model"),
+        "k": P(None, "model"),
+        "v": P(None, "model"),
+        "out": P("model", None),
+        "up": P(None, "model"),
         "down": P("model", None),
-    }  # fmt: skip
-    return {"embed": P(), "place": P(), "norm": P(), "unembed": P(),
-            "layers": [one] * layers}  # fmt: skip
+    }
+    return {"embed": P(), "place": P(), "norm": P(), "unembed": P(), "layers": [one] * layers}
 
 
 def init(key: jax.Array, layers: int, width: int, length: int) -> dict:
@@ -66,16 +70,24 @@ def init(key: jax.Array, layers: int, width: int, length: int) -> dict:
         return jax.random.normal(next(keys), shape) * shape[0] ** -0.5
 
     return {
-        "embed": weight(VOCABULARY, width), "place": weight(length, width) * 0.1,
-        "norm": jnp.ones(width), "unembed": weight(width, VOCABULARY),
+        "embed": weight(VOCABULARY, width),
+        "place": weight(length, width) * 0.1,
+        "norm": jnp.ones(width),
+        "unembed": weight(width, VOCABULARY),
         "layers": [
-            {"norm1": jnp.ones(width), "norm2": jnp.ones(width),
-             "q": weight(width, width), "k": weight(width, width),
-             "v": weight(width, width), "out": weight(width, width) * 0.5,
-             "up": weight(width, 4 * width), "down": weight(4 * width, width) * 0.5}
+            {
+                "norm1": jnp.ones(width),
+                "norm2": jnp.ones(width),
+                "q": weight(width, width),
+                "k": weight(width, width),
+                "v": weight(width, width),
+                "out": weight(width, width) * 0.5,
+                "up": weight(width, 4 * width),
+                "down": weight(4 * width, width) * 0.5,
+            }
             for _ in range(layers)
         ],
-    }  # fmt: skip
+    }
 
 
 def normed(x, scale):
@@ -113,9 +125,8 @@ def adam(state, grads, rate=1e-3):
     second = jax.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, second, grads)
     one, two = 1 - 0.9**count, 1 - 0.99**count
     params = jax.tree.map(
-        lambda p, m, v: p - rate * (m / one) / (jnp.sqrt(v / two) + 1e-8),
-        params, first, second,
-    )  # fmt: skip
+        lambda p, m, v: p - rate * (m / one) / (jnp.sqrt(v / two) + 1e-8), params, first, second
+    )
     return params, first, second, count
 
 
@@ -142,9 +153,7 @@ def route_pmap(head):
 
 def route_shard_map(head, mesh, layers):
     def local(params, rows):
-        return lax.pmean(
-            loss_of(params, rows, head, lambda x: lax.psum(x, "model")), "data"
-        )
+        return lax.pmean(loss_of(params, rows, head, lambda x: lax.psum(x, "model")), "data")
 
     loss_fn = jax.shard_map(
         local, mesh=mesh, in_specs=(specs(layers), P("data")), out_specs=P()
@@ -173,35 +182,34 @@ def main() -> None:
     said = parser.parse_args()
     if "JAX_NUM_PROCESSES" in os.environ:
         jax.distributed.initialize(
-            os.environ["JAX_COORDINATOR_ADDRESS"], int(os.environ["JAX_NUM_PROCESSES"]),
+            os.environ["JAX_COORDINATOR_ADDRESS"],
+            int(os.environ["JAX_NUM_PROCESSES"]),
             int(os.environ["JAX_PROCESS_ID"]),
-        )  # fmt: skip
+        )
     data = text()
     fresh = init(jax.random.key(0), said.layers, said.width, said.length)
-    state = (
-        fresh,
-        *(jax.tree.map(jnp.zeros_like, fresh) for _ in range(2)),
-        jnp.float32(0),
-    )
+    state = (fresh, *(jax.tree.map(jnp.zeros_like, fresh) for _ in range(2)), jnp.float32(0))
     put = lambda rows: rows
     if said.route in ("jit", "shard_map"):
         shape = tuple(map(int, said.mesh.split("x")))
         mesh = Mesh(np.array(jax.devices()).reshape(shape), ("data", "model"))
         cut = specs(said.layers)
         lies = jax.tree.map(
-            lambda s: NamedSharding(mesh, s), (cut, cut, cut, P()),
+            lambda s: NamedSharding(mesh, s),
+            (cut, cut, cut, P()),
             is_leaf=lambda x: isinstance(x, P),
-        )  # fmt: skip
+        )
         state = jax.device_put(state, lies)
         cut_rows = NamedSharding(mesh, P("data"))
         put = lambda rows: jax.make_array_from_callback(
             rows.shape, cut_rows, lambda at: rows[at]
         )
     step = {
-        "one": lambda: route_one(said.head), "pmap": lambda: route_pmap(said.head),
+        "one": lambda: route_one(said.head),
+        "pmap": lambda: route_pmap(said.head),
         "jit": lambda: route_one(said.head),
         "shard_map": lambda: route_shard_map(said.head, mesh, said.layers),
-    }[said.route]()  # fmt: skip
+    }[said.route]()
     begin = 0
     if said.restore:
         state, begin = restored(said.restore, state)
@@ -233,8 +241,7 @@ def restored(where: str, state):
     import orbax.checkpoint as ocp
 
     like = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding),
-        list(state),
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), list(state)
     )
     with ocp.CheckpointManager(where) as manager:
         step = manager.latest_step()

@@ -19,17 +19,21 @@ SECONDS = 60  # what an answer may take, on a machine that does other things
 SHOWN = {
     "jnp.arange(3.0)": "Array([0., 1., 2.], dtype=float32)",
     "jax.random.key(0)": "Array((), dtype=key<fry>) overlaying:\n[0 0]",
-    "jax.make_jaxpr(lambda x: x + 1)(1.0)":
-        "{ lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }",
+    "jax.make_jaxpr(lambda x: x + 1)(1.0)": "{ lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }",  # noqa: E501
     "jax.NamedSharding(jax.make_mesh((2,), ('x',)), jax.P('x'))": "NamedSharding(mesh=",
     "jax.eval_shape(f, jnp.ones(3))": "ShapeDtypeStruct(shape=(3,), dtype=float32)",
     "jax.debug.print('{}', f(2.0))": "4.0",
-}  # fmt: skip
+}
 OFFERED = {
-    "jnp.lins": "linspace", "jax.random.nor": "normal", "lax.sca": "scan", "x.rav": "ravel",
-    "x.at[0].s": "set", "f.low": "lower", "jax.scipy.stats.no": "norm",
+    "jnp.lins": "linspace",
+    "jax.random.nor": "normal",
+    "lax.sca": "scan",
+    "x.rav": "ravel",
+    "x.at[0].s": "set",
+    "f.low": "lower",
+    "jax.scipy.stats.no": "norm",
     "jax.": "make_jaxpr",
-}  # fmt: skip
+}
 HIDDEN = ("base", "ir", "passes", "views")  # rooms, which are nobody's business
 INTERRUPTED = {
     "a computation": "spin(jnp.full((64, 64), 1e-3)).block_until_ready()",
@@ -63,9 +67,7 @@ class Session:
         path = str(Path(__file__).parent.parent)
         flags = "--xla_force_host_platform_device_count=2"
         self.manager = KernelManager(kernel_name="python3")
-        self.manager.start_kernel(
-            env={**os.environ, "PYTHONPATH": path, "XLA_FLAGS": flags}
-        )
+        self.manager.start_kernel(env={**os.environ, "PYTHONPATH": path, "XLA_FLAGS": flags})
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=SECONDS)

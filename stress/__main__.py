@@ -16,9 +16,7 @@ PARTS = ("threads", "interrupts", "processes", "disk", "memory")
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="stress", description=__doc__)
-    parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=f"of: {', '.join(PARTS)}"
-    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of: {', '.join(PARTS)}")
     parser.add_argument("--minutes", type=float, default=1.0, help="for each part (1)")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--threads", type=int, default=16)
@@ -32,14 +30,25 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
 def run_part(part: str, minutes: float, seed: int, threads: int = 16) -> Report:
     """Run a part in a process of its own; that it ends well is part of the test."""
     command = [
-        sys.executable, "-X", "faulthandler", "-m", "stress", part, "--here",
-        f"--minutes={minutes}", f"--seed={seed}", f"--threads={threads}",
-    ]  # fmt: skip
+        sys.executable,
+        "-X",
+        "faulthandler",
+        "-m",
+        "stress",
+        part,
+        "--here",
+        f"--minutes={minutes}",
+        f"--seed={seed}",
+        f"--threads={threads}",
+    ]
     try:
         done = subprocess.run(
-            command, env={**os.environ, "JAX_NUM_CPU_DEVICES": "8"},
-            capture_output=True, text=True, timeout=minutes * 60 * 3 + 600,
-        )  # fmt: skip
+            command,
+            env={**os.environ, "JAX_NUM_CPU_DEVICES": "8"},
+            capture_output=True,
+            text=True,
+            timeout=minutes * 60 * 3 + 600,
+        )
     except subprocess.TimeoutExpired as e:
         return Report(found=[f"{part} did not end\n{e.stderr}"])
     if done.returncode != 0:

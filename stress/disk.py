@@ -55,8 +55,10 @@ def _start(
     which = which or ",".join(str(r.randrange(6)) for _ in range(4))
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(place), which, str(limit)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def _finish(process: subprocess.Popen[str], report: Report, what: str) -> None:
@@ -149,7 +151,14 @@ def killed(place: pathlib.Path, r: Random, report: Report) -> None:
 
 
 FAULTS = (
-    truncated, garbage, exchanged, removed, read_only, no_directory, full_disk, two_writers,
+    truncated,
+    garbage,
+    exchanged,
+    removed,
+    read_only,
+    no_directory,
+    full_disk,
+    two_writers,
     killed,
-)  # fmt: skip
+)
 assert resource  # Unix alone has limits, signals and forks

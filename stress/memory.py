@@ -43,9 +43,11 @@ def run(budget: Budget, calls: int = CALLS) -> Report:
     end = _measure()
     growth, objects = end[0] - start[0], end[1] - start[1]
     report.numbers = {
-        "calls": report.operations, "growth_kB": growth, "growth_objects": objects,
+        "calls": report.operations,
+        "growth_kB": growth,
+        "growth_objects": objects,
         "resident_kB": end[0],
-    }  # fmt: skip
+    }
     if growth > GROWTH_KB or objects > GROWTH_OBJECTS:
         report.found.append(f"memory grew by {growth} kB, {objects} objects")
     return report

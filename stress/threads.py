@@ -31,8 +31,7 @@ def run(budget: Budget) -> Report:
 
     counts: list[int] = []
     threads = [
-        threading.Thread(target=work, args=(i,), daemon=True)
-        for i in range(budget.threads)
+        threading.Thread(target=work, args=(i,), daemon=True) for i in range(budget.threads)
     ]
     for t in threads:
         t.start()

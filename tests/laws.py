@@ -94,9 +94,7 @@ def like(x, seed):
 
 def inner(xs, ys):
     """The pairing of cotangents and tangents; its real part is what conj keeps."""
-    return sum(
-        np.sum(np.asarray(x) * np.asarray(y)).real for x, y in zip(xs, ys, strict=True)
-    )
+    return sum(np.sum(np.asarray(x) * np.asarray(y)).real for x, y in zip(xs, ys, strict=True))
 
 
 def derivatives_agree(fun, args, moving):
@@ -107,8 +105,7 @@ def derivatives_agree(fun, args, moving):
     ahead = flat(*(x + EPS * t for x, t in zip(primals, ts, strict=True)))
     behind = flat(*(x - EPS * t for x, t in zip(primals, ts, strict=True)))
     slopes = [
-        (np.asarray(a) - np.asarray(b)) / (2 * EPS)
-        for a, b in zip(ahead, behind, strict=True)
+        (np.asarray(a) - np.asarray(b)) / (2 * EPS) for a, b in zip(ahead, behind, strict=True)
     ]
     same(outs, flat(*primals), rtol=1e-12)
     same(out_ts, slopes, rtol=1e-6, atol=1e-8)

@@ -70,10 +70,7 @@ BINARY = {
     "atan2": lambda xp, x, y: xp.arctan2(x, 1.0 + y * y),
     "hypot": lambda xp, x, y: xp.hypot(x, 1.0 + y),
 }
-COMPARE = {
-    "less": lambda xp, x, y: x < y,
-    "equal": lambda xp, x, y: x == y,
-}
+COMPARE = {"less": lambda xp, x, y: x < y, "equal": lambda xp, x, y: x == y}
 REDUCE = {
     "sum": lambda xp, x, axis: x.sum(axis),
     "mean": lambda xp, x, axis: x.mean(axis),
@@ -182,9 +179,7 @@ class Minijax:
 
     def while_loop(self, n, f, x):
         return lax.while_loop(
-            lambda s: (s[0] < n) & (s[1].sum() < 2.0),
-            lambda s: (s[0] + 1, f(s[1])),
-            (0, x),
+            lambda s: (s[0] < n) & (s[1].sum() < 2.0), lambda s: (s[0] + 1, f(s[1])), (0, x)
         )[1]
 
     def map_rows(self, f, rows):
@@ -473,9 +468,23 @@ def fits(a, b):
 
 
 FLAT = [
-    "unary", "unary", "binary", "binary", "reduce", "dot", "outer", "where", "join",
-    "cut", "column", "integer", "index", "flag", "reshape", "compare",
-]  # fmt: skip
+    "unary",
+    "unary",
+    "binary",
+    "binary",
+    "reduce",
+    "dot",
+    "outer",
+    "where",
+    "join",
+    "cut",
+    "column",
+    "integer",
+    "index",
+    "flag",
+    "reshape",
+    "compare",
+]
 DEEP = ["cond", "switch", "scan", "fori", "while_loop", "each", "call", "call"]
 
 

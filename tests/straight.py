@@ -39,9 +39,7 @@ REVERSE = {
     "jit of grad": lambda f: mj.jit(mj.grad(lambda x: MIX @ f(x))),
     "jacrev": mj.jacrev,
     "hessian": mj.hessian,
-    "grad of grad": lambda f: mj.grad(
-        lambda x: TANGENT @ mj.grad(lambda x: MIX @ f(x))(x)
-    ),
+    "grad of grad": lambda f: mj.grad(lambda x: TANGENT @ mj.grad(lambda x: MIX @ f(x))(x)),
     "grad of jvp": lambda f: mj.grad(lambda x: MIX @ FORWARD["jvp"](f)(x)[1]),
     "grad of vmap": lambda f: mj.grad(lambda x: (FORWARD["vmap"](f)(x) @ MIX).sum()),
     "vmap of grad": lambda f: FORWARD["vmap"](mj.grad(lambda x: MIX @ f(x))),
@@ -64,9 +62,7 @@ def agree(looped, straight, x, *, reverse=True, tolerance=2e-5):
     for name in transforms:
         pairs = zip(leaves(got[name]), leaves(expected[name]), strict=True)
         for a, b in pairs:
-            assert (a.dtype, a.shape, a.weak_type) == (b.dtype, b.shape, b.weak_type), (
-                name
-            )
+            assert (a.dtype, a.shape, a.weak_type) == (b.dtype, b.shape, b.weak_type), name
             np.testing.assert_allclose(a, b, tolerance, tolerance, err_msg=name)
 
 

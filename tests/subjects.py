@@ -228,8 +228,7 @@ def custom_jvps(x, w):
         return jnp.sin(x) * w + 0.5 * x * x
 
     f.defjvps(
-        lambda t, out, x, w: (jnp.cos(x) * w + x) * t,
-        lambda t, out, x, w: jnp.sin(x) * t,
+        lambda t, out, x, w: (jnp.cos(x) * w + x) * t, lambda t, out, x, w: jnp.sin(x) * t
     )
     return f(x, w)
 
@@ -336,9 +335,7 @@ def custom_linear_solve(x, w):
 @subject(lambda x, w: x / (2.0 + w))
 def custom_linear_solve_symmetric(x, w):
     d = 2.0 + w
-    return lax.custom_linear_solve(
-        lambda v: d * v, x, lambda matvec, b: b / d, symmetric=True
-    )
+    return lax.custom_linear_solve(lambda v: d * v, x, lambda matvec, b: b / d, symmetric=True)
 
 
 @subject(lambda x, w: np.cbrt(x * x + np.exp(w)))
@@ -435,9 +432,7 @@ def psum_lanes(x, w):
 
 @subject(lambda x, w: np.sin(x) * w, reverse=False, forward=False)
 def pure_callback(x, w):
-    return mj.pure_callback(
-        lambda x, w: np.sin(x) * w, x, x, w, vmap_method="sequential"
-    )
+    return mj.pure_callback(lambda x, w: np.sin(x) * w, x, x, w, vmap_method="sequential")
 
 
 @subject(smooth)

@@ -79,11 +79,7 @@ def cond_in_scan(x, w):
 
 def scan_split_transpose(x, w):
     c, seen = lax.scan(
-        lambda c, row: (jnp_step(c, row, w),) * 2,
-        x,
-        ROWS,
-        unroll=2,
-        _split_transpose=True,
+        lambda c, row: (jnp_step(c, row, w),) * 2, x, ROWS, unroll=2, _split_transpose=True
     )
     return c + seen.sum(0)
 
@@ -196,9 +192,7 @@ def jvp_in_while_reference(x, w):
 
 def jet_series(x, w):
     """The second derivative of sin(v) v along w, and the first."""
-    y, (first, second) = jet.jet(
-        lambda v: jnp.sin(v) * v, (x,), ((w, jnp.zeros_like(w)),)
-    )
+    y, (first, second) = jet.jet(lambda v: jnp.sin(v) * v, (x,), ((w, jnp.zeros_like(w)),))
     return y + first + second
 
 
@@ -446,6 +440,5 @@ _TABLE = [
 ]
 
 NESTED = [
-    Subject(run.__name__, run, reference, **options)
-    for run, reference, options in _TABLE
+    Subject(run.__name__, run, reference, **options) for run, reference, options in _TABLE
 ]

@@ -103,9 +103,7 @@ def test_exponents():
     assert growth.exponent(lambda n: 3 * n**2, (1, 10, 100)) == pytest.approx(2)
 
 
-@pytest.mark.parametrize(
-    "name", ["perceptron", "recurrent", "neural_ode", "hamiltonian"]
-)
+@pytest.mark.parametrize("name", ["perceptron", "recurrent", "neural_ode", "hamiltonian"])
 def test_programs_run_and_are_finite(name):
     f, args = getattr(programs, name)(jax)
     for leaf in jax.tree_util.tree_leaves(jax.jit(f)(*args)):

@@ -126,9 +126,7 @@ def test_source_is_read_from_the_library():
     shown = draw.source(jvp.JVPTrace.process)
     body = inspect.getsource(jvp.JVPTrace.process)
     assert shown.startswith("# minijax/passes/jvp.py, line ")
-    assert [x.strip() for x in body.splitlines()] == [
-        x.strip() for x in shown.splitlines()[1:]
-    ]
+    assert [x.strip() for x in body.splitlines()] == [x.strip() for x in shown.splitlines()[1:]]
 
 
 def test_pictures_are_svg_and_watching_ends():

@@ -129,14 +129,15 @@ def test_a_library_that_takes_the_class_of_arrays_later(tmp_path):
     run(LATER, tmp_path)
 
 
-@pytest.mark.skipif(
-    not os.path.exists(JAX), reason="no interpreter with jax (make bench)"
-)
+@pytest.mark.skipif(not os.path.exists(JAX), reason="no interpreter with jax (make bench)")
 @pytest.mark.parametrize(
     "imports",
-    ["import jax, minijax as mj", "import minijax as mj, jax",
-     "import minijax as mj; mj.numpy.ones(2) + 1; import jax"],
-)  # fmt: skip
+    [
+        "import jax, minijax as mj",
+        "import minijax as mj, jax",
+        "import minijax as mj; mj.numpy.ones(2) + 1; import jax",
+    ],
+)
 def test_both_work(imports):
     done = subprocess.run(
         [JAX, "-c", PROGRAM.format(imports=imports)],

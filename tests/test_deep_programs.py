@@ -44,10 +44,7 @@ def test_nested(name):
     assert sys.getrecursionlimit() == limit
 
 
-@pytest.mark.parametrize(
-    ("name", "levels"),
-    [("jit", 400), ("fori_loop", 120)],
-)
+@pytest.mark.parametrize(("name", "levels"), [("jit", 400), ("fori_loop", 120)])
 def test_every_stage_of_a_deep_program(name, levels):
     f = nested(WRAPS[name], levels, lambda x: jnp.sin(x))
     assert str(mj.make_jaxpr(f)(1.0)).count("sin") == 1

@@ -13,9 +13,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 def printed_by(tool):
     """What a tool prints, in a process of its own."""
     run = [sys.executable, "-m", f"minijax.tools.{tool}"]
-    return subprocess.run(
-        run, cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    return subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
 def test_the_table_of_rules_is_the_registry():
@@ -37,13 +35,18 @@ def name_of(path, *params):
 def test_names_are_judged_by_what_is_there():
     names = compatibility.public_names()
     assert len(names) > 3000
-    assert name_of("jax.vmap", *"fun in_axes out_axes axis_name axis_size".split(),
-                   "spmd_axis_name", "sum_match") in names  # fmt: skip
+    assert (
+        name_of(
+            "jax.vmap",
+            *"fun in_axes out_axes axis_name axis_size".split(),
+            "spmd_axis_name",
+            "sum_match",
+        )
+        in names
+    )
     find = lambda path: compatibility.lookup(name_of(path), {})
     assert find("jax.numpy.linalg.det") is jnp.linalg.det
-    assert (
-        find("jax.numpy.no_such_name") is find("jax.no.such") is compatibility.Missing
-    )
+    assert find("jax.numpy.no_such_name") is find("jax.no.such") is compatibility.Missing
     assert find("jax.numpy.linalg") is jnp.linalg
 
     def fun(x, /, axis, *, dtype=None):
@@ -63,6 +66,4 @@ def test_names_are_judged_by_what_is_there():
     rows = compatibility.listed(names)
     assert any("tuples" in row for row in rows["jax.numpy.meshgrid"])
     assert "jax.numpy.dtype" not in rows
-    assert compatibility.reason("jax.experimental.pallas.x") != compatibility.reason(
-        "jax"
-    )
+    assert compatibility.reason("jax.experimental.pallas.x") != compatibility.reason("jax")

@@ -20,27 +20,48 @@ from minijax.tools import stubs
 
 # Small faces, which import by name.
 SMALL = (
-    "minijax.ad_checkpoint", "minijax.checkpoint_policies", "minijax.custom_batching",
-    "minijax.custom_derivatives", "minijax.debug", "minijax.dlpack", "minijax.dtypes",
-    "minijax.experimental.checkify", "minijax.flatten_util",
-    "minijax.ref", "minijax.test_util", "minijax.tree", "minijax.tree_util",
-)  # fmt: skip
+    "minijax.ad_checkpoint",
+    "minijax.checkpoint_policies",
+    "minijax.custom_batching",
+    "minijax.custom_derivatives",
+    "minijax.debug",
+    "minijax.dlpack",
+    "minijax.dtypes",
+    "minijax.experimental.checkify",
+    "minijax.flatten_util",
+    "minijax.ref",
+    "minijax.test_util",
+    "minijax.tree",
+    "minijax.tree_util",
+)
 # What libraries build on: who calls these knows them, and a sentence will do.
 FOR_LIBRARIES = (
-    "minijax.api_util", "minijax.core", "minijax.extend", "minijax.interpreters",
-    "minijax.lib", "minijax.experimental.hijax",
-)  # fmt: skip
+    "minijax.api_util",
+    "minijax.core",
+    "minijax.extend",
+    "minijax.interpreters",
+    "minijax.lib",
+    "minijax.experimental.hijax",
+)
 # Rooms whose functions have a formula or a source.
 SOURCED = (
-    "minijax.surface.random.continuous", "minijax.surface.random.discrete",
-    "minijax.surface.random.gammas", "minijax.surface.nn.initializers",
-    "minijax.surface.nn.activations", "minijax.surface.numpy.windows",
-    "minijax.prims.math.gamma", "minijax.prims.math.beta", "minijax.prims.math.bessel",
-    "minijax.prims.math.error_function", "minijax.prims.linalg",
-    "minijax.surface.numpy.fft", "minijax.surface.numpy.decompositions",
-    "minijax.surface.scipy.linalg", "minijax.surface.scipy.special",
+    "minijax.surface.random.continuous",
+    "minijax.surface.random.discrete",
+    "minijax.surface.random.gammas",
+    "minijax.surface.nn.initializers",
+    "minijax.surface.nn.activations",
+    "minijax.surface.numpy.windows",
+    "minijax.prims.math.gamma",
+    "minijax.prims.math.beta",
+    "minijax.prims.math.bessel",
+    "minijax.prims.math.error_function",
+    "minijax.prims.linalg",
+    "minijax.surface.numpy.fft",
+    "minijax.surface.numpy.decompositions",
+    "minijax.surface.scipy.linalg",
+    "minijax.surface.scipy.special",
     "minijax.surface.scipy.stats",
-)  # fmt: skip
+)
 
 
 def public_values(for_libraries=False):
@@ -90,9 +111,7 @@ def raises(fun) -> bool:
     except (OSError, TypeError, SyntaxError, IndentationError):
         return False
     body = tree.body[0]
-    if not isinstance(body, ast.FunctionDef) or body.name != getattr(
-        fun, "__name__", ""
-    ):
+    if not isinstance(body, ast.FunctionDef) or body.name != getattr(fun, "__name__", ""):
         return False  # a row: its template speaks for it
     inner = [
         n

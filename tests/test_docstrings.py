@@ -42,9 +42,7 @@ def test_examples(name):
     for label, text in documented(module):
         # A module's `sum` must not hide Python's, but in its own example.
         scope = {
-            k: v
-            for k, v in vars(module).items()
-            if k == label or not hasattr(builtins, k)
+            k: v for k, v in vars(module).items() if k == label or not hasattr(builtins, k)
         }
         test = doctest.DocTestParser().get_doctest(text, scope, label, None, 0)
         if test.examples:

@@ -41,9 +41,7 @@ def lstm(W):
 
 
 def normed(h, W):
-    centred = (h - h.mean(-1, keepdims=True)) / jnp.sqrt(
-        h.var(-1, keepdims=True) + 1e-5
-    )
+    centred = (h - h.mean(-1, keepdims=True)) / jnp.sqrt(h.var(-1, keepdims=True) + 1e-5)
     return h + mj.nn.relu(centred @ W) @ W.T
 
 
@@ -83,45 +81,39 @@ PROGRAMS = {
     "lstm": (lstm, W),
     "layers": (layered(normed), LAYERS),
     "layers with remat": (
-        layered(mj.checkpoint(lambda h, W: h + mj.nn.gelu(h @ W) @ W.T)), LAYERS,
+        layered(mj.checkpoint(lambda h, W: h + mj.nn.gelu(h @ W) @ W.T)),
+        LAYERS,
     ),
-    "attention": (
-        layered(lambda h, W: h + mj.nn.softmax((h @ W) @ (h @ W).T) @ h), LAYERS,
-    ),
+    "attention": (layered(lambda h, W: h + mj.nn.softmax((h @ W) @ (h @ W).T) @ h), LAYERS),
     "branch": (carried(branch), W),
     "scan in scan": (carried(inner_scan), W),
     "dropout": (dropout, W),
-    "logsumexp": (
-        carried(lambda c, x, W: mj.nn.logsumexp(c[:, :, None] + W, 1) + x), W,
-    ),
+    "logsumexp": (carried(lambda c, x, W: mj.nn.logsumexp(c[:, :, None] + W, 1) + x), W),
     "leapfrog": (leapfrog, W),
-    "fori_loop": (
-        lambda W: lax.fori_loop(0, 5, lambda i, h: jnp.tanh(h @ W) * i, X).sum(), W,
-    ),
-    "map": (
-        lambda W: lax.map(lambda x: jnp.sin(x @ W) * jnp.cos(W).sum(), XS).sum(), W,
-    ),
+    "fori_loop": (lambda W: lax.fori_loop(0, 5, lambda i, h: jnp.tanh(h @ W) * i, X).sum(), W),
+    "map": (lambda W: lax.map(lambda x: jnp.sin(x @ W) * jnp.cos(W).sum(), XS).sum(), W),
     "associative_scan": (
-        lambda W: lax.associative_scan(jnp.matmul, jnp.stack([W] * 7)).sum(), W,
+        lambda W: lax.associative_scan(jnp.matmul, jnp.stack([W] * 7)).sum(),
+        W,
     ),
     "lanes": (
         lambda W: mj.vmap(
             lambda x: lax.scan(lambda c, r: (jnp.tanh(c @ W) * r[0], None), x, XS)[0]
-        )(X).sum(), W,
+        )(X).sum(),
+        W,
     ),
     "counter": (counter, W),
     "select": (carried(lambda c, x, W: jnp.where(x > 0, jnp.exp(c @ W), c)), W),
-    "jit": (
-        carried(lambda c, x, W: mj.jit(lambda c: jnp.sin(jnp.cos(c) @ W))(c) + x), W,
-    ),
+    "jit": (carried(lambda c, x, W: mj.jit(lambda c: jnp.sin(jnp.cos(c) @ W))(c) + x), W),
     "standardize": (carried(lambda c, x, W: mj.nn.standardize(c @ W) + x), W),
     "half precision": (carried(half_precision), W),
     "cumsum": (
-        lambda W: lax.scan(
-            lambda c, x: (jnp.cumsum(c @ W, -1) * x, jnp.max(c)), X, XS
-        )[1].sum(), W,
+        lambda W: lax.scan(lambda c, x: (jnp.cumsum(c @ W, -1) * x, jnp.max(c)), X, XS)[
+            1
+        ].sum(),
+        W,
     ),
-}  # fmt: skip
+}
 
 JAX = {  # equations, bytes of all results of scans
     "lstm": (63, 18688),

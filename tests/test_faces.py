@@ -29,9 +29,19 @@ ROOMS = {
 }
 # What a room gives to its neighbours and not to the public.
 PRIVATE = {
-    "_common", "_rows", "common", "define", "matrix", "complex_gamma", "scaled",
-    "poisson_entropy", "deviances", "tails", "lying", "resharding",
-}  # fmt: skip
+    "_common",
+    "_rows",
+    "common",
+    "define",
+    "matrix",
+    "complex_gamma",
+    "scaled",
+    "poisson_entropy",
+    "deviances",
+    "tails",
+    "lying",
+    "resharding",
+}
 
 
 @pytest.mark.parametrize("name", stubs.FACES)
@@ -128,22 +138,47 @@ def test_dropped_names_warn():
 
 # Where JAX's own function bears another name.
 JAX_NAMES = {
-    "hard_swish": "hard_silu", "swish": "silu", "kaiming_normal": "he_normal",
-    "kaiming_uniform": "he_uniform", "xavier_normal": "glorot_normal",
-    "xavier_uniform": "glorot_uniform", "ds": "dslice", "get": "ref_get",
-    "set": "ref_set", "swap": "ref_swap", "addupdate": "ref_addupdate",
-}  # fmt: skip
+    "hard_swish": "hard_silu",
+    "swish": "silu",
+    "kaiming_normal": "he_normal",
+    "kaiming_uniform": "he_uniform",
+    "xavier_normal": "glorot_normal",
+    "xavier_uniform": "glorot_uniform",
+    "ds": "dslice",
+    "get": "ref_get",
+    "set": "ref_set",
+    "swap": "ref_swap",
+    "addupdate": "ref_addupdate",
+}
 
 
 WRAPPED = {"dynamic_index_in_dim", "dynamic_update_index_in_dim"}  # pickled as programs
 FUNCTIONS = types.FunctionType, type(minijax.jit(abs))
 
 
-@pytest.mark.parametrize("face", (
-    "numpy", "numpy.linalg", "numpy.fft", "lax", "random", "nn", "nn.initializers",
-    "tree_util", "tree", "ref", "ops", "image", "scipy.special", "scipy.linalg",
-    "scipy.signal", "scipy.stats.beta", "extend.core", "interpreters.ad",
-))  # fmt: skip
+@pytest.mark.parametrize(
+    "face",
+    (
+        "numpy",
+        "numpy.linalg",
+        "numpy.fft",
+        "lax",
+        "random",
+        "nn",
+        "nn.initializers",
+        "tree_util",
+        "tree",
+        "ref",
+        "ops",
+        "image",
+        "scipy.special",
+        "scipy.linalg",
+        "scipy.signal",
+        "scipy.stats.beta",
+        "extend.core",
+        "interpreters.ad",
+    ),
+)
 def test_functions_are_named_as_in_their_faces_and_pickled(face):
     module = importlib.import_module(f"minijax.{face}")
     for public in module.__all__:

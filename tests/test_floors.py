@@ -11,10 +11,18 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent / "minijax"
 FLOORS = {
-    "base": 0, "types": 1, "ir": 2, "passes": 4, "runtime": 5, "prims": 6,
-    "control": 7, "api": 8, "surface": 9, "views": 10,
+    "base": 0,
+    "types": 1,
+    "ir": 2,
+    "passes": 4,
+    "runtime": 5,
+    "prims": 6,
+    "control": 7,
+    "api": 8,
+    "surface": 9,
+    "views": 10,
     "tools": 11,
-}  # fmt: skip
+}
 FACE = 12
 
 
@@ -35,25 +43,17 @@ def imports(path: pathlib.Path) -> list[tuple[str, int]]:
                 if node.module:
                     found.append((stem, node.lineno))
                 else:
-                    found += [
-                        (".".join([*base, a.name]), node.lineno) for a in node.names
-                    ]
+                    found += [(".".join([*base, a.name]), node.lineno) for a in node.names]
             elif node.module and node.module.split(".")[0] == "minijax":
-                found.append(
-                    (node.module.removeprefix("minijax").strip("."), node.lineno)
-                )
+                found.append((node.module.removeprefix("minijax").strip("."), node.lineno))
         elif isinstance(node, ast.Import):
             for a in node.names:
                 if a.name.split(".")[0] == "minijax":
-                    found.append(
-                        (a.name.removeprefix("minijax").strip("."), node.lineno)
-                    )
+                    found.append((a.name.removeprefix("minijax").strip("."), node.lineno))
     return [(m, n) for m, n in found if m]
 
 
-FILES = sorted(
-    p for p in ROOT.rglob("*.py") if p.parent != ROOT or p.stem != "__init__"
-)
+FILES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT or p.stem != "__init__")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -82,9 +82,7 @@ def test_machinery_names_no_operation():
         assert "registry[" not in text, path
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Name):
-                assert not node.id.endswith("_p"), (
-                    f"{path}:{node.lineno} names {node.id}"
-                )
+                assert not node.id.endswith("_p"), f"{path}:{node.lineno} names {node.id}"
 
 
 def run(code: str) -> str:
@@ -105,9 +103,7 @@ def test_import_is_light():
 
 def test_the_first_device_is_light():
     """What few clients need is imported for those alone."""
-    loaded = run(
-        "import sys, minijax as mj; mj.devices(); print(' '.join(sys.modules))"
-    )
+    loaded = run("import sys, minijax as mj; mj.devices(); print(' '.join(sys.modules))")
     assert not {"importlib.metadata", "email", "json", "pkgutil"} & set(loaded.split())
 
 

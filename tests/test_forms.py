@@ -34,9 +34,7 @@ def seen(transform):
 TRACERS = {
     "jit weak": (lambda f: mj.jit(f)(1.0), "JitTracer(~float32[])"),
     "jit key": (lambda f: mj.jit(f)(mj.random.key(0)), "JitTracer(key<fry>[])"),
-    "scan": (
-        lambda f: lax.scan(lambda c, x: (f(c), x), 1.0, X), "JitTracer(~float32[])",
-    ),
+    "scan": (lambda f: lax.scan(lambda c, x: (f(c), x), 1.0, X), "JitTracer(~float32[])"),
     "grad": (
         lambda f: mj.grad(lambda x: f(x).sum())(X),
         "GradTracer(primal=[0. 1. 2.], typeof(tangent)=f32[3])",
@@ -45,9 +43,7 @@ TRACERS = {
         lambda f: mj.jit(mj.grad(f))(1.0),
         "GradTracer(primal=JitTracer(~float32[]), typeof(tangent)=f32[])",
     ),
-    "jvp": (
-        lambda f: mj.jvp(f, (1.0,), (2.0,)), "JVPTracer(primal=1.0, tangent=2.0)",
-    ),
+    "jvp": (lambda f: mj.jvp(f, (1.0,), (2.0,)), "JVPTracer(primal=1.0, tangent=2.0)"),
     "vmap": (
         lambda f: mj.vmap(f, in_axes=1)(jnp.ones((3, 2))),
         "VmapTracer(aval=float32[3], batched=float32[3,2])",
@@ -56,7 +52,7 @@ TRACERS = {
         lambda f: mj.jit(lambda x: f(mj.new_ref(x))[...])(1.0),
         "JitTracer(Ref{float32[]})",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", TRACERS)
@@ -87,16 +83,22 @@ def test_class_names(name):
 
 TEXTS = [
     (lambda: X.at[0], "_IndexUpdateRef(Array([0., 1., 2.], dtype=float32), 0)"),
-    (lambda: mj.jit(jnp.sin).trace(1.0).args_info[0][0],
-     "ArgInfo(_aval=ShapedArray(float32[], weak_type=True), donated=False)"),
-    (lambda: mj.tree.structure(jnp.unique_counts(X)),
-     "PyTreeDef(CustomNode(namedtuple[_UniqueCountsResult], [*, *]))"),
+    (
+        lambda: mj.jit(jnp.sin).trace(1.0).args_info[0][0],
+        "ArgInfo(_aval=ShapedArray(float32[], weak_type=True), donated=False)",
+    ),
+    (
+        lambda: mj.tree.structure(jnp.unique_counts(X)),
+        "PyTreeDef(CustomNode(namedtuple[_UniqueCountsResult], [*, *]))",
+    ),
     (lambda: mj.P, "<class 'minijax.P'>"),
-    (lambda: mj.errors.TracerBoolConversionError,
-     "<class 'minijax.errors.TracerBoolConversionError'>"),
+    (
+        lambda: mj.errors.TracerBoolConversionError,
+        "<class 'minijax.errors.TracerBoolConversionError'>",
+    ),
     (lambda: jnp.ufunc, "<class 'minijax.numpy.ufunc'>"),
     (lambda: jnp.add, "<jnp.ufunc 'add'>"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -200,12 +202,21 @@ def test_equations_have_lists():
 # ---------------------------------------------------------------------------- ufuncs
 
 UFUNCS = {
-    "add": (2, 0), "bitwise_and": (2, -1), "bitwise_or": (2, 0), "bitwise_xor": (2, 0),
-    "logaddexp": (2, -np.inf), "logaddexp2": (2, -np.inf), "logical_and": (2, True),
-    "logical_or": (2, False), "logical_xor": (2, False), "maximum": (2, None),
-    "minimum": (2, None), "multiply": (2, 1), "negative": (1, None),
+    "add": (2, 0),
+    "bitwise_and": (2, -1),
+    "bitwise_or": (2, 0),
+    "bitwise_xor": (2, 0),
+    "logaddexp": (2, -np.inf),
+    "logaddexp2": (2, -np.inf),
+    "logical_and": (2, True),
+    "logical_or": (2, False),
+    "logical_xor": (2, False),
+    "maximum": (2, None),
+    "minimum": (2, None),
+    "multiply": (2, 1),
+    "negative": (1, None),
     "subtract": (2, None),
-}  # fmt: skip
+}
 
 
 def test_ufuncs():
@@ -226,9 +237,7 @@ def test_keywords_of_ufuncs():
     for f in (jnp.add, jnp.logaddexp, jnp.frompyfunc(lambda x, y: x + y, 2, 1)):
         assert f(1.0, 2.0, out=None, where=None).shape == ()
         for k, v in {"out": X, "where": True}.items():
-            with pytest.raises(
-                NotImplementedError, match=f"{k} argument of <jnp.ufunc"
-            ):
+            with pytest.raises(NotImplementedError, match=f"{k} argument of <jnp.ufunc"):
                 f(X, X, **{k: v})
     assert mj.jit(jnp.add)(1, 2) == mj.vmap(jnp.add)(X, X)[1] + 1 == 3
     assert mj.jit(lambda f, x: f(x, x), static_argnums=0)(jnp.multiply, 3) == 9
@@ -239,14 +248,25 @@ def test_keywords_of_ufuncs():
 
 KEY = mj.random.key(3)
 PICKLED = [
-    SINGLE, mj.sharding.NamedSharding(MESH, mj.P("x")), mj.P("x", None), MESH,
-    MESH.abstract_mesh, KEY, KEY.dtype, mj.typeof(KEY), mj.random.key(0, impl="rbg"),
-    mj.typeof(X), mj.core.ShapedArray((2,), np.dtype("float32"), weak_type=True),
+    SINGLE,
+    mj.sharding.NamedSharding(MESH, mj.P("x")),
+    mj.P("x", None),
+    MESH,
+    MESH.abstract_mesh,
+    KEY,
+    KEY.dtype,
+    mj.typeof(KEY),
+    mj.random.key(0, impl="rbg"),
+    mj.typeof(X),
+    mj.core.ShapedArray((2,), np.dtype("float32"), weak_type=True),
     mj.ShapeDtypeStruct((2,), jnp.float32, sharding=SINGLE),
     mj.tree.structure({"a": (1, None, [2]), "b": jnp.linalg.slogdet(jnp.eye(2))}),
-    mj.tree.structure(mj.tree_util.Partial(jnp.add, 1)), jnp.float32, mj.P,
-    mj.errors.KeyReuseError, mj.tree_util.DictKey("a"),
-]  # fmt: skip
+    mj.tree.structure(mj.tree_util.Partial(jnp.add, 1)),
+    jnp.float32,
+    mj.P,
+    mj.errors.KeyReuseError,
+    mj.tree_util.DictKey("a"),
+]
 
 
 @pytest.mark.parametrize("x", PICKLED, ids=lambda x: type(x).__name__)
@@ -281,9 +301,15 @@ scaled.attr = 3
 
 @pytest.mark.parametrize(
     "wrap",
-    [mj.custom_vjp, mj.custom_jvp, mj.custom_batching.custom_vmap,
-     mj.custom_batching.sequential_vmap, mj.jit, mj.checkpoint],
-)  # fmt: skip
+    [
+        mj.custom_vjp,
+        mj.custom_jvp,
+        mj.custom_batching.custom_vmap,
+        mj.custom_batching.sequential_vmap,
+        mj.jit,
+        mj.checkpoint,
+    ],
+)
 def test_wrappers_hand_on_attributes(wrap):
     f = wrap(scaled)
     for name in ("__name__", "__doc__", "__module__", "__qualname__", "attr"):
@@ -302,11 +328,15 @@ class Three:
 
 
 THREES = {
-    "asarray": jnp.asarray, "add": lambda x: jnp.zeros(3, int) + x,
-    "full": lambda x: jnp.full((3,), x), "jit": mj.jit(lambda x: x),
-    "lax": lambda x: lax.mul(x, 1), "reshape": lambda x: jnp.reshape(x, (3,)),
-    "set": lambda x: jnp.zeros(3, int).at[:].set(x), "index": lambda x: jnp.arange(5)[x],
-}  # fmt: skip
+    "asarray": jnp.asarray,
+    "add": lambda x: jnp.zeros(3, int) + x,
+    "full": lambda x: jnp.full((3,), x),
+    "jit": mj.jit(lambda x: x),
+    "lax": lambda x: lax.mul(x, 1),
+    "reshape": lambda x: jnp.reshape(x, (3,)),
+    "set": lambda x: jnp.zeros(3, int).at[:].set(x),
+    "index": lambda x: jnp.arange(5)[x],
+}
 
 
 @pytest.mark.parametrize("name", THREES)

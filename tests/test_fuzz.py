@@ -137,11 +137,7 @@ DIFFERENCES = {
     "shape": (one(1.0), one(1.0, 1.0), "shape"),
     "leaves": (one(1.0), ("ok", []), "leaves"),
     "error": (one(1.0), ("error", "TypeError", "", ["TypeError"]), "error"),
-    "class": (
-        ("error", "TypeError", "", ["TypeError"]),
-        ("error", "ValueError", ""),
-        "class",
-    ),
+    "class": (("error", "TypeError", "", ["TypeError"]), ("error", "ValueError", ""), "class"),
     "one class": (("error", "TypeError", "a"), ("error", "TypeError", "b"), None),
     "died": (one(1.0), ("died", "Timeout", ""), "died"),
 }
@@ -229,11 +225,7 @@ def test_traced_calls_give_arrays():
         name, text = calls.draw_call(rng, False)
         with contextlib.suppress(Exception):  # many calls are of no sense
             eval(text.replace("jax.eval_shape", "watched", 1), space)
-    for text in (
-        "jnp.cov(a)",
-        "jnp.corrcoef(a)",
-        "jnp.linspace(a.size, 1, 1, retstep=True)",
-    ):
+    for text in ("jnp.cov(a)", "jnp.corrcoef(a)", "jnp.linspace(a.size, 1, 1, retstep=True)"):
         name = text
         watched(eval(f"lambda a: {text}", space), mj.ShapeDtypeStruct((0,), "float32"))
     assert not other
@@ -245,8 +237,9 @@ def test_large_programs_agree_with_eager_ones():
     assert len({text for text, _, _ in texts}) > 30
     assert max(x.ndim for _, args, _ in texts for x in args) == 9
     assert {x.shape[-1] for text, args, _ in texts if "vmap" in text for x in args[:1]} >= {
-        3, 8,
-    }  # fmt: skip
+        3,
+        8,
+    }
     assert [large.differs(seed) for seed in (0, 44)] == ["", ""]
 
 

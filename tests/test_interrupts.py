@@ -29,10 +29,17 @@ from minijax.ir.core import EVAL, STATE
 
 X = np.array([0.5, 0.25], np.float32)
 FILES = (
-    "ir/core.py", "passes/", "control/rules/custom", "control/calls/jit",
-    "control/calls/programs.py", "api/reverse.py", "api/autodiff.py", "api/vmap.py",
-    "api/jet.py", "contextlib.py",
-)  # fmt: skip
+    "ir/core.py",
+    "passes/",
+    "control/rules/custom",
+    "control/calls/jit",
+    "control/calls/programs.py",
+    "api/reverse.py",
+    "api/autodiff.py",
+    "api/vmap.py",
+    "api/jet.py",
+    "contextlib.py",
+)
 
 
 @functools.cache
@@ -226,9 +233,7 @@ def test_signals_while_it_works():
                 pass
         signal.signal(signal.SIGINT, before)
     assert state() == (EVAL, (), "", None, False)
-    np.testing.assert_allclose(
-        mj.jit(mj.vmap(mj.grad(jnp.sin)))(X), np.cos(X), rtol=1e-6
-    )
+    np.testing.assert_allclose(mj.jit(mj.vmap(mj.grad(jnp.sin)))(X), np.cos(X), rtol=1e-6)
 
 
 IMPORTS = """
@@ -284,9 +289,8 @@ print({"func", "stablehlo"} <= {*hits}, f(1.0).shape)
 
 def test_a_dialect_outlives_an_interrupt_while_it_loads():
     done = subprocess.run(
-        [sys.executable, "-c", HALF_IMPORTED],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", HALF_IMPORTED], capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[-1] == "True ()"
 
 

@@ -48,17 +48,13 @@ def steps(f):
     return lambda x: lax.scan(lambda c, _: (f(c), c), x, None, length=2)[0]
 
 
-ROW = mj.sharding.NamedSharding(
-    mj.sharding.Mesh(np.array(mj.devices()[:3]), ("x",)), mj.P("x")
-)
+ROW = mj.sharding.NamedSharding(mj.sharding.Mesh(np.array(mj.devices()[:3]), ("x",)), mj.P("x"))
 
 USES = {
     "jit_shardings": lambda f: mj.jit(f, in_shardings=ROW, out_shardings=ROW)(X),
     "jit_spread": lambda f: mj.jit(total(f))(mj.device_put(X, ROW)),
     "jit_spread_aot": lambda f: mj.jit(f).lower(mj.device_put(X, ROW)).compile(),
-    "constraint": lambda f: mj.jit(lambda x: lax.with_sharding_constraint(f(x), ROW))(
-        X
-    ),
+    "constraint": lambda f: mj.jit(lambda x: lax.with_sharding_constraint(f(x), ROW))(X),
     "jit": lambda f: mj.jit(f)(X),
     "jit_aot": lambda f: mj.jit(f).lower(X).compile()(X),
     "jit_static": lambda f: mj.jit(lambda f, x: f(x), static_argnums=0)(f, X),
@@ -216,12 +212,7 @@ def partitioned(f):
     g = custom_partitioning(f)
     g.def_partition(
         infer_sharding_from_operands=lambda mesh, args, out: args[0].sharding,
-        partition=lambda mesh, args, out: (
-            mesh,
-            f,
-            args[0].sharding,
-            (args[0].sharding,),
-        ),
+        partition=lambda mesh, args, out: (mesh, f, args[0].sharding, (args[0].sharding,)),
         sharding_rule="i -> i",
     )
     return g
@@ -232,11 +223,19 @@ def exported(f):
 
 
 KINDS = {
-    "vjp_rule": vjp_rule, "vjp_fixed": vjp_fixed, "vjp_remat": vjp_remat,
-    "vjp_zeros": vjp_zeros, "jvp_rule": jvp_rule, "vmap_rule": vmap_rule,
-    "gradient_rule": gradient_rule, "in_method": in_method, "in_instance": in_instance,
-    "sequential_vmap": mj.custom_batching.sequential_vmap, "pure_callback": pure,
-    "custom_partitioning": partitioned, "exported": exported,
+    "vjp_rule": vjp_rule,
+    "vjp_fixed": vjp_fixed,
+    "vjp_remat": vjp_remat,
+    "vjp_zeros": vjp_zeros,
+    "jvp_rule": jvp_rule,
+    "vmap_rule": vmap_rule,
+    "gradient_rule": gradient_rule,
+    "in_method": in_method,
+    "in_instance": in_instance,
+    "sequential_vmap": mj.custom_batching.sequential_vmap,
+    "pure_callback": pure,
+    "custom_partitioning": partitioned,
+    "exported": exported,
     "jit": lambda f: mj.jit(vjp_rule(f)),
     "checkpoint": lambda f: mj.checkpoint(vjp_rule(f)),
     "scan": lambda f: steps(vjp_rule(f)),
@@ -247,20 +246,22 @@ KINDS = {
     "shard_map": lambda f: mj.shard_map(
         vjp_rule(f), mesh=MESH, in_specs=mj.P("i"), out_specs=mj.P("i")
     ),
-    "custom_root": lambda f: lambda x: lax.custom_root(
-        lambda y: y - f(x), x, lambda g, y: f(x), lambda g, y: y / g(1.0)
+    "custom_root": lambda f: (
+        lambda x: lax.custom_root(
+            lambda y: y - f(x), x, lambda g, y: f(x), lambda g, y: y / g(1.0)
+        )
     ),
-    "custom_linear_solve": lambda f: lambda x: lax.custom_linear_solve(
-        lambda v: v * f(X), x, lambda mv, b: b / f(X), lambda mv, b: b / f(X)
+    "custom_linear_solve": lambda f: (
+        lambda x: lax.custom_linear_solve(
+            lambda v: v * f(X), x, lambda mv, b: b / f(X), lambda mv, b: b / f(X)
+        )
     ),
-    "linear_call": lambda f: lambda x: linear_call(
-        lambda _, x: x * f(X), lambda _, ct: ct * f(X), (), x
+    "linear_call": lambda f: (
+        lambda x: linear_call(lambda _, x: x * f(X), lambda _, ct: ct * f(X), (), x)
     ),
-    "ufunc": lambda f: lambda x: jnp.frompyfunc(
-        lambda a, b: a * f(b), 2, 1
-    ).accumulate(x),
+    "ufunc": lambda f: lambda x: jnp.frompyfunc(lambda a, b: a * f(b), 2, 1).accumulate(x),
     "odeint": lambda f: lambda x: odeint(lambda y, t: -f(y), x, X)[-1],
-}  # fmt: skip
+}
 
 MODES = {
     "jit": lambda f: mj.jit(f)(X),

@@ -23,10 +23,20 @@ from minijax import dtypes, lax, nn, random
 from minijax import tree_util as tu
 
 SCOPE = {
-    "jax": jax, "jnp": jnp, "lax": lax, "nn": nn, "random": random, "tu": tu,
-    "dtypes": dtypes, "np": np, "dataclasses": dataclasses, "operator": operator,
-    "collections": collections, "functools": functools, "partial": partial,
-}  # fmt: skip
+    "jax": jax,
+    "jnp": jnp,
+    "lax": lax,
+    "nn": nn,
+    "random": random,
+    "tu": tu,
+    "dtypes": dtypes,
+    "np": np,
+    "dataclasses": dataclasses,
+    "operator": operator,
+    "collections": collections,
+    "functools": functools,
+    "partial": partial,
+}
 
 
 def cases():
@@ -45,10 +55,14 @@ def scope():
     with jax.enable_x64(False):
         x3 = jnp.arange(3.0)
         yield {
-            **SCOPE, "x3": x3, "x23": jnp.ones((2, 3)), "i3": jnp.arange(3),
-            "b3": jnp.array([True, False, True]), "key": random.key(0),
+            **SCOPE,
+            "x3": x3,
+            "x23": jnp.ones((2, 3)),
+            "i3": jnp.arange(3),
+            "b3": jnp.array([True, False, True]),
+            "key": random.key(0),
             "c3": jnp.array([1j, 2, 3]),
-        }  # fmt: skip
+        }
 
 
 def run(code, scope):
@@ -78,13 +92,7 @@ class Foreign(Tracer):
 
 @pytest.mark.parametrize(
     "fun",
-    [
-        jnp.sin,
-        lax.sin,
-        jax.jit(lambda x: x),
-        jax.grad(lambda x: x),
-        jax.vmap(lambda x: x),
-    ],
+    [jnp.sin, lax.sin, jax.jit(lambda x: x), jax.grad(lambda x: x), jax.vmap(lambda x: x)],
     ids=["numpy", "lax", "jit", "grad", "vmap"],
 )
 def test_foreign_tracers_are_called_that(fun):

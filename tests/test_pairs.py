@@ -45,10 +45,7 @@ def refusal(subject, stack, compiled):
     if not subject.reverse and not subject.forward and any(forward + reverse):
         return ValueError, "Pure callbacks do not support JVP"
     if not subject.reverse and any(reverse):
-        return (
-            ValueError,
-            "Reverse-mode differentiation does not work for lax.while_loop",
-        )
+        return (ValueError, "Reverse-mode differentiation does not work for lax.while_loop")
     for i, used in enumerate(forward):
         below = any(reverse[i + 1 :])
         if below and subject.unread and (compiled or stack[i].name == "linearize"):
@@ -124,9 +121,7 @@ def test_alone(subject):
             problem(subject, s, mj.jit)
 
 
-@pytest.mark.parametrize(
-    "number", range(len(EVERYTHING)), ids=lambda i: str(EVERYTHING[i])
-)
+@pytest.mark.parametrize("number", range(len(EVERYTHING)), ids=lambda i: str(EVERYTHING[i]))
 def test_pairs(number, monkeypatch):
     subject = EVERYTHING[number]
     stacks = [[a, b] for a in TRANSFORMATIONS for b in TRANSFORMATIONS]
@@ -139,12 +134,14 @@ def test_pairs(number, monkeypatch):
             by_hand.append(stack)
     turns = (mj.jit, lambda f: f)
     report(
-        subject, compiled,
+        subject,
+        compiled,
         [problem(subject, s, turns[k % 2]) for k, s in enumerate(compiled, number)],
-    )  # fmt: skip
+    )
     monkeypatch.setattr(dispatch, "is_host_driven", lambda jaxpr: True)
     turns = (staged, lambda f: f)
     report(
-        subject, by_hand,
+        subject,
+        by_hand,
         [problem(subject, s, turns[k % 2]) for k, s in enumerate(by_hand, number)],
-    )  # fmt: skip
+    )

@@ -40,8 +40,9 @@ def test_vjp_and_linearize():
     leaves_close(mj.jit(again(pull))(out), pull(out))
     _, push = mj.linearize(loss, PARAMS)
     leaves_close(again(push)(PARAMS), push(PARAMS))
-    leaves_close(mj.vmap(again(push))(mj.tree.map(lambda x: x[None], PARAMS)),
-                 push(PARAMS)[None])  # fmt: skip
+    leaves_close(
+        mj.vmap(again(push))(mj.tree.map(lambda x: x[None], PARAMS)), push(PARAMS)[None]
+    )
 
 
 def test_as_pytrees():
@@ -57,8 +58,10 @@ def test_jaxprs(make):
     copy = again(jaxpr)
     assert str(copy) == str(jaxpr)
     args = mj.tree.leaves(PARAMS)
-    leaves_close(mj.core.eval_jaxpr(copy.jaxpr, copy.consts, *args),
-                 mj.core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args))  # fmt: skip
+    leaves_close(
+        mj.core.eval_jaxpr(copy.jaxpr, copy.consts, *args),
+        mj.core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args),
+    )
 
 
 def test_another_process(tmp_path):
@@ -82,9 +85,16 @@ def test_an_unknown_primitive_is_named():
 
 def test_functions_of_the_library_are_pickled_by_name():
     functions = (
-        jnp.sin, jnp.add, jnp.linalg.norm, mj.random.normal, mj.nn.relu, lax.scan,
-        mj.scipy.special.gammaln, mj.scipy.stats.norm.pdf, pickled_by_name,
-    )  # fmt: skip
+        jnp.sin,
+        jnp.add,
+        jnp.linalg.norm,
+        mj.random.normal,
+        mj.nn.relu,
+        lax.scan,
+        mj.scipy.special.gammaln,
+        mj.scipy.stats.norm.pdf,
+        pickled_by_name,
+    )
     for f in functions:
         assert again(f) is f and copy.copy(f) is f and copy.deepcopy(f) is f
     assert again(mj.jit(jnp.square))(3.0) == 9

@@ -69,9 +69,7 @@ def test_evaluated_and_compiled(program):
 
 
 STACKED = [t for t in BY_NAME if t not in ("pmap",)]
-STACKS = st.lists(st.sampled_from(STACKED), max_size=4).map(
-    lambda s: [BY_NAME[t] for t in s]
-)
+STACKS = st.lists(st.sampled_from(STACKED), max_size=4).map(lambda s: [BY_NAME[t] for t in s])
 
 
 def differentiates(t):
@@ -131,9 +129,11 @@ def test_modes_agree(program, way):
     close(value, y)
     close(push(*U), forward)
     g = {
-        "staged": mj.jit(f), "checkpoint": mj.checkpoint(f), "jit": mj.jit(f),
+        "staged": mj.jit(f),
+        "checkpoint": mj.checkpoint(f),
+        "jit": mj.jit(f),
         "vmap": lambda x, w: mj.vmap(f)(jnp.stack([x, w]), jnp.stack([w, x]))[0],
-    }.get(way, f)  # fmt: skip
+    }.get(way, f)
     pull = mj.vjp(g, X, W)[1]
     back = staged(lambda c, _: jnp.stack(pull(c))) if way == "staged" else pull
     a, b = back(V[0]) if way != "staged" else back(V[0], V[0])

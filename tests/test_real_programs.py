@@ -29,8 +29,9 @@ def odeint(slope, start, end, constants, **options):
         f = lambda y: slope(y, *constants)
         move = lambda *terms: mj.tree.map(
             lambda y, *ks: y + h * sum(c * k for c, k in zip(weights, ks, strict=True)),
-            y, *terms,
-        )  # fmt: skip
+            y,
+            *terms,
+        )
         k1 = f(y)
         weights = [1 / 2]
         k2 = f(move(k1))
@@ -92,9 +93,7 @@ def energy(solve, A, y0, t):
 
 def test_the_adjoint_of_an_ode_with_adaptive_steps_is_right():
     with mj.enable_x64():
-        found = mj.jit(
-            mj.value_and_grad(functools.partial(energy, adjoint_odeint), (0, 1, 2))
-        )
+        found = mj.jit(mj.value_and_grad(functools.partial(energy, adjoint_odeint), (0, 1, 2)))
         value, (dA, dy, dt) = found(A, Y0, 1.5)
     end = expm(1.5 * A) @ Y0
     np.testing.assert_allclose(value, end @ end, rtol=1e-7)
@@ -129,9 +128,7 @@ def test_many_of_them_under_vmap():
         one = mj.grad(functools.partial(energy, adjoint_odeint), 1)
         together = mj.jit(mj.vmap(one, (None, 0, None)))(A, starts, 1.5)
     turned = expm(1.5 * A)
-    np.testing.assert_allclose(
-        together, 2 * starts @ turned.T @ turned, rtol=1e-5, atol=1e-9
-    )
+    np.testing.assert_allclose(together, 2 * starts @ turned.T @ turned, rtol=1e-5, atol=1e-9)
 
 
 def test_a_neural_ode_learns_a_flow():
@@ -271,9 +268,7 @@ def test_hamiltonian_monte_carlo_draws_from_its_target():
 
 
 def _gradient(wrap):
-    loss, args = transformer(
-        mj, 12, width=128, heads=4, length=64, batch=4, wrap=wrap
-    )  # fmt: skip
+    loss, args = transformer(mj, 12, width=128, heads=4, length=64, batch=4, wrap=wrap)
     return mj.jit(mj.value_and_grad(loss)).lower(*args).compile(), args
 
 

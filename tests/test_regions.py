@@ -105,9 +105,7 @@ def custom_jvp(inner):
 def custom_vjp(inner):
     def make(note):
         f = mj.custom_vjp(inner(note))
-        f.defvjp(
-            lambda *xs: mj.vjp(inner(lambda x: None), *xs), lambda pull, ct: pull(ct)
-        )
+        f.defvjp(lambda *xs: mj.vjp(inner(lambda x: None), *xs), lambda pull, ct: pull(ct))
         return f
 
     return make
@@ -171,9 +169,7 @@ NESTED = [
 def test_nested_prunes_and_tells_dependence(outer, inner):
     hold, _, _ = HOLDERS[outer]
     within, inside, _ = HOLDERS[inner]
-    obeys_regions(
-        outer, hold(within(body)), *map(jnp.float32, ARGS), tight=inside, every=False
-    )
+    obeys_regions(outer, hold(within(body)), *map(jnp.float32, ARGS), tight=inside, every=False)
 
 
 @pytest.mark.parametrize(("outer", "inner"), NESTED)
@@ -265,9 +261,7 @@ def test_branches_agree_on_what_moves():
     moving = lambda a, b: (a * b, jnp.sin(b))
     for branches in ([still, moving], [moving, still]):
         for i in jnp.arange(2):
-            laws.obeys(
-                lambda a, b, i=i, bs=branches: lax.switch(i, bs, a, b), 0.7, -0.4
-            )
+            laws.obeys(lambda a, b, i=i, bs=branches: lax.switch(i, bs, a, b), 0.7, -0.4)
 
 
 # -------------------------------------------------------------------------- references
@@ -281,9 +275,7 @@ def twice(f):
 
 
 # What a primitive does with the function that it holds.
-IN_PYTHON = {
-    "jit": once, "closed_call": once, "remat2": once, "cond": once, "while": twice,
-}  # fmt: skip
+IN_PYTHON = {"jit": once, "closed_call": once, "remat2": once, "cond": once, "while": twice}
 
 
 def touching(hold):
@@ -308,18 +300,18 @@ def holder(prim):
 @pytest.mark.parametrize("prim", IN_PYTHON)
 def test_references_in_what_is_held(prim):
     discharges(
-        touching(holder(prim)), *map(np.float32, ARGS),
-        reference=touching(IN_PYTHON[prim]),
-    )  # fmt: skip
+        touching(holder(prim)), *map(np.float32, ARGS), reference=touching(IN_PYTHON[prim])
+    )
 
 
 @pytest.mark.parametrize("outer", IN_PYTHON)
 @pytest.mark.parametrize("inner", IN_PYTHON)
 def test_references_in_what_is_held_twice(outer, inner):
     discharges(
-        touching(lambda f: holder(outer)(holder(inner)(f))), *map(np.float32, ARGS),
+        touching(lambda f: holder(outer)(holder(inner)(f))),
+        *map(np.float32, ARGS),
         reference=touching(lambda f: IN_PYTHON[outer](IN_PYTHON[inner](f))),
-    )  # fmt: skip
+    )
 
 
 def test_references_that_a_scan_touches_or_steps_along():
@@ -344,9 +336,7 @@ def test_references_that_a_scan_touches_or_steps_along():
             ys.append(y)
         return x, jnp.stack(ys)
 
-    discharges(
-        fun, *map(np.float32, ARGS), reference=lambda *xs: fun(*xs, scan=in_python)
-    )
+    discharges(fun, *map(np.float32, ARGS), reference=lambda *xs: fun(*xs, scan=in_python))
 
 
 @pytest.mark.parametrize("writes", [False, True])
@@ -377,13 +367,21 @@ def test_references_in_the_test_of_a_loop(writes):
 # ------------------------------------------------------------------------------- memos
 
 JIT = {
-    "name": "f", "donated_invars": (False,), "keep_unused": False, "inline": False,
-    "device": None, "compiler_options_kvs": (),
-}  # fmt: skip
+    "name": "f",
+    "donated_invars": (False,),
+    "keep_unused": False,
+    "inline": False,
+    "device": None,
+    "compiler_options_kvs": (),
+}
 SCAN = {
-    "num_consts": 0, "num_carry": 1, "length": 2, "reverse": False, "unroll": 1,
+    "num_consts": 0,
+    "num_carry": 1,
+    "length": 2,
+    "reverse": False,
+    "unroll": 1,
     "_split_transpose": False,
-}  # fmt: skip
+}
 
 
 # (program, x) -> what a primitive gives that holds the program, a closed jaxpr.
@@ -401,9 +399,9 @@ TRANSFORMS = {
     "vmap of grad": lambda f: mj.vmap(mj.grad(lambda x: f(x).sum())),
     "jet": lambda f: lambda x: jet.jet(f, (x,), ((jnp.ones(3), jnp.ones(3)),)),
     "checkify": lambda f: (
-        lambda x: mj.experimental.checkify.checkify(
-            f, mj.experimental.checkify.nan_checks
-        )(x)[1]
+        lambda x: mj.experimental.checkify.checkify(f, mj.experimental.checkify.nan_checks)(x)[
+            1
+        ]
     ),
 }
 
@@ -411,9 +409,7 @@ TRANSFORMS = {
 @pytest.mark.parametrize("prim", BIND)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_what_is_derived_is_of_the_constants(prim, transform):
-    program = mj.make_jaxpr(lambda x: jnp.sin(x) * np.array([2.0, 3.0, 5.0]))(
-        jnp.ones(3)
-    )
+    program = mj.make_jaxpr(lambda x: jnp.sin(x) * np.array([2.0, 3.0, 5.0]))(jnp.ones(3))
     n = 2 if prim in TWICE else 1
     for k in (np.array([2.0, 3.0, 5.0]), np.array([-1.0, 0.5, 4.0])):
         k = jnp.asarray(k)
@@ -475,9 +471,7 @@ def test_lanes_keep_donation_and_derivatives_forget_it():
     """Residuals may be operands: these must not be taken."""
     f = mj.jit(lambda x: x * x, donate_argnums=0)
     donated = lambda fun, *xs: [
-        e.params["donated_invars"]
-        for e in mj.make_jaxpr(fun)(*xs).eqns
-        if e.primitive is jit_p
+        e.params["donated_invars"] for e in mj.make_jaxpr(fun)(*xs).eqns if e.primitive is jit_p
     ]
     x = jnp.ones(3)
     assert donated(mj.vmap(f), x) == [(True,)]
@@ -487,7 +481,8 @@ def test_lanes_keep_donation_and_derivatives_forget_it():
 
 
 def test_shares_the_cotangent_of_a_shared_result():
-    f = mj.pmap(lambda x, w: lax.psum(x * w, "i"), axis_name="i",
-                in_axes=(0, None), out_axes=None)  # fmt: skip
+    f = mj.pmap(
+        lambda x, w: lax.psum(x * w, "i"), axis_name="i", in_axes=(0, None), out_axes=None
+    )
     x = jnp.array([1.0, 2.0])
     laws.obeys(lambda w: f(x, w), jnp.float32(3.0), lanes=False)

@@ -157,9 +157,7 @@ def test_python_scalars_do_not_widen():
 
 def test_numpy_functions_promote_and_lax_functions_do_not():
     assert str(jnp.add(1, 1.0)) == "2.0"
-    with pytest.raises(
-        TypeError, match=r"lax\.add requires arguments to have the same dt"
-    ):
+    with pytest.raises(TypeError, match=r"lax\.add requires arguments to have the same dt"):
         lax.add(1, 1.0)
 
 
@@ -236,9 +234,7 @@ def test_jit_of_a_function_with_an_optional_argument():
     assert (result == 20).all()
     assert result.device.platform == "cpu"
     np.testing.assert_array_equal(on_default().block_until_ready(), result)
-    np.testing.assert_array_equal(
-        on_default(2 * jnp.ones((3, 3))), 12 * np.ones((3, 3))
-    )
+    np.testing.assert_array_equal(on_default(2 * jnp.ones((3, 3))), 12 * np.ones((3, 3)))
 
 
 def test_jit_runs_python_only_while_tracing(capsys):
@@ -293,9 +289,7 @@ def test_branching_on_a_traced_value():
     def flip(x, negate):
         return -x if negate else x
 
-    with pytest.raises(
-        errors.TracerBoolConversionError, match=r"bool\[\](.|\n)*negate"
-    ):
+    with pytest.raises(errors.TracerBoolConversionError, match=r"bool\[\](.|\n)*negate"):
         flip(1, True)
 
     def positive_part(x):
@@ -438,11 +432,7 @@ def test_pmap_one_program_a_device():
 def test_pmap_of_vmap():
     n = len(jax.devices())
     rng = np.random.default_rng(1)
-    a, b, c = (
-        rng.random((n, 5, 2, 3)),
-        rng.random((n, 5, 3, 4)),
-        rng.random((n, 5, 2, 4)),
-    )
+    a, b, c = (rng.random((n, 5, 2, 3)), rng.random((n, 5, 3, 4)), rng.random((n, 5, 2, 4)))
 
     def affine(a, b, c):
         return a @ b + c

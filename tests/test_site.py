@@ -41,9 +41,15 @@ def test_every_page_is_reached():
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [("jax", "grad"), ("jax.numpy", "einsum"), ("jax.lax", "scan"), ("jax.tree", "map"),
-     ("jax.scipy.special", "gammaln"), ("jax.sharding", "NamedSharding")],
-)  # fmt: skip
+    [
+        ("jax", "grad"),
+        ("jax.numpy", "einsum"),
+        ("jax.lax", "scan"),
+        ("jax.tree", "map"),
+        ("jax.scipy.special", "gammaln"),
+        ("jax.sharding", "NamedSharding"),
+    ],
+)
 def test_names_stand_on_their_pages(module, name):
     text = CONTENTS[f"reference/{module}.md"]
     assert f"({module}.{name})=\n## `{name}`" in text
@@ -90,9 +96,13 @@ def test_formulas_are_for_browsers():
         reference.mathml(t, block=b) for t, b in (("x_1 + x_2", False), ("y = x", True))
     )
     assert [s for s in reference.markdown(text) if s] == [
-        f"A sum {one} of \\[two].", two, "**Args**", "all.",
-        "- **to**: of which all", "  that is so: is so.",
-    ]  # fmt: skip
+        f"A sum {one} of \\[two].",
+        two,
+        "**Args**",
+        "all.",
+        "- **to**: of which all",
+        "  that is so: is so.",
+    ]
     for name, page in CONTENTS.items():
         if name.startswith("reference/"):
             assert ":math:" not in page and ".. math::" not in page, name

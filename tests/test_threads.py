@@ -301,9 +301,12 @@ def test_a_failure_is_told_once_and_hides_no_other_program(no_effects):
 def python(program, **env):
     """What a program in a process of its own prints."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True,
-        env={**os.environ, **env}, timeout=300,
-    )  # fmt: skip
+        [sys.executable, "-W", "error", "-c", program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **env},
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 
@@ -387,11 +390,13 @@ subprocess.run([sys.executable, "-c", ""], check=True)
 def test_a_fork_after_use_is_warned_of():
     before, after = python(FORK)[0].splitlines()
     assert before == "[]"
-    assert eval(after) == [(  # recorded from JAX 0.10.2
-        "RuntimeWarning",
-        "os.fork() was called. os.fork() is incompatible with multithreaded code, and JAX"
-        " is multithreaded, so this will likely lead to a deadlock.",
-    )]  # fmt: skip
+    assert eval(after) == [
+        (  # recorded from JAX 0.10.2
+            "RuntimeWarning",
+            "os.fork() was called. os.fork() is incompatible with multithreaded code, and JAX"
+            " is multithreaded, so this will likely lead to a deadlock.",
+        )
+    ]
 
 
 SPAWN = """

@@ -145,9 +145,7 @@ def pmap(f):
 
     def run(x, w):
         each = mj.pmap(
-            lambda x, w: f(x, w) + lax.psum(0.1 * x, "i"),
-            axis_name="i",
-            in_axes=(0, None),
+            lambda x, w: f(x, w) + lax.psum(0.1 * x, "i"), axis_name="i", in_axes=(0, None)
         )
         return LANES @ each(jnp.outer(LANES, x), w)
 
@@ -219,8 +217,9 @@ TRANSFORMATIONS = [
     Transformation("jit", mj.jit, same),
     Transformation("grad", grad, gradient_reference, reverse=True),
     Transformation("vjp", vjp, gradient_reference, reverse=True),
-    Transformation("jvp", jvp, lambda f: lambda x, w: directional(f, x, w, *PUSH),
-                   forward=True),
+    Transformation(
+        "jvp", jvp, lambda f: lambda x, w: directional(f, x, w, *PUSH), forward=True
+    ),
     Transformation("linearize", linearize, linearize_reference, forward=True),
     Transformation("jacfwd", jacfwd, jacfwd_reference, forward=True),
     Transformation("vmap", vmap, vmap_reference, lanes=True),
@@ -232,5 +231,5 @@ TRANSFORMATIONS = [
     Transformation("in_loop", in_loop, in_loop_reference),
     Transformation("in_cond", in_cond, in_cond_reference),
     Transformation("in_map", in_map, in_map_reference),
-]  # fmt: skip
+]
 BY_NAME = {t.name: t for t in TRANSFORMATIONS}

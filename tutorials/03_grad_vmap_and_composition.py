@@ -237,9 +237,6 @@ else:
 
 # %%
 branch = lambda x: jax.lax.cond(x > 0, jnp.sin, jnp.cos, x)
-names = {
-    equation.primitive.name
-    for equation in jax.make_jaxpr(jax.vmap(branch))(x).jaxpr.eqns
-}
+names = {equation.primitive.name for equation in jax.make_jaxpr(jax.vmap(branch))(x).jaxpr.eqns}
 assert "cond" not in names
 assert {"sin", "cos", "select_n"} <= names

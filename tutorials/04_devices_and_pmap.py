@@ -183,9 +183,7 @@ def spread_out(w):
 
 values = jnp.arange(32.0).reshape(8, 4)
 assert jnp.allclose(spread_out(values), jnp.var(values))
-assert jnp.allclose(
-    jax.grad(spread_out)(values), 2 * (values - values.mean()) / 32, atol=1e-5
-)
+assert jnp.allclose(jax.grad(spread_out)(values), 2 * (values - values.mean()) / 32, atol=1e-5)
 
 
 # %% [markdown]

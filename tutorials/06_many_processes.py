@@ -122,10 +122,21 @@ multihost_utils.sync_global_devices("done")
 folder = pathlib.Path(tempfile.mkdtemp())
 (folder / "train.py").write_text(STEP + SCRIPT)
 done = subprocess.run(
-    [sys.executable, "-m", "minijax.launch", "-n", "2", "--devices-per-process", "2",
-     "--alias", str(folder / "train.py")],
-    text=True, capture_output=True, timeout=240,
-)  # fmt: skip
+    [
+        sys.executable,
+        "-m",
+        "minijax.launch",
+        "-n",
+        "2",
+        "--devices-per-process",
+        "2",
+        "--alias",
+        str(folder / "train.py"),
+    ],
+    text=True,
+    capture_output=True,
+    timeout=240,
+)
 assert done.returncode == 0, done.stderr
 # %%
 lines = done.stdout.splitlines()

@@ -61,11 +61,7 @@ def linked(text: str, home: str, page: str) -> str:
 
 def toctree(caption: str, pages: list[str], hidden: bool = True) -> str:
     """The list of pages by which Sphinx finds its way."""
-    options = [
-        f":caption: {caption}",
-        ":maxdepth: 1",
-        *([":hidden:"] if hidden else []),
-    ]
+    options = [f":caption: {caption}", ":maxdepth: 1", *([":hidden:"] if hidden else [])]
     return "\n".join(["", "```{toctree}", *options, "", *pages, "```", ""])
 
 
@@ -90,14 +86,18 @@ def contents() -> dict[str, str]:
         "# Reference\n\nEvery public module, under the names that JAX gives it: write"
         " `import minijax as jax`.\n" + toctree("Modules", names, hidden=False)
     )
-    in_folder = lambda folder: sorted(
-        p for p in found if re.match(rf"{folder}/\d.*\.py$", p)
-    )
+    in_folder = lambda folder: sorted(p for p in found if re.match(rf"{folder}/\d.*\.py$", p))
     book = [p for p in ("book/index.md",) if p in found] + in_folder("book")
     more = [
-        "tools.md", "differences.md", "ecosystem.md", "compatibility.md", "rules.md",
-        "measured.md", "contributing.md", "license.md",
-    ]  # fmt: skip
+        "tools.md",
+        "differences.md",
+        "ecosystem.md",
+        "compatibility.md",
+        "rules.md",
+        "measured.md",
+        "contributing.md",
+        "license.md",
+    ]
     found["index.md"] += (
         toctree("Learn", in_folder("learn"))
         + (toctree("The book", book) if book else "")

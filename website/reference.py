@@ -20,12 +20,24 @@ except ImportError:
     latex2mathml = None
 
 SMALL = (
-    "minijax.ad_checkpoint", "minijax.checkpoint_policies", "minijax.custom_batching",
-    "minijax.custom_derivatives", "minijax.debug", "minijax.dlpack", "minijax.dtypes",
-    "minijax.errors", "minijax.flatten_util", "minijax.memory", "minijax.ref",
-    "minijax.sharding", "minijax.stages", "minijax.test_util", "minijax.tree",
-    "minijax.tree_util", "minijax.typing",
-)  # fmt: skip
+    "minijax.ad_checkpoint",
+    "minijax.checkpoint_policies",
+    "minijax.custom_batching",
+    "minijax.custom_derivatives",
+    "minijax.debug",
+    "minijax.dlpack",
+    "minijax.dtypes",
+    "minijax.errors",
+    "minijax.flatten_util",
+    "minijax.memory",
+    "minijax.ref",
+    "minijax.sharding",
+    "minijax.stages",
+    "minijax.test_util",
+    "minijax.tree",
+    "minijax.tree_util",
+    "minijax.typing",
+)
 ITEM = re.compile(r"  (\*{0,2}\w[\w.]*(?:, \*{0,2}\w[\w.]*)*): (.*)")
 FORMULA = re.compile("\0(\\d+)\0")
 SECTIONS = re.compile(
@@ -107,8 +119,7 @@ def signature(value: Any) -> str:
         return "(...)"
     plain = [
         p.replace(
-            annotation=p.empty,
-            default=p.empty if p.default is p.empty else _Shown(p.default),
+            annotation=p.empty, default=p.empty if p.default is p.empty else _Shown(p.default)
         )
         for p in found.parameters.values()
     ]

@@ -36,10 +36,8 @@ def fill_compiled(jax, sheet, name, f, args) -> None:
     compiled = jax.jit(f)
     seconds = 0.5 if sheet.quick else 1.5
     sheet.fill(
-        f"{name}: HLO operations",
-        lambda: hlo_operations(compiled.lower(*args).compile()),
+        f"{name}: HLO operations", lambda: hlo_operations(compiled.lower(*args).compile())
     )
     sheet.fill(
-        f"{name}: run time",
-        lambda: wall_time(lambda: settle(compiled(*args)), seconds=seconds),
+        f"{name}: run time", lambda: wall_time(lambda: settle(compiled(*args)), seconds=seconds)
     )

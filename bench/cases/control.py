@@ -22,9 +22,7 @@ ROWS = tuple(
     )
 ) + (
     Row("RNN by scan: residual bytes of the backward pass", 1.0, "B"),
-    Row(
-        "remat transformer: temporary bytes, of those without remat", 0.33, "", "count"
-    ),
+    Row("remat transformer: temporary bytes, of those without remat", 0.33, "", "count"),
     Row("remat transformer: run time, of that without remat", 1.4, "", "count"),
 )
 

@@ -55,9 +55,7 @@ def measure(jax, sheet) -> None:
         "sharded jit call: 10 arrays": lambda: ends(*(spread,) * 10),
         "sharded x + y": lambda: spread + spread,
         "device_put to a mesh": lambda: jax.device_put(host, over("x", "y")),
-        "device_put to another sharding": lambda: settle(
-            jax.device_put(spread, over("y"))
-        ),
+        "device_put to another sharding": lambda: settle(jax.device_put(spread, over("y"))),
         "np.asarray of a sharded array, fresh": lambda: np.asarray(twice(spread)),
     }
     slices = 40 if sheet.quick else 150
@@ -72,9 +70,7 @@ def measure(jax, sheet) -> None:
         return fresh.trace(params, x, y).lower
 
     times = 5 if sheet.quick else 11
-    sheet.fill(
-        "lower with shardings: perceptron step", lambda: once_each(make, times=times)
-    )
+    sheet.fill("lower with shardings: perceptron step", lambda: once_each(make, times=times))
     P = sharding.PartitionSpec
 
     def mapped(checked=False):
@@ -98,8 +94,7 @@ def measure(jax, sheet) -> None:
 
     sheet.fill("shard_map: trace", lambda: once_each(tracing, times=times))
     sheet.fill(
-        "shard_map: trace, types checked",
-        lambda: once_each(lambda: tracing(True), times=times),
+        "shard_map: trace, types checked", lambda: once_each(lambda: tracing(True), times=times)
     )
     sheet.fill("shard_map: lower", lambda: once_each(lowering, times=times))
     sheet.fill("explicit axes: trace", lambda: explicit(jax, times))

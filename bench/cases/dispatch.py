@@ -43,9 +43,7 @@ def measure(jax, sheet) -> None:
     compiled = double.lower(one).compile()
     compiled_ten = first.lower(*ten).compile()
     util = jax.tree_util
-    util.register_pytree_node(
-        Layer, lambda n: ((n.w, n.b), None), lambda _, c: Layer(*c)
-    )
+    util.register_pytree_node(Layer, lambda n: ((n.w, n.b), None), lambda _, c: Layer(*c))
     model = [Layer(one, one) for _ in range(2500)]
     if hasattr(util, "flattened"):  # JAX has nothing of the kind
         model = util.flattened(model)

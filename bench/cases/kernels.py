@@ -16,12 +16,18 @@ from bench.rows import Row
 
 TITLE = "The functions most used, compiled, on a million elements"
 LARGER = {
-    "arange(16)": "arange(1 << 20)", "(4, 4)": "(1024, 1024)", "ones(8)": "ones(1 << 20)",
-    "full((4,)": "full((1 << 20,)", "eye(4)": "eye(1024)", "1.0, 8)": "1.0, 1 << 20)",
-    "(2, 8)": "(512, 2048)", "(8, 2)": "(2048, 512)",
-    "k, (4,)": "k, (1 << 20,)", "one_hot(i, 4)": "one_hot(i, 1024)",
+    "arange(16)": "arange(1 << 20)",
+    "(4, 4)": "(1024, 1024)",
+    "ones(8)": "ones(1 << 20)",
+    "full((4,)": "full((1 << 20,)",
+    "eye(4)": "eye(1024)",
+    "1.0, 8)": "1.0, 1 << 20)",
+    "(2, 8)": "(512, 2048)",
+    "(8, 2)": "(2048, 512)",
+    "k, (4,)": "k, (1 << 20,)",
+    "one_hot(i, 4)": "one_hot(i, 1024)",
     "broadcast_to(v": "broadcast_to(w",
-}  # fmt: skip
+}
 MEAN = "compiled, geometric mean"
 
 
@@ -47,9 +53,15 @@ def measure(jax, sheet) -> None:
     jnp = jax.numpy
     m = jnp.asarray(np.random.default_rng(0).random((1024, 1024), np.float32) + 1)
     arrays = {
-        "m": m, "n": m[::-1], "b": m > 1.5, "v": m.reshape(-1), "w": m[0], "u": m[None],
-        "i": jnp.arange(1024), "k": jax.random.PRNGKey(0),
-    }  # fmt: skip
+        "m": m,
+        "n": m[::-1],
+        "b": m > 1.5,
+        "v": m.reshape(-1),
+        "w": m[0],
+        "u": m[None],
+        "i": jnp.arange(1024),
+        "k": jax.random.PRNGKey(0),
+    }
     names = {"jax": jax, "jnp": jnp, "lax": jax.lax}
     logs = []
     for text in BIG:
@@ -68,7 +80,6 @@ def measure(jax, sheet) -> None:
         )
         logs.append(math.log(sheet.values[name]))
         sheet.fill(
-            f"{text}, operations",
-            lambda run=run: hlo_operations(run.lower(arrays).compile()),
+            f"{text}, operations", lambda run=run: hlo_operations(run.lower(arrays).compile())
         )
     sheet.put(MEAN, math.exp(sum(logs) / len(logs)))

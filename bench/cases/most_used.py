@@ -38,10 +38,18 @@ def names(jax):
     jnp = jax.numpy
     m = jnp.asarray(np.arange(16, dtype=np.float32).reshape(4, 4) + 1)
     return {
-        "jax": jax, "jnp": jnp, "lax": jax.lax, "m": m, "n": m[::-1], "b": m > 3,
-        "v": m[0], "u": m[None], "i": jnp.arange(3), "k": jax.random.PRNGKey(0),
+        "jax": jax,
+        "jnp": jnp,
+        "lax": jax.lax,
+        "m": m,
+        "n": m[::-1],
+        "b": m > 3,
+        "v": m[0],
+        "u": m[None],
+        "i": jnp.arange(3),
+        "k": jax.random.PRNGKey(0),
         "data": [1.0, 2.0, 3.0],
-    }  # fmt: skip
+    }
 
 
 def measure(jax, sheet) -> None:

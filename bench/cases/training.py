@@ -24,9 +24,11 @@ ROWS = tuple(
     )
 )
 CUT = {
-    "qkv": (None, "model"), "up": (None, "model"),
-    "out": ("model", None), "down": ("model", None),
-}  # fmt: skip
+    "qkv": (None, "model"),
+    "up": (None, "model"),
+    "out": ("model", None),
+    "down": ("model", None),
+}
 
 
 def measure(jax, sheet) -> None:
@@ -36,9 +38,10 @@ def measure(jax, sheet) -> None:
     over = lambda *axes: sharding.NamedSharding(mesh, sharding.PartitionSpec(*axes))
     lies = {
         name: [{k: over(*CUT.get(k, ())) for k in layer} for layer in value]
-        if name == "layers" else over()
+        if name == "layers"
+        else over()
         for name, value in params.items()
-    }  # fmt: skip
+    }
 
     @jax.jit
     def step(params, tokens):
@@ -65,6 +68,4 @@ def measure(jax, sheet) -> None:
             f"{place}: processor time",
             lambda run=run: thread_time(run, slices=slices, clock=time.process_time),
         )
-        sheet.fill(
-            f"{place}: run time", lambda run=run: wall_time(run, seconds=seconds)
-        )
+        sheet.fill(f"{place}: run time", lambda run=run: wall_time(run, seconds=seconds))

@@ -22,8 +22,9 @@ def logdensity(p):
         stats.norm.logpdf(y, mean, scale).sum()
         + stats.norm.logpdf(p["slopes"], 0, 2).sum()
         + stats.norm.logpdf(p["offset"], 0, 2)
-        + stats.expon.logpdf(scale) + p["log_scale"]
-    )  # fmt: skip
+        + stats.expon.logpdf(scale)
+        + p["log_scale"]
+    )
 
 
 start = {"slopes": jnp.zeros(2), "offset": jnp.zeros(()), "log_scale": jnp.zeros(())}

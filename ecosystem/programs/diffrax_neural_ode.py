@@ -23,10 +23,15 @@ class Field(eqx.Module):
 
 def solve(field, start):
     return diffrax.diffeqsolve(
-        diffrax.ODETerm(field), diffrax.Tsit5(), times[0], times[-1], 0.1, start,
+        diffrax.ODETerm(field),
+        diffrax.Tsit5(),
+        times[0],
+        times[-1],
+        0.1,
+        start,
         stepsize_controller=diffrax.PIDController(1e-3, 1e-5),
         saveat=diffrax.SaveAt(ts=times),
-    ).ys  # fmt: skip
+    ).ys
 
 
 field = Field(eqx.nn.MLP(2, 2, 8, 1, jnp.tanh, key=key))
@@ -51,10 +56,21 @@ for i in range(20):
 def decayed(rate, **options):
     term = diffrax.ODETerm(lambda t, y, a: -a * y)
     control = diffrax.PIDController(1e-5, 1e-5)
-    return diffrax.diffeqsolve(
-        term, options.pop("solver", diffrax.Dopri5()), 0.0, 2.0, 0.1, jnp.ones(2),
-        args=rate, stepsize_controller=control, **options,
-    ).ys[-1].sum()  # fmt: skip
+    return (
+        diffrax.diffeqsolve(
+            term,
+            options.pop("solver", diffrax.Dopri5()),
+            0.0,
+            2.0,
+            0.1,
+            jnp.ones(2),
+            args=rate,
+            stepsize_controller=control,
+            **options,
+        )
+        .ys[-1]
+        .sum()
+    )
 
 
 print("forward", np.asarray(jax.vmap(decayed)(jnp.array([0.1, 0.2]))))
@@ -63,7 +79,6 @@ stiff = lambda a: decayed(a, solver=diffrax.Kvaerno3(), adjoint=backsolve)
 print("implicit, backsolve", jax.grad(stiff)(0.5))
 noise = diffrax.VirtualBrownianTree(0.0, 1.0, 1e-2, (), key)
 terms = diffrax.MultiTerm(
-    diffrax.ODETerm(lambda t, y, a: -y),
-    diffrax.ControlTerm(lambda t, y, a: 0.1, noise),
+    diffrax.ODETerm(lambda t, y, a: -y), diffrax.ControlTerm(lambda t, y, a: 0.1, noise)
 )
 print("noisy", diffrax.diffeqsolve(terms, diffrax.Euler(), 0.0, 1.0, 0.05, 1.0).ys)

@@ -29,9 +29,7 @@ for _ in range(20):
     model, state, value = step(model, state)
 print("loss", float(value))
 
-members = eqx.filter_vmap(lambda k: eqx.nn.MLP(2, 1, 4, 1, key=k))(
-    jax.random.split(key, 3)
-)
+members = eqx.filter_vmap(lambda k: eqx.nn.MLP(2, 1, 4, 1, key=k))(jax.random.split(key, 3))
 together = eqx.filter_vmap(lambda m, x: m(x), in_axes=(eqx.if_array(0), None))
 print("ensemble", np.asarray(together(members, x[0])).ravel())
 print("conv", float(eqx.nn.Conv2d(1, 3, 3, key=key)(jnp.ones((1, 5, 5))).sum()))

@@ -15,9 +15,7 @@ class Field(eqx.Module):
 
     def __init__(self, size, width, depth, *, key):
         self.scale = jnp.ones(())
-        self.mlp = eqx.nn.MLP(
-            size, size, width, depth, jax.nn.softplus, jnp.tanh, key=key
-        )
+        self.mlp = eqx.nn.MLP(size, size, width, depth, jax.nn.softplus, jnp.tanh, key=key)
 
     def __call__(self, t, y, args):
         return self.scale * self.mlp(y)
@@ -28,10 +26,15 @@ class NeuralODE(eqx.Module):
 
     def __call__(self, ts, y0):
         solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(self.field), diffrax.Tsit5(), ts[0], ts[-1],
-            ts[1] - ts[0], y0, saveat=diffrax.SaveAt(ts=ts),
+            diffrax.ODETerm(self.field),
+            diffrax.Tsit5(),
+            ts[0],
+            ts[-1],
+            ts[1] - ts[0],
+            y0,
+            saveat=diffrax.SaveAt(ts=ts),
             stepsize_controller=diffrax.PIDController(rtol=1e-3, atol=1e-6),
-        )  # fmt: skip
+        )
         return solution.ys
 
 
@@ -42,9 +45,14 @@ def data(count, key):
             return jnp.stack([x[1], -x[0]], axis=-1)
 
         return diffrax.diffeqsolve(
-            diffrax.ODETerm(f), diffrax.Tsit5(), ts[0], ts[-1], 0.1, y0,
+            diffrax.ODETerm(f),
+            diffrax.Tsit5(),
+            ts[0],
+            ts[-1],
+            0.1,
+            y0,
             saveat=diffrax.SaveAt(ts=ts),
-        ).ys  # fmt: skip
+        ).ys
 
     y0s = jr.uniform(key, (count, 2), minval=-0.6, maxval=1)
     return jax.vmap(one)(y0s)

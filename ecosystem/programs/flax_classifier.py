@@ -9,11 +9,14 @@ from flax.training import train_state
 
 SEGMENTS = "abcdef bc abged abgcd fgbc afgcd afgedc abc abcdefg abcdfg".split()
 STROKES = {
-    "a": (slice(1, 3), slice(4, 12)), "b": (slice(2, 8), slice(11, 13)),
-    "c": (slice(8, 14), slice(11, 13)), "d": (slice(13, 15), slice(4, 12)),
-    "e": (slice(8, 14), slice(3, 5)), "f": (slice(2, 8), slice(3, 5)),
+    "a": (slice(1, 3), slice(4, 12)),
+    "b": (slice(2, 8), slice(11, 13)),
+    "c": (slice(8, 14), slice(11, 13)),
+    "d": (slice(13, 15), slice(4, 12)),
+    "e": (slice(8, 14), slice(3, 5)),
+    "f": (slice(2, 8), slice(3, 5)),
     "g": (slice(7, 9), slice(4, 12)),
-}  # fmt: skip
+}
 
 
 def images(count, seed):
@@ -42,9 +45,7 @@ class CNN(nn.Module):
 model = CNN()
 key = jax.random.key(0)
 params = model.init(key, jnp.ones((1, 16, 16, 1)))["params"]
-state = train_state.TrainState.create(
-    apply_fn=model.apply, params=params, tx=optax.adamw(3e-3)
-)
+state = train_state.TrainState.create(apply_fn=model.apply, params=params, tx=optax.adamw(3e-3))
 
 
 @jax.jit

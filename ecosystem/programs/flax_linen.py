@@ -28,18 +28,23 @@ images, labels = jax.random.normal(key, (8, 6, 6, 1)), jnp.arange(8) % 3
 model = CNN()
 variables = model.init(key, images, False)
 state = TrainState.create(
-    apply_fn=model.apply, tx=optax.adamw(1e-2), params=variables["params"],
+    apply_fn=model.apply,
+    tx=optax.adamw(1e-2),
+    params=variables["params"],
     batch_stats=variables["batch_stats"],
-)  # fmt: skip
+)
 
 
 @jax.jit
 def step(state, key):
     def loss(params):
         logits, new = state.apply_fn(
-            {"params": params, "batch_stats": state.batch_stats}, images, True,
-            rngs={"dropout": key}, mutable=["batch_stats"],
-        )  # fmt: skip
+            {"params": params, "batch_stats": state.batch_stats},
+            images,
+            True,
+            rngs={"dropout": key},
+            mutable=["batch_stats"],
+        )
         found = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
         return found.mean(), new
 
@@ -67,9 +72,7 @@ options = {"variable_axes": {"params": 0}, "split_rngs": {"params": True}}
 x = jnp.arange(8.0).reshape(2, 4)
 deep = nn.scan(Block, length=3, **options)()
 found = deep.init(key, x, None)
-print(
-    "scan", jax.tree.map(jnp.shape, found), np.round(deep.apply(found, x, None)[0], 3)
-)
+print("scan", jax.tree.map(jnp.shape, found), np.round(deep.apply(found, x, None)[0], 3))
 wide = nn.vmap(nn.Dense, in_axes=0, **options)(2)
 print("vmap", np.round(wide.apply(wide.init(key, x), x), 3))
 again = nn.remat(nn.Dense)(2)

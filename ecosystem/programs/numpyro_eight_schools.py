@@ -24,9 +24,13 @@ def schools(sigma, y=None):
 
 
 mcmc = MCMC(
-    NUTS(schools, target_accept_prob=0.9), num_warmup=500, num_samples=500,
-    num_chains=4, chain_method="vectorized", progress_bar=False,
-)  # fmt: skip
+    NUTS(schools, target_accept_prob=0.9),
+    num_warmup=500,
+    num_samples=500,
+    num_chains=4,
+    chain_method="vectorized",
+    progress_bar=False,
+)
 mcmc.run(jax.random.key(0), errors, y=effects, extra_fields=("diverging",))
 for name, table in summary(mcmc.get_samples(group_by_chain=True)).items():
     print(name, "mean", np.round(table["mean"], 3), "std", np.round(table["std"], 3))

@@ -31,13 +31,15 @@ def init(key):
         "layers": [],
     }
     for _ in range(LAYERS):
-        params["layers"].append({
-            "qkv": dense(next(keys), WIDTH, 3 * WIDTH),
-            "out": dense(next(keys), WIDTH, WIDTH),
-            "up": dense(next(keys), WIDTH, 4 * WIDTH),
-            "down": dense(next(keys), 4 * WIDTH, WIDTH),
-            "norms": jnp.ones((2, WIDTH)),
-        })  # fmt: skip
+        params["layers"].append(
+            {
+                "qkv": dense(next(keys), WIDTH, 3 * WIDTH),
+                "out": dense(next(keys), WIDTH, WIDTH),
+                "up": dense(next(keys), WIDTH, 4 * WIDTH),
+                "down": dense(next(keys), 4 * WIDTH, WIDTH),
+                "norms": jnp.ones((2, WIDTH)),
+            }
+        )
     return params
 
 

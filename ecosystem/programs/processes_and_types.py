@@ -20,18 +20,14 @@ def loss(t):
 
 start = {"amplitude": jnp.array(0.0), "scale": jnp.array(0.0)}
 slopes = jax.grad(loss)(start)
-print(
-    "fit", round(float(loss(start)), 3), [round(float(s), 2) for s in slopes.values()]
-)
+print("fit", round(float(loss(start)), 3), [round(float(s), 2) for s in slopes.values()])
 process = GaussianProcess(kernels.ExpSquared(1.0), xs, diag=1e-2)
 _, told = process.condition(ys, jnp.array([1.5]))
 print("told", np.round(told.loc, 3), np.round(told.variance, 3))
-fast = lambda s: GaussianProcess(
-    kernels.quasisep.SHO(s, 1.0), xs, diag=0.01
-).log_probability(ys)
-print(
-    "quasiseparable", round(float(fast(1.0)), 2), round(float(jax.grad(fast)(1.0)), 2)
+fast = lambda s: GaussianProcess(kernels.quasisep.SHO(s, 1.0), xs, diag=0.01).log_probability(
+    ys
 )
+print("quasiseparable", round(float(fast(1.0)), 2), round(float(jax.grad(fast)(1.0)), 2))
 
 
 @jaxtyped(typechecker=beartype)
@@ -69,9 +65,19 @@ params = {"w": jnp.ones(3)}
 bowl = lambda p: (p["w"] ** 2).sum() + p["w"][0]
 value, grads = jax.value_and_grad(bowl)(params)
 for name in (
-    "adam", "adamw", "sgd", "rmsprop", "adagrad", "lamb", "lion", "adafactor", "yogi",
-    "radam", "novograd", "sm3",
-):  # fmt: skip
+    "adam",
+    "adamw",
+    "sgd",
+    "rmsprop",
+    "adagrad",
+    "lamb",
+    "lion",
+    "adafactor",
+    "yogi",
+    "radam",
+    "novograd",
+    "sm3",
+):
     optimizer = getattr(optax, name)(learning_rate=0.1)
     updates, _ = optimizer.update(grads, optimizer.init(params), params)
     print(name, np.round(updates["w"], 4))

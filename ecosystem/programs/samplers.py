@@ -38,11 +38,15 @@ fit = SVI(schools, guide, numpyro.optim.Adam(0.05), Trace_ELBO())
 losses = fit.run(key, 100, effects, progress_bar=False).losses
 print("bound", round(float(losses[-1]), 1))
 for d in (
-    dist.Gamma(2.0, 1.0), dist.Beta(2.0, 3.0), dist.StudentT(3.0), dist.Poisson(2.0),
-    dist.Dirichlet(jnp.ones(3)), dist.LKJCholesky(3, 1.0),
+    dist.Gamma(2.0, 1.0),
+    dist.Beta(2.0, 3.0),
+    dist.StudentT(3.0),
+    dist.Poisson(2.0),
+    dist.Dirichlet(jnp.ones(3)),
+    dist.LKJCholesky(3, 1.0),
     dist.Categorical(jnp.ones(3) / 3),
     dist.MultivariateNormal(jnp.zeros(2), jnp.eye(2)),
-):  # fmt: skip
+):
     drawn = d.sample(jax.random.PRNGKey(2), (2,))
     print(type(d).__name__, np.round(d.log_prob(drawn), 3))
 
@@ -62,7 +66,8 @@ print("nuts", bool((abs(positions["a"].mean(0) - 1) < 0.4).all()))
 steps = blackjax.mcmc.random_walk.normal(jnp.ones(3) / 2)
 for name, kernel in {
     "hmc": blackjax.hmc(logdensity, 0.2, jnp.ones(3), 5),
-    "rmh": blackjax.rmh(logdensity, steps), "mala": blackjax.mala(logdensity, 0.1),
-}.items():  # fmt: skip
+    "rmh": blackjax.rmh(logdensity, steps),
+    "mala": blackjax.mala(logdensity, 0.1),
+}.items():
     state, _ = jax.jit(kernel.step)(key, kernel.init(start))
     print(name, np.round(state.position["a"], 3))

@@ -15,9 +15,7 @@ for solver in (lx.LU(), lx.QR(), lx.SVD(), lx.CG(1e-5, 1e-5), lx.GMRES(1e-5, 1e-
     print(type(solver).__name__, np.round(solution(b), 3) + 0.0, np.round(slope, 3))
 inverse = lambda A, b=b: lx.linear_solve(lx.MatrixLinearOperator(A), b).value
 print("jvp", np.round(jax.jvp(inverse, (A,), (A,))[1], 4) + 0.0)
-print(
-    "vmap", np.round(jax.vmap(lambda b: inverse(A, b))(jnp.stack([b, 2 * b])), 4) + 0.0
-)
+print("vmap", np.round(jax.vmap(lambda b: inverse(A, b))(jnp.stack([b, 2 * b])), 4) + 0.0)
 
 equations = lambda y, args: jnp.array([y[0] ** 2 - 2, y[1] - y[0]])
 start = jnp.array([1.0, 1.0])
@@ -28,9 +26,7 @@ print("squares", fit.value)
 bowl = lambda y, a: ((y - a) ** 2).sum()
 print("minimum", optx.minimise(bowl, optx.BFGS(1e-5, 1e-5), jnp.zeros(2), args=b).value)
 root = lambda a: (
-    optx.root_find(
-        lambda y, a: y**2 - a, optx.Newton(1e-6, 1e-6), jnp.array(1.0), args=a
-    ).value
+    optx.root_find(lambda y, a: y**2 - a, optx.Newton(1e-6, 1e-6), jnp.array(1.0), args=a).value
 )
 print("implicit", jax.grad(root)(4.0))
 

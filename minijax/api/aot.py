@@ -192,9 +192,7 @@ class Lowered:
 
     _inputs: Sequence[str] = ()  # names of the inputs
 
-    def __init__(
-        self, stage: Traced, platforms: Any = None, *, portable: bool = False
-    ) -> None:
+    def __init__(self, stage: Traced, platforms: Any = None, *, portable: bool = False) -> None:
         self._stage = stage
         with made_current(stage._call.mesh):
             self._lower(stage, platforms, portable)
@@ -239,25 +237,22 @@ class Lowered:
         dispatch.note_compiling(name, closed)
         with monitoring.stage(monitoring.LOWERING, name):
             options: dict[str, Any] = dict(
-                donated=kept if any(kept) else (), ordered=self._ordered,
+                donated=kept if any(kept) else (),
+                ordered=self._ordered,
                 spread=self._where if over_devices else None,
                 orders=dispatch.modes(orders, self._kept, self._where),
-            )  # fmt: skip
+            )
             if symbolic:
                 paths = tree.leaf_names(stage.in_tree)
                 options.update(emitter=sizes.SymbolicLowering, names=paths)
             self._symbolic = symbolic
             if len(self._platforms) > 1:
-                self._lowered = lower_for(
-                    closed, jitted.name, self._platforms, **options
-                )
+                self._lowered = lower_for(closed, jitted.name, self._platforms, **options)
             else:
                 self._lowered = lowered.lower_jaxpr(
                     closed, jitted.name, *self._platforms, literals=portable, **options
                 )
-        self._consts = [
-            dispatch.kept_const(c, self._where) for c in self._lowered.consts
-        ]
+        self._consts = [dispatch.kept_const(c, self._where) for c in self._lowered.consts]
 
     @property
     def in_tree(self) -> Any:
@@ -293,11 +288,7 @@ class Lowered:
         """The program as text: 'stablehlo' (default) or 'hlo'."""
         if dialect == "hlo":
             found = self._computation()
-            text = (
-                found.get_hlo_module().to_string()
-                if debug_info
-                else found.as_hlo_text()
-            )
+            text = found.get_hlo_module().to_string() if debug_info else found.as_hlo_text()
             return str(text)
         module = self.compiler_ir(dialect)
         return str(module.operation.get_asm(enable_debug_info=debug_info))
@@ -355,15 +346,25 @@ class Lowered:
         nesting.check(self._lowered, name)
         with monitoring.stage(monitoring.COMPILING, name):
             executable = compiler.compile_module(
-                self._lowered.module, self._where.devices,
-                partitions=len(self._where.devices), callbacks=self._lowered.callbacks,
-                overrides=options or None, ahead=True,
-            )  # fmt: skip
+                self._lowered.module,
+                self._where.devices,
+                partitions=len(self._where.devices),
+                callbacks=self._lowered.callbacks,
+                overrides=options or None,
+                ahead=True,
+            )
         program = dispatch.finish_program(
-            executable, self._lowered, self._consts, self._kept,
-            len(self._stage.jaxpr.in_avals), self._closed, self._where,
-            self._committed, self._ordered, self._orders is not None,
-        )  # fmt: skip
+            executable,
+            self._lowered,
+            self._consts,
+            self._kept,
+            len(self._stage.jaxpr.in_avals),
+            self._closed,
+            self._where,
+            self._committed,
+            self._ordered,
+            self._orders is not None,
+        )
         return Compiled(self, program, options)
 
 
@@ -432,11 +433,15 @@ class Compiled:
         kept = {i - before: k for k, i in enumerate(self._lowered._kept)}
         found = self._program.executable.get_parameter_layouts()
         found = found[len(self._lowered._consts) :]
-        return tree.unflatten(self.in_tree, [
-            Format(layout_of(found[kept[i]]), self._required(kept[i]))
-            if i in kept else None
-            for i in range(n)
-        ])  # fmt: skip
+        return tree.unflatten(
+            self.in_tree,
+            [
+                Format(layout_of(found[kept[i]]), self._required(kept[i]))
+                if i in kept
+                else None
+                for i in range(n)
+            ],
+        )
 
     @property
     def output_formats(self) -> Any:
@@ -448,9 +453,7 @@ class Compiled:
 
     def as_text(self) -> str:
         """The optimised HLO."""
-        return "\n\n".join(
-            m.to_string() for m in self._program.executable.hlo_modules()
-        )
+        return "\n\n".join(m.to_string() for m in self._program.executable.hlo_modules())
 
     def cost_analysis(self) -> Any:
         """XLA's estimate of the program's cost, as a dict."""
@@ -494,8 +497,7 @@ class Compiled:
             raise errors.type_error(
                 "Function compiled with input pytree does not match the input pytree it"
                 " was called with.",
-                which=f"{label}{tree.keystr(path[1:])} was {was}, and is now {now}:"
-                f" {why}",
+                which=f"{label}{tree.keystr(path[1:])} was {was}, and is now {now}: {why}",
                 where=stage._jitted.name,
                 tries=["leave out static arguments: the program has their values"],
             )
@@ -607,9 +609,11 @@ class Compiled:
         args = (*self._lowered._before, *leaves)
         refs = [isinstance(x, core.Reference) for x in args]
         buffers = assignment.buffers_at(
-            values_of(args, refs), self._program.place, self._program.kept,
+            values_of(args, refs),
+            self._program.place,
+            self._program.kept,
             as_they_lie=self._program.orders is not None,
-        )  # fmt: skip
+        )
         donated = self._lowered._donated
         once = any(donated) or any(refs)  # what was there cannot be had again
         once = once or stage.jaxpr is None  # it was read from bytes
@@ -670,10 +674,7 @@ def signatures(jitted: Jitted) -> list[tuple[Any, ...]]:
     """The signatures traced so far: types of the dynamic leaves, and static values."""
     return [
         (
-            tuple(
-                ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
-                for a in key[1]
-            ),
+            tuple(ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in key[1]),
             key[2],
         )
         for key in list(jitted.traces)
@@ -698,6 +699,10 @@ def _methods() -> dict[str, Callable[..., Any]]:
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
-    "clear_cache": jitting.clear_cache, "eval_shape": eval_shape, "explain": explain,
-    "lower": lower_stage, "signatures": signatures, "trace": trace,
-}  # fmt: skip
+    "clear_cache": jitting.clear_cache,
+    "eval_shape": eval_shape,
+    "explain": explain,
+    "lower": lower_stage,
+    "signatures": signatures,
+    "trace": trace,
+}

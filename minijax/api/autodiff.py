@@ -90,8 +90,7 @@ def check_value(x: Any, name: str) -> Any:
     """The aval of an argument of a transformed function."""
     if isinstance(x, core.Reference):
         raise errors.type_error(
-            f"{name}: cannot differentiate with respect to a reference of type"
-            f" {x.aval}.",
+            f"{name}: cannot differentiate with respect to a reference of type {x.aval}.",
             why="what changes has no one value to differentiate at.",
             tries=["differentiate with respect to ref[...]", "jvp, which can"],
         )
@@ -246,9 +245,13 @@ def check_output(aval: Any, name: str, holomorphic: bool) -> None:
 
 
 def value_and_grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-    holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:  # fmt: skip
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
     r"""Make a function that returns :math:`f(x)` and :math:`\nabla f(x)`.
 
     Args:
@@ -287,11 +290,7 @@ def value_and_grad(
                 "Gradient only defined for scalar-output functions. Output was"
                 f" {tree.unflatten(flat.out_tree, outs)!r}."[:300],
                 where=function_text(fun),
-                tries=[
-                    "return a scalar",
-                    "has_aux=True for more results",
-                    "jacrev",
-                ],
+                tries=["return a scalar", "has_aux=True for more results", "jacrev"],
             )
         value = outs[0]
         aval = core.aval_of(value)
@@ -333,25 +332,28 @@ def as_array(x: Any) -> Any:
     return put_numpy(np.asarray(x, aval.dtype), aval)
 
 
-def pull_back(
-    part: LinearPart, cts: Sequence[Any], sinks: Sinks | None = None
-) -> list[Any]:
+def pull_back(part: LinearPart, cts: Sequence[Any], sinks: Sinks | None = None) -> list[Any]:
     """Cotangents of all inputs of a linearized function; None where a sink took it."""
     ins = part.jaxpr.invars
     kept = [ct for ct, z in zip(cts, part.out_zeros, strict=False) if z is None]
     args = [Linear(v.aval) for v in ins]
     found = backward_pass(part.jaxpr, part.consts, args, kept, sinks)
     return [
-        None if sinks and v in sinks
+        None
+        if sinks and v in sinks
         else instantiate(ct if type(ct) is not Zero else Zero(v.aval))
         for ct, v in zip(found, ins, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-    holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:  # fmt: skip
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
     r"""Make a function that returns :math:`\nabla f(x)`.
 
     Args:
@@ -392,9 +394,11 @@ def grad(
 
 @boundary
 def jvp(
-    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
     has_aux: bool = False,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Any, ...]:
     r"""Push a tangent forward: :math:`(f(x), \partial f(x)\,\dot x)`.
 
     Args:
@@ -417,9 +421,7 @@ def jvp(
       Array(6., dtype=float32, weak_type=True)
     """
     check_callable(fun)
-    if not isinstance(primals, (tuple, list)) or not isinstance(
-        tangents, (tuple, list)
-    ):
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError(
             "primal and tangent arguments to jax.jvp must be tuples or lists; found"
             f" {type(primals).__name__} and {type(tangents).__name__}."
@@ -437,14 +439,9 @@ def jvp(
     flat = Flat(fun, in_tree, has_aux)
     due = [isinstance(x, core.Reference) for x in leaves]
     if due != [isinstance(t, core.Reference) for t in t_leaves]:
-        raise TypeError(
-            "jvp: the tangent of a reference is a reference to its tangent."
-        )
+        raise TypeError("jvp: the tangent of a reference is a reference to its tangent.")
     run, directions = Inside(flat, leaves, due), Inside(flat, t_leaves, due)
-    ts = [
-        tangent_for(x, t, "jvp")
-        for x, t in zip(run.start, directions.start, strict=True)
-    ]
+    ts = [tangent_for(x, t, "jvp") for x, t in zip(run.start, directions.start, strict=True)]
     outs, out_ts = jvp_flat(run, run.start, ts)
     if n := sum(due):  # both the values and their tangents were written
         run.write_back(outs[-n:])
@@ -475,11 +472,7 @@ def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
         )
     if t.dtype == dtypes.float0:
         return Zero(want)
-    return (
-        tangent
-        if t.lies == want.lies
-        else lib.lie_as(tangent, t.update(lies=want.lies))
-    )
+    return tangent if t.lies == want.lies else lib.lie_as(tangent, t.update(lies=want.lies))
 
 
 # ------------------------------------------------------------------------- linearize
@@ -492,14 +485,16 @@ class LinearMap:
     get a new value.
     """
 
-    __slots__ = (
-        "due", "in_avals", "in_tree", "jaxpr", "out_tree", "out_zeros", "written",
-    )  # fmt: skip
+    __slots__ = ("due", "in_avals", "in_tree", "jaxpr", "out_tree", "out_zeros", "written")
 
     def __init__(
-        self, part: LinearPart, in_tree: Any, out_tree: Any, due: Sequence[bool] = (),
+        self,
+        part: LinearPart,
+        in_tree: Any,
+        out_tree: Any,
+        due: Sequence[bool] = (),
         written: Sequence[bool] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.jaxpr = part.jaxpr
         self.out_zeros = tuple(part.out_zeros)
         self.in_tree = in_tree
@@ -580,8 +575,6 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         written = [new is not old for new, old in zip(outs[-n:], held, strict=True)]
         run.write_back(outs[-n:])
         outs = outs[:-n]
-    lin = tree.Partial(
-        LinearMap(part, in_tree, flat.out_tree, due, written), part.consts
-    )
+    lin = tree.Partial(LinearMap(part, in_tree, flat.out_tree, due, written), part.consts)
     out = tree.unflatten(flat.out_tree, map(as_array, outs))
     return (out, lin, flat.aux_value()) if has_aux else (out, lin)

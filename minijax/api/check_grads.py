@@ -20,9 +20,13 @@ from .reverse import vjp
 
 # Relative and absolute error that is still taken for rounding: JAX's, by dtype.
 TOLERANCE = {
-    dtypes.bfloat16: 1e-1, dtypes.float16: 1e-2, dtypes.float32: 2e-3,
-    dtypes.complex64: 1e-3, dtypes.float64: 1e-5, dtypes.complex128: 1e-5,
-}  # fmt: skip
+    dtypes.bfloat16: 1e-1,
+    dtypes.float16: 1e-2,
+    dtypes.float32: 2e-3,
+    dtypes.complex64: 1e-3,
+    dtypes.float64: 1e-5,
+    dtypes.complex128: 1e-5,
+}
 COARSE = 1e-1  # of floats of 8 bits
 
 # One for all, or one for each dtype (those left out have the default).
@@ -30,10 +34,14 @@ Tolerance = float | Mapping[Any, float] | None
 
 
 def check_grads(
-    f: Callable[..., Any], args: Any, order: int,
-    modes: str | Sequence[str] = ("fwd", "rev"), atol: Tolerance = None,
-    rtol: Tolerance = None, eps: float | None = None,
-) -> None:  # fmt: skip
+    f: Callable[..., Any],
+    args: Any,
+    order: int,
+    modes: str | Sequence[str] = ("fwd", "rev"),
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
+    eps: float | None = None,
+) -> None:
     """Check the derivatives of `f` of orders 1 to `order` at `args`.
 
     Args:
@@ -70,9 +78,13 @@ def check_grads(
 
 
 def _check(
-    f: Callable[..., Any], args: tuple[Any, ...], order: int, modes: list[str],
-    limits: tuple[Tolerance, Tolerance, float | None], what: str,
-) -> None:  # fmt: skip
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    order: int,
+    modes: list[str],
+    limits: tuple[Tolerance, Tolerance, float | None],
+    what: str,
+) -> None:
     flat, xs = _smooth_part(f, args)
     if "fwd" in modes:
         check_jvp(flat, lambda x, t: jvp(flat, x, t), xs, *limits, f"jvp of {what}")
@@ -95,10 +107,14 @@ def _check(
 
 
 def check_jvp(
-    f: Callable[..., Any], f_jvp: Callable[..., Any], args: Any,
-    atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None,
+    f: Callable[..., Any],
+    f_jvp: Callable[..., Any],
+    args: Any,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
+    eps: float | None = None,
     err_msg: str = "",
-) -> None:  # fmt: skip
+) -> None:
     """Check a `jvp` of a function against differences of the function.
 
     Args:
@@ -131,10 +147,14 @@ def check_jvp(
 
 
 def check_vjp(
-    f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any,
-    atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None,
+    f: Callable[..., Any],
+    f_vjp: Callable[..., Any],
+    args: Any,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
+    eps: float | None = None,
     err_msg: str = "",
-) -> None:  # fmt: skip
+) -> None:
     """Check a `vjp` of a function against differences of the function.
 
     For a cotangent u and a tangent t, the real parts of <pull(u), t> and of <u, J t> are
@@ -175,8 +195,10 @@ def check_vjp(
     def agree(moved: Any) -> None:
         expected = _inner(leaves(cotangents), leaves(moved))
         # What each product may be off adds up; their sum may be much smaller.
-        sizes = [np.abs(_wide(u) * _wide(t)).sum() for u, t in
-                 zip(leaves(cotangents), leaves(moved), strict=True)]  # fmt: skip
+        sizes = [
+            np.abs(_wide(u) * _wide(t)).sum()
+            for u, t in zip(leaves(cotangents), leaves(moved), strict=True)
+        ]
         allowed = absolute + relative * sum(sizes)
         if np.isnan(found) and np.isnan(expected):
             return
@@ -205,9 +227,7 @@ def _smooth_part(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         full = list(leaves)
         for i, x in zip(moving, xs, strict=True):
             full[i] = x
-        return [
-            y for y in tree.leaves(f(*tree.unflatten(in_tree, full))) if _is_smooth(y)
-        ]
+        return [y for y in tree.leaves(f(*tree.unflatten(in_tree, full))) if _is_smooth(y)]
 
     return flat, tuple(leaves[i] for i in moving)
 
@@ -306,17 +326,19 @@ def _inner(a: list[Any], b: list[Any]) -> float:
 
 
 def _agree(
-    found: Any, expected: Any, atol: Tolerance, rtol: Tolerance, what: str,
-    exact: bool = False,
-) -> None:  # fmt: skip
+    found: Any, expected: Any, atol: Tolerance, rtol: Tolerance, what: str, exact: bool = False
+) -> None:
     paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(found)]
     pairs = zip(paths, tree.leaves(found), tree.leaves(expected), strict=True)
     for path, x, y in pairs:
         scale = 1e-2 if exact and _real_size(x) > 2 else 1.0
         np.testing.assert_allclose(
-            _wide(x), _wide(y), atol=_limit(x, atol, scale),
-            rtol=_limit(x, rtol, scale), err_msg=f"{what}, result{path}",
-        )  # fmt: skip
+            _wide(x),
+            _wide(y),
+            atol=_limit(x, atol, scale),
+            rtol=_limit(x, rtol, scale),
+            err_msg=f"{what}, result{path}",
+        )
 
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]

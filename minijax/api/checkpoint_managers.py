@@ -72,9 +72,7 @@ class AsyncManager:
                 tries=["timeout_secs=..., of more seconds", "look for one that fails"],
             ) from e
 
-    def _start_async_commit(
-        self, on_commit_callback: Callable[[], None] | None
-    ) -> None:
+    def _start_async_commit(self, on_commit_callback: Callable[[], None] | None) -> None:
         self._name = f"minijax/checkpoints/{next(_names)}"
         self._on_commit_callback = on_commit_callback
         self._thread = threading.Thread(
@@ -127,16 +125,22 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
     @abc.abstractmethod
     def serialize(
-        self, arrays: Any, tensorstore_specs: Any, *,
+        self,
+        arrays: Any,
+        tensorstore_specs: Any,
+        *,
         on_commit_callback: Callable[[], None] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Begin to store arrays."""
 
     @abc.abstractmethod
     def deserialize(
-        self, shardings: Sequence[Any], tensorstore_specs: Sequence[Any],
-        global_shapes: Sequence[Any] | None = None, dtypes: Sequence[Any] | None = None,
-    ) -> Any:  # fmt: skip
+        self,
+        shardings: Sequence[Any],
+        tensorstore_specs: Sequence[Any],
+        global_shapes: Sequence[Any] | None = None,
+        dtypes: Sequence[Any] | None = None,
+    ) -> Any:
         """Read arrays."""
 
 
@@ -151,9 +155,13 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
     """
 
     def serialize(
-        self, arrays: Sequence[Any], tensorstore_specs: Sequence[Any], *,
-        on_commit_callback: Callable[[], None] | None = None, transaction: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        arrays: Sequence[Any],
+        tensorstore_specs: Sequence[Any],
+        *,
+        on_commit_callback: Callable[[], None] | None = None,
+        transaction: Any = None,
+    ) -> None:
         """Begin to store arrays; `on_commit_callback` runs, in process 0, when all is done.
 
         One checkpoint at a time: wait for the one before first.
@@ -161,30 +169,43 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         self.wait_until_finished()
         futures: list[Any] = []
         pairs = zip(arrays, tensorstore_specs, strict=True)
-        stored_arrays._run(stored_arrays._all([
-            async_serialize(x, spec, futures, transaction=transaction)
-            for x, spec in pairs
-        ]))  # fmt: skip
+        stored_arrays._run(
+            stored_arrays._all(
+                [
+                    async_serialize(x, spec, futures, transaction=transaction)
+                    for x, spec in pairs
+                ]
+            )
+        )
         if transaction is not None:
             futures.append(transaction.commit_async())
         self._add_futures(futures)
         self._start_async_commit(on_commit_callback)
 
     def serialize_with_paths(
-        self, arrays: Sequence[Any], paths: Sequence[str], *,
-        on_commit_callback: Callable[[], None] | None = None, transaction: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        arrays: Sequence[Any],
+        paths: Sequence[str],
+        *,
+        on_commit_callback: Callable[[], None] | None = None,
+        transaction: Any = None,
+    ) -> None:
         """Begin to store arrays at paths: see `serialize`."""
         self.serialize(
-            arrays, list(map(get_tensorstore_spec, paths)),
-            on_commit_callback=on_commit_callback, transaction=transaction,
-        )  # fmt: skip
+            arrays,
+            list(map(get_tensorstore_spec, paths)),
+            on_commit_callback=on_commit_callback,
+            transaction=transaction,
+        )
 
     def deserialize(
-        self, shardings: Sequence[Any], tensorstore_specs: Sequence[Any],
-        global_shapes: Sequence[Any] | None = None, dtypes: Sequence[Any] | None = None,
+        self,
+        shardings: Sequence[Any],
+        tensorstore_specs: Sequence[Any],
+        global_shapes: Sequence[Any] | None = None,
+        dtypes: Sequence[Any] | None = None,
         concurrent_gb: int = 32,
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         """Read arrays: see `run_deserialization`."""
         self.wait_until_finished()
         return run_deserialization(
@@ -192,10 +213,13 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         )
 
     def deserialize_with_paths(
-        self, shardings: Sequence[Any], paths: Sequence[str],
-        global_shapes: Sequence[Any] | None = None, dtypes: Sequence[Any] | None = None,
+        self,
+        shardings: Sequence[Any],
+        paths: Sequence[str],
+        global_shapes: Sequence[Any] | None = None,
+        dtypes: Sequence[Any] | None = None,
         concurrent_gb: int = 32,
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         """Read arrays from paths."""
         specs = list(map(get_tensorstore_spec, paths))
         return self.deserialize(shardings, specs, global_shapes, dtypes, concurrent_gb)

@@ -24,9 +24,12 @@ def chunk_size(chunk: Any) -> int:
 
 
 def batch_in_chunks(
-    fun: Callable[..., Sequence[Any]], axis: Axis, args: Sequence[Any],
-    dims: Sequence[int | None], chunk: int,
-) -> tuple[list[Any], list[int | None]]:  # fmt: skip
+    fun: Callable[..., Sequence[Any]],
+    axis: Axis,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    chunk: int,
+) -> tuple[list[Any], list[int | None]]:
     """What `batch_flat` gives, with at most `chunk` lanes at a time.
 
     Lane axes of the results come first.  Collectives over the lane axis would see one
@@ -38,8 +41,7 @@ def batch_in_chunks(
             " see one chunk only.",
             tries=["drop axis_name, or chunk"],
         )
-    mapped = [bring_front(x, axis, d) for x, d in zip(args, dims, strict=True)
-              if d is not None]  # fmt: skip
+    mapped = [bring_front(x, axis, d) for x, d in zip(args, dims, strict=True) if d is not None]
     full, rest = divmod(axis.size, chunk)
     stacked: list[bool] = []
 
@@ -47,9 +49,11 @@ def batch_in_chunks(
         it = iter(rows)
         ins = [x if d is None else next(it) for x, d in zip(args, dims, strict=True)]
         outs, out_dims = batch_flat(
-            fun, Axis(axis.name, size, axis.spmd_name), ins,
+            fun,
+            Axis(axis.name, size, axis.spmd_name),
+            ins,
             [None if d is None else 0 for d in dims],
-        )  # fmt: skip
+        )
         stacked[:] = [d is not None for d in out_dims]
         return [
             x if d is None else bring_front(x, size, d)
@@ -63,12 +67,8 @@ def batch_in_chunks(
         )
         for x in mapped
     ]
-    _, many = loops.run_scan(
-        lambda _, rows: ((), run(chunk, rows)), (), head, length=full
-    )
-    outs = [
-        _joined(y, full * chunk) if s else y for y, s in zip(many, stacked, strict=True)
-    ]
+    _, many = loops.run_scan(lambda _, rows: ((), run(chunk, rows)), (), head, length=full)
+    outs = [_joined(y, full * chunk) if s else y for y, s in zip(many, stacked, strict=True)]
     if rest:
         tail = [lib.slice_axis(x, 0, full * chunk, axis.size) for x in mapped]
         last = run(rest, tail)

@@ -54,21 +54,20 @@ def _slurm_address(port: str | None, _: float) -> str:
     nodes = os.environ["SLURM_STEP_NODELIST"]
     found = re.match(r"([^,\[]+)(?:\[([^,\-\]]+))?", nodes)
     if found is None:
-        raise errors.error(
-            RuntimeError, f"SLURM_STEP_NODELIST={nodes!r} names no host."
-        )
+        raise errors.error(RuntimeError, f"SLURM_STEP_NODELIST={nodes!r} names no host.")
     host = found[1] + (found[2] or "")
     return f"{host}:{port or _port(int(os.environ['SLURM_JOB_ID']))}"
 
 
 _SLURM = Environment(
     _all_there(
-        "SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID",
-        "SLURM_LOCALID",
+        "SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID"
     ),
-    _slurm_address, _number("SLURM_NTASKS"), _number("SLURM_PROCID"),
+    _slurm_address,
+    _number("SLURM_NTASKS"),
+    _number("SLURM_PROCID"),
     _number("SLURM_LOCALID"),
-)  # fmt: skip
+)
 
 
 # ---------------------------------------------------------------------------- Open MPI
@@ -93,10 +92,12 @@ def _ompi_address(port: str | None, _: float) -> str:
 
 
 _OMPI = Environment(
-    _all_there(_OMPI_URI), _ompi_address,
-    _number("OMPI_COMM_WORLD_SIZE"), _number("OMPI_COMM_WORLD_RANK"),
+    _all_there(_OMPI_URI),
+    _ompi_address,
+    _number("OMPI_COMM_WORLD_SIZE"),
+    _number("OMPI_COMM_WORLD_RANK"),
     _number("OMPI_COMM_WORLD_LOCAL_RANK"),
-)  # fmt: skip
+)
 
 
 # -------------------------------------------------------------------------------- MPI
@@ -120,9 +121,12 @@ def _mpi_local() -> int:
 
 _MPI = Environment(
     lambda: importlib.util.find_spec("mpi4py") is not None,
-    _mpi_address, lambda: int(_world().Get_size()), lambda: int(_world().Get_rank()),
-    _mpi_local, asked=True,
-)  # fmt: skip
+    _mpi_address,
+    lambda: int(_world().Get_size()),
+    lambda: int(_world().Get_rank()),
+    _mpi_local,
+    asked=True,
+)
 
 
 # -------------------------------------------------------------------------- Kubernetes
@@ -221,25 +225,32 @@ def _kubernetes_index() -> int:
 
 
 _KUBERNETES = Environment(
-    _in_kubernetes, _kubernetes_address, lambda: int(_job_and_pod()[0].spec.parallelism),
-    _kubernetes_index, lambda: None,
-)  # fmt: skip
+    _in_kubernetes,
+    _kubernetes_address,
+    lambda: int(_job_and_pod()[0].spec.parallelism),
+    _kubernetes_index,
+    lambda: None,
+)
 
 
 # ------------------------------------------------------------------------------ our own
 
-ADDRESS, COUNT, INDEX = (
-    "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID",
-)  # fmt: skip
+ADDRESS, COUNT, INDEX = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 _LAUNCHED = Environment(
-    _all_there(ADDRESS, COUNT, INDEX), lambda *_: os.environ[ADDRESS], _number(COUNT),
-    _number(INDEX), lambda: None,
-)  # fmt: skip
+    _all_there(ADDRESS, COUNT, INDEX),
+    lambda *_: os.environ[ADDRESS],
+    _number(COUNT),
+    _number(INDEX),
+    lambda: None,
+)
 
 ENVIRONMENTS = {
-    "launch": _LAUNCHED, "ompi": _OMPI, "slurm": _SLURM, "mpi4py": _MPI,
+    "launch": _LAUNCHED,
+    "ompi": _OMPI,
+    "slurm": _SLURM,
+    "mpi4py": _MPI,
     "k8s": _KUBERNETES,
-}  # fmt: skip
+}
 
 
 def find(method: str | None) -> Environment | None:

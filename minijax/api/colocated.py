@@ -30,9 +30,7 @@ def _cpu_of(device: Any) -> Any:
         (d for d in device.client.devices() if d.process_index == device.process_index),
         key=lambda d: d.id,
     )
-    there = [
-        d for d in client.devices("cpu") if d.process_index == device.process_index
-    ]
+    there = [d for d in client.devices("cpu") if d.process_index == device.process_index]
     place = mates.index(device)
     if place >= len(there):
         raise errors.value_error(
@@ -87,8 +85,7 @@ def _check_arguments(name: str, args: Any, devices: Any) -> Any:
         there = frozenset(x.devices())
         if found is not None and there != found:
             raise errors.value_error(
-                "All arguments of a colocated_python function must lie on the same"
-                " devices.",
+                "All arguments of a colocated_python function must lie on the same devices.",
                 which=f"{name}: {sorted(d.id for d in there)} and"
                 f" {sorted(d.id for d in found)}",
             )
@@ -104,10 +101,14 @@ def _check_arguments(name: str, args: Any, devices: Any) -> Any:
 
 
 def make_callable(
-    fun: Callable[..., Any], fun_sourceinfo: str | None = None, fun_signature: Any = None,
-    *, devices: Any = None, in_specs: Any = None,
+    fun: Callable[..., Any],
+    fun_sourceinfo: str | None = None,
+    fun_signature: Any = None,
+    *,
+    devices: Any = None,
+    in_specs: Any = None,
     out_specs_fn: Callable[..., Any] | None = None,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """A function that runs beside the devices of its arguments: see `colocated_python`.
 
     Args:
@@ -154,13 +155,18 @@ def make_callable(
         return out
 
     def specialize(
-        in_specs: Any = in_specs, out_specs_fn: Any = out_specs_fn,
+        in_specs: Any = in_specs,
+        out_specs_fn: Any = out_specs_fn,
         devices: Sequence[Any] | None = devices,
-    ) -> Callable[..., Any]:  # fmt: skip
+    ) -> Callable[..., Any]:
         return make_callable(
-            fun, fun_sourceinfo, fun_signature, devices=devices, in_specs=in_specs,
+            fun,
+            fun_sourceinfo,
+            fun_signature,
+            devices=devices,
+            in_specs=in_specs,
             out_specs_fn=out_specs_fn,
-        )  # fmt: skip
+        )
 
     colocated.specialize = specialize  # type: ignore[attr-defined]
     return colocated

@@ -14,9 +14,7 @@ import numpy as np
 from ..base import errors
 from ..runtime import client
 
-__all__ = (
-    "create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict",
-)  # fmt: skip
+__all__ = ("create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict")
 
 # How devices of a kind are put in order, where that is not by their places: a function of
 # the mesh's shape and the devices, which gives an array of them, or None.
@@ -24,9 +22,12 @@ device_kind_handler_dict: dict[str, Callable[..., Any]] = {}
 
 
 def create_device_mesh(
-    mesh_shape: Sequence[int], devices: Sequence[Any] | None = None, *,
-    contiguous_submeshes: bool = False, allow_split_physical_axes: bool = False,
-) -> np.ndarray[Any, Any]:  # fmt: skip
+    mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    contiguous_submeshes: bool = False,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray[Any, Any]:
     """Devices as an array, for `Mesh`.
 
     TPUs are ordered by their places in the machine, so that the last axes of the mesh lie
@@ -81,10 +82,14 @@ def create_device_mesh(
 
 
 def create_hybrid_device_mesh(
-    mesh_shape: Sequence[int], dcn_mesh_shape: Sequence[int],
-    devices: Sequence[Any] | None = None, *, process_is_granule: bool = False,
-    should_sort_granules_by_key: bool = True, allow_split_physical_axes: bool = False,
-) -> np.ndarray[Any, Any]:  # fmt: skip
+    mesh_shape: Sequence[int],
+    dcn_mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    process_is_granule: bool = False,
+    should_sort_granules_by_key: bool = True,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray[Any, Any]:
     """Devices of several machines as an array: each a block of it.
 
     Args:
@@ -122,8 +127,7 @@ def create_hybrid_device_mesh(
     inner, outer = tuple(mesh_shape), tuple(dcn_mesh_shape)
     if math.prod(outer) != len(keys):
         raise errors.value_error(
-            f"Number of slices {len(keys)} must equal the product of dcn_mesh_shape"
-            f" {outer}",
+            f"Number of slices {len(keys)} must equal the product of dcn_mesh_shape {outer}"
         )
     if len(inner) != len(outer):
         raise errors.value_error(

@@ -32,9 +32,8 @@ clear_backends = client.clear_backends
 
 
 def device_put(
-    x: Any, device: Any = None, *, src: Any = None, donate: Any = False,
-    may_alias: Any = None,
-) -> Any:  # fmt: skip
+    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
+) -> Any:
     """Move a pytree of values to a device.
 
     Args:
@@ -90,9 +89,7 @@ def device_put(
             *leaves, devices=tuple(wheres), srcs=srcs, copy_semantics=how
         )
         out = [
-            layout_constraint_p.bind(x, layout=layout)
-            if isinstance(layout, Layout)
-            else x
+            layout_constraint_p.bind(x, layout=layout) if isinstance(layout, Layout) else x
             for x, layout in zip(out, layouts, strict=True)
         ]
         return tree.unflatten(treedef, out)
@@ -395,11 +392,15 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
     import jaxlib
 
-    text = "\n".join([
-        f"jaxlib: {jaxlib.__version__}", f"numpy:  {np.__version__}",
-        f"python: {sys.version}", f"devices: {client.devices()}",
-        f"platform: {platform.uname()}",
-    ])  # fmt: skip
+    text = "\n".join(
+        [
+            f"jaxlib: {jaxlib.__version__}",
+            f"numpy:  {np.__version__}",
+            f"python: {sys.version}",
+            f"devices: {client.devices()}",
+            f"platform: {platform.uname()}",
+        ]
+    )
     if return_string:
         return text
     print(text)

@@ -15,13 +15,18 @@ from . import cluster_environments
 
 
 def initialize(
-    coordinator_address: str | None = None, num_processes: int | None = None,
-    process_id: int | None = None, local_device_ids: int | Sequence[int] | None = None,
-    cluster_detection_method: str | None = None, initialization_timeout: int = 300,
-    heartbeat_timeout_seconds: int = 100, shutdown_timeout_seconds: int = 300,
-    coordinator_bind_address: str | None = None, slice_index: int | None = None,
+    coordinator_address: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    local_device_ids: int | Sequence[int] | None = None,
+    cluster_detection_method: str | None = None,
+    initialization_timeout: int = 300,
+    heartbeat_timeout_seconds: int = 100,
+    shutdown_timeout_seconds: int = 300,
+    coordinator_bind_address: str | None = None,
+    slice_index: int | None = None,
     partition_index: int | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Make this process one of several that run the same program over all their devices.
 
     What is not given is found in the environment: of SLURM, Open MPI, an indexed job of
@@ -75,9 +80,7 @@ def initialize(
         if where is not None:
             port = os.environ.get("JAX_COORDINATOR_PORT")
             address = address or where.address(port, initialization_timeout)
-            num_processes = (
-                where.processes() if num_processes is None else num_processes
-            )
+            num_processes = where.processes() if num_processes is None else num_processes
             process_id = where.process() if process_id is None else process_id
             if ids is None and (mine := where.local()) is not None:
                 ids = [mine]
@@ -99,9 +102,16 @@ def initialize(
         partition_index = partition_from_environment()
     watched = count > 1 and not config.RECOVERABLE.value
     state.join(
-        address, bind, count, me, initialization_timeout, heartbeat_timeout_seconds,
-        shutdown_timeout_seconds, partition_index, RollCall(me, count) if watched else None,
-    )  # fmt: skip
+        address,
+        bind,
+        count,
+        me,
+        initialization_timeout,
+        heartbeat_timeout_seconds,
+        shutdown_timeout_seconds,
+        partition_index,
+        RollCall(me, count) if watched else None,
+    )
 
 
 def _device_ids(given: int | Sequence[int] | None) -> list[int] | None:
@@ -127,8 +137,9 @@ def _checked(address: Any, count: Any, me: Any) -> tuple[int, int]:
                 tries=tries,
             )
     for name, value, kind in (
-        ("process_id", me, "nonnegative"), ("num_processes", count, "positive"),
-    ):  # fmt: skip
+        ("process_id", me, "nonnegative"),
+        ("num_processes", count, "positive"),
+    ):
         if not isinstance(value, int):
             raise errors.type_error(
                 f"{name} must be a {kind} int. Got {name}={value} of type {type(value)}."

@@ -70,9 +70,12 @@ def _said(wanted: Any) -> Any:
 
 
 def auto_axes(
-    f: Callable[..., Any] | None = None, /, *,
-    axes: str | tuple[str, ...] | None = None, out_sharding: Any = None,
-) -> Callable[..., Any]:  # fmt: skip
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    axes: str | tuple[str, ...] | None = None,
+    out_sharding: Any = None,
+) -> Callable[..., Any]:
     """A function inside of which some `Explicit` axes of the mesh are `Auto`.
 
     Args:
@@ -122,9 +125,12 @@ def auto_axes(
 
 
 def explicit_axes(
-    f: Callable[..., Any] | None = None, /, *,
-    axes: str | tuple[str, ...] | None = None, in_sharding: Any = None,
-) -> Callable[..., Any]:  # fmt: skip
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    axes: str | tuple[str, ...] | None = None,
+    in_sharding: Any = None,
+) -> Callable[..., Any]:
     """A function inside of which some `Auto` axes of the mesh are `Explicit`.
 
     Args:
@@ -160,9 +166,7 @@ def explicit_axes(
         wanted = _given(in_sharding, default, "explicit_axes", "in_sharding")
         leaves, treedef = tree.flatten(args)
         outer = _mesh_of(leaves, "explicit_axes")
-        inner = _with_types(
-            outer, axes, AxisType.Explicit, AxisType.Auto, "explicit_axes"
-        )
+        inner = _with_types(outer, axes, AxisType.Explicit, AxisType.Auto, "explicit_axes")
         shardings = spread_over("explicit_axes in_sharding", treedef, wanted)
         with _current(inner):
             ins = _laid_out("explicit_axes", leaves, shardings, inner)
@@ -195,8 +199,7 @@ def _laid_out(what: str, xs: Sequence[Any], shardings: Any, mesh: Any) -> list[A
         ]
         return list(map(constrain, xs, over))
     return [
-        reshard_p.bind(_cast(x, mesh), dst_sharding=asked(what, _said(s), x))
-        for x, s in pairs
+        reshard_p.bind(_cast(x, mesh), dst_sharding=asked(what, _said(s), x)) for x, s in pairs
     ]
 
 
@@ -227,8 +230,7 @@ def _with_types(mesh: Any, axes: Any, to: AxisType, of: AxisType, what: str) -> 
     for name in names:
         if kinds.get(name) is not of:
             raise errors.value_error(
-                f"{what}: the axis {name!r} of the mesh is not of type {of}.",
-                which=f"{mesh}",
+                f"{what}: the axis {name!r} of the mesh is not of type {of}.", which=f"{mesh}"
             )
         kinds[name] = to
     return mesh.update(axis_types=tuple(kinds.values()))

@@ -31,10 +31,16 @@ from .devices import device_put
 from .metadata import set_xla_metadata
 
 __all__ = (
-    "compute_on", "compute_on2", "control_dep", "fused", "fused_p", "schedule",
+    "compute_on",
+    "compute_on2",
+    "control_dep",
+    "fused",
+    "fused_p",
+    "schedule",
     "scheduling_group",
-    "xla_metadata_call", "xla_metadata_call_p",
-)  # fmt: skip
+    "xla_metadata_call",
+    "xla_metadata_call_p",
+)
 
 _LATER: Any = object()  # stands for a function that is given in a second call
 _UNITS = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
@@ -50,7 +56,7 @@ def _unit(compute_type: str) -> dict[str, str]:
         return {"_xla_stream_annotation": stream, "inlineable": "false"}
     raise errors.value_error(
         f"Invalid compute type {compute_type}. Current supported values are"
-        " `device_host`, `device`, `tpu_sparsecore`, and `gpu_stream:#`.",
+        " `device_host`, `device`, `tpu_sparsecore`, and `gpu_stream:#`."
     )
 
 
@@ -112,9 +118,12 @@ fused_p.lower = lambda ctx, *args, jaxpr: _lower_call(
 
 
 def _lower_compute_on(
-    ctx: Any, *args: Any, jaxpr: ClosedJaxpr, compute_type: str,
+    ctx: Any,
+    *args: Any,
+    jaxpr: ClosedJaxpr,
+    compute_type: str,
     compiler_options_json: str | None,
-) -> Any:  # fmt: skip
+) -> Any:
     told = _unit(compute_type)
     if compiler_options_json is not None:
         told["backend_config"] = compiler_options_json
@@ -180,9 +189,7 @@ def xla_metadata_call(f: Any = _LATER, **meta: str) -> Any:
     return _call(xla_metadata_call_p, f, "xla_metadata_call", {}, **meta)
 
 
-def fused(
-    *, out_spaces: Sequence[Any]
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def fused(*, out_spaces: Sequence[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Have the operations of a function run as one kernel, where the compiler can.
 
     Args:
@@ -240,9 +247,12 @@ def scheduling_group(name: str) -> Callable[[Any], Any]:
 
 
 def compute_on2(
-    f: Any = _LATER, *, compute_type: str, out_memory_spaces: Any,
+    f: Any = _LATER,
+    *,
+    compute_type: str,
+    out_memory_spaces: Any,
     compiler_options: dict[str, Any] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Have a function computed elsewhere, as one call, with its results in given memories.
 
     Args:

@@ -58,9 +58,7 @@ def weak_as(x: Any, aval: Any) -> Any:
     """`x`, weakly typed if `aval` is."""
     if not aval.weak_type or core.aval_of(x).weak_type:
         return x
-    return convert_element_type_p.bind(
-        x, new_dtype=aval.dtype, weak_type=True, sharding=None
-    )
+    return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=True, sharding=None)
 
 
 def cut(x: Any, axis: int, sizes: Sequence[int]) -> list[Any]:
@@ -82,9 +80,7 @@ def _split_axis(x: Any, axis: int, leaves: Sequence[Any], like: Any) -> list[Any
     shape = core.aval_of(x).shape
     avals = [core.aval_of(leaf) for leaf in leaves]
     if core.aval_of(x).dtype == dtypes.float0:
-        return [
-            still((*shape[:axis], *a.shape, *shape[axis + 1 :]), like) for a in avals
-        ]
+        return [still((*shape[:axis], *a.shape, *shape[axis + 1 :]), like) for a in avals]
     pieces = cut(x, axis, [a.size for a in avals])
     return [
         lib.reshape(piece, (*shape[:axis], *a.shape, *shape[axis + 1 :]))
@@ -93,9 +89,11 @@ def _split_axis(x: Any, axis: int, leaves: Sequence[Any], like: Any) -> list[Any
 
 
 def jacfwd(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     r"""Jacobian by forward mode: one pass a column, all of them at once by `vmap`.
 
     Args:
@@ -131,9 +129,7 @@ def jacfwd(
         kinds: list[Any] = []
 
         def push(*tangents: Any) -> Any:
-            out = jvp(
-                partial, chosen, tree.unflatten(in_tree, tangents), has_aux=has_aux
-            )
+            out = jvp(partial, chosen, tree.unflatten(in_tree, tangents), has_aux=has_aux)
             aux[:] = out[2:]
             kinds[:] = map(core.aval_of, tree.leaves(out[0]))
             return (out[1], out[2]) if has_aux else out[1]
@@ -167,9 +163,14 @@ def _take_first(result: Any, like: Any) -> Any:
 
 
 def jacrev(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-    holomorphic: bool = False, allow_int: bool = False, *, varying: bool | None = None,
-) -> Callable[..., Any]:  # fmt: skip
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    *,
+    varying: bool | None = None,
+) -> Callable[..., Any]:
     r"""Jacobian by reverse mode: one pass a row, all of them at once by `vmap`.
 
     Args:
@@ -268,9 +269,14 @@ def _types(values: Sequence[Any]) -> str:
 
 
 def jacobian(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-    holomorphic: bool = False, allow_int: bool = False, *, varying: bool | None = None,
-) -> Callable[..., Any]:  # fmt: skip
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    *,
+    varying: bool | None = None,
+) -> Callable[..., Any]:
     """The Jacobian by reverse mode: `jacrev` by another name.
 
     Args:
@@ -297,9 +303,13 @@ def jacobian(
 
 
 def hessian(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-    holomorphic: bool = False, *, varying: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    *,
+    varying: bool = False,
+) -> Callable[..., Any]:
     r"""Hessian :math:`\partial^2 f / \partial x_i \partial x_j`, by forward mode over
     reverse mode.
 
@@ -325,8 +335,8 @@ def hessian(
              [ 0., 12.]], dtype=float32)
     """
     return jacfwd(
-        jacrev(
-            fun, argnums, has_aux=has_aux, holomorphic=holomorphic, varying=varying
-        ),
-        argnums, has_aux=has_aux, holomorphic=holomorphic,
-    )  # fmt: skip
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic, varying=varying),
+        argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+    )

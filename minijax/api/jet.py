@@ -210,8 +210,7 @@ def jet_jaxpr(
             outs = push(program, order, cut(terms, order, moving))
             must = [force] * len(outs) if isinstance(force, bool) else force
             flags[:] = [
-                (len(s) > 1 or f) and i
-                for s, f, i in zip(outs, must, inexact, strict=True)
+                (len(s) > 1 or f) and i for s, f, i in zip(outs, must, inexact, strict=True)
             ]
             pairs = zip(outs, flags, strict=True)
             return [x for s, m in pairs for x in (full(s, order, m) if m else s[:1])]
@@ -290,9 +289,9 @@ def total(terms: Sequence[Any]) -> Any:
 
 def cauchy(a: Series, b: Series, k: int, product: Rule = ops.mul) -> Any:
     r""":math:`\sum_j a_j b_{k-j}`, over the terms that there are."""
-    return total([
-        product(a[j], b[k - j]) for j in range(k + 1) if j < len(a) and k - j < len(b)
-    ])  # fmt: skip
+    return total(
+        [product(a[j], b[k - j]) for j in range(k + 1) if j < len(a) and k - j < len(b)]
+    )
 
 
 def integrate(
@@ -302,9 +301,7 @@ def integrate(
     y, g = [start], []
     for k in range(1, len(x)):
         g.append(slope(y, k - 1))
-        y.append(
-            over(total([times(join(x[j], g[k - j]), j) for j in range(1, k + 1)]), k)
-        )
+        y.append(over(total([times(join(x[j], g[k - j]), j) for j in range(1, k + 1)]), k))
     return y
 
 
@@ -314,9 +311,7 @@ def product(x: Any, y: Any) -> Any:
     return ops.select_n(none, ops.mul(x, y), lib.zeros(core.aval_of(x)))
 
 
-def quotient(
-    a: Series, b: Series, order: int, div: Callable[..., Any] = ops.div
-) -> Series:
+def quotient(a: Series, b: Series, order: int, div: Callable[..., Any] = ops.div) -> Series:
     if len(b) == 1:
         return [div(x, b[0]) for x in a]
     out: Series = []
@@ -361,9 +356,12 @@ def rule(*prims: Primitive) -> Callable[[Rule], Rule]:
 
 
 def linear_rule(
-    prim: Primitive, many: list[Series], order: int, params: Any,
+    prim: Primitive,
+    many: list[Series],
+    order: int,
+    params: Any,
     places: tuple[int, ...] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Linear in the operands at `places` (None: in all) together."""
 
     def term(k: int) -> Any:
@@ -376,20 +374,42 @@ def linear_rule(
         return prim.bind(*args, **params)
 
     terms = [term(k) for k in range(order + 1)]
-    return (
-        [list(s) for s in zip(*terms, strict=True)] if prim.multiple_results else terms
-    )
+    return [list(s) for s in zip(*terms, strict=True)] if prim.multiple_results else terms
 
 
 rule(
-    ops.add_p, ops.sub_p, ops.neg_p, add_any_p, ops.real_p, ops.imag_p, ops.complex_p,
-    ops.conj_p, ops.copy_p, ops.convert_element_type_p, ops.broadcast_in_dim_p,
-    ops.reshape_p, ops.transpose_p, ops.squeeze_p, ops.rev_p, ops.slice_p,
-    diagonal_p, matrix_of_diagonal_p,
-    ops.concatenate_p, ops.split_p, ops.stack_p, ops.unstack_p, ops.tile_p, ops.pad_p,
-    ops.reduce_sum_p, ops.cumsum_p, name_p, reduce_window_sum_p, fft_p,
-    ops.optimization_barrier_p, ops.reduce_precision_p,
-)(linear_rule)  # fmt: skip
+    ops.add_p,
+    ops.sub_p,
+    ops.neg_p,
+    add_any_p,
+    ops.real_p,
+    ops.imag_p,
+    ops.complex_p,
+    ops.conj_p,
+    ops.copy_p,
+    ops.convert_element_type_p,
+    ops.broadcast_in_dim_p,
+    ops.reshape_p,
+    ops.transpose_p,
+    ops.squeeze_p,
+    ops.rev_p,
+    ops.slice_p,
+    diagonal_p,
+    matrix_of_diagonal_p,
+    ops.concatenate_p,
+    ops.split_p,
+    ops.stack_p,
+    ops.unstack_p,
+    ops.tile_p,
+    ops.pad_p,
+    ops.reduce_sum_p,
+    ops.cumsum_p,
+    name_p,
+    reduce_window_sum_p,
+    fft_p,
+    ops.optimization_barrier_p,
+    ops.reduce_precision_p,
+)(linear_rule)
 rule(ops.dynamic_slice_p, ops.gather_p)(functools.partial(linear_rule, places=(0,)))
 rule(ops.dynamic_update_slice_p)(functools.partial(linear_rule, places=(0, 1)))
 rule(ops.scatter_add_p, ops.scatter_p)(functools.partial(linear_rule, places=(0, 2)))
@@ -501,10 +521,7 @@ def _constant_power(
             ops.select_n(flags(n), a, lib.broadcast_to(b, aval.shape))
             for a, b in zip(at_zero, terms, strict=True)
         ]
-    return [
-        y[0],
-        *(ops.select_n(none, a, b) for a, b in zip(y[1:], at_zero[1:], strict=True)),
-    ]
+    return [y[0], *(ops.select_n(none, a, b) for a, b in zip(y[1:], at_zero[1:], strict=True))]
 
 
 def of_itself(prim: Primitive, slope: Callable[[Series, int], Any]) -> None:
@@ -534,9 +551,11 @@ def expm1_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> 
 
 
 def saturated(
-    prim: Primitive, slope: Primitive, bend: Callable[[Any, Series, int], Any],
+    prim: Primitive,
+    slope: Primitive,
+    bend: Callable[[Any, Series, int], Any],
     of_complex: Callable[[Any], Any],
-) -> None:  # fmt: skip
+) -> None:
     """y = f(x) with y' = g x' and g' = c g x', where `bend(x, y, k)` is a term of c.
 
     g is not made of y, in which it would cancel where y is next to 1.
@@ -572,9 +591,11 @@ def _logistic_bend(x: Any, y: Series, k: int) -> Any:
 
 saturated(ops.tanh_p, tanh_slope_p, _tanh_bend, lambda y: _one_minus_square(y))
 saturated(
-    ops.logistic_p, logistic_slope_p, _logistic_bend,
+    ops.logistic_p,
+    logistic_slope_p,
+    _logistic_bend,
     lambda y: ops.mul(y, ops.sub(const(y, 1), y)),
-)  # fmt: skip
+)
 
 
 def by_derivative(prim: Primitive, derivative: Callable[[Any], Any]) -> None:
@@ -585,10 +606,11 @@ def by_derivative(prim: Primitive, derivative: Callable[[Any], Any]) -> None:
         (x,) = many
         (g,) = push(lambda v: [derivative(v)], order - 1, [x[:order]])
         return integrate(
-            prim.bind(x[0], **params), x,
+            prim.bind(x[0], **params),
+            x,
             lambda _, k: g[k] if k < len(g) else lib.zeros(core.aval_of(g[0])),
             product,
-        )  # fmt: skip
+        )
 
 
 def _gauss(x: Any, scale: float) -> Any:
@@ -626,10 +648,7 @@ def pair(prim: Primitive, other: Primitive, sign: int) -> None:
         turn = (1, sign) if prim in (ops.sin_p, ops.sinh_p) else (sign, 1)
         for k in range(1, order + 1):
             steps = [
-                over(
-                    total([times(ops.mul(x[j], w[k - j]), j) for j in range(1, k + 1)]),
-                    k,
-                )
+                over(total([times(ops.mul(x[j], w[k - j]), j) for j in range(1, k + 1)]), k)
                 for w in (z, y)
             ]
             y.append(times(steps[0], turn[0]))
@@ -677,9 +696,12 @@ def extremum_rule(prim: Primitive, many: list[Series], order: int, params) -> Se
 
 
 def jet(
-    fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Any],
-    factorial_scaled: bool = True, **unknown: Any,
-) -> tuple[Any, Any]:  # fmt: skip
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    series: Sequence[Any],
+    factorial_scaled: bool = True,
+    **unknown: Any,
+) -> tuple[Any, Any]:
     r"""The Taylor series of :math:`t \mapsto f(x(t))`, of that of :math:`x(t)`.
 
     Args:
@@ -709,9 +731,7 @@ def jet(
     keywords.
     """
     if unknown:
-        warnings.warn(
-            f"jet: unknown keywords {sorted(unknown)} mean nothing.", stacklevel=2
-        )
+        warnings.warn(f"jet: unknown keywords {sorted(unknown)} mean nothing.", stacklevel=2)
     orders = {len(terms) for terms in series}
     if len(primals) != len(series) or len(orders) > 1:
         raise ValueError("jet terms have inconsistent lengths for different arguments")
@@ -728,9 +748,9 @@ def jet(
                 " not differentiable.\nTry: x.astype(float)."
             )
         found = [_term(t, i, aval) for t in terms]
-        many.append([
-            as_value(x), *(over(t, s) for t, s in zip(found, scales[1:], strict=True))
-        ])  # fmt: skip
+        many.append(
+            [as_value(x), *(over(t, s) for t, s in zip(found, scales[1:], strict=True))]
+        )
     flat = FlatFun(fun, tree.structure(tuple(primals)), "jet")
     outs = push(flat, order, many)
     terms_out = []
@@ -739,21 +759,14 @@ def jet(
         if not dtypes.is_inexact(aval.dtype):
             aval = shaped(aval.shape, dtypes.scalar_dtype(float))
         rest = s[1:] or [lib.zeros(aval)] * order
-        terms_out.append([
-            as_value(times(t, k)) for t, k in zip(rest, scales[1:], strict=True)
-        ])  # fmt: skip
-    return (
-        flat.result([as_value(s[0]) for s in outs]),
-        flat.result(terms_out),
-    )
+        terms_out.append([as_value(times(t, k)) for t, k in zip(rest, scales[1:], strict=True)])
+    return (flat.result([as_value(s[0]) for s in outs]), flat.result(terms_out))
 
 
 def _term(t: Any, i: int, aval: Any) -> Any:
     """A user's term, of its argument's shape and dtype."""
     if not core.is_value(t):
-        raise ValueError(
-            f"a term of the argument at position {i} is not an array: {t!r}"
-        )
+        raise ValueError(f"a term of the argument at position {i} is not an array: {t!r}")
     have = core.aval_of(t)
     if have.shape not in ((), aval.shape):
         raise ValueError(
@@ -764,7 +777,5 @@ def _term(t: Any, i: int, aval: Any) -> Any:
     if have.dtype != aval.dtype:
         t = convert.bind(t, new_dtype=aval.dtype, weak_type=False, sharding=None)
     return (
-        lib.broadcast_to(as_value(t), aval.shape)
-        if have.shape != aval.shape
-        else as_value(t)
+        lib.broadcast_to(as_value(t), aval.shape) if have.shape != aval.shape else as_value(t)
     )

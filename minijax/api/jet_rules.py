@@ -22,10 +22,25 @@ from ..prims import lax as ops
 from .jet import JetTrace, integrate, jet
 
 __all__ = (
-    "ZeroSeries", "ZeroTerm", "call_param_updaters", "def_comp", "def_deriv", "deflinear",
-    "defzero", "deriv_prop", "fact", "jet2", "jet_fun", "jet_rules", "jet_subtrace",
-    "linear_prop", "traceable", "zero_prop", "zero_series", "zero_term",
-)  # fmt: skip
+    "ZeroSeries",
+    "ZeroTerm",
+    "call_param_updaters",
+    "def_comp",
+    "def_deriv",
+    "deflinear",
+    "defzero",
+    "deriv_prop",
+    "fact",
+    "jet2",
+    "jet_fun",
+    "jet_rules",
+    "jet_subtrace",
+    "linear_prop",
+    "traceable",
+    "zero_prop",
+    "zero_series",
+    "zero_term",
+)
 
 Rule = Callable[..., Any]
 jet2 = functools.partial(jet, factorial_scaled=False)
@@ -63,8 +78,7 @@ class _Given:
     def __call__(self, many: Sequence[Any], order: int, params: Any) -> Any:
         primals = [s[0] for s in many]
         series = [
-            list(s[1:]) + [lib.zeros(core.aval_of(s[0]))] * (order + 1 - len(s))
-            for s in many
+            list(s[1:]) + [lib.zeros(core.aval_of(s[0]))] * (order + 1 - len(s)) for s in many
         ]
         out, terms = self.rule(primals, series, **params)
         if not self.prim.multiple_results:
@@ -72,8 +86,7 @@ class _Given:
         if isinstance(terms, ZeroSeries):
             return [[x] for x in out]
         return [
-            [x, *_terms(x, t)] if _moves(t) else [x]
-            for x, t in zip(out, terms, strict=True)
+            [x, *_terms(x, t)] if _moves(t) else [x] for x, t in zip(out, terms, strict=True)
         ]
 
 
@@ -206,9 +219,12 @@ def deflinear(prim: Primitive) -> None:
 
 
 def deriv_prop(
-    prim: Primitive, deriv: Rule, primals_in: Sequence[Any], series_in: Sequence[Any],
+    prim: Primitive,
+    deriv: Rule,
+    primals_in: Sequence[Any],
+    series_in: Sequence[Any],
     **params: Any,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     r"""The rule of a function of one operand, by its derivative.
 
     With :math:`y' = g(x)\, x'`, :math:`k y_k = \sum_{j=1}^{k} j\, x_j\, g_{k-j}`.

@@ -43,9 +43,7 @@ class _Told:
 
     def __enter__(self) -> None:
         now = metadata.told(config.METADATA.value) or {}
-        now |= {
-            k: metadata.as_text(v) for k, v in self.updates.items() if v is not None
-        }
+        now |= {k: metadata.as_text(v) for k, v in self.updates.items() if v is not None}
         for key, value in self.updates.items():
             if value is None:
                 now.pop(key, None)

@@ -121,8 +121,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
         if _is_global(x):
             if not tiled:
                 raise errors.value_error(
-                    "Gathering global non-fully-addressable arrays only supports"
-                    " tiled=True",
+                    "Gathering global non-fully-addressable arrays only supports tiled=True",
                     why="each process has parts of one value, and none of its own.",
                 )
             return _everywhere(x)
@@ -195,9 +194,7 @@ def _each(name: str, values: Any, mesh: Mesh, pspecs: Any, prim: Any) -> Any:
     return tree.unflatten(treedef, out)
 
 
-def host_local_array_to_global_array(
-    local_inputs: Any, global_mesh: Mesh, pspecs: Any
-) -> Any:
+def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
     """Make global arrays of parts that each process has.
 
     Args:
@@ -220,14 +217,11 @@ def host_local_array_to_global_array(
       Array([0., 1.], dtype=float32)
     """
     return _each(
-        "input pspecs", local_inputs, global_mesh, pspecs,
-        host_local_array_to_global_array_p,
-    )  # fmt: skip
+        "input pspecs", local_inputs, global_mesh, pspecs, host_local_array_to_global_array_p
+    )
 
 
-def global_array_to_host_local_array(
-    global_inputs: Any, global_mesh: Mesh, pspecs: Any
-) -> Any:
+def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
     """This process's parts of global arrays, each as one array on its own devices.
 
     Args:
@@ -249,9 +243,8 @@ def global_array_to_host_local_array(
       Array([0., 1.], dtype=float32)
     """
     return _each(
-        "output pspecs", global_inputs, global_mesh, pspecs,
-        global_array_to_host_local_array_p,
-    )  # fmt: skip
+        "output pspecs", global_inputs, global_mesh, pspecs, global_array_to_host_local_array_p
+    )
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:

@@ -30,10 +30,17 @@ from .shapes import aval_like
 
 
 def pmap(
-    fun: Callable[..., Any], axis_name: Hashable | None = None, *, in_axes: Any = 0,
-    out_axes: Any = 0, static_broadcasted_argnums: Any = (), devices: Any = None,
-    backend: str | None = None, axis_size: int | None = None, donate_argnums: Any = (),
-) -> Callable[..., Any]:  # fmt: skip
+    fun: Callable[..., Any],
+    axis_name: Hashable | None = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: Any = (),
+    devices: Any = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: Any = (),
+) -> Callable[..., Any]:
     """Run a function on several devices at once, each on its slice of the arguments.
 
     Args:
@@ -99,18 +106,23 @@ def pmap(
             None if d is None else result_axis(d, a.ndim + 1)
             for d, a in zip(
                 tree.flatten_axes("pmap out_axes", traced.out_tree, out_axes),
-                traced.jaxpr.out_avals, strict=True,
+                traced.jaxpr.out_avals,
+                strict=True,
             )
-        ]  # fmt: skip
+        ]
         n = len(traced.hoisted)
         params = {
-            "call_jaxpr": traced.jaxpr, "axis_name": name, "axis_size": size,
+            "call_jaxpr": traced.jaxpr,
+            "axis_name": name,
+            "axis_size": size,
             "global_axis_size": None if count == 1 else size * count,
-            "devices": chosen, "backend": backend,
-            "name": jitted.name, "in_axes": (*[None] * n, *dims),
+            "devices": chosen,
+            "backend": backend,
+            "name": jitted.name,
+            "in_axes": (*[None] * n, *dims),
             "out_axes": tuple(out_dims),
             "donated_invars": (*[False] * n, *jitted.donated(call)),
-        }  # fmt: skip
+        }
         return Prepared(call, avals, traced, params)
 
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
@@ -206,16 +218,18 @@ def _check_devices(devices: Any) -> tuple[Any, ...] | None:
                 f"pmap: devices must be devices, got {d!r}.\nTry: minijax.devices()"
             )
     if len(set(chosen)) < len(chosen):
-        raise ValueError(
-            f"pmap: devices must differ from each other, got {list(chosen)}."
-        )
+        raise ValueError(f"pmap: devices must differ from each other, got {list(chosen)}.")
     return chosen
 
 
 def _axes(
-    mapped: Mapped, call: Call, avals: list[Any], in_axes: Any, axis_size: int | None,
+    mapped: Mapped,
+    call: Call,
+    avals: list[Any],
+    in_axes: Any,
+    axis_size: int | None,
     count: int,
-) -> tuple[list[int | None], int]:  # fmt: skip
+) -> tuple[list[int | None], int]:
     """The mapped axis of each dynamic leaf, and the number of slices, of this process.
 
     axis_size: what the user says, of all `count` processes.

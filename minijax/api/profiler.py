@@ -21,12 +21,23 @@ from ..base import errors
 from ..runtime import client
 
 __all__ = (
-    "ProfileData", "ProfileEvent", "ProfileOptions", "ProfilePlane",
-    "StepTraceAnnotation", "TraceAnnotation", "annotate_function",
-    "device_memory_profile", "get_profiled_instructions_proto",
-    "register_subprocess", "save_device_memory_profile",
-    "start_server", "start_trace", "stop_server", "stop_trace", "trace",
-)  # fmt: skip
+    "ProfileData",
+    "ProfileEvent",
+    "ProfileOptions",
+    "ProfilePlane",
+    "StepTraceAnnotation",
+    "TraceAnnotation",
+    "annotate_function",
+    "device_memory_profile",
+    "get_profiled_instructions_proto",
+    "register_subprocess",
+    "save_device_memory_profile",
+    "start_server",
+    "start_trace",
+    "stop_server",
+    "stop_trace",
+    "trace",
+)
 
 ProfileData = _profile_data.ProfileData
 ProfileEvent = _profile_data.ProfileEvent
@@ -100,9 +111,7 @@ class _Running:
         self.folder = folder
         self.link = link
         self.perfetto = perfetto or link
-        self.session = _profiler.ProfilerSession(
-            *([] if options is None else [options])
-        )
+        self.session = _profiler.ProfilerSession(*([] if options is None else [options]))
 
 
 _running: _Running | None = None
@@ -110,9 +119,11 @@ _lock = threading.Lock()
 
 
 def start_trace(
-    log_dir: os.PathLike[str] | str, create_perfetto_link: bool = False,
-    create_perfetto_trace: bool = False, profiler_options: Any = None,
-) -> None:  # fmt: skip
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> None:
     """Start to take a profile.
 
     Args:
@@ -181,9 +192,11 @@ def stop_trace() -> None:
 
 @contextlib.contextmanager
 def trace(
-    log_dir: os.PathLike[str] | str, create_perfetto_link: bool = False,
-    create_perfetto_trace: bool = False, profiler_options: Any = None,
-) -> Iterator[None]:  # fmt: skip
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> Iterator[None]:
     """Take a profile of what happens within a block.
 
     Args:
@@ -311,9 +324,7 @@ def stop_server() -> None:
     global _server
     with _lock:
         if _server is None:
-            raise errors.value_error(
-                "No active profiler server.", tries=["start_server(port)"]
-            )
+            raise errors.value_error("No active profiler server.", tries=["start_server(port)"])
         _server = None  # goes with the last who holds it
 
 

@@ -125,12 +125,9 @@ class Pullback:
                 "unexpected tree structure. The argument to a VJP function returned by"
                 " `jax.vjp` must match the pytree structure of the differentiated"
                 f" function's result: got {ct_tree}, but expected {out_tree}.",
-                which=f"out{tree.keystr(path)} is {want} in the result, {got} here:"
-                f" {why}",
+                which=f"out{tree.keystr(path)} is {want} in the result, {got} here: {why}",
             )
-        return [
-            check_cotangent(x, a) for x, a in zip(leaves, self.out_avals, strict=True)
-        ]
+        return [check_cotangent(x, a) for x, a in zip(leaves, self.out_avals, strict=True)]
 
     def residuals(self, args_res: Any, others: Sequence[Any]) -> list[Any]:
         """All residuals, from what a `VJP` holds."""
@@ -138,8 +135,7 @@ class Pullback:
         n = self.in_tree.num_leaves
         if len(leaves) != n:
             raise errors.value_error(
-                f"vjp: `args_res` has {len(leaves)} leaves where the arguments had"
-                f" {n}.",
+                f"vjp: `args_res` has {len(leaves)} leaves where the arguments had {n}.",
                 why="values of arguments that were taken out must be put back before"
                 " the function is called.",
             )
@@ -222,11 +218,13 @@ class VJP:
                 tries=["ad.GradValue() for a gradient to be returned"],
             )
         marks = [
-            GradRef() if isinstance(x, Ref)
-            else DidntWant() if isinstance(x, DontWant)
+            GradRef()
+            if isinstance(x, Ref)
+            else DidntWant()
+            if isinstance(x, DontWant)
             else None
             for x in given
-        ]  # fmt: skip
+        ]
         refs = [x for x in given if isinstance(x, Ref)]
         values = pullback.residuals(self.args_res, self.opaque_residuals)
         return tree.Partial(Accumulation(pullback, marks), values, refs)
@@ -259,10 +257,7 @@ class Accumulation:
         found = pull_back(part, cts, sinks)
         return tree.unflatten(
             self.pullback.in_tree,
-            [
-                as_array(ct) if m is None else m
-                for ct, m in zip(found, self.marks, strict=True)
-            ],
+            [as_array(ct) if m is None else m for ct, m in zip(found, self.marks, strict=True)],
         )
 
 
@@ -313,9 +308,11 @@ def _varies_differently(what: str, kind: type[Exception]) -> Exception:
 
 @boundary
 def vjp(
-    fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Any:  # fmt: skip
+) -> Any:
     r"""Evaluate, and return the function that pulls cotangents back.
 
     Args:
@@ -367,9 +364,11 @@ def vjp(
 
 @boundary
 def fwd_and_bwd(
-    fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False,
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool = False,
     jitted: bool = True,
-) -> tuple[Callable[..., Any], Callable[..., Any]]:  # fmt: skip
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     r"""The two halves of reverse mode as functions of their own.
 
     Args:
@@ -464,9 +463,7 @@ def linear_transpose(
 
 
 def _check_linear_types(ins: list[Any], outs: list[Any]) -> None:
-    kinds = [
-        all(map(kind, (*ins, *outs))) for kind in (dtypes.is_inexact, dtypes.is_integer)
-    ]
+    kinds = [all(map(kind, (*ins, *outs))) for kind in (dtypes.is_inexact, dtypes.is_integer)]
     if not any(kinds):
         raise TypeError(
             "linear_transpose only supports [float or complex] -> [float or complex], and"

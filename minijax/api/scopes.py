@@ -47,9 +47,7 @@ class named_scope:
         return scoped
 
 
-def named_call(
-    fun: Callable[..., Any], *, name: str | None = None
-) -> Callable[..., Any]:
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
     """Make a function whose operations are named after it, in profiles and HLO.
 
     Args:

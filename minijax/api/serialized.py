@@ -71,28 +71,31 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         code = executable.serialize()
     else:
         executable = compiler.compile_anew(
-            lowered._lowered.module,
-            place.devices,
-            len(place.devices),
-            compiled._options,
+            lowered._lowered.module, place.devices, len(place.devices), compiled._options
         )
         code = place.device.client.serialize_executable(executable)
     lies = None
     if isinstance(place, Spread):
         outs = program.out_shardings if place.outs is None else place.outs
         lies = (
-            place.mesh.axis_sizes, place.mesh.axis_names, place.mesh.axis_types,
+            place.mesh.axis_sizes,
+            place.mesh.axis_names,
+            place.mesh.axis_types,
             *(list(map(_told, row)) for row in (place.ins, outs)),
-        )  # fmt: skip
+        )
     consts = lowered.consts if read else map(np.asarray, lowered._lowered.consts)
     told = {
-        "code": code, "name": lowered._stage._jitted.name, "ids": [
-            d.id for d in place.devices
-        ], "lies": lies, "committed": program.committed, "kept": list(lowered._kept),
-        "arguments": list(lowered._stage.arg_types), "results": list(program.out_avals),
+        "code": code,
+        "name": lowered._stage._jitted.name,
+        "ids": [d.id for d in place.devices],
+        "lies": lies,
+        "committed": program.committed,
+        "kept": list(lowered._kept),
+        "arguments": list(lowered._stage.arg_types),
+        "results": list(program.out_avals),
         "donated": tuple(lowered._donated),
         "consts": list(consts),
-    }  # fmt: skip
+    }
     out = io.BytesIO()
     pickle.dump(told, out)
     return out.getvalue(), compiled.in_tree, compiled.out_tree
@@ -130,9 +133,12 @@ class _Read:
 
 
 def deserialize_and_load(
-    serialized: bytes, in_tree: Any, out_tree: Any, backend: Any = None,
+    serialized: bytes,
+    in_tree: Any,
+    out_tree: Any,
+    backend: Any = None,
     execution_devices: Sequence[Any] | None = None,
-) -> Compiled:  # fmt: skip
+) -> Compiled:
     """The compiled program that `serialize` wrote.
 
     The bytes are code: read only what you trust.
@@ -181,9 +187,15 @@ def deserialize_and_load(
         place = spread(mesh, *([_made(mesh, s) for s in row] for row in (ins, outs)))
     consts = [dispatch.kept_const(c, place) for c in told["consts"]]
     program = dispatch.Program(
-        executable, consts, told["kept"], len(told["arguments"]), told["results"], place,
-        told["committed"], laid_out=True,
-    )  # fmt: skip
+        executable,
+        consts,
+        told["kept"],
+        len(told["arguments"]),
+        told["results"],
+        place,
+        told["committed"],
+        laid_out=True,
+    )
     read: Any = _Read(told, in_tree, out_tree)
     return Compiled(read, program)
 

@@ -53,9 +53,7 @@ class ShapeDtypeStruct:
 
     __module__ = "minijax"
 
-    __slots__ = (
-        "_lies", "dtype", "is_ref", "layout", "manual_axis_type", "shape", "weak_type"
-    )  # fmt: skip
+    __slots__ = ("_lies", "dtype", "is_ref", "layout", "manual_axis_type", "shape", "weak_type")
     shape: tuple[int, ...]
     dtype: Any
     _lies: Any
@@ -65,9 +63,15 @@ class ShapeDtypeStruct:
     is_ref: bool
 
     def __init__(
-        self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False,
-        manual_axis_type: ManualAxisType | None = None, is_ref: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        shape: Any,
+        dtype: Any,
+        *,
+        sharding: Any = None,
+        weak_type: bool = False,
+        manual_axis_type: ManualAxisType | None = None,
+        is_ref: bool = False,
+    ) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         shape = tuple(shape)
@@ -102,9 +106,13 @@ class ShapeDtypeStruct:
         """What it says, in the order of `_FIELDS`."""
         lies = self._lies if self.layout is None else Format(self.layout, self._lies)
         return (
-            self.shape, self.dtype, lies, self.weak_type, self.manual_axis_type,
+            self.shape,
+            self.dtype,
+            lies,
+            self.weak_type,
+            self.manual_axis_type,
             self.is_ref,
-        )  # fmt: skip
+        )
 
     @property
     def sharding(self) -> Any:
@@ -153,10 +161,12 @@ class ShapeDtypeStruct:
         if said and own_order(x) is not None:
             lies = x.format
         return ShapeDtypeStruct(
-            aval.shape, aval.dtype, weak_type=aval.weak_type,
+            aval.shape,
+            aval.dtype,
+            weak_type=aval.weak_type,
             sharding=lies,
             manual_axis_type=manual_axis_type(aval.manual),
-        )  # fmt: skip
+        )
 
     def update(self, **kwargs: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""
@@ -209,7 +219,7 @@ def _checked(given: Any, shape: tuple[int, ...]) -> Any:
         raise errors.value_error(
             "sharding should be an instance of `jax.sharding.Sharding`,"
             " `jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got"
-            f" {given} of type {type(given)}.",
+            f" {given} of type {type(given)}."
         )
     if isinstance(given, NamedSharding) and len(given.spec) > len(shape):
         given.check_compatible_aval(shape)
@@ -273,10 +283,12 @@ def typeof(x: Any) -> Any:
 
 
 def make_jaxpr(
-    fun: Callable[..., Any], static_argnums: int | Sequence[int] = (),
-    axis_env: Sequence[tuple[Any, int]] | None = None, return_shape: bool = False,
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
     abstracted_axes: Any = None,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """Make a function that returns `fun`'s jaxpr for given arguments.
 
     Args:
@@ -339,9 +351,12 @@ def struct_of(aval: Any) -> Any:
     if isinstance(aval, AbstractToken):
         return aval
     return ShapeDtypeStruct(
-        aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=aval.lies,
+        aval.shape,
+        aval.dtype,
+        weak_type=aval.weak_type,
+        sharding=aval.lies,
         manual_axis_type=manual_axis_type(aval.manual),
-    )  # fmt: skip
+    )
 
 
 class _TypesToo(FlatCall):
@@ -382,9 +397,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
       ShapeDtypeStruct(shape=(3,), dtype=int32)
     """
     check_callable(fun)
-    if (
-        jitted_of(fun) is not None
-    ):  # which knows more: its shardings, its static arguments
+    if jitted_of(fun) is not None:  # which knows more: its shardings, its static arguments
         return fun.eval_shape(*args, **kwargs)  # type: ignore[attr-defined]
     leaves, in_tree = tree.flatten((args, kwargs))
     if high.HIGH and any(map(high.is_high, leaves)):

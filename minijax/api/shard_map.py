@@ -27,9 +27,15 @@ __all__ = ("shard_map", "shard_map_by_position", "smap")
 
 
 def shard_map(
-    f: Any = None, /, *, out_specs: Any, in_specs: Any = Infer, mesh: Any = None,
-    axis_names: Any = frozenset(), check_vma: bool = True,
-) -> Any:  # fmt: skip
+    f: Any = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = Infer,
+    mesh: Any = None,
+    axis_names: Any = frozenset(),
+    check_vma: bool = True,
+) -> Any:
     """Run a function on every device of a mesh, each on its part of the arguments.
 
     Args:
@@ -61,9 +67,13 @@ def shard_map(
     """
     if f is None:
         return lambda f: shard_map(
-            f, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names,
+            f,
+            out_specs=out_specs,
+            in_specs=in_specs,
+            mesh=mesh,
+            axis_names=axis_names,
             check_vma=check_vma,
-        )  # fmt: skip
+        )
     check_callable(f)
     if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
         raise TypeError(
@@ -92,8 +102,7 @@ def shard_map(
 
         def trace() -> Any:
             parts = tuple(
-                part(a, s, over, manual, check_vma)
-                for a, s in zip(avals, ins, strict=True)
+                part(a, s, over, manual, check_vma) for a, s in zip(avals, ins, strict=True)
             )
             traced = jitted.trace_avals(call, parts)
             outs = who.out_specs(out_specs, traced, check_vma)
@@ -106,19 +115,20 @@ def shard_map(
         with meshes.made_current(meshes.inside(over.abstract_mesh, manual)):
             traced, closed, outs = core.within_axes(axes, trace)
         params = {
-            "jaxpr": closed, "mesh": over, "newly_manual_axes": manual,
+            "jaxpr": closed,
+            "mesh": over,
+            "newly_manual_axes": manual,
             "in_specs": (*[PartitionSpec()] * len(traced.hoisted), *ins),
-            "out_specs": outs, "check_vma": check_vma,
-        }  # fmt: skip
+            "out_specs": outs,
+            "check_vma": check_vma,
+        }
         out = shard_map_p.bind(*traced.hoisted, *call.leaves, **params)
         return tree.unflatten(traced.out_tree, out)
 
     return mapped
 
 
-def smap(
-    f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Any
-) -> Any:  # fmt: skip
+def smap(f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Any) -> Any:
     """`shard_map` over one axis of the current mesh, by the numbers of arrays' axes.
 
     Args:
@@ -141,9 +151,7 @@ def smap(
       Array([2., 2.], dtype=float32)
     """
     if f is None:
-        return lambda f: smap(
-            f, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name
-        )
+        return lambda f: smap(f, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
     if isinstance(axis_name, (list, tuple)):
         raise TypeError(
             f"smap axis_name should be a `str` or a `Hashable`, but got {axis_name}"
@@ -171,11 +179,7 @@ def smap(
 
 
 def shard_map_by_position(
-    f: Callable[..., Any],
-    mesh: Any,
-    in_specs: Any,
-    out_specs: Any,
-    check_rep: bool = True,
+    f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any, check_rep: bool = True
 ) -> Callable[..., Any]:
     """`shard_map` as it was once called: the function, and then what it is mapped over.
 
@@ -217,11 +221,7 @@ def _mesh_of(mesh: Any) -> Any:
 
 def _is_inside(around: Any, mesh: Any) -> bool:
     """Whether a mesh is the one that is current, of which some axes are manual."""
-    return (
-        around is not None
-        and around.manual_axes
-        and around.shape_tuple == mesh.shape_tuple
-    )
+    return around is not None and around.manual_axes and around.shape_tuple == mesh.shape_tuple
 
 
 def _is_spec(x: Any) -> bool:
@@ -338,31 +338,31 @@ class _Who:
                     f" given has shape {self.mesh.axis_sizes} with corresponding axis names"
                     f" {self.mesh.axis_names}; {spec} maps {', '.join(wrong)}.",
                     which=f"{names[i]}: {aval.str_short(False)}",
-                    tries=[
-                        "pad the axis",
-                        "another mesh, or another axis of the array",
-                    ],
+                    tries=["pad the axis", "another mesh, or another axis of the array"],
                 )
             mine = self.inferred(aval)
             if _sums(spec) != _sums(mine):
                 raise self.mismatch(
-                    spec, aval, names[i], "the argument is unreduced along"
+                    spec,
+                    aval,
+                    names[i],
+                    "the argument is unreduced along"
                     f" {set(mine.unreduced)}, and reduced along {set(mine.reduced)}.",
-                )  # fmt: skip
+                )
             if typed and _entries(spec, aval) != _entries(mine, aval):
                 raise self.mismatch(
-                    spec, aval, names[i],
+                    spec,
+                    aval,
+                    names[i],
                     "along axes of type Explicit arrays are moved where that is said.",
-                )  # fmt: skip
+                )
             out.append(spec)
         return out
 
     def mismatch(self, spec: Any, aval: Any, which: str, why: str) -> Exception:
         """The error for an argument that lies otherwise than `in_specs` says."""
         rest = [None] * (len(aval.shape) - len(spec))
-        given = PartitionSpec(
-            *spec, *rest, unreduced=spec.unreduced, reduced=spec.reduced
-        )
+        given = PartitionSpec(*spec, *rest, unreduced=spec.unreduced, reduced=spec.reduced)
         return self.error(
             f"in_specs passed to shard_map: {given} does not match the specs of the"
             f" input: {self.inferred(aval)} for arg: {aval.str_short(False)}.",
@@ -376,22 +376,16 @@ class _Who:
         if type(aval) is AbstractRef:
             aval = aval.inner_aval
         parts = [
-            tuple(a for a in axes_of(entry) if a in self.manual)
-            for entry in spec_of(aval)
+            tuple(a for a in axes_of(entry) if a in self.manual) for entry in spec_of(aval)
         ]
         spec = PartitionSpec() if aval.lies is None else aval.lies.spec
         sums = {"unreduced": spec.unreduced, "reduced": spec.reduced}
         return PartitionSpec(*parts, **{k: n & self.manual for k, n in sums.items()})
 
-    def too_long(
-        self, what: str, kind: str, spec: Any, which: str, aval: Any
-    ) -> Exception:
+    def too_long(self, what: str, kind: str, spec: Any, which: str, aval: Any) -> Exception:
         tries = ["a shorter spec"]
         if not aval.shape:
-            tries = [
-                "P(), of a scalar that is the same everywhere",
-                "x[None], and P('x')",
-            ]
+            tries = ["P(), of a scalar that is the same everywhere", "x[None], and P('x')"]
         return self.error(
             f"{self.named} was given an {what} entry which is too long to be compatible"
             f" with the corresponding {kind} value from the function:\n\n{what} is {spec}"
@@ -405,9 +399,7 @@ class _Who:
         """A spec for each result, which it fits."""
         found = tree.flatten_axes("shard_map out_specs", traced.out_tree, specs)
         outs = tuple(PartitionSpec() if s is None else s for s in found)
-        for i, (spec, aval) in enumerate(
-            zip(outs, traced.jaxpr.out_avals, strict=True)
-        ):
+        for i, (spec, aval) in enumerate(zip(outs, traced.jaxpr.out_avals, strict=True)):
             self.check("out_specs", spec)
             if len(spec) > len(aval.shape):
                 which = f"{name_of(self.fun)}(*args), result number {i},"
@@ -434,9 +426,7 @@ class _Who:
         over = [a for a in aval.manual.varying if a in self.manual and a not in named]
         sums = zip(aval.manual[1:], _sums(spec), strict=True)
         over += [a for k, s in sums for a in k if a in self.manual and a not in s]
-        over = [
-            a for a in over if a not in spec.unreduced or a not in aval.manual.varying
-        ]
+        over = [a for a in over if a not in spec.unreduced or a not in aval.manual.varying]
         if not over:
             return
         axes = ",".join(map(str, over))
@@ -460,7 +450,8 @@ class _Who:
             f" corresponding output value {why}",
             which=f"a result of type {aval.str_short(False)}",
             tries=[
-                f"a spec that names {over[0]!r}", f"lax.psum(x, {over[0]!r})",
+                f"a spec that names {over[0]!r}",
+                f"lax.psum(x, {over[0]!r})",
                 "check_vma=False, if the results are equal",
             ],
-        )  # fmt: skip
+        )

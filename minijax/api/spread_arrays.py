@@ -31,9 +31,8 @@ def _check_sharding(sharding: Any, what: str) -> None:
 
 
 def make_array_from_callback(
-    shape: Sequence[int], sharding: Any, data_callback: Callable[[Any], Any],
-    dtype: Any = None,
-) -> Any:  # fmt: skip
+    shape: Sequence[int], sharding: Any, data_callback: Callable[[Any], Any], dtype: Any = None
+) -> Any:
     """An array spread over devices, of parts that a function makes.
 
     Args:
@@ -98,9 +97,7 @@ def make_array_from_callback(
     space = MemorySpace.of_kind(sharding.memory_kind)
     aval = shaped(shape, kind, False, space)
     words = [
-        transfers.host_value(base_array(p))
-        if type(p) in ARRAYS
-        else dtypes.stored(p, kind)
+        transfers.host_value(base_array(p)) if type(p) in ARRAYS else dtypes.stored(p, kind)
         for p in parts
     ]
     stored = shardings.typed(physical(aval), sharding)
@@ -137,8 +134,7 @@ def make_array_from_single_device_arrays(
     _check_sharding(sharding, what)
     if not isinstance(arrays, (list, tuple)):
         raise errors.type_error(
-            f"jax.{what} `arrays` argument must be a list or tuple, but got"
-            f" {type(arrays)}.",
+            f"jax.{what} `arrays` argument must be a list or tuple, but got {type(arrays)}.",
             tries=["[x], of a single array"],
         )
     shape = tuple(shape)
@@ -204,8 +200,9 @@ def _by_device(
         )
     found = {x.device: x for x in arrays}
     if set(found) != set(order):
-        lacks, more = ({d.id for d in a} - {d.id for d in b}
-                       for a, b in ((order, found), (found, order)))  # fmt: skip
+        lacks, more = (
+            {d.id for d in a} - {d.id for d in b} for a, b in ((order, found), (found, order))
+        )
         raise errors.value_error(
             "Addressable devices and per-device arrays devices do not match. Sharding"
             f" contains devices {lacks} that are not present in per-device arrays."
@@ -246,15 +243,13 @@ def make_array_from_process_local_data(
     else:
         shapes = tree.leaves(global_shape, is_leaf=lambda x: x is None or _is_shape(x))
     lies = spread_over("make_array_from_process_local_data", treedef, sharding)
-    return tree.unflatten(treedef, [
-        _from_process(*each) for each in zip(lies, leaves, shapes, strict=True)
-    ])  # fmt: skip
+    return tree.unflatten(
+        treedef, [_from_process(*each) for each in zip(lies, leaves, shapes, strict=True)]
+    )
 
 
 def _is_shape(x: Any) -> bool:
-    return isinstance(x, (tuple, list)) and all(
-        isinstance(n, (int, np.integer)) for n in x
-    )
+    return isinstance(x, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in x)
 
 
 def _from_process(sharding: Any, given: Any, global_shape: Any) -> Any:
@@ -273,8 +268,7 @@ def _from_process(sharding: Any, given: Any, global_shape: Any) -> Any:
     known = _parts_along(sharding, len(local))
     if global_shape is None:
         shape = tuple(
-            n * k // max(len(parts), 1)
-            for n, (parts, k) in zip(local, known, strict=True)
+            n * k // max(len(parts), 1) for n, (parts, k) in zip(local, known, strict=True)
         )
     else:
         shape = tuple(global_shape)
@@ -319,9 +313,7 @@ def _parts_along(sharding: Any, ndim: int) -> list[tuple[list[int], int]]:
     found = []
     for axis, k in enumerate(cuts):
         held: dict[int, set[int]] = {}
-        for device, place in zip(
-            sharding.devices, places[:, axis].tolist(), strict=True
-        ):
+        for device, place in zip(sharding.devices, places[:, axis].tolist(), strict=True):
             held.setdefault(device.process_index, set()).add(place)
         kinds = set(map(frozenset, held.values()))
         apart = sum(map(len, kinds)) == k and len(set(map(len, kinds))) == 1

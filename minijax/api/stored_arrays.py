@@ -49,9 +49,13 @@ _REMOTE = re.compile(r"(gs|s3)://([^/]+)/(.+)")
 
 
 def get_tensorstore_spec(
-    ckpt_path: str | os.PathLike[str], *, ocdbt: bool = False,
-    process_idx: int | None = None, arr: Any = None, driver: str = "zarr",
-) -> dict[str, Any]:  # fmt: skip
+    ckpt_path: str | os.PathLike[str],
+    *,
+    ocdbt: bool = False,
+    process_idx: int | None = None,
+    arr: Any = None,
+    driver: str = "zarr",
+) -> dict[str, Any]:
     """Where and how an array is stored, as TensorStore takes it.
 
     Args:
@@ -78,8 +82,7 @@ def get_tensorstore_spec(
         folder = f"{folder}/ocdbt.process_{process_idx}"
     if ocdbt and "://" not in path and not os.path.isabs(path):
         raise errors.value_error(
-            f"Checkpoint path should be absolute. Got {path}",
-            tries=["os.path.abspath(path)"],
+            f"Checkpoint path should be absolute. Got {path}", tries=["os.path.abspath(path)"]
         )
     where = _kvstore(folder if ocdbt else path)
     if ocdbt:
@@ -136,9 +139,7 @@ def _metadata(arr: Any, driver: str = "zarr") -> dict[str, Any]:
     if driver == "zarr3":
         grid = {"name": "regular", "configuration": {"chunk_shape": part}}
         return {"shape": list(arr.shape), "chunk_grid": grid}
-    return {
-        "compressor": {"id": "zstd"}, "shape": list(arr.shape), "chunks": part,
-    }  # fmt: skip
+    return {"compressor": {"id": "zstd"}, "shape": list(arr.shape), "chunks": part}
 
 
 def _completed(spec: Any, arr: Any) -> Any:
@@ -152,10 +153,15 @@ def _completed(spec: Any, arr: Any) -> Any:
 
 
 async def async_serialize(
-    arr_inp: Any, tensorstore_spec: Any, commit_future: list[Any] | None = None,
-    context: Any = None, chunk_layout: Any = None, primary_host: int | None = None,
-    replica_id: int = 0, transaction: Any = None,
-) -> None:  # fmt: skip
+    arr_inp: Any,
+    tensorstore_spec: Any,
+    commit_future: list[Any] | None = None,
+    context: Any = None,
+    chunk_layout: Any = None,
+    primary_host: int | None = None,
+    replica_id: int = 0,
+    transaction: Any = None,
+) -> None:
     """Store what this process holds of an array.
 
     Args:
@@ -198,9 +204,11 @@ async def async_serialize(
     writes = []
     for shard in arr_inp.addressable_shards:
         if shard.replica_id == replica_id:
-            writes.append(store[shard.index].write(
-                np.asarray(shard.data), can_reference_source_data_indefinitely=True
-            ))  # fmt: skip
+            writes.append(
+                store[shard.index].write(
+                    np.asarray(shard.data), can_reference_source_data_indefinitely=True
+                )
+            )
     for write in writes:
         if commit_future is not None and transaction is None:
             commit_future.append(write.commit)
@@ -230,10 +238,15 @@ class _Room:
 
 
 async def async_deserialize(
-    in_type: Any, tensorstore_spec: Any, global_shape: Sequence[int] | None = None,
-    dtype: Any = None, byte_limiter: Any = None, context: Any = None,
-    chunk_layout: Any = None, assume_metadata: bool = False,
-) -> Any:  # fmt: skip
+    in_type: Any,
+    tensorstore_spec: Any,
+    global_shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    byte_limiter: Any = None,
+    context: Any = None,
+    chunk_layout: Any = None,
+    assume_metadata: bool = False,
+) -> Any:
     """An array of what is stored: each process reads the parts that it is to hold.
 
     Args:
@@ -337,10 +350,12 @@ def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -
 
 
 def run_deserialization(
-    shardings: Sequence[Any], tensorstore_specs: Sequence[Any],
-    global_shapes: Sequence[Any] | None = None, dtypes: Sequence[Any] | None = None,
+    shardings: Sequence[Any],
+    tensorstore_specs: Sequence[Any],
+    global_shapes: Sequence[Any] | None = None,
+    dtypes: Sequence[Any] | None = None,
     concurrent_gb: int = 32,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """Read arrays, each process the parts that it is to hold.
 
     Args:
@@ -367,12 +382,17 @@ def run_deserialization(
     async def read() -> list[Any]:
         room = _Room(concurrent_gb * 10**9)
         rows = zip(
-            shardings, tensorstore_specs, global_shapes or [None] * n,
-            dtypes or [None] * n, strict=True,
-        )  # fmt: skip
-        return await _all([
-            async_deserialize(lie, spec, shape, dtype, room)
-            for lie, spec, shape, dtype in rows
-        ])  # fmt: skip
+            shardings,
+            tensorstore_specs,
+            global_shapes or [None] * n,
+            dtypes or [None] * n,
+            strict=True,
+        )
+        return await _all(
+            [
+                async_deserialize(lie, spec, shape, dtype, room)
+                for lie, spec, shape, dtype in rows
+            ]
+        )
 
     return cast("list[Any]", _run(read()))

@@ -18,9 +18,12 @@ from ..runtime.mesh import Mesh
 from .device_meshes import create_device_mesh
 
 __all__ = (
-    "Device", "TopologyDescription", "get_attached_topology", "get_topology_desc",
+    "Device",
+    "TopologyDescription",
+    "get_attached_topology",
+    "get_topology_desc",
     "make_mesh",
-)  # fmt: skip
+)
 
 
 class TopologyDescription:
@@ -77,9 +80,12 @@ def get_topology_desc(
 
 
 def make_mesh(
-    topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: tuple[str, ...], *,
+    topo: TopologyDescription,
+    mesh_shape: Sequence[int],
+    axis_names: tuple[str, ...],
+    *,
     contiguous_submeshes: bool = False,
-) -> Mesh:  # fmt: skip
+) -> Mesh:
     """The devices of a topology as a mesh.
 
     Args:

@@ -16,9 +16,7 @@ from ..runtime.placements import placement
 from ..runtime.sharding import SingleDeviceSharding
 from ..types.avals import shaped
 
-__all__ = (
-    "TransferConnection", "TransferServer", "make_error_array", "start_transfer_server",
-)  # fmt: skip
+__all__ = ("TransferConnection", "TransferServer", "make_error_array", "start_transfer_server")
 
 start_transfer_server: Any = _jax.start_transfer_server
 TransferServer: Any = _jax.TransferServer

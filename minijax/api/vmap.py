@@ -29,11 +29,16 @@ lane_kinds: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}
 
 
 def vmap(
-    fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0,
-    axis_name: Hashable | None = None, axis_size: int | None = None,
-    spmd_axis_name: Hashable | None = None, sum_match: bool = False, *,
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Hashable | None = None,
+    sum_match: bool = False,
+    *,
     chunk: int | None = None,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """Map a function over axes of its arguments, all lanes at once.
 
     Args:
@@ -95,8 +100,7 @@ def vmap(
         names: Any = ArgNames(fun, in_tree, range(len(args)))
         opened = None
         if vmappables.kinds and (
-            (given := vmappables.found((args, kwargs)))
-            or not _holds_known_kind((args, kwargs))
+            (given := vmappables.found((args, kwargs))) or not _holds_known_kind((args, kwargs))
         ):
             opened = vmappables.Opened(fun, mapped, in_axes, out_axes, args, kwargs)
             leaves, dims = opened.start, opened.dims
@@ -151,9 +155,7 @@ def vmap(
     return vmapped
 
 
-def _no_size(
-    mapped: Mapped, leaves: Sequence[Any], args: Any, kwargs: Any
-) -> Exception:
+def _no_size(mapped: Mapped, leaves: Sequence[Any], args: Any, kwargs: Any) -> Exception:
     """The error where nothing tells the number of lanes."""
     return mapped.error(
         "must have at least one non-None value in in_axes or axis_size must be specified."
@@ -164,11 +166,7 @@ def _no_size(
 
 
 def _placed(
-    flat: Any,
-    outs: Sequence[Any],
-    dims: Sequence[Any],
-    wanted: Sequence[Any],
-    axis: Axis,
+    flat: Any, outs: Sequence[Any], dims: Sequence[Any], wanted: Sequence[Any], axis: Axis
 ) -> Any:
     """The result of all lanes, the lane axis of each leaf where `wanted` says."""
     for i, (d, w) in enumerate(zip(dims, wanted, strict=True)):
@@ -255,8 +253,7 @@ class _Lane(FlatCall):
 
 def _shared_result(path: str, x: Any, dim: int) -> ValueError:
     return errors.value_error(
-        f"at vmap out_axes{path}, got axis spec None but output was batched on axis"
-        f" {dim}.",
+        f"at vmap out_axes{path}, got axis spec None but output was batched on axis {dim}.",
         which=core.aval_of(x).str_short(True),
         why="vmap has mapped output but out_axes is None: the result differs from"
         " lane to lane.",

@@ -36,9 +36,13 @@ _INDEX = object()  # stands for the number of the lane, among the parts
 
 
 def register_vmappable(
-    data_type: type, spec_type: type, axis_size_type: type, to_elt: Callable[..., Any],
-    from_elt: Callable[..., Any], make_iota: Callable[[Any], Any] | None,
-) -> None:  # fmt: skip
+    data_type: type,
+    spec_type: type,
+    axis_size_type: type,
+    to_elt: Callable[..., Any],
+    from_elt: Callable[..., Any],
+    make_iota: Callable[[Any], Any] | None,
+) -> None:
     """Teach `vmap` a class of values.
 
     Args:
@@ -99,15 +103,28 @@ class Opened(FlatFun):
     """A function of the parts of values, for arguments and their axes."""
 
     __slots__ = (
-        "_index", "_nodes", "_nodes_out", "_out_axes", "_specs", "_specs_out", "dims",
-        "size", "start", "wanted",
-    )  # fmt: skip
+        "_index",
+        "_nodes",
+        "_nodes_out",
+        "_out_axes",
+        "_specs",
+        "_specs_out",
+        "dims",
+        "size",
+        "start",
+        "wanted",
+    )
     eager = True
 
     def __init__(
-        self, fun: Callable[..., Any], mapped: Mapped, in_axes: Any, out_axes: Any,
-        args: Any, kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        fun: Callable[..., Any],
+        mapped: Mapped,
+        in_axes: Any,
+        out_axes: Any,
+        args: Any,
+        kwargs: Any,
+    ) -> None:
         nodes, in_tree = tree.flatten((args, kwargs), is_leaf=is_known)
         super().__init__(fun, in_tree, "vmap")
         self._nodes = nodes
@@ -150,14 +167,13 @@ class Opened(FlatFun):
         index = lambda: leaves[-1]
         args, kwargs = self.in_tree.unflatten(
             kinds[type(x)].to_elt(parts_of(part, index), index, x, spec)
-            if is_known(x) else next(left)
+            if is_known(x)
+            else next(left)
             for x, spec in zip(self._nodes, self._specs, strict=True)
-        )  # fmt: skip
+        )
         out = self.fun(*args, **kwargs)
         self._nodes_out, self.out_tree = tree.flatten(out, is_leaf=is_known)
-        self._specs_out = tree.flatten_axes(
-            "vmap out_axes", self.out_tree, self._out_axes
-        )
+        self._specs_out = tree.flatten_axes("vmap out_axes", self.out_tree, self._out_axes)
         outs: list[Any] = []
         self.wanted = []
 
@@ -175,9 +191,10 @@ class Opened(FlatFun):
     def _each(self, whole: Callable[..., Any]) -> list[Any]:
         return [
             kinds[type(x)].from_elt(_wholes(whole), self.size, x, spec)
-            if is_known(x) else whole(self.size, x, spec)
+            if is_known(x)
+            else whole(self.size, x, spec)
             for x, spec in zip(self._nodes_out, self._specs_out, strict=True)
-        ]  # fmt: skip
+        ]
 
     def refused(self, out: Any, i: int, x: Any) -> Exception:
         return Mapped("vmap", self.fun, "lanes").unstackable(x)
@@ -200,8 +217,6 @@ def parts_of(part: Callable[..., Any], index: Callable[[], Any]) -> Callable[...
 def _wholes(whole: Callable[..., Any]) -> Callable[..., Any]:
     def cont(size: Any, x: Any, axis: Any) -> Any:
         kind = kinds.get(type(x))
-        return (
-            whole(size, x, axis) if kind is None else kind.from_elt(cont, size, x, axis)
-        )
+        return whole(size, x, axis) if kind is None else kind.from_elt(cont, size, x, axis)
 
     return cont

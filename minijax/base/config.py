@@ -68,9 +68,7 @@ def _as_pattern(value: Any) -> Any:
 _DUMPS = ("stablehlo", "jaxpr")
 _LEVELS = ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _EFFORTS = ("UNKNOWN", "O0", "O1", "O2", "O3")
-_XLA_CACHES = (
-    "xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir",
-)  # fmt: skip
+_XLA_CACHES = ("xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir")
 
 
 def _listed(name: str, value: Any, choices: tuple[str, ...]) -> str:
@@ -117,12 +115,30 @@ def _as_pairs(value: Any) -> Any:
 
 
 _PRECISIONS = (
-    None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
-    "fastest", "F8_F8_F32", "F8_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_F32",
-    "ANY_F8_ANY_F8_F32_FAST_ACCUM", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16",
-    "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
-    "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
-)  # fmt: skip
+    None,
+    "default",
+    "high",
+    "highest",
+    "bfloat16",
+    "tensorfloat32",
+    "float32",
+    "fastest",
+    "F8_F8_F32",
+    "F8_F8_F32_FAST_ACCUM",
+    "ANY_F8_ANY_F8_F32",
+    "ANY_F8_ANY_F8_F32_FAST_ACCUM",
+    "F16_F16_F16",
+    "F16_F16_F32",
+    "BF16_BF16_BF16",
+    "BF16_BF16_F32",
+    "BF16_BF16_F32_X3",
+    "BF16_BF16_F32_X6",
+    "BF16_BF16_F32_X9",
+    "TF32_TF32_F32",
+    "TF32_TF32_F32_X3",
+    "F32_F32_F32",
+    "F64_F64_F64",
+)
 
 _OPTIONS: dict[str, Option] = {}
 
@@ -149,15 +165,11 @@ RANK_PROMOTION = _option(
 MATMUL_PRECISION = _option(
     "jax_default_matmul_precision", None, one_of(*_PRECISIONS), **_traced
 )
-DEFAULT_DTYPE_BITS = _option(
-    "jax_default_dtype_bits", "64", one_of("32", "64"), **_traced
-)
+DEFAULT_DTYPE_BITS = _option("jax_default_dtype_bits", "64", one_of("32", "64"), **_traced)
 PRNG_IMPL = _option(
     "jax_default_prng_impl",
     "threefry2x32",
-    one_of(
-        "threefry2x32", "rbg", "unsafe_rbg", "threefry4x32", "philox2x32", "philox4x32"
-    ),
+    one_of("threefry2x32", "rbg", "unsafe_rbg", "threefry4x32", "philox2x32", "philox4x32"),
     **_traced,
 )
 SEED_OFFSET = _option("jax_random_seed_offset", 0, as_int, **_traced)
@@ -222,9 +234,7 @@ CPU_ASYNC = _option("jax_cpu_enable_async_dispatch", True, as_bool)
 CUDA_DEVICES = _option("jax_cuda_visible_devices", "all", _as_device_ids)
 CLIENT_OPTIONS = _option("jax_pjrt_client_create_options", None, _as_pairs)
 SORT_DEVICES = _option("jax_sort_devices_by_process_index", True, as_bool)
-CPU_COLLECTIVES = _option(
-    "jax_cpu_collectives_implementation", "gloo", one_of("gloo", "mpi")
-)
+CPU_COLLECTIVES = _option("jax_cpu_collectives_implementation", "gloo", one_of("gloo", "mpi"))
 LOCAL_TOPOLOGY = _option("jax_cpu_get_local_topology_timeout_minutes", 2, as_int)
 GLOBAL_TOPOLOGY = _option("jax_cpu_get_global_topology_timeout_minutes", 5, as_int)
 CHECK_PROXIES = _option("jax_check_proxy_envs", True, as_bool)
@@ -232,9 +242,7 @@ DISTRIBUTED_DEBUG = _option("jax_distributed_debug", False, as_bool)
 PREEMPTION = _option("jax_enable_preemption_service", True, as_bool)
 COMPARE_PROGRAMS = _option("minijax_compare_programs", True, as_bool)
 RECOVERABLE = _option("jax_enable_recoverability", False, as_bool)
-_levels = one_of(
-    None, "allow", "log", "disallow", "log_explicit", "disallow_explicit"
-)  # fmt: skip
+_levels = one_of(None, "allow", "log", "disallow", "log_explicit", "disallow_explicit")
 GUARDS = {
     way: _option(f"jax_transfer_guard_{way}", None, _levels)
     for way in ("host_to_device", "device_to_device", "device_to_host")
@@ -260,9 +268,7 @@ CACHE_ENABLED = _option("jax_enable_compilation_cache", True, as_bool)
 CACHE_MAX_SIZE = _option("jax_compilation_cache_max_size", 2 << 30, as_int)
 CACHE_MIN_TIME = _option("jax_persistent_cache_min_compile_time_secs", 0.0, as_float)
 CACHE_MIN_SIZE = _option("jax_persistent_cache_min_entry_size_bytes", 0, as_int)
-CACHE_LOCATIONS = _option(
-    "jax_compilation_cache_include_metadata_in_key", False, as_bool
-)
+CACHE_LOCATIONS = _option("jax_compilation_cache_include_metadata_in_key", False, as_bool)
 CACHE_CHECKED = _option("jax_compilation_cache_check_contents", False, as_bool)
 CACHE_ERRORS = _option("jax_raise_persistent_cache_errors", False, as_bool)
 EXPORT_VERSION = _option("jax_export_calling_convention_version", 10, as_int)
@@ -270,10 +276,18 @@ XLA_CACHES = _option("jax_persistent_cache_enable_xla_caches", "none", _as_xla_c
 # After a change of one of these everything is traced and compiled anew: a change is rare,
 # and they need not stand in the keys of all caches.
 RENEWING = (
-    OPTIMIZATION, FITTING, RUN_EFFORT, MEMORY_EFFORT, REMAT_PASS,
-    PROFILE_VERSION, CACHE_LOCATIONS, XLA_CACHES, SOURCE_FILES, F16_REDUCTIONS,
+    OPTIMIZATION,
+    FITTING,
+    RUN_EFFORT,
+    MEMORY_EFFORT,
+    REMAT_PASS,
+    PROFILE_VERSION,
+    CACHE_LOCATIONS,
+    XLA_CACHES,
+    SOURCE_FILES,
+    F16_REDUCTIONS,
     IEEE_ARITHMETIC,
-)  # fmt: skip
+)
 
 for _name, _default, _check in declined.rows():
     _option(_name, _default, _check)
@@ -449,15 +463,11 @@ _SAYS: dict[Option, tuple[Any, ...]] = {
         "Whether each number that threefry draws comes of its own position alone.",
     ),
     DEBUG_KEY_REUSE: ("Whether using a random key twice raises KeyReuseError.",),
-    F16_REDUCTIONS: (
-        "Whether a sum of float16 may be taken; if not, it raises ValueError.",
-    ),
+    F16_REDUCTIONS: ("Whether a sum of float16 may be taken; if not, it raises ValueError.",),
     DEBUG_NANS: ("Whether an operation that makes a nan raises FloatingPointError.",),
     DEBUG_INFS: ("Whether an operation that makes an inf raises FloatingPointError.",),
     LOG_COMPILES: ("Whether each compilation is logged, with its types.",),
-    EXPLAIN_MISSES: (
-        "Whether each new trace of a jitted function is logged, and why.",
-    ),
+    EXPLAIN_MISSES: ("Whether each new trace of a jitted function is logged, and why.",),
     NO_TRACING: ("Whether a jitted function that is traced anew raises RuntimeError.",),
     CHECK_LEAKS: ("Whether a trace raises when values outlive it.",),
     ENABLE_CHECKS: ("Whether each jaxpr is checked when its trace ends.",),
@@ -501,9 +511,7 @@ _SAYS: dict[Option, tuple[Any, ...]] = {
     ),
     NO_EXECUTION: ("Whether a compiled function that is to run raises RuntimeError.",),
     NO_UNIT_AXES: ("Whether types leave out axes of a mesh of size 1: here, they do.",),
-    AUTO_PCAST: (
-        "Whether operands that vary over a mesh in unlike ways are made alike.",
-    ),
+    AUTO_PCAST: ("Whether operands that vary over a mesh in unlike ways are made alike.",),
 }
 for _opt, (_what, *_values) in _SAYS.items():
     _takes, _sample = _values or _BOOL

@@ -25,19 +25,26 @@ _MOCKS = "programs are compiled for absent devices by topologies, not by mock cl
 # Options that choose between implementations in JAX: results are the same.  There is one
 # implementation here, so that both values are accepted.
 EITHER = {
-    "jax_custom_vjp3": False, "jax_remat3": False, "jax_scan3": False,
-    "jax_refs_to_pins": False, "jax_use_direct_linearize": True,
-    "jax_threefry_gpu_kernel_lowering": False, "jax_bcoo_cusparse_lowering": False,
+    "jax_custom_vjp3": False,
+    "jax_remat3": False,
+    "jax_scan3": False,
+    "jax_refs_to_pins": False,
+    "jax_use_direct_linearize": True,
+    "jax_threefry_gpu_kernel_lowering": False,
+    "jax_bcoo_cusparse_lowering": False,
     "jax_ragged_dot_use_ragged_dot_instruction": True,
     "jax_ragged_dot_use_gpu_pallas_triton_lowering": False,
     "jax_export_ignore_forward_compatibility": False,
-}  # fmt: skip
+}
 # Values that differ from JAX's defaults are what minijax does: reading them says so.
 _TABLE: dict[str, dict[str, Any]] = {
     _PALLAS: {
-        "jax_pallas_enable_debug_checks": False, "jax_pallas_poison_buffers": False,
-        "jax_pallas_use_mosaic_gpu": True, "jax_pallas_verbose_errors": False,
-        "jax_mosaic_allow_hlo": False, "jax_use_emit_pipeline_primitive": False,
+        "jax_pallas_enable_debug_checks": False,
+        "jax_pallas_poison_buffers": False,
+        "jax_pallas_use_mosaic_gpu": True,
+        "jax_pallas_verbose_errors": False,
+        "jax_mosaic_allow_hlo": False,
+        "jax_use_emit_pipeline_primitive": False,
     },
     _PROCESSES: {
         "jax_cross_host_transfer_socket_address": "",
@@ -56,21 +63,25 @@ _TABLE: dict[str, dict[str, Any]] = {
         "jax2tf_default_native_serialization": True,
     },
     _PROFILE: {
-        "jax_enable_pgle": False, "jax_pgle_aggregation_percentile": 90,
-        "jax_pgle_profiling_runs": 3, "jax_compilation_cache_expect_pgle": False,
+        "jax_enable_pgle": False,
+        "jax_pgle_aggregation_percentile": 90,
+        "jax_pgle_profiling_runs": 3,
+        "jax_compilation_cache_expect_pgle": False,
     },
     _ONE_WAY: {
-        "jax_use_simplified_jaxpr_constants": False, "jax_mutable_array_checks": True,
-        "jax_use_shardy_partitioner": True, "jax_embedded_constants_max_bytes": 32,
+        "jax_use_simplified_jaxpr_constants": False,
+        "jax_mutable_array_checks": True,
+        "jax_use_shardy_partitioner": True,
+        "jax_embedded_constants_max_bytes": 32,
         "jax_remove_custom_partitioning_ptr_from_cache_key": False,
-        "jax_debug_leaked_clients_on_clear_backends": False, "jax_use_magma": "auto",
+        "jax_debug_leaked_clients_on_clear_backends": False,
+        "jax_use_magma": "auto",
     },
-    _MANUAL: {
-        "check_vma": False, "jax_disable_vmap_shmap_error": False,
-    },
+    _MANUAL: {"check_vma": False, "jax_disable_vmap_shmap_error": False},
     _FRAMES: {
         "jax_include_full_tracebacks_in_locations": False,
-        "jax_traceback_in_locations_limit": 1, "jax_source_url_schema": None,
+        "jax_traceback_in_locations_limit": 1,
+        "jax_source_url_schema": None,
         "jax_tracer_error_num_traceback_frames": 1,
     },
     _CHECKS: {
@@ -81,13 +92,14 @@ _TABLE: dict[str, dict[str, Any]] = {
     },
     _MOCKS: {"jax_mock_gpu_topology": "", "mock_num_gpu_processes": 0},
     "there are CPUs, CUDA and TPUs here.": {
-        "jax_rocm_visible_devices": "all", "jax_oneapi_visible_devices": "all",
+        "jax_rocm_visible_devices": "all",
+        "jax_oneapi_visible_devices": "all",
     },
     "XLA logs what it has to say of programs of every size.": {
-        "jax_compiler_detailed_logging_min_ops": 0,
+        "jax_compiler_detailed_logging_min_ops": 0
     },
     "clients are of this process.": {"jax_backend_target": ""},
-}  # fmt: skip
+}
 # Other values that amount to the same.
 _ALSO: dict[str, Callable[[Any], bool]] = {
     "jax_use_magma": lambda v: v == "off",
@@ -104,9 +116,11 @@ def _never(value: Any) -> bool:
 def rows() -> Iterator[tuple[str, Any, Callable[[Any], Any]]]:
     """Name, value and check of each."""
     kinds: dict[type, Callable[[Any], Any]] = {
-        bool: option.as_bool, int: option.as_int, str: option.as_text,
+        bool: option.as_bool,
+        int: option.as_int,
+        str: option.as_text,
         type(None): option.as_is,
-    }  # fmt: skip
+    }
     for why, found in _TABLE.items():
         for name, held in found.items():
             also, kind = _ALSO.get(name, _never), kinds[type(held)]

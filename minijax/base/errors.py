@@ -30,9 +30,13 @@ class ElementError(TypeError, ValueError):
 
 
 def message(
-    what: str, *, which: str | None = None, where: str | None = None,
-    why: str | None = None, tries: tuple[str, ...] | list[str] = (),
-) -> str:  # fmt: skip
+    what: str,
+    *,
+    which: str | None = None,
+    where: str | None = None,
+    why: str | None = None,
+    tries: tuple[str, ...] | list[str] = (),
+) -> str:
     """Join the parts of an error message in the house's form."""
     parts = [what]
     if which:

@@ -41,9 +41,8 @@ def homes(table: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 def _said(table: Mapping[str, str] | None) -> dict[str, str]:
     """Name -> what is said of it."""
     return {
-        n: text.replace("{}", n) for text, names in (table or {}).items()
-        for n in names.split()
-    }  # fmt: skip
+        n: text.replace("{}", n) for text, names in (table or {}).items() for n in names.split()
+    }
 
 
 _tables: dict[int, Mapping[str, Any]] = {}  # names by face, by `id` of what is in it
@@ -98,9 +97,7 @@ def _hand_over(name: str, value: Any, module: str) -> None:
     """Have a function say that it is from the public module, as libraries expect."""
     own = getattr(value, "__module__", None) or ""
     if type(value).__name__ in _FUNCTIONS and own.partition(".")[0] == _PACKAGE:
-        value.__module__ = (
-            module if value.__qualname__ == name else called(value.__module__)
-        )
+        value.__module__ = module if value.__qualname__ == name else called(value.__module__)
 
 
 _FUNCTIONS = ("function", "PjitFunction")
@@ -117,10 +114,14 @@ _stands_for = ""
 
 
 def face(
-    name: str, table: Mapping[str, str], modules: str = "",
-    dropped: Mapping[str, str] | None = None, *,
-    warned: Mapping[str, str] | None = None, removed: Mapping[str, str] | None = None,
-) -> Face:  # fmt: skip
+    name: str,
+    table: Mapping[str, str],
+    modules: str = "",
+    dropped: Mapping[str, str] | None = None,
+    *,
+    warned: Mapping[str, str] | None = None,
+    removed: Mapping[str, str] | None = None,
+) -> Face:
     """`__getattr__`, `__dir__` and `__all__` of a module that hands names on.
 
     Args:
@@ -140,9 +141,11 @@ def face(
     home_of = _tables[id(namespace)] = homes(table)
     copies = {
         entry.partition(":")[0]
-        for names in table.values() if ":=" in names
-        for entry in names.split() if ":=" in entry
-    }  # fmt: skip
+        for names in table.values()
+        if ":=" in names
+        for entry in names.split()
+        if ":=" in entry
+    }
     submodules = _submodules[id(namespace)] = frozenset(modules.split())
     if _stands_for:
         _stand(module)
@@ -182,10 +185,11 @@ def face(
     def names() -> list[str]:
         """What is public: no rooms, which Python sets beside it when they load."""
         mine = (
-            n for n, value in list(namespace.items())
+            n
+            for n, value in list(namespace.items())
             if n not in ("annotations", "face")
             and (n[0] == "_" or not isinstance(value, ModuleType))
-        )  # fmt: skip
+        )
         return sorted({*mine, *home_of, *submodules})
 
     return get, names, sorted({*home_of, *submodules})

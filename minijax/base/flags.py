@@ -34,9 +34,8 @@ def _absl(module: str) -> Any:
 
 
 def define(
-    options: dict[str, option.Option], old: dict[str, str],
-    update: Callable[[str, Any], None],
-) -> None:  # fmt: skip
+    options: dict[str, option.Option], old: dict[str, str], update: Callable[[str, Any], None]
+) -> None:
     """Make flags of options, and have `absl.app.run` set those that are given."""
     global _defined, _names
     if _defined is not None:

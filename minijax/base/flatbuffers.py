@@ -143,9 +143,7 @@ class Table:
         at = self._at(field)
         return Table(self.data, self._referred(at)) if at else None
 
-    def _each(
-        self, field: int, wide: int, read: Callable[[int], Any]
-    ) -> tuple[Any, ...]:
+    def _each(self, field: int, wide: int, read: Callable[[int], Any]) -> tuple[Any, ...]:
         at = self._at(field)
         if not at:
             return ()

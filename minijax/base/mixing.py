@@ -68,9 +68,10 @@ def _arguments(frame: FrameType) -> list[Any]:
     n += bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args, **kwargs
     values, defaults = frame.f_locals, _defaults(frame)
     names = [
-        name for name in code.co_varnames[:n]
+        name
+        for name in code.co_varnames[:n]
         if name in values and values[name] is not defaults.get(name, values)
-    ]  # fmt: skip
+    ]
     # What an object of ours holds, as a density's points, is not the user's to mix.
     leaves = tree.leaves([x for x in map(values.get, names) if not _holds_own(x)])
     # `x.at[i]`, whose methods the user calls, has the array.

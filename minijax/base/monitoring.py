@@ -15,13 +15,20 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from . import config, log
 
 __all__ = (
-    "clear_event_listeners", "record_event", "record_event_duration_secs",
-    "record_event_time_span", "record_scalar", "register_event_duration_secs_listener",
-    "register_event_listener", "register_event_time_span_listener",
-    "register_scalar_listener", "unregister_event_duration_listener",
-    "unregister_event_listener", "unregister_event_time_span_listener",
+    "clear_event_listeners",
+    "record_event",
+    "record_event_duration_secs",
+    "record_event_time_span",
+    "record_scalar",
+    "register_event_duration_secs_listener",
+    "register_event_listener",
+    "register_event_time_span_listener",
+    "register_scalar_listener",
+    "unregister_event_duration_listener",
+    "unregister_event_listener",
+    "unregister_event_time_span_listener",
     "unregister_scalar_listener",
-)  # fmt: skip
+)
 
 _events: list[Callable[..., None]] = []
 _durations: list[Callable[..., None]] = []
@@ -66,9 +73,8 @@ def _stage(event: str, name: str) -> Iterator[None]:
     record_event_duration_secs(event, end - start, fun_name=name)
     record_event_time_span(event, start, end, fun_name=name)
     log.say(
-        config.LOG_COMPILES.value, f"Finished {_STAGES[event]} in %.9f sec",
-        name, end - start,
-    )  # fmt: skip
+        config.LOG_COMPILES.value, f"Finished {_STAGES[event]} in %.9f sec", name, end - start
+    )
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
@@ -88,9 +94,7 @@ def record_event(event: str, **kwargs: str | int) -> None:
         listener(event, **kwargs)
 
 
-def record_event_duration_secs(
-    event: str, duration: float, **kwargs: str | int
-) -> None:
+def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
     """Tell of an event and how long it took.
 
     Args:
@@ -218,9 +222,7 @@ def register_scalar_listener(callback: Callable[..., None]) -> None:
     _scalars.append(callback)
 
 
-def _remove(
-    listeners: list[Callable[..., None]], callback: Callable[..., None]
-) -> None:
+def _remove(listeners: list[Callable[..., None]], callback: Callable[..., None]) -> None:
     if callback not in listeners:
         raise AssertionError(
             f"{callback!r} does not listen.\nTry: register it, or unregister it once."

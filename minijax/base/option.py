@@ -35,9 +35,14 @@ class Option:
     __slots__ = ("__dict__", "_cell", "_told", "check", "name", "on_change")
 
     def __init__(
-        self, name: str, default: Any, check: Callable[[Any], Any], *,
-        in_key: bool = False, tracing: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        default: Any,
+        check: Callable[[Any], Any],
+        *,
+        in_key: bool = False,
+        tracing: bool = False,
+    ) -> None:
         env = os.environ.get(name.upper())
         if env is not None:
             kind = check is as_bool
@@ -218,9 +223,8 @@ def between(low: float, high: float) -> Callable[[Any], Any]:
 
 
 def only(
-    name: str, held: Any, also: Callable[[Any], bool], why: str,
-    kind: Callable[[Any], Any],
-) -> Callable[[Any], Any]:  # fmt: skip
+    name: str, held: Any, also: Callable[[Any], bool], why: str, kind: Callable[[Any], Any]
+) -> Callable[[Any], Any]:
     """The check of an option that is `held`, or what `also` says is the same; and why."""
 
     def check(value: Any) -> Any:

@@ -160,17 +160,13 @@ def wraps(
             wrapper = bounded(wrapper)
         given = attribute(fun, "__dict__", {})
         left_out = (OwnMethod, Memo)
-        vars(wrapper).update(
-            {k: v for k, v in given.items() if not isinstance(v, left_out)}
-        )
+        vars(wrapper).update({k: v for k, v in given.items() if not isinstance(v, left_out)})
         mine: Any = wrapper
         called = name_of(fun)
         qualified = attribute(fun, "__qualname__")
         annotations = attribute(fun, "__annotations__")
         mine.__name__ = name.format(fun=called)
-        mine.__qualname__ = name.format(
-            fun=qualified if isinstance(qualified, str) else called
-        )
+        mine.__qualname__ = name.format(fun=qualified if isinstance(qualified, str) else called)
         mine.__module__ = attribute(fun, "__module__")
         said, old = about.format(fun=called), attribute(fun, "__doc__") or ""
         between = "\n\nOriginal documentation:\n\n" if said and old else ""

@@ -76,9 +76,9 @@ __all__ = [
 T = TypeVar("T")
 
 _flatten: Callable[[Any, IsLeaf], tuple[list[Any], PyTreeDef]] = USER.flatten
-_flatten_with_path: Callable[
-    [Any, IsLeaf], tuple[list[tuple[Path, Any]], PyTreeDef]
-] = USER.flatten_with_path
+_flatten_with_path: Callable[[Any, IsLeaf], tuple[list[tuple[Path, Any]], PyTreeDef]] = (
+    USER.flatten_with_path
+)
 _builtin_all = builtins.all
 _builtin_map = builtins.map
 
@@ -226,9 +226,13 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
 
 
 def _flatten_rest(
-    name: str, treedef: PyTreeDef, tree: Any, rest: Sequence[Any], is_leaf: IsLeaf,
+    name: str,
+    treedef: PyTreeDef,
+    tree: Any,
+    rest: Sequence[Any],
+    is_leaf: IsLeaf,
     takes_path: bool = False,
-) -> list[list[Any]]:  # fmt: skip
+) -> list[list[Any]]:
     """What each tree of `rest` has at the leaves of `tree`."""
     try:
         return [treedef.flatten_up_to(r) for r in rest]
@@ -306,9 +310,12 @@ def leaves_with_path(
 
 
 def map_with_path(
-    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None,
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: IsLeaf = None,
     is_leaf_takes_path: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Apply a function to the paths and leaves of trees, giving a tree.
 
     Args:
@@ -329,17 +336,17 @@ def map_with_path(
     {'w': ["['w'][0]", "['w'][1]"]}
     """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    others = _flatten_rest(
-        "map_with_path", treedef, tree, rest, is_leaf, is_leaf_takes_path
-    )
+    others = _flatten_rest("map_with_path", treedef, tree, rest, is_leaf, is_leaf_takes_path)
     columns = zip(*pairs) if pairs else ((), ())
     return treedef.unflatten(_builtin_map(f, *columns, *others))
 
 
 def reduce(
-    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _UNSPECIFIED,
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _UNSPECIFIED,
     is_leaf: IsLeaf = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Fold the leaves of a tree from left to right, as `functools.reduce`.
 
     Args:
@@ -364,9 +371,12 @@ def reduce(
 
 
 def reduce_associative(
-    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _UNSPECIFIED,
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _UNSPECIFIED,
     is_leaf: IsLeaf = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Combine the leaves of a tree by halves: depth log n, where `reduce` has n.
 
     Args:
@@ -403,9 +413,7 @@ def _combine(operation: Callable[[Any, Any], Any], items: list[Any]) -> Any:
     if len(items) == 1:
         return items[0]
     half = len(items) // 2
-    return operation(
-        _combine(operation, items[:half]), _combine(operation, items[half:])
-    )
+    return operation(_combine(operation, items[:half]), _combine(operation, items[half:]))
 
 
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
@@ -474,9 +482,7 @@ def transpose(
         found = list(structure_errors(outer_treedef.compose(inner_treedef), treedef))
         name = "outer_treedef of inner_treedef"
         raise TypeError(str(_transpose_error(found, name)))
-    return inner_treedef.unflatten(
-        [outer_treedef.unflatten(items[i::n]) for i in range(n)]
-    )
+    return inner_treedef.unflatten([outer_treedef.unflatten(items[i::n]) for i in range(n)])
 
 
 def _inner_treedef(outer_treedef: PyTreeDef, tree: Any) -> PyTreeDef:
@@ -607,9 +613,7 @@ def flatten_axes(
     return out
 
 
-def _spread(
-    prefix: PyTreeDef, full: PyTreeDef, entries: Iterator[Any], out: list[Any]
-) -> bool:
+def _spread(prefix: PyTreeDef, full: PyTreeDef, entries: Iterator[Any], out: list[Any]) -> bool:
     """Append the entries to `out`, repeated; False if the structures do not fit.
 
     Only treedefs are walked: making an instance of a user's class with placeholders

@@ -26,9 +26,15 @@ from .tree_nodes import (
 )
 
 __all__ = [
-    "Difference", "equality_errors", "leaf_paths", "mismatch_error",
-    "prefix_differences", "prefix_errors", "structure_errors", "unsortable_error",
-]  # fmt: skip
+    "Difference",
+    "equality_errors",
+    "leaf_paths",
+    "mismatch_error",
+    "prefix_differences",
+    "prefix_errors",
+    "structure_errors",
+    "unsortable_error",
+]
 
 IsLeaf = Callable[..., bool] | None
 _LEAF = USER.flatten(0)[1]
@@ -188,8 +194,9 @@ def static_arrays(trees: Any) -> list[str]:
         held = [meta, *meta] if isinstance(meta, tuple) else [meta]
         arrays = [x for x in held if hasattr(type(x), "__array__")]
         fields = dataclasses.fields(node) if dataclasses.is_dataclass(node) else ()
-        names = [f.name for f in fields
-                 if any(getattr(node, f.name, None) is x for x in arrays)]  # fmt: skip
+        names = [
+            f.name for f in fields if any(getattr(node, f.name, None) is x for x in arrays)
+        ]
         kind = type(node).__qualname__
         if names:
             found |= dict.fromkeys(f"the static field `{n}` of {kind}" for n in names)
@@ -248,9 +255,8 @@ def _what(x: Any, level: Level | None) -> str:
 
 
 def prefix_differences(
-    prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None, *,
-    takes_path: bool = False,
-) -> list[Difference]:  # fmt: skip
+    prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None, *, takes_path: bool = False
+) -> list[Difference]:
     """Where a tree fails to be a prefix of another; either may be a treedef."""
     view: View = _view_with(is_leaf, takes_path)
     view_full: View = _view_tree
@@ -289,9 +295,7 @@ def prefix_errors(
     return [maker(d) for d in prefix_differences(prefix_tree, full_tree, is_leaf)]
 
 
-def equality_errors(
-    tree1: Any, tree2: Any, is_leaf: IsLeaf = None
-) -> Iterator[Difference]:
+def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf = None) -> Iterator[Difference]:
     """The outermost places where the structures of two trees differ.
 
     Args:
@@ -314,19 +318,20 @@ def structure_errors(treedef1: PyTreeDef, treedef2: PyTreeDef) -> Iterator[Diffe
 
 
 def mismatch_error(
-    what: str, differences: Sequence[Difference], name1: str, name2: str,
-    tries: tuple[str, ...] = (), label: str = "",
-) -> ValueError:  # fmt: skip
+    what: str,
+    differences: Sequence[Difference],
+    name1: str,
+    name2: str,
+    tries: tuple[str, ...] = (),
+    label: str = "",
+) -> ValueError:
     """The error for trees that do not fit: the first place in words, and how many.
 
     With `label`, what the first tree is to the user, it begins as JAX's does.
     """
     path, what1, what2, why = differences[0]
     if "None" in (what1, what2):
-        tries = (
-            *tries,
-            "pass is_leaf=lambda x: x is None where None is a leaf.",
-        )
+        tries = (*tries, "pass is_leaf=lambda x: x is None where None is a leaf.")
     n = len(differences) - 1
     more = f" ({n} more such {'place' if n == 1 else 'places'})" if n else ""
     if label:
@@ -361,8 +366,7 @@ def unsortable_error(
             "A pytree was to be flattened.",
             which=f"tree{path_str(path)}, a dict with keys {_listed(keys)}",
             where=_where(),
-            why="Comparator raised exception while sorting pytree dictionary keys: "
-            f"{error}.",
+            why=f"Comparator raised exception while sorting pytree dictionary keys: {error}.",
             tries=("use keys of one type, so that they have an order.",),
         )
     )

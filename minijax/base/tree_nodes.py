@@ -26,13 +26,31 @@ from jaxlib._jax import pytree
 from .errors import message
 
 __all__ = [
-    "USER", "DISPATCH", "WHOLE", "PyTreeDef", "DictKey", "SequenceKey", "GetAttrKey",
-    "FlattenedIndexKey", "KeyEntry", "KeyPath", "Path", "Partial", "flatten_one_level",
-    "flatten_one_level_with_keys", "is_tree_node", "keystr", "path_str",
-    "register_dataclass", "register_pytree_node", "register_pytree_node_class",
-    "register_pytree_with_keys", "register_pytree_with_keys_class", "register_static",
+    "USER",
+    "DISPATCH",
+    "WHOLE",
+    "PyTreeDef",
+    "DictKey",
+    "SequenceKey",
+    "GetAttrKey",
+    "FlattenedIndexKey",
+    "KeyEntry",
+    "KeyPath",
+    "Path",
+    "Partial",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "is_tree_node",
+    "keystr",
+    "path_str",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
     "static",
-]  # fmt: skip
+]
 
 T = TypeVar("T")
 ClassT = TypeVar("ClassT", bound="type[Any]")
@@ -114,9 +132,7 @@ def register_pytree_node(
     >>> tree.leaves([Pair(1, 2), 3])
     [1, 2, 3]
     """
-    _in_all(
-        "register_node", nodetype, flatten_func, unflatten_func, flatten_with_keys_func
-    )
+    _in_all("register_node", nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
 
 
 def register_pytree_node_class(cls: ClassT) -> ClassT:
@@ -240,9 +256,11 @@ def register_static(cls: ClassT) -> ClassT:
 
 
 def register_dataclass(
-    nodetype: ClassT, data_fields: Sequence[str] | None = None,
-    meta_fields: Sequence[str] | None = None, drop_fields: Sequence[str] = (),
-) -> ClassT:  # fmt: skip
+    nodetype: ClassT,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> ClassT:
     """Make a dataclass a node of pytrees: fields are children or part of the treedef.
 
     Args:
@@ -321,8 +339,7 @@ def _check_fields(
     if both:
         raise ValueError(
             message(
-                "data_fields and meta_fields must not overlap. Overlapping fields:"
-                f" {both}.",
+                f"data_fields and meta_fields must not overlap. Overlapping fields: {both}.",
                 where=f"register_dataclass of {cls!r}",
             )
         )
@@ -345,10 +362,7 @@ def _check_fields(
         " ``init=True`` and only them."
     )
     if missing:
-        what += (
-            f" Missing fields: {missing}. Add them to drop_fields to suppress this"
-            " error."
-        )
+        what += f" Missing fields: {missing}. Add them to drop_fields to suppress this error."
     if unexpected:
         what += f" Unexpected fields: {unexpected}."
     raise ValueError(

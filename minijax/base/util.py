@@ -47,9 +47,7 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
             raise
         raise TypeError(f"{what} must be an integer, got {axis!r}.") from None
     if not -ndim <= i < ndim:
-        raise errors.AxisError(
-            f"{what} {i} is out of bounds for array of dimension {ndim}"
-        )
+        raise errors.AxisError(f"{what} {i} is out of bounds for array of dimension {ndim}")
     return i + ndim if i < 0 else i
 
 
@@ -236,9 +234,7 @@ def named_after(stub: Any, fun: Callable[..., T]) -> Callable[..., T]:
 
 @functools.cache
 def _copied(fun: FunctionType, name: str, home: str) -> Any:
-    made = FunctionType(
-        fun.__code__, fun.__globals__, name, fun.__defaults__, fun.__closure__
-    )
+    made = FunctionType(fun.__code__, fun.__globals__, name, fun.__defaults__, fun.__closure__)
     made.__kwdefaults__, made.__annotations__ = fun.__kwdefaults__, fun.__annotations__
     made.__qualname__, made.__module__, made.__doc__ = name, home, fun.__doc__
     vars(made).update(vars(fun))

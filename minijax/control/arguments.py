@@ -57,10 +57,7 @@ _UNSEEN: Any = object()
 _signatures = util.cache(util.Memos("signature", lambda signature: True))
 
 
-POSITIONAL = (
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-)
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def check_callable(fun: Any) -> None:
@@ -135,9 +132,10 @@ def resolve_statics(fun: Any, nums: Any, names: Any, what: str) -> Statics:
                 )
             )
     only_positional = [
-        s for s in given_names
+        s
+        for s in given_names
         if s in params and params[s].kind is inspect.Parameter.POSITIONAL_ONLY
-    ]  # fmt: skip
+    ]
     unknown = [s for s in given_names if s not in params]
     for wrong, why in (
         (only_positional, "These are positional-only"),
@@ -175,8 +173,7 @@ def check_apart(statics: Statics, donate: Statics) -> None:
         )
     if {*statics.nums} & {*donate.nums}:
         raise ValueError(
-            f"static_argnums {statics.nums} and donate_argnums {donate.nums} cannot"
-            " intersect."
+            f"static_argnums {statics.nums} and donate_argnums {donate.nums} cannot intersect."
         )
 
 

@@ -58,9 +58,7 @@ class Mapped:
         out = tree.flatten_axes(f"{self.transform} in_axes", args, in_axes)
         return out + [0] * kwargs.num_leaves
 
-    def avals(
-        self, leaves: Sequence[Any], dims: Sequence[Any], names: ArgNames
-    ) -> list[Any]:
+    def avals(self, leaves: Sequence[Any], dims: Sequence[Any], names: ArgNames) -> list[Any]:
         """The types of the arguments that are mapped; None for the others."""
         out = []
         for i, (x, d) in enumerate(zip(leaves, dims, strict=True)):
@@ -99,9 +97,12 @@ class Mapped:
         return out
 
     def size(
-        self, avals: Sequence[Any], dims: Sequence[int | None], names: ArgNames,
+        self,
+        avals: Sequence[Any],
+        dims: Sequence[int | None],
+        names: ArgNames,
         axis_size: int | None = None,
-    ) -> int | None:  # fmt: skip
+    ) -> int | None:
         """The size that all mapped axes (and `axis_size`) have; None if nothing says."""
         size = axis_size
         for aval, d in zip(avals, dims, strict=True):
@@ -130,12 +131,9 @@ class Mapped:
                 lines.append(f"one axis had size {n}: {found[n][0]}")
             else:
                 many = "most" if n == sizes[0] else "some"
-                lines.append(
-                    f"{many} axes ({k} of them) had size {n}, e.g. {found[n][0]}"
-                )
+                lines.append(f"{many} axes ({k} of them) had size {n}, e.g. {found[n][0]}")
         return self.error(
-            "got inconsistent sizes for array axes to be mapped:\n  * "
-            + ";\n  * ".join(lines),
+            "got inconsistent sizes for array axes to be mapped:\n  * " + ";\n  * ".join(lines),
             tries=[f"in_axes=None for arguments that all {self.who} share"],
         )
 

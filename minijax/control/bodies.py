@@ -16,13 +16,7 @@ from ..base import config, errors, source, tree, util
 from ..base.source import function_text, own_name
 from ..base.util import pick
 from ..ir import core, lying
-from ..ir.jaxpr import (
-    ClosedJaxpr,
-    Jaxpr,
-    eval_jaxpr,
-    lift_consts,
-    rearranged,
-)
+from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
 from ..ir.user_functions import holds_functions
 from ..ir.varying import missing
 from ..passes.algebra import lib
@@ -54,9 +48,12 @@ class Body:
 
 
 def stage_body(
-    fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any], transform: str,
+    fun: Callable[..., Any],
+    in_tree: Any,
+    avals: Sequence[Any],
+    transform: str,
     user: Callable[..., Any] | None = None,
-) -> Body:  # fmt: skip
+) -> Body:
     """Trace `fun`, called with the arguments that `in_tree` makes of leaves.
 
     Remembered by function and types, so that a loop run again is not compiled again.
@@ -153,15 +150,11 @@ class Loop(NamedTuple):
     inside: int = 0
 
     @classmethod
-    def of(
-        cls, what: str, fun: Callable[..., Any], position: int = 0, inside: int = 0
-    ) -> Loop:
+    def of(cls, what: str, fun: Callable[..., Any], position: int = 0, inside: int = 0) -> Loop:
         """The loop over `fun`, whose parameter number `position` is the carry."""
         sig = signature_of(fun)
         names = list(sig.parameters) if sig is not None else []
-        return cls(
-            what, fun, names[position] if position < len(names) else "carry", inside
-        )
+        return cls(what, fun, names[position] if position < len(names) else "carry", inside)
 
     @property
     def transform(self) -> str:
@@ -173,9 +166,7 @@ class Loop(NamedTuple):
         inner = tree.keystr(tuple(path[self.inside :]))
         return f"carry component {self.name}{inner}" if inner else f"carry {self.name}"
 
-    def error(
-        self, differs: str, lines: Sequence[str], tries: Sequence[str]
-    ) -> TypeError:
+    def error(self, differs: str, lines: Sequence[str], tries: Sequence[str]) -> TypeError:
         """The carry that a step takes is unlike the one that it gives back."""
         return TypeError(
             errors.message(
@@ -190,11 +181,7 @@ class Loop(NamedTuple):
 
 
 def check_carry(
-    loop: Loop,
-    in_tree: Any,
-    in_avals: Sequence[Any],
-    out_tree: Any,
-    out_avals: Sequence[Any],
+    loop: Loop, in_tree: Any, in_avals: Sequence[Any], out_tree: Any, out_avals: Sequence[Any]
 ) -> None:
     """TypeError unless a body gives back a carry of the type that it took."""
     if in_tree != out_tree:
@@ -204,9 +191,7 @@ def check_carry(
             f" of the carry output is {now}: {why}"
         )
         raise loop.error(
-            "the same pytree structure",
-            [line],
-            ["return the carry as it was taken apart"],
+            "the same pytree structure", [line], ["return the carry as it was taken apart"]
         )
     lines = []
     tries = ["convert the result with .astype(...)", "start with that type"]
@@ -247,9 +232,7 @@ def to_vary(a: Any, b: Any) -> str:
     return f"jax.lax.pcast(..., {axes}, to='varying')" if axes else ""
 
 
-def tree_difference(
-    in_tree: Any, out_tree: Any
-) -> tuple[tuple[Any, ...], str, str, str]:
+def tree_difference(in_tree: Any, out_tree: Any) -> tuple[tuple[Any, ...], str, str, str]:
     """Where two trees first differ: the path, the one, the other, and in what."""
     a = tree.unflatten(in_tree, [0] * in_tree.num_leaves)
     b = tree.unflatten(out_tree, [0] * out_tree.num_leaves)
@@ -305,9 +288,7 @@ def with_dtype(x: Any, dtype: Any) -> Any:
     """The scalar or array `x`, strongly typed; a Python number without an equation."""
     if isinstance(x, (bool, int, float, complex, np.generic)):
         return np.asarray(x, dtype)[()]
-    return convert_element_type_p.bind(
-        x, new_dtype=dtype, weak_type=False, sharding=None
-    )
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 def _joins(a: Any, b: Any) -> bool:
@@ -337,9 +318,10 @@ def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
         ]
 
     return remembered(
-        closed, ("strong", *todo),
+        closed,
+        ("strong", *todo),
         lambda: stage_closed(fun, closed.in_avals, name=closed.jaxpr.name),
-    )  # fmt: skip
+    )
 
 
 def refuse_lanes(effects: frozenset[Any], what: str, why: str) -> None:

@@ -33,9 +33,12 @@ class FlatFun:
     eager = False  # whether values come out: then no trace looks for references in them
 
     def __init__(
-        self, fun: Callable[..., Any], in_tree: Any, transform: str = "jit",
+        self,
+        fun: Callable[..., Any],
+        in_tree: Any,
+        transform: str = "jit",
         user: Callable[..., Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.fun = fun
         self.in_tree = in_tree
         self.transform = transform
@@ -66,10 +69,7 @@ class FlatFun:
             f" value of type {type(x)}{at}, which is not a valid JAX type",
             which=f"output component {'result' + path}: {x!r}"[:200],
             why="compiled functions return arrays, numbers or pytrees of them.",
-            tries=[
-                "return numbers or arrays",
-                "return strings and objects outside of it",
-            ],
+            tries=["return numbers or arrays", "return strings and objects outside of it"],
         )
 
     def result(self, leaves: Iterable[Any]) -> Any:
@@ -77,17 +77,24 @@ class FlatFun:
         return tree.unflatten(self.out_tree, leaves)
 
     def stage(
-        self, avals: Sequence[Any], names: Sequence[str] = (), name: str = "",
+        self,
+        avals: Sequence[Any],
+        names: Sequence[str] = (),
+        name: str = "",
         transform: str = "",
-    ) -> tuple[Jaxpr, list[Any]]:  # fmt: skip
+    ) -> tuple[Jaxpr, list[Any]]:
         """The program for arguments of these types, called `names` in messages.
 
         transform: what tracing is called, if not as the call is.
         """
         return stage(
-            self, avals, name=name, text=function_text(self.user), arg_names=names,
+            self,
+            avals,
+            name=name,
+            text=function_text(self.user),
+            arg_names=names,
             transform=transform or self.transform,
-        )  # fmt: skip
+        )
 
 
 class FlatCall(FlatFun):

@@ -51,9 +51,7 @@ def _rebuilt(told: tuple[Any, Any, Any], lows: Any) -> Opened:
     return Opened(aval, known, same, lows)
 
 
-tree.register_pytree_node(
-    Opened, lambda x: (x.lows, (x.aval, x.known, x.same)), _rebuilt
-)
+tree.register_pytree_node(Opened, lambda x: (x.lows, (x.aval, x.known, x.same)), _rebuilt)
 
 
 def is_high(x: Any) -> bool:
@@ -149,9 +147,11 @@ def opened(
 
 
 def call(
-    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
     fixed: Sequence[Any] = (),
-) -> Any:  # fmt: skip
+) -> Any:
     """Call what was made of a function `Within` with values as they are."""
     each, named, given = opened(args, kwargs, fixed)
     out, states = fun(*each, **named)

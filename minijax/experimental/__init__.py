@@ -10,7 +10,7 @@ _TABLE = {
     "surface.own_dtypes": "primal_tangent_dtype",
     "views.hijax": "cur_qdd",
     "views.numbers": "EArray",
-}  # fmt: skip
+}
 
 _MODULES = (
     "array_serialization buffer_callback checkify colocated_python compilation_cache"

@@ -6,7 +6,7 @@ from ..base.faces import face
 
 _TABLE = {
     "control.effects.buffer_callback": """Buffer ExecutionContext ExecutionStage
-        buffer_callback""",
-}  # fmt: skip
+        buffer_callback"""
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

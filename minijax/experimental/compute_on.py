@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..base.faces import face
 
-_TABLE = {
-    "api.hints": "compute_on compute_on2",
-}  # fmt: skip
+_TABLE = {"api.hints": "compute_on compute_on2"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -6,8 +6,7 @@ from ..base.faces import face
 
 _TABLE = {
     "control.calls.custom_partitioning": "custom_partitioning custom_partitioning_p",
-    "control.calls.sharding_rules":
-        "ArrayMapping BATCHING CompoundFactor SdyShardingRule",
-}  # fmt: skip
+    "control.calls.sharding_rules": "ArrayMapping BATCHING CompoundFactor SdyShardingRule",
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

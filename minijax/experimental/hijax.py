@@ -5,12 +5,12 @@ from __future__ import annotations
 from ..base.faces import face
 
 _TABLE = {
-    "passes.algebra":
-        "Zero instantiate_zeros:=instantiate is_undefined_primal:=is_linear",
+    "passes.algebra": "Zero instantiate_zeros:=instantiate is_undefined_primal:=is_linear",
     "types.avals": "AbstractRef AbstractValue ShapedArray",
-    "views.hijax":
-        "AvalMutableQDD AvalQDD HiPrimitive HiPspec HiType MutableHiType VJPHiPrimitive"
-        " aval_method aval_property control_flow_allowed_effects register_hitype",
-}  # fmt: skip
+    "views.hijax": """
+        AvalMutableQDD AvalQDD HiPrimitive HiPspec HiType MutableHiType VJPHiPrimitive
+        aval_method aval_property control_flow_allowed_effects register_hitype
+    """,
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

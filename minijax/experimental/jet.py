@@ -9,6 +9,6 @@ _TABLE = {
     "api.jet_rules": """ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv
         deflinear defzero deriv_prop fact jet2 jet_fun jet_rules jet_subtrace linear_prop
         traceable zero_prop zero_series zero_term""",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ..base.faces import face
 
 _TABLE = {
-    "api.device_meshes":
-        "create_device_mesh create_hybrid_device_mesh device_kind_handler_dict",
-}  # fmt: skip
+    "api.device_meshes": "create_device_mesh create_hybrid_device_mesh device_kind_handler_dict"
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -6,11 +6,10 @@ from ..base.faces import face
 
 _TABLE = {
     "base.paired": "map=safe_map zip=safe_zip",
-    "surface.ode.dormand_prince": (
-        "abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri"
-        " mean_error_ratio optimal_step_size ravel_first_arg ravel_first_arg_"
-        " runge_kutta_step"
-    ),
+    "surface.ode.dormand_prince": """
+        abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri mean_error_ratio
+        optimal_step_size ravel_first_arg ravel_first_arg_ runge_kutta_step
+    """,
     "surface.ode.odeint": "odeint",
 }
 

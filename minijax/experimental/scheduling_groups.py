@@ -7,6 +7,6 @@ from ..base.faces import face
 _TABLE = {
     "base.paired": "map=safe_map zip=safe_zip unsafe_map unsafe_zip",
     "api.hints": "scheduling_group xla_metadata_call xla_metadata_call_p",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

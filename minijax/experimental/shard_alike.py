@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..base.faces import face
 
-_TABLE = {
-    "prims.sharding": "shard_alike",
-}  # fmt: skip
+_TABLE = {"prims.sharding": "shard_alike"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

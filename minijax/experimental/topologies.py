@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..base.faces import face
 
 _TABLE = {
-    "api.topologies":
-        "Device TopologyDescription get_attached_topology get_topology_desc make_mesh",
-}  # fmt: skip
+    "api.topologies": """
+        Device TopologyDescription get_attached_topology get_topology_desc make_mesh
+    """
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

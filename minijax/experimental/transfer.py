@@ -7,7 +7,7 @@ from ..base.faces import face
 _TABLE = {
     "api.transfers": (
         "TransferConnection TransferServer make_error_array start_transfer_server"
-    ),
+    )
 }
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

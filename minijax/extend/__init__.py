@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from ..base.faces import face
 
-_TABLE = {
-}  # fmt: skip
+_TABLE = {}
 
 _MODULES = (
-    "backend core ifrt_programs linear_util lowering mlir random sharding"
-    " source_info_util xla"
+    "backend core ifrt_programs linear_util lowering mlir random sharding source_info_util xla"
 )
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)

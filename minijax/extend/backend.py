@@ -6,11 +6,13 @@ from ..base.faces import face
 
 _TABLE = {
     "api.devices": "clear_backends",
-    "runtime.client":
-        "get_backend:=backend get_default_device:=default_device register_backend_factory",
-    "views.backends":
-        "backend_xla_version backends clear_in_memory_compilation_cache"
-        " get_compile_options register_backend_cache",
-}  # fmt: skip
+    "runtime.client": """
+        get_backend:=backend get_default_device:=default_device register_backend_factory
+    """,
+    "views.backends": """
+        backend_xla_version backends clear_in_memory_compilation_cache get_compile_options
+        register_backend_cache
+    """,
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

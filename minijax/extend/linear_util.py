@@ -5,10 +5,11 @@ from __future__ import annotations
 from ..base.faces import face
 
 _TABLE = {
-    "views.functions":
-        "StoreException WrappedFun _missing_debug_info=missing_debug_info cache"
-        " merge_linear_aux transformation transformation2 transformation_with_aux"
-        " transformation_with_aux2 wrap_init",
-}  # fmt: skip
+    "views.functions": """
+        StoreException WrappedFun _missing_debug_info=missing_debug_info cache
+        merge_linear_aux transformation transformation2 transformation_with_aux
+        transformation_with_aux2 wrap_init
+    """
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -6,10 +6,11 @@ from ..base.faces import face
 
 _TABLE = {
     "prims.random.hashes": "threefry2x32_p",
-    "prims.random.implementations":
-        "rbg_prng_impl=rbg threefry_2x32 threefry_prng_impl=threefry2x32"
-        " unsafe_rbg_prng_impl=unsafe_rbg",
+    "prims.random.implementations": """
+        rbg_prng_impl=rbg threefry_2x32 threefry_prng_impl=threefry2x32
+        unsafe_rbg_prng_impl=unsafe_rbg
+    """,
     "views.backends": "define_prng_impl random_seed seed_with_impl",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

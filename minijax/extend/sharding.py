@@ -6,9 +6,10 @@ from ..base.faces import face
 
 _TABLE = {
     "runtime.sharding": "GSPMDSharding",
-    "views.backends":
-        "get_hlo_sharding_from_serialized_proto get_op_sharding_from_serialized_proto"
-        " get_serialized_proto_from_hlo_sharding",
-}  # fmt: skip
+    "views.backends": """
+        get_hlo_sharding_from_serialized_proto get_op_sharding_from_serialized_proto
+        get_serialized_proto_from_hlo_sharding
+    """,
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

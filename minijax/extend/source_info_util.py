@@ -6,10 +6,11 @@ from ..base.faces import face
 
 _TABLE = {
     "ir.jaxpr": "NameStack SourceInfo",
-    "views.sources":
-        "current current_name_stack extend_name_stack new_name_stack new_source_info"
-        " register_exclusion reset_name_stack set_name_stack summarize"
-        " transform_name_stack user_context",
-}  # fmt: skip
+    "views.sources": """
+        current current_name_stack extend_name_stack new_name_stack new_source_info
+        register_exclusion reset_name_stack set_name_stack summarize transform_name_stack
+        user_context
+    """,
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

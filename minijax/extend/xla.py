@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..base.faces import face
 
 _TABLE = {
-    "runtime.compiler_passes":
-        "PipelineStage clear_hlo_module_transformation register_hlo_module_transformation",
-}  # fmt: skip
+    "runtime.compiler_passes": """
+        PipelineStage clear_hlo_module_transformation register_hlo_module_transformation
+    """
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

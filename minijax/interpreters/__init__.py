@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ..base.faces import face
 
-_TABLE = {
-}  # fmt: skip
+_TABLE = {}
 
 _MODULES = "ad batching mlir partial_eval pxla xla"
 

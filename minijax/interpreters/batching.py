@@ -7,11 +7,11 @@ from ..base.faces import face
 _TABLE = {
     "api.vmappables": "register_vmappable unregister_vmappable",
     "passes.batch": "BatchTrace BatchTracer AxisData=Axis",
-    "views.rules":
-        "axis_primitive_batchers bdim_at_front broadcast defbroadcasting defreducer"
-        " defvectorized fancy_primitive_batchers moveaxis not_mapped"
-        " primitive_batchers",
-}  # fmt: skip
+    "views.rules": """
+        axis_primitive_batchers bdim_at_front broadcast defbroadcasting defreducer
+        defvectorized fancy_primitive_batchers moveaxis not_mapped primitive_batchers
+    """,
+}
 
 _REMOVED = {"jax.interpreters.batching.{} is deprecated.": "NotMapped"}
 

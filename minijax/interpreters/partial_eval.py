@@ -6,12 +6,14 @@ from ..base.faces import face
 
 _TABLE = {
     "passes.stage": "DynamicJaxprTracer=JitTracer JaxprTracer=JitTracer",
-    "views.partial":
-        "PartialVal Val abstract_eval_fun close_jaxpr convert_constvars_jaxpr"
-        " custom_partial_eval_rules trace_to_jaxpr_dynamic trace_to_jaxpr_nounits",
-    "views.rules":
-        "dce_jaxpr dce_jaxpr_call_rule dce_jaxpr_closed_call_rule:=dce_jaxpr_call_rule"
-        " dce_jaxpr_consts dce_rules",
-}  # fmt: skip
+    "views.partial": """
+        PartialVal Val abstract_eval_fun close_jaxpr convert_constvars_jaxpr
+        custom_partial_eval_rules trace_to_jaxpr_dynamic trace_to_jaxpr_nounits
+    """,
+    "views.rules": """
+        dce_jaxpr dce_jaxpr_call_rule dce_jaxpr_closed_call_rule:=dce_jaxpr_call_rule
+        dce_jaxpr_consts dce_rules
+    """,
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -7,6 +7,6 @@ from ..base.faces import face
 _TABLE = {
     "ir.core": "pytype_aval_mappings=aval_rules",
     "views.backends": "Backend apply_primitive canonicalize_dtype_handlers",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

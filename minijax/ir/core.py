@@ -34,9 +34,7 @@ class Unsupported:
 
     __slots__ = ("error", "reason")
 
-    def __init__(
-        self, reason: str, error: type[Exception] = NotImplementedError
-    ) -> None:
+    def __init__(self, reason: str, error: type[Exception] = NotImplementedError) -> None:
         self.reason = reason
         self.error = error
 
@@ -312,9 +310,7 @@ def watch_evaluation(around: Callable[..., Any]) -> None:
     """From now on, have `around(evaluate, prim, args, params)` evaluate operations."""
     plain = EVAL.process
 
-    def process(
-        self: EvalTrace, prim: Primitive, args: tuple[Any, ...], params: Any
-    ) -> Any:
+    def process(self: EvalTrace, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         return around(plain, prim, args, params)
 
     EvalTrace.process = process  # type: ignore[method-assign]
@@ -427,7 +423,7 @@ def mapped_axis(name: Any, size: int) -> axis_env:
 
 def within_axes(
     axes: tuple[tuple[Any, int], ...], fun: Callable[..., Any], *args: Any, **kwargs: Any
-) -> Any:  # fmt: skip
+) -> Any:
     """`fun(*args, **kwargs)` with these mapped axes in scope.
 
     As `axis_env`, for where no trace is entered: an interrupt cannot leave them in scope.
@@ -629,9 +625,17 @@ def _of_values(name: str) -> Any:
 
 
 for _name in (
-    "__dlpack__", "__reduce_ex__", "addressable_data", "delete", "devices", "is_deleted",
-    "on_device_size_in_bytes", "tobytes", "tolist", "unsafe_buffer_pointer",
-):  # fmt: skip
+    "__dlpack__",
+    "__reduce_ex__",
+    "addressable_data",
+    "delete",
+    "devices",
+    "is_deleted",
+    "on_device_size_in_bytes",
+    "tobytes",
+    "tolist",
+    "unsafe_buffer_pointer",
+):
     setattr(Tracer, _name, _of_values(_name))
 
 

@@ -85,7 +85,19 @@ bind_params = Hook("bind_params")
 bind_functions = Hook("bind_functions")
 
 HOOKS = (
-    evaluate, evaluate_batched, evaluate_jvp, evaluate_linearized, evaluate_transpose,
-    jaxpr_text, equation_text, reference, by_value, started, key_array, jit_methods,
-    overridden, told, first_nan,
-)  # fmt: skip
+    evaluate,
+    evaluate_batched,
+    evaluate_jvp,
+    evaluate_linearized,
+    evaluate_transpose,
+    jaxpr_text,
+    equation_text,
+    reference,
+    by_value,
+    started,
+    key_array,
+    jit_methods,
+    overridden,
+    told,
+    first_nan,
+)

@@ -262,9 +262,13 @@ class Equation:
         for derived in ("effects", "ctx"):  # which follow from the others
             changes.pop(derived, None)
         fields = dict(
-            primitive=self.primitive, invars=self.ins, outvars=self.outs,
-            params=self.params, source=self.source, names=self.names,
-        )  # fmt: skip
+            primitive=self.primitive,
+            invars=self.ins,
+            outvars=self.outs,
+            params=self.params,
+            source=self.source,
+            names=self.names,
+        )
         new = {**fields, **changes}
         new["params"] = params_of(new["primitive"], new["params"])
         return Equation(**new)
@@ -285,9 +289,16 @@ class Jaxpr:
     """An open jaxpr."""
 
     __slots__ = (
-        "__weakref__", "_effects", "arg_names", "constvars", "eqns", "invars", "memo",
-        "name", "outvars",
-    )  # fmt: skip
+        "__weakref__",
+        "_effects",
+        "arg_names",
+        "constvars",
+        "eqns",
+        "invars",
+        "memo",
+        "name",
+        "outvars",
+    )
     is_high = False  # there is one level of programs
 
     def __init__(
@@ -334,9 +345,7 @@ class Jaxpr:
             if found and not any(
                 isinstance(v.aval, AbstractRef) for v in (*self.constvars, *self.invars)
             ):  # what is done to references made inside is seen by nobody
-                found = frozenset(
-                    e for e in found if not getattr(e, "on_references", False)
-                )
+                found = frozenset(e for e in found if not getattr(e, "on_references", False))
             self._effects = found
         return self._effects
 
@@ -446,9 +455,7 @@ class ClosedJaxpr:
 
     def replace(self, **changes: Any) -> ClosedJaxpr:
         """A copy with `jaxpr` or `consts` changed."""
-        return ClosedJaxpr(
-            changes.get("jaxpr", self.jaxpr), changes.get("consts", self.consts)
-        )
+        return ClosedJaxpr(changes.get("jaxpr", self.jaxpr), changes.get("consts", self.consts))
 
     def pretty_print(self, **settings: Any) -> str:
         return self.jaxpr.pretty_print(**settings)
@@ -682,9 +689,7 @@ def _placed(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> An
     return out
 
 
-def _kept_there(
-    prim: Primitive, avals: Sequence[Any], params: dict[str, Any], out: Any
-) -> Any:
+def _kept_there(prim: Primitive, avals: Sequence[Any], params: dict[str, Any], out: Any) -> Any:
     """The types of results where the operands are; those must be in one memory."""
     if prim.places or any(sub_jaxprs(params)):
         return out

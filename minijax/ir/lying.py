@@ -58,8 +58,7 @@ def result_type(prim: core.Primitive, avals: Sequence[Any], params: Any) -> Any:
     found = lie(Specs(avals, mesh), bare, outs, params)
     like = next(a.lies for a in avals if a.lies is not None and a.lies.mesh is mesh)
     outs = [
-        lying(prim.name, a, like, s, avals, terms)
-        for a, s in zip(outs, found, strict=True)
+        lying(prim.name, a, like, s, avals, terms) for a, s in zip(outs, found, strict=True)
     ]
     return outs if prim.multiple_results else outs[0]
 
@@ -115,9 +114,13 @@ def axes_in(entry: Any) -> tuple[Any, ...]:
 
 
 def lying(
-    name: str, aval: Any, like: Any, spec: Spec | None, operands: Sequence[Any] = (),
+    name: str,
+    aval: Any,
+    like: Any,
+    spec: Spec | None,
+    operands: Sequence[Any] = (),
     terms: Terms = NOTHING,
-) -> Any:  # fmt: skip
+) -> Any:
     """The type `aval` with its axes cut so, over the mesh of the sharding `like`.
 
     Raises:
@@ -164,9 +167,7 @@ def without(aval: Any, dim: int) -> Any:
     return aval.update(shape=shape[:dim] + shape[dim + 1 :], lies=lies)
 
 
-def with_axis(
-    aval: Any, size: int, dim: int, like: Any = None, entry: Any = None
-) -> Any:
+def with_axis(aval: Any, size: int, dim: int, like: Any = None, entry: Any = None) -> Any:
     """`aval` with one more axis, at `dim`, cut along `entry` over the mesh of `like`."""
     shape, lies = aval.shape, aval.lies
     if lies is not None or entry is not None:

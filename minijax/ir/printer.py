@@ -65,9 +65,8 @@ def jaxpr_text(
     if use_color is None:
         use_color = config.USE_COLOR.value and on_terminal()
     printer = Printer(
-        source_info, name_stack, print_shapes, custom_pp_eqn_rules, print_effects,
-        use_color,
-    )  # fmt: skip
+        source_info, name_stack, print_shapes, custom_pp_eqn_rules, print_effects, use_color
+    )
     return printer.text(printer.program(jaxpr), width)
 
 
@@ -241,9 +240,7 @@ class Printer:
         """The params in order of name, `first` before all, without the hidden ones."""
         order = sorted(eqn.params, key=lambda name: (name != first, name))
         shown = [(name, eqn.params[name]) for name in order]
-        return [
-            (k, v) for k, v in shown if k not in hidden or hidden[k] not in (..., v)
-        ]
+        return [(k, v) for k, v in shown if k not in hidden or hidden[k] not in (..., v)]
 
     def value(self, value: Any) -> pp.Doc:
         if isinstance(value, (Jaxpr, ClosedJaxpr)):
@@ -262,10 +259,7 @@ class Printer:
             return wrapped([pp.text(self.bind(v)) for v in variables], MAYBE_LINE)
         if not self.use_color:
             return wrapped(
-                [
-                    pp.text(f"{self.bind(v)}:{v.aval.str_short(True)}")
-                    for v in variables
-                ],
+                [pp.text(f"{self.bind(v)}:{v.aval.str_short(True)}") for v in variables],
                 MAYBE_LINE,
             )
         docs = []

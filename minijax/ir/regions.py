@@ -34,9 +34,16 @@ class Region:
     """
 
     __slots__ = (
-        "index", "opaque", "param", "per_in", "per_out", "reset", "residual", "scope",
+        "index",
+        "opaque",
+        "param",
+        "per_in",
+        "per_out",
+        "reset",
+        "residual",
+        "scope",
         "shift",
-    )  # fmt: skip
+    )
 
     def __init__(
         self,
@@ -81,9 +88,8 @@ class Region:
         raise NotImplementedError
 
     def rebuild(
-        self, params: Params, bodies: Bodies, ins: Origins, outs: Origins,
-        keep: bool = False,
-    ) -> tuple[Sequence[Any], Params]:  # fmt: skip
+        self, params: Params, bodies: Bodies, ins: Origins, outs: Origins, keep: bool = False
+    ) -> tuple[Sequence[Any], Params]:
         """The first operands and the params of an equation that holds other programs.
 
         keep: what `reset` says of old operands still holds.
@@ -108,16 +114,16 @@ class Region:
 
     def _said(
         self, params: Params, origins: Origins, avals: Sequence[Any], own: Any, others: Any
-    ) -> tuple[Any, ...]:  # fmt: skip
+    ) -> tuple[Any, ...]:
         assert self.residual is not None
-        return tuple([
-            self.residual(params, a) if i is None else own[i] if i >= 0 else others[~i]
-            for i, a in zip(origins, avals, strict=True)
-        ])  # fmt: skip
+        return tuple(
+            [
+                self.residual(params, a) if i is None else own[i] if i >= 0 else others[~i]
+                for i, a in zip(origins, avals, strict=True)
+            ]
+        )
 
-    def shifted(
-        self, params: Params, ins: Sequence[bool], outs: Sequence[bool]
-    ) -> Params:
+    def shifted(self, params: Params, ins: Sequence[bool], outs: Sequence[bool]) -> Params:
         """The params where the flagged operands and results have got lanes, first."""
         new = dict(params)
         for name, flags in ((self.per_in, ins), (self.per_out, outs)):

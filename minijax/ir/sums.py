@@ -104,8 +104,10 @@ def _unreduced(
 
 def _mismatch(what: str, avals: Sequence[Any]) -> ShardingTypeError:
     found: ShardingTypeError = error(
-        ShardingTypeError, what, which=", ".join(a.str_short(True) for a in avals),
+        ShardingTypeError,
+        what,
+        which=", ".join(a.str_short(True) for a in avals),
         why="what is added up on the way would have to be sent between devices.",
         tries=["jax.sharding.reshard(x, sharding) of an operand", "lax.pcast"],
-    )  # fmt: skip
+    )
     return found

@@ -44,9 +44,7 @@ def needs_value(x: Any, trace: Any, what: str, why: str, tries: list[str]) -> st
 def _static(x: Any, use: str) -> str:
     """How an argument is made static of the function that is traced."""
     if x._trace.transform.startswith("checkpoint"):
-        return (
-            f"the `static_argnums` parameter for `jax.remat` or `jax.checkpoint` {use}"
-        )
+        return f"the `static_argnums` parameter for `jax.remat` or `jax.checkpoint` {use}"
     return f"jit(..., static_argnums=... or static_argnames=...) {use}"
 
 
@@ -63,7 +61,9 @@ def no_bool(x: Any, trace: Any) -> Exception:
         return ValueError(no_truth_value(x.aval.size))
     return errors.TracerBoolConversionError(
         needs_value(
-            x, trace, f"Attempted boolean conversion of {_traced(x)}.",
+            x,
+            trace,
+            f"Attempted boolean conversion of {_traced(x)}.",
             "`if`, `while`, `and`, `or` and `not` need a value, and a traced array has"
             " none yet.",
             [
@@ -72,7 +72,7 @@ def no_bool(x: Any, trace: Any) -> Exception:
                 _static(x, "where the value decides the program"),
             ],
         )
-    )  # fmt: skip
+    )
 
 
 def no_truth_value(size: int) -> str:
@@ -98,32 +98,39 @@ def no_number(x: Any, trace: Any, kind: type) -> Exception:
     name = kind.__name__
     return errors.ConcretizationTypeError(
         needs_value(
-            x, trace, f"{_ABSTRACT}: {_traced(x)}.",
+            x,
+            trace,
+            f"{_ABSTRACT}: {_traced(x)}.",
             f"`{name}(...)` needs a value, and a traced array has none yet.",
             [
                 f"x.astype({name}) to convert the dtype in the program",
                 _static(x, "where the value shapes the program"),
             ],
         )
-    )  # fmt: skip
+    )
 
 
 def no_method(x: Any, trace: Any, name: str) -> Exception:
     """A method that only an array with a value has"""
     return errors.ConcretizationTypeError(
         needs_value(
-            x, trace,
+            x,
+            trace,
             f"{_ABSTRACT}: {_traced(x)}\nThe {name}() method was called on {_traced(x)}.",
             "the value, and where it lies, are known when the program runs.",
             [f"call {name}() on the result"],
         )
-    )  # fmt: skip
+    )
 
 
 _AFTERWARDS = (  # what is known of an array when it is there
-    "addressable_shards", "committed", "global_shards", "is_fully_addressable",
-    "is_fully_replicated", "traceback",
-)  # fmt: skip
+    "addressable_shards",
+    "committed",
+    "global_shards",
+    "is_fully_addressable",
+    "is_fully_replicated",
+    "traceback",
+)
 _NEVER = {
     "block_until_ready": "The 'block_until_ready' method is not available on {}.",
     "copy_to_host_async": "The 'copy_to_host_async' method is not available on {}.",
@@ -140,18 +147,22 @@ def no_attribute(x: Any, trace: Any, name: str) -> Exception:
         return AttributeError(f"{type(x).__name__} has no attribute {name}")
     return errors.ConcretizationTypeError(
         needs_value(
-            x, trace, f"{_ABSTRACT}: {_traced(x)}.",
+            x,
+            trace,
+            f"{_ABSTRACT}: {_traced(x)}.",
             f"`{name}` is known when the program runs.",
             [f"{name} of the result"],
         )
-    )  # fmt: skip
+    )
 
 
 def no_index(x: Any, trace: Any) -> Exception:
     """`operator.index(x)`"""
     return errors.TracerIntegerConversionError(
         needs_value(
-            x, trace, f"The __index__() method was called on {_traced(x)}.",
+            x,
+            trace,
+            f"The __index__() method was called on {_traced(x)}.",
             "a Python integer (a list's index, a range, a shape) is needed, and a traced"
             " array has no value yet.",
             [
@@ -159,31 +170,33 @@ def no_index(x: Any, trace: Any) -> Exception:
                 _static(x, "for sizes"),
             ],
         )
-    )  # fmt: skip
+    )
 
 
 def no_array(x: Any, trace: Any) -> Exception:
     """`np.asarray(x)`"""
     return errors.TracerArrayConversionError(
         needs_value(
-            x, trace,
-            "The numpy.ndarray conversion method __array__() was called on"
-            f" {_traced(x)}.",
+            x,
+            trace,
+            f"The numpy.ndarray conversion method __array__() was called on {_traced(x)}.",
             "NumPy computes at once, and a traced array has no value yet.",
             ["the function of the same name in minijax.numpy instead of numpy"],
         )
-    )  # fmt: skip
+    )
 
 
 def not_concrete(x: Any, trace: Any, context: str) -> Exception:
     """A value that must be known while the program is traced"""
     return errors.ConcretizationTypeError(
         needs_value(
-            x, trace, f"{_ABSTRACT}: {_traced(x)}. {context}",
+            x,
+            trace,
+            f"{_ABSTRACT}: {_traced(x)}. {context}",
             "the value must be known while the program is traced.",
             [_static(x, "for this value"), "NumPy for shape arithmetic"],
         )
-    )  # fmt: skip
+    )
 
 
 # ------------------------------------------------------------------------------ leaks
@@ -315,10 +328,7 @@ def returned_reference(
             f"function {fun} returned a mutable array reference of type {aval}{where}, but"
             " mutable array references cannot be returned.",
             which=which,
-            tries=[
-                "return ref[...], its value",
-                "pass a reference in, and write to it",
-            ],
+            tries=["return ref[...], its value", "pass a reference in, and write to it"],
         )
     )
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..base.faces import face
 
-_TABLE = {
-    "views.backends": "__version__=jaxlib_version",
-}  # fmt: skip
+_TABLE = {"views.backends": "__version__=jaxlib_version"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -6,15 +6,15 @@ from ..base.faces import face
 
 _TABLE = {
     "surface.numpy.ufuncs": "tanh",
-    "surface.nn.activations":
-        "relu relu6 leaky_relu elu selu celu sigmoid silu swish softplus log_sigmoid"
-        " mish squareplus soft_sign log1mexp gelu hard_tanh hard_sigmoid hard_silu"
-        " hard_swish sparse_plus sparse_sigmoid glu identity",
+    "surface.nn.activations": """
+        relu relu6 leaky_relu elu selu celu sigmoid silu swish softplus log_sigmoid mish
+        squareplus soft_sign log1mexp gelu hard_tanh hard_sigmoid hard_silu hard_swish
+        sparse_plus sparse_sigmoid glu identity
+    """,
     "surface.nn.attention": "dot_product_attention",
-    "surface.nn.normalization":
-        "softmax log_softmax logsumexp logmeanexp standardize one_hot",
+    "surface.nn.normalization": "softmax log_softmax logsumexp logmeanexp standardize one_hot",
     "surface.nn.block_scaling": "get_scaled_dot_general_config scaled_dot_general",
     "surface.nn.scaled": "scaled_matmul",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, "initializers")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from ..base.faces import face
 
 _TABLE = {
-    "surface.numpy.fft":
-        "fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn fft2 ifft2 rfft2"
-        " irfft2 fftfreq rfftfreq fftshift ifftshift",
-}  # fmt: skip
+    "surface.numpy.fft": """
+        fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2
+        fftfreq rfftfreq fftshift ifftshift
+    """
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

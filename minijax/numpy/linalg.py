@@ -5,15 +5,18 @@ from __future__ import annotations
 from ..base.faces import face
 
 _TABLE = {
-    "surface.numpy.decompositions":
-        "EigResult EighResult QRResult SVDResult SlogdetResult cholesky qr eig eigvals"
-        " eigh eigvalsh svd svdvals",
+    "surface.numpy.decompositions": """
+        EigResult EighResult QRResult SVDResult SlogdetResult cholesky qr eig eigvals eigh
+        eigvalsh svd svdvals
+    """,
     "surface.numpy.least_squares": "pinv lstsq",
     "surface.numpy.norms": "norm matrix_norm vector_norm cond matrix_rank",
-    "surface.numpy.systems":
-        "solve inv slogdet det matrix_power multi_dot tensorinv tensorsolve",
-    "surface.numpy.array_api_linalg":
-        "matmul tensordot vecdot outer cross trace diagonal matrix_transpose",
-}  # fmt: skip
+    "surface.numpy.systems": """
+        solve inv slogdet det matrix_power multi_dot tensorinv tensorsolve
+    """,
+    "surface.numpy.array_api_linalg": """
+        matmul tensordot vecdot outer cross trace diagonal matrix_transpose
+    """,
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

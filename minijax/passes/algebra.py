@@ -133,15 +133,10 @@ def pick_nonzero(tangents: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     return [instantiate(t) for t, f in zip(tangents, flags, strict=True) if f]
 
 
-def with_zeros(
-    found: Iterable[Any], flags: Sequence[bool], avals: Iterable[Any]
-) -> list[Any]:
+def with_zeros(found: Iterable[Any], flags: Sequence[bool], avals: Iterable[Any]) -> list[Any]:
     """Tangents for all results of types `avals`: those found where flagged, else zeros."""
     it = iter(found)
-    return [
-        next(it) if f else Zero(a.to_tangent())
-        for f, a in zip(flags, avals, strict=True)
-    ]
+    return [next(it) if f else Zero(a.to_tangent()) for f, a in zip(flags, avals, strict=True)]
 
 
 def add(x: Any, y: Any) -> Any:
@@ -156,12 +151,15 @@ def add(x: Any, y: Any) -> Any:
 # Kind of types -> how that of one lane is made of that of all, (size, axis, type) -> type,
 # and that of all of that of one; those of other kinds are the same.
 mappings: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    ShapedArray: (lambda size, dim, a: lying.without(a, dim),
-                  lambda size, dim, a: lying.with_axis(a, size, dim)),
-    AbstractRef: (lambda size, dim, a: AbstractRef(lying.without(a.inner_aval, dim)),
-                  lambda size, dim, a: AbstractRef(
-                      lying.with_axis(a.inner_aval, size, dim))),
-}  # fmt: skip
+    ShapedArray: (
+        lambda size, dim, a: lying.without(a, dim),
+        lambda size, dim, a: lying.with_axis(a, size, dim),
+    ),
+    AbstractRef: (
+        lambda size, dim, a: AbstractRef(lying.without(a.inner_aval, dim)),
+        lambda size, dim, a: AbstractRef(lying.with_axis(a.inner_aval, size, dim)),
+    ),
+}
 
 
 def mapped_aval(size: int, dim: int | None, aval: Any) -> Any:

@@ -42,9 +42,7 @@ class Axis:
 
     __slots__ = ("lies", "name", "size", "spmd_name")
 
-    def __init__(
-        self, name: Any, size: int, spmd_name: Any = None, lies: Any = None
-    ) -> None:
+    def __init__(self, name: Any, size: int, spmd_name: Any = None, lies: Any = None) -> None:
         self.name = name
         self.size = size
         self.spmd_name = spmd_name

@@ -29,9 +29,7 @@ def nbytes(aval: Any) -> int:
         return 0
 
 
-SLACK = (
-    512  # bytes of alignment, and of tables of addresses, where work space is needed
-)
+SLACK = 512  # bytes of alignment, and of tables of addresses, where work space is needed
 
 
 def copies(count: float) -> Any:

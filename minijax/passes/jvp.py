@@ -153,17 +153,10 @@ def jvp_jaxpr(
                 for nz, a in zip(nonzero, avals, strict=True)
             ]
             outs, out_ts = jvp_flat(
-                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs),
-                primals,
-                tangents,
+                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents
             )
-            flags[:] = [
-                f or type(t) is not Zero for f, t in zip(force, out_ts, strict=True)
-            ]
-            return [
-                *outs,
-                *(instantiate(t) for t, f in zip(out_ts, flags, strict=True) if f),
-            ]
+            flags[:] = [f or type(t) is not Zero for f, t in zip(force, out_ts, strict=True)]
+            return [*outs, *(instantiate(t) for t, f in zip(out_ts, flags, strict=True) if f)]
 
         t_avals = [a.to_tangent() for a, nz in zip(avals, nonzero, strict=True) if nz]
         out = stage_closed(fun, [*avals, *t_avals], name=closed.jaxpr.name, text="jvp")

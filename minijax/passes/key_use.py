@@ -21,9 +21,7 @@ from ..ir.jaxpr import Equation, Jaxpr, Literal
 from ..ir.regions import Loop, Region
 from ..types.dtypes import KeyTy
 
-Mask = (
-    Any  # of an array of keys, those that are meant: all (True), or an array of bools
-)
+Mask = Any  # of an array of keys, those that are meant: all (True), or an array of bools
 
 
 class KeyUse(NamedTuple):
@@ -125,9 +123,7 @@ class _Uses:
             raise errors.error(
                 errors.KeyReuseError,
                 f"In {eqn.primitive}, argument {i} is already consumed.",
-                which=f"{v.aval.str_short(True)}, first used at {first}"
-                if first
-                else None,
+                which=f"{v.aval.str_short(True)}, first used at {first}" if first else None,
                 where=str(eqn.source) if eqn.source else None,
                 why="what is drawn from one key twice is equal, or depends on the other.",
                 tries=["a key of jax.random.split for each use"],

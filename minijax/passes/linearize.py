@@ -60,9 +60,7 @@ class TangentTrace(StageTrace):
         if linear is None:
             return Zero(core.aval_of(out).to_tangent())
         given = [*residuals, *[t for t in tangents if type(t) is not Zero]]
-        atom_of: dict[Any, Any] = dict(
-            zip(linear.invars, map(self.atom, given), strict=True)
-        )
+        atom_of: dict[Any, Any] = dict(zip(linear.invars, map(self.atom, given), strict=True))
         place, names = STATE.source, STATE.names
         for eqn in linear.eqns:
             ins = tuple([a if type(a) is Literal else atom_of[a] for a in eqn.ins])
@@ -152,9 +150,7 @@ class LinearPart:
 
     __slots__ = ("consts", "jaxpr", "out_zeros")
 
-    def __init__(
-        self, jaxpr: Jaxpr, consts: list[Any], out_zeros: list[Zero | None]
-    ) -> None:
+    def __init__(self, jaxpr: Jaxpr, consts: list[Any], out_zeros: list[Zero | None]) -> None:
         self.jaxpr = jaxpr
         self.consts = consts
         self.out_zeros = out_zeros
@@ -188,9 +184,7 @@ def linearize_flat(
     def linear_part() -> tuple[list[Any], LinearPart]:
         pairs = [trace.unwrap(x) for x in applied(fun, args)]
         zeros = [t if type(t) is Zero else None for _, t in pairs]
-        jaxpr, consts = tangent_trace.finish(
-            [t for _, t in pairs if type(t) is not Zero]
-        )
+        jaxpr, consts = tangent_trace.finish([t for _, t in pairs if type(t) is not Zero])
         live = dce.dce_linear(jaxpr)
         if live is not jaxpr:  # what only dead equations read is no residual
             value_of = dict(zip(jaxpr.constvars, consts, strict=True))
@@ -296,18 +290,10 @@ def _linearize_jaxpr(
         STATE.names = names
     nonzero_out = [f or z is None for f, z in zip(force, part.out_zeros, strict=True)]
     linear = Jaxpr(
-        [],
-        [*in_jaxpr, *linear.invars],
-        linear.outvars,
-        linear.eqns,
-        name=closed.jaxpr.name,
+        [], [*in_jaxpr, *linear.invars], linear.outvars, linear.eqns, name=closed.jaxpr.name
     )
     return LinearizedJaxpr(
-        ClosedJaxpr(primal, consts),
-        len(new),
-        residuals,
-        ClosedJaxpr(linear),
-        nonzero_out,
+        ClosedJaxpr(primal, consts), len(new), residuals, ClosedJaxpr(linear), nonzero_out
     )
 
 

@@ -44,9 +44,7 @@ def repeats(prim: Primitive, loop: Loop) -> None:
 def _abstract(loop: Loop, *avals: Any, **params: Any) -> list[Any]:
     *test, body = loop.bodies(params)
     out: list[Any] = body.out_avals
-    if any(
-        t.out_avals[0].manual is not None for t in test
-    ):  # each device stops for itself
+    if any(t.out_avals[0].manual is not None for t in test):  # each device stops for itself
         return [joined(a, test[0].out_avals[0]) for a in out]
     if loop.length is None:
         return out
@@ -55,9 +53,10 @@ def _abstract(loop: Loop, *avals: Any, **params: Any) -> list[Any]:
 
 
 def settled(
-    body: ClosedJaxpr, groups: Sequence[list[bool]],
+    body: ClosedJaxpr,
+    groups: Sequence[list[bool]],
     transform: Callable[[ClosedJaxpr, list[bool], list[bool]], tuple[T, Sequence[bool]]],
-) -> tuple[T, list[bool], list[bool]]:  # fmt: skip
+) -> tuple[T, list[bool], list[bool]]:
     """A transformed body that takes the carry as it gives it.
 
     groups: flags of the consts, the first carry and the rows.
@@ -77,9 +76,12 @@ def settled(
 
 
 def _bind(
-    prim: Primitive, loop: Loop, params: Params, bodies: Sequence[ClosedJaxpr],
+    prim: Primitive,
+    loop: Loop,
+    params: Params,
+    bodies: Sequence[ClosedJaxpr],
     groups: Sequence[Sequence[Any]],
-) -> Any:  # fmt: skip
+) -> Any:
     """Apply the primitive with other programs, to operands in their groups."""
     operands = [x for group in groups for x in group]
     return prim.bind(*operands, **loop.rebuild(params, bodies, groups))
@@ -88,9 +90,7 @@ def _bind(
 # -------------------------------------------------------------------------- derivatives
 
 
-def _jvp(
-    prim: Primitive, loop: Loop, primals: Any, tangents: Any, **params: Any
-) -> Any:
+def _jvp(prim: Primitive, loop: Loop, primals: Any, tangents: Any, **params: Any) -> Any:
     *test, body = loop.bodies(params)
     asked, consts, first, rows = loop.groups(params, primals)
     _, *ts = loop.groups(params, tangents)
@@ -126,7 +126,7 @@ def _paired(sizes: Sequence[int], t_sizes: Sequence[int]) -> list[int]:
 
 def _linearize(
     prim: Primitive, loop: Loop, trace: Any, primals: Any, tangents: Any, **params: Any
-) -> Any:  # fmt: skip
+) -> Any:
     """Run the loop now; the tangent loop, if any, steps through the primals again."""
     out = prim.bind(*primals, **params)
     _, *ts = loop.groups(params, tangents)
@@ -141,9 +141,7 @@ def _linearize(
 # -------------------------------------------------------------------------------- lanes
 
 
-def _batch(
-    prim: Primitive, loop: Loop, axis: Axis, args: Any, dims: Any, **params: Any
-) -> Any:
+def _batch(prim: Primitive, loop: Loop, axis: Axis, args: Any, dims: Any, **params: Any) -> Any:
     *test, body = loop.bodies(params)
     asked, *flags = loop.groups(params, [d is not None for d in dims])
 
@@ -152,9 +150,7 @@ def _batch(
 
     lanes, flags[1], out = settled(body, flags, over_lanes)
     go = [over_lanes(t, [*asked, *flags[1]], False) for t in test]
-    if any(
-        own or t.out_avals[0].shape for t, (_, (own,)) in zip(test, go, strict=True)
-    ):
+    if any(own or t.out_avals[0].shape for t, (_, (own,)) in zip(test, go, strict=True)):
         # One answer a lane: lanes that are done keep what they have.
         loop.differ(params)
         flags[1] = [True] * len(flags[1])

@@ -17,15 +17,7 @@ from ..base.depth import partial
 from ..base.util import pick
 from ..ir import core
 from ..ir.core import Primitive
-from ..ir.jaxpr import (
-    ClosedJaxpr,
-    Equation,
-    Jaxpr,
-    Var,
-    eval_jaxpr,
-    jaxprs_axes,
-    no_effects,
-)
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, jaxprs_axes, no_effects
 from ..ir.regions import Bodies, Origins, Params, Region
 from ..ir.varying import joined
 from ..types.avals import same_type
@@ -75,8 +67,7 @@ def union(flags: Sequence[Sequence[bool]]) -> list[bool]:
 
 
 def agreed(
-    bodies: Bodies,
-    transform: Callable[[ClosedJaxpr, Any], tuple[ClosedJaxpr, list[bool]]],
+    bodies: Bodies, transform: Callable[[ClosedJaxpr, Any], tuple[ClosedJaxpr, list[bool]]]
 ) -> tuple[Bodies, list[bool]]:
     """Transformed programs which agree on which of their results are there.
 
@@ -91,10 +82,16 @@ def agreed(
 
 
 def bind(
-    prim: Primitive, region: Region, params: Params, bodies: Bodies,
-    index: Sequence[Any], args: Sequence[Any], ins: Origins, outs: Origins,
+    prim: Primitive,
+    region: Region,
+    params: Params,
+    bodies: Bodies,
+    index: Sequence[Any],
+    args: Sequence[Any],
+    ins: Origins,
+    outs: Origins,
     keep: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Apply the primitive with other programs: see `Region.rebuild`."""
     first, new = region.rebuild(params, bodies, ins, outs, keep)
     return prim.bind(*index, *first, *args, **new)
@@ -105,9 +102,7 @@ def flagged(flags: Sequence[bool]) -> list[int]:
     return [i for i, f in enumerate(flags) if f]
 
 
-def _jvp(
-    prim: Primitive, region: Region, primals: Any, tangents: Any, **params: Any
-) -> Any:
+def _jvp(prim: Primitive, region: Region, primals: Any, tangents: Any, **params: Any) -> Any:
     k = region.index
     nonzero = nonzero_flags(tangents[k:])
     with region.scope(params):
@@ -117,9 +112,15 @@ def _jvp(
     args = [*primals[k:], *pick_nonzero(tangents[k:], nonzero)]
     n = len(nz_out)
     out = bind(
-        prim, region, params, pushed, primals[:k], args,
-        [*range(len(nonzero)), *flagged(nonzero)], [*range(n), *flagged(nz_out)],
-    )  # fmt: skip
+        prim,
+        region,
+        params,
+        pushed,
+        primals[:k],
+        args,
+        [*range(len(nonzero)), *flagged(nonzero)],
+        [*range(n), *flagged(nz_out)],
+    )
     return out[:n], with_zeros(out[n:], nz_out, map(core.aval_of, out[:n]))
 
 
@@ -128,7 +129,7 @@ def _jvp(
 
 def _linearize(
     prim: Primitive, region: Region, trace: Any, primals: Any, tangents: Any, **params: Any
-) -> Any:  # fmt: skip
+) -> Any:
     index, ops = primals[: region.index], primals[region.index :]
     tangents = tangents[region.index :]
     nonzero = nonzero_flags(tangents)
@@ -163,15 +164,15 @@ def _cut(
         return [p.primal], p.residuals, [p.linear], p.nonzero_out
     nz_out = union([p.nonzero_out for p in parts])
     parts = [
-        p if p.nonzero_out == nz_out
+        p
+        if p.nonzero_out == nz_out
         else linearize_jaxpr(b, nonzero, nz_out, forward_out=forward_out)
         for b, p in zip(bodies, parts, strict=True)
-    ]  # fmt: skip
+    ]
     n = len(nz_out)
     slots, places = _slots([p.primal.out_avals[n:] for p in parts])
     primal = [
-        _with_slots(p.primal, n, slots, place)
-        for p, place in zip(parts, places, strict=True)
+        _with_slots(p.primal, n, slots, place) for p, place in zip(parts, places, strict=True)
     ]
     # Every linear program takes the same residuals: those that any one reads.
     read = sorted(
@@ -184,8 +185,7 @@ def _cut(
     pools = {"in": bodies[0].in_avals, "out": bodies[0].out_avals, "new": slots}
     avals = [pools[where][i] for where, i in read]
     linear = [
-        _with_residuals(p, place, read, avals)
-        for p, place in zip(parts, places, strict=True)
+        _with_residuals(p, place, read, avals) for p, place in zip(parts, places, strict=True)
     ]
     return primal, read, linear, nz_out
 
@@ -224,20 +224,21 @@ def _with_slots(
     def fun(*args: Any) -> list[Any]:
         out = eval_jaxpr(primal.jaxpr, primal.consts, *args)
         own = dict(zip(place, out[n:], strict=True))
-        return [*out[:n], *(
-            own[i] if i in own else instantiate(Zero(a)) for i, a in enumerate(slots)
-        )]  # fmt: skip
+        return [
+            *out[:n],
+            *(own[i] if i in own else instantiate(Zero(a)) for i, a in enumerate(slots)),
+        ]
 
     return remembered(
-        primal, ("slots", n, tuple(slots), tuple(place)),
+        primal,
+        ("slots", n, tuple(slots), tuple(place)),
         lambda: stage_closed(fun, primal.in_avals, name=primal.jaxpr.name),
-    )  # fmt: skip
+    )
 
 
 def _with_residuals(
-    parts: LinearizedJaxpr, place: Sequence[int], read: Sequence[Source],
-    avals: Sequence[Any],
-) -> ClosedJaxpr:  # fmt: skip
+    parts: LinearizedJaxpr, place: Sequence[int], read: Sequence[Source], avals: Sequence[Any]
+) -> ClosedJaxpr:
     """The linear program of one branch, taking the residuals of all branches."""
     j = parts.linear.jaxpr
     n = len(parts.residuals)
@@ -245,11 +246,10 @@ def _with_residuals(
     own = dict(zip(sources, j.invars[:n], strict=True))
     ins = [own.get(source) or Var(a) for source, a in zip(read, avals, strict=True)]
     return remembered(
-        parts.linear, ("residuals", tuple(place), tuple(read), tuple(avals)),
-        lambda: ClosedJaxpr(
-            Jaxpr([], [*ins, *j.invars[n:]], j.outvars, j.eqns, name=j.name)
-        ),
-    )  # fmt: skip
+        parts.linear,
+        ("residuals", tuple(place), tuple(read), tuple(avals)),
+        lambda: ClosedJaxpr(Jaxpr([], [*ins, *j.invars[n:]], j.outvars, j.eqns, name=j.name)),
+    )
 
 
 # ----------------------------------------------------------------- transpose and lanes
@@ -263,16 +263,21 @@ def _transpose(
     given = [type(ct) is not Zero for ct in cts]
     with region.scope(params):
         turned, present = agreed(
-            region.bodies(params),
-            lambda b, force: transpose_jaxpr(b, linear, given, force),
+            region.bodies(params), lambda b, force: transpose_jaxpr(b, linear, given, force)
         )
     still = [i for i, lin in enumerate(linear) if not lin]
     ins = [ops[i] for i in still] + [ct for ct in cts if type(ct) is not Zero]
     outs = [i for i, p in zip(flagged(linear), present, strict=True) if p]
     found = bind(
-        prim, region, params, turned, index, ins,
-        [*still, *[~i for i in flagged(given)]], [~i for i in outs],
-    )  # fmt: skip
+        prim,
+        region,
+        params,
+        turned,
+        index,
+        ins,
+        [*still, *[~i for i in flagged(given)]],
+        [~i for i in outs],
+    )
     cts_in: list[Any] = [None] * len(args)
     for i, ct in zip(outs, found, strict=True):
         cts_in[region.index + i] = ct
@@ -308,17 +313,12 @@ def _dce(region: Region, used: Sequence[bool], eqn: Equation) -> Equation | None
     bodies = region.bodies(eqn.params)
     used_in = union([dce_jaxpr(b.jaxpr, used)[1] for b in bodies])
     pruned = [
-        ClosedJaxpr(dce_jaxpr(b.jaxpr, used, keep_in=used_in)[0], b.consts)
-        for b in bodies
+        ClosedJaxpr(dce_jaxpr(b.jaxpr, used, keep_in=used_in)[0], b.consts) for b in bodies
     ]
     _, params = region.rebuild(eqn.params, pruned, flagged(used_in), flagged(used))
     k = region.index
     kept = [*[True] * k, *used_in]
-    return eqn.replace(
-        invars=pick(eqn.ins, kept),
-        outvars=pick(eqn.outs, used),
-        params=params,
-    )
+    return eqn.replace(invars=pick(eqn.ins, kept), outvars=pick(eqn.outs, used), params=params)
 
 
 def _depends(region: Region, moving: Sequence[bool], params: Params) -> list[bool]:

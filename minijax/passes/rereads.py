@@ -153,11 +153,7 @@ def _cuts(jaxpr: Jaxpr, again: set[Any], called: dict[int, Chains]) -> set[Any]:
         if i not in called and not prim.moves and not prim.elementwise:
             continue
         level = max(
-            [
-                levels.get(a, 0) + (a in again)
-                for a in eqn.ins
-                if type(a) is not Literal
-            ],
+            [levels.get(a, 0) + (a in again) for a in eqn.ins if type(a) is not Literal],
             default=0,
         )
         for v in eqn.outs:

@@ -33,13 +33,7 @@ from ..ir.jaxpr import (
 )
 from ..ir.tracer_errors import returned_reference
 from ..ir.varying import DIFFERING
-from ..types.avals import (
-    WIDE_SCALARS,
-    AbstractRef,
-    ShapedArray,
-    is_wide_beside,
-    shaped,
-)
+from ..types.avals import WIDE_SCALARS, AbstractRef, ShapedArray, is_wide_beside, shaped
 from ..types.dtypes import is_extended
 from .algebra import lib
 
@@ -141,9 +135,17 @@ class StageTrace(Trace):
     """Records what is applied to its tracers."""
 
     __slots__ = (
-        "arg_names", "consts", "constvars", "eqns", "folds", "fun", "invars",
-        "reads_scalars", "stands", "transform",
-    )  # fmt: skip
+        "arg_names",
+        "consts",
+        "constvars",
+        "eqns",
+        "folds",
+        "fun",
+        "invars",
+        "reads_scalars",
+        "stands",
+        "transform",
+    )
     records = True
 
     def __init__(self, parent: Trace, fun: str = "", transform: str = "jit") -> None:
@@ -258,9 +260,13 @@ class StageTrace(Trace):
             if isinstance(v.aval, AbstractRef):
                 raise self.returned(v)
         jaxpr = Jaxpr(
-            list(self.constvars.values()), self.invars, outvars, self.eqns,
-            name=name, arg_names=self.arg_names,
-        )  # fmt: skip
+            list(self.constvars.values()),
+            self.invars,
+            outvars,
+            self.eqns,
+            name=name,
+            arg_names=self.arg_names,
+        )
         self.alive = False
         if config.ENABLE_CHECKS.value:
             check_jaxpr(jaxpr)

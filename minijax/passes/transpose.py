@@ -81,10 +81,9 @@ def backward_pass(
         if cuts:
             config.RECAST_MESH.swap_back(recast)
     return [
-        None if type(x) is not Linear
-        else ct_of.pop(v) if v in ct_of else _no_cotangent(v.aval)
+        None if type(x) is not Linear else ct_of.pop(v) if v in ct_of else _no_cotangent(v.aval)
         for v, x in zip(jaxpr.invars, args, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _no_cotangent(aval: Any) -> Zero:
@@ -108,9 +107,7 @@ class _Draining(dict[Any, Any]):
             sink(ct)
 
 
-def _turn(
-    eqn: Equation, ct_of: dict[Any, Any], env: dict[Any, Any], linear: set[Any]
-) -> None:
+def _turn(eqn: Equation, ct_of: dict[Any, Any], env: dict[Any, Any], linear: set[Any]) -> None:
     """Take the cotangents of an equation's outputs back to its inputs."""
     prim: Primitive = eqn.primitive
     ins, outs = eqn.ins, eqn.outs
@@ -128,8 +125,7 @@ def _turn(
         if out_cts is None:
             return
     args = [
-        a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a]
-        for a in ins
+        a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a] for a in ins
     ]
     found = None
     if STATE.trace is EVAL and not prim.multiple_results:
@@ -185,8 +181,7 @@ def transpose_jaxpr(
             STATE.names = Inside(STATE.names)
             it = iter(xs)
             args = [
-                Linear(a) if lin else next(it)
-                for a, lin in zip(in_avals, linear, strict=True)
+                Linear(a) if lin else next(it) for a, lin in zip(in_avals, linear, strict=True)
             ]
             cts = [
                 next(it) if g else _no_cotangent(a)
@@ -194,9 +189,7 @@ def transpose_jaxpr(
             ]
             found = backward_pass(closed.jaxpr, closed.consts, args, cts)
             outs = pick(found, linear)
-            present[:] = [
-                f or type(ct) is not Zero for f, ct in zip(force, outs, strict=True)
-            ]
+            present[:] = [f or type(ct) is not Zero for f, ct in zip(force, outs, strict=True)]
             return [instantiate(ct) for ct, p in zip(outs, present, strict=True) if p]
 
         avals = [a for a, lin in zip(in_avals, linear, strict=True) if not lin]

@@ -128,14 +128,29 @@ def same_dtype(name: str, avals: Sequence[Any], similar: str = "") -> Any:
 
 SIMILAR = {
     "concatenate": "concatenate",
-    "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide",
-    "max": "maximum", "min": "minimum", "atan2": "arctan2", "eq": "equal",
-    "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
-    "ge": "greater_equal", "and": "bitwise_and", "or": "bitwise_or",
-    "xor": "bitwise_xor", "shift_left": "left_shift",
-    "shift_right_arithmetic": "right_shift", "shift_right_logical": "right_shift",
-    "rem": "remainder", "nextafter": "nextafter", "pow": "power",
-}  # fmt: skip
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "div": "divide",
+    "max": "maximum",
+    "min": "minimum",
+    "atan2": "arctan2",
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "shift_left": "left_shift",
+    "shift_right_arithmetic": "right_shift",
+    "shift_right_logical": "right_shift",
+    "rem": "remainder",
+    "nextafter": "nextafter",
+    "pow": "power",
+}
 
 
 def weak_if_operands(rule: Rule) -> Rule:
@@ -263,9 +278,7 @@ def batch_elementwise(prim: Primitive) -> None:
         shapes = [core.aval_of(x).shape for x in args]
         lined, lane = same_lanes(args, shapes, dims)
         if lined is None:
-            rank = max(
-                len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True)
-            )
+            rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
             lined, lane = [], 0
             for x, d, s in zip(args, dims, shapes, strict=True):
                 if d is None:
@@ -294,9 +307,7 @@ def same_lanes(
     args: Sequence[Any], shapes: Sequence[Any], dims: Sequence[Any]
 ) -> tuple[Sequence[Any] | None, int]:
     """The operands as they are, if they line up already: and where their lanes are."""
-    lane, shape = next(
-        (d, s) for d, s in zip(dims, shapes, strict=True) if d is not None
-    )
+    lane, shape = next((d, s) for d, s in zip(dims, shapes, strict=True) if d is not None)
     for d, s in zip(dims, shapes, strict=True):
         if (d != lane or s != shape) and (d is not None or s):
             return None, lane
@@ -367,16 +378,25 @@ def emit_precedes(ctx: Any, direction: str, x: Any, y: Any, aval: Any) -> Any:
 
 
 _COMPARE_KINDS = {
-    "bool": "UNSIGNED", "int": "SIGNED", "uint": "UNSIGNED", "float": "FLOAT",
-    "complex": "FLOAT", "float0": "UNSIGNED",
-}  # fmt: skip
+    "bool": "UNSIGNED",
+    "int": "SIGNED",
+    "uint": "UNSIGNED",
+    "float": "FLOAT",
+    "complex": "FLOAT",
+    "float0": "UNSIGNED",
+}
 
 
 def nary(
-    name: str, accepts: Sequence[frozenset[str]], *, lower: str | Rule,
-    jvp: Sequence[Rule | None] | None = None, transpose: Rule | None = None,
-    out_dtype: Callable[..., Any] | None = None, same: bool = True,
-) -> Primitive:  # fmt: skip
+    name: str,
+    accepts: Sequence[frozenset[str]],
+    *,
+    lower: str | Rule,
+    jvp: Sequence[Rule | None] | None = None,
+    transpose: Rule | None = None,
+    out_dtype: Callable[..., Any] | None = None,
+    same: bool = True,
+) -> Primitive:
     """Declare an elementwise primitive with one operand for each item of `accepts`.
 
     jvp: one rule an operand (see `defjvp`); None for a result that does not move.
@@ -430,8 +450,12 @@ def factor(x: Any, value: Any) -> Any:
 
 
 _PYTHON_KIND: dict[str, Any] = {
-    "bool": bool, "int": int, "uint": int, "float": float, "complex": complex,
-}  # fmt: skip
+    "bool": bool,
+    "int": int,
+    "uint": int,
+    "float": float,
+    "complex": complex,
+}
 
 
 def filled(x: Any, value: Any) -> Any:
@@ -458,7 +482,5 @@ def unbroadcast(x: Any, aval: Any) -> Any:
         return x
     if not aval.shape:
         return lib.sum(x, tuple(range(len(shape))))
-    axes = tuple(
-        i for i, (m, n) in enumerate(zip(shape, aval.shape, strict=True)) if m != n
-    )
+    axes = tuple(i for i, (m, n) in enumerate(zip(shape, aval.shape, strict=True)) if m != n)
     return lib.reshape(lib.sum(x, axes), aval.shape)

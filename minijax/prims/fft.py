@@ -152,9 +152,12 @@ def _fft_lower(ctx, x, *, fft_type: FftType, fft_lengths: tuple[int, ...]):
     if 0 in out.shape:
         return ctx.constant(0, out)
     return ctx.op(
-        "fft", out, x, fft_type=ctx.parse(f"#stablehlo<fft_type {fft_type.name}>"),
+        "fft",
+        out,
+        x,
+        fft_type=ctx.parse(f"#stablehlo<fft_type {fft_type.name}>"),
         fft_length=ctx.i64s(fft_lengths),
-    )  # fmt: skip
+    )
 
 
 fft_p.axes_of = lambda ins, outs, params: [

@@ -48,9 +48,7 @@ def _other(aval: Any, mine: NamedSharding, other: NamedSharding) -> ShapedArray:
     """The type of a value whose parts lie as those of one of type `aval`."""
     part, cuts = mine.shard_shape(aval.shape), other.cuts(len(aval.shape))
     return shaped(
-        tuple(n * k for n, k in zip(part, cuts, strict=True)),
-        aval.dtype,
-        aval.weak_type,
+        tuple(n * k for n, k in zip(part, cuts, strict=True)), aval.dtype, aval.weak_type
     )
 
 
@@ -95,9 +93,7 @@ def gtl_abstract_eval(arr: Any, *, global_mesh: Mesh, pspec: Any) -> ShapedArray
     return _other(arr, whole, local)
 
 
-def host_local_array_to_global_array_impl(
-    arr: Any, *, global_mesh: Mesh, pspec: Any
-) -> Any:
+def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Mesh, pspec: Any) -> Any:
     """The whole of which `arr` is this process's part.
 
     Args:
@@ -118,9 +114,7 @@ def host_local_array_to_global_array_impl(
     return _regroup(arr, *_parts(global_mesh, pspec), done=False)
 
 
-def global_array_to_host_local_array_impl(
-    arr: Any, *, global_mesh: Mesh, pspec: Any
-) -> Any:
+def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Mesh, pspec: Any) -> Any:
     """This process's part of `arr`.
 
     Args:
@@ -160,9 +154,8 @@ def _regroup(x: Any, mine: NamedSharding, other: NamedSharding, done: bool) -> A
 
 
 def ltg_batcher(
-    insert_axis: bool, axis_data: Any, vals_in: Any, dims_in: Any, global_mesh: Mesh,
-    pspec: Any,
-) -> Any:  # fmt: skip
+    insert_axis: bool, axis_data: Any, vals_in: Any, dims_in: Any, global_mesh: Mesh, pspec: Any
+) -> Any:
     """Lanes of parts: those of the whole, which lie as the vmap's `spmd_axis_name` says.
 
     Args:
@@ -185,9 +178,13 @@ def ltg_batcher(
       (2, 1)
     """
     return _batch(
-        host_local_array_to_global_array_p, axis_data, vals_in, dims_in,
-        global_mesh=global_mesh, pspec=pspec,
-    )  # fmt: skip
+        host_local_array_to_global_array_p,
+        axis_data,
+        vals_in,
+        dims_in,
+        global_mesh=global_mesh,
+        pspec=pspec,
+    )
 
 
 def _batch(prim: Primitive, axis: Any, args: Any, dims: Any, **params: Any) -> Any:
@@ -215,18 +212,20 @@ def _define(prim: Primitive, back: Primitive, abstract: Any, impl: Any) -> None:
     prim.abstract = abstract
     linear_jvp(prim)
     prim.transpose = lambda ct, x, **params: [back.bind(ct, **params)]
-    prim.batch = lambda axis, args, dims, **params: _batch(
-        prim, axis, args, dims, **params
-    )
+    prim.batch = lambda axis, args, dims, **params: _batch(prim, axis, args, dims, **params)
     prim.lower = _lower
     prim.impl = impl
 
 
 _define(
-    host_local_array_to_global_array_p, global_array_to_host_local_array_p,
-    ltg_abstract_eval, host_local_array_to_global_array_impl,
-)  # fmt: skip
+    host_local_array_to_global_array_p,
+    global_array_to_host_local_array_p,
+    ltg_abstract_eval,
+    host_local_array_to_global_array_impl,
+)
 _define(
-    global_array_to_host_local_array_p, host_local_array_to_global_array_p,
-    gtl_abstract_eval, global_array_to_host_local_array_impl,
-)  # fmt: skip
+    global_array_to_host_local_array_p,
+    host_local_array_to_global_array_p,
+    gtl_abstract_eval,
+    global_array_to_host_local_array_impl,
+)

@@ -28,9 +28,7 @@ def _evaluate(x: Any, *, layout: Layout) -> Any:
     return array_in_order(x, None if layout.is_plain else layout)
 
 
-layout_constraint_p.impl = lambda x, *, layout: _evaluate(
-    arrays.adopted(x), layout=layout
-)
+layout_constraint_p.impl = lambda x, *, layout: _evaluate(arrays.adopted(x), layout=layout)
 layout_constraint_p.makes_nans = False
 layout_constraint_p.keeps_nans = layout_constraint_p.elementwise = True
 layout_constraint_p.lie = like_first
@@ -57,9 +55,14 @@ def _lower(ctx: Any, x: Any, *, layout: Layout) -> Any:
     if not aval.ndim:
         return x
     return ctx.op(
-        "custom_call", aval, x, call_target_name=ctx.string("LayoutConstraint"),
-        backend_config=ctx.string(""), operand_layouts=order, result_layouts=order,
-    )  # fmt: skip
+        "custom_call",
+        aval,
+        x,
+        call_target_name=ctx.string("LayoutConstraint"),
+        backend_config=ctx.string(""),
+        operand_layouts=order,
+        result_layouts=order,
+    )
 
 
 layout_constraint_p.lower = _lower

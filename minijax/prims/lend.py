@@ -53,9 +53,7 @@ def eye(rows: int, columns: int, offset: int, dtype: Any) -> Any:
     row = broadcasted_iota(kind, (rows, columns), 0)
     column = broadcasted_iota(kind, (rows, columns), 1)
     on = eq(add(row, kind.type(offset)), column)
-    return convert_element_type_p.bind(
-        on, new_dtype=dtype, weak_type=False, sharding=None
-    )
+    return convert_element_type_p.bind(on, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 def zeros(aval: Any) -> Any:

@@ -21,9 +21,21 @@ from ..runtime.sharding import NamedSharding
 from ..types.avals import cut_text
 
 __all__ = (
-    "aligned", "alike", "along", "asked", "check_whole", "like_first", "moved_sharding",
-    "lane_sharding", "ambiguous", "boxes", "matrices", "stacks", "unresolved", "unsaid",
-)  # fmt: skip
+    "aligned",
+    "alike",
+    "along",
+    "asked",
+    "check_whole",
+    "like_first",
+    "moved_sharding",
+    "lane_sharding",
+    "ambiguous",
+    "boxes",
+    "matrices",
+    "stacks",
+    "unresolved",
+    "unsaid",
+)
 
 Lie = Callable[..., list[Any]]
 
@@ -67,9 +79,7 @@ def alike(what: str, k: int = 0) -> Lie:
         cut = [s for s in mine if any(s)]
         if any(s != cut[0] for s in cut):
             raise ambiguous(f"{what}, got {[PartitionSpec(*s) for s in mine]}.")
-        return [cut[0] if cut else aligned(what)(specs, avals, outs, params)[0]] * len(
-            outs
-        )
+        return [cut[0] if cut else aligned(what)(specs, avals, outs, params)[0]] * len(outs)
 
     return lie
 
@@ -99,11 +109,7 @@ def stacks(*ranks: int) -> Lie:
             lead = len(spec) - rank
             if lead < 0:
                 continue
-            what = (
-                "matrices must be unsharded."
-                if rank > 1
-                else "vectors must be unsharded."
-            )
+            what = "matrices must be unsharded." if rank > 1 else "vectors must be unsharded."
             check_whole(spec, [aval], range(lead, len(spec)), what)
             if lead == len(found):
                 known = found
@@ -153,15 +159,11 @@ def told(aval: Any, spec: Spec) -> str:
     return f"{aval.dtype.name}[{','.join(map(cut_text, aval.shape, spec))}]"
 
 
-def check_whole(
-    spec: Spec, avals: Sequence[Any], axes: Sequence[int], what: str
-) -> None:
+def check_whole(spec: Spec, avals: Sequence[Any], axes: Sequence[int], what: str) -> None:
     """Raise unless the first operand is cut along none of the axes."""
     axes = [i for i in axes if spec[i] is not None]
     if axes:
-        raise ambiguous(
-            f"{what} Got input type={told(avals[0], spec)} and axis={axes[0]}"
-        )
+        raise ambiguous(f"{what} Got input type={told(avals[0], spec)} and axis={axes[0]}")
 
 
 def lane_sharding(axis: Any, sharding: Any, at: int) -> Any:
@@ -217,9 +219,7 @@ def asked(name: str, sharding: Any, *operands: Any) -> Any:
         return None
     elif isinstance(sharding, NamedSharding):
         mesh = sharding.mesh.abstract_mesh
-        found = (
-            sharding if mesh is sharding.mesh else NamedSharding(mesh, sharding.spec)
-        )
+        found = sharding if mesh is sharding.mesh else NamedSharding(mesh, sharding.spec)
     else:
         raise errors.type_error(
             f"`out_sharding` argument of {name} only supports instances of"

@@ -77,10 +77,14 @@ def windowed(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[Any]:
     """`axes_of` where windows slide over all operands alike."""
     ones = (1,) * outs[0].ndim
     each = zip(
-        outs[0].shape, params["window_dimensions"], params["window_strides"],
-        params["padding"], params.get("base_dilation", ones),
-        params.get("window_dilation", ones), strict=True,
-    )  # fmt: skip
+        outs[0].shape,
+        params["window_dimensions"],
+        params["window_strides"],
+        params["padding"],
+        params.get("base_dilation", ones),
+        params.get("window_dilation", ones),
+        strict=True,
+    )
     axes = [
         (i, under_windows(n, window, stride, low, base, dilation))
         for i, (n, window, stride, (low, _), base, dilation) in enumerate(each)

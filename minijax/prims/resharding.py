@@ -25,8 +25,14 @@ from .lying import aligned, asked, moved_sharding
 from .sharding import concrete, lower_constraint
 
 __all__ = (
-    "cut_together", "lay_out", "lie_as", "mesh_cast", "mesh_cast_p", "reshard_p", "uncut",
-)  # fmt: skip
+    "cut_together",
+    "lay_out",
+    "lie_as",
+    "mesh_cast",
+    "mesh_cast_p",
+    "reshard_p",
+    "uncut",
+)
 
 reshard_p = Primitive("reshard")
 mesh_cast_p = Primitive("mesh_cast")
@@ -63,9 +69,7 @@ def _set_rules(prim: Primitive) -> None:
             spec = list(dst_sharding.spec)
             spec += [None] * (d - len(spec))
             entries = (*spec[:d], entry, *spec[d:])
-            dst_sharding = dst_sharding.with_spec(
-                dst_sharding.spec.update(partitions=entries)
-            )
+            dst_sharding = dst_sharding.with_spec(dst_sharding.spec.update(partitions=entries))
         return prim.bind(x, dst_sharding=dst_sharding), d
 
     def transpose(ct: Any, x: Any, **_: Any) -> list[Any]:
@@ -81,11 +85,7 @@ _set_rules(mesh_cast_p)
 
 def _lower(ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
     aval = ctx.avals_out[0]
-    if (
-        aval.lies is not None
-        and aval.lies.spec.unreduced
-        and ctx.avals_in[0].lies is None
-    ):
+    if aval.lies is not None and aval.lies.spec.unreduced and ctx.avals_in[0].lies is None:
         # Else the compiler may take what it computes from sums for terms of one.
         whole = aval.lies.with_sums(frozenset(), frozenset())
         return lower_constraint(ctx, x, aval.update(lies=None), whole)

@@ -17,9 +17,8 @@ from .math.algebraic import add
 
 
 def emit_loop(
-    ctx, n: int, body: Callable[..., Sequence[Any]], values: Sequence[Any],
-    avals: Sequence[Any],
-) -> list[Any]:  # fmt: skip
+    ctx, n: int, body: Callable[..., Sequence[Any]], values: Sequence[Any], avals: Sequence[Any]
+) -> list[Any]:
     """Emit `for i in range(n): values = body(i, *values)`; i is an int32 scalar."""
     if n <= 0:
         return list(values)
@@ -29,11 +28,14 @@ def emit_loop(
     with ctx.block(op.regions[0], *types) as args:
         ctx.return_(
             ctx.op(
-                "compare", shaped((), dtypes.bool_), args[0], ctx.constant(n, counter),
+                "compare",
+                shaped((), dtypes.bool_),
+                args[0],
+                ctx.constant(n, counter),
                 comparison_direction=ctx.parse("#stablehlo<comparison_direction LT>"),
                 compare_type=ctx.parse("#stablehlo<comparison_type SIGNED>"),
             )
-        )  # fmt: skip
+        )
 
     def step(i: Any, *state: Any) -> list[Any]:
         return [add(i, np.int32(1)), *body(i, *state)]

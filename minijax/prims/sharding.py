@@ -21,11 +21,7 @@ from ..runtime import mesh as meshes
 from ..runtime.layouts import Format, Layout
 from ..runtime.mesh import Mesh
 from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
-from ..runtime.sharding import (
-    UNSPECIFIED,
-    NamedSharding,
-    Sharding,
-)
+from ..runtime.sharding import UNSPECIFIED, NamedSharding, Sharding
 from ..runtime.spread import bound, incompatible, lies, told, told_devices
 from .define import move_nothing
 from .layout import with_layout_constraint
@@ -71,14 +67,13 @@ def _check_lies(spec: Any, sharding: NamedSharding, ndim: int) -> None:
 
 
 def _constraint_batch(
-    axis: Any, args: Any, dims: Any, *, sharding: Any, unconstrained_dims: Any,
-    **params: Any,
-) -> Any:  # fmt: skip
+    axis: Any, args: Any, dims: Any, *, sharding: Any, unconstrained_dims: Any, **params: Any
+) -> Any:
     (d,) = dims
     if not isinstance(sharding, NamedSharding):
         return sharding_constraint_p.bind(
             *args, sharding=sharding, unconstrained_dims=unconstrained_dims, **params
-        ), d  # fmt: skip
+        ), d
     free = frozenset(i + (i >= d) for i in unconstrained_dims)
     spec = list(sharding.spec)
     lane = axis.spmd_name
@@ -94,9 +89,11 @@ def _constraint_batch(
         lane, free = UNCONSTRAINED, free | {d}
     spec.insert(d, lane)
     out = sharding_constraint_p.bind(
-        *args, sharding=sharding.with_spec(PartitionSpec(*spec)),
-        unconstrained_dims=free, **params,
-    )  # fmt: skip
+        *args,
+        sharding=sharding.with_spec(PartitionSpec(*spec)),
+        unconstrained_dims=free,
+        **params,
+    )
     return out, d
 
 
@@ -139,18 +136,14 @@ def _constraint_impl(x: Any, *, sharding: Any, unconstrained_dims: Any, **params
     if lies(x) is None:
         plain = [None if s is UNCONSTRAINED else s for s in sharding.spec]
         x = placing.put_one(x, sharding.with_spec(plain))
-    params = {
-        "sharding": sharding, "unconstrained_dims": unconstrained_dims, **params
-    }  # fmt: skip
+    params = {"sharding": sharding, "unconstrained_dims": unconstrained_dims, **params}
     return dispatch.run(sharding_constraint_p, (x,), params)
 
 
 sharding_constraint_p.impl = _constraint_impl
 
 
-def concrete(
-    sharding: Any, what: str, which: str = "shardings", entered: bool = False
-) -> Any:
+def concrete(sharding: Any, what: str, which: str = "shardings", entered: bool = False) -> Any:
     """A sharding of the user's with its mesh: a spec alone is one over the current mesh.
 
     what, which: the function, and the argument of it that this is.
@@ -196,9 +189,7 @@ def concrete(
         f"{which} leaf specifications are expected to be PartitionSpec instances or None,"
         f" but got {sharding}",
         where=what,
-        tries=[
-            "a jax.sharding.Sharding, such as NamedSharding or SingleDeviceSharding"
-        ],
+        tries=["a jax.sharding.Sharding, such as NamedSharding or SingleDeviceSharding"],
     )
 
 
@@ -247,9 +238,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 def spread_over(what: str, treedef: Any, given: Any) -> list[Any]:
     """A pytree prefix of shardings, a leaf each."""
-    if given in (None, UNSPECIFIED) or isinstance(
-        given, (PartitionSpec, Sharding, Format)
-    ):
+    if given in (None, UNSPECIFIED) or isinstance(given, (PartitionSpec, Sharding, Format)):
         return [given] * treedef.num_leaves
     return tree.flatten_axes(what, treedef, given)
 
@@ -296,9 +285,12 @@ def constrain(x: Any, sharding: Any) -> Any:
         raise _not_auto(sharding, why, "jax.sharding.reshard(x, sharding)")
     free = frozenset(i for i, s in enumerate(spec) if s is UNCONSTRAINED)
     return sharding_constraint_p.bind(
-        x, sharding=sharding, layout=None, context_mesh=meshes.get_abstract_mesh(),
+        x,
+        sharding=sharding,
+        layout=None,
+        context_mesh=meshes.get_abstract_mesh(),
         unconstrained_dims=free,
-    )  # fmt: skip
+    )
 
 
 # ------------------------------------------------------------------------- shard_alike

@@ -93,9 +93,7 @@ def ints(values: Any, name: str, rank: int) -> tuple[int, ...]:
 def check_positive(what: str, name: str, values: Sequence[int]) -> None:
     """TypeError for numbers that must be positive and are not."""
     if any(v <= 0 for v in values):
-        raise TypeError(
-            f"{what} {name} must be positive integers, got {tuple(values)}."
-        )
+        raise TypeError(f"{what} {name} must be positive integers, got {tuple(values)}.")
 
 
 def padded(
@@ -103,15 +101,17 @@ def padded(
 ) -> tuple[Any, Any]:
     """Emit padding of an array, and gaps between its elements: the array and its type."""
     sizes = zip(aval.shape, pads, spread, strict=True)
-    out = shaped(
-        tuple([dilated(n, d) + lo + hi for n, (lo, hi), d in sizes]), aval.dtype
-    )
+    out = shaped(tuple([dilated(n, d) + lo + hi for n, (lo, hi), d in sizes]), aval.dtype)
     low, high = zip(*pads, strict=True)
     x = ctx.op(
-        "pad", out, x, fill, edge_padding_low=ctx.i64s(low),
+        "pad",
+        out,
+        x,
+        fill,
+        edge_padding_low=ctx.i64s(low),
         edge_padding_high=ctx.i64s(high),
         interior_padding=ctx.i64s([d - 1 for d in spread]),
-    )  # fmt: skip
+    )
     return x, out
 
 

@@ -37,18 +37,18 @@ from .lying import aligned, along, check_whole
 from .math.cast import from_two_bits
 from .math.logic import gt, lt
 from .shape.fresh import broadcasted_iota, zero_array
-from .shape.shapes import (
-    expand_dims,
-    primitive,
-    size_of,
-    type_problem,
-    value_problem,
-)
+from .shape.shapes import expand_dims, primitive, size_of, type_problem, value_problem
 
 __all__ = (
-    "sort_p", "sort", "sort_key_val", "top_k_p", "top_k", "approx_top_k_p",
-    "approx_max_k", "approx_min_k",
-)  # fmt: skip
+    "sort_p",
+    "sort",
+    "sort_key_val",
+    "top_k_p",
+    "top_k",
+    "approx_top_k_p",
+    "approx_max_k",
+    "approx_min_k",
+)
 
 # ------------------------------------------------------------------------------- sort
 
@@ -57,8 +57,7 @@ def _sort_type(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list
     shapes = [x.shape for x in xs]
     if len(set(shapes)) > 1:
         raise type_problem(
-            "Arguments to sort must have equal shapes, got:"
-            f" {' '.join(map(str, shapes))}",
+            f"Arguments to sort must have equal shapes, got: {' '.join(map(str, shapes))}",
             *xs,
             why="arrays are sorted together, element by element.",
         )
@@ -109,13 +108,14 @@ def _sort_batch(axis, args, dims, *, dimension: int, **params):
 def _sort_lower(ctx, *xs, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
     xs, avals = zip(*[from_two_bits(ctx, x, a) for x, a in zip(xs, ctx.avals_in)])
     op = ctx.region_op(
-        "stablehlo.sort", [x.type for x in xs], xs,
-        dimension=ctx.i64(dimension), is_stable=ctx.bool(is_stable),
-    )  # fmt: skip
+        "stablehlo.sort",
+        [x.type for x in xs],
+        xs,
+        dimension=ctx.i64(dimension),
+        is_stable=ctx.bool(is_stable),
+    )
     scalars = [shaped((), a.dtype) for a in avals]
-    with ctx.block(
-        op.regions[0], *(ctx.type(s) for s in scalars for _ in "xy")
-    ) as args:
+    with ctx.block(op.regions[0], *(ctx.type(s) for s in scalars for _ in "xy")) as args:
         pairs = [(args[2 * i], args[2 * i + 1], scalars[i]) for i in range(num_keys)]
         ctx.return_(_emit_less(ctx, pairs))
     return [
@@ -164,10 +164,13 @@ def _emit_canonical(ctx: Any, x: Any, aval: Any) -> Any:
 
 def _compare(ctx: Any, x: Any, y: Any, flag: Any, direction: str, kind: str) -> Any:
     return ctx.op(
-        "compare", flag, x, y,
+        "compare",
+        flag,
+        x,
+        y,
         comparison_direction=ctx.parse(f"#stablehlo<comparison_direction {direction}>"),
         compare_type=ctx.parse(f"#stablehlo<comparison_type {kind}>"),
-    )  # fmt: skip
+    )
 
 
 def _sort_lower_cpu(
@@ -180,10 +183,7 @@ def _sort_lower_cpu(
     """
     key = ctx.avals_in[0]
     alone = len(xs) == 1 and not dtypes.is_float(key.dtype)
-    if (
-        num_keys > 1 or alone or not _is_short(key, dimension)
-        or ctx.is_sharded_by_compiler
-    ):  # fmt: skip
+    if num_keys > 1 or alone or not _is_short(key, dimension) or ctx.is_sharded_by_compiler:
         return _sort_lower(
             ctx, *xs, dimension=dimension, is_stable=is_stable, num_keys=num_keys
         )
@@ -192,9 +192,12 @@ def _sort_lower_cpu(
     high = ctx.op("shift_left", wide, high, ctx.constant(32, wide))
     places = ctx.op("iota", wide, iota_dimension=ctx.i64(dimension))
     op = ctx.region_op(
-        "stablehlo.sort", [ctx.type(wide)], [ctx.op("or", wide, high, places)],
-        dimension=ctx.i64(dimension), is_stable=ctx.bool(False),
-    )  # fmt: skip
+        "stablehlo.sort",
+        [ctx.type(wide)],
+        [ctx.op("or", wide, high, places)],
+        dimension=ctx.i64(dimension),
+        is_stable=ctx.bool(False),
+    )
     scalar = shaped((), dtypes.int64)
     with ctx.block(op.regions[0], ctx.type(scalar), ctx.type(scalar)) as (x, y):
         ctx.return_(_compare(ctx, x, y, shaped((), dtypes.bool_), "LT", "SIGNED"))
@@ -204,11 +207,10 @@ def _sort_lower_cpu(
     avals = [shaped(a.shape, a.dtype) for a in ctx.avals_in]
     return [
         ctx.fun(
-            functools.partial(_take_along, axis=dimension), x, index,
-            avals=[aval, index_aval],
+            functools.partial(_take_along, axis=dimension), x, index, avals=[aval, index_aval]
         )[0]
         for x, aval in zip(xs, avals, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _is_short(key: Any, dimension: int) -> bool:
@@ -239,9 +241,8 @@ def _emit_ordinal(ctx: Any, x: Any, aval: Any) -> Any:
 
 
 sort_p = primitive(
-    "sort", type=_sort_type, jvp=_sort_jvp, batch=_sort_batch, lower=_sort_lower,
-    many=True,
-)  # fmt: skip
+    "sort", type=_sort_type, jvp=_sort_jvp, batch=_sort_batch, lower=_sort_lower, many=True
+)
 sort_p.lower_on["cpu"] = _sort_lower_cpu
 sort_p.makes_nans, sort_p.keeps_finite = False, True
 
@@ -249,18 +250,18 @@ sort_p.makes_nans, sort_p.keeps_finite = False, True
 def _sort_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     for spec, aval in zip(specs, avals, strict=True):
         check_whole(
-            spec, [aval], [params["dimension"]],
+            spec,
+            [aval],
+            [params["dimension"]],
             "Arguments to sort must be unsharded over the sorting dimension.",
-        )  # fmt: skip
+        )
     return aligned("sort")(specs, avals, outs, params)
 
 
 sort_p.lie = _sort_lie
 
 
-def sort(
-    operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
-) -> Any:
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Sort an array along an axis, or several arrays together.
 
     Args:
@@ -373,9 +374,11 @@ def _top_k_batch(lanes: Any, args: Any, dims: Any, *, k: int, axis: int) -> Any:
 
 
 _NARROW = {
-    dtypes.int2: dtypes.int8, dtypes.int4: dtypes.int8,
-    dtypes.uint2: dtypes.uint8, dtypes.uint4: dtypes.uint8,
-}  # fmt: skip
+    dtypes.int2: dtypes.int8,
+    dtypes.int4: dtypes.int8,
+    dtypes.uint2: dtypes.uint8,
+    dtypes.uint4: dtypes.uint8,
+}
 
 
 def _top_k_lower(ctx: Any, x: Any, *, k: int, axis: int) -> list[Any]:
@@ -396,18 +399,15 @@ def _top_k_lower(ctx: Any, x: Any, *, k: int, axis: int) -> list[Any]:
     if axis != aval.ndim - 1:
         for i, a in enumerate(found):
             found[i] = shaped(tuple(a.shape[d] for d in back), a.dtype)
-            results[i] = ctx.op(
-                "transpose", found[i], results[i], permutation=ctx.i64s(back)
-            )
+            results[i] = ctx.op("transpose", found[i], results[i], permutation=ctx.i64s(back))
     if found[0].dtype != outs[0].dtype:
         results[0] = ctx.op("convert", outs[0], results[0])
     return results
 
 
 top_k_p = primitive(
-    "top_k", type=_top_k_type, jvp=_top_k_jvp, batch=_top_k_batch, lower=_top_k_lower,
-    many=True,
-)  # fmt: skip
+    "top_k", type=_top_k_type, jvp=_top_k_jvp, batch=_top_k_batch, lower=_top_k_lower, many=True
+)
 top_k_p.makes_nans = False
 top_k_p.lie = along(
     lambda avals, params: [params["axis"]],
@@ -442,13 +442,17 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
 
 
 def _approx_type(
-    x: Any, *, k: int, reduction_dimension: int, recall_target: float,
-    is_max_k: bool, reduction_input_size_override: int, aggregate_to_topk: bool,
-) -> list[Any]:  # fmt: skip
+    x: Any,
+    *,
+    k: int,
+    reduction_dimension: int,
+    recall_target: float,
+    is_max_k: bool,
+    reduction_input_size_override: int,
+    aggregate_to_topk: bool,
+) -> list[Any]:
     if not dtypes.is_float(x.dtype):
-        raise value_problem(
-            "operand must be a floating type", x, why="XLA takes no other."
-        )
+        raise value_problem("operand must be a floating type", x, why="XLA takes no other.")
     shape = list(x.shape)
     axis = canonical_axis(reduction_dimension, len(shape))
     n = shape[axis]
@@ -464,9 +468,8 @@ def _approx_type(
     shape[axis] = k
     if not aggregate_to_topk:
         shape[axis] = _jax.approx_top_k_reduction_output_size(
-            n, len(shape), k, recall_target, aggregate_to_topk,
-            reduction_input_size_override,
-        )[0]  # fmt: skip
+            n, len(shape), k, recall_target, aggregate_to_topk, reduction_input_size_override
+        )[0]
     weak = x.weak_type
     return [shaped(tuple(shape), d, weak) for d in (x.dtype, dtypes.int32)]
 
@@ -481,16 +484,21 @@ def _approx_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) 
 def _approx_batch(lanes, args, dims, *, reduction_dimension: int, **params):
     lane, ndim = dims[0], len(core.aval_of(args[0]).shape) - 1
     axis = canonical_axis(reduction_dimension, ndim)
-    outs = approx_top_k_p.bind(
-        args[0], reduction_dimension=axis + (axis >= lane), **params
-    )
+    outs = approx_top_k_p.bind(args[0], reduction_dimension=axis + (axis >= lane), **params)
     return outs, [lane, lane]
 
 
 def _approx_lower(
-    ctx: Any, x: Any, *, k: int, reduction_dimension: int, recall_target: float,
-    is_max_k: bool, reduction_input_size_override: int, aggregate_to_topk: bool,
-) -> list[Any]:  # fmt: skip
+    ctx: Any,
+    x: Any,
+    *,
+    k: int,
+    reduction_dimension: int,
+    recall_target: float,
+    is_max_k: bool,
+    reduction_input_size_override: int,
+    aggregate_to_topk: bool,
+) -> list[Any]:
     """XLA's ApproxTopK: partial reduction on the TPU, a sort elsewhere."""
     aval = ctx.avals_in[0]
     axis = canonical_axis(reduction_dimension, aval.ndim)
@@ -517,9 +525,7 @@ def _approx_lower(
         **typed_call(ctx, ctx.parse(f"{{{config}}}")),
     }
     results = [ctx.type(a) for a in ctx.avals_out]
-    return list(
-        ctx.create("stablehlo.custom_call", results, operands, **attributes).results
-    )
+    return list(ctx.create("stablehlo.custom_call", results, operands, **attributes).results)
 
 
 @functools.cache
@@ -533,9 +539,13 @@ def _approx_comparator(dtype: Any, is_max_k: bool) -> tuple[str, ClosedJaxpr]:
 
 
 approx_top_k_p = primitive(
-    "approx_top_k", type=_approx_type, jvp=_approx_jvp, batch=_approx_batch,
-    lower=_approx_lower, many=True,
-)  # fmt: skip
+    "approx_top_k",
+    type=_approx_type,
+    jvp=_approx_jvp,
+    batch=_approx_batch,
+    lower=_approx_lower,
+    many=True,
+)
 approx_top_k_p.lie = along(
     lambda avals, params: [params["reduction_dimension"]],
     "approx_top_k operand must be unsharded over the axis that is searched.",
@@ -543,9 +553,14 @@ approx_top_k_p.lie = along(
 
 
 def _approx(
-    operand: Any, k: int, dimension: int, recall: float, largest: bool, override: int,
+    operand: Any,
+    k: int,
+    dimension: int,
+    recall: float,
+    largest: bool,
+    override: int,
     aggregate: bool,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     out, index = approx_top_k_p.bind(
         operand,
         k=int(k),
@@ -559,9 +574,13 @@ def _approx(
 
 
 def approx_max_k(
-    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> tuple[Any, Any]:  # fmt: skip
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
     """About the `k` largest elements along an axis, fast on TPUs, exact elsewhere.
 
     Args:
@@ -587,15 +606,24 @@ def approx_max_k(
     Source: F. Chern et al., TPU-KNN: K nearest neighbor search at peak FLOP/s, 2022.
     """
     return _approx(
-        operand, k, reduction_dimension, recall_target, True,
-        reduction_input_size_override, aggregate_to_topk,
-    )  # fmt: skip
+        operand,
+        k,
+        reduction_dimension,
+        recall_target,
+        True,
+        reduction_input_size_override,
+        aggregate_to_topk,
+    )
 
 
 def approx_min_k(
-    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> tuple[Any, Any]:  # fmt: skip
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
     """About the `k` smallest elements along an axis, fast on TPUs, exact elsewhere.
 
     Args:
@@ -620,9 +648,14 @@ def approx_min_k(
     Source: F. Chern et al., TPU-KNN: K nearest neighbor search at peak FLOP/s, 2022.
     """
     return _approx(
-        operand, k, reduction_dimension, recall_target, False,
-        reduction_input_size_override, aggregate_to_topk,
-    )  # fmt: skip
+        operand,
+        k,
+        reduction_dimension,
+        recall_target,
+        False,
+        reduction_input_size_override,
+        aggregate_to_topk,
+    )
 
 
 sort_p.workspace = top_k_p.workspace = approx_top_k_p.workspace = copies(1)

@@ -88,13 +88,14 @@ def _put_transpose(
     back = device_put_p.bind(
         *(cts[i] for i in there),
         devices=tuple(
-            srcs[i] if args[i].aval.memory_space is aval_of(cts[i]).memory_space
+            srcs[i]
+            if args[i].aval.memory_space is aval_of(cts[i]).memory_space
             else args[i].aval.memory_space
             for i in there
         ),
         srcs=tuple(devices[i] for i in there),
         copy_semantics=(Copy.ALWAYS_COPY,) * len(there),
-    )  # fmt: skip
+    )
     found = dict(zip(there, back, strict=True))
     return [found.get(i) for i in range(len(cts))]
 
@@ -120,27 +121,29 @@ def _laid_out(ctx: Any, xs: Sequence[Any], wheres: Sequence[Any]) -> list[Any]:
         return list(xs)
     return [
         lower_constraint(ctx, x, aval, where)
-        if isinstance(where, shardings.NamedSharding) else x
+        if isinstance(where, shardings.NamedSharding)
+        else x
         for x, aval, where in zip(xs, ctx.avals_out, wheres, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _annotated(ctx: Any, x: Any, aval: Any) -> Any:
     """The value in another memory, as XLA wants to be told of it."""
     kind = "device" if aval.memory_space is DEVICE else HOST_KINDS[0]
     return ctx.op(
-        "custom_call", aval, x,
+        "custom_call",
+        aval,
+        x,
         call_target_name=ctx.string("annotate_device_placement"),
-        has_side_effect=ctx.bool(True), backend_config=ctx.string(""),
+        has_side_effect=ctx.bool(True),
+        backend_config=ctx.string(""),
         **{"mhlo.frontend_attributes": ctx.parse(f'{{_xla_buffer_placement = "{kind}"}}')},
-    )  # fmt: skip
+    )
 
 
 device_put_p.lower = _put_lower
 # One memory serves a CPU and its host, and its compiler knows no annotations.
-device_put_p.lower_on["cpu"] = lambda ctx, *xs, devices, **_: _laid_out(
-    ctx, xs, devices
-)
+device_put_p.lower_on["cpu"] = lambda ctx, *xs, devices, **_: _laid_out(ctx, xs, devices)
 device_put_p.impl = lambda *xs, devices, **_: list(map(placing.put_one, xs, devices))
 
 

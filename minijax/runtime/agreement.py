@@ -23,9 +23,7 @@ from ..base import config, errors
 from .cluster import state
 from .mlir_context import context
 
-_counts: dict[
-    tuple[int, ...], int
-] = {}  # of comparisons, by the processes that compare
+_counts: dict[tuple[int, ...], int] = {}  # of comparisons, by the processes that compare
 
 
 def holders(devices: Sequence[Any]) -> list[int]:
@@ -93,9 +91,7 @@ def same_program(module: Any, bytecode: bytes, devices: Sequence[Any]) -> None:
     where = f"minijax/programs/{'.'.join(map(str, every))}/{len(known)}"
     known.add(digest)
     packed = zlib.compress(bytecode, 1)
-    state.tell(
-        f"{where}/{state.process_id}", digest + (packed if len(packed) < _MOST else b"")
-    )
+    state.tell(f"{where}/{state.process_id}", digest + (packed if len(packed) < _MOST else b""))
     for key, told in state.client.key_value_dir_get_bytes(where + "/"):
         if told[:_SIZE] != digest:
             raise _differs(module, key.rpartition("/")[2], told[_SIZE:])
@@ -110,16 +106,14 @@ def _differs(module: Any, other: str, packed: bytes) -> RuntimeError:
             theirs = ir.Module.parse(zlib.decompress(packed))
             said = ir.StringAttr(theirs.operation.attributes["sym_name"]).value
             mine, other_text = (
-                str(m.operation.get_asm(enable_debug_info=True))
-                for m in (module, theirs)
+                str(m.operation.get_asm(enable_debug_info=True)) for m in (module, theirs)
             )
             which = _first_difference(mine, other_text, state.process_id, other)
         if said != name:
             which = f"process {state.process_id} runs {name}, process {other} {said}"
     return errors.error(
         RuntimeError,
-        f"{name}: process {state.process_id} compiles another program than process"
-        f" {other}.",
+        f"{name}: process {state.process_id} compiles another program than process {other}.",
         which=which,
         why="processes run the same programs over all their devices, in the same order;"
         " else they would wait for one another without end.",

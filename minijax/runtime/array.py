@@ -55,9 +55,7 @@ class _ArrayMeta(type):
         return said is not kind and issubclass(said, cls)  # a proxy, or a mock
 
     def __subclasscheck__(cls, kind: Any) -> bool:
-        return (cls is not KeyArray and kind is ArrayImpl) or type.__subclasscheck__(
-            cls, kind
-        )
+        return (cls is not KeyArray and kind is ArrayImpl) or type.__subclasscheck__(cls, kind)
 
 
 class Array(metaclass=_ArrayMeta):
@@ -188,9 +186,7 @@ class Array(metaclass=_ArrayMeta):
         self._check_alive()
         return np.asarray(self)  # of CPUs, a view; of what that cannot be, __array__
 
-    def __array__(
-        self, dtype: Any = None, copy: bool | None = None
-    ) -> np.ndarray[Any, Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """The value, for NumPy: where the buffer protocol does not give it."""
         value = self._npy_value
         if value is None:
@@ -221,8 +217,10 @@ class Array(metaclass=_ArrayMeta):
 
     def _scalar(self, kind: Any) -> Any:
         if self.aval.shape:
-            raise TypeError("Only scalar arrays can be converted to Python scalars;"
-                            f" got arr.ndim={self.ndim}")  # fmt: skip
+            raise TypeError(
+                "Only scalar arrays can be converted to Python scalars;"
+                f" got arr.ndim={self.ndim}"
+            )
         return kind(self._value)
 
     def __float__(self) -> float:
@@ -236,9 +234,7 @@ class Array(metaclass=_ArrayMeta):
 
     def __index__(self) -> int:
         if self.shape or not dtypes.is_integer(self.dtype):
-            raise TypeError(
-                "Only integer scalar arrays can be converted to a scalar index."
-            )
+            raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
         return int(self._value)
 
     def __dlpack_device__(self) -> tuple[DLDeviceType, int]:
@@ -262,9 +258,13 @@ class Array(metaclass=_ArrayMeta):
         )
 
     def __dlpack__(
-        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
         copy: bool | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         self._check_dlpack()
         source = self if dl_device is None else self._for_dlpack(dl_device, copy)
         if copy and source is self:
@@ -284,8 +284,10 @@ class Array(metaclass=_ArrayMeta):
                 f" {self.device}.",
             )
         on = "cpu" if wanted == DLDeviceType.kDLCPU else "cuda"
-        known = {0 if on == "cpu" else d.local_hardware_id: d for d in reversed(
-            client.local_devices(backend=on))}  # fmt: skip
+        known = {
+            0 if on == "cpu" else d.local_hardware_id: d
+            for d in reversed(client.local_devices(backend=on))
+        }
         if number not in known:
             raise errors.error(BufferError, f"__dlpack__: there is no {device=}.")
         where = placement(known[number])
@@ -305,9 +307,7 @@ class Array(metaclass=_ArrayMeta):
         if self.is_deleted():
             return f"Array(<deleted>, shape={self.shape}, dtype={self.dtype})"
         aval = self.aval
-        tail = f"dtype={aval.dtype.name}" + (
-            ", weak_type=True" if aval.weak_type else ""
-        )
+        tail = f"dtype={aval.dtype.name}" + (", weak_type=True" if aval.weak_type else "")
         if not self._is_readable:
             lies = self.sharding
             if getattr(getattr(lies, "spec", None), "unreduced", None):
@@ -410,19 +410,14 @@ class KeyArray(Array):
     def _value(self) -> np.ndarray[Any, Any]:
         raise _opaque(self.dtype)
 
-    def __array__(
-        self, dtype: Any = None, copy: bool | None = None
-    ) -> np.ndarray[Any, Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self._value  # which raises
 
     def __bool__(self) -> bool:
         raise TypeError("key array cannot be converted to boolean.")
 
     def __reduce__(self) -> Any:
-        return _rebuild_key, (
-            np.asarray(self._b._value),
-            self._dtype.impl.name,
-        )
+        return _rebuild_key, (np.asarray(self._b._value), self._dtype.impl.name)
 
     def __deepcopy__(self, memo: Any) -> Array:
         return KeyArray(copied(self._b), self._dtype)
@@ -453,9 +448,7 @@ def _forward(name: str) -> Any:
 # What C++ gives to arrays, of keys to their words, but for one thing that it does not
 # survive: the use of an array some of whose parts are gone.
 _delete = ArrayImpl.delete
-_wholes: dict[
-    int, tuple[Any, list[Any]]
-] = {}  # part's id -> it, arrays it is a part of
+_wholes: dict[int, tuple[Any, list[Any]]] = {}  # part's id -> it, arrays it is a part of
 
 
 def share_memory(part: Any, whole: Any) -> None:
@@ -475,9 +468,13 @@ def delete(self: Any) -> None:
 
 
 for _name in (
-    "is_ready", "delete", "is_deleted", "on_device_size_in_bytes",
-    "unsafe_buffer_pointer", "platform",
-):  # fmt: skip
+    "is_ready",
+    "delete",
+    "is_deleted",
+    "on_device_size_in_bytes",
+    "unsafe_buffer_pointer",
+    "platform",
+):
     setattr(KeyArray, _name, _forward(_name))
     setattr(Array, _name, getattr(ArrayImpl, _name))
 Array.delete = delete  # type: ignore[attr-defined]
@@ -560,9 +557,7 @@ class Shard:
 
     __slots__ = ("data", "device", "index", "replica_id")
 
-    def __init__(
-        self, device: Any, index: Any, replica_id: int, data: Array | None
-    ) -> None:
+    def __init__(self, device: Any, index: Any, replica_id: int, data: Array | None) -> None:
         self.device = device
         self.index = index
         self.replica_id = replica_id

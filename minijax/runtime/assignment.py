@@ -46,10 +46,14 @@ from .spread import (
 
 
 def place_values(
-    values: Sequence[Any], name: str, device: Any = None, over: Over | None = None,
-    names: Sequence[str] = (), as_they_lie: bool = False,
+    values: Sequence[Any],
+    name: str,
+    device: Any = None,
+    over: Over | None = None,
+    names: Sequence[str] = (),
+    as_they_lie: bool = False,
     kept: Sequence[int] | None = None,
-) -> tuple[list[Any], Any, bool]:  # fmt: skip
+) -> tuple[list[Any], Any, bool]:
     """ArrayImpls of values where their computation runs: a device, or several.
 
     over: the shardings that a function's arguments and results are to have.
@@ -61,9 +65,7 @@ def place_values(
     if kept is not None and len(kept) < len(values):
         needed = [values[i] for i in kept]
         called = [names[i] for i in kept] if names else ()
-        placed, where, committed = place_values(
-            needed, name, device, over, called, as_they_lie
-        )
+        placed, where, committed = place_values(needed, name, device, over, called, as_they_lie)
         buffers = list(values)
         for i, buffer in zip(kept, placed, strict=True):
             buffers[i] = buffer
@@ -109,18 +111,21 @@ def _one_place(values: Sequence[Any]) -> tuple[Placement, bool] | None:
 
 
 def buffers_at(
-    values: Sequence[Any], where: Placement | Spread,
-    kept: Sequence[int] | None = None, as_they_lie: bool = False,
-) -> list[Any]:  # fmt: skip
+    values: Sequence[Any],
+    where: Placement | Spread,
+    kept: Sequence[int] | None = None,
+    as_they_lie: bool = False,
+) -> list[Any]:
     """ArrayImpls of values at a place, of those `kept`; None: of all."""
     if isinstance(where, Spread):
         lie = {i: k for k, i in enumerate(kept)} if kept is not None else None
         cut = put_as_it_lies if as_they_lie else put
         return [
             cut(x, where.sharding_in(i if lie is None else lie[i]))
-            if lie is None or i in lie else x
+            if lie is None or i in lie
+            else x
             for i, x in enumerate(values)
-        ]  # fmt: skip
+        ]
     buffers = []
     needed = None if kept is None else set(kept)
     for i, x in enumerate(values):
@@ -185,9 +190,8 @@ class Over(NamedTuple):
 
 
 def over_of(
-    jaxprs: Sequence[Jaxpr], n: int, ins: Sequence[Any] = (),
-    outs: Sequence[Any] | None = None,
-) -> Over | None:  # fmt: skip
+    jaxprs: Sequence[Jaxpr], n: int, ins: Sequence[Any] = (), outs: Sequence[Any] | None = None
+) -> Over | None:
     """What programs with `n` inputs say of their devices; None if they say nothing.
 
     Raises:
@@ -220,10 +224,7 @@ def over_of(
 
 
 def common_place(
-    values: Sequence[Any],
-    name: str,
-    over: Over | None = None,
-    names: Sequence[str] = (),
+    values: Sequence[Any], name: str, over: Over | None = None, names: Sequence[str] = ()
 ) -> tuple[Any, bool]:
     """Where values are computed with: the device that the committed ones agree on, else
     that of any, else the default; or all devices of those that lie on several."""

@@ -94,12 +94,19 @@ def _make_cpu() -> Any:
 
 
 _NVIDIA = (
-    "cu13/lib/libcudart.so.13", "cu13/lib/libnvrtc.so.13", "cu13/lib/libnvJitLink.so.13",
-    "cu13/lib/libcublasLt.so.13", "cu13/lib/libcublas.so.13", "cu13/lib/libcupti.so.13",
-    "cu13/lib/libcusparse.so.12", "cu13/lib/libcusolver.so.12",
-    "cu13/lib/libcufft.so.12", "cudnn/lib/libcudnn.so.9", "nccl/lib/libnccl.so.2",
+    "cu13/lib/libcudart.so.13",
+    "cu13/lib/libnvrtc.so.13",
+    "cu13/lib/libnvJitLink.so.13",
+    "cu13/lib/libcublasLt.so.13",
+    "cu13/lib/libcublas.so.13",
+    "cu13/lib/libcupti.so.13",
+    "cu13/lib/libcusparse.so.12",
+    "cu13/lib/libcusolver.so.12",
+    "cu13/lib/libcufft.so.12",
+    "cudnn/lib/libcudnn.so.9",
+    "nccl/lib/libnccl.so.2",
     "nvshmem/lib/libnvshmem_host.so.3",
-)  # fmt: skip
+)
 
 
 def _find(package: str, *parts: str) -> pathlib.Path | None:
@@ -139,9 +146,7 @@ def _register_cuda_calls(api: Any) -> None:
     """Make the routines of the plugin's wheel known to its compiler, once."""
     xc = compat.xc
     ext = importlib.import_module("jax_cuda13_plugin.cuda_plugin_extension")
-    xc.register_custom_type_handler(
-        "CUDA", functools.partial(ext.register_custom_type, api)
-    )
+    xc.register_custom_type_handler("CUDA", functools.partial(ext.register_custom_type, api))
     xc.register_custom_call_handler(
         "CUDA", functools.partial(ext.register_custom_call_target, api)
     )
@@ -160,9 +165,7 @@ def _make_cuda() -> Any:
     xc = compat.xc
     path = cuda_library()
     if path is None:
-        raise RuntimeError(
-            "the CUDA plugin is not installed: pip install minijax[cuda13]"
-        )
+        raise RuntimeError("the CUDA plugin is not installed: pip install minijax[cuda13]")
     _load_nvidia_libraries()
     api = load_plugin("cuda", str(path))
     if not xc.pjrt_plugin_initialized("cuda"):
@@ -171,9 +174,7 @@ def _make_cuda() -> Any:
     options = dict(xc.generate_pjrt_gpuset_options())
     options.update(cluster.for_cuda())
     if config.CUDA_DEVICES.value != "all":
-        options["visible_devices"] = list(
-            map(int, config.CUDA_DEVICES.value.split(","))
-        )
+        options["visible_devices"] = list(map(int, config.CUDA_DEVICES.value.split(",")))
     options.update(set_options())
     return xc.make_c_api_client("cuda", options, cluster.client)
 
@@ -193,9 +194,7 @@ def topology(platform: str, name: str, options: dict[str, Any]) -> list[Any]:
     if kind == "tpu":
         if not _has_tpu():  # it would ask machines of the cloud what it runs on
             os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
-            os.environ.setdefault(
-                "ALLOW_MULTIPLE_LIBTPU_LOAD", "1"
-            )  # no device to share
+            os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")  # no device to share
             os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")
             os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
         try:
@@ -231,9 +230,7 @@ def _make_tpu() -> Any:
     load_plugin("tpu", tpu_library())
     if not xc.pjrt_plugin_initialized("tpu"):
         xc.initialize_pjrt_plugin("tpu")
-    return _jax.get_c_api_client(
-        "tpu", set_options(), cluster.client, None, False, True
-    )
+    return _jax.get_c_api_client("tpu", set_options(), cluster.client, None, False, True)
 
 
 def _has_tpu() -> bool:
@@ -272,10 +269,15 @@ factories: dict[str, Factory] = {
 
 
 def register_backend_factory(
-    name: str, factory: Callable[[], Any], *, priority: int = 0,
-    fail_quietly: bool = True, experimental: bool = False,
-    make_topology: Callable[..., Any] | None = None, c_api: Any = None,
-) -> None:  # fmt: skip
+    name: str,
+    factory: Callable[[], Any],
+    *,
+    priority: int = 0,
+    fail_quietly: bool = True,
+    experimental: bool = False,
+    make_topology: Callable[..., Any] | None = None,
+    c_api: Any = None,
+) -> None:
     """Say how the client of a platform of one's own is made.
 
     Args:
@@ -309,11 +311,15 @@ def register_backend_factory(
 
 
 def register_plugin(
-    plugin_name: str, *, priority: int = 400, library_path: str | None = None,
+    plugin_name: str,
+    *,
+    priority: int = 400,
+    library_path: str | None = None,
     options: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
-    c_api: Any = None, factory: Callable[[], Any] | None = None,
+    c_api: Any = None,
+    factory: Callable[[], Any] | None = None,
     make_topology: Callable[..., Any] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Load a PJRT plugin, and make it known as a platform.
 
     Args:
@@ -347,10 +353,14 @@ def register_plugin(
     else:
         compat.xc.load_pjrt_plugin_with_c_api(plugin_name, c_api)
     register_backend_factory(
-        plugin_name, factory or functools.partial(plugins.make, plugin_name, options),
-        priority=priority, fail_quietly=False, experimental=True, c_api=c_api,
+        plugin_name,
+        factory or functools.partial(plugins.make, plugin_name, options),
+        priority=priority,
+        fail_quietly=False,
+        experimental=True,
+        c_api=c_api,
         make_topology=make_topology or functools.partial(plugins.described, c_api),
-    )  # fmt: skip
+    )
     return c_api
 
 
@@ -413,9 +423,7 @@ def backend(platform: Any = None) -> Any:
                 try:
                     client = _clients[name] = factories[name].factory()
                 except (ImportError, RuntimeError) as e:
-                    raise RuntimeError(
-                        f"Backend '{name}' failed to initialize: {e}"
-                    ) from e
+                    raise RuntimeError(f"Backend '{name}' failed to initialize: {e}") from e
                 if factories[name].experimental:
                     warnings.warn(
                         f"Platform '{name}' is experimental and not all JAX functionality"

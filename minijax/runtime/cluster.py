@@ -33,10 +33,17 @@ class Cluster:
         self._collectives: Any = None
 
     def join(
-        self, address: str, bind: str, num_processes: int, process_id: int,
-        timeout: int, heartbeat: int, shutdown: int, partition_index: int | None,
+        self,
+        address: str,
+        bind: str,
+        num_processes: int,
+        process_id: int,
+        timeout: int,
+        heartbeat: int,
+        shutdown: int,
+        partition_index: int | None,
         roll: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Become one of the processes, once `roll` has gathered all.
 
         Raises:
@@ -56,9 +63,7 @@ class Cluster:
             )
         if roll is not None:
             roll.open()
-        client = compat.coordination_client(
-            address, process_id, timeout, heartbeat, shutdown
-        )
+        client = compat.coordination_client(address, process_id, timeout, heartbeat, shutdown)
         client.connect()
         self.client, self.roll = client, roll
         self.process_id, self.num_processes = process_id, num_processes
@@ -69,9 +74,12 @@ class Cluster:
             roll.watch()
         _once_at_exit()
         log.say(
-            config.DISTRIBUTED_DEBUG.value, "Process %s of %s, coordinated at %s.",
-            process_id, num_processes, address,
-        )  # fmt: skip
+            config.DISTRIBUTED_DEBUG.value,
+            "Process %s of %s, coordinated at %s.",
+            process_id,
+            num_processes,
+            address,
+        )
 
     def leave(self) -> None:
         """Be one process again: wait until all others leave, too."""
@@ -107,11 +115,13 @@ class Cluster:
         if self.client is None:
             return {}
         return {
-            "distributed_client": self.client, "node_id": self.process_id,
-            "num_nodes": self.num_processes, "collectives": self._cpu_collectives(),
+            "distributed_client": self.client,
+            "node_id": self.process_id,
+            "num_nodes": self.num_processes,
+            "collectives": self._cpu_collectives(),
             "get_local_topology_timeout_minutes": config.LOCAL_TOPOLOGY.value,
             "get_global_topology_timeout_minutes": config.GLOBAL_TOPOLOGY.value,
-        }  # fmt: skip
+        }
 
     def _cpu_collectives(self) -> Any:
         if config.CPU_COLLECTIVES.value == "mpi":

@@ -49,9 +49,7 @@ def _machine() -> bytes:
         with open("/proc/cpuinfo") as f:
             text = f.read(8192).split("\n\n")[0]
         cpu += "".join(
-            line
-            for line in text.splitlines()
-            if line.startswith(("flags", "model name"))
+            line for line in text.splitlines() if line.startswith(("flags", "model name"))
         )
     except OSError:
         cpu += host_platform.processor()
@@ -146,10 +144,16 @@ def _is_local(devices: Sequence[Any]) -> bool:
 
 
 def compile_module(
-    module: Any, devices: Sequence[Any], *, replicas: int = 1, partitions: int = 1,
-    callbacks: Sequence[Any] = (), overrides: dict[str, Any] | None = None,
-    has_locations: bool = True, ahead: bool = False,
-) -> Any:  # fmt: skip
+    module: Any,
+    devices: Sequence[Any],
+    *,
+    replicas: int = 1,
+    partitions: int = 1,
+    callbacks: Sequence[Any] = (),
+    overrides: dict[str, Any] | None = None,
+    has_locations: bool = True,
+    ahead: bool = False,
+) -> Any:
     """Compile a module for `devices`, or load it from the disk cache.
 
     ahead: it may never run, so that other processes need not compile it, too.
@@ -163,30 +167,27 @@ def compile_module(
     cache = None if shared and client.platform != "cpu" else _cache()
     stripped = has_locations and not config.CACHE_LOCATIONS.value
     bytecode = module_bytes(module) if stripped else bytecode_of(module.operation)
-    overrides = compiler_faults.overrides_for(
-        client.platform, module, bytecode, overrides
-    )
+    overrides = compiler_faults.overrides_for(client.platform, module, bytecode, overrides)
     options = compat.compile_options(
-        devices, replicas, partitions, overrides,
+        devices,
+        replicas,
+        partitions,
+        overrides,
         config.DISABLE_MOST_OPTIMIZATIONS.value,
         None if cache is None or client.platform != "cuda" else cache.path,
-    )  # fmt: skip
+    )
     device_list = compat.DeviceList(tuple(devices))
     private = OF_THIS_PROCESS.encode() in bytecode
     if shared and not ahead and not private:
         agreement.same_program(module, bytecode, devices)
     if private or (callbacks and client.platform != "cpu"):
-        cache = (
-            None  # of other platforms it was not seen that indices are all they hold
-        )
+        cache = None  # of other platforms it was not seen that indices are all they hold
     key = cache_key(bytecode, options, devices)
     recent = key, client, tuple(devices)
     own = bool(callbacks or compiler_passes.registered)
     if not own and (found := _recent.get(recent)) is not None:
         return found
-    executable = _compile_or_load(
-        client, module, device_list, options, cache, key, callbacks
-    )
+    executable = _compile_or_load(client, module, device_list, options, cache, key, callbacks)
     if own:
         return executable
     return util.remember(_recent, recent, executable, _RECENT)
@@ -200,9 +201,7 @@ def _compile(
     )
 
 
-def compile_anew(
-    module: Any, devices: Sequence[Any], partitions: int, overrides: Any
-) -> Any:
+def compile_anew(module: Any, devices: Sequence[Any], partitions: int, overrides: Any) -> Any:
     """Compile a module without the caches: what they hold cannot be written again."""
     client = devices[0].client
     overrides = compiler_faults.overrides_for(
@@ -239,9 +238,14 @@ _in_use = False  # whether this process has used a cache directory
 
 
 def _compile_or_load(
-    client: Any, module: Any, device_list: Any, options: Any, cache: Any, key: str,
+    client: Any,
+    module: Any,
+    device_list: Any,
+    options: Any,
+    cache: Any,
+    key: str,
     callbacks: Sequence[Any],
-) -> Any:  # fmt: skip
+) -> Any:
     global _in_use
     blob = None
     if cache is not None:
@@ -251,17 +255,14 @@ def _compile_or_load(
         monitoring.record_event(monitoring.ASKED)
         began = time.perf_counter()
         blob = cache.get(key)
-        monitoring.record_event(
-            monitoring.NOT_FOUND if blob is None else monitoring.FOUND
-        )
+        monitoring.record_event(monitoring.NOT_FOUND if blob is None else monitoring.FOUND)
     if blob is not None:
         (seconds,) = _SECONDS.unpack(blob[:8].ljust(8, b"\0"))
         blob = blob[8:]
         try:
             loaded = compat.knowing_lapack(
-                client.deserialize_executable, blob, device_list, options,
-                list(callbacks),
-            )  # fmt: skip
+                client.deserialize_executable, blob, device_list, options, list(callbacks)
+            )
             statistics.loaded += 1
             took = time.perf_counter() - began
             monitoring.record_event_duration_secs(monitoring.SAVED, seconds - took)
@@ -277,9 +278,7 @@ def _compile_or_load(
                 ) from None
         else:
             if config.CACHE_CHECKED.value:
-                _check_contents(
-                    client, module, device_list, options, key, loaded, callbacks
-                )
+                _check_contents(client, module, device_list, options, key, loaded, callbacks)
             return loaded
     start = time.perf_counter()
     executable = _compile(client, module, device_list, options, callbacks)
@@ -306,9 +305,14 @@ _checked: set[str] = set()
 
 
 def _check_contents(
-    client: Any, module: Any, device_list: Any, options: Any, key: str, loaded: Any,
+    client: Any,
+    module: Any,
+    device_list: Any,
+    options: Any,
+    key: str,
+    loaded: Any,
     callbacks: Sequence[Any] = (),
-) -> None:  # fmt: skip
+) -> None:
     """Compile anew what the cache answered, once a process: is it the same program?"""
     if key in _checked:
         return

@@ -34,9 +34,7 @@ class Fault(NamedTuple):
     cure: str
     where: str  # the file that has the cure
     test: str  # of the cure: file::function
-    shown: str = (
-        ""  # the test that sees the fault without the cure, if that is harmless
-    )
+    shown: str = ""  # the test that sees the fault without the cure, if that is harmless
     mark: bytes = b""  # only programs whose bytecode has this can have the pattern
     fits: Callable[[Any], bool] | None = None  # whether an operation has the pattern
     options: tuple[tuple[str, str], ...] = ()  # compile options that avoid the fault
@@ -58,9 +56,11 @@ def _axes_of_dot(op: Any) -> tuple[Any, Any, Any, Any]:
         return (last,), (0,), (), ()
     axes = hlo.DotDimensionNumbers(op.attributes["dot_dimension_numbers"])
     return (
-        axes.lhs_contracting_dimensions, axes.rhs_contracting_dimensions,
-        axes.lhs_batching_dimensions, axes.rhs_batching_dimensions,
-    )  # fmt: skip
+        axes.lhs_contracting_dimensions,
+        axes.rhs_contracting_dimensions,
+        axes.lhs_batching_dimensions,
+        axes.rhs_batching_dimensions,
+    )
 
 
 def is_narrow_dot(op: Any) -> bool:
@@ -76,10 +76,7 @@ def is_narrow_dot(op: Any) -> bool:
     summed = math.prod([lhs[i] for i in lhs_sum])
     free = (
         math.prod([n for i, n in enumerate(shape) if i not in out])
-        for shape, out in (
-            (lhs, {*lhs_sum, *lhs_batch}),
-            (rhs, {*rhs_sum, *rhs_batch}),
-        )
+        for shape, out in ((lhs, {*lhs_sum, *lhs_batch}), (rhs, {*rhs_sum, *rhs_batch}))
     )
     return bool(summed <= _SHORT_SUM and max(free) >= _LONG_AXIS)
 

@@ -48,9 +48,12 @@ def _names(platforms: Sequence[str] | str | None) -> tuple[str, ...] | None:
 
 
 def register_hlo_module_transformation(
-    callback: Pass, *, name: str, stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
+    callback: Pass,
+    *,
+    name: str,
+    stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
     platforms: Sequence[str] | str | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Have the compiler call a function with each program.
 
     Args:
@@ -88,9 +91,10 @@ def register_hlo_module_transformation(
 
 
 def clear_hlo_module_transformation(
-    name: str, stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
+    name: str,
+    stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
     platforms: Sequence[str] | str | None = None,
-) -> bool:  # fmt: skip
+) -> bool:
     """Remove passes of a name.
 
     Args:

@@ -20,15 +20,7 @@ import numpy as np
 from ..base import config, errors, log, monitoring, source, util
 from ..ir import core, hooks
 from ..ir.core import STATE, Primitive, host_driven
-from ..ir.jaxpr import (
-    ClosedJaxpr,
-    Equation,
-    Jaxpr,
-    Var,
-    eval_jaxpr,
-    programs_in,
-    sub_jaxprs,
-)
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, programs_in, sub_jaxprs
 from ..passes.dce import dce_jaxpr
 from ..passes.stage import abstract
 from ..types import dtypes
@@ -61,16 +53,36 @@ class Program:
     """An executable with what calling it takes."""
 
     __slots__ = (
-        "committed", "consts", "executable", "failures", "handlers", "has_keys",
-        "in_sharding", "kept", "orders", "out_avals", "out_shardings", "ordered", "pace",
-        "place", "run", "stable",
-    )  # fmt: skip
+        "committed",
+        "consts",
+        "executable",
+        "failures",
+        "handlers",
+        "has_keys",
+        "in_sharding",
+        "kept",
+        "orders",
+        "out_avals",
+        "out_shardings",
+        "ordered",
+        "pace",
+        "place",
+        "run",
+        "stable",
+    )
 
     def __init__(
-        self, executable: Any, consts: list[Any], kept: list[int], n_in: int,
-        out_avals: Sequence[Any], place: Placement | Spread, committed: bool,
-        in_avals: Sequence[Any] = (), laid_out: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        executable: Any,
+        consts: list[Any],
+        kept: list[int],
+        n_in: int,
+        out_avals: Sequence[Any],
+        place: Placement | Spread,
+        committed: bool,
+        in_avals: Sequence[Any] = (),
+        laid_out: bool = False,
+    ) -> None:
         self.executable = executable
         # In which orders the arguments that are kept must lie.
         self.orders: list[Any] | None = None
@@ -171,9 +183,8 @@ config.NO_EXECUTION.watch(_bar)
 
 
 def run(
-    prim: Primitive, args: tuple[Any, ...], params: dict[str, Any],
-    over: Over | None = None,
-) -> Any:  # fmt: skip
+    prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], over: Over | None = None
+) -> Any:
     """Evaluate a primitive on concrete values."""
     if barred:
         check_barred(prim.name)
@@ -215,10 +226,7 @@ def run(
             for x, a in zip(args, avals, strict=True)
         ]
     try:
-        key = (
-            prim, id(where), committed, tuple(params.items()) if params else None,
-            *avals,
-        )  # fmt: skip
+        key = (prim, id(where), committed, tuple(params.items()) if params else None, *avals)
         program = _programs.get(key)
     except TypeError:  # unhashable params
         key, program = None, None
@@ -234,10 +242,7 @@ def run(
     if checks:
         inside = None
         if prim.regions is not None:
-            inside = lambda: (
-                alone(prim, [core.aval_of(x) for x in args], params),
-                args,
-            )
+            inside = lambda: (alone(prim, [core.aval_of(x) for x in args], params), args)
         for check in checks:
             check(prim.name, out, None, inside)
     if prim.multiple_results:
@@ -298,9 +303,13 @@ def programs_of(jaxpr: Any) -> dict[Any, Any]:
 
 
 def _find_program(
-    key: Any, prim: Primitive, avals: Sequence[Any], params: dict[str, Any],
-    where: Placement | Spread, committed: bool,
-) -> Program:  # fmt: skip
+    key: Any,
+    prim: Primitive,
+    avals: Sequence[Any],
+    params: dict[str, Any],
+    where: Placement | Spread,
+    committed: bool,
+) -> Program:
     """The program of a primitive; one that holds programs is forgotten with them."""
     known: dict[Any, Program] = _programs
     if key is not None:
@@ -316,25 +325,33 @@ def _find_program(
 
 
 def _compile_primitive(
-    prim: Primitive, avals: Sequence[Any], params: dict[str, Any],
-    where: Placement | Spread, committed: bool,
-) -> Program:  # fmt: skip
+    prim: Primitive,
+    avals: Sequence[Any],
+    params: dict[str, Any],
+    where: Placement | Spread,
+    committed: bool,
+) -> Program:
     return compile_jaxpr(
-        alone(prim, avals, params), prim.name, where, committed, keep_unused=True,
+        alone(prim, avals, params),
+        prim.name,
+        where,
+        committed,
+        keep_unused=True,
         locations=False,
-    )  # fmt: skip
+    )
 
 
 def program_of_one(
-    prim: Primitive, avals: Sequence[Any], params: dict[str, Any],
-    where: Placement | Spread, committed: bool,
-) -> Program:  # fmt: skip
+    prim: Primitive,
+    avals: Sequence[Any],
+    params: dict[str, Any],
+    where: Placement | Spread,
+    committed: bool,
+) -> Program:
     """The program by which `run` evaluates a primitive."""
     given = tuple(params.items()) if params else None
     key = (prim, id(where), committed, given, *avals)
-    return _programs.get(key) or _find_program(
-        key, prim, avals, params, where, committed
-    )
+    return _programs.get(key) or _find_program(key, prim, avals, params, where, committed)
 
 
 def alone(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> ClosedJaxpr:
@@ -348,11 +365,17 @@ def alone(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Clos
 
 
 def compile_jaxpr(
-    closed: ClosedJaxpr, name: str, where: Placement | Spread, committed: bool, *,
-    donated: Sequence[bool] = (), keep_unused: bool = False,
-    overrides: dict[str, Any] | None = None, locations: bool = True,
+    closed: ClosedJaxpr,
+    name: str,
+    where: Placement | Spread,
+    committed: bool,
+    *,
+    donated: Sequence[bool] = (),
+    keep_unused: bool = False,
+    overrides: dict[str, Any] | None = None,
+    locations: bool = True,
     lie: tuple[Sequence[Any], Sequence[Any]] | None = None,
-) -> Program:  # fmt: skip
+) -> Program:
     """Lower and compile a jaxpr for the place where it is to run.
 
     lie: the layouts of its arguments and results, where they are said.
@@ -387,24 +410,34 @@ def compile_jaxpr(
         )
     consts = [kept_const(c, where) for c in lowered.consts]
     return finish_program(
-        executable, lowered, consts, kept, n_in, closed, where, committed, ordered,
+        executable,
+        lowered,
+        consts,
+        kept,
+        n_in,
+        closed,
+        where,
+        committed,
+        ordered,
         lie is not None,
-    )  # fmt: skip
+    )
 
 
 def note_compiling(name: str, closed: ClosedJaxpr) -> None:
     """Log that a program is about to be lowered and compiled."""
     log.say(
         config.LOG_COMPILES.value,
-        "Compiling %s with global shapes and types %s.", name,
+        "Compiling %s with global shapes and types %s.",
+        name,
         tuple(closed.in_avals),
-    )  # fmt: skip
+    )
 
 
 def modes(
-    lie: tuple[Sequence[Any], Sequence[Any]] | None, kept: Sequence[int],
+    lie: tuple[Sequence[Any], Sequence[Any]] | None,
+    kept: Sequence[int],
     where: Placement | Spread,
-) -> tuple[list[str], list[str]] | None:  # fmt: skip
+) -> tuple[list[str], list[str]] | None:
     """What XLA is told of the layouts of arguments, of which some are kept, and results."""
     if lie is None:
         return None
@@ -423,15 +456,29 @@ def kept_const(value: Any, where: Placement | Spread) -> Any:
 
 
 def finish_program(
-    executable: Any, lowered: Any, consts: list[Any], kept: list[int], n_in: int,
-    closed: ClosedJaxpr, where: Placement | Spread, committed: bool, ordered: bool,
+    executable: Any,
+    lowered: Any,
+    consts: list[Any],
+    kept: list[int],
+    n_in: int,
+    closed: ClosedJaxpr,
+    where: Placement | Spread,
+    committed: bool,
+    ordered: bool,
     laid_out: bool = False,
-) -> Program:  # fmt: skip
+) -> Program:
     """Put a `Program` together; of `n_in` inputs those numbered in `kept` are read."""
     program = Program(
-        executable, consts, kept, n_in, closed.out_avals, where, committed,
-        closed.in_avals, laid_out,
-    )  # fmt: skip
+        executable,
+        consts,
+        kept,
+        n_in,
+        closed.out_avals,
+        where,
+        committed,
+        closed.in_avals,
+        laid_out,
+    )
     program.ordered = ordered
     # Some effects leave nothing behind in the program.
     program.stable = not any(getattr(e, "runs", True) for e in closed.effects)
@@ -442,9 +489,7 @@ def finish_program(
     return program
 
 
-def drop_unused(
-    closed: ClosedJaxpr, keep_unused: bool
-) -> tuple[ClosedJaxpr, list[int]]:
+def drop_unused(closed: ClosedJaxpr, keep_unused: bool) -> tuple[ClosedJaxpr, list[int]]:
     """Without inputs that no result and no effect needs; and which ones are left.
 
     Of those that are cut along `Explicit` axes one is left, if a result is cut: it says
@@ -461,8 +506,9 @@ def drop_unused(
             keep = [v is first for v in jaxpr.invars]
             live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep)
         known = jaxpr.memo["needed"] = (
-            jaxpr if all(used) else live, [i for i, u in enumerate(used) if u]
-        )  # fmt: skip
+            jaxpr if all(used) else live,
+            [i for i, u in enumerate(used) if u],
+        )
     live, kept = known
     return (closed if live is jaxpr else ClosedJaxpr(live, closed.consts)), kept
 
@@ -505,9 +551,11 @@ def watched() -> bool:
 
 
 def nan_check(
-    name: str, out: Sequence[Any], again: Callable[[], Any] | None = None,
+    name: str,
+    out: Sequence[Any],
+    again: Callable[[], Any] | None = None,
     program: Callable[[], tuple[ClosedJaxpr, Sequence[Any]]] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """FloatingPointError when a result holds what is being watched for.
 
     `again` computes the results operation by operation: it raises at the first that
@@ -522,8 +570,9 @@ def nan_check(
         if b is not None and dtypes.is_inexact(b.aval.dtype)
     ]
     for option, kind, wrong in (
-        (config.DEBUG_NANS, "nan", np.isnan), (config.DEBUG_INFS, "inf", np.isinf)
-    ):  # fmt: skip
+        (config.DEBUG_NANS, "nan", np.isnan),
+        (config.DEBUG_INFS, "inf", np.isinf),
+    ):
         if option.value and any(wrong(v).any() for v in values):
             if again is not None:
                 again()
@@ -533,10 +582,7 @@ def nan_check(
             )
             which, where = None, str(STATE.source or source.here() or "") or None
             if program is not None:
-                which, where = hooks.first_nan.call(*program(), (kind,)) or (
-                    which,
-                    where,
-                )
+                which, where = hooks.first_nan.call(*program(), (kind,)) or (which, where)
             raise errors.error(
                 FloatingPointError,
                 f"invalid value ({kind}) encountered in {name}",

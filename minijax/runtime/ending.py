@@ -61,6 +61,4 @@ def _run_last(where: Any) -> None:
     executable = compile_module(module, where.devices, has_locations=False)
     zero = transfers.put_numpy(np.zeros((), np.int32), shaped((), dtypes.int32), where)
     handler = compat.result_handler(zero.aval, where.loose, False)
-    compat.block_all(
-        executable.execute_sharded([zero]).consume_with_handlers([handler])
-    )
+    compat.block_all(executable.execute_sharded([zero]).consume_with_handlers([handler]))

@@ -17,10 +17,14 @@ from ..base import errors
 from .plugins import tell_plugins
 
 __all__ = (
-    "TypeRegistration", "include_dir", "pycapsule", "register_ffi_target",
-    "register_ffi_target_as_batch_partitionable", "register_ffi_type",
+    "TypeRegistration",
+    "include_dir",
+    "pycapsule",
+    "register_ffi_target",
+    "register_ffi_target_as_batch_partitionable",
+    "register_ffi_type",
     "register_ffi_type_id",
-)  # fmt: skip
+)
 
 
 class TypeRegistration(TypedDict):

@@ -32,9 +32,7 @@ from ..types import dtypes
 
 xc: Any = _xla_client
 VERSION: int = xc._version
-RELEASE: tuple[int, ...] = tuple(
-    int(part) for part in _version.split(".") if part.isdecimal()
-)
+RELEASE: tuple[int, ...] = tuple(int(part) for part in _version.split(".") if part.isdecimal())
 _OLD = VERSION < 480
 
 ArrayImpl = xc.ArrayImpl
@@ -106,9 +104,7 @@ def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
     return xc.array_result_handler(aval, sharding, committed)
 
 
-def put(
-    x: np.ndarray[Any, Any], aval: Any, sharding: Any, device: Any, committed: bool
-) -> Any:
+def put(x: np.ndarray[Any, Any], aval: Any, sharding: Any, device: Any, committed: bool) -> Any:
     """Copy one NumPy array to one device.  Dtype must be the aval's already."""
     if not x.dtype.isnative:
         x = x.astype(x.dtype.newbyteorder("="))
@@ -119,27 +115,22 @@ def put_owned(
     x: np.ndarray[Any, Any], aval: Any, sharding: Any, device: Any, committed: bool
 ) -> Any:
     """`put` without a copy, for memory that nobody writes to again."""
-    return _batched_put(
-        aval, sharding, [x], [device], committed, False, _ZERO_COPY, True
-    )
+    return _batched_put(aval, sharding, [x], [device], committed, False, _ZERO_COPY, True)
 
 
-def put_parts(
-    aval: Any, sharding: Any, parts: Sequence[Any], devices: Sequence[Any]
-) -> Any:
+def put_parts(aval: Any, sharding: Any, parts: Sequence[Any], devices: Sequence[Any]) -> Any:
     """One array of type `aval` from one NumPy array for each device."""
     given = list(parts)
     if any(x.size == 0 for x in given):  # no memory: C++ fails
         alone = [SingleDeviceSharding(d) for d in devices]
-        return assemble(aval, sharding, [
-            put(x, aval, s, d, True)
-            for x, s, d in zip(given, alone, devices, strict=True)
-        ])  # fmt: skip
+        return assemble(
+            aval,
+            sharding,
+            [put(x, aval, s, d, True) for x, s, d in zip(given, alone, devices, strict=True)],
+        )
     seen: set[int] = set()
     whole = all(x.shape == aval.shape for x in given)
-    for i, x in enumerate(
-        given
-    ):  # C++ fails where some, but not all, are the same memory
+    for i, x in enumerate(given):  # C++ fails where some, but not all, are the same memory
         at = x.__array_interface__["data"][0]
         if at in seen and not whole:
             given[i] = x.copy()
@@ -155,9 +146,8 @@ def copy_to(arr: Any, device: Any, sharding: Any) -> Any:
 def copy_parts(arr: Any, devices: Sequence[Any], sharding: Any) -> Any:
     """Copy each part of an array to a device, or to another memory of its own."""
     (out,) = xc.batched_copy_array_to_devices_with_sharding(
-        [arr], [DeviceList(tuple(devices))], [sharding],
-        [xc.ArrayCopySemantics.ALWAYS_COPY],
-    )  # fmt: skip
+        [arr], [DeviceList(tuple(devices))], [sharding], [xc.ArrayCopySemantics.ALWAYS_COPY]
+    )
     return out
 
 
@@ -202,10 +192,14 @@ class _DLTensor(ctypes.Structure):
     """The beginning of a DLManagedTensor (dlpack.h)."""
 
     _fields_ = (
-        ("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
         ("shape", ctypes.POINTER(ctypes.c_int64)),
-    )  # fmt: skip
+    )
 
 
 _address_in = ctypes.pythonapi.PyCapsule_GetPointer
@@ -216,10 +210,16 @@ _address_in.argtypes = (ctypes.py_object, ctypes.c_char_p)
 # What DLDataTypeCode calls each kind of dtype.
 _DLPACK_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 _DLPACK_FLOATS = {
-    7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn",
-    11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu",
+    7: "float8_e3m4",
+    8: "float8_e4m3",
+    9: "float8_e4m3b11fnuz",
+    10: "float8_e4m3fn",
+    11: "float8_e4m3fnuz",
+    12: "float8_e5m2",
+    13: "float8_e5m2fnuz",
+    14: "float8_e8m0fnu",
     17: "float4_e2m1fn",
-}  # fmt: skip
+}
 
 
 def described(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -291,10 +291,13 @@ def block_all(arrays: list[Any]) -> None:
 
 
 def compile_options(
-    devices: Sequence[Any], replicas: int, partitions: int,
-    overrides: dict[str, Any] | None, disable_optimizations: bool = False,
+    devices: Sequence[Any],
+    replicas: int,
+    partitions: int,
+    overrides: dict[str, Any] | None,
+    disable_optimizations: bool = False,
     caches: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """XLA options for a program on `devices`, replicas major.
 
     `caches` says where XLA may keep files of its own.
@@ -335,10 +338,11 @@ def compile_options(
 
 
 _EFFORTS = {
-    "optimization_level": config.OPTIMIZATION, "memory_fitting_level": config.FITTING,
+    "optimization_level": config.OPTIMIZATION,
+    "memory_fitting_level": config.FITTING,
     "exec_time_optimization_effort": config.RUN_EFFORT,
     "memory_fitting_effort": config.MEMORY_EFFORT,
-}  # fmt: skip
+}
 # XLA's numbers (ExecutionOptions.EffortLevel in xla.proto).
 _LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 
@@ -373,9 +377,12 @@ def coordination_service(
 ) -> Any:
     """The service by which `count` processes find one another; times are in seconds."""
     return _jax.get_distributed_runtime_service(
-        address, count, heartbeat_timeout=heartbeat, shutdown_timeout=shutdown,
+        address,
+        count,
+        heartbeat_timeout=heartbeat,
+        shutdown_timeout=shutdown,
         recoverable=recoverable,
-    )  # fmt: skip
+    )
 
 
 def coordination_client(
@@ -383,9 +390,14 @@ def coordination_client(
 ) -> Any:
     """What speaks to the service, still to be connected."""
     return _jax.get_distributed_runtime_client(
-        address, me, init_timeout=timeout, heartbeat_timeout=heartbeat,
-        shutdown_timeout=shutdown, shutdown_on_destruction=False, use_compression=True,
-    )  # fmt: skip
+        address,
+        me,
+        init_timeout=timeout,
+        heartbeat_timeout=heartbeat,
+        shutdown_timeout=shutdown,
+        shutdown_on_destruction=False,
+        use_compression=True,
+    )
 
 
 def preemption_manager(client: Any) -> Any:
@@ -407,9 +419,7 @@ def mpi_collectives() -> Any:
 
 def make_cpu_client(num_devices: int, asynchronous: bool, **distributed: Any) -> Any:
     """A client of the CPU platform."""
-    return xc.make_cpu_client(
-        num_devices=num_devices, asynchronous=asynchronous, **distributed
-    )
+    return xc.make_cpu_client(num_devices=num_devices, asynchronous=asynchronous, **distributed)
 
 
 def is_compile_only(client: Any) -> bool:
@@ -430,9 +440,7 @@ def register_lapack() -> None:
 
     lapack._lapack.initialize()
     for name, capsule, version in lapack.registrations()["cpu"]:
-        xc.register_custom_call_target(
-            name, capsule, platform="cpu", api_version=version
-        )
+        xc.register_custom_call_target(name, capsule, platform="cpu", api_version=version)
         xc.register_custom_call_as_batch_partitionable(name)
     _lapack_ready = True
 

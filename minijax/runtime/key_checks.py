@@ -16,14 +16,7 @@ import numpy as np
 from ..base import config, errors, source
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr
-from ..passes.key_use import (
-    KeyUse,
-    holds_keys,
-    joined,
-    overlap,
-    use_of,
-    use_of_operation,
-)
+from ..passes.key_use import KeyUse, holds_keys, joined, overlap, use_of, use_of_operation
 from .array import KeyArray
 
 
@@ -37,9 +30,11 @@ def _consumed(key: KeyArray) -> Any:
 
 
 def checked_call(
-    run: Callable[[], Sequence[Any]], closed: ClosedJaxpr, args: Sequence[Any],
+    run: Callable[[], Sequence[Any]],
+    closed: ClosedJaxpr,
+    args: Sequence[Any],
     own: bool = False,
-) -> Sequence[Any]:  # fmt: skip
+) -> Sequence[Any]:
     """The results of `run`, which evaluates a program on values; `own`: one of ours."""
     name = "jit-compiled function"
     if own and all(map(holds_keys, closed.out_avals)):  # an operation on keys alone
@@ -127,9 +122,7 @@ def _declared(prim: core.Primitive, params: Any) -> bool:
     if prim.uses_keys is not None:
         return True
     region = prim.regions
-    return region is not None and all(
-        isinstance(b, ClosedJaxpr) for b in region.bodies(params)
-    )
+    return region is not None and all(isinstance(b, ClosedJaxpr) for b in region.bodies(params))
 
 
 _watching = False

@@ -174,6 +174,7 @@ def layout_of(found: Any) -> Layout:
     """The `Layout` of one of jaxlib's."""
     inner = found._xla_layout()
     return Layout(
-        tuple(reversed(inner.minor_to_major())), tuple(map(tuple, inner.tiling())),
+        tuple(reversed(inner.minor_to_major())),
+        tuple(map(tuple, inner.tiling())),
         inner.element_size_in_bits(),
-    )  # fmt: skip
+    )

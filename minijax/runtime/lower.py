@@ -81,9 +81,22 @@ class Lowering:
     """
 
     __slots__ = (
-        "avals_in", "avals_out", "axes", "consts", "copied", "loc", "locations",
-        "manual", "module", "prefix", "recipes", "repeated", "scopes", "token", "types",
-    )  # fmt: skip
+        "avals_in",
+        "avals_out",
+        "axes",
+        "consts",
+        "copied",
+        "loc",
+        "locations",
+        "manual",
+        "module",
+        "prefix",
+        "recipes",
+        "repeated",
+        "scopes",
+        "token",
+        "types",
+    )
 
     def __init__(self, module: Module, prefix: str = "") -> None:
         self.module = module
@@ -114,11 +127,7 @@ class Lowering:
     def spread(self) -> Any:
         """How the program lies on several devices; None where it is that of one."""
         over = self.module.spread
-        return (
-            None
-            if over is None or self.manual.issuperset(over.mesh.axis_names)
-            else over
-        )
+        return None if over is None or self.manual.issuperset(over.mesh.axis_names) else over
 
     @property
     def is_sharded_by_compiler(self) -> bool:
@@ -126,9 +135,7 @@ class Lowering:
         over = self.spread
         return over is not None and len(over.devices) > 1
 
-    def begin(
-        self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]
-    ) -> None:
+    def begin(self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]) -> None:
         """Emit what comes before a program, of inputs of these types and names."""
 
     # ---- types and attributes
@@ -239,9 +246,13 @@ class Lowering:
         return self.emit(name, results, operands, attrs)
 
     def emit(
-        self, name: str, results: Sequence[Any], operands: Sequence[Any],
-        attributes: dict[str, Any], regions: int = 0,
-    ) -> Any:  # fmt: skip
+        self,
+        name: str,
+        results: Sequence[Any],
+        operands: Sequence[Any],
+        attributes: dict[str, Any],
+        regions: int = 0,
+    ) -> Any:
         """What all operations of rules are emitted by: see `create`."""
         return create(name, results, operands, attributes, None, regions, self.loc)
 
@@ -324,17 +335,26 @@ class Lowering:
             module.depth -= 1
 
     def region_op(
-        self, name: str, results: Sequence[Any], operands: Sequence[Any],
-        regions: int = 1, **attrs: Any,
-    ) -> Any:  # fmt: skip
+        self,
+        name: str,
+        results: Sequence[Any],
+        operands: Sequence[Any],
+        regions: int = 1,
+        **attrs: Any,
+    ) -> Any:
         """Emit an operation with empty regions, to be filled with `block`."""
         return self.emit(name, results, operands, attrs, regions)
 
     def manual_region(
-        self, mesh: Any, manual: frozenset[Any], operands: Sequence[Any],
-        ins: Sequence[tuple[Any, Any]], outs: Sequence[tuple[Any, Any]],
-        parts: Sequence[Any], body: Callable[..., Sequence[Any]],
-    ) -> list[Any]:  # fmt: skip
+        self,
+        mesh: Any,
+        manual: frozenset[Any],
+        operands: Sequence[Any],
+        ins: Sequence[tuple[Any, Any]],
+        outs: Sequence[tuple[Any, Any]],
+        parts: Sequence[Any],
+        body: Callable[..., Sequence[Any]],
+    ) -> list[Any]:
         """Emit `sdy.manual_computation`: what `body` emits of the parts of operands.
 
         ins, outs: types of whole values, and the specs by which the manual axes cut them.
@@ -358,10 +378,13 @@ class Lowering:
 
         axes = ", ".join(f'"{a}"' for a in mesh.axis_names if a in manual)
         op = self.region_op(
-            "sdy.manual_computation", [self.type(a) for a, _ in outs], operands,
-            in_shardings=told(ins), out_shardings=told(outs),
+            "sdy.manual_computation",
+            [self.type(a) for a, _ in outs],
+            operands,
+            in_shardings=told(ins),
+            out_shardings=told(outs),
             manual_axes=self.parse(f"#sdy<manual_axes{{{axes}}}>"),
-        )  # fmt: skip
+        )
         with self.block(op.regions[0], *map(self.type, parts)) as values:
             self.create("sdy.return", [], list(body(*values)))
         return list(op.results)
@@ -377,9 +400,8 @@ class Lowering:
         return self.manual_region(mesh, rest, [], [], whole, [], lambda: [emit()])[0]
 
     def case(
-        self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]],
-        types: Sequence[Any],
-    ) -> list[Any]:  # fmt: skip
+        self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]], types: Sequence[Any]
+    ) -> list[Any]:
         """Emit `stablehlo.case`: what the branch at `index` emits, of these MLIR types.
 
         Many branches are emitted as cases of cases: XLA's time to compile one grows with
@@ -402,9 +424,8 @@ class Lowering:
         return found
 
     def _case_of_cases(
-        self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]],
-        types: Sequence[Any],
-    ) -> list[Any]:  # fmt: skip
+        self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]], types: Sequence[Any]
+    ) -> list[Any]:
         """`case` in two levels; any other index than those of branches is the last one."""
         n = len(branches)
         size = math.isqrt(n - 1) + 1
@@ -445,17 +466,17 @@ class Lowering:
     def jaxpr(self, closed: ClosedJaxpr, *args: Any, scope: str = "") -> list[Any]:
         """Emit a closed jaxpr in place; `scope` is a part of its operations' names."""
         closed = core.within_axes(self.axes, hooks.by_value.call, closed)
-        consts = [self.const_value(c, v.aval) for c, v in zip(
-            closed.consts, closed.jaxpr.constvars, strict=True)]  # fmt: skip
+        consts = [
+            self.const_value(c, v.aval)
+            for c, v in zip(closed.consts, closed.jaxpr.constvars, strict=True)
+        ]
         saved = self.avals_in, self.avals_out, self.loc, self.prefix, self.locations
         self.prefix = label = self.label(scope)
         self.locations = self.scopes.setdefault(label, {})
         try:
             return emit_jaxpr(self, closed.jaxpr, consts, args)
         finally:
-            (
-                self.avals_in, self.avals_out, self.loc, self.prefix, self.locations
-            ) = saved  # fmt: skip
+            (self.avals_in, self.avals_out, self.loc, self.prefix, self.locations) = saved
 
     def const_value(self, const: Any, aval: Any) -> Any:
         """The value of a captured constant inside the current function."""
@@ -468,9 +489,8 @@ class Lowering:
         return found
 
     def fun(
-        self, fun: Callable[..., Any], *operands: Any,
-        avals: Sequence[Any] | None = None,
-    ) -> list[Any]:  # fmt: skip
+        self, fun: Callable[..., Any], *operands: Any, avals: Sequence[Any] | None = None
+    ) -> list[Any]:
         """Emit a Python function of primitives in place; always a list of results."""
         avals = self.avals_in if avals is None else avals
 
@@ -501,9 +521,11 @@ class Lowering:
         if tokens:
             results = [tokens[0].type, *results]
         out = self.create(
-            "func.call", results, [*tokens, *passed, *args],
+            "func.call",
+            results,
+            [*tokens, *passed, *args],
             callee=ir.FlatSymbolRefAttr.get(symbol),
-        )  # fmt: skip
+        )
         values = list(out.results)
         if tokens:
             self.token, *values = values
@@ -514,17 +536,17 @@ class Lowering:
         functions, key = self.module.functions, ("stored", x.type)
         if key not in functions:
             symbol = self.module.symbol("stored")
-            block = self.module.function(
-                symbol, [x.type], [x.type], "private", self.loc
-            )
+            block = self.module.function(symbol, [x.type], [x.type], "private", self.loc)
             with ir.InsertionPoint(block):
                 self.create("func.return", [], list(block.arguments))
             functions[key] = symbol, []
         return self.create(
-            "func.call", [x.type], [x],
+            "func.call",
+            [x.type],
+            [x],
             callee=ir.FlatSymbolRefAttr.get(functions[key][0]),
             **{"mhlo.frontend_attributes": self.parse('{inlineable = "false"}')},
-        ).result  # fmt: skip
+        ).result
 
     def symbol_of(self, closed: ClosedJaxpr, name: str) -> str:
         """The name of a function of the module, for an operation that calls it."""
@@ -661,8 +683,7 @@ def emit_jaxpr(
             ctx.avals_out = (outvars[0].aval,)
             env[outvars[0]] = emit(ctx, eqn, values)
     return [
-        ctx.constant(a.val, a.aval) if type(a) is Literal else env[a]
-        for a in jaxpr.outvars
+        ctx.constant(a.val, a.aval) if type(a) is Literal else env[a] for a in jaxpr.outvars
     ]
 
 
@@ -681,14 +702,10 @@ def has_cuts(jaxpr: Jaxpr) -> bool:
     """Whether the type of any value in a jaxpr says along which mesh axes it is cut."""
     found = jaxpr.memo.get("has_cuts")
     if found is None:
-        values = (
-            *jaxpr.invars,
-            *jaxpr.constvars,
-            *(v for e in jaxpr.eqns for v in e.outs),
+        values = (*jaxpr.invars, *jaxpr.constvars, *(v for e in jaxpr.eqns for v in e.outs))
+        found = jaxpr.memo["has_cuts"] = any(v.aval.lies is not None for v in values) or any(
+            has_cuts(p.jaxpr) for p in programs_in(jaxpr)
         )
-        found = jaxpr.memo["has_cuts"] = any(
-            v.aval.lies is not None for v in values
-        ) or any(has_cuts(p.jaxpr) for p in programs_in(jaxpr))
     return bool(found)
 
 
@@ -744,9 +761,7 @@ def _emit_stored(
         return out
     if not eqn.primitive.multiple_results:
         return ctx.stored(out)
-    return [
-        ctx.stored(x) if v in stored else x for x, v in zip(out, eqn.outs, strict=True)
-    ]
+    return [ctx.stored(x) if v in stored else x for x, v in zip(out, eqn.outs, strict=True)]
 
 
 def has_keys(jaxpr: Jaxpr) -> bool:
@@ -801,8 +816,7 @@ def _emit_with_keys(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
     """`emit_equation` of a jaxpr in which there are keys."""
     prim = eqn.primitive
     if not prim.takes_keys and any(
-        dtypes.is_extended(getattr(a, "dtype", None))
-        for a in (*ctx.avals_in, *ctx.avals_out)
+        dtypes.is_extended(getattr(a, "dtype", None)) for a in (*ctx.avals_in, *ctx.avals_out)
     ):
         return _emit_on_keys(ctx, prim, values, eqn.params)
     return emit_equation(ctx, eqn, values)

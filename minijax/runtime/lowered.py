@@ -19,14 +19,7 @@ from ..ir.jaxpr import ClosedJaxpr
 from ..passes.dce import dce_jaxpr
 from ..types.avals import HOST, HOST_KINDS, AbstractToken, Known
 from . import metadata, reports
-from .lower import (
-    Lowering,
-    OnlyDead,
-    captured,
-    check_one_device,
-    handed,
-    physical,
-)  # fmt: skip
+from .lower import Lowering, OnlyDead, captured, check_one_device, handed, physical
 from .mlir_context import context, load_dialect
 from .module import Module
 from .rounding import keep_rounding
@@ -36,8 +29,14 @@ class Lowered:
     """A module with what running it needs: hidden arguments and callbacks."""
 
     __slots__ = (
-        "callbacks", "consts", "deepest", "described", "failures", "keepalive", "module",
-    )  # fmt: skip
+        "callbacks",
+        "consts",
+        "deepest",
+        "described",
+        "failures",
+        "keepalive",
+        "module",
+    )
 
     def __init__(self, module: Module, consts: list[Any]) -> None:
         self.module = module.module
@@ -66,15 +65,24 @@ def lower_jaxpr(closed: ClosedJaxpr, *args: Any, **options: Any) -> Lowered:
 
 
 def _lower_jaxpr(
-    closed: ClosedJaxpr, name: str, platform: str, *, replicas: int = 1,
-    partitions: int = 1, donated: Sequence[bool] = (),
+    closed: ClosedJaxpr,
+    name: str,
+    platform: str,
+    *,
+    replicas: int = 1,
+    partitions: int = 1,
+    donated: Sequence[bool] = (),
     axes: tuple[tuple[Any, int], ...] = (),
     arg_attributes: Sequence[dict[str, Any]] = (),
-    result_attributes: Sequence[dict[str, Any]] = (), ordered: bool = False,
-    locations: bool = True, spread: Any = None, literals: bool = False,
-    emitter: type[Lowering] = Lowering, names: Sequence[str] = (),
+    result_attributes: Sequence[dict[str, Any]] = (),
+    ordered: bool = False,
+    locations: bool = True,
+    spread: Any = None,
+    literals: bool = False,
+    emitter: type[Lowering] = Lowering,
+    names: Sequence[str] = (),
     orders: tuple[Sequence[str], Sequence[str]] | None = None,
-) -> Lowered:  # fmt: skip
+) -> Lowered:
     """The module of a closed jaxpr, with a function `main`.
 
     `main` takes the captured constants, then the jaxpr's inputs.  With `ordered` a token
@@ -106,12 +114,11 @@ def _lower_jaxpr(
             donations = _donations(donated, closed.in_avals, closed.out_avals, spread)
             given = arg_attributes or [{}] * len(donations)
             arg_attributes = [{**a, **d} for a, d in zip(given, donations, strict=True)]
-        arg_attributes = [{}] * shift + list(
-            arg_attributes or [{}] * len(closed.in_avals)
-        )
+        arg_attributes = [{}] * shift + list(arg_attributes or [{}] * len(closed.in_avals))
         if spread is not None:
-            lies = [spread.whole] * shift + list(map(spread.sharding_in, range(
-                len(closed.in_avals))))  # fmt: skip
+            lies = [spread.whole] * shift + list(
+                map(spread.sharding_in, range(len(closed.in_avals)))
+            )
             arg_attributes = _with_shardings(
                 ctx, arg_attributes, lies, [*hidden_avals, *closed.in_avals]
             )
@@ -180,9 +187,11 @@ def _with_orders(
 
 
 def _with_shardings(
-    ctx: Lowering, attributes: Sequence[dict[str, Any]], lies: Sequence[Any],
+    ctx: Lowering,
+    attributes: Sequence[dict[str, Any]],
+    lies: Sequence[Any],
     avals: Sequence[Any],
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """The attributes of arguments or results, and how each one lies on the devices."""
     given = attributes or [{}] * len(avals)
     return [
@@ -195,9 +204,12 @@ _CONSTRAINT, _SHARDING = "sdy.sharding_constraint", "sdy.sharding"
 
 
 def _said_once(
-    args: Sequence[Any], values: Sequence[Any], arg_attributes: Sequence[dict[str, Any]],
-    result_attributes: Sequence[dict[str, Any]], out_avals: Sequence[Any],
-) -> list[Any]:  # fmt: skip
+    args: Sequence[Any],
+    values: Sequence[Any],
+    arg_attributes: Sequence[dict[str, Any]],
+    result_attributes: Sequence[dict[str, Any]],
+    out_avals: Sequence[Any],
+) -> list[Any]:
     """The results of `main` without constraints that its attributes say already.
 
     Said twice, the compiler moves twice, by a value that is whole on each device.  Terms
@@ -289,17 +301,12 @@ def _donations(
 
 
 def _attributes(
-    arg_attributes: Sequence[dict[str, Any]],
-    result_attributes: Sequence[dict[str, Any]],
+    arg_attributes: Sequence[dict[str, Any]], result_attributes: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     """Donation, memory and layout of `main`'s arguments and results."""
     found: dict[str, Any] = {}
     if any(arg_attributes):
-        found["arg_attrs"] = ir.ArrayAttr.get(
-            [ir.DictAttr.get(a) for a in arg_attributes]
-        )
+        found["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arg_attributes])
     if any(result_attributes):
-        found["res_attrs"] = ir.ArrayAttr.get(
-            [ir.DictAttr.get(a) for a in result_attributes]
-        )
+        found["res_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in result_attributes])
     return found

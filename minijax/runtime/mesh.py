@@ -131,9 +131,13 @@ class AbstractMesh(_Axes):
     """
 
     def __init__(
-        self, axis_sizes: Sequence[int], axis_names: Any, axis_types: Any = None, *,
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: Any,
+        axis_types: Any = None,
+        *,
         abstract_device: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.axis_sizes = tuple(int(n) for n in axis_sizes)
         self.axis_names = _names(axis_names)
         if len(self.axis_sizes) != len(self.axis_names):
@@ -186,23 +190,14 @@ class AbstractMesh(_Axes):
         )
 
 
-_OF_DEVICES = (
-    "device_ids",
-    "devices",
-    "is_multi_process",
-    "local_devices",
-    "local_mesh",
-)
+_OF_DEVICES = ("device_ids", "devices", "is_multi_process", "local_devices", "local_mesh")
 
 
 class AbstractDevice:
     """The kind of device that an abstract mesh stands for."""
 
     def __init__(
-        self,
-        device_kind: str,
-        num_cores: int | None = None,
-        platform: str | None = None,
+        self, device_kind: str, num_cores: int | None = None, platform: str | None = None
     ) -> None:
         self.device_kind = device_kind
         self.num_cores = num_cores
@@ -256,13 +251,9 @@ class Mesh(_Axes):
                 f" {grid.ndim} and len(axis_names) == {len(self.axis_names)}."
             )
         if None in self.axis_names:
-            raise errors.value_error(
-                f"Mesh axis names cannot be None. Got: {self.axis_names}"
-            )
+            raise errors.value_error(f"Mesh axis names cannot be None. Got: {self.axis_names}")
         if len(set(self.axis_names)) != len(self.axis_names):
-            raise errors.value_error(
-                f"Mesh requires unique axis names, got {self.axis_names}."
-            )
+            raise errors.value_error(f"Mesh requires unique axis names, got {self.axis_names}.")
         grid.flags.writeable = False
         self.devices = grid
         self.axis_sizes = grid.shape if grid.size else ()
@@ -348,9 +339,7 @@ class Mesh(_Axes):
         kind = None
         if self.flat:
             d = self.flat[0]
-            kind = AbstractDevice(
-                d.device_kind, getattr(d, "num_cores", None), d.platform
-            )
+            kind = AbstractDevice(d.device_kind, getattr(d, "num_cores", None), d.platform)
         return AbstractMesh(*self._key(), abstract_device=kind)
 
     @property
@@ -363,9 +352,7 @@ class Mesh(_Axes):
         """The part of the mesh that this process has."""
         if not self.is_multi_process:
             return self
-        here = np.vectorize(lambda d: d.process_index == d.client.process_index())(
-            self.devices
-        )
+        here = np.vectorize(lambda d: d.process_index == d.client.process_index())(self.devices)
         rows = [np.unique(at) for at in np.nonzero(here)]
         return Mesh(self.devices[np.ix_(*rows)], self.axis_names, self.axis_types)
 
@@ -541,9 +528,12 @@ def get_abstract_mesh() -> AbstractMesh:
 
 
 def make_mesh(
-    axis_shapes: Sequence[int], axis_names: Sequence[Hashable], axis_types: Any = None,
-    *, devices: Sequence[Any] | None = None,
-) -> Mesh:  # fmt: skip
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[Hashable],
+    axis_types: Any = None,
+    *,
+    devices: Sequence[Any] | None = None,
+) -> Mesh:
     """A mesh over the first devices there are.
 
     Args:

@@ -83,16 +83,16 @@ class Context:
 def _element_types() -> dict[Any, Any]:
     signless, unsigned = ir.IntegerType.get_signless, ir.IntegerType.get_unsigned
     found = {
-        dtypes.bool_: signless(1), dtypes.bfloat16: ir.BF16Type.get(),
-        dtypes.float16: ir.F16Type.get(), dtypes.float32: ir.F32Type.get(),
+        dtypes.bool_: signless(1),
+        dtypes.bfloat16: ir.BF16Type.get(),
+        dtypes.float16: ir.F16Type.get(),
+        dtypes.float32: ir.F32Type.get(),
         dtypes.float64: ir.F64Type.get(),
         dtypes.complex64: ir.ComplexType.get(ir.F32Type.get()),
         dtypes.complex128: ir.ComplexType.get(ir.F64Type.get()),
         dtypes.float0: ir.Float8E5M2Type.get(),
-    }  # fmt: skip
-    for bits, i, u in zip(
-        (2, 4, 8, 16, 32, 64), dtypes.SIGNED, dtypes.UNSIGNED, strict=True
-    ):
+    }
+    for bits, i, u in zip((2, 4, 8, 16, 32, 64), dtypes.SIGNED, dtypes.UNSIGNED, strict=True):
         found[i], found[u] = signless(bits), unsigned(bits)
     for dtype in dtypes.SMALL_FLOATS:
         # float8_e4m3fn is Float8E4M3FNType

@@ -18,10 +18,24 @@ class Module:
     """A module under construction: its functions, hidden arguments and callbacks."""
 
     __slots__ = (
-        "callbacks", "calls", "deepest", "depth", "failures", "functions", "groups",
-        "keepalive", "lowered", "meshes", "module", "partitions", "platform", "replicas",
-        "spread", "symbols", "tagged",
-    )  # fmt: skip
+        "callbacks",
+        "calls",
+        "deepest",
+        "depth",
+        "failures",
+        "functions",
+        "groups",
+        "keepalive",
+        "lowered",
+        "meshes",
+        "module",
+        "partitions",
+        "platform",
+        "replicas",
+        "spread",
+        "symbols",
+        "tagged",
+    )
 
     def __init__(
         self, name: str, platform: str, replicas: int = 1, partitions: int = 1
@@ -49,9 +63,7 @@ class Module:
     @property
     def parted(self) -> bool:
         """Whether devices run parts of one program, not replicas of it."""
-        return self.partitions > 1 or (
-            self.spread is not None and len(self.spread.devices) > 1
-        )
+        return self.partitions > 1 or (self.spread is not None and len(self.spread.devices) > 1)
 
     def mesh(self, mesh: Any) -> str:
         """The symbol of a mesh of the program's devices; its axes cut values."""
@@ -89,9 +101,14 @@ class Module:
         return symbol
 
     def function(
-        self, symbol: str, types: Sequence[Any], results: Sequence[Any],
-        visibility: str, loc: Any, attributes: dict[str, Any] | None = None,
-    ) -> Any:  # fmt: skip
+        self,
+        symbol: str,
+        types: Sequence[Any],
+        results: Sequence[Any],
+        visibility: str,
+        loc: Any,
+        attributes: dict[str, Any] | None = None,
+    ) -> Any:
         """Add a function; returns its entry block."""
         signature = ir.FunctionType.get(list(types), list(results))
         with ir.InsertionPoint(self.module.body):
@@ -142,10 +159,12 @@ class Module:
             if "res_attrs" in main:
                 given = [{a.name: a.attr for a in row} for row in main["res_attrs"]]
             names = [*results, *[""] * (count - len(results))]
-            main["res_attrs"] = ir.ArrayAttr.get([
-                ir.DictAttr.get({**row, "jax.result_info": text(name)})
-                for row, name in zip(given, names, strict=True)
-            ])  # fmt: skip
+            main["res_attrs"] = ir.ArrayAttr.get(
+                [
+                    ir.DictAttr.get({**row, "jax.result_info": text(name)})
+                    for row, name in zip(given, names, strict=True)
+                ]
+            )
         return copy
 
     def symbol(self, name: str) -> str:

@@ -80,15 +80,9 @@ def kept_buffer(x: Any, where: Placement) -> Any:
     if buffer.is_deleted():
         raise RuntimeError(deleted_message(x.aval))
     found = placement_of(buffer)
-    if (
-        found is None
-        or found[0].platform != "cpu"
-        or buffer.aval.dtype == dtypes.float0
-    ):
+    if found is None or found[0].platform != "cpu" or buffer.aval.dtype == dtypes.float0:
         return copied(buffer)
     if is_laid_out(buffer):
         return put_numpy(host_value(buffer), buffer.aval, found[0], found[1])
     view = compat.to_host(buffer)
-    return compat.put_owned(
-        view, buffer.aval, buffer._sharding, found[0].device, found[1]
-    )
+    return compat.put_owned(view, buffer.aval, buffer._sharding, found[0].device, found[1])

@@ -61,20 +61,19 @@ def _move(aval: Any, place: Any, came: Any, layout: Any, committed: bool) -> Any
     v = Var(aval)
     closed = ClosedJaxpr(Jaxpr([], [v], [v], []))
     lowered = lower_jaxpr(
-        closed, "in_order", place.platform, locations=False,
+        closed,
+        "in_order",
+        place.platform,
+        locations=False,
         orders=([mode(came)], [mode(layout)]),
-    )  # fmt: skip
-    executable = compiler.compile_module(
-        lowered.module, place.devices, has_locations=False
     )
+    executable = compiler.compile_module(lowered.module, place.devices, has_locations=False)
     lies = [place.sharding_of(aval, committed)]
     lies = result_shardings(executable, lies, place.device)
     return executable, compat.result_handler(aval, lies[0], committed)
 
 
-def result_shardings(
-    executable: Any, shardings: Sequence[Any], device: Any
-) -> list[Any]:
+def result_shardings(executable: Any, shardings: Sequence[Any], device: Any) -> list[Any]:
     """C++ shardings of a program's results, which may lie in other orders."""
     found = map(layout_of, executable.get_output_layouts())
     return [
@@ -95,9 +94,11 @@ def results_in_order(jaxpr: Jaxpr) -> list[Any]:
     found = jaxpr.memo.get("results_in_order")
     if found is None:
         put = {
-            v for eqn in jaxpr.eqns for v in eqn.outs
+            v
+            for eqn in jaxpr.eqns
+            for v in eqn.outs
             if isinstance(eqn.params.get("layout"), Layout)
-        }  # fmt: skip
+        }
         found = [Layout.AUTO if x in put else None for x in jaxpr.outvars]
         jaxpr.memo["results_in_order"] = found
     return found

@@ -46,8 +46,7 @@ def _sums(name: str, given: Any, entries: Any, used: set[Any]) -> frozenset[Any]
         )
     if None in given:
         raise errors.value_error(
-            f"{name} cannot contain None. All elements in {name} should refer to the mesh"
-            " axes."
+            f"{name} cannot contain None. All elements in {name} should refer to the mesh axes."
         )
     if used & given:
         raise errors.value_error(
@@ -76,9 +75,7 @@ class PartitionSpec:
     UNCONSTRAINED = UNCONSTRAINED
     __match_args__ = ("_partitions",)
 
-    def __init__(
-        self, *partitions: Any, unreduced: Any = _NONE, reduced: Any = _NONE
-    ) -> None:
+    def __init__(self, *partitions: Any, unreduced: Any = _NONE, reduced: Any = _NONE) -> None:
         self._entries = tuple(map(_entry, partitions))
         if unreduced is _NONE and reduced is _NONE:
             self.unreduced = self.reduced = _NONE
@@ -119,9 +116,11 @@ class PartitionSpec:
     def __add__(self, other: Any) -> PartitionSpec:
         if isinstance(other, PartitionSpec):
             return PartitionSpec(
-                *self, *other, unreduced=self.unreduced | other.unreduced,
+                *self,
+                *other,
+                unreduced=self.unreduced | other.unreduced,
                 reduced=self.reduced | other.reduced,
-            )  # fmt: skip
+            )
         if isinstance(other, tuple):
             return self.update(partitions=(*self, *other))
         return NotImplemented
@@ -134,8 +133,10 @@ class PartitionSpec:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, PartitionSpec):
             return (self._entries, self.unreduced, self.reduced) == (
-                other._entries, other.unreduced, other.reduced,
-            )  # fmt: skip
+                other._entries,
+                other.unreduced,
+                other.reduced,
+            )
         return False
 
     def __hash__(self) -> int:

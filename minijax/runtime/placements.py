@@ -16,9 +16,7 @@ from . import jaxlib_compat as compat
 class Placement:
     """A device, and the two C++ shardings of arrays on it."""
 
-    __slots__ = (
-        "committed", "device", "device_list", "devices", "kinds", "loose", "platform",
-    )  # fmt: skip
+    __slots__ = ("committed", "device", "device_list", "devices", "kinds", "loose", "platform")
 
     def __init__(self, device: Any) -> None:
         self.device = device

@@ -75,9 +75,7 @@ def _check_common(x: Any, sharding: Any) -> None:
                 tries=["jax.make_array_from_process_local_data(sharding, x)"],
             )
     if not isinstance(x, core.Tracer):
-        value = (
-            transfers.host_value(base_array(x)) if type(x) in ARRAYS else np.asarray(x)
-        )
+        value = transfers.host_value(base_array(x)) if type(x) in ARRAYS else np.asarray(x)
         agreement.same_value(x, value, sharding.devices)
 
 
@@ -115,9 +113,7 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
         return x  # type: ignore[no-any-return]
     elif lies(x) is not None:  # by way of the host
         inner = held.aval.update(memory_space=DEVICE, lies=None)
-        there = transfers.put_numpy(
-            transfers.host_value(held), inner, place, committed=True
-        )
+        there = transfers.put_numpy(transfers.host_value(held), inner, place, committed=True)
         found = arrays.wrap(there, x.aval)
         return found if kind is None else _put_in(found, place, kind)
     else:

@@ -95,14 +95,16 @@ def _from_environment(register: Callable[..., Any]) -> None:
                 told_there = json.load(file)
             if "library_path" not in told_there:
                 raise errors.value_error(
-                    'PJRT plugin config file should contain "library_path" field.',
-                    which=path,
+                    'PJRT plugin config file should contain "library_path" field.', which=path
                 )
             path, options = told_there["library_path"], told_there.get("create_options")
         register(
-            name, functools.partial(make, name, options, path), priority=400,
-            fail_quietly=False, experimental=True,
-        )  # fmt: skip
+            name,
+            functools.partial(make, name, options, path),
+            priority=400,
+            fail_quietly=False,
+            experimental=True,
+        )
 
 
 @functools.cache

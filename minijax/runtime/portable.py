@@ -33,9 +33,7 @@ _MEMORY = ("tf.aliasing_output", "jax.buffer_donor")  # of what only a whole pro
 # -------------------------------------------------------------------------- lowering
 
 
-def lower_for(
-    closed: ClosedJaxpr, name: str, platforms: Sequence[str], **options: Any
-) -> Any:
+def lower_for(closed: ClosedJaxpr, name: str, platforms: Sequence[str], **options: Any) -> Any:
     """The `Lowered` of a closed jaxpr for each of several platforms.
 
     `main` takes the platform's number, then the jaxpr's inputs.
@@ -55,12 +53,7 @@ def lower_for(
             attributes["res_attrs"] = main["res_attrs"]
         outs = list(signature.results)
         block = module.function(
-            "main",
-            [number, *signature.inputs],
-            outs,
-            "public",
-            context.unknown,
-            attributes,
+            "main", [number, *signature.inputs], outs, "public", context.unknown, attributes
         )
         symbols = {}
         for text, lowered in zip(texts, each, strict=True):
@@ -84,9 +77,8 @@ def lower_for(
 def _call(symbol: str, outs: Sequence[Any], args: Sequence[Any]) -> list[Any]:
     attributes: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
     op = ir.Operation.create(
-        "func.call", results=outs, operands=args, attributes=attributes,
-        loc=context.unknown,
-    )  # fmt: skip
+        "func.call", results=outs, operands=args, attributes=attributes, loc=context.unknown
+    )
     return list(op.results)
 
 
@@ -95,9 +87,12 @@ def _call_one_of(
 ) -> list[Any]:
     """Call the function whose number `where` is."""
     case = ir.Operation.create(
-        "stablehlo.case", results=outs, operands=[where],
-        regions=len(symbols), loc=context.unknown,
-    )  # fmt: skip
+        "stablehlo.case",
+        results=outs,
+        operands=[where],
+        regions=len(symbols),
+        loc=context.unknown,
+    )
     for region, symbol in zip(case.regions, symbols, strict=True):
         with ir.InsertionPoint(region.blocks.append()):
             ir.Operation.create("stablehlo.return", operands=_call(symbol, outs, args))
@@ -110,9 +105,7 @@ def _name_of(module: Any) -> str:
 
 def _main_of(module: Any) -> Any:
     """The attributes of a module's `main`."""
-    return next(
-        op.operation.attributes for op in module.body if _symbol_of(op) == "main"
-    )
+    return next(op.operation.attributes for op in module.body if _symbol_of(op) == "main")
 
 
 def _symbol_of(op: Any) -> str:
@@ -202,9 +195,7 @@ def check_calls(module: Any, allowed: Sequence[str]) -> None:
         return
     found = []
     for op in _walk(module.operation):
-        target = (
-            op.name == "stablehlo.custom_call" and op.attributes["call_target_name"]
-        )
+        target = op.name == "stablehlo.custom_call" and op.attributes["call_target_name"]
         if target and ir.StringAttr(target).value not in known:
             found.append(str(op))
     if found:
@@ -298,18 +289,19 @@ def refined(module: Any, platform_index: int | None, types: Sequence[Any]) -> An
         symbol = merge(made, module, "refined_main")
         wanted = list(signature.inputs)
         # The types of results are not known before they are refined.
-        block = made.function(
-            "main", types, list(signature.results), "public", context.unknown
-        )
+        block = made.function("main", types, list(signature.results), "public", context.unknown)
         with ir.InsertionPoint(block):
             args = list(block.arguments)
             if platform_index is not None:
                 number = ir.RankedTensorType.get([], ir.IntegerType.get_signless(32))
                 value = ir.IntegerAttr.get(number.element_type, platform_index)
                 dense = ir.DenseElementsAttr.get_splat(number, value)
-                args.insert(0, ir.Operation.create(
-                    "stablehlo.constant", results=[number], attributes={"value": dense}
-                ).result)  # fmt: skip
+                args.insert(
+                    0,
+                    ir.Operation.create(
+                        "stablehlo.constant", results=[number], attributes={"value": dense}
+                    ).result,
+                )
             args = [converted(x, t) for x, t in zip(args, wanted, strict=True)]
             results = _call(symbol, list(signature.results), args)
             ir.Operation.create("func.return", operands=results)

@@ -64,9 +64,8 @@ class Recipe:
     __slots__ = ("alone", "home", "results", "steps")
 
     def __init__(
-        self, steps: Sequence[Step], results: Callable[[Any], Any], home: Any,
-        alone: bool,
-    ) -> None:  # fmt: skip
+        self, steps: Sequence[Step], results: Callable[[Any], Any], home: Any, alone: bool
+    ) -> None:
         self.steps = steps
         self.results = results
         self.home = home  # the module that patterns live in
@@ -108,9 +107,12 @@ class Recipe:
 
 
 def learn(
-    rule: Callable[..., Any], apart: Any, types: Sequence[Any], params: dict[str, Any],
+    rule: Callable[..., Any],
+    apart: Any,
+    types: Sequence[Any],
+    params: dict[str, Any],
     several: bool,
-) -> Recipe | None:  # fmt: skip
+) -> Recipe | None:
     """The recipe of an equation with operands of these MLIR types; None if it has none.
 
     apart: the rule's `ctx`, which raises `NotReplayable` if it is asked for too much, and
@@ -141,19 +143,19 @@ def learn(
         return None
     n = len(types)
     alone = (
-        results == [n] and not several and len(steps) == 1
+        results == [n]
+        and not several
+        and len(steps) == 1
         and [numbers[x] for x in made[0].operands] == list(range(n))
-        and steps[0].repeated is None and steps[0].pattern is None
-    )  # fmt: skip
-    return Recipe(
-        steps, _items(results) if several else itemgetter(*results), home, alone
+        and steps[0].repeated is None
+        and steps[0].pattern is None
     )
+    return Recipe(steps, _items(results) if several else itemgetter(*results), home, alone)
 
 
 def _step(
-    op: Any, attributes: dict[str, Any], numbers: dict[Any, int],
-    repeated: dict[Any, Any],
-) -> Step:  # fmt: skip
+    op: Any, attributes: dict[str, Any], numbers: dict[Any, int], repeated: dict[Any, Any]
+) -> Step:
     operands = _items([numbers[x] for x in op.operands])
     types = [x.type for x in op.results]
     again = repeated.get(op.results[0]) if types else None

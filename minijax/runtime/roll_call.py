@@ -144,9 +144,7 @@ class RollCall:
         for line in pending:
             line.close()
 
-    def _speaks(
-        self, line: _Line, pending: list[_Line], ready: selectors.BaseSelector
-    ) -> None:
+    def _speaks(self, line: _Line, pending: list[_Line], ready: selectors.BaseSelector) -> None:
         """Take in who speaks first, or lose who speaks again; tell who is missing now."""
         if line in pending:
             pending.remove(line)
@@ -355,9 +353,7 @@ def _listen(host: str, port: int) -> socket.socket:
             ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=128
         )
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server(
-        ("" if everywhere else host, port), family=kind, backlog=128
-    )
+    return socket.create_server(("" if everywhere else host, port), family=kind, backlog=128)
 
 
 def _said(wrong: str, why: str) -> str:

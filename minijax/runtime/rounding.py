@@ -19,9 +19,7 @@ from jaxlib.mlir import ir
 
 # Bits of the exponent and of the fraction, by the name of the element type.
 _FORMATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
-_ROUNDED = frozenset(
-    "stablehlo." + n for n in ("add", "subtract", "multiply", "divide")
-)
+_ROUNDED = frozenset("stablehlo." + n for n in ("add", "subtract", "multiply", "divide"))
 
 
 def keep_rounding(module: Any) -> None:
@@ -59,9 +57,11 @@ def _keep(op: Any) -> None:
     if op.name == "stablehlo.divide":
         with ir.InsertionPoint(op):
             hidden = ir.Operation.create(
-                "stablehlo.optimization_barrier", [result.type] * 2,
-                list(op.operands), loc=op.location,
-            )  # fmt: skip
+                "stablehlo.optimization_barrier",
+                [result.type] * 2,
+                list(op.operands),
+                loc=op.location,
+            )
         op.operands[0], op.operands[1] = hidden.results
     with ir.InsertionPoint.after(op):
         kept = rounded = _rounded(result, form, op.location)
@@ -74,9 +74,12 @@ def _rounded(x: Any, form: tuple[int, int], loc: Any) -> Any:
     number = ir.IntegerType.get_signless(32)
     exponent, fraction = (ir.IntegerAttr.get(number, bits) for bits in form)
     return ir.Operation.create(
-        "stablehlo.reduce_precision", [x.type], [x], loc=loc,
+        "stablehlo.reduce_precision",
+        [x.type],
+        [x],
+        loc=loc,
         attributes={"exponent_bits": exponent, "mantissa_bits": fraction},
-    ).result  # fmt: skip
+    ).result
 
 
 def _selected(x: Any, loc: Any) -> Any:
@@ -85,9 +88,12 @@ def _selected(x: Any, loc: Any) -> Any:
     truth = ir.RankedTensorType.get(kind.shape, ir.IntegerType.get_signless(1))
     direction = ir.Attribute.parse("#stablehlo<comparison_direction EQ>")
     equal = ir.Operation.create(
-        "stablehlo.compare", [truth], [x, x], loc=loc,
+        "stablehlo.compare",
+        [truth],
+        [x, x],
+        loc=loc,
         attributes={"comparison_direction": direction},
-    ).result  # fmt: skip
+    ).result
     nan = ir.DenseElementsAttr.get_splat(
         kind, ir.FloatAttr.get(kind.element_type, float("nan"))
     )

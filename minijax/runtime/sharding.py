@@ -94,9 +94,7 @@ class Sharding:
         """For each device, in their order, which term of a sum it holds; one number."""
         return [0] * len(self.device_set)
 
-    def addressable_devices_indices_map(
-        self, global_shape: Sequence[int]
-    ) -> dict[Any, Any]:
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Any]:
         """`devices_indices_map` of this process's devices."""
         mine = self.addressable_devices
         found = self.devices_indices_map(global_shape)
@@ -106,9 +104,7 @@ class Sharding:
         """The shape of one device's part of a global array of `shape`."""
         return tuple(shape)
 
-    def check_compatible_aval(
-        self, shape: Sequence[int], what: str | None = None
-    ) -> None:
+    def check_compatible_aval(self, shape: Sequence[int], what: str | None = None) -> None:
         """ValueError unless an array of this shape can lie so: any can."""
 
     def check_rank(self, shape: Sequence[int], what: str | None = None) -> None:
@@ -336,9 +332,7 @@ def laid_out(inner: Any) -> Any:
     if isinstance(inner, compat.SingleDeviceSharding):
         return LaidOut(inner._device, memory_kind=inner._memory_kind)
     kind = inner._memory_kind
-    made = LaidOutOver(
-        inner._internal_device_list, inner._hlo_sharding, memory_kind=kind
-    )
+    made = LaidOutOver(inner._internal_device_list, inner._hlo_sharding, memory_kind=kind)
     made.lie = _described[id(inner)]
     return made
 
@@ -401,14 +395,16 @@ class NamedSharding(_Spread):
 
     __module__ = "minijax.sharding"
 
-    __slots__ = (
-        "_hash", "_holders", "_memory_kind", "_said", "devices", "mesh", "spec",
-    )  # fmt: skip
+    __slots__ = ("_hash", "_holders", "_memory_kind", "_said", "devices", "mesh", "spec")
 
     def __init__(
-        self, mesh: Any, spec: PartitionSpec, *, memory_kind: str | None = None,
+        self,
+        mesh: Any,
+        spec: PartitionSpec,
+        *,
+        memory_kind: str | None = None,
         _logical_device_ids: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise errors.type_error(
                 f"Unexpected type {type(mesh)} for NamedSharding.mesh: {mesh!r}"
@@ -448,9 +444,7 @@ class NamedSharding(_Spread):
             return None
         if ndim not in self._said:
             kept = set(self.mesh.explicit_axes)
-            spec = [
-                tuple(a for a in axes if a in kept) or None for axes in self.tiles(ndim)
-            ]
+            spec = [tuple(a for a in axes if a in kept) or None for axes in self.tiles(ndim)]
             mesh, found = self.mesh.abstract_mesh, None
             sums = self.spec.unreduced & kept, self.spec.reduced & kept
             if any(spec) or any(sums):
@@ -535,9 +529,7 @@ class NamedSharding(_Spread):
 
     def tiles(self, ndim: int) -> list[tuple[Any, ...]]:
         """For each axis of an array of this rank the mesh axes that cut it."""
-        return [
-            axes_of(self.spec[i]) if i < len(self.spec) else () for i in range(ndim)
-        ]
+        return [axes_of(self.spec[i]) if i < len(self.spec) else () for i in range(ndim)]
 
     def cuts(self, ndim: int) -> list[int]:
         """In how many parts each axis is cut."""
@@ -549,9 +541,7 @@ class NamedSharding(_Spread):
         whole = all(n == 1 for n in self.cuts(len(self.spec)))
         return whole and not self.spec.unreduced
 
-    def check_compatible_aval(
-        self, shape: Sequence[int], what: str | None = None
-    ) -> None:
+    def check_compatible_aval(self, shape: Sequence[int], what: str | None = None) -> None:
         """ValueError unless an array of this shape can be spread so; `what` is it?"""
         key = self, tuple(shape)
         if key in _fitting:
@@ -583,12 +573,10 @@ class NamedSharding(_Spread):
             wrong += " For scalars the PartitionSpec should be P()"
         if what is not None:
             wrong = (
-                f"One of {what} is incompatible with its sharding annotation {self}:"
-                f" {wrong}"
+                f"One of {what} is incompatible with its sharding annotation {self}: {wrong}"
             )
         raise errors.value_error(
-            wrong,
-            tries=["a spec with at most as many entries as the value has axes"],
+            wrong, tries=["a spec with at most as many entries as the value has axes"]
         )
 
     def for_rank(self, ndim: int) -> NamedSharding:
@@ -646,9 +634,7 @@ class NamedSharding(_Spread):
     def parts_or_terms(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
         part, cuts = self.shard_shape(shape), self.cuts(len(shape))
         found = {}
-        for device, place in zip(
-            self._device_assignment, self.places(len(shape)), strict=True
-        ):
+        for device, place in zip(self._device_assignment, self.places(len(shape)), strict=True):
             found[device] = tuple(
                 slice(int(p) * n, (int(p) + 1) * n) if k > 1 else slice(None)
                 for p, n, k in zip(place, part, cuts, strict=True)
@@ -673,9 +659,8 @@ class NamedSharding(_Spread):
         )
 
     def shardy(
-        self, ndim: int, symbol: str, free: frozenset[int] = frozenset(),
-        more: bool = False,
-    ) -> str:  # fmt: skip
+        self, ndim: int, symbol: str, free: frozenset[int] = frozenset(), more: bool = False
+    ) -> str:
         """The attribute of the `sdy` dialect; `symbol` names the mesh.
 
         free: axes that the compiler may lay out as it likes.
@@ -722,9 +707,7 @@ def typed(aval: Any, sharding: Any) -> Any:
     return aval if lies == aval.lies else aval.update(lies=lies)
 
 
-register_uncut(
-    lambda ndim: NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * ndim))
-)
+register_uncut(lambda ndim: NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * ndim)))
 
 
 def _rebuild_named(mesh: Any, spec: Any, kind: Any) -> NamedSharding:
@@ -880,9 +863,10 @@ def of_buffer(buffer: Any) -> Any:
     if found is None:  # C++ handed back an equal sharding of its own
         ndim = len(buffer.aval.shape)
         made = GSPMDSharding(
-            tuple(inner._internal_device_list), inner._hlo_sharding,
+            tuple(inner._internal_device_list),
+            inner._hlo_sharding,
             memory_kind=inner._memory_kind,
-        )  # fmt: skip
+        )
         for known in list(_described.values()):
             if known.is_equivalent_to(made, ndim):
                 return known

@@ -26,21 +26,20 @@ from .mlir_context import context
 from .module import Module
 
 _INT = shaped((), dtypes.int32)
-_PLACEHOLDERS = (
-    "https://docs.jax.dev/en/latest/export/shape_poly.html#shape-assertion-errors"
-)
+_PLACEHOLDERS = "https://docs.jax.dev/en/latest/export/shape_poly.html#shape-assertion-errors"
 
 # Operations whose result's shape is an operand, if it is not known.
 _DYNAMIC = {
-    "broadcast_in_dim": "dynamic_broadcast_in_dim", "reshape": "dynamic_reshape",
+    "broadcast_in_dim": "dynamic_broadcast_in_dim",
+    "reshape": "dynamic_reshape",
     "iota": "dynamic_iota",
-}  # fmt: skip
+}
 # Those whose result's shape follows from attributes that are sizes.
 _LISTS = {
     "slice": ("real_dynamic_slice", ("start_indices", "limit_indices", "strides")),
     "pad": ("dynamic_pad", ("edge_padding_low", "edge_padding_high", "interior_padding")),
     "gather": ("dynamic_gather", ("slice_sizes",)),
-}  # fmt: skip
+}
 # Those of which the compiler finds no shape where axes come or go.
 _SAME_RANK = ("bitcast_convert",)
 # Those that become calls, of which the attributes that are sizes are operands.
@@ -102,11 +101,10 @@ class SymbolicLowering(Lowering):
         emitted = _Emitted(self)
         parts = [
             super(SymbolicLowering, self).op(
-                "reshape", one,
-                self.size(d) if isinstance(d, Dimension) else emitted.const(d),
+                "reshape", one, self.size(d) if isinstance(d, Dimension) else emitted.const(d)
             )
             for d in shape
-        ]  # fmt: skip
+        ]
         return super().op("concatenate", out, *parts, dimension=self.i64(0))
 
     def _assert(self, holds: Any, text: str, shown: Sequence[Any]) -> None:
@@ -115,14 +113,16 @@ class SymbolicLowering(Lowering):
             text = text.replace("{}", f"{{{i}}}", 1)
         text += f". Please see {_PLACEHOLDERS} for more details."
         self.create(
-            "stablehlo.custom_call", [], [holds, *shown],
-            call_target_name=self.string("shape_assertion"), api_version=self.i32(2),
-            has_side_effect=self.bool(True), error_message=self.string(text),
-        )  # fmt: skip
+            "stablehlo.custom_call",
+            [],
+            [holds, *shown],
+            call_target_name=self.string("shape_assertion"),
+            api_version=self.i32(2),
+            has_side_effect=self.bool(True),
+            error_message=self.string(text),
+        )
 
-    def begin(
-        self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]
-    ) -> None:
+    def begin(self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]) -> None:
         """Find the unknowns from the sizes of arguments, and assert what must hold."""
         found = solution([getattr(a, "shape", ()) for a in avals], names)
         told: list[tuple[str, Any]] = []
@@ -147,11 +147,7 @@ class SymbolicLowering(Lowering):
             above = size
             if isinstance(step.rest, Dimension) or step.rest:
                 rest = step.rest
-                rest = (
-                    self.size(rest)
-                    if isinstance(rest, Dimension)
-                    else emitted.const(rest)
-                )
+                rest = self.size(rest) if isinstance(rest, Dimension) else emitted.const(rest)
                 above = emitted.op("subtract", size, rest)
             value = above
             if step.factor != 1:
@@ -160,8 +156,9 @@ class SymbolicLowering(Lowering):
                 assert_(
                     emitted.compare("EQ", left, emitted.const(0)),
                     f"{general}Division had remainder {{}} when computing the value of"
-                    f" '{step.name}'.", left,
-                )  # fmt: skip
+                    f" '{step.name}'.",
+                    left,
+                )
                 value = emitted.floordiv(above, per)
             self.sizes[step.name] = value
             where = (
@@ -179,16 +176,19 @@ class SymbolicLowering(Lowering):
                 emitted.compare("EQ", size, want),
                 f"{general}Found inconsistency between dimension size"
                 f" {names[i]}.shape[{axis}] (= {{}}) and the specification '{d}'"
-                f" (= {{}}).", size, want,
-            )  # fmt: skip
+                f" (= {{}}).",
+                size,
+                want,
+            )
         for least, said in found.scope.said if found.scope is not None else ():
             if set(unknowns([least])) <= set(self.sizes):
                 value = self.size(least)
                 assert_(
                     emitted.compare("GE", value, emitted.const(0)),
                     f"the symbolic shape constraint {said}. Expected '{least}' to be"
-                    " greater or equal to 0, but found {}. ", value,
-                )  # fmt: skip
+                    " greater or equal to 0, but found {}. ",
+                    value,
+                )
 
     # ---- types and attributes
     def type(self, aval: Any) -> Any:
@@ -196,8 +196,7 @@ class SymbolicLowering(Lowering):
             return super().type(aval)
         p = physical(aval)
         shape = [
-            ir.ShapedType.get_dynamic_size() if isinstance(d, Dimension) else d
-            for d in p.shape
+            ir.ShapedType.get_dynamic_size() if isinstance(d, Dimension) else d for d in p.shape
         ]
         return ir.RankedTensorType.get(shape, context.elements[p.dtype])
 
@@ -234,9 +233,7 @@ class SymbolicLowering(Lowering):
         lows = []
         for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
             start = op("convert", _INT, start)
-            wide = (
-                self.size(size) if isinstance(size, Dimension) else emitted.const(size)
-            )
+            wide = self.size(size) if isinstance(size, Dimension) else emitted.const(size)
             whole = op("get_dimension_size", _INT, x, dimension=self.i64(axis))
             most = emitted.op("subtract", whole, wide)
             lows.append(emitted.max(emitted.const(0), emitted.min(start, most)))
@@ -277,9 +274,13 @@ class SymbolicLowering(Lowering):
         return super().emit("stablehlo.custom_call", types, [*operands, *shapes], attrs)
 
     def emit(
-        self, name: str, results: Sequence[Any], operands: Sequence[Any],
-        attributes: dict[str, Any], regions: int = 0,
-    ) -> Any:  # fmt: skip
+        self,
+        name: str,
+        results: Sequence[Any],
+        operands: Sequence[Any],
+        attributes: dict[str, Any],
+        regions: int = 0,
+    ) -> Any:
         if name == "stablehlo.custom_call" and not all(map(_is_static, results)):
             target = attributes["call_target_name"]
             raise self.no_form(f"a call of {target}")
@@ -289,9 +290,7 @@ class SymbolicLowering(Lowering):
             target, keys = _CALLS[name]
             sizes = [self.size(d) for key in keys for d in attributes[key]]
             name, operands = "stablehlo.custom_call", [*operands, *sizes]
-            attributes = {
-                "call_target_name": self.string(target), "api_version": self.i32(2)
-            }  # fmt: skip
+            attributes = {"call_target_name": self.string(target), "api_version": self.i32(2)}
         return super().emit(name, results, operands, attributes, regions)
 
     def no_form(self, name: str) -> NotImplementedError:
@@ -302,10 +301,7 @@ class SymbolicLowering(Lowering):
             f"export: {name} of sizes that are not known is not supported.",
             which=", ".join(a.str_short(True) for a in avals if is_symbolic(a)) or None,
             why="the compiler has no form of it whose sizes are operands.",
-            tries=[
-                "export for each of the sizes",
-                "sizes that are known on these axes",
-            ],
+            tries=["export for each of the sizes", "sizes that are known on these axes"],
         )
 
     # ---- nested programs
@@ -360,7 +356,11 @@ class _Emitted:
     def compare(self, direction: str, x: Any, y: Any) -> Any:
         ctx = self.ctx
         return Lowering.op(
-            ctx, "compare", shaped((), dtypes.bool_), x, y,
+            ctx,
+            "compare",
+            shaped((), dtypes.bool_),
+            x,
+            y,
             comparison_direction=ctx.parse(f"#stablehlo<comparison_direction {direction}>"),
             compare_type=ctx.parse("#stablehlo<comparison_type SIGNED>"),
-        )  # fmt: skip
+        )

@@ -28,13 +28,7 @@ from .lower import has_cuts, physical
 from .lowered import lower_jaxpr
 from .mesh import Mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
-from .sharding import (
-    GSPMDSharding,
-    NamedSharding,
-    SingleDeviceSharding,
-    is_laid_out,
-    typed,
-)
+from .sharding import GSPMDSharding, NamedSharding, SingleDeviceSharding, is_laid_out, typed
 
 PLACES = (NamedSharding, GSPMDSharding, SingleDeviceSharding)  # which name devices
 
@@ -47,9 +41,7 @@ class Spread:
 
     __slots__ = ("device", "devices", "ins", "mesh", "outs", "platform", "whole")
 
-    def __init__(
-        self, mesh: Mesh, ins: tuple[Any, ...], outs: tuple[Any, ...] | None
-    ) -> None:
+    def __init__(self, mesh: Mesh, ins: tuple[Any, ...], outs: tuple[Any, ...] | None) -> None:
         self.mesh = mesh
         self.devices = mesh.flat
         self.device = mesh.flat[0]
@@ -72,9 +64,7 @@ class Spread:
         if alike and not has_cuts(closed.jaxpr):
             return self
         asked = self.outs or (None,) * len(closed.out_avals)
-        outs = [
-            s or self._of_type(a) for s, a in zip(asked, closed.out_avals, strict=True)
-        ]
+        outs = [s or self._of_type(a) for s, a in zip(asked, closed.out_avals, strict=True)]
         return spread(self.mesh, self.ins, outs)
 
     def _of_type(self, aval: Any) -> NamedSharding:
@@ -104,11 +94,7 @@ class Spread:
         chosen = executable.get_output_shardings() if len(self.devices) > 1 else None
         alike: dict[Any, Any] = {}
         for s, a in zip(self.ins, in_avals, strict=False):
-            if (
-                s is not None
-                and hasattr(a, "shape")
-                and not dtypes.is_extended(a.dtype)
-            ):
+            if s is not None and hasattr(a, "shape") and not dtypes.is_extended(a.dtype):
                 n = len(a.shape)
                 kind = getattr(s, "_memory_kind", None)
                 alike.setdefault((n, s.hlo(n), kind), s)
@@ -188,9 +174,7 @@ def put(x: Any, sharding: Any) -> Any:
         inner = sharding.internal(len(buffer.aval.shape))
         if buffer._sharding is inner:
             aval = typed(buffer.aval, sharding)
-            return (
-                buffer if aval is buffer.aval else compat.with_aval(buffer, aval, inner)
-            )
+            return buffer if aval is buffer.aval else compat.with_aval(buffer, aval, inner)
         known = _moves.get((id(buffer._sharding), id(inner), buffer.aval))
         if known is not None:
             return known(buffer)
@@ -259,11 +243,7 @@ def _moved(buffer: Any, mine: Any, sharding: Any) -> Any:
     if mine != there:
         known = isinstance(mine, NamedSharding) and isinstance(there, NamedSharding)
         alike = len(mine.devices) == len(there.devices)
-        if (
-            not known
-            or not alike
-            or mine.devices[0].client is not there.devices[0].client
-        ):
+        if not known or not alike or mine.devices[0].client is not there.devices[0].client:
             return _cut(transfers.host_value(buffer), buffer.aval, sharding)
         near = there
         if mine.devices != there.devices:
@@ -373,9 +353,7 @@ def resharding(
         closed = ClosedJaxpr(Jaxpr([], [var], [var], []))
         where = Spread(mesh_of(sharding), (mine,), (sharding,))
         said = None if modes is None else ([modes[0]], [modes[1]])
-        lowered = lower_jaxpr(
-            closed, "reshard", where.platform, spread=where, orders=said
-        )
+        lowered = lower_jaxpr(closed, "reshard", where.platform, spread=where, orders=said)
         executable = compile_module(
             lowered.module, where.devices, partitions=len(where.devices)
         )
@@ -420,9 +398,7 @@ def check_meshes(name: str, values: Sequence[Any]) -> bool:
         lie = lies(x)
         if isinstance(lie, NamedSharding) and lie.mesh.axis_names:
             mine.append((x, lie.mesh.abstract_mesh))
-    known = (
-        (*(m for _, m in mine), around) if around.axis_names else [m for _, m in mine]
-    )
+    known = (*(m for _, m in mine), around) if around.axis_names else [m for _, m in mine]
     if not any(m.explicit_axes for m in known):
         return True
     tries = ["jax.sharding.reshard(x, sharding)", "jax.device_put(x, sharding)"]
@@ -473,8 +449,7 @@ def told_devices(devices: Sequence[Any]) -> str:
 def incompatible(first: str, second: str) -> ValueError:
     """The error for arguments or shardings on different devices."""
     return errors.value_error(
-        "Received incompatible devices for jitted computation. Got"
-        f" {first} and {second}",
+        f"Received incompatible devices for jitted computation. Got {first} and {second}",
         why="a program runs on one list of devices, on which all its arguments lie.",
         tries=["device_put one of them to the other's sharding"],
     )

@@ -57,9 +57,13 @@ def _plain(prim: Primitive) -> bool:
 
 
 def _run(
-    make: Make, needed: Any, prim: Primitive, flags: tuple[Any, ...],
-    buffers: list[Any], params: dict[str, Any],
-) -> tuple[list[Any], Any] | None:  # fmt: skip
+    make: Make,
+    needed: Any,
+    prim: Primitive,
+    flags: tuple[Any, ...],
+    buffers: list[Any],
+    params: dict[str, Any],
+) -> tuple[list[Any], Any] | None:
     """The results of a rule for arrays on one device, and what is known of it; None where
     it is to be applied itself.
 
@@ -157,9 +161,7 @@ def _compiled(
 # ------------------------------------------------------------------------ forwards
 
 
-def _pushed(
-    prim: Primitive, flags: Any, avals: Any, params: Any
-) -> tuple[ClosedJaxpr, Any]:
+def _pushed(prim: Primitive, flags: Any, avals: Any, params: Any) -> tuple[ClosedJaxpr, Any]:
     n = len(flags)
 
     def rule(*given: Any) -> list[Any]:

@@ -37,9 +37,7 @@ def host_value(buffer: Any) -> np.ndarray[Any, Any]:
     if client.cluster.client is not None and not found[0].is_here:
         raise shards.not_here()
     if shardings.is_laid_out(buffer):  # C++ reads it in its order
-        value: np.ndarray[Any, Any] = (
-            buffer._single_device_array_to_np_array_did_copy()[0]
-        )
+        value: np.ndarray[Any, Any] = buffer._single_device_array_to_np_array_did_copy()[0]
         return value
     return compat.to_host(buffer)
 
@@ -60,13 +58,8 @@ def deleted_message(aval: Any) -> str:
     """The message for the use of an array whose memory is gone."""
     return errors.message(
         f"Array has been deleted with shape={aval.str_short(False)}.",
-        why="it was donated to a jitted function (donate_argnums), or .delete() was"
-        " called.",
-        tries=[
-            "use the function's result instead",
-            "drop donate_argnums",
-            "copy first",
-        ],
+        why="it was donated to a jitted function (donate_argnums), or .delete() was called.",
+        tries=["use the function's result instead", "drop donate_argnums", "copy first"],
     )
 
 
@@ -89,15 +82,14 @@ def typed_constant(value: Any, dtype: Any) -> Any:
 def kept_wide(args: Sequence[Any]) -> tuple[Any, ...]:
     """Operands with NumPy's scalars of 64 bits as arrays, where others have those."""
     return tuple(
-        typed_constant(x, x.dtype)
-        if type(x) in WIDE_SCALARS and is_wide_beside(x, args)
-        else x
+        typed_constant(x, x.dtype) if type(x) in WIDE_SCALARS and is_wide_beside(x, args) else x
         for x in args
     )
 
 
-def put_numpy(x: Any, aval: Any = None, where: Placement | None = None,
-              committed: bool = False) -> Any:  # fmt: skip
+def put_numpy(
+    x: Any, aval: Any = None, where: Placement | None = None, committed: bool = False
+) -> Any:
     """A NumPy value on a device, as an ArrayImpl of type `aval`.
 
     where: None: the default device, or all devices of the current mesh.
@@ -148,9 +140,7 @@ def put_scalar(x: Any, where: Placement) -> Any:
     key = (x, type(x), aval.dtype, id(where))
     found = _scalars.get(key) if kept else None
     if found is None or found.is_deleted():
-        found = compat.put(
-            np.asarray(x, aval.dtype), aval, where.loose, where.device, False
-        )
+        found = compat.put(np.asarray(x, aval.dtype), aval, where.loose, where.device, False)
         if kept:
             if len(_scalars) > 4096:
                 _scalars.clear()

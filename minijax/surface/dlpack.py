@@ -29,9 +29,7 @@ def to_dlpack(x: Any, stream: Any = None, **options: Any) -> Any:
     return x.__dlpack__(stream=stream, **options)
 
 
-def from_dlpack(
-    external_array: Any, device: Any = None, copy: bool | None = None
-) -> Any:
+def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Any:
     """An array of another library, through the DLPack protocol.
 
     Args:
@@ -71,6 +69,8 @@ def is_supported_dtype(dtype: Any) -> bool:
     True
     """
     kind = dtypes.as_dtype(dtype)
-    return kind not in dtypes.SMALL_FLOATS and kind.itemsize * 8 >= 8 and kind not in (
-        dtypes.int2, dtypes.uint2, dtypes.int4, dtypes.uint4,
-    )  # fmt: skip
+    return (
+        kind not in dtypes.SMALL_FLOATS
+        and kind.itemsize * 8 >= 8
+        and kind not in (dtypes.int2, dtypes.uint2, dtypes.int4, dtypes.uint4)
+    )

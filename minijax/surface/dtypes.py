@@ -9,9 +9,7 @@ import numpy as np
 from ..types import dtypes
 from .numpy import dtype_info
 
-__all__ = (
-    "bfloat16", "canonicalize_dtype", "itemsize_bits", "result_type", "scalar_type_of",
-)  # fmt: skip
+__all__ = ("bfloat16", "canonicalize_dtype", "itemsize_bits", "result_type", "scalar_type_of")
 
 bfloat16 = dtypes.bfloat16.type
 
@@ -83,9 +81,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     (dtype('int8'), False)
     """
     dtype = dtype_info.result_type(*args)
-    return (
-        (dtype, dtype_info.result_weak_type(*args)) if return_weak_type_flag else dtype
-    )
+    return (dtype, dtype_info.result_weak_type(*args)) if return_weak_type_flag else dtype
 
 
 def itemsize_bits(dtype: Any) -> int:

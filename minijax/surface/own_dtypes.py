@@ -74,8 +74,6 @@ def primal_tangent_dtype(
       ShapedArray(bfloat16[3])
     """
     primal, tangent = dtypes.as_dtype(primal_dtype), dtypes.as_dtype(tangent_dtype)
-    short = [
-        shaped((), d).str_short(True).removesuffix("[]") for d in (primal, tangent)
-    ]
+    short = [shaped((), d).str_short(True).removesuffix("[]") for d in (primal, tangent)]
     said = name or f"PrimalTangentDType{{{short[0]}/{short[1]}}}"
     return PrimalTangentDType(primal, tangent, said)

@@ -18,6 +18,6 @@ _TABLE = {
     "tools.stages_page": "show",
     "tools.recompiles": "watch why",
     "tools.verifier": "verify",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -111,14 +111,10 @@ def _parser() -> argparse.ArgumentParser:
     for name, tool in TOOLS.items():
         says = SAYS.get(name) or (inspect.getdoc(tool) or "").split("\n")[0]
         one = tools.add_parser(name, help=says, description=says)
-        where = (
-            "script.py" if name == "why" else "module:function or script.py:function"
-        )
+        where = "script.py" if name == "why" else "module:function or script.py:function"
         one.add_argument("where", metavar="WHERE", help=where)
         if name == "why":
-            one.add_argument(
-                "rest", nargs=argparse.REMAINDER, help="arguments of the script"
-            )
+            one.add_argument("rest", nargs=argparse.REMAINDER, help="arguments of the script")
         if name == "diff":
             one.add_argument("other", metavar="OTHER", help="the second function")
         if name == "plan_remat":

@@ -55,10 +55,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if name.partition(".")[0] != "jax":
             # `from jax.experimental import pallas` asks by the parent's own name.
             twin = f"jax{name.removeprefix(_PACKAGE)}"
-            if (
-                name.startswith(_PACKAGE)
-                and twin.removeprefix("jax.") in private.KERNELS
-            ):
+            if name.startswith(_PACKAGE) and twin.removeprefix("jax.") in private.KERNELS:
                 return importlib.machinery.ModuleSpec(name, self, is_package=True)
             return None
         spec = importlib.machinery.ModuleSpec(name, self, is_package=True)
@@ -152,17 +149,10 @@ def install() -> None:
             " process."
         )
     sys.meta_path.insert(0, Finder())
-    log.logger.parent = logging.getLogger(
-        "jax"
-    )  # whose level and handlers programs set
+    log.logger.parent = logging.getLogger("jax")  # whose level and handlers programs set
     numbers = tuple(map(int, INTERFACE.split(".")))
-    for module in (
-        sys.modules[_PACKAGE],
-        importlib.import_module(f"{_PACKAGE}.version"),
-    ):
-        vars(module).update(
-            __version__=INTERFACE, __version_info__=numbers, _version=INTERFACE
-        )
+    for module in (sys.modules[_PACKAGE], importlib.import_module(f"{_PACKAGE}.version")):
+        vars(module).update(__version__=INTERFACE, __version_info__=numbers, _version=INTERFACE)
     faces.stand_for("jax")
     for values in (Tracer, Array, Reference):
         _name(values)
@@ -185,8 +175,7 @@ def main() -> None:
     """Run a program with the alias installed."""
     if len(sys.argv) < 2 or (sys.argv[1] in ("-m", "-c") and len(sys.argv) < 3):
         raise SystemExit(
-            "usage: python -m minijax.tools.alias"
-            " {SCRIPT | -m MODULE | -c CODE} [ARGUMENT ...]"
+            "usage: python -m minijax.tools.alias {SCRIPT | -m MODULE | -c CODE} [ARGUMENT ...]"
         )
     install()
     _, kind, *rest = sys.argv

@@ -71,25 +71,23 @@ class Pattern(Report):
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "rows": self.rows.tolist(), "columns": self.columns.tolist(),
-            "out_shape": self.out_shape, "in_shape": self.in_shape,
-        }  # fmt: skip
+            "rows": self.rows.tolist(),
+            "columns": self.columns.tolist(),
+            "out_shape": self.out_shape,
+            "in_shape": self.in_shape,
+        }
 
     def indices(self) -> Any:
         """Positions in the whole, [nnz, number of axes]."""
         where: list[Any] = []
-        for numbers, shape in (
-            (self.rows, self.out_shape), (self.columns, self.in_shape)
-        ):  # fmt: skip
+        for numbers, shape in ((self.rows, self.out_shape), (self.columns, self.in_shape)):
             where += np.unravel_index(numbers, shape) if shape else ()
         found = np.stack(where, 1) if where else np.zeros((self.nnz, 0))
         return found.astype(np.int32)
 
     def todense(self) -> Any:
         """The pattern as an array of bools."""
-        out = np.zeros(
-            (int(np.prod(self.out_shape)), int(np.prod(self.in_shape))), bool
-        )
+        out = np.zeros((int(np.prod(self.out_shape)), int(np.prod(self.in_shape))), bool)
         out[self.rows, self.columns] = True
         return out.reshape(self.shape)
 
@@ -105,9 +103,8 @@ class Pattern(Report):
 
 
 def sparsity(
-    f: Callable[..., Any], *args: Any, argnums: int = 0, of: str = "jacobian",
-    **kwargs: Any,
-) -> Pattern:  # fmt: skip
+    f: Callable[..., Any], *args: Any, argnums: int = 0, of: str = "jacobian", **kwargs: Any
+) -> Pattern:
     """Find which elements of a Jacobian or Hessian may differ from zero.
 
     For every value of the arguments: what is left out is zero by structure.
@@ -231,8 +228,7 @@ def _check_holomorphic(of: str, holomorphic: bool, which: str, dtype: Any) -> No
 
 def _no_array(f: Any, i: int, x: Any) -> TypeError:
     return errors.type_error(
-        "sparsity: the argument to differentiate by must be an array, not"
-        f" {type(x).__name__}.",
+        f"sparsity: the argument to differentiate by must be an array, not {type(x).__name__}.",
         which=f"argument {i} of {name_of(f)}",
         tries=["another one by argnums=", "ravel_pytree"],
     )
@@ -328,9 +324,11 @@ class Coloring(Report):
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "pattern": self.pattern.to_dict(), "forward": self.forward,
-            "colors": self.colors.tolist(), "evaluations": self.evaluations,
-        }  # fmt: skip
+            "pattern": self.pattern.to_dict(),
+            "forward": self.forward,
+            "colors": self.colors.tolist(),
+            "evaluations": self.evaluations,
+        }
 
     def __str__(self) -> str:
         what = "push-forwards of columns" if self.forward else "pull-backs of rows"
@@ -346,9 +344,7 @@ def _by_colors(f: Any, argnums: int, of: str, holomorphic: bool) -> Any:
     def planned(args: Any, kwargs: Any) -> tuple[Coloring, Any]:
         """The plan, and the dtype of the derivative's elements."""
         i = _position(f, args, argnums)
-        _check_holomorphic(
-            of, holomorphic, "argument", _checked_type(f, i, args[i]).dtype
-        )
+        _check_holomorphic(of, holomorphic, "argument", _checked_type(f, i, args[i]).dtype)
         _, values, more, places = without_statics(f, args, kwargs)
         leaves, treedef = tree.flatten((values, more))
         fixed = [x for i, x in enumerate(args) if i not in places]
@@ -436,6 +432,4 @@ def _either(found: Any, rows: Any, columns: Any) -> tuple[Any, Any]:
     place = rows * _count(found) + found[columns]
     _, back, count = np.unique(place, return_inverse=True, return_counts=True)
     alone = count[back] == 1
-    return (
-        np.where(alone, found[columns], found[rows]), np.where(alone, rows, columns),
-    )  # fmt: skip
+    return (np.where(alone, found[columns], found[rows]), np.where(alone, rows, columns))

@@ -57,9 +57,7 @@ def stars(rows: Any, columns: Any, n: int) -> Any:
     near = [to[a:b].tolist() for a, b in itertools.pairwise(starts)]
     degree = np.diff(starts)
     sequences = (range(n), np.argsort(-degree, kind="stable").tolist())
-    return min(
-        (_stars(near, order) for order in sequences), key=lambda c: c.max(initial=-1)
-    )
+    return min((_stars(near, order) for order in sequences), key=lambda c: c.max(initial=-1))
 
 
 def _stars(near: list[list[int]], order: Any) -> Any:

@@ -55,10 +55,20 @@ _REASONS = {
 
 # Where a word of docs/differences.md may be at home.
 _HOMES = (
-    "jax", "jax.numpy", "jax.lax", "jax.numpy.fft", "jax.nn", "jax.experimental",
-    "jax.experimental.checkify", "jax.example_libraries", "jax.scipy", "jax.random",
-    "jax.tree_util", "jax.numpy.linalg", "jax.scipy.linalg",
-)  # fmt: skip
+    "jax",
+    "jax.numpy",
+    "jax.lax",
+    "jax.numpy.fft",
+    "jax.nn",
+    "jax.experimental",
+    "jax.experimental.checkify",
+    "jax.example_libraries",
+    "jax.scipy",
+    "jax.random",
+    "jax.tree_util",
+    "jax.numpy.linalg",
+    "jax.scipy.linalg",
+)
 _ARGUMENTS = ("dtype", "ref[...] = v", "tol", "where")  # words that name no function
 
 
@@ -98,9 +108,7 @@ def _module(name: str, known: dict[str, Any]) -> Any:
             known[name] = importlib.import_module(_OURS + name[len("jax") :])
         except ImportError:
             outer, _, last = name.rpartition(".")
-            known[name] = (
-                getattr(_module(outer, known), last, Missing) if outer else Missing
-            )
+            known[name] = getattr(_module(outer, known), last, Missing) if outer else Missing
     return known[name]
 
 

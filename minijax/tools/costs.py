@@ -125,22 +125,18 @@ class CostReport(Report):
             )
         rows = [
             (
-                amount(x.flops, "flop"), f"{x.flops / max(self.flops, 1):.0%}",
-                amount(x.bytes), x.limit, x.place.short, x.place.variable, x.scope,
+                amount(x.flops, "flop"),
+                f"{x.flops / max(self.flops, 1):.0%}",
+                amount(x.bytes),
+                x.limit,
+                x.place.short,
+                x.place.variable,
+                x.scope,
                 x.place.text[:50],
             )
             for x in self.lines[:20]
-        ]  # fmt: skip
-        columns = (
-            "flops",
-            "share",
-            "bytes",
-            "limit",
-            "line",
-            "variable",
-            "scope",
-            "code",
-        )
+        ]
+        columns = ("flops", "share", "bytes", "limit", "line", "variable", "scope", "code")
         return "\n".join([*head, table(columns, rows)])
 
 
@@ -177,15 +173,9 @@ def cost(
     scopes: dict[str, tuple[float, int]] = {}
     for eqn, times, known in walk(program.jaxpr):
         place, scope = place_of(eqn), eqn.names
-        at = groups.setdefault(
-            (place, scope), LineCost(place, scope, 0.0, 0, 0, True, "", 0.0)
-        )
+        at = groups.setdefault((place, scope), LineCost(place, scope, 0.0, 0, 0, True, "", 0.0))
         n, size = own_flops(eqn) * times, moved(eqn) * times
-        at.flops, at.bytes, at.equations = (
-            at.flops + n,
-            at.bytes + size,
-            at.equations + 1,
-        )
+        at.flops, at.bytes, at.equations = (at.flops + n, at.bytes + size, at.equations + 1)
         at.known = at.known and known
         f_n, b_n = scopes.get(scope, (0.0, 0))
         scopes[scope] = f_n + n, b_n + size
@@ -195,10 +185,16 @@ def cost(
     lines = sorted(groups.values(), key=lambda x: (-x.seconds, -x.flops))
     total, size = flops(program.jaxpr), sum(x.bytes for x in lines)
     return CostReport(
-        lines, scopes, total, size, flops(program.jaxpr, once=True),
-        all(x.known for x in lines), device, sum(x.seconds for x in lines),
+        lines,
+        scopes,
+        total,
+        size,
+        flops(program.jaxpr, once=True),
+        all(x.known for x in lines),
+        device,
+        sum(x.seconds for x in lines),
         xla_cost(program.compiled()),
-    )  # fmt: skip
+    )
 
 
 def xla_cost(compiled: Any) -> dict[str, float]:

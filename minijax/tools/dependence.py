@@ -76,8 +76,7 @@ class Interpreter:
     def too_many(self) -> Exception:
         return errors.value_error(
             f"sparsity: more than {MOST} elements depend on inputs.",
-            why="the Jacobian is dense, or an operation inside says nothing of its"
-            " structure.",
+            why="the Jacobian is dense, or an operation inside says nothing of its structure.",
             tries=["jacfwd, jacrev or hessian"],
         )
 
@@ -110,9 +109,7 @@ class Interpreter:
         return Sets(to * self.n + sets.pairs[at] % self.n)
 
     # --------------------------------------------------------------------- programs
-    def run(
-        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]
-    ) -> list[Any]:
+    def run(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
         """The results of a program: `Sets`, known values, or `UNKNOWN`."""
         env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
         env.update(zip(jaxpr.invars, args, strict=True))
@@ -163,8 +160,7 @@ class Interpreter:
         whole = not any(type(x) in (Unknown, Sets) for x in args)
         # Numbers of other kinds matter to nobody: indices are what is read off values.
         exact = not any(
-            dtypes.is_inexact(getattr(v.aval, "dtype", np.dtype(bool)))
-            for v in eqn.outs
+            dtypes.is_inexact(getattr(v.aval, "dtype", np.dtype(bool))) for v in eqn.outs
         )
         if not (small and whole and exact) or eqn.effects or programs(eqn.params):
             return [UNKNOWN] * len(eqn.outs)
@@ -239,11 +235,14 @@ class Interpreter:
         maps = rule(ins, outs, eqn.params)
         (out,) = outs
         return [
-            self.union([
-                self.spread(x.pairs, a.shape, out.shape, axes)
-                for x, a, axes in zip(args, ins, maps, strict=True) if type(x) is Sets
-            ])
-        ]  # fmt: skip
+            self.union(
+                [
+                    self.spread(x.pairs, a.shape, out.shape, axes)
+                    for x, a, axes in zip(args, ins, maps, strict=True)
+                    if type(x) is Sets
+                ]
+            )
+        ]
 
     def spread(
         self, pairs: Any, shape: Sequence[int], out: Sequence[int], axes: Sequence[Any]
@@ -259,9 +258,7 @@ class Interpreter:
         whole = np.ravel_multi_index(
             [*(where[a] for a in used), inputs], [*(shape[a] for a in used), self.n]
         )
-        *where, inputs = np.unravel_index(
-            np.unique(whole), [*(shape[a] for a in used), self.n]
-        )
+        *where, inputs = np.unravel_index(np.unique(whole), [*(shape[a] for a in used), self.n])
         places = iter(range(len(used)))
         to = np.zeros(inputs.size, np.int64)
         for (a, reach), step, size in zip(ways, _strides(out), out, strict=True):
@@ -336,18 +333,18 @@ class Interpreter:
     def row(self, x: Any, aval: Any, i: int) -> Any:
         if type(x) is Sets:
             start, size = i * aval.size, aval.size
-            low, high = np.searchsorted(
-                x.pairs, [start * self.n, (start + size) * self.n]
-            )
+            low, high = np.searchsorted(x.pairs, [start * self.n, (start + size) * self.n])
             return Sets(x.pairs[low:high] - start * self.n)
         return x if type(x) is Unknown else x[i]
 
     def stacked(self, ys: Sequence[Any], aval: Any) -> Any:
         if not any(type(y) is Sets for y in ys):
             return UNKNOWN
-        return Sets(np.concatenate([
-            y.pairs + i * aval.size * self.n for i, y in enumerate(ys) if type(y) is Sets
-        ]))  # fmt: skip
+        return Sets(
+            np.concatenate(
+                [y.pairs + i * aval.size * self.n for i, y in enumerate(ys) if type(y) is Sets]
+            )
+        )
 
 
 def _numbers(aval: Any, first: int | None) -> Any:

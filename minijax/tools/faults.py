@@ -25,9 +25,13 @@ def _row(fault: Fault) -> str:
     before = fault.before and ".".join(map(str, fault.before))
     releases = f"before {before}" if before else "all"
     cells = (
-        fault.name, f"{', '.join(fault.platforms)}; jaxlib: {releases}", fault.pattern,
-        fault.effect, fault.cure, f"`{fault.test}`",
-    )  # fmt: skip
+        fault.name,
+        f"{', '.join(fault.platforms)}; jaxlib: {releases}",
+        fault.pattern,
+        fault.effect,
+        fault.cure,
+        f"`{fault.test}`",
+    )
     return "| " + " | ".join(cells) + " |"
 
 

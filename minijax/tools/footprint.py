@@ -98,10 +98,16 @@ class MemoryReport(Report):
             said = ", ".join(f"{k} {amount(v)}" for k, v in self.xla.items())
             lines.append(f"XLA, compiled: {said}")
         rows = [
-            (amount(o.bytes), f"{o.bytes / max(self.peak, 1):.0%}", o.what, o.place.short,
-             o.place.variable, ", ".join(o.values[:3]) + ", ..." * (len(o.values) > 3))
+            (
+                amount(o.bytes),
+                f"{o.bytes / max(self.peak, 1):.0%}",
+                o.what,
+                o.place.short,
+                o.place.variable,
+                ", ".join(o.values[:3]) + ", ..." * (len(o.values) > 3),
+            )
             for o in self.owners[:20]
-        ]  # fmt: skip
+        ]
         head = ("bytes", "share", "made by", "line", "variable", "values")
         return "\n".join([*lines, table(head, rows), self.chart()])
 
@@ -117,9 +123,7 @@ class MemoryReport(Report):
         ]
         return "\n".join(
             f"{amount(self.peak * k / height):>9} |"
-            + "".join(
-                "#" if h >= self.peak * (k - 0.5) / height else " " for h in highs
-            )
+            + "".join("#" if h >= self.peak * (k - 0.5) / height else " " for h in highs)
             for k in range(height, 0, -1)
         )
 
@@ -149,12 +153,8 @@ def memory(f: Callable[..., Any], *args: Any, **kwargs: Any) -> MemoryReport:
     jaxpr = program.jaxpr
     owners: dict[Any, Owned] = {}
     for v in jaxpr.constvars:
-        owners[v] = Owned(
-            nbytes(v.aval), "a constant", NOWHERE, "", v.aval.str_short(True)
-        )
-    for v, name in zip(
-        jaxpr.invars[-len(program.names) :], program.names, strict=False
-    ):
+        owners[v] = Owned(nbytes(v.aval), "a constant", NOWHERE, "", v.aval.str_short(True))
+    for v, name in zip(jaxpr.invars[-len(program.names) :], program.names, strict=False):
         owners[v] = Owned(
             nbytes(v.aval), f"argument {name}", NOWHERE, "", v.aval.str_short(True)
         )
@@ -167,9 +167,16 @@ def memory(f: Callable[..., Any], *args: Any, **kwargs: Any) -> MemoryReport:
     )
     temporary = max(0, walk.peak - arguments - constants - walk.results_at_peak)
     return MemoryReport(
-        walk.peak, walk.at, _grouped(walk.owners), walk.timeline, arguments, results,
-        constants, temporary, xla_memory(program),
-    )  # fmt: skip
+        walk.peak,
+        walk.at,
+        _grouped(walk.owners),
+        walk.timeline,
+        arguments,
+        results,
+        constants,
+        temporary,
+        xla_memory(program),
+    )
 
 
 @dataclasses.dataclass
@@ -194,9 +201,14 @@ class _Walk:
         self.timeline: list[Moment] = []
 
     def run(
-        self, jaxpr: Jaxpr, live: dict[Any, Owned], keep: list[Any], outside: int,
-        depth: int, around: list[Owned],
-    ) -> None:  # fmt: skip
+        self,
+        jaxpr: Jaxpr,
+        live: dict[Any, Owned],
+        keep: list[Any],
+        outside: int,
+        depth: int,
+        around: list[Owned],
+    ) -> None:
         """One program: `live` at its start, `outside` bytes of `around` all the time."""
         last = last_uses(jaxpr)
         kept = set(keep)
@@ -205,21 +217,30 @@ class _Walk:
         for i, eqn in enumerate(jaxpr.eqns):
             for v in eqn.outs:
                 live[v] = Owned(
-                    nbytes(v.aval), eqn.primitive.name, place_of(eqn), eqn.names,
+                    nbytes(v.aval),
+                    eqn.primitive.name,
+                    place_of(eqn),
+                    eqn.names,
                     v.aval.str_short(True),
-                )  # fmt: skip
+                )
                 total += live[v].bytes
             extra = workspace(eqn)
             if extra and not eqn.primitive.regions:
                 live[eqn] = Owned(
-                    extra, f"work space of {eqn.primitive.name}", place_of(eqn),
-                    eqn.names, f"{extra} bytes",
-                )  # fmt: skip
+                    extra,
+                    f"work space of {eqn.primitive.name}",
+                    place_of(eqn),
+                    eqn.names,
+                    f"{extra} bytes",
+                )
             elif extra:
                 live[eqn] = Owned(
-                    extra, f"steps of {eqn.primitive.name}", place_of(eqn), eqn.names,
+                    extra,
+                    f"steps of {eqn.primitive.name}",
+                    place_of(eqn),
+                    eqn.names,
                     f"{extra} bytes",
-                )  # fmt: skip
+                )
             self.moment(eqn, live, total + extra, depth, around, outs)
             self.inside(eqn, live, outside, depth, around)
             live.pop(eqn, None)
@@ -228,9 +249,14 @@ class _Walk:
                     total -= live.pop(v).bytes
 
     def moment(
-        self, eqn: Equation, live: dict[Any, Owned], total: int, depth: int,
-        around: list[Owned], outs: set[Any],
-    ) -> None:  # fmt: skip
+        self,
+        eqn: Equation,
+        live: dict[Any, Owned],
+        total: int,
+        depth: int,
+        around: list[Owned],
+        outs: set[Any],
+    ) -> None:
         now = Moment(eqn.primitive.name, place_of(eqn), depth, total)
         self.timeline.append(now)
         if total > self.peak:
@@ -239,27 +265,31 @@ class _Walk:
             self.results_at_peak = sum(live[v].bytes for v in outs if v in live)
 
     def inside(
-        self, eqn: Equation, live: dict[Any, Owned], outside: int, depth: int,
+        self,
+        eqn: Equation,
+        live: dict[Any, Owned],
+        outside: int,
+        depth: int,
         around: list[Owned],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The programs of an equation: what they make lives beside what lives here."""
         loop = isinstance(eqn.primitive.regions, Loop)
         results = set(eqn.outs)  # a call makes them inside
         for p in parts(eqn):
             body = p.closed.jaxpr
             # Operands are counted outside, but for the rows of a loop; so are results.
-            mine = {
-                v: Owned(0, "", NOWHERE, "", "")
-                for v in (*body.constvars, *body.invars)
-            }
+            mine = {v: Owned(0, "", NOWHERE, "", "") for v in (*body.constvars, *body.invars)}
             if loop:
                 own, given = list(body.invars), [a.aval for a in eqn.ins]
                 for v, a in zip(own[::-1], given[::-1], strict=False):
                     if nbytes(v.aval) < nbytes(a):  # a row, which is cut out
                         mine[v] = Owned(
-                            nbytes(v.aval), f"a row of {eqn.primitive.name}",
-                            place_of(eqn), eqn.names, v.aval.str_short(True),
-                        )  # fmt: skip
+                            nbytes(v.aval),
+                            f"a row of {eqn.primitive.name}",
+                            place_of(eqn),
+                            eqn.names,
+                            v.aval.str_short(True),
+                        )
             here = [*around, *(o for v, o in live.items() if loop or v not in results)]
             total = outside + sum(o.bytes for o in here[len(around) :])
             self.run(body, mine, list(body.invars), total, depth + 1, here)

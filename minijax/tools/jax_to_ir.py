@@ -28,11 +28,16 @@ from ..types.avals import ShapedArray
 __all__ = ("jax_to_hlo", "jax_to_ir", "main", "parse_shape_str", "set_up_flags")
 
 _DTYPES = {
-    "pred": "bool", "bf16": "bfloat16", "f16": "float16", "f32": "float32",
-    "f64": "float64", "c64": "complex64", "c128": "complex128",
+    "pred": "bool",
+    "bf16": "bfloat16",
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "c64": "complex64",
+    "c128": "complex128",
     **{f"{k[0]}{n}": f"{k}{n}" for k in ("uint",) for n in (2, 4, 8, 16, 32, 64)},
     **{f"s{n}": f"int{n}" for n in (2, 4, 8, 16, 32, 64)},
-}  # fmt: skip
+}
 
 
 def jax_to_ir(
@@ -68,8 +73,7 @@ def jax_to_ir(
     both = sorted(set(names) & set(constants))
     if both:
         raise errors.value_error(
-            "Arguments appear in both `input_shapes` and `constants`: "
-            + ", ".join(both),
+            "Arguments appear in both `input_shapes` and `constants`: " + ", ".join(both),
             tries=["each argument in one of them"],
         )
     if format != "HLO":
@@ -180,9 +184,11 @@ def main(argv: Sequence[str]) -> None:
     module, _, name = flags.fn.rpartition(".")
     shapes = [(n, parse_shape_str(s)) for n, s in literal_eval(flags.input_shapes)]
     data, text = jax_to_ir(
-        getattr(importlib.import_module(module), name), shapes, constants=constants,
+        getattr(importlib.import_module(module), name),
+        shapes,
+        constants=constants,
         format=flags.ir_format,
-    )  # fmt: skip
+    )
     if flags.ir_dest:
         with open(flags.ir_dest, "wb") as file:
             file.write(data)

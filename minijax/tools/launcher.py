@@ -33,14 +33,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("-n", "--processes", type=_positive, required=True, help="how many processes")
-    add("--devices-per-process", type=_positive, metavar="K",
-        help="virtual CPU devices of each (default: one), or GPUs, in order")  # fmt: skip
-    add("--port", type=int, default=0, help="the coordinator's (default: a free one)")
     add(
-        "--alias",
-        action="store_true",
-        help="let the script's `import jax` give minijax",
+        "--devices-per-process",
+        type=_positive,
+        metavar="K",
+        help="virtual CPU devices of each (default: one), or GPUs, in order",
     )
+    add("--port", type=int, default=0, help="the coordinator's (default: a free one)")
+    add("--alias", action="store_true", help="let the script's `import jax` give minijax")
     add("-m", dest="module", action="store_true", help="the script is a module's name")
     add("script", help="the script")
     add("args", nargs=argparse.REMAINDER, help="the script's arguments")
@@ -67,10 +67,12 @@ def _command(said: argparse.Namespace) -> list[str]:
 
 def _environment(said: argparse.Namespace, port: int, i: int) -> dict[str, str]:
     env = {
-        **os.environ, "JAX_COORDINATOR_ADDRESS": f"127.0.0.1:{port}",
+        **os.environ,
+        "JAX_COORDINATOR_ADDRESS": f"127.0.0.1:{port}",
         "JAX_COORDINATOR_BIND_ADDRESS": f"127.0.0.1:{port}",
-        "JAX_NUM_PROCESSES": str(said.processes), "JAX_PROCESS_ID": str(i),
-    }  # fmt: skip
+        "JAX_NUM_PROCESSES": str(said.processes),
+        "JAX_PROCESS_ID": str(i),
+    }
     if said.devices_per_process:
         k = said.devices_per_process
         env["JAX_NUM_CPU_DEVICES"] = str(k)
@@ -129,10 +131,15 @@ def launch(said: argparse.Namespace) -> int:
     try:
         for i in range(said.processes):
             p = running[i] = subprocess.Popen(
-                _command(said), env=_environment(said, port, i), text=True,
-                errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, start_new_session=True,
-            )  # fmt: skip
+                _command(said),
+                env=_environment(said, port, i),
+                text=True,
+                errors="replace",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
             for source, to in ((p.stdout, sys.stdout), (p.stderr, sys.stderr)):
                 thread = threading.Thread(target=output.copy, args=(i, source, to))
                 thread.start()
@@ -158,9 +165,7 @@ def launch(said: argparse.Namespace) -> int:
     return status if status > 0 else 128 - status
 
 
-def _first_failure(
-    running: dict[int, subprocess.Popen[str]], stopped: list[int]
-) -> int | None:
+def _first_failure(running: dict[int, subprocess.Popen[str]], stopped: list[int]) -> int | None:
     """The process that fails first; None once all have ended well."""
     while True:
         states = {i: p.poll() for i, p in running.items()}

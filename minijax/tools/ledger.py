@@ -90,17 +90,22 @@ class Ledger(Report):
             f" pass; arguments read backwards, {amount(self.arguments)}"
         )
         rows = [
-            (amount(r.bytes), r.type, r.by, f"{r.made.short} {r.made.variable}",
-             f"{r.read.short} by {r.reader}", r.why)
+            (
+                amount(r.bytes),
+                r.type,
+                r.by,
+                f"{r.made.short} {r.made.variable}",
+                f"{r.read.short} by {r.reader}",
+                r.why,
+            )
             for r in self.residuals[:40]
-        ]  # fmt: skip
+        ]
         columns = ("bytes", "type", "made by", "at", "read at", "recomputing")
-        sums = [(amount(n), s or "(no scope)") for s, n in sorted(
-            self.scopes.items(), key=lambda item: -item[1]
-        )]  # fmt: skip
-        return "\n".join(
-            [head, table(columns, rows), "", table(("bytes", "scope"), sums)]
-        )
+        sums = [
+            (amount(n), s or "(no scope)")
+            for s, n in sorted(self.scopes.items(), key=lambda item: -item[1])
+        ]
+        return "\n".join([head, table(columns, rows), "", table(("bytes", "scope"), sums)])
 
 
 def residuals(grad_f: Callable[..., Any], *args: Any, **kwargs: Any) -> Ledger:
@@ -140,8 +145,7 @@ def residuals(grad_f: Callable[..., Any], *args: Any, **kwargs: Any) -> Ledger:
     scopes: dict[str, int] = {}
     for r in found:
         scopes[r.scope] = scopes.get(r.scope, 0) + r.bytes
-    return Ledger(found, scopes, sum(r.bytes for r in found), arguments,
-                  bool(gradients))  # fmt: skip
+    return Ledger(found, scopes, sum(r.bytes for r in found), arguments, bool(gradients))
 
 
 def _gradients(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, set[Any]]]:
@@ -174,9 +178,7 @@ def _makers(jaxpr: Jaxpr) -> dict[Any, Equation]:
     return {v: eqn for eqn in jaxpr.eqns for v in eqn.outs}
 
 
-def _residual(
-    v: Any, reader: Equation, made: dict[Any, Equation], work: _Work
-) -> Residual:
+def _residual(v: Any, reader: Equation, made: dict[Any, Equation], work: _Work) -> Residual:
     eqn = made[v]
     inner = _maker(eqn, list(eqn.outs).index(v), made)
     use = _reader(reader, [a is v for a in reader.ins].index(True))
@@ -186,10 +188,16 @@ def _residual(
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         why = f"{amount(total, 'flop')} ({shown})"
     return Residual(
-        v.aval.str_short(True), nbytes(v.aval), inner.primitive.name,
+        v.aval.str_short(True),
+        nbytes(v.aval),
+        inner.primitive.name,
         inner.names or eqn.names,
-        place_of(inner), place_of(use), use.primitive.name, total, why,
-    )  # fmt: skip
+        place_of(inner),
+        place_of(use),
+        use.primitive.name,
+        total,
+        why,
+    )
 
 
 def _maker(eqn: Equation, i: int, made: dict[Any, Equation]) -> Equation:
@@ -198,9 +206,7 @@ def _maker(eqn: Equation, i: int, made: dict[Any, Equation]) -> Equation:
     if regions is None:
         moves = eqn.primitive.moves
         given = [eqn.ins[i]] if moves == "nothing" else eqn.ins
-        moved = [
-            a for a in given if a in made and a.aval.dtype == eqn.outs[i].aval.dtype
-        ]
+        moved = [a for a in given if a in made and a.aval.dtype == eqn.outs[i].aval.dtype]
         if moves in (True, "in order", "nothing") and len(moved) == 1:
             before = made[moved[0]]
             return _maker(before, list(before.outs).index(moved[0]), made)
@@ -323,10 +329,16 @@ class RematPlan(Report):
                 f" {amount(self.measured['after'])} with the plan"
             )
         rows = [
-            ("  " * p.depth + ("recompute" if p.recomputed else "keep"), p.first.short,
-             p.last.short, amount(p.bytes), amount(p.residuals), amount(p.flops, "flop"))
+            (
+                "  " * p.depth + ("recompute" if p.recomputed else "keep"),
+                p.first.short,
+                p.last.short,
+                amount(p.bytes),
+                amount(p.residuals),
+                amount(p.flops, "flop"),
+            )
             for p in self.pieces
-        ]  # fmt: skip
+        ]
         head = ("what", "from", "to", "stored", "residuals", "flops")
         return "\n".join([*lines, table(head, rows)])
 
@@ -375,9 +387,14 @@ def plan_remat(
             "after": xla_memory(after).get("temporary", 0),
         }
     return RematPlan(
-        slim, int(nbytes), pieces, found.bytes, found.flops,
-        found.flops / max(flops(whole.jaxpr), 1.0), measured,
-    )  # fmt: skip
+        slim,
+        int(nbytes),
+        pieces,
+        found.bytes,
+        found.flops,
+        found.flops / max(flops(whole.jaxpr), 1.0),
+        measured,
+    )
 
 
 def _pieces(jaxpr: Jaxpr, stretches: Sequence[Stretch], depth: int) -> Iterator[Piece]:
@@ -388,9 +405,14 @@ def _pieces(jaxpr: Jaxpr, stretches: Sequence[Stretch], depth: int) -> Iterator[
             first = place_of(eqns[0]) if eqns else NOWHERE
             last = place_of(eqns[-1]) if eqns else NOWHERE
             yield Piece(
-                first, last, recomputed, sum(s.bytes for s in some),
-                sum(s.residuals for s in some), sum(s.flops for s in some), depth,
-            )  # fmt: skip
+                first,
+                last,
+                recomputed,
+                sum(s.bytes for s in some),
+                sum(s.residuals for s in some),
+                sum(s.flops for s in some),
+                depth,
+            )
             for s in some:
                 if any(inner.recomputed for inner in s.inside):
                     yield from _pieces(jaxpr, s.inside, depth + 1)

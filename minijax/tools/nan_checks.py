@@ -45,7 +45,7 @@ from .nan_looks import (
     paid,
     statistics,
     watched,
-)  # fmt: skip
+)
 
 _NO_LOOPS = np.zeros(0, np.int32)
 _NO_REASON: frozenset[int] = frozenset()
@@ -150,9 +150,14 @@ class Finder:
 
     # --------------------------------------------------------------------- programs
     def run(
-        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
-        loops: tuple[int, ...] = (), top: bool = False, **_: Any,
-    ) -> tuple[list[Any], Record]:  # fmt: skip
+        self,
+        jaxpr: Jaxpr,
+        consts: Sequence[Any],
+        args: Sequence[Any],
+        loops: tuple[int, ...] = (),
+        top: bool = False,
+        **_: Any,
+    ) -> tuple[list[Any], Record]:
         """Run a program: its results, and the record."""
         env: dict[Any, Any] = {}
         good = known_good(jaxpr)
@@ -280,9 +285,13 @@ class Finder:
         sizes = [len(asks), len(consts), len(start), len(first)]
         watched = self._watched(step, sizes, n_heads, bool(numbers))
         ins = [
-            *asks, *groups[1], *state, *groups[2],
-            *(state[n_heads:] if numbers else ()), *groups[3],
-        ]  # fmt: skip
+            *asks,
+            *groups[1],
+            *state,
+            *groups[2],
+            *(state[n_heads:] if numbers else ()),
+            *groups[3],
+        ]
         if self.stops and start:
             # Else a NaN that stands for another could keep it going.
             new_test = [_stopping(t, n, state) for t in test]
@@ -293,27 +302,27 @@ class Finder:
         also = asked if test else []
         operands = [asked, [*also, *consts], [*start, *first], [*numbers, *rows]]
         out = eqn.primitive.bind(
-            *(x for group in operands for x in group),
-            **loop.rebuild(params, bodies, operands),
+            *(x for group in operands for x in group), **loop.rebuild(params, bodies, operands)
         )
         outs = out[len(start) :]
         records = [Record(*out[:n_heads])] if start else []
         for t in test:  # what it said in the end
-            records.append(
-                self.run(t.jaxpr, t.consts, [*asked, *outs], loops, **how)[1]
-            )
+            records.append(self.run(t.jaxpr, t.consts, [*asked, *outs], loops, **how)[1])
         return outs, joined(NOTHING, [], records)
 
     def _step(
-        self, test: Sequence[ClosedJaxpr], body: ClosedJaxpr, inside: tuple[int, ...],
-        how_body: dict[str, Any], how_test: dict[str, Any],
-    ) -> _Step:  # fmt: skip
+        self,
+        test: Sequence[ClosedJaxpr],
+        body: ClosedJaxpr,
+        inside: tuple[int, ...],
+        how_body: dict[str, Any],
+        how_test: dict[str, Any],
+    ) -> _Step:
         """One step of a loop, its test before it: the results, and the record."""
 
         def step(
-            asks: list[Any], own: list[Any], carry: list[Any], rows: list[Any],
-            number: Any,
-        ) -> tuple[list[Any], Record]:  # fmt: skip
+            asks: list[Any], own: list[Any], carry: list[Any], rows: list[Any], number: Any
+        ) -> tuple[list[Any], Record]:
             found = [
                 self.run(t.jaxpr, t.consts, [*asks, *carry], inside, **how_test)[1]
                 for t in test
@@ -405,9 +414,8 @@ def _varying(avals: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _padded(
-    every: Sequence[ClosedJaxpr], heads: Sequence[int], sizes: Sequence[tuple[int, ...]],
-    i: int,
-) -> ClosedJaxpr:  # fmt: skip
+    every: Sequence[ClosedJaxpr], heads: Sequence[int], sizes: Sequence[tuple[int, ...]], i: int
+) -> ClosedJaxpr:
     """A branch that leaves room in its record for what the others find."""
     closed, own, n = every[i], heads[i], max(heads)
     kinds = [v for c, m in zip(every, heads, strict=True) for v in c.out_avals[:m]]
@@ -453,16 +461,22 @@ class _Looking:
     """
 
     def __init__(
-        self, finder: Coarse, jaxpr: Jaxpr, ins: Sequence[tuple[Any, Any]],
-        known: Sequence[bool], masked: bool, top: bool,
-    ) -> None:  # fmt: skip
+        self,
+        finder: Coarse,
+        jaxpr: Jaxpr,
+        ins: Sequence[tuple[Any, Any]],
+        known: Sequence[bool],
+        masked: bool,
+        top: bool,
+    ) -> None:
         self.finder = finder
         self.env: dict[Any, Any] = dict(ins)
         self.seen = {v for v, k in zip(jaxpr.invars, known, strict=False) if k}
         own = {
-            v for v, x in ins
+            v
+            for v, x in ins
             if is_float(v.aval) and (masked or (v in jaxpr.constvars and known_bad(x)))
-        }  # fmt: skip
+        }
         self.held = held = explained(jaxpr, own)
         self.looks = Looks(self.env, lambda a: not finder.all_kinds or a in held)
         skip = self.seen | held | known_good(jaxpr)
@@ -500,9 +514,7 @@ class _Looking:
     def paying(self, i: int, eqn: Equation, outs: Sequence[Any]) -> Sequence[Any]:
         """The results of an equation, with NaNs for what is owed, if nothing takes it."""
         plan = self.plan
-        good = [
-            x for a in [*self.owed] if plan.takers[a] == i for x in self.owed.pop(a)
-        ]
+        good = [x for a in [*self.owed] if plan.takers[a] == i for x in self.owed.pop(a)]
         tested = [a for a in plan.marks.get(i, ()) if a in plan.own]
         good += [lax.is_finite(self.env[a]) for a in tested]
         made = eqn.outs[0] if eqn.outs else None
@@ -516,9 +528,7 @@ class _Looking:
             return [paid(outs[0], good)]
         return outs
 
-    def made(
-        self, eqn: Equation, because: frozenset[int], lost: bool, called: bool
-    ) -> None:
+    def made(self, eqn: Equation, because: frozenset[int], lost: bool, called: bool) -> None:
         """Look at an equation's results, and note what explains them."""
         for v in eqn.outs:
             if v in self.held:  # what is lost explains nothing further on
@@ -547,10 +557,15 @@ class Coarse(Finder):
         self.marks = self.stops = marks and self.all_kinds
 
     def run(  # type: ignore[override]
-        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
-        loops: tuple[int, ...] = (), top: bool = False, known: Sequence[bool] = (),
+        self,
+        jaxpr: Jaxpr,
+        consts: Sequence[Any],
+        args: Sequence[Any],
+        loops: tuple[int, ...] = (),
+        top: bool = False,
+        known: Sequence[bool] = (),
         masked: bool = False,
-    ) -> tuple[list[Any], Record]:  # fmt: skip
+    ) -> tuple[list[Any], Record]:
         """Run a program.
 
         known: which arguments have been looked at; masked: whether constants of programs

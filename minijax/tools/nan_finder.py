@@ -135,9 +135,10 @@ class NanReport(Report):
 
 
 def nans(
-    f: Callable[..., Any], kinds: Sequence[str] = KINDS,
+    f: Callable[..., Any],
+    kinds: Sequence[str] = KINDS,
     static_argnums: int | Sequence[int] = (),
-) -> Callable[..., NanReport]:  # fmt: skip
+) -> Callable[..., NanReport]:
     """Make a function that runs `f` and names the equation where the first NaN began.
 
     It looks at the whole program: the backward pass of a `grad` inside, each iteration of
@@ -241,49 +242,47 @@ def _find(
         for i in site.loops
     )
     operands = tuple(
-        _operand(a.aval, row)
-        for a, row in zip(site.atoms, np.asarray(stats), strict=True)
+        _operand(a.aval, row) for a, row in zip(site.atoms, np.asarray(stats), strict=True)
     )
     if site.eqn is None:
         names = closed.jaxpr.arg_names
         i = site.argument - len(closed.jaxpr.constvars)
-        name = (
-            names[i]
-            if 0 <= i < len(names)
-            else f"number {i}"
-            if i >= 0
-            else "(constant)"
-        )
-        return Finding("argument", made, "forward", "", NOWHERE, iterations, operands,
-                       (), name), outs  # fmt: skip
+        name = names[i] if 0 <= i < len(names) else f"number {i}" if i >= 0 else "(constant)"
+        return Finding(
+            "argument", made, "forward", "", NOWHERE, iterations, operands, (), name
+        ), outs
     eqn = site.eqn.replace(names=site.names)
     finding = Finding(
-        eqn.primitive.name, made, "backward" if is_backward(eqn) else "forward",
-        eqn.names, place_of(eqn), iterations, operands,
+        eqn.primitive.name,
+        made,
+        "backward" if is_backward(eqn) else "forward",
+        eqn.names,
+        place_of(eqn),
+        iterations,
+        operands,
         tuple(v.aval.str_short(True) for v in eqn.outs),
-    )  # fmt: skip
+    )
     return finding, outs
 
 
-def _run(
-    finder: Finder, closed: Any, leaves: Sequence[Any]
-) -> tuple[list[Any], Record]:
+def _run(finder: Finder, closed: Any, leaves: Sequence[Any]) -> tuple[list[Any], Record]:
     """Run a program compiled: its results, and the record."""
-    return jit(lambda *xs: finder.run(closed.jaxpr, closed.consts, xs, top=True))(
-        *leaves
-    )
+    return jit(lambda *xs: finder.run(closed.jaxpr, closed.consts, xs, top=True))(*leaves)
 
 
 def _operand(aval: Any, row: Any) -> Operand:
     values = dict(zip(STATS, (float(x) for x in row), strict=True))
     first = None
     if values["first"] >= 0 and aval.shape:
-        first = tuple(
-            int(i) for i in np.unravel_index(int(values["first"]), aval.shape)
-        )
+        first = tuple(int(i) for i in np.unravel_index(int(values["first"]), aval.shape))
     elif values["first"] >= 0:
         first = ()
     return Operand(
-        aval.str_short(True), int(values["nans"]), int(values["infs"]), first,
-        values["min"], values["max"], values["mean"],
-    )  # fmt: skip
+        aval.str_short(True),
+        int(values["nans"]),
+        int(values["infs"]),
+        first,
+        values["min"],
+        values["max"],
+        values["mean"],
+    )

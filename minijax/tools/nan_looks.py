@@ -54,9 +54,7 @@ def badness(x: Any, quick: bool = False) -> Any:
         return lax.select(all_finite(x), np.int8(0), np.int8(2))
     # Not by the greatest one: collectives of several devices lose NaNs of maxima.
     axes, finite = tuple(range(core.aval_of(x).ndim)), lax.is_finite(x)
-    level = jnp.where(
-        finite, np.int8(0), jnp.where(lax.ne(x, x), np.int8(2), np.int8(1))
-    )
+    level = jnp.where(finite, np.int8(0), jnp.where(lax.ne(x, x), np.int8(2), np.int8(1)))
     return lax.reduce_max(level, axes)
 
 
@@ -109,9 +107,7 @@ def holds_constants(jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> bool:
         )
         or any(is_float(core.aval_of(c)) and known_bad(c) for c in consts)
         or any(
-            holds_constants(p.jaxpr, p.consts)
-            for e in jaxpr.eqns
-            for p in programs(e.params)
+            holds_constants(p.jaxpr, p.consts) for e in jaxpr.eqns for p in programs(e.params)
         )
     )
 
@@ -265,10 +261,10 @@ def known_good(jaxpr: Jaxpr) -> set[Any]:
 def _keeps_finite(eqn: Equation) -> bool:
     """Whether an equation's results are known to be finite where its operands are."""
     return eqn.primitive.keeps_finite and not any(
-        dtypes.is_inexact(a.aval.dtype)
-        and not (floats(a) and dtypes.is_float(a.aval.dtype))
-        for a in (*eqn.ins, *eqn.outs) if type(a.aval) is ShapedArray
-    )  # fmt: skip
+        dtypes.is_inexact(a.aval.dtype) and not (floats(a) and dtypes.is_float(a.aval.dtype))
+        for a in (*eqn.ins, *eqn.outs)
+        if type(a.aval) is ShapedArray
+    )
 
 
 def can_mark(eqn: Equation, a: Any) -> bool:
@@ -297,9 +293,11 @@ class Looks:
     """
 
     def __init__(
-        self, env: dict[Any, Any], exact: Callable[[Any], bool] = lambda a: True,
+        self,
+        env: dict[Any, Any],
+        exact: Callable[[Any], bool] = lambda a: True,
         good: Collection[Any] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.env = env
         self.exact = exact
         self.good = good
@@ -335,10 +333,9 @@ class Looks:
         level = jnp.concatenate([*ones, np.zeros(1, np.int8)])
         width = max(1, *(len(before) for _, _, before in self.checks))
         clean = len(self.found)
-        at = np.array([
-            [now, *before, *[clean] * (width - len(before))]
-            for _, now, before in self.checks
-        ])  # fmt: skip
+        at = np.array(
+            [[now, *before, *[clean] * (width - len(before))] for _, now, before in self.checks]
+        )
         levels = level[at]
         now, before = levels[:, 0], levels[:, 1:].max(1)
         made: Any = np.zeros(len(at), bool)
@@ -368,8 +365,11 @@ def statistics(x: Any) -> Any:
         number = number * size + lax.broadcasted_iota(np.int32, x.shape, axis)
     at = jnp.minimum(at, jnp.where(good, at, number).min())
     row = [
-        jnp.isnan(x).sum(), jnp.isinf(x).sum(), at,
-        jnp.where(good, x, np.inf).min(), jnp.where(good, x, -np.inf).max(),
+        jnp.isnan(x).sum(),
+        jnp.isinf(x).sum(),
+        at,
+        jnp.where(good, x, np.inf).min(),
+        jnp.where(good, x, -np.inf).max(),
         jnp.where(good, x, 0).sum() / jnp.maximum(n, 1),
-    ]  # fmt: skip
+    ]
     return jnp.stack([r.astype(np.float32) for r in row])

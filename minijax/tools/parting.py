@@ -107,9 +107,13 @@ class DiffReport(Report):
 
 
 def diff(
-    f: Callable[..., Any], g: Callable[..., Any], *args: Any, rtol: float | None = None,
-    atol: float = 0.0, **kwargs: Any,
-) -> DiffReport:  # fmt: skip
+    f: Callable[..., Any],
+    g: Callable[..., Any],
+    *args: Any,
+    rtol: float | None = None,
+    atol: float = 0.0,
+    **kwargs: Any,
+) -> DiffReport:
     """Run two functions side by side, and name the first operation where they disagree.
 
     Args:
@@ -144,9 +148,7 @@ def diff(
         if not is_refusal(error):  # as one of another library does
             raise
         return _foreign(g, args, kwargs, outs, one.shapes, close)
-    other_outs, other_seen = _evaluate(
-        inline_calls(two.jaxpr), two.closed.consts, leaves
-    )
+    other_outs, other_seen = _evaluate(inline_calls(two.jaxpr), two.closed.consts, leaves)
     if tree.structure(one.shapes) != tree.structure(two.shapes):
         raise errors.value_error(
             f"diff: the results of {name_of(f)} and {name_of(g)} differ in structure.",
@@ -174,9 +176,13 @@ def diff(
             partings.append(found)
     left = sum(sign == "-" for sign, _, _ in unmatched)
     return DiffReport(
-        partings[0] if partings else None, partings, matched, left,
-        len(unmatched) - left, unmatched,
-    )  # fmt: skip
+        partings[0] if partings else None,
+        partings,
+        matched,
+        left,
+        len(unmatched) - left,
+        unmatched,
+    )
 
 
 def _evaluate(
@@ -255,9 +261,7 @@ class _Closeness:
         rtol = self.rtol
         if rtol is None:
             kinds = [d for d in (x.dtype, y.dtype) if dtypes.is_inexact(d)]
-            rtol = max(
-                (float(ml_dtypes.finfo(d).eps) ** 0.5 for d in kinds), default=0.0
-            )
+            rtol = max((float(ml_dtypes.finfo(d).eps) ** 0.5 for d in kinds), default=0.0)
         error = float(off.max())
         if error <= self.atol + rtol * size:
             return None
@@ -265,21 +269,18 @@ class _Closeness:
         return self.made(what, e1, e2, error, size, at, (x[at].item(), y[at].item()))
 
     def made(
-        self,
-        what: str,
-        e1: Any,
-        e2: Any,
-        error: float,
-        size: float,
-        at: Any,
-        values: Any,
+        self, what: str, e1: Any, e2: Any, error: float, size: float, at: Any, values: Any
     ) -> Parting:
         return Parting(
-            what, "" if e1 is None else e1.primitive.name,
+            what,
+            "" if e1 is None else e1.primitive.name,
             NOWHERE if e1 is None else place_of(e1),
             NOWHERE if e2 is None else place_of(e2),
-            error, error / size if size else np.inf, at, values,
-        )  # fmt: skip
+            error,
+            error / size if size else np.inf,
+            at,
+            values,
+        )
 
 
 def _foreign(
@@ -294,8 +295,7 @@ def _foreign(
             tries=["functions that return the same pytree"],
         )
     found = [
-        close.parting("a result", None, None, a, b)
-        for a, b in zip(outs, theirs, strict=True)
+        close.parting("a result", None, None, a, b) for a, b in zip(outs, theirs, strict=True)
     ]
     partings = [p for p in found if p is not None]
     return DiffReport(partings[0] if partings else None, partings, 0, 0, 0, [])

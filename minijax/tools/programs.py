@@ -101,9 +101,8 @@ def program_of(fun: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Pro
     leaves, in_tree = tree.flatten((xs, more))
     names = ArgNames(fun, in_tree, places)
     return Program(
-        fun, tuple(args), kwargs, closed, shapes, leaves,
-        [names[i] for i in range(len(leaves))],
-    )  # fmt: skip
+        fun, tuple(args), kwargs, closed, shapes, leaves, [names[i] for i in range(len(leaves))]
+    )
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -113,8 +112,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     number = [all(_is_number(row[i]) for row in cells[1:]) for i in range(len(head))]
     lines = [
         "  ".join(
-            c.rjust(w) if n else c.ljust(w)
-            for c, w, n in zip(row, widths, number, strict=True)
+            c.rjust(w) if n else c.ljust(w) for c, w, n in zip(row, widths, number, strict=True)
         ).rstrip()
         for row in cells
     ]
@@ -127,13 +125,7 @@ def _is_number(text: str) -> bool:
 
 def amount(n: float, unit: str = "B") -> str:
     """`1.5 MB`."""
-    for factor, prefix in (
-        (1e15, "P"),
-        (1e12, "T"),
-        (1e9, "G"),
-        (1e6, "M"),
-        (1e3, "k"),
-    ):
+    for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(n) >= factor:
             return f"{n / factor:.3g} {prefix}{unit}"
     return f"{n:.3g} {unit}"

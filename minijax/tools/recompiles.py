@@ -62,9 +62,7 @@ class Event:
         took = "" if self.seconds is None else f"{self.seconds * 1e3:9.1f} ms  "
         at = f"  ({self.called})" if self.called else ""
         origin = f" [{self.origin}]" if self.origin else ""
-        head = (
-            f"{took}{'  ' * self.depth}{self.kind} {self.name}{self.signature}{origin}"
-        )
+        head = f"{took}{'  ' * self.depth}{self.kind} {self.name}{self.signature}{origin}"
         return f"{head}: {self.reason}{at}"
 
 
@@ -183,9 +181,7 @@ def watch() -> Iterator[Log]:
             jitted, key = what
             event = _trace_event(jitted, key, seen.setdefault(id(jitted.traces), []))
             code = getattr(
-                source.attribute(jitted.fun, "__wrapped__", jitted.fun),
-                "__code__",
-                None,
+                source.attribute(jitted.fun, "__wrapped__", jitted.fun), "__code__", None
             )
             if not seen[id(jitted.traces)] and code is not None and code in codes:
                 event.reason = _ANEW
@@ -214,13 +210,20 @@ def watch() -> Iterator[Log]:
         """Programs of single operations, and those compiled ahead of time."""
         name = str(about.get("fun_name", ""))
         open_ = by_thread.get(threading.get_ident(), [])
-        if event == monitoring.COMPILING and not any(
-            e.kind == "compile" for e in open_
-        ):
-            log.events.append(Event(
-                "compile", name, "", "", [], "evaluated by itself, or ahead of time",
-                _caller(), seconds, len(open_),
-            ))  # fmt: skip
+        if event == monitoring.COMPILING and not any(e.kind == "compile" for e in open_):
+            log.events.append(
+                Event(
+                    "compile",
+                    name,
+                    "",
+                    "",
+                    [],
+                    "evaluated by itself, or ahead of time",
+                    _caller(),
+                    seconds,
+                    len(open_),
+                )
+            )
 
     alive: list[Any] = []
     misses.watchers.append(begin)
@@ -253,9 +256,13 @@ def _trace_event(jitted: Any, key: Any, known: Sequence[Any]) -> Event:
     if found is not None:
         reason = "; ".join(map(str, found)) or "mapped axes in scope differ"
     return Event(
-        "trace", jitted.name, function_text(jitted.fun), _signature(key[1], key[2]),
-        [d._asdict() for d in found or ()], reason,
-    )  # fmt: skip
+        "trace",
+        jitted.name,
+        function_text(jitted.fun),
+        _signature(key[1], key[2]),
+        [d._asdict() for d in found or ()],
+        reason,
+    )
 
 
 def _compile_event(name: str, closed: Any, key: Any, known: Sequence[Any]) -> Event:
@@ -271,7 +278,5 @@ def _compile_event(name: str, closed: Any, key: Any, known: Sequence[Any]) -> Ev
             for old in known
         ]
         changes = min(differ, key=len)
-        reason = "; ".join(
-            f"{c['what']}: known {c['known']}, now {c['now']}" for c in changes
-        )
+        reason = "; ".join(f"{c['what']}: known {c['known']}, now {c['now']}" for c in changes)
     return Event("compile", name, "", _signature(closed.in_avals), changes, reason)

@@ -30,9 +30,14 @@ from ..prims.conv.general import conv_general_dilated_p
 from ..prims.dot.dot import dot_general_p
 
 __all__ = (
-    "RooflineResult", "RooflineRuleContext", "RooflineShape", "register_roofline",
-    "register_standard_roofline", "roofline", "roofline_and_grad",
-)  # fmt: skip
+    "RooflineResult",
+    "RooflineRuleContext",
+    "RooflineShape",
+    "register_roofline",
+    "register_standard_roofline",
+    "roofline",
+    "roofline_and_grad",
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,12 +123,14 @@ class RooflineResult:
 
     def _times(self, n: int) -> RooflineResult:
         return RooflineResult(
-            flops=self.flops * n, unfused_flops=self.unfused_flops * n,
+            flops=self.flops * n,
+            unfused_flops=self.unfused_flops * n,
             ici_bytes={a: b * n for a, b in self.ici_bytes.items()},
             ici_latency={a: b * n for a, b in self.ici_latency.items()},
-            hbm_bytes=self.hbm_bytes * n, peak_hbm_bytes=self.peak_hbm_bytes,
+            hbm_bytes=self.hbm_bytes * n,
+            peak_hbm_bytes=self.peak_hbm_bytes,
             unfused_hbm_bytes=self.unfused_hbm_bytes * n,
-        )  # fmt: skip
+        )
 
 
 def _joined(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
@@ -182,9 +189,7 @@ def _standard(eqn: Equation, ctx: RooflineRuleContext) -> RooflineResult:
     size = sum(nbytes(a.aval) for a in (*eqn.ins, *eqn.outs))
     moves = not flops
     if eqn.primitive not in (dot_general_p, conv_general_dilated_p):
-        return RooflineResult(
-            unfused_flops=flops, unfused_hbm_bytes=0 if moves else size
-        )
+        return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=0 if moves else size)
     pinned = ctx.pin_lhs_in_vmem, ctx.pin_rhs_in_vmem
     operands = zip(eqn.ins, pinned, strict=False)
     read = sum(nbytes(x.aval) for x, here in operands if not here)
@@ -195,9 +200,7 @@ def _standard(eqn: Equation, ctx: RooflineRuleContext) -> RooflineResult:
     )
 
 
-def _by_axis(
-    axes: Any, mesh: Any, of: Callable[[int], tuple[float, int]]
-) -> RooflineResult:
+def _by_axis(axes: Any, mesh: Any, of: Callable[[int], tuple[float, int]]) -> RooflineResult:
     """`of(n)`: bytes and steps along an axis of so many devices."""
     names = axes if isinstance(axes, (tuple, list)) else (axes,)
     sizes = dict(mesh.shape) if mesh is not None else {}
@@ -240,9 +243,7 @@ def _exchanged(ctx: Any, *xs: Any, axis_name: Any, **_: Any) -> RooflineResult:
     return _by_axis(axis_name, ctx.mesh, lambda n: (size * n / 4, max(n // 2, 1)))
 
 
-def _permuted(
-    ctx: Any, *xs: Any, axis_name: Any, perm: Any, **_: Any
-) -> RooflineResult:
+def _permuted(ctx: Any, *xs: Any, axis_name: Any, perm: Any, **_: Any) -> RooflineResult:
     size = sum(x.bytes for x in xs)
 
     def along(n: int) -> tuple[float, int]:
@@ -254,12 +255,16 @@ def _permuted(
 
 
 _links: dict[Primitive, Rule] = {
-    psum.psum_p: _reduced, psum.psum_invariant_p: _reduced,
-    psum.pmax_p: _reduced, psum.pmin_p: _reduced,
-    exchange.all_gather_p: _gathered, exchange.all_gather_invariant_p: _gathered,
+    psum.psum_p: _reduced,
+    psum.psum_invariant_p: _reduced,
+    psum.pmax_p: _reduced,
+    psum.pmin_p: _reduced,
+    exchange.all_gather_p: _gathered,
+    exchange.all_gather_invariant_p: _gathered,
     exchange.reduce_scatter_p: _scattered,
-    exchange.all_to_all_p: _exchanged, permute.ppermute_p: _permuted,
-}  # fmt: skip
+    exchange.all_to_all_p: _exchanged,
+    permute.ppermute_p: _permuted,
+}
 _rules.update(_links)
 
 
@@ -293,10 +298,15 @@ class _Walk:
         prim = eqn.primitive
         ins = [a.aval for a in eqn.ins]
         ctx = RooflineRuleContext(
-            name_stack=eqn.names, primitive=prim, avals_in=ins,
-            avals_out=[v.aval for v in eqn.outs], jaxpr_eqn_ctx=eqn.ctx, mesh=self.mesh,
-            pin_lhs_in_vmem=self.pins[0], pin_rhs_in_vmem=self.pins[1],
-        )  # fmt: skip
+            name_stack=eqn.names,
+            primitive=prim,
+            avals_in=ins,
+            avals_out=[v.aval for v in eqn.outs],
+            jaxpr_eqn_ctx=eqn.ctx,
+            mesh=self.mesh,
+            pin_lhs_in_vmem=self.pins[0],
+            pin_rhs_in_vmem=self.pins[1],
+        )
         rule = _rules.get(prim)
         if rule is not None:
             shapes = [RooflineShape.from_aval(a) for a in ins]
@@ -314,10 +324,16 @@ class _Walk:
 
 
 def roofline(
-    f: Callable[..., Any], mesh: Any = None, in_specs: Any = None, out_specs: Any = None,
-    *, pin_lhs_in_vmem: bool = False, pin_rhs_in_vmem: bool = False, vjp: bool = False,
+    f: Callable[..., Any],
+    mesh: Any = None,
+    in_specs: Any = None,
+    out_specs: Any = None,
+    *,
+    pin_lhs_in_vmem: bool = False,
+    pin_rhs_in_vmem: bool = False,
+    vjp: bool = False,
     print_jaxpr: bool = False,
-) -> Callable[..., tuple[Any, RooflineResult]]:  # fmt: skip
+) -> Callable[..., tuple[Any, RooflineResult]]:
     """A function that tells what calls of `f` cost each device.
 
     Args:
@@ -339,9 +355,9 @@ def roofline(
       >>> out.shape, cost.flops, cost.unfused_flops, cost.hbm_bytes
       ((8, 8), 2048, 2112, 1280)
     """
-    parted = f if mesh is None else shard_map(
-        f, mesh=mesh, in_specs=in_specs, out_specs=out_specs
-    )  # fmt: skip
+    parted = (
+        f if mesh is None else shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs)
+    )
     pins = (pin_lhs_in_vmem, pin_rhs_in_vmem)
 
     def cost_of(*args: Any) -> tuple[Any, RooflineResult]:
@@ -365,10 +381,15 @@ def roofline(
 
 
 def roofline_and_grad(
-    f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any, *,
-    pin_lhs_in_vmem: bool = False, pin_rhs_in_vmem: bool = False,
+    f: Callable[..., Any],
+    mesh: Any,
+    in_specs: Any,
+    out_specs: Any,
+    *,
+    pin_lhs_in_vmem: bool = False,
+    pin_rhs_in_vmem: bool = False,
     print_jaxpr: bool = False,
-) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:  # fmt: skip
+) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
     """A function that tells what calls of `f` and their backward passes cost each device.
 
     Args:
@@ -389,9 +410,15 @@ def roofline_and_grad(
       (128, 128)
     """
     of = functools.partial(
-        roofline, f, mesh, in_specs, out_specs, pin_lhs_in_vmem=pin_lhs_in_vmem,
-        pin_rhs_in_vmem=pin_rhs_in_vmem, print_jaxpr=print_jaxpr,
-    )  # fmt: skip
+        roofline,
+        f,
+        mesh,
+        in_specs,
+        out_specs,
+        pin_lhs_in_vmem=pin_lhs_in_vmem,
+        pin_rhs_in_vmem=pin_rhs_in_vmem,
+        print_jaxpr=print_jaxpr,
+    )
 
     def cost_of(*args: Any) -> tuple[Any, RooflineResult, RooflineResult]:
         out, forward = of()(*args)

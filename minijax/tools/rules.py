@@ -61,9 +61,7 @@ def table() -> str:
     for name, prim in sorted(registry.items()):
         if name.startswith("test_"):
             continue
-        lines.append(
-            f"| `{name}` | " + " | ".join(mark(prim, c) for c in _COLUMNS) + " |"
-        )
+        lines.append(f"| `{name}` | " + " | ".join(mark(prim, c) for c in _COLUMNS) + " |")
     lines += ["", "## Missing for a reason", ""]
     lines += [f"- `{n}`, {c}: {why}" for n, c, why in reasons()]
     return "\n".join(lines) + "\n"

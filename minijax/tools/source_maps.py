@@ -23,14 +23,32 @@ from ..ir.jaxpr import ClosedJaxpr, Equation, programs
 from .places import place_of
 
 __all__ = (
-    "CompileFn", "GenerateDumpFn", "HloPass", "Location", "MappingsGenerator", "Pass",
-    "Redirect", "SourceMap", "SourceMapDump", "SourceMapGeneratorFn", "all_passes",
-    "canonicalize_filename", "compile_jaxpr",
-    "compile_with_env", "create_mlir_sourcemap", "filter_passes", "generate_sourcemaps",
-    "make_jaxpr_dump", "optimized_generate_dump", "original_hlo_generate_dump",
-    "parse_hlo_dump", "parse_mlir_locations", "register_pass",
-    "stable_hlo_generate_dump", "trace_and_lower",
-)  # fmt: skip
+    "CompileFn",
+    "GenerateDumpFn",
+    "HloPass",
+    "Location",
+    "MappingsGenerator",
+    "Pass",
+    "Redirect",
+    "SourceMap",
+    "SourceMapDump",
+    "SourceMapGeneratorFn",
+    "all_passes",
+    "canonicalize_filename",
+    "compile_jaxpr",
+    "compile_with_env",
+    "create_mlir_sourcemap",
+    "filter_passes",
+    "generate_sourcemaps",
+    "make_jaxpr_dump",
+    "optimized_generate_dump",
+    "original_hlo_generate_dump",
+    "parse_hlo_dump",
+    "parse_mlir_locations",
+    "register_pass",
+    "stable_hlo_generate_dump",
+    "trace_and_lower",
+)
 
 Segment = tuple[int, ...]
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -81,14 +99,16 @@ class SourceMap:
 
     def to_json(self) -> str:
         """The map as text that browsers read."""
-        lines = (
-            ",".join("".join(map(_written, s)) for s in line) for line in self.mappings
+        lines = (",".join("".join(map(_written, s)) for s in line) for line in self.mappings)
+        return json.dumps(
+            {
+                "version": self.version,
+                "sources": list(self.sources),
+                "sourcesContent": list(self.sources_content),
+                "names": list(self.names),
+                "mappings": ";".join(lines),
+            }
         )
-        return json.dumps({
-            "version": self.version, "sources": list(self.sources),
-            "sourcesContent": list(self.sources_content), "names": list(self.names),
-            "mappings": ";".join(lines),
-        })  # fmt: skip
 
     @classmethod
     def from_json(cls, json_data: str) -> SourceMap:
@@ -100,9 +120,12 @@ class SourceMap:
             )
         lines = (line.split(",") for line in data["mappings"].split(";"))
         return cls(
-            3, data["sources"], data.get("sourcesContent", []), data["names"],
+            3,
+            data["sources"],
+            data.get("sourcesContent", []),
+            data["names"],
             [[_read(s) for s in line if s] for line in lines],
-        )  # fmt: skip
+        )
 
 
 class MappingsGenerator:
@@ -145,9 +168,7 @@ class _Files:
 
 
 def _mapped(
-    lines: Sequence[str],
-    origin: Callable[[int, str], Any],
-    contents: Sequence[str] = (),
+    lines: Sequence[str], origin: Callable[[int, str], Any], contents: Sequence[str] = ()
 ) -> SourceMap:
     """A map whose lines come from `origin(i, line)`: file, line and column, or None."""
     files, made = _Files(), MappingsGenerator()
@@ -156,9 +177,7 @@ def _mapped(
         found = origin(i, line)
         if found is not None:
             file, row, column = found
-            made.new_segment(
-                len(line) - len(line.lstrip()), files.number(file), row, column
-            )
+            made.new_segment(len(line) - len(line.lstrip()), files.number(file), row, column)
     return SourceMap(3, list(files.known), list(contents), [], made.mappings())
 
 
@@ -317,9 +336,7 @@ def generate_sourcemaps(
 
     def maps(*args: Any, **kwargs: Any) -> Sequence[SourceMapDump]:
         return [
-            p.generate_dump(
-                p.compile_fn("", f, args, kwargs, **pass_kwargs), **pass_kwargs
-            )
+            p.generate_dump(p.compile_fn("", f, args, kwargs, **pass_kwargs), **pass_kwargs)
             for p in passes
         ]
 
@@ -397,11 +414,7 @@ def make_jaxpr_dump(jaxpr: Any, **_: Any) -> SourceMapDump:
         place = None if eqn is None else place_of(eqn)
         if place is None or not place.line:
             return None
-        return (
-            canonicalize_filename(place.file),
-            place.line - 1,
-            place.column,
-        )
+        return (canonicalize_filename(place.file), place.line - 1, place.column)
 
     return SourceMapDump(_mapped(text.split("\n"), origin), text, "jaxpr")
 
@@ -436,9 +449,7 @@ SRC_REGEX = re.compile(
     r"#loc(?P<id>\d*) = loc\(\"(?P<file>.*)\":(?P<line>\d+):(?P<col>\d+)"
     r"( to (?P<endlineno>\d+)?:(?P<endcolno>\d+))?\)"
 )
-SCOPED_REGEX = re.compile(
-    r"#loc(?P<id>\d*) = loc\(\"(?P<scope>.*)\"\(#loc(?P<tgt_id>\d*)\)\)"
-)
+SCOPED_REGEX = re.compile(r"#loc(?P<id>\d*) = loc\(\"(?P<scope>.*)\"\(#loc(?P<tgt_id>\d*)\)\)")
 CALLSITE_REGEX = re.compile(
     r"#loc(?P<id>\d*) = loc\(callsite\(#loc(?P<callee>\d*) at #loc(?P<caller>\d*)\)\)"
 )

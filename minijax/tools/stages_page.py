@@ -129,16 +129,17 @@ class Stages:
                 tries=["install graphviz", "print(stages.graph), which is its input"],
             )
         run = ["dot", "-Tsvg"]
-        done = subprocess.run(
-            run, input=self.graph, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(run, input=self.graph, capture_output=True, text=True, check=True)
         return done.stdout[done.stdout.index("<svg") :]
 
 
 def show(
-    f: Callable[..., Any], *args: Any,
-    through: Sequence[Callable[..., Any]] = (), compiled: bool = True, **kwargs: Any,
-) -> Stages:  # fmt: skip
+    f: Callable[..., Any],
+    *args: Any,
+    through: Sequence[Callable[..., Any]] = (),
+    compiled: bool = True,
+    **kwargs: Any,
+) -> Stages:
     """Show every stage of a function: Python, jaxprs, StableHLO, and what XLA makes of it.
 
     Args:
@@ -203,18 +204,13 @@ def _name(transform: Any) -> str:
     return name_of(transform)
 
 
-def _composed(
-    f: Any, through: Sequence[Any]
-) -> tuple[Any, list[tuple[str, Any, list[Any]]]]:
+def _composed(f: Any, through: Sequence[Any]) -> tuple[Any, list[tuple[str, Any, list[Any]]]]:
     """The whole function; for each inner one its stage, itself, and its arguments."""
     for t in through:
         if not callable(t):
             raise errors.type_error(
                 f"show: through holds {t!r}, which is no transformation.",
-                tries=[
-                    "through=[jit, vmap, grad]",
-                    "functools.partial(vmap, in_axes=1)",
-                ],
+                tries=["through=[jit, vmap, grad]", "functools.partial(vmap, in_axes=1)"],
             )
     taken: list[tuple[str, Any, list[Any]]] = []
     fun, name = f, name_of(f)
@@ -267,11 +263,15 @@ def _python(jaxprs: Sequence[Jaxpr]) -> list[Line]:
     for jaxpr in jaxprs:
         visit(jaxpr)
     inside = {
-        c for c, (a, b) in codes.items()
+        c
+        for c, (a, b) in codes.items()
         for d, (x, y) in codes.items()
-        if d is not c and d.co_filename == c.co_filename and x <= a and b <= y
+        if d is not c
+        and d.co_filename == c.co_filename
+        and x <= a
+        and b <= y
         and ((x, y) != (a, b) or id(d) < id(c))
-    }  # fmt: skip
+    }
     out: list[Line] = []
     for code, (first, last) in sorted(
         codes.items(), key=lambda item: (item[0].co_filename, item[1])
@@ -382,9 +382,7 @@ def _short(value: Any, most: int = 60) -> str:
 # -------------------------------------------------------------------- what XLA is given
 
 
-_ALIAS = re.compile(
-    r'^(#loc\w*) = loc\((?:"(.*?)"(?::(\d+):\d+)?)?(?:\((#loc\w*)\))?.*\)$'
-)
+_ALIAS = re.compile(r'^(#loc\w*) = loc\((?:"(.*?)"(?::(\d+):\d+)?)?(?:\((#loc\w*)\))?.*\)$')
 _AT = re.compile(r"\s*loc\((#loc\w*|unknown)\)")
 
 

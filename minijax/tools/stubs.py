@@ -99,9 +99,7 @@ def stub(name: str) -> str:
     lines = [f'"""{(module.__doc__ or "").strip().splitlines()[0]}"""', ""]
     homes = faces.homes(module._TABLE)
     rooms = sorted({(room, inner, public) for public, (room, inner) in homes.items()})
-    owned = {
-        (room, inner.partition(".")[0]) for room, inner, _ in rooms if "." in inner
-    }
+    owned = {(room, inner.partition(".")[0]) for room, inner, _ in rooms if "." in inner}
     for room, owner in sorted(owned):
         lines.append(f"from {'.' * depth}{room} import {owner} as _{owner}")
     for room, inner, public in rooms:

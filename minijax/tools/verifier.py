@@ -126,9 +126,7 @@ class VerifyReport(Report):
     def __str__(self) -> str:
         names = [*self.results, *(["numpy"] if self.by_numpy else [])]
         said = f"{', '.join(names[:-1])} and {names[-1]}"
-        counted = (
-            f"{self.operations} operations, {self.by_numpy} of them repeated by NumPy."
-        )
+        counted = f"{self.operations} operations, {self.by_numpy} of them repeated by NumPy."
         if self.first is None:
             lines = [f"{said} agree: {counted}"]
         else:
@@ -193,9 +191,8 @@ class _Verifier:
     """The computations of one call."""
 
     def __init__(
-        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
-        options: dict[str, Any],
-    ) -> None:  # fmt: skip
+        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], options: dict[str, Any]
+    ) -> None:
         self.jaxpr = inline_calls(jaxpr)
         self.consts = consts
         self.args = args
@@ -219,25 +216,26 @@ class _Verifier:
             results[name] = outs
             pairs = zip(self.jaxpr.outvars, outs, eager, *noisy, strict=True)
             bad = [
-                a for a, x, y, *more in pairs
+                a
+                for a, x, y, *more in pairs
                 if comparable(a.aval) and beyond(x, y, more)[0].any()
-            ]  # fmt: skip
+            ]
             if bad:
-                found.append(
-                    search.located(self.jaxpr, self.consts, self.args, bad, ())
-                )
+                found.append(search.located(self.jaxpr, self.consts, self.args, bad, ()))
         results["eager"] = eager
         if self.wrong is not None:
             found.insert(0, self.wrong)
         trees = {k: tree.unflatten(structure, v) for k, v in results.items()}
         return VerifyReport(
-            found[0] if found else None, tuple(found), walk.operations, self.by_numpy,
-            tuple(f"{e.primitive.name} at {place_of(e).short}" for e in walk.whole), trees,
-        )  # fmt: skip
+            found[0] if found else None,
+            tuple(found),
+            walk.operations,
+            self.by_numpy,
+            tuple(f"{e.primitive.name} at {place_of(e).short}" for e in walk.whole),
+            trees,
+        )
 
-    def against_numpy(
-        self, eqn: Equation, args: Sequence[Any], outs: Sequence[Any]
-    ) -> None:
+    def against_numpy(self, eqn: Equation, args: Sequence[Any], outs: Sequence[Any]) -> None:
         """Compare an operation that has been run with NumPy's."""
         if self.wrong is not None or not all(comparable(a.aval) for a in eqn.ins):
             return
@@ -249,9 +247,7 @@ class _Verifier:
         got = np.asarray(outs[0])
         off, allowed = _apart(got, value, miss)
         if (off > allowed).any():
-            self.wrong = _difference(
-                ("eager", "numpy"), eqn, (), got, value, off, allowed
-            )
+            self.wrong = _difference(("eager", "numpy"), eqn, (), got, value, off, allowed)
 
 
 def _apart(got: Any, value: Any, miss: Any) -> tuple[Any, Any]:
@@ -260,14 +256,13 @@ def _apart(got: Any, value: Any, miss: Any) -> tuple[Any, Any]:
     with np.errstate(all="ignore"):
         if got.dtype.kind in "biu":
             return (x != value).astype(float), np.zeros(np.shape(x))
-        value = value.astype(got.dtype).astype(
-            value.dtype
-        )  # what overflows is infinite
+        value = value.astype(got.dtype).astype(value.dtype)  # what overflows is infinite
         off = np.abs(x - value).astype(np.float64)
         same = (x == value) | (np.isnan(x) & np.isnan(value))
         edge = np.isinf(x) != np.isinf(value)  # next to the greatest number
-        largest = np.maximum(np.where(np.isinf(x), 0, np.abs(x)),
-                             np.where(np.isinf(value), 0, np.abs(value)))  # fmt: skip
+        largest = np.maximum(
+            np.where(np.isinf(x), 0, np.abs(x)), np.where(np.isinf(value), 0, np.abs(value))
+        )
         near = edge & ~np.isnan(x) & ~np.isnan(value)
         near &= largest > 0.99 * greatest_of(got.dtype)
         off = np.where(same | near, 0.0, np.where(np.isnan(off), np.inf, off))
@@ -275,24 +270,35 @@ def _apart(got: Any, value: Any, miss: Any) -> tuple[Any, Any]:
 
 
 def _difference(
-    between: tuple[str, str], eqn: Equation | None, iterations: Any, one: Any, two: Any,
-    off: Any, allowed: Any,
-) -> Difference:  # fmt: skip
+    between: tuple[str, str],
+    eqn: Equation | None,
+    iterations: Any,
+    one: Any,
+    two: Any,
+    off: Any,
+    allowed: Any,
+) -> Difference:
     """What is reported of two values."""
     one, two = np.asarray(one), np.asarray(two)
     with np.errstate(all="ignore"):
-        excess = np.where(
-            off > allowed, off - np.where(np.isinf(allowed), 0, allowed), -1
-        )
+        excess = np.where(off > allowed, off - np.where(np.isinf(allowed), 0, allowed), -1)
     at = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), np.shape(off)))
     name = "the result" if eqn is None else eqn.primitive.name
     shape = ",".join(map(str, one.shape))
     return Difference(
-        between, name, NOWHERE if eqn is None else place_of(eqn),
-        "" if eqn is None else eqn.names, f"{one.dtype}[{shape}]", tuple(iterations),
-        int((off > allowed).sum()), int(np.size(off)), at,
-        (one[at].item(), _item(two[at])), float(off[at]), float(allowed[at]),
-    )  # fmt: skip
+        between,
+        name,
+        NOWHERE if eqn is None else place_of(eqn),
+        "" if eqn is None else eqn.names,
+        f"{one.dtype}[{shape}]",
+        tuple(iterations),
+        int((off > allowed).sum()),
+        int(np.size(off)),
+        at,
+        (one[at].item(), _item(two[at])),
+        float(off[at]),
+        float(allowed[at]),
+    )
 
 
 def _item(x: Any) -> Any:
@@ -317,9 +323,7 @@ class _Search:
             return eval_jaxpr(jaxpr, consts, *xs)
 
         try:
-            outs: list[Any] = jit(run, compiler_options=self.options)(
-                list(consts), *args
-            )
+            outs: list[Any] = jit(run, compiler_options=self.options)(list(consts), *args)
         except RuntimeError:
             if self.name == "compiled":
                 raise
@@ -327,9 +331,13 @@ class _Search:
         return outs
 
     def located(
-        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
-        bad: Sequence[Any], iterations: tuple[tuple[str, int], ...],
-    ) -> Difference:  # fmt: skip
+        self,
+        jaxpr: Jaxpr,
+        consts: Sequence[Any],
+        args: Sequence[Any],
+        bad: Sequence[Any],
+        iterations: tuple[tuple[str, int], ...],
+    ) -> Difference:
         """The first operation of a program whose value differs."""
         values: dict[Any, Any] = {}
         Walk().run(jaxpr, consts, args, values)
@@ -369,9 +377,14 @@ class _Search:
         x, mask, allowed = known[v]
         off = np.where(mask, _gap(x, values[v]), 0.0)
         return _difference(
-            (self.name, "eager"), eqn, iterations, x, values[v], off,
+            (self.name, "eager"),
+            eqn,
+            iterations,
+            x,
+            values[v],
+            off,
             np.where(mask, allowed, np.inf),
-        )  # fmt: skip
+        )
 
     def first(self, v: Any, made: dict[Any, Equation], differs: Any) -> Any:
         """By halves: a value that differs, and whose operands do not."""
@@ -417,9 +430,10 @@ class _Search:
             return None
         noisy = [Walk(seed).run(jaxpr, closed.consts, args) for seed in range(SAMPLES)]
         bad = [
-            jaxpr.outvars[i] for i in numbers
+            jaxpr.outvars[i]
+            for i in numbers
             if beyond(outs[i], eager[i], [s[i] for s in noisy])[0].any()
-        ]  # fmt: skip
+        ]
         return (jaxpr, bad) if bad else None
 
 

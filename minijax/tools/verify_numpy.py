@@ -28,9 +28,7 @@ from ..types import dtypes
 
 ULPS = 16.0  # how far an elementary function may be off, in units of its precision
 
-Result = tuple[
-    Any, Any
-]  # values in wide numbers; how large the terms are that make them
+Result = tuple[Any, Any]  # values in wide numbers; how large the terms are that make them
 
 
 def eps_of(dtype: Any) -> float:
@@ -268,15 +266,13 @@ _RULES: dict[Primitive, Callable[..., Result]] = {
     shapes.squeeze_p: _moved(lambda eqn, x: np.reshape(x, eqn.outs[0].aval.shape)),
     shapes.transpose_p: _moved(lambda eqn, x: np.transpose(x, eqn.params["permutation"])),
     slicing.slice_p: _sliced,
-    diagonals.diagonal_p: _moved(
-        lambda eqn, x: np.diagonal(x, eqn.params["offset"], -2, -1)
-    ),
+    diagonals.diagonal_p: _moved(lambda eqn, x: np.diagonal(x, eqn.params["offset"], -2, -1)),
     concatenation.concatenate_p: lambda eqn, *xs: (
         np.concatenate(xs, eqn.params["dimension"]),
         0,
     ),
     fresh.iota_p: lambda eqn, *xs: (_iota(eqn), 0),
-}  # fmt: skip
+}
 
 
 def _iota(eqn: Equation) -> Any:
@@ -317,9 +313,7 @@ def reference(eqn: Equation, args: Sequence[Any]) -> tuple[Any, Any] | None:
         return None
     if any(dtypes.is_float(d) and d.itemsize < 2 for d in [*kinds, aval.dtype]):
         return None
-    if any(
-        dtypes.is_float(d) and _subnormal(x) for d, x in zip(kinds, args, strict=True)
-    ):
+    if any(dtypes.is_float(d) and _subnormal(x) for d, x in zip(kinds, args, strict=True)):
         return None  # compilers may take such numbers for 0
     try:
         with np.errstate(all="ignore"):

@@ -54,18 +54,22 @@ class Walk:
     """
 
     def __init__(
-        self, seed: int | None = None,
+        self,
+        seed: int | None = None,
         look: Callable[[Equation, Sequence[Any], Sequence[Any]], None] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.random = None if seed is None else np.random.default_rng(seed)
         self.look = look
         self.operations = 0
         self.whole: list[Equation] = []  # loops that were run whole
 
     def run(
-        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
+        self,
+        jaxpr: Jaxpr,
+        consts: Sequence[Any],
+        args: Sequence[Any],
         seen: dict[Any, Any] | None = None,
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         """The results of a program; `seen` takes the values of its variables."""
         env: dict[Any, Any] = {} if seen is None else seen
         env.update(zip(jaxpr.constvars, consts, strict=True))
@@ -120,9 +124,7 @@ class Walk:
             self.whole.append(eqn)
             return self.operation(eqn, args)
         results: list[Any] = []
-        for _ in self.steps(
-            eqn, args, lambda outs: results.__setitem__(slice(None), outs)
-        ):
+        for _ in self.steps(eqn, args, lambda outs: results.__setitem__(slice(None), outs)):
             pass
         return results
 
@@ -164,9 +166,7 @@ class Walk:
         done([*carry, *(jnp.stack(y[::-1] if back else y) for y in ys)])
 
     # ------------------------------------------------------------------------ noise
-    def noisy(
-        self, eqn: Equation, args: Sequence[Any], outs: Sequence[Any]
-    ) -> Sequence[Any]:
+    def noisy(self, eqn: Equation, args: Sequence[Any], outs: Sequence[Any]) -> Sequence[Any]:
         """Results moved by their rounding; of integers sums and products are exact."""
         if not any(_inexact(v.aval) for v in eqn.outs):
             return outs
@@ -177,9 +177,7 @@ class Walk:
         values = [np.asarray(x) for x in floats]
         exact = [np.asarray(not divides)]
         for x in values:
-            whole = (np.rint(x.astype(np.complex128)) == x) & (
-                np.abs(x) * eps_of(x.dtype) < 1
-            )
+            whole = (np.rint(x.astype(np.complex128)) == x) & (np.abs(x) * eps_of(x.dtype) < 1)
             exact.append(whole if eqn.primitive.elementwise else whole.all())
         found = []
         for v, x in zip(eqn.outs, outs, strict=True):
@@ -212,9 +210,7 @@ class Walk:
         with np.errstate(all="ignore"):
             if np.iscomplexobj(whole):
                 other = self.random.integers(0, 2, x.shape) * 2.0 - 1
-                new = whole.real * (1 + step * sign) + 1j * whole.imag * (
-                    1 + step * other
-                )
+                new = whole.real * (1 + step * sign) + 1j * whole.imag * (1 + step * other)
             else:
                 new = whole * (1 + step * sign)
             return np.where(np.isfinite(whole) & ~keep, new, whole).astype(x.dtype)
@@ -266,9 +262,7 @@ def beyond(a: Any, b: Any, samples: Sequence[Any]) -> tuple[Any, Any]:
         same = (p == q) | (np.isnan(p) & np.isnan(q))
         off = np.where(same, 0.0, np.where(np.isnan(off), np.inf, off))
         bad = off > allowed
-    if (
-        bad.any()
-    ):  # results of decisions: as many are as unsteady in the runs with noise
+    if bad.any():  # results of decisions: as many are as unsteady in the runs with noise
         least = float(np.median(off[bad]))
         if (spread >= least / 4).sum() >= 2 * bad.sum():
             bad = np.zeros_like(bad)

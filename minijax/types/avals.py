@@ -106,9 +106,15 @@ class ShapedArray(AbstractValue):
     memory_space: MemorySpace
 
     def __new__(
-        cls, shape: Any, dtype: Any, weak_type: bool = False, *, sharding: Any = None,
-        manual_axis_type: ManualAxisType | None = None, memory_space: MemorySpace = DEVICE,
-    ) -> ShapedArray:  # fmt: skip
+        cls,
+        shape: Any,
+        dtype: Any,
+        weak_type: bool = False,
+        *,
+        sharding: Any = None,
+        manual_axis_type: ManualAxisType | None = None,
+        memory_space: MemorySpace = DEVICE,
+    ) -> ShapedArray:
         dtype = dtypes.as_dtype(dtype)
         lies = None if sharding is None else sharding.said(len(shape))
         manual = held(manual_axis_type)
@@ -116,8 +122,7 @@ class ShapedArray(AbstractValue):
             sizes = tuple(map(index_of, shape))
         except TypeError:
             raise TypeError(
-                "Shapes must be 1D sequences of concrete values of integer type, got"
-                f" {shape}."
+                f"Shapes must be 1D sequences of concrete values of integer type, got {shape}."
             ) from None
         return shaped(sizes, dtype, bool(weak_type), memory_space, lies, manual)
 
@@ -154,9 +159,7 @@ class ShapedArray(AbstractValue):
         there = self.memory_space
         space = "" if there is DEVICE else f"<{there.name.lower()}>"
         kinds = "" if self.manual is None else self.manual.text()
-        if self.lies is not None and (
-            self.lies.spec.unreduced or self.lies.spec.reduced
-        ):
+        if self.lies is not None and (self.lies.spec.unreduced or self.lies.spec.reduced):
             kinds = _with_sums(self.manual, self.lies).text()
         if self.lies is not None:
             sizes = ",".join(map(cut_text, self.shape, self.lies.spec))
@@ -218,9 +221,7 @@ def _with_sums(manual: Manual | None, lies: Any) -> Manual:
     mine, spec, names = manual or Manual(), lies.spec, lies.mesh.axis_names
     unreduced = [n for n in names if n in spec.unreduced]
     reduced = [n for n in names if n in spec.reduced]
-    return Manual(
-        mine.varying, (*mine.unreduced, *unreduced), (*mine.reduced, *reduced)
-    )
+    return Manual(mine.varying, (*mine.unreduced, *unreduced), (*mine.reduced, *reduced))
 
 
 def cut_text(size: int, entry: Any) -> str:
@@ -245,9 +246,13 @@ _blank = object.__new__
 
 
 def shaped(
-    shape: tuple[int, ...], dtype: Any, weak_type: bool = False,
-    memory: MemorySpace = DEVICE, lies: Any = None, manual: Manual | None = None,
-) -> ShapedArray:  # fmt: skip
+    shape: tuple[int, ...],
+    dtype: Any,
+    weak_type: bool = False,
+    memory: MemorySpace = DEVICE,
+    lies: Any = None,
+    manual: Manual | None = None,
+) -> ShapedArray:
     """The `ShapedArray` of a tuple of ints and a dtype: one object for equal ones."""
     key = (shape, dtype, weak_type, memory, lies, manual)
     aval = _interned.get(key)
@@ -343,10 +348,19 @@ def scalar_aval(kind: type) -> ShapedArray:
 
 
 # Dtypes that are what they seem, whatever the options say.
-_PLAIN = frozenset((
-    dtypes.float32, dtypes.int32, dtypes.bool_, dtypes.uint8, dtypes.uint32,
-    dtypes.bfloat16, dtypes.float16, dtypes.int8, dtypes.complex64,
-))  # fmt: skip
+_PLAIN = frozenset(
+    (
+        dtypes.float32,
+        dtypes.int32,
+        dtypes.bool_,
+        dtypes.uint8,
+        dtypes.uint32,
+        dtypes.bfloat16,
+        dtypes.float16,
+        dtypes.int8,
+        dtypes.complex64,
+    )
+)
 
 
 def numpy_aval(x: Any) -> ShapedArray:

@@ -21,15 +21,15 @@ from .dimensions import Dimension, Size, divided, facts, max_dim, min_dim, tight
 
 _TOKENS = re.compile(r"\s*(\.\.\.|[A-Za-z_]\w*|\d+|//|\S)")
 _OPERATIONS: dict[str, Any] = {
-    "floordiv": lambda x, y: divided(x, y)[0], "mod": lambda x, y: divided(x, y)[1],
-    "max": max_dim, "min": min_dim,
-}  # fmt: skip
+    "floordiv": lambda x, y: divided(x, y)[0],
+    "mod": lambda x, y: divided(x, y)[1],
+    "max": max_dim,
+    "min": min_dim,
+}
 
 
 class _Parser:
-    def __init__(
-        self, text: Any, scope: Any, like: Sequence[Any] | None, spec: Any
-    ) -> None:
+    def __init__(self, text: Any, scope: Any, like: Sequence[Any] | None, spec: Any) -> None:
         self.scope = scope
         self.like = like
         self.spec = spec
@@ -102,9 +102,7 @@ class _Parser:
         if self.like is not None and self.axis < len(self.like):
             known = self.like[self.axis]
         if known is not None and isinstance(size, int) and size != known:
-            raise self.problem(
-                f"different size {size} for known dimension; like={self.like}"
-            )
+            raise self.problem(f"different size {size} for known dimension; like={self.like}")
         return size
 
     def sum(self) -> Size:
@@ -141,9 +139,7 @@ class _Parser:
             return int(found)
         if not found or not (found[0].isalpha() or found[0] == "_"):
             shown = repr(found) if found else "the end"
-            raise self.problem(
-                f"expecting one of {{NAME, MINUS, NUMBER}} but found {shown}"
-            )
+            raise self.problem(f"expecting one of {{NAME, MINUS, NUMBER}} but found {shown}")
         self.at += 1
         if found in _OPERATIONS and self.take("("):
             x = self.sum()
@@ -178,7 +174,7 @@ class SymbolicScope:
         if isinstance(constraints_str, str):
             raise errors.value_error(
                 "The symbolic constraints should be a sequence of strings. Got"
-                f" {constraints_str!r}",
+                f" {constraints_str!r}"
             )
         self.texts = tuple(constraints_str)
         place = here()
@@ -193,8 +189,7 @@ class SymbolicScope:
         found = re.fullmatch(r"(.*?)(==|>=|<=)(.*)", text)
         if found is None:
             raise errors.value_error(
-                "Constraint parsing error: must contain one of '==' or '>=' or '<='",
-                which=text,
+                "Constraint parsing error: must contain one of '==' or '>=' or '<='", which=text
             )
         left, right = (parse(part.strip(), self, text) for part in found.group(1, 3))
         if found[2] == "==":
@@ -240,9 +235,12 @@ class SymbolicScope:
 
 
 def symbolic_shape(
-    shape_spec: str | None, *, constraints: Sequence[str] = (),
-    scope: SymbolicScope | None = None, like: Sequence[int | None] | None = None,
-) -> tuple[Size, ...]:  # fmt: skip
+    shape_spec: str | None,
+    *,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+    like: Sequence[int | None] | None = None,
+) -> tuple[Size, ...]:
     """A shape with sizes that are not known yet, of its text.
 
     Args:

@@ -22,11 +22,25 @@ from ..base import errors
 from ..base.errors import InconclusiveDimensionOperation, UnexpectedDimVar
 
 __all__ = (
-    "Dimension", "InconclusiveDimensionOperation", "as_value", "broadcast_sizes",
-    "divided", "exceeds", "facts", "falls_below", "index_of", "is_negative",
-    "inconclusive", "is_symbolic_dim", "max_dim", "min_dim", "size_of", "tightened",
-    "unexpected", "unknowns",
-)  # fmt: skip
+    "Dimension",
+    "InconclusiveDimensionOperation",
+    "as_value",
+    "broadcast_sizes",
+    "divided",
+    "exceeds",
+    "facts",
+    "falls_below",
+    "index_of",
+    "is_negative",
+    "inconclusive",
+    "is_symbolic_dim",
+    "max_dim",
+    "min_dim",
+    "size_of",
+    "tightened",
+    "unexpected",
+    "unknowns",
+)
 
 # A factor is (name,) of an unknown, or (operation, x, y).  A monomial is a tuple of pairs
 # (factor, power); that of a number is empty.
@@ -84,9 +98,7 @@ class Dimension:
         return _with(self, other, operator.sub, lambda x, y: _add(x, _times(y, -1)))
 
     def __rsub__(self, other: Any) -> Any:
-        return _with(
-            self, other, lambda x, y: y - x, lambda x, y: _add(y, _times(x, -1))
-        )
+        return _with(self, other, lambda x, y: y - x, lambda x, y: _add(y, _times(x, -1)))
 
     def __mul__(self, other: Any) -> Any:
         return _with(self, other, operator.mul, _multiplied)
@@ -126,8 +138,7 @@ class Dimension:
             return self._value() ** power
         if power < 0:
             raise errors.value_error(
-                f"Symbolic dimension cannot be raised to negative powers: '{self}' **"
-                f" '{power}'"
+                f"Symbolic dimension cannot be raised to negative powers: '{self}' ** '{power}'"
             )
         out: Any = 1
         for _ in range(power):
@@ -154,17 +165,13 @@ class Dimension:
         return _compared(self, other, ">=", self - other if _is_size(other) else None)
 
     def __gt__(self, other: Any) -> Any:
-        return _compared(
-            self, other, ">", self - other - 1 if _is_size(other) else None
-        )
+        return _compared(self, other, ">", self - other - 1 if _is_size(other) else None)
 
     def __le__(self, other: Any) -> Any:
         return _compared(self, other, "<=", other - self if _is_size(other) else None)
 
     def __lt__(self, other: Any) -> Any:
-        return _compared(
-            self, other, "<", other - self - 1 if _is_size(other) else None
-        )
+        return _compared(self, other, "<", other - self - 1 if _is_size(other) else None)
 
     # ---- use as a value
     def __int__(self) -> int:
@@ -251,12 +258,7 @@ class Term:
     def __init__(self, monomial: Monomial) -> None:
         self._text = _product_text(monomial)
         self._factors = tuple(
-            (
-                FactorView(f[0], None, ())
-                if len(f) == 1
-                else FactorView(None, f[0], f[1:]),
-                p,
-            )
+            (FactorView(f[0], None, ()) if len(f) == 1 else FactorView(None, f[0], f[1:]), p)
             for f, p in _sorted(monomial)
         )
 
@@ -288,8 +290,7 @@ def _factor_value(factor: Factor, known: Mapping[str, Any], ops: Any) -> Any:
         return known[factor[0]]
     op, *args = factor
     values = [
-        x.evaluated(known, ops) if isinstance(x, Dimension) else ops.const(x)
-        for x in args
+        x.evaluated(known, ops) if isinstance(x, Dimension) else ops.const(x) for x in args
     ]
     return getattr(ops, op)(*values)
 
@@ -328,9 +329,7 @@ def _known(x: Any) -> int | None:
         return None
 
 
-def _with(
-    x: Dimension, y: Any, arrays: Callable[..., Any], sizes: Callable[..., Any]
-) -> Any:
+def _with(x: Dimension, y: Any, arrays: Callable[..., Any], sizes: Callable[..., Any]) -> Any:
     """An operation of a dimension and a size; of anything else, that of their values."""
     if not _is_size(y):
         if getattr(y, "shape", None) == () and (number := _known(y)) is not None:
@@ -651,9 +650,7 @@ def _order(term: tuple[Monomial, int]) -> Any:
 
 
 def _product_text(monomial: Monomial) -> str:
-    return "*".join(
-        _factor_text(f) + (f"^{p}" if p > 1 else "") for f, p in _sorted(monomial)
-    )
+    return "*".join(_factor_text(f) + (f"^{p}" if p > 1 else "") for f, p in _sorted(monomial))
 
 
 def _sum_text(key: Sequence[tuple[Monomial, int]]) -> str:

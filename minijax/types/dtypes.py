@@ -28,9 +28,7 @@ uint4: Any = np.dtype(ml_dtypes.uint4)
 int2: Any = np.dtype(ml_dtypes.int2)
 uint2: Any = np.dtype(ml_dtypes.uint2)
 int8, int16, int32, int64 = map(np.dtype, (np.int8, np.int16, np.int32, np.int64))
-uint8, uint16, uint32, uint64 = map(
-    np.dtype, (np.uint8, np.uint16, np.uint32, np.uint64)
-)
+uint8, uint16, uint32, uint64 = map(np.dtype, (np.uint8, np.uint16, np.uint32, np.uint64))
 float16, float32, float64 = map(np.dtype, (np.float16, np.float32, np.float64))
 complex64, complex128 = map(np.dtype, (np.complex64, np.complex128))
 float0: Any = np.dtype([("float0", np.void, 0)])
@@ -38,21 +36,29 @@ float0: Any = np.dtype([("float0", np.void, 0)])
 FLOAT8: tuple[Any, ...] = tuple(
     np.dtype(getattr(ml_dtypes, name))
     for name in (
-        "float8_e3m4", "float8_e4m3", "float8_e8m0fnu", "float8_e4m3b11fnuz",
-        "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+        "float8_e3m4",
+        "float8_e4m3",
+        "float8_e8m0fnu",
+        "float8_e4m3b11fnuz",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
     )
-)  # fmt: skip
+)
 float4_e2m1fn: Any = np.dtype(ml_dtypes.float4_e2m1fn)
 SMALL_FLOATS = (*FLOAT8, float4_e2m1fn)
 # Dtypes of stored data, with which no device computes: no array has one of these.
 STORED: dict[Any, str] = {
     np.dtype(getattr(ml_dtypes, name)): kind_
     for name, kind_ in (
-        ("int1", "int"), ("uint1", "uint"),
-        ("float6_e2m3fn", "float"), ("float6_e3m2fn", "float"),
+        ("int1", "int"),
+        ("uint1", "uint"),
+        ("float6_e2m3fn", "float"),
+        ("float6_e3m2fn", "float"),
     )
     if hasattr(ml_dtypes, name)
-}  # fmt: skip
+}
 
 SIGNED = (int2, int4, int8, int16, int32, int64)
 UNSIGNED = (uint2, uint4, uint8, uint16, uint32, uint64)
@@ -135,12 +141,8 @@ def rules_of(dtype: Any) -> Any:
 
 # ------------------------------------------------------------- canonical dtypes
 
-_TO_32 = {
-    int64: int32, uint64: uint32, float64: float32, complex128: complex64,
-}  # fmt: skip
-_PYTHON = {
-    bool: bool_, int: int64, float: float64, complex: complex128,
-}  # fmt: skip
+_TO_32 = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
+_PYTHON = {bool: bool_, int: int64, float: float64, complex: complex128}
 PYTHON_SCALARS = tuple(_PYTHON)
 
 
@@ -224,8 +226,7 @@ def asked(dtype: Any, fun: str) -> Any:
     wanted = as_dtype(dtype)
     if not is_valid(wanted):
         raise errors.type_error(
-            "JAX only supports number, bool, and string dtypes, got dtype"
-            f" {dtype} in {fun}",
+            f"JAX only supports number, bool, and string dtypes, got dtype {dtype} in {fun}",
             why=f"no array has elements of dtype {wanted}.",
         )
     if wanted not in _TO_32 or config.X64.value:
@@ -374,11 +375,15 @@ def _of_kinds(*kinds: str) -> frozenset[Any]:
 
 _CATEGORIES = {
     np.number: _of_kinds("int", "uint", "float", "complex"),
-    np.integer: _of_kinds("int", "uint"), np.signedinteger: _of_kinds("int"),
-    np.unsignedinteger: _of_kinds("uint"), np.inexact: _of_kinds("float", "complex"),
-    np.floating: _of_kinds("float"), np.complexfloating: _of_kinds("complex"),
-    np.flexible: frozenset((float0,)), np.character: frozenset(),
-}  # fmt: skip
+    np.integer: _of_kinds("int", "uint"),
+    np.signedinteger: _of_kinds("int"),
+    np.unsignedinteger: _of_kinds("uint"),
+    np.inexact: _of_kinds("float", "complex"),
+    np.floating: _of_kinds("float"),
+    np.complexfloating: _of_kinds("complex"),
+    np.flexible: frozenset((float0,)),
+    np.character: frozenset(),
+}
 
 
 def _category(x: Any) -> bool:
@@ -442,10 +447,14 @@ def _is_of_kind(dtype: Any, k: Any) -> bool:
 
 
 _API_KINDS = {
-    "bool": ("bool",), "signed integer": ("int",), "unsigned integer": ("uint",),
-    "integral": ("int", "uint"), "real floating": ("float",),
-    "complex floating": ("complex",), "numeric": ("int", "uint", "float", "complex"),
-}  # fmt: skip
+    "bool": ("bool",),
+    "signed integer": ("int",),
+    "unsigned integer": ("uint",),
+    "integral": ("int", "uint"),
+    "real floating": ("float",),
+    "complex floating": ("complex",),
+    "numeric": ("int", "uint", "float", "complex"),
+}
 
 
 def stored(x: Any, dtype: Any) -> np.ndarray[Any, Any]:
@@ -489,16 +498,28 @@ def bits_of(dtype: Any) -> int:
 _EDGES: dict[Any, tuple[Any, ...]] = {
     bool_: ("i*",),
     "i*": (uint2, int2, uint4, int4, uint8, int8),
-    uint2: (), int2: (), uint4: (), int4: (),
-    uint8: (int16, uint16), uint16: (int32, uint32), uint32: (int64, uint64),
-    int8: (int16,), int16: (int32,), int32: (int64,),
-    int64: ("f*",), uint64: ("f*",),
+    uint2: (),
+    int2: (),
+    uint4: (),
+    int4: (),
+    uint8: (int16, uint16),
+    uint16: (int32, uint32),
+    uint32: (int64, uint64),
+    int8: (int16,),
+    int16: (int32,),
+    int32: (int64,),
+    int64: ("f*",),
+    uint64: ("f*",),
     "f*": (*SMALL_FLOATS, bfloat16, float16, "c*"),
-    bfloat16: (float32,), float16: (float32,),
-    float32: (float64, complex64), float64: (complex128,),
-    "c*": (complex64,), complex64: (complex128,), complex128: (),
+    bfloat16: (float32,),
+    float16: (float32,),
+    float32: (float64, complex64),
+    float64: (complex128,),
+    "c*": (complex64,),
+    complex64: (complex128,),
+    complex128: (),
     **{f8: () for f8 in SMALL_FLOATS},
-}  # fmt: skip
+}
 for _d, _k in STORED.items():
     _EDGES[_d] = ()
     _weak = "f*" if _k == "float" else "i*"
@@ -600,9 +621,7 @@ def _no_path(nodes: tuple[Any, ...], strict: bool) -> str:
 _WEAK_DTYPE: dict[Any, type] = {"i*": int, "f*": float, "c*": complex}
 
 
-def promote(
-    pairs: tuple[tuple[Any, bool], ...], wide: bool = False
-) -> tuple[Any, bool]:
+def promote(pairs: tuple[tuple[Any, bool], ...], wide: bool = False) -> tuple[Any, bool]:
     """Join of (dtype, weak) pairs: the common dtype, and whether it is weak.
 
     With `wide` it may have 64 bits where arrays may not.

@@ -53,9 +53,12 @@ class ManualAxisType:
     __slots__ = ("reduced", "unreduced", "varying")
 
     def __init__(
-        self, *, varying: Iterable[Any] = frozenset(),
-        unreduced: Iterable[Any] = frozenset(), reduced: Iterable[Any] = frozenset(),
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        varying: Iterable[Any] = frozenset(),
+        unreduced: Iterable[Any] = frozenset(),
+        reduced: Iterable[Any] = frozenset(),
+    ) -> None:
         kinds = {"varying": varying, "unreduced": unreduced, "reduced": reduced}
         for name, given in kinds.items():
             if not isinstance(given, (set, frozenset)):

@@ -92,8 +92,7 @@ def solution(shapes: Sequence[Sequence[Size]], names: Sequence[str]) -> Solution
         if len(later) == len(waiting):
             left = sorted({n for d, _, _ in later for n in unknowns([d])} - known)
             rows = "; ".join(
-                f"'{d}' for dimension size {names[i]}.shape[{axis}]"
-                for d, i, axis in later
+                f"'{d}' for dimension size {names[i]}.shape[{axis}]" for d, i, axis in later
             )
             raise errors.value_error(
                 "Cannot solve for values of dimension variables"
@@ -138,9 +137,7 @@ def solved(
             f" {names[step.argument]}.shape[{step.axis}] (= {size})"
         )
         if not value >= 1:
-            raise problem(
-                f"{general}Expected value >= 1 for dimension variable '{step.name}'."
-            )
+            raise problem(f"{general}Expected value >= 1 for dimension variable '{step.name}'.")
     for d, i, axis in found.checks:
         size, want = shapes[i][axis], d.evaluated(known)
         if size != want:

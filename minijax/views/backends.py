@@ -63,10 +63,14 @@ def clear_in_memory_compilation_cache() -> None:
 
 
 def get_compile_options(
-    num_replicas: int, num_partitions: int, device_assignment: Any = None,
+    num_replicas: int,
+    num_partitions: int,
+    device_assignment: Any = None,
     env_options_overrides: dict[str, str] | None = None,
-    fdo_profile: bytes | None = None, detailed_logging: bool = True, backend: Any = None,
-) -> Any:  # fmt: skip
+    fdo_profile: bytes | None = None,
+    detailed_logging: bool = True,
+    backend: Any = None,
+) -> Any:
     """XLA's options for a program on so many devices.
 
     Args:
@@ -82,9 +86,11 @@ def get_compile_options(
     known = {d.id: d for d in there}
     ids = list(range(n)) if device_assignment is None else _flat(device_assignment)
     options = compat.compile_options(
-        [known.get(i, _Numbered(i)) for i in ids], num_replicas, num_partitions,
+        [known.get(i, _Numbered(i)) for i in ids],
+        num_replicas,
+        num_partitions,
         env_options_overrides,
-    )  # fmt: skip
+    )
     build = options.executable_build_options
     if fdo_profile is not None:
         build.fdo_profile = fdo_profile
@@ -146,10 +152,15 @@ canonicalize_dtype_handlers = _Canonicalizers()
 
 
 def define_prng_impl(
-    *, key_shape: tuple[int, ...], seed: Callable[..., Any], split: Callable[..., Any],
-    random_bits: Callable[..., Any], fold_in: Callable[..., Any],
-    name: str = "<unnamed>", tag: str = "?",
-) -> PRNGImpl:  # fmt: skip
+    *,
+    key_shape: tuple[int, ...],
+    seed: Callable[..., Any],
+    split: Callable[..., Any],
+    random_bits: Callable[..., Any],
+    fold_in: Callable[..., Any],
+    name: str = "<unnamed>",
+    tag: str = "?",
+) -> PRNGImpl:
     """A way to make random bits; see `PRNGImpl`."""
     return PRNGImpl(key_shape, seed, split, random_bits, fold_in, name, tag)
 

@@ -26,12 +26,17 @@ class ClusterEnv:
         ClusterEnv._cluster_types.append(cls)
         # A subclass of one of these is tried by name alone: its parent comes first.
         name = vars(cls).get("name") or cls.__name__
-        ENVIRONMENTS.setdefault(name, Environment(
-            cls.is_env_present,
-            lambda port, seconds: cls.get_coordinator_address(int(seconds), port),
-            cls.get_process_count, cls.get_process_id, cls.get_local_process_id,
-            cls.opt_in_only_method,
-        ))  # fmt: skip
+        ENVIRONMENTS.setdefault(
+            name,
+            Environment(
+                cls.is_env_present,
+                lambda port, seconds: cls.get_coordinator_address(int(seconds), port),
+                cls.get_process_count,
+                cls.get_process_id,
+                cls.get_local_process_id,
+                cls.opt_in_only_method,
+            ),
+        )
 
     @classmethod
     def is_env_present(cls) -> bool:
@@ -50,9 +55,7 @@ class ClusterEnv:
     @classmethod
     def get_process_count(cls) -> int:
         """How many processes the job has."""
-        raise NotImplementedError(
-            "ClusterEnv subclasses must implement get_process_count"
-        )
+        raise NotImplementedError("ClusterEnv subclasses must implement get_process_count")
 
     @classmethod
     def get_process_id(cls) -> int:
@@ -71,15 +74,21 @@ def _of(key: str, title: str) -> type[ClusterEnv]:
     address = lambda timeout_secs, override_coordinator_port: found.address(
         override_coordinator_port, timeout_secs or 300
     )
-    return type(title, (ClusterEnv,), {
-        "__doc__": f"Processes of a job that `cluster_detection_method={key!r}` selects.",
-        "__module__": __name__, "name": key, "opt_in_only_method": found.asked,
-        "is_env_present": staticmethod(found.here),
-        "get_coordinator_address": staticmethod(address),
-        "get_process_count": staticmethod(found.processes),
-        "get_process_id": staticmethod(found.process),
-        "get_local_process_id": staticmethod(found.local),
-    })  # fmt: skip
+    return type(
+        title,
+        (ClusterEnv,),
+        {
+            "__doc__": f"Processes of a job that `cluster_detection_method={key!r}` selects.",
+            "__module__": __name__,
+            "name": key,
+            "opt_in_only_method": found.asked,
+            "is_env_present": staticmethod(found.here),
+            "get_coordinator_address": staticmethod(address),
+            "get_process_count": staticmethod(found.processes),
+            "get_process_id": staticmethod(found.process),
+            "get_local_process_id": staticmethod(found.local),
+        },
+    )
 
 
 OmpiCluster = _of("ompi", "OmpiCluster")

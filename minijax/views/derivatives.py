@@ -97,9 +97,13 @@ class _Flat:
 
 
 def jvp(
-    fun: Any, primals: Any, tangents: Any, has_aux: bool = False,
-    instantiate: bool | Sequence[bool] = True, transform_stack: bool = True,
-) -> Any:  # fmt: skip
+    fun: Any,
+    primals: Any,
+    tangents: Any,
+    has_aux: bool = False,
+    instantiate: bool | Sequence[bool] = True,
+    transform_stack: bool = True,
+) -> Any:
     """Results of a function and their tangents, as `FlatTree`s.
 
     Args:
@@ -119,9 +123,7 @@ def jvp(
     flat = _Flat(fun, primals, has_aux)
     outs, out_ts = jvp_flat(flat, primals.vals, tangents.vals)
     force = flags_of(instantiate, len(outs))
-    out_ts = [
-        algebra.instantiate(t) if f else t for t, f in zip(out_ts, force, strict=True)
-    ]
+    out_ts = [algebra.instantiate(t) if f else t for t, f in zip(out_ts, force, strict=True)]
     structure = flat.outs.tree
     return FlatTree(outs, structure), FlatTree(out_ts, structure), *flat.aux
 

@@ -64,15 +64,26 @@ class WrappedFun:
     """
 
     __slots__ = (
-        "__weakref__", "debug_info", "f", "f_transformed", "in_type", "params", "stores",
+        "__weakref__",
+        "debug_info",
+        "f",
+        "f_transformed",
+        "in_type",
+        "params",
+        "stores",
         "transforms",
-    )  # fmt: skip
+    )
 
     def __init__(
-        self, f: Callable[..., Any], f_transformed: Callable[..., Any] | None = None,
-        transforms: tuple[Any, ...] = (), stores: tuple[Store | None, ...] = (),
-        params: Any = (), in_type: Any = None, debug_info: DebugInfo | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        f: Callable[..., Any],
+        f_transformed: Callable[..., Any] | None = None,
+        transforms: tuple[Any, ...] = (),
+        stores: tuple[Store | None, ...] = (),
+        params: Any = (),
+        in_type: Any = None,
+        debug_info: DebugInfo | None = None,
+    ) -> None:
         self.f = f
         self.f_transformed = f if f_transformed is None else f_transformed
         self.transforms = transforms
@@ -90,9 +101,11 @@ class WrappedFun:
         return self.f_transformed(*args, **kwargs)
 
     def wrap(
-        self, gen: Callable[..., Any], gen_static_args: tuple[Hashable, ...],
+        self,
+        gen: Callable[..., Any],
+        gen_static_args: tuple[Hashable, ...],
         out_store: Store | None,
-    ) -> WrappedFun:  # fmt: skip
+    ) -> WrappedFun:
         """The function inside another transformation: gen(inner, *statics, *args)."""
         inner = self.f_transformed
 
@@ -102,23 +115,31 @@ class WrappedFun:
             return gen(inner, out_store, *gen_static_args, *args, **kwargs)
 
         return WrappedFun(
-            self.f, transformed, ((gen, gen_static_args), *self.transforms),
-            (out_store, *self.stores), self.params, None, self.debug_info,
-        )  # fmt: skip
+            self.f,
+            transformed,
+            ((gen, gen_static_args), *self.transforms),
+            (out_store, *self.stores),
+            self.params,
+            None,
+            self.debug_info,
+        )
 
     def replace_debug_info(self, debug_info: DebugInfo) -> WrappedFun:
         """The same with another description."""
         return WrappedFun(
-            self.f, self.f_transformed, self.transforms, self.stores, self.params,
-            self.in_type, debug_info,
-        )  # fmt: skip
+            self.f,
+            self.f_transformed,
+            self.transforms,
+            self.stores,
+            self.params,
+            self.in_type,
+            debug_info,
+        )
 
     def with_unknown_names(self) -> WrappedFun:
         """The same, whose arguments and results have no names."""
         told = self.debug_info
-        return (
-            self if told is None else self.replace_debug_info(told.with_unknown_names())
-        )
+        return self if told is None else self.replace_debug_info(told.with_unknown_names())
 
     def populate_stores(self, stores: Sequence[Store | None]) -> None:
         """Take over what an equal function handed out besides."""
@@ -136,16 +157,16 @@ class WrappedFun:
         return isinstance(other, WrappedFun) and self._key() == other._key()
 
     def __repr__(self) -> str:
-        around = "".join(
-            f"{i}: {name_of(t)}\n" for i, (t, _) in enumerate(self.transforms)
-        )
+        around = "".join(f"{i}: {name_of(t)}\n" for i, (t, _) in enumerate(self.transforms))
         return f"Wrapped function:\n{around}Core: {self.__name__}\n"
 
 
 def wrap_init(
-    f: Callable[..., Any], params: dict[str, Any] | None = None, *,
+    f: Callable[..., Any],
+    params: dict[str, Any] | None = None,
+    *,
     debug_info: DebugInfo | None = None,
-) -> WrappedFun:  # fmt: skip
+) -> WrappedFun:
     """A function, without transformations so far; `params` are keyword arguments."""
     told = tuple(sorted((params or {}).items()))
 
@@ -165,9 +186,12 @@ class _Transformation:
         self.__wrapped__ = gen
 
     def __call__(
-        self, fun: WrappedFun, *gen_static_args: Any, use_eq_store: bool = False,
+        self,
+        fun: WrappedFun,
+        *gen_static_args: Any,
+        use_eq_store: bool = False,
         unk_names: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         if not self.aux:
             return fun.wrap(self.gen, gen_static_args, None)
         store = Store()
@@ -205,23 +229,31 @@ def _maker(aux: bool, generator: bool, name: str, doc: str) -> Callable[..., Any
 
 
 transformation = _maker(
-    False, True, "transformation",
+    False,
+    True,
+    "transformation",
     "A transformation, of a generator: (*statics, *args) -> yields (args, kwargs) of the"
     " inner function, is sent its result, yields the outer one's.",
-)  # fmt: skip
+)
 transformation_with_aux = _maker(
-    True, True, "transformation_with_aux",
+    True,
+    True,
+    "transformation_with_aux",
     "The same, whose generator yields at last (result, what it hands out besides).",
-)  # fmt: skip
+)
 transformation2 = _maker(
-    False, False, "transformation2",
+    False,
+    False,
+    "transformation2",
     "A transformation, of a function: (inner, *statics, *args) -> result.",
-)  # fmt: skip
+)
 transformation_with_aux2 = _maker(
-    True, False, "transformation_with_aux2",
+    True,
+    False,
+    "transformation_with_aux2",
     "The same: (inner, store, *statics, *args) -> result; it keeps in `store` what it hands"
     " out besides.",
-)  # fmt: skip
+)
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> Any:
@@ -287,9 +319,12 @@ def flatten_fun_nokwargs(
 
 @transformation2
 def _with_fixed(
-    f: Callable[..., Any], positions: tuple[int, ...], fixed: tuple[Any, ...],
-    *dyn_args: Any, **kwargs: Any,
-) -> Any:  # fmt: skip
+    f: Callable[..., Any],
+    positions: tuple[int, ...],
+    fixed: tuple[Any, ...],
+    *dyn_args: Any,
+    **kwargs: Any,
+) -> Any:
     args: list[Any] = [None if x is None else x.value for x in fixed]
     for i, x in zip(positions, dyn_args, strict=True):
         args[i] = x
@@ -312,9 +347,11 @@ class _Fixed:
 
 
 def argnums_partial(
-    f: WrappedFun, dyn_argnums: int | Sequence[int], args: Sequence[Any],
+    f: WrappedFun,
+    dyn_argnums: int | Sequence[int],
+    args: Sequence[Any],
     require_static_args_hashable: bool = True,
-) -> tuple[WrappedFun, tuple[Any, ...]]:  # fmt: skip
+) -> tuple[WrappedFun, tuple[Any, ...]]:
     """The function of some of its arguments, the others fixed; and those arguments."""
     numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
     positions = tuple([i % len(args) for i in numbers])
@@ -335,11 +372,17 @@ def argnums_partial(
 
 
 def debug_info(
-    traced_for: str, fun: Callable[..., Any], args: Sequence[Any],
-    kwargs: dict[str, Any], *, static_argnums: Sequence[int] = (),
-    static_argnames: Sequence[str] = (), result_paths_thunk: Any = None,
-    sourceinfo: str | None = None, signature: Any = None,
-) -> DebugInfo:  # fmt: skip
+    traced_for: str,
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    *,
+    static_argnums: Sequence[int] = (),
+    static_argnames: Sequence[str] = (),
+    result_paths_thunk: Any = None,
+    sourceinfo: str | None = None,
+    signature: Any = None,
+) -> DebugInfo:
     """What a program is traced for, of which function, and what its leaves are called."""
     n = len(args)
     static = {i % n if n else i for i in static_argnums}
@@ -362,9 +405,8 @@ def shaped_abstractify(x: Any) -> Any:
 
 
 def flatten_axes(
-    name: str, treedef: Any, axis_tree: Any, *, kws: bool = False,
-    tupled_args: bool = False,
-) -> list[Any]:  # fmt: skip
+    name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False
+) -> list[Any]:
     """A prefix tree of specifications, with one for each leaf.
 
     kws: of (args, kwargs), where it describes args alone, and keywords are mapped along 0.
@@ -376,9 +418,11 @@ def flatten_axes(
 
 
 def donation_vector(
-    donate_argnums: Sequence[int], donate_argnames: Sequence[str], in_tree: Any,
+    donate_argnums: Sequence[int],
+    donate_argnames: Sequence[str],
+    in_tree: Any,
     kws: bool = True,
-) -> tuple[bool, ...]:  # fmt: skip
+) -> tuple[bool, ...]:
     """For each leaf of (args, kwargs), whether it is donated."""
     args, kwargs = in_tree.children() if kws else (in_tree, None)
     found: list[bool] = []
@@ -397,16 +441,16 @@ def rebase_donate_argnums(
     """Positions among the arguments that are not static."""
     if both := set(donate_argnums) & set(static_argnums):
         raise ValueError(
-            "static_argnums and donate_argnums cannot intersect: they share"
-            f" {sorted(both)}"
+            f"static_argnums and donate_argnums cannot intersect: they share {sorted(both)}"
         )
     return tuple(i - sum(s < i for s in static_argnums) for i in sorted(donate_argnums))
 
 
 def infer_argnums_and_argnames(
-    sig: inspect.Signature, argnums: int | Iterable[int] | None,
+    sig: inspect.Signature,
+    argnums: int | Iterable[int] | None,
     argnames: str | Iterable[str] | None,
-) -> tuple[tuple[int, ...], tuple[str, ...]]:  # fmt: skip
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Positions and names of arguments of which a function's user gave either."""
 
     def fun(*_: Any) -> None: ...

@@ -103,9 +103,7 @@ class VJPHiPrimitive:
 
     def expand(self, *args: Any) -> Any:
         """The result, by other operations."""
-        raise NotImplementedError(
-            f"{type(self).__name__} does not say what it computes"
-        )
+        raise NotImplementedError(f"{type(self).__name__} does not say what it computes")
 
     def vjp_fwd(self, nzs_in: Any, /, *args: Any) -> Any:
         """The result, and what the cotangents are computed from."""

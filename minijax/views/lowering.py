@@ -143,9 +143,12 @@ def adapted(prim: Primitive, rule: Rule) -> Adapted:
 
 
 def register_lowering(
-    prim: Primitive, rule: Rule, platform: str | None = None, inline: bool = True,
+    prim: Primitive,
+    rule: Rule,
+    platform: str | None = None,
+    inline: bool = True,
     cacheable: bool = True,
-) -> Rule:  # fmt: skip
+) -> Rule:
     """Set a primitive's lowering rule, for one platform or for those that have no own.
 
     inline, cacheable: whether what it emits may become a function that is called again:
@@ -172,9 +175,12 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Rule:
 
 
 def core_call_lowering(
-    ctx: LoweringRuleContext, *args: Any, name: str, backend: Any = None,
+    ctx: LoweringRuleContext,
+    *args: Any,
+    name: str,
+    backend: Any = None,
     call_jaxpr: ClosedJaxpr | Jaxpr,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """The lowering rule of what calls a program."""
     closed = ClosedJaxpr(call_jaxpr) if isinstance(call_jaxpr, Jaxpr) else call_jaxpr
     return ctx.emit.call(closed, name, args)
@@ -237,14 +243,10 @@ def flatten_ir_values(xs: Iterable[Any]) -> list[ir.Value]:
 flatten_ir_types = flatten_ir_values
 
 
-def unflatten_ir_values_like_types(
-    xs: Iterable[ir.Value], ys: Sequence[Any]
-) -> list[Any]:
+def unflatten_ir_values_like_types(xs: Iterable[ir.Value], ys: Sequence[Any]) -> list[Any]:
     """Values grouped as types are."""
     it = iter(xs)
-    return [
-        tuple([next(it) for _ in y]) if isinstance(y, tuple) else next(it) for y in ys
-    ]
+    return [tuple([next(it) for _ in y]) if isinstance(y, tuple) else next(it) for y in ys]
 
 
 def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> ir.Value:
@@ -271,9 +273,7 @@ def _has_location() -> bool:
         return False
 
 
-def ir_constants(
-    val: Any, *, const_lowering: Any = None, aval: Any = None
-) -> tuple[ir.Value]:
+def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> tuple[ir.Value]:
     """The same, as a tuple."""
     return (ir_constant(val, aval=aval),)
 
@@ -369,8 +369,6 @@ class JaxIrContext(ir.Context):
         register_own(self)
 
 
-def lower_with_sharding_in_types(
-    ctx: LoweringRuleContext, op: ir.Value, aval: Any
-) -> Any:
+def lower_with_sharding_in_types(ctx: LoweringRuleContext, op: ir.Value, aval: Any) -> Any:
     """A value that lies on devices as its type says."""
     return ctx.emit.cut(op, aval)

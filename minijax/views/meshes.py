@@ -23,9 +23,10 @@ ArrayMapping = OrderedDict[MeshAxisName, int]
 
 
 def canonicalize_sharding(
-    sharding: NamedSharding | PartitionSpec | None, api_name: str,
+    sharding: NamedSharding | PartitionSpec | None,
+    api_name: str,
     check_mesh_consistency: bool = True,
-) -> NamedSharding | None:  # fmt: skip
+) -> NamedSharding | None:
     """What an `out_sharding` asks for, over an abstract mesh; None if it says nothing.
 
     Args:
@@ -118,9 +119,13 @@ class SPMDAxisContext:
 
 
 def batched_device_put(
-    aval: Any, sharding: Any, xs: Sequence[Any], devices: Sequence[Any],
-    committed: bool = True, **_: Any,
-) -> Any:  # fmt: skip
+    aval: Any,
+    sharding: Any,
+    xs: Sequence[Any],
+    devices: Sequence[Any],
+    committed: bool = True,
+    **_: Any,
+) -> Any:
     """The array of a type and sharding whose shards are `xs`, one per device.
 
     Args:
@@ -133,9 +138,7 @@ def batched_device_put(
     if len(devices) == 1 and not committed:
         return device_put(xs[0])
     shards = [device_put(x, d) for x, d in zip(xs, devices, strict=True)]
-    return make_array_from_single_device_arrays(
-        aval.shape, sharding, shards, dtype=aval.dtype
-    )
+    return make_array_from_single_device_arrays(aval.shape, sharding, shards, dtype=aval.dtype)
 
 
 def array_mapping_to_axis_resources(array_mapping: ArrayMapping) -> PartitionSpec:
@@ -153,9 +156,7 @@ def is_hlo_sharding_replicated(hc: Any) -> bool:
 
 def are_hlo_shardings_equal(hc1: Any, hc2: Any) -> bool:
     """Whether arrays lie alike."""
-    if hc1 is hc2 or (
-        is_hlo_sharding_replicated(hc1) and is_hlo_sharding_replicated(hc2)
-    ):
+    if hc1 is hc2 or (is_hlo_sharding_replicated(hc1) and is_hlo_sharding_replicated(hc2)):
         return True
     return bool(hc1 == hc2)
 

@@ -121,10 +121,16 @@ def _apart(emit: Lowering, **changes: Any) -> Lowering:
 
 
 def jaxpr_subcomp(
-    ctx: ModuleContext, jaxpr: Jaxpr, name_stack: Any, tokens: TokenSet,
-    consts_for_constvars: Sequence[Any], *args: Any, dim_var_values: Sequence[Any] = (),
-    const_lowering: Any = None, outer_traceback: Any = None,
-) -> tuple[tuple[Any, ...], TokenSet]:  # fmt: skip
+    ctx: ModuleContext,
+    jaxpr: Jaxpr,
+    name_stack: Any,
+    tokens: TokenSet,
+    consts_for_constvars: Sequence[Any],
+    *args: Any,
+    dim_var_values: Sequence[Any] = (),
+    const_lowering: Any = None,
+    outer_traceback: Any = None,
+) -> tuple[tuple[Any, ...], TokenSet]:
     """Emit a program where operations are being inserted.
 
     Args:
@@ -152,12 +158,20 @@ def jaxpr_subcomp(
 
 
 def lower_jaxpr_to_fun(
-    ctx: ModuleContext, name: str, jaxpr: ClosedJaxpr, effects: Sequence[Any] = (), *,
-    num_const_args: int = 0, main_function: bool = False, in_avals: Any = None,
+    ctx: ModuleContext,
+    name: str,
+    jaxpr: ClosedJaxpr,
+    effects: Sequence[Any] = (),
+    *,
+    num_const_args: int = 0,
+    main_function: bool = False,
+    in_avals: Any = None,
     input_output_aliases: Sequence[int | None] | None = None,
-    xla_donated_args: Sequence[bool] | None = None, arg_names: Any = None,
-    result_names: Any = None, **lies: Any,
-) -> Any:  # fmt: skip
+    xla_donated_args: Sequence[bool] | None = None,
+    arg_names: Any = None,
+    result_names: Any = None,
+    **lies: Any,
+) -> Any:
     """Add a program to the module as a function.
 
     Args:
@@ -209,13 +223,22 @@ def lower_jaxpr_to_fun(
 
 
 def lower_jaxpr_to_module(
-    module_name: str, jaxpr: ClosedJaxpr, *, platforms: Sequence[str],
-    axis_context: AxisContext | None = None, donated_args: Sequence[bool] = (),
-    ordered_effects: Sequence[Any] = (), num_partitions: int = 1,
+    module_name: str,
+    jaxpr: ClosedJaxpr,
+    *,
+    platforms: Sequence[str],
+    axis_context: AxisContext | None = None,
+    donated_args: Sequence[bool] = (),
+    ordered_effects: Sequence[Any] = (),
+    num_partitions: int = 1,
     lowering_parameters: LoweringParameters = LoweringParameters(),
-    result_names: Sequence[str] = (), num_const_args: int = 0, in_avals: Any = None,
-    backend: Any = None, arg_names: Any = None, **lies: Any,
-) -> LoweringResult:  # fmt: skip
+    result_names: Sequence[str] = (),
+    num_const_args: int = 0,
+    in_avals: Any = None,
+    backend: Any = None,
+    arg_names: Any = None,
+    **lies: Any,
+) -> LoweringResult:
     """The module of a program, with a function `main`.
 
     Args:
@@ -236,17 +259,21 @@ def lower_jaxpr_to_module(
     refused.pop("all_default_mem_kind", None)
     if refused or len(platforms) != 1:
         raise errors.value_error(
-            "lower_jaxpr_to_module does not take"
-            f" {', '.join(refused) or 'several platforms'}.",
+            f"lower_jaxpr_to_module does not take {', '.join(refused) or 'several platforms'}.",
             why="how a value lies is in its type; a module is for one platform.",
             tries=["jit(f).lower(...)", "export.export(f, platforms=[...])"],
         )
     told = lowering_parameters.override_lowering_rules
     closed = with_rules(jaxpr, told) if told else jaxpr
     found = lowered.lower_jaxpr(
-        closed, module_name, platforms[0], partitions=num_partitions,
-        donated=tuple(donated_args), ordered=bool(ordered_effects), literals=True,
-    )  # fmt: skip
+        closed,
+        module_name,
+        platforms[0],
+        partitions=num_partitions,
+        donated=tuple(donated_args),
+        ordered=bool(ordered_effects),
+        literals=True,
+    )
     if lowering_parameters.for_export and found.callbacks:
         raise NotImplementedError("a module that is exported holds no Python callbacks")
     made = found.described(result_names)
@@ -274,11 +301,18 @@ def merge_mlir_modules(
 
 
 def emit_python_callback(
-    ctx: LoweringRuleContext, callback: Callable[..., Any], token: Any,
-    operands: Sequence[ir.Value], operand_avals: Sequence[Any],
-    result_avals: Sequence[Any], *, has_side_effect: bool, returns_token: bool = True,
-    partitioned: bool = False, sharding: Any = None,
-) -> tuple[list[Any], Any, Any]:  # fmt: skip
+    ctx: LoweringRuleContext,
+    callback: Callable[..., Any],
+    token: Any,
+    operands: Sequence[ir.Value],
+    operand_avals: Sequence[Any],
+    result_avals: Sequence[Any],
+    *,
+    has_side_effect: bool,
+    returns_token: bool = True,
+    partitioned: bool = False,
+    sharding: Any = None,
+) -> tuple[list[Any], Any, Any]:
     """Emit a call of a Python function.
 
     Args:
@@ -297,8 +331,7 @@ def emit_python_callback(
     """
     if partitioned or sharding is not None:
         raise errors.value_error(
-            "emit_python_callback calls from one device.",
-            tries=["shard_map around the call"],
+            "emit_python_callback calls from one device.", tries=["shard_map around the call"]
         )
     emit = _apart(ctx.emit, token=token)
     emit.avals_in, emit.avals_out = list(operand_avals), list(result_avals)
@@ -308,7 +341,6 @@ def emit_python_callback(
 
     ordered = token is not None
     outs = emit_callback(
-        emit, "python_callback", call, list(operands), ordered=ordered,
-        effect=has_side_effect,
-    )  # fmt: skip
+        emit, "python_callback", call, list(operands), ordered=ordered, effect=has_side_effect
+    )
     return list(outs), emit.token if ordered and returns_token else None, call

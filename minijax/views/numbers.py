@@ -83,9 +83,13 @@ def check_close(
 
 # Rounding, by dtype, of a number.
 _ROUNDING = {
-    dtypes.bfloat16: 1e-2, dtypes.float16: 1e-3, dtypes.float32: 1e-6,
-    dtypes.complex64: 1e-6, dtypes.float64: 1e-15, dtypes.complex128: 1e-15,
-}  # fmt: skip
+    dtypes.bfloat16: 1e-2,
+    dtypes.float16: 1e-3,
+    dtypes.float32: 1e-6,
+    dtypes.complex64: 1e-6,
+    dtypes.float64: 1e-15,
+    dtypes.complex128: 1e-15,
+}
 
 
 def _allowed(kind: Any, tolerance: Tolerance) -> float:
@@ -132,10 +136,13 @@ __all__ = ["DType", "check_close", "finfo", "supports_inf"]
 
 
 def einsum_along(
-    operands: Sequence[Any], contractions: Sequence[tuple[Any, ...]], precision: Any,
-    preferred_element_type: Any, _dot_general: Callable[..., Any] | None = None,
+    operands: Sequence[Any],
+    contractions: Sequence[tuple[Any, ...]],
+    precision: Any,
+    preferred_element_type: Any,
+    _dot_general: Callable[..., Any] | None = None,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """A sum of products along a path, as `opt_einsum` gives it.
 
     Args:
@@ -151,9 +158,7 @@ def einsum_along(
         taken = [left.pop(place) for place in places]
         lies = out_sharding if i == len(contractions) else None
         left.append(
-            einsum(
-                subscripts, *taken, _dot_general=_dot_general, out_sharding=lies, **told
-            )
+            einsum(subscripts, *taken, _dot_general=_dot_general, out_sharding=lies, **told)
         )
     return left[0]
 

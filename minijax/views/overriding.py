@@ -31,9 +31,7 @@ def standing(prim: Primitive, rule: Any) -> Primitive:
 
 
 @hooks.overridden.fill
-def with_rules(
-    closed: ClosedJaxpr, rules: Sequence[tuple[Primitive, Any]]
-) -> ClosedJaxpr:
+def with_rules(closed: ClosedJaxpr, rules: Sequence[tuple[Primitive, Any]]) -> ClosedJaxpr:
     """The program, and those in it, in which rules go before the primitives' own."""
     stands = {prim: standing(prim, rule) for prim, rule in rules}
     return ClosedJaxpr(_jaxpr(closed.jaxpr, stands), closed.consts)

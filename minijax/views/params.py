@@ -117,8 +117,7 @@ def _bwd(params: dict[str, Any]) -> WrappedFun:
         n = len(xs) - n_out
         cts = rule(list(xs[:n]), list(map(instantiate, xs[n:])))
         return [
-            Zero(a.to_tangent()) if ct is None else ct
-            for ct, a in zip(cts, avals, strict=True)
+            Zero(a.to_tangent()) if ct is None else ct for ct, a in zip(cts, avals, strict=True)
         ]
 
     return WrappedFun(bwd)

@@ -68,9 +68,8 @@ class PartialTrace(StageTrace):
 
 
 def trace_to_jaxpr_nounits(
-    fun: WrappedFun, pvals: Sequence[PartialVal],
-    instantiate: bool | Sequence[bool] = False,
-) -> tuple[Jaxpr, list[PartialVal], tuple[Any, ...]]:  # fmt: skip
+    fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[PartialVal], tuple[Any, ...]]:
     """The program of what depends on the unknown arguments.
 
     Args:
@@ -105,9 +104,13 @@ def trace_to_jaxpr_nounits(
 
 
 def trace_to_jaxpr_dynamic(
-    fun: WrappedFun, in_avals: Sequence[Any], *, keep_inputs: Any = None,
-    lower: bool = False, auto_dce: bool = False,
-) -> tuple[Jaxpr, list[Any], list[Any]]:  # fmt: skip
+    fun: WrappedFun,
+    in_avals: Sequence[Any],
+    *,
+    keep_inputs: Any = None,
+    lower: bool = False,
+    auto_dce: bool = False,
+) -> tuple[Jaxpr, list[Any], list[Any]]:
     """The program of a function: it, the types of its results, its constants' values.
 
     Args:
@@ -120,9 +123,12 @@ def trace_to_jaxpr_dynamic(
     told = fun.debug_info
     names = (told.arg_names if told else None) or ()
     jaxpr, consts = stage(
-        fun.call_wrapped, in_avals, name=name_of_fun(fun), text=function_text(fun.f),
+        fun.call_wrapped,
+        in_avals,
+        name=name_of_fun(fun),
+        text=function_text(fun.f),
         arg_names=names,
-    )  # fmt: skip
+    )
     if keep_inputs is not None:
         left = [v for v, k in zip(jaxpr.invars, keep_inputs, strict=True) if k]
         jaxpr = jaxpr.replace(invars=left)

@@ -67,16 +67,18 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "views.hijax": "AvalMutableQDD AvalQDD aval_method aval_property cur_qdd",
         "views.primitives": "call_p",
         "views.programs": "pp_jaxpr",
-        "views.sizes":
-            "DimSize Shape canonicalize_dim canonicalize_shape concrete_dim_or_error"
-            " definitely_equal definitely_equal_one_of_dim definitely_equal_shape"
-            " dilate_dim dim_constant dim_value_aval dim_value_dtype dimension_as_value"
-            " divide_shape_sizes is_dim is_empty_shape is_symbolic_dim stride_dim",
-        "views.traces":
-            "OpaqueTraceState SetCurrentTraceContextManager=set_current_trace"
-            " TakeCurrentTraceContextManager=take_current_trace full_lower"
-            " nonempty_axis_env trace_state_clean unsafe_am_i_under_a_jit"
-            " unsafe_am_i_under_a_vmap unsafe_get_axis_names",
+        "views.sizes": """
+            DimSize Shape canonicalize_dim canonicalize_shape concrete_dim_or_error
+            definitely_equal definitely_equal_one_of_dim definitely_equal_shape dilate_dim
+            dim_constant dim_value_aval dim_value_dtype dimension_as_value
+            divide_shape_sizes is_dim is_empty_shape is_symbolic_dim stride_dim
+        """,
+        "views.traces": """
+            OpaqueTraceState SetCurrentTraceContextManager=set_current_trace
+            TakeCurrentTraceContextManager=take_current_trace full_lower nonempty_axis_env
+            trace_state_clean unsafe_am_i_under_a_jit unsafe_am_i_under_a_vmap
+            unsafe_get_axis_names
+        """,
     }),
     "custom_derivatives": ("custom_derivatives", {}),
     "dispatch": ("", {
@@ -159,9 +161,10 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "numpy.ufuncs": ("numpy", {}),
     "numpy.util": ("numpy", {
-        "surface.numpy._common":
-            "check_arraylike promote_args promote_args_inexact promote_dtypes"
-            " promote_dtypes_inexact promote_dtypes_numeric promote_shapes",
+        "surface.numpy._common": """
+            check_arraylike promote_args promote_args_inexact promote_dtypes
+            promote_dtypes_inexact promote_dtypes_numeric promote_shapes
+        """,
         "views.numbers": "promote_dtypes_complex",
     }),
     "op_shardings": ("", {
@@ -182,9 +185,10 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "random": ("random", {}),
     "random.prng": ("extend.random", {}),
     "random.threefry2x32": ("extend.random", {
-        "prims.random.implementations:threefry2x32":
-            "threefry_fold_in=fold_in threefry_random_bits=random_bits"
-            " threefry_seed=seed threefry_split=split",
+        "prims.random.implementations:threefry2x32": """
+            threefry_fold_in=fold_in threefry_random_bits=random_bits threefry_seed=seed
+            threefry_split=split
+        """,
     }),
     "random.stateful_rng": ("", {"surface.random.stateful": "StatefulPRNG stateful_rng"}),
     "scipy": ("scipy", {}),
@@ -199,11 +203,12 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "runtime.sharding": "UNSPECIFIED UnspecifiedValue",
     }),
     "source_info_util": ("extend.source_info_util", {
-        "views.sources":
-            "ExtendNameStackContextManager=extend_name_stack Frame"
-            " SetNameStackContextManager=set_name_stack"
-            " TransformNameStackContextManager=transform_name_stack"
-            " UserContextManager=user_context user_frame user_frames",
+        "views.sources": """
+            ExtendNameStackContextManager=extend_name_stack Frame
+            SetNameStackContextManager=set_name_stack
+            TransformNameStackContextManager=transform_name_stack
+            UserContextManager=user_context user_frame user_frames
+        """,
     }),
     "state": ("", {"types.avals": "AbstractRef"}),
     "state.indexing": ("", {"prims.shape.spans": "dslice=ds"}),
@@ -226,18 +231,21 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "functools": "memoize=cache",
         "views.backends": "safe_map safe_zip",
         "views.sizes": "canonicalize_axis_tuple",
-        "views.tools":
-            "HashableFunction HashablePartial cache ceil_of_ratio concatenate curry"
-            " merge_lists partition_list stable_unique tuple_delete tuple_insert"
-            " tuple_update unzip2 unzip3 wrap_name",
+        "views.tools": """
+            HashableFunction HashablePartial cache ceil_of_ratio concatenate curry
+            merge_lists partition_list stable_unique tuple_delete tuple_insert tuple_update
+            unzip2 unzip3 wrap_name
+        """,
     }),
     "xla_bridge": ("extend.backend", {
-        "api.devices":
-            "device_count host_count host_id host_ids local_device_count process_count"
-            " process_index process_indices",
-        "runtime.client":
-            "_backend_factories=factories _backends=_clients"
-            " default_backend=default_platform devices local_devices register_plugin",
+        "api.devices": """
+            device_count host_count host_id host_ids local_device_count process_count
+            process_index process_indices
+        """,
+        "runtime.client": """
+            _backend_factories=factories _backends=_clients default_backend=default_platform
+            devices local_devices register_plugin
+        """,
         "views.backends": "backends_are_initialized",
     }),
 }  # fmt: skip
@@ -263,17 +271,19 @@ for _face, _names in {
     "extend.random": "extend.random",
     "ffi": "ffi",
     "image": "image",
-    "lax":
-        "lax.ann lax.control_flow.common lax.control_flow.conditionals"
-        " lax.control_flow.loops lax.control_flow.solves lax.convolution lax.fft lax.other"
-        " lax.slicing lax.special lax.utils lax.windowed_reductions",
+    "lax": """
+        lax.ann lax.control_flow.common lax.control_flow.conditionals lax.control_flow.loops
+        lax.control_flow.solves lax.convolution lax.fft lax.other lax.slicing lax.special
+        lax.utils lax.windowed_reductions
+    """,
     "nn": "nn nn.functions",
     "nn.initializers": "nn.initializers",
-    "numpy":
-        "numpy.array_api_metadata numpy.array_constructors numpy.array_creation"
-        " numpy.einsum numpy.error numpy.hijax numpy.index_tricks numpy.indexing"
-        " numpy.polynomial numpy.scalar_types numpy.sorting numpy.tensor_contractions"
-        " numpy.ufunc_api numpy.vectorize numpy.window_functions",
+    "numpy": """
+        numpy.array_api_metadata numpy.array_constructors numpy.array_creation numpy.einsum
+        numpy.error numpy.hijax numpy.index_tricks numpy.indexing numpy.polynomial
+        numpy.scalar_types numpy.sorting numpy.tensor_contractions numpy.ufunc_api
+        numpy.vectorize numpy.window_functions
+    """,
     "numpy.fft": "numpy.fft",
     "ops": "ops ops.scatter ops.special",
     "profiler": "profiler",
@@ -284,9 +294,10 @@ for _face, _names in {
     "scipy.fft": "scipy.fft",
     "scipy.integrate": "scipy.integrate",
     "scipy.ndimage": "scipy.ndimage",
-    "scipy.optimize":
-        "scipy.optimize scipy.optimize.bfgs scipy.optimize.line_search"
-        " scipy.optimize.minimize",
+    "scipy.optimize": """
+        scipy.optimize scipy.optimize.bfgs scipy.optimize.line_search
+        scipy.optimize.minimize
+    """,
     "scipy.signal": "scipy.signal",
     "scipy.sparse": "scipy.sparse",
     "scipy.spatial": "scipy.spatial",
@@ -295,44 +306,47 @@ for _face, _names in {
     "stages": "stages",
     "tree": "tree",
     "": "environment_info pmap",
-}.items():  # fmt: skip
+}.items():
     MODULES.update((name, (_face, {})) for name in _names.split())
 MODULES.update(
-    (f"scipy.stats.{name}", (f"scipy.stats.{name}", {})) for name in (
+    (f"scipy.stats.{name}", (f"scipy.stats.{name}", {}))
+    for name in (
         "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom"
         " gumbel_l gumbel_r laplace logistic multinomial multivariate_normal nbinom norm"
         " pareto poisson t truncnorm uniform vonmises wrapcauchy"
     ).split()
-)  # fmt: skip
-MODULES["export.shape_poly"] = ("export", {
-    "base.errors": "InconclusiveDimensionOperation UnexpectedDimVar",
-    "types.dimensions": "_DimExpr=Dimension is_symbolic_dim",
-})  # fmt: skip
+)
+MODULES["export.shape_poly"] = (
+    "export",
+    {
+        "base.errors": "InconclusiveDimensionOperation UnexpectedDimVar",
+        "types.dimensions": "_DimExpr=Dimension is_symbolic_dim",
+    },
+)
 MODULES["custom_partitioning_sharding_rule"] = ("experimental.custom_partitioning", {})
-MODULES["debugging"] = ("debug", {
-    "control.effects.debugging": "debug_callback debug_print",
-})  # fmt: skip
-MODULES["export._export"] = ("export", {
-    "api.export.exported": "default_lowering_platform=default_export_platform",
-})  # fmt: skip
+MODULES["debugging"] = ("debug", {"control.effects.debugging": "debug_callback debug_print"})
+MODULES["export._export"] = (
+    "export",
+    {"api.export.exported": "default_lowering_platform=default_export_platform"},
+)
 MODULES["ops.special"] = ("ops", {"surface.nn.normalization": "logsumexp"})
 MODULES["scipy.sparse.linalg"] = ("scipy.sparse.linalg experimental.sparse.linalg", {})
-MODULES["scipy.stats._core"] = ("", {
-    "surface.scipy.stats.summaries": "mode rankdata sem",
-})  # fmt: skip
+MODULES["scipy.stats._core"] = ("", {"surface.scipy.stats.summaries": "mode rankdata sem"})
 MODULES["scipy.stats.kde"] = ("", {"surface.scipy.stats.density": "gaussian_kde"})
 MODULES["shard_map"] = ("experimental.shard_map", {"api.shard_map": "shard_map smap"})
-MODULES["state.primitives"] = ("ref", {
-    "control.refs.refs":
-        "ref_addupdate=addupdate ref_get=get ref_set=set ref_swap=swap",
-})  # fmt: skip
-MODULES["xla_transform"] = ("", {
-    "runtime.compiler_passes":
-        "PipelineStage clear_hlo_module_transformation register_hlo_module_transformation",
-})  # fmt: skip
-MODULES["image.scale"] = ("image", {
-    "surface.image.resize": "_kernels=_KERNELS _resize=resize",
-})  # fmt: skip
+MODULES["state.primitives"] = (
+    "ref",
+    {"control.refs.refs": "ref_addupdate=addupdate ref_get=get ref_set=set ref_swap=swap"},
+)
+MODULES["xla_transform"] = (
+    "",
+    {
+        "runtime.compiler_passes": """
+            PipelineStage clear_hlo_module_transformation register_hlo_module_transformation
+        """
+    },
+)
+MODULES["image.scale"] = ("image", {"surface.image.resize": "_kernels=_KERNELS _resize=resize"})
 
 # Below `jax._src`: modules of jaxlib, as they are.
 SAME = {
@@ -346,7 +360,7 @@ SAME = {
         "arith builtin cf chlo func gpu llvm math memref mhlo nvgpu nvvm scf sdy"
         " sparse_tensor stablehlo vector"
     ).split()
-}  # fmt: skip
+}
 
 # Of kernels written for one kind of device: what libraries import before they run any.
 _SPLASH = "experimental.pallas.ops.tpu.splash_attention"
@@ -359,18 +373,20 @@ KERNELS: dict[str, dict[str, str]] = {
     "experimental.pallas.triton": {},
     _SPLASH: {},
     f"{_SPLASH}.splash_attention_kernel": {
-        "views.splash":
-            "BlockSizes DEFAULT_MASK_VALUE QKVLayout SegmentIds SplashAttentionKernel"
-            " make_splash_mha make_splash_mha_single_device make_splash_mqa"
-            " make_splash_mqa_single_device",
+        "views.splash": """
+            BlockSizes DEFAULT_MASK_VALUE QKVLayout SegmentIds SplashAttentionKernel
+            make_splash_mha make_splash_mha_single_device make_splash_mqa
+            make_splash_mqa_single_device
+        """
     },
     f"{_SPLASH}.splash_attention_mask": {
-        "views.splash":
-            "CausalMask ChunkedCausalMask FullMask LocalMask LogicalAnd LogicalOr Mask"
-            " MultiHeadMask NumpyMask make_causal_mask make_chunk_attention_mask"
-            " make_local_attention_mask make_random_mask",
+        "views.splash": """
+            CausalMask ChunkedCausalMask FullMask LocalMask LogicalAnd LogicalOr Mask
+            MultiHeadMask NumpyMask make_causal_mask make_chunk_attention_mask
+            make_local_attention_mask make_random_mask
+        """
     },
-}  # fmt: skip
+}
 
 
 class Private(ModuleType):

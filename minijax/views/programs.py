@@ -23,11 +23,24 @@ Value = Any
 ParamDict = dict[str, Any]
 # The types of values that are arrays, ours and NumPy's.
 array_types = {
-    Array, np.ndarray, *(d.type for d in (
-        dtypes.bool_, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64,
-        dtypes.complex128, *dtypes.SIGNED, *dtypes.UNSIGNED)),
-    ml_dtypes.bfloat16, *(d.type for d in dtypes.SMALL_FLOATS),
-}  # fmt: skip
+    Array,
+    np.ndarray,
+    *(
+        d.type
+        for d in (
+            dtypes.bool_,
+            dtypes.float16,
+            dtypes.float32,
+            dtypes.float64,
+            dtypes.complex64,
+            dtypes.complex128,
+            *dtypes.SIGNED,
+            *dtypes.UNSIGNED,
+        )
+    ),
+    ml_dtypes.bfloat16,
+    *(d.type for d in dtypes.SMALL_FLOATS),
+}
 # The types of numbers that stand in a program themselves, where they have no axes.
 literalable_types = frozenset(array_types | {bool, int, float, complex})
 OutputType = tuple[AbstractValue, ...]
@@ -52,9 +65,7 @@ class JaxprPpContext:
     def __init__(self, var_names: dict[Any, str] | None = None) -> None:
         self.var_names = {} if var_names is None else var_names
 
-    def suggest_same_var_names(
-        self, for_vars: Sequence[Any], like_vars: Sequence[Any]
-    ) -> None:
+    def suggest_same_var_names(self, for_vars: Sequence[Any], like_vars: Sequence[Any]) -> None:
         """Call variables that have no name as others are called."""
         for v, like in zip(for_vars, like_vars, strict=True):
             if like in self.var_names:
@@ -62,9 +73,8 @@ class JaxprPpContext:
 
 
 def pp_jaxpr(
-    jaxpr: Jaxpr, context: JaxprPpContext | None = None,
-    settings: JaxprPpSettings | None = None,
-) -> str:  # fmt: skip
+    jaxpr: Jaxpr, context: JaxprPpContext | None = None, settings: JaxprPpSettings | None = None
+) -> str:
     """The text of a program, with the names of a printing, which get more."""
     told = (settings or JaxprPpSettings())._asdict()
     if context is None:
@@ -86,9 +96,7 @@ def concretization_function_error(
       fun: what the method would make of a value, such as `bool` or `int`.
       suggest_astype: whether `x.astype` is what may have been meant.
     """
-    hint = (
-        f"If trying to convert the data type of a value, try x.astype({fun.__name__})."
-    )
+    hint = f"If trying to convert the data type of a value, try x.astype({fun.__name__})."
 
     def error(self: Any, arg: Any) -> Any:
         if fun is bool:  # which has an error of its own
@@ -115,22 +123,29 @@ class JaxprEqn(Equation, metaclass=_AnyEquation):
     __slots__ = ()
 
     def __init__(
-        self, invars: Sequence[Any], outvars: Sequence[Var], primitive: Primitive,
-        params: dict[str, Any], effects: Iterable[Any],
-        source_info: SourceInfo | None, ctx: EquationContext | None,
-    ) -> None:  # fmt: skip
+        self,
+        invars: Sequence[Any],
+        outvars: Sequence[Var],
+        primitive: Primitive,
+        params: dict[str, Any],
+        effects: Iterable[Any],
+        source_info: SourceInfo | None,
+        ctx: EquationContext | None,
+    ) -> None:
         place, names = source_info or (None, "")
         told = params_of(primitive, params)
-        super().__init__(
-            primitive, list(invars), list(outvars), told, place, str(names)
-        )
+        super().__init__(primitive, list(invars), list(outvars), told, place, str(names))
 
 
 def new_jaxpr_eqn(
-    invars: Sequence[Any], outvars: Sequence[Var], primitive: Primitive,
-    params: dict[str, Any], effects: Iterable[Any] = (),
-    source_info: SourceInfo | None = None, ctx: EquationContext | None = None,
-) -> Equation:  # fmt: skip
+    invars: Sequence[Any],
+    outvars: Sequence[Var],
+    primitive: Primitive,
+    params: dict[str, Any],
+    effects: Iterable[Any] = (),
+    source_info: SourceInfo | None = None,
+    ctx: EquationContext | None = None,
+) -> Equation:
     """An equation.
 
     Args:

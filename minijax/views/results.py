@@ -24,8 +24,9 @@ def _token_of(aval: Any, sharding: Any, committed: bool) -> Callable[[Any], Any]
 
 # Type of abstract values -> (aval, sharding, committed) -> what makes a value of buffers.
 global_result_handlers: dict[type, Callable[..., Any]] = {
-    ShapedArray: _array_of, AbstractToken: _token_of,
-}  # fmt: skip
+    ShapedArray: _array_of,
+    AbstractToken: _token_of,
+}
 
 
 def global_aval_to_result_handler(
@@ -64,10 +65,14 @@ def global_avals_to_results_handler(
 
 
 def create_compile_options(
-    computation: Any, tuple_args: bool, allow_prop_to_inputs: Sequence[bool],
-    allow_prop_to_outputs: Sequence[bool], backend: Any, np_dev: Any,
+    computation: Any,
+    tuple_args: bool,
+    allow_prop_to_inputs: Sequence[bool],
+    allow_prop_to_outputs: Sequence[bool],
+    backend: Any,
+    np_dev: Any,
     compiler_options: dict[str, Any] | None,
-) -> Any:  # fmt: skip
+) -> Any:
     """XLA's options for a module on devices.
 
     Args:

@@ -137,10 +137,7 @@ class Batchers(FancyBatchers):
     def write(self, prim: Primitive, rule: Rule) -> Rule:
         prim.batch_named = None
         return Adapted(
-            lambda axis, args, dims, /, **params: rule(
-                tuple(args), tuple(dims), **params
-            ),
-            rule,
+            lambda axis, args, dims, /, **params: rule(tuple(args), tuple(dims), **params), rule
         )
 
 
@@ -386,9 +383,10 @@ def defreducer(prim: Primitive) -> None:
 
 
 def dce_jaxpr(
-    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool],
+    jaxpr: Jaxpr,
+    used_outputs: bool | Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
-) -> tuple[Jaxpr, list[bool]]:  # fmt: skip
+) -> tuple[Jaxpr, list[bool]]:
     """The program without what nobody reads, and which inputs are left.
 
     Inputs flagged in `instantiate` are left in any case.
@@ -398,9 +396,8 @@ def dce_jaxpr(
 
 
 def dce_jaxpr_consts(
-    jaxpr: Jaxpr, used_outputs: Sequence[bool],
-    instantiate: bool | Sequence[bool] = False,
-) -> tuple[Jaxpr, list[bool], list[bool]]:  # fmt: skip
+    jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[bool], list[bool]]:
     """The same, also without constvars that nobody reads: and which of both are left."""
     pruned, used_in = dce_jaxpr(jaxpr, used_outputs, instantiate)
     read = read_vars(pruned)

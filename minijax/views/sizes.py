@@ -29,9 +29,7 @@ def canonicalize_shape(shape: Any, context: str = "") -> tuple[DimSize, ...]:
     """A shape, or one size, as a tuple of ints and symbolic dimensions."""
     try:
         sizes = shape if isinstance(shape, Sequence) else [operator.index(shape)]
-        return tuple(
-            d if isinstance(d, Dimension) else operator.index(d) for d in sizes
-        )
+        return tuple(d if isinstance(d, Dimension) else operator.index(d) for d in sizes)
     except TypeError:
         raise TypeError(
             "Shapes must be 1D sequences of concrete values of integer type, got"

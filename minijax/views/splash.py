@@ -121,9 +121,7 @@ def make_random_mask(shape: tuple[int, int], sparsity: float, seed: int) -> np.n
 class CausalMask(_Said):
     """See `make_causal_mask`."""
 
-    def __init__(
-        self, shape: tuple[int, int], offset: int = 0, shard_count: int = 1
-    ) -> None:
+    def __init__(self, shape: tuple[int, int], offset: int = 0, shard_count: int = 1) -> None:
         super().__init__(shape, offset)
         self.offset = offset
 
@@ -135,9 +133,8 @@ class LocalMask(_Said):
     """See `make_local_attention_mask`."""
 
     def __init__(
-        self, shape: tuple[int, int], window_size: Window, offset: int,
-        shard_count: int = 1,
-    ) -> None:  # fmt: skip
+        self, shape: tuple[int, int], window_size: Window, offset: int, shard_count: int = 1
+    ) -> None:
         super().__init__(shape, tuple(window_size), offset)
         self.window_size = tuple(window_size)
         self.offset = offset
@@ -145,16 +142,16 @@ class LocalMask(_Said):
     def whole(self) -> np.ndarray:
         left, right = self.window_size
         return make_local_attention_mask(
-            self._shape, (left, right), offset=self.offset  # type: ignore[arg-type]
-        )  # fmt: skip
+            self._shape,  # type: ignore[arg-type]
+            (left, right),
+            offset=self.offset,
+        )
 
 
 class ChunkedCausalMask(_Said):
     """See `make_chunk_attention_mask`."""
 
-    def __init__(
-        self, shape: tuple[int, int], chunk_size: int, shard_count: int = 1
-    ) -> None:
+    def __init__(self, shape: tuple[int, int], chunk_size: int, shard_count: int = 1) -> None:
         if chunk_size <= 0:
             raise ValueError("chunk_size must be positive")
         super().__init__(shape, chunk_size)
@@ -246,8 +243,7 @@ class MultiHeadMask(Mask):
         for mask in masks:
             if mask.shape != masks[0].shape:
                 raise ValueError(
-                    f"Unexpected mask shape, got: {mask.shape}, expected:"
-                    f" {masks[0].shape}"
+                    f"Unexpected mask shape, got: {mask.shape}, expected: {masks[0].shape}"
                 )
         self.masks = tuple(masks)
 
@@ -307,11 +303,19 @@ class BlockSizes:
 
 
 def attend(
-    mask: Any, q: Any, k: Any, v: Any, segment_ids: SegmentIds | None = None,
-    sinks: Any = None, *, is_mqa: bool = False, save_residuals: bool = False,
-    mask_value: float = DEFAULT_MASK_VALUE, attn_logits_soft_cap: float | None = None,
+    mask: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    segment_ids: SegmentIds | None = None,
+    sinks: Any = None,
+    *,
+    is_mqa: bool = False,
+    save_residuals: bool = False,
+    mask_value: float = DEFAULT_MASK_VALUE,
+    attn_logits_soft_cap: float | None = None,
     residual_checkpoint_name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """softmax(q kᵀ, masked) v for each head; queries are not scaled.
 
     mask: (heads, queries, keys).  q: (heads, queries, d); k, v: (heads, keys, d), of
@@ -357,9 +361,8 @@ def attend(
         total = total + exp(sub(sinks, most))
     weights = grouped(div(weights, wide(total)))
     out = dot_general(
-        cast(weights, v.dtype), v, (((3,), (1,)), ((0,), (0,))),
-        preferred_element_type=f32,
-    )  # fmt: skip
+        cast(weights, v.dtype), v, (((3,), (1,)), ((0,), (0,))), preferred_element_type=f32
+    )
     out = cast(reshape(out, (heads, n, v.shape[2])), q.dtype)
     if residual_checkpoint_name is not None:
         out = checkpoint_name(out, residual_checkpoint_name)
@@ -374,9 +377,8 @@ class SplashAttentionKernel:
         self.options = options
 
     def __call__(
-        self, q: Any, k: Any, v: Any, segment_ids: SegmentIds | None = None,
-        sinks: Any = None,
-    ) -> Any:  # fmt: skip
+        self, q: Any, k: Any, v: Any, segment_ids: SegmentIds | None = None, sinks: Any = None
+    ) -> Any:
         return attend(self.mask, q, k, v, segment_ids, sinks, **self.options)
 
     def __repr__(self) -> str:
@@ -391,12 +393,19 @@ tree.register_pytree_node(
 
 
 def make_splash_mha(
-    mask: Any, *, block_sizes: BlockSizes | None = None, is_mqa: bool = False,
-    save_residuals: bool = False, mask_value: float = DEFAULT_MASK_VALUE,
-    attn_logits_soft_cap: float | None = None, downcast_smem_data: bool = True,
-    head_shards: int, q_seq_shards: int, residual_checkpoint_name: str | None = None,
+    mask: Any,
+    *,
+    block_sizes: BlockSizes | None = None,
+    is_mqa: bool = False,
+    save_residuals: bool = False,
+    mask_value: float = DEFAULT_MASK_VALUE,
+    attn_logits_soft_cap: float | None = None,
+    downcast_smem_data: bool = True,
+    head_shards: int,
+    q_seq_shards: int,
+    residual_checkpoint_name: str | None = None,
     interpret: bool = False,
-) -> SplashAttentionKernel:  # fmt: skip
+) -> SplashAttentionKernel:
     """Attention of several heads, each with keys of its own or of its group.
 
     mask: (heads, queries, keys), a `MultiHeadMask` or an array.  What is said of blocks,
@@ -406,10 +415,13 @@ def make_splash_mha(
         raise ValueError(f"Unexpected mask shape: {mask.shape}")
     found = mask.whole() if isinstance(mask, Mask) else mask
     return SplashAttentionKernel(
-        found, is_mqa=is_mqa, save_residuals=save_residuals, mask_value=mask_value,
+        found,
+        is_mqa=is_mqa,
+        save_residuals=save_residuals,
+        mask_value=mask_value,
         attn_logits_soft_cap=attn_logits_soft_cap,
         residual_checkpoint_name=residual_checkpoint_name,
-    )  # fmt: skip
+    )
 
 
 make_splash_mqa = functools.partial(make_splash_mha, is_mqa=True)

@@ -12,12 +12,7 @@ from typing import Any
 
 from ..base import tree
 from ..control.calls.programs import closed_call_p
-from ..control.rules.custom_jvp import (
-    SymbolicZero,
-    as_zero,
-    custom_jvp_call_p,
-    from_symbolic,
-)
+from ..control.rules.custom_jvp import SymbolicZero, as_zero, custom_jvp_call_p, from_symbolic
 from ..control.rules.custom_vjp_call import custom_vjp_call_p
 from ..ir import core, hooks
 from ..ir.core import Primitive
@@ -49,9 +44,7 @@ def _called(call: Any, name: str, kind: str) -> WrappedFun:
 
 def _named(fun: Callable[..., Any]) -> str:
     told = getattr(fun, "debug_info", None)
-    return (told.func_name if told is not None else "") or getattr(
-        fun, "__name__", "fun"
-    )
+    return (told.func_name if told is not None else "") or getattr(fun, "__name__", "fun")
 
 
 def _plain(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,9 +103,7 @@ def _symbolic(xs: Sequence[Any], symbolic_zeros: bool) -> list[Any]:
     return [SymbolicZero(x.aval) if type(x) is Zero else x for x in xs]
 
 
-def _bind_jvp(
-    args: Sequence[Any], subfuns: Sequence[Any], symbolic_zeros: bool = False
-) -> Any:
+def _bind_jvp(args: Sequence[Any], subfuns: Sequence[Any], symbolic_zeros: bool = False) -> Any:
     fun, jvp = subfuns
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -122,9 +113,12 @@ def _bind_jvp(
         return list(outs), [as_zero(t, x) for t, x in pairs]
 
     return custom_jvp_call_p.bind(
-        *args, name=_named(fun), call_jaxpr=_flat(fun), jvp=_labelled(rule, jvp),
+        *args,
+        name=_named(fun),
+        call_jaxpr=_flat(fun),
+        jvp=_labelled(rule, jvp),
         symbolic_zeros=symbolic_zeros,
-    )  # fmt: skip
+    )
 
 
 # -------------------------------------------------------------------------- custom_vjp
@@ -173,9 +167,11 @@ def _vjp_functions(params: Params) -> list[WrappedFun]:
 
 
 def _bind_vjp(
-    args: Sequence[Any], subfuns: Sequence[Any], out_trees: Callable[[], Any],
+    args: Sequence[Any],
+    subfuns: Sequence[Any],
+    out_trees: Callable[[], Any],
     symbolic_zeros: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     fun, fwd, bwd = subfuns
 
     def forward(flags: Sequence[bool], *xs: Any) -> tuple[list[Any], list[Any]]:
@@ -190,23 +186,24 @@ def _bind_vjp(
     def back(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         found = _plain(bwd)(*residuals, *_symbolic(cts, symbolic_zeros))
         pairs = zip(map(from_symbolic, found), args, strict=True)
-        return [None if ct is None or type(ct) is Zero else as_zero(ct, x)
-                for ct, x in pairs]  # fmt: skip
+        return [None if ct is None or type(ct) is Zero else as_zero(ct, x) for ct, x in pairs]
 
     return custom_vjp_call_p.bind(
-        *args, name=_named(fun), call_jaxpr=_flat(fun), fwd=_labelled(forward, fwd),
-        back=_labelled(back, bwd), symbolic_zeros=symbolic_zeros,
-    )  # fmt: skip
+        *args,
+        name=_named(fun),
+        call_jaxpr=_flat(fun),
+        fwd=_labelled(forward, fwd),
+        back=_labelled(back, bwd),
+        symbolic_zeros=symbolic_zeros,
+    )
 
 
 # primitive -> (its functions, of params; what binds them; the params that are made anew)
 _FORMS: dict[Primitive, tuple[Callable[..., Any], Callable[..., Any], set[str]]] = {
     closed_call_p: (_call_functions, _bind_call, {"call_jaxpr"}),
     custom_jvp_call_p: (_jvp_functions, _bind_jvp, {"call_jaxpr", "jvp", "name"}),
-    custom_vjp_call_p: (
-        _vjp_functions, _bind_vjp, {"call_jaxpr", "fwd", "back", "name"},
-    ),
-}  # fmt: skip
+    custom_vjp_call_p: (_vjp_functions, _bind_vjp, {"call_jaxpr", "fwd", "back", "name"}),
+}
 
 
 def functions(prim: Primitive, params: Params) -> Subfuns:

@@ -14,9 +14,11 @@ from ..ir.core import STATE
 from .hijax import EffectTypeSet
 
 BuiltInKeyEntry = (
-    tree_nodes.DictKey | tree_nodes.SequenceKey | tree_nodes.GetAttrKey
+    tree_nodes.DictKey
+    | tree_nodes.SequenceKey
+    | tree_nodes.GetAttrKey
     | tree_nodes.FlattenedIndexKey
-)  # fmt: skip
+)
 Out = TypeVar("Out")
 T = TypeVar("T")
 Shape = tuple[int, ...]

@@ -37,9 +37,7 @@ def test_first_and_second_derivatives(wrap):
 def test_nesting_does_not_confuse_perturbations():
     got = mj.grad(lambda x: x * mj.grad(lambda y: x + y)(1.0))(2.0)
     assert got == 1.0
-    got = mj.jvp(
-        lambda x: x * mj.jvp(lambda y: x * y, (3.0,), (1.0,))[1], (2.0,), (1.0,)
-    )[1]
+    got = mj.jvp(lambda x: x * mj.jvp(lambda y: x * y, (3.0,), (1.0,))[1], (2.0,), (1.0,))[1]
     assert got == 4.0
 
 
@@ -79,9 +77,7 @@ def test_argnums_aux_and_keywords():
 
     (dx, dy), aux = mj.grad(g, argnums=(0, 1), has_aux=True)(2.0, 3.0, scale=10.0)
     assert (dx, dy, aux["seen"]) == (30.0, 20.0, 2.0)
-    (value, aux), dy = mj.value_and_grad(g, argnums=-1, has_aux=True)(
-        2.0, 3.0, scale=1.0
-    )
+    (value, aux), dy = mj.value_and_grad(g, argnums=-1, has_aux=True)(2.0, 3.0, scale=1.0)
     assert (value, dy) == (6.0, 2.0)
     _, aux = mj.grad(lambda x: (x, "a string"), has_aux=True)(1.0)
     assert aux == "a string"
@@ -97,9 +93,7 @@ def test_weak_types_and_dtypes():
 
 def test_holomorphic():
     z = np.complex64(1 + 2j)
-    np.testing.assert_allclose(
-        mj.grad(jnp.sin, holomorphic=True)(z), np.cos(z), rtol=1e-5
-    )
+    np.testing.assert_allclose(mj.grad(jnp.sin, holomorphic=True)(z), np.cos(z), rtol=1e-5)
     with pytest.raises(TypeError, match="complex"):
         mj.grad(jnp.sin, holomorphic=True)(1.0)
     got = mj.grad(lambda z: jnp.real(z * jnp.conj(z)))(z)
@@ -170,17 +164,9 @@ def test_stop_gradient():
         (lambda: mj.grad(lambda x: x)(3), TypeError, "real- or complex-valued inputs"),
         (lambda: mj.grad(lambda x: x > 0)(3.0), TypeError, "real-valued outputs"),
         (lambda: mj.grad(lambda x: (x, x))(3.0), TypeError, "scalar-output"),
-        (
-            lambda: mj.grad(lambda x: x, argnums=2)(3.0),
-            TypeError,
-            "positional arguments",
-        ),
+        (lambda: mj.grad(lambda x: x, argnums=2)(3.0), TypeError, "positional arguments"),
         (lambda: mj.grad(lambda x: "no")(3.0), TypeError, "not a valid JAX type"),
-        (
-            lambda: mj.grad(lambda x: x["a"])({"a": "s"}),
-            TypeError,
-            "not a valid JAX type",
-        ),
+        (lambda: mj.grad(lambda x: x["a"])({"a": "s"}), TypeError, "not a valid JAX type"),
         (lambda: mj.grad(3), TypeError, "callable"),
         (lambda: mj.grad(lambda x: x, has_aux=True)(1.0), TypeError, "has_aux"),
         (lambda: mj.jvp(f, (1.0,), (1,)), TypeError, "tangent"),
@@ -210,10 +196,9 @@ def test_reduce_axes_is_taken_where_it_is_empty():
     assert mj.vjp(f, 1.0, reduce_axes=[])[1](1.0)[0] == 3
     assert mj.linear_transpose(f, 1.0, reduce_axes=())(2.0)[0] == 6
     for name, call in {
-        "grad": lambda **k: mj.grad(f, **k), "vjp": lambda **k: mj.vjp(f, 1.0, **k),
+        "grad": lambda **k: mj.grad(f, **k),
+        "vjp": lambda **k: mj.vjp(f, 1.0, **k),
         "transpose": lambda **k: mj.linear_transpose(f, 1.0, **k),
-    }.items():  # fmt: skip
-        with pytest.raises(
-            NotImplementedError, match=f"reduce_axes argument to {name}"
-        ):
+    }.items():
+        with pytest.raises(NotImplementedError, match=f"reduce_axes argument to {name}"):
             call(reduce_axes=("i",))

@@ -30,7 +30,8 @@ CASES = {
     "several results": (lambda x: (x, x.sum()), (A,), {"out_axes": (-1, 0)}),
     "shared": (lambda x, y: (x * y, y, 3, 2.5), (A, 2.0), {"in_axes": (0, None)}),
     "shared results": (
-        lambda x, y: (x * y, y, 3), (A, jnp.ones(4)),
+        lambda x, y: (x * y, y, 3),
+        (A, jnp.ones(4)),
         {"in_axes": (0, None), "out_axes": (0, None, None)},
     ),
     "trees": (lambda d: {"a": d["x"] + d["y"], "n": None}, ({"x": A, "y": A},), {}),
@@ -48,7 +49,7 @@ CASES = {
     "no elements": (lambda x: x + 1, (jnp.ones((7, 0)),), {}),
     "no lanes": (lambda x: x + 1, (jnp.ones((0, 3)),), {}),
     "numpy": (lambda x: x + 1, (np.arange(7.0),), {}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -203,11 +203,13 @@ def test_values_of_what_the_compiler_moves():
 
     def several(a, i, k):
         return [
-            jnp.einsum("ij,ij->ij", a, a * 2), jsp.fft.dct(a, axis=0), jsp.fft.idctn(a),
+            jnp.einsum("ij,ij->ij", a, a * 2),
+            jsp.fft.dct(a, axis=0),
+            jsp.fft.idctn(a),
             jsp.stats.multivariate_normal.logpdf(a, jnp.zeros(4), 2 * jnp.eye(4)),
             jnp.repeat(jnp.arange(8.0), i, total_repeat_length=16),
             mj.grad(lambda k: (lax.conv(a[:, None], k, (1,), "SAME") ** 2).sum())(k),
-        ]  # fmt: skip
+        ]
 
     a, k = np.random.default_rng(0).normal(size=(8, 4)), np.ones((2, 1, 3), "f")
     given = a.astype("f"), np.arange(8, dtype="i"), k
@@ -227,25 +229,45 @@ REFUSED = [
     ("add", lambda a, w: a + w.T, (A, WXY), "incompatible shardings for broadcasting"),
     ("ambiguous", lambda a, w: a @ w, (A, WY), "Contracting dimensions are sharded and"),
     ("unequal", lambda a, w: a @ w, (A, WXY), "contracting dimensions to have consistent"),
-    ("batch", lambda a, b: jnp.einsum("bi,bi->b", a, b), (B, ((8, 4), P("y"))),
-     "lhs batch dimensions and rhs batch dimensions"),
+    (
+        "batch",
+        lambda a, b: jnp.einsum("bi,bi->b", a, b),
+        (B, ((8, 4), P("y"))),
+        "lhs batch dimensions and rhs batch dimensions",
+    ),
     ("inner", lambda c: c.reshape(32), (C,), "This reshape is not supported"),
     ("uneven", lambda a: a.reshape(2, 4, 4), (A,), "This reshape is not supported"),
-    ("no parts of one", lambda v: v.reshape(4, 2), (((8,), P(("y", "x"))),),
-     "This reshape is not supported"),
+    (
+        "no parts of one",
+        lambda v: v.reshape(4, 2),
+        (((8,), P(("y", "x"))),),
+        "This reshape is not supported",
+    ),
     ("added", lambda b: b.at[0].add(1.0), (B,), "for the scatter update"),
     ("added rows", lambda b, i: jnp.zeros((4, 4)).at[i].add(b), (B, VI), "scatter update"),
     ("segments", lambda v, i: mj.ops.segment_sum(v, i, 4), (V, VI), "scatter update"),
     ("counts", lambda i: jnp.bincount(i, length=4), (VI,), "scatter update"),
     ("diagonal", jnp.diag, (B,), "could not be resolved unambiguously"),
-    ("parts of sums", lambda x, k: lax.conv(x, k, (1, 1), "SAME"),
-     (((8, 4, 5, 5), P(None, "x")), ((4, 4, 3, 3), P())), "specify the output sharding"),
-    ("odd images", lambda x, k: lax.conv(x, k, (1, 1), "VALID"),
-     (((8, 4, 8, 8), P(None, None, "x")), ((4, 4, 2, 2), P())), "size 7 cannot be cut"),
+    (
+        "parts of sums",
+        lambda x, k: lax.conv(x, k, (1, 1), "SAME"),
+        (((8, 4, 5, 5), P(None, "x")), ((4, 4, 3, 3), P())),
+        "specify the output sharding",
+    ),
+    (
+        "odd images",
+        lambda x, k: lax.conv(x, k, (1, 1), "VALID"),
+        (((8, 4, 8, 8), P(None, None, "x")), ((4, 4, 2, 2), P())),
+        "size 7 cannot be cut",
+    ),
     ("searched", lambda b: lax.approx_max_k(b, 2, 0), (B,), "over the axis that is sea"),
     ("taus", lax.linalg.householder_product, (C, ((4,), P("y"))), "must be unsharded"),
-    ("concatenate", lambda a, b: jnp.concatenate([a, b], 1), (A, B),
-     "All operands should have the same sharding"),
+    (
+        "concatenate",
+        lambda a, b: jnp.concatenate([a, b], 1),
+        (A, B),
+        "All operands should have the same sharding",
+    ),
     ("row", lambda a: a[0], (A,), r"Use `.at\[...\].get\(out_sharding=\)`"),
     ("rows", lambda b: b[jnp.array([0, 1])], (B,), "for the gather indexing"),
     ("lookup", lambda r, i: r[i], (R, ((8,), P("x"), "int32")), "gather indexing"),
@@ -255,7 +277,7 @@ REFUSED = [
     ("cases", lambda b, a, c: jnp.where(b > 0, a, c), (B, A, C), "select cases must"),
     ("tile", lambda a: jnp.tile(a, 2), (A,), "sharded on dimension 1 when the tiling"),
     ("square", lambda b: b @ b.T, (B,), "illegally sharded result: f32.8@x,8@x."),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "fun", "operands", "match"), REFUSED)
@@ -267,8 +289,10 @@ def test_what_is_ambiguous_is_refused(name, fun, operands, match):
 def test_other_errors():
     with pytest.raises(ValueError, match=r"pass sharding to `jnp.repeat`"):
         types(lambda b: jnp.repeat(b, 2, axis=0), B)
-    for loop in (lambda v: lax.scan(lambda c, x: (c, x), 0.0, v),
-                 lambda v: lax.map(jnp.sin, v)):  # fmt: skip
+    for loop in (
+        lambda v: lax.scan(lambda c, x: (c, x), 0.0, v),
+        lambda v: lax.map(jnp.sin, v),
+    ):
         with pytest.raises(ValueError, match="0th dimension of all xs should be repl"):
             types(loop, V)
     with pytest.raises(ValueError, match="inconsistent axis specs: x vs y"):
@@ -287,12 +311,7 @@ def test_other_errors():
         types(auto_axes(lambda x: x), A)
     for out_sharding in (None, (P("x", "y"), None)):
         with pytest.raises(ValueError, match="which are non-None"):
-            types(
-                lambda a, s=out_sharding: auto_axes(lambda x: (x, x))(
-                    a, out_sharding=s
-                ),
-                A,
-            )
+            types(lambda a, s=out_sharding: auto_axes(lambda x: (x, x))(a, out_sharding=s), A)
     with pytest.raises(ValueError, match="not under a mesh context"):
         jnp.zeros((8,), out_sharding=P("x"))
 
@@ -310,9 +329,7 @@ def test_values_and_places():
     value, (g1, g2) = want((w1, w2), x)
     with mj.set_mesh(MESH):
         params = mj.device_put(w1, P(None, "y")), mj.device_put(w2, P("y"))
-        found, (f1, f2) = mj.jit(mj.value_and_grad(loss))(
-            params, mj.device_put(x, P("x"))
-        )
+        found, (f1, f2) = mj.jit(mj.value_and_grad(loss))(params, mj.device_put(x, P("x")))
     np.testing.assert_allclose(found, value, rtol=1e-5)
     for f, g, shown in ((f1, g1, "f32[4,16@y]"), (f2, g2, "f32[16@y,4]")):
         np.testing.assert_allclose(f, g, rtol=1e-4, atol=1e-6)
@@ -395,10 +412,7 @@ def test_cotangents_lie_as_arguments():
     island = auto_axes(lambda x: jnp.sort(x, 0) * 2, out_sharding=P("x"))
     with mj.set_mesh(MESH):
         placed = mj.device_put(x, P("x", "y"))
-        for f in (
-            mj.grad(lambda x: island(x).sum()),
-            lambda x: mj.vjp(island, x)[1](x),
-        ):
+        for f in (mj.grad(lambda x: island(x).sum()), lambda x: mj.vjp(island, x)[1](x)):
             for found in mj.tree.leaves([f(placed), mj.jit(f)(placed)]):
                 assert found.sharding.spec == P("x", "y")
                 assert mj.typeof(found).str_short(True) == "f32[8@x,4@y]"
@@ -409,12 +423,10 @@ def test_pieces_of_what_is_cut():
     """Functions whose parts XLA would add twice, or not at all."""
     a, bits = np.arange(1.0, 9.0, dtype="f"), np.arange(8) % 3 > 0
     where = NamedSharding(AUTO, P("x"))
-    found = mj.jit(lambda a, b, i: (
-        jnp.poly(a), jnp.packbits(b), jnp.repeat(a, i, total_repeat_length=36)
-    ))(*(mj.device_put(x, where) for x in (a, bits, a.astype("i"))))  # fmt: skip
-    for x, y in zip(
-        found, (np.poly(a), np.packbits(bits), np.repeat(a, a.astype("i")))
-    ):
+    found = mj.jit(
+        lambda a, b, i: (jnp.poly(a), jnp.packbits(b), jnp.repeat(a, i, total_repeat_length=36))
+    )(*(mj.device_put(x, where) for x in (a, bits, a.astype("i"))))
+    for x, y in zip(found, (np.poly(a), np.packbits(bits), np.repeat(a, a.astype("i")))):
         np.testing.assert_allclose(x, y, rtol=1e-6)
 
 
@@ -444,9 +456,7 @@ def test_explicit_axes_of_a_value_where_no_mesh_is_current():
 def test_printed_programs():
     with mj.set_mesh(MESH):
         jaxpr = mj.make_jaxpr(lambda x: mj.reshard(x, P("y")))(struct(*B))
-    assert (
-        str(jaxpr) == "{ lambda ; a:f32[8@x,4]. let b:f32[8@y,4] = reshard a in (b,) }"
-    )
+    assert str(jaxpr) == "{ lambda ; a:f32[8@x,4]. let b:f32[8@y,4] = reshard a in (b,) }"
     out = mj.eval_shape(lambda x: x.T, struct(*B))
     assert out.sharding.spec == P(None, "x")
 
@@ -462,9 +472,7 @@ def ones(mesh, *spec):
 
 
 def constrained(mesh, x, spec):
-    return mj.jit(
-        lambda x: lax.with_sharding_constraint(x, mj.NamedSharding(mesh, spec))
-    )(x)
+    return mj.jit(lambda x: lax.with_sharding_constraint(x, mj.NamedSharding(mesh, spec)))(x)
 
 
 @pytest.mark.parametrize("spec", [P("x"), P("y"), P("x", "y")])
@@ -499,33 +507,27 @@ def test_no_compiler_chooses_along_explicit_axes():
 @pytest.mark.parametrize(
     ("mesh", "lies", "spec", "names"),
     [
-        (MESH, ("x",), P("x"), None), (MESH, ("x",), P("x", None), None),
-        (MESH, (), P(), None), (MESH, (("x", "y"),), P(("x", "y")), None),
-        (MESH, (), P("x"), {"x"}), (MESH, ("x",), P("y"), {"y"}),
-        (MIXED, (), P("x"), None), (AUTO, (), P("x"), None),
+        (MESH, ("x",), P("x"), None),
+        (MESH, ("x",), P("x", None), None),
+        (MESH, (), P(), None),
+        (MESH, (("x", "y"),), P(("x", "y")), None),
+        (MESH, (), P("x"), {"x"}),
+        (MESH, ("x",), P("y"), {"y"}),
+        (MIXED, (), P("x"), None),
+        (AUTO, (), P("x"), None),
     ],
-)  # fmt: skip
+)
 def test_shard_map_takes_what_lies_so(mesh, lies, spec, names):
     kwargs = {} if names is None else {"axis_names": names}
-    f = mj.shard_map(
-        lambda v: v + 1, mesh=mesh, in_specs=spec, out_specs=spec, **kwargs
-    )
+    f = mj.shard_map(lambda v: v + 1, mesh=mesh, in_specs=spec, out_specs=spec, **kwargs)
     np.testing.assert_array_equal(f(ones(mesh, *lies)), 2 * np.ones((8, 8)))
 
 
 @pytest.mark.parametrize(
     ("lies", "spec", "said"),
     [
-        (
-            (),
-            P("x"),
-            r"P\('x', None\) does not match the specs of the input: P\(None, N",
-        ),
-        (
-            ("x",),
-            P("y"),
-            r"P\('y', None\) does not match the specs of the input: P\('x",
-        ),
+        ((), P("x"), r"P\('x', None\) does not match the specs of the input: P\(None, N"),
+        (("x",), P("y"), r"P\('y', None\) does not match the specs of the input: P\('x"),
         (("x",), P(), r"P\(None, None\) does not match the specs of the input: P\('x"),
         (("x",), P(("x", "y")), "does not match the specs of the input"),
     ],
@@ -553,10 +555,7 @@ def test_explicit_and_auto_meshes_do_not_mix():
         with pytest.raises(ValueError, match="Mesh for all inputs should be equal"):
             call(mine)
     for around, x in ((MESH, auto), (AUTO, mine)):
-        with (
-            mj.set_mesh(around),
-            pytest.raises(ValueError, match=r"context mesh .* shou"),
-        ):
+        with mj.set_mesh(around), pytest.raises(ValueError, match=r"context mesh .* shou"):
             jnp.sin(x)
     out = mj.jit(lambda x, y: x + y)(mine, auto)
     assert out.sharding.is_fully_replicated and mj.typeof(out) == mj.typeof(mine)
@@ -596,7 +595,7 @@ def test_calls_of_arrays_over_other_meshes_that_are_cut_alike():
         lambda x, s: mj.sharding.reshard(x, s).sum(),
         lambda x, s: lax.fori_loop(0, 2, lambda i, y: mj.reshard(x, s).sum(), 0.0),
     ],
-)  # fmt: skip
+)
 def test_no_program_for_one_device_drops_shardings(f):
     """Each program would otherwise run on one device."""
     x, s = jnp.ones((4, 4)), NamedSharding(MESH, P("x"))
@@ -664,9 +663,7 @@ def test_a_layer_in_a_scan_sends_one_sum_of_its_gradient():
         )  # the product has its axes in another order
         assert mj.typeof(swapped).str_short(True) == "f32[8,16@x]"
         np.testing.assert_allclose(swapped, (x @ w[0]).T, rtol=1e-6)
-    plain = lambda w, x: (
-        lax.scan(lambda h, w: (jnp.tanh(h @ w), None), x, w)[0] ** 2
-    ).sum()
+    plain = lambda w, x: (lax.scan(lambda h, w: (jnp.tanh(h @ w), None), x, w)[0] ** 2).sum()
     np.testing.assert_allclose(got, mj.grad(plain)(w, x), rtol=1e-5)
 
 

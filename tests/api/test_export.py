@@ -137,21 +137,17 @@ def test_nodes_of_ones_own():
 DTYPES = (
     "bool int4 int8 uint8 int16 uint16 int32 uint32 float16 bfloat16 complex64"
     " float8_e4m3fn float8_e5m2"
-)  # fmt: skip
+)
 
 
 def test_dtypes():
     """All in one program; keys are told by their implementation."""
     ones = [np.ones(2).astype(jnp.dtype(name)) for name in DTYPES.split()]
     key = mj.random.key(3)
-    read = again(
-        export.export(mj.jit(lambda xs, k: (xs, mj.random.split(k))))(ones, key)
-    )
+    read = again(export.export(mj.jit(lambda xs, k: (xs, mj.random.split(k))))(ones, key))
     found, keys = read.call(ones, key)
     assert [str(x.dtype) for x in found] == DTYPES.split()
-    assert all(
-        np.asarray(x).tolist() == y.tolist() for x, y in zip(found, ones, strict=True)
-    )
+    assert all(np.asarray(x).tolist() == y.tolist() for x, y in zip(found, ones, strict=True))
     assert (keys == mj.random.split(key)).all()
 
 
@@ -175,9 +171,7 @@ def test_platforms(of_jax):
     for read in (made, again(made), export.deserialize(of_jax["platforms"])):
         assert read.platforms == ("tpu", "cpu") and read.uses_global_constants
         np.testing.assert_allclose(read.call(X), np.cos(X), rtol=1e-6)
-    nested = export.export(
-        mj.jit(lambda x: 2 * made.call(x)), platforms=["cpu", "tpu"]
-    )(X)
+    nested = export.export(mj.jit(lambda x: 2 * made.call(x)), platforms=["cpu", "tpu"])(X)
     np.testing.assert_allclose(again(nested).call(X), 2 * np.cos(X), rtol=1e-6)
     same = export.export(mj.jit(jnp.sin), platforms=["tpu", "cpu"])(X).mlir_module()
     assert "stablehlo.case" not in same  # what is equal stands once
@@ -187,9 +181,7 @@ def test_platforms(of_jax):
 
 def test_another_platform():
     made = export.export(mj.jit(jnp.sin), platforms=["tpu"])(X)
-    with pytest.raises(
-        ValueError, match=r"exported for platforms '\('tpu',\)' but it is"
-    ):
+    with pytest.raises(ValueError, match=r"exported for platforms '\('tpu',\)' but it is"):
         made.call(X)
     lax = export.DisabledSafetyCheck.platform()
     made = export.export(mj.jit(jnp.sin), platforms=["tpu"], disabled_checks=[lax])(X)
@@ -206,9 +198,7 @@ def test_over_devices(of_jax):
     """x -> x @ x.T over a 2 by 2 mesh: P('x', 'y') -> P('x')."""
     mesh = Mesh(np.array(mj.devices()[:4]).reshape(2, 2), ("x", "y"))
     over = lambda *spec: NamedSharding(mesh, P(*spec))
-    fun = mj.jit(
-        lambda x: x @ x.T, in_shardings=over("x", "y"), out_shardings=over("x")
-    )
+    fun = mj.jit(lambda x: x @ x.T, in_shardings=over("x", "y"), out_shardings=over("x"))
     x = np.arange(32, dtype=F4).reshape(4, 8)
     for read in (again(export.export(fun)(x)), export.deserialize(of_jax["sharded"])):
         assert read.nr_devices == 4
@@ -217,9 +207,7 @@ def test_over_devices(of_jax):
         found = read.call(mj.device_put(x, lies))
         assert found.sharding == over("x")
         np.testing.assert_allclose(found, x @ x.T, rtol=1e-6)
-        with pytest.raises(
-            ValueError, match="was exported for 4 devices and is called in a"
-        ):
+        with pytest.raises(ValueError, match="was exported for 4 devices and is called in a"):
             read.call(x)
         with pytest.raises(ValueError, match="does not match the mesh used for export"):
             read.in_shardings_jax(Mesh(np.array(mj.devices()[:4]), ("x",)))
@@ -240,7 +228,6 @@ def test_explicit_axes():
 # ------------------------------------------------------------------------------ errors
 
 # fmt: off
-# ruff: noqa: E501
 ERRORS = [
     (lambda e: e.call(X[0], 2), ValueError,
      r"Rank mismatch for args\[0\]: expected \(2, 3\) and called with \(3,\)"),
@@ -286,18 +273,22 @@ def test_foreign_functions_that_are_allowed():
 def test_flatbuffers():
     """Fields of every kind, some missing, at offsets that need filling."""
     fields = {
-        0: ("b", -3), 2: ("?", True), 3: ("H", 65535), 5: ("I", 1 << 31),
-        6: ("text", "häus"), 7: ("bytes", b"\0\1"), 8: ("[H", (1, 2, 3)),
-        9: ("table", {1: ("b", 4)}), 10: ("[table", [{}, {0: ("text", "")}]),
+        0: ("b", -3),
+        2: ("?", True),
+        3: ("H", 65535),
+        5: ("I", 1 << 31),
+        6: ("text", "häus"),
+        7: ("bytes", b"\0\1"),
+        8: ("[H", (1, 2, 3)),
+        9: ("table", {1: ("b", 4)}),
+        10: ("[table", [{}, {0: ("text", "")}]),
         11: ("[text", ["a", "bc", ""]),
-    }  # fmt: skip
+    }
     table = flatbuffers.read(flatbuffers.write(fields))
-    assert [table.number(i, k) for i, k in ((0, "b"), (1, "b"), (2, "?"), (3, "H"), (5, "I"))] == [
-        -3, 0, True, 65535, 1 << 31
-    ]  # fmt: skip
-    assert (
-        table.text(6) == "häus" and table.bytes(7) == b"\0\1" and table.text(12) == ""
-    )
+    assert [
+        table.number(i, k) for i, k in ((0, "b"), (1, "b"), (2, "?"), (3, "H"), (5, "I"))
+    ] == [-3, 0, True, 65535, 1 << 31]
+    assert table.text(6) == "häus" and table.bytes(7) == b"\0\1" and table.text(12) == ""
     assert table.numbers(8, "H") == (1, 2, 3) and table.numbers(1, "H") == ()
     assert table.table(9).number(1, "b") == 4 and table.table(4) is None
     starts = [t.start for t in (table, table.table(9), *table.tables(10))]

@@ -25,12 +25,15 @@ def lines(f, *args, having="frontend"):
     return [line for line in text.splitlines() if having in line]
 
 
-@pytest.mark.parametrize(("where", "told"), [
-    ("device_host", '{_xla_compute_type = "host"}'),
-    ("device", '{_xla_compute_type = "dense"}'),
-    ("tpu_sparsecore", '{_xla_compute_type = "sparseoffload"}'),
-    ("gpu_stream:1", '{_xla_stream_annotation = "1", inlineable = "false"}'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("device_host", '{_xla_compute_type = "host"}'),
+        ("device", '{_xla_compute_type = "dense"}'),
+        ("tpu_sparsecore", '{_xla_compute_type = "sparseoffload"}'),
+        ("gpu_stream:1", '{_xla_stream_annotation = "1", inlineable = "false"}'),
+    ],
+)
 def test_calls_and_operations_say_where_they_run(where, told):
     def f(x):
         with compute_on(where):
@@ -39,9 +42,7 @@ def test_calls_and_operations_say_where_they_run(where, told):
 
     found = lines(f, X)
     assert all(told in line for line in found)
-    kinds = [
-        kind for line in found for kind in ("call", "multiply", "add") if kind in line
-    ]
+    kinds = [kind for line in found for kind in ("call", "multiply", "add") if kind in line]
     assert {*kinds} == {"call", "multiply"}
 
 
@@ -55,24 +56,22 @@ def test_programs_that_compute_on_the_host_run():
     assert np.allclose(mj.jit(mj.grad(f))(X), 2 * np.cos(X))
     told = lines(mj.grad(f), X)
     assert sum("cosine" in line for line in told) == 1
-    with pytest.raises(
-        ValueError, match=r"Invalid compute type nope. Current supported"
-    ):
+    with pytest.raises(ValueError, match=r"Invalid compute type nope. Current supported"):
         compute_on("nope")
 
 
 def test_a_call_computed_elsewhere_says_where_its_results_go():
     f = compute_on2(
-        lambda x: (x * x, x), compute_type="device_host",
-        out_memory_spaces=(Space.Device, Space.Host), compiler_options={"a": True},
-    )  # fmt: skip
+        lambda x: (x * x, x),
+        compute_type="device_host",
+        out_memory_spaces=(Space.Device, Space.Host),
+        compiler_options={"a": True},
+    )
     a, b = mj.jit(f)(X)
     assert np.array_equal(a, X * X) and b.sharding.memory_kind == "pinned_host"
     told = lines(f, X)
     assert 'backend_config = "{\\22a\\22: true}"' in told[0] and "call @" in told[0]
-    g = compute_on2(compute_type="device_host", out_memory_spaces=Space.Device)(
-        jnp.square
-    )
+    g = compute_on2(compute_type="device_host", out_memory_spaces=Space.Device)(jnp.square)
     assert mj.vmap(mj.grad(g))(X).tolist() == [0, 2, 4, 6]
     assert "compute_on[" in str(mj.make_jaxpr(mj.grad(g))(1.0))
 

@@ -24,9 +24,7 @@ def nested(f, primals, series):
     def along(t):
         args = []
         for x, terms in zip(primals, series, strict=True):
-            args.append(x + sum(
-                c * t**k / math.factorial(k) for k, c in enumerate(terms, 1)
-            ))  # fmt: skip
+            args.append(x + sum(c * t**k / math.factorial(k) for k, c in enumerate(terms, 1)))
         return f(*args)
 
     def lift(g):
@@ -75,27 +73,48 @@ def test_arccosh():
     agree(jnp.arccosh, np.float64(1.7))
 
 
-@pytest.mark.parametrize("f", [
-    lambda x: x @ x.T, lambda x: x.reshape(6).sum(), lambda x: x.T[::-1, 1:],
-    lambda x: jnp.concatenate([x, x * x], 1), lambda x: jnp.cumsum(x, 0) * x,
-    lambda x: x.max(0), lambda x: jnp.sort(x, 1) ** 2, lambda x: x[jnp.array([1, 0])] * x,
-    lambda x: x.at[0].add(x[1] ** 2), lambda x: jnp.pad(x * x, 1), lambda x: jnp.prod(x),
-    lambda x: jnp.linalg.inv(x @ x.T), lambda x: mj.vmap(jnp.dot)(x, x * x),
-    lambda x: lax.scan(lambda c, r: (jnp.sin(c) * r, c), x[0], x)[0],
-    lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x), lambda x: jnp.stack([x, x**2]),
-    lambda x: lax.fori_loop(0, 3, lambda i, y: y * jnp.cos(y), x),
-    lambda x: lax.dynamic_slice(x * x, (0, 1), (2, 2)),
-    lambda x: jnp.exp(x - jnp.log(jnp.sum(jnp.exp(x)))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x @ x.T,
+        lambda x: x.reshape(6).sum(),
+        lambda x: x.T[::-1, 1:],
+        lambda x: jnp.concatenate([x, x * x], 1),
+        lambda x: jnp.cumsum(x, 0) * x,
+        lambda x: x.max(0),
+        lambda x: jnp.sort(x, 1) ** 2,
+        lambda x: x[jnp.array([1, 0])] * x,
+        lambda x: x.at[0].add(x[1] ** 2),
+        lambda x: jnp.pad(x * x, 1),
+        lambda x: jnp.prod(x),
+        lambda x: jnp.linalg.inv(x @ x.T),
+        lambda x: mj.vmap(jnp.dot)(x, x * x),
+        lambda x: lax.scan(lambda c, r: (jnp.sin(c) * r, c), x[0], x)[0],
+        lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x),
+        lambda x: jnp.stack([x, x**2]),
+        lambda x: lax.fori_loop(0, 3, lambda i, y: y * jnp.cos(y), x),
+        lambda x: lax.dynamic_slice(x * x, (0, 1), (2, 2)),
+        lambda x: jnp.exp(x - jnp.log(jnp.sum(jnp.exp(x)))),
+    ],
+)
 def test_arrays(f):
     x = np.random.default_rng(1).uniform(0.3, 0.9, (2, 3))
     agree(f, jnp.asarray(x), order=3)
 
 
-@pytest.mark.parametrize("f", [
-    lambda x, y: x * y, lambda x, y: x / y, lambda x, y: x**y, lambda x, y: x - y,
-    jnp.maximum, jnp.arctan2, lambda x, y: x + jnp.exp(y) * 2, jnp.hypot,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: x * y,
+        lambda x, y: x / y,
+        lambda x, y: x**y,
+        lambda x, y: x - y,
+        jnp.maximum,
+        jnp.arctan2,
+        lambda x, y: x + jnp.exp(y) * 2,
+        jnp.hypot,
+    ],
+)
 def test_binary(f):
     agree(f, np.float64(0.7), np.float64(1.3))
 
@@ -170,17 +189,12 @@ def test_rooms_of_experimental_are_found_when_named():
 def test_terms_of_python_numbers_are_weakly_typed():
     y, terms = jet(lambda x: jnp.sin(x) * x / 2, (1.0,), ((1.0, 0.0, 0.0),))
     assert y.weak_type and all(t.weak_type for t in terms)
-    for x, terms in (
-        (np.float32(1), (1.0, 0.0)),
-        (1.0, (np.float32(1), np.float32(0))),
-    ):
+    for x, terms in ((np.float32(1), (1.0, 0.0)), (1.0, (np.float32(1), np.float32(0)))):
         assert not any(t.weak_type for t in jet(jnp.exp, (x,), (terms,))[1])
 
 
 def test_unknown_keywords_are_told_of():
-    with pytest.warns(
-        UserWarning, match=r"unknown keywords \['order'\] mean nothing"
-    ) as w:
+    with pytest.warns(UserWarning, match=r"unknown keywords \['order'\] mean nothing") as w:
         assert jet(jnp.square, (3.0,), ((1.0,),), order=2)[0] == 9
     assert w[0].filename == __file__
 

@@ -76,9 +76,7 @@ def test_functions_of_series():
     outs, terms = fun(None, 2, [2.0, 3.0], [[1.0, 0.0], jets.zero_series])
     assert [float(x) for x in outs] == [6, 0]
     assert [float(t) for t in terms[0]] == [3, 0] and terms[1] is jets.zero_series
-    outs, terms = jets.jet_fun(fun, 2).call_wrapped(
-        [2.0, 3.0], [[1.0, 0.0], [0.0, 1.0]]
-    )
+    outs, terms = jets.jet_fun(fun, 2).call_wrapped([2.0, 3.0], [[1.0, 0.0], [0.0, 1.0]])
     assert [float(t) for t in terms[0]] == [3, 2]
     assert [float(t) for t in terms[1]] == [0, 0]
     assert mj.tree.leaves([jets.zero_term, jets.zero_series]) == []

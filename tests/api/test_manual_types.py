@@ -82,14 +82,17 @@ zero = lambda: jnp.float32(0)
         (lambda x: lax.psum_scatter(terms(x), "y", tiled=True), "f32[1]{V:(x,y)}"),
         (lambda x: reduced(x) * y(x), "f32[2]{V:(x,y)}"),
         (lambda x: reduced(x) * reduced(x), "f32[2]{V:x, R:y}"),
-        (lambda x: (jnp.zeros_like(x), jnp.full_like(x, 1, shape=(3,))),
-         "f32[2]{V:x} f32[3]{V:x}"),
+        (
+            lambda x: (jnp.zeros_like(x), jnp.full_like(x, 1, shape=(3,))),
+            "f32[2]{V:x} f32[3]{V:x}",
+        ),
         (lambda x: lax.full_like(x, 3), "f32[2]{V:x}"),
         (lambda x: lax.sort((x, jnp.zeros(2))), "f32[2]{V:x} f32[2]{V:x}"),
-        (lambda x: lax.scan(lambda c, a: (c + 1, c * a), zero(), x),
-         "f32[] f32[2]{V:x}"),
-        (lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1]), (0, x)),
-         "i32[] f32[2]{V:x}"),
+        (lambda x: lax.scan(lambda c, a: (c + 1, c * a), zero(), x), "f32[] f32[2]{V:x}"),
+        (
+            lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1]), (0, x)),
+            "i32[] f32[2]{V:x}",
+        ),
         (lambda x: mj.vmap(lambda a: a + lax.axis_index("y"))(x), "f32[2]{V:(x,y)}"),
         (lambda x: mj.jit(lambda a, b: (a, b))(x, 1.0), "f32[2]{V:x} f32[]"),
         (lambda x: mj.grad(lambda w: (w * x).sum())(zero()), "f32[]"),
@@ -99,12 +102,18 @@ zero = lambda: jnp.float32(0)
         (lambda x: jnp.searchsorted(jnp.arange(4.0), x), "i32[2]{V:x}"),
         (lambda x: mj.random.poisson(mj.random.key(0), x), "i32[2]{V:x}"),
         # JAX says f32[2] of these, though each device chooses for itself.
-        (lambda x: lax.cond(x[0] > 0, lambda: jnp.ones(2), lambda: jnp.zeros(2)),
-         "f32[2]{V:x}"),
-        (lambda x: lax.while_loop(lambda c: c[0][0] < 3, lambda c: (c[0] + 1, c[1] + 1),
-                                  (x, zero())), "f32[2]{V:x} f32[]{V:x}"),
+        (
+            lambda x: lax.cond(x[0] > 0, lambda: jnp.ones(2), lambda: jnp.zeros(2)),
+            "f32[2]{V:x}",
+        ),
+        (
+            lambda x: lax.while_loop(
+                lambda c: c[0][0] < 3, lambda c: (c[0] + 1, c[1] + 1), (x, zero())
+            ),
+            "f32[2]{V:x} f32[]{V:x}",
+        ),
     ],
-)  # fmt: skip
+)
 def test_types(f, said):
     assert types(f, X) == said
 
@@ -118,9 +127,9 @@ def test_axes_are_told_in_the_order_of_the_mesh():
     mesh = mj.make_mesh((2, 2, 2), ("z", "a", "b"), (AxisType.Auto,) * 3)
     seen = []
     f = lambda x: seen.append(mj.typeof(x)) or x
-    mj.make_jaxpr(
-        mj.shard_map(f, mesh=mesh, in_specs=P(("b", "z")), out_specs=P(("b", "z")))
-    )(X)
+    mj.make_jaxpr(mj.shard_map(f, mesh=mesh, in_specs=P(("b", "z")), out_specs=P(("b", "z"))))(
+        X
+    )
     assert str(seen[0]) == "float32[2]{V:(z,b)}"
     assert seen[0].mat == ManualAxisType(varying={"b", "z"}) == seen[0].manual_axis_type
 
@@ -128,43 +137,53 @@ def test_axes_are_told_in_the_order_of_the_mesh():
 @pytest.mark.parametrize(
     "f, text",
     [
-        (lambda x: x * 2.0,
-         "{ lambda ; a:f32[2]{V:x}. let b:f32[]{V:x} = pvary[axes=('x',)] 2.0:f32[]"
-         " c:f32[2]{V:x} = mul a b in (c,) }"),
-        (lambda x: lax.psum(x, "y"),
-         "{ lambda ; a:f32[2]{V:x}. let b:f32[2]{V:(x,y)} = pvary[axes=('y',)] a"
-         " c:f32[2]{V:x} = psum_invariant[axes=('y',)] b in (c,) }"),
-        (lambda x: lax.psum(x, "x"),
-         "{ lambda ; a:f32[2]{V:x}. let b:f32[2] = psum_invariant[axes=('x',)] a"
-         " c:f32[2]{V:x} = pvary[axes=('x',)] b in (c,) }"),
-        (lambda x: lax.psum(terms(x), "y"),
-         "{ lambda ; a:f32[2]{V:x}. let b:f32[2]{V:(x,y)} = pvary[axes=('y',)] a"
-         " c:f32[2]{V:x, U:y} = vary_unreduced_cast_p[axes=('y',)] b"
-         " d:f32[2]{V:x} = unreduced_psum[axes=('y',)] c in (d,) }"),
-        (lambda x: lax.psum(lax.pcast(reduced(x), "y", to="varying"), "y"),
-         "{ lambda ; a:f32[2]{V:x}. let b:f32[2]{V:x, R:y} = preduced[axes=('y',)] a"
-         " c:f32[2]{V:(x,y)} = reduced_vary_cast_p[axes=('y',)] b"
-         " d:f32[2]{V:x} = psum_invariant[axes=('y',)] c in (d,) }"),
-        (lambda x: mj.grad(lambda w: (w * x).sum())(jnp.float32(2)) * x,
-         "{ lambda ; a:f32[2]{V:x}. let b:f32[]{V:x} = pvary[axes=('x',)] 2.0:f32[]"
-         " c:f32[2]{V:x} = mul b a"
-         " _:f32[]{V:x} = reduce_sum[axes=(0,) out_sharding=None] c"
-         " d:f32[]{V:x} = pvary[axes=('x',)] 1.0:f32[]"
-         " e:f32[2]{V:x} = broadcast_in_dim d f:f32[2]{V:x} = mul e a"
-         " g:f32[]{V:x} = reduce_sum[axes=(0,) out_sharding=None] f"
-         " h:f32[] = psum_invariant[axes=('x',)] g"
-         " i:f32[]{V:x} = pvary[axes=('x',)] h j:f32[2]{V:x} = mul i a in (j,) }"),
+        (
+            lambda x: x * 2.0,
+            "{ lambda ; a:f32[2]{V:x}. let b:f32[]{V:x} = pvary[axes=('x',)] 2.0:f32[]"
+            " c:f32[2]{V:x} = mul a b in (c,) }",
+        ),
+        (
+            lambda x: lax.psum(x, "y"),
+            "{ lambda ; a:f32[2]{V:x}. let b:f32[2]{V:(x,y)} = pvary[axes=('y',)] a"
+            " c:f32[2]{V:x} = psum_invariant[axes=('y',)] b in (c,) }",
+        ),
+        (
+            lambda x: lax.psum(x, "x"),
+            "{ lambda ; a:f32[2]{V:x}. let b:f32[2] = psum_invariant[axes=('x',)] a"
+            " c:f32[2]{V:x} = pvary[axes=('x',)] b in (c,) }",
+        ),
+        (
+            lambda x: lax.psum(terms(x), "y"),
+            "{ lambda ; a:f32[2]{V:x}. let b:f32[2]{V:(x,y)} = pvary[axes=('y',)] a"
+            " c:f32[2]{V:x, U:y} = vary_unreduced_cast_p[axes=('y',)] b"
+            " d:f32[2]{V:x} = unreduced_psum[axes=('y',)] c in (d,) }",
+        ),
+        (
+            lambda x: lax.psum(lax.pcast(reduced(x), "y", to="varying"), "y"),
+            "{ lambda ; a:f32[2]{V:x}. let b:f32[2]{V:x, R:y} = preduced[axes=('y',)] a"
+            " c:f32[2]{V:(x,y)} = reduced_vary_cast_p[axes=('y',)] b"
+            " d:f32[2]{V:x} = psum_invariant[axes=('y',)] c in (d,) }",
+        ),
+        (
+            lambda x: mj.grad(lambda w: (w * x).sum())(jnp.float32(2)) * x,
+            "{ lambda ; a:f32[2]{V:x}. let b:f32[]{V:x} = pvary[axes=('x',)] 2.0:f32[]"
+            " c:f32[2]{V:x} = mul b a"
+            " _:f32[]{V:x} = reduce_sum[axes=(0,) out_sharding=None] c"
+            " d:f32[]{V:x} = pvary[axes=('x',)] 1.0:f32[]"
+            " e:f32[2]{V:x} = broadcast_in_dim d f:f32[2]{V:x} = mul e a"
+            " g:f32[]{V:x} = reduce_sum[axes=(0,) out_sharding=None] f"
+            " h:f32[] = psum_invariant[axes=('x',)] g"
+            " i:f32[]{V:x} = pvary[axes=('x',)] h j:f32[2]{V:x} = mul i a in (j,) }",
+        ),
     ],
-)  # fmt: skip
+)
 def test_programs(f, text):
     assert body(f, X) == text
 
 
 WITHOUT = "implies that the corresponding output value is"
 _custom = mj.custom_vjp(lambda w, x: (w * x).sum())
-_custom.defvjp(
-    lambda w, x: ((w * x).sum(), x), lambda x, g: ((g * x).sum(), jnp.zeros_like(x))
-)
+_custom.defvjp(lambda w, x: ((w * x).sum(), x), lambda x, g: ((g * x).sum(), jnp.zeros_like(x)))
 
 
 @pytest.mark.parametrize(
@@ -214,25 +233,40 @@ def test_errors(f, outs, error, says):
 @pytest.mark.parametrize(
     "call, error, says",
     [  # classes recorded from JAX 0.10.2
-        (lambda: mapped(lambda x: x)(X[:6]), ValueError,
-         "axis sizes that are not evenly divisible by the corresponding mesh axis sizes"),
+        (
+            lambda: mapped(lambda x: x)(X[:6]),
+            ValueError,
+            "axis sizes that are not evenly divisible by the corresponding mesh axis sizes",
+        ),
         (lambda: mapped(lambda x: x, P("z"))(X), ValueError, "refers to 'z'"),
         (lambda: mapped(lambda x: x, P("x", "x"))(MAT), ValueError, "at most one"),
-        (lambda: mapped(lambda x: x, P("x"), P("x", "y"))(X), ValueError,
-         "which is too long to be compatible"),
+        (
+            lambda: mapped(lambda x: x, P("x"), P("x", "y"))(X),
+            ValueError,
+            "which is too long to be compatible",
+        ),
         (lambda: mapped(lambda x: x, (P("x"), P("x")))(X), ValueError, "tree prefix"),
         (lambda: mapped(lambda x: x, "x")(X), TypeError, "must be a pytree of"),
-        (lambda: mj.shard_map(lambda x: x, mesh=MESH, out_specs=PX)(X), TypeError,
-         "but it was `None` when"),
+        (
+            lambda: mj.shard_map(lambda x: x, mesh=MESH, out_specs=PX)(X),
+            TypeError,
+            "but it was `None` when",
+        ),
         (lambda: mapped(lambda x: x, axis_names={"z"})(X), ValueError, "to be a subset of"),
         (lambda: mapped(lambda x: lax.psum(x, "z"))(X), NameError, "unbound axis name: z"),
-        (lambda: mapped(lambda x: lax.pcast(x, "z", to="varying"))(X), NameError,
-         "unbound axis name: z"),
-        (lambda: mapped(lambda x: mapped(lambda x: x)(x))(X), ValueError,
-         "must refer to an axis marked as manual"),
+        (
+            lambda: mapped(lambda x: lax.pcast(x, "z", to="varying"))(X),
+            NameError,
+            "unbound axis name: z",
+        ),
+        (
+            lambda: mapped(lambda x: mapped(lambda x: x)(x))(X),
+            ValueError,
+            "must refer to an axis marked as manual",
+        ),
         (lambda: mapped(3)(X), TypeError, "Expected a callable"),
     ],
-)  # fmt: skip
+)
 def test_bad_input(call, error, says):
     with pytest.raises(error, match=says):
         call()
@@ -240,9 +274,7 @@ def test_bad_input(call, error, says):
 
 def test_casts_may_be_left_to_the_program():
     with mj.auto_pcast(False):
-        with pytest.raises(
-            ValueError, match="mul requires varying manual axes to match"
-        ):
+        with pytest.raises(ValueError, match="mul requires varying manual axes to match"):
             mj.make_jaxpr(mapped(lambda x: x * 2.0))(X)
         with pytest.raises(ValueError, match=r"must be present in `jax\.typeof"):
             mj.make_jaxpr(mapped(lambda x: lax.pmax(x, "y")))(X)
@@ -332,16 +364,13 @@ def test_types_of_types():
         "ManualAxisType(varying=frozenset({'x'}), unreduced=frozenset({'y'}),"
         " reduced=frozenset())"
     )
-    with pytest.raises(
-        ValueError, match="varying and unreduced cannot have common mesh"
-    ):
+    with pytest.raises(ValueError, match="varying and unreduced cannot have common mesh"):
         ManualAxisType(varying={"x"}, unreduced={"x"})
     with pytest.raises(TypeError, match="varying"):
         ManualAxisType(varying="x")
     struct = mj.ShapeDtypeStruct((2,), "float32", manual_axis_type=kinds)
     assert (
-        repr(struct)
-        == f"ShapeDtypeStruct(shape=(2,), dtype=float32, manual_axis_type={kinds})"
+        repr(struct) == f"ShapeDtypeStruct(shape=(2,), dtype=float32, manual_axis_type={kinds})"
     )
     assert mj.typeof(struct).str_short(True) == "f32[2]{V:x, U:y}"
     assert struct.update(manual_axis_type=None) == mj.ShapeDtypeStruct((2,), "float32")
@@ -354,15 +383,19 @@ LANES = np.arange(32, dtype=np.float32).reshape(4, 8)
     "f, ins, outs, options, specs, inside",
     [
         (lambda v: v * 2, PX, PX, {}, "(P('y', 'x'),) -> (P('y', 'x'),)", "{V:(x,y)}"),
-        (lambda v: v * 2, PX, PX, {"check_vma": False},
-         "(P('y', 'x'),) -> (P('y', 'x'),)", ""),
-        (lambda v: v * 2, PX, PX, {"axis_names": {"x"}},
-         "(P(None, 'x'),) -> (P(None, 'x'),)", "{V:x}"),
-        (lambda v: lax.psum(v, "x"), PX, P(), {}, "(P('y', 'x'),) -> (P('y',),)",
-         "{V:(x,y)}"),
+        (lambda v: v * 2, PX, PX, {"check_vma": False}, "(P('y', 'x'),) -> (P('y', 'x'),)", ""),
+        (
+            lambda v: v * 2,
+            PX,
+            PX,
+            {"axis_names": {"x"}},
+            "(P(None, 'x'),) -> (P(None, 'x'),)",
+            "{V:x}",
+        ),
+        (lambda v: lax.psum(v, "x"), PX, P(), {}, "(P('y', 'x'),) -> (P('y',),)", "{V:(x,y)}"),
         (lambda v: jnp.ones(2), PX, PX, {}, "(P('y', 'x'),) -> (P('x',),)", "{V:(x,y)}"),
     ],
-)  # fmt: skip
+)
 def test_lanes_lie_along_an_axis_of_the_mesh(f, ins, outs, options, specs, inside):
     local = mapped(f, ins, outs, **options)
     lanes = mj.vmap(local, spmd_axis_name="y")
@@ -373,8 +406,9 @@ def test_lanes_lie_along_an_axis_of_the_mesh(f, ins, outs, options, specs, insid
 
 
 def test_derivatives_of_lanes_along_an_axis():
-    lanes = mj.vmap(mapped(lambda w, v: jnp.sin(w * v), (P(), PX), PX),
-                    (None, 0), spmd_axis_name="y")  # fmt: skip
+    lanes = mj.vmap(
+        mapped(lambda w, v: jnp.sin(w * v), (P(), PX), PX), (None, 0), spmd_axis_name="y"
+    )
     want = mj.grad(lambda w: jnp.sin(jnp.tile(w, 4) * LANES).sum())(W)
     got = mj.jit(mj.grad(lambda w: lanes(w, LANES).sum()))(W)
     np.testing.assert_allclose(got, want, rtol=1e-5)
@@ -407,8 +441,9 @@ def test_types_are_found_once():
     for size, options in ((2, {}), (2, {"check_vma": False}), (4, {}), (4, {})):
         shape = (size, 4 // size)
         mesh = mj.sharding.AbstractMesh(shape, ("x", "y"))
-        f = mj.shard_map(lambda x: calls(x), mesh=mesh, in_specs=P("x"),
-                         out_specs=P("x"), **options)  # fmt: skip
+        f = mj.shard_map(
+            lambda x: calls(x), mesh=mesh, in_specs=P("x"), out_specs=P("x"), **options
+        )
         with mj.enable_checks(False):  # they ask again
             mj.make_jaxpr(f)(jnp.ones((size, 3)))
     assert len(asked) == 3  # for each size, and where types say what varies
@@ -476,11 +511,15 @@ def test_jacobians_where_no_output_varies_more_than_an_input():
 @pytest.mark.parametrize(
     "make",
     [
-        jnp.zeros_like, jnp.ones_like, jnp.empty_like, lambda s: jnp.full_like(s, 2),
-        lambda s: lax.full_like(s, 2), lambda s: lax.full_like(s, 2, "float32"),
+        jnp.zeros_like,
+        jnp.ones_like,
+        jnp.empty_like,
+        lambda s: jnp.full_like(s, 2),
+        lambda s: lax.full_like(s, 2),
+        lambda s: lax.full_like(s, 2, "float32"),
         lambda s: mj.tree.map(jnp.zeros_like, mj.eval_shape(lambda: s)),
     ],
-)  # fmt: skip
+)
 def test_arrays_like_a_type_vary_as_it_says(make):
     f = lambda x: make(mj.eval_shape(lambda x: 2 * x, x))
     assert types(f, X) == "f32[2]{V:x}"

@@ -121,9 +121,7 @@ def test_it_composes():
         inside = pjit(lambda a: mj.jit(double, out_shardings=P("y"))(a))
         lies(inside(A), MESH, "y")
         lies(pjit(lambda a: lax.with_sharding_constraint(a * 2, P("y")))(A), MESH, "y")
-        summed = mj.shard_map(
-            lambda b: lax.psum(b, "x"), in_specs=P(None, "x"), out_specs=P()
-        )
+        summed = mj.shard_map(lambda b: lax.psum(b, "x"), in_specs=P(None, "x"), out_specs=P())
         wanted = A.reshape(8, 4, 1).sum(1)
         np.testing.assert_array_equal(pjit(summed)(A), wanted)
 

@@ -90,8 +90,7 @@ def test_sizes_that_differ_are_listed():
     lines = str(e.value).splitlines()
     assert lines[:3] == [
         "pmap got inconsistent sizes for array axes to be mapped:",
-        "  * most axes (2 of them) had size 3, e.g. axis 0 of argument x of type"
-        " float32[3,4];",
+        "  * most axes (2 of them) had size 3, e.g. axis 0 of argument x of type float32[3,4];",
         "  * one axis had size 4: axis 0 of argument d['w'] of type float32[4]",
     ]
 
@@ -150,17 +149,28 @@ def test_rows_stay_where_they_are():
 def test_results_behave_as_arrays():
     y, whole = pmap(add_one)(A), np.asarray(A + 1)
     for got, want in (
-        (y[-1, 1:], whole[-1, 1:]), (y[:, 0], whole[:, 0]), (y[y > 3], whole[whole > 3]),
-        (y + A, whole + A), (y.T, whole.T), (y.reshape(-1), whole.ravel()),
-        (y.at[0].set(0.0)[0], np.zeros(4)), (jnp.sum(y, 0), whole.sum(0)),
-        (jax.jit(jnp.add)(y, A), whole + A), (jax.grad(jnp.sum)(y), np.ones((3, 4))),
-        (jax.vmap(jnp.sum)(y), whole.sum(1)), (np.stack(list(y)), whole),
-        (jax.device_get(y), whole), (copy.deepcopy(y), whole), (y.copy(), whole),
-        (pickle.loads(pickle.dumps(y)), whole), (y.tolist(), whole),
-        (jax.device_put(y, jax.devices()[1]), whole), (y.block_until_ready(), whole),
+        (y[-1, 1:], whole[-1, 1:]),
+        (y[:, 0], whole[:, 0]),
+        (y[y > 3], whole[whole > 3]),
+        (y + A, whole + A),
+        (y.T, whole.T),
+        (y.reshape(-1), whole.ravel()),
+        (y.at[0].set(0.0)[0], np.zeros(4)),
+        (jnp.sum(y, 0), whole.sum(0)),
+        (jax.jit(jnp.add)(y, A), whole + A),
+        (jax.grad(jnp.sum)(y), np.ones((3, 4))),
+        (jax.vmap(jnp.sum)(y), whole.sum(1)),
+        (np.stack(list(y)), whole),
+        (jax.device_get(y), whole),
+        (copy.deepcopy(y), whole),
+        (y.copy(), whole),
+        (pickle.loads(pickle.dumps(y)), whole),
+        (y.tolist(), whole),
+        (jax.device_put(y, jax.devices()[1]), whole),
+        (y.block_until_ready(), whole),
         (pmap(add_one, in_axes=1)(y), whole.T + 1),
         (pmap(lambda x, y: x * y.sum(), in_axes=(0, None))(A, y), A * whole.sum()),
-    ):  # fmt: skip
+    ):
         np.testing.assert_array_equal(got, want)
     assert jax.device_put(y, jax.devices()[1]).devices() == {jax.devices()[1]}
 
@@ -213,9 +223,7 @@ def test_nested_pmaps():
     x = jnp.arange(16.0).reshape(2, 4, 2)
     inner = pmap(lambda v: (lax.psum(v, "j"), lax.psum(v, ("i", "j"))), axis_name="j")
     rows, total = pmap(inner, axis_name="i")(x)
-    np.testing.assert_array_equal(
-        rows, np.broadcast_to(x.sum(1, keepdims=True), x.shape)
-    )
+    np.testing.assert_array_equal(rows, np.broadcast_to(x.sum(1, keepdims=True), x.shape))
     np.testing.assert_array_equal(total, np.broadcast_to(x.sum((0, 1)), x.shape))
     slope = jax.grad(lambda x: (pmap(pmap(jnp.square))(x) * 3).sum())(x)
     np.testing.assert_array_equal(slope, 6 * x)
@@ -227,14 +235,10 @@ def test_in_and_around_jit_and_vmap():
     f = pmap(lambda x: x * 2 + lax.axis_index("i"), axis_name="i")
     want = 2 * np.asarray(A) + np.arange(3)[:, None]
     np.testing.assert_array_equal(jax.jit(f)(A), want)
-    np.testing.assert_array_equal(
-        jax.jit(lambda x: f(x + 1).sum())(A), (want + 2).sum()
-    )
+    np.testing.assert_array_equal(jax.jit(lambda x: f(x + 1).sum())(A), (want + 2).sum())
     np.testing.assert_array_equal(pmap(jax.jit(lambda x: x @ x))(A), (A * A).sum(1))
     np.testing.assert_array_equal(jax.vmap(f, 1, 1)(A[:, None])[:, 0], want)
-    np.testing.assert_array_equal(
-        jax.jit(lambda y: pmap(lambda x: x + y)(A))(2.0), A + 2
-    )
+    np.testing.assert_array_equal(jax.jit(lambda y: pmap(lambda x: x + y)(A))(2.0), A + 2)
     np.testing.assert_array_equal(jax.jvp(f, (A,), (A,))[1], 2 * A)
     with jax.disable_jit():
         np.testing.assert_array_equal(f(A), want)
@@ -242,9 +246,7 @@ def test_in_and_around_jit_and_vmap():
 
 def test_gradients_of_what_all_share_are_summed_on_the_devices():
     f = pmap(lambda x, w: x * w, in_axes=(0, None))
-    text = str(
-        jax.make_jaxpr(lambda ct: jax.linear_transpose(lambda w: f(A, w), 1.0)(ct))(A)
-    )
+    text = str(jax.make_jaxpr(lambda ct: jax.linear_transpose(lambda w: f(A, w), 1.0)(ct))(A))
     assert "psum" in text and "reduce_sum" in text
     (ct,) = jax.linear_transpose(lambda w: f(A, w), 1.0)(A)
     assert ct.shape == () and not ct.weak_type
@@ -324,9 +326,7 @@ def test_what_was_removed_from_jax_still_works():
     x = jax.device_put_sharded([np.ones(2), np.zeros(2)], devices)
     assert x.shape == (2, 2) and x.devices() == set(devices)
     y = jax.device_put_replicated({"a": np.ones(2)}, devices)["a"]
-    np.testing.assert_array_equal(
-        pmap(jnp.add, devices=devices)(x, y), [[2, 2], [1, 1]]
-    )
+    np.testing.assert_array_equal(pmap(jnp.add, devices=devices)(x, y), [[2, 2], [1, 1]])
     assert jax.local_device_count() == 8
 
 
@@ -352,9 +352,7 @@ def python_calls(fun):
 
 @pytest.mark.parametrize("collective", [False, True])
 def test_calls_are_c_plus_pluss_own_where_operands_lie_in_place(collective):
-    f = jax.pmap(
-        lambda x, y: (x + y, lax.psum(x, "i") if collective else x * y), axis_name="i"
-    )
+    f = jax.pmap(lambda x, y: (x + y, lax.psum(x, "i") if collective else x * y), axis_name="i")
     x = f(jnp.arange(8.0), jnp.ones(8))[0]
     for _ in range(3):
         total, other = f(x, x)
@@ -369,8 +367,10 @@ def test_calls_are_c_plus_pluss_own_where_operands_lie_in_place(collective):
     assert f(np.arange(8.0), x)[0].shape == (8,)  # from the host: not in place
     with pytest.raises(ValueError):
         f(x, jnp.ones(4))
-    np.testing.assert_array_equal(jax.vmap(lambda z: z + f(x, x)[0][0])(jnp.ones(2)),
-                                  1 + 2 * np.asarray(x)[0] * np.ones(2))  # fmt: skip
+    np.testing.assert_array_equal(
+        jax.vmap(lambda z: z + f(x, x)[0][0])(jnp.ones(2)),
+        1 + 2 * np.asarray(x)[0] * np.ones(2),
+    )
 
 
 def test_fast_calls_move_the_mapped_axis_and_give_arguments_away():
@@ -392,9 +392,9 @@ def test_results_are_arrays_over_a_mesh_and_computed_with_where_they_lie():
     np.testing.assert_array_equal(x * 2 + 1, 2 * np.arange(8.0) + 3)
     assert x[3].devices() == {jax.devices()[3]} and x[3].shape == () and x[-1] == 8
     assert x[3] + x[4] == 9  # rows bind nothing to their device
-    named = jax.pmap(
-        lambda x: (x, lax.psum(x, "i")), axis_name="i", out_axes=(1, None)
-    )(jnp.ones((8, 3)))  # fmt: skip
+    named = jax.pmap(lambda x: (x, lax.psum(x, "i")), axis_name="i", out_axes=(1, None))(
+        jnp.ones((8, 3))
+    )
     assert named[0].sharding.spec == jax.P(None, "i") and named[0].shape == (3, 8)
     assert named[1].sharding.spec == jax.P() and named[1].shape == (3,)
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ("z",))

@@ -60,12 +60,7 @@ def test_groups_have_their_own_results():
     )
     total, mean, high, low = f(x4)
     assert total.tolist() == [3.0] * 4 and mean.tolist() == [1.5] * 4
-    assert high.tolist() == [3.0, 2.0, 2.0, 3.0] and low.tolist() == [
-        0.0,
-        1.0,
-        1.0,
-        0.0,
-    ]
+    assert high.tolist() == [3.0, 2.0, 2.0, 3.0] and low.tolist() == [0.0, 1.0, 1.0, 0.0]
     slope = jax.grad(
         lambda x: replicas(lambda v: lax.psum(v, "i", axis_index_groups=GROUPS))(x)[0]
     )
@@ -78,9 +73,7 @@ def test_groups_have_their_own_results():
 def test_each_replica_goes_its_own_way():
     n = jnp.array([1, 4, 2, 7])
     steps = replicas(
-        lambda n: lax.while_loop(
-            lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2), (0, 1)
-        )
+        lambda n: lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2), (0, 1))
     )(n)[1]
     assert steps.tolist() == [2, 16, 4, 128]
     kinds = [lambda x: x, lambda x: -x, jnp.square, jnp.zeros_like]
@@ -108,13 +101,9 @@ def test_gradients_inside_and_outside():
     index = jax.grad(lambda x: (replicas(lambda v: v * lax.axis_index("i"))(x)).sum())
     assert index(x4).tolist() == [0.0, 1.0, 2.0, 3.0]
     shift = [(0, 1), (1, 2)]
-    moved = jax.grad(
-        lambda x: (replicas(lambda v: lax.ppermute(v, "i", shift))(x) * x4).sum()
-    )
+    moved = jax.grad(lambda x: (replicas(lambda v: lax.ppermute(v, "i", shift))(x) * x4).sum())
     assert moved(x4).tolist() == [1.0, 2.0, 0.0, 0.0]
-    picked = jax.grad(
-        lambda x: (replicas(lambda v: lax.pbroadcast(v, "i", 2))(x) * x4).sum()
-    )
+    picked = jax.grad(lambda x: (replicas(lambda v: lax.pbroadcast(v, "i", 2))(x) * x4).sum())
     assert picked(x4).tolist() == [0.0, 0.0, 6.0, 0.0]
 
 
@@ -143,8 +132,9 @@ def test_shared_weights_over_replicas_and_lanes():
     want = jax.grad(lambda w: loss(w, x).mean())(w)
     inside = replicas(
         lambda w, x: lax.pmean(jax.grad(lambda w: loss(w, x).mean())(w), "i"),
-        in_axes=(None, 0), out_axes=None,
-    )  # fmt: skip
+        in_axes=(None, 0),
+        out_axes=None,
+    )
     np.testing.assert_allclose(inside(w, x), want, rtol=1e-5)
     outside = jax.grad(
         lambda w: jax.pmap(jax.vmap(loss, (None, 0)), in_axes=(None, 0))(w, x).mean()
@@ -152,11 +142,11 @@ def test_shared_weights_over_replicas_and_lanes():
     np.testing.assert_allclose(outside(w), want, rtol=1e-5)
     named = jax.pmap(
         jax.vmap(
-            lambda w, x: lax.pmean(jax.grad(loss)(w, x), ("i", "j")), (None, 0),
-            axis_name="j",
+            lambda w, x: lax.pmean(jax.grad(loss)(w, x), ("i", "j")), (None, 0), axis_name="j"
         ),
-        in_axes=(None, 0), axis_name="i",
-    )  # fmt: skip
+        in_axes=(None, 0),
+        axis_name="i",
+    )
     np.testing.assert_allclose(named(w, x)[3, 1], want, rtol=1e-5)
     curved = jax.hessian(lambda w: replicas(loss, in_axes=(None, 0))(w, x).mean())(w)
     np.testing.assert_allclose(

@@ -31,9 +31,7 @@ def test_a_profile_names_what_was_annotated(tmp_path):
             profiler.start_trace(tmp_path)
     (path,) = tmp_path.glob("plugins/profile/*/*.xplane.pb")
     data = profiler.ProfileData.from_file(str(path))
-    names = [
-        e.name for plane in data.planes for line in plane.lines for e in line.events
-    ]
+    names = [e.name for plane in data.planes for line in plane.lines for e in line.events]
     assert names.count("train") == 2
     assert names.count("my load") == 2
     assert get_profiled_instructions_proto(str(path.parent)) == b""  # it is the CPU's
@@ -76,9 +74,7 @@ def test_a_link_to_perfetto(tmp_path, capfd):
     with pytest.raises(urllib.error.HTTPError):
         urllib.request.urlopen(url + "x")
     with urllib.request.urlopen(url) as answer:
-        assert (
-            answer.headers["Access-Control-Allow-Origin"] == "https://ui.perfetto.dev"
-        )
+        assert answer.headers["Access-Control-Allow-Origin"] == "https://ui.perfetto.dev"
         assert "traceEvents" in json.loads(gzip.decompress(answer.read()))
     ended.join(60)
     assert not ended.is_alive()
@@ -106,15 +102,17 @@ def test_memory(tmp_path):
 def test_listeners_are_told():
     heard = []
     listeners = {
-        "event": (monitoring.register_event_listener,
-                  monitoring.unregister_event_listener),
-        "duration": (monitoring.register_event_duration_secs_listener,
-                     monitoring.unregister_event_duration_listener),
-        "span": (monitoring.register_event_time_span_listener,
-                 monitoring.unregister_event_time_span_listener),
-        "scalar": (monitoring.register_scalar_listener,
-                   monitoring.unregister_scalar_listener),
-    }  # fmt: skip
+        "event": (monitoring.register_event_listener, monitoring.unregister_event_listener),
+        "duration": (
+            monitoring.register_event_duration_secs_listener,
+            monitoring.unregister_event_duration_listener,
+        ),
+        "span": (
+            monitoring.register_event_time_span_listener,
+            monitoring.unregister_event_time_span_listener,
+        ),
+        "scalar": (monitoring.register_scalar_listener, monitoring.unregister_scalar_listener),
+    }
     told = {
         kind: lambda *args, kind=kind, **more: heard.append((kind, args, more))
         for kind in listeners
@@ -126,17 +124,20 @@ def test_listeners_are_told():
     monitoring.record_event_time_span("/c", 1.0, 1.5)
     monitoring.record_scalar("/d", 2, y="z")
     assert heard == [
-        ("event", ("/a",), {"x": 1}), ("duration", ("/b", 0.5), {}),
-        ("span", ("/c", 1.0, 1.5), {}), ("scalar", ("/d", 2), {"y": "z"}),
-    ]  # fmt: skip
+        ("event", ("/a",), {"x": 1}),
+        ("duration", ("/b", 0.5), {}),
+        ("span", ("/c", 1.0, 1.5), {}),
+        ("scalar", ("/d", 2), {"y": "z"}),
+    ]
     heard.clear()
 
     def doubled(x):
         return x * 2.0625
 
     mj.jit(doubled)(np.ones(3))
-    took = {args[0]: more["fun_name"] for kind, args, more in heard
-            if kind == "duration" and more}  # fmt: skip
+    took = {
+        args[0]: more["fun_name"] for kind, args, more in heard if kind == "duration" and more
+    }
     assert took == {
         "/jax/core/compile/jaxpr_trace_duration": "doubled",
         "/jax/core/compile/jaxpr_to_mlir_module_duration": "jit(doubled)",
@@ -170,9 +171,12 @@ def test_the_disk_cache_tells(tmp_path, monkeypatch):
     folder = "/jax/compilation_cache/"
     asked = [folder + "compile_requests_use_cache"]
     assert heard == [
-        folder + "tasks_using_cache", *asked, folder + "cache_misses", *asked,
+        folder + "tasks_using_cache",
+        *asked,
+        folder + "cache_misses",
+        *asked,
         folder + "cache_hits",
-    ]  # fmt: skip
+    ]
     saved, reading = "compile_time_saved_sec", "cache_retrieval_time_sec"
     compiling = seconds["/jax/core/compile/backend_compile_duration"]
     assert 0 < seconds[folder + saved] + seconds[folder + reading] <= compiling

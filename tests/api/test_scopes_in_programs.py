@@ -53,33 +53,36 @@ GRAD = lambda f: mj.grad(lambda x: f(x).sum())
 
 
 # What JAX 0.10.2 names these operations.
-@pytest.mark.parametrize("program, transform, expected", (
-    ("while", lambda f: f, "jit(f)/foo/while/body/bar/mul"),
-    ("while", lambda f: f, "jit(f)/foo/while/cond/lt"),
-    ("while", mj.vmap, "jit(f)/vmap(foo)/while/body/bar/mul"),
-    ("scan", lambda f: f, "jit(f)/foo/while"),
-    ("scan", lambda f: f, "jit(f)/foo/while/body/closed_call/bar/mul"),
-    ("scan", GRAD, "jit(<lambda>)/transpose(jvp(foo))/while"),
-    ("scan", GRAD, "jit(<lambda>)/transpose(jvp(foo))/while/body/closed_call/bar/mul"),
-    ("cond", lambda f: f, "jit(f)/foo/cond/branch_0_fun/sin"),
-    ("cond", lambda f: f, "jit(f)/foo/cond/branch_1_fun/bar/mul"),
-    ("cond", GRAD, "jit(<lambda>)/jvp(foo)/cond/branch_0_fun/cos"),
-    ("cond", mj.vmap, "jit(f)/vmap(foo)/sin"),
-    ("plain cond", mj.vmap, "jit(<lambda>)/vmap(bar)/mul"),
-    ("plain jit", mj.vmap, "jit(<lambda>)/vmap(jit(body))"),
-    ("plain jit", GRAD, "jit(<lambda>)/transpose(jvp(jit(body)))"),
-    ("einsum", lambda f: f, "jit(f)/foo/i,i->/dot_general"),
-    ("jit", lambda f: f, "jit(f)/foo/jit(body)"),
-    ("jit", lambda f: f, "bar/mul"),
-    ("jit", GRAD, "jit(<lambda>)/transpose(jvp(foo))/jit(body)"),
-    ("remat", lambda f: f, "jit(f)/foo/checkpoint"),
-    ("remat", GRAD, "jit(<lambda>)/transpose(jvp(foo))/checkpoint"),
-    ("remat", GRAD, "rematted_computation/bar/mul"),
-    ("remat", GRAD, "rematted_computation/cos"),
-    ("custom", lambda f: f, "jit(f)/foo/sin"),
-    ("custom", mj.vmap, "jit(f)/vmap(foo)/sin"),
-    ("custom", GRAD, "jit(<lambda>)/transpose(jvp(foo))/cos"),
-))  # fmt: skip
+@pytest.mark.parametrize(
+    "program, transform, expected",
+    (
+        ("while", lambda f: f, "jit(f)/foo/while/body/bar/mul"),
+        ("while", lambda f: f, "jit(f)/foo/while/cond/lt"),
+        ("while", mj.vmap, "jit(f)/vmap(foo)/while/body/bar/mul"),
+        ("scan", lambda f: f, "jit(f)/foo/while"),
+        ("scan", lambda f: f, "jit(f)/foo/while/body/closed_call/bar/mul"),
+        ("scan", GRAD, "jit(<lambda>)/transpose(jvp(foo))/while"),
+        ("scan", GRAD, "jit(<lambda>)/transpose(jvp(foo))/while/body/closed_call/bar/mul"),
+        ("cond", lambda f: f, "jit(f)/foo/cond/branch_0_fun/sin"),
+        ("cond", lambda f: f, "jit(f)/foo/cond/branch_1_fun/bar/mul"),
+        ("cond", GRAD, "jit(<lambda>)/jvp(foo)/cond/branch_0_fun/cos"),
+        ("cond", mj.vmap, "jit(f)/vmap(foo)/sin"),
+        ("plain cond", mj.vmap, "jit(<lambda>)/vmap(bar)/mul"),
+        ("plain jit", mj.vmap, "jit(<lambda>)/vmap(jit(body))"),
+        ("plain jit", GRAD, "jit(<lambda>)/transpose(jvp(jit(body)))"),
+        ("einsum", lambda f: f, "jit(f)/foo/i,i->/dot_general"),
+        ("jit", lambda f: f, "jit(f)/foo/jit(body)"),
+        ("jit", lambda f: f, "bar/mul"),
+        ("jit", GRAD, "jit(<lambda>)/transpose(jvp(foo))/jit(body)"),
+        ("remat", lambda f: f, "jit(f)/foo/checkpoint"),
+        ("remat", GRAD, "jit(<lambda>)/transpose(jvp(foo))/checkpoint"),
+        ("remat", GRAD, "rematted_computation/bar/mul"),
+        ("remat", GRAD, "rematted_computation/cos"),
+        ("custom", lambda f: f, "jit(f)/foo/sin"),
+        ("custom", mj.vmap, "jit(f)/vmap(foo)/sin"),
+        ("custom", GRAD, "jit(<lambda>)/transpose(jvp(foo))/cos"),
+    ),
+)
 def test_operations_are_named_by_scopes_and_regions(program, transform, expected):
     x = jnp.stack([X, X]) if transform is mj.vmap else X
     assert expected in names(transform((PROGRAMS | PLAIN)[program]), x)
@@ -106,9 +109,7 @@ def test_arguments_have_their_names_as_locations():
     assert 'op_name="xs[1][1]"' in hlo and 'op_name="scale"' in hlo
     assert "loc(" not in lowered.as_text()
     captured = mj.jit(lambda x: x + X).lower(X).as_text(debug_info=True)
-    assert re.findall(r"%arg\d+: tensor<3xf32> loc\((.*?)\)", captured) == [
-        "unknown", '"x"',
-    ]  # fmt: skip
+    assert re.findall(r"%arg\d+: tensor<3xf32> loc\((.*?)\)", captured) == ["unknown", '"x"']
 
 
 def test_metadata_reaches_the_calls_that_it_is_about():

@@ -31,9 +31,7 @@ def compiled():
 def test_call(compiled):
     read = again(compiled)
     call = lambda f: f(X, {"b": X, "unused": 1}, z=X)
-    assert (
-        call(read)["a"].tolist() == call(compiled)["a"].tolist() == (X + X * X).tolist()
-    )
+    assert call(read)["a"].tolist() == call(compiled)["a"].tolist() == (X + X * X).tolist()
     assert type(read) is type(compiled) and read.args_info == compiled.args_info
     assert read.in_tree == compiled.in_tree and read.out_tree == compiled.out_tree
     assert read.as_text().startswith("HloModule") and read.cost_analysis()["flops"] > 0
@@ -42,18 +40,13 @@ def test_call(compiled):
     assert call(again(read))["a"].tolist() == (X + X * X).tolist()  # written once more
     with pytest.raises(TypeError, match="does not match the input pytree"):
         read(X, X)
-    with pytest.raises(
-        TypeError, match=r"Argument 'args\[0\]' compiled with float32\[4\]"
-    ):
+    with pytest.raises(TypeError, match=r"Argument 'args\[0\]' compiled with float32\[4\]"):
         read(X[:2], {"b": X, "unused": 1}, z=X)
 
 
 def test_what_it_closes_over_and_donates():
     held = jnp.arange(4.0)
-    assert (
-        again(mj.jit(lambda x: x + held).lower(X).compile())(X).tolist()
-        == (2 * X).tolist()
-    )
+    assert again(mj.jit(lambda x: x + held).lower(X).compile())(X).tolist() == (2 * X).tolist()
     read = again(mj.jit(lambda x: x - 1, donate_argnums=0).lower(X).compile())
     x = jnp.asarray(X)
     assert read(x).tolist() == (X - 1).tolist() and x.is_deleted()
@@ -64,9 +57,7 @@ def test_over_devices():
     mesh = Mesh(np.array(mj.devices()[:4]).reshape(2, 2), ("x", "y"))
     over = lambda *spec: NamedSharding(mesh, P(*spec))
     x = np.arange(32, dtype=np.float32).reshape(4, 8)
-    fun = mj.jit(
-        lambda x: x @ x.T, in_shardings=over("x", "y"), out_shardings=over("x")
-    )
+    fun = mj.jit(lambda x: x @ x.T, in_shardings=over("x", "y"), out_shardings=over("x"))
     read = again(fun.lower(x).compile())
     found = read(mj.device_put(x, over("x", "y")))
     assert found.sharding == over("x") and found.tolist() == (x @ x.T).tolist()
@@ -89,10 +80,7 @@ def test_what_lives_in_this_process():
         ref[...] = x
         return x
 
-    for fun, text in (
-        (sin, "does not support serialization"),
-        (writes, "mutable array ref"),
-    ):
+    for fun, text in ((sin, "does not support serialization"), (writes, "mutable array ref")):
         with pytest.raises(ValueError, match=text):
             se.serialize(mj.jit(fun).lower(X).compile())
 

@@ -127,9 +127,7 @@ FUNCTIONS = {
 
 
 def close(found, wanted, rtol=1e-5):
-    mj.tree.map(
-        partial(np.testing.assert_allclose, rtol=rtol, atol=1e-5), found, wanted
-    )
+    mj.tree.map(partial(np.testing.assert_allclose, rtol=rtol, atol=1e-5), found, wanted)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -144,11 +142,7 @@ def test_values_and_derivatives(name):
             return sum(jnp.sum(jnp.cos(y)) for y in mj.tree.leaves(f(*args)))
 
         def run(args):
-            return (
-                f(*args),
-                mj.jvp(lambda a: f(*a), (args,), (args,)),
-                mj.grad(total)(args),
-            )
+            return (f(*args), mj.jvp(lambda a: f(*a), (args,), (args,)), mj.grad(total)(args))
 
         return mj.jit(run)
 
@@ -157,14 +151,18 @@ def test_values_and_derivatives(name):
 
 @pytest.mark.parametrize(
     ("name", "axes"),
-    [("product", (0, None)), ("product", (2, 0)), ("scalar operand", (0, None)),
-     ("scan", (1,)), ("some axes", (0,))],
-)  # fmt: skip
+    [
+        ("product", (0, None)),
+        ("product", (2, 0)),
+        ("scalar operand", (0, None)),
+        ("scan", (1,)),
+        ("some axes", (0,)),
+    ],
+)
 def test_lanes(name, axes):
     parts, whole, args = FUNCTIONS[name]
     args = [
-        x if d is None else jnp.stack([x, 2 * x], d)
-        for x, d in zip(args, axes, strict=True)
+        x if d is None else jnp.stack([x, 2 * x], d) for x, d in zip(args, axes, strict=True)
     ]
 
     def run(f):
@@ -204,8 +202,10 @@ def test_what_a_function_closes_over():
 
     close(mj.jit(mj.value_and_grad(f))(B), (V.sum() * B.sum(), np.full_like(B, 28)))
     table = jnp.asarray([1.0, 3.0])
-    close(over(lambda v: v + table, in_specs=P("x"), out_specs=P("x"))(V),
-          V + np.tile([1.0, 3.0], 4))  # fmt: skip
+    close(
+        over(lambda v: v + table, in_specs=P("x"), out_specs=P("x"))(V),
+        V + np.tile([1.0, 3.0], 4),
+    )
 
 
 def test_keys():
@@ -230,8 +230,12 @@ def test_callbacks_run_on_every_device():
         seen.append(x.shape)
         return 2 * np.asarray(x)
 
-    f = over(lambda v: mj.pure_callback(host, shape, v), in_specs=P(("x",)),
-             out_specs=P("x"), check_vma=False)  # fmt: skip
+    f = over(
+        lambda v: mj.pure_callback(host, shape, v),
+        in_specs=P(("x",)),
+        out_specs=P("x"),
+        check_vma=False,
+    )
     close(mj.jit(f)(V), 2 * V)
     assert seen == [(2,)] * len(seen) and len(seen) >= 4
 
@@ -251,16 +255,20 @@ def test_each_device_stops_for_itself():
 def test_one_device():
     mesh = Mesh(np.array(mj.devices()[:1]), ("x",))
     f = mj.shard_map(
-        lambda v: (lax.psum(v, "x") + lax.axis_index("x"), lax.all_gather(v, "x"),
-                   lax.ppermute(v, "x", [(0, 0)])),
-        mesh=mesh, in_specs=P("x"), out_specs=(P("x"), P("x"), P("x")),
-    )  # fmt: skip
+        lambda v: (
+            lax.psum(v, "x") + lax.axis_index("x"),
+            lax.all_gather(v, "x"),
+            lax.ppermute(v, "x", [(0, 0)]),
+        ),
+        mesh=mesh,
+        in_specs=P("x"),
+        out_specs=(P("x"), P("x"), P("x")),
+    )
     for run in (f, mj.jit(f)):
         close(run(V), (V, V[None], V))
     total = mj.shard_map(
-        lambda v: lax.pmean(jnp.sin(v).sum(), "x"), mesh=mesh, in_specs=P("x"),
-        out_specs=P(),
-    )  # fmt: skip
+        lambda v: lax.pmean(jnp.sin(v).sum(), "x"), mesh=mesh, in_specs=P("x"), out_specs=P()
+    )
     close(mj.jit(mj.grad(total))(V), np.cos(V))
 
 
@@ -283,9 +291,11 @@ def test_it_prints_its_specs():
     parts, _, args = FUNCTIONS["product"]
     text = str(mj.make_jaxpr(parts)(*args))
     for line in (
-        "check_vma=True", "in_specs=(P('x', 'y'), P('y',))", "out_specs=(P('x',),)",
+        "check_vma=True",
+        "in_specs=(P('x', 'y'), P('y',))",
+        "out_specs=(P('x',),)",
         "d:f32[2,2]{V:(x,y)} e:f32[2,6]{V:y}",
-    ):  # fmt: skip
+    ):
         assert line in text, text
 
 
@@ -296,16 +306,20 @@ REFUSED = {
     "a size": (dict(in_specs=P("x"), out_specs=P()), A[:6], "not evenly divisible"),
     "a rank": (dict(in_specs=P("x"), out_specs=P()), 1.0, "in_specs entry which is too"),
     "a result's rank": (
-        dict(in_specs=P(), out_specs=P("x", None)), V, "out_specs entry which is too long",
+        dict(in_specs=P(), out_specs=P("x", None)),
+        V,
+        "out_specs entry which is too long",
     ),
     "a result's tree": (dict(in_specs=P(), out_specs=(P(), P())), V, "prefix"),
     "an argument's tree": (dict(in_specs=(P(), P()), out_specs=P()), V, "prefix"),
     "an axis twice": (dict(in_specs=P("x", "x"), out_specs=P()), A, "duplicate"),
     "names": (dict(in_specs=P(), out_specs=P(), axis_names={"q"}), V, "to be a subset of"),
     "an axis left": (
-        dict(in_specs=P("x"), out_specs=P(), axis_names={"y"}), V, "marked as manual",
+        dict(in_specs=P("x"), out_specs=P(), axis_names={"y"}),
+        V,
+        "marked as manual",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -63,9 +63,7 @@ def test_squareplus_of_negative_numbers():
     got = nn.squareplus(x), mj.vmap(mj.grad(nn.squareplus))(x)
     np.testing.assert_allclose(got[0], [1e-4, 1 / 3e6, 1, 0], rtol=1e-6)
     np.testing.assert_allclose(got[1], [1e-8, 1 / 9e12, 0.5, 0], rtol=1e-6)
-    np.testing.assert_allclose(
-        mj.grad(nn.squareplus, 1)(-3.0, 7.0), 0.25 / 4, rtol=1e-6
-    )
+    np.testing.assert_allclose(mj.grad(nn.squareplus, 1)(-3.0, 7.0), 0.25 / 4, rtol=1e-6)
 
 
 def hessian(f, *xs):
@@ -189,14 +187,15 @@ JETS = {  # name: (function, point, terms of order 1, 2 and 3)
     "x ** 2.": (lambda x: x**2.0, 0.0, [0, 2, 0]),
     "x ** 1.5": (lambda x: x**1.5, 0.0, [0, INF, -INF]),
     "arrays of exponents": (
-        lambda x: x ** np.array([0.0, 1.0, 3.0, 0.5], np.float32), 0.0,
+        lambda x: x ** np.array([0.0, 1.0, 3.0, 0.5], np.float32),
+        0.0,
         [[0, 1, 0, INF], [0, 0, 0, -INF], [0, 0, 6, INF]],
     ),
     "tanh": (lax.tanh, 8.0, [4.501407e-07, -9.002814e-07, 1.800562e-06]),
     "logistic": (lax.logistic, 20.0, [2.061154e-09, -2.061154e-09, 2.061154e-09]),
     "expm1": (lax.expm1, -20.0, [2.061154e-09] * 3),
     "abs": (lax.abs, 0.0, [1, 0, 0]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", JETS)
@@ -242,13 +241,22 @@ def test_slopes_of_the_results_alone(f, exact, of_result):
     assert "slope" in text()
 
 
-@pytest.mark.parametrize("fun, slope", (
-    (lax.asin, 1 / 0.75**0.5), (lax.acos, -1 / 0.75**0.5), (lax.atan, 0.8),
-    (lax.asinh, 1 / 1.25**0.5), (lax.atanh, 1 / 0.75), (lax.tanh, 1 - 0.4621171573**2),
-    (lax.logistic, 0.2350037122), (lambda x: lax.atan2(x, 1.0), 0.8),
-    (lambda x: lax.atan2(1.0, x), -0.8), (lambda x: lax.pow(x, jnp.float32(3)), 0.75),
-    (lambda x: lax.pow(x, x * 0), 0.0),
-))  # fmt: skip
+@pytest.mark.parametrize(
+    "fun, slope",
+    (
+        (lax.asin, 1 / 0.75**0.5),
+        (lax.acos, -1 / 0.75**0.5),
+        (lax.atan, 0.8),
+        (lax.asinh, 1 / 1.25**0.5),
+        (lax.atanh, 1 / 0.75),
+        (lax.tanh, 1 - 0.4621171573**2),
+        (lax.logistic, 0.2350037122),
+        (lambda x: lax.atan2(x, 1.0), 0.8),
+        (lambda x: lax.atan2(1.0, x), -0.8),
+        (lambda x: lax.pow(x, jnp.float32(3)), 0.75),
+        (lambda x: lax.pow(x, x * 0), 0.0),
+    ),
+)
 def test_jaxprs_have_jax_primitives_alone_without_precise_slopes(fun, slope):
     """Closed forms at 1/2."""
     with imprecise():

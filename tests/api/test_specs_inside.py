@@ -53,9 +53,7 @@ FUNCTIONS = {
         lambda x: 2 * x,
     ),
     "lanes": (mj.vmap(lambda r: constrain(2 * r, P("y"))), lambda x: 2 * x),
-    "derivatives": (
-        mj.grad(lambda x: (constrain(x, CUT) ** 2).sum()), lambda x: 2 * x,
-    ),
+    "derivatives": (mj.grad(lambda x: (constrain(x, CUT) ** 2).sum()), lambda x: 2 * x),
     "a derivative rule": (mj.grad(lambda x: tripled(x).sum()), lambda x: 3 + 0 * x),
     "computed again": (
         mj.grad(lambda x: mj.checkpoint(lambda x: constrain(x, CUT) ** 2)(x).sum()),
@@ -63,7 +61,7 @@ FUNCTIONS = {
     ),
     "moved": (lambda x: mj.device_put(x, CUT), lambda x: x),
     "nested": (nested, lambda x: 2 * x),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("current", [False, True])
@@ -92,9 +90,7 @@ def test_the_mesh_around():
         return x
 
     def outer(x):
-        return mj.shard_map(look, in_specs=CUT, out_specs=CUT, axis_names={"y"})(
-            look(x)
-        )
+        return mj.shard_map(look, in_specs=CUT, out_specs=CUT, axis_names={"y"})(look(x))
 
     mj.jit(over(outer, mesh=AUTO))(X)
     manual, auto = AxisType.Manual, AxisType.Auto

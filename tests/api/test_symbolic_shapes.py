@@ -75,9 +75,7 @@ def test_what_does_not_follow(text):
         eval(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["a > 2", "a >= 2", "a < 2", "a <= 2", "a > b", "b < a - 1"]
-)
+@pytest.mark.parametrize("text", ["a > 2", "a >= 2", "a < 2", "a <= 2", "a > b", "b < a - 1"])
 def test_the_constraint_that_an_error_asks_for_answers(text):
     with pytest.raises(InconclusiveDimensionOperation) as error:
         eval(text)
@@ -98,14 +96,10 @@ def test_bounds_hold():
     rng = np.random.default_rng(0)
     for _ in range(60):
         atoms = [a, b, a // 2, b % 3, max_dim(a, b), min_dim(a, 3), 1]
-        size = sum(
-            int(k) * x for k, x in zip(rng.integers(-2, 3, 7), atoms, strict=True)
-        )
+        size = sum(int(k) * x for k, x in zip(rng.integers(-2, 3, 7), atoms, strict=True))
         if isinstance(size, int):
             continue
-        values = [
-            size.evaluated(dict(a=i, b=j)) for i in range(1, 7) for j in range(1, 7)
-        ]
+        values = [size.evaluated(dict(a=i, b=j)) for i in range(1, 7) for j in range(1, 7)]
         try:
             proved = size >= 0
         except InconclusiveDimensionOperation:
@@ -139,9 +133,7 @@ def test_shapes_like_others():
     every = export.symbolic_args_specs(args, "a, ...")
     assert every[0].shape[0] == every[1][0].shape[0]
     for constraint in ("a>2", "a=2", "a"):
-        with pytest.raises(
-            ValueError, match="must contain one of '==' or '>=' or '<='"
-        ):
+        with pytest.raises(ValueError, match="must contain one of '==' or '>=' or '<='"):
             export.SymbolicScope([constraint])
     with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes"):
         a + export.symbolic_shape("a")[0]
@@ -159,17 +151,17 @@ def exported(fun, *shapes, constraints=(), **options):
     scope = export.SymbolicScope(constraints)
     specs = [
         mj.ShapeDtypeStruct(export.symbolic_shape(s, scope=scope), F4)
-        if isinstance(s, str) else s for s in shapes
-    ]  # fmt: skip
+        if isinstance(s, str)
+        else s
+        for s in shapes
+    ]
     return export.export(mj.jit(fun), **options)(*specs)
 
 
 def check(fun, made, *args):
     """The program computes what the function does, of these sizes."""
     for want, got in zip(
-        mj.tree.leaves(mj.jit(fun)(*args)),
-        mj.tree.leaves(made.call(*args)),
-        strict=True,
+        mj.tree.leaves(mj.jit(fun)(*args)), mj.tree.leaves(made.call(*args)), strict=True
     ):
         assert want.shape == got.shape and want.dtype == got.dtype
         np.testing.assert_allclose(want, got, rtol=2e-5, atol=1e-6)
@@ -178,12 +170,18 @@ def check(fun, made, *args):
 def shapes_of_all_kinds(x, y):
     n, m = x.shape
     return dict(
-        product=x @ y, scaled=n * x / m + n // 2, flat=x.reshape(-1), pairs=x.reshape(m, -1),
-        joined=jnp.concatenate([x, y.T[: n - 1]]), wide=jnp.broadcast_to(x, (2, n, m)),
-        tiled=jnp.tile(x, (2, 1)), padded=jnp.pad(x, ((1, n), (0, 1))), swapped=x.T,
+        product=x @ y,
+        scaled=n * x / m + n // 2,
+        flat=x.reshape(-1),
+        pairs=x.reshape(m, -1),
+        joined=jnp.concatenate([x, y.T[: n - 1]]),
+        wide=jnp.broadcast_to(x, (2, n, m)),
+        tiled=jnp.tile(x, (2, 1)),
+        padded=jnp.pad(x, ((1, n), (0, 1))),
+        swapped=x.T,
         parts=(x[1:], x[:2], x[-1], x[::2], x[::-1], x[:, 1:-1], x[..., 0]),
         made=(jnp.zeros((n, 2)), jnp.arange(1, n + 1), jnp.eye(m), jnp.tril(x)),
-    )  # fmt: skip
+    )
 
 
 def what_is_computed(x, i):
@@ -192,8 +190,11 @@ def what_is_computed(x, i):
     return dict(
         sums=(x.sum(), x.max(0), x.mean(1), x.std(), x.argmax(1), (x > 0).any()),
         soft=(mj.nn.softmax(x), mj.nn.log_softmax(x, axis=0)),
-        loops=(lax.scan(step, jnp.zeros(m), x), lax.scan(lambda c, _: (jnp.tanh(c), c.sum()), x, None, length=2),
-               lax.fori_loop(0, m, lambda k, s: s + x[0, k], 0.0)),
+        loops=(
+            lax.scan(step, jnp.zeros(m), x),
+            lax.scan(lambda c, _: (jnp.tanh(c), c.sum()), x, None, length=2),
+            lax.fori_loop(0, m, lambda k, s: s + x[0, k], 0.0),
+        ),
         moved=lax.dynamic_slice(x, (i[1], 5), (x.shape[0] - 1, 1)),  # to where it fits
         chosen=(jnp.where(x > 0, x, 0.0), lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x)),
         read=(x[i], x.at[i].add(1.0), jnp.take_along_axis(x, x.argmax(1)[:, None], 1)),
@@ -201,14 +202,13 @@ def what_is_computed(x, i):
         mapped=mj.vmap(lambda r: jnp.dot(r, r))(x),
         slope=mj.grad(lambda x: jnp.sum(jnp.sin(x) ** 2))(x),
         random=mj.random.uniform(mj.random.key(0), x.shape),
-        drawn=mj.random.categorical(mj.random.key(1), x), steps=jnp.diff(x, axis=0),
-    )  # fmt: skip
+        drawn=mj.random.categorical(mj.random.key(1), x),
+        steps=jnp.diff(x, axis=0),
+    )
 
 
 def test_shapes():
-    made = exported(
-        shapes_of_all_kinds, "n, m", "m, n", constraints=["n >= 3", "m >= 3"]
-    )
+    made = exported(shapes_of_all_kinds, "n, m", "m, n", constraints=["n >= 3", "m >= 3"])
     assert made.uses_global_constants
     assert "(n, n)" in [str(aval.shape) for aval in made.out_avals]
     for n, m in ((4, 3), (3, 5)):
@@ -251,14 +251,28 @@ def windows_and_matrices(x, y):
     pool = lambda x, s: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (s, s), "SAME")
     square = x @ x.T + jnp.eye(x.shape[0])
     return dict(
-        convolved=(conv(image, (1, 1)), conv(image, (3, 2)), conv(image, (1, 1), rhs_dilation=(2, 1))),
+        convolved=(
+            conv(image, (1, 1)),
+            conv(image, (3, 2)),
+            conv(image, (1, 1), rhs_dilation=(2, 1)),
+        ),
         smaller=lax.conv_general_dilated(image, w, (1, 2), "VALID"),
-        pooled=(pool(x, 1), pool(x, 2), lax.reduce_window(x, 0.0, lax.add, (3, 1), (2, 1), "SAME_LOWER")),
-        slopes=mj.grad(lambda x: (conv(x[None, None], (1, 1)) ** 2).sum() + (pool(x, 1) ** 2).sum())(x),
-        solved=(jnp.linalg.solve(square, x), jnp.linalg.cholesky(square), jnp.linalg.slogdet(square)),
+        pooled=(
+            pool(x, 1),
+            pool(x, 2),
+            lax.reduce_window(x, 0.0, lax.add, (3, 1), (2, 1), "SAME_LOWER"),
+        ),
+        slopes=mj.grad(
+            lambda x: (conv(x[None, None], (1, 1)) ** 2).sum() + (pool(x, 1) ** 2).sum()
+        )(x),
+        solved=(
+            jnp.linalg.solve(square, x),
+            jnp.linalg.cholesky(square),
+            jnp.linalg.slogdet(square),
+        ),
         spectra=(jnp.linalg.eigvalsh(square), jnp.linalg.svd(x, compute_uv=False)),
         stacks=(jnp.linalg.inv(y), abs(jnp.linalg.qr(y)[1]), jnp.linalg.lstsq(square, x)[0]),
-    )  # fmt: skip
+    )
 
 
 def test_sizes_as_numbers():
@@ -293,9 +307,7 @@ def test_cotangents_and_calls_of_calls():
     want, got = mj.grad(loss(perceptron))(weights), mj.grad(loss(made.call))(weights)
     for u, v in zip(mj.tree.leaves(want), mj.tree.leaves(got), strict=True):
         np.testing.assert_allclose(u, v, rtol=2e-4, atol=1e-6)
-    twice = exported(
-        lambda w, x: 2 * made.call(w, jnp.concatenate([x, x])), weights, "k, 3"
-    )
+    twice = exported(lambda w, x: 2 * made.call(w, jnp.concatenate([x, x])), weights, "k, 3")
     assert str(twice.out_avals[0].shape) == "(2*k, 2)"
     check(lambda w, x: 2 * perceptron(w, jnp.concatenate([x, x])), twice, weights, x)
 
@@ -303,9 +315,7 @@ def test_cotangents_and_calls_of_calls():
 def test_a_program_of_jax():
     """(2*a, b), (b,) -> (concatenate([x, x + y]).reshape(-1), x.shape[0] * y); a >= 2."""
     text = (pathlib.Path(__file__).parent / "exported_by_jax.txt").read_text()
-    data = next(
-        line.split()[1] for line in text.splitlines() if line.startswith("symbolic")
-    )
+    data = next(line.split()[1] for line in text.splitlines() if line.startswith("symbolic"))
     made = export.deserialize(zlib.decompress(base64.b85decode(data)))
     assert str(made.in_avals[0].shape) == "(2*a, b)"
     x, y = np.arange(8, dtype=F4).reshape(4, 2), np.array([1, 2], F4)
@@ -354,9 +364,7 @@ def test_sizes_of_a_call(sum_of_two, x, y, text):
 def test_assertions_are_in_the_program(sum_of_two):
     """What calls it without asking for shapes is told, too."""
     text = sum_of_two.mlir_module()
-    assert (
-        text.count("@shape_assertion") == 5 and "dynamic" not in text.split("main")[0]
-    )
+    assert text.count("@shape_assertion") == 5 and "dynamic" not in text.split("main")[0]
     assert "{0}" in text and "{}" not in text.split("error_message")[1].split('"')[1]
 
 
@@ -368,9 +376,7 @@ def test_what_needs_sizes(fun, kind, text):
 
 def test_unknowns_that_nothing_tells():
     for shape in ("a*b", "a + b"):
-        with pytest.raises(
-            ValueError, match="Cannot solve for values of dimension variables"
-        ):
+        with pytest.raises(ValueError, match="Cannot solve for values of dimension variables"):
             exported(jnp.sin, shape)
     apart = [mj.ShapeDtypeStruct(export.symbolic_shape("n"), F4) for _ in range(2)]
     with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes"):
@@ -379,8 +385,10 @@ def test_unknowns_that_nothing_tells():
 
 # Reads of an axis of unknown size; the types of the results are JAX 0.10.2's.
 READS = {
-    "x[0]": (lambda x: x[0], ""), "x[3]": (lambda x: x[3], ""),
-    "x[-2]": (lambda x: x[-2], ""), "x[:-2]": (lambda x: x[:-2], "max(0, a - 2)"),
+    "x[0]": (lambda x: x[0], ""),
+    "x[3]": (lambda x: x[3], ""),
+    "x[-2]": (lambda x: x[-2], ""),
+    "x[:-2]": (lambda x: x[:-2], "max(0, a - 2)"),
     "x[3:5]": (lambda x: x[3:5], "min(a, 5) - min(a, 3)"),
     "x[-3:-1]": (lambda x: x[-3:-1], "- max(0, a - 3) + a - 1"),
     "x[-3:]": (lambda x: x[-3:], "- max(0, a - 3) + a"),
@@ -389,7 +397,7 @@ READS = {
     "fill": (lambda x: x.at[3].get(mode="fill", fill_value=-1), ""),
     "clip": (lambda x: x.at[3].get(mode="clip"), ""),
     "set": (lambda x: x.at[:-2].set(7), "a"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", READS)
@@ -423,15 +431,21 @@ def test_a_lesser_or_greater_size_follows_from_each_case():
     assert max_dim(3, a) - a >= 0 and str(max_dim(3, a) - 3) == "max(3, a) - 3"
 
 
-@pytest.mark.parametrize("make", (
-    lambda: jnp.zeros(a), lambda: jnp.ones((a, 2)), lambda: jnp.arange(a + 1),
-    lambda: jnp.full((2, a), 3), lambda: jnp.eye(a), lambda: lax.iota(np.int32, a),
-    lambda: mj.jit(lambda: jnp.zeros(a))(), lambda: exported(lambda x: x + jnp.ones(a), 1),
-))  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    (
+        lambda: jnp.zeros(a),
+        lambda: jnp.ones((a, 2)),
+        lambda: jnp.arange(a + 1),
+        lambda: jnp.full((2, a), 3),
+        lambda: jnp.eye(a),
+        lambda: lax.iota(np.int32, a),
+        lambda: mj.jit(lambda: jnp.zeros(a))(),
+        lambda: exported(lambda x: x + jnp.ones(a), 1),
+    ),
+)
 def test_dimensions_that_no_argument_has(make):
-    with pytest.raises(
-        UnexpectedDimVar, match="dimension variable 'a' that is not appearing"
-    ):
+    with pytest.raises(UnexpectedDimVar, match="dimension variable 'a' that is not appearing"):
         make()
 
 
@@ -458,7 +472,5 @@ def test_dimensions_as_objects():
     assert a * jnp.int32(2) == np.int32(2) * a == 2 * a and a + np.array(1) == a + 1
     assert export.symbolic_shape("+a", scope=a.scope) == (a,)
     assert "created at" in repr(a.scope) and "test_symbolic_shapes.py" in repr(a.scope)
-    with pytest.raises(
-        ValueError, match=r"in dimension 1: expecting ',' but found '%'"
-    ):
+    with pytest.raises(ValueError, match=r"in dimension 1: expecting ',' but found '%'"):
         export.symbolic_shape("a, b % 2, c")

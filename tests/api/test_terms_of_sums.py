@@ -67,19 +67,35 @@ red = lambda a: reshard(a, REDUCED)
         (lambda a, b: product(a, b) * red(jnp.ones((8, 6))), "f32[8@x,6]{U:y}"),
         (lambda a, b: reshard(red(a), P("x")), "f32[8@x,4]"),
         (lambda a, b: jnp.zeros((8, 6), out_sharding=TERMS), "f32[8@x,6]{U:y}"),
-        (lambda a, b: lax.scan(lambda c, _: (c + product(a, b), None), product(a, b), None,
-                               length=2)[0], "f32[8@x,6]{U:y}"),
+        (
+            lambda a, b: lax.scan(
+                lambda c, _: (c + product(a, b), None), product(a, b), None, length=2
+            )[0],
+            "f32[8@x,6]{U:y}",
+        ),
         (lambda a, b: mj.vmap(jnp.negative)(red(a)), "f32[8@x,4]{R:y}"),
-        (lambda a, b: local(lambda a: a.sum(1), P("x", "y"), P("x", unreduced={"y"}))(a),
-         "f32[8@x]{U:y}"),
-        (lambda a, b: local(lambda c: lax.psum(c, "y"), TERMS, P("x"))(product(a, b)),
-         "f32[8@x,6]"),
-        (lambda a, b: mj.shard_map(lambda c: lax.psum(c, "y"), out_specs=P("x"))(
-            product(a, b)), "f32[8@x,6]"),
-        (lambda a, b: local(lambda a: lax.pcast(a, "y", to="reduced"), P("x"), REDUCED)(
-            reshard(a, P("x"))), "f32[8@x,4]{R:y}"),
+        (
+            lambda a, b: local(lambda a: a.sum(1), P("x", "y"), P("x", unreduced={"y"}))(a),
+            "f32[8@x]{U:y}",
+        ),
+        (
+            lambda a, b: local(lambda c: lax.psum(c, "y"), TERMS, P("x"))(product(a, b)),
+            "f32[8@x,6]",
+        ),
+        (
+            lambda a, b: mj.shard_map(lambda c: lax.psum(c, "y"), out_specs=P("x"))(
+                product(a, b)
+            ),
+            "f32[8@x,6]",
+        ),
+        (
+            lambda a, b: local(lambda a: lax.pcast(a, "y", to="reduced"), P("x"), REDUCED)(
+                reshard(a, P("x"))
+            ),
+            "f32[8@x,4]{R:y}",
+        ),
     ],
-)  # fmt: skip
+)
 def test_types(f, said):
     assert made(f) == said
 
@@ -126,15 +142,19 @@ def test_programs():
     """The sum is taken where it is asked for, once; of derivatives, too."""
 
     def loss(b, a):
-        out = jnp.einsum("ij,jk->ik", a, reshard(b, P(None, None, reduced={"x"})),
-                         out_sharding=P("x"))  # fmt: skip
+        out = jnp.einsum(
+            "ij,jk->ik", a, reshard(b, P(None, None, reduced={"x"})), out_sharding=P("x")
+        )
         return jnp.sin(out).sum()
 
     grad = mj.jit(mj.grad(loss))
     args = B, cut(A, "x")
     text = str(mj.make_jaxpr(grad)(*args))
-    for line in ("f32[4,6]{R:x} = reshard", "f32[6,4]{U:x} = dot_general",
-                 "f32[4,6]{U:x} = transpose"):  # fmt: skip
+    for line in (
+        "f32[4,6]{R:x} = reshard",
+        "f32[6,4]{U:x} = dot_general",
+        "f32[4,6]{U:x} = transpose",
+    ):
         assert line in text, text
     np.testing.assert_allclose(grad(*args), A.T @ np.cos(A @ B), rtol=2e-5, atol=2e-5)
     compiled = grad.lower(*args).compile().as_text()
@@ -142,8 +162,10 @@ def test_programs():
 
 
 def test_terms_of_a_sum_are_a_value():
-    both = lambda a, b: (product(a, b), reshard(product(a, b) - product(a, b) * red(
-        jnp.full((8, 6), 3.0)), P("x", "y")))  # fmt: skip
+    both = lambda a, b: (
+        product(a, b),
+        reshard(product(a, b) - product(a, b) * red(jnp.full((8, 6), 3.0)), P("x", "y")),
+    )
     terms, there = mj.jit(both)(cut(A, "x", "y"), cut(B, "y"))
     assert terms.sharding.spec == TERMS
     total = mj.jit(lambda a, b: product(a, b).sum())(cut(A, "x", "y"), cut(B, "y"))
@@ -151,9 +173,7 @@ def test_terms_of_a_sum_are_a_value():
     np.testing.assert_allclose(reshard(total, P()), (A @ B).sum(), rtol=1e-5)
     np.testing.assert_allclose(there, -2 * (A @ B), rtol=1e-5)
     np.testing.assert_allclose(reshard(terms, P("x")), A @ B, rtol=1e-5)
-    assert (
-        repr(terms) == f"Array(shape=(8, 6), dtype=float32, sharding={terms.sharding})"
-    )
+    assert repr(terms) == f"Array(shape=(8, 6), dtype=float32, sharding={terms.sharding})"
     with pytest.raises(NotImplementedError, match="doesn't work with unreduced"):
         np.asarray(terms)
 
@@ -173,12 +193,8 @@ def test_shards_of_terms_are_the_terms():
     )
     assert mj.typeof(again) == mj.typeof(terms)
     np.testing.assert_allclose(reshard(again, P()), A @ B, rtol=1e-6)
-    copied = mj.jit(
-        lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=P(unreduced={"y"}))
-    )
-    ids = [
-        s.replica_id for s in copied(cut(A, None, "y"), cut(B, "y")).addressable_shards
-    ]
+    copied = mj.jit(lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=P(unreduced={"y"})))
+    ids = [s.replica_id for s in copied(cut(A, None, "y"), cut(B, "y")).addressable_shards]
     assert ids == [0, 0, 1, 1, 2, 2, 3, 3]  # one for each device along x
     with pytest.raises(NotImplementedError, match="doesn't work with unreduced"):
         mj.make_array_from_callback((8, 6), terms.sharding, lambda at: A @ B)
@@ -186,8 +202,7 @@ def test_shards_of_terms_are_the_terms():
 
 def test_derivatives_of_several_factors():
     def loss(b, a, c):
-        out = jnp.einsum("ij,jk,k->ik", a, reshard(b, P(reduced={"x"})), c,
-                         out_sharding=P("x"))  # fmt: skip
+        out = jnp.einsum("ij,jk,k->ik", a, reshard(b, P(reduced={"x"})), c, out_sharding=P("x"))
         return jnp.sin(out).sum()
 
     c = np.array([1, 2, 3, 4, 5, 6], np.float32) / 6
@@ -223,9 +238,7 @@ def remat_layers(w, x):
 
 
 def batches(w, x):
-    return lax.scan(
-        lambda c, row: (c + layers(w, row), None), 0.0, jnp.stack([x, 2 * x])
-    )[0]
+    return lax.scan(lambda c, row: (c + layers(w, row), None), 0.0, jnp.stack([x, 2 * x]))[0]
 
 
 def chosen(w, x):
@@ -237,9 +250,7 @@ def counted(w, x):
     return lax.fori_loop(0, 3, step, (0.0, x))[0]
 
 
-@pytest.mark.parametrize(
-    "f", [layers, unrolled, remat_layers, batches, chosen, counted]
-)  # fmt: skip
+@pytest.mark.parametrize("f", [layers, unrolled, remat_layers, batches, chosen, counted])
 def test_loops_add_up_cotangents_of_reduced_weights_once(f):
     w = np.random.default_rng(0).normal(size=(4, 4, 4)).astype(np.float32) / 2
 

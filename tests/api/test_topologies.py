@@ -18,8 +18,7 @@ from minijax.sharding import PartitionSpec as P
 from tests.platforms.targets import H200
 
 tpu = pytest.mark.skipif(
-    importlib.util.find_spec("libtpu") is None,
-    reason="the wheel libtpu is not installed",
+    importlib.util.find_spec("libtpu") is None, reason="the wheel libtpu is not installed"
 )
 cuda = pytest.mark.skipif(
     client.cuda_library() is None, reason="the wheel jax-cuda13-pjrt is not installed"
@@ -48,8 +47,9 @@ def compiled(topology, shape):
     over = lambda *spec: NamedSharding(mesh, P(*spec))
     weights = [(bf16(256, 1024), bf16(1024, 256))] * 3
     lies = [(over("x", "y"), over("y", "x"))] * 3
-    jitted = mj.jit(step, in_shardings=(lies, over("x"), over("x")),
-                    out_shardings=(lies, over()))  # fmt: skip
+    jitted = mj.jit(
+        step, in_shardings=(lies, over("x"), over("x")), out_shardings=(lies, over())
+    )
     return jitted.lower(weights, bf16(512, 256), bf16(512, 256)).compile()
 
 
@@ -99,9 +99,7 @@ def test_devices_that_are_there():
     assert topology.devices == mj.devices("cpu")
     mesh = topologies.make_mesh(topology, (4, 2), ("x", "y"))
     assert mesh.shape_tuple == (("x", 4), ("y", 2))
-    with pytest.raises(
-        ValueError, match=r"must equal the product of mesh_shape \(3,\)"
-    ):
+    with pytest.raises(ValueError, match=r"must equal the product of mesh_shape \(3,\)"):
         topologies.make_mesh(topology, (3,), ("x",))
     with pytest.raises(ValueError, match="there are 2 sizes, and names"):
         topologies.make_mesh(topology, (4, 2), ("x",))

@@ -18,14 +18,9 @@ def test_arrays_are_lent_and_pulled():
     port = server.address().rpartition(":")[2]
     link = server.connect(f"127.0.0.1:{port}")
     here = SingleDeviceSharding(device)
-    wanted = mj.tree.map(
-        lambda v: mj.ShapeDtypeStruct(v.shape, v.dtype, sharding=here), x
-    )
+    wanted = mj.tree.map(lambda v: mj.ShapeDtypeStruct(v.shape, v.dtype, sharding=here), x)
     got = link.pull(3, wanted)
-    assert mj.tree.map(lambda a, b: a.dtype == b.dtype, got, x) == {
-        "a": True,
-        "b": True,
-    }
+    assert mj.tree.map(lambda a, b: a.dtype == b.dtype, got, x) == {"a": True, "b": True}
     np.testing.assert_array_equal(got["a"] + 1, np.arange(1.0, 5))
     assert got["a"].sharding == here and got["b"].sum() == 6
     assert link.pull(4, ()) == ()

@@ -71,24 +71,40 @@ def test_messages(call, error, words):
 @pytest.mark.parametrize(
     "call, lines",
     [
-        (lambda: vmap(lambda x, y: x)(A, jnp.ones(4)),
-         ["one axis had size 3: axis 0 of argument x of type float32[3,4];",
-          "one axis had size 4: axis 0 of argument y of type float32[4]"]),
-        (lambda: vmap(lambda x, d: x)(A, d={"w": jnp.ones(4), "b": jnp.ones(3)}),
-         ["most axes (2 of them) had size 3, e.g. axis 0 of argument x of type"
-          " float32[3,4];",
-          "one axis had size 4: axis 0 of argument d['w'] of type float32[4]"]),
-        (lambda: vmap(lambda a: a)([jnp.ones(i) for i in (5, 3, 3, 4, 4, 3)]),
-         ["most axes (3 of them) had size 3, e.g. axis 0 of argument a[1] of type"
-          " float32[3];",
-          "some axes (2 of them) had size 4, e.g. axis 0 of argument a[3] of type"
-          " float32[4];",
-          "one axis had size 5: axis 0 of argument a[0] of type float32[5]"]),
-        (lambda: vmap(identity, axis_size=4)(A),
-         ["the `axis_size` argument was 4;",
-          "one axis had size 3: axis 0 of argument x of type float32[3,4]"]),
+        (
+            lambda: vmap(lambda x, y: x)(A, jnp.ones(4)),
+            [
+                "one axis had size 3: axis 0 of argument x of type float32[3,4];",
+                "one axis had size 4: axis 0 of argument y of type float32[4]",
+            ],
+        ),
+        (
+            lambda: vmap(lambda x, d: x)(A, d={"w": jnp.ones(4), "b": jnp.ones(3)}),
+            [
+                "most axes (2 of them) had size 3, e.g. axis 0 of argument x of type"
+                " float32[3,4];",
+                "one axis had size 4: axis 0 of argument d['w'] of type float32[4]",
+            ],
+        ),
+        (
+            lambda: vmap(lambda a: a)([jnp.ones(i) for i in (5, 3, 3, 4, 4, 3)]),
+            [
+                "most axes (3 of them) had size 3, e.g. axis 0 of argument a[1] of type"
+                " float32[3];",
+                "some axes (2 of them) had size 4, e.g. axis 0 of argument a[3] of type"
+                " float32[4];",
+                "one axis had size 5: axis 0 of argument a[0] of type float32[5]",
+            ],
+        ),
+        (
+            lambda: vmap(identity, axis_size=4)(A),
+            [
+                "the `axis_size` argument was 4;",
+                "one axis had size 3: axis 0 of argument x of type float32[3,4]",
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_sizes_that_differ_are_listed(call, lines):
     with pytest.raises(ValueError) as e:
         call()
@@ -110,10 +126,7 @@ def test_missing_rules_have_jax_words():
     p = Primitive("no_rules_at_all")
     p.abstract = identity
     for call, words in (
-        (
-            lambda: vmap(p.bind)(x3),
-            "Batching rule for 'no_rules_at_all' not implemented",
-        ),
+        (lambda: vmap(p.bind)(x3), "Batching rule for 'no_rules_at_all' not implemented"),
         (lambda: jax.jvp(p.bind, (1.0,), (1.0,)), "Differentiation rule for 'no_rules"),
         (lambda: jax.linear_transpose(lambda x: lax.pmax(x, "i"), 1.0), "unbound axis"),
     ):
@@ -141,9 +154,10 @@ def test_float0_stays_float0():
         jax.jit(identity)(zeros),
         jnp.asarray(zeros),
         jax.device_put(zeros, jax.devices()[1]),
-        lax.scan(lambda c, i: (c, jax.vjp(lambda i: i * c, i)[1](1.0)), 1.0,
-                 jnp.arange(3))[1][0],
-    ):  # fmt: skip
+        lax.scan(lambda c, i: (c, jax.vjp(lambda i: i * c, i)[1](1.0)), 1.0, jnp.arange(3))[1][
+            0
+        ],
+    ):
         assert (made.dtype, made.shape) == (jax.float0, (3,))
         assert np.asarray(made).dtype == jax.float0
     assert vmap(lambda t: t[None])(zeros).shape == (3, 1)
@@ -176,12 +190,11 @@ def on_host(x, how):
 
 LANES = {
     "cond": (lambda p, x: lax.cond(p, jnp.sin, lambda x: x**2, x), flags, x3),
-    "cond grad": (
-        jax.grad(lambda x, p: lax.cond(p, jnp.sin, lambda x: x**2, x)), x3, flags,
-    ),
+    "cond grad": (jax.grad(lambda x, p: lax.cond(p, jnp.sin, lambda x: x**2, x)), x3, flags),
     "switch": (
         lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, jnp.tan], x),
-        jnp.array([0, 5, -2]), x3,
+        jnp.array([0, 5, -2]),
+        x3,
     ),
     "while": (lambda x: lax.while_loop(lambda c: c < 5, lambda c: c + 2, x), x3),
     "while carry": (
@@ -190,19 +203,11 @@ LANES = {
         ),
         jnp.arange(3),
     ),
-    "fori": (
-        lambda n, x: lax.fori_loop(0, n, lambda i, c: c * 2 + i, x), jnp.arange(3), x3,
-    ),
-    "fori grad": (
-        jax.grad(lambda x: lax.fori_loop(0, 3, lambda i, c: jnp.sin(c) + i, x)), x3,
-    ),
+    "fori": (lambda n, x: lax.fori_loop(0, n, lambda i, c: c * 2 + i, x), jnp.arange(3), x3),
+    "fori grad": (jax.grad(lambda x: lax.fori_loop(0, 3, lambda i, c: jnp.sin(c) + i, x)), x3),
     "scan": (lambda a: lax.scan(lambda c, x: (c + x, c * x), 0.0, a, reverse=True), A),
-    "scan carry": (
-        lambda x: lax.scan(lambda c, a: (c * a, (c, a)), x, jnp.arange(4.0)), x3,
-    ),
-    "scan grad": (
-        jax.grad(lambda a: lax.scan(lambda c, x: (jnp.sin(c + x), c), 0.0, a)[0]), A,
-    ),
+    "scan carry": (lambda x: lax.scan(lambda c, a: (c * a, (c, a)), x, jnp.arange(4.0)), x3),
+    "scan grad": (jax.grad(lambda a: lax.scan(lambda c, x: (jnp.sin(c + x), c), 0.0, a)[0]), A),
     "map": (lambda a: lax.map(jnp.sin, a, batch_size=3), A),
     "associative_scan": (lambda a: lax.associative_scan(jnp.multiply, a), A),
     "remat": (jax.grad(jax.checkpoint(lambda a: jnp.sin(jnp.sin(a)).sum())), A),
@@ -213,23 +218,34 @@ LANES = {
     "callback": (lambda x: on_host(x, "sequential"), x3),
     "callback, all": (lambda x: on_host(x, "expand_dims"), x3),
     "linear_solve": (
-        jax.grad(lambda b: lax.custom_linear_solve(
-            lambda x: 2 * x, b, lambda mv, b: b / 2, symmetric=True).sum()), A,
+        jax.grad(
+            lambda b: lax.custom_linear_solve(
+                lambda x: 2 * x, b, lambda mv, b: b / 2, symmetric=True
+            ).sum()
+        ),
+        A,
     ),
     "root": (
-        jax.grad(lambda a: lax.custom_root(
-            lambda x: x**2 - a, 1.0,
-            lambda f, x: lax.fori_loop(0, 20, lambda i, x: x - f(x) / (2 * x), x),
-            lambda g, y: y / g(1.0))), x3 + 1,
+        jax.grad(
+            lambda a: lax.custom_root(
+                lambda x: x**2 - a,
+                1.0,
+                lambda f, x: lax.fori_loop(0, 20, lambda i, x: x - f(x) / (2 * x), x),
+                lambda g, y: y / g(1.0),
+            )
+        ),
+        x3 + 1,
     ),
     "reduce": (lambda a: lax.reduce(a, 1.0, lambda x, y: x * y + y, (0,)), A),
     "hessian": (jax.hessian(lambda x: jnp.sin(x).prod()), A),
     "linear_transpose": (lambda x: jax.linear_transpose(lambda y: y * x, 1.0)(2.0), x3),
     "eval_shape": (lambda x: jnp.zeros(jax.eval_shape(jnp.outer, x, x).shape) + x, A),
     "named": (jax.named_call(jnp.sin, name="wave"), x3),
-    "random": (lambda k: (jax.random.uniform(k), jax.random.permutation(k, 4)),
-               jax.random.split(jax.random.key(1), 3)),
-}  # fmt: skip
+    "random": (
+        lambda k: (jax.random.uniform(k), jax.random.permutation(k, 4)),
+        jax.random.split(jax.random.key(1), 3),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", LANES)
@@ -275,16 +291,18 @@ def _(size, batched, x, y):
 def test_a_rule_of_its_own():
     want = np.sin(x3) * x3
     for got, factor in (
-        (vmap(marked)(x3, x3), 100), (marked(x3, x3), 1), (jax.jit(marked)(x3, x3), 1),
-        (vmap(jax.jit(marked))(x3, x3), 100), (jax.jit(vmap(marked))(x3, x3), 100),
-        (vmap(lambda x: marked(x, y=x))(x3), 100), (jax.pmap(marked)(x3, x3), 1),
+        (vmap(marked)(x3, x3), 100),
+        (marked(x3, x3), 1),
+        (jax.jit(marked)(x3, x3), 1),
+        (vmap(jax.jit(marked))(x3, x3), 100),
+        (jax.jit(vmap(marked))(x3, x3), 100),
+        (vmap(lambda x: marked(x, y=x))(x3), 100),
+        (jax.pmap(marked)(x3, x3), 1),
         (vmap(vmap(marked))(x3[None], x3[None])[0], 100),
         (vmap(lambda x: lax.cond(x < 9, lambda x: marked(x, x), jnp.cos, x))(x3), 100),
-    ):  # fmt: skip
+    ):
         np.testing.assert_allclose(got, want * factor, rtol=1e-6)
-    np.testing.assert_allclose(
-        vmap(marked, (0, None))(x3, 2.0), 200 * np.sin(x3), rtol=1e-6
-    )
+    np.testing.assert_allclose(vmap(marked, (0, None))(x3, 2.0), 200 * np.sin(x3), rtol=1e-6)
     pushed = jax.jvp(vmap(marked), (x3, x3), (x3, x3))[1]
     np.testing.assert_allclose(pushed, 100 * (np.cos(x3) * x3 * x3 + want), rtol=1e-6)
 
@@ -299,12 +317,18 @@ def rule_gives(result):
     "call, error, words",
     [
         (lambda: vmap(custom_vmap(identity))(x3), AttributeError, "No batching rule"),
-        (rule_gives(lambda x: (x, True)), ValueError,
-         "structure of output returned by custom vmap rule(.|\n)*does not match that of"),
-        (rule_gives(lambda x: ((x, x), True)), ValueError,
-         "structure of output value and output batching specification"),
+        (
+            rule_gives(lambda x: (x, True)),
+            ValueError,
+            "structure of output returned by custom vmap rule(.|\n)*does not match that of",
+        ),
+        (
+            rule_gives(lambda x: ((x, x), True)),
+            ValueError,
+            "structure of output value and output batching specification",
+        ),
     ],
-)  # fmt: skip
+)
 def test_rules_that_do_not_fit(call, error, words):
     with pytest.raises(error, match=words):
         call()

@@ -21,32 +21,53 @@ def lanes(f, **options):
     "f, error, words",
     [
         (lambda x: lax.psum(x, "q"), NameError, "Found an unbound axis name: q"),
-        (lambda x: lax.all_to_all(x[:3], "i", 0, 0), ValueError,
-         "requires the size of the mapped axis axis_name to equal x.shape"),
-        (lambda x: lax.all_to_all(x[:3], "i", 0, 0, tiled=True), ValueError,
-         r"split_axis \(3\) has to be divisible by the size of the named axis i \(4\)"),
+        (
+            lambda x: lax.all_to_all(x[:3], "i", 0, 0),
+            ValueError,
+            "requires the size of the mapped axis axis_name to equal x.shape",
+        ),
+        (
+            lambda x: lax.all_to_all(x[:3], "i", 0, 0, tiled=True),
+            ValueError,
+            r"split_axis \(3\) has to be divisible by the size of the named axis i \(4\)",
+        ),
         (lambda x: lax.psum_scatter(x[:3], "i"), ValueError, "must match shard count 4"),
-        (lambda x: lax.psum_scatter(x[:3], "i", tiled=True), ValueError,
-         "must be divisible by shard_count 4"),
+        (
+            lambda x: lax.psum_scatter(x[:3], "i", tiled=True),
+            ValueError,
+            "must be divisible by shard_count 4",
+        ),
         (lambda x: lax.psum_scatter(x > 0, "i"), TypeError, "does not accept dtype bool"),
-        (lambda x: lax.ppermute(x, "i", [(0, 1), (0, 2)]), ValueError,
-         "sources and destinations must be unique"),
+        (
+            lambda x: lax.ppermute(x, "i", [(0, 1), (0, 2)]),
+            ValueError,
+            "sources and destinations must be unique",
+        ),
         (lambda x: lax.ppermute(x, "i", [(0, 7)]), ValueError, "indices below 4"),
         (lambda x: lax.ppermute(x, "i", [(0, 1, 2)]), TypeError, "pairs .source, dest"),
         (lambda x: lax.ppermute(x, "i", [(0.5, 1)]), TypeError, "pairs .source, dest"),
         (lambda x: lax.psend(x, "i", [0, 1]), TypeError, "psend requires perm to be"),
         (lambda x: lax.psum(x, x), TypeError, "axis names must be hashable"),
-        (lambda x: lax.pshuffle(x, "i", [0, 1, 1, 2]), ValueError,
-         "does not represent a permutation"),
+        (
+            lambda x: lax.pshuffle(x, "i", [0, 1, 1, 2]),
+            ValueError,
+            "does not represent a permutation",
+        ),
         (lambda x: lax.pbroadcast(x, "i", 4), ValueError, "no index below 4"),
         (lambda x: lax.psum(x, ("i", 9)), ValueError, "axis 9 is out of bounds"),
-        (lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [2]]), ValueError,
-         "must cover all indices exactly once"),
-        (lambda x: lax.all_gather(x, "i", axis_index_groups=[[0, 1, 3], [2]]),
-         ValueError, "must all have the same size"),
+        (
+            lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [2]]),
+            ValueError,
+            "must cover all indices exactly once",
+        ),
+        (
+            lambda x: lax.all_gather(x, "i", axis_index_groups=[[0, 1, 3], [2]]),
+            ValueError,
+            "must all have the same size",
+        ),
         (lambda x: lax.psum("a", "i"), TypeError, "'a' of type <class 'str'>"),
     ],
-)  # fmt: skip
+)
 def test_messages(f, error, words):
     """The same for lanes, for lanes under jit, and for replicas."""
     for call in (lanes(f), jax.jit(lanes(f)), jax.pmap(f, axis_name="i")):
@@ -75,10 +96,13 @@ def test_types():
 
 def test_what_all_lanes_get_needs_no_lane_axis():
     for f in (
-        lambda x: lax.psum(x, "i"), lambda x: lax.pmean(x, "i"),
-        lambda x: lax.pmax(x, "i"), lambda x: lax.all_gather(x, "i"),
-        lambda x: lax.pbroadcast(x, "i", 2), lambda x: lax.psum(1, "i"),
-    ):  # fmt: skip
+        lambda x: lax.psum(x, "i"),
+        lambda x: lax.pmean(x, "i"),
+        lambda x: lax.pmax(x, "i"),
+        lambda x: lax.all_gather(x, "i"),
+        lambda x: lax.pbroadcast(x, "i", 2),
+        lambda x: lax.psum(1, "i"),
+    ):
         every = lanes(f)(x4)
         np.testing.assert_array_equal(lanes(f, out_axes=None)(x4), every[0])
     with pytest.raises(ValueError, match="got axis spec None but output was batched"):
@@ -153,8 +177,7 @@ def test_custom_rules_use_the_names():
 
 def test_an_inner_name_hides_an_outer_one():
     f = jax.vmap(
-        lambda x: jax.vmap(lambda y: lax.psum(x + y, "i"), axis_name="i")(x),
-        axis_name="i",
+        lambda x: jax.vmap(lambda y: lax.psum(x + y, "i"), axis_name="i")(x), axis_name="i"
     )
     np.testing.assert_array_equal(f(jnp.ones((3, 2)))[0], np.full((2, 2), 4.0))
 
@@ -171,9 +194,11 @@ def test_names_of_lanes_and_replicas_together():
 
     def f(v):
         return (
-            lax.psum(v, ("i", "j")), lax.psum(v, "i"), lax.axis_index(("i", "j")),
+            lax.psum(v, ("i", "j")),
+            lax.psum(v, "i"),
+            lax.axis_index(("i", "j")),
             lax.all_gather(v, ("j", "i")),
-        )  # fmt: skip
+        )
 
     both = jax.pmap(jax.vmap(f, axis_name="j"), axis_name="i")
     other = jax.vmap(jax.pmap(f, axis_name="i"), 1, 1, axis_name="j")
@@ -189,13 +214,16 @@ def test_in_control_flow():
 
     total = np.full(4, 6.0)
     for g, want in (
-        (lambda x: lax.scan(lambda c, _: (c + f(x), f(c)), x, None, length=2)[0],
-         x4 + 2 * total),
+        (
+            lambda x: lax.scan(lambda c, _: (c + f(x), f(c)), x, None, length=2)[0],
+            x4 + 2 * total,
+        ),
         (lambda x: lax.fori_loop(0, 3, lambda i, c: c + f(x), 0.0), 3 * total),
         (lambda x: lax.cond(x > 1, f, lambda x: -f(x), x), [-6.0, -6.0, 6.0, 6.0]),
         (lambda x: lax.while_loop(lambda c: f(c) < 20, lambda c: 2 * c, x), 4 * x4),
-        (jax.checkpoint(f), total), (jax.jit(f), total),
+        (jax.checkpoint(f), total),
+        (jax.jit(f), total),
         (lambda x: lax.map(f, jnp.stack([x, x]))[1], total),
-    ):  # fmt: skip
+    ):
         np.testing.assert_array_equal(lanes(g)(x4), want)
         np.testing.assert_array_equal(jax.jit(lanes(g))(x4), want)

@@ -65,17 +65,28 @@ V = Named(("a", "b"), X)
     ("mapped", "names", "x"),
     [
         (jax.vmap(lambda v: v), ("lanes2", "b"), X),
-        (lambda v: jax.vmap(lambda w: w, in_axes=At("b"), out_axes=At("c"))(v),
-         ("c", "a"), X.T),
+        (
+            lambda v: jax.vmap(lambda w: w, in_axes=At("b"), out_axes=At("c"))(v),
+            ("c", "a"),
+            X.T,
+        ),
         (jax.vmap(lambda v: v, in_axes=1, out_axes=1), ("a", "lanes3"), X),
         (jax.vmap(jax.vmap(lambda v: v)), ("lanes2", "lanes3"), X),
         (jax.vmap(lambda v: Named((), v.x.sum())), ("lanes2",), X.sum(1)),
-        (lambda v: jax.vmap(lambda w, y: Named(w.names, w.x * y), in_axes=(None, 0))
-         (v, jnp.arange(2.0)), ("lanes2", "a", "b"), X * np.arange(2.0)[:, None, None]),
-        (lambda v: jax.vmap(lambda y: Named(("q",), jnp.ones(2) * y))(jnp.arange(3.0)),
-         ("lanes3", "q"), np.arange(3.0)[:, None] * np.ones(2)),
+        (
+            lambda v: jax.vmap(lambda w, y: Named(w.names, w.x * y), in_axes=(None, 0))(
+                v, jnp.arange(2.0)
+            ),
+            ("lanes2", "a", "b"),
+            X * np.arange(2.0)[:, None, None],
+        ),
+        (
+            lambda v: jax.vmap(lambda y: Named(("q",), jnp.ones(2) * y))(jnp.arange(3.0)),
+            ("lanes3", "q"),
+            np.arange(3.0)[:, None] * np.ones(2),
+        ),
     ],
-)  # fmt: skip
+)
 def test_values_that_know_their_lanes(mapped, names, x):
     out = mapped(V)
     assert out.names == names and np.array_equal(out.x, x)
@@ -103,9 +114,7 @@ def test_parts_of_other_kinds_and_numbers_of_lanes():
 def test_beside_sparse_arrays():
     """Which say for themselves, too, what a lane of them is."""
     sparse = jax.experimental.sparse
-    eye = sparse.BCOO.fromdense(
-        jnp.stack([jnp.eye(2), 2 * jnp.eye(2)]), n_batch=1, nse=2
-    )
+    eye = sparse.BCOO.fromdense(jnp.stack([jnp.eye(2), 2 * jnp.eye(2)]), n_batch=1, nse=2)
     named = jax.vmap(lambda x: Named(("q",), x * jnp.ones(2)))(jnp.arange(2.0))
     assert named.names == ("lanes2", "q")
     made = jax.vmap(lambda x: sparse.BCOO.fromdense(x, nse=2))(eye.todense())

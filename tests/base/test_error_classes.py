@@ -16,9 +16,17 @@ import minijax.scipy as scipy
 from minijax import lax, nn
 
 ROOMS = [
-    jnp, jnp.linalg, jnp.fft, lax, nn, scipy.stats, scipy.fft, scipy.signal,
-    scipy.integrate, scipy.special,
-]  # fmt: skip
+    jnp,
+    jnp.linalg,
+    jnp.fft,
+    lax,
+    nn,
+    scipy.stats,
+    scipy.fft,
+    scipy.signal,
+    scipy.integrate,
+    scipy.special,
+]
 NAMES = ("axis", "axes", "axisa", "axis1", "start_axis", "source", "dimension")
 X, FLAT = np.ones((2, 4), np.float32), np.ones(3, np.float32)
 IDS = np.arange(3, dtype=np.int32)
@@ -40,9 +48,7 @@ def functions():
                 given = inspect.signature(fun).parameters
             except (TypeError, ValueError):
                 continue
-            if fun not in OTHERS and (
-                word := next((w for w in NAMES if w in given), "")
-            ):
+            if fun not in OTHERS and (word := next((w for w in NAMES if w in given), "")):
                 yield f"{home.__name__}.{name}", fun, word
 
 

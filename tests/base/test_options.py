@@ -135,16 +135,8 @@ def test_exports_state_the_requested_calling_convention():
         ("jax_persistent_cache_enable_xla_caches", "some", "'some' is not supported"),
         ("jax_compilation_cache_dir", "gs://bucket", "not a local directory"),
         ("jax_compilation_cache_dir", 3, "new string config value must be None or of"),
-        (
-            "jax_platforms",
-            3,
-            "new string config value must be None or of type str, got",
-        ),
-        (
-            "jax_pjrt_client_create_options",
-            1,
-            "new string config value must be None or",
-        ),
+        ("jax_platforms", 3, "new string config value must be None or of type str, got"),
+        ("jax_pjrt_client_create_options", 1, "new string config value must be None or"),
         ("jax_random_seed_offset", 2.5, "new int config value must be None or of type"),
     ],
 )
@@ -156,9 +148,7 @@ def test_values_that_no_option_takes(name, value, says):
 
 
 def test_unknown_options():
-    with pytest.raises(
-        AttributeError, match="Unrecognized config option: jax_enable_x46"
-    ):
+    with pytest.raises(AttributeError, match="Unrecognized config option: jax_enable_x46"):
         mj.config.update("jax_enable_x46", True)
     with pytest.raises(AttributeError, match="Try: jax_enable_x64"):
         mj.config.jax_enable_x46
@@ -190,19 +180,23 @@ def test_sums_of_half_precision_are_refused():
     x = jnp.ones(3, jnp.float16)
     assert mj.lax.reduce_sum(x, (0,)) == 3
     with changed("jax_allow_f16_reductions", False):
-        with pytest.raises(
-            ValueError, match=r"reduce_sum on operand f16\[3\] is not allo"
-        ):
+        with pytest.raises(ValueError, match=r"reduce_sum on operand f16\[3\] is not allo"):
             mj.lax.reduce_sum(x, (0,))
         assert mj.lax.reduce_sum(jnp.ones(3), (0,)) == 3
         assert jnp.sum(x) == 3  # which adds in float32
     assert mj.lax.reduce_sum(x, (0,)) == 3
 
 
-@pytest.mark.parametrize("draw", [
-    lambda k: mj.random.normal(k, (2,)), mj.random.split, lambda k: mj.random.fold_in(k, 1),
-    lambda k: mj.random.permutation(k, 4), mj.random.bits,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda k: mj.random.normal(k, (2,)),
+        mj.random.split,
+        lambda k: mj.random.fold_in(k, 1),
+        lambda k: mj.random.permutation(k, 4),
+        mj.random.bits,
+    ],
+)
 def test_words_of_keys_are_refused(draw):
     words, key = mj.random.PRNGKey(0), mj.random.key(0)
     draw(words)
@@ -211,10 +205,7 @@ def test_words_of_keys_are_refused(draw):
             draw(words)
         draw(key)
         mj.random.key_data(key), mj.random.wrap_key_data(words)
-    with (
-        mj.legacy_prng_key("warn"),
-        pytest.warns(UserWarning, match="Legacy uint32") as w,
-    ):
+    with mj.legacy_prng_key("warn"), pytest.warns(UserWarning, match="Legacy uint32") as w:
         draw(words)
     assert w[0].filename == __file__
     with warnings.catch_warnings():
@@ -227,13 +218,7 @@ def test_nothing_is_run():
     x = jnp.arange(3.0)
     f(x)
     with mj.no_execution():
-        for run in (
-            f,
-            lambda x: x + 1,
-            mj.lax.neg,
-            mj.jit(lambda x: x * 5),
-            mj.pmap(f),
-        ):
+        for run in (f, lambda x: x + 1, mj.lax.neg, mj.jit(lambda x: x * 5), mj.pmap(f)):
             with pytest.raises(RuntimeError, match="JAX tried to execute function"):
                 run(x)
         assert str(mj.make_jaxpr(jnp.sin)(x)).count("sin") == 1
@@ -250,10 +235,7 @@ def test_nothing_is_run():
 def test_meshes_are_no_context_managers():
     mesh = mj.make_mesh((1,), ("x",))
     with changed("jax_disallow_mesh_context_manager", True):
-        with (
-            pytest.raises(RuntimeError, match="Mesh context manager is disabled"),
-            mesh,
-        ):
+        with pytest.raises(RuntimeError, match="Mesh context manager is disabled"), mesh:
             pass
         with mj.set_mesh(mesh):
             pass
@@ -308,9 +290,7 @@ def test_large_constants_are_reported():
         warnings.simplefilter("error")
         f()
     with changed("jax_captured_constants_warn_bytes", 400):
-        with pytest.warns(
-            UserWarning, match=r"constants were captured.*\(400.00B total\)"
-        ):
+        with pytest.warns(UserWarning, match=r"constants were captured.*\(400.00B total\)"):
             f()
         report = changed("jax_captured_constants_report_frames", 1)
         with report, pytest.warns(UserWarning, match=r"float32\[100\], 400") as w:
@@ -330,9 +310,7 @@ def test_programs_are_dumped(tmp_path):
             mj.jit(lambda x: named(x)).lower(1.0)
     first, second = sorted(tmp_path.glob("jax_ir*_compile.mlir"))
     assert first.name.endswith("jit_named_compile.mlir")
-    assert (
-        "stablehlo.sine" in first.read_text() and "test_options.py" in first.read_text()
-    )
+    assert "stablehlo.sine" in first.read_text() and "test_options.py" in first.read_text()
     assert "test_options.py" not in second.read_text()
     (jaxpr,) = tmp_path.glob("jax_*.jaxpr.txt")
     assert jaxpr.read_text().startswith("{ lambda ; a:f32[]. let b:f32[] = sin a")
@@ -368,9 +346,10 @@ def test_jaxprs_have_colours_on_terminals(monkeypatch):
     assert unasked == off == plain
 
 
-@pytest.mark.parametrize("option, logger", [
-    ("jax_debug_log_modules", "minijax"), ("jax_debug_log_modules", "elsewhere"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "option, logger",
+    [("jax_debug_log_modules", "minijax"), ("jax_debug_log_modules", "elsewhere")],
+)
 def test_modules_log_for_debugging(option, logger, capsys):
     log = logging.getLogger(logger)
     with changed(option, {"minijax": "jax"}.get(logger, logger)):
@@ -385,9 +364,12 @@ def test_the_level_of_the_log(caplog):
     assert "Compiling" not in caplog.text
     with changed("jax_logging_level", "DEBUG"):
         mj.jit(lambda x: x - 5)(1.0)
-    told = ["Finished tracing <lambda> for jit in", "Compiling jit(<lambda>) with global",
-            "Finished jaxpr to MLIR module conversion jit(<lambda>) in",
-            "Finished XLA compilation of jit(<lambda>) in"]  # fmt: skip
+    told = [
+        "Finished tracing <lambda> for jit in",
+        "Compiling jit(<lambda>) with global",
+        "Finished jaxpr to MLIR module conversion jit(<lambda>) in",
+        "Finished XLA compilation of jit(<lambda>) in",
+    ]
     lines = [r.getMessage() for r in caplog.records]
     for start in told:
         assert any(line.startswith(start) for line in lines), (start, lines)
@@ -429,13 +411,21 @@ def options_of(monkeypatch, f):
     [
         ("jax_optimization_level", "O1", lambda b, d: b.optimization_level, 19),
         ("jax_memory_fitting_level", "O3", lambda b, d: b.memory_fitting_level, 39),
-        ("jax_exec_time_optimization_effort", 0.5,
-         lambda b, d: b.exec_time_optimization_effort, 0.5),
+        (
+            "jax_exec_time_optimization_effort",
+            0.5,
+            lambda b, d: b.exec_time_optimization_effort,
+            0.5,
+        ),
         ("jax_memory_fitting_effort", -1, lambda b, d: b.memory_fitting_effort, -1.0),
-        ("jax_compiler_enable_remat_pass", False,
-         lambda b, d: str(d.xla_disable_hlo_passes), "rematerialization"),
+        (
+            "jax_compiler_enable_remat_pass",
+            False,
+            lambda b, d: str(d.xla_disable_hlo_passes),
+            "rematerialization",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_compiler_is_told(monkeypatch, name, value, read, want):
     f = mj.jit(lambda x: x * x)
     f(1.0)
@@ -458,13 +448,9 @@ def knows(setting):
     return hasattr(xla_client.CompileOptions().executable_build_options, setting)
 
 
-@pytest.mark.skipif(
-    not knows("exec_time_optimization_effort"), reason="jaxlib 0.11 dropped it"
-)
+@pytest.mark.skipif(not knows("exec_time_optimization_effort"), reason="jaxlib 0.11 dropped it")
 def test_efforts_of_one_function(monkeypatch):
-    f = mj.jit(
-        lambda x: x * x, compiler_options={"exec_time_optimization_effort": 0.25}
-    )
+    f = mj.jit(lambda x: x * x, compiler_options={"exec_time_optimization_effort": 0.25})
     (options,) = options_of(monkeypatch, lambda: f(1.0))
     assert options.executable_build_options.exec_time_optimization_effort == 0.25
     assert not options.env_option_overrides
@@ -483,10 +469,7 @@ def test_xla_caches_stand_beside_the_programs():
         with changed("jax_persistent_cache_enable_xla_caches", value):
             found = compat.compile_options(mj.devices()[:1], 1, 1, None, caches=where)
         debug = found.executable_build_options.debug_options
-        return (
-            debug.xla_gpu_kernel_cache_file,
-            debug.xla_gpu_per_fusion_autotune_cache_dir,
-        )
+        return (debug.xla_gpu_kernel_cache_file, debug.xla_gpu_per_fusion_autotune_cache_dir)
 
     name, kernels = "xla_gpu_per_fusion_autotune_cache_dir", "xla_gpu_kernel_cache_file"
     assert files("all", "/d") == ("/d/" + kernels, "/d/" + name)
@@ -517,10 +500,7 @@ def test_the_contents_of_the_cache_are_checked(tmp_path, monkeypatch):
             before = compiler.statistics.compiled, compiler.statistics.loaded
             fresh(15.0), fresh(15.0)
             after = compiler.statistics.compiled, compiler.statistics.loaded
-            assert (after[0] - before[0], after[1] - before[1]) == (
-                1,
-                2,
-            )  # checked once
+            assert (after[0] - before[0], after[1] - before[1]) == (1, 2)  # checked once
             other = mj.jit(lambda x: x * 16.0).lower(1.0).compile().runtime_executable()
             fresh(17.0)
             load = "deserialize_executable"
@@ -531,9 +511,13 @@ def test_the_contents_of_the_cache_are_checked(tmp_path, monkeypatch):
                 module = mj.jit(lambda x: x * 17.0).lower(1.0).compiler_ir()
                 options = compiler.compat.compile_options(mj.devices()[:1], 1, 1, None)
                 compiler._check_contents(
-                    wrong, module, compiler.compat.DeviceList(tuple(mj.devices()[:1])),
-                    options, "a key", other,
-                )  # fmt: skip
+                    wrong,
+                    module,
+                    compiler.compat.DeviceList(tuple(mj.devices()[:1])),
+                    options,
+                    "a key",
+                    other,
+                )
 
 
 def test_locations_may_count_in_the_cache(tmp_path):
@@ -588,9 +572,7 @@ def test_transfers_are_guarded(guard, level, run, stopped):
     run(x)
     with getattr(mj, guard)(level):
         if stopped:
-            with pytest.raises(
-                RuntimeError, match="Disallowed host-to-device transfer"
-            ):
+            with pytest.raises(RuntimeError, match="Disallowed host-to-device transfer"):
                 run(x)
         else:
             run(x)
@@ -602,9 +584,7 @@ def test_what_loads_after_the_guard_is_set_knows_it():
         "import minijax as jax\nwith jax.transfer_guard('disallow'):\n"
         "  print(jax.lax.shape_as_value((2, 3)).shape)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout == "(2,)\n", done.stderr
 
 
@@ -616,10 +596,7 @@ def test_transfers_between_devices_are_guarded():
         with pytest.raises(RuntimeError, match="Disallowed device-to-device transfer"):
             x + there  # which brings the uncommitted one there
     guard = mj.transfer_guard_device_to_device("disallow_explicit")
-    with (
-        guard,
-        pytest.raises(RuntimeError, match="Disallowed device-to-device transfer"),
-    ):
+    with guard, pytest.raises(RuntimeError, match="Disallowed device-to-device transfer"):
         mj.device_put(x, two)
     assert (x + there).tolist() == [0, 2, 4]
 
@@ -679,8 +656,11 @@ def test_contexts_of_the_users_own():
 def script(text, *args, **env):
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", text, *args],
-        env={**os.environ, **env}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return done.stdout + done.stderr
 
 
@@ -717,36 +697,19 @@ FLAGS = ("--jax_enable_x64", "--jax_num_cpu_devices=3", "--jax_transfer_guard=lo
 
 def test_flags_of_absl_set_options():
     found = script(APP.format(show=SHOW), *FLAGS, "--steps=5", "rest")
-    assert found.split() == [
-        "True",
-        "3",
-        "False",
-        "log",
-        "5",
-        "['rest']",
-        "True",
-        "False",
-    ]
+    assert found.split() == ["True", "3", "False", "log", "5", "['rest']", "True", "False"]
     found = script(APP.format(show=SHOW), "--jax_transfer_guard=never")
     assert "transfer_guard" in found and "disallow" in found  # absl lists what there is
-    found = script(
-        PARSE.format(show=SHOW), *FLAGS, "--others=5", "--", "--jax_debug_nans"
-    )
+    found = script(PARSE.format(show=SHOW), *FLAGS, "--others=5", "--", "--jax_debug_nans")
     assert found.split() == ["True", "3", "False", "log"]
 
 
 def test_options_come_from_the_environment():
     text = "import minijax as mj" + SHOW + "show()"
-    env = {
-        "JAX_ENABLE_X64": "1",
-        "JAX_NUM_CPU_DEVICES": "2",
-        "JAX_TRANSFER_GUARD": "log",
-    }
+    env = {"JAX_ENABLE_X64": "1", "JAX_NUM_CPU_DEVICES": "2", "JAX_TRANSFER_GUARD": "log"}
     assert script(text, **env).split() == ["True", "2", "False", "log"]
     found = script("import minijax", JAX_PALLAS_VERBOSE_ERRORS="1")
-    assert (
-        "NotImplementedError: jax_pallas_verbose_errors=True is not supported" in found
-    )
+    assert "NotImplementedError: jax_pallas_verbose_errors=True is not supported" in found
 
 
 LATE = """

@@ -107,9 +107,7 @@ def test_segments_lie_as_they_are_to(name, bucket_size):
     out = fun(data, ids, 2, bucket_size=bucket_size, out_sharding=lie)
     assert out.sharding.is_equivalent_to(lie, 1)
     assert out.tolist() == fun(data, ids, 2, bucket_size=bucket_size).tolist()
-    with pytest.raises(
-        ValueError, match="cannot contain axis names that are of type Auto"
-    ):
+    with pytest.raises(ValueError, match="cannot contain axis names that are of type Auto"):
         fun(data, ids, 2, out_sharding=mj.NamedSharding(over(A), mj.P("x")))
     with pytest.raises(TypeError, match="only supports instances of"):
         fun(data, ids, 2, out_sharding="x")
@@ -143,9 +141,7 @@ def test_equations_keep_their_names_or_take_the_callers():
 
     def names(propagate):
         def again(x):
-            return mj.core.eval_jaxpr(
-                jaxpr.jaxpr, (), x, propagate_source_info=propagate
-            )
+            return mj.core.eval_jaxpr(jaxpr.jaxpr, (), x, propagate_source_info=propagate)
 
         (eqn,) = mj.make_jaxpr(mj.named_scope("outer")(again))(1.0).eqns
         return eqn.names, eqn.source.function

@@ -94,9 +94,7 @@ def noted(error):
     """Whether one note of an error states that frames are left out."""
     notes = getattr(error, "__notes__", [])
     assert len(notes) < 2
-    return any(
-        "For simplicity, JAX has removed its internal frames" in n for n in notes
-    )
+    return any("For simplicity, JAX has removed its internal frames" in n for n in notes)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -209,11 +207,7 @@ mj.jit(lambda x: x + 1 if x > 0 else x)(1.0)
 def test_what_a_script_prints(mode, ours):
     env = {**os.environ} | ({} if mode is None else {"JAX_TRACEBACK_FILTERING": mode})
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", SCRIPT], env=env, capture_output=True, text=True, check=False
     )
     said = done.stderr
     assert "TracerBoolConversionError: Attempted boolean conversion" in said

@@ -97,27 +97,43 @@ TREES = [
     ((), [], "()", []),
     ([], [], "[]", []),
     ({}, [], "{}", []),
-    ({"b": 1, "a": (2, [3])}, [2, 3, 1], "{'a': (*, [*]), 'b': *}",
-     ["['a'][0]", "['a'][1][0]", "['b']"]),
+    (
+        {"b": 1, "a": (2, [3])},
+        [2, 3, 1],
+        "{'a': (*, [*]), 'b': *}",
+        ["['a'][0]", "['a'][1][0]", "['b']"],
+    ),
     ({2: 1, 1: {}}, [1], "{1: {}, 2: *}", ["[2]"]),
     ((1, None, {"a": 5}), [1, 5], "(*, None, {'a': *})", ["[0]", "[2]['a']"]),
-    (Point(1, (2,)), [1, 2], "CustomNode(namedtuple[Point], [*, (*,)])",
-     [".x", ".y[0]"]),
-    (OrderedDict(b=1, a=2), [1, 2], "CustomNode(OrderedDict[('b', 'a')], [*, *])",
-     ["['b']", "['a']"]),
-    (defaultdict(list, {"z": 1, "a": 2}), [2, 1],
-     "CustomNode(defaultdict[(<class 'list'>, ('a', 'z'))], [*, *])",
-     ["['a']", "['z']"]),
-    (Layer(1, [2], "q"), [1, 2], "CustomNode(Layer[('q',)], [*, [*]])",
-     [".w", ".b[0]"]),
-    (Pair([1], 2, "t"), [1, 2], "CustomNode(Pair[t], [[*], *])",
-     ["[<flat index 0>][0]", "[<flat index 1>]"]),
+    (Point(1, (2,)), [1, 2], "CustomNode(namedtuple[Point], [*, (*,)])", [".x", ".y[0]"]),
+    (
+        OrderedDict(b=1, a=2),
+        [1, 2],
+        "CustomNode(OrderedDict[('b', 'a')], [*, *])",
+        ["['b']", "['a']"],
+    ),
+    (
+        defaultdict(list, {"z": 1, "a": 2}),
+        [2, 1],
+        "CustomNode(defaultdict[(<class 'list'>, ('a', 'z'))], [*, *])",
+        ["['a']", "['z']"],
+    ),
+    (Layer(1, [2], "q"), [1, 2], "CustomNode(Layer[('q',)], [*, [*]])", [".w", ".b[0]"]),
+    (
+        Pair([1], 2, "t"),
+        [1, 2],
+        "CustomNode(Pair[t], [[*], *])",
+        ["[<flat index 0>][0]", "[<flat index 1>]"],
+    ),
     (Keyed([1], 2), [1, 2], "CustomNode(Keyed[None], [[*], *])", [".a[0]", ".b"]),
     (Mode("train"), [], "CustomNode(Mode[Mode(name='train')], [])", []),
-    (tu.Partial(max, 1, default=2), [1, 2],
-     "CustomNode(Partial[<built-in function max>], [(*,), {'default': *}])",
-     ["[<flat index 0>][0]", "[<flat index 1>]['default']"]),
-]  # fmt: skip
+    (
+        tu.Partial(max, 1, default=2),
+        [1, 2],
+        "CustomNode(Partial[<built-in function max>], [(*,), {'default': *}])",
+        ["[<flat index 0>][0]", "[<flat index 1>]['default']"],
+    ),
+]
 
 
 @pytest.mark.parametrize(
@@ -197,9 +213,7 @@ def test_treedef_functions():
     assert tu.treedef_tuple(iter([s(1), s([2])])) == s((1, [2]))
     assert tu.treedef_children(s([1, (2,)])) == [s(1), s((2,))]
     assert tu.treedef_children(s(1)) == []
-    assert [tu.treedef_is_leaf(s(x)) for x in (1, None, (), [1])] == [
-        True, True, True, False,
-    ]  # fmt: skip
+    assert [tu.treedef_is_leaf(s(x)) for x in (1, None, (), [1])] == [True, True, True, False]
     assert tree.build_tree(s({"a": 1, "b": Point(2, 3)}), [7, [8, [9, 10]]]) == {
         "a": 7,
         "b": Point(8, [9, 10]),
@@ -215,10 +229,7 @@ def test_unflatten_needs_the_right_number_of_leaves():
 
 def test_map():
     a, b = {"x": 1, "y": [2, 3]}, {"x": 10, "y": [20, (30, 40)]}
-    assert tree.map(lambda p, q: (p, q), a, b) == {
-        "x": (1, 10),
-        "y": [(2, 20), (3, (30, 40))],
-    }
+    assert tree.map(lambda p, q: (p, q), a, b) == {"x": (1, 10), "y": [(2, 20), (3, (30, 40))]}
     assert tree.map(lambda p, q: (p, q), [1, 2], [None, {}]) == [(1, None), (2, {})]
     assert tree.map(lambda x, y: (x, y), (1, None), (2, 3), is_leaf=is_none) == (
         (1, 2),
@@ -237,10 +248,7 @@ def test_map_with_path():
         "b": ("['b']", 2, 4),
     }
     assert tree.map_with_path(name, []) == []
-    assert tree.map_with_path(name, (1, None), is_leaf=is_none) == (
-        ("[0]", 1),
-        ("[1]", None),
-    )
+    assert tree.map_with_path(name, (1, None), is_leaf=is_none) == (("[0]", 1), ("[1]", None))
     shallow = lambda path, _: len(path) == 1
     assert tree.map_with_path(
         name, ([1],), ([2, 3],), is_leaf=shallow, is_leaf_takes_path=True
@@ -292,9 +300,9 @@ def test_transpose():
     assert tree.transpose(outer, None, value) == expected
     assert tree.transpose(tree.structure([]), tree.structure((0, 0)), []) == ([], [])
     # As in JAX, leaves are counted and structures are not compared.
-    assert tree.transpose(tree.structure([0, 0]), tree.structure((0,)), {
-        "a": (1, 2)
-    }) == ([1, 2],)  # fmt: skip
+    assert tree.transpose(tree.structure([0, 0]), tree.structure((0,)), {"a": (1, 2)}) == (
+        [1, 2],
+    )
     text = message_of(
         TypeError, tree.transpose, outer, tree.structure((0, 0)), [(1, 2), (3, 4), (5,)]
     )
@@ -311,9 +319,7 @@ def test_transpose():
 
 def test_broadcast_prefix():
     assert tree.broadcast_prefix(1, ([2, 3], {"a": None, "b": 4})) == [1, 1, 1]
-    assert tree.broadcast_prefix((1, {"a": 2}), ([3, 4], {"a": {"b": (5, 6)}})) == [
-        1, 1, 2, 2,
-    ]  # fmt: skip
+    assert tree.broadcast_prefix((1, {"a": 2}), ([3, 4], {"a": {"b": (5, 6)}})) == [1, 1, 2, 2]
     assert tree.broadcast_prefix((None, 2), ([3, 4], 5), is_none) == [None, None, 2]
     assert tree.broadcast((1, {"a": 2}), ([3, 4], {"a": {"b": (5, 6)}})) == (
         [1, 1],
@@ -347,15 +353,10 @@ def test_flatten_axes():
         with pytest.raises(ValueError, match="must be a tree prefix"):
             axes(s((1, (2, 3))), wrong)
     text = message_of(
-        ValueError,
-        axes,
-        s(({"w": [1, 2], "b": 3},)),
-        ({"w": (0, 1), "b": (0,)},),
-        of="args",
+        ValueError, axes, s(({"w": [1, 2], "b": 3},)), ({"w": (0, 1), "b": (0,)},), of="args"
     )
     assert text.splitlines() == [
-        "vmap in_axes specification must be a tree prefix of the corresponding value"
-        " (args).",
+        "vmap in_axes specification must be a tree prefix of the corresponding value (args).",
         "Which: vmap in_axes[0]['b'] is a tuple of length 1, but args has a leaf"
         " (1 more such place)",
         text.splitlines()[2],
@@ -397,8 +398,7 @@ def test_map_errors_name_the_place():
         "one is a leaf, the other a node.",
     )
     assert which_and_why(Layer(1, 2, "u"), Layer(1, 2, "v")) == (
-        "tree is Layer with metadata ('u',), but rest[0] has Layer with "
-        "metadata ('v',)",
+        "tree is Layer with metadata ('u',), but rest[0] has Layer with metadata ('v',)",
         "their metadata differ.",
     )
     assert which_and_why((1, (2,), [3]), (1, [2], (3,))) == (
@@ -494,20 +494,12 @@ def test_prefix_errors():
     ("first", "second", "words"),
     [
         ([1, 2], [1], "different lengths of list at key path\n    tree_map tree\n"),
-        (
-            [1, (1, 2)],
-            [1, (1,)],
-            "different lengths of tuple at key path\n    tree_map",
-        ),
+        ([1, (1, 2)], [1, (1,)], "different lengths of tuple at key path\n    tree_map"),
         ([1, 2], (1, 2), "different types at key path\n    tree_map tree\n"),
         ([1, [2]], [1, 2], "different types at key path\n    tree_map tree[1]\n"),
         ([None], [2], "different types at key path\n    tree_map tree[0]\n"),
         ({"a": 1}, {"b": 1}, "different pytree metadata at key path"),
-        (
-            {"a": 1},
-            {"a": 1, "b": 2},
-            "different numbers of pytree children at key path",
-        ),
+        ({"a": 1}, {"a": 1, "b": 2}, "different numbers of pytree children at key path"),
     ],
 )
 def test_mismatches_begin_as_jaxs_do(first, second, words):
@@ -519,10 +511,7 @@ def test_mismatches_begin_as_jaxs_do(first, second, words):
 @pytest.mark.parametrize(
     ("register", "words"),
     [
-        (
-            lambda: tu.register_pytree_node_class(Pair),
-            "Duplicate custom PyTreeDef type",
-        ),
+        (lambda: tu.register_pytree_node_class(Pair), "Duplicate custom PyTreeDef type"),
         (lambda: tu.register_static(list), "Duplicate custom PyTreeDef type"),
         (lambda: tu.register_dataclass(Layer), "Duplicate custom dataclass PyTreeDef"),
     ],
@@ -596,9 +585,7 @@ def test_registration_goes_to_both_registries_once():
 
     tu.register_pytree_node(Fresh, lambda f: ((1,), None), lambda _, c: Fresh())
     assert tree.USER.is_node(Fresh) and tree.DISPATCH.is_node(Fresh)
-    text = message_of(
-        ValueError, tu.register_pytree_node, Fresh, lambda f: 0, lambda a, c: 0
-    )
+    text = message_of(ValueError, tu.register_pytree_node, Fresh, lambda f: 0, lambda a, c: 0)
     assert "Duplicate" in text and "Fresh" in text
     with pytest.raises(ValueError, match="Duplicate"):
         tu.register_dataclass(Layer)
@@ -753,11 +740,9 @@ def test_faces_have_jaxs_names_and_parameters():
         "is_tree_node": "typ",
         "keystr": "keys simple separator",
         "register_dataclass": "nodetype data_fields meta_fields drop_fields",
-        "register_pytree_node": "nodetype flatten_func unflatten_func "
-        "flatten_with_keys_func",
+        "register_pytree_node": "nodetype flatten_func unflatten_func flatten_with_keys_func",
         "register_pytree_node_class": "cls",
-        "register_pytree_with_keys": "nodetype flatten_with_keys unflatten_func "
-        "flatten_func",
+        "register_pytree_with_keys": "nodetype flatten_with_keys unflatten_func flatten_func",
         "register_pytree_with_keys_class": "cls",
         "register_static": "cls",
         "treedef_children": "treedef",
@@ -781,9 +766,7 @@ def test_faces_have_jaxs_names_and_parameters():
 
 def test_treedefs_pickle_to_another_process():
     text = pickle.dumps(tree.structure({"a": OrderedDict(x=1), "b": [None]})).hex()
-    code = (
-        f"import pickle\nprint(pickle.loads(bytes.fromhex('{text}')).unflatten([5]))\n"
-    )
+    code = f"import pickle\nprint(pickle.loads(bytes.fromhex('{text}')).unflatten([5]))\n"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
@@ -840,16 +823,12 @@ def test_any_trees(a, b):
         spread = tree.broadcast_prefix(a, b)
         assert len(spread) == count(b)
         numbered = treedef.unflatten(range(len(leaves)))
-        assert tree.flatten_axes("axes", other, numbered) == tree.broadcast_prefix(
-            numbered, b
-        )
+        assert tree.flatten_axes("axes", other, numbered) == tree.broadcast_prefix(numbered, b)
         mapped = tree.map(lambda x, y: y, a, b)
         assert mapped == b
     else:
         if None not in tree.leaves(a, is_none):
-            with pytest.raises(
-                ValueError, match="axes specification must be a tree prefix"
-            ):
+            with pytest.raises(ValueError, match="axes specification must be a tree prefix"):
                 tree.flatten_axes("axes", other, a)
         with pytest.raises(ValueError, match=r"tree\.map over 2 trees"):
             tree.map(lambda x, y: y, a, b)
@@ -942,9 +921,7 @@ def test_arrays_in_static_fields_are_named():
     one, two = (Model(1.0, np.arange(3)) for _ in range(2))
     for run in (
         lambda: minijax.jvp(lambda m: m.x, (one,), (two,)),
-        lambda: minijax.lax.while_loop(
-            lambda m: False, lambda m: Model(m.x, two.table), one
-        ),
+        lambda: minijax.lax.while_loop(lambda m: False, lambda m: Model(m.x, two.table), one),
     ):
         with pytest.raises(ValueError, match="metadata fields of pytree") as caught:
             run()

@@ -76,9 +76,7 @@ def test_wide_positions():
 def test_matrices_of_64_bits():
     with jax.enable_x64(True):
         m = jnp.array([[2.0, 0.5], [0.5, 1.0]])
-    np.testing.assert_allclose(
-        jnp.linalg.inv(m), np.linalg.inv(np.asarray(m)), rtol=1e-6
-    )
+    np.testing.assert_allclose(jnp.linalg.inv(m), np.linalg.inv(np.asarray(m)), rtol=1e-6)
     assert jnp.linalg.eigh(m).eigenvalues.dtype == np.float64
 
 

@@ -31,16 +31,7 @@ def S(shape, dtype, weak=False):
 """
 )
 
-ROOMS = [
-    "jnp",
-    "jnp.linalg",
-    "jnp.fft",
-    "lax",
-    "lax.linalg",
-    "nn",
-    "jax.random",
-    "jax.ops",
-]
+ROOMS = ["jnp", "jnp.linalg", "jnp.fft", "lax", "lax.linalg", "nn", "jax.random", "jax.ops"]
 
 SKIPPED = set(
     """
@@ -80,16 +71,7 @@ def axis_text(rng, first, *_):
 
 
 def shape_text(rng, first, *_):
-    some = [
-        (),
-        (3,),
-        (2, 3),
-        (0,),
-        first.shape,
-        (2, *first.shape),
-        3,
-        (1, *first.shape),
-    ]
+    some = [(), (3,), (2, 3), (0,), first.shape, (2, *first.shape), 3, (1, *first.shape)]
     if first.size:
         some += [(-1,), (first.size,)]
     return repr(rng.choice(some))
@@ -98,9 +80,7 @@ def shape_text(rng, first, *_):
 def dtype_text(rng, *_):
     some = [*table.DTYPES, "float", "int", "bool", "complex", "int16", "uint64", "int4"]
     name = rng.choice([*some, "float8_e4m3fn"])
-    return (
-        name if name in ("float", "int", "bool", "complex") else repr(name.rstrip("_"))
-    )
+    return name if name in ("float", "int", "bool", "complex") else repr(name.rstrip("_"))
 
 
 STATIC = {
@@ -124,13 +104,9 @@ STATIC = {
     "ddof": pick("0", "1", "0.5", "2"),
     "correction": pick("0", "1", "0.5"),
     "fill_value": number,
-    "mode": pick(
-        "None", "'clip'", "'fill'", "'wrap'", "'full'", "'same'", "'valid'", "'edge'"
-    ),
+    "mode": pick("None", "'clip'", "'fill'", "'wrap'", "'full'", "'same'", "'valid'", "'edge'"),
     "side": pick("'left'", "'right'"),
-    "method": pick(
-        "'linear'", "'lower'", "'higher'", "'midpoint'", "'nearest'", "'sort'"
-    ),
+    "method": pick("'linear'", "'lower'", "'higher'", "'midpoint'", "'nearest'", "'sort'"),
     "kind": pick("None", "'stable'", "'quicksort'"),
     "ord": pick("None", "1", "2", "-1", "'fro'", "'nuc'", "np.inf", "0", "3"),
     "norm": pick("None", "'ortho'", "'forward'", "'backward'", "'x'"),
@@ -153,9 +129,7 @@ STATIC = {
     "dimensions": lambda rng, first, *_: repr(tuple(range(rng.randint(0, first.rank)))),
     "pad_width": pick("1", "(1, 2)", "((1, 2),)", "0", "((0, 1), (2, 0))"),
     "padding_config": lambda rng, first, *_: repr([(1, 0, 0)] * first.rank),
-    "dimension_numbers": pick(
-        "(((0,), (0,)), ((), ()))", "(((1,), (0,)), ((), ()))", "None"
-    ),
+    "dimension_numbers": pick("(((0,), (0,)), ((), ()))", "(((1,), (0,)), ((), ()))", "None"),
     "algorithm": pick("None"),
     "implementation": pick("None"),
     "name": pick("None"),
@@ -181,9 +155,7 @@ STATIC = {
     "_dot_general": pick("lax.dot_general"),
     "filt": None,
 }
-for (
-    word
-) in """n k num M N size length num_segments num_classes total_repeat_length count
+for word in """n k num M N size length num_segments num_classes total_repeat_length count
     start_index limit_index stride slice_size index start_dimension rank offset deg decimals
     digits ndim minlength exponent_bits mantissa_bits split_axis concat_axis num_keys
     axisa axisb axisc source destination rank ndmin dx period max_iterations d
@@ -198,16 +170,7 @@ for word in """keepdims bias rowvar stable descending equal_nan assume_unique de
     return_sign is_causal approximate unique_indices indices_are_sorted upper is_stable
     trim_leading_zeros sorted keep_dims approximate""".split():
     STATIC.setdefault(word, pick("True", "False"))
-SEQUENCES = {
-    "arrays",
-    "tup",
-    "operands",
-    "condlist",
-    "choicelist",
-    "choices",
-    "xs",
-    "keys_",
-}
+SEQUENCES = {"arrays", "tup", "operands", "condlist", "choicelist", "choices", "xs", "keys_"}
 
 
 @functools.cache
@@ -267,15 +230,7 @@ class Call:
         rng = self.rng
         if of is None and self.types and rng.random() < 0.2:
             return rng.choice(
-                [
-                    "1",
-                    "2.5",
-                    "True",
-                    "1j",
-                    "np.float32(2)",
-                    "np.arange(3)",
-                    "np.int8(1)",
-                ]
+                ["1", "2.5", "True", "1j", "np.float32(2)", "np.arange(3)", "np.int8(1)"]
             )
         if of is None and rng.random() < 0.01:
             return rng.choice(["None", "[1, 2]", "'a'"])
@@ -288,9 +243,7 @@ class Call:
 
     def finish(self, expression: str) -> str:
         names = ", ".join(f"a{i}" for i in range(len(self.types)))
-        specs = "".join(
-            f", S({t.shape}, {t.dtype!r}{', True' * t.weak})" for t in self.types
-        )
+        specs = "".join(f", S({t.shape}, {t.dtype!r}{', True' * t.weak})" for t in self.types)
         return f"jax.eval_shape(lambda {names}: {expression}{specs})"
 
 
@@ -357,13 +310,7 @@ def draw_call(rng: random.Random, x64: bool) -> tuple[str, str]:
     return (by_row if rng.random() < 0.4 else by_signature)(rng, x64)
 
 
-SETTINGS = [
-    "",
-    "",
-    "",
-    "numpy_dtype_promotion('strict')",
-    "numpy_rank_promotion('raise')",
-]
+SETTINGS = ["", "", "", "numpy_dtype_promotion('strict')", "numpy_rank_promotion('raise')"]
 
 
 def run(pair: Pair, seed: int, count: int, folder: Path, seconds: float = 1e9):
@@ -377,9 +324,7 @@ def run(pair: Pair, seed: int, count: int, folder: Path, seconds: float = 1e9):
     return compare(pair, PRELUDE, seed, count, path, seconds, draw)
 
 
-def compare(
-    pair: Pair, prelude, seed: int, count: int, path: Path, seconds: float, draw
-):
+def compare(pair: Pair, prelude, seed: int, count: int, path: Path, seconds: float, draw):
     """Compare batches of calls; what differs is written to `path`.
 
     draw: of a random generator, a batch of (name, text), whether of 64 bits, the setting.
@@ -410,10 +355,7 @@ def compare(
                 findings[label] += 1
                 if findings[label] <= 3:
                     mode = f"x64={x64} {setting}"
-                    print(
-                        f"{label}\n  {text}  # {mode}\n  {found[1]}",
-                        file=log, flush=True,
-                    )  # fmt: skip
+                    print(f"{label}\n  {text}  # {mode}\n  {found[1]}", file=log, flush=True)
             if done % 10_000 == 0:
                 rate = done / (time.time() - start)
                 print(

@@ -51,8 +51,7 @@ def type_of(instruction: Instruction, types: dict[str, Type]) -> Type | None:
     scope: dict = dict(space)
     exec(f"def step({', '.join(names)}):\n{body}\n    return {instruction.name}", scope)
     args = [
-        jax.ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak)
-        for t in map(types.get, names)
+        jax.ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak) for t in map(types.get, names)
     ]
     out = jax.eval_shape(scope["step"], *args)
     if not hasattr(out, "shape") or "key" in str(out.dtype):
@@ -96,9 +95,7 @@ class Pattern:
         else:
             dtype = draw_dtype(rng, self.letter, x64)
         if first is not None and "~" in self.marks:
-            keep = first.shape[
-                rng.randint(0, first.rank) if rng.random() < 0.3 else 0 :
-            ]
+            keep = first.shape[rng.randint(0, first.rank) if rng.random() < 0.3 else 0 :]
             shape = tuple(1 if rng.random() < 0.15 else n for n in keep)
         else:
             rank = self.rank
@@ -244,9 +241,7 @@ class Draw:
         match kind:
             case "cond" | "switch":
                 args.append(
-                    self.operand(
-                        types, Pattern("i" if kind == "switch" else "r"), None, inner
-                    )
+                    self.operand(types, Pattern("i" if kind == "switch" else "r"), None, inner)
                 )
                 out = rng.choice([t, Type("float32", (3,))])
                 subs = [make([t], out) for _ in range(3 if kind == "switch" else 2)]
@@ -257,9 +252,7 @@ class Draw:
                 args.append(rows)
                 r = types[rows]
                 each = r._replace(shape=r.shape[1:])
-                subs = [
-                    make([t, each], t, more=", {1}" if rng.random() < 0.3 else ", {0}")
-                ]
+                subs = [make([t, each], t, more=", {1}" if rng.random() < 0.3 else ", {0}")]
             case "fori":
                 index = Type("int64" if self.x64 else "int32", (), True)
                 subs = [make([index, t])]

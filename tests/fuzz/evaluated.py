@@ -101,14 +101,7 @@ def draw(rng: random.Random, x64: bool) -> tuple[str, str]:
             return name, text
 
 
-def run(
-    pair: Pair,
-    seed: int,
-    count: int,
-    folder: Path,
-    seconds: float = 1e9,
-    only: str = "",
-):
+def run(pair: Pair, seed: int, count: int, folder: Path, seconds: float = 1e9, only: str = ""):
     """Compare that many evaluated calls; prints what differs."""
     if "jax.scipy.special" not in calls.ROOMS:
         calls.ROOMS += [f"jax.scipy.{room}" for room in ROOMS] + ["jax.image"]

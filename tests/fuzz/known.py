@@ -27,10 +27,7 @@ QUOTIENTS = r"jnp\.(nan)?mean\(|jnp\.average\("
 KNOWN = [
     # By values.
     Known(
-        "of two faults another one is told first",
-        "class",
-        "",
-        f"^{SLIP}{FAULT}.* != {FAULT}",
+        "of two faults another one is told first", "class", "", f"^{SLIP}{FAULT}.* != {FAULT}"
     ),
     Known(
         "a traced value where a constant is needed: its hash, index or value is told of",
@@ -39,16 +36,9 @@ KNOWN = [
         rf"^{SLIP}\('(Concretization|Tracer|NonConcrete)\w+'"
         rf"|^{SLIP}\('(Type|Value)Error'.* != \('(Concretization|Tracer|NonConcrete)\w+'",
     ),
+    Known("the derivative of JAX's ldexp at narrow exponents is 1", "value", r"jnp\.ldexp\("),
     Known(
-        "the derivative of JAX's ldexp at narrow exponents is 1",
-        "value",
-        r"jnp\.ldexp\(",
-    ),
-    Known(
-        "JAX divides integers by zero, which ends its process",
-        "died",
-        QUOTIENTS,
-        r"exit -8.*$",
+        "JAX divides integers by zero, which ends its process", "died", QUOTIENTS, r"exit -8.*$"
     ),
     Known(
         "JAX cuts a 64-bit index to 32 bits before it is clamped",
@@ -61,12 +51,7 @@ KNOWN = [
         r"(?s)(nonzero|argwhere|where)\([^\n]*size=.*array\(\[\],",
         r"!= [\[ ]*0",
     ),
-    Known(
-        "JAX takes infinity from infinity",
-        "value",
-        r"trapezoid\(",
-        r"inf.* != .*nan",
-    ),
+    Known("JAX takes infinity from infinity", "value", r"trapezoid\(", r"inf.* != .*nan"),
     Known(
         "the logarithm of a sum with infinity depends on nothing else",
         "value",

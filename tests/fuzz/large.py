@@ -22,31 +22,45 @@ from .pair import ROOT
 
 BATCHES = (16384, 16385, 20000, 32768, 33000, 65536)
 ELEMENTWISE = (
-    "{0} * {0}", "jnp.sin({0})", "jnp.exp(-jnp.abs({0}))", "jnp.tanh({0})", "jnp.abs({0})",
-    "{0} * 0.5 + 1", "jnp.where({0} > 0, {0}, -0.25 * {0})", "jnp.maximum({0}, 0.1)",
-    "jnp.sqrt(jnp.abs({0}) + 0.5)", "{0} / (1.5 + {0} * {0})", "{0} + {0}.mean()",
-)  # fmt: skip
+    "{0} * {0}",
+    "jnp.sin({0})",
+    "jnp.exp(-jnp.abs({0}))",
+    "jnp.tanh({0})",
+    "jnp.abs({0})",
+    "{0} * 0.5 + 1",
+    "jnp.where({0} > 0, {0}, -0.25 * {0})",
+    "jnp.maximum({0}, 0.1)",
+    "jnp.sqrt(jnp.abs({0}) + 0.5)",
+    "{0} / (1.5 + {0} * {0})",
+    "{0} + {0}.mean()",
+)
 REDUCTIONS = (
-    "{0}.sum({axis})", "{0}.max({axis})", "jnp.abs({0}).min({axis})", "{0}.mean({axis})",
-    "jnp.sqrt(({0} * {0}).sum({axis}))", "jnp.linalg.norm({0}, axis={axis})",
-    "jnp.abs({0}).max({axis})", "jnp.exp({0} * 0.1).sum({axis})",
-)  # fmt: skip
+    "{0}.sum({axis})",
+    "{0}.max({axis})",
+    "jnp.abs({0}).min({axis})",
+    "{0}.mean({axis})",
+    "jnp.sqrt(({0} * {0}).sum({axis}))",
+    "jnp.linalg.norm({0}, axis={axis})",
+    "jnp.abs({0}).max({axis})",
+    "jnp.exp({0} * 0.1).sum({axis})",
+)
 MOVES = (
-    "jnp.flip({0}, {axis})", "jnp.roll({0}, 1, {axis})", "jnp.cumsum({0}, {axis}) * 0.1",
-    "jnp.concatenate([{0}, {0} * 2], {axis})", "jnp.moveaxis({0}, {axis}, 0)",
-    "{0} - {0}.max({axis}, keepdims=True)", "jnp.sort({0}, {axis})",
+    "jnp.flip({0}, {axis})",
+    "jnp.roll({0}, 1, {axis})",
+    "jnp.cumsum({0}, {axis}) * 0.1",
+    "jnp.concatenate([{0}, {0} * 2], {axis})",
+    "jnp.moveaxis({0}, {axis}, 0)",
+    "{0} - {0}.max({axis}, keepdims=True)",
+    "jnp.sort({0}, {axis})",
     "jnp.diff({0}, axis={axis})",
-    "jnp.pad({0}, 1)", "{0}.T", "jax.nn.softmax({0}, {axis})",
-)  # fmt: skip
+    "jnp.pad({0}, 1)",
+    "{0}.T",
+    "jax.nn.softmax({0}, {axis})",
+)
 PRODUCTS = {  # by the rank of the value, and of what it is multiplied with
     (1, 2): ("{1} @ {0}", "{0} @ {1}", "({1} @ {0}) * {0}"),
     (1, 1): ("jnp.outer({0}, {1})", "{0} @ {1} * {0}"),
-    (2, 2): (
-        "{1} @ {0}",
-        "{0} @ {1}",
-        "{0} @ {0}.T",
-        "jnp.einsum('ij,kj->ik', {0}, {1})",
-    ),
+    (2, 2): ("{1} @ {0}", "{0} @ {1}", "{0} @ {0}.T", "jnp.einsum('ij,kj->ik', {0}, {1})"),
     (2, 1): ("{0} @ {1}", "{1} @ {0}", "jnp.einsum('ij,j->i', {0}, {1})"),
 }
 
@@ -75,9 +89,7 @@ def drawn(seed: int):
         lane = shape
     else:
         n = rng.choice([3, 8, 64, 127])
-        lane = shape = rng.choice(
-            [(rng.choice(BATCHES),), (rng.choice(BATCHES) // n, n)]
-        )
+        lane = shape = rng.choice([(rng.choice(BATCHES),), (rng.choice(BATCHES) // n, n)])
         second = (n, n) if len(shape) == 2 else shape
     make = lambda s: (values.randn(*s) * 0.7).astype(dtype)
     args = make(shape), make(second)
@@ -162,14 +174,7 @@ def run(seeds: range, out: Path, seconds: float = 1e9) -> int:
     wrong, done, at = 0, 0, seeds.start
     end = time.monotonic() + seconds
     while at < seeds.stop and time.monotonic() < end:
-        command = [
-            sys.executable,
-            "-m",
-            "tests.fuzz.large",
-            "child",
-            str(at),
-            str(seeds.stop),
-        ]
+        command = [sys.executable, "-m", "tests.fuzz.large", "child", str(at), str(seeds.stop)]
         left = end - time.monotonic()
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
         last, found = at - 1, []

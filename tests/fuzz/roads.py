@@ -39,10 +39,7 @@ GRADIENT = Layer("vjp", "pulled(f)")
 ROADS = {
     "jit": (with_layer(), with_layer(JIT)),
     "staged": (with_layer(JIT), with_layer(Layer("make_jaxpr", "staged(f)"), JIT)),
-    "checkpoint": (
-        with_layer(GRADIENT, JIT),
-        with_layer(CHECKPOINT, GRADIENT, JIT),
-    ),
+    "checkpoint": (with_layer(GRADIENT, JIT), with_layer(CHECKPOINT, GRADIENT, JIT)),
     "vmap": (
         lambda p, seed: with_layer(JIT)(vmapped(p, seed, "jax.vmap"), seed),
         lambda p, seed: with_layer(JIT)(vmapped(p, seed, "looped"), seed),
@@ -82,9 +79,7 @@ def disagreement(run: Runner, road: str, program: Program, seed: int):
         return found
     ways = [[leaves] for _, leaves in both]
     for by in (2, -3, 5):
-        for way, (state, leaves) in zip(
-            ways, along(run, road, nudged(program, by), seed)
-        ):
+        for way, (state, leaves) in zip(ways, along(run, road, nudged(program, by), seed)):
             if state == "ok":
                 way.append(leaves)
     spread = [

@@ -86,9 +86,7 @@ def opened(program: Program):
             operand = {p: instruction.args[0] for p in sub.params}
             result = sub.body[-1].name
             inside = lambda text, old=operand: old.get(text, text)
-            after = lambda text, old=instruction.name, new=result: (
-                new if text == old else text
-            )
+            after = lambda text, old=instruction.name, new=result: new if text == old else text
             body = (
                 *program.body[:i],
                 *(renamed(x, inside) for x in sub.body),
@@ -99,9 +97,7 @@ def opened(program: Program):
 
 def told_of(layer: Layer, value: Input) -> Layer:
     """The layer that also transforms a new input."""
-    if "{axes}" in layer.text or (
-        "{argnums}" in layer.text and value.type.kind in "fc"
-    ):
+    if "{axes}" in layer.text or ("{argnums}" in layer.text and value.type.kind in "fc"):
         return layer._replace(chosen=(*layer.chosen, (value.name, 0)))
     return layer
 

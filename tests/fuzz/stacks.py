@@ -258,10 +258,7 @@ def draw_layer(rng, name, inputs, inexact, small) -> Layer:
 
 
 def draw_vmap(rng, inputs: dict[str, Type], how="jax.vmap") -> Layer:
-    axes = {
-        n: rng.choice([None, *range(-t.rank - 1, t.rank + 1)])
-        for n, t in inputs.items()
-    }
+    axes = {n: rng.choice([None, *range(-t.rank - 1, t.rank + 1)]) for n, t in inputs.items()}
     if all(axis is None for axis in axes.values()):
         axes[next(iter(axes))] = 0
     out = rng.choice([0, 0, -1])

@@ -33,23 +33,13 @@ def rows(text: str, operands: str, names: str = "", weight: float = 1.0, numpy=N
         known = full.startswith("jnp.") or not full.startswith(("lax", "nn", "jax"))
         known = known and "lax." not in full and ".at[" not in full
         TABLE.append(
-            Row(
-                name,
-                full,
-                tuple(operands.split()),
-                weight,
-                known if numpy is None else numpy,
-            )
+            Row(name, full, tuple(operands.split()), weight, known if numpy is None else numpy)
         )
 
 
 # ------------------------------------------------------------------------- elementwise
 
-rows(
-    "jnp.NAME({0})",
-    "n",
-    "negative abs sign square reciprocal conj real imag positive angle",
-)
+rows("jnp.NAME({0})", "n", "negative abs sign square reciprocal conj real imag positive angle")
 rows(
     "jnp.NAME({0})",
     "f",
@@ -71,11 +61,7 @@ rows("({0} NAME {1})", "x x~$", "// % **", 1.2, numpy=False)  # not so of intege
 rows("({0} NAME {1})", "q q~$", "// %", 0.3)
 rows("({0} NAME {1})", "y y~$", "& | ^", 0.8)
 rows("({0} NAME abs({1}) % 5)", "i i~", "<< >>", 0.5, numpy=False)
-rows(
-    "jnp.NAME({0}, {1})",
-    "x x~$",
-    "add multiply subtract maximum minimum true_divide equal",
-)
+rows("jnp.NAME({0}, {1})", "x x~$", "add multiply subtract maximum minimum true_divide equal")
 rows(
     "jnp.NAME({0}, {1})",
     "r r~$",
@@ -106,12 +92,7 @@ rows(
     0.4,
 )
 rows("nn.gelu({0}, approximate=False)", "q", weight=0.4)
-rows(
-    "nn.NAME({0}, axis={axis1})",
-    "q+!",
-    "softmax log_softmax standardize logsumexp",
-    0.7,
-)
+rows("nn.NAME({0}, axis={axis1})", "q+!", "softmax log_softmax standardize logsumexp", 0.7)
 rows("nn.one_hot({0}, {size}, axis={axisn})", "i", weight=0.7)
 rows("nn.glu({0}, axis={axis1})", "q+", weight=0.2)
 rows(
@@ -124,12 +105,7 @@ rows("lax.NAME({0})", "f", "exp sin cos log tanh sqrt square log1p expm1 asinh",
 rows("lax.NAME({0})", "i", "population_count clz", 0.3)
 rows("lax.NAME({0}, {1})", "n n=", "add mul sub div max min pow", 0.5)
 rows("lax.NAME({0}, {1})", "r r=", "rem atan2 nextafter", 0.3)
-rows(
-    "lax.NAME({0}, {1})",
-    "i i=",
-    "shift_left shift_right_logical shift_right_arithmetic",
-    0.3,
-)
+rows("lax.NAME({0}, {1})", "i i=", "shift_left shift_right_logical shift_right_arithmetic", 0.3)
 rows("lax.NAME({0}, {1})", "x x=", "eq ne", 0.3)
 rows("lax.NAME({0}, {1})", "r r=", "lt le gt ge", 0.3)
 rows("lax.igamma(abs({0}) + 0.5, abs({1}))", "q q=", weight=0.3)
@@ -150,9 +126,7 @@ rows("jnp.NAME({0}, axis={axes}, keepdims={bool})", "x", "sum prod mean", 1.2)
 rows("jnp.NAME({0}, axis={axes}, keepdims={bool})", "r!", "max min ptp", 1)
 rows("jnp.NAME({0}, axis={axes}, keepdims={bool})", "n", "var std", 0.8)
 rows("jnp.NAME({0}, axis={axes}, keepdims={bool})", "x", "any all count_nonzero", 0.5)
-rows(
-    "jnp.NAME({0}, axis={axes}, dtype={dtype})", "x", "sum prod mean", 0.5, numpy=False
-)
+rows("jnp.NAME({0}, axis={axes}, dtype={dtype})", "x", "sum prod mean", 0.5, numpy=False)
 rows("jnp.NAME({0}, axis={axes}, where={1})", "n b~", "sum prod mean var", 0.5)
 rows("jnp.max({0}, axis={axes}, where={1}, initial={int})", "r b~", weight=0.5)
 rows("jnp.NAME({0}, axis={axes})", "n", "nansum nanprod nanmean nanvar nanstd", 0.4)
@@ -163,20 +137,11 @@ rows("jnp.NAME({0}, axis={axis})", "r", "nancumsum nancumprod", 0.3)
 rows("jnp.NAME({0}, axis={axis})", "r!", "median nanmedian", 0.5)
 rows("jnp.quantile({0}, {fraction}, axis={axis}, method={method})", "q!", weight=0.5)
 rows("jnp.average({0}, axis={axis1}, weights={1})", "q1 q=", weight=0.4)
-rows(
-    "lax.NAME({0}, axis={axisp}, reverse={bool})",
-    "r+",
-    "cumsum cumprod cummax cummin",
-    0.5,
-)
+rows("lax.NAME({0}, axis={axisp}, reverse={bool})", "r+", "cumsum cumprod cummax cummin", 0.5)
 rows("lax.cumlogsumexp({0}, axis={axisp}, reverse={bool})", "q+", weight=0.5)
 rows("lax.NAME({0}, axis={axisp}, index_dtype=jnp.int32)", "r+!", "argmax argmin", 0.4)
 rows("lax.reduce({0}, np.zeros((), {0}.dtype), lax.add, ({axisp},))", "n+", weight=0.4)
-rows(
-    "lax.reduce_window({0}, np.ones((), {0}.dtype), lax.mul, {window})",
-    "n+",
-    weight=0.3,
-)
+rows("lax.reduce_window({0}, np.ones((), {0}.dtype), lax.mul, {window})", "n+", weight=0.3)
 rows("lax.reduce_window({0}, -jnp.inf, lax.max, {window})", "q+", weight=0.4)
 rows("lax.reduce_window({0}, 0., lax.add, {window})", "q+", weight=0.4)
 rows("jnp.trapezoid({0}, axis={axis1})", "q+!", weight=0.3)
@@ -185,18 +150,8 @@ rows("jnp.corrcoef({0})", "q2!", weight=0.2)
 rows("jnp.cov({0})", "f2!", weight=0.3)
 rows("jnp.histogram({0}, bins={count})[{two}]", "q1!", weight=0.2)
 rows("jnp.bincount(abs({0}), length={count})", "i1", weight=0.3, numpy=False)
-rows(
-    "jax.ops.NAME({0}, {1}, num_segments={count})",
-    "n1! i1",
-    "segment_sum segment_max",
-    0.5,
-)
-rows(
-    "jax.ops.NAME({0}, {1}, num_segments={count})",
-    "n1! i1",
-    "segment_prod segment_min",
-    0.3,
-)
+rows("jax.ops.NAME({0}, {1}, num_segments={count})", "n1! i1", "segment_sum segment_max", 0.5)
+rows("jax.ops.NAME({0}, {1}, num_segments={count})", "n1! i1", "segment_prod segment_min", 0.3)
 
 # --------------------------------------------------------------------- shape, selection
 
@@ -233,9 +188,7 @@ rows("jnp.argsort({0}, axis={axis1}, stable=True)", "x+", weight=0.5)
 rows("jnp.sort({0}, axis={axis1}, descending={bool})", "r+", weight=0.4, numpy=False)
 rows("jnp.searchsorted(jnp.sort({0}), {1}, side={side})", "r1! r", weight=0.5)
 rows("jnp.unique({0}, size={count}, fill_value={int})", "r!", weight=0.4, numpy=False)
-rows(
-    "jnp.nonzero({0}, size={count}, fill_value={int})[0]", "x+", weight=0.3, numpy=False
-)
+rows("jnp.nonzero({0}, size={count}, fill_value={int})[0]", "x+", weight=0.3, numpy=False)
 rows("jnp.digitize({0}, jnp.sort({1}))", "r r1!", weight=0.2)
 rows("jnp.interp({0}, jnp.sort({1}), {1})", "q q1!", weight=0.3)
 rows("jnp.isin({0}, {1})", "r r", weight=0.3)
@@ -270,15 +223,9 @@ rows("jnp.choose({0} % 2, [{1}, {2}], mode='clip')", "i r~ r~", weight=0.2, nump
 rows("jnp.insert({0}, 0, {1})", "n n0", weight=0.2, numpy=False)
 rows("jnp.delete({0}, 0)", "x1!", weight=0.2, numpy=False)
 rows("lax.dynamic_slice_in_dim({0}, {1}, 1, {axisp})", "x+! i0", weight=0.7)
-rows(
-    "lax.dynamic_index_in_dim({0}, {1}, {axisp}, keepdims={bool})", "x+! i0", weight=0.7
-)
-rows(
-    "lax.dynamic_update_index_in_dim({0}, {2}, {1}, {axisp})", "n+! i0 n0@", weight=0.3
-)
-rows(
-    "lax.dynamic_update_slice({0}, {0}[:1] * 2, [{1}] + [0] * ({0}.ndim - 1))", "n+! i0"
-)
+rows("lax.dynamic_index_in_dim({0}, {1}, {axisp}, keepdims={bool})", "x+! i0", weight=0.7)
+rows("lax.dynamic_update_index_in_dim({0}, {2}, {1}, {axisp})", "n+! i0 n0@", weight=0.3)
+rows("lax.dynamic_update_slice({0}, {0}[:1] * 2, [{1}] + [0] * ({0}.ndim - 1))", "n+! i0")
 rows("lax.slice_in_dim({0}, 1, None, 2, {axisp})", "x+!", weight=0.4)
 
 # ---------------------------------------------------------------------- linear algebra
@@ -286,12 +233,7 @@ rows("lax.slice_in_dim({0}, 1, None, 2, {axisp})", "x+!", weight=0.4)
 rows("jnp.NAME({0}, {1})", "n2 n2", "matmul dot inner", 0.8, numpy=True)
 rows("({0} @ {1})", "n+ n=", weight=0.6)
 rows("({0}.T @ {1})", "n2 n=", weight=1)
-rows(
-    "jnp.NAME({0}, {1})",
-    "n1 n=",
-    "dot vdot inner outer vecdot convolve correlate kron",
-    0.5,
-)
+rows("jnp.NAME({0}, {1})", "n1 n=", "dot vdot inner outer vecdot convolve correlate kron", 0.5)
 rows("jnp.cross({0}, {1})", "n1 n=", weight=0.2)
 rows("jnp.tensordot({0}, {1}, axes=1)", "n+ n=", weight=0.3)
 rows("jnp.einsum('ij,ij->i', {0}, {1})", "n2 n=", weight=0.5)
@@ -325,24 +267,10 @@ rows("jnp.fft.rfft({0})", "q+!", weight=0.3, numpy=False)
 
 # ------------------------------------------------------------------------------ random
 
-rows(
-    "jax.random.NAME(jax.random.key({size}), {0}.shape)",
-    "x",
-    "normal uniform bits",
-    0.2,
-)
-rows(
-    "jax.random.NAME(jax.random.key({size}), {0}.shape, {0}.dtype)",
-    "q",
-    "normal gumbel",
-    0.2,
-)
+rows("jax.random.NAME(jax.random.key({size}), {0}.shape)", "x", "normal uniform bits", 0.2)
+rows("jax.random.NAME(jax.random.key({size}), {0}.shape, {0}.dtype)", "q", "normal gumbel", 0.2)
 rows("jax.random.NAME(jax.random.key({size}), {0})", "x", "permutation bernoulli", 0.2)
-rows(
-    "jax.random.categorical(jax.random.key({size}), {0}, axis={axis1})",
-    "q+!",
-    weight=0.2,
-)
+rows("jax.random.categorical(jax.random.key({size}), {0}, axis={axis1})", "q+!", weight=0.2)
 rows("jax.random.randint(jax.random.key({size}), {widened}, 0, {0})", "i", weight=0.2)
 rows("jax.random.gamma(jax.random.key({size}), abs({0}) + 0.5)", "q", weight=0.1)
 
@@ -418,9 +346,7 @@ CHOICES = {
     "method": lambda rng, of: repr(
         rng.choice(["linear", "lower", "higher", "midpoint", "nearest"])
     ),
-    "ord": lambda rng, of: rng.choice(
-        ["None", "1", "2", "jnp.inf", "-jnp.inf", "0", "3"]
-    ),
+    "ord": lambda rng, of: rng.choice(["None", "1", "2", "jnp.inf", "-jnp.inf", "0", "3"]),
     "padding": lambda rng, of: rng.choice(["'SAME'", "'VALID'", "[(1, 2)]"]),
     "padmode": lambda rng, of: repr(
         rng.choice(["edge", "reflect", "symmetric", "wrap", "maximum", "linear_ramp"])

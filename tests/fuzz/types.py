@@ -8,12 +8,7 @@ import numpy as np
 FLOATS = ["float32", "bfloat16", "float16"]
 SIGNED = ["int32", "int8", "int16"]
 UNSIGNED = ["uint8", "uint32", "uint16"]
-WIDE = {
-    "f": ["float64"],
-    "i": ["int64"],
-    "u": ["uint64"],
-    "c": ["complex128"],
-}
+WIDE = {"f": ["float64"], "i": ["int64"], "u": ["uint64"], "c": ["complex128"]}
 KINDS = {"f": FLOATS, "i": SIGNED, "u": UNSIGNED, "b": ["bool"], "c": ["complex64"]}
 OF_LETTER = {  # what kinds a letter of an operand's pattern admits
     "x": "fffiiubc",

@@ -49,11 +49,7 @@ def test_jaxprs_in_front_have_names_of_their_own():
     shown = str(make_jaxpr(lambda x: [op(op(x)) for op in (h, f, g)])(X))
     names = [line.split()[1] for line in shown.splitlines() if line.startswith("let ")]
     assert names == ["f1", "f", "f2"]
-    bound = [
-        part.split(":")[0]
-        for part in shown.replace("; ", " ").split()
-        if ":f32" in part
-    ]
+    bound = [part.split(":")[0] for part in shown.replace("; ", " ").split() if ":f32" in part]
     assert "f" not in bound
 
 
@@ -95,9 +91,7 @@ def test_transformations_stand_around_the_names_of_scopes():
     forward = {("sin", "jvp(outer)/layer"), ("cos", "jvp(outer)/layer")}
     backward = {(name, "transpose(jvp(outer))/layer") for name in ("mul", "add_any")}
     assert forward | backward <= stacks(mj.grad(lambda x: layer(x).sum()), x)
-    assert stacks(mj.vmap(layer), x) == {
-        (n, "vmap(outer)/layer") for n in ("sin", "mul")
-    }
+    assert stacks(mj.vmap(layer), x) == {(n, "vmap(outer)/layer") for n in ("sin", "mul")}
     lanes = stacks(mj.vmap(mj.grad(layer)), x)
     assert ("cos", "vmap(jvp(outer))/layer") in lanes
     assert ("mul", "vmap(transpose(jvp(outer)))/layer") in lanes

@@ -31,9 +31,32 @@ def floats(dtype: Any, pairs: bool = False) -> np.ndarray:
     top, tiny, least = float(info.max), float(info.tiny), float(info.smallest_subnormal)
     short = [nan, -inf, -top, -2, -1.5, -1, -0.0, 0.0, tiny, 0.5, 1, 2, 3, inf]
     long = [
-        nan, -inf, -top, -100, -2.5, -2, -1.5, -1, -0.5, -tiny, -least, -0.0,
-        0.0, least, tiny, 1e-3, 0.5, 1, 1.5, 2, 2.5, 3.5, 100, top, inf,
-    ]  # fmt: skip
+        nan,
+        -inf,
+        -top,
+        -100,
+        -2.5,
+        -2,
+        -1.5,
+        -1,
+        -0.5,
+        -tiny,
+        -least,
+        -0.0,
+        0.0,
+        least,
+        tiny,
+        1e-3,
+        0.5,
+        1,
+        1.5,
+        2,
+        2.5,
+        3.5,
+        100,
+        top,
+        inf,
+    ]
     return np.array(short if pairs else long, np.float64).astype(dtype)
 
 
@@ -134,11 +157,7 @@ def derivatives(
     return table
 
 
-ROADS = {
-    0: (),
-    1: ("j", "v"),
-    2: ("j", "v", "jj", "jv", "vv"),
-}
+ROADS = {0: (), 1: ("j", "v"), 2: ("j", "v", "jj", "jv", "vv")}
 
 
 # -------------------------------------------------------------------------- programs
@@ -205,9 +224,7 @@ class Case:
                     one, *args = self.given(line)
                     axes = (None, *(0 for _ in args))
                     found[line] = attempt(
-                        lambda g=g, a=axes, one=one, args=args: jax.vmap(g, a)(
-                            one, *args
-                        )
+                        lambda g=g, a=axes, one=one, args=args: jax.vmap(g, a)(one, *args)
                     )
         return found
 
@@ -282,13 +299,7 @@ class Edges(Programs):
                 given = args(dtype) if args else elementwise_args(dtype, operands)
                 given = given if isinstance(given, dict) else {"": given}
                 kind = next(iter(given.values()))[0].dtype.kind
-                least = (
-                    0
-                    if kind in "biu"
-                    else 1
-                    if dtype not in ("float32", "float64")
-                    else 2
-                )
+                least = 0 if kind in "biu" else 1 if dtype not in ("float32", "float64") else 2
                 cases = self.cases.setdefault(name, {})
                 if dtype in cases:
                     raise ValueError(f"{name} of {dtype} stands twice in the tables")
@@ -369,9 +380,7 @@ def recorded(texts: dict[str, str], line: str, road: str) -> list[str]:
     return [text for key, text in texts.items() if key.startswith(place)]
 
 
-def report(
-    line: str, text: str, expected: str, places: list[int] | None, case: Case
-) -> str:
+def report(line: str, text: str, expected: str, places: list[int] | None, case: Case) -> str:
     """A difference in words: the arguments, what is found and what is expected there."""
     if places is None:
         return f"{line}: {text}, expected {expected}"
@@ -497,9 +506,7 @@ def differences(text: str, expected: str, case: Case, line: str) -> list[int] | 
                 x, y = (np.where(abs(v) < float(info.tiny), v * 0, v) for v in (x, y))
             own = np.where(whole, size, np.maximum(abs(x), abs(y)))
             near = abs(x - y) <= float(info.eps) * (places * own + floor)
-            near &= (
-                ((x != y) | (np.asarray(floor) > 0)) & np.isfinite(x) & np.isfinite(y)
-            )
+            near &= ((x != y) | (np.asarray(floor) > 0)) & np.isfinite(x) & np.isfinite(y)
             same = (x == y) & (np.signbit(x) == np.signbit(y))
             good &= same | near | np.isnan(x) & np.isnan(y)
     return np.flatnonzero(~(good | skipped)).tolist()

@@ -235,10 +235,7 @@ def attempt(call: Callable[[], Any]) -> Any:
         return error
 
 
-ENVIRONMENT = {
-    "JAX_PLATFORMS": "cpu",
-    "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
-}
+ENVIRONMENT = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
 TITLE = re.compile(r"^=== (\S+)\n", re.MULTILINE)
 
 

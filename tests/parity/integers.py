@@ -34,9 +34,28 @@ TWO = """
     numpy.logaddexp numpy.arctan2 numpy.ldexp
 """.split()
 FLOATS = [
-    0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 127.5, 128.0, -128.5, -129.0, 255.5, 256.0, 2.0**31,
-    -(2.0**31), 2.0**32, 2.0**63, -(2.0**63), 2.0**64, np.inf, -np.inf, np.nan,
-]  # fmt: skip
+    0.0,
+    -0.0,
+    0.5,
+    -0.5,
+    1.5,
+    -1.5,
+    127.5,
+    128.0,
+    -128.5,
+    -129.0,
+    255.5,
+    256.0,
+    2.0**31,
+    -(2.0**31),
+    2.0**32,
+    2.0**63,
+    -(2.0**63),
+    2.0**64,
+    np.inf,
+    -np.inf,
+    np.nan,
+]
 
 
 def numbers(dtype: str) -> np.ndarray[Any, Any]:
@@ -44,8 +63,10 @@ def numbers(dtype: str) -> np.ndarray[Any, Any]:
     if dtype == "bool":
         return np.array([False, True])
     low, high, width = (
-        int(np.iinfo(dtype).min), int(np.iinfo(dtype).max), np.iinfo(dtype).bits,
-    )  # fmt: skip
+        int(np.iinfo(dtype).min),
+        int(np.iinfo(dtype).max),
+        np.iinfo(dtype).bits,
+    )
     few = {low, low + 1, -2, -1, 0, 1, 2, 3, width - 1, width, width + 1, high}
     return np.array(sorted(x for x in few if low <= x <= high), dtype)
 

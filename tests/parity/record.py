@@ -41,9 +41,7 @@ def tidy(value: Any) -> Any:
     return value
 
 
-def record_folder(
-    folder: str, topics: list[str], text_of: Callable[[Any], str]
-) -> None:
+def record_folder(folder: str, topics: list[str], text_of: Callable[[Any], str]) -> None:
     """Write what every program of a folder gives, one file a topic."""
     for path in harness.topics(folder):
         if topics and path.stem not in topics:

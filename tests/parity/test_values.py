@@ -12,8 +12,7 @@ import pytest
 ROUNDING = 1e-6
 TOPICS = {path.stem: path for path in harness.topics("values")}
 EXPECTED = {
-    topic: harness.read_texts(harness.expected_path(path))
-    for topic, path in TOPICS.items()
+    topic: harness.read_texts(harness.expected_path(path)) for topic, path in TOPICS.items()
 }
 CASES = [f"{topic}/{name}" for topic, texts in EXPECTED.items() for name in texts]
 

@@ -22,17 +22,18 @@ def outcomes(python: str, library: str, platform: str, numbers: list[int]) -> di
     left = numbers
     environment = {**os.environ, "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1"}
     environment.update(TPU_SKIP_MDS_QUERY="1", ALLOW_MULTIPLE_LIBTPU_LOAD="1")
-    environment.update(
-        TPU_WORKER_HOSTNAMES="localhost", TPU_ACCELERATOR_TYPE="v5litepod-4"
-    )
+    environment.update(TPU_WORKER_HOSTNAMES="localhost", TPU_ACCELERATOR_TYPE="v5litepod-4")
     if library == "minijax":
         environment["PYTHONPATH"] = str(HERE.parents[1])
     while left:
         child = subprocess.run(
             [python, str(HERE / "child.py"), library, platform],
-            input="".join(f"{n}\n" for n in left), env=environment, text=True,
-            capture_output=True, check=False,
-        )  # fmt: skip
+            input="".join(f"{n}\n" for n in left),
+            env=environment,
+            text=True,
+            capture_output=True,
+            check=False,
+        )
         for line in child.stdout.splitlines():
             if line.startswith("@["):
                 number, told = json.loads(line[1:])
@@ -65,18 +66,17 @@ def difference(mine: dict, theirs: dict) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.platforms", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m tests.platforms", description=__doc__)
     parser.add_argument("words", nargs="*", help="samples whose text has one of these")
     parser.add_argument("--on", nargs="+", default=["cuda", "tpu"])
     parser.add_argument("--jax", metavar="PYTHON")
     parser.add_argument("--save", help="write all that was found to this file")
     options = parser.parse_args()
     numbers = [
-        i for i, s in enumerate(SAMPLES)
+        i
+        for i, s in enumerate(SAMPLES)
         if not options.words or any(w in s.name for w in options.words)
-    ]  # fmt: skip
+    ]
     bad, kept = 0, {}
     for platform in options.on:
         mine = outcomes(sys.executable, "minijax", platform, numbers)
@@ -95,9 +95,7 @@ def main() -> None:
                     print(f"{platform}  {name}\n    {differs}")
             elif "error" in told:
                 print(f"{platform}  {name}\n    {': '.join(told['error'])}")
-        print(
-            f"{platform}: {len(numbers)} samples, {failed} do not compile", flush=True
-        )
+        print(f"{platform}: {len(numbers)} samples, {failed} do not compile", flush=True)
     if options.save:
         Path(options.save).write_text(json.dumps(kept, indent=1))
     sys.exit(bad > 0)

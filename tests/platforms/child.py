@@ -43,9 +43,7 @@ def devices(jax, platform):
 
 
 def structs(jax, sample):
-    return [
-        jax.ShapeDtypeStruct(s, jax.numpy.dtype(DTYPES[d])) for d, s in sample.types
-    ]
+    return [jax.ShapeDtypeStruct(s, jax.numpy.dtype(DTYPES[d])) for d, s in sample.types]
 
 
 def lowered(jax, sample, found):

@@ -12,14 +12,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 DTYPES = {
-    "b1": "bool", "i4": "int4", "u4": "uint4", "i8": "int8", "u8": "uint8",
-    "i16": "int16", "u16": "uint16", "i32": "int32", "u32": "uint32", "i64": "int64",
-    "u64": "uint64", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2",
-    "e8m0": "float8_e8m0fnu", "e2m1": "float4_e2m1fn",
-    "e4m3b": "float8_e4m3b11fnuz", "bf16": "bfloat16",
-    "f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64",
+    "b1": "bool",
+    "i4": "int4",
+    "u4": "uint4",
+    "i8": "int8",
+    "u8": "uint8",
+    "i16": "int16",
+    "u16": "uint16",
+    "i32": "int32",
+    "u32": "uint32",
+    "i64": "int64",
+    "u64": "uint64",
+    "e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+    "e8m0": "float8_e8m0fnu",
+    "e2m1": "float4_e2m1fn",
+    "e4m3b": "float8_e4m3b11fnuz",
+    "bf16": "bfloat16",
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "c64": "complex64",
     "c128": "complex128",
-}  # fmt: skip
+}
 REAL = "bf16 f16 f32 f64"
 FLOATS = "bf16 f16 f32 f64 c64 c128"
 INTEGERS = "i8 u8 i32 u32 i64 u64"
@@ -80,23 +95,25 @@ def partitioned(jax: Any, P: Any) -> Any:
     fun.def_partition(
         infer_sharding_from_operands=lambda mesh, args, out: there(mesh),
         partition=lambda mesh, args, out: (
-            mesh, lambda x: jax.numpy.cos(x), there(mesh), (there(mesh),)
+            mesh,
+            lambda x: jax.numpy.cos(x),
+            there(mesh),
+            (there(mesh),),
         ),
         sharding_rule="i j -> i j",
-    )  # fmt: skip
+    )
     return fun
 
 
 # ------------------------------------------------------------------------- elementwise
 
-row("lax.NAME(x)", FLOATS,
-    "exp exp2 log log1p expm1 sin cos tan tanh sinh cosh asin acos atan asinh acosh atanh"
-    " logistic sqrt rsqrt")  # fmt: skip
 row(
     "lax.NAME(x)",
-    REAL,
-    "cbrt erf erfc erf_inv lgamma digamma bessel_i0e bessel_i1e is_finite",
+    FLOATS,
+    "exp exp2 log log1p expm1 sin cos tan tanh sinh cosh asin acos atan asinh acosh atanh"
+    " logistic sqrt rsqrt",
 )
+row("lax.NAME(x)", REAL, "cbrt erf erfc erf_inv lgamma digamma bessel_i0e bessel_i1e is_finite")
 row("lax.NAME(x)", NUMBERS, "neg sign square")
 row("lax.abs(x)", "i8 i32 " + FLOATS)
 row("lax.NAME(x)", REAL, "floor ceil")
@@ -107,11 +124,7 @@ row("lax.NAME(x, y)", NUMBERS, "add sub mul div max min")
 row("lax.pow(x, y)", FLOATS)
 row("lax.NAME(x, y)", ALL, "eq ne")
 row("lax.NAME(x, y)", ORDERED, "lt le gt ge rem")
-row(
-    "lax.NAME(x, y)",
-    REAL,
-    "atan2 nextafter igamma igammac igamma_grad_a polygamma zeta",
-)
+row("lax.NAME(x, y)", REAL, "atan2 nextafter igamma igammac igamma_grad_a polygamma zeta")
 row("lax.random_gamma_grad(x, y)", REAL)
 row(
     "jax.grad(lambda x, y: lax.NAME(x, y).sum(), (0, 1))(x, y)",
@@ -123,10 +136,7 @@ row(
     REAL,
     "tanh logistic asin atan asinh atanh bessel_i0e bessel_i1e",
 )
-row(
-    "jax.grad(lambda x: jax.vmap(jax.grad(jax.scipy.special.i0))(x.ravel()).sum())(x)",
-    "f32",
-)
+row("jax.grad(lambda x: jax.vmap(jax.grad(jax.scipy.special.i0))(x.ravel()).sum())(x)", "f32")
 row("jax.grad(lambda x, y: lax.NAME(x, y).sum(), (0, 1))(x, y)", REAL, "atan2 pow")
 row("lax.betainc(x, y, z)", REAL)
 row("lax.NAME(x, y)", "b1 " + INTEGERS, "bitwise_and bitwise_or bitwise_xor")
@@ -143,19 +153,18 @@ row("lax.reduce_precision(x, 5, 2)", REAL)
 row("lax.stop_gradient(x)")
 row("lax.optimization_barrier(x)")
 row("lax.convert_element_type(x, np.float32)", ALL + " e4m3 e5m2 e4m3b i4 u4 e8m0 e2m1")
-row("lax.convert_element_type(x, jnp.NAME)", "f32",
+row(
+    "lax.convert_element_type(x, jnp.NAME)",
+    "f32",
     "bool int4 uint4 int8 uint8 int16 uint16 int32 uint32 int64 uint64 bfloat16 float16"
     " float64 complex64 complex128 float8_e4m3fn float8_e5m2 float8_e4m3b11fnuz"
-    " float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn")  # fmt: skip
+    " float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn",
+)
 row("lax.NAME(x, accuracy=lax.AccuracyMode.HIGHEST)", "f32 bf16", "exp tanh sin")
 row("lax.bitcast_convert_type(x, np.int8)", "f32 u8 i64")
 row("lax.bitcast_convert_type(x, np.uint32)", "f32 u8[2,4] f64 i64")
 row("jnp.copy(x)")
-row(
-    "jax.grad(lambda x: jnp.sum(lax.NAME(x)))(x)",
-    "f32",
-    "asin tan erf_inv lgamma digamma",
-)
+row("jax.grad(lambda x: jnp.sum(lax.NAME(x)))(x)", "f32", "asin tan erf_inv lgamma digamma")
 
 # -------------------------------------------------------------------------- reductions
 
@@ -227,10 +236,7 @@ row(
     " f64[4,8],i32[3],f64[3,8] c128[4,8],i32[3],c128[3,8]",
     "set add multiply",
 )
-row(
-    "x.at[y].add(z, unique_indices=True, indices_are_sorted=True)",
-    "f32[4,8],i32[3],f32[3,8]",
-)
+row("x.at[y].add(z, unique_indices=True, indices_are_sorted=True)", "f32[4,8],i32[3],f32[3,8]")
 row("x.at[y].apply(jnp.sin)", "f32[4,8],i32[3]")
 row("jnp.take_along_axis(x, y, 1)", "f32[4,8],i32[4,3]")
 
@@ -291,18 +297,12 @@ row(
     "lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,))))",
     "f32[2,4,8],f32[2,8,3] c64[2,4,8],c64[2,8,3]",
 )
-row(
-    "lax.ragged_dot(x, y, z)",
-    "f32[16,8],f32[3,8,4],i32[3] bf16[16,8],bf16[3,8,4],i32[3]",
-)
+row("lax.ragged_dot(x, y, z)", "f32[16,8],f32[3,8,4],i32[3] bf16[16,8],bf16[3,8,4],i32[3]")
 row(
     "jax.grad(lambda x, y: lax.ragged_dot(x, y, z).sum(), (0, 1))(x, y)",
     "f32[16,8],f32[3,8,4],i32[3]",
 )
-row(
-    "jax.nn.scaled_matmul(x, y, z, w)",
-    "e4m3[1,16,64],e4m3[1,8,64],e8m0[1,16,2],e8m0[1,8,2]",
-)
+row("jax.nn.scaled_matmul(x, y, z, w)", "e4m3[1,16,64],e4m3[1,8,64],e8m0[1,16,2],e8m0[1,8,2]")
 row(
     "lax.conv_general_dilated(x, y, (1, 1), 'SAME')",
     "f32[2,3,8,8],f32[4,3,3,3]"
@@ -314,13 +314,11 @@ row(
     "i8[2,4,8,8],i8[4,4,3,3]",
 )
 row(
-    "lax.conv_general_dilated(x, y, (2,), [(1, 2)], rhs_dilation=(2,),"
-    " feature_group_count=2)",
+    "lax.conv_general_dilated(x, y, (2,), [(1, 2)], rhs_dilation=(2,), feature_group_count=2)",
     "f32[2,4,9],f32[4,2,3]",
 )
 row(
-    "jax.grad(lambda x, y: lax.conv_general_dilated(x, y, (1, 1), 'SAME').sum(),"
-    " (0, 1))(x, y)",
+    "jax.grad(lambda x, y: lax.conv_general_dilated(x, y, (1, 1), 'SAME').sum(), (0, 1))(x, y)",
     "f32[2,3,8,8],f32[4,3,3,3]",
 )
 row("jax.nn.dot_product_attention(x, y, z)", "f32[2,8,4,16] bf16[2,8,4,16]")
@@ -338,10 +336,7 @@ row("la.qr(x)", KINDS + " " + TALL)
 row("la.qr(x, full_matrices=False)", TALL)
 row("la.qr(x, pivoting=True)", "f32[6,4] c128[4,4] f64[3,4,4]")
 row("jnp.linalg.qr(x, mode='raw')", "f32[6,4] c64[6,4]")
-row(
-    "la.householder_product(x, y)",
-    "f32[6,4],f32[4] c64[3,6,4],c64[3,4] f64[6,4],f64[2]",
-)
+row("la.householder_product(x, y)", "f32[6,4],f32[4] c64[3,6,4],c64[3,4] f64[6,4],f64[2]")
 row("la.ormqr(x, y, z)", "f32[6,4],f32[4],f32[6,3] c64[2,6,4],c64[2,4],c64[2,6,3]")
 row("la.eigh(x)", KINDS + " f32[40,40] f32[3,40,40]")
 row(
@@ -361,10 +356,7 @@ row("la.eig(x)", "f32[4,4] c64[3,4,4]")
 row("la.schur(x)", "f32[4,4] c64[3,4,4]")
 row("la.hessenberg(x)", "f32[4,4] c64[3,4,4]")
 row("la.tridiagonal(x)", "f32[4,4] c64[3,4,4]")
-row(
-    "la.triangular_solve(x, y, left_side=True)",
-    "f32[4,4] f64[4,4] c64[4,4] c128[3,4,4]",
-)
+row("la.triangular_solve(x, y, left_side=True)", "f32[4,4] f64[4,4] c64[4,4] c128[3,4,4]")
 row(
     "la.triangular_solve(x, y, lower=True, transpose_a=True, conjugate_a=True)",
     "f32[4,4] c64[3,4,4]",
@@ -377,11 +369,7 @@ row(
 row("la.symmetric_product(x, y)", "f32[4,4] f64[3,4,4]")
 row("la.cholesky_update(x, y)", "f32[4,4],f32[4] f64[4,4],f64[4]")
 row("la.lu_pivots_to_permutation(x, 6)", "i32[4] i32[3,4]")
-row(
-    "jnp.linalg.NAME(x)",
-    "f32[4,4] c64[3,4,4] f64[4,4]",
-    "inv det slogdet pinv eigvalsh",
-)
+row("jnp.linalg.NAME(x)", "f32[4,4] c64[3,4,4] f64[4,4]", "inv det slogdet pinv eigvalsh")
 row("jnp.linalg.solve(x, y)", "f32[4,4] c64[3,4,4]")
 row("jnp.linalg.lstsq(x, y)", "f32[6,4],f32[6,2]")
 row("jax.scipy.linalg.NAME(x)", "f32[4,4] c64[4,4]", "expm sqrtm polar")
@@ -402,14 +390,8 @@ row(
     "threefry2x32 philox4x32",
 )  # JAX has no Philox
 row("jax.random.bits(jax.random.wrap_key_data(x, impl='philox2x32'), (4, 8))", "u32[1]")
-row(
-    "jax.random.bits(jax.random.wrap_key_data(x, impl='threefry4x32'), (4, 8))",
-    "u32[4]",
-)
-row(
-    "load('extend.random').threefry2x32_p.bind(x[0], x[1], y, z)",
-    "u32[2],u32[8],u32[8]",
-)
+row("jax.random.bits(jax.random.wrap_key_data(x, impl='threefry4x32'), (4, 8))", "u32[4]")
+row("load('extend.random').threefry2x32_p.bind(x[0], x[1], y, z)", "u32[2],u32[8],u32[8]")
 row(
     "jax.random.bits(jax.random.wrap_key_data(x, impl='NAME'), (4, 8), 'uint32')",
     "u32[4]",
@@ -420,10 +402,7 @@ row(
     "u32[4]",
     "rbg unsafe_rbg",
 )
-row(
-    "jax.random.key_data(jax.random.fold_in(jax.random.wrap_key_data(x), y))",
-    "u32[2],u32[]",
-)
+row("jax.random.key_data(jax.random.fold_in(jax.random.wrap_key_data(x), y))", "u32[2],u32[]")
 row("jax.random.key_data(jax.random.clone(jax.random.key(x)))", "u32[]")
 row("jax.random.wrap_key_data(x)", "u32[2]")
 row("jax.random.split(jax.random.wrap_key_data(x), 5)", "u32[2]")
@@ -451,15 +430,10 @@ row(
 row("jax.jit(lambda x: jnp.sin(x))(x) + jax.jit(lambda x: jnp.sin(x))(x + 1)")
 row("lax.cond(x, lambda y: y * 2, jnp.sin, y)", "b1[],f32")
 row("lax.switch(x, [jnp.sin, jnp.cos, jnp.tan], y)", "i32[],f32")
-row(
-    "lax.while_loop(lambda c: c[0] < 9, lambda c: (c[0] + 1, c[1] * y), (x, y))",
-    "i32[],f32",
-)
+row("lax.while_loop(lambda c: c[0] < 9, lambda c: (c[0] + 1, c[1] * y), (x, y))", "i32[],f32")
 row("lax.fori_loop(0, x, lambda i, c: c * i, y)", "i32[],f32")
 row("lax.scan(lambda c, a: (c + a, c * a), x[0], x)", "f32 c64 bf16")
-row(
-    "jax.grad(lambda x: lax.scan(lambda c, a: (jnp.sin(c) * a, c), x[0], x)[0].sum())(x)"
-)
+row("jax.grad(lambda x: lax.scan(lambda c, a: (jnp.sin(c) * a, c), x[0], x)[0].sum())(x)")
 row("lax.associative_scan(jnp.multiply, x)")
 row("lax.map(jnp.sin, x, batch_size=2)")
 row("jax.grad(jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)).sum()))(x)")
@@ -495,10 +469,7 @@ row(
     "f32[4,4]",
 )
 row("sparse.BCSR.fromdense(x, nse=5).todense()")
-row(
-    "(lambda m: sparse.bcsr_extract(m.indices, m.indptr, x))"
-    "(sparse.BCSR.fromdense(x, nse=5))"
-)
+row("(lambda m: sparse.bcsr_extract(m.indices, m.indptr, x))(sparse.BCSR.fromdense(x, nse=5))")
 row("sparse.NAME.fromdense(x, nse=5).todense()", names="COO CSR", types="f32 f64 c64")
 row(
     "sparse.linalg.spsolve(x, y, z, w)",
@@ -519,15 +490,12 @@ row("lax.empty((3,), np.float32)", "f32")
 row("lax.dce_sink(x)")
 row(
     "lax.scaled_dot(x, y, lhs_scale=z, rhs_scale=w, preferred_element_type=np.float32)",
-    "e4m3[16,64],e4m3[64,8],e8m0[16,2],e8m0[2,8]"
-    " bf16[16,64],bf16[64,8],bf16[16,2],bf16[2,8]",
+    "e4m3[16,64],e4m3[64,8],e8m0[16,2],e8m0[2,8] bf16[16,64],bf16[64,8],bf16[16,2],bf16[2,8]",
 )
 row("lax.NAME_p.bind(x, y)", ORDERED, "eq_to lt_to le_to")
 row("jax.device_put(x)")
 row("jax.device_put(x, jax.memory.Space.Device)")
-row(
-    "jax.device_put(jax.device_put(x, jax.memory.Space.Host) * 1, jax.memory.Space.Device)"
-)
+row("jax.device_put(jax.device_put(x, jax.memory.Space.Host) * 1, jax.memory.Space.Device)")
 row("jax.custom_batching.sequential_vmap(lambda x: x * 2)(x)")
 row("jax.vmap(jax.custom_batching.sequential_vmap(lambda x: x * 2))(x)")
 row(
@@ -558,9 +526,7 @@ row("jax.pure_callback(np.sin, jax.ShapeDtypeStruct((4, 8), np.float32), x)")
 row("load('experimental').io_callback(print, None, x)")
 row("jax.debug.print('{}', x)")
 row("jax.debug.callback(print, x)")
-row(
-    "jax.ffi.ffi_call('my_call', jax.ShapeDtypeStruct((3,), np.float32))(x, n=np.int32(3))"
-)
+row("jax.ffi.ffi_call('my_call', jax.ShapeDtypeStruct((3,), np.float32))(x, n=np.int32(3))")
 row(
     "load('experimental.buffer_callback').buffer_callback("
     "print, jax.ShapeDtypeStruct((3,), np.float32))(x)"
@@ -573,17 +539,14 @@ row(
     names="device_host gpu_stream:1 tpu_sparsecore",
 )
 row("load('experimental.scheduling_groups').xla_metadata_call(jnp.sin, kind='a')(x)")
-row(
-    "load('experimental.fused').fused(out_spaces=(jax.memory.Space.Device,))(jnp.sin)(x)"
-)
+row("load('experimental.fused').fused(out_spaces=(jax.memory.Space.Device,))(jnp.sin)(x)")
 row("lax.optimization_barrier((lax.after_all(lax.create_token()), x))[1]")
 row(
     "load('experimental.layout').with_layout_constraint("
     "x, load('experimental.layout').Layout((1, 0)))"
 )
 row(
-    "load('experimental.rnn').lstm(x, y, y, z, np.full(2, 3, np.int32), 4, 5, 1, 0.,"
-    " False)",
+    "load('experimental.rnn').lstm(x, y, y, z, np.full(2, 3, np.int32), 4, 5, 1, 0., False)",
     "f32[2,3,4],f32[1,2,5],f32[220]",
 )
 
@@ -606,10 +569,7 @@ across("lax.all_to_all(x, 'i', 1, 0)", "f32[4,4]")
 across("lax.ppermute(x, 'i', [(0, 1), (1, 2)])", "f32 i8")
 across("lax.pbroadcast(x, 'i', 2)")
 across("x + lax.axis_index('i')")
-across(
-    "lax.ragged_all_to_all(x, x, *[jnp.ones(4, np.int32)] * 4, axis_name='i')",
-    "f32[16,8]",
-)
+across("lax.ragged_all_to_all(x, x, *[jnp.ones(4, np.int32)] * 4, axis_name='i')", "f32[16,8]")
 across("lax.cond(lax.axis_index('i') > 1, jnp.sin, jnp.cos, x)")
 EXPLICIT = (
     "jax.NamedSharding(jax.sharding.Mesh(mesh.devices, ('i',), axis_types=("
@@ -625,13 +585,9 @@ row("partitioned(jax, P)(x)", spread=True)
 across("jax.lax.pcast(jax.lax.psum(x, 'i'), 'i', to='varying')")
 across("lax.pcast(lax.pcast(lax.psum(x, 'i'), 'i', to='reduced'), 'i', to='varying')")
 across("lax.pcast(lax.all_gather(x, 'i', tiled=True, to='reduced'), 'i', to='varying')")
-across(
-    "lax.pcast(lax.all_gather(x, 'i', tiled=True, to='invarying'), 'i', to='varying')"
-)
+across("lax.pcast(lax.all_gather(x, 'i', tiled=True, to='invarying'), 'i', to='varying')")
 across("lax.psum(lax.pcast(x, 'i', to='unreduced'), 'i')[None]")
-across(
-    "lax.psum_scatter(lax.pcast(x, 'i', to='unreduced'), 'i', tiled=True)", "f32[16,8]"
-)
+across("lax.psum_scatter(lax.pcast(x, 'i', to='unreduced'), 'i', tiled=True)", "f32[16,8]")
 across("lax.precv(lax.psend(x, 'i', [(0, 1)]), x, 'i', [(0, 1)])")  # on GPUs alone
 row("jax.debug.inspect_array_sharding(x, callback=print)", spread=True)
 row(

@@ -58,9 +58,7 @@ def test_every_primitive_has_a_sample():
     names = {*INSIDE, *ELSEWHERE}
     for sample in SAMPLES:
         names.update(
-            primitives(
-                mj.make_jaxpr(function(sample, mj, mesh))(*structs(mj, sample)).jaxpr
-            )
+            primitives(mj.make_jaxpr(function(sample, mj, mesh))(*structs(mj, sample)).jaxpr)
         )
     missing = set(registry) - names
     assert not missing, f"no row of samples.py has {sorted(missing)}"

@@ -14,13 +14,7 @@ from minijax import lax
 SHAPES = [(), (3,), (2, 3), (0, 3), (1, 2, 2)]
 PAIRS = [((), ()), ((3,), (3,)), ((2, 3), ()), ((), (2,)), ((0,), (0,))]
 SMALL_FLOATS = ["float8_e4m3fn", "float8_e5m2", "bfloat16", "float16"]
-BITS = {
-    "float8_e5m2": 3,
-    "float8_e4m3fn": 4,
-    "bfloat16": 8,
-    "float16": 11,
-    "float32": 24,
-}
+BITS = {"float8_e5m2": 3, "float8_e4m3fn": 4, "bfloat16": 8, "float16": 11, "float32": 24}
 
 # name: (NumPy's function, lowest and highest argument)
 UNARY = {
@@ -79,8 +73,10 @@ def close(got, expected, dtype):
     eps = 2.0 ** (1 - BITS.get(dtype, 24))
     np.testing.assert_allclose(
         np.asarray(got, np.complex128 if "c" in dtype[:1] else np.float64),
-        expected, rtol=8 * eps, atol=8 * eps,
-    )  # fmt: skip
+        expected,
+        rtol=8 * eps,
+        atol=8 * eps,
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", *SMALL_FLOATS, "complex64"])
@@ -120,10 +116,7 @@ def test_unary_derivative_of_complex_numbers(name):
         function = getattr(lax, name)
         _, slope = mj.jvp(function, (z,), (np.ones_like(z),))
         for step in (1e-6, 1e-6j):
-            ahead, behind = (
-                np.asarray(function(z + step)),
-                np.asarray(function(z - step)),
-            )
+            ahead, behind = (np.asarray(function(z + step)), np.asarray(function(z - step)))
             np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), rtol=1e-6)
 
 
@@ -185,9 +178,7 @@ def test_products_in_another_dtype():
     same(lax.mul(i, i, out_dtype=np.int32), np.int32([10000, 9]))
     same(lax.mul(b, np.float32(2), out_dtype=np.float32), np.float32([3, 4]))
     same(lax.mul(i, np.int8(2), out_dtype=np.float32), np.float32([200, 6]))
-    slope = mj.grad(
-        lambda b: lax.reduce_sum(lax.mul(b, b, out_dtype=np.float32), (0,))
-    )(b)
+    slope = mj.grad(lambda b: lax.reduce_sum(lax.mul(b, b, out_dtype=np.float32), (0,)))(b)
     same(slope, (b + b).astype(ml_dtypes.bfloat16))
     x = draw((3,))
     obeys(lambda x, y: lax.mul(x, y, out_dtype=np.float64), x, draw((3,), seed=1))
@@ -211,9 +202,7 @@ def test_integers(dtype):
 
     def check(got, expected):
         assert got.dtype == dtype
-        np.testing.assert_array_equal(
-            np.asarray(got).astype(np.int64), wrapped(expected)
-        )
+        np.testing.assert_array_equal(np.asarray(got).astype(np.int64), wrapped(expected))
 
     check(lax.add(x, y), xs + ys)
     check(lax.sub(y, x), ys - xs)
@@ -240,9 +229,7 @@ def test_upper_half_of_products():
     expected = (x.astype(np.int64) * x[::-1]) >> 32
     np.testing.assert_array_equal(lax.mulhi(x, x[::-1].copy()), expected)
     u = np.array([2**32 - 1, 2**31], np.uint32)
-    np.testing.assert_array_equal(
-        lax.mulhi(u, u), (u.astype(np.uint64) * u) >> np.uint64(32)
-    )
+    np.testing.assert_array_equal(lax.mulhi(u, u), (u.astype(np.uint64) * u) >> np.uint64(32))
 
 
 @pytest.mark.parametrize("power", [-3, -2, -1, 0, 1, 2, 3, 4, 7, 12])
@@ -267,9 +254,7 @@ def test_integer_powers_are_whole():
 
 
 def test_integer_power_of_integers_is_not_negative():
-    with pytest.raises(
-        TypeError, match=r"negative powers, got integer_pow\(int32\[\], -1"
-    ):
+    with pytest.raises(TypeError, match=r"negative powers, got integer_pow\(int32\[\], -1"):
         lax.integer_pow(3, -1)
 
 
@@ -281,19 +266,21 @@ def test_powers_with_integer_exponents():
     obeys(lambda x: lax.pow(x, 3), x, exact=False)
     _, slope = mj.jvp(lambda x: lax.pow(x, 0), (0.0,), (1.0,))
     assert slope == 0
-    _, slope = mj.jvp(
-        lambda x: lax.pow(x, n), (np.zeros(4, "f") + 2,), (np.ones(4, "f"),)
-    )
+    _, slope = mj.jvp(lambda x: lax.pow(x, n), (np.zeros(4, "f") + 2,), (np.ones(4, "f"),))
     np.testing.assert_allclose(slope, [-0.25, 0, 1, 12])
 
 
 @pytest.mark.parametrize(
     ("dtype", "whole"),
     [
-        ("bfloat16", "int32"), ("float16", "int16"), ("float8_e5m2", "int8"),
-        ("float32", "int32"), ("float32", "uint32"), ("float64", "int64"),
+        ("bfloat16", "int32"),
+        ("float16", "int16"),
+        ("float8_e5m2", "int8"),
+        ("float32", "int32"),
+        ("float32", "uint32"),
+        ("float64", "int64"),
     ],
-)  # fmt: skip
+)
 def test_signs_of_powers_whose_exponents_are_rounded(dtype, whole):
     info = np.iinfo(whole)
     n = [info.max, info.max - 1, info.min, info.min + 1]
@@ -388,9 +375,7 @@ def test_derivatives_of_parts():
 def test_parts_need_the_right_dtype(name):
     with pytest.raises(TypeError, match=f"{name} does not accept dtype int32"):
         getattr(lax, name)(np.arange(3))
-    with pytest.raises(
-        TypeError, match="complex does not accept dtype int32 at position"
-    ):
+    with pytest.raises(TypeError, match="complex does not accept dtype int32 at position"):
         lax.complex(1, 2)
 
 
@@ -540,6 +525,4 @@ def test_lanes_of_fewer_axes_line_up_from_the_first(lane, shared):
     want = rows + np.asarray(y)
     np.testing.assert_array_equal(mj.vmap(lax.add, (0, None))(x, y), want)
     np.testing.assert_array_equal(mj.vmap(lax.add, (None, 0))(y, x), want)
-    np.testing.assert_array_equal(
-        mj.vmap(lax.add, (-1, None))(jnp.moveaxis(x, 0, -1), y), want
-    )
+    np.testing.assert_array_equal(mj.vmap(lax.add, (-1, None))(jnp.moveaxis(x, 0, -1), y), want)

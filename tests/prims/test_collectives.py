@@ -8,26 +8,9 @@ from minijax.ir import core
 from minijax.passes.algebra import Linear
 from minijax.passes.stage import stage_closed
 from minijax.passes.transpose import backward_pass
-from minijax.prims.collectives.exchange import (
-    all_gather,
-    all_to_all,
-    psum_scatter,
-    pswapaxes,
-)
-from minijax.prims.collectives.permute import (
-    pbroadcast,
-    ppermute,
-    pshuffle,
-    ragged_all_to_all,
-)
-from minijax.prims.collectives.psum import (
-    axis_index,
-    axis_size,
-    pmax,
-    pmean,
-    pmin,
-    psum,
-)
+from minijax.prims.collectives.exchange import all_gather, all_to_all, psum_scatter, pswapaxes
+from minijax.prims.collectives.permute import pbroadcast, ppermute, pshuffle, ragged_all_to_all
+from minijax.prims.collectives.psum import axis_index, axis_size, pmax, pmean, pmin, psum
 from minijax.prims.collectives.varying import pcast
 from minijax.prims.math.algebraic import add, mul
 from minijax.prims.shape.shapes import copy, move_axis, reshape
@@ -81,9 +64,7 @@ def flat_groups(axes, names, groups):
     ids = np.arange(np.prod(sizes)).reshape(sizes)
     where = [order.index(n) for n in names]
     others = [i for i in range(len(sizes)) if i not in where]
-    rows = ids.transpose(others + where).reshape(
-        -1, int(np.prod([sizes[i] for i in where]))
-    )
+    rows = ids.transpose(others + where).reshape(-1, int(np.prod([sizes[i] for i in where])))
     if groups is None:
         return rows.tolist()
     return [[row[i] for i in g] for row in rows.tolist() for g in groups]
@@ -134,9 +115,13 @@ def np_permute(vs, perm):
 ONE = (("i", 4),)
 TWO = (("i", 2), ("j", 3))
 NAMES = [
-    (ONE, ("i",), None), (ONE, ("i",), GROUPS), (TWO, ("i", "j"), None),
-    (TWO, ("j", "i"), None), (TWO, ("j",), None), (TWO, ("i",), None),
-]  # fmt: skip
+    (ONE, ("i",), None),
+    (ONE, ("i",), GROUPS),
+    (TWO, ("i", "j"), None),
+    (TWO, ("j", "i"), None),
+    (TWO, ("j",), None),
+    (TWO, ("i",), None),
+]
 
 
 @both
@@ -147,9 +132,7 @@ def test_reductions(run, axes, names, groups, fun, dtype):
     x = data([*(s for _, s in axes), 2, 3], dtype)
     prim = {"sum": psum, "max": pmax, "min": pmin}
     got = run(lambda v: prim[fun](v, names, axis_index_groups=groups), x, axes)
-    want = by_group(
-        x, axes, names, groups, lambda vs: [getattr(np, fun)(vs, 0)] * len(vs)
-    )
+    want = by_group(x, axes, names, groups, lambda vs: [getattr(np, fun)(vs, 0)] * len(vs))
     assert got.dtype == x.dtype
     np.testing.assert_array_equal(got, want)
 
@@ -183,11 +166,10 @@ def test_positional_axes(run, axes):
 def test_all_gather(run, axes, names, groups, axis, tiled):
     x = data([*(s for _, s in axes), 2, 3])
     got = run(
-        lambda v: all_gather(
-            v, names, axis=axis, tiled=tiled, axis_index_groups=groups
-        ),
-        x, axes,
-    )  # fmt: skip
+        lambda v: all_gather(v, names, axis=axis, tiled=tiled, axis_index_groups=groups),
+        x,
+        axes,
+    )
     want = by_group(x, axes, names, groups, lambda vs: np_gather(vs, axis, tiled))
     np.testing.assert_array_equal(got, want)
 
@@ -204,17 +186,16 @@ def test_psum_scatter(run, axes, names, groups, axis, tiled):
         lambda v: psum_scatter(
             v, names, scatter_dimension=axis, tiled=tiled, axis_index_groups=groups
         ),
-        x, axes,
-    )  # fmt: skip
+        x,
+        axes,
+    )
     want = by_group(x, axes, names, groups, lambda vs: np_scatter(vs, axis, tiled))
     np.testing.assert_array_equal(got, want)
 
 
 @both
 @pytest.mark.parametrize("axes, names, groups", NAMES)
-@pytest.mark.parametrize(
-    "split, concat", [(0, 0), (0, 1), (1, 0), (2, 0), (0, 2), (2, 2)]
-)
+@pytest.mark.parametrize("split, concat", [(0, 0), (0, 1), (1, 0), (2, 0), (0, 2), (2, 2)])
 @pytest.mark.parametrize("tiled", [False, True])
 def test_all_to_all(run, axes, names, groups, split, concat, tiled):
     n = len(flat_groups(axes, names, groups)[0])
@@ -222,14 +203,11 @@ def test_all_to_all(run, axes, names, groups, split, concat, tiled):
     shape[split] = n * (2 if tiled else 1)
     x = data([*(s for _, s in axes), *shape])
     got = run(
-        lambda v: all_to_all(
-            v, names, split, concat, tiled=tiled, axis_index_groups=groups
-        ),
-        x, axes,
-    )  # fmt: skip
-    want = by_group(
-        x, axes, names, groups, lambda vs: np_exchange(vs, split, concat, tiled)
+        lambda v: all_to_all(v, names, split, concat, tiled=tiled, axis_index_groups=groups),
+        x,
+        axes,
     )
+    want = by_group(x, axes, names, groups, lambda vs: np_exchange(vs, split, concat, tiled))
     np.testing.assert_array_equal(got, want)
 
 
@@ -240,9 +218,11 @@ def test_all_to_all(run, axes, names, groups, split, concat, tiled):
 def test_ppermute(run, axes, names, kind, dtype):
     n = len(flat_groups(axes, names, None)[0])
     perm = {
-        "full": [(i, (i + 1) % n) for i in range(n)], "none": [],
-        "part": [(i, i + 1) for i in range(n - 1)], "one": [(n - 1, 0)],
-    }[kind]  # fmt: skip
+        "full": [(i, (i + 1) % n) for i in range(n)],
+        "none": [],
+        "part": [(i, i + 1) for i in range(n - 1)],
+        "one": [(n - 1, 0)],
+    }[kind]
     x = data([*(s for _, s in axes), 3], dtype)
     got = run(lambda v: ppermute(v, names, perm), x, axes)
     want = by_group(x, axes, names, None, lambda vs: np_permute(vs, perm))
@@ -277,10 +257,11 @@ def test_axis_index(run, x64):
         with mj.enable_x64(x64):
             got = run(lambda v, n=names: add(axis_index(n), v), x, TWO)
         want = {
-            "i": np.arange(2)[:, None] + x, "j": np.arange(3)[None] + x,
+            "i": np.arange(2)[:, None] + x,
+            "j": np.arange(3)[None] + x,
             ("i", "j"): np.arange(6).reshape(2, 3),
             ("j", "i"): np.arange(6).reshape(3, 2).T,
-        }[names]  # fmt: skip
+        }[names]
         assert got.dtype == np.int32
         np.testing.assert_array_equal(got, want)
 
@@ -307,17 +288,17 @@ def test_what_all_lanes_share(run):
     for fun, want in (
         (lambda c: psum(c, "i"), [4 * shared] * 4),
         (lambda c: pmax(c, "i"), [shared] * 4),
-        (lambda c: psum(c, "i", axis_index_groups=[[0, 1, 2], [3]]),
-         [3 * shared] * 3 + [shared]),
+        (
+            lambda c: psum(c, "i", axis_index_groups=[[0, 1, 2], [3]]),
+            [3 * shared] * 3 + [shared],
+        ),
         (lambda c: all_gather(c, "i"), np_gather(every, 0, False)),
-        (lambda c: all_gather(c, "i", axis=1, tiled=True),
-         np_gather(every, 1, True)),
+        (lambda c: all_gather(c, "i", axis=1, tiled=True), np_gather(every, 1, True)),
         (lambda c: psum_scatter(c, "i"), np_scatter(every, 0, False)),
-        (lambda c: all_to_all(c, "i", 0, 1),
-         np_exchange(every, 0, 1, False)),
+        (lambda c: all_to_all(c, "i", 0, 1), np_exchange(every, 0, 1, False)),
         (lambda c: ppermute(c, "i", [(0, 1)]), np_permute(every, [(0, 1)])),
         (lambda c: pbroadcast(c, "i", 2), [shared] * 4),
-    ):  # fmt: skip
+    ):
         got = run(lambda v, f=fun: add(f(traced(shared)), reshape(v, ())), x, ONE)
         np.testing.assert_array_equal(got, np.stack(want))
 
@@ -378,10 +359,7 @@ def test_ragged_all_to_all_is_an_operation_elsewhere():
             lambda *a: [ragged_all_to_all(*a, axis_name="i")], [x, x, k, k, k, k]
         )
         module = lower_jaxpr(closed, "f", "cuda", replicas=4, axes=ONE).module
-        for bad, text in (
-            ((x, x, k, k, k, x), "integer"),
-            ((x, k, k, k, k, k), "equal"),
-        ):
+        for bad, text in (((x, x, k, k, k, x), "integer"), ((x, k, k, k, k, k), "equal")):
             with pytest.raises(ValueError, match=text):
                 stage_closed(lambda *a: [ragged_all_to_all(*a, axis_name="i")], bad)
     assert module.operation.verify()
@@ -429,9 +407,7 @@ LINEAR = {
     "all_gather": lambda v: all_gather(v, "i", axis=1),
     "all_gather tiled": lambda v: all_gather(v, "i", axis=1, tiled=True),
     "psum_scatter": lambda v: psum_scatter(v, "i"),
-    "psum_scatter tiled": lambda v: psum_scatter(
-        v, "i", scatter_dimension=1, tiled=True
-    ),
+    "psum_scatter tiled": lambda v: psum_scatter(v, "i", scatter_dimension=1, tiled=True),
     "all_to_all": lambda v: all_to_all(v, "i", 0, 1),
     "all_to_all tiled": lambda v: all_to_all(v, "i", 1, 0, tiled=True),
     "ppermute": lambda v: ppermute(v, "i", [(0, 1), (3, 0)]),
@@ -499,15 +475,18 @@ def test_booleans_are_counted():
 @pytest.mark.parametrize(
     "fun",
     [
-        lambda: psum(1.0, "q"), lambda: axis_index("q"),
-        lambda: axis_size("q"), lambda: all_gather(1.0, "q"),
+        lambda: psum(1.0, "q"),
+        lambda: axis_index("q"),
+        lambda: axis_size("q"),
+        lambda: all_gather(1.0, "q"),
         lambda: ppermute(1.0, "q", []),
         lambda: all_to_all(np.ones(4), "q", 0, 0),
-        lambda: pbroadcast(1.0, "q", 0), lambda: pmax(1.0, "q"),
+        lambda: pbroadcast(1.0, "q", 0),
+        lambda: pmax(1.0, "q"),
         lambda: psum_scatter(np.ones(4), "q"),
         lambda: pcast(1.0, "q", to="varying"),
     ],
-)  # fmt: skip
+)
 def test_unbound_names(fun):
     with pytest.raises(NameError, match="unbound axis name: q"):
         in_scope(fun)
@@ -516,12 +495,17 @@ def test_unbound_names(fun):
 @pytest.mark.parametrize(
     "fun, error, text",
     [
-        (lambda x: psum(x, "i", axis_index_groups=[[0, 1], [1, 2]]),
-         ValueError, "cover all indices exactly once"),
-        (lambda x: psum(x, ("i", 0), axis_index_groups=GROUPS),
-         ValueError, "just named axes"),
-        (lambda x: all_gather(x, "i", axis_index_groups=[[0, 1, 2], [3]]),
-         ValueError, "same size"),
+        (
+            lambda x: psum(x, "i", axis_index_groups=[[0, 1], [1, 2]]),
+            ValueError,
+            "cover all indices exactly once",
+        ),
+        (lambda x: psum(x, ("i", 0), axis_index_groups=GROUPS), ValueError, "just named axes"),
+        (
+            lambda x: all_gather(x, "i", axis_index_groups=[[0, 1, 2], [3]]),
+            ValueError,
+            "same size",
+        ),
         (lambda x: all_gather(x, "i", to="unreduced"), ValueError, "unexpected `to`"),
         (lambda x: all_to_all(x, "i", 0, 1), ValueError, "4 and 3 respectively"),
         (lambda x: all_to_all(x, "i", 0, 1, tiled=True), ValueError, "divisible"),
@@ -535,7 +519,7 @@ def test_unbound_names(fun):
         (lambda x: psum(x, 5), ValueError, "out of bounds"),
         (lambda x: pcast(x, "i", to="invarying"), ValueError, "unexpected `to`"),
     ],
-)  # fmt: skip
+)
 def test_errors(fun, error, text):
     with pytest.raises(error, match=text):
         stage(fun, np.ones((4, 3, 5), np.float32), ONE)

@@ -30,17 +30,21 @@ def spread(x, factors):
 def pad(x, pads):
     """Padding that may be negative."""
     x = np.pad(x, [(0, 0), (0, 0), *((max(lo, 0), max(hi, 0)) for lo, hi in pads)])
-    cut = [
-        slice(max(-lo, 0), x.shape[i] - max(-hi, 0))
-        for i, (lo, hi) in enumerate(pads, 2)
-    ]
+    cut = [slice(max(-lo, 0), x.shape[i] - max(-hi, 0)) for i, (lo, hi) in enumerate(pads, 2)]
     return x[(slice(None), slice(None), *cut)]
 
 
 def reference(
-    x, w, strides, pads, lhs_dilation=None, rhs_dilation=None, dimension_numbers=None,
-    feature_group_count=1, batch_group_count=1,
-):  # fmt: skip
+    x,
+    w,
+    strides,
+    pads,
+    lhs_dilation=None,
+    rhs_dilation=None,
+    dimension_numbers=None,
+    feature_group_count=1,
+    batch_group_count=1,
+):
     n = x.ndim - 2
     numbers = convs.conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
     x, w = x.transpose(numbers.lhs_spec), w.transpose(numbers.rhs_spec)
@@ -66,9 +70,10 @@ def reference(
                 for i, s, k in zip(p, strides, kernel.shape[2:], strict=True)
             )
             out[(slice(None), slice(None), *p)] = np.tensordot(
-                part[(slice(None), slice(None), *window)], kernel,
+                part[(slice(None), slice(None), *window)],
+                kernel,
                 (range(1, n + 2), range(1, n + 2)),
-            )  # fmt: skip
+            )
         parts.append(out)
     return np.concatenate(parts, 1).transpose(np.argsort(numbers.out_spec))
 
@@ -80,38 +85,59 @@ CASES = {
     "no axis": ((2, 3), (4, 3), (), (), {}),
     "strides": ((2, 3, 6, 5), (4, 3, 3, 2), (2, 3), ((1, 2), (0, 1)), {}),
     "dilations": (
-        (2, 3, 6, 5), (4, 3, 3, 2), (2, 1), ((1, 2), (3, 1)),
+        (2, 3, 6, 5),
+        (4, 3, 3, 2),
+        (2, 1),
+        ((1, 2), (3, 1)),
         {"lhs_dilation": (2, 3), "rhs_dilation": (1, 2)},
     ),
     "negative padding": ((2, 3, 6, 5), (4, 3, 3, 2), (1, 1), ((-1, 2), (0, -2)), {}),
     "channels last": (
-        (2, 6, 5, 3), (3, 2, 3, 4), (2, 1), ((1, 2), (0, 1)),
+        (2, 6, 5, 3),
+        (3, 2, 3, 4),
+        (2, 1),
+        ((1, 2), (0, 1)),
         {"dimension_numbers": NHWC},
     ),
     "mixed numbers": (
-        (3, 6, 2, 5), (3, 4, 2, 3), (2, 1), ((1, 2), (0, 1)),
+        (3, 6, 2, 5),
+        (3, 4, 2, 3),
+        (2, 1),
+        ((1, 2), (0, 1)),
         {"dimension_numbers": ("CHNW", "HOWI", "WNHC"), "rhs_dilation": (2, 1)},
     ),
     "feature groups": (
-        (2, 6, 6, 5), (4, 3, 3, 2), (2, 1), ((1, 2), (0, 1)),
+        (2, 6, 6, 5),
+        (4, 3, 3, 2),
+        (2, 1),
+        ((1, 2), (0, 1)),
         {"feature_group_count": 2, "lhs_dilation": (1, 2)},
     ),
     "depthwise, last": (
-        (2, 6, 5, 3), (3, 2, 1, 6), (1, 2), ((1, 1), (0, 1)),
+        (2, 6, 5, 3),
+        (3, 2, 1, 6),
+        (1, 2),
+        ((1, 1), (0, 1)),
         {"feature_group_count": 3, "dimension_numbers": NHWC},
     ),
     "batch groups": (
-        (6, 3, 6, 5), (4, 3, 3, 2), (2, 1), ((1, 2), (0, 1)),
+        (6, 3, 6, 5),
+        (4, 3, 3, 2),
+        (2, 1),
+        ((1, 2), (0, 1)),
         {"batch_group_count": 2, "rhs_dilation": (2, 1)},
     ),
     "batch groups, last": (
-        (4, 6, 5, 3), (3, 2, 3, 4), (1, 1), ((1, 1), (0, 1)),
+        (4, 6, 5, 3),
+        (3, 2, 3, 4),
+        (1, 1),
+        ((1, 1), (0, 1)),
         {"batch_group_count": 4, "dimension_numbers": NHWC},
     ),
     "empty batch": ((0, 3, 6), (4, 3, 2), (1,), ((0, 0),), {}),
     "empty result": ((2, 3, 2), (4, 3, 3), (1,), ((0, 0),), {}),
     "no features": ((2, 0, 6), (4, 0, 3), (1,), ((0, 0),), {}),
-}  # fmt: skip
+}
 every = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 LANES = [c for n, c in CASES.items() if not n.startswith(("empty", "no f"))]
 
@@ -129,8 +155,7 @@ def test_values(case):
 
 
 @pytest.mark.parametrize(
-    "dtype",
-    ["bool", "int4", "int8", "uint8", "int32", "bfloat16", "float16", "complex64"],
+    "dtype", ["bool", "int4", "int8", "uint8", "int32", "bfloat16", "float16", "complex64"]
 )
 def test_dtypes(dtype):
     x, w = data((2, 3, 6), "int32"), data((4, 3, 2), "int32", 1)
@@ -151,12 +176,7 @@ def test_dtypes(dtype):
 
 @pytest.mark.parametrize(
     "dtype, preferred",
-    [
-        ("int8", "int32"),
-        ("int8", "float32"),
-        ("bfloat16", "float32"),
-        ("float16", "float32"),
-    ],
+    [("int8", "int32"), ("int8", "float32"), ("bfloat16", "float32"), ("float16", "float32")],
 )
 def test_preferred_element_type(dtype, preferred):
     x, w = data((2, 3, 6), dtype), data((4, 3, 2), dtype, 1)
@@ -201,9 +221,7 @@ def test_jvp(case):
     tx, tw = data(case[0], seed=2), data(case[1], seed=3)
     f = call(case)
     _, tangent = mj.jit(lambda *a: mj.jvp(f, a[:2], a[2:]))(x, w, tx, tw)
-    want = reference(tx, w, *case[2:4], **case[4]) + reference(
-        x, tw, *case[2:4], **case[4]
-    )
+    want = reference(tx, w, *case[2:4], **case[4]) + reference(x, tw, *case[2:4], **case[4])
     np.testing.assert_array_equal(tangent, want)
 
 
@@ -213,8 +231,9 @@ def test_derivative_with_preferred_type_has_the_operands_dtypes():
         lambda x, w: conv_general_dilated(
             x, w, (1,), "VALID", preferred_element_type="float32"
         ),
-        x, w,
-    )  # fmt: skip
+        x,
+        w,
+    )
     x_ct, w_ct = back(np.ones(out.shape, np.float32))
     assert x_ct.dtype == w_ct.dtype == x.dtype
 
@@ -223,9 +242,7 @@ def test_derivative_with_preferred_type_has_the_operands_dtypes():
 
 
 @pytest.mark.parametrize("case", LANES)
-@pytest.mark.parametrize(
-    "dims", [(0, 0), (1, 2), (-1, 1), (1, None), (None, 1), (-1, None)]
-)
+@pytest.mark.parametrize("dims", [(0, 0), (1, 2), (-1, 1), (1, None), (None, 1), (-1, None)])
 def test_lanes(case, dims):
     xs = [data(case[0], seed=k) for k in range(3)]
     ws = [data(case[1], seed=9 + k) for k in range(3)]
@@ -279,9 +296,9 @@ def test_conv_transpose_is_the_transpose_of_a_convolution(stride, padding, size)
     n = got.shape[1]
     x = data((2, n, 5))
     # The convolution whose result has y's shape and whose transpose has x's.
-    forward = {
-        "SAME": "SAME", "VALID": "VALID"
-    }.get(padding if isinstance(padding, str) else "", padding)  # fmt: skip
+    forward = {"SAME": "SAME", "VALID": "VALID"}.get(
+        padding if isinstance(padding, str) else "", padding
+    )
 
     def conv(v):
         return conv_general_dilated(v, w, (stride,), forward, dimension_numbers=numbers)
@@ -296,22 +313,10 @@ def test_conv_transpose_sizes():
     assert convs.conv_transpose(x, w, (2,), "SAME").shape == (1, 8, 7)
     assert convs.conv_transpose(x, w, (2,), "VALID").shape == (1, 9, 7)
     assert convs.conv_transpose(x, w, (2,), [(1, 1)]).shape == (1, 7, 7)
-    assert convs.conv_transpose(x, w, (2,), "VALID", rhs_dilation=(2,)).shape == (
-        1,
-        11,
-        7,
-    )
+    assert convs.conv_transpose(x, w, (2,), "VALID", rhs_dilation=(2,)).shape == (1, 11, 7)
     spec = ("NHC", "HIO", "NHC")
-    assert convs.conv_transpose_shape_tuple(x.shape, w.shape, (2,), "SAME", spec) == (
-        1,
-        8,
-        7,
-    )
-    assert convs.conv_transpose_shape_tuple(x.shape, w.shape, (2,), "VALID", spec) == (
-        1,
-        9,
-        7,
-    )
+    assert convs.conv_transpose_shape_tuple(x.shape, w.shape, (2,), "SAME", spec) == (1, 8, 7)
+    assert convs.conv_transpose_shape_tuple(x.shape, w.shape, (2,), "VALID", spec) == (1, 9, 7)
 
 
 @pytest.mark.parametrize("case", LANES)
@@ -344,9 +349,14 @@ def test_unshared_kernels(numbers):
     spec = convs.conv_dimension_numbers((1,) * 4, (1,) * 4, numbers)
     x, w = data((2, 3, 5, 6)), data((4, 3 * 3 * 2, 3, 5), seed=1)
     got = convs.conv_general_dilated_local(
-        x.transpose(np.argsort(spec.lhs_spec)), w.transpose(np.argsort(spec.rhs_spec)),
-        (1, 1), "VALID", (3, 2), dimension_numbers=numbers, precision="highest",
-    )  # fmt: skip
+        x.transpose(np.argsort(spec.lhs_spec)),
+        w.transpose(np.argsort(spec.rhs_spec)),
+        (1, 1),
+        "VALID",
+        (3, 2),
+        dimension_numbers=numbers,
+        precision="highest",
+    )
     got = np.asarray(got).transpose(spec.out_spec)
     for i, j in itertools.product(range(3), range(5)):
         window = x[:, :, i : i + 3, j : j + 2].reshape(2, -1)
@@ -370,30 +380,48 @@ Y, ONE = X[:, :3], (1, 1)
         ((X, W, ONE, "SAME"), {"feature_group_count": 0}, ValueError, "positive"),
         ((Y, W, ONE, "SAME"), {"batch_group_count": 3}, ValueError, "not a multiple"),
         ((Y[:1], W, ONE, "SAME"), {"batch_group_count": 2}, ValueError, "not divide 1"),
-        ((X, W, ONE, "SAME"), {"batch_group_count": 2, "feature_group_count": 2},
-         ValueError, "At most one"),
+        (
+            (X, W, ONE, "SAME"),
+            {"batch_group_count": 2, "feature_group_count": 2},
+            ValueError,
+            "At most one",
+        ),
         ((Y, W, (0, 1), "VALID"), {}, ValueError, "must be positive"),
         ((Y, W, (1, 1), [(-9, 0), (0, 0)]), {}, ValueError, "removes more"),
         ((Y, W.astype("float16"), (1, 1), "SAME"), {}, TypeError, "same dtypes"),
         ((Y, W[0], (1, 1), "SAME"), {}, TypeError, "ndim to be equal"),
         ((Y, W, ONE, "SAME"), {"lhs_dilation": (2, 1)}, ValueError, "String padding"),
-        ((Y, W, ONE, "SAME"), {"dimension_numbers": ("NHWC", "HWII", "NHWC")},
-         TypeError, "exactly once, got HWII"),
-        ((Y, W, ONE, "SAME"), {"dimension_numbers": ("NHWC", "HWI", "NHWC")},
-         TypeError, "len equal to the ndim"),
-        ((Y, W, ONE, "SAME"), {"dimension_numbers": ("NHWC", "HXIO", "NHWC")},
-         TypeError, "same set of spatial"),
+        (
+            (Y, W, ONE, "SAME"),
+            {"dimension_numbers": ("NHWC", "HWII", "NHWC")},
+            TypeError,
+            "exactly once, got HWII",
+        ),
+        (
+            (Y, W, ONE, "SAME"),
+            {"dimension_numbers": ("NHWC", "HWI", "NHWC")},
+            TypeError,
+            "len equal to the ndim",
+        ),
+        (
+            (Y, W, ONE, "SAME"),
+            {"dimension_numbers": ("NHWC", "HXIO", "NHWC")},
+            TypeError,
+            "same set of spatial",
+        ),
         ((Y, W, ONE, "SAME"), {"dimension_numbers": 3}, TypeError, "must be tuple/list"),
-        ((Y, W, ONE, "SAME"), {"preferred_element_type": "int32"}, TypeError,
-         "floats"),
-        ((Y, W, ONE, "SAME"), {"preferred_element_type": "float16"}, TypeError,
-         "narrower"),
-        ((Y.astype("int8"), W.astype("int8"), (1, 1), "SAME"),
-         {"preferred_element_type": "uint32"}, TypeError, "signedness"),
+        ((Y, W, ONE, "SAME"), {"preferred_element_type": "int32"}, TypeError, "floats"),
+        ((Y, W, ONE, "SAME"), {"preferred_element_type": "float16"}, TypeError, "narrower"),
+        (
+            (Y.astype("int8"), W.astype("int8"), (1, 1), "SAME"),
+            {"preferred_element_type": "uint32"},
+            TypeError,
+            "signedness",
+        ),
         ((Y, W, ONE, "SAME"), {"precision": "best"}, ValueError, "Precision argument"),
         ((Y, W, ONE, "SAME"), {"out_sharding": 3}, TypeError, "out_sharding"),
     ],
-)  # fmt: skip
+)
 def test_errors(args, more, error, text):
     with pytest.raises(error, match=text):
         conv_general_dilated(*args, **more)
@@ -411,7 +439,5 @@ def test_patches_of_another_rank():
         lambda x: convs.conv_general_dilated_patches(x, (1,), (1,), "SAME"),
         lambda x: convs.conv_general_dilated_local(x, x, (1,), "SAME", (1,)),
     ):
-        with pytest.raises(
-            TypeError, match="lhs and rhs ndim to be equal, got 1 and 3"
-        ):
+        with pytest.raises(TypeError, match="lhs and rhs ndim to be equal, got 1 and 3"):
             f(np.ones(2, np.float32))

@@ -41,10 +41,7 @@ def test_floats_saturate_in_integers(new):
 def test_integers_wrap():
     same(lax.convert_element_type(300, np.int8), np.int8(44))
     same(lax.convert_element_type(-1, np.uint8), np.uint8(255))
-    same(
-        lax.convert_element_type(np.array([300, -1]), np.uint8),
-        np.array([44, 255], "u1"),
-    )
+    same(lax.convert_element_type(np.array([300, -1]), np.uint8), np.array([44, 255], "u1"))
 
 
 def test_to_bool_is_unequal_zero():
@@ -52,20 +49,13 @@ def test_to_bool_is_unequal_zero():
         lax.convert_element_type(np.array([0.5, 0, np.nan], "f"), bool),
         np.array([1, 0, 1], bool),
     )
-    same(
-        lax.convert_element_type(np.array([0j, 1j], "F"), bool), np.array([False, True])
-    )
+    same(lax.convert_element_type(np.array([0j, 1j], "F"), bool), np.array([False, True]))
 
 
 def test_complex():
     z = np.array([1 + 2j, -1j], np.complex64)
-    same(
-        lax.convert_element_type(z.real.copy(), np.complex64),
-        z.real.astype(np.complex64),
-    )
-    with pytest.warns(
-        np.exceptions.ComplexWarning, match="discards the imaginary part"
-    ):
+    same(lax.convert_element_type(z.real.copy(), np.complex64), z.real.astype(np.complex64))
+    with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part"):
         same(lax.convert_element_type(z, np.float32), z.real)
     for kind in (np.int32, np.float32):  # of a number, Python says the same
         with (
@@ -118,8 +108,7 @@ def test_conversion_laws():
 def test_transposes_convert_back():
     slope = mj.grad(
         lambda x: lax.convert_element_type(
-            lax.reduce_sum(lax.convert_element_type(x, ml_dtypes.bfloat16), (0,)),
-            np.float32,
+            lax.reduce_sum(lax.convert_element_type(x, ml_dtypes.bfloat16), (0,)), np.float32
         )
     )(np.ones(3, np.float32))
     same(slope, np.ones(3, np.float32))
@@ -129,9 +118,7 @@ def test_integers_do_not_move():
     _, t = mj.jvp(lambda x: lax.convert_element_type(x, np.int32), (1.5,), (1.0,))
     assert t.dtype == dtypes.float0
     slope = mj.grad(
-        lambda x: lax.mul(
-            x, lax.convert_element_type(lax.convert_element_type(x, int), float)
-        )
+        lambda x: lax.mul(x, lax.convert_element_type(lax.convert_element_type(x, int), float))
     )(2.5)
     assert slope == 2.0
 
@@ -142,11 +129,15 @@ def test_integers_do_not_move():
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("float32", "int32"), ("int32", "float32"), ("float16", "bfloat16"),
-        ("float32", "uint8"), ("uint32", "uint16"), ("uint8", "float8_e4m3fn"),
+        ("float32", "int32"),
+        ("int32", "float32"),
+        ("float16", "bfloat16"),
+        ("float32", "uint8"),
+        ("uint32", "uint16"),
+        ("uint8", "float8_e4m3fn"),
         ("float32", "bfloat16"),
     ],
-)  # fmt: skip
+)
 def test_bits_are_those_of_numpy(old, new):
     x = np.array([[1.5, 2.0], [3.0, -0.0]] if "float" in old else [[1, 2], [3, 4]])
     x = x.astype(old)
@@ -168,9 +159,7 @@ def test_bits_of_wider_elements():
 
 
 def test_bits_that_do_not_fit():
-    with pytest.raises(
-        ValueError, match=r"of shape \(3,\) from uint8 of size 8 bits to"
-    ):
+    with pytest.raises(ValueError, match=r"of shape \(3,\) from uint8 of size 8 bits to"):
         lax.bitcast_convert_type(np.ones(3, np.uint8), np.uint32)
     with pytest.raises(ValueError, match=r"Attempting to convert array of shape \(\)"):
         lax.bitcast_convert_type(np.uint8(1), np.uint32)
@@ -197,9 +186,7 @@ def test_reduced_precision_is_linear_to_derivatives():
     same(slope, np.float32([1, 1]))
     _, pull = mj.vjp(lambda x: lax.reduce_precision(x, 8, 7), x)
     same(pull(t)[0], np.float32([1, 1]))
-    obeys(
-        lambda x: lax.reduce_precision(x, 8, 7), x.astype(np.float64), derivatives=False
-    )
+    obeys(lambda x: lax.reduce_precision(x, 8, 7), x.astype(np.float64), derivatives=False)
 
 
 def test_reduced_precision_is_checked():
@@ -238,9 +225,7 @@ def test_full_like():
 
 
 def test_full_is_checked():
-    with pytest.raises(
-        TypeError, match=r"scalar fill_value, got fill_value\.shape \(3,\)"
-    ):
+    with pytest.raises(TypeError, match=r"scalar fill_value, got fill_value\.shape \(3,\)"):
         lax.full((3,), np.ones(3))
     with pytest.raises(TypeError, match="must have every element be nonnegative"):
         lax.full((-1,), 1.0)
@@ -250,10 +235,7 @@ def test_full_is_checked():
 
 def test_full_on_a_device():
     where = SingleDeviceSharding(mj.devices()[1])
-    for x in (
-        lax.full((2,), 1.0, sharding=where),
-        lax.full_like(1.0, 2, sharding=where),
-    ):
+    for x in (lax.full((2,), 1.0, sharding=where), lax.full_like(1.0, 2, sharding=where)):
         assert x.devices() == {mj.devices()[1]} and x.committed
 
 

@@ -28,10 +28,16 @@ def test_laws(offset):
 @pytest.mark.parametrize(
     "dtype",
     [
-        "float32", "int32", "bool", "complex64", "int8", ml_dtypes.bfloat16,
-        ml_dtypes.float8_e4m3fn, ml_dtypes.int4,
+        "float32",
+        "int32",
+        "bool",
+        "complex64",
+        "int8",
+        ml_dtypes.bfloat16,
+        ml_dtypes.float8_e4m3fn,
+        ml_dtypes.int4,
     ],
-)  # fmt: skip
+)
 def test_sharded_matrices_have_the_same_bits(dtype):
     x = (np.nan_to_num(X) if np.dtype(dtype).kind in "ibV" else X).astype(dtype)
     if dtype is not ml_dtypes.int4:

@@ -72,16 +72,28 @@ def test_lanes_anywhere(i, j):
     ys = y[0] if j is None else np.moveaxis(y, 0, j)
     got = mj.vmap(lambda a, b: lax.dot_general(a, b, numbers), (i, j))(xs, ys)
     want = np.einsum(
-        "lbij,lbjk->lbik", x if i is not None else x[[0] * 3],
+        "lbij,lbjk->lbik",
+        x if i is not None else x[[0] * 3],
         y if j is not None else y[[0] * 3],
-    )  # fmt: skip
+    )
     np.testing.assert_array_equal(got, want)
 
 
 NAMES = (
-    "bool", "int4", "uint4", "int8", "uint8", "int32", "uint32", "float8_e4m3fn",
-    "float8_e5m2", "bfloat16", "float16", "float32", "complex64",
-)  # fmt: skip
+    "bool",
+    "int4",
+    "uint4",
+    "int8",
+    "uint8",
+    "int32",
+    "uint32",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "bfloat16",
+    "float16",
+    "float32",
+    "complex64",
+)
 
 
 @pytest.mark.parametrize("left, right", list(itertools.product(NAMES, repeat=2)))
@@ -110,11 +122,17 @@ def test_products_of_equal_standing_are_refused():
 @pytest.mark.parametrize(
     "dtype, preferred",
     [
-        ("int8", "int32"), ("uint8", "int32"), ("int8", "float32"), ("bool", "int32"),
-        ("bfloat16", "float32"), ("float16", "float32"), ("float32", "bfloat16"),
-        ("float8_e4m3fn", "float32"), ("float32", "int32"),
+        ("int8", "int32"),
+        ("uint8", "int32"),
+        ("int8", "float32"),
+        ("bool", "int32"),
+        ("bfloat16", "float32"),
+        ("float16", "float32"),
+        ("float32", "bfloat16"),
+        ("float8_e4m3fn", "float32"),
+        ("float32", "int32"),
     ],
-)  # fmt: skip
+)
 def test_preferred_element_type(dtype, preferred):
     x, y = (np.ones((2, 20), dtype), np.ones((20,), dtype))
     got = lax.dot(x, y, preferred_element_type=preferred)
@@ -124,9 +142,7 @@ def test_preferred_element_type(dtype, preferred):
 
 def test_derivatives_have_the_operands_dtypes():
     x, y = np.ones((2, 3), ml_dtypes.bfloat16), np.ones((3,), np.float32)
-    out, back = mj.vjp(
-        lambda x, y: lax.dot(x, y, preferred_element_type="float32"), x, y
-    )
+    out, back = mj.vjp(lambda x, y: lax.dot(x, y, preferred_element_type="float32"), x, y)
     x_ct, y_ct = back(np.ones_like(out))
     assert x_ct.dtype == x.dtype and y_ct.dtype == y.dtype
     z, back = mj.vjp(lax.dot, x.astype(np.complex64), y)
@@ -143,17 +159,22 @@ def test_weak_types():
 # -------------------------------------------------------------------------- precision
 
 P = lax.Precision
-BOTH = {"default": P.DEFAULT, "fastest": P.DEFAULT, "bfloat16": P.DEFAULT,
-        "high": P.HIGH, "tensorfloat32": P.HIGH, "bfloat16_3x": P.HIGH,
-        "highest": P.HIGHEST, "float32": P.HIGHEST}  # fmt: skip
+BOTH = {
+    "default": P.DEFAULT,
+    "fastest": P.DEFAULT,
+    "bfloat16": P.DEFAULT,
+    "high": P.HIGH,
+    "tensorfloat32": P.HIGH,
+    "bfloat16_3x": P.HIGH,
+    "highest": P.HIGHEST,
+    "float32": P.HIGHEST,
+}
 
 
 def traced(precision=None, dtype="float32", preferred=None):
     x = shaped((3,), np.dtype(dtype))
     return stage_closed(
-        lambda a, b: [
-            lax.dot(a, b, precision=precision, preferred_element_type=preferred)
-        ],
+        lambda a, b: [lax.dot(a, b, precision=precision, preferred_element_type=preferred)],
         (x, x),
     )
 
@@ -292,7 +313,7 @@ def test_batch_matmul():
         ((3, 4), (3, 5), (((1,), (0,)), ((), ())), "contracting dimensions to have"),
         ((3, 4), (4, 5), (((1,), (0, 1)), ((), ())), "numbers of lhs_contracting"),
     ],
-)  # fmt: skip
+)
 def test_wrong_dimension_numbers(left, right, numbers, text):
     with pytest.raises(TypeError, match=text):
         lax.dot_general(f32(*left), f32(*right), numbers)

@@ -8,8 +8,7 @@ import minijax as mj
 from minijax import lax
 
 RANDOM = np.random.default_rng(0)
-NUMPY = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn,
-         "IRFFT": np.fft.irfftn}  # fmt: skip
+NUMPY = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn, "IRFFT": np.fft.irfftn}
 LENGTHS = [(6,), (5,), (1,), (7, 4), (4, 7), (2, 3, 4), (3, 2, 5)]
 
 
@@ -51,9 +50,7 @@ def test_laws(kind, lengths):
 def test_lanes_among_the_axes_that_are_transformed():
     x = given("FFT", (4, 6), (3,), "float32")
     for lane in range(3):
-        got = mj.vmap(lambda x: lax.fft(x, "FFT", (4, 6)), lane)(
-            np.moveaxis(x, 0, lane)
-        )
+        got = mj.vmap(lambda x: lax.fft(x, "FFT", (4, 6)), lane)(np.moveaxis(x, 0, lane))
         np.testing.assert_allclose(got, np.fft.fft2(x), rtol=1e-4, atol=1e-4)
 
 

@@ -9,11 +9,7 @@ from laws import obeys, same, total
 
 import minijax as mj
 from minijax import lax
-from minijax.lax import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-)
+from minijax.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 
 SCATTERS = {
     "scatter": lambda old, new: new,
@@ -94,12 +90,15 @@ PLACES = {
     "one_box": ((5, 4), [2], ((0, 1), (), (0,)), (2, 4)),
     "grid": ((4, 3), [[[0], [1]], [[3], [2]]], ((1,), (0,), (0,)), (1, 3)),
     "no_index": ((4, 3), np.zeros((1, 0), np.int32), ((1, 2), (), ()), (4, 2)),
-    "along": ((2, 4, 3), [[[0], [3]], [[1], [2]]], ((2,), (1,), (1,), (0,), (0,)),
-              (1, 1, 3)),
-    "along_turned": ((4, 2, 3), [[[0], [3], [2]], [[1], [2], [0]]],
-                     ((), (0,), (0,), (1, 2), (0, 1)), (1, 1, 1)),
+    "along": ((2, 4, 3), [[[0], [3]], [[1], [2]]], ((2,), (1,), (1,), (0,), (0,)), (1, 1, 3)),
+    "along_turned": (
+        (4, 2, 3),
+        [[[0], [3], [2]], [[1], [2], [0]]],
+        ((), (0,), (0,), (1, 2), (0, 1)),
+        (1, 1, 1),
+    ),
     "nowhere": ((4, 3), np.zeros((0, 1), np.int32), ((1,), (0,), (0,)), (1, 3)),
-}  # fmt: skip
+}
 UNIQUE = [name for name in PLACES if name != "nowhere"]
 
 
@@ -170,10 +169,17 @@ def test_out_of_bounds(op):
 
 
 FILLS = {
-    "float32": np.nan, "bfloat16": np.nan, "float8_e4m3fn": np.nan, "complex64": np.nan,
-    "int8": -128, "int32": -(2**31), "uint8": 255, "uint32": 2**32 - 1, "bool": True,
+    "float32": np.nan,
+    "bfloat16": np.nan,
+    "float8_e4m3fn": np.nan,
+    "complex64": np.nan,
+    "int8": -128,
+    "int32": -(2**31),
+    "uint8": 255,
+    "uint32": 2**32 - 1,
+    "bool": True,
     "int4": -8,
-}  # fmt: skip
+}
 POINTS = GatherDimensionNumbers((), (0,), (0,))
 INTO_POINTS = ScatterDimensionNumbers((), (0,), (0,))
 
@@ -318,11 +324,7 @@ GATHER_ERRORS = {
     "offset_twice": (dict(d=((1, 1), (0,), (0,))), TypeError, "repeat"),
     "offset_range": (dict(d=((1, 5), (0,), (0,))), TypeError, "valid range"),
     "missing": (dict(d=((1,), (0,), (0,))), TypeError, "explicitly collapsed"),
-    "batching_pairs": (
-        dict(d=((1,), (1,), (1,), (0,), ())),
-        TypeError,
-        "equal numbers",
-    ),
+    "batching_pairs": (dict(d=((1,), (1,), (1,), (0,), ())), TypeError, "equal numbers"),
     "batching_sizes": (dict(d=((1,), (1,), (1,), (0,), (0,))), TypeError, "same shape"),
     "batching_role": (
         dict(d=((1,), (0,), (0,), (0,), (0,)), i=np.zeros((4, 1), int)),
@@ -350,11 +352,7 @@ def test_gather_errors(name):
     dims = GatherDimensionNumbers(*given.get("d", ((1, 2), (0,), (0,))))
     with pytest.raises(error, match=text):
         lax.gather(
-            x,
-            given.get("i", i),
-            dims,
-            given.get("s", (1, 3, 2)),
-            mode=given.get("mode"),
+            x, given.get("i", i), dims, given.get("s", (1, 3, 2)), mode=given.get("mode")
         )
 
 
@@ -368,15 +366,13 @@ def test_scatter_errors(name):
 
 def test_other_errors():
     with pytest.raises(TypeError, match="traced fill_value"):
-        mj.jit(
-            lambda v: lax.gather(x[:, 0, 0], i, POINTS, (1,), mode="fill", fill_value=v)
-        )(1.0)
+        mj.jit(lambda v: lax.gather(x[:, 0, 0], i, POINTS, (1,), mode="fill", fill_value=v))(
+            1.0
+        )
     flags = np.ones(3, bool)
     with pytest.raises(TypeError, match="does not accept dtype bool"):
         lax.scatter_add(flags, i, flags[:2], INTO_POINTS)
     with pytest.raises(NotImplementedError, match="unique_indices=True"):
         mj.grad(lambda u: total(lax.scatter_mul(f32(3), i, u, INTO_POINTS)))(f32(2))
     with pytest.raises(NotImplementedError, match="close over Tracers"):
-        mj.jit(lambda c: lax.scatter_apply(f32(3), i, lambda v: v * c, INTO_POINTS))(
-            2.0
-        )
+        mj.jit(lambda c: lax.scatter_apply(f32(3), i, lambda v: v * c, INTO_POINTS))(2.0)

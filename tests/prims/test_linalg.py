@@ -69,15 +69,21 @@ def lawful(x, dtype):
 
 
 def unitary(q):
-    close(dagger(q) @ q, np.broadcast_to(np.eye(q.shape[-1], dtype=q.dtype), (
-        *q.shape[:-2], q.shape[-1], q.shape[-1])))  # fmt: skip
+    close(
+        dagger(q) @ q,
+        np.broadcast_to(
+            np.eye(q.shape[-1], dtype=q.dtype), (*q.shape[:-2], q.shape[-1], q.shape[-1])
+        ),
+    )
 
 
 def kinds_and(shapes):
     return [
-        pytest.param(k, s, id=f"{k}{list(s)}") for s in shapes for k in KINDS
+        pytest.param(k, s, id=f"{k}{list(s)}")
+        for s in shapes
+        for k in KINDS
         if s == shapes[0] or k in ("float64", "complex64")
-    ]  # fmt: skip
+    ]
 
 
 # ---------------------------------------------------------------------------- cholesky
@@ -127,8 +133,14 @@ def test_cholesky_update():
 
 # -------------------------------------------------------------------------- triangular
 
-FLAGS = [(a, b, c, d, e) for a in (0, 1) for b in (0, 1) for c in (0, 1)
-         for d in (0, 1) for e in (0, 1)]  # fmt: skip
+FLAGS = [
+    (a, b, c, d, e)
+    for a in (0, 1)
+    for b in (0, 1)
+    for c in (0, 1)
+    for d in (0, 1)
+    for e in (0, 1)
+]
 
 
 @pytest.mark.parametrize("dtype", KINDS)
@@ -140,9 +152,14 @@ def test_triangular_solve(dtype, flags):
 
     def solve(a, b):
         return la.triangular_solve(
-            a, b, left_side=left, lower=lower, transpose_a=turned,
-            conjugate_a=conjugated, unit_diagonal=unit,
-        )  # fmt: skip
+            a,
+            b,
+            left_side=left,
+            lower=lower,
+            transpose_a=turned,
+            conjugate_a=conjugated,
+            unit_diagonal=unit,
+        )
 
     matrix = np.tril(a) if lower else np.triu(a)
     if unit:
@@ -167,9 +184,7 @@ def test_triangular_solve_of_vectors_and_halves():
         got = la.triangular_solve(eye, 2 * eye, left_side=True)
         assert got.dtype == eye.dtype
         same(got, 2 * eye)
-    assert (
-        la.triangular_solve(np.ones((0, 0)), np.ones((0, 3)), left_side=True).size == 0
-    )
+    assert la.triangular_solve(np.ones((0, 0)), np.ones((0, 3)), left_side=True).size == 0
 
 
 # ------------------------------------------------------------------------ tridiagonal
@@ -206,9 +221,7 @@ def test_perturbed_pivots():
     assert np.isnan(la.tridiagonal_solve(zero, zero, zero, b)).all()
     got = la.tridiagonal_solve(zero, one, zero, b, perturb_singular=True)
     close(got, b)
-    assert np.isfinite(
-        la.tridiagonal_solve(zero, zero, zero, b, perturb_singular=True)
-    ).all()
+    assert np.isfinite(la.tridiagonal_solve(zero, zero, zero, b, perturb_singular=True)).all()
 
 
 # ---------------------------------------------------------------------------------- lu
@@ -320,9 +333,7 @@ def test_symmetric_product():
     close(got, 2 * a @ np.swapaxes(a, 1, 2) + 3 * c)
     with pytest.raises(ValueError, match="rectangular matrix"):
         la.symmetric_product(a, random(2, 3, 3))
-    with pytest.raises(
-        TypeError, match="does not accept dtype complex128 at position 0"
-    ):
+    with pytest.raises(TypeError, match="does not accept dtype complex128 at position 0"):
         la.symmetric_product(a.astype(complex), c.astype(complex))
 
 
@@ -352,9 +363,7 @@ def test_eigh_options():
     x = hermitian(4, 4)
     broken = np.tril(x) + np.triu(random(4, 4), 1)
     close(la.eigh(broken, symmetrize_input=False)[1], np.linalg.eigvalsh(x))
-    close(
-        la.eigh(broken.T, symmetrize_input=False, lower=False)[1], np.linalg.eigvalsh(x)
-    )
+    close(la.eigh(broken.T, symmetrize_input=False, lower=False)[1], np.linalg.eigvalsh(x))
     v, w = arrays(la.eigh(x, subset_by_index=(1, 3)))
     close(w, np.linalg.eigvalsh(x)[1:3])
     close(x @ v, v * w)
@@ -434,9 +443,7 @@ def check_svd(x, out, full):
     m, n = x.shape[-2:]
     k = min(m, n)
     assert u.shape[-1] == (m if full else k) and vt.shape[-2] == (n if full else k)
-    assert (
-        s.dtype == x.real.dtype and (np.diff(s, axis=-1) <= 0).all() and (s >= 0).all()
-    )
+    assert s.dtype == x.real.dtype and (np.diff(s, axis=-1) <= 0).all() and (s >= 0).all()
     close((u[..., :k] * s[..., None, :]) @ vt[..., :k, :], x, 3)
     unitary(u)
     unitary(dagger(vt))
@@ -479,9 +486,7 @@ def test_derivative_at_a_singular_matrix_is_finite():
     for shape in ((3, 3), (4, 3)):
         y = np.zeros(shape)
         y[:3] = x
-        _, ts = mj.jvp(
-            lambda x: la.svd(x, full_matrices=False), (y,), (random(*shape),)
-        )
+        _, ts = mj.jvp(lambda x: la.svd(x, full_matrices=False), (y,), (random(*shape),))
         assert all(np.isfinite(t).all() for t in arrays(ts))
 
 
@@ -542,48 +547,56 @@ CALLS = {
     "eigh": (la.eigh, (3, 3), "cusolver_syevd_ffi", '"1,1,100,1e-6"'),
     "eig": (la.eig, (3, 3), "cuhybrid_eig_real", None),
     "eig right": (
-        lambda x: la.eig(x, compute_left_eigenvectors=False), (3, 3),
-        "cusolver_geev_ffi", None,
+        lambda x: la.eig(x, compute_left_eigenvectors=False),
+        (3, 3),
+        "cusolver_geev_ffi",
+        None,
     ),
     "svd": (la.svd, (4, 3), "cusolver_gesvdj_ffi", "Eigh"),
     "svd large": (la.svd, (1030, 3), "cusolver_gesvd_ffi", "Eigh"),
     "svd polar": (
-        lambda x: la.svd(x, algorithm=la.SvdAlgorithm.POLAR), (4, 3),
-        "cusolver_gesvdp_ffi", "Eigh",
+        lambda x: la.svd(x, algorithm=la.SvdAlgorithm.POLAR),
+        (4, 3),
+        "cusolver_gesvdp_ffi",
+        "Eigh",
     ),
     "schur": (la.schur, (3, 3), None, None),
     "hessenberg": (la.hessenberg, (3, 3), None, None),
     "tridiagonal": (la.tridiagonal, (3, 3), "cusolver_sytrd_ffi", None),
     "symmetric_product": (
-        lambda x: la.symmetric_product(x, x), (3, 3), "cusolver_syrk_ffi",
+        lambda x: la.symmetric_product(x, x),
+        (3, 3),
+        "cusolver_syrk_ffi",
         "stablehlo.dot_general",
     ),
     "several symmetric_products": (
-        lambda x: la.symmetric_product(x, x[..., 0, :, None] * x), (2, 3, 3),
-        "cusolver_syrk_ffi", "stablehlo.dot_general",
+        lambda x: la.symmetric_product(x, x[..., 0, :, None] * x),
+        (2, 3, 3),
+        "cusolver_syrk_ffi",
+        "stablehlo.dot_general",
     ),
-    "tridiagonal_solve": (
-        thin(0, 1, 2), (3, 3), "cusparse_gtsv2_ffi", "stablehlo.while"
-    ),
-    "small tridiagonal_solve": (
-        thin(0, 1, 0), (2, 2), "stablehlo.while", "stablehlo.while"
-    ),
+    "tridiagonal_solve": (thin(0, 1, 2), (3, 3), "cusparse_gtsv2_ffi", "stablehlo.while"),
+    "small tridiagonal_solve": (thin(0, 1, 0), (2, 2), "stablehlo.while", "stablehlo.while"),
     "perturbed": (
         lambda x: la.tridiagonal_solve(x[0], x[1], x[2], x, perturb_singular=True),
-        (3, 3), "cu_tridiagonal_solve_perturbed", None,
+        (3, 3),
+        "cu_tridiagonal_solve_perturbed",
+        None,
     ),
     "pivots": (
-        lambda x: la.lu_pivots_to_permutation(x[0].astype("int32"), 5), (3, 3),
-        "cu_lu_pivots_to_permutation", "stablehlo.while",
-    ),
-    "cholesky_update": (
-        lambda x: la.cholesky_update(x, x[0]), (3, 3), "cu_cholesky_update_ffi",
+        lambda x: la.lu_pivots_to_permutation(x[0].astype("int32"), 5),
+        (3, 3),
+        "cu_lu_pivots_to_permutation",
         "stablehlo.while",
     ),
-    "ormqr": (
-        lambda x: la.ormqr(x, x[0], x), (3, 3), "cusolver_ormqr_ffi", "stablehlo.while"
+    "cholesky_update": (
+        lambda x: la.cholesky_update(x, x[0]),
+        (3, 3),
+        "cu_cholesky_update_ffi",
+        "stablehlo.while",
     ),
-}  # fmt: skip
+    "ormqr": (lambda x: la.ormqr(x, x[0], x), (3, 3), "cusolver_ormqr_ffi", "stablehlo.while"),
+}
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -634,8 +647,9 @@ def test_thomas_and_reflections_without_a_library():
     c = random(2, 5, 4, dtype="complex128")
     wanted = [
         la.ormqr(packed, taus, c if left else dagger(c), left=left, transpose=turned)
-        for left in (True, False) for turned in (True, False)
-    ]  # fmt: skip
+        for left in (True, False)
+        for turned in (True, False)
+    ]
     saved = solve.tridiagonal_solve_p.lower_on, reflections.ormqr_p.lower_on
     try:
         solve.tridiagonal_solve_p.lower_on = reflections.ormqr_p.lower_on = {}
@@ -643,9 +657,10 @@ def test_thomas_and_reflections_without_a_library():
         got = mj.jit(
             lambda: [
                 la.ormqr(packed, taus, c if left else dagger(c), left=left, transpose=t)
-                for left in (True, False) for t in (True, False)
+                for left in (True, False)
+                for t in (True, False)
             ]
-        )()  # fmt: skip
+        )()
         for a, w in zip(got, wanted, strict=True):
             close(a, w)
     finally:
@@ -657,9 +672,18 @@ def test_thomas_and_reflections_without_a_library():
 
 @pytest.mark.parametrize(
     "fun",
-    [la.lu, la.qr, la.eig, la.svd, la.schur, la.hessenberg, la.tridiagonal, la.eigh,
-     la.cholesky],
-)  # fmt: skip
+    [
+        la.lu,
+        la.qr,
+        la.eig,
+        la.svd,
+        la.schur,
+        la.hessenberg,
+        la.tridiagonal,
+        la.eigh,
+        la.cholesky,
+    ],
+)
 def test_what_is_no_matrix(fun):
     with pytest.raises(TypeError):
         fun(random(3))

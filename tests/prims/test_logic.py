@@ -104,9 +104,7 @@ def test_bits(name, dtype):
 
 
 def test_not():
-    np.testing.assert_array_equal(
-        lax.bitwise_not(np.array([True, False])), [False, True]
-    )
+    np.testing.assert_array_equal(lax.bitwise_not(np.array([True, False])), [False, True])
     x = np.array([0, 1, 255], np.uint8)
     np.testing.assert_array_equal(lax.bitwise_not(x), ~x)
     with pytest.raises(TypeError, match="not does not accept dtype float32"):
@@ -133,9 +131,7 @@ def test_counting_bits(dtype):
     bits = ml_dtypes.iinfo(dtype).bits
     values = [0, 1, 5, 7]
     x = np.array(values).astype(dtype)
-    same(
-        lax.population_count(x), np.array([v.bit_count() for v in values]).astype(dtype)
-    )
+    same(lax.population_count(x), np.array([v.bit_count() for v in values]).astype(dtype))
     expected = np.array([bits - v.bit_length() for v in values]).astype(dtype)
     same(lax.clz(x), expected)
 
@@ -151,10 +147,7 @@ def test_select_values():
         same(lax.select_n(p, x, y), np.where(p, y, x))
         same(lax.select(True, x, y), x)
         same(lax.select_n(p, x), x)
-    same(
-        lax.select(np.array([], bool), np.zeros(0, "f"), np.zeros(0, "f")),
-        np.zeros(0, "f"),
-    )
+    same(lax.select(np.array([], bool), np.zeros(0, "f"), np.zeros(0, "f")), np.zeros(0, "f"))
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 7])
@@ -188,17 +181,13 @@ def test_select_refuses_what_does_not_fit():
     x, p = np.ones(3, np.float32), np.ones(3, bool)
     with pytest.raises(ValueError, match="at least one case"):
         lax.select_n(p)
-    with pytest.raises(
-        TypeError, match="`which` must be boolean or integer type, got float32"
-    ):
+    with pytest.raises(TypeError, match="`which` must be boolean or integer type, got float32"):
         lax.select_n(x, x, x)
     with pytest.raises(TypeError, match="cannot have > 2 cases"):
         lax.select_n(p, x, x, x)
     with pytest.raises(TypeError, match="select cases must have the same shapes, got"):
         lax.select_n(p, x, np.float32(1))
-    with pytest.raises(
-        TypeError, match="must be scalar or have the same shape as cases"
-    ):
+    with pytest.raises(TypeError, match="must be scalar or have the same shape as cases"):
         lax.select_n(p[:2], x, x)
     with pytest.raises(TypeError) as error:
         lax.select_n(p, x, np.ones(3, np.int32))

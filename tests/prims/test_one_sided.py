@@ -88,14 +88,10 @@ def test_what_is_not_received_is_sent():
 
 @pytest.mark.parametrize("platform", ["cpu", "tpu"])
 def test_gpus_alone(platform):
-    with pytest.raises(
-        NotImplementedError, match="psend is currently only implemented"
-    ):
+    with pytest.raises(NotImplementedError, match="psend is currently only implemented"):
         lowered(turned, platform)
     received = lambda x: lax.precv(lax.create_token(), x, "y", RING)
-    with pytest.raises(
-        NotImplementedError, match="precv is currently only implemented"
-    ):
+    with pytest.raises(NotImplementedError, match="precv is currently only implemented"):
         lowered(received, platform)
 
 
@@ -103,20 +99,35 @@ def test_gpus_alone(platform):
     ("f", "error", "says"),
     [
         (lambda: turned(jnp.ones(2)), NameError, "unbound axis name: y"),
-        (lambda: typed(lambda x: turned(x, perm=[(0, 1), (0, 0)])),
-         ValueError, "psend sources and destinations must be unique"),
+        (
+            lambda: typed(lambda x: turned(x, perm=[(0, 1), (0, 0)])),
+            ValueError,
+            "psend sources and destinations must be unique",
+        ),
         (lambda: typed(lambda x: turned(x, perm=[(0, 2)])), ValueError, "below 2"),
         (lambda: typed(lambda x: lax.precv(x, x, "y", RING)), TypeError, "token"),
-        (lambda: typed(lambda x: mj.jvp(turned, (x,), (x,))[1]),
-         NotImplementedError, "Differentiation rule for 'psend' not implemented"),
-        (lambda: typed(lambda x: mj.vmap(turned)(x)),
-         NotImplementedError, "Batching rule for 'psend' not implemented"),
-        (lambda: mj.vmap(turned, axis_name="y")(jnp.ones((2, 3))),
-         NotImplementedError, "Batching rule for 'psend' not implemented"),
-        (lambda: mj.pmap(turned, "y")(jnp.ones((2, 3))),
-         NotImplementedError, "psend is currently only implemented"),
+        (
+            lambda: typed(lambda x: mj.jvp(turned, (x,), (x,))[1]),
+            NotImplementedError,
+            "Differentiation rule for 'psend' not implemented",
+        ),
+        (
+            lambda: typed(lambda x: mj.vmap(turned)(x)),
+            NotImplementedError,
+            "Batching rule for 'psend' not implemented",
+        ),
+        (
+            lambda: mj.vmap(turned, axis_name="y")(jnp.ones((2, 3))),
+            NotImplementedError,
+            "Batching rule for 'psend' not implemented",
+        ),
+        (
+            lambda: mj.pmap(turned, "y")(jnp.ones((2, 3))),
+            NotImplementedError,
+            "psend is currently only implemented",
+        ),
     ],
-)  # fmt: skip
+)
 def test_refused(f, error, says):
     with pytest.raises(error, match=says):
         f()

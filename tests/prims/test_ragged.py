@@ -28,8 +28,9 @@ def groups_of(sizes, n):
 def test_ragged_dot(sizes, dtype):
     x, w, n = f32(7, 3), f32(2, 3, 4), np.array(sizes, dtype)
     which = groups_of(sizes, 7)
-    want = np.stack([row @ w[g] if g >= 0 else 0 * (row @ w[0]) for row, g in zip(
-        x, which, strict=True)])  # fmt: skip
+    want = np.stack(
+        [row @ w[g] if g >= 0 else 0 * (row @ w[0]) for row, g in zip(x, which, strict=True)]
+    )
     np.testing.assert_array_equal(lax.ragged_dot(x, w, n), want)
     obeys(lambda x, w: lax.ragged_dot(x, w, n), x, w)
 
@@ -44,9 +45,7 @@ def test_lanes_of_sizes():
     np.testing.assert_array_equal(got, want)
     # two maps, one of them over the sizes
     got = mj.vmap(lambda m: mj.vmap(lambda a, b: lax.ragged_dot(a, b, m))(x, w))(n)
-    want = np.stack(
-        [[lax.ragged_dot(a, b, m) for a, b in zip(x, w, strict=True)] for m in n]
-    )
+    want = np.stack([[lax.ragged_dot(a, b, m) for a, b in zip(x, w, strict=True)] for m in n])
     np.testing.assert_array_equal(got, want)
 
 
@@ -54,21 +53,17 @@ MODES = {
     # lhs, rhs, numbers, einsum of one group (rows chosen along the ragged axis)
     "kept": ((7, 3), (2, 3, 4), Numbers((((1,), (1,)), ((), ())), (0,), (0,))),
     "kept, turned": ((3, 7), (4, 2, 3), Numbers((((0,), (2,)), ((), ())), (1,), (1,))),
-    "kept, batch": (
-        (5, 7, 3), (3, 2, 5, 4), Numbers((((2,), (0,)), ((0,), (2,))), (1,), (1,))
-    ),
-    "kept among others": (
-        (2, 7, 3), (2, 3, 4), Numbers((((2,), (1,)), ((), ())), (1,), (0,))
-    ),
+    "kept, batch": ((5, 7, 3), (3, 2, 5, 4), Numbers((((2,), (0,)), ((0,), (2,))), (1,), (1,))),
+    "kept among others": ((2, 7, 3), (2, 3, 4), Numbers((((2,), (1,)), ((), ())), (1,), (0,))),
     "summed": ((7, 3), (7, 4), Numbers((((0,), (0,)), ((), ())), (0,), ())),
-    "summed, batch": (
-        (5, 3, 7), (7, 4, 5), Numbers((((2,), (0,)), ((0,), (2,))), (2,), ())
-    ),
+    "summed, batch": ((5, 3, 7), (7, 4, 5), Numbers((((2,), (0,)), ((0,), (2,))), (2,), ())),
     "summed among others": (
-        (7, 2, 3), (2, 7, 4), Numbers((((0, 1), (1, 0)), ((), ())), (0,), ())
+        (7, 2, 3),
+        (2, 7, 4),
+        Numbers((((0, 1), (1, 0)), ((), ())), (0,), ()),
     ),
     "batch": ((7, 2, 3), (7, 3, 4), Numbers((((2,), (1,)), ((0,), (0,))), (0,), ())),
-}  # fmt: skip
+}
 
 
 def reference(x, w, sizes, numbers):
@@ -78,10 +73,7 @@ def reference(x, w, sizes, numbers):
     if axis in l_batch:
         return lax.dot_general(x, w, dims)
     which = groups_of(sizes, x.shape[axis])
-    rest = [
-        tuple(a - sum(g < a for g in groups) for a in side)
-        for side in (r_sum, dims[1][1])
-    ]
+    rest = [tuple(a - sum(g < a for g in groups) for a in side) for side in (r_sum, dims[1][1])]
     dims = ((l_sum, rest[0]), (l_batch, rest[1]))
     parts = []
     for g in range(len(sizes)):
@@ -111,8 +103,9 @@ def test_preferred_type_and_precision():
         lambda x, w: lax.ragged_dot(
             x, w, n, precision="highest", preferred_element_type="float32"
         ),
-        x.astype(half), w.astype(half),
-    )  # fmt: skip
+        x.astype(half),
+        w.astype(half),
+    )
     np.testing.assert_array_equal(out, lax.ragged_dot(x, w, n))
     assert [ct.dtype for ct in back(np.ones_like(out))] == [half, half]
 
@@ -121,8 +114,11 @@ def test_preferred_type_and_precision():
 @pytest.mark.parametrize("mode", MODES)
 def test_other_platforms_have_an_operation(mode, platform):
     left, right, numbers = MODES[mode]
-    avals = [shaped(left, np.dtype("f4")), shaped(right, np.dtype("f4")),
-             shaped((2,), np.dtype("i4"))]  # fmt: skip
+    avals = [
+        shaped(left, np.dtype("f4")),
+        shaped(right, np.dtype("f4")),
+        shaped((2,), np.dtype("i4")),
+    ]
     closed = stage_closed(
         lambda x, w, n: [lax.ragged_dot_general(x, w, n, numbers, "high")], avals
     )
@@ -145,11 +141,7 @@ def test_numbers():
         ((f32(7, 3), f32(2, 3, 4), np.ones(1, int)), TypeError, "to be 1, got 2"),
         ((f32(7, 3), f32(2, 2, 4), np.ones(2, int)), TypeError, "same shape"),
         ((f32(7, 3), f32(2, 3, 4), np.ones(2, "f4")), TypeError, "np.integer"),
-        (
-            (f32(7, 3), f32(2, 3, 4), np.ones((7, 2), int)),
-            TypeError,
-            "group_sizes to have",
-        ),
+        ((f32(7, 3), f32(2, 3, 4), np.ones((7, 2), int)), TypeError, "group_sizes to have"),
     ],
 )
 def test_errors(args, error, text):
@@ -182,22 +174,14 @@ def test_scaled_dot():
     want = (x * np.repeat(s, 4, 1)) @ (w * np.repeat(t, 2, 0))
 
     def fun(x, w, s, t):
-        return lax.scaled_dot(
-            x, w, lhs_scale=s, rhs_scale=t, preferred_element_type="float32"
-        )
+        return lax.scaled_dot(x, w, lhs_scale=s, rhs_scale=t, preferred_element_type="float32")
 
     np.testing.assert_array_equal(fun(x, w, s, t), want)
-    np.testing.assert_array_equal(
-        lax.scaled_dot(x, w, preferred_element_type="float32"), x @ w
-    )
+    np.testing.assert_array_equal(lax.scaled_dot(x, w, preferred_element_type="float32"), x @ w)
     assert lax.scaled_dot(x, w).dtype.name == "bfloat16"
-    got = mj.vmap(fun, (1, None, 0, None))(
-        np.stack([x, 2 * x], 1), w, np.stack([s, s]), t
-    )
+    got = mj.vmap(fun, (1, None, 0, None))(np.stack([x, 2 * x], 1), w, np.stack([s, s]), t)
     np.testing.assert_array_equal(got, [want, 2 * want])
-    grads = mj.grad(lambda *a: lax.reduce_sum(fun(*a), (0, 1)), (0, 1, 2, 3))(
-        x, w, s, t
-    )
+    grads = mj.grad(lambda *a: lax.reduce_sum(fun(*a), (0, 1)), (0, 1, 2, 3))(x, w, s, t)
     wide = w * np.repeat(t, 2, 0)
     np.testing.assert_array_equal(grads[0], np.repeat(s, 4, 1) * wide.sum(1)[None])
     batch = lax.scaled_dot(x[None], w[None], preferred_element_type="float32")

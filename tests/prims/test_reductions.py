@@ -64,9 +64,7 @@ def test_bits(name, dtype):
     x = whole(4, 3).astype(dtype)
     same(getattr(lax, name)(x, (0,)), BITWISE[name].reduce(x, axis=0))
     empty = BITWISE[name].identity
-    expected = np.full(
-        3, bool(empty) if dtype == "bool" else np.array(empty).astype(dtype)
-    )
+    expected = np.full(3, bool(empty) if dtype == "bool" else np.array(empty).astype(dtype))
     same(getattr(lax, name)(x[:0], (0,)), expected.astype(dtype))
     obeys(lambda x: getattr(lax, name)(x, (0,)), x)
 
@@ -166,9 +164,7 @@ CUMULATIVE = {
 }
 
 
-@pytest.mark.parametrize(
-    "dtype", ["int32", "uint8", "bfloat16", "float32", "complex64"]
-)
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bfloat16", "float32", "complex64"])
 @pytest.mark.parametrize("name", CUMULATIVE)
 def test_cumulative_values(name, dtype):
     x = whole(4, 3).astype(dtype)
@@ -189,9 +185,7 @@ def test_cumulative_values(name, dtype):
         )
         back = np.flip(function(np.flip(wide, axis), axis=axis), axis)
         got = getattr(lax, name)(x, axis=axis, reverse=True)
-        np.testing.assert_allclose(
-            np.asarray(got).astype(complex), back, rtol=tolerance
-        )
+        np.testing.assert_allclose(np.asarray(got).astype(complex), back, rtol=tolerance)
 
 
 @pytest.mark.parametrize("name", CUMULATIVE)
@@ -291,12 +285,7 @@ def test_another_start_counts_once_under_derivatives_too(n):
 
 def test_reduce_laws():
     obeys(lambda x, y: total_of_maps(x, y, (0,)), draw(5), draw(5, seed=1), exact=False)
-    obeys(
-        lambda x, y: total_of_maps(x, y, (1,)),
-        draw(2, 3),
-        draw(2, 3, seed=1),
-        exact=False,
-    )
+    obeys(lambda x, y: total_of_maps(x, y, (1,)), draw(2, 3), draw(2, 3, seed=1), exact=False)
 
     def largest(a, b):  # of a value, with where it is
         keep = lax.ge(a[0], b[0])
@@ -340,16 +329,12 @@ def test_another_start_is_kept():
     assert eqn.primitive.name == "reduce"
     same(lax.reduce(x, 5.0, lax.max, (0, 1)), np.float32(5))
     same(lax.reduce(x, 5.0, lax.max, (-1,)), np.full(2, 5, np.float32))
-    same(
-        mj.jit(lambda x, v: lax.reduce(x, v, lax.max, (0,)))(x, 5.0), np.full(3, 5, "f")
-    )
+    same(mj.jit(lambda x, v: lax.reduce(x, v, lax.max, (0,)))(x, 5.0), np.full(3, 5, "f"))
 
 
 def test_reduce_keeps_trees():
     x = np.ones((2, 3), np.float32)
-    out = lax.reduce(
-        {"a": x}, {"a": 0.0}, lambda p, q: {"a": lax.add(p["a"], q["a"])}, (0,)
-    )
+    out = lax.reduce({"a": x}, {"a": 0.0}, lambda p, q: {"a": lax.add(p["a"], q["a"])}, (0,))
     assert list(out) == ["a"] and out["a"].shape == (3,)
 
 
@@ -397,9 +382,7 @@ def test_a_computation_is_staged_once_and_not_kept_alive():
 
 def test_axes_are_checked():
     x = np.ones((2, 3), np.float32)
-    with pytest.raises(
-        ValueError, match=r"duplicate value in 'axes' of reduction: \(1, 1\)"
-    ):
+    with pytest.raises(ValueError, match=r"duplicate value in 'axes' of reduction: \(1, 1\)"):
         lax.reduce_sum(x, (1, 1))
     for axis in (2, -1):
         with pytest.raises(ValueError) as error:
@@ -430,9 +413,7 @@ def test_positions_are_checked():
         lax.argmax(x, 0, int)
     with pytest.raises(ValueError, match=r"Invalid axis 2 for operand shape \(0, 3\)"):
         lax.argmin(x, 2, int)
-    with pytest.raises(
-        TypeError, match="index_dtype must be an integer type, but got f"
-    ):
+    with pytest.raises(TypeError, match="index_dtype must be an integer type, but got f"):
         lax.argmax(x, 1, float)
 
 
@@ -441,51 +422,19 @@ def test_cumulative_axes_are_checked():
         lax.cumsum(np.ones(3, np.float32), 1)
     with pytest.raises(ValueError, match="XLA operations do not allow negative axes"):
         lax.cumsum(np.ones(3, np.float32), -1)
-    with pytest.raises(
-        ValueError, match="cummax: axis 0 is out of bounds for array of"
-    ):
+    with pytest.raises(ValueError, match="cummax: axis 0 is out of bounds for array of"):
         lax.cummax(1.0)
 
 
 def test_reduce_is_checked():
     x = np.ones((2, 3), np.float32)
     cases = [
-        (
-            (x, x),
-            (0.0,),
-            lax.add,
-            ValueError,
-            "Operands must have the same tree structure",
-        ),
-        (
-            x,
-            x[0],
-            affine,
-            ValueError,
-            r"reduce found non-scalar initial value: \[\(3,\)\]",
-        ),
+        ((x, x), (0.0,), lax.add, ValueError, "Operands must have the same tree structure"),
+        (x, x[0], affine, ValueError, r"reduce found non-scalar initial value: \[\(3,\)\]"),
         (x, 0, lambda a, b: a, TypeError, "operand dtypes should match corresponding"),
-        (
-            (x, x.T),
-            (0.0, 0.0),
-            affine,
-            ValueError,
-            "reduce operands must have one shape",
-        ),
-        (
-            x,
-            0.0,
-            lambda a, b: (a, b),
-            ValueError,
-            "must return a tree like its operands",
-        ),
-        (
-            x,
-            0.0,
-            lambda a, b: lax.gt(a, b),
-            TypeError,
-            "must return scalars of its oper",
-        ),
+        ((x, x.T), (0.0, 0.0), affine, ValueError, "reduce operands must have one shape"),
+        (x, 0.0, lambda a, b: (a, b), ValueError, "must return a tree like its operands"),
+        (x, 0.0, lambda a, b: lax.gt(a, b), TypeError, "must return scalars of its oper"),
         ((), (), lax.add, ValueError, "reduce needs at least one operand"),
     ]
     for operands, inits, computation, kind, message in cases:
@@ -502,9 +451,7 @@ def test_what_reduce_cannot_do():
         return lax.add(lax.mul(a, b), 1.0)
 
     with pytest.raises(NotImplementedError, match="can't close over Tracers"):
-        mj.jit(lambda x, y: lax.reduce(x, 0.0, lambda a, b: lax.mul(a, y), (0,)))(
-            x, 1.0
-        )
+        mj.jit(lambda x, y: lax.reduce(x, 0.0, lambda a, b: lax.mul(a, y), (0,)))(x, 1.0)
     with pytest.raises(NotImplementedError, match="vmapped over its initial values"):
         mj.vmap(lambda x, v: lax.reduce(x, v, general, (0,)))(x, x[:, 0])
     with pytest.raises(NotImplementedError, match="with respect to its initial values"):

@@ -22,11 +22,7 @@ FIXED = {
         (9, 5),
     ),
     "none_left": (lambda x: lax.slice(x, (2,), (2,)), lambda x: x[2:2], (4,)),
-    "none_there": (
-        lambda x: lax.slice(x, (0, 0), (0, 2), (2, 1)),
-        lambda x: x[:, :2],
-        (0, 3),
-    ),
+    "none_there": (lambda x: lax.slice(x, (0, 0), (0, 2), (2, 1)), lambda x: x[:, :2], (0, 3)),
     "scalar": (lambda x: lax.slice(x, (), ()), lambda x: x, ()),
     "in_dim": (
         lambda x: lax.slice_in_dim(x, -4, -1, 2, axis=-1),
@@ -66,12 +62,7 @@ def test_dynamic(starts):
     written = x.copy()
     written[i : i + 2, j : j + 3] = u
     given = [np.int32(s) for s in starts]
-    for indices in (
-        starts,
-        given,
-        np.array(given),
-        [lax.copy_p.bind(s) for s in given],
-    ):
+    for indices in (starts, given, np.array(given), [lax.copy_p.bind(s) for s in given]):
         same(lax.dynamic_slice(x, indices, (2, 3)), x[i : i + 2, j : j + 3])
         same(lax.dynamic_update_slice(x, u, indices), written)
     vector = mj.jit(lambda x, i: lax.dynamic_slice(x, i, (2, 3)))(x, np.array(given))
@@ -117,9 +108,7 @@ def test_negative_indices_may_be_denied():
     assert text(allow_negative_indices=[True, False]).count("select_n") == 1
     assert "select_n" not in text(allow_negative_indices=False)
     same(
-        lax.dynamic_slice(
-            f32(4), (mj.numpy.int32(-1),), (2,), allow_negative_indices=False
-        ),
+        lax.dynamic_slice(f32(4), (mj.numpy.int32(-1),), (2,), allow_negative_indices=False),
         f32(4)[:2],
     )
 
@@ -159,11 +148,7 @@ ERRORS = {
     "negative": (lambda: lax.slice(x, (-1, 0), (1, 1)), TypeError, "nonnegative"),
     "negative_end": (lambda: lax.slice(x, (0, 0), (-1, 1)), TypeError, "nonnegative"),
     "outside": (lambda: lax.slice(x, (0, 0), (5, 1)), TypeError, "less than or equal"),
-    "turned": (
-        lambda: lax.slice(x, (2, 0), (1, 1)),
-        TypeError,
-        "greater than or equal",
-    ),
+    "turned": (lambda: lax.slice(x, (2, 0), (1, 1)), TypeError, "greater than or equal"),
     "stride_0": (lambda: lax.slice(x, (0, 0), (1, 1), (0, 1)), TypeError, "positive"),
     "index": (lambda: lax.index_in_dim(x, 4), IndexError, "index 4 is out of bounds"),
     "axis": (lambda: lax.slice_in_dim(x, 0, 1, axis=2), ValueError, "out of bounds"),
@@ -196,16 +181,8 @@ ERRORS = {
         TypeError,
         "same dtypes",
     ),
-    "update_rank": (
-        lambda: lax.dynamic_update_slice(x, x[0], (0, 0)),
-        TypeError,
-        "rank",
-    ),
-    "update_size": (
-        lambda: lax.dynamic_update_slice(x[:2], x, (0, 0)),
-        TypeError,
-        "smaller",
-    ),
+    "update_rank": (lambda: lax.dynamic_update_slice(x, x[0], (0, 0)), TypeError, "rank"),
+    "update_size": (lambda: lax.dynamic_update_slice(x[:2], x, (0, 0)), TypeError, "smaller"),
 }
 
 

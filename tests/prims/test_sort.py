@@ -174,9 +174,7 @@ def test_approx(name, sign):
 def test_results():
     x = f32(3)
     assert isinstance(lax.sort((x,)), tuple) and isinstance(lax.sort([x, x]), tuple)
-    assert isinstance(lax.top_k(x, 1), list) and isinstance(
-        lax.approx_max_k(x, 1), tuple
-    )
+    assert isinstance(lax.top_k(x, 1), list) and isinstance(lax.approx_max_k(x, 1), tuple)
     weak = lax.broadcast(1.0, (2,))
     assert lax.sort(weak).weak_type and lax.top_k(weak, 1)[0].weak_type
     assert [y.weak_type for y in lax.sort((weak, x[:2]))] == [True, False]
@@ -186,11 +184,7 @@ ERRORS = {
     "none": (lambda: lax.sort(()), TypeError, "at least one operand"),
     "axis": (lambda: lax.sort(f32(3), 1), ValueError, "out of bounds"),
     "scalar": (lambda: lax.sort(f32()), ValueError, "out of bounds"),
-    "keys": (
-        lambda: lax.sort(f32(3), num_keys=2),
-        ValueError,
-        "num_keys=2 must equal 1",
-    ),
+    "keys": (lambda: lax.sort(f32(3), num_keys=2), ValueError, "num_keys=2 must equal 1"),
     "keys_several": (lambda: lax.sort((f32(3),), num_keys=2), ValueError, "num_keys=2"),
     "shapes": (lambda: lax.sort((f32(3), f32(2))), TypeError, "equal shapes"),
     "k_large": (lambda: lax.top_k(f32(3), 4), ValueError, "no larger than size"),
@@ -198,11 +192,7 @@ ERRORS = {
     "k_complex": (lambda: lax.top_k(f32(3) * 1j, 1), ValueError, "complex"),
     "k_axis": (lambda: lax.top_k(f32(3), 1, axis=1), ValueError, "out of bounds"),
     "approx_int": (lambda: lax.approx_max_k(np.arange(3), 1), ValueError, "floating"),
-    "top_k_float": (
-        lambda: lax.top_k(f32(3), 1.5),
-        TypeError,
-        "1D sequences of concre",
-    ),
+    "top_k_float": (lambda: lax.top_k(f32(3), 1.5), TypeError, "1D sequences of concre"),
     "approx_k": (lambda: lax.approx_max_k(f32(3), 4), ValueError, "be smaller than"),
 }
 

@@ -13,18 +13,18 @@ X = np.arange(12, dtype=np.float32).reshape(3, 4)
 @pytest.mark.parametrize("jitted", [False, True])
 def test_reads_move_inside(jitted):
     def read(i):
-        return (
-            X_[ds(i, 2)], X_[:, ds(i, 2)], X_[i % 3, ds(i, 2)], X_[None, ..., ds(i, 2)],
-        )  # fmt: skip
+        return (X_[ds(i, 2)], X_[:, ds(i, 2)], X_[i % 3, ds(i, 2)], X_[None, ..., ds(i, 2)])
 
     X_ = jnp.asarray(X)
     read = mj.jit(read) if jitted else read
     for i in (0, 1, 2, -1, 5):
         row, col = (min(max(i + n if i < 0 else i, 0), n - 2) for n in (3, 4))
         wanted = (
-            X[row : row + 2], X[:, col : col + 2], X[i % 3, col : col + 2],
+            X[row : row + 2],
+            X[:, col : col + 2],
+            X[i % 3, col : col + 2],
             X[None, :, col : col + 2],
-        )  # fmt: skip
+        )
         for found, value in zip(read(i), wanted, strict=True):
             np.testing.assert_array_equal(found, value)
 
@@ -49,18 +49,14 @@ def test_forms():
     np.testing.assert_array_equal(x[:, ds(0, 2, 2)], X[:, ::2])
     every_other = mj.jit(lambda i: x[:, ds(i, 2, stride=2)])
     np.testing.assert_array_equal(every_other(1), X[:, 1::2])
-    np.testing.assert_array_equal(
-        x.at[:, ds(0, 2, 2)].set(0), np.where([0, 1, 0, 1], X, 0)
-    )
+    np.testing.assert_array_equal(x.at[:, ds(0, 2, 2)].set(0), np.where([0, 1, 0, 1], X, 0))
     np.testing.assert_array_equal(x[jnp.asarray([0, 2]), ds(1, 2)], X[[0, 2], 1:3])
     rows = mj.vmap(lambda i: x[0, ds(i, 2)])(jnp.arange(3))
     np.testing.assert_array_equal(rows, [[0, 1], [1, 2], [2, 3]])
     slope = mj.grad(lambda x: (x[:, ds(jnp.int32(1), 2)] ** 2).sum())(x)
     np.testing.assert_array_equal(slope, np.where([0, 1, 1, 0], 2 * X, 0))
     leaves, treedef = mj.tree.flatten(ds(jnp.int32(1), 2))
-    assert mj.tree.unflatten(treedef, leaves) == ds(1, 2) and not mj.tree.leaves(
-        ds(1, 2)
-    )
+    assert mj.tree.unflatten(treedef, leaves) == ds(1, 2) and not mj.tree.leaves(ds(1, 2))
 
 
 @pytest.mark.parametrize(

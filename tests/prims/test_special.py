@@ -90,9 +90,7 @@ def gamma_arguments(n=500):
     return a, a * log_uniform(n, -1, 1, 1)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-11)]
-)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-11)])
 def test_incomplete_gamma(dtype, tolerance):
     a, x = (v.astype(dtype) for v in gamma_arguments())
     wide = a.astype(np.float64), x.astype(np.float64)
@@ -118,30 +116,33 @@ def test_incomplete_gamma_of_large_arguments_close_to_each_other():
 def test_incomplete_gamma_at_the_ends():
     nan, inf = math.nan, math.inf
     cases = [
-        (0, 1, 1), (1, 0, 0), (1, inf, 1), (inf, 1, 0), (-1, 1, nan), (1, -1, nan),
-        (nan, 1, nan), (1, nan, nan), (0, 0, nan), (1e-30, 1, 1), (1, 1e30, 1),
-    ]  # fmt: skip
+        (0, 1, 1),
+        (1, 0, 0),
+        (1, inf, 1),
+        (inf, 1, 0),
+        (-1, 1, nan),
+        (1, -1, nan),
+        (nan, 1, nan),
+        (1, nan, nan),
+        (0, 0, nan),
+        (1e-30, 1, 1),
+        (1, 1e30, 1),
+    ]
     a, x, p = np.array(cases, np.float32).T
     np.testing.assert_array_equal(lax.igamma(a, x), p)
     q = scipy.gammaincc(a.astype(float), x.astype(float))
     np.testing.assert_allclose(lax.igammac(a, x), q, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "tolerance"), [("float32", 5e-6), ("float64", 1e-14)]
-)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 5e-6), ("float64", 1e-14)])
 def test_upper_incomplete_gamma_of_small_parameters(dtype, tolerance):
     """It is about a E1(x), far below the last place of 1."""
     a, x = log_uniform(500, -30, 0, 2), log_uniform(500, -30, 0, 3) * 10
     a, x = a.astype(dtype), x.astype(dtype)
     wide = a.astype(np.float64), x.astype(np.float64)
     with mj.enable_x64(True):
-        np.testing.assert_allclose(
-            lax.igammac(a, x), scipy.gammaincc(*wide), rtol=tolerance
-        )
-        np.testing.assert_allclose(
-            lax.igamma(a, x), scipy.gammainc(*wide), rtol=2 * tolerance
-        )
+        np.testing.assert_allclose(lax.igammac(a, x), scipy.gammaincc(*wide), rtol=tolerance)
+        np.testing.assert_allclose(lax.igamma(a, x), scipy.gammainc(*wide), rtol=2 * tolerance)
 
 
 def test_incomplete_gamma_laws():
@@ -248,9 +249,7 @@ def test_narrow_dtypes_are_computed_in_float32(dtype):
 # ------------------------------------------------------------------- incomplete beta
 
 
-@pytest.mark.parametrize(
-    ("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-11)]
-)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-11)])
 def test_incomplete_beta(dtype, tolerance):
     n = 500
     a, b = (log_uniform(n, -2, 2, s).astype(dtype) for s in (0, 1))
@@ -264,11 +263,25 @@ def test_incomplete_beta(dtype, tolerance):
 def test_incomplete_beta_at_the_ends():
     nan, inf = math.nan, math.inf
     cases = [
-        (0, 1, 0.5, 1), (1, 0, 0.5, 0), (-1, 1, 0.5, nan), (1, 1, 0, 0), (1, 1, 1, 1),
-        (1, 1, 1.5, nan), (1, 1, -0.5, nan), (inf, 1, 0.5, 0), (1, inf, 0.5, 1),
-        (nan, 1, 0.5, nan), (0, 0, 0.5, nan), (0, 1, 0, 0), (1, 0, 1, 1), (1, 0, 0, 0),
-        (0, 1, 1, 1), (0, 0, 0, nan), (inf, inf, 0.5, nan), (inf, 1, 1, 1),
-    ]  # fmt: skip
+        (0, 1, 0.5, 1),
+        (1, 0, 0.5, 0),
+        (-1, 1, 0.5, nan),
+        (1, 1, 0, 0),
+        (1, 1, 1, 1),
+        (1, 1, 1.5, nan),
+        (1, 1, -0.5, nan),
+        (inf, 1, 0.5, 0),
+        (1, inf, 0.5, 1),
+        (nan, 1, 0.5, nan),
+        (0, 0, 0.5, nan),
+        (0, 1, 0, 0),
+        (1, 0, 1, 1),
+        (1, 0, 0, 0),
+        (0, 1, 1, 1),
+        (0, 0, 0, nan),
+        (inf, inf, 0.5, nan),
+        (inf, 1, 1, 1),
+    ]
     a, b, x, expected = np.array(cases, np.float32).T
     np.testing.assert_array_equal(lax.betainc(a, b, x), expected)
 
@@ -287,9 +300,7 @@ def test_what_cannot_be_differentiated():
     with pytest.raises(ValueError, match="polygamma gradient with respect to m is not"):
         mj.grad(lax.polygamma)(1.0, 2.0)
     for i in (0, 1):
-        with pytest.raises(
-            ValueError, match="gradient with respect to a and b not supp"
-        ):
+        with pytest.raises(ValueError, match="gradient with respect to a and b not supp"):
             mj.grad(lax.betainc, argnums=i)(1.0, 2.0, 0.5)
     twice = [mj.grad(f) for f in (lax.igamma_grad_a, lax.random_gamma_grad)]
     for function in (lax.zeta, *twice):
@@ -406,7 +417,8 @@ def test_zeta_far_below_0():
 def test_incomplete_gamma_functions_of_the_size_of_nan():
     """XLA makes |x| >= 0 true, also of nan."""
     x = jnp.array([np.nan, 1.0])
-    found = mj.jit(lambda x: (lax.igamma(0.5 + 0 * x[1], abs(x)),
-                              lax.igammac(0.5 + 0 * x[1], abs(x))))(x)  # fmt: skip
+    found = mj.jit(
+        lambda x: (lax.igamma(0.5 + 0 * x[1], abs(x)), lax.igammac(0.5 + 0 * x[1], abs(x)))
+    )(x)
     for y in found:
         assert np.isnan(y).tolist() == [True, False]

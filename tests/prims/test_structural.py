@@ -78,26 +78,14 @@ CASES = {
         (3,),
     ),
     "reshape": (lambda x: lax.reshape(x, (3, 4)), lambda x: x.reshape(3, 4), (2, 6)),
-    "reshape_to_scalar": (
-        lambda x: lax.reshape(x, ()),
-        lambda x: x.reshape(()),
-        (1, 1),
-    ),
-    "reshape_empty": (
-        lambda x: lax.reshape(x, (3, 0)),
-        lambda x: x.reshape(3, 0),
-        (0, 2),
-    ),
+    "reshape_to_scalar": (lambda x: lax.reshape(x, ()), lambda x: x.reshape(()), (1, 1)),
+    "reshape_empty": (lambda x: lax.reshape(x, (3, 0)), lambda x: x.reshape(3, 0), (0, 2)),
     "reshape_order": (
         lambda x: lax.reshape(x, (4, 6), (2, 0, 1)),
         lambda x: x.transpose(2, 0, 1).reshape(4, 6),
         (2, 3, 4),
     ),
-    "collapse": (
-        lambda x: lax.collapse(x, 1, 3),
-        lambda x: x.reshape(2, 12),
-        (2, 3, 4),
-    ),
+    "collapse": (lambda x: lax.collapse(x, 1, 3), lambda x: x.reshape(2, 12), (2, 3, 4)),
     "transpose": (
         lambda x: lax.transpose(x, (2, 0, 1)),
         lambda x: x.transpose(2, 0, 1),
@@ -111,11 +99,7 @@ CASES = {
     ),
     "rev": (lambda x: lax.rev(x, (0, 2)), lambda x: x[::-1, :, ::-1], (2, 3, 4)),
     "copy": (lambda x: lax.copy_p.bind(x), lambda x: x, (2, 3)),
-    "tile": (
-        lambda x: lax.tile(x, (2, 1, 3)),
-        lambda x: np.tile(x, (2, 1, 3)),
-        (2, 3, 1),
-    ),
+    "tile": (lambda x: lax.tile(x, (2, 1, 3)), lambda x: np.tile(x, (2, 1, 3)), (2, 3, 1)),
     "tile_none": (lambda x: lax.tile(x, (0,)), lambda x: x[:0], (3,)),
     "split": (
         lambda x: lax.split(x, (1, 0, 3), 1),
@@ -123,11 +107,7 @@ CASES = {
         (2, 4),
     ),
     "split_part": (lambda x: lax.split(x, (1, 3), -1)[1], lambda x: x[:, 1:], (2, 4)),
-    "unstack": (
-        lambda x: lax.unstack(x, 1),
-        lambda x: list(np.moveaxis(x, 1, 0)),
-        (2, 3),
-    ),
+    "unstack": (lambda x: lax.unstack(x, 1), lambda x: list(np.moveaxis(x, 1, 0)), (2, 3)),
     "unstack_part": (lambda x: lax.unstack(x, -1)[2], lambda x: x[:, 2], (2, 3)),
     "pad": (
         lambda x: lax.pad(x, lax.full_like(x, 2, shape=()), CONFIG),
@@ -178,9 +158,7 @@ def test_stack(axis):
     obeys(lambda *xs: lax.stack(xs, axis), *xs)
 
 
-@pytest.mark.parametrize(
-    "config", [[(1, 2, 0)], [(-1, 0, 3)], [(2, -3, 1)], [(0, 0, 0)]]
-)
+@pytest.mark.parametrize("config", [[(1, 2, 0)], [(-1, 0, 3)], [(2, -3, 1)], [(0, 0, 0)]])
 def test_pad_value_moves(config):
     x, value = f32(4), f32()
     same(lax.pad(x, value, config), padded(x, value, config))
@@ -250,9 +228,7 @@ def test_keys_move():
     keys = mj.random.split(mj.random.key(0), 6)
     data = np.asarray(mj.random.key_data(keys))
     moved = lax.transpose(lax.reshape(keys, (2, 3)), (1, 0))
-    got = np.asarray(
-        mj.random.key_data(lax.concatenate([moved, lax.rev(moved, (0,))], 0))
-    )
+    got = np.asarray(mj.random.key_data(lax.concatenate([moved, lax.rev(moved, (0,))], 0)))
     expected = data.reshape(2, 3, 2).transpose(1, 0, 2)
     np.testing.assert_array_equal(got, np.concatenate([expected, expected[::-1]]))
     assert lax.empty((2, 3), keys.dtype).shape == (2, 3)
@@ -261,28 +237,12 @@ def test_keys_move():
 x = f32(2, 3)
 ERRORS = {
     "reshape_size": (lambda: lax.reshape(x, (5,)), TypeError, "total size"),
-    "reshape_negative": (
-        lambda: lax.reshape(x, (-1,)),
-        TypeError,
-        "must all be positive",
-    ),
+    "reshape_negative": (lambda: lax.reshape(x, (-1,)), TypeError, "must all be positive"),
     "reshape_float": (lambda: lax.reshape(x, (6.0,)), TypeError, "integer type"),
     "reshape_order": (lambda: lax.reshape(x, (6,), (0, 0)), TypeError, "permutation"),
-    "broadcast_size": (
-        lambda: lax.broadcast_in_dim(x, (4, 3), (0, 1)),
-        TypeError,
-        "sizes",
-    ),
-    "broadcast_rank": (
-        lambda: lax.broadcast_in_dim(x, (2, 3), (0,)),
-        TypeError,
-        "ndim",
-    ),
-    "broadcast_range": (
-        lambda: lax.broadcast_in_dim(x, (2, 3), (0, 2)),
-        TypeError,
-        "subset",
-    ),
+    "broadcast_size": (lambda: lax.broadcast_in_dim(x, (4, 3), (0, 1)), TypeError, "sizes"),
+    "broadcast_rank": (lambda: lax.broadcast_in_dim(x, (2, 3), (0,)), TypeError, "ndim"),
+    "broadcast_range": (lambda: lax.broadcast_in_dim(x, (2, 3), (0, 2)), TypeError, "subset"),
     "broadcast_twice": (
         lambda: lax.broadcast_in_dim(x, (2, 3), (0, 0)),
         TypeError,
@@ -327,11 +287,7 @@ ERRORS = {
         "different numbers of dimensions",
     ),
     "concatenate_shape": (lambda: lax.concatenate([x, x.T], 0), TypeError, "differ in"),
-    "concatenate_axis": (
-        lambda: lax.concatenate([x, x], -1),
-        TypeError,
-        "out of bounds",
-    ),
+    "concatenate_axis": (lambda: lax.concatenate([x, x], -1), TypeError, "out of bounds"),
     "concatenate_dtype": (
         lambda: lax.concatenate([x, x.astype(int)], 0),
         TypeError,

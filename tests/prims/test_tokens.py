@@ -17,11 +17,13 @@ KIND = type(lax.create_token())
         mj.jit(lambda t, x: (lax.after_all(t, lax.create_token(x)), x * 2)),
         lambda t, x: lax.scan(lambda t, a: (lax.after_all(t), a * 2), t, x),
         lambda t, x: (t, mj.vmap(lambda a: (lax.after_all(t), a * 2)[1])(x)),
-        lambda t, x: (t, mj.grad(lambda x: (lax.after_all(lax.create_token()),
-                                            (x * x).sum())[1])(x)),
+        lambda t, x: (
+            t,
+            mj.grad(lambda x: (lax.after_all(lax.create_token()), (x * x).sum())[1])(x),
+        ),
         mj.jit(lambda t, x: lax.cond(x[0] > 1, lambda: (t, x), lambda: (t, x * 2))),
     ],
-)  # fmt: skip
+)
 def test_programs_take_and_give_tokens(f):
     for _ in range(2):  # the second time as it was compiled
         token, doubled = f(lax.create_token(), X)

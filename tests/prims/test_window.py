@@ -42,9 +42,7 @@ def windows(x, fill, window, strides, padding, base, apart):
     counts = [max(0, (n - r) // s + 1) for n, r, s in zip(spread.shape, reach, strides)]
     out = np.zeros((*counts, int(np.prod(window))), x.dtype)
     for p in itertools.product(*map(range, counts)):
-        cut = tuple(
-            slice(i * s, i * s + r, d) for i, s, r, d in zip(p, strides, reach, apart)
-        )
+        cut = tuple(slice(i * s, i * s + r, d) for i, s, r, d in zip(p, strides, reach, apart))
         out[p] = spread[cut].reshape(-1)
     return out
 
@@ -55,19 +53,18 @@ CASES = {
     "padding": ((4, 6), (2, 3), (1, 2), ((1, 0), (2, 1)), (1, 1), (1, 1)),
     "cut": ((4, 6), (2, 3), (1, 1), ((-1, 0), (2, -2)), (1, 1), (1, 1)),
     "dilations": ((4, 6), (2, 3), (2, 1), ((1, 0), (0, 2)), (2, 1), (1, 2)),
-    "apart": (
-        (3, 5, 2), (2, 2, 3), (1, 2, 1), ((0, 1), (0, 0), (1, 0)), (1, 2, 3), (2, 1, 1)
-    ),
+    "apart": ((3, 5, 2), (2, 2, 3), (1, 2, 1), ((0, 1), (0, 0), (1, 0)), (1, 2, 3), (2, 1, 1)),
     "whole": ((2, 3), (2, 3), (1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1)),
     "too wide": ((3,), (5,), (1,), ((0, 0),), (1,), (1,)),
     "empty": ((0, 3), (1, 2), (1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1)),
     "no axes": ((), (), (), (), (), ()),
-}  # fmt: skip
+}
 every = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 POOLS = {
-    "sum": (lax.add, 0.0, np.sum), "max": (lax.max, -np.inf, np.max),
+    "sum": (lax.add, 0.0, np.sum),
+    "max": (lax.max, -np.inf, np.max),
     "min": (lax.min, np.inf, np.min),
-}  # fmt: skip
+}
 
 
 def call(computation, init, case):
@@ -75,9 +72,7 @@ def call(computation, init, case):
 
     def fun(x):
         start = np.asarray(init).astype(x.dtype)[()]
-        return lax.reduce_window(
-            x, start, computation, window, strides, padding, base, apart
-        )
+        return lax.reduce_window(x, start, computation, window, strides, padding, base, apart)
 
     return fun
 
@@ -127,12 +122,7 @@ def test_several_operands():
         return {k: lax.select(first, a[k], b[k]) for k in a}
 
     got = lax.reduce_window(
-        {"v": x, "i": i},
-        {"v": -np.inf, "i": np.int32(-1)},
-        best,
-        (2, 3),
-        (1, 2),
-        "SAME",
+        {"v": x, "i": i}, {"v": -np.inf, "i": np.int32(-1)}, best, (2, 3), (1, 2), "SAME"
     )
     seen = windows(x, -np.inf, (2, 3), (1, 2), ((0, 1), (0, 1)), (1, 1), (1, 1))
     at = windows(i, -1, (2, 3), (1, 2), ((0, 1), (0, 1)), (1, 1), (1, 1))
@@ -154,9 +144,18 @@ def test_named_padding_and_defaults():
 
 @pytest.mark.parametrize(
     "dtype",
-    ["bool", "int4", "int8", "uint8", "int32", "bfloat16", "float16", "float8_e4m3fn",
-     "complex64"],
-)  # fmt: skip
+    [
+        "bool",
+        "int4",
+        "int8",
+        "uint8",
+        "int32",
+        "bfloat16",
+        "float16",
+        "float8_e4m3fn",
+        "complex64",
+    ],
+)
 def test_dtypes(dtype):
     x = np.array([1, 0, 3, 2, 1]).astype(dtype)
     for name, (computation, _, reduced) in POOLS.items():
@@ -192,11 +191,17 @@ def test_what_is_written_out_for_tpus():
         x, t = f32(*case[0]), f32(*case[0])
         params = dict(
             zip(
-                ("window_dimensions", "window_strides", "padding", "base_dilation",
-                 "window_dilation"),
-                case[1:], strict=True,
+                (
+                    "window_dimensions",
+                    "window_strides",
+                    "padding",
+                    "base_dilation",
+                    "window_dilation",
+                ),
+                case[1:],
+                strict=True,
             )
-        )  # fmt: skip
+        )
         for prim in (ge_p, le_p):
             got = _windows_chosen(t, x, select_prim=prim, **params)
             want = lax.select_and_gather_add_p.bind(t, x, select_prim=prim, **params)
@@ -206,9 +211,7 @@ def test_what_is_written_out_for_tpus():
 def test_second_derivative():
     x = f32(4, 6)
     pool = call(lax.max, -np.inf, CASES["padding"])
-    obeys(
-        lambda x: mj.grad(lambda x: lax.reduce_sum(lax.square(pool(x)), (0, 1)))(x), x
-    )
+    obeys(lambda x: mj.grad(lambda x: lax.reduce_sum(lax.square(pool(x)), (0, 1)))(x), x)
 
 
 def scalar_jaxpr(fun):
@@ -222,10 +225,17 @@ def test_select_and_scatter():
 
     def scatter(x, source):
         return lax.select_and_scatter_p.bind(
-            x, source, np.float32(1), select_jaxpr=scalar_jaxpr(lax.ge),
-            select_consts=(), scatter_jaxpr=scalar_jaxpr(lax.mul), scatter_consts=(),
-            window_dimensions=(2, 3), window_strides=(2, 3), padding=((0, 0), (0, 0)),
-        )  # fmt: skip
+            x,
+            source,
+            np.float32(1),
+            select_jaxpr=scalar_jaxpr(lax.ge),
+            select_consts=(),
+            scatter_jaxpr=scalar_jaxpr(lax.mul),
+            scatter_consts=(),
+            window_dimensions=(2, 3),
+            window_strides=(2, 3),
+            padding=((0, 0), (0, 0)),
+        )
 
     want = np.ones_like(x)
     for i, j in itertools.product(range(2), range(2)):
@@ -250,11 +260,7 @@ X = f32(4, 6)
         ((X, 0.0, lax.add, (2,)), TypeError, "wrong number of window_dimensions"),
         ((X, 0.0, lax.add, (2, 3), (1,)), TypeError, "inconsistent window_strides"),
         ((X, 0.0, lax.add, (2, -3)), TypeError, "window_dimensions must have every"),
-        (
-            (X, 0.0, lax.add, (2, 3), (0, 1)),
-            TypeError,
-            "window_strides must have every",
-        ),
+        ((X, 0.0, lax.add, (2, 3), (0, 1)), TypeError, "window_strides must have every"),
         ((X, 0.0, lax.add, (2, 3), (1, 1), "foo"), RuntimeError, "padding type"),
         ((X, 0.0, lax.add, (2, 3), (1, 1), [(1, 1)]), ValueError, "for each of the 2"),
         ((X, np.int32(1), lax.mul, (2, 3)), TypeError, "inconsistent dtypes"),
@@ -273,8 +279,6 @@ def test_errors(args, error, text):
 
 def test_initial_values_stay_put():
     with pytest.raises(NotImplementedError, match="initial values"):
-        mj.vmap(lambda c: lax.reduce_window(X, c, lax.mul, (2, 3)))(
-            np.ones(2, np.float32)
-        )
+        mj.vmap(lambda c: lax.reduce_window(X, c, lax.mul, (2, 3)))(np.ones(2, np.float32))
     with pytest.raises(TypeError, match="non-zero init_value_tangent"):
         mj.jvp(lambda c: lax.reduce_window(X, c, lax.mul, (2, 3)), (1.0,), (1.0,))

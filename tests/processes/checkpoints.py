@@ -29,9 +29,11 @@ def lying(x, *spec):
 
 def tree(step, *spec):
     return {
-        "w": lying(data + step, *spec), "m": [lying(data.astype("bfloat16"), *spec[::-1])],
-        "b": lying(data[0], None), "step": step,
-    }  # fmt: skip
+        "w": lying(data + step, *spec),
+        "m": [lying(data.astype("bfloat16"), *spec[::-1])],
+        "b": lying(data[0], None),
+        "step": step,
+    }
 
 
 options = ocp.CheckpointManagerOptions(max_to_keep=3)
@@ -50,14 +52,16 @@ if doing == "save":
 else:
     spec = "b", "a"
     like = jax.tree.map(
-        lambda x: x if isinstance(x, int) else jax.ShapeDtypeStruct(
-            x.shape, x.dtype, sharding=x.sharding), tree(0, *spec)
-    )  # fmt: skip
+        lambda x: (
+            x
+            if isinstance(x, int)
+            else jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding)
+        ),
+        tree(0, *spec),
+    )
     last = manager.latest_step()
     found = manager.restore(last, args=ocp.args.StandardRestore(like))
-    for x, y in zip(
-        jax.tree.leaves(found), jax.tree.leaves(tree(last, *spec)), strict=True
-    ):
+    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(tree(last, *spec)), strict=True):
         if isinstance(y, int):
             assert x == y
             continue

@@ -22,9 +22,13 @@ COUNT, ME = int(os.environ["JAX_NUM_PROCESSES"]), int(os.environ["JAX_PROCESS_ID
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_platforms", "cpu")
 jax.distributed.initialize(
-    os.environ["JAX_COORDINATOR_ADDRESS"], COUNT, ME, initialization_timeout=60,
-    heartbeat_timeout_seconds=60, shutdown_timeout_seconds=60,
-)  # fmt: skip
+    os.environ["JAX_COORDINATOR_ADDRESS"],
+    COUNT,
+    ME,
+    initialization_timeout=60,
+    heartbeat_timeout_seconds=60,
+    shutdown_timeout_seconds=60,
+)
 
 import jax.numpy as jnp  # noqa: E402
 from jax.experimental import multihost_utils as hosts  # noqa: E402
@@ -48,8 +52,11 @@ def told(x):
             f"={np.asarray(s.data).tolist()}"
             for s in x.addressable_shards
         ]
-        flags = "".join("ARC"[i] for i, f in enumerate(
-            (x.is_fully_addressable, x.is_fully_replicated, x.committed)) if f)  # fmt: skip
+        flags = "".join(
+            "ARC"[i]
+            for i, f in enumerate((x.is_fully_addressable, x.is_fully_replicated, x.committed))
+            if f
+        )
         spec = getattr(x.sharding, "spec", "one")
         return f"{x.dtype}{list(x.shape)} {spec} {flags} {' '.join(parts)}"
     if isinstance(x, np.ndarray):
@@ -73,10 +80,11 @@ def ring(n):
 def manual(x):
     whole = lax.all_gather(x, "x", tiled=True)
     return (
-        lax.psum(x, "x")[:1] + lax.axis_index("x"), lax.ppermute(x, "x", ring(N)),
+        lax.psum(x, "x")[:1] + lax.axis_index("x"),
+        lax.ppermute(x, "x", ring(N)),
         lax.psum_scatter(whole, "x", tiled=True),
         lax.all_to_all(whole.reshape(N, -1), "x", 0, 1, tiled=True),
-    )  # fmt: skip
+    )
 
 
 def live():

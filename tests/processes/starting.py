@@ -19,9 +19,7 @@ def free_port() -> int:
 def environment(**more: str) -> dict[str, str]:
     """The environment of a process that knows of no cluster but what is said."""
     kept = {
-        k: v
-        for k, v in os.environ.items()
-        if not k.startswith(("JAX_", "SLURM_", "OMPI_"))
+        k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "SLURM_", "OMPI_"))
     }
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**kept, "PYTHONPATH": os.pathsep.join(paths), **more}
@@ -32,14 +30,19 @@ def together(command: list[str], count: int, **more: str) -> list[tuple[int, str
     port = free_port()
     started = [
         subprocess.Popen(
-            [sys.executable, *command], text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, env=environment(
-                JAX_COORDINATOR_ADDRESS=f"127.0.0.1:{port}", JAX_NUM_PROCESSES=str(count),
-                JAX_PROCESS_ID=str(i), **more,
+            [sys.executable, *command],
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment(
+                JAX_COORDINATOR_ADDRESS=f"127.0.0.1:{port}",
+                JAX_NUM_PROCESSES=str(count),
+                JAX_PROCESS_ID=str(i),
+                **more,
             ),
         )
         for i in range(count)
-    ]  # fmt: skip
+    ]
     found = []
     try:
         for p in started:

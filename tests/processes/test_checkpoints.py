@@ -17,12 +17,10 @@ from tests.processes.starting import LIMIT, environment
 
 HERE = pathlib.Path(__file__).parent
 stores = pytest.mark.skipif(
-    importlib.util.find_spec("tensorstore") is None,
-    reason="tensorstore is not installed",
+    importlib.util.find_spec("tensorstore") is None, reason="tensorstore is not installed"
 )
 checkpoints = pytest.mark.skipif(
-    importlib.util.find_spec("orbax") is None,
-    reason="orbax-checkpoint is not installed",
+    importlib.util.find_spec("orbax") is None, reason="orbax-checkpoint is not installed"
 )
 
 
@@ -65,9 +63,7 @@ def test_a_manager_stores_while_the_program_goes_on(tmp_path):
     values = [x.astype("bfloat16").reshape(4, 2), x > 3, jnp.float32(3)]
     paths = [str(tmp_path / name) for name in "bcs"]
     manager, done = stored.GlobalAsyncCheckpointManager(), []
-    manager.serialize_with_paths(
-        values, paths, on_commit_callback=lambda: done.append(1)
-    )
+    manager.serialize_with_paths(values, paths, on_commit_callback=lambda: done.append(1))
     manager.wait_until_finished()
     assert done == [1]
     found = manager.deserialize_with_paths([over("y"), over("y"), over()], paths)
@@ -83,14 +79,27 @@ def test_a_manager_stores_while_the_program_goes_on(tmp_path):
         manager.wait_until_finished()
 
 
-@pytest.mark.parametrize("path, ocdbt, where", [
-    ("/tmp/a/b", False, {"driver": "file", "path": "/tmp/a/b"}),
-    ("/tmp/a/b", True,
-     {"driver": "ocdbt", "base": {"driver": "file", "path": "/tmp/a"}, "path": "b"}),
-    ("gs://x/y/b", False, {"driver": "gcs", "bucket": "x", "path": "y/b"}),
-    ("gs://x/y/b", True, {"driver": "ocdbt", "path": "b",
-                          "base": {"driver": "gcs", "bucket": "x", "path": "y"}}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "path, ocdbt, where",
+    [
+        ("/tmp/a/b", False, {"driver": "file", "path": "/tmp/a/b"}),
+        (
+            "/tmp/a/b",
+            True,
+            {"driver": "ocdbt", "base": {"driver": "file", "path": "/tmp/a"}, "path": "b"},
+        ),
+        ("gs://x/y/b", False, {"driver": "gcs", "bucket": "x", "path": "y/b"}),
+        (
+            "gs://x/y/b",
+            True,
+            {
+                "driver": "ocdbt",
+                "path": "b",
+                "base": {"driver": "gcs", "bucket": "x", "path": "y"},
+            },
+        ),
+    ],
+)
 def test_places_of_arrays(path, ocdbt, where):
     """Recorded from JAX 0.10.2."""
     spec = stored.get_tensorstore_spec(path, ocdbt=ocdbt)
@@ -109,11 +118,24 @@ def test_places_that_are_none():
 def test_a_killed_writer_leaves_the_last_checkpoint_whole(tmp_path):
     def launch(doing, n):
         return subprocess.run(
-            [sys.executable, "-m", "minijax.launch", "-n", str(n),
-             "--devices-per-process", str(8 // n), "--alias",
-             str(HERE / "checkpoints.py"), doing, str(tmp_path / "run")],
-            text=True, capture_output=True, timeout=LIMIT, env=environment(),
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "minijax.launch",
+                "-n",
+                str(n),
+                "--devices-per-process",
+                str(8 // n),
+                "--alias",
+                str(HERE / "checkpoints.py"),
+                doing,
+                str(tmp_path / "run"),
+            ],
+            text=True,
+            capture_output=True,
+            timeout=LIMIT,
+            env=environment(),
+        )
 
     saved = launch("save", 2)
     assert "killed" in saved.stdout, saved
@@ -139,17 +161,13 @@ def test_functions_beside_devices():
     assert seen[0] is x
     with pytest.raises(ValueError, match="must be first specialized with devices"):
         colocated.colocated_python(lambda: 1)()
-    one = colocated.colocated_python(lambda: jnp.ones(2)).specialize(
-        devices=mj.devices()[2:3]
-    )
+    one = colocated.colocated_python(lambda: jnp.ones(2)).specialize(devices=mj.devices()[2:3])
     assert one().devices() == {mj.devices()[2]}
     narrow = f.specialize(out_specs_fn=lambda x: mj.ShapeDtypeStruct((2,), x.dtype))
     with pytest.raises(ValueError, match="not as out_specs_fn says"):
         narrow(x)
     with pytest.raises(ValueError, match="the same devices"):
-        colocated.colocated_python(lambda x, y: x)(
-            x, mj.device_put(1.0, mj.devices()[0])
-        )
+        colocated.colocated_python(lambda x, y: x)(x, mj.device_put(1.0, mj.devices()[0]))
     mesh = x.sharding.mesh
     assert colocated.colocated_cpu_devices(mesh) == mesh
     assert colocated.colocated_cpu_devices(mj.devices()[:3]) == mj.devices()[:3]

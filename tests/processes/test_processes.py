@@ -82,10 +82,23 @@ def test_programs_that_differ_are_found_and_the_launcher_says_so(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(DIFFERS)
     done = subprocess.run(
-        [sys.executable, "-m", "minijax.launch", "-n", "2", "--devices-per-process", "2",
-         str(script), "--steps", "3"],
-        text=True, capture_output=True, timeout=LIMIT, env=environment(),
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "minijax.launch",
+            "-n",
+            "2",
+            "--devices-per-process",
+            "2",
+            str(script),
+            "--steps",
+            "3",
+        ],
+        text=True,
+        capture_output=True,
+        timeout=LIMIT,
+        env=environment(),
+    )
     said, wrong = done.stdout.splitlines(), done.stderr
     assert {"[0] 2 6.0 --steps 3", "[1] 2 6.0 --steps 3"} <= set(said), done
     assert done.returncode == 1
@@ -156,8 +169,9 @@ def test_processes_that_do_not_fit():
     found = gathered((0, 3), (1, 3), (1, 3))
     assert all("two processes have process_id=1." in x for x in found)
     found = gathered((0, 2), (1, 3))
-    assert all("process 1 was told num_processes=3, and process 0 num_processes=2" in x
-               for x in found)  # fmt: skip
+    assert all(
+        "process 1 was told num_processes=3, and process 0 num_processes=2" in x for x in found
+    )
 
 
 def test_a_port_that_is_taken():
@@ -186,17 +200,20 @@ def test_another_program_answers():
 # ------------------------------------------------------------------------- the arguments
 
 
-@pytest.mark.parametrize("args, error, says", [
-    ((), ValueError, "coordinator_address should be defined."),
-    (("h:1",), ValueError, "Number of processes must be defined."),
-    (("h:1", 2), ValueError, "The process id of the current process must be defined."),
-    (("h:1", 2, 2), ValueError, "with process_id < num_processes"),
-    (("h:1", 2, "1"), TypeError, "process_id must be a nonnegative int"),
-    (("h:1", 2.0, 1), TypeError, "num_processes must be a positive int"),
-    (("h", 2, 1), ValueError, "is no host and port: 'h'"),
-    (("h:1", 2, 0, None, "teleport"), ValueError, "'teleport' is not known"),
-    (("h:1", 2, 0, None, "slurm"), ValueError, "'slurm' is not there"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "args, error, says",
+    [
+        ((), ValueError, "coordinator_address should be defined."),
+        (("h:1",), ValueError, "Number of processes must be defined."),
+        (("h:1", 2), ValueError, "The process id of the current process must be defined."),
+        (("h:1", 2, 2), ValueError, "with process_id < num_processes"),
+        (("h:1", 2, "1"), TypeError, "process_id must be a nonnegative int"),
+        (("h:1", 2.0, 1), TypeError, "num_processes must be a positive int"),
+        (("h", 2, 1), ValueError, "is no host and port: 'h'"),
+        (("h:1", 2, 0, None, "teleport"), ValueError, "'teleport' is not known"),
+        (("h:1", 2, 0, None, "slurm"), ValueError, "'slurm' is not there"),
+    ],
+)
 def test_arguments_that_do_not_do(monkeypatch, args, error, says):
     monkeypatch.setattr("minijax.runtime.client._clients", {})
     clean(monkeypatch)
@@ -220,35 +237,46 @@ def clean(monkeypatch) -> None:
 
 
 SLURM = {
-    "SLURM_JOB_ID": "123456", "SLURM_NTASKS": "4", "SLURM_PROCID": "3", "SLURM_LOCALID": "1"
-}  # fmt: skip
+    "SLURM_JOB_ID": "123456",
+    "SLURM_NTASKS": "4",
+    "SLURM_PROCID": "3",
+    "SLURM_LOCALID": "1",
+}
 OMPI = {
-    "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3",
+    "OMPI_COMM_WORLD_SIZE": "4",
+    "OMPI_COMM_WORLD_RANK": "3",
     "OMPI_COMM_WORLD_LOCAL_RANK": "1",
-}  # fmt: skip
+}
 
 
 # Addresses recorded from JAX 0.10.2.
-@pytest.mark.parametrize("given, address", [
-    ({**SLURM, "SLURM_STEP_NODELIST": "node001"}, "node001:62016"),
-    ({**SLURM, "SLURM_STEP_NODELIST": "node001,host2"}, "node001:62016"),
-    ({**SLURM, "SLURM_STEP_NODELIST": "node[001-0015],host2"}, "node001:62016"),
-    ({**SLURM, "SLURM_STEP_NODELIST": "node[001,007-015],host2"}, "node001:62016"),
-    ({**OMPI, "OMPI_MCA_orte_hnp_uri": "1531576320.0;tcp://10.96.0.1,10.148.0.1:34911"},
-     "10.96.0.1:62624"),
-    ({environments.ADDRESS: "10.0.0.1:80", environments.COUNT: "4",
-      environments.INDEX: "3"}, "10.0.0.1:80"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given, address",
+    [
+        ({**SLURM, "SLURM_STEP_NODELIST": "node001"}, "node001:62016"),
+        ({**SLURM, "SLURM_STEP_NODELIST": "node001,host2"}, "node001:62016"),
+        ({**SLURM, "SLURM_STEP_NODELIST": "node[001-0015],host2"}, "node001:62016"),
+        ({**SLURM, "SLURM_STEP_NODELIST": "node[001,007-015],host2"}, "node001:62016"),
+        (
+            {**OMPI, "OMPI_MCA_orte_hnp_uri": "1531576320.0;tcp://10.96.0.1,10.148.0.1:34911"},
+            "10.96.0.1:62624",
+        ),
+        (
+            {
+                environments.ADDRESS: "10.0.0.1:80",
+                environments.COUNT: "4",
+                environments.INDEX: "3",
+            },
+            "10.0.0.1:80",
+        ),
+    ],
+)
 def test_environments(monkeypatch, given, address):
     clean(monkeypatch)
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     found = environments.find(None)
-    assert (found.address(None, 1.0), found.processes(), found.process()) == (
-        address,
-        4,
-        3,
-    )
+    assert (found.address(None, 1.0), found.processes(), found.process()) == (address, 4, 3)
     assert found.address("99", 1.0).endswith(":99" if len(given) > 3 else ":80")
     assert found.local() == (1 if len(given) > 3 else None)
 
@@ -262,9 +290,7 @@ def test_a_job_of_kubernetes(monkeypatch, tmp_path):
     (tmp_path / "namespace").write_text("training\n")
     monkeypatch.setattr(environments, "_NAMESPACE", tmp_path / "namespace")
     asked, known = [], types.SimpleNamespace
-    pod = known(
-        metadata=known(labels={"job-name": "localhost"}), spec=known(subdomain=None)
-    )
+    pod = known(metadata=known(labels={"job-name": "localhost"}), spec=known(subdomain=None))
     job = known(metadata=known(name="job", labels={}), spec=known(parallelism=4))
 
     class Core:
@@ -308,9 +334,11 @@ def test_processes_that_mpi_started(monkeypatch):
     """mpi4py stood in for by what has the same names; it is used if asked for alone."""
     clean(monkeypatch)
     world = types.SimpleNamespace(
-        Get_rank=lambda: 3, Get_size=lambda: 4, bcast=lambda x, root: "first:61440",
+        Get_rank=lambda: 3,
+        Get_size=lambda: 4,
+        bcast=lambda x, root: "first:61440",
         Split_type=lambda kind: types.SimpleNamespace(Get_rank=lambda: 1),
-    )  # fmt: skip
+    )
     package, module = types.ModuleType("mpi4py"), types.ModuleType("mpi4py.MPI")
     package.__spec__ = importlib.machinery.ModuleSpec("mpi4py", None)
     module.COMM_WORLD, module.COMM_TYPE_SHARED = world, 0

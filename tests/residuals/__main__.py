@@ -27,8 +27,7 @@ def requests_for(hows, dtypes, words):
             continue
         for dtype in dtypes:
             types = [
-                (shape, dtype if kind == "float32" else kind)
-                for shape, kind in sample.types
+                (shape, dtype if kind == "float32" else kind) for shape, kind in sample.types
             ]
             if any(kind in (dtype, "complex64") for _, kind in types):
                 for how in hows:
@@ -43,9 +42,7 @@ def compare(ours, theirs):
     if "error" in ours:
         return "JAX alone"
     sizes = ours["bytes"], theirs["bytes"]
-    return (
-        "equal" if sizes[0] == sizes[1] else "more" if sizes[0] > sizes[1] else "less"
-    )
+    return "equal" if sizes[0] == sizes[1] else "more" if sizes[0] > sizes[1] else "less"
 
 
 def show(key, ours, theirs):
@@ -55,18 +52,13 @@ def show(key, ours, theirs):
         print(f"    {ours['error']}")
         return
     here, there = Counter(ours["types"]), Counter(theirs["types"])
-    for name, kept, rest in (
-        ("here", ours, here - there),
-        ("JAX ", theirs, there - here),
-    ):
+    for name, kept, rest in (("here", ours, here - there), ("JAX ", theirs, there - here)):
         types = ", ".join(f"{n} x {t}" for t, n in rest.items())
         print(f"    {name} {kept['bytes']:,} bytes in {kept['arrays']} arrays: {types}")
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.residuals", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m tests.residuals", description=__doc__)
     parser.add_argument("words", nargs="*", help="samples whose text has one of these")
     parser.add_argument("--jax", metavar="PYTHON", required=True)
     parser.add_argument("--how", nargs="+", default=HOWS, choices=HOWS)

@@ -16,9 +16,7 @@ import numpy as np
 def residuals(jax, f, args):
     """The types of the distinct arrays that the vjp function of a traced call keeps."""
     closed = jax.make_jaxpr(lambda *xs: jax.tree.leaves(jax.vjp(f, *xs)[1]))(*args)
-    kept = {
-        id(v): v.aval for v in closed.jaxpr.outvars if "Literal" not in type(v).__name__
-    }
+    kept = {id(v): v.aval for v in closed.jaxpr.outvars if "Literal" not in type(v).__name__}
     return [(tuple(a.shape), a.dtype) for a in kept.values()]
 
 
@@ -26,9 +24,7 @@ def residuals_of_values(jax, f, args):
     """The same of a call that is evaluated."""
     kept = {}
     for x in jax.tree.leaves(jax.vjp(f, *args)[1]):
-        kept[
-            x.unsafe_buffer_pointer() if hasattr(x, "addressable_shards") else id(x)
-        ] = x
+        kept[x.unsafe_buffer_pointer() if hasattr(x, "addressable_shards") else id(x)] = x
     return [(tuple(np.shape(x)), x.dtype) for x in kept.values()]
 
 
@@ -82,9 +78,14 @@ def main():
     ).split():
         importlib.import_module(f"{name}.{room}")
     space = {
-        "jax": jax, "jnp": jax.numpy, "lax": jax.lax, "nn": jax.nn, "np": np,
-        "inf": np.inf, "nan": np.nan,
-    }  # fmt: skip
+        "jax": jax,
+        "jnp": jax.numpy,
+        "lax": jax.lax,
+        "nn": jax.nn,
+        "np": np,
+        "inf": np.inf,
+        "nan": np.nan,
+    }
     for n, line in enumerate(sys.stdin):
         number, text, types, how = json.loads(line)
         try:

@@ -104,9 +104,7 @@ def test_passes_see_what_is_compiled(platforms, stage):
 def test_a_pass_stays_for_the_other_platforms():
     registered, name = compiler_passes.registered, "stays"
     for platforms, left in ((None, None), (["cpu", "tpu"], ("tpu",))):
-        xla.register_hlo_module_transformation(
-            lambda m: m, name=name, platforms=platforms
-        )
+        xla.register_hlo_module_transformation(lambda m: m, name=name, platforms=platforms)
         try:
             assert xla.clear_hlo_module_transformation(name, platforms="cpu")
             assert [r[2] for r in registered if r[0] == name] == [left]

@@ -11,11 +11,17 @@ import minijax.numpy as jnp
 
 RNG = np.random.default_rng(0)
 SHORT = {
-    "f32": np.float32([15, 10, 9]), "f64": np.array([1.5, 2.5]), "bool": np.eye(2) > 0,
-    "i8": np.int8([[1], [2]]), "c64": np.complex64([1j, 2]), "empty": np.zeros((2, 0)),
-    "bf16": np.array([1.5, 2.5], ml_dtypes.bfloat16), "limit": RNG.random(512),
-    "strided": np.arange(6.0)[::-2], "u4": np.array([1, 15], ml_dtypes.uint4),
-}  # fmt: skip
+    "f32": np.float32([15, 10, 9]),
+    "f64": np.array([1.5, 2.5]),
+    "bool": np.eye(2) > 0,
+    "i8": np.int8([[1], [2]]),
+    "c64": np.complex64([1j, 2]),
+    "empty": np.zeros((2, 0)),
+    "bf16": np.array([1.5, 2.5], ml_dtypes.bfloat16),
+    "limit": RNG.random(512),
+    "strided": np.arange(6.0)[::-2],
+    "u4": np.array([1, 15], ml_dtypes.uint4),
+}
 LONG = {"jax": lambda: jnp.arange(3.0), "long": lambda: RNG.random(513)}
 RECORDED = ["-0x1.a61fac0000000p-1", "-0x1.b351c00000000p-1", "-0x1.bb17160000000p-1"]
 

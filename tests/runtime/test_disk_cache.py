@@ -452,17 +452,13 @@ def test_the_directory_is_listed_rarely(tmp_path, monkeypatch):
     assert listings == []
 
 
-def test_many_files_are_seldom_listed_by_processes_that_write_little(
-    tmp_path, monkeypatch
-):
+def test_many_files_are_seldom_listed_by_processes_that_write_little(tmp_path, monkeypatch):
     """As often as by one that writes what they all do, and the limit holds roughly."""
     listings, rng = [], random.Random(0)
     real = disk_cache._list
     monkeypatch.setattr(disk_cache, "_MANY", 10)
     monkeypatch.setattr(disk_cache, "_chance", rng.random)
-    monkeypatch.setattr(
-        disk_cache, "_list", lambda path: (listings.append(1), real(path))[1]
-    )
+    monkeypatch.setattr(disk_cache, "_list", lambda path: (listings.append(1), real(path))[1])
     limit, most = 400_000, 0
     for i in range(800):  # 0.8 MB, which is 16 eighths of the limit
         DiskCache(tmp_path / "c", limit).put(f"{i}", noise(960, i))
@@ -588,9 +584,7 @@ def test_a_get_opens_one_file(cache, monkeypatch):
         cache.put(f"k{i}", noise(100, i))
     opened, real = [], os.open
     with monkeypatch.context() as patch:
-        patch.setattr(
-            os, "open", lambda *a, **k: [opened.append(a[0]), real(*a, **k)][1]
-        )
+        patch.setattr(os, "open", lambda *a, **k: [opened.append(a[0]), real(*a, **k)][1])
         patch.delattr(os, "scandir")
         patch.delattr(os, "listdir")
         assert cache.get("k7") == noise(100, 7)
@@ -652,9 +646,6 @@ def test_only_local_directories(where, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match="is not a local directory"):
         config.CACHE_DIR.update(where)
-    with (
-        pytest.raises(ValueError, match="is not a local directory"),
-        config.CACHE_DIR(where),
-    ):
+    with pytest.raises(ValueError, match="is not a local directory"), config.CACHE_DIR(where):
         pass
     assert not list(tmp_path.iterdir())

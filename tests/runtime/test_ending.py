@@ -20,6 +20,9 @@ os.waitpid(child, 0)
 def test_it_is_waited_for_at_exit():
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PROGRAM],
-        capture_output=True, text=True, check=True, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
     assert done.stdout.split() == ["0", "1"]

@@ -63,9 +63,7 @@ PROGRAMS = {  # each with a collective that waits for the device whose callback 
     "loop": lambda v: lax.fori_loop(
         0, 3, lambda i, c: mj.pure_callback(fails, SHAPE, c) + c.sum(), v
     ),
-    "ordered": lambda v: mj.experimental.io_callback(fails, SHAPE, v, ordered=True).sum(
-        0
-    ),
+    "ordered": lambda v: mj.experimental.io_callback(fails, SHAPE, v, ordered=True).sum(0),
     "debug": lambda v: (mj.debug.callback(fails, v), v.sum())[1],
     "wrong shape": lambda v: mj.pure_callback(lambda v: v[0], SHAPE, v).sum(),
 }

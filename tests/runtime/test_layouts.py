@@ -86,16 +86,16 @@ READERS = {
     "mesh": lambda x: mj.device_put(x, mj.NamedSharding(MESH, mj.P("x"))) + 1,
     "on a mesh": lambda x: mj.device_put(X, mj.NamedSharding(MESH, mj.P())) + x,
     "other device": lambda x: mj.device_put(x, mj.devices()[-1]) * 2,
-    "parts": lambda x: mj.make_array_from_single_device_arrays(
-        (2, 3), mj.NamedSharding(MESH, mj.P()), [x]
-    ) + 1,
+    "parts": lambda x: (
+        mj.make_array_from_single_device_arrays((2, 3), mj.NamedSharding(MESH, mj.P()), [x]) + 1
+    ),
     "dlpack": lambda x: jnp.from_dlpack(x) + 1,
     "pickle": lambda x: pickle.loads(pickle.dumps(x)),
     "shards": lambda x: x.addressable_shards[0].data + 1,
     "pmap": lambda x: mj.pmap(jnp.negative)(x[:1]),
     "bytes": lambda x: np.frombuffer(x.tobytes(), np.float32),
     "host": lambda x: mj.device_get(x),
-}  # fmt: skip
+}
 MESH = mj.make_mesh((1,), ("x",))
 
 
@@ -145,17 +145,18 @@ def test_arrays_of_other_orders_over_a_mesh():
     assert order(with_layout_constraint(over(("x",), PLAIN), BACK)) == (1, 0)
     made = mj.make_array_from_callback((2, 3), x.format, lambda at: np.asarray(X)[at])
     assert order(made) == (1, 0) and made.tolist() == X.tolist()
-    key = mj.device_put(
-        mj.random.split(mj.random.key(0)), Format(Layout((0,)), x.sharding)
+    key = mj.device_put(mj.random.split(mj.random.key(0)), Format(Layout((0,)), x.sharding))
+    assert (
+        mj.random.key_data(key).tolist()
+        == mj.random.key_data(mj.random.split(mj.random.key(0))).tolist()
     )
-    assert mj.random.key_data(key).tolist() == mj.random.key_data(
-        mj.random.split(mj.random.key(0))).tolist()  # fmt: skip
 
 
 def test_functions_take_and_give_other_orders_over_a_mesh():
     x = over(("x",))
-    f = mj.jit(lambda x: (x + 1, x * 2), in_shardings=x.format,
-               out_shardings=(x.format, x.sharding))  # fmt: skip
+    f = mj.jit(
+        lambda x: (x + 1, x * 2), in_shardings=x.format, out_shardings=(x.format, x.sharding)
+    )
     for given in (x, X, x):
         more, twice = f(given)
         assert order(more) == (1, 0) and order(twice) == (0, 1)
@@ -184,8 +185,9 @@ BACK_HERE = Format(BACK, HERE)
 
 
 def test_functions_take_and_give_other_orders():
-    f = mj.jit(lambda x: (x + 1, x.sum()), in_shardings=BACK_HERE,
-               out_shardings=(BACK_HERE, None))  # fmt: skip
+    f = mj.jit(
+        lambda x: (x + 1, x.sum()), in_shardings=BACK_HERE, out_shardings=(BACK_HERE, None)
+    )
     for given in (X, np.asarray(X), laid_out(), X):
         out, total = f(given)
         assert order(out) == (1, 0) and out.tolist() == (X + 1).tolist()
@@ -205,9 +207,7 @@ def test_functions_take_and_give_other_orders():
 
 def test_programs_of_other_orders():
     auto = Format(Layout.AUTO)
-    best = (
-        mj.jit(jnp.transpose, in_shardings=auto, out_shardings=auto).lower(X).compile()
-    )
+    best = mj.jit(jnp.transpose, in_shardings=auto, out_shardings=auto).lower(X).compile()
     ((found,), _), out = best.input_formats, best.output_formats
     assert (found.layout.major_to_minor, out.layout.major_to_minor) == ((0, 1), (1, 0))
     there = best(mj.device_put(X, found))
@@ -222,9 +222,7 @@ def test_programs_of_other_orders():
             assert compiled(x).tolist() == (X * 2).tolist()
         with pytest.raises(ValueError, match="input layouts that disagree"):
             compiled(mj.device_put(X, HERE))
-    read = serialize_executable.deserialize_and_load(
-        *serialize_executable.serialize(compiled)
-    )
+    read = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
     assert read(laid_out()).tolist() == (X * 2).tolist()
     plain = mj.jit(lambda x: x * 2).lower(X).compile()
     with pytest.raises(ValueError, match="input layouts that disagree"):
@@ -297,9 +295,11 @@ def test_arrays_in_tiles(layout):
         assert x.tolist() == X.tolist() and (x + 1).tolist() == (X + 1).tolist()
     assert tiled.format.layout == layout
     assert tiled.format.layout == cut.format.layout == put.format.layout
-    compiled = mj.jit(lambda x: x.T).lower(
-        mj.ShapeDtypeStruct(X.shape, X.dtype, sharding=tiled.format)
-    ).compile()  # fmt: skip
+    compiled = (
+        mj.jit(lambda x: x.T)
+        .lower(mj.ShapeDtypeStruct(X.shape, X.dtype, sharding=tiled.format))
+        .compile()
+    )
     assert compiled(tiled).tolist() == X.T.tolist()
     with pytest.raises(ValueError, match="input layouts that disagree"):
         compiled(mj.device_put(X, HERE))

@@ -35,9 +35,7 @@ def test_a_sharding_names_a_memory():
     x = mj.device_put(X, sharding)
     assert x.sharding == sharding
     assert x.aval.memory_space is Space.Host
-    with pytest.raises(
-        ValueError, match=r"Could not find memory.*Got memory kind: foo"
-    ):
+    with pytest.raises(ValueError, match=r"Could not find memory.*Got memory kind: foo"):
         sharding.with_memory_kind("foo")
 
 
@@ -111,8 +109,7 @@ def test_transformations_pass_through_the_host(transform):
     expected = transform(jnp.sin)(jnp.asarray(X))
     for wrap in (lambda f: f, mj.jit):
         found = wrap(transform(there_and_back))(jnp.asarray(X))
-        mj.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6),
-                    found, expected)  # fmt: skip
+        mj.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), found, expected)
 
 
 def test_accelerators_are_told_of_the_memory():
@@ -133,9 +130,11 @@ def two_names(x):
 
 
 OFFLOAD = policies.save_and_offload_only_these_names(
-    names_which_can_be_saved=["a"], names_which_can_be_offloaded=["b"],
-    offload_src="device", offload_dst="pinned_host",
-)  # fmt: skip
+    names_which_can_be_saved=["a"],
+    names_which_can_be_offloaded=["b"],
+    offload_src="device",
+    offload_dst="pinned_host",
+)
 
 
 def test_named_values_are_kept_on_the_host():
@@ -178,9 +177,11 @@ def test_bad_policies():
         policies.offload_dot_with_no_batch_dims("device", "disk")
     with pytest.raises(ValueError, match="should not intersect"):
         policies.save_and_offload_only_these_names(
-            names_which_can_be_saved=["a"], names_which_can_be_offloaded=["a", "b"],
-            offload_src="device", offload_dst="pinned_host",
-        )  # fmt: skip
+            names_which_can_be_saved=["a"],
+            names_which_can_be_offloaded=["a", "b"],
+            offload_src="device",
+            offload_dst="pinned_host",
+        )
 
 
 def test_each_leaf_may_be_donated_or_copied():

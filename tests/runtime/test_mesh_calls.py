@@ -46,37 +46,59 @@ def constrained(x, y):
 ALL = r"\[0, 1, 2, 3, 4, 5, 6, 7\] on platform CPU"
 # Key sentences of JAX 0.10.2.
 DEVICES = {
-    "by name": (lambda: mj.jit(pair)(spread("x"), alone()),
-                rf"argument x of pair with shape float32\[8,4\] and with device ids {ALL}"
-                r" and argument y of pair with shape float32\[8,4\] and with device ids"
-                r" \[3\] on platform CPU"),
-    "in trees": (lambda: mj.jit(deep)({"w": spread("x")}, alone()),
-                 r"argument params\['w'\] of deep .* and argument args\[0\] of deep"),
-    "by keyword": (lambda: mj.jit(deep)({"w": spread("x")}, 1.0, k=alone()),
-                   "and argument k of deep"),
-    "two devices": (lambda: mj.jit(pair)(alone(1), alone(3)),
-                    r"x of pair .* ids \[1\] on .* y of pair .* ids \[3\]"),
+    "by name": (
+        lambda: mj.jit(pair)(spread("x"), alone()),
+        rf"argument x of pair with shape float32\[8,4\] and with device ids {ALL}"
+        r" and argument y of pair with shape float32\[8,4\] and with device ids"
+        r" \[3\] on platform CPU",
+    ),
+    "in trees": (
+        lambda: mj.jit(deep)({"w": spread("x")}, alone()),
+        r"argument params\['w'\] of deep .* and argument args\[0\] of deep",
+    ),
+    "by keyword": (
+        lambda: mj.jit(deep)({"w": spread("x")}, 1.0, k=alone()),
+        "and argument k of deep",
+    ),
+    "two devices": (
+        lambda: mj.jit(pair)(alone(1), alone(3)),
+        r"x of pair .* ids \[1\] on .* y of pair .* ids \[3\]",
+    ),
     "eager": (lambda: lax.add(spread("x"), alone()), r"args\[1\] of add"),
     "nested": (lambda: mj.vmap(mj.jit(pair))(spread("x"), alone()), r"args\[1\] of pair"),
-    "in_shardings": (lambda: mj.jit(pair, in_shardings=(over("x"), None))(VALUE, alone()),
-                     rf"argument y of pair .* \[3\] on platform CPU and .* {ALL}"),
+    "in_shardings": (
+        lambda: mj.jit(pair, in_shardings=(over("x"), None))(VALUE, alone()),
+        rf"argument y of pair .* \[3\] on platform CPU and .* {ALL}",
+    ),
     "inside": (lambda: mj.jit(constrained)(VALUE, alone()), "argument y of constrained"),
-    "out_shardings": (lambda: mj.jit(jnp.sin, out_shardings=ALONE)(spread("x")),
-                      r"argument x of sin .* \[3\] on platform CPU"),
+    "out_shardings": (
+        lambda: mj.jit(jnp.sin, out_shardings=ALONE)(spread("x")),
+        r"argument x of sin .* \[3\] on platform CPU",
+    ),
     "two asked for": (
         lambda: mj.jit(jnp.sin, in_shardings=over("x"), out_shardings=SMALL)(VALUE),
         rf"ARG_SHARDING with device ids {ALL} and explicit output sharding with"
-        r" device ids \[0, 1\] on platform CPU"),
+        r" device ids \[0, 1\] on platform CPU",
+    ),
     "two inside": (
-        lambda: mj.jit(lambda x: lax.with_sharding_constraint(
-            lax.with_sharding_constraint(x, over("x")), SMALL))(VALUE),
-        r"sharding_constraint inside jit with device ids .* \[0, 1\]"),
-    "put inside": (lambda: mj.jit(lambda x: mj.device_put(x, ALONE))(spread("x")),
-                   r"argument x of <lambda> .* \[3\]"),
-    "types": (lambda: mj.jit(pair).lower(STRUCT.update(sharding=over("x")),
-                                         STRUCT.update(sharding=ALONE)),
-              r"argument x of pair .* argument y of pair"),
-}  # fmt: skip
+        lambda: mj.jit(
+            lambda x: lax.with_sharding_constraint(
+                lax.with_sharding_constraint(x, over("x")), SMALL
+            )
+        )(VALUE),
+        r"sharding_constraint inside jit with device ids .* \[0, 1\]",
+    ),
+    "put inside": (
+        lambda: mj.jit(lambda x: mj.device_put(x, ALONE))(spread("x")),
+        r"argument x of <lambda> .* \[3\]",
+    ),
+    "types": (
+        lambda: mj.jit(pair).lower(
+            STRUCT.update(sharding=over("x")), STRUCT.update(sharding=ALONE)
+        ),
+        r"argument x of pair .* argument y of pair",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", DEVICES)
@@ -169,11 +191,12 @@ ONE_DEVICE = {
     "in": lambda: mj.jit(jnp.sin, in_shardings=ALONE)(VALUE),
     "in, from elsewhere": lambda: mj.jit(jnp.sin, in_shardings=ALONE)(alone(1)),
     "out": lambda: mj.jit(jnp.sin, out_shardings=ALONE)(VALUE),
-    "constraint": lambda: mj.jit(
-        lambda x: lax.with_sharding_constraint(jnp.sin(x), ALONE))(VALUE),
+    "constraint": lambda: mj.jit(lambda x: lax.with_sharding_constraint(jnp.sin(x), ALONE))(
+        VALUE
+    ),
     "put": lambda: mj.jit(lambda x: mj.device_put(jnp.sin(x), ALONE))(VALUE),
     "type": lambda: mj.jit(jnp.sin).lower(STRUCT.update(sharding=ALONE)).compile()(VALUE),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ONE_DEVICE)
@@ -194,7 +217,7 @@ LOOPS = {
     "while_loop": lambda x: lax.while_loop(lambda c: c.sum() < 1000, step, x),
     "cond": lambda x: lax.cond(True, lambda c: step(step(c)), lambda c: c, x),
     "switch": lambda x: lax.switch(1, [jnp.sin, lambda c: step(step(c))], x),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -207,8 +230,7 @@ def test_constraints_in_loops_and_branches_run_eagerly(name, where):
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "freed"),
-    [("x", "x", True), ("x", "y", False), ("x", None, True)],
+    ("source", "target", "freed"), [("x", "x", True), ("x", "y", False), ("x", None, True)]
 )
 def test_donation_over_a_mesh_gives_what_fits(source, target, freed):
     x = spread(source)
@@ -218,9 +240,7 @@ def test_donation_over_a_mesh_gives_what_fits(source, target, freed):
         warnings.simplefilter("always")
         out = f(x)
     assert x.is_deleted() == freed
-    assert freed != any(
-        "donated buffers were not usable" in str(w.message) for w in seen
-    )
+    assert freed != any("donated buffers were not usable" in str(w.message) for w in seen)
     np.testing.assert_array_equal(out, VALUE + 1)
     assert lie is None or out.sharding == lie
 
@@ -246,9 +266,7 @@ def test_compiled_calls_refuse_what_lies_otherwise():
 
 
 def test_types_of_results_say_how_they_will_lie():
-    f = mj.jit(
-        lambda x: (x, x), in_shardings=over("x"), out_shardings=(over("y"), None)
-    )
+    f = mj.jit(lambda x: (x, x), in_shardings=over("x"), out_shardings=(over("y"), None))
     for info in (f.eval_shape(VALUE), mj.eval_shape(f, VALUE), f.lower(VALUE).out_info):
         assert [s.sharding for s in info] == [over("y"), None]
     for info, result in zip(f.lower(VALUE).compile().out_info, f(VALUE), strict=True):
@@ -268,9 +286,7 @@ def test_parts_of_keys_and_numbers_of_copies():
     assert [s.replica_id for s in spread().global_shards] == list(range(8))
     x = spread("x")
     x.delete()
-    with pytest.raises(
-        RuntimeError, match=r"Array has been deleted with shape=float32"
-    ):
+    with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32"):
         _ = x.addressable_shards
 
 
@@ -300,11 +316,13 @@ def test_the_device_of_a_function_within_another():
     f = mj.jit(lambda x: 2 * x, device=one)
     x = mj.numpy.ones(3)
     for g in (
-        mj.jit(f), mj.jit(lambda x: f(x) + 1), mj.jit(mj.vmap(f)),
+        mj.jit(f),
+        mj.jit(lambda x: f(x) + 1),
+        mj.jit(mj.vmap(f)),
         mj.jit(mj.grad(lambda x: f(x).sum())),
         mj.jit(lambda x: lax.scan(lambda c, _: (f(c), None), x, length=2)[0]),
         mj.jit(lambda x: mj.jit(lambda x: 2 * x, device=one, inline=True)(x)),
-    ):  # fmt: skip
+    ):
         assert g(x).devices() == {one}
         assert g.lower(x).compile()(x).devices() == {one}
     for g, y in (
@@ -322,11 +340,14 @@ def test_the_device_of_a_function_within_another():
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: x[np.zeros(0, int)], lambda x: x[x > 9], lambda x: x[:0].std(ddof=1),
+        lambda x: x[np.zeros(0, int)],
+        lambda x: x[x > 9],
+        lambda x: x[:0].std(ddof=1),
         lambda x: mj.numpy.take_along_axis(x, np.zeros(0, int), 0),
-        lambda x: mj.numpy.diag(x[:0]), lambda x: mj.numpy.setdiff1d(x, x),
+        lambda x: mj.numpy.diag(x[:0]),
+        lambda x: mj.numpy.setdiff1d(x, x),
     ],
-)  # fmt: skip
+)
 def test_empty_results_stay_on_their_device(f):
     there = mj.devices()[1]
     out = f(mj.device_put(mj.numpy.arange(3.0), there))

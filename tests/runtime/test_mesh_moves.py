@@ -263,8 +263,9 @@ def test_constraints_in_custom_rules():
     ],
 )
 def test_specs_under_vmap(axis, lane, spec, free):
-    f = mj.vmap(lambda r: lax.with_sharding_constraint(r, over("y")), in_axes=axis,
-                spmd_axis_name=lane)  # fmt: skip
+    f = mj.vmap(
+        lambda r: lax.with_sharding_constraint(r, over("y")), in_axes=axis, spmd_axis_name=lane
+    )
     eqn = mj.make_jaxpr(f)(VALUE).jaxpr.eqns[0]
     assert eqn.params["sharding"].spec == spec
     assert eqn.params["unconstrained_dims"] == free

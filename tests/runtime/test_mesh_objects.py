@@ -40,12 +40,14 @@ SAID = {
     "MESH.are_all_axes_auto, MESH.are_all_axes_explicit": "(True, False)",
     "MESH.is_scalar, SCALAR.is_scalar, SCALAR.size": "(False, True, 1)",
     "MESH.update(axis_types=EXPLICIT)": (
-        "Mesh(axis_sizes=(4, 2), axis_names=('x', 'y'), axis_types=(Explicit, Explicit))"),
+        "Mesh(axis_sizes=(4, 2), axis_names=('x', 'y'), axis_types=(Explicit, Explicit))"
+    ),
     "get_mesh()": "Mesh(axis_sizes=(), axis_names=())",
     "str(get_mesh()), get_mesh().empty": "('Mesh()', True)",
     "get_abstract_mesh()": "AbstractMesh((), axis_types=())",
     "SHAPES.update_axis_types({'x': AxisType.Manual})": (
-        "AbstractMesh('x': 4, 'y': 2, axis_types=(Manual, Auto))"),
+        "AbstractMesh('x': 4, 'y': 2, axis_types=(Manual, Auto))"
+    ),
     "P('x', None, ('x', 'y')).partitions": "('x', None, ('x', 'y'))",
     "P('x') == ('x',), P() == ()": "(False, False)",
     "P('x', unreduced={'y'})": "P('x', unreduced={'y'})",
@@ -54,10 +56,12 @@ SAID = {
     "over('x').is_equivalent_to(over('x', None), 2)": "True",
     "ON_SHAPES.num_devices, ON_SHAPES.shard_shape((8,))": "(8, (2,))",
     "mj.sharding.make_single_device_sharding(DEVICES[1], memory_kind='pinned_host')": (
-        "SingleDeviceSharding(device=CpuDevice(id=1), memory_kind=pinned_host)"),
+        "SingleDeviceSharding(device=CpuDevice(id=1), memory_kind=pinned_host)"
+    ),
     "over(None, 'y').addressable_devices_indices_map((1, 2))[DEVICES[1]]": (
-        "(slice(None, None, None), slice(1, 2, None))"),
-}  # fmt: skip
+        "(slice(None, None, None), slice(1, 2, None))"
+    ),
+}
 
 
 @pytest.mark.parametrize("text", SAID)
@@ -112,10 +116,7 @@ def test_meshes_without_axes_and_without_devices():
     y = mj.device_put(VALUE, over("x"))
     # A mesh without devices stands for those on which a value lies, or the current ones.
     to = NamedSharding(SHAPES, P("y"))
-    for f in (
-        lambda v: mj.device_put(v, to),
-        lambda v: lax.with_sharding_constraint(v, to),
-    ):
+    for f in (lambda v: mj.device_put(v, to), lambda v: lax.with_sharding_constraint(v, to)):
         assert f(y).sharding == over("y")
         assert mj.jit(f)(y).sharding == over("y")
         with set_mesh(MESH):
@@ -183,13 +184,11 @@ def test_specs_may_end_in_nones_beyond_the_rank(spec, shape, types):
         lambda x, s: mj.jit(lambda x: x, out_shardings=s)(x),
         lambda x, s: lax.with_sharding_constraint(x, s),
         lambda x, s: mj.ShapeDtypeStruct(x.shape, x.dtype, sharding=s),
-        lambda x, s: mj.shard_map(
-            lambda x: x, mesh=MESH, in_specs=s.spec, out_specs=P()
-        )(x),
+        lambda x, s: mj.shard_map(lambda x: x, mesh=MESH, in_specs=s.spec, out_specs=P())(x),
         lambda x, s: s.for_rank(1).check_compatible_aval((8, 4)[:0]),
         lambda x, s: over(None, "x").shard_shape((8,)),
     ],
-)  # fmt: skip
+)
 def test_longer_specs_are_refused_elsewhere(f):
     with pytest.raises(ValueError, match=r"rank|too long"):
         f(VALUE[0], over("x", None))

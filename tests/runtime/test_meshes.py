@@ -81,10 +81,7 @@ def test_values_are_computed_where_they_lie(name, how):
 
 def test_a_product_is_summed_over_the_mesh_by_a_collective():
     """Rows over one axis, the contraction over the other: one all-reduce, no gather."""
-    a, b = (
-        spread(VALUE, "x", "y"),
-        mj.device_put(np.ones((4, 6), np.float32), over("y")),
-    )
+    a, b = (spread(VALUE, "x", "y"), mj.device_put(np.ones((4, 6), np.float32), over("y")))
     compiled = mj.jit(jnp.dot).lower(a, b).compile()
     text = compiled.as_text()
     assert "all-reduce" in text and "all-gather" not in text
@@ -109,8 +106,9 @@ def test_fast_calls_stay_spread():
 def test_jit_lays_out_arguments_and_results():
     f = mj.jit(
         lambda d, w: {"p": d["a"] @ w, "s": d["a"].sum()},
-        in_shardings=(over("x"), None), out_shardings={"p": over("y"), "s": over()},
-    )  # fmt: skip
+        in_shardings=(over("x"), None),
+        out_shardings={"p": over("y"), "s": over()},
+    )
     out = f({"a": VALUE}, np.ones((4, 6), np.float32))
     assert out["p"].sharding == over("y") and out["s"].sharding == over()
     np.testing.assert_allclose(out["p"], VALUE @ np.ones((4, 6)))
@@ -126,9 +124,7 @@ def test_arguments_elsewhere_are_refused():
     small = Mesh(np.array(mj.devices()[:2]), ("a",))
     with pytest.raises(ValueError, match=r"device ids \[0, 1\] on platform CPU"):
         x + mj.device_put(VALUE, over("a", mesh=small))
-    with pytest.raises(
-        ValueError, match="does not match the sharding on the respective"
-    ):
+    with pytest.raises(ValueError, match="does not match the sharding on the respective"):
         mj.jit(lambda x: x, in_shardings=over("y"))(x)
     with pytest.raises(ValueError, match="length 2 for an args tuple of length 1"):
         mj.jit(lambda x: x, in_shardings=(over("y"), None))(VALUE)
@@ -136,9 +132,7 @@ def test_arguments_elsewhere_are_refused():
 
 
 def test_shardings_that_do_not_fit():
-    with pytest.raises(
-        ValueError, match="array axis 0 is partitioned 4 times, but the"
-    ):
+    with pytest.raises(ValueError, match="array axis 0 is partitioned 4 times, but the"):
         mj.device_put(np.ones((6, 4)), over("x"))
     with pytest.raises(ValueError, match="only valid for values of rank at least 2"):
         mj.device_put(np.ones(8), over("x", "y"))
@@ -168,9 +162,7 @@ def test_constraints_inside_and_outside_of_programs():
     lanes = mj.vmap(lambda r: lax.with_sharding_constraint(r, over("y")))
     np.testing.assert_array_equal(lanes(x), VALUE)
     assert lanes(x).sharding.spec == P("x", "y")
-    outer = mj.vmap(
-        lambda r: lax.with_sharding_constraint(r, over("y")), spmd_axis_name="x"
-    )
+    outer = mj.vmap(lambda r: lax.with_sharding_constraint(r, over("y")), spmd_axis_name="x")
     assert outer(jnp.asarray(VALUE)).sharding.spec == P("x", "y")
 
 
@@ -210,9 +202,7 @@ def test_callbacks_run_once_whatever_the_mesh():
         seen.append(z.shape)
         return np.asarray(z) * 2
 
-    f = mj.jit(
-        lambda x: mj.pure_callback(host, mj.ShapeDtypeStruct((8, 4), "f4"), x) + 1
-    )
+    f = mj.jit(lambda x: mj.pure_callback(host, mj.ShapeDtypeStruct((8, 4), "f4"), x) + 1)
     np.testing.assert_array_equal(f(spread(VALUE, "x", "y")), VALUE * 2 + 1)
     assert seen == [(8, 4)]
 
@@ -235,18 +225,27 @@ def test_keys_and_constants_lie_on_the_mesh():
     np.testing.assert_array_equal(mj.jit(lambda a: a + x)(1.0), VALUE + 1)
 
 
-@pytest.mark.parametrize("value", [
-    np.zeros((0, 4), np.float32), np.float32(3), np.arange(8) % 2 == 0,
-    np.arange(8, dtype=np.int8), np.arange(8, dtype=np.complex64),
-    np.arange(8).astype(jnp.bfloat16),
-], ids=lambda v: f"{v.dtype}{v.shape}")  # fmt: skip
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.zeros((0, 4), np.float32),
+        np.float32(3),
+        np.arange(8) % 2 == 0,
+        np.arange(8, dtype=np.int8),
+        np.arange(8, dtype=np.complex64),
+        np.arange(8).astype(jnp.bfloat16),
+    ],
+    ids=lambda v: f"{v.dtype}{v.shape}",
+)
 def test_all_kinds_of_values(value):
     spec = ("x",) if value.ndim else ()
     x = mj.device_put(value, over(*spec))
     assert x.dtype == value.dtype and x.sharding == over(*spec)
     np.testing.assert_array_equal(np.asarray(x), value)
-    np.testing.assert_array_equal(np.asarray(jnp.concatenate([jnp.atleast_1d(x)] * 2)),
-                                  np.concatenate([np.atleast_1d(value)] * 2))  # fmt: skip
+    np.testing.assert_array_equal(
+        np.asarray(jnp.concatenate([jnp.atleast_1d(x)] * 2)),
+        np.concatenate([np.atleast_1d(value)] * 2),
+    )
 
 
 def test_specs_and_meshes_as_values():

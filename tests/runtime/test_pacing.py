@@ -54,8 +54,7 @@ def test_every_start_is_counted(name):
 def test_the_host_stays_near():
     """Few programs are under way, but more than one: the host does run ahead."""
     slow = mj.jit(
-        lambda x, n: mj.lax.fori_loop(0, n, lambda i, c: c * 3 + 1, x),
-        out_shardings=CUT,
+        lambda x, n: mj.lax.fori_loop(0, n, lambda i, c: c * 3 + 1, x), out_shardings=CUT
     )
     x, most = spread(), 0
     slow(x, 1).block_until_ready()
@@ -76,9 +75,7 @@ def test_a_program_that_fails_stops_no_other():
     def fails(x):
         raise ValueError("no such luck")
 
-    bad = mj.jit(
-        lambda x: mj.pure_callback(fails, mj.ShapeDtypeStruct(x.shape, x.dtype), x)
-    )
+    bad = mj.jit(lambda x: mj.pure_callback(fails, mj.ShapeDtypeStruct(x.shape, x.dtype), x))
     x = spread()
     for _ in range(12):
         with pytest.raises(Exception, match="no such luck"):

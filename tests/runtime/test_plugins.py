@@ -37,9 +37,7 @@ def initialize():
 def run(code, **env):
     """The lines that a program prints under the alias."""
     command = ["-m", "minijax.tools.alias", "-c", code]
-    kept = {
-        k: v for k, v in os.environ.items() if k not in ("JAX_PLATFORMS", "XLA_FLAGS")
-    }
+    kept = {k: v for k, v in os.environ.items() if k not in ("JAX_PLATFORMS", "XLA_FLAGS")}
     done = subprocess.run(
         [sys.executable, *command], env=kept | env, text=True, capture_output=True
     )
@@ -56,14 +54,10 @@ def test_modules_of_plugins(tmp_path):
     )
     write(folder / "mine.py", 2, "by_module")
     write(tmp_path / "other_plugin.py", 5, "named")
-    (folder / "broken.py").write_text(
-        "def initialize():\n    raise OSError('no driver')"
-    )
+    (folder / "broken.py").write_text("def initialize():\n    raise OSError('no driver')")
     info = tmp_path / "other_plugin-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: other_plugin\nVersion: 1"
-    )
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other_plugin\nVersion: 1")
     (info / "entry_points.txt").write_text("[jax_plugins]\nit = other_plugin\n")
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
     lines = run(MODULES, PYTHONPATH=path)
@@ -89,17 +83,14 @@ def test_paths_in_the_environment(fresh, tmp_path):
         plugins.discover(client.register_backend_factory)
     found = {name: client.factories[name] for name in ("one", "two")}
     assert {n: p.factory.args for n, p in found.items()} == {
-        "one": ("one", None, "/nowhere/one.so"), "two": ("two", {"a": 1}, there),
-    }  # fmt: skip
+        "one": ("one", None, "/nowhere/one.so"),
+        "two": ("two", {"a": 1}, there),
+    }
     assert [p.priority for p in found.values()] == [400, 400]
     assert found["one"].experimental and not found["one"].fail_quietly
-    with pytest.raises(
-        RuntimeError, match=r"'one' failed to initialize: .*/nowhere/one"
-    ):
+    with pytest.raises(RuntimeError, match=r"'one' failed to initialize: .*/nowhere/one"):
         mj.devices("one")
-    with pytest.raises(
-        RuntimeError, match=r"Try: one of cpu, cuda, gpu, one, tpu, two"
-    ):
+    with pytest.raises(RuntimeError, match=r"Try: one of cpu, cuda, gpu, one, tpu, two"):
         mj.devices("three")
 
 

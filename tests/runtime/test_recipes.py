@@ -38,8 +38,7 @@ def text(f, *args, **options):
 
 
 def learnt():
-    return [r for kept in context.recipes.values() for r in kept.values()
-            if type(r) is Recipe]  # fmt: skip
+    return [r for kept in context.recipes.values() for r in kept.values() if type(r) is Recipe]
 
 
 def mixed(x):
@@ -58,7 +57,7 @@ PROGRAMS = {
     "complex": (lambda x: jnp.abs(x * 1j) + lax.reduce_max(x * 2j, (0,)).real, X),
     "loop": (lambda x: lax.scan(lambda c, y: (c + y * 2, c), x[0], x), X),
     "keys": (lambda x: mj.random.normal(mj.random.key(0), x.shape) + x + x, X),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -150,10 +149,14 @@ def test_a_rule_runs_once_for_itself_and_once_to_be_learnt():
 
 @pytest.mark.parametrize(
     "rule",
-    [*map(reading, ("module", "axes", "consts", "token")), within,
-     lambda ctx, x, **_: ctx.fun(jnp.sin, x)[0],
-     lambda ctx, x, **_: (ctx.may_be_zero(x), plain(ctx, x))[1], many],
-)  # fmt: skip
+    [
+        *map(reading, ("module", "axes", "consts", "token")),
+        within,
+        lambda ctx, x, **_: ctx.fun(jnp.sin, x)[0],
+        lambda ctx, x, **_: (ctx.may_be_zero(x), plain(ctx, x))[1],
+        many,
+    ],
+)
 def test_what_looks_further_runs_each_time(rule):
     assert counted(rule) >= 8
 

@@ -18,12 +18,7 @@ from minijax.scipy import special
 rng = np.random.default_rng(0)
 X, Y = rng.standard_normal((2, 512))
 DTYPES = ["float16", "bfloat16", "float32", "float64"]
-ROUND = {
-    "float16": 1536.0,
-    "bfloat16": 192.0,
-    "float32": 1.5 * 2**23,
-    "float64": 1.5 * 2**52,
-}
+ROUND = {"float16": 1536.0, "bfloat16": 192.0, "float32": 1.5 * 2**23, "float64": 1.5 * 2**52}
 div = functools.partial(lax.div, accuracy=lax.AccuracyMode.HIGHEST)
 
 
@@ -46,10 +41,21 @@ def expressions(np, x, y, number):
     """What compilers rewrite; `number` makes a constant of the dtype."""
     c, d, big = number(1.3), number(1.1), number(ROUND[x.dtype.name])
     return [
-        (x + big) - big, (x - big) + big, (x * c) * d, (x / c) / d, x / c, x / y[:1],
-        x / np.sqrt(abs(y)), number(1) / np.sqrt(abs(y)), x * y - x, (x / y) / x[::-1],
-        x / (y / c), ((x * c + d) * x + c) * x + y, two_sum(x, big), two_sum(x, y),
-    ]  # fmt: skip
+        (x + big) - big,
+        (x - big) + big,
+        (x * c) * d,
+        (x / c) / d,
+        x / c,
+        x / y[:1],
+        x / np.sqrt(abs(y)),
+        number(1) / np.sqrt(abs(y)),
+        x * y - x,
+        (x / y) / x[::-1],
+        x / (y / c),
+        ((x * c + d) * x + c) * x + y,
+        two_sum(x, big),
+        two_sum(x, y),
+    ]
 
 
 def same(got, want):
@@ -78,8 +84,10 @@ def test_ieee_arithmetic_in_calls_and_loops(ieee):
         mj.jit(lambda x: lax.cond(x[0] < 9, lambda x: x + big - big, jnp.sin, x))(x),
         x + big - big,
     )
-    same(mj.jit(mj.grad(lambda x: (x * x / np.float32(3)).sum()))(x),
-         (np.float32(1) / np.float32(3)) * (x + x))  # fmt: skip
+    same(
+        mj.jit(mj.grad(lambda x: (x * x / np.float32(3)).sum()))(x),
+        (np.float32(1) / np.float32(3)) * (x + x),
+    )
 
 
 def test_option_renews_programs():
@@ -117,14 +125,8 @@ def test_division_without_cure():
 
 
 # Next to their zeros, by mpmath with 50 digits.
-EI = {
-    0.3725074107813666: -5.1196989365556847e-17,
-    0.372507410781367: 1.4627869564761315e-15,
-}
-CI = {
-    0.6165054856207162: -9.1215127989372719e-17,
-    0.616505485620717: 1.084229811574637e-15,
-}
+EI = {0.3725074107813666: -5.1196989365556847e-17, 0.372507410781367: 1.4627869564761315e-15}
+CI = {0.6165054856207162: -9.1215127989372719e-17, 0.616505485620717: 1.084229811574637e-15}
 
 
 def test_own_functions():
@@ -147,13 +149,9 @@ QUOTIENTS = {
     "scalars": (lambda d, x, y, c: d(x[5], c), lambda x, y, c: x[5] / c),
     "twice": (lambda d, x, y, c: d(d(x, y), c), lambda x, y, c: (x / y) / c),
     "by a quotient": (lambda d, x, y, c: d(x, d(y, c)), lambda x, y, c: x / (y / c)),
-    "root": (
-        lambda d, x, y, c: d(x, jnp.sqrt(abs(y))), lambda x, y, c: x / np.sqrt(abs(y))
-    ),
-    "lanes": (
-        lambda d, x, y, c: mj.vmap(lambda a: d(a, c))(x), lambda x, y, c: x / c
-    ),
-}  # fmt: skip
+    "root": (lambda d, x, y, c: d(x, jnp.sqrt(abs(y))), lambda x, y, c: x / np.sqrt(abs(y))),
+    "lanes": (lambda d, x, y, c: mj.vmap(lambda a: d(a, c))(x), lambda x, y, c: x / c),
+}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -11,12 +11,7 @@ from minijax.ir import hooks
 from minijax.ir.core import Primitive
 from minijax.runtime import together
 
-ASKED = (
-    "evaluate_batched",
-    "evaluate_jvp",
-    "evaluate_linearized",
-    "evaluate_transpose",
-)
+ASKED = ("evaluate_batched", "evaluate_jvp", "evaluate_linearized", "evaluate_transpose")
 
 
 def apart(monkeypatch, f, *args):
@@ -208,10 +203,7 @@ def twice(of_tangents):
     twice_p = Primitive("twice")
     twice_p.abstract = lambda x: x
     twice_p.lower = lambda ctx, x: ctx.op("add", ctx.avals_out[0], x, x)
-    twice_p.jvp = lambda primals, tangents: (
-        twice_p.bind(*primals),
-        of_tangents(tangents[0]),
-    )
+    twice_p.jvp = lambda primals, tangents: (twice_p.bind(*primals), of_tangents(tangents[0]))
     return twice_p.bind
 
 

@@ -69,7 +69,7 @@ positive = lambda x: abs(x) + 0.5
         (lambda x: random.gamma(random.key(0), x), positive(MATRIX), 8, 40),
         (lambda x: random.beta(random.key(0), x, x), positive(MATRIX), 8, 60),
     ],
-)  # fmt: skip
+)
 def test_programs_gather_no_more_than_they_must(f, x, sent, shards):
     moved, needed, out = measured(f, x)
     assert moved <= sent

@@ -17,17 +17,17 @@ from pathlib import Path
 from tests.fuzz.pair import FLAGS
 
 HERE = Path(__file__).parent
-HOWS = [
-    "rows", "rows gradient", "both", "both gradient", "columns", "columns gradient",
-]  # fmt: skip
+HOWS = ["rows", "rows gradient", "both", "both gradient", "columns", "columns gradient"]
 
 
 def environment(library):
     flags = [*FLAGS, "--xla_force_host_platform_device_count=8"]
     found = {
-        **os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": " ".join(flags),
+        **os.environ,
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": " ".join(flags),
         "JAX_ENABLE_COMPILATION_CACHE": "0",
-    }  # fmt: skip
+    }
     found.pop("PYTHONPATH", None)
     if library == "minijax":
         found["PYTHONPATH"] = str(HERE.parents[1])
@@ -39,10 +39,13 @@ def outcomes(python, library, requests, note=print, child=HERE / "child.py"):
     found, left = {}, list(requests)
     while left:
         process = subprocess.Popen(
-            [python, str(child), library], env=environment(library),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            [python, str(child), library],
+            env=environment(library),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             text=True,
-        )  # fmt: skip
+        )
         done = 0
         for request in left:
             try:
@@ -87,19 +90,32 @@ def worse(mine, theirs):
 
 # What the programs that need more have in common: a reason, and a pattern of calls.
 CAUSES = [
-    ("samples whose parameters stay sharded: a gather is less, and collectives are more",
-     r"jax\.random\."),
-    ("formulas that keep their digits in tails and at limits, which the compiler computes"
-     " in several loops", r"scipy\.(stats|special)|lax\.(igamma|beta)|tan2|angle|softmax"),
-    ("matrices made of slices and paddings of flat arrays, which are fast on one device",
-     r"toeplitz|circulant|hankel|companion|convolution_matrix|diag|trace|vander"),
-    ("linear algebra: limits at singular and degenerate matrices, squarings that stop"
-     " early, iterations that are written out", r"linalg|expm|jnp\.poly\("),
-    ("sorting, selecting and counting: what is sent or kept is less of one kind, and more"
-     " of another", r"unique|union|partition|median|quantile|percentile|nonzero|where"
-     r"|extract|histogram|interp"),
+    (
+        "samples whose parameters stay sharded: a gather is less, and collectives are more",
+        r"jax\.random\.",
+    ),
+    (
+        "formulas that keep their digits in tails and at limits, which the compiler computes"
+        " in several loops",
+        r"scipy\.(stats|special)|lax\.(igamma|beta)|tan2|angle|softmax",
+    ),
+    (
+        "matrices made of slices and paddings of flat arrays, which are fast on one device",
+        r"toeplitz|circulant|hankel|companion|convolution_matrix|diag|trace|vander",
+    ),
+    (
+        "linear algebra: limits at singular and degenerate matrices, squarings that stop"
+        " early, iterations that are written out",
+        r"linalg|expm|jnp\.poly\(",
+    ),
+    (
+        "sorting, selecting and counting: what is sent or kept is less of one kind, and more"
+        " of another",
+        r"unique|union|partition|median|quantile|percentile|nonzero|where"
+        r"|extract|histogram|interp",
+    ),
     ("others", ""),
-]  # fmt: skip
+]
 
 
 def better(mine, theirs):
@@ -122,9 +138,7 @@ def page(requests, mine, known):
             if bad:
                 text = text.partition(": ")[2].replace("|", "\\|")
                 less = ", ".join(worse(there, here))
-                worst.append(
-                    f"| `{text}` | {how} | {line(here)} | {line(there)} | {less} |"
-                )
+                worst.append(f"| `{text}` | {how} | {line(here)} | {line(there)} | {less} |")
                 cause = next(why for why, calls in CAUSES if re.search(calls, text))
                 causes[cause, bool(less)] += 1
         if chosen:
@@ -132,8 +146,7 @@ def page(requests, mine, known):
             cells = " | ".join(str(counts[part]) for part in parts)
             rows.append(f"| {how} | {len(chosen)} | {cells} |")
     why = [
-        f"| {cause} | {causes[cause, False]} | {causes[cause, True]} |"
-        for cause, _ in CAUSES
+        f"| {cause} | {causes[cause, False]} | {causes[cause, True]} |" for cause, _ in CAUSES
     ]
     return "\n".join([HEAD, *rows, WHY, *why, MORE, *worst, ""])
 
@@ -169,9 +182,7 @@ JAX gathers once. Of three arrays both gather two, and minijax needs less memory
 def main():
     from .samples import samples
 
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.sharded", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m tests.sharded", description=__doc__)
     parser.add_argument("words", nargs="*", help="samples whose text has one of these")
     parser.add_argument("--jax", metavar="PYTHON", required=True)
     parser.add_argument("--how", nargs="+", default=HOWS, choices=HOWS)

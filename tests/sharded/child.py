@@ -48,9 +48,7 @@ def measured(jax, space, meshes, text, types, how):
     mesh = meshes[how == "both"]
     P, Named = jax.sharding.PartitionSpec, jax.sharding.NamedSharding
     args = [
-        jax.ShapeDtypeStruct(
-            tuple(shape), dtype, sharding=Named(mesh, spec_of(shape, how, P))
-        )
+        jax.ShapeDtypeStruct(tuple(shape), dtype, sharding=Named(mesh, spec_of(shape, how, P)))
         for shape, dtype in types
     ]
     f = eval(text, space)
@@ -104,9 +102,14 @@ def main():
         jax.make_mesh((4, 2), ("x", "y"), (auto, auto)),
     ]
     space = {
-        "jax": jax, "jnp": jax.numpy, "lax": jax.lax, "nn": jax.nn, "np": np,
-        "inf": np.inf, "nan": np.nan,
-    }  # fmt: skip
+        "jax": jax,
+        "jnp": jax.numpy,
+        "lax": jax.lax,
+        "nn": jax.nn,
+        "np": np,
+        "inf": np.inf,
+        "nan": np.nan,
+    }
     for n, line in enumerate(sys.stdin):
         number, text, types, how = json.loads(line)
         try:

@@ -150,10 +150,13 @@ nn.dot_product_attention({q}, {q}, {q})
 nn.gelu({m}) @ jnp.ones((128, 64))
 """.strip().splitlines()
 _OPERANDS = {
-    "m": ((ROWS, COLUMNS), "float32"), "v": ((ROWS,), "float32"),
-    "i": ((ROWS,), "int32"), "t": ((ROWS, 16, 16), "float32"),
-    "s": ((COLUMNS, COLUMNS), "float32"), "q": ((16, 16, 8, 32), "float32"),
-}  # fmt: skip
+    "m": ((ROWS, COLUMNS), "float32"),
+    "v": ((ROWS,), "float32"),
+    "i": ((ROWS,), "int32"),
+    "t": ((ROWS, 16, 16), "float32"),
+    "s": ((COLUMNS, COLUMNS), "float32"),
+    "q": ((16, 16, 8, 32), "float32"),
+}
 
 ROOMS = [*calls.ROOMS, "jax.image", *(f"jax.scipy.{r}" for r in evaluated.ROOMS)]
 
@@ -216,8 +219,12 @@ def _of_signature(name: str, signature: Any, rng: random.Random) -> Sample | Non
 
 
 _RANKS: dict[int | None, tuple[int, ...]] = {
-    None: (ROWS, COLUMNS), 0: (), 1: (ROWS,), 2: (ROWS, COLUMNS), 3: (ROWS, 16, 16),
-}  # fmt: skip
+    None: (ROWS, COLUMNS),
+    0: (),
+    1: (ROWS,),
+    2: (ROWS, COLUMNS),
+    3: (ROWS, 16, 16),
+}
 _LETTERS = {"i": "int32", "y": "int32", "b": "bool", "c": "complex64"}
 
 
@@ -228,10 +235,8 @@ def _of_row(row: table.Row, rng: random.Random) -> Sample | None:
         square = "S" in pattern.marks
         same = call.types and not pattern.marks.isdisjoint("=~")
         shape = (
-            call.first.shape if same
-            else (COLUMNS, COLUMNS) if square
-            else _RANKS[pattern.rank]
-        )  # fmt: skip
+            call.first.shape if same else (COLUMNS, COLUMNS) if square else _RANKS[pattern.rank]
+        )
         if pattern.letter == "i" and pattern.rank is None and not same:
             shape = (ROWS,)  # indices
         args.append(call.array(Type(_LETTERS.get(pattern.letter, "float32"), shape)))
@@ -269,8 +274,7 @@ def samples() -> list[Sample]:
         if any(word in name for word in SLOW):
             continue
         tries = (
-            _of_signature(name, signature, random.Random(f"{name} {i}"))
-            for i in range(TRIES)
+            _of_signature(name, signature, random.Random(f"{name} {i}")) for i in range(TRIES)
         )
         _keep(found, tries)
     return list(found.values())

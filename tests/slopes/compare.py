@@ -56,11 +56,7 @@ def rows(names: Sequence[str]) -> list[table.Row]:
 
 
 def shown(ulps: float) -> str:
-    return (
-        f"{ulps:.0f}"
-        if ulps < 1e4
-        else f"{ulps:.0e}".replace("e+0", "e").replace("e+", "e")
-    )
+    return f"{ulps:.0f}" if ulps < 1e4 else f"{ulps:.0e}".replace("e+0", "e").replace("e+", "e")
 
 
 def results(modules: Modules, row: table.Row, kind: str, points: Any) -> dict[str, Any]:
@@ -108,9 +104,9 @@ def worst(modules: Modules, row: table.Row, kind: str) -> list[Error]:
         return [Error(0.0)] * 3
     dtype = table.DTYPES[kind]
     known = expected()[row.name]
-    true = np.asarray([
-        [np.longdouble(v) for v in known[" ".join(x.hex() for x in p)]] for p in points
-    ])  # fmt: skip
+    true = np.asarray(
+        [[np.longdouble(v) for v in known[" ".join(x.hex() for x in p)]] for p in points]
+    )
     n = table.arity(row)
     begins = np.cumsum([0] + [len(table.partials(n, k)) for k in range(4)])
     unit = sum(ulp(np.asarray([p[i] for p in points]), dtype) for i in range(n)) / 2
@@ -136,7 +132,10 @@ def worst(modules: Modules, row: table.Row, kind: str) -> list[Error]:
                 if error[at] > errors[k].ulps:
                     name = "".join({"f": "f", "b": "b"}[c] for c in mode)
                     errors[k] = Error(
-                        float(error[at]), f"{name}{i}", points[at], float(got[at]),
+                        float(error[at]),
+                        f"{name}{i}",
+                        points[at],
+                        float(got[at]),
                         float(want[at]),
-                    )  # fmt: skip
+                    )
     return errors

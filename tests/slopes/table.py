@@ -14,9 +14,11 @@ import ml_dtypes
 import numpy as np
 
 DTYPES = {
-    "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16),
-    "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
-}  # fmt: skip
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+}
 
 
 class Row(NamedTuple):
@@ -37,29 +39,8 @@ _SIZES = {
     "f32": [2e-38, 1e-25, 1e-10, 1e-4, 300.0, 1e4, 1e10, 3e19, 1e25, 3e38],
     "f64": [1e-160, 1e-100, 1e-25, 1e-9, 1e-4, 300.0, 1e4, 1e10, 1e25, 1e160, 1e300],
 }
-_MIDDLE = [
-    0.01,
-    0.1,
-    0.3,
-    0.5,
-    0.7,
-    0.9,
-    1.0,
-    1.5,
-    2.0,
-    3.0,
-    5.0,
-    8.0,
-    10.0,
-    16.0,
-    20.0,
-]
-_FAR = {
-    "f16": [],
-    "bf16": [40.0, 80.0],
-    "f32": [40.0, 80.0],
-    "f64": [40.0, 80.0, 600.0],
-}
+_MIDDLE = [0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 10.0, 16.0, 20.0]
+_FAR = {"f16": [], "bf16": [40.0, 80.0], "f32": [40.0, 80.0], "f64": [40.0, 80.0, 600.0]}
 
 
 def points(kind: str) -> list[float]:
@@ -121,9 +102,7 @@ ROWS = [
     Row("sqrt", lambda m, x: m.lax.sqrt(x), lambda mp, x: mp.sqrt(x), _positive),
     Row("rsqrt", lambda m, x: m.lax.rsqrt(x), lambda mp, x: 1 / mp.sqrt(x), _positive),
     Row(
-        "cbrt",
-        lambda m, x: m.lax.cbrt(x),
-        lambda mp, x: mp.sign(x) * abs(x) ** (mp.mpf(1) / 3),
+        "cbrt", lambda m, x: m.lax.cbrt(x), lambda mp, x: mp.sign(x) * abs(x) ** (mp.mpf(1) / 3)
     ),
     # exponentials and logarithms
     Row("exp", lambda m, x: m.lax.exp(x), lambda mp, x: mp.exp(x), _mild),
@@ -131,12 +110,7 @@ ROWS = [
     Row("expm1", lambda m, x: m.lax.expm1(x), lambda mp, x: mp.expm1(x), _mild),
     Row("log", lambda m, x: m.lax.log(x), lambda mp, x: mp.log(x), _positive),
     Row("log2", lambda m, x: m.jnp.log2(x), lambda mp, x: mp.log(x, 2), _positive),
-    Row(
-        "log1p",
-        lambda m, x: m.lax.log1p(x),
-        lambda mp, x: mp.log1p(x),
-        lambda x: x > -1,
-    ),
+    Row("log1p", lambda m, x: m.lax.log1p(x), lambda mp, x: mp.log1p(x), lambda x: x > -1),
     # circles
     Row("sin", lambda m, x: m.lax.sin(x), lambda mp, x: mp.sin(x), _mild),
     Row("cos", lambda m, x: m.lax.cos(x), lambda mp, x: mp.cos(x), _mild),
@@ -145,34 +119,19 @@ ROWS = [
     Row("acos", lambda m, x: m.lax.acos(x), lambda mp, x: mp.acos(x), _inside),
     Row("atan", lambda m, x: m.lax.atan(x), lambda mp, x: mp.atan(x)),
     Row(
-        "sinc",
-        lambda m, x: m.jnp.sinc(x),
-        lambda mp, x: mp.sin(mp.pi * x) / (mp.pi * x),
-        _mild,
+        "sinc", lambda m, x: m.jnp.sinc(x), lambda mp, x: mp.sin(mp.pi * x) / (mp.pi * x), _mild
     ),
     # hyperbolas
     Row("sinh", lambda m, x: m.lax.sinh(x), lambda mp, x: mp.sinh(x), _mild),
     Row("cosh", lambda m, x: m.lax.cosh(x), lambda mp, x: mp.cosh(x), _mild),
     Row("tanh", lambda m, x: m.lax.tanh(x), lambda mp, x: mp.tanh(x), _mild),
     Row("asinh", lambda m, x: m.lax.asinh(x), lambda mp, x: mp.asinh(x)),
-    Row(
-        "acosh", lambda m, x: m.lax.acosh(x), lambda mp, x: mp.acosh(x), lambda x: x > 1
-    ),
+    Row("acosh", lambda m, x: m.lax.acosh(x), lambda mp, x: mp.acosh(x), lambda x: x > 1),
     Row("atanh", lambda m, x: m.lax.atanh(x), lambda mp, x: mp.atanh(x), _inside),
     # activations
-    Row(
-        "logistic",
-        lambda m, x: m.lax.logistic(x),
-        lambda mp, x: 1 / (1 + mp.exp(-x)),
-        _mild,
-    ),
+    Row("logistic", lambda m, x: m.lax.logistic(x), lambda mp, x: 1 / (1 + mp.exp(-x)), _mild),
     Row("silu", lambda m, x: m.nn.silu(x), lambda mp, x: x / (1 + mp.exp(-x)), _mild),
-    Row(
-        "softplus",
-        lambda m, x: m.nn.softplus(x),
-        lambda mp, x: mp.log1p(mp.exp(x)),
-        _mild,
-    ),
+    Row("softplus", lambda m, x: m.nn.softplus(x), lambda mp, x: mp.log1p(mp.exp(x)), _mild),
     Row(
         "log_sigmoid",
         lambda m, x: m.nn.log_sigmoid(x),
@@ -180,10 +139,7 @@ ROWS = [
         _mild,
     ),
     Row(
-        "mish",
-        lambda m, x: m.nn.mish(x),
-        lambda mp, x: x * mp.tanh(mp.log1p(mp.exp(x))),
-        _mild,
+        "mish", lambda m, x: m.nn.mish(x), lambda mp, x: x * mp.tanh(mp.log1p(mp.exp(x))), _mild
     ),
     Row("elu", lambda m, x: m.nn.elu(x), _expm1_over, _mild),
     Row(
@@ -197,11 +153,7 @@ ROWS = [
         lambda m, x: m.nn.selu(x),
         lambda mp, x: (
             mp.mpf("1.0507009873554804934193349852946")
-            * (
-                x
-                if x > 0
-                else mp.mpf("1.6732632423543772848170429916717") * mp.expm1(x)
-            )
+            * (x if x > 0 else mp.mpf("1.6732632423543772848170429916717") * mp.expm1(x))
         ),
         _mild,
     ),
@@ -250,18 +202,9 @@ ROWS = [
         _mild,
     ),
     # special functions
-    Row(
-        "erf", lambda m, x: m.lax.erf(x), lambda mp, x: mp.erf(x), lambda x: abs(x) < 30
-    ),
-    Row(
-        "erfc",
-        lambda m, x: m.lax.erfc(x),
-        lambda mp, x: mp.erfc(x),
-        lambda x: abs(x) < 30,
-    ),
-    Row(
-        "erf_inv", lambda m, x: m.lax.erf_inv(x), _erf_inv, lambda x: abs(x) < 1 - 1e-8
-    ),
+    Row("erf", lambda m, x: m.lax.erf(x), lambda mp, x: mp.erf(x), lambda x: abs(x) < 30),
+    Row("erfc", lambda m, x: m.lax.erfc(x), lambda mp, x: mp.erfc(x), lambda x: abs(x) < 30),
+    Row("erf_inv", lambda m, x: m.lax.erf_inv(x), _erf_inv, lambda x: abs(x) < 1 - 1e-8),
     Row(
         "lgamma",
         lambda m, x: m.lax.lgamma(x),
@@ -269,15 +212,8 @@ ROWS = [
         lambda x: 0 < x < 1e4,
         bits=500,
     ),
-    Row(
-        "logit",
-        lambda m, x: m.special.logit(x),
-        lambda mp, x: mp.log(x / (1 - x)),
-        _unit,
-    ),
-    Row(
-        "entr", lambda m, x: m.special.entr(x), lambda mp, x: -x * mp.log(x), _positive
-    ),
+    Row("logit", lambda m, x: m.special.logit(x), lambda mp, x: mp.log(x / (1 - x)), _unit),
+    Row("entr", lambda m, x: m.special.entr(x), lambda mp, x: -x * mp.log(x), _positive),
     Row(
         "xlog1py_2",
         lambda m, x: m.special.xlog1py(2.0, x),
@@ -301,11 +237,7 @@ ROWS = [
     # of two numbers
     Row("div", lambda m, x, y: x / y, lambda mp, x, y: x / y),
     Row("atan2", lambda m, x, y: m.lax.atan2(x, y), lambda mp, x, y: mp.atan2(x, y)),
-    Row(
-        "hypot",
-        lambda m, x, y: m.jnp.hypot(x, y),
-        lambda mp, x, y: mp.sqrt(x * x + y * y),
-    ),
+    Row("hypot", lambda m, x, y: m.jnp.hypot(x, y), lambda mp, x, y: mp.sqrt(x * x + y * y)),
     Row(
         "pow",
         lambda m, x, y: m.lax.pow(x, y),

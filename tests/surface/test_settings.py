@@ -32,9 +32,7 @@ OURS = {
     "csd": lambda: jsp.signal.csd(LONG, LONG, nperseg=32),
     "dct": lambda: jsp.fft.dct(M),
     "detrend": lambda: jsp.signal.detrend(M),
-    "eigh_tridiagonal": lambda: jsp.linalg.eigh_tridiagonal(
-        F, F[1:], eigvals_only=True
-    ),
+    "eigh_tridiagonal": lambda: jsp.linalg.eigh_tridiagonal(F, F[1:], eigvals_only=True),
     "funm": lambda: jsp.linalg.funm(M, jnp.exp),
     "gaussian_kde": lambda: jsp.stats.gaussian_kde(LONG.reshape(2, 32))(M[:2]),
     "gaussian_kde in 1-D": lambda: jsp.stats.gaussian_kde(F + LONG[:3])(F),
@@ -75,9 +73,7 @@ def test_our_functions_may_mix_under_strict_settings(name):
             np.testing.assert_array_equal(x, y)
 
 
-NAN_FREE = (
-    "median", "quantile", "norm", "t", "sqrtm", "stft", "resize", "solve", "minimize",
-)  # fmt: skip
+NAN_FREE = ("median", "quantile", "norm", "t", "sqrtm", "stft", "resize", "solve", "minimize")
 
 
 @pytest.mark.parametrize("name", NAN_FREE)
@@ -147,10 +143,7 @@ def test_dtypes_that_a_user_mixes_raise(name, times):
 
 @pytest.mark.parametrize("name", RANKS)
 def test_ranks_that_a_user_mixes_raise(name):
-    with (
-        jax.numpy_rank_promotion("raise"),
-        pytest.raises(ValueError, match="rank_prom"),
-    ):
+    with jax.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="rank_prom"):
         RANKS[name]()
 
 
@@ -160,9 +153,8 @@ def test_a_program_of_ours_is_not_found_by_a_users_line():
     # As a function of ours would call it: excused, and compiled.
     scope = {"jnp": jnp}
     ours = compile(
-        "def mix(k):\n  return jnp.arctan2(jnp.arange(k), jnp.ones(k))\n",
-        jax.__file__, "exec",
-    )  # fmt: skip
+        "def mix(k):\n  return jnp.arctan2(jnp.arange(k), jnp.ones(k))\n", jax.__file__, "exec"
+    )
     exec(ours, scope)
     with jax.numpy_dtype_promotion("strict"):
         for _ in range(2):

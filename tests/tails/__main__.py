@@ -75,9 +75,7 @@ def function(name):
     """The function of a row's name; of those with several results, one."""
     bare, _, which = name.partition("[")[0].partition(":")
     room, *path = bare.split(".")
-    home = {"special": scipy.special, "stats": scipy.stats, "numpy": jnp, "nn": nn}[
-        room
-    ]
+    home = {"special": scipy.special, "stats": scipy.stats, "numpy": jnp, "nn": nn}[room]
     for part in path:
         home = getattr(home, part)
     if bare == "special.bessel_jn":

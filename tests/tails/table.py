@@ -145,11 +145,7 @@ UNARY = {
     "special.erf": (mp.erf, SIGNED, []),
     "special.erfc": (mp.erfc, SIGNED, []),
     "special.erfcx": (erfcx, [x for x in SIGNED if x > -9], []),
-    "special.erfinv": (
-        erfinv,
-        [-x for x in PROBABILITY] + [0.0] + PROBABILITY,
-        [-1, 1],
-    ),
+    "special.erfinv": (erfinv, [-x for x in PROBABILITY] + [0.0] + PROBABILITY, [-1, 1]),
     "special.ndtr": (lambda x: upper_normal(-x), SIGNED, []),
     "special.log_ndtr": (log_ndtr, SIGNED, []),
     "special.ndtri": (ndtri, PROBABILITY, [0, 1]),
@@ -157,17 +153,9 @@ UNARY = {
     "special.logit": (logit, PROBABILITY, [0, 1]),
     "special.entr": (lambda x: -x * mp.log(x), POSITIVE, [0]),
     "special.digamma": (mp.digamma, POSITIVE + [-0.3, -1.7, -7.4], [0]),
-    "special.gammaln": (
-        lambda x: mp.loggamma(x).real,
-        POSITIVE + [-0.3, -1.7, -7.4],
-        [0],
-    ),
+    "special.gammaln": (lambda x: mp.loggamma(x).real, POSITIVE + [-0.3, -1.7, -7.4], [0]),
     "special.loggamma": (mp.loggamma, POSITIVE, [0]),
-    "special.gamma": (
-        mp.gamma,
-        TINY + MIDDLE + [6.0, 9.0, 20.0, -0.3, -1.7, -7.4],
-        [0],
-    ),
+    "special.gamma": (mp.gamma, TINY + MIDDLE + [6.0, 9.0, 20.0, -0.3, -1.7, -7.4], [0]),
     "special.factorial": (mp.factorial, [0.0] + TINY + MIDDLE + [6.0, 9.0, 20.0], []),
     "special.i0": (lambda x: mp.besseli(0, x), MODEST, []),
     "special.i0e": (i0e, [x for x in SIGNED if x], [0]),
@@ -185,11 +173,7 @@ UNARY = {
     "special.bessel_jn:2": (lambda x: mp.besselj(2, x), MODEST, []),
     "numpy.sinc": (sinc, [x for x in SIGNED if abs(x) < 1e5], []),
     "numpy.i0": (lambda x: mp.besseli(0, x), MODEST, []),
-    "numpy.log1p": (
-        log1p,
-        [x for x in SIGNED if x > -1] + [-x for x in NEAR_ONE],
-        [-1],
-    ),
+    "numpy.log1p": (log1p, [x for x in SIGNED if x > -1] + [-x for x in NEAR_ONE], [-1]),
     "nn.log1mexp": (log1mexp, POSITIVE, [0]),
     "nn.log_sigmoid": (log_sigmoid, SIGNED, []),
     "nn.softplus": (lambda x: -log_sigmoid(-x), SIGNED, []),
@@ -240,20 +224,8 @@ more(
     [0.0, *POSITIVE, *[-x for x in NEAR_ONE]],
     [-1],
 )
-more(
-    "special.rel_entr[p]",
-    (None, 0.5),
-    lambda p, q: p * mp.log(p / q),
-    POSITIVE + [0.5],
-    [0],
-)
-more(
-    "special.rel_entr[q]",
-    (0.5, None),
-    lambda p, q: p * mp.log(p / q),
-    POSITIVE + [0.5],
-    [0],
-)
+more("special.rel_entr[p]", (None, 0.5), lambda p, q: p * mp.log(p / q), POSITIVE + [0.5], [0])
+more("special.rel_entr[q]", (0.5, None), lambda p, q: p * mp.log(p / q), POSITIVE + [0.5], [0])
 more(
     "special.kl_div[p]",
     (None, 0.5),
@@ -287,9 +259,7 @@ for _x in (0.4, 3.0):
         [0],
     )
 for _a, _b in ((2.5, 3.5), (0.4, 0.7), (1.0, 1.0), (30.0, 2.0)):
-    more(
-        f"special.betainc[{_a},{_b},x]", (_a, _b, None), lower_beta, PROBABILITY, [0, 1]
-    )
+    more(f"special.betainc[{_a},{_b},x]", (_a, _b, None), lower_beta, PROBABILITY, [0, 1])
 more(
     "special.beta[a]",
     (None, 2.5),
@@ -311,17 +281,9 @@ more(
     [*TINY, *MIDDLE, 9.0, 100.0, 1e4, 1e10],
     [0],
 )
+more("special.comb[N]", (None, 2.5), lambda n, k: mp.binomial(n, k), [3.0, 6.0, 20.0, 1e4])
 more(
-    "special.comb[N]",
-    (None, 2.5),
-    lambda n, k: mp.binomial(n, k),
-    [3.0, 6.0, 20.0, 1e4],
-)
-more(
-    "special.comb[k]",
-    (20.0, None),
-    lambda n, k: mp.binomial(n, k),
-    [0.5, 3.0, 9.0, 10.0, 17.0],
+    "special.comb[k]", (20.0, None), lambda n, k: mp.binomial(n, k), [0.5, 3.0, 9.0, 10.0, 17.0]
 )
 more("special.poch[z]", (None, 2.5), mp.rf, [*TINY, *MIDDLE, 9.0, 100.0, 1e4], [0])
 more("special.poch[m]", (2.5, None), mp.rf, [0.0, *TINY, *MIDDLE, 9.0])
@@ -329,19 +291,9 @@ more("special.owens_t[h]", (None, 0.75), owens, [0.0, 1e-2, 0.4, 1.5, 3.0, 6.0])
 more("special.owens_t[a]", (1.25, None), owens, [0.0, 1e-2, 0.4, 1.5, 3.0])
 more("special.zeta[q]", (2.5, None), mp.zeta, [*MIDDLE, *LARGE[:5]], [0])
 more("special.zeta[x]", (None, 2.5), mp.zeta, [1.01, 1.5, 3.0, 9.0, 20.0], [1])
+more("special.expn[3,x]", (3, None), lambda n, x: mp.expint(int(n), x), POSITIVE[:-3], [0])
 more(
-    "special.expn[3,x]",
-    (3, None),
-    lambda n, x: mp.expint(int(n), x),
-    POSITIVE[:-3],
-    [0],
-)
-more(
-    "special.polygamma[2,x]",
-    (2, None),
-    lambda n, x: mp.polygamma(int(n), x),
-    POSITIVE[2:],
-    [0],
+    "special.polygamma[2,x]", (2, None), lambda n, x: mp.polygamma(int(n), x), POSITIVE[2:], [0]
 )
 more("special.hyp1f1[x]", (1.5, 2.5, None), mp.hyp1f1, MODEST)
 more(
@@ -496,9 +448,7 @@ for _a in (1.0, 3.0):
         logcdf=lambda x, k: log_of_smaller(
             lower_gamma(k / 2, x / 2), upper_gamma(k / 2, x / 2)
         ),
-        logsf=lambda x, k: log_of_smaller(
-            upper_gamma(k / 2, x / 2), lower_gamma(k / 2, x / 2)
-        ),
+        logsf=lambda x, k: log_of_smaller(upper_gamma(k / 2, x / 2), lower_gamma(k / 2, x / 2)),
     )
 for _a, _b in ((2.5, 3.5), (0.4, 0.7), (1.0, 1.0), (30.0, 2.0)):
     distribution(
@@ -510,12 +460,8 @@ for _a, _b in ((2.5, 3.5), (0.4, 0.7), (1.0, 1.0), (30.0, 2.0)):
         pdf=lambda x, a, b: mp.exp(beta_logpdf(x, a, b)),
         cdf=lambda x, a, b: lower_beta(a, b, x),
         sf=lambda x, a, b: lower_beta(b, a, 1 - x),
-        logcdf=lambda x, a, b: log_of_smaller(
-            lower_beta(a, b, x), lower_beta(b, a, 1 - x)
-        ),
-        logsf=lambda x, a, b: log_of_smaller(
-            lower_beta(b, a, 1 - x), lower_beta(a, b, x)
-        ),
+        logcdf=lambda x, a, b: log_of_smaller(lower_beta(a, b, x), lower_beta(b, a, 1 - x)),
+        logsf=lambda x, a, b: log_of_smaller(lower_beta(b, a, 1 - x), lower_beta(a, b, x)),
     )
 distribution(
     "pareto",
@@ -529,13 +475,9 @@ distribution(
     logcdf=lambda x, b: log1mexp(b * mp.log(x)),
     logsf=lambda x, b: -b * mp.log(x),
 )
-distribution(
-    "pareto", (2.5,), PROBABILITY, [0, 1], ppf=lambda q, b: mp.exp(-mp.log1p(-q) / b)
-)
+distribution("pareto", (2.5,), PROBABILITY, [0, 1], ppf=lambda q, b: mp.exp(-mp.log1p(-q) / b))
 for _v in (1.0, 3.5, 1e4):
-    distribution(
-        "t", (_v,), SIGNED, logpdf=t_logpdf, pdf=lambda x, v: mp.exp(t_logpdf(x, v))
-    )
+    distribution("t", (_v,), SIGNED, logpdf=t_logpdf, pdf=lambda x, v: mp.exp(t_logpdf(x, v)))
 
 
 def gennorm_size(b):
@@ -551,9 +493,7 @@ for _b in (0.5, 1.5, 3.0):
         logpdf=lambda x, b: gennorm_size(b) - abs(x) ** b,
         pdf=lambda x, b: mp.exp(gennorm_size(b) - abs(x) ** b),
         cdf=lambda x, b: (
-            upper_gamma(1 / b, (-x) ** b) / 2
-            if x < 0
-            else 1 - upper_gamma(1 / b, x**b) / 2
+            upper_gamma(1 / b, (-x) ** b) / 2 if x < 0 else 1 - upper_gamma(1 / b, x**b) / 2
         ),
     )
 distribution(
@@ -574,9 +514,7 @@ distribution(
     "wrapcauchy",
     (0.5,),
     [1e-4, *MIDDLE, 6.0],
-    logpdf=lambda x, c: mp.log(
-        (1 - c * c) / (2 * mp.pi * (1 + c * c - 2 * c * mp.cos(x)))
-    ),
+    logpdf=lambda x, c: mp.log((1 - c * c) / (2 * mp.pi * (1 + c * c - 2 * c * mp.cos(x)))),
     pdf=lambda x, c: (1 - c * c) / (2 * mp.pi * (1 + c * c - 2 * c * mp.cos(x))),
 )
 for _a, _b in ((-1.0, 2.0), (3.0, 9.0), (-40.0, -30.0)):
@@ -652,27 +590,9 @@ more(
     PARAM[:-2],
     [0],
 )
-more(
-    "stats.poisson.cdf[mu]",
-    (3.0, None),
-    lambda k, m: upper_gamma(k + 1, m),
-    PARAM[:-2],
-    [0],
-)
-more(
-    "stats.bernoulli.logpmf[p]",
-    (1.0, None),
-    lambda k, p: mp.log(p),
-    PROBABILITY,
-    [0, 1],
-)
-more(
-    "stats.bernoulli.logpmf[0,p]",
-    (0.0, None),
-    lambda k, p: mp.log1p(-p),
-    PROBABILITY,
-    [0, 1],
-)
+more("stats.poisson.cdf[mu]", (3.0, None), lambda k, m: upper_gamma(k + 1, m), PARAM[:-2], [0])
+more("stats.bernoulli.logpmf[p]", (1.0, None), lambda k, p: mp.log(p), PROBABILITY, [0, 1])
+more("stats.bernoulli.logpmf[0,p]", (0.0, None), lambda k, p: mp.log1p(-p), PROBABILITY, [0, 1])
 more(
     "stats.geom.logpmf[p]",
     (4.0, None),

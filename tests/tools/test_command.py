@@ -89,9 +89,7 @@ def test_arguments_are_a_tuple_and_modules_beside_a_script_are_found(
         "g_args = jnp.ones(3)\n"
     )
     command.main(["plan_remat", f"{path}:f", "100000"])
-    assert capsys.readouterr().out.startswith(
-        "8 kB of 100 kB; 0 flop are computed twice"
-    )
+    assert capsys.readouterr().out.startswith("8 kB of 100 kB; 0 flop are computed twice")
     with pytest.raises(SystemExit, match="g_args must be a tuple, not ArrayImpl"):
         command.main(["cost", f"{path}:g"])
     with pytest.raises(ModuleNotFoundError, match="nowhere_at_all"):
@@ -121,8 +119,9 @@ def test_a_log_of_a_script(script, capsys):
 
 def test_the_page_tells_what_is_so():
     found = doctest.testfile(
-        str(ROOT / "docs" / "tools.md"), module_relative=False,
+        str(ROOT / "docs" / "tools.md"),
+        module_relative=False,
         optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE,
-    )  # fmt: skip
+    )
     assert found.attempted > 20
     assert not found.failed

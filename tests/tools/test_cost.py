@@ -32,7 +32,7 @@ AGREE = {
     "vmap": (mj.vmap(lambda x, y: x @ y + 1), (X[None] * jnp.ones((4, 1, 1)),) * 2, 0.03),
     "convolution": (lambda x, k: lax.conv(x, k, (1, 1), "VALID"), (IMAGE, KERNEL), 0.001),
     "reduction": (lambda x: x.sum(0), (X,), 0.05),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", AGREE)
@@ -49,9 +49,7 @@ def test_loops_branches_and_devices_count_as_they_run():
     one = 2 * 32**3
     cost = lambda f, *args: tools.cost(f, *args, roofline=ROOF)
     assert cost(rolled, X).flops == 10 * (one + 32 * 32)
-    chosen = cost(
-        lambda p, x: lax.cond(p, lambda x: x @ x, lambda x: x + 1, x), True, X
-    )
+    chosen = cost(lambda p, x: lax.cond(p, lambda x: x @ x, lambda x: x + 1, x), True, X)
     assert chosen.flops == one  # of the dearer branch
     until = cost(lambda x: lax.while_loop(lambda x: x[0, 0] < 9, lambda x: x @ x, x), X)
     assert not until.known
@@ -73,11 +71,7 @@ def test_lines_scopes_and_the_roofline():
 
     report = tools.cost(f, X, roofline=tools.Roofline(1e9, 1e12))
     first = report.lines[0]
-    assert (first.place.variable, first.scope, first.limit) == (
-        "product",
-        "heavy",
-        "compute",
-    )
+    assert (first.place.variable, first.scope, first.limit) == ("product", "heavy", "compute")
     assert report.scopes["heavy"] == (2.0 * 32**3, 2 * X.nbytes)
     assert first.seconds == 2 * 32**3 / 1e9
     assert report.to_dict()["lines"][0]["place"]["function"] == "f"
@@ -118,14 +112,14 @@ def test_a_call_does_not_count_its_results_twice():
 def test_what_several_devices_do_counts_once_beside_xla():
     mesh = Mesh(np.array(mj.devices()[:4]), ("i",))
     f = mj.shard_map(
-        lambda x: jnp.sin(x) * x, mesh=mesh, in_specs=PartitionSpec("i"),
+        lambda x: jnp.sin(x) * x,
+        mesh=mesh,
+        in_specs=PartitionSpec("i"),
         out_specs=PartitionSpec("i"),
-    )  # fmt: skip
+    )
     report = tools.cost(f, jnp.ones(6400), roofline=ROOF)
     assert (report.flops, report.once) == (12800, 3200)
-    assert report.xla["flops"] + report.xla["transcendentals"] == pytest.approx(
-        3200, 0.01
-    )
+    assert report.xla["flops"] + report.xla["transcendentals"] == pytest.approx(3200, 0.01)
 
 
 def test_a_program_without_operations_holds_its_arguments():
@@ -156,9 +150,7 @@ def test_the_text_of_a_footprint():
     assert [m.bytes for m in report.timeline] == [8000, 12000]
     head, xla, _, *rest = str(report).splitlines()
     assert head.startswith("peak 12 kB (arguments 4 kB, constants 0 B, results 4 kB")
-    assert head.endswith(
-        f"in mul at {__file__.rpartition('/')[2]}:{report.at.place.line}"
-    )
+    assert head.endswith(f"in mul at {__file__.rpartition('/')[2]}:{report.at.place.line}")
     assert xla.startswith("XLA, compiled: arguments 4 kB, results 4 kB")
     owners, chart = rest[:3], rest[3:]
     assert [" ".join(row.split()[-2:]) for row in owners][1:] == [
@@ -191,8 +183,11 @@ def test_the_chart_of_live_bytes():
     assert max(lives) == report.peak == 40 + 400 + 400
     rows = report.chart(height=4).splitlines()
     assert [row[:11] for row in rows] == [
-        "    840 B |", "    630 B |", "    420 B |", "    210 B |",
-    ]  # fmt: skip
+        "    840 B |",
+        "    630 B |",
+        "    420 B |",
+        "    210 B |",
+    ]
     for k, row in zip((4, 3, 2, 1), rows, strict=True):
         bars = [n >= 840 * (k - 0.5) / 4 for n in lives]
         assert row[11:].ljust(len(lives)) == "".join(" #"[b] for b in bars)
@@ -200,18 +195,18 @@ def test_the_chart_of_live_bytes():
 
 SPD = jnp.eye(16) + 0.1
 IMAGES, KERNEL = jnp.ones((2, 4, 16, 16)), jnp.ones((4, 4, 3, 3))
-POOLED = lambda x: lax.reduce_window(
-    x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID"
-)
+POOLED = lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
 WORKING = {
     "sort": (jnp.sort, jnp.ones(500)),
     "convolution": (lambda x: lax.conv(x, KERNEL, (1, 1), "SAME"), IMAGES),
     "convolution's gradient": (
-        mj.grad(lambda k: lax.conv(IMAGES, k, (1, 1), "SAME").sum()), KERNEL
+        mj.grad(lambda k: lax.conv(IMAGES, k, (1, 1), "SAME").sum()),
+        KERNEL,
     ),
     "scan": (lambda x: lax.scan(lambda c, r: (c + r, c * r), x[0], x), jnp.ones((8, 50))),
     "swapping loop": (
-        lambda x: lax.fori_loop(0, 9, lambda i, c: (c[1], c[0] + 1), (x, x)), jnp.ones(500)
+        lambda x: lax.fori_loop(0, 9, lambda i, c: (c[1], c[0] + 1), (x, x)),
+        jnp.ones(500),
     ),
     "cumulative sum": (lambda x: jnp.cumsum(x, 0), jnp.ones((50, 50))),
     "pooling's gradient": (mj.grad(lambda x: POOLED(x).sum()), IMAGES),
@@ -221,7 +216,7 @@ WORKING = {
     "singular values": (jnp.linalg.svd, SPD),
     "argmax": (jnp.argmax, jnp.ones(500)),
     "gamma": (lambda a: mj.random.gamma(mj.random.key(0), a, (500,)), 1.0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WORKING)

@@ -70,9 +70,7 @@ def test_the_text_of_a_comparison():
 
     report = tools.diff(first, second, jnp.float32(1))
     head, parts, one, two, more = str(report).splitlines()
-    assert (
-        head == "2 operations match, 0 are only in the first and 1 only in the second"
-    )
+    assert head == "2 operations match, 0 are only in the first and 1 only in the second"
     assert (report.matched, report.left, report.right) == (2, 0, 1)
     assert parts.startswith("First: the operation mul differs by 0.841 (0.5 relative)")
     assert one.endswith("in first: return wave * 2")

@@ -46,9 +46,9 @@ def nested(x):
 
 
 def counting(x):
-    return lax.while_loop(
-        lambda c: c[0] < 9, lambda c: (c[0] + 1, c[1] / (5 - c[0])), (0, x)
-    )[1]
+    return lax.while_loop(lambda c: c[0] < 9, lambda c: (c[0] + 1, c[1] / (5 - c[0])), (0, x))[
+        1
+    ]
 
 
 def asking(x):
@@ -99,11 +99,7 @@ FOUND = {
 def test_the_first_is_named(case):
     f, args, (primitive, made, direction, variable, iterations) = FOUND[case]
     first = tools.nans(f)(*args).first
-    assert (first.primitive, first.made, first.direction) == (
-        primitive,
-        made,
-        direction,
-    )
+    assert (first.primitive, first.made, first.direction) == (primitive, made, direction)
     assert list(first.iterations) == iterations
     if variable:
         assert first.place.variable == variable
@@ -133,9 +129,7 @@ def test_devices_of_a_mesh_are_told_apart():
         rows = lax.scan(lambda c, a: (c / a, a), x[0], x)[0]
         return lax.psum(rows, "i")
 
-    f = mj.shard_map(
-        part, mesh=mesh, in_specs=PartitionSpec("i"), out_specs=PartitionSpec()
-    )
+    f = mj.shard_map(part, mesh=mesh, in_specs=PartitionSpec("i"), out_specs=PartitionSpec())
     assert not tools.nans(f)(jnp.ones(6))
     first = tools.nans(f)(jnp.ones(6).at[4].set(0.0)).first
     assert first.iterations == (("device of shard_map", 1), ("row of scan", 1))
@@ -187,9 +181,7 @@ LOST = {
     "choice": (lambda x: jnp.where(x > 1, jnp.sqrt(x - 2), 0.0), "sqrt"),
     "slice": (lambda x: jnp.sqrt(x - 1)[100:, 3:4], "sqrt"),
     "read twice": (lambda x: (jnp.exp(y := 1 / -x), jnp.argmax(y)), "div"),
-    "beside a mask": (
-        lambda x: jnp.exp(jnp.where(x > 0, jnp.log(x - 1), -jnp.inf)), "log"
-    ),
+    "beside a mask": (lambda x: jnp.exp(jnp.where(x > 0, jnp.log(x - 1), -jnp.inf)), "log"),
     "in a call": (mj.jit(lambda x: mj.jit(lambda y: jnp.exp(-y))(1 / x)), "div"),
     "complex": (lambda x: jnp.exp(-1 / x.astype(jnp.complex64)).real, "div"),
     # XLA takes (x + 3e38) * -2 * 0 for (x + 3e38) * (-2 * 0), which is good.
@@ -198,7 +190,8 @@ LOST = {
         "mul",
     ),
     "along a chain that is read twice": (
-        lambda x: (y := jnp.clip(jnp.exp(x * 100), -1, 1), jnp.where(y > x, y, x)), "exp"
+        lambda x: (y := jnp.clip(jnp.exp(x * 100), -1, 1), jnp.where(y > x, y, x)),
+        "exp",
     ),
     "of a carry that nobody reads": (
         lambda x: lax.scan(
@@ -207,22 +200,17 @@ LOST = {
         "div",
     ),
     "in a last carry that nobody reads": (
-        lambda x: lax.scan(
-            lambda c, i: (1 / (5 - i) + 0 * x, c), x, jnp.arange(6.0)
-        )[1],
+        lambda x: lax.scan(lambda c, i: (1 / (5 - i) + 0 * x, c), x, jnp.arange(6.0))[1],
         "div",
     ),
-    "behind a mask": (
-        lambda x: jnp.exp(jnp.where(x >= 0, x * 100, -jnp.inf))[:, 4:], "exp"
-    ),
+    "behind a mask": (lambda x: jnp.exp(jnp.where(x >= 0, x * 100, -jnp.inf))[:, 4:], "exp"),
     "in a branch behind a mask": (
         lambda x: lax.cond(
-            x.sum() > 0, jnp.log, jnp.sin,
-            jnp.maximum(jnp.where(x < 0, -jnp.inf, x), x),
+            x.sum() > 0, jnp.log, jnp.sin, jnp.maximum(jnp.where(x < 0, -jnp.inf, x), x)
         ),
         "log",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", LOST)
@@ -324,5 +312,7 @@ def test_the_pass_in_jitted_functions(wrap):
     f = wrap(lambda x: (jnp.sqrt(x) * 0.0).sum())
     found = tools.nans(mj.grad(f), kinds=("nan",))(jnp.zeros(2)).first
     assert (found.primitive, found.direction, found.scope) == (
-        "mul", "backward", "transpose(jvp())",
-    )  # fmt: skip
+        "mul",
+        "backward",
+        "transpose(jvp())",
+    )

@@ -106,9 +106,7 @@ def test_a_budget_holds_in_the_executable():
 def test_what_fits_is_not_recomputed_and_what_does_not_is_told():
     ws = [W] * 4
     assert tools.plan_remat(layers, 10**9, ws, W).extra_flops == 0
-    with pytest.raises(
-        ValueError, match=r"(?s)no choice of residuals.*the least is \d+"
-    ):
+    with pytest.raises(ValueError, match=r"(?s)no choice of residuals.*the least is \d+"):
         tools.plan_remat(layers, 1000, ws, W)
     checked = mj.checkpoint(layers, policy=tools.budget(6 * W.nbytes))
     vmapped = mj.vmap(mj.grad(checked), in_axes=(None, 0))(ws, jnp.ones((2, 48, 48)))
@@ -161,9 +159,7 @@ def test_plans_of_chains_are_optimal(limit):
     at = budgets._places(costs)
     m = len(at) - 1
     kept = [costs.stretch(at[i], at[i + 1], False) for i in range(m)]
-    again = {
-        (i, j): costs.stretch(at[i], at[j], True) for j in range(m) for i in range(j)
-    }
+    again = {(i, j): costs.stretch(at[i], at[j], True) for j in range(m) for i in range(j)}
     every = [budgets._counted(way) for way in nested(kept, again, 0, m)]
     assert all(p.bytes == most(p.stretches) for p in every)
     best = min(p.flops for p in every if p.bytes <= limit * x.nbytes)
@@ -185,11 +181,7 @@ def test_the_ledger_tells_who_made_what_lanes_have_moved():
     grads = mj.vmap(mj.grad(energy), in_axes=(None, 0))
     ledger = tools.residuals(grads, W, W[:5])
     (kept,) = ledger.residuals  # JAX keeps tanh and 1 - tanh
-    assert (kept.by, kept.type, kept.scope) == (
-        "tanh_slope",
-        "f32[5,48]",
-        "vmap(jvp())",
-    )
+    assert (kept.by, kept.type, kept.scope) == ("tanh_slope", "f32[5,48]", "vmap(jvp())")
     assert (kept.made.variable, kept.read.variable) == ("energy", "energy")
 
 
@@ -197,16 +189,15 @@ def test_the_ledger_tells_who_made_what_lanes_have_moved():
 def test_the_ledger_looks_into_jitted_functions(wrap):
     """Names in the body of a call begin at those of the call."""
     ledger = tools.residuals(mj.grad(wrap(lambda x: jnp.sin(x).sum())), jnp.ones(8))
-    assert [(r.by, r.reader, r.scope) for r in ledger.residuals] == [
-        ("cos", "mul", "jvp()")
-    ]
+    assert [(r.by, r.reader, r.scope) for r in ledger.residuals] == [("cos", "mul", "jvp()")]
 
 
 def test_plans_of_static_arguments_and_of_nothing():
     f = mj.jit(
         lambda x, n, how: getattr(jnp.sin(x) * n, how)(),
-        static_argnums=1, static_argnames="how",
-    )  # fmt: skip
+        static_argnums=1,
+        static_argnames="how",
+    )
     plan = tools.plan_remat(f, 10**6, W, 3, how="sum")
     np.testing.assert_allclose(
         mj.grad(plan.function)(W), mj.grad(f)(W, 3, how="sum"), rtol=1e-6
@@ -252,6 +243,4 @@ def test_zeros_are_no_residuals(f, most):
         assert len(kept) <= most
         ones = jnp.ones_like(y)
         want = mj.jvp(f, (x,), (jnp.ones_like(x),))[1]  # elementwise: the same
-        np.testing.assert_allclose(
-            pull(ones)[0], want.astype("f"), rtol=0.02, atol=0.01
-        )
+        np.testing.assert_allclose(pull(ones)[0], want.astype("f"), rtol=0.02, atol=0.01)

@@ -27,13 +27,11 @@ COSTS = {
     "pair": (lambda a: (a + 1, a * 2), (X,), (0, 256, 0, 1024, 2056)),
     "triple": (lambda a: (a @ a.T) @ a, (X,), (4096, 4096, 2560, 1024, 2560)),
     "nothing": (lambda a: a, (X,), (0, 0, 0, 512, 0)),
-}  # fmt: skip
+}
 
 
 def numbers(r):
-    return (
-        r.flops, r.unfused_flops, r.hbm_bytes, r.peak_hbm_bytes, r.unfused_hbm_bytes
-    )  # fmt: skip
+    return (r.flops, r.unfused_flops, r.hbm_bytes, r.peak_hbm_bytes, r.unfused_hbm_bytes)
 
 
 @pytest.mark.parametrize("name", COSTS)
@@ -57,9 +55,12 @@ LINKS = {
     "all_gather": (lambda a: lax.all_gather(a, "x"), P(None, "x"), 384, 4),
     "all_to_all": (lambda a: lax.all_to_all(a, "x", 1, 0, tiled=True), P("x"), 128, 2),
     "ppermute": (
-        lambda a: lax.ppermute(a, "x", [(0, 1), (1, 2), (2, 3), (3, 0)]), P("x"), 128, 1,
+        lambda a: lax.ppermute(a, "x", [(0, 1), (1, 2), (2, 3), (3, 0)]),
+        P("x"),
+        128,
+        1,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LINKS)

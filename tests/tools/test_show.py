@@ -96,10 +96,15 @@ def test_a_browser_lights_up_what_belongs_together(stages, tmp_path):
     page = tmp_path / "page.html"
     page.write_text(stages.html() + TRY)
     run = [
-        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
-        f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=2000",
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--dump-dom",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--virtual-time-budget=2000",
         page.as_uri(),
-    ]  # fmt: skip
+    ]
     dom = subprocess.run(run, capture_output=True, text=True, timeout=120).stdout
     title = re.search(r"<title>(.*?)</title>", dom).group(1)
     found = eval(title, {"true": True, "false": False})

@@ -56,14 +56,7 @@ def test_where_lines_come_from(name):
 
 def test_recorded_from_jax():
     (dump,) = sm.generate_sourcemaps(f, sm.filter_passes("jaxpr"))(jnp.ones(4))
-    steps = [
-        [],
-        [(4, 0, FIRST, 8)],
-        [(4, 0, 1, 3)],
-        [(4, 0, 0, 8)],
-        [(4, 0, 0, -8)],
-        [],
-    ]
+    steps = [[], [(4, 0, FIRST, 8)], [(4, 0, 1, 3)], [(4, 0, 0, 8)], [(4, 0, 0, -8)], []]
     assert dump.source_map.mappings == steps
 
 
@@ -86,9 +79,11 @@ def test_the_format():
 
 def test_locations_of_locations():
     lines = [
-        '#loc2 = loc("f.py":5:8 to :18)', '#loc7 = loc("f"(#loc2))',
-        "#loc12 = loc(callsite(#loc7 at #loc2))", "  %0 = op loc(#loc12)",
-    ]  # fmt: skip
+        '#loc2 = loc("f.py":5:8 to :18)',
+        '#loc7 = loc("f"(#loc2))',
+        "#loc12 = loc(callsite(#loc7 at #loc2))",
+        "  %0 = op loc(#loc12)",
+    ]
     known, rest = mlir.parse_mlir_locations(lines)
     assert known[2] == mlir.Location("f.py", 5, 8) and known[12] == mlir.Redirect(7)
     assert rest == lines[3:]

@@ -34,18 +34,14 @@ def shifted(x):
     return x
 
 
-shifted.defjvp(
-    lambda x, t: (x[0], jnp.roll(t[0], 1))
-)  # by the rule, not by the function
+shifted.defjvp(lambda x, t: (x[0], jnp.roll(t[0], 1)))  # by the rule, not by the function
 
 
 # Where the pattern is exact, how many elements it has.
 CASES = {
     "chain": (chain, 16),
     "loop": (looped, 21),
-    "reverse": (
-        lambda x: lax.scan(lambda c, a: (c + a, c * a), 0.0, x, reverse=True)[1], 21,
-    ),
+    "reverse": (lambda x: lax.scan(lambda c, a: (c + a, c * a), 0.0, x, reverse=True)[1], 21),
     "scatter": (lambda x: x.at[jnp.array([1, 1, 4])].add(x[:3] ** 2), 8),
     "gather": (lambda x: x[jnp.array([5, 0, 0])] * 2, 3),
     "branches": (lambda x: jnp.where(x > 0.5, x, x[::-1]), 12),
@@ -58,13 +54,12 @@ CASES = {
     "call": (mj.jit(mj.checkpoint(lambda x: jnp.tanh(x) * 2)), 6),
     "mixing": (jnp.sort, 36),
     "barrier": (
-        lambda x: jnp.take(*lax.optimization_barrier((x * 2, jnp.array([5, 0, 0])))), 3,
+        lambda x: jnp.take(*lax.optimization_barrier((x * 2, jnp.array([5, 0, 0])))),
+        3,
     ),
-    "alike": (
-        lambda x: jnp.concatenate(shard_alike(x * 2, x[::-1]))[:9], 9,
-    ),
+    "alike": (lambda x: jnp.concatenate(shard_alike(x * 2, x[::-1]))[:9], 9),
     "grad": (mj.grad(rosenbrock), 16),
-}  # fmt: skip
+}
 
 
 # Of a matrix: what mixes along one axis stays apart along the other.
@@ -79,54 +74,61 @@ MATRIX = {
     "windows": (
         lambda x: lax.reduce_window(
             x, 0.0, lax.add, (2, 2), (1, 2), ((1, 0), (0, 1)), (1, 2), (2, 1)
-        ), 12,
+        ),
+        12,
     ),
     "conv": (
         lambda x: lax.conv_general_dilated(
             x.reshape(1, 4, 3), jnp.ones((4, 2, 2)), (1,), "SAME", feature_group_count=2
-        ), 40,
+        ),
+        40,
     ),
     "weights": (
         lambda x: lax.conv_general_dilated(
             jnp.ones((1, 2, 5)), x.reshape(3, 2, 2), (1,), "SAME"
-        ), 60,
+        ),
+        60,
     ),
     "solve": (lambda x: lax.linalg.triangular_solve(LOWER, x, lower=True), 30),
     "solve left": (
         lambda x: lax.linalg.triangular_solve(
             LOWER, x.T, left_side=True, lower=True, transpose_a=True
-        ), 30,
+        ),
+        30,
     ),
     "lanes of solve": (mj.vmap(lambda r: jnp.linalg.solve(jnp.diag(r) + LOWER, r)), 48),
     "unknown row": (lambda x: x[jnp.argmax(x[:, 0])], 12),
     "unknown box": (lambda x: lax.dynamic_slice(x, (jnp.argmax(x[:, 0]), 0), (2, 4)), 24),
     "unknown place": (
-        lambda x: lax.dynamic_update_slice(x, x[:1] ** 2, (jnp.argmax(x[:, 0]), 0)), 20
+        lambda x: lax.dynamic_update_slice(x, x[:1] ** 2, (jnp.argmax(x[:, 0]), 0)),
+        20,
     ),
-    "groups of rows": (
-        lambda x: lax.ragged_dot(x, jnp.ones((2, 4, 5)), jnp.array([1, 2])), 60
-    ),
+    "groups of rows": (lambda x: lax.ragged_dot(x, jnp.ones((2, 4, 5)), jnp.array([1, 2])), 60),
     "what groups of rows meet": (
-        lambda x: lax.ragged_dot(jnp.ones((3, 1)), x[:, None], jnp.array([1, 1, 1])), 36
+        lambda x: lax.ragged_dot(jnp.ones((3, 1)), x[:, None], jnp.array([1, 1, 1])),
+        36,
     ),
     "sums of groups": (
         lambda x: lax.ragged_dot_general(
-            x, jnp.ones((3, 2)), jnp.array([1, 2]),
+            x,
+            jnp.ones((3, 2)),
+            jnp.array([1, 2]),
             lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), [0], []),
-        ), 48
+        ),
+        48,
     ),
     "unknown rows": (lambda x: x.at[jnp.argsort(x[:, 0])].add(x**2), 36),
     "known test": (
         lambda x: lax.while_loop(
             lambda c: c[0] < 2, lambda c: (c[0] + 1, jnp.roll(c[1], 1, 1)), (0, x)
-        )[1], 12,
+        )[1],
+        12,
     ),
     "unknown test": (
-        lambda x: lax.while_loop(
-            lambda c: c.sum() < 9, lambda c: jnp.roll(c, 1, 1) + 1, x
-        ), 48,
+        lambda x: lax.while_loop(lambda c: c.sum() < 9, lambda c: jnp.roll(c, 1, 1) + 1, x),
+        48,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", MATRIX)
@@ -202,10 +204,12 @@ def test_stars_give_all_elements(density):
 
 
 def test_columns_are_coloured_in_the_better_of_two_orders():
-    rows, columns = np.array([
-        [0, 0, 1, 2, 3, 4, 4, 5, 5],  # where three are needed from left to right
-        [1, 3, 2, 2, 4, 3, 5, 0, 5],
-    ])  # fmt: skip
+    rows, columns = np.array(
+        [
+            [0, 0, 1, 2, 3, 4, 4, 5, 5],  # where three are needed from left to right
+            [1, 3, 2, 2, 4, 3, 5, 0, 5],
+        ]
+    )
     assert colors(rows, columns, 6).max() == 1
 
 

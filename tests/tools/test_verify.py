@@ -108,8 +108,9 @@ def test_numpy_says_where_an_operation_alone_is_wrong(monkeypatch):
     assert report.first.between == ("eager", "numpy")
     assert report.first.primitive == "sin"
     assert [d.between for d in report.differences][1:] == [
-        ("compiled", "eager"), ("level 0", "eager"),
-    ]  # fmt: skip
+        ("compiled", "eager"),
+        ("level 0", "eager"),
+    ]
 
 
 SOUND = {

@@ -46,9 +46,7 @@ def test_a_program_is_compiled_anew_for_another_place():
     f(jnp.ones(2))
     f(mj.device_put(jnp.ones(2), mj.devices()[1]))
     (_, second) = changes(tools.why(f), "compile")
-    assert {"place", "committed"} == {
-        c["what"] for e in tools.why(f).events for c in e.changes
-    }
+    assert {"place", "committed"} == {c["what"] for e in tools.why(f).events for c in e.changes}
     assert second[0][0] == ""
 
 
@@ -116,6 +114,4 @@ def test_the_text_of_a_log():
         "trace <lambda>(f32[3]): x: known float32[2], now float32[3]",
     ]
     took = [e.seconds for e in tools.why(f).events]
-    assert [float(ms) for ms, _ in said] == pytest.approx(
-        [1e3 * s for s in took], abs=0.051
-    )
+    assert [float(ms) for ms, _ in said] == pytest.approx([1e3 * s for s in took], abs=0.051)

@@ -165,20 +165,12 @@ def test_it_is_refused_where_jax_is_there_and_runs_modules(tmp_path):
     (tmp_path / "late.py").write_text(
         "import jax, minijax.tools.alias as alias\nalias.install()"
     )
-    (tmp_path / "mod.py").write_text(
-        "import sys, jax; print(jax.__version__, sys.argv[1:])"
-    )
+    (tmp_path / "mod.py").write_text("import sys, jax; print(jax.__version__, sys.argv[1:])")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     refused = python("-m", "late", PYTHONPATH=path)
     assert "RuntimeError: jax was imported before the alias." in refused.stderr
     ran = python(
-        "-m",
-        "minijax.tools.alias",
-        "-m",
-        "mod",
-        "7",
-        PYTHONPATH=path,
-        MINIJAX_AS_JAX="1",
+        "-m", "minijax.tools.alias", "-m", "mod", "7", PYTHONPATH=path, MINIJAX_AS_JAX="1"
     )
     assert ran.stdout == "0.10.2 ['7']\n", ran.stderr
     tool = python("-m", "minijax.tools.alias", "-m", "jax.tools.jax_to_ir", "--help")

@@ -56,9 +56,7 @@ in_lanes.def_vmap(lambda n, batched, x: (x + 2, batched[0]))
 
 
 def solve(x):
-    return lax.custom_linear_solve(
-        lambda y: y * 2, x, lambda f, b: b / 2, symmetric=True
-    )
+    return lax.custom_linear_solve(lambda y: y * 2, x, lambda f, b: b / 2, symmetric=True)
 
 
 def root(x):
@@ -72,9 +70,7 @@ def steps(x):
 
 def in_parts(x):
     mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
-    square = jax.shard_map(
-        lambda v: v * v, mesh=mesh, in_specs=jax.P(), out_specs=jax.P()
-    )
+    square = jax.shard_map(lambda v: v * v, mesh=mesh, in_specs=jax.P(), out_specs=jax.P())
     return square(x)
 
 
@@ -137,10 +133,15 @@ def test_what_is_bound_again_is_the_same_program(name):
     assert jax.vmap(run)(xs).tolist() == jax.vmap(fun)(xs).tolist()
 
 
-@pytest.mark.parametrize(("name", "slopes"), [
-    ("custom_jvp", 5.0), ("custom_jvp of symbolic zeros", 100.0), ("custom_vjp", 14.0),
-    ("call", 4.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "slopes"),
+    [
+        ("custom_jvp", 5.0),
+        ("custom_jvp of symbolic zeros", 100.0),
+        ("custom_vjp", 14.0),
+        ("call", 4.0),
+    ],
+)
 def test_functions_that_a_library_is_around(name, slopes):
     fun = CALLS[name]
     closed = jax.make_jaxpr(fun)(2.0)
@@ -178,9 +179,12 @@ def test_a_call_given_by_functions_alone():
         fwd = lambda x, x_moves, y, y_moves: [y * 3, x * y]
         bwd = lambda first, second, ct: [ct * second, None if first is None else ct]
         (out,) = pr.custom_vjp_call_p.bind(
-            x, y, subfuns=(wrap(lambda x, y: [x * y]), wrap(fwd), wrap(bwd)),
-            out_trees=trees, symbolic_zeros=False,
-        )  # fmt: skip
+            x,
+            y,
+            subfuns=(wrap(lambda x, y: [x * y]), wrap(fwd), wrap(bwd)),
+            out_trees=trees,
+            symbolic_zeros=False,
+        )
         return out
 
     assert call(2.0, 3.0) == 6.0
@@ -199,9 +203,7 @@ class Seen(jax.core.Tracer):
 class Differentiating(jax.core.Trace):
     """A library's trace that asks a reverse rule for the cotangents of ones."""
 
-    def process_custom_vjp_call(
-        self, prim, fun, fwd, bwd, args, *, out_trees, symbolic_zeros
-    ):
+    def process_custom_vjp_call(self, prim, fun, fwd, bwd, args, *, out_trees, symbolic_zeros):
         with jcore.set_current_trace(self.parent_trace):
             xs = [x.value if isinstance(x, Seen) else x for x in args]
             found = fwd.call_wrapped(*[v for x in xs for v in (x, True)])

@@ -18,7 +18,7 @@ CLOSE = {
     "given": (ONE, ONE * 1.1, {"rtol": 0.2}),
     "by dtype": (ONE, ONE * 1.1, {"atol": {np.float32: 0.2}}),
     "none": (np.ones(0), np.ones(0), {}),
-}  # fmt: skip
+}
 FAR = {
     "f32": (ONE, ONE * (1 + 4e-6), {}),
     "bfloat16": (ONE.astype(ml_dtypes.bfloat16), ONE * 1.03, {}),
@@ -26,7 +26,7 @@ FAR = {
     "shapes": (ONES, ONES[:, None], {}),
     "complex": (1j * ONE, 2j * ONE, {}),
     "given": (ONE, ONE * 1.1, {"rtol": 0.02}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("x, y, limits", CLOSE.values(), ids=CLOSE)

@@ -28,10 +28,7 @@ def evaluate(jaxpr, consts, *args):
         bound = eqn.primitive.get_bind_params(eqn.params)
         names = eqn.source_info.name_stack
         where = eqn.source_info.traceback
-        with (
-            jex.source_info_util.user_context(where, name_stack=names),
-            eqn.ctx.manager,
-        ):
+        with jex.source_info_util.user_context(where, name_stack=names), eqn.ctx.manager:
             out = eqn.primitive.bind(*map(read, eqn.invars), **bound)
         out = out if eqn.primitive.multiple_results else [out]
         env.update(zip(eqn.outvars, out, strict=True))
@@ -54,12 +51,17 @@ def tripled(x):
 tripled.defvjp(lambda x: (3 * x, None), lambda _, ct: (7 * ct,))
 
 
-@pytest.mark.parametrize(("fun", "slope"), [
-    (jax.jit(lambda x: x * x), 4.0), (doubled, 5.0), (tripled, 7.0),
-    (lambda x: jax.lax.cond(x > 0, lambda x: x, lambda x: -x, x), 1.0),
-    (jax.checkpoint(lambda x: x * 3), 3.0),
-    (lambda x: jax.lax.scan(lambda c, _: (c * x, None), x, None, 2)[0], 12.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fun", "slope"),
+    [
+        (jax.jit(lambda x: x * x), 4.0),
+        (doubled, 5.0),
+        (tripled, 7.0),
+        (lambda x: jax.lax.cond(x > 0, lambda x: x, lambda x: -x, x), 1.0),
+        (jax.checkpoint(lambda x: x * 3), 3.0),
+        (lambda x: jax.lax.scan(lambda c, _: (c * x, None), x, None, 2)[0], 12.0),
+    ],
+)
 def test_a_hand_written_interpreter_binds_every_equation(fun, slope):
     closed = jax.make_jaxpr(fun)(2.0)
     run = lambda x: evaluate(closed.jaxpr, closed.consts, x)[0]
@@ -153,9 +155,7 @@ def test_what_is_known_is_computed_at_once():
     assert outs[1].get_known() == 9.0
     assert len(jaxpr.invars) == 1
     assert core.eval_jaxpr(jaxpr, consts, jnp.ones(2))[0].tolist() == [5.0, 5.0]
-    jaxpr, outs, _ = pe.trace_to_jaxpr_nounits(
-        lu.wrap_init(f), [x, y], instantiate=True
-    )
+    jaxpr, outs, _ = pe.trace_to_jaxpr_nounits(lu.wrap_init(f), [x, y], instantiate=True)
     assert not any(p.is_known() for p in outs)
     moved = pe.convert_constvars_jaxpr(jaxpr)
     assert len(moved.invars) == len(jaxpr.constvars) + 1
@@ -183,11 +183,7 @@ class Counting(core.Trace):
         vals = [x.value if isinstance(x, Counted) else x for x in args]
         with jex.core.set_current_trace(self.parent_trace):
             out = prim.bind(*vals, **params)
-        return (
-            [Counted(self, x) for x in out]
-            if prim.multiple_results
-            else Counted(self, out)
-        )
+        return [Counted(self, x) for x in out] if prim.multiple_results else Counted(self, out)
 
     def process_custom_jvp_call(self, prim, fun, jvp, args, *, symbolic_zeros):
         self.seen.append("rule")
@@ -230,8 +226,9 @@ def test_what_is_current():
 
     f(1.0)
     assert seen == [False, True, 2.0]
-    jax.vmap(lambda x: seen.append(jex.core.unsafe_get_axis_names_DO_NOT_USE()) or x,
-             axis_name="i")(jnp.ones(2))  # fmt: skip
+    jax.vmap(
+        lambda x: seen.append(jex.core.unsafe_get_axis_names_DO_NOT_USE()) or x, axis_name="i"
+    )(jnp.ones(2))
     assert seen[-1] == ["i"]
     assert core.trace_ctx.is_top_level()
     assert pxla.thread_resources.env.physical_mesh.empty
@@ -329,9 +326,14 @@ def test_equations_are_made_in_jaxs_order():
     closed = jax.make_jaxpr(lambda x: jax.jit(lambda y: y * 2.0)(x))(1.0)
     (eqn,) = closed.eqns
     made = jex.core.JaxprEqn(
-        eqn.invars, eqn.outvars, eqn.primitive, dict(eqn.params), eqn.effects,
-        eqn.source_info, module("jax._src.core").JaxprEqnContext(),
-    )  # fmt: skip
+        eqn.invars,
+        eqn.outvars,
+        eqn.primitive,
+        dict(eqn.params),
+        eqn.effects,
+        eqn.source_info,
+        module("jax._src.core").JaxprEqnContext(),
+    )
     assert isinstance(eqn, core.JaxprEqn) and isinstance(made, jex.core.JaxprEqn)
     assert str(closed.jaxpr.replace(eqns=[made])) == str(closed.jaxpr)
     assert made.params["in_layouts"] == (None,)

@@ -163,12 +163,16 @@ def nested(box):
 @pytest.mark.parametrize(
     ("f", "result", "left"),
     [
-        (lambda b: add(b, 4.0), 10, 5), (scanned, 9, 6), (looped, 3, 7),
-        (branched, 8, 4), (differentiated, 12, 3), (differentiated_call, 6, 3),
+        (lambda b: add(b, 4.0), 10, 5),
+        (scanned, 9, 6),
+        (looped, 3, 7),
+        (branched, 8, 4),
+        (differentiated, 12, 3),
+        (differentiated_call, 6, 3),
         (nested, 6, 3),
     ],
     ids=lambda f: getattr(f, "__name__", ""),
-)  # fmt: skip
+)
 def test_what_is_done_to_a_box_is_done(f, result, left, within):
     assert outside(within(f)) == (result, left)
 

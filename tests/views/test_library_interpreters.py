@@ -94,9 +94,7 @@ def test_replacing_a_primitive_everywhere():
             return [vals[0] * 0.5]
         if eqn.primitive.name in ("jit", "remat2", "checkpoint"):
             sub = params["jaxpr"]
-            return run(
-                getattr(sub, "jaxpr", sub), getattr(sub, "consts", ()), vals, rule
-            )
+            return run(getattr(sub, "jaxpr", sub), getattr(sub, "consts", ()), vals, rule)
         if eqn.primitive is pr.scan_p:
             return pr.scan_p.bind(*vals, **dict(params, jaxpr=again(params["jaxpr"])))
         if eqn.primitive is pr.cond_p:
@@ -141,13 +139,18 @@ def harvest(fun, *args):
         wrapped = lu.wrap_init(inner, debug_info=closed.jaxpr.debug_info)
         jaxpr, avals, consts = pe.trace_to_jaxpr_dynamic(wrapped, closed.in_avals)
         more = len(avals) - len(params["out_shardings"])
-        outs = pr.jit_p.bind(*vals, **dict(
-            params, jaxpr=jcore.ClosedJaxpr(jaxpr, consts),
-            in_shardings=params["in_shardings"], in_layouts=params["in_layouts"],
-            out_shardings=(*params["out_shardings"], *[UNSPECIFIED] * more),
-            out_layouts=(*params["out_layouts"], *[None] * more),
-            ctx_mesh=params["ctx_mesh"],
-        ))  # fmt: skip
+        outs = pr.jit_p.bind(
+            *vals,
+            **dict(
+                params,
+                jaxpr=jcore.ClosedJaxpr(jaxpr, consts),
+                in_shardings=params["in_shardings"],
+                in_layouts=params["in_layouts"],
+                out_shardings=(*params["out_shardings"], *[UNSPECIFIED] * more),
+                out_layouts=(*params["out_layouts"], *[None] * more),
+                ctx_mesh=params["ctx_mesh"],
+            ),
+        )
         n = len(outs) - more
         reaped.update(zip(names, outs[n:], strict=True))
         return outs[:n]
@@ -184,8 +187,10 @@ def test_forward_mode_by_hand():
                     (p, None if z else next(left))
                     for p, z in zip(found, out_zeros, strict=False)
                 ]
-            ts = [ad.Zero(jax.typeof(p).to_tangent_aval()) if t is None else t
-                  for p, t in zip(primals, ts, strict=True)]  # fmt: skip
+            ts = [
+                ad.Zero(jax.typeof(p).to_tangent_aval()) if t is None else t
+                for p, t in zip(primals, ts, strict=True)
+            ]
             jvp = ad.primitive_jvps[eqn.primitive]
             p, t = jvp(primals, ts, **eqn.params)
             return [(p, None if type(t) is ad.Zero else t)]
@@ -225,9 +230,12 @@ def test_reverse_rules_by_hand():
 
 def test_python_of_a_program():
     text = {
-        "sin": "np.sin({})", "exp": "np.exp({})", "mul": "{} * {}", "sub": "{} - {}",
+        "sin": "np.sin({})",
+        "exp": "np.exp({})",
+        "mul": "{} * {}",
+        "sub": "{} - {}",
         "add": "{} + {}",
-    }  # fmt: skip
+    }
 
     def code(jaxpr, name):
         names = {}
@@ -261,9 +269,7 @@ def test_python_of_a_program():
 def test_where_a_jitted_functions_values_lie():
     mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
     cut = jax.sharding.NamedSharding(mesh, jax.P("i"))
-    f = jax.jit(
-        lambda x, y: (x + 1, y), in_shardings=(cut, None), out_shardings=(None, cut)
-    )
+    f = jax.jit(lambda x, y: (x + 1, y), in_shardings=(cut, None), out_shardings=(None, cut))
     params = jax.make_jaxpr(f)(jnp.ones(2), jnp.ones(2)).eqns[0].params
     assert params["in_shardings"] == (cut, UNSPECIFIED)
     assert params["out_shardings"] == (UNSPECIFIED, cut)
@@ -271,9 +277,10 @@ def test_where_a_jitted_functions_values_lie():
     assert params.copy()["in_layouts"] == params["out_layouts"] == (None, None)
     assert "in_shardings" not in dict(params)
     again = jax.jit(  # as libraries hand them on
-        lambda x, y: (x + 1, y), in_shardings=params["in_shardings"],
+        lambda x, y: (x + 1, y),
+        in_shardings=params["in_shardings"],
         out_shardings=params["out_shardings"],
-    )  # fmt: skip
+    )
     told = jax.make_jaxpr(again)(jnp.ones(2), jnp.ones(2)).eqns[0].params
     assert told["in_shardings"] == (cut, UNSPECIFIED)
     silent = jax.jit(jnp.sin, in_shardings=UNSPECIFIED, out_shardings=UNSPECIFIED)
@@ -287,10 +294,17 @@ def test_binding_in_the_form_with_shardings():
     cut = jax.sharding.NamedSharding(mesh, jax.P("i"))
     closed = jax.make_jaxpr(lambda x: x * 2)(jnp.ones(4))
     form = dict(
-        in_shardings=(UNSPECIFIED,), out_shardings=(cut,), in_layouts=(None,),
-        out_layouts=(None,), donated_invars=(False,), ctx_mesh=mesh, name="g",
-        keep_unused=False, inline=False, compiler_options_kvs=(),
-    )  # fmt: skip
+        in_shardings=(UNSPECIFIED,),
+        out_shardings=(cut,),
+        in_layouts=(None,),
+        out_layouts=(None,),
+        donated_invars=(False,),
+        ctx_mesh=mesh,
+        name="g",
+        keep_unused=False,
+        inline=False,
+        compiler_options_kvs=(),
+    )
     (out,) = pr.jit_p.bind(jnp.ones(4), jaxpr=closed, **form)
     assert out.sharding == cut
     np.testing.assert_array_equal(out, np.full(4, 2.0))

@@ -23,10 +23,16 @@ def primitive(name, rule):
 
 def in_place(ctx, x):
     outs, tokens = mlir.jaxpr_subcomp(
-        ctx.module_context, sine.jaxpr, ctx.name_stack, mlir.TokenSet(), [], x,
-        dim_var_values=ctx.dim_var_values, const_lowering=ctx.const_lowering,
+        ctx.module_context,
+        sine.jaxpr,
+        ctx.name_stack,
+        mlir.TokenSet(),
+        [],
+        x,
+        dim_var_values=ctx.dim_var_values,
+        const_lowering=ctx.const_lowering,
         outer_traceback=None,
-    )  # fmt: skip
+    )
     assert not tokens.effects()
     return outs
 
@@ -35,9 +41,14 @@ def as_function(ctx, x):
     from minijax.extend.mlir.dialects import func
 
     made = mlir.lower_jaxpr_to_fun(
-        ctx.module_context, "mine", sine, [], num_const_args=0, in_avals=sine.in_avals,
+        ctx.module_context,
+        "mine",
+        sine,
+        [],
+        num_const_args=0,
+        in_avals=sine.in_avals,
         arg_names=["angle"],
-    )  # fmt: skip
+    )
     assert made.name.value == "mine"
     assert 'jax.arg_name = "angle"' in str(made)
     return func.CallOp(made, [x]).results
@@ -45,9 +56,14 @@ def as_function(ctx, x):
 
 def called_back(ctx, x):
     outs, token, kept = mlir.emit_python_callback(
-        ctx, lambda a: (np.sin(a),), None, [x], ctx.avals_in, ctx.avals_out,
+        ctx,
+        lambda a: (np.sin(a),),
+        None,
+        [x],
+        ctx.avals_in,
+        ctx.avals_out,
         has_side_effect=False,
-    )  # fmt: skip
+    )
     ctx.module_context.add_keepalive(kept)
     assert token is None
     return outs
@@ -78,12 +94,19 @@ def test_a_module_of_its_own_and_its_merger():
     params = mlir.LoweringParameters()
     made = [
         mlir.lower_jaxpr_to_module(
-            name, sine, num_const_args=0, in_avals=sine.in_avals, ordered_effects=[],
-            platforms=["cpu"], backend=None, axis_context=mlir.ShardingContext(1),
-            donated_args=[False], lowering_parameters=params,
+            name,
+            sine,
+            num_const_args=0,
+            in_avals=sine.in_avals,
+            ordered_effects=[],
+            platforms=["cpu"],
+            backend=None,
+            axis_context=mlir.ShardingContext(1),
+            donated_args=[False],
+            lowering_parameters=params,
         )
         for name in ("first", "second")
-    ]  # fmt: skip
+    ]
     first, second = (m.module for m in made)
     assert str(first).startswith("module @first")
     assert made[0].shape_poly_state.lowering_platforms == ("cpu",)
@@ -128,9 +151,7 @@ class PairType(jax.core.AbstractValue):
 def test_types_and_constants_of_a_library():
     mlir.ir_type_handlers[PairType] = lambda _: (mlir.dtype_to_ir_type(np.int32),) * 2
     made = []
-    mlir.register_constant_handler(
-        Pair, lambda val, aval: made.append(val.x) or "value"
-    )
+    mlir.register_constant_handler(Pair, lambda val, aval: made.append(val.x) or "value")
     try:
         assert len(mlir.aval_to_ir_types(None, PairType())) == 2
         assert mlir.ir_constant(Pair(3), aval=PairType()) == "value"

@@ -19,9 +19,7 @@ def scaled_product(name):
     """x * y * scale, bilinear, with all its rules given in JAX's forms."""
     prim = Primitive(name)
     prim.def_impl(lambda x, y, *, scale: np.asarray(x) * np.asarray(y) * scale)
-    prim.def_abstract_eval(
-        lambda x, y, *, scale: jax.core.ShapedArray(x.shape, x.dtype)
-    )
+    prim.def_abstract_eval(lambda x, y, *, scale: jax.core.ShapedArray(x.shape, x.dtype))
     ad.defbilinear(
         prim,
         lambda ct, x, y, *, scale: prim.bind(ct, y, scale=scale),
@@ -30,12 +28,8 @@ def scaled_product(name):
 
     def batch(args, dims, *, scale):
         assert type(args) is type(dims) is tuple
-        size = next(
-            x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None
-        )
-        front = [
-            batching.bdim_at_front(x, d, size) for x, d in zip(args, dims, strict=True)
-        ]
+        size = next(x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
+        front = [batching.bdim_at_front(x, d, size) for x, d in zip(args, dims, strict=True)]
         return prim.bind(*front, scale=scale), 0
 
     batching.primitive_batchers[prim] = batch
@@ -64,8 +58,10 @@ CASES = {
     "grad": (lambda: jax.grad(lambda x: product(x, x).sum())(X), 4 * X),
     "jit of grad": (lambda: jax.jit(jax.grad(lambda x: product(x).sum()))(X), 2 * X),
     "jvp": (lambda: jax.jvp(lambda x: product(x, x), (X,), (X,))[1], 4 * X * X),
-    "vmap": (lambda: jax.vmap(lambda x: product(x, X), out_axes=1)(jnp.stack([X, X]))[:, 1],
-             WANTED),
+    "vmap": (
+        lambda: jax.vmap(lambda x: product(x, X), out_axes=1)(jnp.stack([X, X]))[:, 1],
+        WANTED,
+    ),
     "vmap of a shared": (lambda: jax.vmap(product, (None, 0))(X, X[None])[0], WANTED),
     "hessian": (lambda: jax.hessian(lambda x: product(x, x).sum())(X), 4 * jnp.eye(3)),
     "scan": (lambda: lax.scan(lambda c, x: (product(c, x, 1.0), c), X, X[None])[0], X * X),
@@ -73,7 +69,7 @@ CASES = {
     "while": (lambda: lax.while_loop(lambda c: c[0] < 4, product, X), 4 * X**3),
     "remat": (lambda: jax.grad(lambda x: jax.checkpoint(product)(x).sum())(X), 2 * X),
     "pmap": (lambda: jax.pmap(product)(X[None], X[None])[0], WANTED),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -97,10 +93,16 @@ def test_rules_that_are_missing_are_told_as_jax_does():
         jax.jit(bare.bind)(1.0)
 
 
-@pytest.mark.parametrize("table", [
-    ad.primitive_jvps, ad.primitive_transposes, batching.primitive_batchers,
-    batching.fancy_primitive_batchers, batching.axis_primitive_batchers,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "table",
+    [
+        ad.primitive_jvps,
+        ad.primitive_transposes,
+        batching.primitive_batchers,
+        batching.fancy_primitive_batchers,
+        batching.axis_primitive_batchers,
+    ],
+)
 def test_tables_of_rules_are_mappings(table):
     bare = Primitive("own_entry")
     assert bare not in table
@@ -118,12 +120,8 @@ def test_tables_of_rules_are_mappings(table):
 def test_rules_of_ours_are_read_in_jaxs_forms():
     sin = primitives.sin_p
     out, tangent = ad.primitive_jvps[sin]((1.0,), (2.0,), accuracy=None)
-    np.testing.assert_allclose(
-        [out, tangent], [np.sin(1.0), 2 * np.cos(1.0)], rtol=1e-6
-    )
-    (ct,) = ad.primitive_transposes[primitives.neg_p](
-        3.0, ad.UndefinedPrimal(jax.typeof(1.0))
-    )
+    np.testing.assert_allclose([out, tangent], [np.sin(1.0), 2 * np.cos(1.0)], rtol=1e-6)
+    (ct,) = ad.primitive_transposes[primitives.neg_p](3.0, ad.UndefinedPrimal(jax.typeof(1.0)))
     assert ct == -3.0
     out, dim = batching.primitive_batchers[sin]((X,), (0,), accuracy=None)
     assert dim == 0
@@ -256,10 +254,7 @@ def test_params_may_have_any_names(how):
         ad.defjvp(prim, lambda t, x, /, **k: t * k["factor"])
         batching.primitive_batchers[prim] = lanes
     else:
-        ad.primitive_jvps[prim] = lambda xs, ts, /, **k: (
-            bind(*xs, **k),
-            bind(*ts, **k),
-        )
+        ad.primitive_jvps[prim] = lambda xs, ts, /, **k: (bind(*xs, **k), bind(*ts, **k))
         ad.primitive_transposes[prim] = lambda ct, x, /, **k: [scaled(ct, **k)]
         if how == "fancy":
             rule = lambda axis, args, dims, /, **k: lanes(args, dims, **k)

@@ -16,8 +16,10 @@ VALUES = {
     "equal": (lambda: sizes.definitely_equal_shape((A, 2), (A + 0, 2)), True),
     "not known to be": (lambda: sizes.definitely_equal_shape((A,), (B,)), False),
     "other rank": (lambda: sizes.definitely_equal_shape((2,), (2, 1)), False),
-    "empty": (lambda: (sizes.is_empty_shape((2, 0)), sizes.is_empty_shape((A,))),
-              (True, False)),
+    "empty": (
+        lambda: (sizes.is_empty_shape((2, 0)), sizes.is_empty_shape((A,))),
+        (True, False),
+    ),
     "quotient": (lambda: sizes.divide_shape_sizes((6, A), (A, 3)), 2),
     "of none": (lambda: sizes.divide_shape_sizes((), ()), 1),
     "dilated": (lambda: (sizes.dilate_dim(3, 2), sizes.dilate_dim(0, 2)), (5, 0)),
@@ -26,16 +28,21 @@ VALUES = {
     "value": (lambda: sizes.dimension_as_value(3), 3),
     "axes": (lambda: sizes.canonicalize_axis_tuple((0, -1), 3), (0, 2)),
     "all axes": (lambda: sizes.canonicalize_axis_tuple(None, 2), (0, 1)),
-    "lists": (lambda: tools.partition_list([True, False, True], [1, 2, 3]),
-              ([2], [1, 3])),
+    "lists": (lambda: tools.partition_list([True, False, True], [1, 2, 3]), ([2], [1, 3])),
     "merged": (lambda: tools.merge_lists([True, False, True], [2], [1, 3]), [1, 2, 3]),
-    "tuples": (lambda: (tools.tuple_insert((1, 2), 1, 9), tools.tuple_delete((1, 2), 0),
-                        tools.tuple_update((1, 2), 0, 9)), ((1, 9, 2), (2,), (9, 2))),
+    "tuples": (
+        lambda: (
+            tools.tuple_insert((1, 2), 1, 9),
+            tools.tuple_delete((1, 2), 0),
+            tools.tuple_update((1, 2), 0, 9),
+        ),
+        ((1, 9, 2), (2,), (9, 2)),
+    ),
     "rounded up": (lambda: tools.ceil_of_ratio(7, 2), 4),
     "curried": (lambda: tools.curry(lambda a, b: a - b)(5)(2), 3),
     "once each": (lambda: list(tools.stable_unique([3, 1, 3])), [3, 1]),
     "joined": (lambda: tools.concatenate([(1,), [2, 3]]), [1, 2, 3]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -67,8 +74,10 @@ def test_parts_of_a_symbolic_dimension():
     size = 2 * A * A + 3 * (B // 2) - 5
     terms = {str(term): (count, term) for term, count in size._sorted_terms}
     assert {text: count for text, (count, _) in terms.items()} == {
-        "a^2": 2, "floordiv(b, 2)": 3, "": -5
-    }  # fmt: skip
+        "a^2": 2,
+        "floordiv(b, 2)": 3,
+        "": -5,
+    }
     ((factor, power),) = terms["a^2"][1]._factors
     assert (factor.var, factor.operation, power) == ("a", None, 2)
     ((factor, _),) = terms["floordiv(b, 2)"][1]._factors

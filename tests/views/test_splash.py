@@ -15,10 +15,7 @@ ROW, COLUMN = np.arange(N)[:, None], np.arange(N)
 
 MASKS = {
     "causal": (splash.CausalMask((N, N), 2), ROW + 2 >= COLUMN),
-    "local": (
-        splash.LocalMask((N, N), (3, 1), 1),
-        (ROW - 2 <= COLUMN) & (ROW + 2 >= COLUMN),
-    ),
+    "local": (splash.LocalMask((N, N), (3, 1), 1), (ROW - 2 <= COLUMN) & (ROW + 2 >= COLUMN)),
     "chunks": (
         splash.ChunkedCausalMask((N, N), 5),
         (ROW // 5 == COLUMN // 5) & (ROW >= COLUMN),
@@ -27,10 +24,7 @@ MASKS = {
         splash.NumpyMask(ROW == 0 * COLUMN) | splash.CausalMask((N, N)),
         (ROW == 0) | (ROW >= COLUMN),
     ),
-    "and": (
-        splash.FullMask((N, N)) & splash.CausalMask((N, N)),
-        ROW >= COLUMN,
-    ),
+    "and": (splash.FullMask((N, N)) & splash.CausalMask((N, N)), ROW >= COLUMN),
 }
 
 
@@ -71,14 +65,18 @@ def test_options():
     sinks = np.array([0.5, -1], np.float32)
     np.testing.assert_allclose(
         make(full)(Q, K, V, None, sinks),
-        attention(whole, Q, K, V, sinks=sinks)[0], rtol=2e-5, atol=1e-6,
-    )  # fmt: skip
+        attention(whole, Q, K, V, sinks=sinks)[0],
+        rtol=2e-5,
+        atol=1e-6,
+    )
     parts = np.arange(N) // 5
     alike = parts[:, None] == parts
     np.testing.assert_allclose(
         make(full)(Q, K, V, splash.SegmentIds(parts, parts)),
-        attention(alike, Q, K, V)[0], rtol=2e-5, atol=1e-6,
-    )  # fmt: skip
+        attention(alike, Q, K, V)[0],
+        rtol=2e-5,
+        atol=1e-6,
+    )
     one = splash.make_splash_mqa_single_device(full)(Q, K[0], V[0])
     np.testing.assert_array_equal(one, make(full)(Q, K[:1], V[:1]))
     grouped = attention(whole, Q, K[:1], V[:1])[0]
@@ -127,9 +125,7 @@ assert isinstance(jax.tree_util.DictKey(1), BuiltInKeyEntry)
 from jax._src.numpy.util import promote_dtypes_complex
 assert promote_dtypes_complex(jax.numpy.ones(2), 1)[1].dtype == "complex64"
 """
-    subprocess.run(
-        [sys.executable, "-m", "minijax.tools.alias", "-c", code], check=True
-    )
+    subprocess.run([sys.executable, "-m", "minijax.tools.alias", "-c", code], check=True)
 
 
 def test_what_is_beside_the_kernels():

@@ -15,9 +15,7 @@ from minijax.interpreters import ad, pxla
 from minijax.interpreters import partial_eval as pe
 from minijax.views import private
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:jax.(core|interpreters):DeprecationWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore:jax.(core|interpreters):DeprecationWarning")
 
 
 def f(x, y):
@@ -114,8 +112,9 @@ class Rows(jex.core.AbstractToken):
 
 def test_types_of_one_lane():
     core.aval_mapping_handlers[Rows] = (
-        lambda size, axis, a: Rows(a.n // size), lambda size, axis, a: Rows(a.n * size),
-    )  # fmt: skip
+        lambda size, axis, a: Rows(a.n // size),
+        lambda size, axis, a: Rows(a.n * size),
+    )
     try:
         assert jex.core.mapped_aval(3, 0, Rows(6)).n == 2
         assert jex.core.unmapped_aval(3, 0, Rows(2)).n == 6
@@ -156,8 +155,9 @@ def test_shardings_in_older_words():
     assert not pxla.is_hlo_sharding_replicated(halves)
     assert not pxla.are_hlo_shardings_equal(hlo, halves)
     assert pxla.op_sharding_to_indices(halves, (4, 2), 2) == (
-        (slice(2, 4), slice(None)), (slice(0, 2), slice(None)),
-    )  # fmt: skip
+        (slice(2, 4), slice(None)),
+        (slice(0, 2), slice(None)),
+    )
     mapping = OrderedDict([("i", 1), ("j", 1), ("k", 0)])
     assert pxla.array_mapping_to_axis_resources(mapping) == jax.P("k", ("i", "j"))
     aval = core.ShapedArray((4,), np.float32)
@@ -177,13 +177,7 @@ def test_stages_are_what_they_are_made_of():
     devices = np.array([[jax.devices()[0]]])
     flags = {"xla_cpu_enable_fast_math": True}
     options = pxla.create_compile_options(
-        lowered.compiler_ir(),
-        False,
-        [False],
-        [True],
-        devices[0, 0].client,
-        devices,
-        flags,
+        lowered.compiler_ir(), False, [False], [True], devices[0, 0].client, devices, flags
     )
     build = options.executable_build_options
     assert (options.num_partitions, options.parameter_is_tupled_arguments) == (1, False)
@@ -211,9 +205,7 @@ def test_hashing_with_a_pair_of_numbers():
     pair = np.uint32([7, 9])
     want = jex.random.threefry_2x32(pair, counts)
     np.testing.assert_array_equal(jex.random.threefry_2x32(tuple(pair), counts), want)
-    np.testing.assert_array_equal(
-        jex.random.threefry_2x32(keypair=pair, count=counts), want
-    )
+    np.testing.assert_array_equal(jex.random.threefry_2x32(keypair=pair, count=counts), want)
 
 
 class Proxy:
@@ -244,10 +236,13 @@ def test_proxies_are_what_they_stand_for(inner, registered):
     assert jax.typeof(x) == jax.typeof(inner)
     want = np.asarray(inner, np.float32)
     for found, right in [
-        (jnp.sin(x), jnp.sin(want)), (x.inner + jnp.asarray(x), 2 * want),
-        (jax.jit(lambda x: x * 2)(x), 2 * want), (jax.device_put(x), want),
-        (jax.grad(lambda x: (x**2).sum())(x), 2 * want), (jnp.stack([x])[0], want),
-    ]:  # fmt: skip
+        (jnp.sin(x), jnp.sin(want)),
+        (x.inner + jnp.asarray(x), 2 * want),
+        (jax.jit(lambda x: x * 2)(x), 2 * want),
+        (jax.device_put(x), want),
+        (jax.grad(lambda x: (x**2).sum())(x), 2 * want),
+        (jnp.stack([x])[0], want),
+    ]:
         assert found.dtype == np.float32
         np.testing.assert_array_equal(found, right)
 

@@ -50,27 +50,30 @@ def test_all_that_is_listed_is_there(name):
         assert getattr(module, public) is not None
 
 
-@pytest.mark.parametrize("name", (
-    "typing.DTypeLike=typing.DTypeLike random.PRNGKey=random.PRNGKey"
-    " random.normal=random.normal"
-    " ad_util.zero_from_primal=custom_derivatives.zero_from_primal"
-    " callback.io_callback=experimental.io_callback core.freeze=freeze"
-    " core.Ref=Ref"
-    " core.TakeCurrentTraceContextManager=extend.core.take_current_trace"
-    " debugging.debug_print=debug.print indexing.dslice=ds"
-    " lax.scaled_dot.scaled_dot=lax.scaled_dot"
-    " interpreters.partial_eval.Saveable=ad_checkpoint.Saveable"
-    " linear_util.DebugInfo=extend.core.DebugInfo"
-    " ops.special.logsumexp=nn.logsumexp"
-    " pjit.with_sharding_constraint=lax.with_sharding_constraint"
-    " scipy.sparse.linalg.cg=scipy.sparse.linalg.cg"
-    " scipy.stats._core.mode=scipy.stats.mode"
-    " scipy.stats.kde.gaussian_kde=scipy.stats.gaussian_kde"
-    " shard_map.shard_map=shard_map shard_map.smap=smap"
-    " sharding_impls.make_mesh=make_mesh state.primitives.ref_get=ref.get"
-    " xla_bridge.local_devices=local_devices"
-    " xla_bridge.process_index=process_index"
-).split())  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    (
+        "typing.DTypeLike=typing.DTypeLike random.PRNGKey=random.PRNGKey"
+        " random.normal=random.normal"
+        " ad_util.zero_from_primal=custom_derivatives.zero_from_primal"
+        " callback.io_callback=experimental.io_callback core.freeze=freeze"
+        " core.Ref=Ref"
+        " core.TakeCurrentTraceContextManager=extend.core.take_current_trace"
+        " debugging.debug_print=debug.print indexing.dslice=ds"
+        " lax.scaled_dot.scaled_dot=lax.scaled_dot"
+        " interpreters.partial_eval.Saveable=ad_checkpoint.Saveable"
+        " linear_util.DebugInfo=extend.core.DebugInfo"
+        " ops.special.logsumexp=nn.logsumexp"
+        " pjit.with_sharding_constraint=lax.with_sharding_constraint"
+        " scipy.sparse.linalg.cg=scipy.sparse.linalg.cg"
+        " scipy.stats._core.mode=scipy.stats.mode"
+        " scipy.stats.kde.gaussian_kde=scipy.stats.gaussian_kde"
+        " shard_map.shard_map=shard_map shard_map.smap=smap"
+        " sharding_impls.make_mesh=make_mesh state.primitives.ref_get=ref.get"
+        " xla_bridge.local_devices=local_devices"
+        " xla_bridge.process_index=process_index"
+    ).split(),
+)
 def test_public_objects_by_the_names_of_private_modules(name):
     """The same objects as in JAX 0.10.2, where `is` holds for each pair."""
     inside, public = name.split("=")
@@ -127,9 +130,7 @@ def test_nodes_by_their_registry():
         assert list(found) == children
         assert entry.from_iter(form, found) == node
     assert type(None) in registry and int not in registry
-    assert registry[tuple].from_iter(registry[tuple].to_iter((1, 2))[1], "ab") == (
-        "a", "b",
-    )  # fmt: skip
+    assert registry[tuple].from_iter(registry[tuple].to_iter((1, 2))[1], "ab") == ("a", "b")
     named = registry[Pair].to_iter(Pair(1, 2))  # there, in JAX a tuple without an entry
     assert registry[Pair].from_iter(named[1], [3, 4]) == Pair(3, 4)
 
@@ -156,11 +157,20 @@ def test_a_sum_of_products_along_a_path():
 
 
 KINDS = [
-    (1, "int32"), (1.0, "float32"), (True, "bool"), (1j, "complex64"), (int, "int32"),
-    (float, "float32"), (np.float64, "float32"), (np.float64(1), "float32"),
-    (np.zeros(2), "float32"), (np.dtype("int64"), "int32"), ("float32", "float32"),
-    (jax.ShapeDtypeStruct((), "int8"), "int8"), (jax.numpy.bfloat16, "bfloat16"),
-]  # fmt: skip
+    (1, "int32"),
+    (1.0, "float32"),
+    (True, "bool"),
+    (1j, "complex64"),
+    (int, "int32"),
+    (float, "float32"),
+    (np.float64, "float32"),
+    (np.float64(1), "float32"),
+    (np.zeros(2), "float32"),
+    (np.dtype("int64"), "int32"),
+    ("float32", "float32"),
+    (jax.ShapeDtypeStruct((), "int8"), "int8"),
+    (jax.numpy.bfloat16, "bfloat16"),
+]
 
 
 @pytest.mark.parametrize(("value", "name"), KINDS)
@@ -196,9 +206,12 @@ def test_environments_of_jobs_as_classes(monkeypatch):
     monkeypatch.setattr(clusters, "ENVIRONMENTS", cluster_environments.ENVIRONMENTS)
     monkeypatch.setattr(clusters.ClusterEnv, "_cluster_types", [])
     slurm = {
-        "SLURM_JOB_ID": "5000", "SLURM_STEP_NODELIST": "node[3-5],other",
-        "SLURM_NTASKS": "6", "SLURM_PROCID": "4", "SLURM_LOCALID": "1",
-    }  # fmt: skip
+        "SLURM_JOB_ID": "5000",
+        "SLURM_STEP_NODELIST": "node[3-5],other",
+        "SLURM_NTASKS": "6",
+        "SLURM_PROCID": "4",
+        "SLURM_LOCALID": "1",
+    }
     assert not clusters.SlurmCluster.is_env_present()
     with monkeypatch.context() as patch:
         for name, value in slurm.items():

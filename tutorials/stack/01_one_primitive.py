@@ -160,10 +160,7 @@ def answers(prim):
 
 
 picture = draw.table(
-    ["primitive", *RULES],
-    answers(sin_p),
-    answers(core.named("mul")),
-    answers(cumulate_p),
+    ["primitive", *RULES], answers(sin_p), answers(core.named("mul")), answers(cumulate_p)
 )
 assert picture.splitlines()[2].split() == ["sin", "●", "●", "·", "●", "●"]
 assert answers(cumulate_p)[1:] == ["●"] * 5
@@ -248,9 +245,7 @@ assert sin_p not in ad.primitive_transposes
 # %%
 twice_p = core.Primitive("twice")
 twice_p.abstract = lambda x: x
-twice_p.jvp = lambda primals, tangents: [
-    twice_p.bind(*xs) for xs in (primals, tangents)
-]
+twice_p.jvp = lambda primals, tangents: [twice_p.bind(*xs) for xs in (primals, tangents)]
 twice_p.batch = lambda axis, args, dims: (twice_p.bind(*args), dims[0])
 twice_p.lower = lambda ctx, x: ctx.op("add", ctx.avals_out[0], x, x)
 exercise_1(twice_p.bind)

@@ -179,9 +179,7 @@ def exercise_3(number, nested):
 # %%
 got = []
 g = jax.custom_jvp(lambda x, y: x * y)
-g.defjvp(
-    lambda primals, tangents: [got.append(tangents), (g(*primals), tangents[0])][1]
-)
+g.defjvp(lambda primals, tangents: [got.append(tangents), (g(*primals), tangents[0])][1])
 jax.jvp(lambda x: g(x, 3.0), (2.0,), (1.0,))
 assert not any(type(t) is Zero for t in got[0])
 assert got[0][1] == 0.0

@@ -66,8 +66,7 @@ def backward(jaxpr, consts, ct):
         if out not in ct_of:
             continue  # nobody reads it
         args = [
-            a.val if type(a) is Literal else value.get(a, Linear(a.aval))
-            for a in eqn.invars
+            a.val if type(a) is Literal else value.get(a, Linear(a.aval)) for a in eqn.invars
         ]
         found = eqn.primitive.transpose(ct_of.pop(out), *args, **eqn.params)
         for atom, ct_in in zip(eqn.invars, found, strict=True):

@@ -127,11 +127,7 @@ rows = [
     (a.primitive.name, shape(a), shape(b))
     for a, b in zip(alone.eqns, together.eqns, strict=True)
 ]
-assert rows == [
-    ("dot_general", "2", "4x2"),
-    ("tanh", "2", "4x2"),
-    ("reduce_sum", "·", "4"),
-]
+assert rows == [("dot_general", "2", "4x2"), ("tanh", "2", "4x2"), ("reduce_sum", "·", "4")]
 draw.table(("primitive", "one lane", "four lanes"), *rows)
 
 # %% [markdown]

@@ -49,13 +49,7 @@ draw.Text(lowered.as_text())
 # are names, and which prints a line an equation.
 
 # %%
-WORDS = {
-    "sin": "sine",
-    "mul": "multiply",
-    "add": "add",
-    "neg": "negate",
-    "tanh": "tanh",
-}
+WORDS = {"sin": "sine", "mul": "multiply", "add": "add", "neg": "negate", "tanh": "tanh"}
 
 
 def write(jaxpr):
@@ -77,9 +71,7 @@ def write(jaxpr):
         lines.append(f"%{name[eqn.outvars[0]]} = stablehlo.{word} {ins} : {kind}")
     args = ", ".join(f"%{name[v]}: {kind}" for v in jaxpr.invars)
     body = "\n    ".join([*lines, f"return {operand(jaxpr.outvars[0])} : {kind}"])
-    return (
-        f"module @mine {{\n  func.func @main({args}) -> {kind} {{\n    {body}\n  }}\n}}"
-    )
+    return f"module @mine {{\n  func.func @main({args}) -> {kind} {{\n    {body}\n  }}\n}}"
 
 
 text = write(closed.jaxpr)

@@ -113,21 +113,11 @@ def interpret(jaxpr, consts, ins):
     for eqn in jaxpr.eqns:
         prim, args = eqn.primitive, [read(a) for a in eqn.invars]
         out = RULES[prim.name](prim, args, eqn.params)
-        value.update(
-            zip(eqn.outvars, out if prim.multiple_results else [out], strict=True)
-        )
+        value.update(zip(eqn.outvars, out if prim.multiple_results else [out], strict=True))
     return [read(a) for a in jaxpr.outvars]
 
 
-@rule(
-    "add",
-    "exp",
-    "tanh",
-    "max",
-    "reduce_sum",
-    "broadcast_in_dim",
-    "convert_element_type",
-)
+@rule("add", "exp", "tanh", "max", "reduce_sum", "broadcast_in_dim", "convert_element_type")
 def rising(prim, args, params):
     return Interval(*[prim.bind(*ends, **params) for ends in zip(*args, strict=True)])
 
@@ -185,9 +175,7 @@ def branches(prim, args, params):  # the hull of all branches that may be taken
     outs = []
     for results in zip(*found, strict=True):
         lows = [jnp.where(m, r.low, jnp.inf) for m, r in zip(may, results, strict=True)]
-        highs = [
-            jnp.where(m, r.high, -jnp.inf) for m, r in zip(may, results, strict=True)
-        ]
+        highs = [jnp.where(m, r.high, -jnp.inf) for m, r in zip(may, results, strict=True)]
         outs.append(Interval(jnp.stack(lows).min(0), jnp.stack(highs).max(0)))
     return outs
 
@@ -224,9 +212,7 @@ def wiggle(x):
 
 
 compiled = jax.jit(bounds(wiggle))
-assert jnp.allclose(
-    jnp.stack(compiled(low, high)), jnp.stack(bounds(wiggle)(low, high))
-)
+assert jnp.allclose(jnp.stack(compiled(low, high)), jnp.stack(bounds(wiggle)(low, high)))
 
 starts = jnp.arange(0.0, 1.0, 0.25)
 many = jax.jit(jax.vmap(bounds(wiggle)))(starts, starts + 0.25)
@@ -295,9 +281,7 @@ try:
 except ValueError as error:
     complaint = str(error)
 assert "Reverse-mode differentiation does not work" in complaint
-bounded = lambda x: lax.while_loop(
-    lambda c: c < 10.0, lambda c: c * 2.0, x, max_steps=8
-)
+bounded = lambda x: lax.while_loop(lambda c: c < 10.0, lambda c: c * 2.0, x, max_steps=8)
 assert jax.grad(bounded)(1.0) == 16.0
 
 choose = lambda x: lax.cond(x > 0, jnp.sin, jnp.cos, x)

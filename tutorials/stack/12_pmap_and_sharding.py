@@ -113,9 +113,7 @@ assert jnp.allclose(ring, on_one_device)
 # which each keeps its part.
 
 # %%
-pull = lambda x: jax.linear_transpose(lambda x: lax.all_gather(x, "i"), x)(
-    jnp.ones((8, 2))
-)
+pull = lambda x: jax.linear_transpose(lambda x: lax.all_gather(x, "i"), x)(jnp.ones((8, 2)))
 turned = jax.make_jaxpr(pull, axis_env=[("i", 8)])(jnp.ones(2))
 assert [eqn.primitive.name for eqn in turned.eqns][-1] == "reduce_scatter"
 
@@ -126,9 +124,7 @@ assert [eqn.primitive.name for eqn in turned.eqns][-1] == "reduce_scatter"
 # of an array along which axis of the mesh it is cut; `None`: not at all.
 
 # %%
-mesh = jax.make_mesh(
-    (4, 2), ("rows", "cols"), axis_types=(jax.sharding.AxisType.Auto,) * 2
-)
+mesh = jax.make_mesh((4, 2), ("rows", "cols"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
 x = jnp.arange(32.0).reshape(8, 4)
 
 
@@ -191,8 +187,10 @@ draw.table(("program", "what it needs"), *[(k, " ".join(v)) for k, v in needs.it
 # %%
 column_sums = jax.shard_map(
     lambda part: lax.psum(part.sum(0), "rows"),
-    mesh=mesh, in_specs=P("rows", "cols"), out_specs=P("cols"),
-)  # fmt: skip
+    mesh=mesh,
+    in_specs=P("rows", "cols"),
+    out_specs=P("cols"),
+)
 assert jnp.allclose(column_sums(put(x, "rows", "cols")), x.sum(0))
 
 # %% [markdown]
@@ -282,9 +280,7 @@ assert draw.refuses(exercise_2, (None, "cols"), (None, None))
 
 # %%
 def running(x):
-    return jnp.where(
-        jnp.arange(8) <= lax.axis_index("i"), lax.all_gather(x, "i"), 0
-    ).sum()
+    return jnp.where(jnp.arange(8) <= lax.axis_index("i"), lax.all_gather(x, "i"), 0).sum()
 
 
 exercise_3(running)

@@ -77,9 +77,7 @@ def table(head, *rows):
     """A table with a line under its head."""
     cells = [[str(x) for x in row] for row in (head, *rows)]
     wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "  ".join(x.ljust(n) for x, n in zip(row, wide, strict=True)) for row in cells
-    ]
+    lines = ["  ".join(x.ljust(n) for x, n in zip(row, wide, strict=True)) for row in cells]
     lines.insert(1, "  ".join("─" * n for n in wide))
     return Text("\n".join(line.rstrip() for line in lines))
 
@@ -301,6 +299,4 @@ def curves(*series, width=420, height=240):
         parts.append(f'<text x="{width + 8}" y="{y}" fill="{colour}">{word}</text>')
         said.append(f"{label}: {float(values[0]):.3g} … {float(values[-1]):.3g}")
     named = 16 + 8 * max(len(label) for label, *_ in series)
-    return Picture(
-        width + named, height, parts, "\n".join(said), [s[0] for s in series]
-    )
+    return Picture(width + named, height, parts, "\n".join(said), [s[0] for s in series])

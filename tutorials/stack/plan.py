@@ -19,11 +19,7 @@ PLAN = [
         "How can a program compute an exact derivative?",
         ["passes/algebra.py", "passes/jvp.py"],
     ),
-    (
-        "06_linearize",
-        "Backwards through what?",
-        ["passes/linearize.py", "passes/dce.py"],
-    ),
+    ("06_linearize", "Backwards through what?", ["passes/linearize.py", "passes/dce.py"]),
     (
         "07_transpose_and_grad",
         "Why is a gradient as cheap as the loss?",
@@ -48,11 +44,7 @@ PLAN = [
     (
         "12_pmap_and_sharding",
         "Who tells a device what others hold?",
-        [
-            "prims/collectives/psum.py",
-            "control/calls/pmap.py",
-            "control/calls/shard_map.py",
-        ],
+        ["prims/collectives/psum.py", "control/calls/pmap.py", "control/calls/shard_map.py"],
     ),
 ]
 CORE = 8  # chapters
@@ -70,10 +62,7 @@ def total(chapters):
 
 def table():
     """The plan as Markdown, with lines counted now."""
-    rows = [
-        "| chapter | question | read with it | lines |",
-        "| --- | --- | --- | ---: |",
-    ]
+    rows = ["| chapter | question | read with it | lines |", "| --- | --- | --- | ---: |"]
     for name, question, paths in PLAN:
         number, title = name.split("_", 1)
         link = f"[{int(number)} {title.replace('_', ' ')}]({name}.py)"

@@ -37,11 +37,19 @@ from ..shapes import ShapeDtypeStruct, aval_like
 from . import serialization
 
 __all__ = (
-    "DisabledSafetyCheck", "Exported", "call", "default_export_platform", "deserialize",
-    "export", "is_symbolic_dim", "symbolic_shape", "SymbolicScope",
+    "DisabledSafetyCheck",
+    "Exported",
+    "call",
+    "default_export_platform",
+    "deserialize",
+    "export",
+    "is_symbolic_dim",
+    "symbolic_shape",
+    "SymbolicScope",
     "maximum_supported_calling_convention_version",
-    "minimum_supported_calling_convention_version", "symbolic_args_specs",
-)  # fmt: skip
+    "minimum_supported_calling_convention_version",
+    "symbolic_args_specs",
+)
 
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
@@ -194,11 +202,13 @@ class Exported:
             return self.out_avals
         found = solved(solution(known, names), [a.shape for a in avals], names)
         return tuple(
-            a.update(shape=tuple(
-                d.evaluated(found) if isinstance(d, Dimension) else d for d in a.shape
-            ))
+            a.update(
+                shape=tuple(
+                    d.evaluated(found) if isinstance(d, Dimension) else d for d in a.shape
+                )
+            )
             for a in self.out_avals
-        )  # fmt: skip
+        )
 
     @functools.cached_property
     def memo(self) -> dict[str, Any]:
@@ -229,8 +239,7 @@ def _over(sharding: Any, mesh: Any) -> Any:
     given, want = mesh.abstract_mesh, sharding.mesh
     if (given.axis_sizes, given.axis_names) != (want.axis_sizes, want.axis_names):
         raise errors.value_error(
-            f"NamedSharding new mesh {mesh} does not match the mesh used for export"
-            f" {want}.",
+            f"NamedSharding new mesh {mesh} does not match the mesh used for export {want}.",
             tries=["a mesh of as many devices, with axes of these names"],
         )
     return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
@@ -271,18 +280,14 @@ def call(exported: Exported) -> Callable[..., Any]:
 def _structure_error(exported: Exported, in_tree: Any) -> ValueError:
     rows = []
     for path, was, now, why in tree.structure_errors(exported.in_tree, in_tree):
-        label = (
-            ("kwargs" if path[0].idx else "args") + tree.keystr(path[1:])
-            if path
-            else ""
-        )
+        label = ("kwargs" if path[0].idx else "args") + tree.keystr(path[1:]) if path else ""
         rows.append(
             f"   - {label} is {now} in the invocation and {was} when exported, so {why}"
         )
     return errors.value_error(
         "The invocation args and kwargs must have the same pytree structure as when the"
         f" function '{exported.fun_name}' was exported, but they have the following"
-        " structural differences:\n" + "\n".join(rows),
+        " structural differences:\n" + "\n".join(rows)
     )
 
 
@@ -375,10 +380,12 @@ def default_export_platform() -> str:
 
 
 def export(
-    fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = None,
+    fun_jit: Callable[..., Any],
+    *,
+    platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
     _override_lowering_rules: Sequence[tuple[Any, Any]] | None = None,
-) -> Callable[..., Exported]:  # fmt: skip
+) -> Callable[..., Exported]:
     """Lower a jitted function to a program that can be kept, and run elsewhere.
 
     Args:
@@ -435,9 +442,11 @@ def _platform(name: str) -> str:
 
 
 def _exported(
-    stage_: Traced, platforms: tuple[str, ...],
-    checks: tuple[DisabledSafetyCheck, ...], rules: tuple[tuple[Any, Any], ...] = (),
-) -> Exported:  # fmt: skip
+    stage_: Traced,
+    platforms: tuple[str, ...],
+    checks: tuple[DisabledSafetyCheck, ...],
+    rules: tuple[tuple[Any, Any], ...] = (),
+) -> Exported:
     in_avals, out_avals = stage_.arg_types, stage_.result_types
     lowered = Lowered(stage_.with_rules(rules), platforms, portable=True)
     if lowered._before:
@@ -473,20 +482,29 @@ def _exported(
     for effect in lowered._closed.effects:
         (ordered if getattr(effect, "ordered", False) else unordered).append(effect)
     return Exported(
-        fun_name=stage_.fun_name, in_tree=stage_.in_tree, in_avals=tuple(in_avals),
-        out_tree=stage_.out_tree, out_avals=tuple(out_avals), _has_named_shardings=True,
-        _in_named_shardings=tuple(ins), _out_named_shardings=tuple(outs),
+        fun_name=stage_.fun_name,
+        in_tree=stage_.in_tree,
+        in_avals=tuple(in_avals),
+        out_tree=stage_.out_tree,
+        out_avals=tuple(out_avals),
+        _has_named_shardings=True,
+        _in_named_shardings=tuple(ins),
+        _out_named_shardings=tuple(outs),
         in_shardings_hlo=(None,) * len(in_avals),
-        out_shardings_hlo=(None,) * len(out_avals), nr_devices=len(where.devices),
-        platforms=platforms, ordered_effects=tuple(ordered),
-        unordered_effects=tuple(unordered), disabled_safety_checks=checks,
+        out_shardings_hlo=(None,) * len(out_avals),
+        nr_devices=len(where.devices),
+        platforms=platforms,
+        ordered_effects=tuple(ordered),
+        unordered_effects=tuple(unordered),
+        disabled_safety_checks=checks,
         mlir_module_serialized=portable.to_bytes(module, polymorphic, several),
         calling_convention_version=_calling_convention(),
-        module_kept_var_idx=tuple(lowered._kept), uses_global_constants=polymorphic,
+        module_kept_var_idx=tuple(lowered._kept),
+        uses_global_constants=polymorphic,
         _get_vjp=functools.partial(
             _export_vjp, stage_.jaxpr, rules, where.devices if several else ()
         ),
-    )  # fmt: skip
+    )
 
 
 def _calling_convention() -> int:
@@ -512,9 +530,11 @@ def _abstract(sharding: Any) -> Any:
 
 
 def _export_vjp(
-    closed: ClosedJaxpr, rules: tuple[tuple[Any, Any], ...], devices: tuple[Any, ...],
+    closed: ClosedJaxpr,
+    rules: tuple[tuple[Any, Any], ...],
+    devices: tuple[Any, ...],
     exported: Exported,
-) -> Exported:  # fmt: skip
+) -> Exported:
     """The program of the cotangents of one, which are sharded as its values are.
 
     devices: those that it was lowered for, if they are several.
@@ -543,6 +563,7 @@ def _export_vjp(
     lower = export(
         jit(fun_vjp_jax, out_shardings=results if any(results) else None),
         platforms=exported.platforms,
-        disabled_checks=exported.disabled_safety_checks, _override_lowering_rules=rules,
-    )  # fmt: skip
+        disabled_checks=exported.disabled_safety_checks,
+        _override_lowering_rules=rules,
+    )
     return lower(*structs)

@@ -31,9 +31,11 @@ from ...types import dtypes
 from ...types.avals import MemorySpace, ShapedArray, shaped
 
 __all__ = (
-    "from_bytes", "register_namedtuple_serialization",
-    "register_pytree_node_serialization", "to_bytes",
-)  # fmt: skip
+    "from_bytes",
+    "register_namedtuple_serialization",
+    "register_pytree_node_serialization",
+    "to_bytes",
+)
 
 VERSION = 11
 _OLDEST = 2
@@ -57,10 +59,13 @@ _by_name: dict[str, tuple[type, Callable[[bytes], Any], Callable[..., Any]]] = {
 
 
 def register_pytree_node_serialization(
-    nodetype: type, *, serialized_name: str, serialize_auxdata: Callable[[Any], bytes],
+    nodetype: type,
+    *,
+    serialized_name: str,
+    serialize_auxdata: Callable[[Any], bytes],
     deserialize_auxdata: Callable[[bytes], Any],
     from_children: Callable[[Any, Sequence[Any]], Any] | None = None,
-) -> type:  # fmt: skip
+) -> type:
     """Say how nodes of a type, in the trees of an exported program, are told as bytes.
 
     Args:
@@ -137,11 +142,12 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
         )
     make: Any = nodetype
     return register_pytree_node_serialization(
-        nodetype, serialized_name=serialized_name,
+        nodetype,
+        serialized_name=serialized_name,
         serialize_auxdata=lambda _: json.dumps(fields).encode(),
         deserialize_auxdata=json.loads,
         from_children=lambda names, xs: make(**dict(zip(names, xs, strict=True))),
-    )  # fmt: skip
+    )
 
 
 def _node(nodetype: Any, aux: Any, children: Sequence[Any]) -> Any:
@@ -163,10 +169,12 @@ def _ordered_keys(keys: Any) -> bytes:
 
 
 register_pytree_node_serialization(
-    OrderedDict, serialized_name="collections.OrderedDict",
-    serialize_auxdata=_ordered_keys, deserialize_auxdata=json.loads,
+    OrderedDict,
+    serialized_name="collections.OrderedDict",
+    serialize_auxdata=_ordered_keys,
+    deserialize_auxdata=json.loads,
     from_children=lambda keys, xs: OrderedDict(zip(keys, xs, strict=True)),
-)  # fmt: skip
+)
 
 
 def _tree_fields(treedef: Any) -> Fields:
@@ -189,14 +197,14 @@ def _tree_fields(treedef: Any) -> Fields:
             raise errors.value_error(
                 f"Cannot serialize PyTreeDef containing an unregistered type `{kind}`. Use"
                 " `export.register_pytree_node_serialization` or"
-                " `export.register_namedtuple_serialization`.",
+                " `export.register_namedtuple_serialization`."
             )
         name, told = _by_type[kind]
         found = told(aux)
         if not isinstance(found, (bytes, bytearray)):
             raise errors.value_error(
                 f"The custom serialization function for `{kind}` must return a `bytes`"
-                f" object. It returned a {type(found)}.",
+                f" object. It returned a {type(found)}."
             )
         fields[3], fields[4] = ("text", name), ("bytes", bytes(found))
     children = treedef.children()
@@ -225,7 +233,7 @@ def _tree(table: Table | None) -> Any:
             raise errors.value_error(
                 "Cannot deserialize a PyTreeDef containing an unregistered type"
                 f" `{name}`. Use `export.register_pytree_node_serialization` or"
-                " `export.register_namedtuple_serialization`.",
+                " `export.register_namedtuple_serialization`."
             )
         _, aux, make = _by_name[name]
         return make(aux(table.bytes(4)), children)
@@ -254,9 +262,11 @@ def _aval_fields(aval: Any) -> Fields:
     if not isinstance(aval, ShapedArray) or name not in _DTYPES:
         raise errors.type_error(f"export: arrays of {name} cannot be serialized.")
     return {
-        0: ("b", 0), 1: ("[text", [str(d) for d in aval.shape]),
-        2: ("b", _DTYPES.index(name)), 3: ("b", _SPACES.index(aval.memory_space, 1)),
-    }  # fmt: skip
+        0: ("b", 0),
+        1: ("[text", [str(d) for d in aval.shape]),
+        2: ("b", _DTYPES.index(name)),
+        3: ("b", _SPACES.index(aval.memory_space, 1)),
+    }
 
 
 def _dtype(name: str) -> Any:
@@ -275,9 +285,10 @@ def _aval(table: Table, shape_of: Callable[[Sequence[str]], Any]) -> Any:
 
 def _mesh_fields(mesh: AbstractMesh) -> Fields:
     fields: Fields = {
-        0: ("[I", mesh.axis_sizes), 1: ("[text", mesh.axis_names),
+        0: ("[I", mesh.axis_sizes),
+        1: ("[text", mesh.axis_names),
         2: ("[b", [_AXIS_TYPES.index(t) for t in mesh.axis_types]),
-    }  # fmt: skip
+    }
     device = mesh.abstract_device
     if device is not None:
         told: Fields = {0: ("text", device.device_kind)}
@@ -295,9 +306,7 @@ def _mesh(table: Table) -> AbstractMesh:
     if told is not None:
         cores = told.number(1, "I") or None
         device = AbstractDevice(told.text(0), cores, told.text(2) or None)
-    return AbstractMesh(
-        table.numbers(0, "I"), table.texts(1), types, abstract_device=device
-    )
+    return AbstractMesh(table.numbers(0, "I"), table.texts(1), types, abstract_device=device)
 
 
 def _spec_fields(spec: Any) -> Fields:
@@ -306,9 +315,10 @@ def _spec_fields(spec: Any) -> Fields:
         axes = () if entry is None else (entry,) if isinstance(entry, str) else entry
         rows.append({0: ("[text", list(axes))})
     return {
-        0: ("[table", rows), 1: ("[text", sorted(spec.reduced)),
+        0: ("[table", rows),
+        1: ("[text", sorted(spec.reduced)),
         2: ("[text", sorted(spec.unreduced)),
-    }  # fmt: skip
+    }
 
 
 def _spec(table: Table | None) -> PartitionSpec:
@@ -323,8 +333,9 @@ def _spec(table: Table | None) -> PartitionSpec:
 
 def _sharding_fields(meshes: _Pool, sharding: Any) -> Fields:
     fields: Fields = {
-        1: ("table", _spec_fields(sharding.spec)), 3: ("I", meshes.number(sharding.mesh))
-    }  # fmt: skip
+        1: ("table", _spec_fields(sharding.spec)),
+        3: ("I", meshes.number(sharding.mesh)),
+    }
     if sharding.memory_kind is not None:
         fields[2] = "text", sharding.memory_kind
     return fields
@@ -370,9 +381,7 @@ def _effects(tables: Iterable[Table]) -> tuple[Any, ...]:
     for table in tables:
         name = table.text(0)
         if name not in _EFFECTS:
-            raise errors.error(
-                NotImplementedError, f"cannot deserialize effect type {name}"
-            )
+            raise errors.error(NotImplementedError, f"cannot deserialize effect type {name}")
         found.append(_EFFECTS[name])
     return tuple(found)
 
@@ -389,7 +398,8 @@ def _fields(exported: Any, vjp_order: int) -> Fields:
     lies = _Pool(lambda s: _sharding_fields(meshes, s))
     number = lambda s: 0 if s is None else 1 + lies.number(s)
     fields: Fields = {
-        0: ("H", VERSION), 1: ("text", exported.fun_name),
+        0: ("H", VERSION),
+        1: ("text", exported.fun_name),
         2: ("table", _tree_fields(exported.in_tree)),
         4: ("table", _tree_fields(exported.out_tree)),
         9: ("[text", exported.platforms),
@@ -399,12 +409,13 @@ def _fields(exported: Any, vjp_order: int) -> Fields:
         13: ("bytes", exported.mlir_module_serialized),
         14: ("H", exported.calling_convention_version),
         15: ("[H", exported.module_kept_var_idx),
-        16: ("?", exported.uses_global_constants), 18: ("I", exported.nr_devices),
+        16: ("?", exported.uses_global_constants),
+        18: ("I", exported.nr_devices),
         22: ("[I", list(map(avals.number, exported.in_avals))),
         23: ("[I", list(map(avals.number, exported.out_avals))),
         24: ("[I", list(map(number, exported._in_named_shardings))),
         25: ("[I", list(map(number, exported._out_named_shardings))),
-    }  # fmt: skip
+    }
     fields[19] = avals.fields()
     fields[21] = lies.fields()  # which numbers the meshes
     fields[20] = meshes.fields()
@@ -449,26 +460,32 @@ def _parts(table: Table, shape_of: Callable[[Sequence[str]], Any]) -> dict[str, 
             for row in ((ins, ins_lie), (outs, outs_lie))
         )
     return {
-        "fun_name": table.text(1), "in_tree": tree.structure(_tree(table.table(2))),
-        "in_avals": ins, "out_tree": tree.structure(_tree(table.table(4))),
-        "out_avals": outs, "_has_named_shardings": not old,
-        "_in_named_shardings": named(ins_lie), "_out_named_shardings": named(outs_lie),
-        "in_shardings_hlo": told(ins_lie), "out_shardings_hlo": told(outs_lie),
+        "fun_name": table.text(1),
+        "in_tree": tree.structure(_tree(table.table(2))),
+        "in_avals": ins,
+        "out_tree": tree.structure(_tree(table.table(4))),
+        "out_avals": outs,
+        "_has_named_shardings": not old,
+        "_in_named_shardings": named(ins_lie),
+        "_out_named_shardings": named(outs_lie),
+        "in_shardings_hlo": told(ins_lie),
+        "out_shardings_hlo": told(outs_lie),
         "nr_devices": table.number(18, "I") or table.number(6, "h"),
-        "platforms": table.texts(9), "ordered_effects": _effects(table.tables(10)),
+        "platforms": table.texts(9),
+        "ordered_effects": _effects(table.tables(10)),
         "unordered_effects": _effects(table.tables(11)),
         "disabled_safety_checks": tuple(t.text(1) for t in table.tables(12)),
         "mlir_module_serialized": table.bytes(13),
         "calling_convention_version": table.number(14, "H"),
         "module_kept_var_idx": table.numbers(15, "H"),
-        "uses_global_constants": bool(table.number(16, "?")), "_get_vjp": table.table(17),
-    }  # fmt: skip
+        "uses_global_constants": bool(table.number(16, "?")),
+        "_get_vjp": table.table(17),
+    }
 
 
 def from_bytes(
-    data: Any, shape_of: Callable[[Sequence[str]], Any],
-    make: Callable[..., Any],
-) -> Any:  # fmt: skip
+    data: Any, shape_of: Callable[[Sequence[str]], Any], make: Callable[..., Any]
+) -> Any:
     """What `make` makes of the parts of a program.
 
     shape_of: texts of sizes -> a shape.

@@ -41,9 +41,7 @@ cond_p.takes_keys = True
 holds(cond_p, regions.Branches("branches"))
 
 
-def cond_batch(
-    axis: Any, args: Any, dims: Any, *, branches: Branches, **params: Any
-) -> Any:
+def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params: Any) -> Any:
     if dims[0] is None:
         return derived_batch(axis, args, dims, branches=branches, **params)
     batched = [d is not None for d in dims[1:]]
@@ -118,10 +116,7 @@ def _batch_error(*_: Any) -> Any:
         errors.message(
             "cond(batched='error'): the predicate differs from lane to lane.",
             why="the caller asked to be told rather than run all branches.",
-            tries=[
-                "batched='select', 'loop' or 'group'",
-                "a predicate that lanes share",
-            ],
+            tries=["batched='select', 'loop' or 'group'", "a predicate that lanes share"],
         )
     )
 
@@ -143,9 +138,17 @@ def _batch_loop(
     avals += [bodies.row(core.aval_of(x)) for x in (index, *moving)]
     body = stage_closed(one, avals, text="cond lane")
     out = scan_p.bind(
-        *shared, index, *moving, jaxpr=body, length=axis.size, num_carry=0,
-        num_consts=len(shared), reverse=False, unroll=1, _split_transpose=False,
-    )  # fmt: skip
+        *shared,
+        index,
+        *moving,
+        jaxpr=body,
+        length=axis.size,
+        num_carry=0,
+        num_consts=len(shared),
+        reverse=False,
+        unroll=1,
+        _split_transpose=False,
+    )
     return out, [0] * len(out)
 
 
@@ -158,8 +161,9 @@ def _batch_group(
         lanes, _ = batching.batch_jaxpr(b, axis, batched, True)
         skip = stage_closed(
             lambda *_, avals=lanes.out_avals: [instantiate(Zero(a)) for a in avals],
-            lanes.in_avals, text="cond skipped",
-        )  # fmt: skip
+            lanes.in_avals,
+            text="cond skipped",
+        )
         taken = over_axes.reduce_or(logic.eq(index, np.int32(i)), (0,))
         run = tuple(bodies.settle_weak([skip, lanes]))
         results.append(cond_p.bind(index_of(taken), *ops, branches=run, **params))
@@ -170,17 +174,23 @@ def _batch_group(
 
 # Other ways to batch over the index: name -> rule.
 BATCHED: dict[str, Callable[..., Any]] = {
-    "loop": _batch_loop, "group": _batch_group, "error": _batch_error,
-}  # fmt: skip
+    "loop": _batch_loop,
+    "group": _batch_group,
+    "error": _batch_error,
+}
 
 derived_batch = cond_p.batch
 cond_p.batch = cond_batch
 
 
 def cond_lower(
-    ctx: Any, index: Any, *ops: Any, branches: Branches,
-    platforms: tuple[str | None, ...] = (), **_: Any,
-) -> list[Any]:  # fmt: skip
+    ctx: Any,
+    index: Any,
+    *ops: Any,
+    branches: Branches,
+    platforms: tuple[str | None, ...] = (),
+    **_: Any,
+) -> list[Any]:
     if platforms:  # chosen here, not when the program runs
         chosen = branches[platforms.index(choose_platform(ctx.platform, platforms))]
         return ctx.jaxpr(chosen, *ops)
@@ -205,9 +215,8 @@ def choose_platform(platform: str, known: Container[str | None]) -> str | None:
 
 
 def cond_by_hand(
-    index: Any, *ops: Any, branches: Branches, platforms: tuple[str | None, ...] = (),
-    **_: Any,
-) -> list[Any]:  # fmt: skip
+    index: Any, *ops: Any, branches: Branches, platforms: tuple[str | None, ...] = (), **_: Any
+) -> list[Any]:
     if platforms:
         here = placements.default_placement().platform
         return branches[platforms.index(choose_platform(here, platforms))](*ops)

@@ -30,9 +30,12 @@ from .cond import BATCHED, choose_platform, cond_p, index_of
 
 
 def _bind_branches(
-    name: str, index: Any, funs: Sequence[Callable[..., Any]], operands: tuple[Any, ...],
+    name: str,
+    index: Any,
+    funs: Sequence[Callable[..., Any]],
+    operands: tuple[Any, ...],
     params: dict[str, Any],
-) -> Any:  # fmt: skip
+) -> Any:
     """Stage each function once, and bind; of `cond` the true function comes first."""
     ops, ops_tree = tree.flatten(operands)
     avals = bodies.types_of("operands", ops, ops_tree)
@@ -45,10 +48,7 @@ def _bind_branches(
     # What every branch hands on as it is, the cond need not hand on.
     given = [dict(zip(b.jaxpr.invars, range(len(b.jaxpr.invars)))) for b in closed]
     places: list[set[Any]] = [
-        {
-            g.get(a) if type(a) is Var else None
-            for g, a in zip(given, column, strict=True)
-        }
+        {g.get(a) if type(a) is Var else None for g, a in zip(given, column, strict=True)}
         for column in zip(*(b.jaxpr.outvars for b in closed), strict=True)
     ]
     handed_on = [len(at) == 1 and at != {None} for at in places]
@@ -83,9 +83,7 @@ def _check_branches(name: str, funs: Any, staged: Sequence[bodies.Body]) -> None
     """TypeError unless all branches return the same tree of the same types."""
     first = staged[0]
     for i, b in enumerate(staged[1:], 1):
-        two = (
-            ("true_fun", "false_fun") if name == "cond" else ("branch 0", f"branch {i}")
-        )
+        two = ("true_fun", "false_fun") if name == "cond" else ("branch 0", f"branch {i}")
         where = " and ".join(
             f"{label}: {function_text(f)}"
             for label, f in zip(two, (funs[0], funs[i]), strict=True)
@@ -113,8 +111,7 @@ def _check_branches(name: str, funs: Any, staged: Sequence[bodies.Body]) -> None
                         f" {bodies.type_difference(x, y)}",
                         where=where,
                         tries=[
-                            f"{more}, to the result of"
-                            f" {two[0 if bodies.to_vary(x, y) else 1]}"
+                            f"{more}, to the result of {two[0 if bodies.to_vary(x, y) else 1]}"
                             if more
                             else "convert one result with .astype(...)"
                         ],
@@ -124,9 +121,13 @@ def _check_branches(name: str, funs: Any, staged: Sequence[bodies.Body]) -> None
 
 @boundary
 def cond(
-    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any,
-    batched: str = "select", **extra: Any,
-) -> Any:  # fmt: skip
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    batched: str = "select",
+    **extra: Any,
+) -> Any:
     """Run `true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`.
 
     Args:
@@ -158,12 +159,8 @@ def cond(
         # The five-argument form: cond(pred, x, true_fun, y, false_fun).
         if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
             x, f, y, g = true_fun, false_fun, operands[0], operands[1]
-            return cond(
-                pred, lambda a, b: f(a), lambda a, b: g(b), x, y, batched=batched
-            )
-        raise TypeError(
-            "lax.cond: true_fun and false_fun arguments should be callable."
-        )
+            return cond(pred, lambda a, b: f(a), lambda a, b: g(b), x, y, batched=batched)
+        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
     if pred is None:
         raise TypeError("cond predicate is None: Pred must be a scalar.")
     if isinstance(pred, (str, list, tuple, dict)):
@@ -173,11 +170,12 @@ def cond(
     aval = core.aval_of(pred)
     if aval.shape != ():
         raise TypeError(f"Pred must be a scalar, got {pred} of shape {aval.shape}.")
-    if not (dtypes.is_bool(aval.dtype) or dtypes.is_integer(aval.dtype)
-            or dtypes.is_float(aval.dtype)):  # fmt: skip
-        raise TypeError(
-            f"Pred type must be either boolean or number, got {aval.dtype}."
-        )
+    if not (
+        dtypes.is_bool(aval.dtype)
+        or dtypes.is_integer(aval.dtype)
+        or dtypes.is_float(aval.dtype)
+    ):
+        raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype}.")
     if config.DISABLE_JIT.value and core.is_concrete(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
     if not dtypes.is_bool(aval.dtype):
@@ -239,17 +237,13 @@ def switch(
       Array(-3, dtype=int32, weak_type=True)
     """
     if not all(callable(b) for b in branches):
-        raise TypeError(
-            "lax.switch: branches argument should be a sequence of callables."
-        )
+        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
     operands = _operands("switch", operands, extra)
     if index is None or not core.is_value(index):
         raise TypeError(f"Index type must be an integer, got {index}.")
     aval = core.aval_of(index)
     if aval.shape != ():
-        raise TypeError(
-            f"Branch index must be scalar, got {index} of shape {aval.shape}."
-        )
+        raise TypeError(f"Branch index must be scalar, got {index} of shape {aval.shape}.")
     if not dtypes.is_integer(aval.dtype):
         raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype}")
     branches = tuple(branches)
@@ -271,9 +265,7 @@ def switch(
 
 @boundary
 def platform_dependent(
-    *args: Any,
-    default: Callable[..., Any] | None = None,
-    **per_platform: Callable[..., Any],
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
     """Run the function for the platform that the program is compiled for.
 
@@ -310,10 +302,7 @@ def platform_dependent(
     if not funs:
         raise ValueError("platform_dependent: no function was given.")
     if not any(isinstance(t, StageTrace) for t in core.trace_stack()):
-        return funs[choose_platform(placements.default_placement().platform, funs)](
-            *args
-        )
+        return funs[choose_platform(placements.default_placement().platform, funs)](*args)
     return _bind_branches(
-        "platform_dependent", np.int32(0), list(funs.values()), args,
-        {"platforms": tuple(funs)},
-    )  # fmt: skip
+        "platform_dependent", np.int32(0), list(funs.values()), args, {"platforms": tuple(funs)}
+    )

@@ -143,9 +143,7 @@ class _Costs:
     def _crossing(self) -> tuple[list[int], list[int]]:
         """The bytes that cross the place before each equation, and of their cotangents."""
         jaxpr, n = self.jaxpr, len(self.jaxpr.eqns)
-        last: dict[Any, int] = {
-            v: i for i, reads in enumerate(self.reads) for v in reads
-        }
+        last: dict[Any, int] = {v: i for i, reads in enumerate(self.reads) for v in reads}
         out, back = [0] * (n + 1), [0] * (n + 1)
         for i, eqn in enumerate(jaxpr.eqns):
             for v in eqn.outs:
@@ -268,11 +266,7 @@ def _smallest(kept: Sequence[Stretch], again: Ways, m: int) -> list[Stretch]:
             t = s + n
             ways = [(kept[s].bytes + need[s + 1, t], 0)]
             ways += [
-                (
-                    again[s, k].bytes
-                    + max(again[s, k].cotangents + need[s, k], need[k, t]),
-                    k,
-                )
+                (again[s, k].bytes + max(again[s, k].cotangents + need[s, k], need[k, t]), k)
                 for k in range(s + 1, t)
                 if (s, k) in again
             ]
@@ -280,9 +274,7 @@ def _smallest(kept: Sequence[Stretch], again: Ways, m: int) -> list[Stretch]:
     return _made(kept, again, 0, m, lambda s, t, left: chosen[s, t])
 
 
-def _cheapest(
-    kept: Sequence[Stretch], again: Ways, m: int, limit: int
-) -> list[Stretch] | None:
+def _cheapest(kept: Sequence[Stretch], again: Ways, m: int, limit: int) -> list[Stretch] | None:
     """The stretches with least work within a limit, in steps of bytes."""
     sizes = [n for s in (*kept, *again.values()) for n in (s.bytes, s.cotangents)]
     unit = math.gcd(*sizes) or 1
@@ -318,9 +310,15 @@ def _cheapest(
 
 
 def _made(
-    kept: Sequence[Stretch], again: Ways, s: int, t: int, end: Any, b: int = 0,
-    steps: Any = lambda s: 0, beside: Any = lambda s: 0,
-) -> list[Stretch]:  # fmt: skip
+    kept: Sequence[Stretch],
+    again: Ways,
+    s: int,
+    t: int,
+    end: Any,
+    b: int = 0,
+    steps: Any = lambda s: 0,
+    beside: Any = lambda s: 0,
+) -> list[Stretch]:
     """The stretches from cut `s` to `t`: `end` says where the first one ends, 0 if kept.
 
     b: the steps of bytes that are free; a stretch takes `steps` of them, and its cotangents

@@ -66,27 +66,24 @@ def _lower(ctx: Any, *args: Any, exported: Any) -> list[Any]:
     symbol, (wanted, results, ins_lie, outs_lie) = found
     values = [portable.converted(x, t) for x, t in zip(kept, wanted, strict=True)]
     op = ctx.create(
-        "func.call",
-        results,
-        _placed(ctx, values, ins_lie),
-        callee=ctx.parse(f'@"{symbol}"'),
+        "func.call", results, _placed(ctx, values, ins_lie), callee=ctx.parse(f'@"{symbol}"')
     )
     return [
-        ctx.constant(False, aval) if aval.dtype == dtypes.float0
+        ctx.constant(False, aval)
+        if aval.dtype == dtypes.float0
         else portable.converted(x, ctx.type(aval))
-        for x, aval in zip(
-            _placed(ctx, op.results, outs_lie), ctx.avals_out, strict=True
-        )
-    ]  # fmt: skip
+        for x, aval in zip(_placed(ctx, op.results, outs_lie), ctx.avals_out, strict=True)
+    ]
 
 
 def _placed(ctx: Any, values: Sequence[Any], lies: Sequence[Any]) -> list[Any]:
     """The values, each to lie on the devices as its attribute says."""
     return [
-        x if attribute is None
+        x
+        if attribute is None
         else ctx.create("sdy.sharding_constraint", [x.type], [x], sharding=attribute).result
         for x, attribute in zip(values, lies, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 call_exported_p.lower = _lower
@@ -110,10 +107,7 @@ def check_arguments(exported: Any, avals: Sequence[Any], names: Sequence[str]) -
     Axes whose size is not known in advance are not looked at.
     """
     for name, want, got in zip(names, exported.in_avals, avals, strict=True):
-        for what, a, b in (
-            ("Rank", want.shape, got.shape),
-            ("Dtype", want.dtype, got.dtype),
-        ):
+        for what, a, b in (("Rank", want.shape, got.shape), ("Dtype", want.dtype, got.dtype)):
             if (len(a) != len(b)) if what == "Rank" else a != b:
                 raise errors.value_error(
                     f"{what} mismatch for {name}: expected {a} and called with {b}",

@@ -175,9 +175,13 @@ def composite(
                     )
                 )
         out = composite_p.bind(
-            *body.consts, *leaves, jaxpr=body.closed(), name=name, version=version,
+            *body.consts,
+            *leaves,
+            jaxpr=body.closed(),
+            name=name,
+            version=version,
             attributes=tuple(attributes),
-        )  # fmt: skip
+        )
         return tree.unflatten(body.out_tree, out)
 
     return called

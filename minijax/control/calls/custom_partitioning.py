@@ -38,13 +38,7 @@ from ...runtime.plugins import tell_plugins
 from ...runtime.sharding import GSPMDSharding, NamedSharding, SingleDeviceSharding
 from ...runtime.spread import spread
 from ...types.avals import shaped
-from ..arguments import (
-    Statics,
-    check_callable,
-    check_values,
-    resolve_statics,
-    signature_of,
-)
+from ..arguments import Statics, check_callable, check_values, resolve_statics, signature_of
 from ..bodies import stage_body
 from ..flat import FlatFun
 from ..refs.discharge import FunctionPrimitive
@@ -64,8 +58,8 @@ custom_partitioning_p.jvp = lambda primals, tangents, *, call, **_: closed_call_
 custom_partitioning_p.transpose = lambda cts, *args, call, **_: closed_call_p.transpose(
     cts, *args, call_jaxpr=call
 )
-custom_partitioning_p.batch = lambda axis, args, dims, *, call, **_: (
-    closed_call_p.batch(axis, args, dims, call_jaxpr=call)
+custom_partitioning_p.batch = lambda axis, args, dims, *, call, **_: closed_call_p.batch(
+    axis, args, dims, call_jaxpr=call
 )
 
 _TARGET = "CustomSPMDPartitioning"
@@ -113,10 +107,11 @@ class _Parts:
         many = result.is_tuple()
         results = result.tuple_shapes() if many else [result]
         mesh, fun, out, ins = params["partition"](
-            *params["static_args"], self.mesh,
+            *params["static_args"],
+            self.mesh,
             self._types("in_tree", shapes, lies),
             self._types("out_tree", results, lie.tuple_elements() if many else [lie]),
-        )  # fmt: skip
+        )
         ins = spread_over("arg_shardings", params["in_tree"], ins)
         outs = spread_over("result_shardings", params["out_tree"], out)
         parts = list(map(_part, shapes, ins))
@@ -132,9 +127,7 @@ class _Parts:
             )
         laid = list(map(_hlo, outs, results))
         whole = compat.HloSharding.tuple_sharding(result, laid) if many else laid[0]
-        return (
-            _program(closed, mesh, self.platform), list(map(_hlo, ins, shapes)), whole,
-        )  # fmt: skip
+        return (_program(closed, mesh, self.platform), list(map(_hlo, ins, shapes)), whole)
 
     def infer(self, shapes: Sequence[Any], lies: Sequence[Any], result: Any) -> Any:
         """How results lie, from how operands do."""
@@ -142,10 +135,11 @@ class _Parts:
         many = result.is_tuple()
         results = result.tuple_shapes() if many else [result]
         out = params["infer_sharding_from_operands"](
-            *params["static_args"], self.mesh,
+            *params["static_args"],
+            self.mesh,
             self._types("in_tree", shapes, lies),
             self._types("out_tree", results, [None] * len(results)),
-        )  # fmt: skip
+        )
         outs = spread_over("result_shardings", params["out_tree"], out)
         laid = list(map(_hlo, outs, results))
         return compat.HloSharding.tuple_sharding(result, laid) if many else laid[0]
@@ -265,9 +259,14 @@ def _lower(ctx: Any, *args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:
     asked = _asked[name.encode()] = _Parts(params, mesh, ctx.platform)
     ctx.module.keepalive.append(asked)
     op = ctx.create(
-        "stablehlo.custom_call", outs, args, call_target_name=ctx.string(_TARGET),
-        api_version=ctx.i32(2), backend_config=ctx.string(name), **told,
-    )  # fmt: skip
+        "stablehlo.custom_call",
+        outs,
+        args,
+        call_target_name=ctx.string(_TARGET),
+        api_version=ctx.i32(2),
+        backend_config=ctx.string(name),
+        **told,
+    )
     return list(op.results)
 
 
@@ -310,9 +309,7 @@ class custom_partitioning:
     ) -> None:
         check_callable(fun)
         self.fun = fun
-        self.static_argnums: Statics = resolve_statics(
-            fun, static_argnums, None, "static"
-        )
+        self.static_argnums: Statics = resolve_statics(fun, static_argnums, None, "static")
         self.partition: Callable[..., Any] | None = None
         self.infer_sharding_from_operands: Callable[..., Any] | None = None
         self.propagate_user_sharding: Callable[..., Any] | None = None
@@ -321,14 +318,18 @@ class custom_partitioning:
         wraps(fun)(self)
 
     def def_partition(
-        self, partition: Callable[..., Any],
+        self,
+        partition: Callable[..., Any],
         infer_sharding_from_operands: Callable[..., Any] | None = None,
         propagate_user_sharding: Callable[..., Any] | None = None,
-        decode_shardings: bool = True, sharding_rule: Any = None, *,
+        decode_shardings: bool = True,
+        sharding_rule: Any = None,
+        *,
         reduction_factors: Sequence[str] = (),
         need_replication_factors: Sequence[str] = (),
-        permutation_factors: Sequence[str] = (), **factor_sizes: int,
-    ) -> Callable[..., Any]:  # fmt: skip
+        permutation_factors: Sequence[str] = (),
+        **factor_sizes: int,
+    ) -> Callable[..., Any]:
         """Say how the function is computed in parts.
 
         Args:
@@ -353,8 +354,9 @@ class custom_partitioning:
         options = {
             "reduction_factors": reduction_factors,
             "need_replication_factors": need_replication_factors,
-            "permutation_factors": permutation_factors, **factor_sizes,
-        }  # fmt: skip
+            "permutation_factors": permutation_factors,
+            **factor_sizes,
+        }
         if isinstance(sharding_rule, str):
             sharding_rule = rule_of(sharding_rule, **options)
         elif any(options.values()):
@@ -398,9 +400,7 @@ class custom_partitioning:
 
         def fun(*given: Any) -> Any:
             rest = iter(given)
-            return self.fun(
-                *(x if i in fixed else next(rest) for i, x in enumerate(args))
-            )
+            return self.fun(*(x if i in fixed else next(rest) for i, x in enumerate(args)))
 
         avals = [core.aval_of(x) for x in leaves]
         user = self.fun
@@ -417,11 +417,15 @@ class custom_partitioning:
                     tries=["pass the value as an argument"],
                 )
         out = custom_partitioning_p.bind(
-            *leaves, call=ClosedJaxpr(body.jaxpr, body.consts),
+            *leaves,
+            call=ClosedJaxpr(body.jaxpr, body.consts),
             partition=self.partition,
             propagate_user_sharding=self.propagate_user_sharding,
             infer_sharding_from_operands=self.infer_sharding_from_operands,
-            decode_shardings=self.decode_shardings, sharding_rule=self.sharding_rule,
-            in_tree=in_tree, out_tree=body.out_tree, static_args=static,
-        )  # fmt: skip
+            decode_shardings=self.decode_shardings,
+            sharding_rule=self.sharding_rule,
+            in_tree=in_tree,
+            out_tree=body.out_tree,
+            static_args=static,
+        )
         return tree.unflatten(body.out_tree, out)

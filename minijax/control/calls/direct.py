@@ -83,8 +83,16 @@ class Route:
     """How a call is run whose program is known."""
 
     __slots__ = (
-        "consts", "handlers", "hosts", "keys", "kept", "out_tree", "outs", "run", "where",
-    )  # fmt: skip
+        "consts",
+        "handlers",
+        "hosts",
+        "keys",
+        "kept",
+        "out_tree",
+        "outs",
+        "run",
+        "where",
+    )
 
     def __init__(self, fast: Fast, leaves: Sequence[Any], result: Any) -> None:
         self.run = fast.xla_executable.execute_sharded
@@ -104,9 +112,7 @@ class Route:
         if fast.in_shardings:  # those that are not read may lie elsewhere
             self.where = placements.placement(fast.in_shardings[0]._device)
         self.keys = [k for k, x in enumerate(read) if type(x) is KeyArray]
-        self.hosts = [
-            k for k, x in enumerate(read) if type(x) not in (ArrayImpl, KeyArray)
-        ]
+        self.hosts = [k for k, x in enumerate(read) if type(x) not in (ArrayImpl, KeyArray)]
         # For each result how many leaves it has and what is known of it; None: one.
         found, self.out_tree = tree.WHOLE.flatten(result)
         self.outs = [
@@ -184,9 +190,13 @@ class Direct:
     __slots__ = ("__weakref__", "cpp", "look", "miss", "of", "routes", "statics")
 
     def __init__(
-        self, name: str, fun: Callable[..., Any], miss: Callable[..., Any],
-        statics: Statics, key: tuple[Any, ...],
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        fun: Callable[..., Any],
+        miss: Callable[..., Any],
+        statics: Statics,
+        key: tuple[Any, ...],
+    ) -> None:
         self.miss = miss
         self.statics = statics
         self.of = (name, fun, miss, statics, key)

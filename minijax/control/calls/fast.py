@@ -64,14 +64,25 @@ def for_cpp(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def dispatcher(
-    name: str, fun: Callable[..., Any], miss: Callable[..., Any], statics: Statics,
-    key: tuple[Any, ...], registry: Any = tree.DISPATCH,
-) -> Any:  # fmt: skip
+    name: str,
+    fun: Callable[..., Any],
+    miss: Callable[..., Any],
+    statics: Statics,
+    key: tuple[Any, ...],
+    registry: Any = tree.DISPATCH,
+) -> Any:
     """A function of C++ that runs what `miss` taught it, and asks it for all else."""
     return compat.pjit(
-        name, fun, miss, list(statics.nums), list(statics.names), key, registry,
-        _fallback, _cpp_cache,
-    )  # fmt: skip
+        name,
+        fun,
+        miss,
+        list(statics.nums),
+        list(statics.names),
+        key,
+        registry,
+        _fallback,
+        _cpp_cache,
+    )
 
 
 def fast_path(program: dispatch.Program, leaves: Sequence[Any], result: Any) -> Any:

@@ -188,10 +188,17 @@ def _make(
     check_apart(statics, donate)
     lies = Lies(in_shardings, out_shardings, entered) if said else None
     jitted = Jitted(
-        fun, statics, donate, keep_unused=keep_unused, device=where, inline=inline,
-        options=tuple(sorted((compiler_options or {}).items())), max_traces=max_traces,
-        lies=lies, entered=entered,
-    )  # fmt: skip
+        fun,
+        statics,
+        donate,
+        keep_unused=keep_unused,
+        device=where,
+        inline=inline,
+        options=tuple(sorted((compiler_options or {}).items())),
+        max_traces=max_traces,
+        lies=lies,
+        entered=entered,
+    )
     return finish(jitted, fun)
 
 

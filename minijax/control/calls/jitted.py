@@ -39,12 +39,7 @@ from ...runtime.spread import check_meshes, mismatch
 from ...types import dtypes
 from ...types.avals import AbstractRef
 from .. import high
-from ..arguments import (
-    NO_STATICS,
-    ArgNames,
-    Statics,
-    as_array,
-)
+from ..arguments import NO_STATICS, ArgNames, Statics, as_array
 from ..flat import FlatFun
 from ..refs import discharge
 from . import misses
@@ -118,9 +113,7 @@ class _LaidOut(_Dynamic):
         lie = lies.of_results(self.out_tree)
         paths = tree.leaves_with_path(self.out_tree.unflatten(range(len(lie))))
         return [
-            _constrained(
-                x, s, f"outputs with pytree key path result{tree.keystr(path)}"
-            )
+            _constrained(x, s, f"outputs with pytree key path result{tree.keystr(path)}")
             for x, s, (path, _) in zip(outs, lie, paths, strict=True)
         ]
 
@@ -180,11 +173,27 @@ class Jitted:
     """A function and how it is to be jitted."""
 
     __slots__ = (
-        "__weakref__", "accepts", "cpp", "device", "direct", "donate", "entered",
-        "floats", "fun", "high", "inline",
-        "inline_traced", "keep_unused", "lies", "max_traces", "name", "options",
-        "statics", "traces", "transform",
-    )  # fmt: skip
+        "__weakref__",
+        "accepts",
+        "cpp",
+        "device",
+        "direct",
+        "donate",
+        "entered",
+        "floats",
+        "fun",
+        "high",
+        "inline",
+        "inline_traced",
+        "keep_unused",
+        "lies",
+        "max_traces",
+        "name",
+        "options",
+        "statics",
+        "traces",
+        "transform",
+    )
 
     def __init__(
         self,
@@ -246,8 +255,9 @@ class Jitted:
                         " to unexpected cache-misses. Static argument"
                         f" ({'name' if isinstance(where, str) else 'index'} {where}) of"
                         f" type {type(value)} for function {self.name} is non-hashable.",
-                        which=f"static argument {where!r} of type {type(value)}:"
-                        f" {value!r}"[:200],
+                        which=f"static argument {where!r} of type {type(value)}: {value!r}"[
+                            :200
+                        ],
                         where=f"{self.transform} of {function_text(self.fun)}",
                         why="compiled programs are found again by their static values.",
                         tries=["a tuple instead of a list", "drop it from static_arg*"],
@@ -313,9 +323,13 @@ class Jitted:
     def trace_avals(self, call: Call, avals: tuple[Any, ...]) -> TracedCall:
         """The function traced for these types, from memory if it was before."""
         key = (
-            call.in_tree, avals, call.static, tuple(map(_type_of_static, call.static)),
-            config.trace_key(), STATE.axes,
-        )  # fmt: skip
+            call.in_tree,
+            avals,
+            call.static,
+            tuple(map(_type_of_static, call.static)),
+            config.trace_key(),
+            STATE.axes,
+        )
         known = self.traces.get(key)
         if known is not None:
             if not known.hoisted or discharge.ready(known.hoisted):
@@ -340,9 +354,7 @@ class Jitted:
         traced = TracedCall(closed, flat.out_tree, hoisted, took)
         if excused is not None and excused.depends_on_caller(call.leaves):
             return traced._replace(once=True)
-        discharge.check_closed_over(
-            hoisted, call.leaves, self.fun, self.transform, names
-        )
+        discharge.check_closed_over(hoisted, call.leaves, self.fun, self.transform, names)
         if all(map(discharge.is_lasting, hoisted)):
             return util.remember(self.traces, key, traced, _MOST_TRACES)
         return traced
@@ -387,17 +399,13 @@ class Jitted:
             simplify(e)
             raise
 
-    def _miss(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Any, Any, bool]:
+    def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         call = self.split(args, kwargs)
         if high.HIGH and any(map(high.is_high, call.leaves)):
             return self.on_high(call), None, False
         if config.EXPLICIT_X64.value == "allow":
             # C++ narrows NumPy's scalars, and so do arrays of them here.
-            scalar = (
-                np.asarray(x) if isinstance(x, np.generic) else x for x in call.leaves
-            )
+            scalar = (np.asarray(x) if isinstance(x, np.generic) else x for x in call.leaves)
             call = call._replace(leaves=list(scalar))
         # Where a trace has its rule evaluate, C++ would take the answer for the trace's.
         asked_by_trace = config.TRACING.value
@@ -438,10 +446,16 @@ class Jitted:
         if self.high is None:
             lies = None if self.lies is None else self.lies.with_states()
             self.high = Jitted(
-                high.Within(self.fun), self.statics, self.donate,
-                keep_unused=self.keep_unused, device=self.device, inline=self.inline,
-                options=self.options, lies=lies, entered=self.entered,
-            )  # fmt: skip
+                high.Within(self.fun),
+                self.statics,
+                self.donate,
+                keep_unused=self.keep_unused,
+                device=self.device,
+                inline=self.inline,
+                options=self.options,
+                lies=lies,
+                entered=self.entered,
+            )
         fixed = [where for where, _ in call.static]
         return high.call(self.high.cpp, call.args, call.kwargs, fixed)
 
@@ -479,15 +493,26 @@ class Jitted:
         # A function of ours runs where its arguments are, even if it reads no element.
         binding = None if self.inline_traced and over is None else kept
         buffers, where, committed = assignment.place_values(
-            call.leaves, self.name, device, over, traced.jaxpr.jaxpr.arg_names,
-            as_they_lie=orders is not None, kept=binding,
-        )  # fmt: skip
+            call.leaves,
+            self.name,
+            device,
+            over,
+            traced.jaxpr.jaxpr.arg_names,
+            as_they_lie=orders is not None,
+            kept=binding,
+        )
         donated = self.donated(call)
         try:
             program = program_of(
-                traced.jaxpr, self.name, where, committed, donated, self.keep_unused,
-                self.options, orders,
-            )  # fmt: skip
+                traced.jaxpr,
+                self.name,
+                where,
+                committed,
+                donated,
+                self.keep_unused,
+                self.options,
+                orders,
+            )
         except nesting.TooDeep:
             if dispatch.is_host_driven(traced.jaxpr.jaxpr):
                 return self.evaluate(call, traced)
@@ -511,9 +536,7 @@ class Jitted:
         out = key_checks.checked_call(run, traced.jaxpr, call.leaves, own)
         return tree.unflatten(traced.out_tree, out)
 
-    def orders(
-        self, call: Call, traced: TracedCall, ahead: bool = False
-    ) -> Orders | None:
+    def orders(self, call: Call, traced: TracedCall, ahead: bool = False) -> Orders | None:
         """In which orders arguments and results lie, where the function says so, or
         arguments of one that is compiled ahead do, or the program puts results."""
         lies = self.lies
@@ -524,15 +547,18 @@ class Jitted:
                 return None
             lies = lies or Lies(None, None)
         ins, outs = lies.orders(
-            call.in_tree, call.leaves, self.names(call), traced.out_tree,
-            traced.jaxpr.out_avals,
-        )  # fmt: skip
+            call.in_tree, call.leaves, self.names(call), traced.out_tree, traced.jaxpr.out_avals
+        )
         return ins, [said or free for said, free in zip(outs, chosen, strict=True)]
 
     def over(
-        self, call: Call, out_tree: Any, values: Sequence[Any], needed: ClosedJaxpr,
+        self,
+        call: Call,
+        out_tree: Any,
+        values: Sequence[Any],
+        needed: ClosedJaxpr,
         kept: Sequence[int],
-    ) -> assignment.Over | None:  # fmt: skip
+    ) -> assignment.Over | None:
         """The devices on which a call runs, where it says so itself.
 
         values: what the program closes over, then the leaves; of them `needed` takes
@@ -547,9 +573,7 @@ class Jitted:
             for i in set(range(len(values))).difference(kept):
                 assignment.check_unread(values[i], ins[i])
             ins = [ins[i] for i in kept]
-        return assignment.over_of(
-            [needed.jaxpr], n, ins, self.lies.of_results(out_tree)
-        )
+        return assignment.over_of([needed.jaxpr], n, ins, self.lies.of_results(out_tree))
 
 
 def _check_references(leaves: Sequence[Any], ins: Sequence[Any]) -> None:

@@ -74,8 +74,7 @@ class Lies:
         self.ins = ins
         self.outs = outs
         self.say_orders = any(
-            isinstance(s, Format) and s.layout is not None
-            for s in tree.leaves((ins, outs))
+            isinstance(s, Format) and s.layout is not None for s in tree.leaves((ins, outs))
         )
         for what, given in (("in_shardings", ins), ("out_shardings", outs)):
             for s in tree.leaves(given):
@@ -84,12 +83,8 @@ class Lies:
                 spec = found if later else getattr(found, "spec", ())
                 if UNCONSTRAINED in spec:
                     raise errors.value_error(
-                        f"Unconstrained dims are not allowed when passed to {what}:"
-                        f" {found}",
-                        tries=[
-                            "None, for the whole",
-                            "with_sharding_constraint inside",
-                        ],
+                        f"Unconstrained dims are not allowed when passed to {what}: {found}",
+                        tries=["None, for the whole", "with_sharding_constraint inside"],
                     )
 
     def _concrete(self, sharding: Any, what: str) -> Any:
@@ -112,9 +107,13 @@ class Lies:
         return [self._concrete(s, "in_shardings") for s in self._asked(in_tree)]
 
     def orders(
-        self, in_tree: Any, leaves: Sequence[Any], names: Sequence[str],
-        out_tree: Any, out_avals: Sequence[Any],
-    ) -> Orders:  # fmt: skip
+        self,
+        in_tree: Any,
+        leaves: Sequence[Any],
+        names: Sequence[str],
+        out_tree: Any,
+        out_avals: Sequence[Any],
+    ) -> Orders:
         """The layouts of arguments and results."""
         results = spread_over("pjit out_shardings", out_tree, self.outs)
         paths = tree.leaf_paths(out_tree)

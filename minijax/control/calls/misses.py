@@ -59,9 +59,7 @@ def compared(jitted: Any, known: Any, now: Any) -> list[Difference]:
             if a != b:
                 out.append(Difference(names[i], str(a), str(b)))
     if known[2] != now[2]:
-        out.append(
-            Difference("", str(known[2]), str(now[2]), "static arguments differ")
-        )
+        out.append(Difference("", str(known[2]), str(now[2]), "static arguments differ"))
     if known[4] != now[4]:
         what = "options that change tracing differ (x64, promotion, precision ...)"
         out.append(Difference("", "", "", what))
@@ -123,9 +121,7 @@ def note_tracing(jitted: Any, call: Any, avals: Any) -> None:
     """
     what = function_text(jitted.fun)
     if config.NO_TRACING.value:
-        raise RuntimeError(
-            f"re-tracing function {what} for `jit`, but 'no_tracing' is set"
-        )
+        raise RuntimeError(f"re-tracing function {what} for `jit`, but 'no_tracing' is set")
     if config.EXPLAIN_MISSES.value:
         reasons = differences(jitted, call, avals)
         if reasons is None:

@@ -13,6 +13,5 @@ _FIXED = ("axis", "keepdims", "allow_negative_indices")
 
 dynamic_index_in_dim = jit(slicing.dynamic_index_in_dim, static_argnames=_FIXED)
 dynamic_update_index_in_dim = jit(
-    slicing.dynamic_update_index_in_dim,
-    static_argnames=("axis", "allow_negative_indices"),
+    slicing.dynamic_update_index_in_dim, static_argnames=("axis", "allow_negative_indices")
 )

@@ -77,10 +77,16 @@ def size_of(params: dict[str, Any]) -> int:
 
 holds(
     xla_pmap_p,
-    Call("call_jaxpr", scope=_inside, per_in="in_axes", per_out="out_axes",
-         residual=lambda params, aval: 0,
-         shift=lambda d: d if d is None else d + 1, reset={"donated_invars": False}),
-)  # fmt: skip
+    Call(
+        "call_jaxpr",
+        scope=_inside,
+        per_in="in_axes",
+        per_out="out_axes",
+        residual=lambda params, aval: 0,
+        shift=lambda d: d if d is None else d + 1,
+        reset={"donated_invars": False},
+    ),
+)
 derived_dce: Any = xla_pmap_p.dce
 xla_pmap_p.abstract = pmap_abstract
 xla_pmap_p.named_axes = lambda params: (
@@ -111,9 +117,7 @@ def pmap_transpose(cts: Any, *args: Any, **params: Any) -> Any:
     return [found.get(i) for i in range(len(args))]
 
 
-def _summed(
-    closed: ClosedJaxpr, shared: Sequence[bool], params: dict[str, Any]
-) -> ClosedJaxpr:
+def _summed(closed: ClosedJaxpr, shared: Sequence[bool], params: dict[str, Any]) -> ClosedJaxpr:
     """A jaxpr with the sum over all devices of those outputs that go to a shared value."""
 
     def fun(*args: Any) -> list[Any]:
@@ -139,9 +143,15 @@ xla_pmap_p.dce = pmap_dce
 
 
 def pmap_lower(
-    ctx: Any, *args: Any, call_jaxpr: ClosedJaxpr, axis_name: Any, axis_size: int,
-    in_axes: Any, out_axes: Any, **_: Any,
-) -> Any:  # fmt: skip
+    ctx: Any,
+    *args: Any,
+    call_jaxpr: ClosedJaxpr,
+    axis_name: Any,
+    axis_size: int,
+    in_axes: Any,
+    out_axes: Any,
+    **_: Any,
+) -> Any:
     """Inside another pmap: each replica takes its slice, and results are gathered."""
     if not ctx.axes:
         raise NotImplementedError("minijax bug: a pmap reached a single-device program")
@@ -193,9 +203,12 @@ _REPLICAS = "_internal_pmap_axis_name"  # of meshes, where the user's axis has n
 
 
 def of_parts(
-    closed: ClosedJaxpr, axis_name: Any, size: int, in_axes: Sequence[Any],
+    closed: ClosedJaxpr,
+    axis_name: Any,
+    size: int,
+    in_axes: Sequence[Any],
     out_axes: Sequence[Any],
-) -> ClosedJaxpr:  # fmt: skip
+) -> ClosedJaxpr:
     """A program of slices as one of parts of whole values: the mapped axis has size 1."""
 
     def fun(*parts: Any) -> list[Any]:
@@ -223,16 +236,36 @@ class Replicas:
     """
 
     __slots__ = (
-        "acts", "consts", "devices", "executable", "handlers", "layouts", "lowered",
-        "mesh", "name", "originals", "out_avals", "out_axes", "pace", "per_slice", "size",
+        "acts",
+        "consts",
+        "devices",
+        "executable",
+        "handlers",
+        "layouts",
+        "lowered",
+        "mesh",
+        "name",
+        "originals",
+        "out_avals",
+        "out_axes",
+        "pace",
+        "per_slice",
+        "size",
         "start",
-    )  # fmt: skip
+    )
 
     def __init__(
-        self, closed: ClosedJaxpr, name: str, devices: Sequence[Any], axis_name: Any,
-        size: int, mine: slice, in_axes: Sequence[Any], out_axes: Sequence[Any],
+        self,
+        closed: ClosedJaxpr,
+        name: str,
+        devices: Sequence[Any],
+        axis_name: Any,
+        size: int,
+        mine: slice,
+        in_axes: Sequence[Any],
+        out_axes: Sequence[Any],
         donated: Sequence[bool],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.originals = closed.consts  # alive, as long as programs are found by them
         self.per_slice = inner_replicas(closed.jaxpr)
         total = size * self.per_slice
@@ -256,11 +289,14 @@ class Replicas:
         dispatch.note_compiling(self.name, parts)
         with monitoring.stage(monitoring.LOWERING, self.name):
             self.lowered = lowered.lower_jaxpr(
-                parts, name, client.platform_of(self.devices[0].client),
-                replicas=total, donated=donated if any(donated) else (),
+                parts,
+                name,
+                client.platform_of(self.devices[0].client),
+                replicas=total,
+                donated=donated if any(donated) else (),
                 axes=((axis_name, size), (_REST, self.per_slice)),
                 ordered=any(getattr(e, "ordered", False) for e in closed.effects),
-            )  # fmt: skip
+            )
         self.acts |= self.lowered.failures is not None
         stored = map(lower.physical, self.out_avals)
         self.handlers = [
@@ -268,15 +304,17 @@ class Replicas:
             for a, d in zip(stored, out_axes, strict=True)
         ]
 
-    def compile(
-        self, overrides: dict[str, Any] | None = None, ahead: bool = False
-    ) -> Replicas:
+    def compile(self, overrides: dict[str, Any] | None = None, ahead: bool = False) -> Replicas:
         """Make it ready to run."""
         with monitoring.stage(monitoring.COMPILING, self.name):
             self.executable = compiler.compile_module(
-                self.lowered.module, self.devices, replicas=len(self.devices),
-                callbacks=self.lowered.callbacks, overrides=overrides, ahead=ahead,
-            )  # fmt: skip
+                self.lowered.module,
+                self.devices,
+                replicas=len(self.devices),
+                callbacks=self.lowered.callbacks,
+                overrides=overrides,
+                ahead=ahead,
+            )
         self.consts = [self.place(c, None) for c in self.lowered.consts]
         self.pace = pacing.pace_of(self.devices)
         self.start = self.executable.execute_sharded
@@ -336,9 +374,16 @@ class Replicas:
             for d, a in zip(self.out_axes, whole, strict=True)
         ]
         return Fast(
-            self.executable, pacing.result_tree(result, self.pace), given, lie, whole,
-            [True] * len(whole), [True] * len(given), [None] * len(given), self.consts,
-        )  # fmt: skip
+            self.executable,
+            pacing.result_tree(result, self.pace),
+            given,
+            lie,
+            whole,
+            [True] * len(whole),
+            [True] * len(given),
+            [None] * len(given),
+            self.consts,
+        )
 
     def run(self, buffers: Sequence[Any]) -> list[Any]:
         if dispatch.barred:
@@ -413,9 +458,16 @@ def lower_pmap(devices: Sequence[Any], params: dict[str, Any]) -> Replicas:
             )
         )
     return Replicas(
-        closed, name, devices, params["axis_name"], whole, mine, params["in_axes"],
-        params["out_axes"], params["donated_invars"],
-    )  # fmt: skip
+        closed,
+        name,
+        devices,
+        params["axis_name"],
+        whole,
+        mine,
+        params["in_axes"],
+        params["out_axes"],
+        params["donated_invars"],
+    )
 
 
 def _rows(devices: Sequence[Any], count: int, size: int) -> tuple[Sequence[Any], slice]:

@@ -79,11 +79,7 @@ class DotsSaveable:
 
     def __call__(self, prim: Primitive, *args: Any, **params: Any) -> bool:
         if not self.only_if_no_batch_dims:
-            return prim.name in (
-                "dot_general",
-                "conv_general_dilated",
-                "ragged_dot_general",
-            )
+            return prim.name in ("dot_general", "conv_general_dilated", "ragged_dot_general")
         if prim.name != "dot_general":
             return False
         _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
@@ -91,9 +87,7 @@ class DotsSaveable:
 
 
 dots_saveable = checkpoint_dots = DotsSaveable(False)
-dots_with_no_batch_dims_saveable = checkpoint_dots_with_no_batch_dims = DotsSaveable(
-    True
-)
+dots_with_no_batch_dims_saveable = checkpoint_dots_with_no_batch_dims = DotsSaveable(True)
 
 
 @dataclass(frozen=True)
@@ -256,9 +250,12 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
 
 
 def save_and_offload_only_these_names(
-    *, names_which_can_be_saved: Sequence[str],
-    names_which_can_be_offloaded: Sequence[str], offload_src: str, offload_dst: str,
-) -> Policy:  # fmt: skip
+    *,
+    names_which_can_be_saved: Sequence[str],
+    names_which_can_be_offloaded: Sequence[str],
+    offload_src: str,
+    offload_dst: str,
+) -> Policy:
     """Store some named values where they are, and others in another memory.
 
     Args:
@@ -283,9 +280,7 @@ def save_and_offload_only_these_names(
       f32[] from the argument x
       f32[] named 'a' from ...
     """
-    saved, moved = map(
-        frozenset, (names_which_can_be_saved, names_which_can_be_offloaded)
-    )
+    saved, moved = map(frozenset, (names_which_can_be_saved, names_which_can_be_offloaded))
     if saved & moved:
         raise ValueError(
             errors.message(

@@ -10,15 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...ir.jaxpr import (
-    ClosedJaxpr,
-    Equation,
-    Jaxpr,
-    Literal,
-    Var,
-    eval_jaxpr,
-    rearranged,
-)
+from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr, rearranged
 from ...ir.regions import Branches, Call, Loop
 from ...passes.algebra import lib
 from ...passes.stage import stage_closed

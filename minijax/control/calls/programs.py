@@ -86,9 +86,7 @@ def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) ->
 jit_p.stage = jit_stage
 
 
-def jit_lower(
-    ctx: Any, *args: Any, jaxpr: ClosedJaxpr, name: str, **params: Any
-) -> list[Any]:  # fmt: skip
+def jit_lower(ctx: Any, *args: Any, jaxpr: ClosedJaxpr, name: str, **params: Any) -> list[Any]:
     ctx.rename(f"jit({name})", fills=True)
     return ctx.call(jaxpr, name, args)  # type: ignore[no-any-return]
 
@@ -119,9 +117,12 @@ def jit_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
     """What is unlike the default; the inner variables bear the outer ones' names."""
     printer.same_names(eqn.params["jaxpr"].jaxpr, eqn)
     plain = {
-        "compiler_options_kvs": (), "device": None, "inline": False,
-        "keep_unused": False, "donated_invars": (False,) * len(eqn.ins),
-    }  # fmt: skip
+        "compiler_options_kvs": (),
+        "device": None,
+        "inline": False,
+        "keep_unused": False,
+        "donated_invars": (False,) * len(eqn.ins),
+    }
     return printer.shown(eqn, plain, first="name")
 
 
@@ -154,13 +155,7 @@ def jit_impl(
     )
     try:
         program = program_of(
-            jaxpr,
-            name,
-            where,
-            committed,
-            donated_invars,
-            keep_unused,
-            compiler_options_kvs,
+            jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
         )
     except nesting.TooDeep:
         if dispatch.is_host_driven(jaxpr.jaxpr):
@@ -188,9 +183,13 @@ def program_of(
         donated = ()  # a failed check computes again from the operands
     known = _runs.setdefault(jaxpr, {})
     key = (
-        where, committed, tuple(donated), keep_unused, options,
+        where,
+        committed,
+        tuple(donated),
+        keep_unused,
+        options,
         config.DISABLE_MOST_OPTIMIZATIONS.value,
-    )  # fmt: skip
+    )
     if orders is not None:
         key = (*key, *map(tuple, orders))
     program = known.get(key)
@@ -217,9 +216,11 @@ def compiled_for(jaxpr: ClosedJaxpr) -> dict[Any, float]:
 
 
 def run_program(
-    program: dispatch.Program, buffers: Sequence[Any], name: str,
+    program: dispatch.Program,
+    buffers: Sequence[Any],
+    name: str,
     again: Callable[[], Any] | None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Run a program on ArrayImpls, with the checks that are switched on.
 
     `again`, where it can be had, evaluates it operation by operation: to find the one
@@ -251,6 +252,4 @@ closed_call_p = ClosedCallPrimitive("closed_call")
 holds(closed_call_p, Call("call_jaxpr"))
 closed_call_p.takes_keys = True
 closed_call_p.impl = lambda *args, call_jaxpr: call_jaxpr(*args)
-closed_call_p.lower = lambda ctx, *args, call_jaxpr: ctx.call(
-    call_jaxpr, "closed_call", args
-)
+closed_call_p.lower = lambda ctx, *args, call_jaxpr: ctx.call(call_jaxpr, "closed_call", args)

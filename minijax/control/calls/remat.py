@@ -109,10 +109,7 @@ name_p.impl = lambda x, *, name: x
 name_p.makes_nans = False
 name_p.keeps_nans = name_p.elementwise = True
 # The value has the name, not its tangent.
-name_p.jvp = lambda primals, tangents, *, name: (
-    name_p.bind(*primals, name=name),
-    tangents[0],
-)
+name_p.jvp = lambda primals, tangents, *, name: (name_p.bind(*primals, name=name), tangents[0])
 name_p.takes_keys = True
 name_p.uses_keys = FORWARDS
 
@@ -151,9 +148,14 @@ remat_p.impl = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, (), *args)
 
 
 def remat_linearize(
-    trace: Any, primals: Any, tangents: Any, *, jaxpr: Jaxpr, policy: Policy | None,
+    trace: Any,
+    primals: Any,
+    tangents: Any,
+    *,
+    jaxpr: Jaxpr,
+    policy: Policy | None,
     **params: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     if isinstance(policy, Budget):  # it chooses stretches, each a checkpoint
         whole = discharge.without_own(ClosedJaxpr(inline_calls(jaxpr)))
         divided = policy.divide(whole.jaxpr, _stretch)
@@ -169,25 +171,22 @@ def remat_linearize(
     outs, saved = out[:n], out[n:]
     if config.LOG_RESIDUALS.value:
         inputs = pick([*consts, *primals], used)
-        _log_residuals(
-            jaxpr.name, inputs, pick(saved, used[-len(saved) - sum(nonzero) :])
-        )
+        _log_residuals(jaxpr.name, inputs, pick(saved, used[-len(saved) - sum(nonzero) :]))
     if not any(parts.nonzero_out):
         return outs, with_zeros([], parts.nonzero_out, jaxpr.out_avals)
     args = [*consts, *primals, *saved, *pick_nonzero(tangents, nonzero)]
     args = pick(args, used)
     found = trace.process(
-        remat_p, tuple(args),
+        remat_p,
+        tuple(args),
         {"jaxpr": backward, "policy": policy, **params, "differentiated": True},
-    )  # fmt: skip
+    )
     return outs, with_zeros(found, parts.nonzero_out, jaxpr.out_avals)
 
 
 def _stretch(jaxpr: Jaxpr) -> tuple[Primitive, dict[str, Any]]:
     """How a part of a program is held that is recomputed."""
-    return remat_p, dict(
-        jaxpr=jaxpr, prevent_cse=True, differentiated=False, policy=None
-    )
+    return remat_p, dict(jaxpr=jaxpr, prevent_cse=True, differentiated=False, policy=None)
 
 
 def _log_residuals(name: str, inputs: Sequence[Any], saved: Sequence[Any]) -> None:
@@ -198,9 +197,7 @@ def _log_residuals(name: str, inputs: Sequence[Any], saved: Sequence[Any]) -> No
         for what, found in (("inputs", inputs), ("intermediates", saved))
         if found
     ]
-    log.logger.warning(
-        "\nand ".join(lines) or "remat-decorated function saving nothing"
-    )
+    log.logger.warning("\nand ".join(lines) or "remat-decorated function saving nothing")
 
 
 def _split(
@@ -213,9 +210,7 @@ def _split(
     if known is None:
         closed = discharge.without_own(ClosedJaxpr(inline_calls(jaxpr)))
         parts = linearize_jaxpr(closed, nonzero, forward_out=False)
-        forward, recompute, _ = split_by_policy(
-            parts.primal.jaxpr, len(jaxpr.outvars), policy
-        )
+        forward, recompute, _ = split_by_policy(parts.primal.jaxpr, len(jaxpr.outvars), policy)
         body = _backward_body(parts, recompute)
         backward, used = dce_jaxpr(body, [True] * len(body.outvars))
         known = jaxpr.memo[key] = parts, forward, backward, used
@@ -229,9 +224,7 @@ def split_by_policy(
     inputs = [*primal.constvars, *primal.invars]
 
     def answer(eqn: Equation) -> bool | Offloadable:
-        once = any(
-            getattr(e, "once", False) or getattr(e, "kept", False) for e in eqn.effects
-        )
+        once = any(getattr(e, "once", False) or getattr(e, "kept", False) for e in eqn.effects)
         if once or policy is None:
             return once
         avals = [a.aval for a in eqn.ins]
@@ -268,9 +261,10 @@ def split_by_policy(
 def _move(a: Var, b: Var) -> Equation:
     """The equation that puts the value of `a` in the memory of `b`."""
     params = {
-        "devices": (b.aval.memory_space,), "srcs": (None,),
+        "devices": (b.aval.memory_space,),
+        "srcs": (None,),
         "copy_semantics": (transfer.Copy.ALWAYS_COPY,),
-    }  # fmt: skip
+    }
     return Equation(transfer.device_put_p, [a], [b], params)
 
 
@@ -287,19 +281,13 @@ def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
     n_const = len(parts.primal.consts)
     env: dict[Any, Any] = {}
     for v, (where, i) in zip(linear.invars[:n_res], parts.residuals, strict=True):
-        env[v] = (
-            recompute.invars[n_const + i] if where == "in" else recompute.outvars[i]
-        )
+        env[v] = recompute.invars[n_const + i] if where == "in" else recompute.outvars[i]
     eqns = [_named_again(e) for e in recompute.eqns]
     for e in linear.eqns:
         eqns.append(e.replace(invars=[seen(env, a) for a in e.ins]))
     outs = [seen(env, a) for a in linear.outvars]
     return Jaxpr(
-        [],
-        [*recompute.invars, *linear.invars[n_res:]],
-        outs,
-        eqns,
-        name=recompute.name,
+        [], [*recompute.invars, *linear.invars[n_res:]], outs, eqns, name=recompute.name
     )
 
 
@@ -308,7 +296,7 @@ remat_p.linearize = remat_linearize
 
 def remat_lower(
     ctx: Any, *args: Any, jaxpr: Jaxpr, differentiated: bool, prevent_cse: bool, **_: Any
-) -> Any:  # fmt: skip
+) -> Any:
     if differentiated and prevent_cse and args:
         barrier = ctx.create(
             "stablehlo.optimization_barrier", [x.type for x in args], list(args)
@@ -348,18 +336,24 @@ def _unknown_zero(ctx: Any, args: Sequence[Any]) -> Any:
             bits = shaped((), _NUMBERS[aval.dtype])
             ones = (1,) * aval.ndim
             first = ctx.op(
-                "slice", shaped(ones, aval.dtype), x,
-                start_indices=ctx.i64s([0] * aval.ndim), limit_indices=ctx.i64s(ones),
+                "slice",
+                shaped(ones, aval.dtype),
+                x,
+                start_indices=ctx.i64s([0] * aval.ndim),
+                limit_indices=ctx.i64s(ones),
                 strides=ctx.i64s(ones),
-            )  # fmt: skip
+            )
             first = ctx.op("reshape", shaped((), aval.dtype), first)
             word = ctx.op("bitcast_convert", bits, first)
             word = ctx.op("or", bits, word, ctx.constant(1, bits))
             same = ctx.op(
-                "compare", boolean, word, ctx.constant(0, bits),
+                "compare",
+                boolean,
+                word,
+                ctx.constant(0, bits),
                 comparison_direction=ctx.parse("#stablehlo<comparison_direction EQ>"),
                 compare_type=ctx.parse("#stablehlo<comparison_type UNSIGNED>"),
-            )  # fmt: skip
+            )
             return ctx.op("convert", i32, same)
     return None
 
@@ -379,10 +373,14 @@ _NUMBERS = {
 
 
 def checkpoint(
-    fun: Callable[..., Any], *, prevent_cse: bool = True, policy: Policy | None = None,
-    static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
+    fun: Callable[..., Any],
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
     concrete: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """Make a function whose residuals are recomputed in the backward pass.
 
     Args:
@@ -422,25 +420,29 @@ def checkpoint(
     def rematted(*args: Any, **kwargs: Any) -> Any:
         closed = [n for n in statics.nums if n < len(args) and not _hashable(args[n])]
         named = {
-            k: kwargs[k]
-            for k in statics.names
-            if k in kwargs and not _hashable(kwargs[k])
+            k: kwargs[k] for k in statics.names if k in kwargs and not _hashable(kwargs[k])
         }
         if closed or named:
             rest = {k: v for k, v in kwargs.items() if k not in named}
             again = functools.partial(
-                checkpoint, prevent_cse=prevent_cse, policy=policy,
+                checkpoint,
+                prevent_cse=prevent_cse,
+                policy=policy,
                 static_argnames=[k for k in statics.names if k in rest],
-            )  # fmt: skip
+            )
             return _closing(fun, args, named, closed, statics.nums, again)(**rest)
         call = jitted.split(args, kwargs)
         avals = tuple(jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves))
         traced = jitted.trace_avals(call, avals)
         consts = [*traced.hoisted, *traced.jaxpr.consts]
         out = remat_p.bind(
-            *consts, *call.leaves, jaxpr=lift_consts(traced.jaxpr.jaxpr).jaxpr,
-            prevent_cse=prevent_cse, differentiated=False, policy=policy,
-        )  # fmt: skip
+            *consts,
+            *call.leaves,
+            jaxpr=lift_consts(traced.jaxpr.jaxpr).jaxpr,
+            prevent_cse=prevent_cse,
+            differentiated=False,
+            policy=policy,
+        )
         return tree.unflatten(traced.out_tree, out)
 
     return rematted
@@ -474,9 +476,13 @@ def _hashable(x: Any) -> bool:
 
 
 def _closing(
-    fun: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any],
-    closed: Sequence[int], static: Sequence[int], again: Callable[..., Any],
-) -> Callable[..., Any]:  # fmt: skip
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    named: dict[str, Any],
+    closed: Sequence[int],
+    static: Sequence[int],
+    again: Callable[..., Any],
+) -> Callable[..., Any]:
     """The rematerialised call, for which nothing can be remembered: a closure."""
     given = [i for i in range(len(args)) if i not in closed]
 
@@ -493,9 +499,7 @@ def _closing(
         left = [p for i, p in params if i not in closed and p.name not in named]
         rest.__signature__ = sig.replace(parameters=left)  # type: ignore[attr-defined]
     nums = [given.index(n) for n in static if n in given]
-    return functools.partial(
-        again(rest, static_argnums=nums), *(args[i] for i in given)
-    )
+    return functools.partial(again(rest, static_argnums=nums), *(args[i] for i in given))
 
 
 # ---------------------------------------------------------------------- what is saved

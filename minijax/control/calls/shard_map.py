@@ -84,11 +84,7 @@ def _shifted(spec: Any, lanes: Any = None) -> Any:
 def _residual(params: dict[str, Any], aval: Any) -> Any:
     """The spec of a value inside that is no operand's and no result's."""
     lanes = core.axes_of_lanes()  # along which `vmap` will shard the values
-    axes = [
-        n
-        for n, _ in named(params["mesh"], params["newly_manual_axes"])
-        if n not in lanes
-    ]
+    axes = [n for n, _ in named(params["mesh"], params["newly_manual_axes"]) if n not in lanes]
     if params["check_vma"]:
         varying = () if aval.manual is None else aval.manual.varying
         axes = [n for n in axes if n in varying]
@@ -104,9 +100,7 @@ def _inside(params: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-def scope(
-    mesh: Any, manual: frozenset[Any], typed: bool
-) -> tuple[tuple[Any, int], ...]:
+def scope(mesh: Any, manual: frozenset[Any], typed: bool) -> tuple[tuple[Any, int], ...]:
     """The axes in scope inside: of the manual ones types say what varies, if `typed`."""
     axes = named(mesh, manual)
     return (*core.STATE.axes, *(_typed(axes) if typed else axes))
@@ -171,9 +165,8 @@ def whole(aval: Any, spec: Any, params: dict[str, Any]) -> Any:
 
 
 def part(
-    aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any],
-    typed: bool = False,
-) -> Any:  # fmt: skip
+    aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any], typed: bool = False
+) -> Any:
     """The type of the parts of a whole value, whose axes are divisible.
 
     typed: whether it says along which axes they vary.
@@ -183,9 +176,7 @@ def part(
     parts = cuts(spec, mesh, len(aval.shape))
     lies = aval.lies
     if lies is not None:
-        rest = [
-            tuple(a for a in axes_in(entry) if a not in manual) for entry in lies.spec
-        ]
+        rest = [tuple(a for a in axes_in(entry) if a not in manual) for entry in lies.spec]
         sums = [lies.spec.unreduced - manual, lies.spec.reduced - manual]
         lies = lies.with_sums(*sums).with_entries(rest)
         if lies is not None:
@@ -203,9 +194,15 @@ def part(
 
 holds(
     shard_map_p,
-    Call("jaxpr", scope=_inside, per_in="in_specs", per_out="out_specs",
-         residual=_residual, shift=_shifted),
-)  # fmt: skip
+    Call(
+        "jaxpr",
+        scope=_inside,
+        per_in="in_specs",
+        per_out="out_specs",
+        residual=_residual,
+        shift=_shifted,
+    ),
+)
 shard_map_p.abstract = lambda *avals, **params: [
     whole(a, spec, params)
     for a, spec in zip(params["jaxpr"].out_avals, params["out_specs"], strict=True)
@@ -224,10 +221,7 @@ _whole_lanes = shard_map_p.batch  # on each device all of them
 def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     names, closed = axes_of_entry(axis.spmd_name), params["jaxpr"]
     used = axes_of(closed.jaxpr)
-    if (
-        not (names and params["newly_manual_axes"].issuperset(names))
-        or axis.name in used
-    ):
+    if not (names and params["newly_manual_axes"].issuperset(names)) or axis.name in used:
         return _whole_lanes(axis, args, dims, **params)
     specs = [placed(s, params) for s in (*params["in_specs"], *params["out_specs"])]
     if clash := {a for s in specs for e in s for a in axes_of_entry(e)} & {*names}:
@@ -253,8 +247,7 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         )
     batched = [d is not None for d in dims]
     ins = [
-        bring_front(x, axis, d) if b else x
-        for x, d, b in zip(args, dims, batched, strict=True)
+        bring_front(x, axis, d) if b else x for x, d, b in zip(args, dims, batched, strict=True)
     ]
     with _inside(params):
         inner = Axis(axis.name, axis.size // parts)
@@ -263,10 +256,12 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
             lanes = _varying_over(lanes, names, batched)
     sides = (("in_specs", batched), ("out_specs", out_batched))
     for what, flags in sides:
-        params[what] = tuple([
-            _shifted(s, axis.spmd_name) if f else s
-            for s, f in zip(params[what], flags, strict=True)
-        ])  # fmt: skip
+        params[what] = tuple(
+            [
+                _shifted(s, axis.spmd_name) if f else s
+                for s, f in zip(params[what], flags, strict=True)
+            ]
+        )
     if params["check_vma"]:
         lanes = vary_as(lanes, [placed(s, params) for s in params["out_specs"]])
     out = shard_map_p.bind(*ins, **{**params, "jaxpr": lanes})
@@ -278,13 +273,12 @@ def _varying_over(
 ) -> ClosedJaxpr:
     """A program whose flagged inputs vary along axes, too."""
     like = shaped((), dtypes.bool_, manual=manual_kinds(names))
-    avals = [
-        joined(a, like) if f else a for a, f in zip(closed.in_avals, flags, strict=True)
-    ]
+    avals = [joined(a, like) if f else a for a, f in zip(closed.in_avals, flags, strict=True)]
     return remembered(
-        closed, ("varying over", names, tuple(flags)),
+        closed,
+        ("varying over", names, tuple(flags)),
         lambda: stage_closed(lambda *xs: closed(*xs), avals, name=closed.jaxpr.name),
-    )  # fmt: skip
+    )
 
 
 shard_map_p.batch = _batch
@@ -297,9 +291,7 @@ def _transpose(cts: Any, *args: Any, **params: Any) -> Any:
     given = nonzero_flags(cts)
     in_specs, out_specs = params["in_specs"], params["out_specs"]
     with _inside(params):
-        turned, present = transpose_jaxpr(
-            params["jaxpr"], linear, given, instantiate_out=False
-        )
+        turned, present = transpose_jaxpr(params["jaxpr"], linear, given, instantiate_out=False)
     still = [i for i, lin in enumerate(linear) if not lin]
     outs = pick(flagged(linear), present)
     ins = [args[i] for i in still]
@@ -351,10 +343,11 @@ def vary_as(closed: ClosedJaxpr, specs: Sequence[Any]) -> ClosedJaxpr:
     They are terms of sums, or have such as cotangents, along those that specs call so.
     """
     casts = [
-        casts_to(a.manual, [n for e in spec for n in axes_of_entry(e)], spec.unreduced,
-                 spec.reduced)
+        casts_to(
+            a.manual, [n for e in spec for n in axes_of_entry(e)], spec.unreduced, spec.reduced
+        )
         for a, spec in zip(closed.out_avals, specs, strict=True)
-    ]  # fmt: skip
+    ]
     if not any(casts):
         return closed
     j = closed.jaxpr
@@ -378,9 +371,7 @@ def _lower(ctx: Any, *args: Any, **params: Any) -> Any:
     closed, manual = params["jaxpr"], params["newly_manual_axes"]
     devices = ctx.module.spread.devices
     mesh = NamedSharding(params["mesh"], PartitionSpec()).on(devices).mesh
-    if ctx.token is not None and any(
-        getattr(e, "ordered", False) for e in closed.effects
-    ):
+    if ctx.token is not None and any(getattr(e, "ordered", False) for e in closed.effects):
         raise errors.value_error(
             "The following ordered effects are not supported for more than 1 device:"
             " those inside of shard_map.",

@@ -32,9 +32,7 @@ def _name(word: Any, of: str, kinds: str) -> str:
     if not isinstance(word, str):
         raise _problem(f"Each element of {of} must be {kinds}, but got {type(word)}")
     if not word[:1].isalpha() or not word.replace("_", "a").isalnum():
-        raise _problem(
-            f"Factor names have to start with a letter, but got '{word[:1]}'"
-        )
+        raise _problem(f"Factor names have to start with a letter, but got '{word[:1]}'")
     return word
 
 
@@ -47,9 +45,7 @@ class CompoundFactor(tuple[str, ...]):
         if len(factors) < 2:
             raise _problem("A compound factor should contain at least two factors")
         kinds = "a str"
-        return super().__new__(
-            cls, [_name(f, "CompoundFactor", kinds) for f in factors]
-        )
+        return super().__new__(cls, [_name(f, "CompoundFactor", kinds) for f in factors])
 
 
 class ArrayMapping(tuple[Any, ...]):
@@ -92,12 +88,15 @@ class SdyShardingRule:
     """
 
     def __init__(
-        self, operand_mappings: Sequence[ArrayMapping],
-        result_mappings: Sequence[ArrayMapping], *,
+        self,
+        operand_mappings: Sequence[ArrayMapping],
+        result_mappings: Sequence[ArrayMapping],
+        *,
         reduction_factors: Sequence[str] = (),
         need_replication_factors: Sequence[str] = (),
-        permutation_factors: Sequence[str] = (), **factor_sizes: int,
-    ) -> None:  # fmt: skip
+        permutation_factors: Sequence[str] = (),
+        **factor_sizes: int,
+    ) -> None:
         self.operand_mappings = tuple(operand_mappings)
         self.result_mappings = tuple(result_mappings)
         self.reduction_factors = tuple(reduction_factors)
@@ -125,17 +124,14 @@ class SdyShardingRule:
         for factor in sorted(parts - whole):
             if factor not in self.factor_sizes:
                 raise _problem(
-                    f"Factor {factor} is only used in compound factors; must specify its"
-                    " size",
+                    f"Factor {factor} is only used in compound factors; must specify its size",
                     tries=[f"{factor}=2, among the keywords"],
                 )
         seen = set()
         for kind, factors in self._kinds():
             for factor in factors:
                 if factor not in whole | parts:
-                    raise _problem(
-                        f"Factor {factor} in {kind}_factors is not used in the rule"
-                    )
+                    raise _problem(f"Factor {factor} in {kind}_factors is not used in the rule")
                 if factor in seen:
                     raise _problem(
                         f"Factor {factor} can only be in one of the reduction, need"
@@ -172,10 +168,12 @@ class SdyShardingRule:
                     f"Sharding rule has {len(mappings)} {kind}s, but the operation has"
                     f" {len(shapes)} {kind}s"
                 )
-            sides.append([
-                self._axes(f"{i}th {kind}", m, shape, groups, factors)
-                for i, (m, shape) in enumerate(zip(mappings, shapes, strict=True))
-            ])  # fmt: skip
+            sides.append(
+                [
+                    self._axes(f"{i}th {kind}", m, shape, groups, factors)
+                    for i, (m, shape) in enumerate(zip(mappings, shapes, strict=True))
+                ]
+            )
         short = {}
         for n, factor in enumerate(factors):
             k = len(_LETTERS)
@@ -197,9 +195,13 @@ class SdyShardingRule:
         return f"#sdy.op_sharding_rule<{told}, custom>"
 
     def _axes(
-        self, which: str, mapping: ArrayMapping, shape: Sequence[int],
-        groups: dict[str, int], factors: dict[str, int],
-    ) -> list[tuple[str, ...]]:  # fmt: skip
+        self,
+        which: str,
+        mapping: ArrayMapping,
+        shape: Sequence[int],
+        groups: dict[str, int],
+        factors: dict[str, int],
+    ) -> list[tuple[str, ...]]:
         """The factors of each axis of one array."""
         entries = list(mapping)
         if mapping.group is not None:
@@ -245,9 +247,7 @@ def _mapping(text: str, rule: str) -> ArrayMapping:
             inside = []
         elif token == ")" and inside is not None:
             if len(inside) < 2:
-                raise _problem(
-                    "Brackets should contain at least two factors", which=rule
-                )
+                raise _problem("Brackets should contain at least two factors", which=rule)
             found.append(CompoundFactor(*inside))
             inside = None
         elif token in ("(", ")"):

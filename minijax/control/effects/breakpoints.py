@@ -55,9 +55,7 @@ class Variables:
         for name, treedef, leaves, places in zip(
             self.names, self.trees, self.leaves, self.places, strict=True
         ):
-            found = [
-                concrete[places[i]] if i in places else x for i, x in enumerate(leaves)
-            ]
+            found = [concrete[places[i]] if i in places else x for i, x in enumerate(leaves)]
             out[name] = tree.unflatten(treedef, found)
         return out
 
@@ -98,9 +96,12 @@ class Session:
     """Reads commands and answers them, until the program is to go on."""
 
     def __init__(
-        self, places: Sequence[Place], concrete: dict[int, Any], stdin: TextIO | None,
+        self,
+        places: Sequence[Place],
+        concrete: dict[int, Any],
+        stdin: TextIO | None,
         stdout: TextIO | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.places = places
         self.variables = [p.locals.values(concrete) for p in places]
         self.at = 0
@@ -190,10 +191,14 @@ _command("h", "help", "?")(
 
 
 def breakpoint(
-    *, backend: str | None = None, filter_frames: bool = True,
-    num_frames: int | None = None, ordered: bool = False, token: Any = None,
+    *,
+    backend: str | None = None,
+    filter_frames: bool = True,
+    num_frames: int | None = None,
+    ordered: bool = False,
+    token: Any = None,
     **kwargs: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Stop when the running program gets here, and read commands from the terminal.
 
     Traced values have the values that they have then; under `vmap`, the program stops for
@@ -234,9 +239,7 @@ def breakpoint(
             f"breakpoint: there is no debugger {backend!r}.", tries=["backend='cli'"]
         )
     if ordered and token is not None:
-        raise errors.value_error(
-            "`ordered` and `token` are mutually exclusive arguments."
-        )
+        raise errors.value_error("`ordered` and `token` are mutually exclusive arguments.")
     stdin, stdout = _streams(**kwargs)
     traced: dict[int, Tracer] = {}
     places: list[Place] = []

@@ -23,16 +23,18 @@ from .callbacks import callback_batch, check_method, result_avals, stage_callbac
 from .ffi_call import aliases_text, check_alias, layouts_text, row_major
 
 __all__ = (
-    "buffer_callback", "buffer_callback_p", "Buffer", "ExecutionContext", "ExecutionStage",
-)  # fmt: skip
+    "buffer_callback",
+    "buffer_callback_p",
+    "Buffer",
+    "ExecutionContext",
+    "ExecutionStage",
+)
 
 Buffer = ffi.Buffer
 ExecutionContext = ffi.ExecutionContext
 ExecutionStage = ffi.ExecutionStage
 
-_TARGETS = {
-    "cpu": "xla_buffer_python_cpu_callback", "cuda": "xla_buffer_python_gpu_callback",
-}  # fmt: skip
+_TARGETS = {"cpu": "xla_buffer_python_cpu_callback", "cuda": "xla_buffer_python_gpu_callback"}
 
 buffer_callback_p = Primitive("buffer_callback", multiple_results=True)
 buffer_callback_p.makes_nans = False
@@ -55,15 +57,19 @@ buffer_callback_p.batch = functools.partial(callback_batch, buffer_callback_p)
 
 
 def _lower(
-    ctx: Any, *args: Any, callback: Callable[..., Any], in_tree: Any, out_tree: Any,
-    has_side_effect: bool, input_output_aliases: Sequence[tuple[int, int]],
-    command_buffer_compatible: bool, **_: Any,
-) -> list[Any]:  # fmt: skip
+    ctx: Any,
+    *args: Any,
+    callback: Callable[..., Any],
+    in_tree: Any,
+    out_tree: Any,
+    has_side_effect: bool,
+    input_output_aliases: Sequence[tuple[int, int]],
+    command_buffer_compatible: bool,
+    **_: Any,
+) -> list[Any]:
     module, n = ctx.module, in_tree.num_leaves
     if module.platform not in _TARGETS:
-        raise ValueError(
-            f"`buffer_callback` not supported on {module.platform} backend."
-        )
+        raise ValueError(f"`buffer_callback` not supported on {module.platform} backend.")
     target = _TARGETS[module.platform]
     if command_buffer_compatible and module.platform != "cpu":
         target += "_cmd_buffer"
@@ -78,16 +84,18 @@ def _lower(
     index = len(module.callbacks)
     module.callbacks.append(call)
     op = ctx.create(
-        "stablehlo.custom_call", [ctx.type(a) for a in ctx.avals_out],
+        "stablehlo.custom_call",
+        [ctx.type(a) for a in ctx.avals_out],
         list(map(ctx.gathered, args, ctx.avals_in)),
-        call_target_name=ctx.string(target), api_version=ctx.i32(4),
+        call_target_name=ctx.string(target),
+        api_version=ctx.i32(4),
         has_side_effect=ctx.bool(has_side_effect),
         backend_config=ctx.parse(f"{{index = {index} : ui64}}"),
         operand_layouts=ctx.parse(layouts_text(map(row_major, ctx.avals_in))),
         result_layouts=ctx.parse(layouts_text(map(row_major, ctx.avals_out))),
         output_operand_aliases=ctx.parse(aliases_text(input_output_aliases, ctx.avals_out)),
         **ctx.on_one_device(len(ctx.avals_out)),
-    )  # fmt: skip
+    )
     return list(op.results)
 
 
@@ -95,11 +103,14 @@ buffer_callback_p.lower = _lower
 
 
 def buffer_callback(
-    callback: Callable[..., None], result_shape_dtypes: Any, *,
-    has_side_effect: bool = False, vmap_method: str | None = None,
+    callback: Callable[..., None],
+    result_shape_dtypes: Any,
+    *,
+    has_side_effect: bool = False,
+    vmap_method: str | None = None,
     input_output_aliases: dict[int, int] | None = None,
     command_buffer_compatible: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """Make a function of compiled code of a Python function that works on buffers.
 
     Args:
@@ -141,11 +152,16 @@ def buffer_callback(
         for i, o in aliases:
             check_alias(function_text(callback), i, o, ins, avals)
         out = buffer_callback_p.bind(
-            *leaves, callback=callback, result_avals=avals, in_tree=in_tree,
-            out_tree=out_tree, vmap_method=vmap_method, has_side_effect=has_side_effect,
+            *leaves,
+            callback=callback,
+            result_avals=avals,
+            in_tree=in_tree,
+            out_tree=out_tree,
+            vmap_method=vmap_method,
+            has_side_effect=has_side_effect,
             input_output_aliases=aliases,
             command_buffer_compatible=command_buffer_compatible,
-        )  # fmt: skip
+        )
         return tree.unflatten(out_tree, out)
 
     return buffered

@@ -50,9 +50,7 @@ def _host_argument(x: Any) -> Any:
     return transfers.put_numpy(x)
 
 
-def _checked(
-    name: str, fun: Any, out: Sequence[Any], avals: Sequence[Any], x64: bool
-) -> Any:
+def _checked(name: str, fun: Any, out: Sequence[Any], avals: Sequence[Any], x64: bool) -> Any:
     """Results as arrays of exactly the promised types; without x64, 64 bits count as 32."""
     if len(out) != len(avals):
         raise RuntimeError(
@@ -74,17 +72,16 @@ def _checked(
             )
         got = value.dtype if x64 else dtypes.narrow(value.dtype)
         for what, want, have in (
-            ("shape", aval.shape, value.shape), ("dtype", aval.dtype, got)
-        ):  # fmt: skip
+            ("shape", aval.shape, value.shape),
+            ("dtype", aval.dtype, got),
+        ):
             if want != have:
                 raise RuntimeError(
                     errors.message(
                         f"Incorrect output {what} for return value #{i}: Expected: {want},"
                         f" Actual: {have}",
                         where=f"{name} of {function_text(fun)}",
-                        tries=[
-                            f"np.asarray(result, {aval.dtype.name!r}) in the callback"
-                        ]
+                        tries=[f"np.asarray(result, {aval.dtype.name!r}) in the callback"]
                         if what == "dtype"
                         else ["promise that shape"],
                     )
@@ -137,9 +134,16 @@ def _host_call(
 
 
 def emit_callback(
-    ctx: Any, name: str, callback: Callable[..., Any], args: Sequence[Any], *,
-    ordered: bool, effect: bool, sharding: Any = None, partitioned: bool = False,
-) -> list[Any]:  # fmt: skip
+    ctx: Any,
+    name: str,
+    callback: Callable[..., Any],
+    args: Sequence[Any],
+    *,
+    ordered: bool,
+    effect: bool,
+    sharding: Any = None,
+    partitioned: bool = False,
+) -> list[Any]:
     """Emit the custom call of a Python function on flat values.
 
     sharding: a `OneOf`, the device that calls.  partitioned: each device calls, with its
@@ -166,10 +170,7 @@ def emit_callback(
             f"{name}: Python callbacks are not supported on platform {module.platform}.",
             why="XLA calls Python there by transfers to the host, which only a client with"
             " such a device compiles and runs, and which are untested here.",
-            tries=[
-                "call the function between two programs",
-                "run the program on the CPU",
-            ],
+            tries=["call the function between two programs", "run the program on the CPU"],
         )
     index = len(module.callbacks)
     run: Any = call
@@ -184,11 +185,15 @@ def emit_callback(
 
     def emit(*values: Any, **attributes: Any) -> list[Any]:
         op = ctx.create(
-            "stablehlo.custom_call", types, values,
+            "stablehlo.custom_call",
+            types,
+            values,
             call_target_name=ctx.string(f"xla_ffi_{kind}_{target[module.platform]}"),
-            api_version=ctx.i32(4), has_side_effect=ctx.bool(effect),
-            backend_config=ctx.parse(f"{{index = {index} : ui64}}"), **attributes,
-        )  # fmt: skip
+            api_version=ctx.i32(4),
+            has_side_effect=ctx.bool(effect),
+            backend_config=ctx.parse(f"{{index = {index} : ui64}}"),
+            **attributes,
+        )
         return list(op.results)
 
     if by_parts:
@@ -214,9 +219,7 @@ def emit_callback(
     return results
 
 
-def _once_for_each_part(
-    ctx: Any, args: Sequence[Any], emit: Callable[..., Any]
-) -> None:
+def _once_for_each_part(ctx: Any, args: Sequence[Any], emit: Callable[..., Any]) -> None:
     """Emit a call, by one device for each part along axes of the mesh that are manual."""
     spread = ctx.spread
     if spread is None:  # all axes are
@@ -265,8 +268,7 @@ def _position(name: str, sharding: Any, spread: Any, results: bool) -> int:
     if device.process_index != spread.device.process_index:
         raise errors.error(
             NotImplementedError,
-            f"{name}: its sharding names {device}, of another process than the first"
-            " device's.",
+            f"{name}: its sharding names {device}, of another process than the first device's.",
             why="XLA loses results that are not made on the first device.",
             tries=[f"a device of the process of {spread.device}"],
         )
@@ -366,9 +368,7 @@ def flat_call(
     return leaves, FlatCallback(callback, in_tree), avals, out_tree
 
 
-def _run_on_host(
-    name: str, callback: Any, args: Sequence[Any], avals: Any
-) -> list[Any]:
+def _run_on_host(name: str, callback: Any, args: Sequence[Any], avals: Any) -> list[Any]:
     """A callback in evaluation: no program needed.  Results lie where the operands do."""
     where, committed = assignment.common_place(args, name)
     fun = getattr(callback, "fun", callback)
@@ -423,18 +423,22 @@ def callback_batch(
     where = function_text(getattr(callback, "fun", callback))
 
     def bind(args: Any, dims: Any, avals: Any) -> Any:
-        return prim.bind(
-            *args, **{**params, "callback": callback, "result_avals": avals}
-        )
+        return prim.bind(*args, **{**params, "callback": callback, "result_avals": avals})
 
     avals, method = params["result_avals"], params["vmap_method"]
     return batch_by(method, prim, bind, axis, args, dims, avals, where)
 
 
 def batch_by(
-    method: str | None, prim: Primitive, bind: Callable[..., Any], axis: Any, args: Any,
-    dims: Any, avals: Sequence[Any], where: str,
-) -> Any:  # fmt: skip
+    method: str | None,
+    prim: Primitive,
+    bind: Callable[..., Any],
+    axis: Any,
+    args: Any,
+    dims: Any,
+    avals: Sequence[Any],
+    where: str,
+) -> Any:
     """Call something opaque for all lanes, in one of the ways of `VMAP_METHODS`.
 
     `bind(args, dims, avals)` calls it once: `dims` has 0 for operands with a leading axis
@@ -468,18 +472,18 @@ def batch_by(
             f" of {', '.join(map(repr, VMAP_METHODS[:-1]))}, or {VMAP_METHODS[-1]!r}. Got"
             " vmap_method=None.",
             where=where,
-            tries=[
-                "vmap_method='sequential'",
-                "'broadcast_all' if it takes many at once",
-            ],
+            tries=["vmap_method='sequential'", "'broadcast_all' if it takes many at once"],
         )
     )
 
 
 VMAP_METHODS = (
-    "sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
+    "sequential",
+    "sequential_unrolled",
+    "expand_dims",
+    "broadcast_all",
     "legacy_vectorized",
-)  # fmt: skip
+)
 
 
 def check_method(method: Any) -> None:
@@ -492,20 +496,23 @@ def check_method(method: Any) -> None:
 
 
 def over_lanes(
-    fun: Callable[..., Any], axis: Any, args: Sequence[Any], dims: Sequence[Any], *,
+    fun: Callable[..., Any],
+    axis: Any,
+    args: Sequence[Any],
+    dims: Sequence[Any],
+    *,
     unrolled: bool,
-) -> Any:  # fmt: skip
+) -> Any:
     """Apply a flat function lane after lane, in a loop or unrolled."""
     moving = [
         batching.bring_front(x, axis, d)
-        for x, d in zip(args, dims, strict=True) if d is not None
-    ]  # fmt: skip
+        for x, d in zip(args, dims, strict=True)
+        if d is not None
+    ]
 
     def call(*rows: Any) -> Any:
         it = iter(rows)
-        return fun(
-            *(x if d is None else next(it) for x, d in zip(args, dims, strict=True))
-        )
+        return fun(*(x if d is None else next(it) for x, d in zip(args, dims, strict=True)))
 
     out = scan_rows(call, moving, axis.size, axis.size if unrolled else 1)
     return out, [0] * len(out)
@@ -528,19 +535,20 @@ def _check_callback(name: str, callback: Any, sharding: Any) -> OneOf | None:
             errors.message(
                 f"{name} only supports SingleDeviceSharding, but got {type(sharding)}",
                 why="it is called once, with whole values, from one device.",
-                tries=[
-                    "sharding=None",
-                    "shard_map or pmap, whose devices each call back",
-                ],
+                tries=["sharding=None", "shard_map or pmap, whose devices each call back"],
             )
         )
     return OneOf(sharding.devices[0], memory_kind=sharding.memory_kind)
 
 
 def pure_callback(
-    callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
-    sharding: Any = None, vmap_method: str | None = None, **kwargs: Any,
-) -> Any:  # fmt: skip
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
     """Call a pure Python function from compiled code.
 
     Args:
@@ -579,9 +587,8 @@ def pure_callback(
         "pure_callback", callback, result_shape_dtypes, args, kwargs
     )
     out = pure_callback_p.bind(
-        *leaves, callback=flat, result_avals=avals, sharding=device,
-        vmap_method=vmap_method,
-    )  # fmt: skip
+        *leaves, callback=flat, result_avals=avals, sharding=device, vmap_method=vmap_method
+    )
     return tree.unflatten(out_tree, out)
 
 
@@ -606,35 +613,32 @@ io_callback_p.jvp = unsupported(
 io_callback_p.transpose = io_callback_p.jvp
 
 
-def io_callback_batch(
-    axis: Any, args: Any, dims: Any, *, ordered: bool, **params: Any
-) -> Any:
+def io_callback_batch(axis: Any, args: Any, dims: Any, *, ordered: bool, **params: Any) -> Any:
     if ordered:
         raise ValueError("Cannot `vmap` ordered IO callback.")
     return over_lanes(
-        lambda *xs: io_callback_p.bind(*xs, ordered=False, **params), axis, args, dims,
+        lambda *xs: io_callback_p.bind(*xs, ordered=False, **params),
+        axis,
+        args,
+        dims,
         unrolled=False,
-    )  # fmt: skip
+    )
 
 
 io_callback_p.batch = io_callback_batch
-io_callback_p.lower = lambda ctx, *args, callback, sharding, ordered, **_: (
-    emit_callback(
-        ctx,
-        "io_callback",
-        callback,
-        args,
-        ordered=ordered,
-        effect=True,
-        sharding=sharding,
-    )
+io_callback_p.lower = lambda ctx, *args, callback, sharding, ordered, **_: emit_callback(
+    ctx, "io_callback", callback, args, ordered=ordered, effect=True, sharding=sharding
 )
 
 
 def io_callback(
-    callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
-    sharding: Any = None, ordered: bool = False, **kwargs: Any,
-) -> Any:  # fmt: skip
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Call a Python function with side effects from compiled code: once a run.
 
     Args:

@@ -99,9 +99,7 @@ class Checked(NamedTuple):
         return self.split(eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, *args))
 
 
-def checked(
-    enabled: Enabled, closed: ClosedJaxpr, alone: bool = False
-) -> Checked | None:
+def checked(enabled: Enabled, closed: ClosedJaxpr, alone: bool = False) -> Checked | None:
     """The checked form of a jaxpr; None if there is nothing to check in it.
 
     alone: no other error takes its error's place, which may be one a device.
@@ -129,9 +127,7 @@ def checked(
     return remembered(closed, ("checked", enabled, alone), make)
 
 
-def all_checked(
-    enabled: Enabled, bodies: Bodies, alone: bool = False
-) -> list[Checked] | None:
+def all_checked(enabled: Enabled, bodies: Bodies, alone: bool = False) -> list[Checked] | None:
     """The checked forms of programs, with one layout; None if there is nothing to check."""
     found = [checked(enabled, b, alone) for b in bodies]
     layout: list[Any] = []
@@ -142,9 +138,7 @@ def all_checked(
     return [with_layout(b, c, layout) for b, c in zip(bodies, found, strict=True)]
 
 
-def with_layout(
-    closed: ClosedJaxpr, c: Checked | None, layout: Sequence[Any]
-) -> Checked:
+def with_layout(closed: ClosedJaxpr, c: Checked | None, layout: Sequence[Any]) -> Checked:
     """A checked form (of none: of nothing to check), with slots for others' errors."""
     if c is not None and list(c.layout) == list(layout):
         return c
@@ -157,9 +151,10 @@ def with_layout(
 
     avals, name = closed.in_avals, closed.jaxpr.name
     out = remembered(
-        closed if c is None else c.jaxpr, ("layout", *layout),
+        closed if c is None else c.jaxpr,
+        ("layout", *layout),
         lambda: stage_closed(fun, avals, name=name, text="checkify"),
-    )  # fmt: skip
+    )
     return Checked(out, tuple(layout))
 
 
@@ -219,18 +214,15 @@ def _check_loop(
     start_avals = [core.aval_of(x) for x in start]
     ins = [*avals[0][:n_also], *avals[1], *start_avals, *avals[2], *avals[3]]
     new = remembered(
-        body, ("checked loop", enabled, *test),
-        lambda: stage_closed(run, ins, text="checkify"),
-    )  # fmt: skip
+        body, ("checked loop", enabled, *test), lambda: stage_closed(run, ins, text="checkify")
+    )
     # The test does not read the error, and finds none.
     order = [*range(n_asked), *start_avals, *range(n_asked, n_asked + len(first))]
     quiet = [rearranged(ask.jaxpr, order, [ask.width]) for ask in asks]
     bodies = [*(quiet or [rearranged(t, order) for t in test]), new]
     groups = [asked, [*also, *consts], [*start, *first], rows]
     operands = [x for group in groups for x in group]
-    error, outs = step.split(
-        prim.bind(*operands, **loop.rebuild(params, bodies, groups))
-    )
+    error, outs = step.split(prim.bind(*operands, **loop.rebuild(params, bodies, groups)))
     for ask in asks:  # what it said in the end
         last = first_error(error, ask(*asked, *outs)[0])
         assert last is not None
@@ -267,9 +259,8 @@ _tried = _Tried()
 
 
 def rule_layout(
-    inner: Checked | None, rule: Any, run: Callable[..., Error | None],
-    avals: Sequence[Any],
-) -> Sequence[Any] | None:  # fmt: skip
+    inner: Checked | None, rule: Any, run: Callable[..., Error | None], avals: Sequence[Any]
+) -> Sequence[Any] | None:
     """The slots for the errors of a function and of its derivative rule; None: no error.
 
     A rule that calls its function, as most do, has no errors by that but the function's.
@@ -340,9 +331,7 @@ def _failure(kind: Any, text: Any, failed: Any, *payload: Any) -> Error:
 
 def _check_division(divisor: Any) -> Error:
     zero = core.aval_of(divisor).dtype.type(0)
-    return _failure(
-        DivisionByZeroError, None, _any(logic.eq(divisor, _like(zero, divisor)))
-    )
+    return _failure(DivisionByZeroError, None, _any(logic.eq(divisor, _like(zero, divisor))))
 
 
 def _like(scalar: Any, x: Any) -> Any:

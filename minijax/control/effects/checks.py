@@ -225,9 +225,7 @@ def with_layout(error: Error, layout: Sequence[Any]) -> Error:
     slots: list[Any] = [None] * len(layout)
     for x, i in zip(error.slots, _places(own, layout), strict=True):
         slots[i] = x
-    slots = [
-        lib.zeros(a) if x is None else x for x, a in zip(slots, layout, strict=True)
-    ]
+    slots = [lib.zeros(a) if x is None else x for x, a in zip(slots, layout, strict=True)]
     failed, code, *slots = map(_varied, (error.failed, error.code, *slots))
     return Error(failed, code, slots)
 
@@ -293,9 +291,7 @@ def error_at(
 def _strong(x: Any, aval: Any) -> Any:
     if not aval.weak_type:
         return x
-    return convert_element_type_p.bind(
-        x, new_dtype=aval.dtype, weak_type=False, sharding=None
-    )
+    return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=False, sharding=None)
 
 
 # ----------------------------------------------------------------------- the primitive
@@ -384,10 +380,9 @@ def _checked_check(enabled: frozenset[Any], args: Any, params: Any) -> Any:
         return None, []
     failed, code, *slots = args
     still = [
-        stop_gradient_p.bind(x)
-        if dtypes.is_differentiable(core.aval_of(x).dtype) else x
+        stop_gradient_p.bind(x) if dtypes.is_differentiable(core.aval_of(x).dtype) else x
         for x in slots
-    ]  # fmt: skip
+    ]
     return Error(failed, code, still), []
 
 
@@ -402,9 +397,7 @@ def fails(effects: frozenset[Any]) -> bool:
 # --------------------------------------------------------------------------- functions
 
 
-def check(
-    pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any
-) -> None:
+def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Fail with a message unless a condition holds.
 
     Evaluated, it raises at once.  A function that is compiled must go through

@@ -42,9 +42,15 @@ def show_callback(*values: Any, callback: Any, **_: Any) -> None:
 
 
 def show_print(
-    *values: Any, fmt: str, has_placeholders: bool, in_tree: Any, static_args: Any,
-    np_printoptions: Any, logging_record: Any, **_: Any,
-) -> None:  # fmt: skip
+    *values: Any,
+    fmt: str,
+    has_placeholders: bool,
+    in_tree: Any,
+    static_args: Any,
+    np_printoptions: Any,
+    logging_record: Any,
+    **_: Any,
+) -> None:
     """What a `debug_print` does with concrete values."""
     args, kwargs = tree.unflatten(in_tree, merge(static_args, values))
     with np.printoptions(**dict(np_printoptions)):
@@ -98,9 +104,7 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
             for x, d in zip(args, dims, strict=True)
         ]
         for i in range(axis.size):
-            lane = (
-                x if r is None else _lane(r, i) for x, r in zip(args, rows, strict=True)
-            )
+            lane = (x if r is None else _lane(r, i) for x, r in zip(args, rows, strict=True))
             prim.bind(*lane, **params)
         return [], []
 
@@ -119,9 +123,14 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
                 tries=["ordered=False", "partitioned=False"],
             )
         return emit_callback(
-            ctx, prim.name, run, args, ordered=ordered, effect=True,
+            ctx,
+            prim.name,
+            run,
+            args,
+            ordered=ordered,
+            effect=True,
             partitioned=params["partitioned"],
-        )  # fmt: skip
+        )
 
     prim.abstract = lambda *avals, **params: []
     prim.effects = lambda params: effects.set_of(_effect(params))
@@ -170,9 +179,12 @@ class _WithStatics:
 
 
 def debug_callback(
-    callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False,
-    partitioned: bool = False, **kwargs: Any,
-) -> Any:  # fmt: skip
+    callback: Callable[..., Any] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Call a Python function, whose result is ignored, for debugging.
 
     It sees concrete values under every transformation; it may be called again or not at
@@ -205,9 +217,12 @@ def debug_callback(
 
 
 def _call_back(
-    callback: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool,
+    callback: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ordered: bool,
     partitioned: bool,
-) -> None:  # fmt: skip
+) -> None:
     if not callable(callback):
         raise TypeError(
             "first argument to jax.debug.callback must be callable, but got an object of"
@@ -217,10 +232,11 @@ def _call_back(
     static, values = part(leaves)
     flat: Any = FlatCallback(callback, in_tree)
     debug_callback_p.bind(
-        *values, callback=_WithStatics(flat, static) if static else flat,
+        *values,
+        callback=_WithStatics(flat, static) if static else flat,
         effect=effects.ordered_debug_effect if ordered else effects.debug_effect,
         partitioned=partitioned,
-    )  # fmt: skip
+    )
 
 
 # ------------------------------------------------------------------------------ printing
@@ -233,9 +249,7 @@ class _Formatter(string.Formatter):
         unused = [x.value for i, x in enumerate(args) if i not in used_args]
         names = [k for k in kwargs if k not in used_args]
         if unused:
-            raise ValueError(
-                f"Unused positional arguments to `jax.debug.print`: {unused}"
-            )
+            raise ValueError(f"Unused positional arguments to `jax.debug.print`: {unused}")
         if names:
             raise ValueError(
                 f"Unused keyword arguments to `jax.debug.print`: {names}. You may be"
@@ -275,9 +289,14 @@ def _check_format(fmt: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None
 
 
 def debug_print(
-    fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
-    skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any,
-) -> Any:  # fmt: skip
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Print values from inside compiled code.
 
     Args:
@@ -303,18 +322,26 @@ def debug_print(
       x is 1
     """
     options = {
-        "ordered": ordered, "partitioned": partitioned, "check": not skip_format_check,
+        "ordered": ordered,
+        "partitioned": partitioned,
+        "check": not skip_format_check,
         "log": _use_logging,
-    }  # fmt: skip
+    }
     if fmt is None:
         return lambda fmt, *args, **kwargs: _print(fmt, args, kwargs, **options)
     return _print(fmt, args, kwargs, **options)
 
 
 def _print(
-    fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, ordered: bool,
-    partitioned: bool, check: bool, log: bool,
-) -> None:  # fmt: skip
+    fmt: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    ordered: bool,
+    partitioned: bool,
+    check: bool,
+    log: bool,
+) -> None:
     if not isinstance(fmt, str):
         raise TypeError(
             f"expected str, got {type(fmt).__name__}: the first argument of debug.print is"
@@ -326,11 +353,16 @@ def _print(
     leaves, in_tree = tree.flatten((args, kwargs))
     static, values = part(leaves)
     debug_print_p.bind(
-        *values, fmt=fmt, ordered=ordered, partitioned=partitioned, in_tree=in_tree,
-        static_args=static, np_printoptions=tuple(np.get_printoptions().items()),
+        *values,
+        fmt=fmt,
+        ordered=ordered,
+        partitioned=partitioned,
+        in_tree=in_tree,
+        static_args=static,
+        np_printoptions=tuple(np.get_printoptions().items()),
         has_placeholders=any(f is not None for f in fields),
         logging_record=_record() if log else None,
-    )  # fmt: skip
+    )
 
 
 def _record() -> logging.LogRecord:
@@ -341,9 +373,14 @@ def _record() -> logging.LogRecord:
 
 
 def debug_log(
-    fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
-    skip_format_check: bool = False, _use_logging: bool = True, **kwargs: Any,
-) -> Any:  # fmt: skip
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = True,
+    **kwargs: Any,
+) -> Any:
     """Write values from inside compiled code to the log `minijax.debug`, at level
     INFO.
 
@@ -370,6 +407,11 @@ def debug_log(
       >>> debug_log('x is {}', 1)
     """
     return debug_print(
-        fmt, *args, ordered=ordered, partitioned=partitioned,
-        skip_format_check=skip_format_check, _use_logging=_use_logging, **kwargs,
-    )  # fmt: skip
+        fmt,
+        *args,
+        ordered=ordered,
+        partitioned=partitioned,
+        skip_format_check=skip_format_check,
+        _use_logging=_use_logging,
+        **kwargs,
+    )

@@ -27,9 +27,7 @@ class Effect:
     ordered = False
     once = True
 
-    def __init__(
-        self, name: str = "", *, ordered: bool = False, once: bool = True
-    ) -> None:
+    def __init__(self, name: str = "", *, ordered: bool = False, once: bool = True) -> None:
         self.name = name
         self.ordered = ordered
         self.once = once

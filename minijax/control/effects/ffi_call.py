@@ -27,9 +27,7 @@ from ..calls.composite import HashableArray
 from . import effects
 from .callbacks import batch_by, check_method
 
-__all__ = (
-    "ffi_call", "ffi_call_p", "ffi_lowering", "build_ffi_lowering_function",
-)  # fmt: skip
+__all__ = ("ffi_call", "ffi_call_p", "ffi_lowering", "build_ffi_lowering_function")
 
 # ------------------------------------------------------------------------ attributes
 
@@ -113,8 +111,7 @@ def attribute(value: Any) -> Any:
     raise errors.type_error(
         f"No attribute handler defined for type: {type(value)}",
         which=repr(value),
-        why="attributes are numbers, strings, dtypes, arrays, and tuples and dicts of"
-        " them.",
+        why="attributes are numbers, strings, dtypes, arrays, and tuples and dicts of them.",
     )
 
 
@@ -180,9 +177,7 @@ def aliases_text(pairs: Iterable[tuple[int, int]], outs: Sequence[Any]) -> str:
     return f"[{', '.join(rows)}]"
 
 
-def check_alias(
-    where: str, i: int, o: int, ins: Sequence[Any], outs: Sequence[Any]
-) -> None:
+def check_alias(where: str, i: int, o: int, ins: Sequence[Any], outs: Sequence[Any]) -> None:
     """ValueError unless operand i and result o can share memory."""
     about = f"input_output_aliases contains the mapping '{i}:{o}'"
     for name, at, known in (("input", i, ins), ("output", o, outs)):
@@ -203,10 +198,14 @@ def check_alias(
 
 
 def build_ffi_lowering_function(
-    call_target_name: str, *, operand_layouts: Sequence[Any] | None = None,
-    result_layouts: Sequence[Any] | None = None, backend_config: Any = None,
-    skip_ffi_layout_processing: bool = False, **lowering_args: Any,
-) -> Callable[..., Any]:  # fmt: skip
+    call_target_name: str,
+    *,
+    operand_layouts: Sequence[Any] | None = None,
+    result_layouts: Sequence[Any] | None = None,
+    backend_config: Any = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> Callable[..., Any]:
     """The function that emits a call of a foreign function into a program.
 
     Args:
@@ -233,19 +232,28 @@ def build_ffi_lowering_function(
     """
 
     return _emitter(
-        call_target_name, operand_layouts, result_layouts, backend_config,
-        skip_ffi_layout_processing, **lowering_args,
-    )  # fmt: skip
+        call_target_name,
+        operand_layouts,
+        result_layouts,
+        backend_config,
+        skip_ffi_layout_processing,
+        **lowering_args,
+    )
 
 
 def _emitter(
-    call_target_name: str, operand_layouts: Sequence[Any] | None,
-    result_layouts: Sequence[Any] | None, backend_config: Any,
-    skip_ffi_layout_processing: bool, *, has_side_effect: bool = False,
-    api_version: int = 4, operand_output_aliases: Mapping[int, int] | None = None,
+    call_target_name: str,
+    operand_layouts: Sequence[Any] | None,
+    result_layouts: Sequence[Any] | None,
+    backend_config: Any,
+    skip_ffi_layout_processing: bool,
+    *,
+    has_side_effect: bool = False,
+    api_version: int = 4,
+    operand_output_aliases: Mapping[int, int] | None = None,
     result_types: Sequence[Any] | None = None,
     extra_attributes: Mapping[str, Any] | None = None,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """See `build_ffi_lowering_function`."""
 
     def emit(rule: Any, *operands: Any, **params: Any) -> Any:
@@ -255,9 +263,7 @@ def _emitter(
         attributes: dict[str, Any] = {"call_target_name": ctx.string(call_target_name)}
         if api_version >= 4:
             if backend_config is not None and not isinstance(backend_config, dict):
-                raise ValueError(
-                    "When api_version > 4, backend_config must be a dictionary."
-                )
+                raise ValueError("When api_version > 4, backend_config must be a dictionary.")
             named = {k: attribute(hashable(k, v)) for k, v in params.items()}
             config = ir.DictAttr.get({**(backend_config or {}), **named})
             attributes.update(typed_call(ctx, config))
@@ -287,18 +293,20 @@ def _emitter(
         types = result_types
         if types is None:
             types = [ctx.type(a) for a in rule.avals_out]
-        return ctx.create(
-            "stablehlo.custom_call", list(types), list(operands), **attributes
-        )
+        return ctx.create("stablehlo.custom_call", list(types), list(operands), **attributes)
 
     return emit
 
 
 def ffi_lowering(
-    call_target_name: str, *, operand_layouts: Sequence[Any] | None = None,
-    result_layouts: Sequence[Any] | None = None, backend_config: Any = None,
-    skip_ffi_layout_processing: bool = False, **lowering_args: Any,
-) -> Callable[..., list[Any]]:  # fmt: skip
+    call_target_name: str,
+    *,
+    operand_layouts: Sequence[Any] | None = None,
+    result_layouts: Sequence[Any] | None = None,
+    backend_config: Any = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> Callable[..., list[Any]]:
     """The lowering rule of a primitive that is a foreign function.
 
     Args:
@@ -314,10 +322,13 @@ def ffi_lowering(
       >>> rule = ffi_lowering("mine", operand_layouts=[(0, 1)])
     """
     emit = build_ffi_lowering_function(
-        call_target_name, operand_layouts=operand_layouts, result_layouts=result_layouts,
+        call_target_name,
+        operand_layouts=operand_layouts,
+        result_layouts=result_layouts,
         backend_config=backend_config,
-        skip_ffi_layout_processing=skip_ffi_layout_processing, **lowering_args,
-    )  # fmt: skip
+        skip_ffi_layout_processing=skip_ffi_layout_processing,
+        **lowering_args,
+    )
     return lambda ctx, *operands, **params: list(emit(ctx, *operands, **params).results)
 
 
@@ -346,9 +357,17 @@ ffi_call_p.transpose = _no_derivative
 
 
 def _batch(
-    axis: Any, args: Any, dims: Any, *, result_avals: Any, vmap_method: Any,
-    input_layouts: Any, output_layouts: Any, target_name: str, **params: Any,
-) -> Any:  # fmt: skip
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    result_avals: Any,
+    vmap_method: Any,
+    input_layouts: Any,
+    output_layouts: Any,
+    target_name: str,
+    **params: Any,
+) -> Any:
     def bind(ins: Any, leads: Any, avals: Any) -> Any:
         # The axis that is new has the longest stride.
         def ahead(order: Any, rank: int) -> Any:
@@ -364,24 +383,34 @@ def _batch(
             for order, a in zip(output_layouts, avals, strict=True)
         ]
         return ffi_call_p.bind(
-            *ins, result_avals=avals, vmap_method=vmap_method, target_name=target_name,
-            input_layouts=tuple(ins_lie), output_layouts=tuple(outs_lie), **params,
-        )  # fmt: skip
+            *ins,
+            result_avals=avals,
+            vmap_method=vmap_method,
+            target_name=target_name,
+            input_layouts=tuple(ins_lie),
+            output_layouts=tuple(outs_lie),
+            **params,
+        )
 
-    return batch_by(
-        vmap_method, ffi_call_p, bind, axis, args, dims, result_avals, target_name
-    )
+    return batch_by(vmap_method, ffi_call_p, bind, axis, args, dims, result_avals, target_name)
 
 
 ffi_call_p.batch = _batch
 
 
 def _lower(
-    ctx: Any, *operands: Any, target_name: str, has_side_effect: bool,
-    input_layouts: Any, output_layouts: Any, input_output_aliases: Any,
-    custom_call_api_version: int, legacy_backend_config: str | None, attributes: Any,
+    ctx: Any,
+    *operands: Any,
+    target_name: str,
+    has_side_effect: bool,
+    input_layouts: Any,
+    output_layouts: Any,
+    input_output_aliases: Any,
+    custom_call_api_version: int,
+    legacy_backend_config: str | None,
+    attributes: Any,
     **_: Any,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     operands = tuple(
         ctx.constant(False, shaped(a.shape, dtypes.bool_))
         if getattr(a, "dtype", None) == dtypes.float0  # without bits, as attributes are
@@ -389,11 +418,14 @@ def _lower(
         for x, a in zip(operands, ctx.avals_in, strict=True)
     )
     rule = ffi_lowering(
-        target_name, operand_layouts=input_layouts, result_layouts=output_layouts,
-        has_side_effect=has_side_effect, api_version=custom_call_api_version,
+        target_name,
+        operand_layouts=input_layouts,
+        result_layouts=output_layouts,
+        has_side_effect=has_side_effect,
+        api_version=custom_call_api_version,
         operand_output_aliases=dict(input_output_aliases),
         backend_config=legacy_backend_config,
-    )  # fmt: skip
+    )
     return rule(ctx, *operands, **dict(attributes))
 
 
@@ -413,11 +445,17 @@ def _result_aval(i: int, given: Any) -> Any:
 
 
 def ffi_call(
-    target_name: str, result_shape_dtypes: Any, *, has_side_effect: bool = False,
-    vmap_method: str | None = None, input_layouts: Sequence[Any] | None = None,
-    output_layouts: Any = None, input_output_aliases: dict[int, int] | None = None,
-    custom_call_api_version: int = 4, legacy_backend_config: str | None = None,
-) -> Callable[..., Any]:  # fmt: skip
+    target_name: str,
+    result_shape_dtypes: Any,
+    *,
+    has_side_effect: bool = False,
+    vmap_method: str | None = None,
+    input_layouts: Sequence[Any] | None = None,
+    output_layouts: Any = None,
+    input_output_aliases: dict[int, int] | None = None,
+    custom_call_api_version: int = 4,
+    legacy_backend_config: str | None = None,
+) -> Callable[..., Any]:
     """Make a function of a foreign function, compiled code with XLA's calling convention.
 
     Args:
@@ -452,9 +490,7 @@ def ffi_call(
     check_method(vmap_method)
     several = isinstance(result_shape_dtypes, Sequence)
     results = result_shape_dtypes if several else (result_shape_dtypes,)
-    out_layouts = (
-        output_layouts if several or output_layouts is None else (output_layouts,)
-    )
+    out_layouts = output_layouts if several or output_layouts is None else (output_layouts,)
     avals = tuple(_result_aval(i, r) for i, r in enumerate(results))
     if custom_call_api_version >= 4 and legacy_backend_config is not None:
         raise errors.value_error(
@@ -477,13 +513,18 @@ def ffi_call(
                     f" layout {outs_lie[o]}."
                 )
         out = ffi_call_p.bind(
-            *args, result_avals=avals, vmap_method=vmap_method, target_name=target_name,
-            has_side_effect=has_side_effect, input_layouts=ins_lie,
-            output_layouts=outs_lie, input_output_aliases=tuple(aliases),
+            *args,
+            result_avals=avals,
+            vmap_method=vmap_method,
+            target_name=target_name,
+            has_side_effect=has_side_effect,
+            input_layouts=ins_lie,
+            output_layouts=outs_lie,
+            input_output_aliases=tuple(aliases),
             custom_call_api_version=custom_call_api_version,
             legacy_backend_config=legacy_backend_config,
             attributes=tuple((k, hashable(k, v)) for k, v in kwargs.items()),
-        )  # fmt: skip
+        )
         return out if several else out[0]
 
     return called

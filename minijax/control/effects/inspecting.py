@@ -68,10 +68,14 @@ def _lower(ctx: Any, x: Any, *, callback: Callable[[Any], Any]) -> list[Any]:
                 callback(shardings.named(hlo, over.mesh, ndim))
 
         op = ctx.create(
-            "stablehlo.custom_call", [x.type], [x],
-            call_target_name=ctx.string("InspectSharding"), has_side_effect=ctx.bool(True),
-            api_version=ctx.i32(1), backend_config=ctx.string(compat.inspecting(told)),
-        )  # fmt: skip
+            "stablehlo.custom_call",
+            [x.type],
+            [x],
+            call_target_name=ctx.string("InspectSharding"),
+            has_side_effect=ctx.bool(True),
+            api_version=ctx.i32(1),
+            backend_config=ctx.string(compat.inspecting(told)),
+        )
         metadata.tag(op, {"asks": OF_THIS_PROCESS})
         ctx.module.keepalive.append(told)
         return []
@@ -107,8 +111,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> Non
     for x in tree.leaves(value):
         if not isinstance(x, core.Tracer) and not hasattr(x, "sharding"):
             raise errors.type_error(
-                f"inspect_array_sharding takes arrays, got {x!r}.",
-                tries=["jnp.asarray(x)"],
+                f"inspect_array_sharding takes arrays, got {x!r}.", tries=["jnp.asarray(x)"]
             )
         inspect_sharding_p.bind(x, callback=callback)
 
@@ -140,10 +143,15 @@ def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
 
 
 def visualize_sharding(
-    shape: Sequence[int], sharding: Any, *, use_color: bool = True, scale: float = 1.0,
-    min_width: int = 9, max_width: int = 80,
+    shape: Sequence[int],
+    sharding: Any,
+    *,
+    use_color: bool = True,
+    scale: float = 1.0,
+    min_width: int = 9,
+    max_width: int = 80,
     color_map: Callable[[float], Sequence[float]] | Iterable[Any] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Print a picture of how arrays of a shape lie on devices: a box for each part.
 
     Args:
@@ -209,9 +217,13 @@ def _colours(n: int, given: Any) -> list[tuple[int, ...]]:
 
 
 def _drawn(
-    rows: Sequence[int], columns: Sequence[int], labels: dict[tuple[int, int], str],
-    cell: int, tall: int, colours: Any,
-) -> str:  # fmt: skip
+    rows: Sequence[int],
+    columns: Sequence[int],
+    labels: dict[tuple[int, int], str],
+    cell: int,
+    tall: int,
+    colours: Any,
+) -> str:
     """The picture: a box for each part, its devices in the middle."""
     bar = "─" * cell
     edge = lambda a, b, c: a + b.join([bar] * len(columns)) + c
@@ -223,9 +235,7 @@ def _drawn(
         paint = [None if colours is None else colours[next(numbers)] for _ in columns]
         for line in range(tall):
             texts = [labels[r, c] if line == tall // 2 else "" for c in columns]
-            boxes = [
-                _painted(t.center(cell), p) for t, p in zip(texts, paint, strict=True)
-            ]
+            boxes = [_painted(t.center(cell), p) for t, p in zip(texts, paint, strict=True)]
             out.append("│" + "│".join(boxes) + "│")
     out.append(edge("└", "┴", "┘"))
     return "\n".join(out)

@@ -27,24 +27,22 @@ dce_sink_p = Primitive("dce_sink", multiple_results=True)
 dce_sink_p.abstract = lambda x, **params: []
 dce_sink_p.effects = lambda params: _KEPT
 dce_sink_p.impl = lambda x, **params: []
-dce_sink_p.jvp = lambda primals, tangents, **params: (
-    dce_sink_p.bind(*primals, **params),
-    [],
-)
+dce_sink_p.jvp = lambda primals, tangents, **params: (dce_sink_p.bind(*primals, **params), [])
 dce_sink_p.transpose = lambda cts, x, **params: [None]
-dce_sink_p.batch = lambda axis, args, dims, **params: (
-    dce_sink_p.bind(*args, **params),
-    [],
-)
+dce_sink_p.batch = lambda axis, args, dims, **params: (dce_sink_p.bind(*args, **params), [])
 
 
 def _lower(ctx: Any, x: Any, *, prevent_mlir_dce: bool) -> list[Any]:
     if prevent_mlir_dce:
         ctx.create(
-            "stablehlo.custom_call", [], [x], call_target_name=ctx.string("dce_sink"),
-            has_side_effect=ctx.parse("true"), api_version=ctx.i32(4),
+            "stablehlo.custom_call",
+            [],
+            [x],
+            call_target_name=ctx.string("dce_sink"),
+            has_side_effect=ctx.parse("true"),
+            api_version=ctx.i32(4),
             backend_config=ctx.parse("{}"),
-        )  # fmt: skip
+        )
     return []
 
 

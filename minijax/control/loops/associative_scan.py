@@ -64,9 +64,7 @@ def associative_scan(
         leaves = [rev(x, (axis,)) for x in leaves]
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
-        out, out_tree = tree.flatten(
-            fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b))
-        )
+        out, out_tree = tree.flatten(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
         if len(out) != len(a):
             raise ValueError(
                 errors.message(
@@ -90,9 +88,7 @@ def _prefixes(combine: Any, xs: list[Any], axis: int) -> list[Any]:
         return xs
     even = [slice_in_dim(x, 0, n - n % 2, 2, axis) for x in xs]
     odd = [slice_in_dim(x, 1, n, 2, axis) for x in xs]
-    at_odd = _prefixes(
-        combine, combine(even, odd), axis
-    )  # prefixes ending at 1, 3, 5 ..
+    at_odd = _prefixes(combine, combine(even, odd), axis)  # prefixes ending at 1, 3, 5 ..
     at_even = [slice_in_dim(x, 0, 1, 1, axis) for x in xs]
     if n > 2:
         rest = [slice_in_dim(x, 2, n, 2, axis) for x in xs]
@@ -101,8 +97,7 @@ def _prefixes(combine: Any, xs: list[Any], axis: int) -> list[Any]:
             before = [slice_in_dim(x, 0, n // 2 - 1, 1, axis) for x in at_odd]
         later = combine(before, rest)
         at_even = [
-            concatenation.concatenate([a, b], axis)
-            for a, b in zip(at_even, later, strict=True)
+            concatenation.concatenate([a, b], axis) for a, b in zip(at_even, later, strict=True)
         ]
     return [_interleave(a, b, axis, n) for a, b in zip(at_even, at_odd, strict=True)]
 

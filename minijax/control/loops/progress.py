@@ -108,9 +108,12 @@ def scan_with_bar(
 
 
 def fori_with_bar(
-    loop: Callable[..., Any], lower: Any, n: int, body_fun: Callable[[Any, Any], Any],
+    loop: Callable[..., Any],
+    lower: Any,
+    n: int,
+    body_fun: Callable[[Any, Any], Any],
     init_val: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """A loop of `n` steps from `lower`; `loop(count, body, val)` is one from 0."""
     first = concrete_or_error(int, lower, "fori_loop(progress=)")
     aval = core.aval_of(lower)

@@ -20,15 +20,7 @@ from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
 from ...ir.names import Inside
 from ...ir.regions import Loop
-from ...passes.algebra import (
-    Linear,
-    Zero,
-    add,
-    instantiate,
-    lib,
-    nonzero_flags,
-    with_zeros,
-)
+from ...passes.algebra import Linear, Zero, add, instantiate, lib, nonzero_flags, with_zeros
 from ...passes.dce import dce_jaxpr, depends_on, results_depend
 from ...passes.linearize import linearize_jaxpr
 from ...passes.loop_rules import repeats, settled
@@ -56,9 +48,15 @@ scan_p.pretty = {"_split_transpose": False}
 
 
 def scan_linearize(
-    trace: Any, primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, num_consts: int,
-    num_carry: int, **params: Any,
-) -> Any:  # fmt: skip
+    trace: Any,
+    primals: Any,
+    tangents: Any,
+    *,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    **params: Any,
+) -> Any:
     sizes = [num_consts, num_carry]
     n_ys = len(jaxpr.out_avals) - num_carry
     nz_consts, nz_init, nz_xs = split_list(nonzero_flags(tangents), sizes)
@@ -75,9 +73,15 @@ def scan_linearize(
     once = eval_jaxpr(hoisted.once.jaxpr, hoisted.once.consts, *consts)
     inside = [once[i] for i in hoisted.inside]
     out = scan_p.bind(
-        *consts, *inside, *init, *xs, jaxpr=hoisted.body,
-        num_consts=num_consts + len(inside), num_carry=num_carry, **params,
-    )  # fmt: skip
+        *consts,
+        *inside,
+        *init,
+        *xs,
+        jaxpr=hoisted.body,
+        num_consts=num_consts + len(inside),
+        num_carry=num_carry,
+        **params,
+    )
     carry, ys, new = split_list(out, [num_carry, n_ys])
     outs = [*carry, *ys]
     if not any(parts.nonzero_out):
@@ -103,20 +107,19 @@ def scan_linearize(
     order, *places = split_list(range(len(parts.linear.in_avals)), counts)
     linear = rearranged(
         parts.linear,
-        [
-            *pick(order, shared),
-            *places[0],
-            *places[1],
-            *pick(order, stacked),
-            *places[2],
-        ],
+        [*pick(order, shared), *places[0], *places[1], *pick(order, stacked), *places[2]],
     )
     args = (*pick(values, shared), *ts[0], *ts[1], *pick(values, stacked), *ts[2])
     found = trace.process(
-        scan_p, args,
-        {"jaxpr": linear, "num_consts": sum(shared) + len(ts[0]),
-         "num_carry": len(ts[1]), **params},
-    )  # fmt: skip
+        scan_p,
+        args,
+        {
+            "jaxpr": linear,
+            "num_consts": sum(shared) + len(ts[0]),
+            "num_carry": len(ts[1]),
+            **params,
+        },
+    )
     return outs, with_zeros(found, parts.nonzero_out, map(core.aval_of, outs))
 
 
@@ -127,54 +130,60 @@ scan_p.linearize = scan_linearize
 
 
 def scan_transpose(
-    cts: Any, *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
-    **params: Any,
-) -> list[Any]:  # fmt: skip
+    cts: Any, *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, **params: Any
+) -> list[Any]:
     sizes = [num_consts, num_carry]
     lin_c, lin_i, lin_x = split_list([type(x) is Linear for x in args], sizes)
     _, lin_carry, _ = settled(
-        jaxpr, [lin_c, lin_i, lin_x],
+        jaxpr,
+        [lin_c, lin_i, lin_x],
         lambda body, lin, _: (None, results_depend(body.jaxpr, lin)),
-    )  # fmt: skip
+    )
     ct_carry, ct_ys = split_list(cts, [num_carry])
     if not all(lin_carry):
         jaxpr, moved = _run_nonlinear_carry(jaxpr, args, lin_carry, num_consts, params)
         n = sum(lin_carry)
         found = scan_transpose(
-            [*pick(ct_carry, lin_carry), *ct_ys], *moved, jaxpr=jaxpr,
-            num_consts=num_consts, num_carry=n, **params,
-        )  # fmt: skip
+            [*pick(ct_carry, lin_carry), *ct_ys],
+            *moved,
+            jaxpr=jaxpr,
+            num_consts=num_consts,
+            num_carry=n,
+            **params,
+        )
         ct_c, ct_i, ct_x = split_list(found, [num_consts, n])
         nothing = [None] * num_carry
         return [*ct_c, *merge(lin_carry, ct_i, nothing), *ct_x[: len(lin_x)]]
     consts, _, xs = split_list(args, sizes)
-    res_c, res_x = (
-        [x for x in group if type(x) is not Linear] for group in (consts, xs)
-    )
+    res_c, res_x = ([x for x in group if type(x) is not Linear] for group in (consts, xs))
     nz_ys = nonzero_flags(ct_ys)
     const_avals, carry_avals, _ = split_list(jaxpr.in_avals, sizes)
     sum_avals = list(map(cotangent_type, pick(const_avals, lin_c)))
     carry_avals = list(map(cotangent_type, carry_avals))
     y_avals = list(map(cotangent_type, jaxpr.out_avals[num_carry:]))
     rows = [bodies.row(core.aval_of(x)) for x in res_x]
-    avals = [
-        *map(core.aval_of, res_c), *sum_avals, *carry_avals, *pick(y_avals, nz_ys), *rows,
-    ]  # fmt: skip
+    avals = [*map(core.aval_of, res_c), *sum_avals, *carry_avals, *pick(y_avals, nz_ys), *rows]
     closed = remembered(
-        jaxpr, ("transpose", *sizes, *lin_c, *lin_x, *nz_ys, *avals),
+        jaxpr,
+        ("transpose", *sizes, *lin_c, *lin_x, *nz_ys, *avals),
         lambda: stage_closed(
             _step_back(jaxpr, sizes, lin_c, lin_x, nz_ys), avals, text="transpose"
         ),
-    )  # fmt: skip
+    )
     captured = closed.consts
     run = _run_split if params["_split_transpose"] else scan_p.bind
     out = run(
-        *captured, *res_c, *(instantiate(Zero(a)) for a in sum_avals),
-        *map(instantiate, ct_carry), *pick(ct_ys, nz_ys), *res_x,
+        *captured,
+        *res_c,
+        *(instantiate(Zero(a)) for a in sum_avals),
+        *map(instantiate, ct_carry),
+        *pick(ct_ys, nz_ys),
+        *res_x,
         jaxpr=lift_consts(closed.jaxpr),
-        num_consts=len(captured) + len(res_c), num_carry=len(sum_avals) + num_carry,
+        num_consts=len(captured) + len(res_c),
+        num_carry=len(sum_avals) + num_carry,
         **{**params, "reverse": not params["reverse"]},
-    )  # fmt: skip
+    )
     sums, ct_init, ct_xs = split_list(out, [len(sum_avals), num_carry])
     nothing = [None] * len(args)
     return [
@@ -233,11 +242,26 @@ def _run_split(
         )
     first = pick(init, chained)
     second = [x for x, c in zip(init, chained, strict=True) if not c]
-    out = scan_p.bind(*consts, *first, *xs, jaxpr=ClosedJaxpr(chain),
-                      num_consts=num_consts, num_carry=n, **params)  # fmt: skip
+    out = scan_p.bind(
+        *consts,
+        *first,
+        *xs,
+        jaxpr=ClosedJaxpr(chain),
+        num_consts=num_consts,
+        num_carry=n,
+        **params,
+    )
     carry, stacked = split_list(out, [n])
-    out = scan_p.bind(*consts, *second, *xs, *stacked, jaxpr=ClosedJaxpr(rest),
-                      num_consts=num_consts, num_carry=num_carry - n, **params)  # fmt: skip
+    out = scan_p.bind(
+        *consts,
+        *second,
+        *xs,
+        *stacked,
+        jaxpr=ClosedJaxpr(rest),
+        num_consts=num_consts,
+        num_carry=num_carry - n,
+        **params,
+    )
     sums, rows = split_list(out, [num_carry - n])
     return [*merge(chained, carry, sums), *rows]
 
@@ -257,14 +281,10 @@ def _cut_chain(
     chained = []
     for at, v in enumerate(carry):
         reach = depends_on(jaxpr, [x is v for x in jaxpr.invars])
-        chained.append(
-            any(a in reach for a in [*carry_out[:at], *carry_out[at + 1 :], *ys])
-        )
+        chained.append(any(a in reach for a in [*carry_out[:at], *carry_out[at + 1 :], *ys]))
     free = [not c for c in chained]
     links, next_links = pick(carry, chained), pick(carry_out, chained)
-    whole = jaxpr.replace(
-        invars=[*consts, *links, *xs], outvars=next_links, arg_names=()
-    )
+    whole = jaxpr.replace(invars=[*consts, *links, *xs], outvars=next_links, arg_names=())
     chain, _ = dce_jaxpr(whole, [True] * len(links), keep_in=True)
     made = dict.fromkeys([*links, *(v for e in chain.eqns for v in e.outs)])
     rest = jaxpr.replace(
@@ -282,9 +302,12 @@ def _cut_chain(
 
 
 def _run_nonlinear_carry(
-    jaxpr: ClosedJaxpr, args: Sequence[Any], lin_carry: list[bool], num_consts: int,
+    jaxpr: ClosedJaxpr,
+    args: Sequence[Any],
+    lin_carry: list[bool],
+    num_consts: int,
     params: dict[str, Any],
-) -> tuple[ClosedJaxpr, list[Any]]:  # fmt: skip
+) -> tuple[ClosedJaxpr, list[Any]]:
     """Run the carry components that are not linear; their values become extra xs."""
     n = len(lin_carry)
     consts, init, xs = split_list(args, [num_consts, n])
@@ -294,25 +317,26 @@ def _run_nonlinear_carry(
     start = list(map(instantiate, pick(init, non)))
     vals = [*pick(consts, used_c), *start, *pick(xs, used_x)]
     out = scan_p.bind(
-        *vals, jaxpr=ClosedJaxpr(forward, jaxpr.consts), num_consts=sum(used_c),
-        num_carry=len(start), **params,
-    )  # fmt: skip
+        *vals,
+        jaxpr=ClosedJaxpr(forward, jaxpr.consts),
+        num_consts=sum(used_c),
+        num_carry=len(start),
+        **params,
+    )
     first, carry, last = split_list(range(len(args)), [num_consts, n])
     given, ys = split_list(range(len(jaxpr.out_avals)), [n])
     rest = rearranged(
-        jaxpr, [*first, *pick(carry, lin_carry), *last, *pick(carry, non)],
+        jaxpr,
+        [*first, *pick(carry, lin_carry), *last, *pick(carry, non)],
         [*pick(given, lin_carry), *ys],
-    )  # fmt: skip
+    )
     moving = [
-        x if type(x) is Linear else Linear(core.aval_of(x))
-        for x in pick(init, lin_carry)
+        x if type(x) is Linear else Linear(core.aval_of(x)) for x in pick(init, lin_carry)
     ]
     return rest, [*consts, *moving, *xs, *out[len(start) :]]
 
 
-def _histories(
-    jaxpr: Jaxpr, num_consts: int, non: list[bool]
-) -> tuple[Jaxpr, list[bool]]:
+def _histories(jaxpr: Jaxpr, num_consts: int, non: list[bool]) -> tuple[Jaxpr, list[bool]]:
     """Steps of some of the carry, which give it as rows, too; which inputs they read."""
     key = ("histories", num_consts, *non)
     if key not in jaxpr.memo:
@@ -336,9 +360,16 @@ scan_p.transpose = scan_transpose
 
 
 def scan_lower(
-    ctx: Any, *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
-    length: int, reverse: bool, unroll: int, **_: Any,
-) -> list[Any]:  # fmt: skip
+    ctx: Any,
+    *args: Any,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    length: int,
+    reverse: bool,
+    unroll: int,
+    **_: Any,
+) -> list[Any]:
     consts, carry, xs = split_list(args, [num_consts, num_carry])
     ctx.rename("while")
     x_avals = list(map(lower.physical, ctx.avals_in[num_consts + num_carry :]))
@@ -348,18 +379,13 @@ def scan_lower(
     def number(n: int) -> Any:
         return ctx.constant(n, i32)
 
-    def one_step(
-        at: Any, carry: list[Any], ys: list[Any]
-    ) -> tuple[list[Any], list[Any]]:
+    def one_step(at: Any, carry: list[Any], ys: list[Any]) -> tuple[list[Any], list[Any]]:
         if reverse:
             at = ctx.op("subtract", i32, number(length - 1), at)
         rows = [_read_row(ctx, x, a, at) for x, a in zip(xs, x_avals, strict=True)]
         out = ctx.jaxpr(jaxpr, *consts, *carry, *rows, scope="while/body/closed_call")
         carry, new = split_list(out, [num_carry])
-        ys = [
-            _write_row(ctx, y, v, a, at)
-            for y, v, a in zip(ys, new, y_avals, strict=True)
-        ]
+        ys = [_write_row(ctx, y, v, a, at) for y, v, a in zip(ys, new, y_avals, strict=True)]
         return carry, ys
 
     ys = [ctx.as_typed(ctx.constant(0, a), a) for a in y_avals]
@@ -378,9 +404,14 @@ def scan_lower(
 
 
 def _emit_loop(
-    ctx: Any, blocks: int, step: int, one_step: Any, carry: list[Any], ys: list[Any],
+    ctx: Any,
+    blocks: int,
+    step: int,
+    one_step: Any,
+    carry: list[Any],
+    ys: list[Any],
     number: Any,
-) -> tuple[list[Any], list[Any]]:  # fmt: skip
+) -> tuple[list[Any], list[Any]]:
     i32, boolean = shaped((), dtypes.int32), shaped((), dtypes.bool_)
     n = len(carry)
     tokens = [ctx.token] if ctx.token is not None else []
@@ -391,9 +422,15 @@ def _emit_loop(
         lt = ctx.parse("#stablehlo<comparison_direction LT>")
         signed = ctx.parse("#stablehlo<comparison_type SIGNED>")
         ctx.return_(
-            ctx.op("compare", boolean, v[0], number(blocks * step),
-                   comparison_direction=lt, compare_type=signed)
-        )  # fmt: skip
+            ctx.op(
+                "compare",
+                boolean,
+                v[0],
+                number(blocks * step),
+                comparison_direction=lt,
+                compare_type=signed,
+            )
+        )
     with ctx.block(loop.regions[1], *types) as v:
         at, *state = list(v)
         if tokens:
@@ -414,9 +451,13 @@ def _read_row(ctx: Any, x: Any, aval: Any, at: Any) -> Any:
     zero = ctx.constant(0, shaped((), dtypes.int32))
     one = shaped((1, *aval.shape[1:]), aval.dtype)
     cut = ctx.op(
-        "dynamic_slice", one, x, at, *[zero] * (len(aval.shape) - 1),
+        "dynamic_slice",
+        one,
+        x,
+        at,
+        *[zero] * (len(aval.shape) - 1),
         slice_sizes=ctx.i64s(one.shape),
-    )  # fmt: skip
+    )
     return ctx.op("reshape", bodies.row(aval), cut)
 
 
@@ -432,9 +473,14 @@ scan_p.lower = scan_lower
 
 
 def scan_by_hand(
-    *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, length: int,
-    reverse: bool, **_: Any,
-) -> list[Any]:  # fmt: skip
+    *args: Any,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    length: int,
+    reverse: bool,
+    **_: Any,
+) -> list[Any]:
     consts, carry, xs = split_list(args, [num_consts, num_carry])
     rows: list[list[Any]] = []
     for i in reversed(range(length)) if reverse else range(length):
@@ -458,7 +504,13 @@ def scan_rows(
     """A flat function of one of each of `n` rows, one after the other; rows of results."""
     jaxpr, consts = stage(fun, [bodies.row(core.aval_of(x)) for x in rows])
     return scan_p.bind(
-        *consts, *rows, jaxpr=lift_consts(jaxpr), length=n, reverse=False,
-        unroll=max(unroll, 1), num_consts=len(consts), num_carry=0,
+        *consts,
+        *rows,
+        jaxpr=lift_consts(jaxpr),
+        length=n,
+        reverse=False,
+        unroll=max(unroll, 1),
+        num_consts=len(consts),
+        num_carry=0,
         _split_transpose=False,
-    )  # fmt: skip
+    )

@@ -30,10 +30,16 @@ from .scan import scan_p
 
 @boundary
 def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
-    length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
-    _split_transpose: bool = False, *, progress: str | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+    *,
+    progress: str | None = None,
+) -> tuple[Any, Any]:
     r"""Carry a state through a function over the rows of `xs`, in one compiled loop.
 
     .. math:: c_{i+1}, y_i = f(c_i, x_i)
@@ -74,10 +80,16 @@ def scan(
 
 
 def run_scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
-    length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
-    _split_transpose: bool = False, *, loop: bodies.Loop | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+    *,
+    loop: bodies.Loop | None = None,
+) -> tuple[Any, Any]:
     """`scan` without a bar; `loop` says how messages speak of it, if not as of a scan."""
     if not callable(f):
         raise TypeError(f"lax.scan: f argument should be a callable, got {f!r}.")
@@ -97,8 +109,7 @@ def run_scan(
         spec = spec_of(core.aval_of(x))
         if spec[0] is not None:
             raise errors.value_error(
-                "0th dimension of all xs should be replicated. Got"
-                f" {PartitionSpec(*spec)}",
+                f"0th dimension of all xs should be replicated. Got {PartitionSpec(*spec)}",
                 where=function_text(f),
                 why="each step takes one row, on every device.",
                 tries=["jax.sharding.reshard(xs, sharding)", "jax.vmap"],
@@ -111,20 +122,24 @@ def run_scan(
     discharge.check_references(loop.fun, "scan", (init, xs), body.consts)
     # What no step changes is no carry, and rows handed on are xs again.
     j, n_carry = body.jaxpr, len(init_leaves)
-    fixed = [
-        a is b for a, b in zip(j.outvars[:n_carry], j.invars[:n_carry], strict=True)
-    ]
+    fixed = [a is b for a, b in zip(j.outvars[:n_carry], j.invars[:n_carry], strict=True)]
     rows = dict(zip(j.invars[n_carry:], xs_leaves, strict=True))
     handed_on = [a in rows for a in j.outvars[n_carry:]]
     stay = [as_value(x) for x, f in zip(init_leaves, fixed, strict=True) if f]
     move = [x for x, f in zip(init_leaves, fixed, strict=True) if not f]
     consts = [*stay, *body.consts]
     out = scan_p.bind(
-        *consts, *move, *xs_leaves,
-        jaxpr=bodies.lift_fixed(body, fixed, [not h for h in handed_on]), length=n,
-        reverse=bool(reverse), unroll=int(unroll), num_consts=len(consts),
-        num_carry=len(move), _split_transpose=_split_transpose,
-    )  # fmt: skip
+        *consts,
+        *move,
+        *xs_leaves,
+        jaxpr=bodies.lift_fixed(body, fixed, [not h for h in handed_on]),
+        length=n,
+        reverse=bool(reverse),
+        unroll=int(unroll),
+        num_consts=len(consts),
+        num_carry=len(move),
+        _split_transpose=_split_transpose,
+    )
     moved, made = split_list(out, [len(move)])
     direct = [as_value(rows[a]) for a in j.outvars[n_carry:] if a in rows]
     carry = merge(fixed, stay, moved)
@@ -154,21 +169,16 @@ def _split_out(loop: bodies.Loop, body: bodies.Body) -> tuple[Any, Any]:
 
 
 def stage_carry(
-    f: Any, loop: bodies.Loop, in_tree: Any, init_tree: Any, init: list[Any],
-    x_avals: list[Any],
-) -> tuple[bodies.Body, list[Any]]:  # fmt: skip
+    f: Any, loop: bodies.Loop, in_tree: Any, init_tree: Any, init: list[Any], x_avals: list[Any]
+) -> tuple[bodies.Body, list[Any]]:
     """Trace a body until the carry's weak types are settled; check the carry."""
     n = len(init)
     while True:
         carry_avals = [core.aval_of(x) for x in init]
-        body = bodies.stage_body(
-            f, in_tree, [*carry_avals, *x_avals], loop.transform, loop.fun
-        )
+        body = bodies.stage_body(f, in_tree, [*carry_avals, *x_avals], loop.transform, loop.fun)
         out_tree, _ = _split_out(loop, body)
         if out_tree == init_tree:
-            promoted = bodies.promote_weak(
-                loop.fun, init, carry_avals, body.out_avals[:n]
-            )
+            promoted = bodies.promote_weak(loop.fun, init, carry_avals, body.out_avals[:n])
             if promoted is not None:
                 init = promoted
                 continue
@@ -192,10 +202,11 @@ def scan_length(f: Any, xs: list[Any], xs_tree: Any, length: Any) -> int:
         sizes.append(aval.shape[0])
     if length is not None:
         length = concrete_or_error(
-            int, length,
+            int,
+            length,
             "The `length` argument to `scan` decides the program; for a number of steps"
             " that is only known when it runs, use `while_loop` or `fori_loop`.",
-        )  # fmt: skip
+        )
         if any(s != length for s in sizes):
             raise ValueError(
                 f"scan got `length` argument of {length} which disagrees with leading"

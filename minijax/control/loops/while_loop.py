@@ -25,14 +25,7 @@ from ...base.tracebacks import boundary
 from ...base.util import merge, pick, split_list
 from ...ir import core
 from ...ir.core import unsupported
-from ...ir.jaxpr import (
-    ClosedJaxpr,
-    eval_jaxpr,
-    jaxprs_effects,
-    read_vars,
-    rearranged,
-    unweaken,
-)
+from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr, jaxprs_effects, read_vars, rearranged, unweaken
 from ...ir.regions import Loop
 from ...passes.algebra import lib
 from ...passes.loop_rules import repeats
@@ -67,9 +60,13 @@ def _refuse_lanes(params: dict[str, Any]) -> None:
 
 repeats(
     while_p,
-    Loop("body_jaxpr", consts="body_nconsts", test=("cond_jaxpr", "cond_nconsts"),
-         differ=_refuse_lanes),
-)  # fmt: skip
+    Loop(
+        "body_jaxpr",
+        consts="body_nconsts",
+        test=("cond_jaxpr", "cond_nconsts"),
+        differ=_refuse_lanes,
+    ),
+)
 while_p.transpose = unsupported(
     errors.message(
         "Reverse-mode differentiation does not work for lax.while_loop or"
@@ -133,14 +130,16 @@ def select_lanes(which: Any, new: Any, old: Any) -> Any:
 
 
 def while_lower(
-    ctx: Any, *args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
-    body_jaxpr: ClosedJaxpr, body_nconsts: int,
-) -> list[Any]:  # fmt: skip
+    ctx: Any,
+    *args: Any,
+    cond_jaxpr: ClosedJaxpr,
+    cond_nconsts: int,
+    body_jaxpr: ClosedJaxpr,
+    body_nconsts: int,
+) -> list[Any]:
     cond_consts, body_consts, carry = split_list(args, [cond_nconsts, body_nconsts])
     if cond_jaxpr.out_avals[0].shape:
-        cond_jaxpr, body_jaxpr = _masked(
-            cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts
-        )
+        cond_jaxpr, body_jaxpr = _masked(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts)
         body_consts = [*cond_consts, *body_consts]
     tokens = [ctx.token] if ctx.token is not None else []
     start = [*tokens, *carry]
@@ -167,14 +166,15 @@ while_p.lower = while_lower
 
 
 def while_by_hand(
-    *args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr,
+    *args: Any,
+    cond_jaxpr: ClosedJaxpr,
+    cond_nconsts: int,
+    body_jaxpr: ClosedJaxpr,
     body_nconsts: int,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     cond_consts, body_consts, carry = split_list(args, [cond_nconsts, body_nconsts])
     if cond_jaxpr.out_avals[0].shape:
-        cond_jaxpr, body_jaxpr = _masked(
-            cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts
-        )
+        cond_jaxpr, body_jaxpr = _masked(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts)
         body_consts = [*cond_consts, *body_consts]
     while bool(cond_jaxpr(*cond_consts, *carry)[0]):
         carry = body_jaxpr(*body_consts, *carry)
@@ -186,9 +186,13 @@ discharge.run_by_hand(while_p, while_by_hand)
 
 @boundary
 def while_loop(
-    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *,
-    max_steps: int | None = None, loop: bodies.Loop | None = None,
-) -> Any:  # fmt: skip
+    cond_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], Any],
+    init_val: Any,
+    *,
+    max_steps: int | None = None,
+    loop: bodies.Loop | None = None,
+) -> Any:
     """Repeat `val = body_fun(val)` while `cond_fun(val)` holds, in one compiled loop.
 
     Args:
@@ -216,14 +220,13 @@ def while_loop(
     Differs from JAX: `max_steps`.
     """
     if not (callable(cond_fun) and callable(body_fun)):
-        raise TypeError(
-            "lax.while_loop: body_fun and cond_fun arguments should be callable."
-        )
+        raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
     if max_steps is not None:
         max_steps = concrete_or_error(
-            operator.index, max_steps, "The `max_steps` of a while_loop decides how much"
-            " its backward pass stores.",
-        )  # fmt: skip
+            operator.index,
+            max_steps,
+            "The `max_steps` of a while_loop decides how much its backward pass stores.",
+        )
         if max_steps < 0:
             raise ValueError(f"while_loop: max_steps must be >= 0, got {max_steps}.")
     if config.DISABLE_JIT.value:
@@ -266,11 +269,14 @@ def while_loop(
     k = len(cond.consts)
     moving = pick(range(k, k + len(fixed)), [not f for f in fixed])
     out = while_p.bind(
-        *cond.consts, *consts, *move,
+        *cond.consts,
+        *consts,
+        *move,
         cond_jaxpr=rearranged(cond.closed(), [*range(k), *moving]),
         cond_nconsts=k,
-        body_jaxpr=bodies.lift_fixed(body, fixed, ()), body_nconsts=len(consts),
-    )  # fmt: skip
+        body_jaxpr=bodies.lift_fixed(body, fixed, ()),
+        body_nconsts=len(consts),
+    )
     return tree.unflatten(init_tree, merge(fixed, stay, out))
 
 
@@ -316,8 +322,7 @@ def _check_condition(cond_fun: Any, cond: bodies.Body) -> None:
     if avals[0].shape != () or not dtypes.is_bool(avals[0].dtype):
         raise TypeError(
             errors.message(
-                "cond_fun must return a boolean scalar, but got output type(s)"
-                f" {avals}.",
+                f"cond_fun must return a boolean scalar, but got output type(s) {avals}.",
                 where=function_text(cond_fun),
                 tries=["compare, or reduce with .all() or .any()"],
             )
@@ -326,9 +331,14 @@ def _check_condition(cond_fun: Any, cond: bodies.Body) -> None:
 
 @boundary
 def fori_loop(
-    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
-    unroll: int | bool | None = None, progress: str | None = None,
-) -> Any:  # fmt: skip
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+    progress: str | None = None,
+) -> Any:
     """Repeat `val = body_fun(i, val)` for i from `lower` to `upper - 1`.
 
     Args:
@@ -359,13 +369,15 @@ def fori_loop(
         if n > 0:
             return fori_with_bar(
                 lambda n, body, val: fori_loop(0, n, body, val, unroll=unroll),
-                lower, n, body_fun, init_val,
-            )  # fmt: skip
+                lower,
+                n,
+                body_fun,
+                init_val,
+            )
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
     lower, upper = (
-        x.dimension_as_value() if isinstance(x, Dimension) else x
-        for x in (lower, upper)
+        x.dimension_as_value() if isinstance(x, Dimension) else x for x in (lower, upper)
     )
     lo, up = core.aval_of(lower), core.aval_of(upper)
     for a in (lo, up):
@@ -387,18 +399,23 @@ def fori_loop(
         if not dtypes.is_unsigned(lo.dtype) or first + n <= largest:
             lower = first  # a Python int, but for what only unsigned integers hold
         return run_scan(
-            bodies.same_for(body_fun, _scan_step), (lower, init_val), None,
-            length=n, unroll=1 if unroll is None else unroll,
+            bodies.same_for(body_fun, _scan_step),
+            (lower, init_val),
+            None,
+            length=n,
+            unroll=1 if unroll is None else unroll,
             loop=bodies.Loop.of("fori_loop body", body_fun, 1, inside=1),
-        )[0][1]  # fmt: skip
+        )[0][1]
     if unroll not in (None, 1) and unroll is not False:
         raise ValueError(
             "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
         )
     return while_loop(
-        _is_before, bodies.same_for(body_fun, _while_step), (lower, upper, init_val),
+        _is_before,
+        bodies.same_for(body_fun, _while_step),
+        (lower, upper, init_val),
         loop=bodies.Loop.of("fori_loop body", body_fun, 1, inside=1),
-    )[2]  # fmt: skip
+    )[2]
 
 
 def _alike(lower: Any, lo: Any, upper: Any, up: Any) -> tuple[Any, Any]:

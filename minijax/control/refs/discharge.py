@@ -22,14 +22,7 @@ from ...base.source import function_text
 from ...base.util import flags_of, pick, split_list
 from ...ir import core, hooks
 from ...ir.core import EVAL, STATE, Primitive, Tracer
-from ...ir.jaxpr import (
-    ClosedJaxpr,
-    Jaxpr,
-    eval_jaxpr,
-    lift_consts,
-    rearranged,
-    sub_jaxprs,
-)
+from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged, sub_jaxprs
 from ...ir.regions import Loop, Region
 from ...passes.batch import BatchTrace
 from ...passes.region_rules import agreed, flagged
@@ -144,11 +137,9 @@ def last_values(ins: Sequence[Any], due: Flags) -> list[Any]:
 def owned_values(args: Sequence[Any], due: Flags, written: Flags) -> list[Any]:
     """The operands, with values for references; nobody else knows those of `written`."""
     return [
-        (copy_p.bind(x._value) if x._shared else x._value) if w
-        else read_all(x) if d
-        else x
+        (copy_p.bind(x._value) if x._shared else x._value) if w else read_all(x) if d else x
         for x, d, w in zip(args, due, written, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def write_back(
@@ -172,13 +163,14 @@ def by_value(
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         flags: list[bool] = []
-        avals = [
-            a.inner_aval if d else a for a, d in zip(closed.in_avals, due, strict=True)
-        ]
+        avals = [a.inner_aval if d else a for a, d in zip(closed.in_avals, due, strict=True)]
         flat = stage_closed(
-            functools.partial(fun, flags), avals, name=closed.jaxpr.name,
-            text="discharge", kind=ByValue,
-        )  # fmt: skip
+            functools.partial(fun, flags),
+            avals,
+            name=closed.jaxpr.name,
+            text="discharge",
+            kind=ByValue,
+        )
         return flat, flags
 
     def fun(flags: list[bool], *args: Any) -> list[Any]:
@@ -240,9 +232,10 @@ def _discharge_loop(
     carried, m = pick(consts, moves), sum(moves)
     order, new = range(len(written)), range(n_out, n_out + sum(written))
     flat = rearranged(
-        flat, [*pick(order, stays), *pick(order, moves), *order[n_consts:]],
+        flat,
+        [*pick(order, stays), *pick(order, moves), *order[n_consts:]],
         [*new[:m], *range(n_out), *new[m:]],
-    )  # fmt: skip
+    )
     # The test finds what is carried there, not among its consts.
     place = {id(x): i for i, x in enumerate(asked)}
     more = [place.get(id(x), x.aval.inner_aval) for x in carried]
@@ -250,9 +243,11 @@ def _discharge_loop(
     flat_test = [rearranged(t, [*rest, *more, *range(k, k + n)]) for t, _ in asks]
     values = loop.groups(params, values_of(args, due))
     groups = [
-        [values[0][i] for i in rest], pick(values[1], stays),
-        [*pick(values[1], moves), *values[2]], values[3],
-    ]  # fmt: skip
+        [values[0][i] for i in rest],
+        pick(values[1], stays),
+        [*pick(values[1], moves), *values[2]],
+        values[3],
+    ]
     operands = [x for group in groups for x in group]
     out = prim.bind(*operands, **loop.rebuild(params, [*flat_test, flat], groups))
     last, results, rows = split_list(out, [m, n_out])
@@ -260,9 +255,7 @@ def _discharge_loop(
     return results
 
 
-def _ask_ahead(
-    prim: FunctionPrimitive, args: Sequence[Any], params: dict[str, Any]
-) -> Any:
+def _ask_ahead(prim: FunctionPrimitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """A loop whose test writes: each step ends with asking whether there is another.
 
     The answer is carried; test and body are one program, to which a reference is one.
@@ -284,11 +277,13 @@ def _ask_ahead(
     avals = [*test.out_avals, *body.out_avals]
     key = ("ask ahead", body, *at)
     bodies = [
-        remembered(test, ("answer", *avals),
-                   lambda: stage_closed(lambda more, *_: [more], avals)),
-        remembered(test, key,
-                   lambda: stage_closed(step, [*(types[i] for i in range(n)), *avals])),
-    ]  # fmt: skip
+        remembered(
+            test, ("answer", *avals), lambda: stage_closed(lambda more, *_: [more], avals)
+        ),
+        remembered(
+            test, key, lambda: stage_closed(step, [*(types[i] for i in range(n)), *avals])
+        ),
+    ]
     groups = [[], list(distinct.values()), [*test(*asked, *first), *first], []]
     operands = [x for group in groups for x in group]
     return prim.bind(*operands, **loop.rebuild(params, bodies, groups))[1:]
@@ -303,9 +298,7 @@ class Inside:
 
     __slots__ = ("due", "fun", "leaves", "start")
 
-    def __init__(
-        self, fun: Callable[..., Any], leaves: Sequence[Any], due: Flags
-    ) -> None:
+    def __init__(self, fun: Callable[..., Any], leaves: Sequence[Any], due: Flags) -> None:
         self.fun = fun
         self.leaves = leaves
         self.due = due
@@ -358,11 +351,7 @@ def check_passed_once(
 
 
 def check_closed_over(
-    consts: Sequence[Any],
-    leaves: Sequence[Any],
-    fun: Any,
-    transform: str,
-    names: Sequence[str],
+    consts: Sequence[Any], leaves: Sequence[Any], fun: Any, transform: str, names: Sequence[str]
 ) -> None:
     """ValueError if a reference is an argument and closed over, too."""
     captured = {id(c) for c in consts if isinstance(c, Ref)}
@@ -404,18 +393,13 @@ def without_own(closed: ClosedJaxpr) -> ClosedJaxpr:
     found: Any = jaxpr.memo.get("without_own")
     if found is None:
         found = False  # not the jaxpr: it must not keep itself alive
-        if any(
-            isinstance(p, MakingPrimitive) for p in {e.primitive for e in jaxpr.eqns}
-        ):
+        if any(isinstance(p, MakingPrimitive) for p in {e.primitive for e in jaxpr.eqns}):
             ins, n = [*jaxpr.constvars, *jaxpr.invars], len(jaxpr.constvars)
             opened = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, name=jaxpr.name)
             new, _ = by_value(ClosedJaxpr(opened), [False] * len(ins))
             j = new.jaxpr
             constvars = [*j.constvars, *j.invars[:n]]
-            found = (
-                Jaxpr(constvars, j.invars[n:], j.outvars, j.eqns, name=j.name),
-                new.consts,
-            )
+            found = (Jaxpr(constvars, j.invars[n:], j.outvars, j.eqns, name=j.name), new.consts)
         jaxpr.memo["without_own"] = found
     if found is False:
         return closed

@@ -66,26 +66,30 @@ class Index(NamedTuple):
         """The subscript as arrays take it."""
         it = iter(operands)
         return tuple(
-            next(it) if e is DYNAMIC
-            else _inside(e, n) if type(e) is int
-            else Slice(next(it), e.size, e.stride) if type(e) is Window
+            next(it)
+            if e is DYNAMIC
+            else _inside(e, n)
+            if type(e) is int
+            else Slice(next(it), e.size, e.stride)
+            if type(e) is Window
             else slice(e.start, e.start + e.size * e.stride, e.stride)
             for e, n in zip(self.entries, self.shape, strict=True)
-        )  # fmt: skip
+        )
 
-    def result_shape(
-        self, operand_shapes: Sequence[tuple[int, ...]]
-    ) -> tuple[int, ...]:
+    def result_shape(self, operand_shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         """The shape of what the subscript takes out."""
         probe = np.broadcast_to(np.zeros((), bool), self.shape)
         it = iter(operand_shapes)
         index = [
-            np.zeros(next(it), np.int64) if e is DYNAMIC
-            else _inside(e, n) if type(e) is int
-            else _any_window(e, next(it)) if type(e) is Window
+            np.zeros(next(it), np.int64)
+            if e is DYNAMIC
+            else _inside(e, n)
+            if type(e) is int
+            else _any_window(e, next(it))
+            if type(e) is Window
             else slice(e.start, e.start + e.size * e.stride, e.stride)
             for e, n in zip(self.entries, self.shape, strict=True)
-        ]  # fmt: skip
+        ]
         return probe[tuple(index)].shape
 
     def text(self, operands: Sequence[str]) -> str:
@@ -135,8 +139,7 @@ def take_apart(
         given[dots[0] : dots[0] + 1] = [slice(None)] * max(fill, 0)
     if len(given) > len(shape):
         raise ValueError(
-            f"`indices` must not be longer than `shape`: indices={tuple(given)},"
-            f" shape={shape}"
+            f"`indices` must not be longer than `shape`: indices={tuple(given)}, shape={shape}"
         )
     given += [slice(None)] * (len(shape) - len(given))
     entries: list[Any] = []

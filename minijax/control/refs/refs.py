@@ -125,9 +125,7 @@ class Ref(Reference):
             return f"JitTracer({self.aval})"
         if value is _FREED:
             return str(self.aval)
-        return (
-            f"Ref{repr(value).removeprefix(type(value).__name__).removeprefix('Array')}"
-        )
+        return f"Ref{repr(value).removeprefix(type(value).__name__).removeprefix('Array')}"
 
     def __copy__(self) -> Ref:
         return Ref(read_all(self))
@@ -171,9 +169,7 @@ _FREED = object()  # the value of references that were freed
 def check_not_freed(ref: Ref) -> None:
     """RuntimeError for a reference without a value."""
     if ref._value is _FREED:
-        raise RuntimeError(
-            f"A reference of type {ref.aval} was used after it was freed."
-        )
+        raise RuntimeError(f"A reference of type {ref.aval} was used after it was freed.")
 
 
 def _ended(ref: Ref) -> Exception:
@@ -191,9 +187,7 @@ def _ended(ref: Ref) -> Exception:
 def check_ref(ref: Any, name: str) -> Ref:
     if isinstance(ref, Ref):
         return ref
-    raise ValueError(
-        f"Can only call `ref_{name}` on a `Ref`: expected a Ref, got {ref!r}."
-    )
+    raise ValueError(f"Can only call `ref_{name}` on a `Ref`: expected a Ref, got {ref!r}.")
 
 
 def read_all(ref: Ref) -> Any:
@@ -414,9 +408,7 @@ def _swap_text(eqn: Equation, printer: Any) -> str:
     return f"{out}, {place} <- {place}, {value}"
 
 
-swap_p.act, swap_p.jvp, swap_p.batch, swap_p.text = (
-    _swap, _swap_jvp, _swap_batch, _swap_text,
-)  # fmt: skip
+swap_p.act, swap_p.jvp, swap_p.batch, swap_p.text = (_swap, _swap_jvp, _swap_batch, _swap_text)
 
 
 addupdate_p = RefPrimitive("addupdate", multiple_results=True)
@@ -448,8 +440,11 @@ def _add_text(eqn: Equation, printer: Any) -> str:
 
 
 addupdate_p.act, addupdate_p.jvp, addupdate_p.batch, addupdate_p.text = (
-    _add, _add_jvp, _add_batch, _add_text,
-)  # fmt: skip
+    _add,
+    _add_jvp,
+    _add_batch,
+    _add_text,
+)
 
 
 for _prim in (new_ref_p, empty_ref_p, free_ref_p, freeze_p, get_p, swap_p, addupdate_p):
@@ -585,19 +580,13 @@ def _typed(ref: Ref, value: Any, recorded: bool, adds: bool = False) -> Any:
     weak = ref.aval.inner_aval.weak_type and not recorded
     if aval.dtype == dtype and aval.weak_type == weak and _is_array(value):
         return value
-    return convert_element_type_p.bind(
-        value, new_dtype=dtype, weak_type=weak, sharding=None
-    )
+    return convert_element_type_p.bind(value, new_dtype=dtype, weak_type=weak, sharding=None)
 
 
-def _stored(
-    ref: Ref, value: Any, shape: tuple[int, ...], name: str, recorded: bool
-) -> Any:
+def _stored(ref: Ref, value: Any, shape: tuple[int, ...], name: str, recorded: bool) -> Any:
     """A value of the reference's dtype: weak ones of its kind give way."""
     if isinstance(value, Ref) or not core.is_value(value):
-        raise TypeError(
-            f"Argument {value!r} of type {type(value)} is not a valid JAX type."
-        )
+        raise TypeError(f"Argument {value!r} of type {type(value)} is not a valid JAX type.")
     aval = core.aval_of(value)
     dtype = ref.dtype
     yields = aval.weak_type and dtypes.kind(aval.dtype) == dtypes.kind(dtype)
@@ -645,9 +634,7 @@ def _check_varying(ref: Ref, value: Any, operands: list[Any], name: str) -> None
         raise errors.value_error(
             f"{name}: a value that varies along {axes} cannot be written to a reference"
             f" of type {ref.aval}, which is the same everywhere.",
-            which=", ".join(
-                core.aval_of(x).str_short(True) for x in (value, *operands)
-            ),
+            which=", ".join(core.aval_of(x).str_short(True) for x in (value, *operands)),
             where=core.stack_text(),
             tries=[
                 f"new_ref(lax.pcast(x, {more!r}, to='varying')), of one made inside",

@@ -44,9 +44,7 @@ class WithRules:
         inner = self.__dict__.get("fun")
         if name.startswith("def") and isinstance(inner, WithRules):
             return getattr(inner, name)
-        raise AttributeError(
-            f"{type(self).__name__!r} object has no attribute {name!r}"
-        )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def calls_with_rule(prim: Primitive, region: Region) -> None:
@@ -150,9 +148,7 @@ class LaneAxes:
             for x, d in zip(args, dims, strict=True)
         ]
 
-    def flags(
-        self, dims: Sequence[Any], args: Sequence[Any] | None = None
-    ) -> list[bool]:
+    def flags(self, dims: Sequence[Any], args: Sequence[Any] | None = None) -> list[bool]:
         """Which results have a lane axis; `dims` tells where this run has put them.
 
         With `args`, a rule may come that nobody has asked yet.
@@ -215,8 +211,7 @@ def lane_closure_error() -> errors.UnexpectedTracerError:
     """The error for a rule that differs from lane to lane where its function does not."""
     return errors.UnexpectedTracerError(
         errors.message(
-            "A custom rule closes over a mapped value on which its function does not"
-            " depend.",
+            "A custom rule closes over a mapped value on which its function does not depend.",
             why="the rule is then another one in each lane.",
             tries=["pass the value as an argument"],
         )

@@ -85,10 +85,7 @@ def closure_convert(
       2.0
     """
     new, captured = convert(fun, *example_args)
-    hoist = [
-        isinstance(c, Tracer) and dtypes.is_differentiable(c.aval.dtype)
-        for c in captured
-    ]
+    hoist = [isinstance(c, Tracer) and dtypes.is_differentiable(c.aval.dtype) for c in captured]
     consts = pick(captured, hoist)
     n = len(example_args)
 
@@ -162,7 +159,7 @@ def _pair(fun: Any, args: Any) -> tuple[Any, Any]:
         raise TypeError(
             errors.message(
                 f"custom_gradient: {function_text(fun)} must return a pair of a value and"
-                f" a function, got {out!r}."[:300],
+                f" a function, got {out!r}."[:300]
             )
         )
     return out
@@ -201,11 +198,7 @@ def linear_call_transpose(
     if any(type(x) is Linear for x in res):
         raise TypeError("linear_call: residual arguments are not linear.")
     found = linear_call_p.bind(
-        *res,
-        *map(instantiate, cts),
-        num_res=num_res,
-        callee=transpose,
-        transpose=callee,
+        *res, *map(instantiate, cts), num_res=num_res, callee=transpose, transpose=callee
     )
     return [*[None] * num_res, *found]
 
@@ -214,9 +207,14 @@ linear_call_p.transpose = linear_call_transpose
 
 
 def linear_call_batch(
-    axis: Any, args: Any, dims: Any, *, num_res: int, callee: ClosedJaxpr,
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    num_res: int,
+    callee: ClosedJaxpr,
     transpose: ClosedJaxpr,
-) -> Any:  # fmt: skip
+) -> Any:
     ins = [
         batching.bring_front(x, axis, d) if d is not None or i >= num_res else x
         for i, (x, d) in enumerate(zip(args, dims, strict=True))
@@ -237,9 +235,11 @@ linear_call_p.batch = linear_call_batch
 
 @boundary
 def linear_call(
-    fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any,
+    fun: Callable[..., Any],
+    fun_transpose: Callable[..., Any],
+    residual_args: Any,
     linear_args: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Call a linear function that brings its own transpose.
 
     Args:
@@ -287,10 +287,13 @@ def linear_call(
     )
     captured = [*consts, *t_consts]
     out = linear_call_p.bind(
-        *captured, *res, *lin, num_res=len(captured) + len(res),
+        *captured,
+        *res,
+        *lin,
+        num_res=len(captured) + len(res),
         callee=_take(callee, 0, len(consts), captured),
         transpose=_take(turned, len(consts), len(captured), captured),
-    )  # fmt: skip
+    )
     return run.result(out)
 
 

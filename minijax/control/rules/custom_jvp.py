@@ -162,9 +162,7 @@ def _skip_leading(jvp: Callable[..., Any], n: int, name: str) -> Callable[..., A
 custom_jvp_call_p.stage = custom_jvp_stage
 
 
-def custom_jvp_jvp(
-    primals: Any, tangents: Any, *, jvp: Any, name: str, **_: Any
-) -> Any:
+def custom_jvp_jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, **_: Any) -> Any:
     try:
         return jvp(primals, tangents)
     except errors.UnexpectedTracerError as e:
@@ -191,14 +189,10 @@ def custom_jvp_linearize(
 
     def rule(*ts: Any) -> list[Any]:
         it = iter(ts)
-        outs, out_ts = jvp(
-            primals, [t if type(t) is Zero else next(it) for t in tangents]
-        )
+        outs, out_ts = jvp(primals, [t if type(t) is Zero else next(it) for t in tangents])
         return [*outs, *map(instantiate, out_ts)]
 
-    found, part = linearize_flat(
-        rule, [instantiate(Zero(core.aval_of(t))) for t in moving]
-    )
+    found, part = linearize_flat(rule, [instantiate(Zero(core.aval_of(t))) for t in moving])
     with core.current(trace):
         out_ts = part(*moving)[len(outs) :]
     return found[: len(outs)], out_ts
@@ -226,9 +220,7 @@ def custom_jvp_batch(
 
         ts = pick(tangents, flags)
         t_dims = pick(lanes.dims, flags)
-        out, out_dims = batching.batch_flat(
-            one, axis, [*primals, *ts], [*lanes.dims, *t_dims]
-        )
+        out, out_dims = batching.batch_flat(one, axis, [*primals, *ts], [*lanes.dims, *t_dims])
         k = len(out) // 2
         pairs = zip(out_dims[:k], out_dims[k:], strict=True)
         return out, out_dims, [d if t is None else t for d, t in pairs]
@@ -256,9 +248,8 @@ def custom_jvp_batch(
         return out[:k], [as_zero(t, x) for x, t in zip(out[:k], out[k:], strict=True)]
 
     out = custom_jvp_call_p.bind(
-        *lanes.fronted(args, dims), call_jaxpr=lanes.lift(call_jaxpr), jvp=lane_jvp,
-        **params,
-    )  # fmt: skip
+        *lanes.fronted(args, dims), call_jaxpr=lanes.lift(call_jaxpr), jvp=lane_jvp, **params
+    )
     return out, lanes.out_dims(out)
 
 
@@ -269,9 +260,7 @@ custom_jvp_call_p.closes = True
 # --------------------------------------------------------------------------- checkify
 
 
-def custom_jvp_checked(
-    enabled: checking.Enabled, args: Any, params: Any
-) -> checking.Outcome:
+def custom_jvp_checked(enabled: checking.Enabled, args: Any, params: Any) -> checking.Outcome:
     """The function is checked, and so is what its rule does with primals.
 
     What it does with tangents is not: they may have no value yet, as under `grad`.
@@ -461,16 +450,22 @@ class Result:
             return outs
         if treedef != known:
             raise self.error(
-                rule, "the same container/pytree structure",
-                "container/pytree structure", str(treedef), str(known),
-            )  # fmt: skip
+                rule,
+                "the same container/pytree structure",
+                "container/pytree structure",
+                str(treedef),
+                str(known),
+            )
         avals = [core.aval_of(x) for x in outs]
         want = self.avals
         if want is not None and not all(map(same_type, avals, want)):
             raise self.error(
-                rule, "leaves of the same shape/dtype", "shapes/dtypes of",
-                types_text(treedef, avals), types_text(treedef, want),
-            )  # fmt: skip
+                rule,
+                "leaves of the same shape/dtype",
+                "shapes/dtypes of",
+                types_text(treedef, avals),
+                types_text(treedef, want),
+            )
         return outs
 
     def error(self, rule: Any, same: str, has: str, got: str, want: str) -> TypeError:
@@ -514,9 +509,11 @@ class custom_jvp(WithRules):
     """
 
     def __init__(
-        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         wraps(fun)(self)
         self.fun = fun
         self.nondiff = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
@@ -554,9 +551,7 @@ class custom_jvp(WithRules):
             for rule, t in zip(jvps, tangents, strict=True):
                 if rule is not None:
                     terms = tree.leaves(rule(t, out, *primals))
-                    total = [
-                        algebra.add(*pair) for pair in zip(total, terms, strict=True)
-                    ]
+                    total = [algebra.add(*pair) for pair in zip(total, terms, strict=True)]
             return out, tree.unflatten(out_tree, map(instantiate, total))
 
         self.defjvp(jvp)
@@ -591,9 +586,12 @@ class custom_jvp(WithRules):
         rule.__name__ = own_name(self.jvp) or "jvp"  # type: ignore[attr-defined]
         rule.written = self.jvp  # type: ignore[attr-defined]
         outs = custom_jvp_call_p.bind(
-            *leaves, name=name_of(self.fun), call_jaxpr=call, jvp=rule,
+            *leaves,
+            name=name_of(self.fun),
+            call_jaxpr=call,
+            jvp=rule,
             symbolic_zeros=self.symbolic_zeros,
-        )  # fmt: skip
+        )
         return tree.unflatten(result.treedef, outs)
 
 
@@ -603,18 +601,20 @@ def _hold(x: Any) -> Any:
 
 
 def _run_jvp(
-    custom: custom_jvp, fixed: Sequence[Any], in_tree: Any, result: Result,
-    primals: Sequence[Any], tangents: Sequence[Any],
-) -> tuple[list[Any], list[Any]]:  # fmt: skip
+    custom: custom_jvp,
+    fixed: Sequence[Any],
+    in_tree: Any,
+    result: Result,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+) -> tuple[list[Any], list[Any]]:
     """Call the user's rule and check what it gives back."""
     assert custom.jvp is not None
     if custom.symbolic_zeros:
         ts = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
     else:
         ts = as_arrays([instantiate(t) for t in tangents])
-    pair = custom.jvp(
-        *fixed, tree.unflatten(in_tree, primals), tree.unflatten(in_tree, ts)
-    )
+    pair = custom.jvp(*fixed, tree.unflatten(in_tree, primals), tree.unflatten(in_tree, ts))
     rule, name = name_of(custom.jvp), name_of(custom.fun)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(

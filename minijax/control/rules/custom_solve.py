@@ -55,15 +55,11 @@ def _run(closed: ClosedJaxpr, *args: Any) -> list[Any]:
     return eval_jaxpr(closed.jaxpr, closed.consts, *args)
 
 
-def _pick(
-    consts: Sequence[Sequence[Any]], jaxprs: Solvers, which: str
-) -> Sequence[Any]:
+def _pick(consts: Sequence[Sequence[Any]], jaxprs: Solvers, which: str) -> Sequence[Any]:
     return consts[Solvers._fields.index(which)]
 
 
-def solve_impl(
-    *args: Any, const_lengths: tuple[int, ...], jaxprs: Solvers, **_: Any
-) -> Any:
+def solve_impl(*args: Any, const_lengths: tuple[int, ...], jaxprs: Solvers, **_: Any) -> Any:
     *consts, b = split_list(args, list(const_lengths))
     return _run(jaxprs.solve, *_pick(consts, jaxprs, "solve"), *b)
 
@@ -80,12 +76,7 @@ linear_solve_p.runs = _solve_runs
 
 
 def solve_jvp(
-    primals: Any,
-    tangents: Any,
-    *,
-    const_lengths: tuple[int, ...],
-    jaxprs: Solvers,
-    n_aux: int,
+    primals: Any, tangents: Any, *, const_lengths: tuple[int, ...], jaxprs: Solvers, n_aux: int
 ) -> Any:
     params = {"const_lengths": const_lengths, "jaxprs": jaxprs, "n_aux": n_aux}
     out = linear_solve_p.bind(*primals, **params)
@@ -131,10 +122,12 @@ def solve_transpose(
     turned = Solvers(jaxprs.vecmat, jaxprs.matvec, jaxprs.transpose_solve, jaxprs.solve)
     groups = [consts[1], consts[0], consts[3], consts[2]]
     found = linear_solve_p.bind(
-        *(c for g in groups for c in g), *map(instantiate, cts[:n]),
-        const_lengths=Solvers._make(map(len, groups)), jaxprs=turned,
+        *(c for g in groups for c in g),
+        *map(instantiate, cts[:n]),
+        const_lengths=Solvers._make(map(len, groups)),
+        jaxprs=turned,
         n_aux=0 if len(turned.solve.out_avals) == n else n_aux,
-    )  # fmt: skip
+    )
     return [*[None] * (len(args) - n), *found[:n]]
 
 
@@ -156,8 +149,10 @@ def solve_batch(
     ]
     *consts, b = split_list(ins, list(const_lengths))
     *c_dims, b_dims = split_list(dims, list(const_lengths))
-    b = [batching.bring_front(x, axis, None) if d is None else x
-         for x, d in zip(b, b_dims, strict=True)]  # fmt: skip
+    b = [
+        batching.bring_front(x, axis, None) if d is None else x
+        for x, d in zip(b, b_dims, strict=True)
+    ]
     lanes: list[Any] = []
     for closed, c_d in zip(jaxprs, c_dims, strict=True):
         if closed is None:
@@ -166,18 +161,19 @@ def solve_batch(
         flags = [*(d is not None for d in c_d), *[True] * len(b)]
         lanes.append(batching.batch_jaxpr(closed, axis, flags, True)[0])
     out = linear_solve_p.bind(
-        *(c for g in consts for c in g), *b, const_lengths=const_lengths,
-        jaxprs=Solvers(*lanes), n_aux=n_aux,
-    )  # fmt: skip
+        *(c for g in consts for c in g),
+        *b,
+        const_lengths=const_lengths,
+        jaxprs=Solvers(*lanes),
+        n_aux=n_aux,
+    )
     return out, [0] * len(out)
 
 
 linear_solve_p.batch = solve_batch
 
 
-def solve_lower(
-    ctx: Any, *args: Any, const_lengths: Any, jaxprs: Solvers, **_: Any
-) -> Any:
+def solve_lower(ctx: Any, *args: Any, const_lengths: Any, jaxprs: Solvers, **_: Any) -> Any:
     *consts, b = split_list(args, list(const_lengths))
     return ctx.jaxpr(jaxprs.solve, *_pick(consts, jaxprs, "solve"), *b)
 
@@ -187,10 +183,13 @@ linear_solve_p.lower = solve_lower
 
 @boundary
 def custom_linear_solve(
-    matvec: Callable[[Any], Any], b: Any, solve: Callable[[Any, Any], Any],
-    transpose_solve: Callable[[Any, Any], Any] | None = None, symmetric: bool = False,
+    matvec: Callable[[Any], Any],
+    b: Any,
+    solve: Callable[[Any, Any], Any],
+    transpose_solve: Callable[[Any, Any], Any] | None = None,
+    symmetric: bool = False,
     has_aux: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     r"""Solve :math:`A x = b` by any method, differentiated implicitly.
 
     Args:
@@ -237,8 +236,9 @@ def custom_linear_solve(
     if transpose_solve is not None:
         vecmat = matvec if symmetric else _transposed(mv, b_tree, avals)
         vec = mv if symmetric else staged("vecmat", vecmat, matvec)
-        turned = staged("transpose_solve", lambda v: transpose_solve(vecmat, v),
-                        transpose_solve, has_aux)  # fmt: skip
+        turned = staged(
+            "transpose_solve", lambda v: transpose_solve(vecmat, v), transpose_solve, has_aux
+        )
     elif symmetric:
         vec, turned = mv, forward
     parts = [mv, vec, forward, turned]
@@ -247,9 +247,12 @@ def custom_linear_solve(
     groups = [x.consts if x is not None else [] for x in parts]
     n_aux = len(forward.out_avals) - len(leaves)
     out = linear_solve_p.bind(
-        *(c for g in groups for c in g), *leaves,
-        const_lengths=Solvers._make(map(len, groups)), jaxprs=jaxprs, n_aux=n_aux,
-    )  # fmt: skip
+        *(c for g in groups for c in g),
+        *leaves,
+        const_lengths=Solvers._make(map(len, groups)),
+        jaxprs=jaxprs,
+        n_aux=n_aux,
+    )
     return tree.unflatten(forward.out_tree, out)
 
 
@@ -282,13 +285,9 @@ def check_tree(what: str, fun: Any, got: Any, name: str, want: Any) -> None:
         )
 
 
-def _transposed(
-    mv: bodies.Body, in_tree: Any, avals: Sequence[Any]
-) -> Callable[[Any], Any]:
+def _transposed(mv: bodies.Body, in_tree: Any, avals: Sequence[Any]) -> Callable[[Any], Any]:
     def vecmat(v: Any) -> Any:
-        found = backward_pass(
-            mv.jaxpr, mv.consts, [Linear(a) for a in avals], tree.leaves(v)
-        )
+        found = backward_pass(mv.jaxpr, mv.consts, [Linear(a) for a in avals], tree.leaves(v))
         return tree.unflatten(in_tree, map(instantiate, found))
 
     return vecmat
@@ -296,9 +295,12 @@ def _transposed(
 
 @boundary
 def custom_root(
-    f: Callable[[Any], Any], initial_guess: Any, solve: Callable[[Any, Any], Any],
-    tangent_solve: Callable[[Any, Any], Any], has_aux: bool = False,
-) -> Any:  # fmt: skip
+    f: Callable[[Any], Any],
+    initial_guess: Any,
+    solve: Callable[[Any, Any], Any],
+    tangent_solve: Callable[[Any, Any], Any],
+    has_aux: bool = False,
+) -> Any:
     r"""Find a root :math:`f(x) = 0` by any method, differentiated implicitly.
 
     Args:
@@ -329,9 +331,7 @@ def custom_root(
         _, linear = linearize_flat(step, tree.leaves(x))
 
         def g(v: Any) -> Any:
-            return tree.unflatten(
-                x_tree, [instantiate(t) for t in linear(*tree.leaves(v))]
-            )
+            return tree.unflatten(x_tree, [instantiate(t) for t in linear(*tree.leaves(v))])
 
         return tangent_solve(g, y)
 
@@ -344,17 +344,16 @@ def custom_root(
     check_tree("solve()", solve, found_tree, "initial_guess", x_tree)
     solved = find.jaxpr.out_avals[: x_tree.num_leaves]
     along, t_consts = convert_for(
-        linearized_solve, tree.structure((initial_guess, initial_guess)),
+        linearized_solve,
+        tree.structure((initial_guess, initial_guess)),
         [*solved, *(a.to_tangent() for a in solved)],
-    )  # fmt: skip
+    )
     check_tree("tangent_solve()", tangent_solve, along.out_tree, "x", x_tree)
 
     captured = {id(c): c for c in (*f_consts, *s_consts, *t_consts)}
     order = {key: i for i, key in enumerate(captured)}
     # The rule outlives the trace: it knows places among the captured values, not these.
-    of_f, of_s, of_t = (
-        [order[id(c)] for c in cs] for cs in (f_consts, s_consts, t_consts)
-    )
+    of_f, of_s, of_t = ([order[id(c)] for c in cs] for cs in (f_consts, s_consts, t_consts))
 
     def pick(places: Sequence[int], values: Sequence[Any]) -> list[Any]:
         return [values[i] for i in places]
@@ -369,9 +368,7 @@ def custom_root(
         (values, guess), (pushes, _) = primals, tangents
         x, aux = root(values, guess)
         _, moved = jvp_flat(
-            lambda *c: tree.leaves(at(*c, x)),
-            pick(of_f, values),
-            pick(of_f, pushes),
+            lambda *c: tree.leaves(at(*c, x)), pick(of_f, values), pick(of_f, pushes)
         )
         rhs = [lax.neg(instantiate(t)) for t in moved]
         x_t = along(*pick(of_t, values), x, tree.unflatten(x_tree, rhs))

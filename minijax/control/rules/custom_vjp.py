@@ -21,10 +21,7 @@ from ...types import dtypes
 from ..arguments import check_values, signature_of
 from ..bodies import to_vary, type_difference
 from . import rule_refs
-from .custom_calls import (
-    WithRules,
-    as_arrays,
-)
+from .custom_calls import WithRules, as_arrays
 from .custom_jvp import (
     RESIDUALS,
     Result,
@@ -104,9 +101,11 @@ class custom_vjp(WithRules):
     """
 
     def __init__(
-        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         wraps(fun)(self)
         self.fun = fun
         self.nondiff = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
@@ -118,9 +117,12 @@ class custom_vjp(WithRules):
         self.optimize_remat = False
 
     def defvjp(
-        self, fwd: Callable[..., Any], bwd: Callable[..., Any],
-        symbolic_zeros: bool = False, optimize_remat: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
         """Set the rule.
 
         Args:
@@ -154,9 +156,7 @@ class custom_vjp(WithRules):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = name_of(self.fun)
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(
-                f"No VJP defined for custom_vjp function {name} using defvjp."
-            )
+            raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
         args = bind_arguments(self.fun, self.signature, args, kwargs, "custom_vjp")
         fixed, moving, places = split_arguments(self.fun, args, self.nondiff)
         for x in fixed:
@@ -167,9 +167,7 @@ class custom_vjp(WithRules):
                         " function in a position indicated by nondiff_argnums as"
                         f" non-differentiable, in {name}.",
                         why="such arguments take no part in tracing.",
-                        tries=[
-                            "drop it from nondiff_argnums and return None for it in bwd"
-                        ],
+                        tries=["drop it from nondiff_argnums and return None for it in bwd"],
                     )
                 )
         leaves, in_tree = tree.flatten(tuple(moving))
@@ -179,9 +177,13 @@ class custom_vjp(WithRules):
         fwd = named(rules.remat_fwd if self.optimize_remat else rules.fwd, self.fwd)
         fwd.call_key = (self, tuple(map(id, fixed)), in_tree)
         outs = custom_vjp_call_p.bind(
-            *leaves, name=name, call_jaxpr=rules.call, fwd=fwd,
-            back=named(rules.bwd, self.bwd), symbolic_zeros=self.symbolic_zeros,
-        )  # fmt: skip
+            *leaves,
+            name=name,
+            call_jaxpr=rules.call,
+            fwd=fwd,
+            back=named(rules.bwd, self.bwd),
+            symbolic_zeros=self.symbolic_zeros,
+        )
         return tree.unflatten(rules.result.treedef, outs)
 
 
@@ -197,9 +199,13 @@ class Rules:
     """The flat callables of one call of a `custom_vjp` function."""
 
     def __init__(
-        self, custom: custom_vjp, args: tuple[Any, ...], fixed: Sequence[Any],
-        places: Sequence[int], in_tree: Any,
-    ) -> None:  # fmt: skip
+        self,
+        custom: custom_vjp,
+        args: tuple[Any, ...],
+        fixed: Sequence[Any],
+        places: Sequence[int],
+        in_tree: Any,
+    ) -> None:
         self.custom = custom
         # A program keeps the rules: they must not hold the values that it was traced with.
         self.args = [None if i in places else x for i, x in enumerate(args)]
@@ -247,10 +253,7 @@ class Rules:
 
     def remat_fwd(self, flags: Sequence[bool], *leaves: Any) -> Any:
         return run_forward(
-            lambda *xs: self.fwd(flags, *xs),
-            self.call,
-            leaves,
-            name_of(self.custom.fun),
+            lambda *xs: self.fwd(flags, *xs), self.call, leaves, name_of(self.custom.fun)
         )
 
     def bwd(self, res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -289,10 +292,7 @@ class Rules:
                 )
             ) from None
         paths = [path for path, _ in tree.leaves_with_path(in_types)]
-        return [
-            self.check(*triple)
-            for triple in zip(flat, self.in_avals, paths, strict=True)
-        ]
+        return [self.check(*triple) for triple in zip(flat, self.in_avals, paths, strict=True)]
 
     def check(self, ct: Any, aval: Any, path: Any) -> Any:
         """A cotangent of the argument's type; None if it has none.

@@ -74,9 +74,16 @@ class ClosedRules:
     """Both rules of a call as jaxprs; `captured` are the tracers that they close over."""
 
     __slots__ = (
-        "again", "bwd_at", "bwd_jaxpr", "captured", "fwd_at", "fwd_jaxpr", "key", "n_out",
+        "again",
+        "bwd_at",
+        "bwd_jaxpr",
+        "captured",
+        "fwd_at",
+        "fwd_jaxpr",
+        "key",
+        "n_out",
         "present",
-    )  # fmt: skip
+    )
 
     def __init__(self, key: Any) -> None:
         self.key = key
@@ -103,9 +110,10 @@ class ClosedRules:
 
         with core.current(parent):
             self.bwd_jaxpr, consts = stage(
-                run_bwd, [*res_avals, *(a.to_tangent() for a in ct_avals)],
+                run_bwd,
+                [*res_avals, *(a.to_tangent() for a in ct_avals)],
                 text="custom_vjp bwd",
-            )  # fmt: skip
+            )
         self.bwd_at = self.places(consts)
 
     def places(self, consts: Sequence[Any]) -> list[int]:
@@ -191,9 +199,15 @@ custom_vjp_call_p.stage = custom_vjp_stage
 
 
 def custom_vjp_jvp(
-    primals: Any, tangents: Any, *, fwd: Any, back: Any, name: str,
-    symbolic_zeros: bool, **_: Any,
-) -> Any:  # fmt: skip
+    primals: Any,
+    tangents: Any,
+    *,
+    fwd: Any,
+    back: Any,
+    name: str,
+    symbolic_zeros: bool,
+    **_: Any,
+) -> Any:
     flags = [type(t) is not Zero for t in tangents]
     try:
         residuals, outs = fwd(flags, *primals)
@@ -203,10 +217,15 @@ def custom_vjp_jvp(
     if not any(flags):  # integers alone: nothing to transpose
         return outs, [Zero(a) for a in out_avals]
     out_ts = custom_lin_p.bind(
-        *residuals, *pick(tangents, flags),
-        num_res=len(residuals), in_zeros=[not f for f in flags], bwd=back,
-        out_avals=out_avals, name=name, symbolic_zeros=symbolic_zeros,
-    )  # fmt: skip
+        *residuals,
+        *pick(tangents, flags),
+        num_res=len(residuals),
+        in_zeros=[not f for f in flags],
+        bwd=back,
+        out_avals=out_avals,
+        name=name,
+        symbolic_zeros=symbolic_zeros,
+    )
     return outs, [
         Zero(a) if a.dtype == dtypes.float0 else t
         for t, a in zip(out_ts, out_avals, strict=True)
@@ -221,14 +240,7 @@ PYTHON_NUMBERS = (bool, int, float, complex)
 
 
 def custom_vjp_batch(
-    axis: Any,
-    args: Any,
-    dims: Any,
-    *,
-    call_jaxpr: Any,
-    fwd: Any,
-    back: Any,
-    **params: Any,
+    axis: Any, args: Any, dims: Any, *, call_jaxpr: Any, fwd: Any, back: Any, **params: Any
 ) -> Any:
     res_dims: list[Any] = []
 
@@ -254,8 +266,10 @@ def custom_vjp_batch(
         out, out_dims, n = run(flags, xs)
         there = lanes.flags(out_dims[n:], xs)
         mapped = any(f == 0 for f in lanes.dims)
-        kept = [d is not None or (mapped and not isinstance(x, PYTHON_NUMBERS))
-                for x, d in zip(out, out_dims[:n], strict=False)]  # fmt: skip
+        kept = [
+            d is not None or (mapped and not isinstance(x, PYTHON_NUMBERS))
+            for x, d in zip(out, out_dims[:n], strict=False)
+        ]
         res_dims[:] = [0 if k else None for k in kept]
         out = lanes.settle(out, out_dims, [*kept, *there])
         return out[:n], out[n:]
@@ -264,9 +278,12 @@ def custom_vjp_batch(
         return lanes.out_dims(cts)
 
     out = custom_vjp_call_p.bind(
-        *lanes.fronted(args, dims), call_jaxpr=lanes.lift(call_jaxpr), fwd=lane_fwd,
-        back=batched_bwd(back, axis, lanes.dims, res_dims, ct_dims), **params,
-    )  # fmt: skip
+        *lanes.fronted(args, dims),
+        call_jaxpr=lanes.lift(call_jaxpr),
+        fwd=lane_fwd,
+        back=batched_bwd(back, axis, lanes.dims, res_dims, ct_dims),
+        **params,
+    )
     return out, lanes.out_dims(out)
 
 
@@ -293,12 +310,11 @@ def _rule_varies(
         ct_dims = [0 if f else None for f in found]
         lane_bwd = batched_bwd(bwd, axis, dims, out_dims[:n], lambda cts: ct_dims)
         back = lane_bwd(out[:n], given[len(xs) :])
-        return [ct for ct, d in zip(back, dims, strict=True)
-                if d is not None and ct is not None]  # fmt: skip
+        return [
+            ct for ct, d in zip(back, dims, strict=True) if d is not None and ct is not None
+        ]
 
-    jaxpr, _ = stage(
-        whole, [*(core.aval_of(x) for x in xs), *cts], text="custom_vjp bwd"
-    )
+    jaxpr, _ = stage(whole, [*(core.aval_of(x) for x in xs), *cts], text="custom_vjp bwd")
     n_in = len(xs)
     for i, f in enumerate(found):
         start = [j == n_in + i for j in range(n_in + n_out)]
@@ -307,9 +323,12 @@ def _rule_varies(
 
 
 def batched_bwd(
-    bwd: Any, axis: Any, arg_dims: Sequence[Any], res_dims: Sequence[Any] | None = None,
+    bwd: Any,
+    axis: Any,
+    arg_dims: Sequence[Any],
+    res_dims: Sequence[Any] | None = None,
     ct_dims: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """`bwd` over all lanes; cotangents of shared arguments are summed over them.
 
     Residuals and cotangents have lane axes, unless `res_dims` and `ct_dims(cts)`, asked
@@ -336,11 +355,11 @@ def batched_bwd(
         in_dims = [*([0] * n if res_dims is None else res_dims), *pick(dims, flags)]
         shared = all(d is None for d in in_dims)
         if not shared:  # each lane gets its part of what all have together
-            parts = [f and d is None and core.aval_of(ct).dtype != dtypes.float0
-                     for ct, f, d in zip(cts, flags, dims, strict=True)]  # fmt: skip
-            cts = [
-                ct / axis.size if p else ct for ct, p in zip(cts, parts, strict=True)
+            parts = [
+                f and d is None and core.aval_of(ct).dtype != dtypes.float0
+                for ct, f, d in zip(cts, flags, dims, strict=True)
             ]
+            cts = [ct / axis.size if p else ct for ct, p in zip(cts, parts, strict=True)]
         ins = [*res, *pick(cts, flags)]
         outs, out_dims = batching.batch_flat(one, axis, ins, in_dims)
         it = iter(zip(outs, out_dims, strict=True))
@@ -368,9 +387,7 @@ custom_vjp_call_p.batch = custom_vjp_call_p.batched(custom_vjp_batch)
 custom_vjp_call_p.closes = True
 
 
-def custom_vjp_checked(
-    enabled: checking.Enabled, args: Any, params: Any
-) -> checking.Outcome:
+def custom_vjp_checked(enabled: checking.Enabled, args: Any, params: Any) -> checking.Outcome:
     """The function is checked, and `fwd`; `bwd` runs when the error is long a result."""
     call, fwd, bwd = params["call_jaxpr"], params["fwd"], params["back"]
     inner = checking.checked(enabled, call)
@@ -399,10 +416,7 @@ def custom_vjp_checked(
     @functools.wraps(fwd)
     def with_error(flags: Sequence[bool], *xs: Any) -> Any:
         error, residuals, outs = run(flags, xs)
-        return residuals, [
-            *checking.fitted(error, layout, params["name"]).leaves(),
-            *outs,
-        ]
+        return residuals, [*checking.fitted(error, layout, params["name"]).leaves(), *outs]
 
     @functools.wraps(bwd)
     def without_error(residuals: Sequence[Any], cts: Sequence[Any]) -> Any:
@@ -451,9 +465,15 @@ custom_lin_p.jvp = _lin_jvp
 
 
 def custom_lin_transpose(
-    cts: Any, *args: Any, num_res: int, in_zeros: Sequence[bool], bwd: Any,
-    symbolic_zeros: bool, name: str, **_: Any,
-) -> Any:  # fmt: skip
+    cts: Any,
+    *args: Any,
+    num_res: int,
+    in_zeros: Sequence[bool],
+    bwd: Any,
+    symbolic_zeros: bool,
+    name: str,
+    **_: Any,
+) -> Any:
     if not symbolic_zeros:
         cts = [instantiate(ct) for ct in cts]
     try:
@@ -493,9 +513,14 @@ def custom_lin_batch(
     front = [0 if z or next(moving) is not None else None for z in in_zeros]
     lanes = tuple(unmapped_aval(axis.size, 0, a) for a in out_avals)
     out = custom_lin_p.bind(
-        *ins, *ts, num_res=num_res, in_zeros=in_zeros,
-        bwd=batched_bwd(bwd, axis, front, res_dims), out_avals=lanes, **params,
-    )  # fmt: skip
+        *ins,
+        *ts,
+        num_res=num_res,
+        in_zeros=in_zeros,
+        bwd=batched_bwd(bwd, axis, front, res_dims),
+        out_avals=lanes,
+        **params,
+    )
     return out, [0] * len(out)
 
 

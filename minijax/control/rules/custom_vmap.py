@@ -44,8 +44,7 @@ def _skip_leading(rule: Any, n: int, name: str) -> Any:
         if any(flags[:n]):
             raise errors.UnexpectedTracerError(
                 errors.message(
-                    f"custom_vmap function {name} closes over a value that is being"
-                    " mapped.",
+                    f"custom_vmap function {name} closes over a value that is being mapped.",
                     why="its rule says nothing about that value.",
                     tries=["pass the value as an argument"],
                 )
@@ -58,9 +57,7 @@ def _skip_leading(rule: Any, n: int, name: str) -> Any:
 custom_vmap_call_p.stage = custom_vmap_stage
 
 
-def custom_vmap_jvp(
-    primals: Any, tangents: Any, *, call: Any, rule: Any, name: str
-) -> Any:
+def custom_vmap_jvp(primals: Any, tangents: Any, *, call: Any, rule: Any, name: str) -> Any:
     """The derivative of the function, batched by the derivative of the rule."""
     n = len(primals)
 
@@ -119,9 +116,7 @@ def custom_vmap_batch(
 custom_vmap_call_p.batch = custom_vmap_batch
 
 
-def custom_vmap_checked(
-    enabled: checking.Enabled, args: Any, params: Any
-) -> checking.Outcome:
+def custom_vmap_checked(enabled: checking.Enabled, args: Any, params: Any) -> checking.Outcome:
     inner = checking.checked(enabled, params["call"])
     if inner is None:
         return None, custom_vmap_call_p.bind(*args, **params)
@@ -169,19 +164,14 @@ class custom_vmap(WithRules):
         check_values(leaves, f"the arguments of {function_text(self.fun)}")
         call = FlatFun(self.fun, in_tree, "custom_vmap")
 
-        def rule(
-            size: int, flags: Sequence[bool], *xs: Any
-        ) -> tuple[list[Any], list[bool]]:
+        def rule(size: int, flags: Sequence[bool], *xs: Any) -> tuple[list[Any], list[bool]]:
             return _run_rule(
                 self, size, flags, tree.unflatten(in_tree, as_arrays(xs)), call.out_tree
             )
 
         # The rule may run before the function does: learn its output's tree.
         call.stage([core.aval_of(x) for x in leaves])
-        out = custom_vmap_call_p.bind(
-            *leaves, call=call, rule=rule,
-            name=name_of(self.fun),
-        )  # fmt: skip
+        out = custom_vmap_call_p.bind(*leaves, call=call, rule=rule, name=name_of(self.fun))
         return call.result(out)
 
 

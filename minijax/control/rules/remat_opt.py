@@ -35,9 +35,7 @@ remat_opt_p.pretty = lambda eqn, printer: sorted(
 )
 
 
-def remat_opt_jvp(
-    primals: Any, tangents: Any, *, fwd_jaxpr: ClosedJaxpr, **_: Any
-) -> Any:
+def remat_opt_jvp(primals: Any, tangents: Any, *, fwd_jaxpr: ClosedJaxpr, **_: Any) -> Any:
     return jvp_flat(fwd_jaxpr, primals, tangents)
 
 
@@ -46,9 +44,14 @@ remat_opt_p.transpose = unsupported("a forward rule is not linear")
 
 
 def remat_opt_batch(
-    axis: Any, args: Any, dims: Any, *, fwd_jaxpr: ClosedJaxpr, fun_jaxpr: ClosedJaxpr,
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    fwd_jaxpr: ClosedJaxpr,
+    fun_jaxpr: ClosedJaxpr,
     **params: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     moving = [d is not None for d in dims]
     fwd, _ = batching.batch_jaxpr(fwd_jaxpr, axis, moving, True)
     fun, _ = batching.batch_jaxpr(fun_jaxpr, axis, moving, True)
@@ -73,10 +76,14 @@ def remat_opt_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
     if not any(used[:n]):
         invars = pick(eqn.ins, reads)
         call = {
-            "jaxpr": fun, "name": fun.jaxpr.name, "keep_unused": False, "inline": False,
-            "donated_invars": (False,) * len(invars), "device": None,
+            "jaxpr": fun,
+            "name": fun.jaxpr.name,
+            "keep_unused": False,
+            "inline": False,
+            "donated_invars": (False,) * len(invars),
+            "device": None,
             "compiler_options_kvs": (),
-        }  # fmt: skip
+        }
         return eqn.replace(primitive=jit_p, invars=invars, outvars=outvars, params=call)
     fwd, _ = _pruned(params["fwd_jaxpr"], used, True)
     fun, _ = _pruned(params["fun_jaxpr"], used[n:], True)
@@ -118,13 +125,14 @@ def run_forward(
     new = [v for v, g in zip(j.outvars, given, strict=False) if not g]
     rest = ClosedJaxpr(j.replace(outvars=[*new, *j.outvars[n:]]), rule.consts)
     out = remat_opt_p.bind(
-        *operands, fwd_jaxpr=rest, fun_jaxpr=plain,
-        num_consts=len(first) + len(second), num_res=len(new),
-    )  # fmt: skip
+        *operands,
+        fwd_jaxpr=rest,
+        fun_jaxpr=plain,
+        num_consts=len(first) + len(second),
+        num_res=len(new),
+    )
     made = iter(out)
-    res = [
-        known[v] if g else next(made) for v, g in zip(j.outvars[:n], given, strict=True)
-    ]
+    res = [known[v] if g else next(made) for v, g in zip(j.outvars[:n], given, strict=True)]
     return res, list(made)
 
 

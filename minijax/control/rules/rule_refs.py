@@ -50,16 +50,12 @@ def check_results(kind: str, fun: Callable[..., Any], out: Any) -> None:
             end = "that was not an argument"
             if kind == "fwd":
                 at = tree.keystr((tree.SequenceKey(0), *path))
-                end = (
-                    f"at output tree path {at}, but mutable array references cannot be"
-                )
+                end = f"at output tree path {at}, but mutable array references cannot be"
                 end += " returned there"
             raise _returned(kind, fun, x, end, "return ref[...], its value")
 
 
-def check_residuals(
-    fun: Callable[..., Any], residuals: Any, leaves: Sequence[Any]
-) -> None:
+def check_residuals(fun: Callable[..., Any], residuals: Any, leaves: Sequence[Any]) -> None:
     """ValueError if a residual is a reference that is no argument of `fwd`."""
     for path, x in tree.leaves_with_path(residuals):
         if is_reference(x) and not any(x is given for given in leaves):
@@ -68,9 +64,7 @@ def check_residuals(
             raise _returned("fwd", fun, x, end, "pass the reference as an argument")
 
 
-def _returned(
-    kind: str, fun: Callable[..., Any], x: Any, end: str, hint: str
-) -> ValueError:
+def _returned(kind: str, fun: Callable[..., Any], x: Any, end: str, hint: str) -> ValueError:
     return ValueError(
         errors.message(
             f"custom_vjp {kind} function {function_text(fun)} returned a mutable array"

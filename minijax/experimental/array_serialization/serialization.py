@@ -8,13 +8,15 @@ from ...api import stored_arrays
 from ...base.faces import face
 
 _TABLE = {
-    "api.checkpoint_managers":
-        "AsyncManager BarrierTimeoutError GlobalAsyncCheckpointManager"
-        " GlobalAsyncCheckpointManagerBase",
-    "api.stored_arrays":
-        "async_deserialize async_serialize get_tensorstore_spec"
-        " is_remote_storage run_deserialization run_serialization",
-}  # fmt: skip
+    "api.checkpoint_managers": """
+        AsyncManager BarrierTimeoutError GlobalAsyncCheckpointManager
+        GlobalAsyncCheckpointManagerBase
+    """,
+    "api.stored_arrays": """
+        async_deserialize async_serialize get_tensorstore_spec is_remote_storage
+        run_deserialization run_serialization
+    """,
+}
 
 _get, __dir__, __all__ = face(__name__, _TABLE)
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from ...base.faces import face
 
-_TABLE = {
-    "api.colocated":
-        "colocated_cpu_devices colocated_python colocated_python_class",
-}  # fmt: skip
+_TABLE = {"api.colocated": "colocated_cpu_devices colocated_python colocated_python_class"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, "api func obj serialization")

@@ -6,9 +6,8 @@ from ...base.faces import face
 
 _TABLE = {
     "api.colocated": (
-        "colocated_cpu_devices colocated_python colocated_python_class make_callable"
-        " wrap_class"
-    ),
+        "colocated_cpu_devices colocated_python colocated_python_class make_callable wrap_class"
+    )
 }
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ...base.faces import face
 
-_TABLE = {
-    "api.colocated": "wrap_class",
-}
+_TABLE = {"api.colocated": "wrap_class"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

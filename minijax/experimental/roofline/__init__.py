@@ -8,10 +8,10 @@ from . import roofline
 del roofline  # a function here: loaded, the module takes its name no more
 
 _TABLE = {
-    "tools.rooflines": (
-        "RooflineResult RooflineRuleContext RooflineShape register_roofline"
-        " register_standard_roofline roofline roofline_and_grad"
-    ),
+    "tools.rooflines": """
+        RooflineResult RooflineRuleContext RooflineShape register_roofline
+        register_standard_roofline roofline roofline_and_grad
+    """
 }
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

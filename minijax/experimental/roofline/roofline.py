@@ -6,10 +6,10 @@ from ...base.faces import face
 
 _TABLE = {
     "base.paired": "map=safe_map",
-    "tools.rooflines": (
-        "RooflineResult RooflineRuleContext RooflineShape register_roofline"
-        " register_standard_roofline roofline roofline_and_grad"
-    ),
+    "tools.rooflines": """
+        RooflineResult RooflineRuleContext RooflineShape register_roofline
+        register_standard_roofline roofline roofline_and_grad
+    """,
 }
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from ...base.faces import face
 
 _TABLE = {
-    "tools.source_maps": (
-        "MappingsGenerator Pass SourceMap SourceMapDump all_passes canonicalize_filename"
-        " compile_with_env create_mlir_sourcemap filter_passes generate_sourcemaps"
-        " register_pass"
-    ),
+    "tools.source_maps": """
+        MappingsGenerator Pass SourceMap SourceMapDump all_passes canonicalize_filename
+        compile_with_env create_mlir_sourcemap filter_passes generate_sourcemaps
+        register_pass
+    """
 }
 
-__getattr__, __dir__, __all__ = face(
-    __name__, _TABLE, "common generate_map hlo jaxpr mlir"
-)
+__getattr__, __dir__, __all__ = face(__name__, _TABLE, "common generate_map hlo jaxpr mlir")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from ...base.faces import face
 
 _TABLE = {
-    "tools.source_maps": (
-        "CompileFn GenerateDumpFn Pass SourceMapDump all_passes compile_with_env"
-        " filter_passes register_pass"
-    ),
+    "tools.source_maps": """
+        CompileFn GenerateDumpFn Pass SourceMapDump all_passes compile_with_env
+        filter_passes register_pass
+    """
 }
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

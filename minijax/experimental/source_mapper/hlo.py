@@ -5,10 +5,10 @@ from __future__ import annotations
 from ...base.faces import face
 
 _TABLE = {
-    "tools.source_maps": (
-        "METADATA_REGEX HloPass optimized_generate_dump original_hlo_generate_dump"
-        " parse_hlo_dump stable_hlo_generate_dump trace_and_lower"
-    ),
+    "tools.source_maps": """
+        METADATA_REGEX HloPass optimized_generate_dump original_hlo_generate_dump
+        parse_hlo_dump stable_hlo_generate_dump trace_and_lower
+    """
 }
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ...base.faces import face
 
-_TABLE = {
-    "tools.source_maps": "canonicalize_filename compile_jaxpr make_jaxpr_dump",
-}
+_TABLE = {"tools.source_maps": "canonicalize_filename compile_jaxpr make_jaxpr_dump"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from ...base.faces import face
 
 _TABLE = {
-    "tools.source_maps": (
-        "CALLSITE_REGEX LOC_REGEX SCOPED_REGEX SRC_REGEX Location Redirect"
-        " create_mlir_sourcemap parse_mlir_locations"
-    ),
+    "tools.source_maps": """
+        CALLSITE_REGEX LOC_REGEX SCOPED_REGEX SRC_REGEX Location Redirect
+        create_mlir_sourcemap parse_mlir_locations
+    """
 }
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -32,7 +32,7 @@ _TABLE = {
     "surface.sparse.derivatives": "grad jacfwd jacobian jacrev value_and_grad",
     "surface.sparse.sparsify": "sparsify",
     "surface.sparse.tracing": "SparseTracer",
-}  # fmt: skip
+}
 
 _MODULES = "ad api bcoo bcsr coo csr linalg random test_util transform util"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ...base.faces import face
 
-_TABLE = {
-    "surface.sparse.derivatives": "grad jacfwd jacobian jacrev value_and_grad",
-}  # fmt: skip
+_TABLE = {"surface.sparse.derivatives": "grad jacfwd jacobian jacrev value_and_grad"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -18,6 +18,6 @@ _TABLE = {
     "surface.sparse.bcoo_shape": """bcoo_broadcast_in_dim bcoo_concatenate bcoo_reduce_sum
         bcoo_reshape bcoo_rev bcoo_squeeze""",
     "surface.sparse.bcoo_slicing": "bcoo_dynamic_slice bcoo_gather bcoo_slice",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

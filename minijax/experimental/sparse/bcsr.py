@@ -9,6 +9,6 @@ _TABLE = {
     "surface.sparse.bcsr_ops": """bcsr_broadcast_in_dim bcsr_concatenate bcsr_dot_general
         bcsr_dot_general_p bcsr_eliminate_zeros bcsr_extract bcsr_extract_p bcsr_fromdense
         bcsr_fromdense_p bcsr_sum_duplicates bcsr_todense bcsr_todense_p""",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

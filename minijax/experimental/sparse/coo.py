@@ -8,6 +8,6 @@ _TABLE = {
     "surface.sparse.base": "Shape",
     "surface.sparse.coo": """COO COOInfo coo_fromdense coo_fromdense_p coo_matmat
         coo_matmat_p coo_matvec coo_matvec_p coo_todense coo_todense_p""",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

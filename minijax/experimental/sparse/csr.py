@@ -8,6 +8,6 @@ _TABLE = {
     "surface.sparse.base": "Shape",
     "surface.sparse.csr": """CSC CSR csr_fromdense csr_fromdense_p csr_matmat csr_matmat_p
         csr_matvec csr_matvec_p csr_todense csr_todense_p""",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -7,6 +7,6 @@ from ...base.faces import face
 _TABLE = {
     "surface.sparse.direct": "spsolve spsolve_p",
     "surface.sparse.eigenvalues": "lobpcg_standard",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

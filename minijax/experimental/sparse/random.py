@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ...base.faces import face
 
-_TABLE = {
-    "surface.sparse.api": "random_bcoo",
-}  # fmt: skip
+_TABLE = {"surface.sparse.api": "random_bcoo"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -7,7 +7,7 @@ from ...base.faces import face
 _TABLE = {
     "surface.sparse.testing": """BatchedDotGeneralProperties MATMUL_TOL SparseLayout
         SparseTestCase is_sparse iter_bcsr_layouts iter_sparse_layouts iter_subsets
-        rand_bcoo rand_bcsr rand_sparse""",
-}  # fmt: skip
+        rand_bcoo rand_bcsr rand_sparse"""
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -8,6 +8,6 @@ _TABLE = {
     "surface.sparse.sparsify": "sparsify",
     "surface.sparse.tracing": """SparseTrace SparseTracer sparse_rules_bcoo
         sparse_rules_bcsr""",
-}  # fmt: skip
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

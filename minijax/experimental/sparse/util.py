@@ -6,7 +6,7 @@ from ...base.faces import face
 
 _TABLE = {
     "surface.sparse.base": """CuSparseEfficiencyWarning SparseEfficiencyError
-        Shape SparseEfficiencyWarning SparseInfo""",
-}  # fmt: skip
+        Shape SparseEfficiencyWarning SparseInfo"""
+}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

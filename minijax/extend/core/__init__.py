@@ -9,20 +9,20 @@ _TABLE = {
     "control.effects.effects": "Effect",
     "ir.check": "JaxprTypeError check_jaxpr",
     "ir.core": "valid_jaxtype:=is_value",
-    "ir.jaxpr":
-        "ClosedJaxpr DebugInfo DropVar Jaxpr Literal Var no_effects",
+    "ir.jaxpr": "ClosedJaxpr DebugInfo DropVar Jaxpr Literal Var no_effects",
     "types.avals": "AbstractToken",
     "views.primitives": "CallPrimitive Primitive call_impl jaxpr_as_fun",
     "views.programs": "Effects JaxprEqn Token array_types new_jaxpr_eqn",
-    "views.traces":
-        "Trace TraceTag concrete_or_error:=to_value find_top_trace gensym"
-        " get_opaque_trace_state jaxprs_in_params mapped_aval"
-        " nonempty_axis_env_DO_NOT_USE=nonempty_axis_env primal_dtype_to_tangent_dtype"
-        " set_current_trace subjaxprs take_current_trace unmapped_aval"
-        " unsafe_am_i_under_a_jit_DO_NOT_USE=unsafe_am_i_under_a_jit"
-        " unsafe_am_i_under_a_vmap_DO_NOT_USE=unsafe_am_i_under_a_vmap"
-        " unsafe_get_axis_names_DO_NOT_USE=unsafe_get_axis_names",
-}  # fmt: skip
+    "views.traces": """
+        Trace TraceTag concrete_or_error:=to_value find_top_trace gensym
+        get_opaque_trace_state jaxprs_in_params mapped_aval
+        nonempty_axis_env_DO_NOT_USE=nonempty_axis_env primal_dtype_to_tangent_dtype
+        set_current_trace subjaxprs take_current_trace unmapped_aval
+        unsafe_am_i_under_a_jit_DO_NOT_USE=unsafe_am_i_under_a_jit
+        unsafe_am_i_under_a_vmap_DO_NOT_USE=unsafe_am_i_under_a_vmap
+        unsafe_get_axis_names_DO_NOT_USE=unsafe_get_axis_names
+    """,
+}
 
 _MODULES = "primitives"
 

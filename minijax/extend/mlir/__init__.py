@@ -4,9 +4,7 @@ from jaxlib._jax import mlir as _mlir
 from jaxlib.mlir import ir as ir
 from jaxlib.mlir import passmanager as passmanager
 
-from ...views.lowering import (
-    lower_with_sharding_in_types as lower_with_sharding_in_types,
-)
+from ...views.lowering import lower_with_sharding_in_types as lower_with_sharding_in_types
 from . import dialects as dialects
 
 deserialize_portable_artifact = _mlir.deserialize_portable_artifact

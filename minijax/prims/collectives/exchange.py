@@ -33,9 +33,14 @@ from .psum import axis_index
 from .varying import moved, state_of, typed, vary_over
 
 __all__ = (
-    "all_gather_p", "all_gather", "reduce_scatter_p", "psum_scatter", "all_to_all_p",
-    "all_to_all", "pswapaxes",
-)  # fmt: skip
+    "all_gather_p",
+    "all_gather",
+    "reduce_scatter_p",
+    "psum_scatter",
+    "all_to_all_p",
+    "all_to_all",
+    "pswapaxes",
+)
 
 
 def _shape(x: Any) -> tuple[int, ...]:
@@ -61,9 +66,14 @@ all_gather_p = Primitive("all_gather")
 
 
 def _gather_abstract(
-    x: Any, *, all_gather_dimension: int, axis_name: Any, axis_index_groups: Groups,
-    axis_size: int, tiled: bool,
-) -> Any:  # fmt: skip
+    x: Any,
+    *,
+    all_gather_dimension: int,
+    axis_name: Any,
+    axis_index_groups: Groups,
+    axis_size: int,
+    tiled: bool,
+) -> Any:
     core.axis_size(axis_name)
     shape = list(x.shape)
     if tiled:
@@ -77,9 +87,7 @@ def _gather_transpose(ct, x, *, all_gather_dimension: int, **params) -> list[Any
     return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
 
-def _gather_batch(
-    axis, args, dims, *, all_gather_dimension: int, tiled: bool, **params
-):
+def _gather_batch(axis, args, dims, *, all_gather_dimension: int, tiled: bool, **params):
     at, out_dim = _gather_place(all_gather_dimension, dims[0], tiled)
     out = all_gather_p.bind(*args, all_gather_dimension=at, tiled=tiled, **params)
     return out, out_dim
@@ -92,17 +100,22 @@ def _gather_place(at: int, d: int, tiled: bool) -> tuple[int, int]:
 
 
 def _gather_batch_named(
-    axis: Any, args: Any, dims: Any, *, all_gather_dimension: int, axis_name: Any,
-    axis_index_groups: Groups, axis_size: int, tiled: bool,
-) -> Any:  # fmt: skip
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    all_gather_dimension: int,
+    axis_name: Any,
+    axis_index_groups: Groups,
+    axis_size: int,
+    tiled: bool,
+) -> Any:
     (x,), (d,) = args, dims
     at = all_gather_dimension
     named_axes.lone_groups(axis_index_groups, axis_name)
     if axis_index_groups is not None:
         rows = [axis_index_groups[g] for g in named_axes.group_of(axis_index_groups)]
-        x = named_axes.take_lanes(
-            all_lanes(axis, x, d), [i for row in rows for i in row]
-        )
+        x = named_axes.take_lanes(all_lanes(axis, x, d), [i for row in rows for i in row])
         x = reshape(x, (axis.size, axis_size, *_shape(x)[1:]))
         x = move_axis(x, 1, at + 1)
         return (_merge(x, at + 1) if tiled else x), 0
@@ -112,9 +125,13 @@ def _gather_batch_named(
         rest = before + after
         sizes = core.axis_size(before), core.axis_size(after)
         x = all_gather_p.bind(
-            x, all_gather_dimension=at, axis_name=rest, axis_index_groups=None,
-            axis_size=prod(sizes), tiled=False,
-        )  # fmt: skip
+            x,
+            all_gather_dimension=at,
+            axis_name=rest,
+            axis_index_groups=None,
+            axis_size=prod(sizes),
+            tiled=False,
+        )
         # (before x after, lanes, ..) -> (before, lanes, after, ..) -> one axis
         x = move_axis(_divide(x, at, sizes[:1]), at + 2, at + 1)
         x = _merge(x, at, 3)
@@ -122,9 +139,15 @@ def _gather_batch_named(
 
 
 def _gather_lower(
-    ctx: Any, x: Any, *, all_gather_dimension: int, axis_name: Any,
-    axis_index_groups: Groups, tiled: bool, **_: Any,
-) -> Any:  # fmt: skip
+    ctx: Any,
+    x: Any,
+    *,
+    all_gather_dimension: int,
+    axis_name: Any,
+    axis_index_groups: Groups,
+    tiled: bool,
+    **_: Any,
+) -> Any:
     (aval,), (out,) = ctx.avals_in, ctx.avals_out
     if not tiled:
         shape = list(aval.shape)
@@ -151,9 +174,7 @@ def _kind_of_gather(name: str, kind: str, back: Any) -> Primitive:
     prim = Primitive(name)
     all_alike: dict[str, Any] = {"axis_index_groups": None}
     prim.abstract = lambda x, **params: _gather_abstract(x, **params, **all_alike)
-    prim.vary = lambda kinds, params: moved(
-        kinds[0], params["axis_name"], "varying", kind
-    )
+    prim.vary = lambda kinds, params: moved(kinds[0], params["axis_name"], "varying", kind)
     linear_jvp(prim)
     prim.transpose = back
 
@@ -188,9 +209,14 @@ _GATHERS = {"invarying": all_gather_invariant_p, "reduced": all_gather_reduced_p
 
 
 def all_gather(
-    x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0,
-    tiled: bool = False, to: str = "varying",
-) -> Any:  # fmt: skip
+    x: Any,
+    axis_name: Any,
+    *,
+    axis_index_groups: Any = None,
+    axis: int = 0,
+    tiled: bool = False,
+    to: str = "varying",
+) -> Any:
     """The values of all participants, which every one gets.
 
     Args:
@@ -256,9 +282,14 @@ reduce_scatter_p = Primitive("reduce_scatter")
 
 
 def _scatter_abstract(
-    x: Any, *, scatter_dimension: int, axis_name: Any, axis_index_groups: Groups,
-    axis_size: int, tiled: bool,
-) -> Any:  # fmt: skip
+    x: Any,
+    *,
+    scatter_dimension: int,
+    axis_name: Any,
+    axis_index_groups: Groups,
+    axis_size: int,
+    tiled: bool,
+) -> Any:
     check_kind("reduce_scatter", x, NUMBER, 0, 1)
     core.axis_size(axis_name)
     shape = list(x.shape)
@@ -297,9 +328,16 @@ def _scatter_place(at: int, d: int, tiled: bool) -> tuple[int, int]:
 
 
 def _scatter_batch_named(
-    axis: Any, args: Any, dims: Any, *, scatter_dimension: int, axis_name: Any,
-    axis_index_groups: Groups, axis_size: int, tiled: bool,
-) -> Any:  # fmt: skip
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    scatter_dimension: int,
+    axis_name: Any,
+    axis_index_groups: Groups,
+    axis_size: int,
+    tiled: bool,
+) -> Any:
     (x,), (d,) = args, dims
     at = scatter_dimension
     named_axes.lone_groups(axis_index_groups, axis_name)
@@ -319,15 +357,18 @@ def _scatter_batch_named(
             _divide(x, at, (sizes[0], axis.size))
             if not tiled
             else reshape(
-                x,
-                (*_shape(x)[:at], sizes[0], axis.size, sizes[1], *_shape(x)[at + 1 :]),
+                x, (*_shape(x)[:at], sizes[0], axis.size, sizes[1], *_shape(x)[at + 1 :])
             )
         )
         x = _merge(move_axis(x, at + 1, at), at + 1)
         x = reduce_scatter_p.bind(
-            x, scatter_dimension=at + 1, axis_name=before + after,
-            axis_index_groups=None, axis_size=prod(sizes), tiled=False,
-        )  # fmt: skip
+            x,
+            scatter_dimension=at + 1,
+            axis_name=before + after,
+            axis_index_groups=None,
+            axis_size=prod(sizes),
+            tiled=False,
+        )
     return x, at
 
 
@@ -345,9 +386,15 @@ def _scatter_in_groups(axis, x, d: int | None, at: int, groups, tiled: bool):
 
 
 def _scatter_lower(
-    ctx: Any, x: Any, *, scatter_dimension: int, axis_name: Any,
-    axis_index_groups: Groups, tiled: bool, **_: Any,
-) -> Any:  # fmt: skip
+    ctx: Any,
+    x: Any,
+    *,
+    scatter_dimension: int,
+    axis_name: Any,
+    axis_index_groups: Groups,
+    tiled: bool,
+    **_: Any,
+) -> Any:
     (out,) = ctx.avals_out
     part = out
     if not tiled:
@@ -395,9 +442,7 @@ def _terms_batch(
     axis: Any, args: Any, dims: Any, *, scatter_dimension: int, **params: Any
 ) -> Any:
     at, out_dim = _scatter_place(scatter_dimension, dims[0], params["tiled"])
-    return unreduced_reduce_scatter_p.bind(
-        *args, scatter_dimension=at, **params
-    ), out_dim
+    return unreduced_reduce_scatter_p.bind(*args, scatter_dimension=at, **params), out_dim
 
 
 unreduced_reduce_scatter_p.batch = _terms_batch
@@ -408,9 +453,13 @@ unreduced_reduce_scatter_p.lower = lambda ctx, x, **params: _scatter_lower(
 
 
 def psum_scatter(
-    x: Any, axis_name: Any, *, scatter_dimension: int = 0,
-    axis_index_groups: Any = None, tiled: bool = False,
-) -> Any:  # fmt: skip
+    x: Any,
+    axis_name: Any,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
     """The sum over a mapped axis, of which every participant gets its part.
 
     Args:
@@ -449,9 +498,7 @@ def psum_scatter(
         known = typed(axes)
         if known and state_of(leaf, known, "jax.lax.psum_scatter") == "unreduced":
             return unreduced_reduce_scatter_p.bind(leaf, **params)
-        return reduce_scatter_p.bind(
-            vary_over(leaf, axes), axis_index_groups=groups, **params
-        )
+        return reduce_scatter_p.bind(vary_over(leaf, axes), axis_index_groups=groups, **params)
 
     return tree.map(one, x)
 
@@ -465,9 +512,14 @@ all_to_all_p = Primitive("all_to_all")
 
 
 def _exchange_abstract(
-    x: Any, *, split_axis: int, concat_axis: int, axis_name: Any,
-    axis_index_groups: Groups, tiled: bool,
-) -> Any:  # fmt: skip
+    x: Any,
+    *,
+    split_axis: int,
+    concat_axis: int,
+    axis_name: Any,
+    axis_index_groups: Groups,
+    tiled: bool,
+) -> Any:
     n = named_axes.group_size(axis_tuple(axis_name), axis_index_groups)
     shape = list(x.shape)
     if shape[split_axis] % n:
@@ -490,16 +542,25 @@ def _exchange_transpose(
 def _exchange_batch(axis, args, dims, *, split_axis: int, concat_axis: int, **params):
     (x,), (d,) = args, dims
     out = all_to_all_p.bind(
-        x, split_axis=split_axis + (split_axis >= d),
-        concat_axis=concat_axis + (concat_axis >= d), **params,
-    )  # fmt: skip
+        x,
+        split_axis=split_axis + (split_axis >= d),
+        concat_axis=concat_axis + (concat_axis >= d),
+        **params,
+    )
     return out, d
 
 
 def _exchange_batch_named(
-    axis: Any, args: Any, dims: Any, *, split_axis: int, concat_axis: int,
-    axis_name: Any, axis_index_groups: Groups, tiled: bool,
-) -> Any:  # fmt: skip
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    split_axis: int,
+    concat_axis: int,
+    axis_name: Any,
+    axis_index_groups: Groups,
+    tiled: bool,
+) -> Any:
     (x,), (d,) = args, dims
     axes = axis_tuple(axis_name)
     named_axes.lone_groups(axis_index_groups, axes)
@@ -526,9 +587,13 @@ def _swap(x: Any, lane: int, split: int, concat: int, before: Any, after: Any) -
         x = _merge(move_axis(x, split + 1, lane), split + 1)  # lane <-> to
         # now: lane = to, lane + 1 = from; the pair (before, after) at split + 1
         x = all_to_all_p.bind(
-            x, split_axis=split + 1, concat_axis=split + 1, axis_name=before + after,
-            axis_index_groups=None, tiled=True,
-        )  # fmt: skip
+            x,
+            split_axis=split + 1,
+            concat_axis=split + 1,
+            axis_name=before + after,
+            axis_index_groups=None,
+            tiled=True,
+        )
         x = _divide(x, split + 1, sizes[:1])  # (before, after, own part)
         x = move_axis(x, lane + 1, split + 1)  # (before, from, after, own part)
     else:
@@ -548,17 +613,27 @@ def _swap(x: Any, lane: int, split: int, concat: int, before: Any, after: Any) -
 
 
 def _exchange_lower(
-    ctx: Any, x: Any, *, split_axis: int, concat_axis: int, axis_name: Any,
-    axis_index_groups: Groups, **_: Any,
-) -> Any:  # fmt: skip
+    ctx: Any,
+    x: Any,
+    *,
+    split_axis: int,
+    concat_axis: int,
+    axis_name: Any,
+    axis_index_groups: Groups,
+    **_: Any,
+) -> Any:
     axes = axis_tuple(axis_name)
     attrs = named_axes.groups_attributes(ctx, axes, axis_index_groups, global_ids=False)
     n = core.within_axes(ctx.axes, named_axes.group_size, axes, axis_index_groups)
     return ctx.create(
-        "stablehlo.all_to_all", [ctx.type(ctx.avals_out[0])], [x],
-        split_dimension=ctx.i64(split_axis), concat_dimension=ctx.i64(concat_axis),
-        split_count=ctx.i64(n), **attrs,
-    ).result  # fmt: skip
+        "stablehlo.all_to_all",
+        [ctx.type(ctx.avals_out[0])],
+        [x],
+        split_dimension=ctx.i64(split_axis),
+        concat_dimension=ctx.i64(concat_axis),
+        split_count=ctx.i64(n),
+        **attrs,
+    ).result
 
 
 all_to_all_p.abstract = _exchange_abstract
@@ -571,9 +646,14 @@ all_to_all_p.lower = _exchange_lower
 
 
 def all_to_all(
-    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
-    axis_index_groups: Any = None, tiled: bool = False,
-) -> Any:  # fmt: skip
+    x: Any,
+    axis_name: Any,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
     """Exchange a mapped axis with an array axis.
 
     Args:
@@ -607,9 +687,13 @@ def all_to_all(
 
     def bind(leaf: Any, split: int, concat: int) -> Any:
         return all_to_all_p.bind(
-            vary_over(leaf, axes), split_axis=split, concat_axis=concat,
-            axis_name=axis_name, axis_index_groups=groups, tiled=bool(tiled),
-        )  # fmt: skip
+            vary_over(leaf, axes),
+            split_axis=split,
+            concat_axis=concat,
+            axis_name=axis_name,
+            axis_index_groups=groups,
+            tiled=bool(tiled),
+        )
 
     def one(leaf: Any) -> Any:
         shape = _shape(leaf)
@@ -637,9 +721,7 @@ def all_to_all(
     return tree.map(one, x)
 
 
-def pswapaxes(
-    x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None
-) -> Any:
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
     """Swap a mapped axis with an array axis of equal size.
 
     Args:

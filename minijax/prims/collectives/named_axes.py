@@ -65,9 +65,7 @@ def canonical_groups(groups, axes: Sequence[Any], *, equal: bool = False) -> Gro
         return None
     names = names_only(axes)
     if len(names) != len(axes):
-        raise ValueError(
-            "axis_index_groups only supported for sums over just named axes"
-        )
+        raise ValueError("axis_index_groups only supported for sums over just named axes")
     found = tuple(tuple(int(i) for i in g) for g in groups)
     size = core.axis_size(names)
     whole = sorted(i for g in found for i in g) == list(range(size))
@@ -137,14 +135,10 @@ def take_rows(x: Any, rows: Any) -> Any:
     """`x[rows]` for a vector of indices in range."""
     shape = core.aval_of(x).shape
     numbers = GatherDimensionNumbers(
-        offset_dims=tuple(range(1, len(shape))),
-        collapsed_slice_dims=(0,),
-        start_index_map=(0,),
+        offset_dims=tuple(range(1, len(shape))), collapsed_slice_dims=(0,), start_index_map=(0,)
     )
     column = reshape(rows, (*core.aval_of(rows).shape, 1))
-    return gather(
-        x, column, numbers, (1, *shape[1:]), mode=GatherScatterMode.PROMISE_IN_BOUNDS
-    )
+    return gather(x, column, numbers, (1, *shape[1:]), mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 # ----------------------------------------------------------------------------- replicas
@@ -183,9 +177,7 @@ def channel(ctx: Any, *, global_ids: bool = True) -> dict[str, Any]:
     """What a collective among partitions of one program says beyond its groups."""
     if not ctx.module.parted:
         return {}
-    out = {
-        "channel_handle": ctx.parse("#stablehlo.channel_handle<handle = 1, type = 1>")
-    }
+    out = {"channel_handle": ctx.parse("#stablehlo.channel_handle<handle = 1, type = 1>")}
     if global_ids:
         out["use_global_device_ids"] = ctx.parse("unit")
     return out
@@ -196,7 +188,4 @@ def groups_attributes(
 ) -> dict[str, Any]:
     """`replica_groups` and, among partitions, the channel."""
     rows = replica_rows(ctx, names, groups)
-    return {
-        "replica_groups": dense_i64(ctx, rows),
-        **channel(ctx, global_ids=global_ids),
-    }
+    return {"replica_groups": dense_i64(ctx, rows), **channel(ctx, global_ids=global_ids)}

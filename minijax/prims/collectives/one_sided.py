@@ -108,9 +108,7 @@ def _receive_type(token: Any, *, out_shape: Any, axis_name: Any, perm: Pairs) ->
     return out_shape.update(manual=varying.manual(typed(axis_name)))
 
 
-def _receive_lower(
-    ctx: Any, token: Any, *, out_shape: Any, axis_name: Any, perm: Pairs
-):
+def _receive_lower(ctx: Any, token: Any, *, out_shape: Any, axis_name: Any, perm: Pairs):
     kinds = [ctx.type(ctx.avals_out[0]), ctx.type(abstract_token)]
     pairs = _pairs(ctx, "precv", axis_name, perm)
     return ctx.create("stablehlo.recv", kinds, [token], **pairs).results[0]

@@ -38,9 +38,13 @@ from .psum import axis_index, psum_p
 from .varying import vary_over
 
 __all__ = (
-    "ppermute_p", "ppermute", "pshuffle", "pbroadcast", "ragged_all_to_all_p",
+    "ppermute_p",
+    "ppermute",
+    "pshuffle",
+    "pbroadcast",
+    "ragged_all_to_all_p",
     "ragged_all_to_all",
-)  # fmt: skip
+)
 
 
 def _shape(x: Any) -> tuple[int, ...]:
@@ -60,8 +64,7 @@ def pairs_of(name: str, perm: Any) -> Pairs:
         return tuple((index(s), index(t)) for s, t in perm)
     except (TypeError, ValueError):
         raise errors.type_error(
-            f"{name} requires perm to be pairs (source, destination) of ints, got"
-            f" {perm!r:.80}."
+            f"{name} requires perm to be pairs (source, destination) of ints, got {perm!r:.80}."
         ) from None
 
 
@@ -110,9 +113,13 @@ def _from_everybody(x, before, after, sizes: Sequence[int], source: dict[int, in
     rest = before + after
     shape = _shape(x)
     x = all_gather_p.bind(
-        x, all_gather_dimension=0, axis_name=rest, axis_index_groups=None,
-        axis_size=n_before * n_after, tiled=False,
-    )  # fmt: skip
+        x,
+        all_gather_dimension=0,
+        axis_name=rest,
+        axis_index_groups=None,
+        axis_size=n_before * n_after,
+        tiled=False,
+    )
     x = move_axis(reshape(x, (n_before, n_after, *shape)), 1, 2)
     x = reshape(x, (n_before * n_lanes * n_after, *shape[1:]))
     table = np.asarray([source.get(i, -1) for i in range(_shape(x)[0])], np.int32)
@@ -145,9 +152,12 @@ def _permute_lower(ctx: Any, x: Any, *, axis_name: Any, perm: Pairs) -> Any:
         return ctx.constant(0, out)
     pairs = [(row[s], row[t]) for row in rows for s, t in perm]
     return ctx.op(
-        "collective_permute", out, x, source_target_pairs=named_axes.dense_i64(ctx, pairs),
+        "collective_permute",
+        out,
+        x,
+        source_target_pairs=named_axes.dense_i64(ctx, pairs),
         **named_axes.channel(ctx, global_ids=False),
-    )  # fmt: skip
+    )
 
 
 ppermute_p.abstract = _permute_abstract
@@ -185,8 +195,7 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
     core.axis_size(axes)
     pairs = pairs_of("ppermute", perm)
     return tree.map(
-        lambda leaf: ppermute_p.bind(vary_over(leaf, axes), axis_name=axes, perm=pairs),
-        x,
+        lambda leaf: ppermute_p.bind(vary_over(leaf, axes), axis_name=axes, perm=pairs), x
     )
 
 
@@ -261,10 +270,12 @@ def _spread_lower_cuda(ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
     rows = named_axes.replica_rows(ctx, axis_tuple(axis_name), None)
     first = [source, *(i for i in range(rows.shape[1]) if i != source)]
     return ctx.op(
-        "collective_broadcast", ctx.avals_out[0], x,
+        "collective_broadcast",
+        ctx.avals_out[0],
+        x,
         replica_groups=named_axes.dense_i64(ctx, rows[:, first]),
         **named_axes.channel(ctx, global_ids=False),
-    )  # fmt: skip
+    )
 
 
 pbroadcast_p.abstract = _spread_abstract
@@ -347,9 +358,7 @@ def _ragged_written_out(
     rows = broadcasted_iota(np.int32, _shape(output)[:1], 0)
     limit = np.int32(max(_shape(operand)[0] - 1, 0))
     for i in range(named_axes.group_size(axis_name, axis_index_groups)):
-        values, first, size, target = (
-            index_in_dim(x, i, 0, keepdims=False) for x in everybody
-        )
+        values, first, size, target = (index_in_dim(x, i, 0, keepdims=False) for x in everybody)
         first, size, target = (
             cast(dynamic_index_in_dim(x, me, 0, keepdims=False), dtypes.int32)
             for x in (first, size, target)
@@ -383,18 +392,14 @@ def _ragged_transpose(
     groups = params["axis_index_groups"]
 
     def swapped(x: Any) -> Any:
-        return all_to_all(
-            x, params["axis_name"], 0, 0, axis_index_groups=groups, tiled=True
-        )
+        return all_to_all(x, params["axis_name"], 0, 0, axis_index_groups=groups, tiled=True)
 
     # Of each sender: where its slice lies with me, and where it lay with the sender.
     here, there = swapped(targets), swapped(starts)
     back = kept = None
     if is_linear(operand):
         blank = zero_array(operand.aval)
-        back = ragged_all_to_all_p.bind(
-            ct, blank, here, received, there, sizes, **params
-        )
+        back = ragged_all_to_all_p.bind(ct, blank, here, received, there, sizes, **params)
     if is_linear(output):
         rows = broadcasted_iota(np.int32, (_shape(ct)[0], _shape(here)[0]), 0)
         first, count = (
@@ -435,10 +440,12 @@ def _ragged_lower_call(ctx, *args, axis_name, axis_index_groups: Groups):
     config = f"replica_groups = dense<[{text}]> : {kind}"
     config += f", channel_id = {int(ctx.module.parted)} : i64"
     op = ctx.create(
-        "stablehlo.custom_call", [ctx.type(ctx.avals_out[0])], list(args),
+        "stablehlo.custom_call",
+        [ctx.type(ctx.avals_out[0])],
+        list(args),
         call_target_name=ctx.string("ragged_all_to_all"),
         **typed_call(ctx, ctx.parse("{" + config + "}")),
-    )  # fmt: skip
+    )
     return op.result
 
 
@@ -452,9 +459,16 @@ ragged_all_to_all_p.lower_on["cpu"] = _ragged_lower
 
 
 def ragged_all_to_all(
-    operand: Any, output: Any, input_offsets: Any, send_sizes: Any, output_offsets: Any,
-    recv_sizes: Any, *, axis_name: Any, axis_index_groups: Any = None,
-) -> Any:  # fmt: skip
+    operand: Any,
+    output: Any,
+    input_offsets: Any,
+    send_sizes: Any,
+    output_offsets: Any,
+    recv_sizes: Any,
+    *,
+    axis_name: Any,
+    axis_index_groups: Any = None,
+) -> Any:
     """Exchange slices of rows of different sizes along a mapped axis.
 
     Args:
@@ -485,7 +499,5 @@ def ragged_all_to_all(
     groups = named_axes.canonical_groups(axis_index_groups, axes, equal=True)
     operands = operand, output, input_offsets, send_sizes, output_offsets, recv_sizes
     return ragged_all_to_all_p.bind(
-        *[vary_over(x, axes) for x in operands],
-        axis_name=axes,
-        axis_index_groups=groups,
+        *[vary_over(x, axes) for x in operands], axis_name=axes, axis_index_groups=groups
     )

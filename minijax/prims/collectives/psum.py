@@ -27,30 +27,26 @@ from ..define import ANY, NUMBER, check_kind, linear_jvp
 from ..math.algebraic import add, add_p, div, mul
 from ..math.cast import cast, scalar
 from ..math.order import max_p, min_p
-from ..reduce.over_axes import (
-    drop_cuts,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_sum_p,
-)
+from ..reduce.over_axes import drop_cuts, reduce_max_p, reduce_min_p, reduce_sum_p
 from ..shape.concatenation import stack
 from ..shape.fresh import iota
 from ..shape.shapes import broadcast_in_dim
 from . import named_axes
 from .named_axes import axis_tuple, names_only
-from .varying import (
-    all_reduce,
-    psum_invariant_p,
-    state_of,
-    typed,
-    unreduced_psum_p,
-    vary_over,
-)
+from .varying import all_reduce, psum_invariant_p, state_of, typed, unreduced_psum_p, vary_over
 
 __all__ = (
-    "psum_p", "pmax_p", "pmin_p", "psum", "pmean", "pmax", "pmin", "axis_index_p",
-    "axis_index", "axis_size",
-)  # fmt: skip
+    "psum_p",
+    "pmax_p",
+    "pmin_p",
+    "psum",
+    "pmean",
+    "pmax",
+    "pmin",
+    "axis_index_p",
+    "axis_index",
+    "axis_size",
+)
 
 # --------------------------------------------------------- psum, pmax, pmin: the rules
 
@@ -65,9 +61,7 @@ def _reduced(shape: Sequence[int], axes: Sequence[Any]) -> tuple[int, ...]:
     gone = [a for a in axes if isinstance(a, int)]
     for a in gone:
         if not 0 <= a < len(shape):
-            raise ValueError(
-                f"axis {a} is out of bounds for array of dimension {len(shape)}"
-            )
+            raise ValueError(f"axis {a} is out of bounds for array of dimension {len(shape)}")
     return tuple(n for i, n in enumerate(shape) if i not in gone)
 
 
@@ -134,9 +128,8 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
         if len(names) < len(axes):
             places = tuple(a for a in axes if isinstance(a, int))
             (x,) = ctx.fun(
-                lambda v: reduce_p.bind(v, axes=places, out_sharding=None), x,
-                avals=[aval],
-            )  # fmt: skip
+                lambda v: reduce_p.bind(v, axes=places, out_sharding=None), x, avals=[aval]
+            )
         if not names:
             return x
         return all_reduce(ctx, x, names, axis_index_groups, combine)
@@ -301,10 +294,7 @@ def _extreme(prim: Primitive, x: Any, axis_name: Any, axis_index_groups: Any) ->
     axes = axis_tuple(axis_name)
     groups = named_axes.canonical_groups(axis_index_groups, axes)
     return tree.map(
-        lambda leaf: prim.bind(
-            vary_over(leaf, axes), axes=axes, axis_index_groups=groups
-        ),
-        x,
+        lambda leaf: prim.bind(vary_over(leaf, axes), axes=axes, axis_index_groups=groups), x
     )
 
 
@@ -329,9 +319,7 @@ def _index_lower(ctx: Any, *, axis_name: Any) -> Any:
 
     def index() -> Any:
         found = ctx.op(kind, u32)
-        found = ctx.op(
-            "divide", u32, found, ctx.constant(prod(sizes[place + 1 :]), u32)
-        )
+        found = ctx.op("divide", u32, found, ctx.constant(prod(sizes[place + 1 :]), u32))
         found = ctx.op("remainder", u32, found, ctx.constant(sizes[place], u32))
         return ctx.op("convert", shaped((), dtypes.int32), found)
 

@@ -37,9 +37,7 @@ KINDS = ("varying", "unreduced", "reduced")
 # ------------------------------------------------------------------------- primitives
 
 
-def moved(
-    kinds: Manual | None, axes: Sequence[Any], old: str, new: str
-) -> Manual | None:
+def moved(kinds: Manual | None, axes: Sequence[Any], old: str, new: str) -> Manual | None:
     """What a type says where `axes` go from one kind to another ('': invarying)."""
     key = kinds, axes, old, new, core.STATE.axes  # in whose order names are
     found = _moves.get(key, _moves)
@@ -65,18 +63,13 @@ def _cast(name: str, old: str, new: str) -> Primitive:
     prim.vary = lambda kinds, params: moved(kinds[0], params["axes"], old, new)
     prim.named_axes = named_axes.uses("axes")
     linear_jvp(prim)
-    prim.batch = lambda axis, args, dims, *, axes: (
-        prim.bind(*args, axes=axes),
-        dims[0],
-    )
+    prim.batch = lambda axis, args, dims, *, axes: (prim.bind(*args, axes=axes), dims[0])
     prim.lower = lambda ctx, x, *, axes: x
     prim.impl = lambda x, *, axes: x
     return prim
 
 
-def all_reduce(
-    ctx: Any, x: Any, names: Sequence[Any], groups: Any, combine: Primitive
-) -> Any:
+def all_reduce(ctx: Any, x: Any, names: Sequence[Any], groups: Any, combine: Primitive) -> Any:
     """Emit the reduction of a value over named axes."""
     (out,) = ctx.avals_out
     attrs = named_axes.groups_attributes(ctx, names, groups)
@@ -140,10 +133,7 @@ def state_of(x: Any, axes: Sequence[Any], what: str) -> str:
             " unreduced, reduced or invarying state of the input. Got input type:"
             f" {aval.str_short(False)}, axes: {tuple(axes)} and input state: {states}",
             why="along each kind of axis it is another operation.",
-            tries=[
-                "lax.pcast(x, axis, to='varying')",
-                "one call for each kind of axis",
-            ],
+            tries=["lax.pcast(x, axis, to='varying')", "one call for each kind of axis"],
         )
     return states.pop()
 
@@ -157,9 +147,10 @@ def _vary(x: Any, axes: tuple[Any, ...]) -> Any:
             raise errors.value_error(
                 f"pvary cannot accept args which are {name}. Got {aval.str_short(True)} and"
                 f" axes={set(axes)}",
-                tries=["lax.psum(x, axis)"] if name == "unreduced"
+                tries=["lax.psum(x, axis)"]
+                if name == "unreduced"
                 else ["lax.pcast(x, axis, to='varying')"],
-            )  # fmt: skip
+            )
     return pvary_p.bind(x, axes=axes)
 
 
@@ -219,9 +210,7 @@ def vary_as(x: Any, kinds: Manual | None) -> Any:
     return _vary(x, lacking) if lacking else x
 
 
-def _alike(
-    prim: Primitive, args: Sequence[Any], avals: Sequence[Any]
-) -> tuple[Any, ...]:
+def _alike(prim: Primitive, args: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:
     """Operands of one operation, made to vary along the same axes."""
     if not config.AUTO_PCAST.value:
         raise _left_to_the_program(
@@ -240,9 +229,10 @@ def _alike(
                 raise varying.mismatch(
                     "Inputs cannot be replicated on the same axes that another input is"
                     f" reduced on. Got input type: {a.str_short(False)} and reduced spec:"
-                    f" frozenset({{{axis!r}}})", avals,
+                    f" frozenset({{{axis!r}}})",
+                    avals,
                     tries=[f"lax.pcast(x, {axis!r}, to='reduced')"],
-                )  # fmt: skip
+                )
             if back := varying.ordered(names.intersection(mine.reduced)):
                 x = reduced_vary_cast_p.bind(x, axes=back)
                 still = names.difference(back)
@@ -250,10 +240,11 @@ def _alike(
         out.append(_vary(x, lacking) if lacking else x)
     if all(x is y for x, y in zip(args, out, strict=True)):
         raise varying.mismatch(
-            "Inputs of an operation are unreduced along different axes.", avals,
+            "Inputs of an operation are unreduced along different axes.",
+            avals,
             why="only terms of the same sums go together.",
             tries=["lax.psum(x, axis)"],
-        )  # fmt: skip
+        )
     return tuple(out)
 
 

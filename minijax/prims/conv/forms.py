@@ -21,25 +21,30 @@ from ..math.logic import eq
 from ..shape.fresh import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, reshape, rev, transpose
 from ..sliding import dilated, padtype_to_pads, places
-from .general import (
-    conv_dimension_numbers,
-    conv_general_dilated,
-    conv_general_permutations,
-)
+from .general import conv_dimension_numbers, conv_general_dilated, conv_general_permutations
 
 __all__ = (
-    "conv", "conv_with_general_padding", "conv_transpose", "conv_shape_tuple",
-    "conv_general_shape_tuple", "conv_transpose_shape_tuple",
-    "conv_general_dilated_patches", "conv_general_dilated_local",
-)  # fmt: skip
+    "conv",
+    "conv_with_general_padding",
+    "conv_transpose",
+    "conv_shape_tuple",
+    "conv_general_shape_tuple",
+    "conv_transpose_shape_tuple",
+    "conv_general_dilated_patches",
+    "conv_general_dilated_local",
+)
 
 # ------------------------------------------------------------------------ shorter forms
 
 
 def conv(
-    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str,
-    precision: Any = None, preferred_element_type: Any = None,
-) -> Any:  # fmt: skip
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """Convolution with strides and padding.
 
     Args:
@@ -58,16 +63,25 @@ def conv(
       (1, 5, 8)
     """
     return conv_general_dilated(
-        lhs, rhs, window_strides, padding, precision=precision,
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 def conv_with_general_padding(
-    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
-    lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None,
-    precision: Any = None, preferred_element_type: Any = None,
-) -> Any:  # fmt: skip
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """Convolution with strides, padding and dilations.
 
     Args:
@@ -87,10 +101,15 @@ def conv_with_general_padding(
       (1, 5, 15)
     """
     return conv_general_dilated(
-        lhs, rhs, window_strides, padding, lhs_dilation=lhs_dilation,
-        rhs_dilation=rhs_dilation, precision=precision,
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation,
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 # --------------------------------------------------------------- transposed convolution
@@ -119,11 +138,17 @@ def _channels_last(ndim: int) -> tuple[str, str, str]:
 
 
 def conv_transpose(
-    lhs: Any, rhs: Any, strides: Sequence[int], padding: Any,
-    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
-    transpose_kernel: bool = False, precision: Any = None,
-    preferred_element_type: Any = None, use_consistent_padding: bool = False,
-) -> Any:  # fmt: skip
+    lhs: Any,
+    rhs: Any,
+    strides: Sequence[int],
+    padding: Any,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    transpose_kernel: bool = False,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    use_consistent_padding: bool = False,
+) -> Any:
     """Transposed convolution: spreads each element over a window, strides apart.
 
     Args:
@@ -170,14 +195,10 @@ def conv_transpose(
     pads: Any = padding
     if padding in ("SAME", "VALID"):
         pads = [
-            _transposed_padding(k, s, padding)
-            for k, s in zip(windows, strides, strict=True)
+            _transposed_padding(k, s, padding) for k, s in zip(windows, strides, strict=True)
         ]
     elif use_consistent_padding and not isinstance(padding, str):
-        pads = [
-            (k - 1 - lo, k - 1 - hi)
-            for k, (lo, hi) in zip(windows, padding, strict=True)
-        ]
+        pads = [(k - 1 - lo, k - 1 - hi) for k, (lo, hi) in zip(windows, padding, strict=True)]
     if transpose_kernel:
         for axis in spatial:
             rhs = rev(rhs, (axis,))
@@ -186,19 +207,28 @@ def conv_transpose(
         order[out], order[inn] = order[inn], order[out]
         rhs = transpose(rhs, order)
     return conv_general_dilated(
-        lhs, rhs, (1,) * len(spatial), pads, lhs_dilation=strides,
-        rhs_dilation=rhs_dilation, dimension_numbers=numbers, precision=precision,
+        lhs,
+        rhs,
+        (1,) * len(spatial),
+        pads,
+        lhs_dilation=strides,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=numbers,
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 # -------------------------------------------------------------------- shapes of results
 
 
 def conv_shape_tuple(
-    lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
-    pads: Any, batch_group_count: int = 1,
-) -> tuple[int, ...]:  # fmt: skip
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: Any,
+    batch_group_count: int = 1,
+) -> tuple[int, ...]:
     """The shape of a convolution in batch-and-feature-first order.
 
     Args:
@@ -232,16 +262,17 @@ def conv_shape_tuple(
         for n, k, s, (lo, hi) in zip(lhs[2:], rhs[2:], strides, pads, strict=True)
     )
     if lhs[0] % batch_group_count:
-        raise ValueError(
-            f"batch_group_count {batch_group_count} does not divide {lhs[0]}."
-        )
+        raise ValueError(f"batch_group_count {batch_group_count} does not divide {lhs[0]}.")
     return lhs[0] // batch_group_count, rhs[0], *map(int, spatial)
 
 
 def conv_general_shape_tuple(
-    lhs_shape: Sequence[int], rhs_shape: Sequence[int], window_strides: Sequence[int],
-    padding: Any, dimension_numbers: Any,
-) -> tuple[int, ...]:  # fmt: skip
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    dimension_numbers: Any,
+) -> tuple[int, ...]:
     """The shape of a convolution with dimension numbers.
 
     Args:
@@ -260,18 +291,18 @@ def conv_general_shape_tuple(
     """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     shape = conv_shape_tuple(
-        [lhs_shape[i] for i in lhs],
-        [rhs_shape[i] for i in rhs],
-        window_strides,
-        padding,
+        [lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs], window_strides, padding
     )
     return tuple(int(shape[i]) for i in np.argsort(out))
 
 
 def conv_transpose_shape_tuple(
-    lhs_shape: Sequence[int], rhs_shape: Sequence[int], window_strides: Sequence[int],
-    padding: Any, dimension_numbers: Any,
-) -> tuple[int, ...]:  # fmt: skip
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    dimension_numbers: Any,
+) -> tuple[int, ...]:
     """The shape of a transposed convolution.
 
     Args:
@@ -310,11 +341,16 @@ def _identity(n: int, dtype: Any) -> Any:
 
 
 def conv_general_dilated_patches(
-    lhs: Any, filter_shape: Sequence[int], window_strides: Sequence[int], padding: Any,
+    lhs: Any,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
     lhs_dilation: Sequence[int] | None = None,
-    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
-    precision: Any = None, preferred_element_type: Any = None,
-) -> Any:  # fmt: skip
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """The windows over which a convolution would sum, as features.
 
     Args:
@@ -352,20 +388,30 @@ def conv_general_dilated_patches(
     kernel = reshape(one, (channels * size, 1, *window))
     kernel = transpose(kernel, np.argsort(numbers.rhs_spec))
     return conv_general_dilated(
-        lhs, kernel, window_strides, padding, lhs_dilation=lhs_dilation,
-        rhs_dilation=rhs_dilation, dimension_numbers=numbers,
+        lhs,
+        kernel,
+        window_strides,
+        padding,
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=numbers,
         feature_group_count=channels,
         precision=None if precision is None else precisions.canonical(precision),
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 def conv_general_dilated_local(
-    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
-    filter_shape: Sequence[int], lhs_dilation: Sequence[int] | None = None,
-    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
     precision: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """A convolution whose kernel differs from place to place (locally connected).
 
     Args:
@@ -401,14 +447,12 @@ def conv_general_dilated_local(
     # Cutting patches out is exact in the operand's own precision, or close to it.
     first = (both[0], both[0]) if type(both) is tuple else both
     patches = conv_general_dilated_patches(
-        lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation,
-        numbers, first,
-    )  # fmt: skip
+        lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, numbers, first
+    )
     out_spec, rhs_spec = tuple(numbers.out_spec), tuple(numbers.rhs_spec)
     out = dot_general(
-        patches, rhs,
-        (((out_spec[1],), (rhs_spec[1],)), (out_spec[2:], rhs_spec[2:])), both,
-    )  # fmt: skip
+        patches, rhs, (((out_spec[1],), (rhs_spec[1],)), (out_spec[2:], rhs_spec[2:])), both
+    )
     n = len(out_spec) - 2
     order = [0] * (n + 2)
     for place, axis in zip((n, n + 1, *range(n)), out_spec, strict=True):

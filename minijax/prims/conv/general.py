@@ -38,10 +38,13 @@ from ..shape.shapes import reshape, rev
 from ..sliding import Pads, dilated, ints, is_open, padded, padtype_to_pads, places
 
 __all__ = (
-    "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers",
-    "conv_dimension_numbers", "conv_general_permutations", "conv_general_dilated_p",
+    "ConvDimensionNumbers",
+    "ConvGeneralDilatedDimensionNumbers",
+    "conv_dimension_numbers",
+    "conv_general_permutations",
+    "conv_general_dilated_p",
     "conv_general_dilated",
-)  # fmt: skip
+)
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -99,8 +102,7 @@ def conv_dimension_numbers(
         if several:
             what = f"list/tuple must be length 3, got {len(dimension_numbers)}."
         raise errors.type_error(
-            f"convolution dimension_numbers {what}",
-            tries=["('NHWC', 'HWIO', 'NHWC')"],
+            f"convolution dimension_numbers {what}", tries=["('NHWC', 'HWIO', 'NHWC')"]
         )
     for i, spec in enumerate(dimension_numbers):
         if len(spec) != len(lhs_shape):
@@ -183,10 +185,20 @@ conv_general_dilated_p.lie = _conv_lie
 
 
 def _conv_abstract(
-    lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation,
-    dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
-    batch_group_count: int, precision, preferred_element_type, out_sharding,
-):  # fmt: skip
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision,
+    preferred_element_type,
+    out_sharding,
+):
     name = "conv_general_dilated"
     dtype = same_dtype(name, (lhs, rhs))
     _check_ranks(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation)
@@ -196,9 +208,13 @@ def _conv_abstract(
     out[out_spec[0]] = lhs.shape[lhs_spec[0]] // batch_group_count
     out[out_spec[1]] = rhs.shape[rhs_spec[0]]
     spatial = spatial_places(
-        _spatial(lhs.shape, lhs_spec), _spatial(rhs.shape, rhs_spec), window_strides,
-        padding, lhs_dilation, rhs_dilation,
-    )  # fmt: skip
+        _spatial(lhs.shape, lhs_spec),
+        _spatial(rhs.shape, rhs_spec),
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+    )
     for i, n in zip(out_spec[2:], spatial, strict=True):
         out[i] = n
     if preferred_element_type is not None:
@@ -238,9 +254,11 @@ def _check_ranks(lhs, rhs, strides, padding, lhs_dilation, rhs_dilation) -> None
             f" {lhs.str_short(True)} and {rhs.str_short(True)}."
         )
     for what, values in (
-        ("window_strides", strides), ("padding", padding),
-        ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation),
-    ):  # fmt: skip
+        ("window_strides", strides),
+        ("padding", padding),
+        ("lhs_dilation", lhs_dilation),
+        ("rhs_dilation", rhs_dilation),
+    ):
         if len(values) != n:
             raise errors.value_error(
                 f"conv_general_dilated window and {what} must have the same number"
@@ -248,9 +266,7 @@ def _check_ranks(lhs, rhs, strides, padding, lhs_dilation, rhs_dilation) -> None
                 which=f"{lhs.str_short(True)}, {rhs.str_short(True)}, {what}={values}",
             )
         if what != "padding" and any(v <= 0 for v in values):
-            raise ValueError(
-                f"conv_general_dilated {what} must be positive, got {values}."
-            )
+            raise ValueError(f"conv_general_dilated {what} must be positive, got {values}.")
 
 
 def _check_groups(lhs, rhs, numbers, features: int, batches: int) -> None:
@@ -299,8 +315,7 @@ def _check_groups(lhs, rhs, numbers, features: int, batches: int) -> None:
 def _check_preferred(dtype: Any, preferred: Any) -> None:
     kinds = ("bool", "int", "uint"), ("float",), ("complex",)
     old, new = (
-        next(i for i, k in enumerate(kinds) if dtypes.kind(d) in k)
-        for d in (dtype, preferred)
+        next(i for i, k in enumerate(kinds) if dtypes.kind(d) in k) for d in (dtype, preferred)
     )
     if old != new and (old, new) != (0, 1):
         raise TypeError(
@@ -356,9 +371,20 @@ def _conv_transpose(
 
 
 def _transpose_lhs(
-    ct, aval, rhs, features: int, batches: int, *, window_strides, padding,
-    lhs_dilation, rhs_dilation, dimension_numbers, out_sharding, **params,
-):  # fmt: skip
+    ct,
+    aval,
+    rhs,
+    features: int,
+    batches: int,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    out_sharding,
+    **params,
+):
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     ct_aval = core.aval_of(ct)
     pads = []
@@ -366,8 +392,12 @@ def _transpose_lhs(
         _spatial(aval.shape, lhs_spec),
         _spatial(core.aval_of(rhs).shape, rhs_spec),
         _spatial(ct_aval.shape, out_spec),
-        padding, window_strides, lhs_dilation, rhs_dilation, strict=True,
-    ):  # fmt: skip
+        padding,
+        window_strides,
+        lhs_dilation,
+        rhs_dilation,
+        strict=True,
+    ):
         window = dilated(k, d)
         before = window - lo - 1
         pads.append((before, dilated(n, b) + window - 1 - dilated(p, s) - before))
@@ -377,21 +407,38 @@ def _transpose_lhs(
         rhs = put_into(take_out(rhs, rhs_spec[0], groups), rhs_spec[0], rhs_spec[1])
     flipped = cast(rev(rhs, rhs_spec[2:]), ct_aval.dtype)
     out = conv_general_dilated_p.bind(
-        ct, flipped, window_strides=lhs_dilation, padding=tuple(pads),
-        lhs_dilation=window_strides, rhs_dilation=rhs_dilation,
+        ct,
+        flipped,
+        window_strides=lhs_dilation,
+        padding=tuple(pads),
+        lhs_dilation=window_strides,
+        rhs_dilation=rhs_dilation,
         dimension_numbers=ConvDimensionNumbers(out_spec, _swap(rhs_spec), lhs_spec),
-        feature_group_count=groups, batch_group_count=1,
-        out_sharding=moved_sharding(aval, ct, rhs) if batches == 1 else None, **params,
-    )  # fmt: skip
+        feature_group_count=groups,
+        batch_group_count=1,
+        out_sharding=moved_sharding(aval, ct, rhs) if batches == 1 else None,
+        **params,
+    )
     if batches > 1:
         out = put_into(take_out(out, lhs_spec[1], batches), lhs_spec[1], lhs_spec[0])
     return cast(out, aval.dtype)
 
 
 def _transpose_rhs(
-    ct, lhs, aval, features: int, batches: int, *, window_strides, padding,
-    lhs_dilation, rhs_dilation, dimension_numbers, out_sharding, **params,
-):  # fmt: skip
+    ct,
+    lhs,
+    aval,
+    features: int,
+    batches: int,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    out_sharding,
+    **params,
+):
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     ct_aval = core.aval_of(ct)
     pads = []
@@ -399,18 +446,28 @@ def _transpose_rhs(
         _spatial(core.aval_of(lhs).shape, lhs_spec),
         _spatial(aval.shape, rhs_spec),
         _spatial(ct_aval.shape, out_spec),
-        padding, window_strides, lhs_dilation, rhs_dilation, strict=True,
-    ):  # fmt: skip
+        padding,
+        window_strides,
+        lhs_dilation,
+        rhs_dilation,
+        strict=True,
+    ):
         pads.append((lo, dilated(p, s) + dilated(k, d) - 1 - dilated(n, b) - lo))
     out = conv_general_dilated_p.bind(
-        cast(lhs, ct_aval.dtype), ct, window_strides=rhs_dilation, padding=tuple(pads),
-        lhs_dilation=lhs_dilation, rhs_dilation=window_strides,
+        cast(lhs, ct_aval.dtype),
+        ct,
+        window_strides=rhs_dilation,
+        padding=tuple(pads),
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=window_strides,
         dimension_numbers=ConvDimensionNumbers(
             _swap(lhs_spec), _swap(out_spec), _swap(rhs_spec)
         ),
-        feature_group_count=batches, batch_group_count=features,
-        out_sharding=moved_sharding(aval, lhs, ct), **params,
-    )  # fmt: skip
+        feature_group_count=batches,
+        batch_group_count=features,
+        out_sharding=moved_sharding(aval, lhs, ct),
+        **params,
+    )
     return cast(out, aval.dtype)
 
 
@@ -418,25 +475,38 @@ def _transpose_rhs(
 
 
 def _conv_batch(
-    axis: Any, args: Any, dims: Any, *, dimension_numbers: Any,
-    feature_group_count: int, batch_group_count: int, **params: Any,
-) -> Any:  # fmt: skip
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    dimension_numbers: Any,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Any,
+) -> Any:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     (lhs, rhs), (left, right) = args, dims
     features, batches = feature_group_count, batch_group_count
     if not axis.size:  # no number of groups, and nothing to compute
         out = _conv_abstract(
-            _lane_of(lhs, left), _lane_of(rhs, right),
-            dimension_numbers=dimension_numbers, feature_group_count=features,
-            batch_group_count=batches, **params,
-        )  # fmt: skip
+            _lane_of(lhs, left),
+            _lane_of(rhs, right),
+            dimension_numbers=dimension_numbers,
+            feature_group_count=features,
+            batch_group_count=batches,
+            **params,
+        )
         return zero_array(shaped((0, *out.shape), out.dtype)), 0
 
     def conv(x: Any, w: Any) -> Any:
         return conv_general_dilated_p.bind(
-            x, w, dimension_numbers=dimension_numbers, feature_group_count=features,
-            batch_group_count=batches, **params,
-        )  # fmt: skip
+            x,
+            w,
+            dimension_numbers=dimension_numbers,
+            feature_group_count=features,
+            batch_group_count=batches,
+            **params,
+        )
 
     if left is not None and right is not None:
         if batches > 1:
@@ -499,9 +569,7 @@ def _padded_lhs(ctx: Any, lhs: Any, params: Any) -> tuple[Any, Any]:
     pads: list[Any] = [(0, 0)] * aval.ndim
     spread = [1] * aval.ndim
     spatial = params["dimension_numbers"].lhs_spec[2:]
-    for axis, pad, d in zip(
-        spatial, params["padding"], params["lhs_dilation"], strict=True
-    ):
+    for axis, pad, d in zip(spatial, params["padding"], params["lhs_dilation"], strict=True):
         pads[axis], spread[axis] = pad, d
     zero = ctx.constant(0, shaped((), aval.dtype))
     lhs, _ = padded(ctx, lhs, aval, zero, pads, spread)
@@ -509,23 +577,39 @@ def _padded_lhs(ctx: Any, lhs: Any, params: Any) -> tuple[Any, Any]:
 
 
 def _emit_conv(
-    ctx: Any, lhs: Any, rhs: Any, out: Any, *, window_strides: Any, padding: Any,
-    lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: ConvDimensionNumbers,
-    feature_group_count: int, batch_group_count: int, precision: Any, **_: Any,
-) -> Any:  # fmt: skip
+    ctx: Any,
+    lhs: Any,
+    rhs: Any,
+    out: Any,
+    *,
+    window_strides: Any,
+    padding: Any,
+    lhs_dilation: Any,
+    rhs_dilation: Any,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision: Any,
+    **_: Any,
+) -> Any:
     n = len(window_strides)
     flat = ", ".join(f"[{lo}, {hi}]" for lo, hi in padding)
     pads = f"dense<[{flat}]> : tensor<{n}x2xi64>" if n else "dense<> : tensor<0x2xi64>"
     return ctx.op(
-        "convolution", out, lhs, rhs,
-        window_strides=ctx.i64s(window_strides), padding=ctx.parse(pads),
-        lhs_dilation=ctx.i64s(lhs_dilation), rhs_dilation=ctx.i64s(rhs_dilation),
+        "convolution",
+        out,
+        lhs,
+        rhs,
+        window_strides=ctx.i64s(window_strides),
+        padding=ctx.parse(pads),
+        lhs_dilation=ctx.i64s(lhs_dilation),
+        rhs_dilation=ctx.i64s(rhs_dilation),
         window_reversal=ctx.bools([False] * n),
         dimension_numbers=ctx.parse(_numbers_text(dimension_numbers)),
         feature_group_count=ctx.i64(feature_group_count),
         batch_group_count=ctx.i64(batch_group_count),
         precision_config=precisions.precision_attribute(ctx, precision),
-    )  # fmt: skip
+    )
 
 
 def _numbers_text(numbers: ConvDimensionNumbers) -> str:
@@ -536,8 +620,7 @@ def _numbers_text(numbers: ConvDimensionNumbers) -> str:
 
     lhs, rhs, out = numbers
     return (
-        f"#stablehlo.conv<{side(lhs, 'b', 'f')}x{side(rhs, 'o', 'i')}"
-        f"->{side(out, 'b', 'f')}>"
+        f"#stablehlo.conv<{side(lhs, 'b', 'f')}x{side(rhs, 'o', 'i')}->{side(out, 'b', 'f')}>"
     )
 
 
@@ -553,9 +636,11 @@ def _lower_complex(ctx: Any, lhs: Any, rhs: Any, out: Any, params: Any) -> Any:
     second = _emit_conv(ctx, a, ctx.op("subtract", right, d, c), part, **params)
     third = _emit_conv(ctx, b, ctx.op("add", right, c, d), part, **params)
     return ctx.op(
-        "complex", out, ctx.op("subtract", part, first, third),
+        "complex",
+        out,
+        ctx.op("subtract", part, first, third),
         ctx.op("add", part, first, second),
-    )  # fmt: skip
+    )
 
 
 conv_general_dilated_p.abstract = _conv_abstract
@@ -595,9 +680,15 @@ def _conv_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[lis
         )
         left[out_spec[1]] = (feature, reach)
     each = zip(
-        lhs_spec[2:], rhs_spec[2:], out_spec[2:], params["window_strides"],
-        params["padding"], params["lhs_dilation"], params["rhs_dilation"], strict=True,
-    )  # fmt: skip
+        lhs_spec[2:],
+        rhs_spec[2:],
+        out_spec[2:],
+        params["window_strides"],
+        params["padding"],
+        params["lhs_dilation"],
+        params["rhs_dilation"],
+        strict=True,
+    )
     for i, k, o, stride, (low, _), base, dilation in each:
         reach = under_windows(out.shape[o], rhs.shape[k], stride, low, base, dilation)
         left[o] = (i, reach)
@@ -611,12 +702,19 @@ conv_general_dilated_p.axes_of = _conv_axes
 
 
 def conv_general_dilated(
-    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
     lhs_dilation: Sequence[int] | None = None,
-    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
-    feature_group_count: int = 1, batch_group_count: int = 1, precision: Any = None,
-    preferred_element_type: Any = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """Convolution with strides, padding, dilations and groups.
 
     Args:
@@ -658,17 +756,19 @@ def conv_general_dilated(
     spread = ints(lhs_dilation, "lhs_dilation", n)
     apart = ints(rhs_dilation, "rhs_dilation", n)
     return conv_general_dilated_p.bind(
-        lhs, rhs, window_strides=strides,
+        lhs,
+        rhs,
+        window_strides=strides,
         padding=_pads(padding, numbers, left, right, strides, spread, apart),
-        lhs_dilation=spread, rhs_dilation=apart, dimension_numbers=numbers,
+        lhs_dilation=spread,
+        rhs_dilation=apart,
+        dimension_numbers=numbers,
         feature_group_count=int(feature_group_count),
         batch_group_count=int(batch_group_count),
         precision=precisions.canonical(precision),
-        preferred_element_type=element_type(
-            preferred_element_type, "conv_general_dilated"
-        ),
+        preferred_element_type=element_type(preferred_element_type, "conv_general_dilated"),
         out_sharding=asked("conv_general_dilated", out_sharding, lhs, rhs),
-    )  # fmt: skip
+    )
 
 
 def _pads(padding, numbers, lhs, rhs, strides, spread, apart) -> Pads:
@@ -689,23 +789,19 @@ def _pads(padding, numbers, lhs, rhs, strides, spread, apart) -> Pads:
         return pads
     if any(d != 1 for d in spread):
         raise errors.value_error(
-            "String padding is not implemented for transposed convolution using"
-            " this op.",
+            "String padding is not implemented for transposed convolution using this op.",
             which=f"padding={padding!r}, lhs_dilation={spread}",
             tries=["a (low, high) pair an axis", "lax.conv_transpose"],
         )
     windows = [
-        dilated(k, d)
-        for k, d in zip(_spatial(rhs, numbers.rhs_spec), apart, strict=True)
+        dilated(k, d) for k, d in zip(_spatial(rhs, numbers.rhs_spec), apart, strict=True)
     ]
     if len(strides) != len(windows):
         raise ValueError(
             "conv_general_dilated window and window_strides must have the same number"
             f" of dimensions, but got {len(windows)} and {len(strides)}"
         )
-    return tuple(
-        padtype_to_pads(_spatial(lhs, numbers.lhs_spec), windows, strides, padding)
-    )
+    return tuple(padtype_to_pads(_spatial(lhs, numbers.lhs_spec), windows, strides, padding))
 
 
 conv_general_dilated_p.workspace = copies(1)

@@ -99,25 +99,28 @@ def dot_shape(lhs: Any, rhs: Any, dims: Any) -> tuple[int, ...]:
     """The shape of a dot; TypeError for dimension numbers that do not fit."""
     (l_sum, r_sum), (l_batch, r_batch) = dims
     for side, aval, summed, batch in (
-        ("lhs", lhs, l_sum, l_batch), ("rhs", rhs, r_sum, r_batch)
-    ):  # fmt: skip
+        ("lhs", lhs, l_sum, l_batch),
+        ("rhs", rhs, r_sum, r_batch),
+    ):
         _check_side(side, aval, summed, batch)
-    for what, left, right in (
-        ("batch", l_batch, r_batch), ("contracting", l_sum, r_sum)
-    ):  # fmt: skip
+    for what, left, right in (("batch", l_batch, r_batch), ("contracting", l_sum, r_sum)):
         if len(left) != len(right):
             raise _dim_error(
                 f"equal numbers of lhs_{what} and rhs_{what} dimensions, got"
-                f" lhs_{what} {left} and rhs_{what} {right}", lhs, rhs,
-            )  # fmt: skip
+                f" lhs_{what} {left} and rhs_{what} {right}",
+                lhs,
+                rhs,
+            )
         left_sizes = tuple(lhs.shape[i] for i in left)
         right_sizes = tuple(rhs.shape[i] for i in right)
         if left_sizes != right_sizes:
             words = "lhs batch dimensions and rhs batch" if what == "batch" else what
             raise _dim_error(
                 f"{words} dimensions to have the same shape, got {left_sizes} and"
-                f" {right_sizes}", lhs, rhs,
-            )  # fmt: skip
+                f" {right_sizes}",
+                lhs,
+                rhs,
+            )
     left_kept = kept_axes(lhs.ndim, l_sum, l_batch)
     right_kept = kept_axes(rhs.ndim, r_sum, r_batch)
     return (
@@ -132,19 +135,20 @@ def _check_side(side: str, aval: Any, summed: Any, batch: Any) -> None:
         raise _dim_error(
             f"{side} dimension numbers to be nonnegative and less than the number of"
             f" axes of the {side} value, got {side}_batch of {batch} and"
-            f" {side}_contracting of {summed} for {side} of rank {aval.ndim}", aval,
-        )  # fmt: skip
+            f" {side}_contracting of {summed} for {side} of rank {aval.ndim}",
+            aval,
+        )
     for what, axes in (("batch", batch), ("contracting", summed)):
         if len(set(axes)) != len(axes):
             raise _dim_error(
-                f"{side} {what} dimensions to be distinct, got {side}_{what} {axes}",
-                aval,
+                f"{side} {what} dimensions to be distinct, got {side}_{what} {axes}", aval
             )
     if set(summed) & set(batch):
         raise _dim_error(
             f"{side} batch dimensions to be disjoint from contracting dimensions, got"
-            f" {side}_batch {batch} and {side}_contracting {summed}", aval,
-        )  # fmt: skip
+            f" {side}_batch {batch} and {side}_contracting {summed}",
+            aval,
+        )
 
 
 def _dim_error(text: str, *avals: Any) -> TypeError:
@@ -172,8 +176,7 @@ def _dot_abstract(
     for position, aval in enumerate((lhs, rhs)):
         if dtypes.is_extended(aval.dtype):
             raise TypeError(
-                f"dot_general does not accept dtype {aval.dtype} at position"
-                f" {position}."
+                f"dot_general does not accept dtype {aval.dtype} at position {position}."
             )
     dtype = product_dtype("dot_general", lhs.dtype, rhs.dtype, preferred_element_type)
     shape = dot_shape(lhs, rhs, dimension_numbers)
@@ -251,10 +254,11 @@ def _dot_transpose_one(ct, other, aval, own, others, left: bool, params):
         entries = tuple(there.spec[i] if i < len(there.spec) else None for i in places)
         there = there.with_spec(there.spec.update(partitions=entries))
     out = dot_general_p.bind(
-        ct, other,
+        ct,
+        other,
         dimension_numbers=((ct_sum, other_kept), (ct_batch, other_batch)),
         **{**params, "out_sharding": there},
-    )  # fmt: skip
+    )
     out = transpose(out, tuple(sorted(range(aval.ndim), key=places.__getitem__)))
     if core.aval_of(out).dtype != aval.dtype:
         out = cast(out, aval.dtype)
@@ -376,10 +380,14 @@ dot_general_p.pretty = _dot_pretty
 
 
 def dot_general(
-    lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers | None,
-    precision: Any = None, preferred_element_type: Any = None, *,
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: DotDimensionNumbers | None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    *,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """General dot product: batch axes stay, contracted axes are summed over.
 
     Args:
@@ -443,9 +451,14 @@ def element_type(dtype: Any, name: str) -> Any:
 
 
 def dot(
-    lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,
-    precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """Dot product of vectors and matrices, or `dot_general` where axes are named.
 
     Args:
@@ -467,9 +480,13 @@ def dot(
       5.0
     """
     return dot_general(
-        lhs, rhs, dimension_numbers, precision, preferred_element_type,
+        lhs,
+        rhs,
+        dimension_numbers,
+        precision,
+        preferred_element_type,
         out_sharding=out_sharding,
-    )  # fmt: skip
+    )
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
@@ -493,13 +510,11 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     left, right = core.aval_of(lhs), core.aval_of(rhs)
     if min(left.ndim, right.ndim) < 2:
         raise ValueError(
-            f"Arguments to batch_matmul must be at least 2D, got {left.ndim},"
-            f" {right.ndim}"
+            f"Arguments to batch_matmul must be at least 2D, got {left.ndim}, {right.ndim}"
         )
     if left.ndim != right.ndim:
         raise ValueError(
-            f"Arguments to batch_matmul must have same ndim, got {left.ndim},"
-            f" {right.ndim}"
+            f"Arguments to batch_matmul must have same ndim, got {left.ndim}, {right.ndim}"
         )
     n = left.ndim
     batch = tuple(range(n - 2))
@@ -526,10 +541,7 @@ def dot_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[list[
         for a, c, b in zip(ins, contracted, batches, strict=True)
     ]
     nothing = [[None] * len(f) for f in free]
-    return [
-        [*batches[0], *free[0], *nothing[1]],
-        [*batches[1], *nothing[0], *free[1]],
-    ]
+    return [[*batches[0], *free[0], *nothing[1]], [*batches[1], *nothing[0], *free[1]]]
 
 
 dot_general_p.axes_of = dot_axes

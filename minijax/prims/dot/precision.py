@@ -47,11 +47,16 @@ class Precision(enum.Enum):
 
 
 _NAMES: dict[Any, Precision] = {
-    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST, "high": Precision.HIGH,
-    "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
-    "default": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
-    "fastest": Precision.DEFAULT, None: Precision.DEFAULT,
-}  # fmt: skip
+    "highest": Precision.HIGHEST,
+    "float32": Precision.HIGHEST,
+    "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH,
+    "tensorfloat32": Precision.HIGH,
+    "default": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT,
+    "fastest": Precision.DEFAULT,
+    None: Precision.DEFAULT,
+}
 
 
 class DotAlgorithm(NamedTuple):
@@ -105,9 +110,14 @@ class DotAlgorithmPreset(enum.Enum):
 # ------------------------------------------------------------------ what users write
 
 PrecisionLike = (
-    Precision | str | tuple[Precision, Precision] | tuple[str, str]
-    | DotAlgorithm | DotAlgorithmPreset | None
-)  # fmt: skip
+    Precision
+    | str
+    | tuple[Precision, Precision]
+    | tuple[str, str]
+    | DotAlgorithm
+    | DotAlgorithmPreset
+    | None
+)
 
 
 def canonical(precision: Any) -> Any:
@@ -163,21 +173,34 @@ class Algorithm(NamedTuple):
     text: Callable[[Any, Any], str]
 
 
-_FAST_ON_CPU = frozenset((
-    DotAlgorithmPreset.DEFAULT, DotAlgorithmPreset.F16_F16_F16,
-    DotAlgorithmPreset.BF16_BF16_F32, DotAlgorithmPreset.BF16_BF16_F32_X3,
-    DotAlgorithmPreset.BF16_BF16_F32_X6, DotAlgorithmPreset.F32_F32_F32,
-    DotAlgorithmPreset.F64_F64_F64,
-))  # fmt: skip
+_FAST_ON_CPU = frozenset(
+    (
+        DotAlgorithmPreset.DEFAULT,
+        DotAlgorithmPreset.F16_F16_F16,
+        DotAlgorithmPreset.BF16_BF16_F32,
+        DotAlgorithmPreset.BF16_BF16_F32_X3,
+        DotAlgorithmPreset.BF16_BF16_F32_X6,
+        DotAlgorithmPreset.F32_F32_F32,
+        DotAlgorithmPreset.F64_F64_F64,
+    )
+)
 _NAMED = {
-    "F16": dtypes.float16, "BF16": dtypes.bfloat16, "F32": dtypes.float32,
-    "TF32": dtypes.float32, "F64": dtypes.float64,
-}  # fmt: skip
+    "F16": dtypes.float16,
+    "BF16": dtypes.bfloat16,
+    "F32": dtypes.float32,
+    "TF32": dtypes.float32,
+    "F64": dtypes.float64,
+}
 _F8_OUT = (
-    dtypes.float32, dtypes.float16, dtypes.bfloat16,
-    *(d for d in dtypes.FLOAT8 if d.name not in (
-        "float8_e3m4", "float8_e4m3", "float8_e8m0fnu")),
-)  # fmt: skip
+    dtypes.float32,
+    dtypes.float16,
+    dtypes.bfloat16,
+    *(
+        d
+        for d in dtypes.FLOAT8
+        if d.name not in ("float8_e3m4", "float8_e4m3", "float8_e8m0fnu")
+    ),
+)
 
 
 def algorithm(precision: Any, platform: str, lhs: Any, rhs: Any) -> Algorithm | None:
@@ -202,9 +225,12 @@ def algorithm(precision: Any, platform: str, lhs: Any, rhs: Any) -> Algorithm | 
 def _explicit(a: DotAlgorithm) -> Algorithm:
     lhs, rhs, total = (dtypes.as_dtype(d) for d in a[:3])
     text = _text(
-        mlir_name(lhs), mlir_name(rhs), mlir_name(total), *a[3:6],
+        mlir_name(lhs),
+        mlir_name(rhs),
+        mlir_name(total),
+        *a[3:6],
         fast=a.allow_imprecise_accumulation,
-    )  # fmt: skip
+    )
     return Algorithm((lhs,), (rhs,), lambda x, y: (total,), lambda x, y: text)
 
 

@@ -45,9 +45,13 @@ from .dot import (
 )
 
 __all__ = (
-    "RaggedDotDimensionNumbers", "ragged_dot_general_p", "ragged_dot_general",
-    "ragged_dot", "scaled_dot_p", "scaled_dot",
-)  # fmt: skip
+    "RaggedDotDimensionNumbers",
+    "ragged_dot_general_p",
+    "ragged_dot_general",
+    "ragged_dot",
+    "scaled_dot_p",
+    "scaled_dot",
+)
 
 
 class RaggedDotDimensionNumbers:
@@ -68,14 +72,14 @@ class RaggedDotDimensionNumbers:
            [5., 5.]], dtype=float32)
     """
 
-    __slots__ = (
-        "dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions"
-    )  # fmt: skip
+    __slots__ = ("dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions")
 
     def __init__(
-        self, dot_dimension_numbers: Any, lhs_ragged_dimensions: Sequence[int],
+        self,
+        dot_dimension_numbers: Any,
+        lhs_ragged_dimensions: Sequence[int],
         rhs_group_dimensions: Sequence[int],
-    ) -> None:  # fmt: skip
+    ) -> None:
         (ls, rs), (lb, rb) = dot_dimension_numbers
         self.dot_dimension_numbers = (
             (tuple(map(int, ls)), tuple(map(int, rs))),
@@ -91,9 +95,7 @@ class RaggedDotDimensionNumbers:
         return hash(self._key())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RaggedDotDimensionNumbers) and (
-            self._key() == other._key()
-        )
+        return isinstance(other, RaggedDotDimensionNumbers) and (self._key() == other._key())
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{n}={getattr(self, n)}" for n in self.__slots__)
@@ -170,8 +172,7 @@ def _check(lhs: Any, rhs: Any, sizes: Any, numbers: _Numbers) -> int:
     count = int(sizes.shape[-1])
     if groups and rhs.shape[groups[0]] != count:
         raise TypeError(
-            f"expected rhs group dimension size to be {count}, got"
-            f" {rhs.shape[groups[0]]}."
+            f"expected rhs group dimension size to be {count}, got {rhs.shape[groups[0]]}."
         )
     return count
 
@@ -182,9 +183,16 @@ def _without(axes: Sequence[int], gone: Sequence[int]) -> tuple[int, ...]:
 
 
 def _ragged_abstract(
-    lhs: Any, rhs: Any, sizes: Any, *, ragged_dot_dimension_numbers: _Numbers,
-    precision: Any, preferred_element_type: Any, group_offset: Any, out_sharding: Any,
-) -> Any:  # fmt: skip
+    lhs: Any,
+    rhs: Any,
+    sizes: Any,
+    *,
+    ragged_dot_dimension_numbers: _Numbers,
+    precision: Any,
+    preferred_element_type: Any,
+    group_offset: Any,
+    out_sharding: Any,
+) -> Any:
     numbers = ragged_dot_dimension_numbers
     count = _check(lhs, rhs, sizes, numbers)
     (l_sum, r_sum), (l_batch, r_batch) = numbers.dot_dimension_numbers
@@ -192,9 +200,7 @@ def _ragged_abstract(
     one = shaped(tuple(n for i, n in enumerate(rhs.shape) if i not in gone), rhs.dtype)
     dims = ((l_sum, _without(r_sum, gone)), (l_batch, _without(r_batch, gone)))
     shape = dot_shape(lhs, one, dims)
-    dtype = product_dtype(
-        "ragged_dot_general", lhs.dtype, rhs.dtype, preferred_element_type
-    )
+    dtype = product_dtype("ragged_dot_general", lhs.dtype, rhs.dtype, preferred_element_type)
     return shaped((count, *shape) if _mode(numbers) == "summed" else shape, dtype)
 
 
@@ -219,9 +225,15 @@ def _apart(x: Any, sizes: Any, axis: int, batch: Sequence[int]) -> Any:
 
 
 def _written_out(
-    lhs: Any, rhs: Any, sizes: Any, *, ragged_dot_dimension_numbers: _Numbers,
-    precision: Any, preferred_element_type: Any, **_: Any,
-) -> Any:  # fmt: skip
+    lhs: Any,
+    rhs: Any,
+    sizes: Any,
+    *,
+    ragged_dot_dimension_numbers: _Numbers,
+    precision: Any,
+    preferred_element_type: Any,
+    **_: Any,
+) -> Any:
     """One dense dot, with zeros where rows and groups do not belong together."""
     numbers = ragged_dot_dimension_numbers
     (l_sum, r_sum), (l_batch, r_batch) = numbers.dot_dimension_numbers
@@ -240,9 +252,13 @@ def _written_out(
         rhs = _apart(rhs, sizes, r_sum[l_sum.index(axis)], r_batch)
         dims = ((up(l_sum), up(r_sum)), ((0, *up(l_batch)), (0, *up(r_batch))))
     return dot_general_p.bind(
-        lhs, rhs, dimension_numbers=dims, precision=precision,
-        preferred_element_type=preferred_element_type, out_sharding=None,
-    )  # fmt: skip
+        lhs,
+        rhs,
+        dimension_numbers=dims,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=None,
+    )
 
 
 def _ragged_transpose(
@@ -306,9 +322,7 @@ def _transpose_rhs(ct, lhs, aval, sizes, numbers: _Numbers, params):
     return _arranged(out, (*groups, *r_batch, *sums, *r_kept), aval)
 
 
-def _ragged_batch(
-    axis, args, dims, *, ragged_dot_dimension_numbers: _Numbers, **params
-):
+def _ragged_batch(axis, args, dims, *, ragged_dot_dimension_numbers: _Numbers, **params):
     numbers = ragged_dot_dimension_numbers
     (l_sum, r_sum), (l_batch, r_batch) = numbers.dot_dimension_numbers
     lhs, rhs, sizes = args
@@ -324,17 +338,16 @@ def _ragged_batch(
             dims = (dims[0], dims[1], 0)
         else:
             sizes = broadcast_in_dim(sizes, (*lead, count), (n,))
-    lined = [
-        move_lane(x, axis, d, 0) for x, d in zip((lhs, rhs, sizes), dims, strict=True)
-    ]
+    lined = [move_lane(x, axis, d, 0) for x, d in zip((lhs, rhs, sizes), dims, strict=True)]
 
     def up(axes: Sequence[int]) -> tuple[int, ...]:
         return tuple(a + 1 for a in axes)
 
     more = _Numbers(
         ((up(l_sum), up(r_sum)), ((0, *up(l_batch)), (0, *up(r_batch)))),
-        up(numbers.lhs_ragged_dimensions), up(numbers.rhs_group_dimensions),
-    )  # fmt: skip
+        up(numbers.lhs_ragged_dimensions),
+        up(numbers.rhs_group_dimensions),
+    )
     out = ragged_dot_general_p.bind(*lined, ragged_dot_dimension_numbers=more, **params)
     return out, 1 if _mode(numbers) == "summed" else 0
 
@@ -356,14 +369,23 @@ def _ragged_lower_chlo(
         precision, ctx.platform, left.dtype, right.dtype
     ):
         return _ragged_lower(
-            ctx, lhs, rhs, sizes, precision=precision,
-            ragged_dot_dimension_numbers=ragged_dot_dimension_numbers, **params,
-        )  # fmt: skip
+            ctx,
+            lhs,
+            rhs,
+            sizes,
+            precision=precision,
+            ragged_dot_dimension_numbers=ragged_dot_dimension_numbers,
+            **params,
+        )
     numbers = ragged_dot_dimension_numbers
     (l_sum, r_sum), (l_batch, r_batch) = numbers.dot_dimension_numbers
     pair = ("DEFAULT", "DEFAULT") if precision is None else [p.name for p in precision]
     return ctx.chlo(
-        "ragged_dot", ctx.avals_out[0], lhs, rhs, sizes,
+        "ragged_dot",
+        ctx.avals_out[0],
+        lhs,
+        rhs,
+        sizes,
         ragged_dot_dimension_numbers=ctx.parse(
             f"#chlo.ragged_dot<lhs_batching_dimensions = {list(l_batch)},"
             f" rhs_batching_dimensions = {list(r_batch)},"
@@ -372,10 +394,8 @@ def _ragged_lower_chlo(
             f" lhs_ragged_dimensions = {list(numbers.lhs_ragged_dimensions)},"
             f" rhs_group_dimensions = {list(numbers.rhs_group_dimensions)}>"
         ),
-        precision_config=ctx.parse(
-            f"[#chlo<precision {pair[0]}>, #chlo<precision {pair[1]}>]"
-        ),
-    )  # fmt: skip
+        precision_config=ctx.parse(f"[#chlo<precision {pair[0]}>, #chlo<precision {pair[1]}>]"),
+    )
 
 
 def _ragged_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[Any]:
@@ -406,11 +426,15 @@ ragged_dot_general_p.lower_on["cpu"] = _ragged_lower
 
 
 def ragged_dot_general(
-    lhs: Any, rhs: Any, group_sizes: Any,
-    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: Any = None,
-    preferred_element_type: Any = None, group_offset: Any = None,
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    group_offset: Any = None,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """A dot product one axis of which is divided into groups.
 
     Args:
@@ -446,25 +470,29 @@ def ragged_dot_general(
             f" {ragged_dot_dimension_numbers!r}."
         )
     return ragged_dot_general_p.bind(
-        lhs, rhs, group_sizes,
+        lhs,
+        rhs,
+        group_sizes,
         ragged_dot_dimension_numbers=ragged_dot_dimension_numbers,
         precision=precisions.canonical(precision),
-        preferred_element_type=element_type(
-            preferred_element_type, "ragged_dot_general"
-        ),
+        preferred_element_type=element_type(preferred_element_type, "ragged_dot_general"),
         group_offset=None,
         out_sharding=asked("ragged_dot_general", out_sharding, lhs, rhs),
-    )  # fmt: skip
+    )
 
 
 _ROWS_BY_GROUP = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
 def ragged_dot(
-    lhs: Any, rhs: Any, group_sizes: Any, precision: Any = None,
-    preferred_element_type: Any = None, group_offset: Any = None,
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    group_offset: Any = None,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Rows times matrices, each group of rows its own: out[i] = lhs[i] rhs[group(i)].
 
     Args:
@@ -485,9 +513,15 @@ def ragged_dot(
       Array([2., 3., 3.], dtype=float32)
     """
     return ragged_dot_general(
-        lhs, rhs, group_sizes, _ROWS_BY_GROUP, precision, preferred_element_type,
-        group_offset, out_sharding,
-    )  # fmt: skip
+        lhs,
+        rhs,
+        group_sizes,
+        _ROWS_BY_GROUP,
+        precision,
+        preferred_element_type,
+        group_offset,
+        out_sharding,
+    )
 
 
 # --------------------------------------------------------------------------- scaled_dot
@@ -500,8 +534,9 @@ def _scaled_abstract(
 ):
     (l_sum, r_sum), _ = dimension_numbers
     for side, x, scale, summed in (
-        ("lhs", lhs, lhs_scale, l_sum), ("rhs", rhs, rhs_scale, r_sum)
-    ):  # fmt: skip
+        ("lhs", lhs, lhs_scale, l_sum),
+        ("rhs", rhs, rhs_scale, r_sum),
+    ):
         fits = x.ndim == scale.ndim and all(
             n == k if i not in summed else k > 0 and n % k == 0
             for i, (n, k) in enumerate(zip(x.shape, scale.shape, strict=False))
@@ -521,9 +556,7 @@ def _rescaled(x: Any, scale: Any, dtype: Any) -> Any:
     """x times its scale, each element of which holds for a block."""
     shape, blocks = core.aval_of(x).shape, core.aval_of(scale).shape
     split = [n for a, b in zip(shape, blocks, strict=True) for n in (b, a // max(b, 1))]
-    wide = broadcast_in_dim(
-        cast(scale, dtype), tuple(split), tuple(range(0, len(split), 2))
-    )
+    wide = broadcast_in_dim(cast(scale, dtype), tuple(split), tuple(range(0, len(split), 2)))
     return mul(cast(x, dtype), reshape(wide, shape))
 
 
@@ -562,9 +595,14 @@ scaled_dot_p.lower = lambda ctx, *xs, **params: ctx.fun(
 
 
 def scaled_dot(
-    lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = None,
-    dimension_numbers: Any = None, preferred_element_type: Any = None,
-) -> Any:  # fmt: skip
+    lhs: Any,
+    rhs: Any,
+    *,
+    lhs_scale: Any = None,
+    rhs_scale: Any = None,
+    dimension_numbers: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """The dot product of arrays that are stored with a scale for each block.
 
     Args:
@@ -592,9 +630,7 @@ def scaled_dot(
     if dimension_numbers is None:
         rank = core.aval_of(lhs).ndim
         if rank not in (2, 3):
-            raise TypeError(
-                f"scaled_dot of an array of rank {rank} needs dimension_numbers."
-            )
+            raise TypeError(f"scaled_dot of an array of rank {rank} needs dimension_numbers.")
         batch = tuple(range(rank - 2))
         dimension_numbers = (((rank - 1,), (rank - 2,)), (batch, batch))
     (l_sum, r_sum), (l_batch, r_batch) = dimension_numbers
@@ -604,10 +640,13 @@ def scaled_dot(
     )
     dtype = element_type(preferred_element_type, "scaled_dot") or dtypes.bfloat16
     return scaled_dot_p.bind(
-        lhs, rhs, _scale(lhs, lhs_scale, numbers[0][0]),
-        _scale(rhs, rhs_scale, numbers[0][1]), dimension_numbers=numbers,
+        lhs,
+        rhs,
+        _scale(lhs, lhs_scale, numbers[0][0]),
+        _scale(rhs, rhs_scale, numbers[0][1]),
+        dimension_numbers=numbers,
         preferred_element_type=dtype,
-    )  # fmt: skip
+    )
 
 
 def _scale(x: Any, scale: Any, summed: Sequence[int]) -> Any:

@@ -154,11 +154,7 @@ def operand_lanes(dims: Any) -> Any:
     """Numbers for an operand with a lane axis in front: one more axis of the window."""
     window, collapsed, index_map, batching, index_batching = dims
     return type(dims)(
-        (0, *up(window)),
-        up(collapsed),
-        up(index_map),
-        up(batching),
-        tuple(index_batching),
+        (0, *up(window)), up(collapsed), up(index_map), up(batching), tuple(index_batching)
     )
 
 
@@ -172,9 +168,8 @@ def common_lanes(dims: Any) -> Any:
     """Numbers for lane axes in front of operand and indices: a batching axis."""
     window, collapsed, index_map, batching, index_batching = dims
     return type(dims)(
-        up(window), up(collapsed), up(index_map), (0, *up(batching)),
-        (0, *up(index_batching)),
-    )  # fmt: skip
+        up(window), up(collapsed), up(index_map), (0, *up(batching)), (0, *up(index_batching))
+    )
 
 
 # ------------------------------------------------------------------------------ checks
@@ -206,8 +201,7 @@ class _Checker:
                 )
         if len(set(dims)) < len(dims):
             self.fail(
-                f"{name} in {self.op} op must not repeat; got: {dims}.",
-                "an axis has one role.",
+                f"{name} in {self.op} op must not repeat; got: {dims}.", "an axis has one role."
             )
 
     def disjoint(self, name: str, dims: Dims, other: str, others: Dims) -> None:
@@ -272,9 +266,7 @@ def gather_type(operand: Any, indices: Any, dims: Any, sizes: Dims) -> Any:
     check.indices(indices, index_map, "start_index_map")
     check.axes("offset_dims", offset, len(offset) + len(indices.shape) - 1)
     check.axes("collapsed_slice_dims", collapsed, rank)
-    check.batching(
-        operand, indices, batching, index_batching, "start_indices_batching_dims"
-    )
+    check.batching(operand, indices, batching, index_batching, "start_indices_batching_dims")
     check.disjoint("collapsed_slice_dims", collapsed, "operand_batching_dims", batching)
     check.axes("start_index_map", index_map, rank, ordered=False)
     check.disjoint("start_index_map", index_map, "operand_batching_dims", batching)
@@ -332,20 +324,15 @@ def scatter_type(operand: Any, indices: Any, updates: Any, dims: Any) -> Any:
         )
     check.axes("update_window_dims", window_dims, len(updates.shape))
     check.axes("inserted_window_dims", inserted, rank)
-    check.batching(
-        operand, indices, batching, index_batching, "scatter_indices_batching_dims"
-    )
+    check.batching(operand, indices, batching, index_batching, "scatter_indices_batching_dims")
     check.disjoint("inserted_window_dims", inserted, "operand_batching_dims", batching)
     check.axes("scatter_dims_to_operand_dims", index_map, rank, ordered=False)
-    check.disjoint(
-        "scatter_dims_to_operand_dims", index_map, "operand_batching_dims", batching
-    )
+    check.disjoint("scatter_dims_to_operand_dims", index_map, "operand_batching_dims", batching)
     window = window_axes(rank, inserted, batching)
     if len(window) != len(window_dims):
         size = len(window_dims) + len(inserted) + len(batching)
         check.fail(
-            f"Scatter op has window of size {size}; doesn't match operand of rank"
-            f" {rank}.",
+            f"Scatter op has window of size {size}; doesn't match operand of rank {rank}.",
             "each operand axis has a role.",
         )
     for i, d in zip(window, window_dims, strict=True):

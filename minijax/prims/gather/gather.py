@@ -36,13 +36,7 @@ from ..math.logic import lt, select_n
 from ..math.order import rem
 from ..shape.concatenation import concatenate
 from ..shape.fresh import zero_array
-from ..shape.shapes import (
-    expand_dims,
-    int_tuple,
-    primitive,
-    type_problem,
-    value_problem,
-)
+from ..shape.shapes import expand_dims, int_tuple, primitive, type_problem, value_problem
 from .dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -63,9 +57,14 @@ from .dimension_numbers import (
 )
 
 __all__ = (
-    "gather_p", "gather", "index_take", "scatter_add_p", "scatter_sub_p", "scatter_add",
+    "gather_p",
+    "gather",
+    "index_take",
+    "scatter_add_p",
+    "scatter_sub_p",
+    "scatter_add",
     "scatter_sub",
-)  # fmt: skip
+)
 
 CLIP = GatherScatterMode.CLIP
 FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP
@@ -104,9 +103,16 @@ def _gather_transpose(
 
 
 def _gather_batch(
-    axis: Any, args: Any, lanes: Any, *, dimension_numbers: Any, slice_sizes: Any,
-    indices_are_sorted: bool, unique_indices: bool, **params: Any,
-) -> Any:  # fmt: skip
+    axis: Any,
+    args: Any,
+    lanes: Any,
+    *,
+    dimension_numbers: Any,
+    slice_sizes: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    **params: Any,
+) -> Any:
     (x, indices), (x_lane, index_lane) = args, lanes
     size, dims = axis.size, dimension_numbers
     if x_lane is not None:
@@ -120,35 +126,47 @@ def _gather_batch(
         else:
             dims, slice_sizes = common_lanes(dims), (1 if size else 0, *slice_sizes)
     out = gather_p.bind(
-        x, indices, dimension_numbers=dims, slice_sizes=slice_sizes,
-        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, **params,
-    )  # fmt: skip
+        x,
+        indices,
+        dimension_numbers=dims,
+        slice_sizes=slice_sizes,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        **params,
+    )
     return out, 0
 
 
 def _gather_lower(
-    ctx: Any, x: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: Any,
-    indices_are_sorted: bool, unique_indices: bool, mode: Any, fill_value: Any,
-) -> Any:  # fmt: skip
+    ctx: Any,
+    x: Any,
+    indices: Any,
+    *,
+    dimension_numbers: Any,
+    slice_sizes: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: Any,
+    fill_value: Any,
+) -> Any:
     """StableHLO moves starts into bounds itself; only filling needs more."""
     operand, index = ctx.avals_in
     out = ctx.avals_out[0]
     value = ctx.op(
-        "gather", out, x, indices,
+        "gather",
+        out,
+        x,
+        indices,
         dimension_numbers=ctx.parse(gather_attribute(dimension_numbers, index.ndim)),
         slice_sizes=ctx.i64s(slice_sizes),
         indices_are_sorted=ctx.bool(indices_are_sorted),
-    )  # fmt: skip
+    )
     if mode is not FILL_OR_DROP or not dimension_numbers.start_index_map:
         return value
-    inside = _emit_in_bounds(
-        ctx, indices, operand, index, dimension_numbers, slice_sizes
-    )
+    inside = _emit_in_bounds(ctx, indices, operand, index, dimension_numbers, slice_sizes)
     batch = [d for d in range(out.ndim) if d not in dimension_numbers.offset_dims]
     wide = shaped(out.shape, dtypes.bool_)
-    inside = ctx.op(
-        "broadcast_in_dim", wide, inside, broadcast_dimensions=ctx.i64s(batch)
-    )
+    inside = ctx.op("broadcast_in_dim", wide, inside, broadcast_dimensions=ctx.i64s(batch))
     with np.errstate(invalid="ignore", over="ignore"):  # as C converts numbers
         fill = np.asarray(fill_value).astype(out.dtype)[()]
     return ctx.op("select", out, inside, value, ctx.constant(fill, out))
@@ -164,20 +182,23 @@ def _emit_in_bounds(ctx, indices, operand, index, dims, sizes):
 
     def compare(x: Any, value: Any, direction: str) -> Any:
         return ctx.op(
-            "compare", flag, x, ctx.constant(value, flat),
-            comparison_direction=ctx.parse(
-                f"#stablehlo<comparison_direction {direction}>"
-            ),
-        )  # fmt: skip
+            "compare",
+            flag,
+            x,
+            ctx.constant(value, flat),
+            comparison_direction=ctx.parse(f"#stablehlo<comparison_direction {direction}>"),
+        )
 
     inside = None
     for i, bound in enumerate(bounds):
         part = ctx.op(
-            "slice", one, indices,
+            "slice",
+            one,
+            indices,
             start_indices=ctx.i64s([0] * last + [i]),
             limit_indices=ctx.i64s([*index.shape[:-1], i + 1]),
             strides=ctx.i64s([1] * index.ndim),
-        )  # fmt: skip
+        )
         part = ctx.op("reshape", flat, part)
         checks = [compare(part, bound, "LE")]
         if not dtypes.is_unsigned(index.dtype):
@@ -188,9 +209,13 @@ def _emit_in_bounds(ctx, indices, operand, index, dims, sizes):
 
 
 gather_p = primitive(
-    "gather", type=_gather_type, jvp=_gather_jvp, transpose=_gather_transpose,
-    batch=_gather_batch, lower=_gather_lower,
-)  # fmt: skip
+    "gather",
+    type=_gather_type,
+    jvp=_gather_jvp,
+    transpose=_gather_transpose,
+    batch=_gather_batch,
+    lower=_gather_lower,
+)
 
 
 def _gather_bounds(x, indices, *, dimension_numbers, slice_sizes, **_):
@@ -201,9 +226,7 @@ def _gather_bounds(x, indices, *, dimension_numbers, slice_sizes, **_):
 def _gather_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (operand, indices), dims = specs, params["dimension_numbers"]
     sizes, shape = params["slice_sizes"], avals[0].shape
-    pairs = dict(
-        zip(dims.operand_batching_dims, dims.start_indices_batching_dims, strict=True)
-    )
+    pairs = dict(zip(dims.operand_batching_dims, dims.start_indices_batching_dims, strict=True))
     rows: list[Any] = list(indices[:-1])  # the last axis holds the index vectors
     clear = not any(s for i, s in enumerate(indices) if i not in pairs.values())
     for i, entry in enumerate(operand):
@@ -214,9 +237,7 @@ def _gather_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
         else:
             clear = clear and (entry is None or sizes[i] == shape[i])
     if not clear:
-        raise unresolved(
-            "gather", ".at[...].get(out_sharding=)", "indexing", avals, specs
-        )
+        raise unresolved("gather", ".at[...].get(out_sharding=)", "indexing", avals, specs)
     gone = {*pairs, *dims.collapsed_slice_dims}
     kept = iter([s for i, s in enumerate(operand) if i not in gone])
     lanes = iter(rows)
@@ -240,9 +261,7 @@ def _gather_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
         if sizes[i] == ins[0].shape[i]:
             axes[k] = i
     rest = [k for k in range(outs[0].ndim) if k not in dims.offset_dims]
-    for i, k in zip(
-        dims.operand_batching_dims, dims.start_indices_batching_dims, strict=True
-    ):
+    for i, k in zip(dims.operand_batching_dims, dims.start_indices_batching_dims, strict=True):
         axes[rest[k]] = i
     return [axes, [None] * outs[0].ndim]
 
@@ -251,10 +270,16 @@ gather_p.axes_of = _gather_axes
 
 
 def gather(
-    operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Any, *, unique_indices: bool = False, indices_are_sorted: bool = False,
-    mode: Any = None, fill_value: Any = None,
-) -> Any:  # fmt: skip
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Any,
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    fill_value: Any = None,
+) -> Any:
     """Read windows of an array.
 
     Args:
@@ -309,14 +334,15 @@ def gather(
     else:
         fill_value = None
     return gather_p.bind(
-        operand, start_indices,
+        operand,
+        start_indices,
         dimension_numbers=plain(dimension_numbers),
         slice_sizes=int_tuple(slice_sizes, "slice_sizes"),
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),
         mode=mode,
         fill_value=fill_value,
-    )  # fmt: skip
+    )
 
 
 def index_take(src: Any, idxs: Any, axes: Any) -> Any:
@@ -363,22 +389,32 @@ def update_program(combine: Callable[..., Any], dtype: Any) -> Any:
 
 
 def bind_scatter(
-    prim: Primitive, combine: Callable[..., Any] | None, x, indices, updates, dims, *,
-    indices_are_sorted: bool, unique_indices: bool, mode,
-):  # fmt: skip
+    prim: Primitive,
+    combine: Callable[..., Any] | None,
+    x,
+    indices,
+    updates,
+    dims,
+    *,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode,
+):
     """Bind one of the scatters."""
     jaxpr = None
     if combine is not None:
         jaxpr = update_program(combine, core.aval_of(x).dtype)
     return prim.bind(
-        x, indices, updates,
+        x,
+        indices,
+        updates,
         dimension_numbers=dims,
         indices_are_sorted=indices_are_sorted,
         unique_indices=unique_indices,
         mode=mode,
         update_jaxpr=jaxpr,
         update_consts=(),
-    )  # fmt: skip
+    )
 
 
 def scatter_function(prim: Primitive, combine: Callable[..., Any] | None) -> Any:
@@ -387,20 +423,29 @@ def scatter_function(prim: Primitive, combine: Callable[..., Any] | None) -> Any
 
     def declare(stub: Callable[[], None]) -> Any:
         def scatter(
-            operand: Any, scatter_indices: Any, updates: Any,
-            dimension_numbers: ScatterDimensionNumbers, *,
-            indices_are_sorted: bool = False, unique_indices: bool = False,
+            operand: Any,
+            scatter_indices: Any,
+            updates: Any,
+            dimension_numbers: ScatterDimensionNumbers,
+            *,
+            indices_are_sorted: bool = False,
+            unique_indices: bool = False,
             mode: Any = None,
-        ) -> Any:  # fmt: skip
+        ) -> Any:
             if combine is not None:  # before the small program is staged
                 kinds = NUMBER if combine in (add, sub) else ANY
                 check_kind(prim.name, core.aval_of(operand), kinds, 0, 3)
             return bind_scatter(
-                prim, combine, operand, scatter_indices, updates,
-                plain(dimension_numbers), indices_are_sorted=bool(indices_are_sorted),
+                prim,
+                combine,
+                operand,
+                scatter_indices,
+                updates,
+                plain(dimension_numbers),
+                indices_are_sorted=bool(indices_are_sorted),
                 unique_indices=bool(unique_indices),
                 mode=GatherScatterMode.from_any(mode),
-            )  # fmt: skip
+            )
 
         sentence, _, example = (stub.__doc__ or "").partition("\n\n")
         stub.__doc__ = f"{sentence}\n{_SCATTER}{example}"
@@ -464,9 +509,18 @@ def _emit_rows(ctx: Any, row: Any, aval: Any) -> Any:
 
 
 def _scatter_lower(
-    ctx, x, indices, updates, *, dimension_numbers, indices_are_sorted: bool,
-    unique_indices: bool, mode, update_jaxpr, update_consts,
-):  # fmt: skip
+    ctx,
+    x,
+    indices,
+    updates,
+    *,
+    dimension_numbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode,
+    update_jaxpr,
+    update_consts,
+):
     """StableHLO drops what is out of bounds itself; only clipping needs more."""
     operand, index, update = ctx.avals_in
     out = ctx.avals_out[0]
@@ -477,13 +531,13 @@ def _scatter_lower(
         low, high = ctx.constant(0, index), _emit_rows(ctx, bounds, index)
         indices = ctx.op("clamp", index, low, indices, high)
     op = ctx.region_op(
-        "stablehlo.scatter", [ctx.type(out)], [x, indices, updates],
-        scatter_dimension_numbers=ctx.parse(
-            scatter_attribute(dimension_numbers, index.ndim)
-        ),
+        "stablehlo.scatter",
+        [ctx.type(out)],
+        [x, indices, updates],
+        scatter_dimension_numbers=ctx.parse(scatter_attribute(dimension_numbers, index.ndim)),
         indices_are_sorted=ctx.bool(indices_are_sorted),
         unique_indices=ctx.bool(unique_indices),
-    )  # fmt: skip
+    )
     element = ctx.type(shaped((), operand.dtype))
     with ctx.block(op.regions[0], element, element) as (old, new):
         if update_jaxpr is None:
@@ -573,9 +627,7 @@ def flags_of(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scatter_add_transpose(sign: Callable[[Any], Any]) -> Any:
-    def transpose(
-        ct, x, indices, updates, *, dimension_numbers, mode, **_
-    ) -> list[Any]:
+    def transpose(ct, x, indices, updates, *, dimension_numbers, mode, **_) -> list[Any]:
         share = None
         if is_linear(updates):
             share = sign(read_back(ct, indices, updates, dimension_numbers, mode))

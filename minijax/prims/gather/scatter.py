@@ -39,9 +39,16 @@ from .gather import (
 )
 
 __all__ = (
-    "scatter_mul_p", "scatter_mul", "scatter_min_p", "scatter_max_p", "scatter_min",
-    "scatter_max", "scatter_p", "scatter", "scatter_apply",
-)  # fmt: skip
+    "scatter_mul_p",
+    "scatter_mul",
+    "scatter_min_p",
+    "scatter_max_p",
+    "scatter_min",
+    "scatter_max",
+    "scatter_p",
+    "scatter",
+    "scatter_apply",
+)
 
 # ------------------------------------------------------------------------ scatter-mul
 
@@ -58,9 +65,14 @@ def _scatter_mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params):
         _require_unique(params["unique_indices"], _NOT_UNIQUE, out)
         aval = core.aval_of(out)
         moved = bind_scatter(
-            scatter_add_p, add, zeros(aval), indices, u_t,
-            params["dimension_numbers"], **flags_of(params),
-        )  # fmt: skip
+            scatter_add_p,
+            add,
+            zeros(aval),
+            indices,
+            u_t,
+            params["dimension_numbers"],
+            **flags_of(params),
+        )
         share = mul(x, moved)
         total = share if total is None else add_any(total, share)
     if total is None:
@@ -265,10 +277,16 @@ def scatter() -> None:
 
 
 def scatter_apply(
-    operand: Any, scatter_indices: Any, func: Callable[[Any], Any],
-    dimension_numbers: ScatterDimensionNumbers, *, update_shape: Any = (),
-    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
-) -> Any:  # fmt: skip
+    operand: Any,
+    scatter_indices: Any,
+    func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Any = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Any:
     """Apply `func` to the elements of windows.
 
     Args:
@@ -297,9 +315,7 @@ def scatter_apply(
     """
     dtype = core.aval_of(operand).dtype
     scalar = shaped((), dtype)
-    jaxpr, consts = stage(
-        lambda x, _: [func(x)], [scalar, scalar], text="scatter_apply"
-    )
+    jaxpr, consts = stage(lambda x, _: [func(x)], [scalar, scalar], text="scatter_apply")
     (result,) = jaxpr.out_avals
     if result.shape or result.dtype != dtype:
         raise value_problem(
@@ -316,7 +332,8 @@ def scatter_apply(
             tries=["use a Python or NumPy number"],
         )
     return scatter_p.bind(
-        operand, scatter_indices,
+        operand,
+        scatter_indices,
         zero_array(shaped(int_tuple(update_shape, "update_shape"), dtype)),
         dimension_numbers=plain(dimension_numbers),
         indices_are_sorted=bool(indices_are_sorted),
@@ -324,4 +341,4 @@ def scatter_apply(
         mode=GatherScatterMode.from_any(mode),
         update_jaxpr=jaxpr,
         update_consts=tuple(consts),
-    )  # fmt: skip
+    )

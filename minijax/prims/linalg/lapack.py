@@ -22,9 +22,11 @@ from ..math.order import complex_p
 from ..shape.shapes import broadcast_in_dim
 
 _PREFIX = {
-    dtypes.float32: "s", dtypes.float64: "d", dtypes.complex64: "c",
+    dtypes.float32: "s",
+    dtypes.float64: "d",
+    dtypes.complex64: "c",
     dtypes.complex128: "z",
-}  # fmt: skip
+}
 
 
 def routine(name: str, dtype: Any) -> str:
@@ -40,9 +42,7 @@ def routine(name: str, dtype: Any) -> str:
     return f"lapack_{prefix}{name}_ffi"
 
 
-_COMPLEX = {
-    "orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd",
-}  # fmt: skip
+_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 
 
 def layout(rank: int, batch: int, row_major: bool = False) -> str:
@@ -50,11 +50,7 @@ def layout(rank: int, batch: int, row_major: bool = False) -> str:
     order = list(range(rank - 1, -1, -1))
     if rank - batch == 2 and not row_major:
         order[:2] = rank - 2, rank - 1
-    return (
-        f"dense<{order}> : tensor<{rank}xindex>"
-        if rank
-        else "dense<> : tensor<0xindex>"
-    )
+    return f"dense<{order}> : tensor<{rank}xindex>" if rank else "dense<> : tensor<0xindex>"
 
 
 def along_batch(avals_in: Sequence[Any], avals_out: Sequence[Any], batch: int) -> str:
@@ -71,10 +67,7 @@ def along_batch(avals_in: Sequence[Any], avals_out: Sequence[Any], batch: int) -
     told = [f"[{', '.join(map(_letter, each))}]" for each in axes]
     ins, outs = told[: len(avals_in)], told[len(avals_in) :]
     each = ", ".join(f"{_letter(i)}={n}" for i, n in enumerate(sizes))
-    return (
-        f"#sdy.op_sharding_rule<({', '.join(ins)})->({', '.join(outs)})"
-        f" {{{each}}}, custom>"
-    )
+    return f"#sdy.op_sharding_rule<({', '.join(ins)})->({', '.join(outs)}) {{{each}}}, custom>"
 
 
 def _letter(number: int) -> str:
@@ -83,10 +76,17 @@ def _letter(number: int) -> str:
 
 
 def call(
-    ctx, target: str, operands: Sequence[Any], avals_in: Sequence[Any],
-    avals_out: Sequence[Any], config: str = "", *, batch: int,
-    aliases: Sequence[tuple[int, int]] = (), row_major: bool = False,
-) -> list[Any]:  # fmt: skip
+    ctx,
+    target: str,
+    operands: Sequence[Any],
+    avals_in: Sequence[Any],
+    avals_out: Sequence[Any],
+    config: str = "",
+    *,
+    batch: int,
+    aliases: Sequence[tuple[int, int]] = (),
+    row_major: bool = False,
+) -> list[Any]:
     """Emit a call of `target`.
 
     config: the routine's attributes, such as 'uplo = 76 : ui8'.
@@ -109,32 +109,46 @@ def call(
         cut["sdy.sharding_rule"] = ctx.parse(along_batch(avals_in, avals_out, batch))
         cut["mhlo.frontend_attributes"] = ctx.parse(f'{{num_batch_dims = "{batch}"}}')
     op = ctx.library_call(
-        avals_out, list(operands),
+        avals_out,
+        list(operands),
         call_target_name=ctx.string(target),
         **typed_call(ctx, ctx.parse("{" + config + "}")),
-        operand_layouts=ctx.parse(f"[{ins}]"), result_layouts=ctx.parse(f"[{outs}]"),
-        output_operand_aliases=ctx.parse(f"[{shared}]"), **cut,
-    )  # fmt: skip
+        operand_layouts=ctx.parse(f"[{ins}]"),
+        result_layouts=ctx.parse(f"[{outs}]"),
+        output_operand_aliases=ctx.parse(f"[{shared}]"),
+        **cut,
+    )
     return list(op.results)
 
 
 def plain_call(
-    ctx: Any, target: str, operands: Sequence[Any], avals_out: Sequence[Any],
-    config: str = "", version: int = 1,
-) -> list[Any]:  # fmt: skip
+    ctx: Any,
+    target: str,
+    operands: Sequence[Any],
+    avals_out: Sequence[Any],
+    config: str = "",
+    version: int = 1,
+) -> list[Any]:
     """Emit a call of a routine that the compiler itself expands (on TPUs)."""
     op = ctx.library_call(
-        avals_out, list(operands),
-        call_target_name=ctx.string(target), api_version=ctx.i32(version),
+        avals_out,
+        list(operands),
+        call_target_name=ctx.string(target),
+        api_version=ctx.i32(version),
         backend_config=ctx.string(config),
-    )  # fmt: skip
+    )
     return list(op.results)
 
 
 def nan_where_failed(
-    ctx: Any, info: Any, batch_shape: Sequence[int], values: Sequence[Any],
-    avals: Sequence[Any], *, positive_is_fine: bool = False,
-) -> list[Any]:  # fmt: skip
+    ctx: Any,
+    info: Any,
+    batch_shape: Sequence[int],
+    values: Sequence[Any],
+    avals: Sequence[Any],
+    *,
+    positive_is_fine: bool = False,
+) -> list[Any]:
     """The values, NaN for matrices whose `info` is not 0 (or negative)."""
     axes = tuple(range(len(batch_shape)))
 
@@ -143,11 +157,12 @@ def nan_where_failed(
         fine = ge(status, zero) if positive_is_fine else eq(status, zero)
         return [
             select(
-                broadcast_in_dim(fine, a.shape, axes), x,
+                broadcast_in_dim(fine, a.shape, axes),
+                x,
                 broadcast_in_dim(_nan(a.dtype), a.shape, ()),
             )
             for x, a in zip(xs, avals, strict=True)
-        ]  # fmt: skip
+        ]
 
     status = shaped(tuple(batch_shape), dtypes.int32)
     return ctx.fun(checked, info, *values, avals=[status, *avals])
@@ -161,9 +176,7 @@ def _nan(dtype: Any) -> Any:
     if dtypes.is_complex(dtype):
         return complex_p.bind(*[_nan(dtypes.float64)] * 2)
     short = dtypes.float32.type(nan)  # scalars have no 64 bits here
-    return convert_element_type_p.bind(
-        short, new_dtype=dtype, weak_type=False, sharding=None
-    )
+    return convert_element_type_p.bind(short, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 def char(letter: str) -> str:

@@ -37,9 +37,13 @@ from .matrix import *
 from .solve import triangular_solve
 
 __all__ = (
-    "lu_pivots_to_permutation_p", "lu_pivots_to_permutation", "lu_p", "lu",
-    "symmetric_product_p", "symmetric_product",
-)  # fmt: skip
+    "lu_pivots_to_permutation_p",
+    "lu_pivots_to_permutation",
+    "lu_p",
+    "lu",
+    "symmetric_product_p",
+    "symmetric_product",
+)
 
 # ------------------------------------------------------------ lu_pivots_to_permutation
 
@@ -93,9 +97,8 @@ def permutation_of(ctx: Any, pivots: Any, aval: Any, out: Any) -> Any:
         return ctx.constant(0, out)
     if ctx.platform == "cuda" and aval.shape[-1]:
         return call(
-            ctx, "cu_lu_pivots_to_permutation", [pivots], [aval], [out],
-            batch=out.ndim - 1,
-        )[0]  # fmt: skip
+            ctx, "cu_lu_pivots_to_permutation", [pivots], [aval], [out], batch=out.ndim - 1
+        )[0]
     start = ctx.op("iota", out, iota_dimension=ctx.i64(out.ndim - 1))
     return emit_loop(ctx, aval.shape[-1], _exchange, [pivots, start], [aval, out])[1]
 
@@ -124,9 +127,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
       >>> lu_pivots_to_permutation(jnp.array([2, 1]), 3)
       Array([2, 1, 0], dtype=int32)
     """
-    return lu_pivots_to_permutation_p.bind(
-        pivots, permutation_size=int(permutation_size)
-    )
+    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=int(permutation_size))
 
 
 # ----------------------------------------------------------------------------------- lu
@@ -140,9 +141,7 @@ def _lu_abstract(x: Any) -> list[Any]:
     check_matrix("lu", x)
     m, n = x.shape[-2:]
     lead = x.shape[:-2]
-    return [
-        x, shaped((*lead, min_dim(m, n)), dtypes.int32), shaped((*lead, m), dtypes.int32)
-    ]  # fmt: skip
+    return [x, shaped((*lead, min_dim(m, n)), dtypes.int32), shaped((*lead, m), dtypes.int32)]
 
 
 def permute_rows(x: Any, perm: Any) -> Any:
@@ -152,14 +151,20 @@ def permute_rows(x: Any, perm: Any) -> Any:
         return x
     lead = len(shape) - 2
     numbers = GatherDimensionNumbers(
-        offset_dims=(lead + 1,), collapsed_slice_dims=(lead,), start_index_map=(lead,),
+        offset_dims=(lead + 1,),
+        collapsed_slice_dims=(lead,),
+        start_index_map=(lead,),
         operand_batching_dims=tuple(range(lead)),
         start_indices_batching_dims=tuple(range(lead)),
-    )  # fmt: skip
+    )
     return gather(
-        x, expand_dims(perm, (-1,)), numbers, (*[1] * lead, 1, shape[-1]),
-        mode=GatherScatterMode.PROMISE_IN_BOUNDS, unique_indices=True,
-    )  # fmt: skip
+        x,
+        expand_dims(perm, (-1,)),
+        numbers,
+        (*[1] * lead, 1, shape[-1]),
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+        unique_indices=True,
+    )
 
 
 def _lu_jvp(primals: Any, tangents: Any) -> Any:
@@ -208,14 +213,11 @@ def _lu_lower(ctx: Any, x: Any) -> list[Any]:
     cuda = ctx.platform == "cuda"
     target = "cusolver_getrf_ffi" if cuda else routine("getrf", out.dtype)
     lu, swaps, status = call(
-        ctx, target, [x], [out], [out, pivots, info], batch=out.ndim - 2,
-        aliases=[(0, 0)],
-    )  # fmt: skip
+        ctx, target, [x], [out], [out, pivots, info], batch=out.ndim - 2, aliases=[(0, 0)]
+    )
     # LAPACK counts from 1.  A zero pivot is no failure.
     swaps = ctx.op("subtract", pivots, swaps, ctx.constant(1, pivots))
-    (lu,) = nan_where_failed(
-        ctx, status, info.shape, [lu], [out], positive_is_fine=True
-    )
+    (lu,) = nan_where_failed(ctx, status, info.shape, [lu], [out], positive_is_fine=True)
     return [lu, swaps, permutation_of(ctx, swaps, pivots, perm)]
 
 
@@ -290,9 +292,16 @@ def _symmetric_lower_cuda(ctx, a, c, *, alpha: float, beta: float):
     one = shaped((), out.dtype)
     factors = [ctx.constant(alpha, one), ctx.constant(beta, one)]
     return call(
-        ctx, "cusolver_syrk_ffi", [a, c, *factors], [*ctx.avals_in, one, one], [out],
-        "transpose = false", batch=0, aliases=[(1, 0)], row_major=True,
-    )[0]  # fmt: skip
+        ctx,
+        "cusolver_syrk_ffi",
+        [a, c, *factors],
+        [*ctx.avals_in, one, one],
+        [out],
+        "transpose = false",
+        batch=0,
+        aliases=[(1, 0)],
+        row_major=True,
+    )[0]
 
 
 symmetric_product_p.abstract = _symmetric_abstract
@@ -303,9 +312,13 @@ symmetric_product_p.lower_on["cuda"] = _symmetric_lower_cuda
 
 
 def symmetric_product(
-    a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0,
+    a_matrix: Any,
+    c_matrix: Any,
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
     symmetrize_output: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     r"""A matrix times its transpose: :math:`\alpha\, a a^T + \beta\, c`, for symmetric c.
 
     Args:
@@ -324,9 +337,7 @@ def symmetric_product(
       Array([[3., 3.],
              [3., 3.]], dtype=float32)
     """
-    out = symmetric_product_p.bind(
-        a_matrix, c_matrix, alpha=float(alpha), beta=float(beta)
-    )
+    out = symmetric_product_p.bind(a_matrix, c_matrix, alpha=float(alpha), beta=float(beta))
     if symmetrize_output:
         low = lower_triangle(out)
         out = add(low, turned(strictly_lower(out)))

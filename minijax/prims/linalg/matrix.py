@@ -31,11 +31,29 @@ from ..shape.fresh import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, transpose
 
 __all__ = (
-    "shape_of", "check_matrix", "batch_matrices", "no_jvp", "only_on", "matmul", "inner",
-    "turned", "is_complex", "conjugate", "adjoint", "real_part", "symmetrized",
-    "columns", "lower_triangle", "upper_triangle", "strictly_lower", "strictly_upper",
-    "split_lower", "diagonal_of", "identity", "matrix_flops",
-)  # fmt: skip
+    "shape_of",
+    "check_matrix",
+    "batch_matrices",
+    "no_jvp",
+    "only_on",
+    "matmul",
+    "inner",
+    "turned",
+    "is_complex",
+    "conjugate",
+    "adjoint",
+    "real_part",
+    "symmetrized",
+    "columns",
+    "lower_triangle",
+    "upper_triangle",
+    "strictly_lower",
+    "strictly_upper",
+    "split_lower",
+    "diagonal_of",
+    "identity",
+    "matrix_flops",
+)
 
 # ------------------------------------------------------------------- shapes and checks
 
@@ -155,9 +173,7 @@ def symmetrized(x: Any) -> Any:
 def columns(x: Any, v: Any, product: Callable[[Any, Any], Any]) -> Any:
     """Each column of x times (or divided by) an element of v."""
     shape = shape_of(x)
-    return product(
-        x, broadcast_in_dim(v, shape, (*range(len(shape) - 2), len(shape) - 1))
-    )
+    return product(x, broadcast_in_dim(v, shape, (*range(len(shape) - 2), len(shape) - 1)))
 
 
 def rows(x: Any, v: Any, product: Callable[[Any, Any], Any]) -> Any:

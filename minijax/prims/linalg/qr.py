@@ -39,9 +39,17 @@ from .matrix import *
 from .solve import triangular_solve
 
 __all__ = (
-    "householder_product_p", "householder_product", "ormqr_p", "ormqr", "qr_p", "qr",
-    "hessenberg_p", "hessenberg", "tridiagonal_p", "tridiagonal",
-)  # fmt: skip
+    "householder_product_p",
+    "householder_product",
+    "ormqr_p",
+    "ormqr",
+    "qr_p",
+    "qr",
+    "hessenberg_p",
+    "hessenberg",
+    "tridiagonal_p",
+    "tridiagonal",
+)
 
 # ---------------------------------------------------- Householder's reflections, packed
 
@@ -65,9 +73,7 @@ def _geqrf_lower(ctx: Any, x: Any) -> list[Any]:
         return plain_call(ctx, "Qr", [x], [out, tau])
     cuda = ctx.platform == "cuda"
     target = "cusolver_geqrf_ffi" if cuda else routine("geqrf", out.dtype)
-    return call(
-        ctx, target, [x], [out], [out, tau], batch=out.ndim - 2, aliases=[(0, 0)]
-    )
+    return call(ctx, target, [x], [out], [out, tau], batch=out.ndim - 2, aliases=[(0, 0)])
 
 
 @weak_if_operands
@@ -87,9 +93,15 @@ def _geqp3_lower(ctx: Any, x: Any, jpvt: Any, *, use_magma: bool | None) -> list
     else:
         target, config = routine("geqp3", out.dtype), ""
     return call(
-        ctx, target, [x, jpvt], [out, order], [out, order, tau], config,
-        batch=out.ndim - 2, aliases=[(0, 0), (1, 1)],
-    )  # fmt: skip
+        ctx,
+        target,
+        [x, jpvt],
+        [out, order],
+        [out, order, tau],
+        config,
+        batch=out.ndim - 2,
+        aliases=[(0, 0), (1, 1)],
+    )
 
 
 def magma(use: bool | None) -> str:
@@ -146,9 +158,8 @@ def _product_lower(ctx: Any, a: Any, taus: Any) -> Any:
     cuda = ctx.platform == "cuda"
     target = "cusolver_orgqr_ffi" if cuda else routine("orgqr", out.dtype)
     return call(
-        ctx, target, [a, taus], list(ctx.avals_in), [out], batch=out.ndim - 2,
-        aliases=[(0, 0)],
-    )[0]  # fmt: skip
+        ctx, target, [a, taus], list(ctx.avals_in), [out], batch=out.ndim - 2, aliases=[(0, 0)]
+    )[0]
 
 
 householder_product_p.abstract = _product_abstract
@@ -210,10 +221,15 @@ def _ormqr_lower(ctx: Any, *args: Any, left: bool, transpose: bool) -> Any:
     cuda = ctx.platform == "cuda"
     target = "cusolver_ormqr_ffi" if cuda else routine("ormqr", out.dtype)
     return call(
-        ctx, target, args, list(ctx.avals_in), [out],
-        f"left = {flag(left)}, transpose = {flag(transpose)}", batch=out.ndim - 2,
+        ctx,
+        target,
+        args,
+        list(ctx.avals_in),
+        [out],
+        f"left = {flag(left)}, transpose = {flag(transpose)}",
+        batch=out.ndim - 2,
         aliases=[(2, 0)],
-    )[0]  # fmt: skip
+    )[0]
 
 
 def _ormqr_lower_plain(ctx, a, taus, c, *, left: bool, transpose: bool):
@@ -229,8 +245,7 @@ def _ormqr_lower_plain(ctx, a, taus, c, *, left: bool, transpose: bool):
         v = dynamic_index_in_dim(a, i, len(rows), keepdims=False)
         at = broadcast_in_dim(i, rows, ())
         zero = mul(v, v.dtype.type(0))
-        v = select(eq(place, at), add(zero, v.dtype.type(1)), select(
-            gt(place, at), v, zero))  # fmt: skip
+        v = select(eq(place, at), add(zero, v.dtype.type(1)), select(gt(place, at), v, zero))
         tau = dynamic_index_in_dim(taus, i, len(rows) - 1, keepdims=True)
         tau = expand_dims(conjugate(tau) if transpose else tau, (-1,))
         column = expand_dims(v, (-1,))
@@ -252,9 +267,7 @@ ormqr_p.lower = _ormqr_lower_plain
 ormqr_p.lower_on.update(cpu=_ormqr_lower, cuda=_ormqr_lower)
 
 
-def ormqr(
-    a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False
-) -> Any:
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
     """The product of a matrix with all of the Q that packed reflections stand for:
     :math:`Q c`, or :math:`c Q`.
 
@@ -305,9 +318,7 @@ def _qr_jvp(primals: Any, tangents: Any, *, pivoting: bool, **params: Any) -> An
         da = _permute_columns(da, order[0])
     m, n = shape_of(a)[-2:]
     k = min_dim(m, n)
-    dq, dr = _qr_tangents(
-        q, slice_in_dim(r, 0, k, axis=-1), slice_in_dim(da, 0, k, axis=-1)
-    )
+    dq, dr = _qr_tangents(q, slice_in_dim(r, 0, k, axis=-1), slice_in_dim(da, 0, k, axis=-1))
     if n > m:  # R2 = Q^H A2 of the columns beyond the square
         a2 = matmul(q, slice_in_dim(r, k, n, axis=-1))
         dr2 = add(inner(dq, a2), inner(q, slice_in_dim(da, k, n, axis=-1)))
@@ -425,9 +436,8 @@ qr_p.flops = matrix_flops(4.0, -4 / 3)
 
 
 def qr(
-    x: Any, *, pivoting: bool = False, full_matrices: bool = True,
-    use_magma: bool | None = None,
-) -> Any:  # fmt: skip
+    x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+) -> Any:
     """QR factors: :math:`x = Q R`, or :math:`x P = Q R` with pivoting, where P permutes
     columns.
 
@@ -447,9 +457,11 @@ def qr(
       [(5, 3), (3, 3)]
     """
     out = qr_p.bind(
-        x, pivoting=bool(pivoting), full_matrices=bool(full_matrices),
+        x,
+        pivoting=bool(pivoting),
+        full_matrices=bool(full_matrices),
         use_magma=None if use_magma is None else bool(operator.index(use_magma)),
-    )  # fmt: skip
+    )
     return tuple(out)
 
 
@@ -465,8 +477,7 @@ def _hessenberg_abstract(x: Any) -> list[Any]:
     n = x.shape[-1]
     if x.shape[-2] != n:
         raise ValueError(
-            "Argument to Hessenberg reduction must have shape [..., n, n], got shape"
-            f" {x.shape}"
+            f"Argument to Hessenberg reduction must have shape [..., n, n], got shape {x.shape}"
         )
     return [x, shaped((*x.shape[:-2], max_dim(n - 1, 0)), x.dtype)]
 
@@ -477,10 +488,15 @@ def _hessenberg_lower(ctx: Any, x: Any) -> list[Any]:
         return [ctx.constant(0, out), ctx.constant(0, taus)]
     info = shaped(out.shape[:-2], dtypes.int32)
     a, tau, status = call(
-        ctx, routine("gehrd", out.dtype), [x], [out], [out, taus, info],
-        f"low = 1 : i32, high = {out.shape[-1]} : i32", batch=out.ndim - 2,
+        ctx,
+        routine("gehrd", out.dtype),
+        [x],
+        [out],
+        [out, taus, info],
+        f"low = 1 : i32, high = {out.shape[-1]} : i32",
+        batch=out.ndim - 2,
         aliases=[(0, 0)],
-    )  # fmt: skip
+    )
     return nan_where_failed(ctx, status, info.shape, [a, tau], [out, taus])
 
 
@@ -523,9 +539,11 @@ def _tridiagonal_abstract(x: Any, *, lower: bool) -> list[Any]:
         )
     real = dtypes.real_of(x.dtype)
     return [
-        x, shaped((*lead, n), real), shaped((*lead, n - 1), real),
+        x,
+        shaped((*lead, n), real),
+        shaped((*lead, n - 1), real),
         shaped((*lead, n - 1), x.dtype),
-    ]  # fmt: skip
+    ]
 
 
 def _tridiagonal_lower(ctx: Any, x: Any, *, lower: bool) -> list[Any]:
@@ -540,9 +558,8 @@ def _tridiagonal_lower(ctx: Any, x: Any, *, lower: bool) -> list[Any]:
         target = routine("sytrd", out.dtype)
         config = f"uplo = {char('L' if lower else 'U')}"
     *values, status = call(
-        ctx, target, [x], [out], [*avals, info], config, batch=out.ndim - 2,
-        aliases=[(0, 0)],
-    )  # fmt: skip
+        ctx, target, [x], [out], [*avals, info], config, batch=out.ndim - 2, aliases=[(0, 0)]
+    )
     return nan_where_failed(ctx, status, info.shape, values, avals)
 
 
@@ -573,6 +590,12 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
 
 
 for _prim in (
-    geqrf_p, geqp3_p, householder_product_p, ormqr_p, qr_p, hessenberg_p, tridiagonal_p,
-):  # fmt: skip
+    geqrf_p,
+    geqp3_p,
+    householder_product_p,
+    ormqr_p,
+    qr_p,
+    hessenberg_p,
+    tridiagonal_p,
+):
     _prim.workspace = copies(1.5)

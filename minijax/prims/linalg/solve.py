@@ -32,18 +32,20 @@ from ..sequential import emit_loop
 from ..shape.concatenation import concatenate
 from ..shape.fresh import zero_array
 from ..shape.shapes import expand_dims, move_axis, reshape, squeeze
-from ..shape.slicing import (
-    dynamic_index_in_dim,
-    dynamic_update_index_in_dim,
-    slice_in_dim,
-)
+from ..shape.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim, slice_in_dim
 from .lapack import call, char, nan_where_failed, routine
 from .matrix import *
 
 __all__ = (
-    "triangular_solve_p", "triangular_solve", "cholesky_p", "cholesky",
-    "cholesky_update_p", "cholesky_update", "tridiagonal_solve_p", "tridiagonal_solve",
-)  # fmt: skip
+    "triangular_solve_p",
+    "triangular_solve",
+    "cholesky_p",
+    "cholesky",
+    "cholesky_update_p",
+    "cholesky_update",
+    "tridiagonal_solve_p",
+    "tridiagonal_solve",
+)
 
 _HALF = frozenset((dtypes.float16, dtypes.bfloat16, *dtypes.SMALL_FLOATS))
 
@@ -69,17 +71,22 @@ triangular_solve_p.axes_of = _tri_axes
 
 @weak_if_operands
 def _tri_abstract(
-    a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool,
-    conjugate_a: bool, unit_diagonal: bool,
-) -> Any:  # fmt: skip
+    a: Any,
+    b: Any,
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,
+    unit_diagonal: bool,
+) -> Any:
     check_matrix("triangular_solve", a, square=True, first=True)
     check_matrix("triangular_solve", b, position=1)
     dtype = same_dtype("triangular_solve", (a, b))
     common = b.shape[-2] if left_side else b.shape[-1]
     if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != common:
         raise errors.value_error(
-            f"Incompatible shapes for arguments to triangular_solve: {a.shape} and"
-            f" {b.shape}.",
+            f"Incompatible shapes for arguments to triangular_solve: {a.shape} and {b.shape}.",
             which=f"{a.str_short(True)}, {b.str_short(True)}, left_side={left_side}",
             why="leading axes must be equal, and the matrices must fit.",
         )
@@ -87,13 +94,22 @@ def _tri_abstract(
 
 
 def _tri_jvp(
-    primals: Any, tangents: Any, *, left_side: bool, lower: bool, transpose_a: bool,
-    conjugate_a: bool, unit_diagonal: bool,
-) -> Any:  # fmt: skip
+    primals: Any,
+    tangents: Any,
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,
+    unit_diagonal: bool,
+) -> Any:
     params = {
-        "left_side": left_side, "lower": lower, "transpose_a": transpose_a,
-        "conjugate_a": conjugate_a, "unit_diagonal": unit_diagonal,
-    }  # fmt: skip
+        "left_side": left_side,
+        "lower": lower,
+        "transpose_a": transpose_a,
+        "conjugate_a": conjugate_a,
+        "unit_diagonal": unit_diagonal,
+    }
     (a, b), (da, db) = primals, tangents
     x = triangular_solve_p.bind(a, b, **params)
     right = db
@@ -129,9 +145,16 @@ def _tri_batch(axis, args, dims, *, left_side: bool, **params):
 
 
 def _tri_lower(
-    ctx: Any, a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool,
-    conjugate_a: bool, unit_diagonal: bool,
-) -> Any:  # fmt: skip
+    ctx: Any,
+    a: Any,
+    b: Any,
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,
+    unit_diagonal: bool,
+) -> Any:
     (left, right), (out,) = ctx.avals_in, ctx.avals_out
     if 0 in out.shape:
         return ctx.constant(0, out)
@@ -146,15 +169,26 @@ def _tri_lower(
             f" diag = {char('U' if unit_diagonal else 'N')}"
         )
         return call(
-            ctx, routine("trsm", out.dtype), [a, b], [left, right], [out], config,
-            batch=out.ndim - 2, aliases=[(1, 0)],
-        )[0]  # fmt: skip
+            ctx,
+            routine("trsm", out.dtype),
+            [a, b],
+            [left, right],
+            [out],
+            config,
+            batch=out.ndim - 2,
+            aliases=[(1, 0)],
+        )[0]
     how = "ADJOINT" if adjoint else "TRANSPOSE" if transpose_a else "NO_TRANSPOSE"
     return ctx.op(
-        "triangular_solve", out, a, b, left_side=ctx.bool(left_side),
-        lower=ctx.bool(lower), unit_diagonal=ctx.bool(unit_diagonal),
+        "triangular_solve",
+        out,
+        a,
+        b,
+        left_side=ctx.bool(left_side),
+        lower=ctx.bool(lower),
+        unit_diagonal=ctx.bool(unit_diagonal),
         transpose_a=ctx.parse(f"#stablehlo<transpose {how}>"),
-    )  # fmt: skip
+    )
 
 
 triangular_solve_p.abstract = _tri_abstract
@@ -166,9 +200,15 @@ triangular_solve_p.flops = lambda ins, outs, params: ins[0].shape[-1] * outs[0].
 
 
 def triangular_solve(
-    a: Any, b: Any, *, left_side: bool = False, lower: bool = False,
-    transpose_a: bool = False, conjugate_a: bool = False, unit_diagonal: bool = False,
-) -> Any:  # fmt: skip
+    a: Any,
+    b: Any,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
     r"""Solve :math:`\mathrm{op}(a)\, x = b`, or :math:`x\, \mathrm{op}(a) = b`, for a
     triangular matrix a.
 
@@ -199,10 +239,14 @@ def triangular_solve(
         b = expand_dims(b, (-1 if left_side else -2,))
     complex_ = dtypes.is_complex(core.aval_of(a).dtype)
     x = triangular_solve_p.bind(
-        a, b, left_side=bool(left_side), lower=bool(lower),
-        transpose_a=bool(transpose_a), conjugate_a=bool(conjugate_a and complex_),
+        a,
+        b,
+        left_side=bool(left_side),
+        lower=bool(lower),
+        transpose_a=bool(transpose_a),
+        conjugate_a=bool(conjugate_a and complex_),
         unit_diagonal=bool(unit_diagonal),
-    )  # fmt: skip
+    )
     if vector:
         n = len(shape_of(x))
         x = squeeze(x, (n - 1 if left_side else n - 2,))
@@ -254,9 +298,8 @@ def _cholesky_lower(ctx: Any, x: Any) -> Any:
         target, config = "cusolver_potrf_ffi", "lower = true"
     info = shaped(out.shape[:-2], dtypes.int32)
     factor, status = call(
-        ctx, target, [x], [out], [out, info], config, batch=out.ndim - 2,
-        aliases=[(0, 0)],
-    )  # fmt: skip
+        ctx, target, [x], [out], [out, info], config, batch=out.ndim - 2, aliases=[(0, 0)]
+    )
     return nan_where_failed(ctx, status, info.shape, [factor], [out])[0]
 
 
@@ -346,9 +389,15 @@ def _update_lower(ctx: Any, r: Any, w: Any) -> Any:
 def _update_lower_cuda(ctx: Any, r: Any, w: Any) -> Any:
     avals = list(ctx.avals_in)
     return call(
-        ctx, "cu_cholesky_update_ffi", [r, w], avals, avals, batch=0,
-        aliases=[(0, 0), (1, 1)], row_major=True,
-    )[0]  # fmt: skip
+        ctx,
+        "cu_cholesky_update_ffi",
+        [r, w],
+        avals,
+        avals,
+        batch=0,
+        aliases=[(0, 0), (1, 1)],
+        row_major=True,
+    )[0]
 
 
 cholesky_update_p.abstract = _update_abstract
@@ -356,9 +405,7 @@ cholesky_update_p.lie = stacks(2, 1)
 cholesky_update_p.jvp = unsupported(
     "Differentiation rule for 'cholesky_update' not implemented"
 )
-cholesky_update_p.batch = unsupported(
-    "Batching rule for 'cholesky_update' not implemented"
-)
+cholesky_update_p.batch = unsupported("Batching rule for 'cholesky_update' not implemented")
 cholesky_update_p.lower = _update_lower
 cholesky_update_p.lower_on["cuda"] = _update_lower_cuda
 
@@ -463,9 +510,14 @@ def _tridiagonal_lower(ctx: Any, *operands: Any, perturb_singular: bool) -> Any:
         return call(ctx, target, operands, avals, [out], batch=batch, aliases=[])[0]
     info = shaped(out.shape[:-2], dtypes.int32)
     results = call(
-        ctx, routine("gtsv", out.dtype), operands, avals, [*avals, info], batch=batch,
+        ctx,
+        routine("gtsv", out.dtype),
+        operands,
+        avals,
+        [*avals, info],
+        batch=batch,
         aliases=[(i, i) for i in range(4)],
-    )  # fmt: skip
+    )
     return nan_where_failed(ctx, results[4], info.shape, [results[3]], [out])[0]
 
 
@@ -476,9 +528,14 @@ def _tridiagonal_lower_cuda(ctx: Any, *operands: Any, perturb_singular: bool) ->
     if out.shape[-2] < 3:  # cuSPARSE takes no smaller systems
         return _tridiagonal_lower_plain(ctx, *operands, perturb_singular=False)
     return call(
-        ctx, "cusparse_gtsv2_ffi", operands, list(ctx.avals_in), [out],
-        batch=out.ndim - 2, aliases=[(3, 0)],
-    )[0]  # fmt: skip
+        ctx,
+        "cusparse_gtsv2_ffi",
+        operands,
+        list(ctx.avals_in),
+        [out],
+        batch=out.ndim - 2,
+        aliases=[(3, 0)],
+    )[0]
 
 
 def _tridiagonal_lower_plain(ctx: Any, *operands: Any, perturb_singular: bool) -> Any:
@@ -555,9 +612,7 @@ def tridiagonal_solve(
       >>> tridiagonal_solve(one, 2 * one, one, b)[:, 0]
       Array([1., 1., 1.], dtype=float32)
     """
-    return tridiagonal_solve_p.bind(
-        dl, d, du, b, perturb_singular=bool(perturb_singular)
-    )
+    return tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=bool(perturb_singular))
 
 
 for _prim in (triangular_solve_p, cholesky_p, cholesky_update_p, tridiagonal_solve_p):

@@ -48,9 +48,15 @@ from .matrix import *
 from .solve import symmetric
 
 __all__ = (
-    "EighImplementation", "eigh_p", "eigh", "EigImplementation", "eig_p", "eig",
-    "schur_p", "schur",
-)  # fmt: skip
+    "EighImplementation",
+    "eigh_p",
+    "eigh",
+    "EigImplementation",
+    "eig_p",
+    "eig",
+    "schur_p",
+    "schur",
+)
 
 # ------------------------------------------------------------------------------- shared
 
@@ -81,9 +87,7 @@ def _rounding(w: Any) -> Any:
     """What rounding can make of the gap between equal values, for each pair."""
     size = abs(_pairs(w)[0])
     axes = (len(shape_of(size)) - 1,)
-    top = broadcast_in_dim(
-        reduce_max(size, axes), shape_of(size), tuple(range(axes[0]))
-    )
+    top = broadcast_in_dim(reduce_max(size, axes), shape_of(size), tuple(range(axes[0])))
     eps = float(ml_dtypes.finfo(core.aval_of(w).dtype).eps)
     return mul(top, const(top, 8 * shape_of(w)[-1] * eps))
 
@@ -156,9 +160,7 @@ def _turned_basis(w: Any, part: Any) -> Any:
     block = symmetrized(select(bitwise_or(equal, one), part, filled(part, 0)))
     # Blocks stay in order: each is moved beyond what is below it.
     below = gt(sub(down, across), _rounding(w))
-    count = reduce_sum(
-        select(below, filled(across, 1), filled(across, 0)), (len(shape) - 1,)
-    )
+    count = reduce_sum(select(below, filled(across, 1), filled(across, 0)), (len(shape) - 1,))
     size = reduce_max(reduce_sum(abs(block), (len(shape) - 1,)), (len(shape) - 2,))
     size = broadcast_in_dim(size, shape_of(count), tuple(range(len(shape) - 2)))
     step = mul(mul(count, size), const(count, 4))
@@ -281,9 +283,8 @@ def _eigh_lower(
         return values
     start, end = subset_by_index
     return ctx.fun(
-        lambda *xs: [slice_in_dim(y, start, end, axis=-1) for y in xs], *values,
-        avals=whole,
-    )  # fmt: skip
+        lambda *xs: [slice_in_dim(y, start, end, axis=-1) for y in xs], *values, avals=whole
+    )
 
 
 def _emit_eigh(
@@ -310,9 +311,15 @@ def _emit_eigh(
         config = f"lower = {flag(lower)}, algorithm = {number} : ui8"
     info = shaped(whole[0].shape[:-2], dtypes.int32)
     *values, status = call(
-        ctx, target, [x], whole[:1], [*whole, info], config,
-        batch=whole[0].ndim - 2, aliases=[(0, 0)],
-    )  # fmt: skip
+        ctx,
+        target,
+        [x],
+        whole[:1],
+        [*whole, info],
+        config,
+        batch=whole[0].ndim - 2,
+        aliases=[(0, 0)],
+    )
     return nan_where_failed(ctx, status, info.shape, values, whole)
 
 
@@ -368,10 +375,14 @@ eigh_frame_p.flops = matrix_flops(9.0)
 
 
 def eigh(
-    x: Any, *, lower: bool = True, symmetrize_input: bool = True,
-    sort_eigenvalues: bool = True, subset_by_index: tuple[int, int] | None = None,
+    x: Any,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     r"""Eigenvectors and eigenvalues of Hermitian matrices:
     :math:`x = V \mathrm{diag}(w) V^H`.
 
@@ -398,9 +409,12 @@ def eigh(
     shape = shape_of(x)
     subset = check_subset(subset_by_index, shape[-1]) if shape else None
     v, w = eigh_p.bind(
-        x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues),
-        subset_by_index=subset, algorithm=implementation,
-    )  # fmt: skip
+        x,
+        lower=bool(lower),
+        sort_eigenvalues=bool(sort_eigenvalues),
+        subset_by_index=subset,
+        algorithm=implementation,
+    )
     return v, w
 
 
@@ -427,9 +441,13 @@ eig_p.lie = matrices
 
 @weak_if_operands
 def _eig_abstract(
-    x: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
-    enable_eigvec_derivs: bool, implementation: Any,
-) -> list[Any]:  # fmt: skip
+    x: Any,
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool,
+    implementation: Any,
+) -> list[Any]:
     check_matrix("eig", x, square=True)
     dtype = dtypes.complex_of(x.dtype)
     count = compute_left_eigenvectors + compute_right_eigenvectors
@@ -437,9 +455,14 @@ def _eig_abstract(
 
 
 def _eig_jvp(
-    primals: Any, tangents: Any, *, compute_left_eigenvectors: bool,
-    compute_right_eigenvectors: bool, enable_eigvec_derivs: bool, implementation: Any,
-) -> Any:  # fmt: skip
+    primals: Any,
+    tangents: Any,
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool,
+    implementation: Any,
+) -> Any:
     left, right = compute_left_eigenvectors, compute_right_eigenvectors
     if (left or right) and not enable_eigvec_derivs:
         raise errors.error(
@@ -455,9 +478,12 @@ def _eig_jvp(
         )
     (a,), (da,) = primals, tangents
     outs = eig_p.bind(
-        a, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
-        enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation,
-    )  # fmt: skip
+        a,
+        compute_left_eigenvectors=left,
+        compute_right_eigenvectors=True,
+        enable_eigvec_derivs=enable_eigvec_derivs,
+        implementation=implementation,
+    )
     w, vr = outs[0], outs[-1]
     da = cast(da, core.aval_of(vr).dtype)
     part = solve(vr, matmul(da, vr))
@@ -498,9 +524,11 @@ def _conjugate_pairs(w: Any, v: Any) -> Any:
     im = imag(w)
     positive, negative = (
         broadcast_in_dim(c, shape, (*range(column - 1), column))
-        for c in (gt(im, scalar(0, core.aval_of(im).dtype)),
-                  lt(im, scalar(0, core.aval_of(im).dtype)))
-    )  # fmt: skip
+        for c in (
+            gt(im, scalar(0, core.aval_of(im).dtype)),
+            lt(im, scalar(0, core.aval_of(im).dtype)),
+        )
+    )
     n = shape[-1]
     after = _moved(v, -1, n)
     before = _moved(v, 1, n)
@@ -516,16 +544,19 @@ def _moved(v: Any, by: int, n: int) -> Any:
     if by < 0:
         parts = [slice_in_dim(v, 1, n, axis=axis), slice_in_dim(v, 0, 1, axis=axis)]
     else:
-        parts = [
-            slice_in_dim(v, n - 1, n, axis=axis), slice_in_dim(v, 0, n - 1, axis=axis)
-        ]  # fmt: skip
+        parts = [slice_in_dim(v, n - 1, n, axis=axis), slice_in_dim(v, 0, n - 1, axis=axis)]
     return concatenate(parts, axis)
 
 
 def _eig_lower(
-    ctx: Any, x: Any, *, compute_left_eigenvectors: bool,
-    compute_right_eigenvectors: bool, enable_eigvec_derivs: bool, implementation: Any,
-) -> list[Any]:  # fmt: skip
+    ctx: Any,
+    x: Any,
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool,
+    implementation: Any,
+) -> list[Any]:
     left, right = compute_left_eigenvectors, compute_right_eigenvectors
     (aval,) = ctx.avals_in
     outs = list(ctx.avals_out)
@@ -551,9 +582,8 @@ def _eig_lower(
         use = {None: "auto", EigImplementation.MAGMA: "on"}.get(implementation, "off")
         config = f'left = {flag(left)}, right = {flag(right)}, magma = "{use}"'
     *found, vl, vr, status = call(
-        ctx, target, [x], [aval], [*parts, vectors, vectors, info], config,
-        batch=aval.ndim - 2,
-    )  # fmt: skip
+        ctx, target, [x], [aval], [*parts, vectors, vectors, info], config, batch=aval.ndim - 2
+    )
     values = found[0]
     if real_in:
         values = ctx.op("complex", w, *found)
@@ -564,16 +594,19 @@ def _eig_lower(
 def _uses_cusolver(implementation: Any, left: bool) -> bool:
     if implementation is EigImplementation.CUSOLVER and left:
         raise NotImplementedError("Left eigenvectors are not supported by cusolver")
-    return implementation is EigImplementation.CUSOLVER or (
-        implementation is None and not left
-    )
+    return implementation is EigImplementation.CUSOLVER or (implementation is None and not left)
 
 
 def _emit_cusolver(ctx, x, aval, w, vectors, info, right: bool) -> list[Any]:
     _, values, _, vr, status = call(
-        ctx, "cusolver_geev_ffi", [x], [aval], [aval, w, aval, aval, info],
-        f"left = false, right = {flag(right)}", batch=aval.ndim - 2,
-    )  # fmt: skip
+        ctx,
+        "cusolver_geev_ffi",
+        [x],
+        [aval],
+        [aval, w, aval, aval, info],
+        f"left = false, right = {flag(right)}",
+        batch=aval.ndim - 2,
+    )
     kept, avals = [values], [w]
     if right:
         if not dtypes.is_complex(aval.dtype):
@@ -589,10 +622,14 @@ only_on(eig_p, _eig_lower, "cpu", "cuda")
 
 
 def eig(
-    x: Any, *, compute_left_eigenvectors: bool = True,
-    compute_right_eigenvectors: bool = True, enable_eigvec_derivs: bool = False,
-    implementation: EigImplementation | None = None, use_magma: bool | None = None,
-) -> list[Any]:  # fmt: skip
+    x: Any,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None,
+    use_magma: bool | None = None,
+) -> list[Any]:
     """Eigenvalues and eigenvectors of square matrices: :math:`x v = w v`, and
     :math:`u^H x = w u^H` on the left.
 
@@ -624,10 +661,12 @@ def eig(
             kinds = EigImplementation
             implementation = kinds.MAGMA if use_magma else kinds.LAPACK
     out: list[Any] = eig_p.bind(
-        x, compute_left_eigenvectors=bool(compute_left_eigenvectors),
+        x,
+        compute_left_eigenvectors=bool(compute_left_eigenvectors),
         compute_right_eigenvectors=bool(compute_right_eigenvectors),
-        enable_eigvec_derivs=bool(enable_eigvec_derivs), implementation=implementation,
-    )  # fmt: skip
+        enable_eigvec_derivs=bool(enable_eigvec_derivs),
+        implementation=implementation,
+    )
     return out
 
 
@@ -657,11 +696,15 @@ def _schur_lower(ctx, x, *, compute_schur_vectors: bool, **_) -> list[Any]:
     values = shaped(aval.shape[:-1], aval.dtype)
     kinds = [values] if dtypes.is_complex(aval.dtype) else [values, values]
     results = call(
-        ctx, routine("gees", aval.dtype), [x], [aval],
+        ctx,
+        routine("gees", aval.dtype),
+        [x],
+        [aval],
         [aval, aval, *kinds, info, info],
         f"mode = {char('V' if compute_schur_vectors else 'N')}, sort = {char('N')}",
-        batch=aval.ndim - 2, aliases=[(0, 0)],
-    )  # fmt: skip
+        batch=aval.ndim - 2,
+        aliases=[(0, 0)],
+    )
     kept = results[: len(ctx.avals_out)]
     return nan_where_failed(ctx, results[-1], info.shape, kept, list(ctx.avals_out))
 
@@ -673,9 +716,12 @@ only_on(schur_p, _schur_lower, "cpu")
 
 
 def schur(
-    x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
+    x: Any,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
     select_callable: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Schur's form: :math:`x = Q T Q^H`, T upper triangular (of real matrices: quasi), Q
     unitary.
 
@@ -698,9 +744,11 @@ def schur(
              [0., 3.]], dtype=float32)
     """
     return schur_p.bind(
-        x, compute_schur_vectors=bool(compute_schur_vectors),
-        sort_eig_vals=bool(sort_eig_vals), select_callable=select_callable,
-    )  # fmt: skip
+        x,
+        compute_schur_vectors=bool(compute_schur_vectors),
+        sort_eig_vals=bool(sort_eig_vals),
+        select_callable=select_callable,
+    )
 
 
 eigh_p.workspace = eigh_frame_p.workspace = schur_p.workspace = copies(2)

@@ -84,17 +84,18 @@ def _svd_abstract(
     if not compute_uv:
         return [values]
     rows, cols = (m, n) if full_matrices else (k, k)
-    return [
-        values,
-        shaped((*lead, m, rows), x.dtype),
-        shaped((*lead, cols, n), x.dtype),
-    ]
+    return [values, shaped((*lead, m, rows), x.dtype), shaped((*lead, cols, n), x.dtype)]
 
 
 def _svd_jvp(
-    primals: Any, tangents: Any, *, full_matrices: bool, compute_uv: bool,
-    subset_by_index: Any = None, algorithm: Any = None,
-) -> Any:  # fmt: skip
+    primals: Any,
+    tangents: Any,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: Any = None,
+    algorithm: Any = None,
+) -> Any:
     (a,), (da,) = primals, tangents
     check_matrix("svd", core.aval_of(a))
     m, n = shape_of(a)[-2:]
@@ -116,8 +117,7 @@ def _subset(values: list[Any], start: int, end: int) -> list[Any]:
     """Some of the singular values, and their vectors."""
     axes = (-1, -1, -2)
     return [
-        slice_in_dim(x, start, end, axis=axis)
-        for x, axis in zip(values, axes, strict=False)
+        slice_in_dim(x, start, end, axis=axis) for x, axis in zip(values, axes, strict=False)
     ]
 
 
@@ -166,26 +166,21 @@ def _safe_inverse(x: Any) -> Any:
 
 
 def _svd_lower(
-    ctx,
-    x,
-    *,
-    full_matrices: bool,
-    compute_uv: bool,
-    subset_by_index=None,
-    algorithm=None,
+    ctx, x, *, full_matrices: bool, compute_uv: bool, subset_by_index=None, algorithm=None
 ) -> list[Any]:
     (aval,) = ctx.avals_in
     whole = _svd_abstract(
-        aval, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=None,
+        aval,
+        full_matrices=full_matrices,
+        compute_uv=compute_uv,
+        subset_by_index=None,
         algorithm=algorithm,
-    )  # fmt: skip
+    )
     if 0 in aval.shape:
         values = _empty_svd(ctx, whole)
     else:
         emit = {"cpu": _emit_lapack, "cuda": _emit_cusolver, "tpu": _emit_polar}
-        values = emit[ctx.platform](
-            ctx, x, aval, whole, full_matrices, compute_uv, algorithm
-        )
+        values = emit[ctx.platform](ctx, x, aval, whole, full_matrices, compute_uv, algorithm)
     if subset_by_index is None:
         return values
     start, end = subset_by_index
@@ -222,9 +217,15 @@ def _emit_lapack(
     info = shaped(aval.shape[:-2], dtypes.int32)
     vectors = whole[1:] or _thin(aval)
     _, s, u, vt, status = call(
-        ctx, routine(name, aval.dtype), [x], [aval], [aval, whole[0], *vectors, info],
-        f"mode = {char(mode)}", batch=aval.ndim - 2, aliases=[(0, 0)],
-    )  # fmt: skip
+        ctx,
+        routine(name, aval.dtype),
+        [x],
+        [aval],
+        [aval, whole[0], *vectors, info],
+        f"mode = {char(mode)}",
+        batch=aval.ndim - 2,
+        aliases=[(0, 0)],
+    )
     return _checked(ctx, status, info, [s, u, vt][: len(whole)], whole)
 
 
@@ -261,10 +262,15 @@ def _emit_cusolver(
     v = shaped((*lead, n, n if wide else k), aval.dtype)
     name = "gesvdj" if algorithm is kinds.JACOBI else "gesvdp"
     _, s, left, right, status = call(
-        ctx, f"cusolver_{name}_ffi", [x], [aval], [aval, whole[0], u, v, info],
+        ctx,
+        f"cusolver_{name}_ffi",
+        [x],
+        [aval],
+        [aval, whole[0], u, v, info],
         f"compute_uv = {flag(compute_uv)}, full_matrices = {flag(wide)}",
-        batch=aval.ndim - 2, aliases=[(0, 0)],
-    )  # fmt: skip
+        batch=aval.ndim - 2,
+        aliases=[(0, 0)],
+    )
     if not compute_uv:
         return _checked(ctx, status, info, [s], whole)
 
@@ -290,11 +296,17 @@ def _emit_gesvd(
     none = shaped((), aval.dtype)
     vectors = whole[1:][:: -1 if turned else 1] or [none, none]
     _, s, first, second, status = call(
-        ctx, "cusolver_gesvd_ffi", [x], [aval], [aval, whole[0], *vectors, info],
+        ctx,
+        "cusolver_gesvd_ffi",
+        [x],
+        [aval],
+        [aval, whole[0], *vectors, info],
         f"compute_uv = {flag(compute_uv)}, full_matrices = {flag(full)},"
         f" transposed = {flag(turned)}",
-        batch=aval.ndim - 2, aliases=[(0, 0)], row_major=turned,
-    )  # fmt: skip
+        batch=aval.ndim - 2,
+        aliases=[(0, 0)],
+        row_major=turned,
+    )
     found = [second, first] if turned else [first, second]
     return _checked(ctx, status, info, [s, *found][: len(whole)], whole)
 
@@ -305,8 +317,7 @@ def _emit_polar(
     kinds = SvdAlgorithm
     if algorithm not in (None, kinds.DEFAULT, kinds.POLAR):
         raise NotImplementedError(
-            "Only the POLAR (which is also DEFAULT on TPU) SVD algorithm is supported"
-            " on TPU."
+            "Only the POLAR (which is also DEFAULT on TPU) SVD algorithm is supported on TPU."
         )
     return ctx.fun(lambda a: polar_svd(a, full, compute_uv), x, avals=[aval])
 
@@ -385,17 +396,19 @@ svd_frame_p.jvp = _frame_jvp
 svd_frame_p.linearize = _frame_linearize
 batch_matrices(svd_frame_p)
 svd_frame_p.lower = lambda ctx, x, *, last, algorithm: _svd_lower(
-    ctx, x, algorithm=algorithm, full_matrices=False, compute_uv=True,
-    subset_by_index=None,
-)  # fmt: skip
+    ctx, x, algorithm=algorithm, full_matrices=False, compute_uv=True, subset_by_index=None
+)
 svd_frame_p.flops = matrix_flops(6.0, 20.0)
 
 
 def svd(
-    x: Any, *, full_matrices: bool = True, compute_uv: bool = True,
+    x: Any,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     r"""Singular value decomposition: :math:`x = U \mathrm{diag}(s) V^H`.
 
     Args:
@@ -424,9 +437,12 @@ def svd(
         if subset and full_matrices and compute_uv:
             raise ValueError("full_matrices and subset_by_index cannot both be set")
     out = svd_p.bind(
-        x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv),
-        subset_by_index=subset, algorithm=algorithm,
-    )  # fmt: skip
+        x,
+        full_matrices=bool(full_matrices),
+        compute_uv=bool(compute_uv),
+        subset_by_index=subset,
+        algorithm=algorithm,
+    )
     if not compute_uv:
         return out[0]
     s, u, vt = out
@@ -512,9 +528,13 @@ def polar(x: Any) -> tuple[Any, Any]:
 
 
 def qdwh(
-    x: Any, *, is_hermitian: bool = False, max_iterations: int | None = None,
-    eps: float | None = None, dynamic_shape: tuple[int, int] | None = None,
-) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+    x: Any,
+    *,
+    is_hermitian: bool = False,
+    max_iterations: int | None = None,
+    eps: float | None = None,
+    dynamic_shape: tuple[int, int] | None = None,
+) -> tuple[Any, Any, Any, Any]:
     """Polar decomposition :math:`x = u h` by dynamically weighted Halley iterations.
 
     Args:

@@ -30,10 +30,30 @@ from .cast import emit_convert, user_dtype
 from .signs import with_signs
 
 __all__ = (
-    "neg_p", "neg", "add_p", "add", "sub_p", "sub", "mul_p", "mul", "div_p", "div",
-    "mulhi_p", "mulhi", "square_p", "square", "integer_pow_p", "integer_pow",
-    "reciprocal", "sqrt_p", "sqrt", "rsqrt_p", "rsqrt", "cbrt_p", "cbrt",
-)  # fmt: skip
+    "neg_p",
+    "neg",
+    "add_p",
+    "add",
+    "sub_p",
+    "sub",
+    "mul_p",
+    "mul",
+    "div_p",
+    "div",
+    "mulhi_p",
+    "mulhi",
+    "square_p",
+    "square",
+    "integer_pow_p",
+    "integer_pow",
+    "reciprocal",
+    "sqrt_p",
+    "sqrt",
+    "rsqrt_p",
+    "rsqrt",
+    "cbrt_p",
+    "cbrt",
+)
 
 # ---- negation
 
@@ -270,7 +290,8 @@ def lower_division(op: str, of_zero: Rule) -> Rule:
 
 
 div_p = nary(
-    "div", [NUMBER, NUMBER],
+    "div",
+    [NUMBER, NUMBER],
     lower=lower_division(
         "divide", lambda ctx, x, out: ctx.op("not", out, ctx.constant(0, out))
     ),
@@ -281,7 +302,7 @@ div_p = nary(
         lambda t, ans, x, y, accuracy=None: mul(neg(t), mul(ans, reciprocal(y))),
     ],
     transpose=_div_transpose,
-)  # fmt: skip
+)
 div_p.divisor = 1
 
 
@@ -346,9 +367,11 @@ def _lower_square(ctx: Any, x: Any) -> Any:
 
 
 square_p = nary(
-    "square", [NUMBER], lower=_lower_square,
+    "square",
+    [NUMBER],
+    lower=_lower_square,
     jvp=[lambda t, ans, x: mul(t, mul(factor(x, 2), x))],
-)  # fmt: skip
+)
 
 
 def square(x: Any) -> Any:
@@ -399,9 +422,7 @@ def _lower_integer_pow(ctx: Any, x: Any, *, y: int) -> Any:
     product, power, n = None, x, y if y >= 0 else -y
     while n:
         if n & 1:
-            product = (
-                power if product is None else ctx.op("multiply", out, product, power)
-            )
+            product = power if product is None else ctx.op("multiply", out, product, power)
         n >>= 1
         if n:
             power = ctx.op("multiply", out, power, power)
@@ -481,9 +502,7 @@ def sqrt(x: Any, *, accuracy: Any = None) -> Any:
 
 
 rsqrt_p = accurate(
-    "rsqrt",
-    "rsqrt",
-    lambda t, ans, x, accuracy=None: mul(t, mul(factor(x, -0.5), div(ans, x))),
+    "rsqrt", "rsqrt", lambda t, ans, x, accuracy=None: mul(t, mul(factor(x, -0.5), div(ans, x)))
 )
 
 

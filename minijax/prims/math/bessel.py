@@ -139,9 +139,7 @@ def _i0e_slope(x: Any) -> Any:
 
 def _i1e_slope(x: Any) -> Any:
     def small(x: Any) -> Any:
-        first = mul(
-            mul(x, const(x, 0.5)), _power_series(square(mul(x, const(x, 0.5))), 1)
-        )
+        first = mul(mul(x, const(x, 0.5)), _power_series(square(mul(x, const(x, 0.5))), 1))
         return mul(exp(neg(x)), sub(_i1_slope_near_0(x), first))
 
     def middle(x: Any) -> Any:
@@ -210,18 +208,14 @@ def bessel_i0e(x: Any) -> Any:
 
 
 # At 0 the second derivative is 0.
-i1e_slope_p = _slope_primitive(
-    "bessel_i1e_slope", lambda x: _i1e_slope(mul(x, sign(x)))
-)
+i1e_slope_p = _slope_primitive("bessel_i1e_slope", lambda x: _i1e_slope(mul(x, sign(x))))
 
 
 def _i1e_tangent(t: Any, ans: Any, x: Any) -> Any:
     return mul(t, i1e_slope_p.bind(x))
 
 
-bessel_i1e_p = nary(
-    "bessel_i1e", [FLOAT], lower=lower_chlo("bessel_i1e"), jvp=[_i1e_tangent]
-)
+bessel_i1e_p = nary("bessel_i1e", [FLOAT], lower=lower_chlo("bessel_i1e"), jvp=[_i1e_tangent])
 
 
 i1_slope_p = _slope_primitive("bessel_i1_slope", _i1_slope)

@@ -20,18 +20,7 @@ from .algebraic import add, div, mul, neg, reciprocal, sub
 from .elementary import exp, log, log1p
 from .gamma import log_ratio, shifted_gamma
 from .log_gamma import lgamma
-from .logic import (
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    clamp,
-    eq,
-    ge,
-    gt,
-    le,
-    lt,
-    select,
-)
+from .logic import bitwise_and, bitwise_not, bitwise_or, clamp, eq, ge, gt, le, lt, select
 from .order import abs, max, min
 from .pairs import exact_sum, exp_of, times
 from .widen import emit_loop, narrow, widen
@@ -144,8 +133,7 @@ def _finish(a: Any, b: Any, x: Any, f: Any) -> Any:
     out = select(all_below, filled(x, 1), select(all_above, filled(x, 0), inner))
     out = select(eq(x, zero), filled(x, 0), select(eq(x, one), filled(x, 1), out))
     fine = bitwise_and(
-        bitwise_and(ge(x, zero), le(x, one)),
-        bitwise_and(ge(a, zero), ge(b, zero)),
+        bitwise_and(ge(x, zero), le(x, one)), bitwise_and(ge(a, zero), ge(b, zero))
     )
     fine = bitwise_and(fine, bitwise_not(bitwise_and(all_below, all_above)))
     return select(fine, out, filled(x, float("nan")))
@@ -176,9 +164,11 @@ def _point_tangent(t: Any, ans: Any, a: Any, b: Any, x: Any) -> Any:
 
 
 regularized_incomplete_beta_p = nary(
-    "regularized_incomplete_beta", [FLOAT, FLOAT, FLOAT], lower=_lower,
+    "regularized_incomplete_beta",
+    [FLOAT, FLOAT, FLOAT],
+    lower=_lower,
     jvp=[_no_parameter, _no_parameter, _point_tangent],
-)  # fmt: skip
+)
 
 
 def betainc(a: Any, b: Any, x: Any) -> Any:

@@ -29,9 +29,13 @@ from ..lying import like_first
 from ..shape.shapes import is_array
 
 __all__ = (
-    "convert_element_type_p", "convert_element_type", "bitcast_convert_type_p",
-    "bitcast_convert_type", "reduce_precision_p", "reduce_precision",
-)  # fmt: skip
+    "convert_element_type_p",
+    "convert_element_type",
+    "bitcast_convert_type_p",
+    "bitcast_convert_type",
+    "reduce_precision_p",
+    "reduce_precision",
+)
 
 # ---- conversion by value
 
@@ -123,9 +127,7 @@ def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
         return x
     if isinstance(x, HOST) and not aval.shape and not dtypes.is_extended(dtype):
         return scalar(x, dtype, weak_type)
-    return convert_element_type_p.bind(
-        x, new_dtype=dtype, weak_type=weak_type, sharding=None
-    )
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
 
 
 HOST = (*dtypes.PYTHON_SCALARS, np.ndarray, np.generic)
@@ -197,9 +199,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
         if is_array(operand):
             return operand
     warn_if_complex_to_real(aval.dtype, dtype)
-    return convert_element_type_p.bind(
-        operand, new_dtype=dtype, weak_type=False, sharding=None
-    )
+    return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 # What most users write for a dtype; 64-bit ones take the long way, for they may narrow.
@@ -327,9 +327,12 @@ def reduce_precision_transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
 
 def lower_reduce_precision(ctx, x, *, exponent_bits: int, mantissa_bits: int):
     return ctx.op(
-        "reduce_precision", ctx.avals_out[0], x,
-        exponent_bits=ctx.i32(exponent_bits), mantissa_bits=ctx.i32(mantissa_bits),
-    )  # fmt: skip
+        "reduce_precision",
+        ctx.avals_out[0],
+        x,
+        exponent_bits=ctx.i32(exponent_bits),
+        mantissa_bits=ctx.i32(mantissa_bits),
+    )
 
 
 reduce_precision_p = nary("reduce_precision", [FLOAT], lower=lower_reduce_precision)
@@ -359,16 +362,12 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
 
     exponent, mantissa = operator.index(exponent_bits), operator.index(mantissa_bits)
     if exponent < 1:
-        raise ValueError(
-            f"reduce_precision: exponent_bits must be positive; got {exponent}"
-        )
+        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent}")
     if mantissa < 0:
         raise ValueError(
             f"reduce_precision: mantissa_bits must be non-negative; got {mantissa}"
         )
-    return reduce_precision_p.bind(
-        operand, exponent_bits=exponent, mantissa_bits=mantissa
-    )
+    return reduce_precision_p.bind(operand, exponent_bits=exponent, mantissa_bits=mantissa)
 
 
 hands_on_nans(convert_element_type_p, bitcast_convert_type_p, reduce_precision_p)

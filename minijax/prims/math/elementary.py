@@ -29,13 +29,7 @@ from .cast import cast
 from .logic import eq_p, select
 from .order import replace_zero
 from .signs import emit_scaled, lower_atan, lower_atanh, lower_log1p, with_signs
-from .slopes import (
-    asin_slope_p,
-    asinh_slope_p,
-    atan_slope_p,
-    atanh_slope_p,
-    over_squares_p,
-)
+from .slopes import asin_slope_p, asinh_slope_p, atan_slope_p, atanh_slope_p, over_squares_p
 
 __all__ = (
     "exp_p", "exp", "exp2_p", "exp2", "expm1_p", "expm1", "logistic_p", "logistic",
@@ -155,9 +149,11 @@ def _lower_logistic_slope(ctx: Any, x: Any) -> Any:
 
 
 logistic_slope_p = nary(
-    "logistic_slope", [FLOAT], lower=_lower_logistic_slope,
+    "logistic_slope",
+    [FLOAT],
+    lower=_lower_logistic_slope,
     jvp=[lambda t, ans, x: mul(t, mul(ans, tanh(mul(x, factor(x, -0.5)))))],
-)  # fmt: skip
+)
 
 
 def _logistic_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
@@ -292,9 +288,8 @@ def _slope_by_exponent(t: Any, ans: Any, x: Any, y: Any) -> Any:
 
 
 pow_slope_p = nary(
-    "pow_slope", [INEXACT, INEXACT], lower=_lower_pow_slope,
-    jvp=[_bend, _slope_by_exponent],
-)  # fmt: skip
+    "pow_slope", [INEXACT, INEXACT], lower=_lower_pow_slope, jvp=[_bend, _slope_by_exponent]
+)
 
 
 def _is_rounded(whole: Any, x: Any) -> bool:
@@ -350,9 +345,7 @@ def _lower_complex_pow(ctx: Any, x: Any, y: Any, out: Any) -> Any:
 def _lower_rounded_pow(ctx: Any, x: Any, y: Any, out: Any, whole: Any) -> Any:
     """Emit |x|^y, with the sign of x where y is odd before it is rounded."""
     wide = shaped(out.shape, dtypes.float32) if dtypes.bits_of(out.dtype) < 32 else out
-    bits = shaped(
-        out.shape, dtypes.int32 if wide.dtype == dtypes.float32 else dtypes.int64
-    )
+    bits = shaped(out.shape, dtypes.int32 if wide.dtype == dtypes.float32 else dtypes.int64)
     flags = shaped(out.shape, dtypes.bool_)
     x, one = ctx.op("convert", wide, x), ctx.constant(1, whole)
     size = ctx.op("power", wide, ctx.op("abs", wide, x), ctx.op("convert", wide, y))
@@ -365,9 +358,12 @@ def _lower_rounded_pow(ctx: Any, x: Any, y: Any, out: Any, whole: Any) -> Any:
 
 
 pow_p = nary(
-    "pow", [INEXACT, NUMBER], lower=_lower_pow, same=False,
+    "pow",
+    [INEXACT, NUMBER],
+    lower=_lower_pow,
+    same=False,
     jvp=[_pow_base_tangent, _pow_exponent_tangent],
-)  # fmt: skip
+)
 pow_p.abstract = _pow_abstract
 
 
@@ -506,9 +502,11 @@ def _inverse_circular(x: Any) -> Any:
 
 
 asin_p = nary(
-    "asin", [INEXACT], lower=with_signs("chlo.asin", real="real", imag="imag"),
+    "asin",
+    [INEXACT],
+    lower=with_signs("chlo.asin", real="real", imag="imag"),
     jvp=[lambda t, ans, x: mul(t, _inverse_circular(x))],
-)  # fmt: skip
+)
 
 
 def asin(x: Any) -> Any:
@@ -528,9 +526,11 @@ def asin(x: Any) -> Any:
 
 
 acos_p = nary(
-    "acos", [INEXACT], lower=with_signs("chlo.acos", imag="-imag"),
+    "acos",
+    [INEXACT],
+    lower=with_signs("chlo.acos", imag="-imag"),
     jvp=[lambda t, ans, x: mul(t, neg(_inverse_circular(x)))],
-)  # fmt: skip
+)
 
 
 def acos(x: Any) -> Any:
@@ -581,12 +581,14 @@ def _slope_of_angle(x: Any, y: Any, first: bool) -> Any:
 
 
 atan2_p = nary(
-    "atan2", [INEXACT, INEXACT], lower="atan2",
+    "atan2",
+    [INEXACT, INEXACT],
+    lower="atan2",
     jvp=[
         lambda t, ans, x, y: mul(t, _slope_of_angle(x, y, False)),
         lambda t, ans, x, y: mul(neg(t), _slope_of_angle(x, y, True)),
     ],
-)  # fmt: skip
+)
 
 
 def atan2(x: Any, y: Any) -> Any:
@@ -619,8 +621,9 @@ def _lower_hyperbolic(ctx: Any, x: Any, *, cosine: bool) -> Any:
         return lower_elementwise("chlo.cosh" if cosine else "chlo.sinh")(ctx, x)
     part = shaped(out.shape, dtypes.real_of(out.dtype))
     a, b = ctx.op("real", part, x), ctx.op("imag", part, x)
-    sinh_a, cosh_a = (ctx.create(f"chlo.{f}", [ctx.type(part)], [a]).result
-                      for f in ("sinh", "cosh"))  # fmt: skip
+    sinh_a, cosh_a = (
+        ctx.create(f"chlo.{f}", [ctx.type(part)], [a]).result for f in ("sinh", "cosh")
+    )
     sin_b, cos_b = ctx.op("sine", part, b), ctx.op("cosine", part, b)
     level = emit_compare(ctx, "EQ", a, ctx.constant(0, part), part)
     flat = emit_compare(ctx, "EQ", b, ctx.constant(0, part), part)
@@ -706,9 +709,11 @@ def _lower_tanh_slope(ctx: Any, x: Any) -> Any:
 
 
 tanh_slope_p = nary(
-    "tanh_slope", [FLOAT], lower=_lower_tanh_slope,
+    "tanh_slope",
+    [FLOAT],
+    lower=_lower_tanh_slope,
     jvp=[lambda t, ans, x: mul(t, mul(mul(factor(x, -2), tanh(x)), ans))],
-)  # fmt: skip
+)
 
 
 def _tanh_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
@@ -722,9 +727,7 @@ def _tanh_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
     return mul(t, mul(const(x, 4), mul(up, down)))
 
 
-tanh_p = accurate(
-    "tanh", with_signs(lower_accurate("tanh"), imag="imag or"), _tanh_tangent
-)
+tanh_p = accurate("tanh", with_signs(lower_accurate("tanh"), imag="imag or"), _tanh_tangent)
 
 
 def tanh(x: Any, *, accuracy: Any = None) -> Any:
@@ -781,10 +784,7 @@ def _acosh_tangent(t: Any, ans: Any, x: Any) -> Any:
 
 
 acosh_p = nary(
-    "acosh",
-    [INEXACT],
-    lower=with_signs("chlo.acosh", imag="imag"),
-    jvp=[_acosh_tangent],
+    "acosh", [INEXACT], lower=with_signs("chlo.acosh", imag="imag"), jvp=[_acosh_tangent]
 )
 
 
@@ -830,8 +830,6 @@ def atanh(x: Any) -> Any:
     return atanh_p.bind(x)
 
 
-keep_nans(
-    log_p, log1p_p, sin_p, cos_p, tan_p, sinh_p, cosh_p, asinh_p, acosh_p, atanh_p
-)
+keep_nans(log_p, log1p_p, sin_p, cos_p, tan_p, sinh_p, cosh_p, asinh_p, acosh_p, atanh_p)
 keep_finite(logistic_p, atan_p, atan2_p, tanh_p)
 keep_finite(logistic_slope_p, tanh_slope_p)

@@ -24,9 +24,11 @@ def _bell(t: Any, x: Any, height: float) -> Any:
 
 
 erf_p = nary(
-    "erf", [FLOAT], lower=lower_chlo("erf"),
+    "erf",
+    [FLOAT],
+    lower=lower_chlo("erf"),
     jvp=[lambda t, ans, x: _bell(t, x, 2 / math.sqrt(math.pi))],
-)  # fmt: skip
+)
 
 
 def erf(x: Any) -> Any:
@@ -46,9 +48,11 @@ def erf(x: Any) -> Any:
 
 
 erfc_p = nary(
-    "erfc", [FLOAT], lower=lower_chlo("erfc"),
+    "erfc",
+    [FLOAT],
+    lower=lower_chlo("erfc"),
     jvp=[lambda t, ans, x: _bell(t, x, -2 / math.sqrt(math.pi))],
-)  # fmt: skip
+)
 
 
 def erfc(x: Any) -> Any:
@@ -72,9 +76,7 @@ def _erf_inv_tangent(t: Any, ans: Any, x: Any) -> Any:
     return mul(factor(x, math.sqrt(math.pi) / 2), mul(t, exp(square(ans))))
 
 
-erf_inv_p = nary(
-    "erf_inv", [FLOAT], lower=lower_chlo("erf_inv"), jvp=[_erf_inv_tangent]
-)
+erf_inv_p = nary("erf_inv", [FLOAT], lower=lower_chlo("erf_inv"), jvp=[_erf_inv_tangent])
 
 
 def erf_inv(x: Any) -> Any:

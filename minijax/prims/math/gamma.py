@@ -26,26 +26,20 @@ from .algebraic import add, div, mul, neg, reciprocal, sqrt, square, sub
 from .elementary import exp, expm1, log, log1p
 from .error_function import erfc
 from .log_gamma import digamma, lgamma, polynomial
-from .logic import (
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    clamp,
-    eq,
-    ge,
-    gt,
-    lt,
-    ne,
-    select,
-)
+from .logic import bitwise_and, bitwise_not, bitwise_or, clamp, eq, ge, gt, lt, ne, select
 from .order import abs
 from .pairs import Pair, exact_product, exact_sum, exp_of, log_of, ratio, times
 from .widen import emit_loop, narrow, widen
 
 __all__ = (
-    "igamma_p", "igamma", "igammac_p", "igammac", "igamma_grad_a_p",
-    "igamma_grad_a", "random_gamma_grad",
-)  # fmt: skip
+    "igamma_p",
+    "igamma",
+    "igammac_p",
+    "igammac",
+    "igamma_grad_a_p",
+    "igamma_grad_a",
+    "random_gamma_grad",
+)
 
 LIMIT = 20_000  # steps; about 10 sqrt(a) are needed where x is close to a
 
@@ -117,8 +111,7 @@ def _regions(a: Any, x: Any) -> tuple[Any, Any]:
     """Where the series, and where the continued fraction, is to be used."""
     top = const(x, float(ml_dtypes.finfo(core.aval_of(x).dtype).max))
     inside = bitwise_and(
-        bitwise_and(gt(x, const(x, 0)), gt(a, const(x, 0))),
-        bitwise_and(lt(x, top), lt(a, top)),
+        bitwise_and(gt(x, const(x, 0)), gt(a, const(x, 0))), bitwise_and(lt(x, top), lt(a, top))
     )
     beyond = bitwise_and(gt(x, const(x, 1)), gt(x, a))
     return bitwise_and(inside, bitwise_not(beyond)), bitwise_and(inside, beyond)
@@ -230,9 +223,15 @@ def stirling_rest(a: Any) -> Any:
 
 
 STIRLING = (
-    1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
+    1 / 12,
+    -1 / 360,
+    1 / 1260,
+    -1 / 1680,
+    1 / 1188,
+    -691 / 360360,
+    1 / 156,
     -3617 / 122400,
-)  # fmt: skip
+)
 
 
 def log_gap(u: Any, whole: Any) -> Any:
@@ -350,17 +349,35 @@ def _log_gamma_above_1(a: Any) -> Any:
 # (-1)^k (zeta(k) - 1) / k for k > 1, after 1 less Euler's constant.
 LOG_GAMMA = (1 - 0.5772156649015329,) + tuple(
     (-1) ** k * value / k
-    for k, value in enumerate([
-        0.6449340668482264, 0.2020569031595943, 0.08232323371113819,
-        0.03692775514336993, 0.01734306198444914, 0.008349277381922827,
-        0.00407735619794434, 0.0020083928260822143, 0.0009945751278180853,
-        0.0004941886041194645, 0.0002460865533080483, 0.00012271334757848915,
-        6.124813505870483e-05, 3.058823630702049e-05, 1.528225940865187e-05,
-        7.637197637899763e-06, 3.81729326499984e-06, 1.908212716553939e-06,
-        9.539620338727962e-07, 4.769329867878064e-07, 2.38450502727733e-07,
-        1.1921992596531106e-07, 5.960818905125948e-08,
-    ], 2)
-)  # fmt: skip
+    for k, value in enumerate(
+        [
+            0.6449340668482264,
+            0.2020569031595943,
+            0.08232323371113819,
+            0.03692775514336993,
+            0.01734306198444914,
+            0.008349277381922827,
+            0.00407735619794434,
+            0.0020083928260822143,
+            0.0009945751278180853,
+            0.0004941886041194645,
+            0.0002460865533080483,
+            0.00012271334757848915,
+            6.124813505870483e-05,
+            3.058823630702049e-05,
+            1.528225940865187e-05,
+            7.637197637899763e-06,
+            3.81729326499984e-06,
+            1.908212716553939e-06,
+            9.539620338727962e-07,
+            4.769329867878064e-07,
+            2.38450502727733e-07,
+            1.1921992596531106e-07,
+            5.960818905125948e-08,
+        ],
+        2,
+    )
+)
 
 
 def _for_large(a: Any, x: Any) -> tuple[Any, Any]:
@@ -386,17 +403,32 @@ _LARGE = 1e5
 # c_k by powers of eta (DLMF 8.12.10 and 8.12.12): as many as matter where a is large.
 _UNIFORM = (
     (
-        -1 / 3, 1 / 12, -2 / 135, 1 / 864, 1 / 2835, -139 / 777600, 1 / 25515,
-        -571 / 261273600, -281 / 151559100, 163879 / 197522841600,
-        -5221 / 29554024500, 5246819 / 782190452736000,
+        -1 / 3,
+        1 / 12,
+        -2 / 135,
+        1 / 864,
+        1 / 2835,
+        -139 / 777600,
+        1 / 25515,
+        -571 / 261273600,
+        -281 / 151559100,
+        163879 / 197522841600,
+        -5221 / 29554024500,
+        5246819 / 782190452736000,
     ),
     (
-        -1 / 540, -1 / 288, 1 / 378, -77 / 77760, 1 / 4860, -1 / 2488320,
-        -2743 / 151559100, 41969 / 5486745600,
+        -1 / 540,
+        -1 / 288,
+        1 / 378,
+        -77 / 77760,
+        1 / 4860,
+        -1 / 2488320,
+        -2743 / 151559100,
+        41969 / 5486745600,
     ),
     (25 / 6048, -139 / 51840, 1 / 1296, 1 / 497664, -6199 / 57736800),
     (101 / 155520, 571 / 2488320),
-)  # fmt: skip
+)
 
 
 def _both(a: Any, x: Any, s: Any, f: Any) -> tuple[Any, Any]:
@@ -405,8 +437,9 @@ def _both(a: Any, x: Any, s: Any, f: Any) -> tuple[Any, Any]:
     some = filled(a, _LARGE)
     pairs = zip(
         _for_large(select(large, a, some), select(large, x, some)),
-        _for_others(a, x, s, f), strict=True,
-    )  # fmt: skip
+        _for_others(a, x, s, f),
+        strict=True,
+    )
     lower, upper = (select(large, *pair) for pair in pairs)
     return lower, upper
 
@@ -498,8 +531,7 @@ def _random_gamma_grad_value(a: Any, x: Any, *parts: Any) -> Any:
 def _nan_outside(a: Any, x: Any, out: Any) -> Any:
     zero, infinity = const(x, 0), const(x, float("inf"))
     fine = bitwise_and(
-        bitwise_and(gt(a, zero), lt(a, infinity)),
-        bitwise_and(ge(x, zero), lt(x, infinity)),
+        bitwise_and(gt(a, zero), lt(a, infinity)), bitwise_and(ge(x, zero), lt(x, infinity))
     )
     return select(fine, out, filled(x, float("nan")))
 
@@ -513,12 +545,14 @@ def _density(a: Any, x: Any) -> Any:
 
 
 igamma_p = nary(
-    "igamma", [FLOAT, FLOAT], lower=_lower_incomplete(_igamma_value, False),
+    "igamma",
+    [FLOAT, FLOAT],
+    lower=_lower_incomplete(_igamma_value, False),
     jvp=[
         lambda t, ans, a, x: mul(t, igamma_grad_a(a, x)),
         lambda t, ans, a, x: mul(t, _density(a, x)),
     ],
-)  # fmt: skip
+)
 
 
 def igamma(a: Any, x: Any) -> Any:
@@ -541,12 +575,14 @@ def igamma(a: Any, x: Any) -> Any:
 
 
 igammac_p = nary(
-    "igammac", [FLOAT, FLOAT], lower=_lower_incomplete(_igammac_value, False),
+    "igammac",
+    [FLOAT, FLOAT],
+    lower=_lower_incomplete(_igammac_value, False),
     jvp=[
         lambda t, ans, a, x: neg(mul(t, igamma_grad_a(a, x))),
         lambda t, ans, a, x: neg(mul(t, _density(a, x))),
     ],
-)  # fmt: skip
+)
 
 
 def igammac(a: Any, x: Any) -> Any:
@@ -568,9 +604,8 @@ def igammac(a: Any, x: Any) -> Any:
 
 
 igamma_grad_aa_p = nary(
-    "igamma_grad_aa", [FLOAT, FLOAT],
-    lower=_lower_incomplete(_igamma_grad_a_value, True, True),
-)  # fmt: skip
+    "igamma_grad_aa", [FLOAT, FLOAT], lower=_lower_incomplete(_igamma_grad_a_value, True, True)
+)
 igamma_grad_aa_p.jvp = unsupported("igamma_grad_aa has no derivative rule.")
 
 
@@ -580,13 +615,14 @@ def _density_slope(a: Any, x: Any) -> Any:
 
 
 igamma_grad_a_p = nary(
-    "igamma_grad_a", [FLOAT, FLOAT],
+    "igamma_grad_a",
+    [FLOAT, FLOAT],
     lower=_lower_incomplete(_igamma_grad_a_value, True),
     jvp=[
         lambda t, ans, a, x: mul(t, igamma_grad_aa_p.bind(a, x)),
         lambda t, ans, a, x: mul(t, mul(_density(a, x), _density_slope(a, x))),
     ],
-)  # fmt: skip
+)
 
 
 def igamma_grad_a(a: Any, x: Any) -> Any:
@@ -608,9 +644,10 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
 
 
 random_gamma_grad_a_p = nary(
-    "random_gamma_grad_a", [FLOAT, FLOAT],
+    "random_gamma_grad_a",
+    [FLOAT, FLOAT],
     lower=_lower_incomplete(_random_gamma_grad_value, True, True),
-)  # fmt: skip
+)
 random_gamma_grad_a_p.jvp = unsupported("random_gamma_grad_a has no derivative rule.")
 
 
@@ -621,13 +658,14 @@ def _random_gamma_grad_x(a: Any, x: Any, grad: Any) -> Any:
 
 
 random_gamma_grad_p = nary(
-    "random_gamma_grad", [FLOAT, FLOAT],
+    "random_gamma_grad",
+    [FLOAT, FLOAT],
     lower=_lower_incomplete(_random_gamma_grad_value, True),
     jvp=[
         lambda t, ans, a, x: mul(t, random_gamma_grad_a_p.bind(a, x)),
         lambda t, ans, a, x: mul(t, _random_gamma_grad_x(a, x, ans)),
     ],
-)  # fmt: skip
+)
 
 
 def random_gamma_grad(*args: Any) -> Any:

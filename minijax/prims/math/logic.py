@@ -56,9 +56,7 @@ def lower_compare(direction: str, total: bool = False) -> Rule:
 
 def comparison(name: str, accepts: frozenset[str]) -> Primitive:
     """Declare a comparison."""
-    return nary(
-        name, [accepts, accepts], lower=lower_compare(name.upper()), out_dtype=_bool
-    )
+    return nary(name, [accepts, accepts], lower=lower_compare(name.upper()), out_dtype=_bool)
 
 
 def key_comparison(name: str) -> Primitive:
@@ -219,15 +217,9 @@ def is_finite(x: Any) -> Any:
 
 # ---- comparison in the total order of floats: -nan < -inf .. -0 < 0 .. inf < nan
 
-eq_to_p = nary(
-    "eq_to", [ORDERED, ORDERED], lower=lower_compare("EQ", True), out_dtype=_bool
-)
-le_to_p = nary(
-    "le_to", [ORDERED, ORDERED], lower=lower_compare("LE", True), out_dtype=_bool
-)
-lt_to_p = nary(
-    "lt_to", [ORDERED, ORDERED], lower=lower_compare("LT", True), out_dtype=_bool
-)
+eq_to_p = nary("eq_to", [ORDERED, ORDERED], lower=lower_compare("EQ", True), out_dtype=_bool)
+le_to_p = nary("le_to", [ORDERED, ORDERED], lower=lower_compare("LE", True), out_dtype=_bool)
+lt_to_p = nary("lt_to", [ORDERED, ORDERED], lower=lower_compare("LT", True), out_dtype=_bool)
 
 # ---- bits
 
@@ -239,9 +231,7 @@ shift_left_p = nary("shift_left", [INT, INT], lower="shift_left")
 shift_right_arithmetic_p = nary(
     "shift_right_arithmetic", [INT, INT], lower="shift_right_arithmetic"
 )
-shift_right_logical_p = nary(
-    "shift_right_logical", [INT, INT], lower="shift_right_logical"
-)
+shift_right_logical_p = nary("shift_right_logical", [INT, INT], lower="shift_right_logical")
 population_count_p = nary("population_count", [INT], lower="popcnt")
 clz_p = nary("clz", [INT], lower="count_leading_zeros")
 
@@ -417,8 +407,7 @@ def select_abstract(which: Any, *cases: Any) -> Any:
     for case in cases:
         if case.shape != first.shape:
             raise errors.type_error(
-                "select cases must have the same shapes, got"
-                f" {[c.shape for c in cases]}.",
+                f"select cases must have the same shapes, got {[c.shape for c in cases]}.",
                 why="each element of the result comes from one of them.",
                 tries=["jnp.where, which broadcasts", "lax.broadcast_in_dim"],
             )
@@ -460,9 +449,7 @@ def select_transpose(ct: Any, which: Any, *cases: Any) -> list[Any]:
             cts.append(select_n_p.bind(eq_p.bind(which, dtype.type(i)), zeros, ct))
         else:
             cts.append(
-                select_n_p.bind(
-                    which, *(ct if i == j else zeros for j in range(len(cases)))
-                )
+                select_n_p.bind(which, *(ct if i == j else zeros for j in range(len(cases))))
             )
     return cts
 

@@ -21,11 +21,34 @@ from .cast import cast
 from .logic import eq_p, ge_p, ne_p, select
 
 __all__ = (
-    "max_p", "min_p", "max", "min", "nextafter_p", "nextafter", "sign_p", "sign",
-    "abs_p", "abs", "floor_p", "ceil_p", "floor", "ceil", "RoundingMethod", "round_p",
-    "round", "rem_p", "rem", "real_p", "imag_p", "real", "imag", "complex_p", "complex",
-    "conj_p", "conj",
-)  # fmt: skip
+    "max_p",
+    "min_p",
+    "max",
+    "min",
+    "nextafter_p",
+    "nextafter",
+    "sign_p",
+    "sign",
+    "abs_p",
+    "abs",
+    "floor_p",
+    "ceil_p",
+    "floor",
+    "ceil",
+    "RoundingMethod",
+    "round_p",
+    "round",
+    "rem_p",
+    "rem",
+    "real_p",
+    "imag_p",
+    "real",
+    "imag",
+    "complex_p",
+    "complex",
+    "conj_p",
+    "conj",
+)
 
 
 # ---- order
@@ -55,12 +78,8 @@ _extremum_tangents = [
     lambda t, ans, x, y: mul(t, _share(ans, x, y)),
     lambda t, ans, x, y: mul(t, _share(ans, y, x)),
 ]
-max_p = nary(
-    "max", [ANY, ANY], lower=_lower_extremum("maximum", "GT"), jvp=_extremum_tangents
-)
-min_p = nary(
-    "min", [ANY, ANY], lower=_lower_extremum("minimum", "LT"), jvp=_extremum_tangents
-)
+max_p = nary("max", [ANY, ANY], lower=_lower_extremum("maximum", "GT"), jvp=_extremum_tangents)
+min_p = nary("min", [ANY, ANY], lower=_lower_extremum("minimum", "LT"), jvp=_extremum_tangents)
 
 
 def max(x: Any, y: Any) -> Any:
@@ -183,9 +202,12 @@ def _lower_abs(ctx: Any, x: Any) -> Any:
 
 
 abs_p = nary(
-    "abs", [SIGNED | INEXACT], lower=_lower_abs, jvp=[_abs_tangent],
+    "abs",
+    [SIGNED | INEXACT],
+    lower=_lower_abs,
+    jvp=[_abs_tangent],
     out_dtype=lambda x: dtypes.real_of(x.dtype),
-)  # fmt: skip
+)
 
 
 def abs(x: Any) -> Any:
@@ -269,9 +291,7 @@ def _lower_round(ctx: Any, x: Any, *, rounding_method: RoundingMethod) -> Any:
 round_p = nary("round", [FLOAT], lower=_lower_round)
 
 
-def round(
-    x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO
-) -> Any:
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
     """Round elementwise to the nearest integer.
 
     Args:
@@ -296,13 +316,14 @@ def _truncated_quotient(x: Any, y: Any) -> Any:
 
 
 rem_p = nary(
-    "rem", [INT | FLOAT, INT | FLOAT],
+    "rem",
+    [INT | FLOAT, INT | FLOAT],
     lower=lower_division("remainder", lambda ctx, x, out: x),
     jvp=[
         lambda t, ans, x, y: repeat_like(t, ans),
         lambda t, ans, x, y: mul(neg(t), _truncated_quotient(x, y)),
     ],
-)  # fmt: skip
+)
 
 
 def rem(x: Any, y: Any) -> Any:
@@ -466,8 +487,18 @@ def conj(x: Any) -> Any:
 
 
 hands_on_nans(
-    sign_p, abs_p, max_p, min_p, conj_p, real_p, imag_p, complex_p, nextafter_p, round_p,
-    floor_p, ceil_p,
-)  # fmt: skip
+    sign_p,
+    abs_p,
+    max_p,
+    min_p,
+    conj_p,
+    real_p,
+    imag_p,
+    complex_p,
+    nextafter_p,
+    round_p,
+    floor_p,
+    ceil_p,
+)
 keep_nans(abs_p, conj_p, complex_p, round_p, floor_p, ceil_p)
 keep_finite(max_p, min_p, sign_p)

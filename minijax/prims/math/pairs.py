@@ -43,9 +43,11 @@ def rounded(x: Any) -> Any:
 
 
 _LAYOUTS = {
-    dtypes.float64: (11, 52), dtypes.float32: (8, 23), dtypes.float16: (5, 10),
+    dtypes.float64: (11, 52),
+    dtypes.float32: (8, 23),
+    dtypes.float16: (5, 10),
     dtypes.bfloat16: (8, 7),
-}  # fmt: skip
+}
 
 
 def exact_sum(a: Any, b: Any) -> Pair:

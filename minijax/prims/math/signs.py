@@ -39,9 +39,7 @@ def with_signs(lower: str | Rule, **signs: str) -> Rule:
                 source = ctx.op("real" if "real" in how else "imag", part, x)
                 if how.startswith("-"):
                     source = ctx.op("negate", part, source)
-                y = (_where_zero if how.endswith(" or") else _copy_sign)(
-                    ctx, y, source, part
-                )
+                y = (_where_zero if how.endswith(" or") else _copy_sign)(ctx, y, source, part)
             parts.append(y)
         return ctx.op("complex", out, *parts)
 
@@ -81,9 +79,7 @@ def _size(ctx: Any, a: Any, b: Any, part: Any, whole: Any) -> Any:
 
 
 def _is_small(ctx: Any, x: Any, border: float, part: Any) -> Any:
-    return emit_compare(
-        ctx, "LT", ctx.op("abs", part, x), ctx.constant(border, part), part
-    )
+    return emit_compare(ctx, "LT", ctx.op("abs", part, x), ctx.constant(border, part), part)
 
 
 def _parts(ctx: Any, x: Any) -> tuple[Any, Any, Any]:
@@ -101,9 +97,7 @@ def _atanh_of(ctx: Any, a: Any, b: Any, part: Any) -> tuple[Any, Any]:
     re, im = ctx.op("real", part, value), ctx.op("imag", part, value)
     size = ctx.op("abs", part, a)
     gap = ctx.op("subtract", part, one, size)
-    near = ctx.op(
-        "and", flags, _is_small(ctx, gap, 0.25, part), _is_small(ctx, b, 0.25, part)
-    )
+    near = ctx.op("and", flags, _is_small(ctx, gap, 0.25, part), _is_small(ctx, b, 0.25, part))
     high = _size(ctx, ctx.op("add", part, one, size), b, part, whole)
     low = _size(ctx, gap, b, part, whole)
     ratio = ctx.op("multiply", part, half, ctx.op("subtract", part, high, low))
@@ -148,9 +142,11 @@ def lower_log1p(lower: Rule) -> Rule:
         a, b, part = _parts(ctx, x)
         above = ctx.op("add", part, a, ctx.constant(1, part))
         near = ctx.op(
-            "and", shaped(out.shape, dtypes.bool_),
-            _is_small(ctx, above, 0.5, part), _is_small(ctx, b, 0.5, part),
-        )  # fmt: skip
+            "and",
+            shaped(out.shape, dtypes.bool_),
+            _is_small(ctx, above, 0.5, part),
+            _is_small(ctx, b, 0.5, part),
+        )
         low = _size(ctx, above, b, part, out)
         re = ctx.op("select", part, near, low, ctx.op("real", part, value))
         return ctx.op("complex", out, re, ctx.op("imag", part, value))

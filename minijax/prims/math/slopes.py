@@ -33,18 +33,21 @@ def _asin_slope(x: Any) -> Any:
 
 
 asin_slope_p = nary(
-    "asin_slope", [FLOAT], lower=lower_wide(_asin_slope),
+    "asin_slope",
+    [FLOAT],
+    lower=lower_wide(_asin_slope),
     jvp=[lambda t, ans, x: mul(t, mul(mul(x, ans), square(ans)))],
-)  # fmt: skip
+)
 asin_slope_p.abstract = _strong_if_array
 
 
 # -2x / (1 + x^2)^2 in an order in which no factor leaves the range first.
 atan_slope_p = nary(
-    "atan_slope", [FLOAT],
+    "atan_slope",
+    [FLOAT],
     lower=lower_wide(lambda x: reciprocal(add(const(x, 1), square(x)))),
     jvp=[lambda t, ans, x: mul(t, mul(mul(x, ans), mul(factor(x, -2), ans)))],
-)  # fmt: skip
+)
 atan_slope_p.abstract = _strong_if_array
 
 
@@ -98,17 +101,18 @@ def _asinh_slope(x: Any) -> Any:
 
 # -x / (x^2 + 1)^(3/2) in an order in which no factor leaves the range first.
 asinh_slope_p = nary(
-    "asinh_slope", [FLOAT], lower=lower_wide(_asinh_slope),
+    "asinh_slope",
+    [FLOAT],
+    lower=lower_wide(_asinh_slope),
     jvp=[lambda t, ans, x: mul(t, mul(mul(mul(neg(x), ans), ans), ans))],
-)  # fmt: skip
+)
 
 
 atanh_slope_p = nary(
-    "atanh_slope", [FLOAT],
-    lower=lower_wide(
-        lambda x: reciprocal(mul(sub(const(x, 1), x), add(const(x, 1), x)))
-    ),
+    "atanh_slope",
+    [FLOAT],
+    lower=lower_wide(lambda x: reciprocal(mul(sub(const(x, 1), x), add(const(x, 1), x)))),
     jvp=[lambda t, ans, x: mul(t, mul(mul(factor(x, 2), x), square(ans)))],
-)  # fmt: skip
+)
 
 keep_finite(atan_slope_p, asinh_slope_p)

@@ -77,22 +77,14 @@ def emit_loop(
     count = shaped((), avals[1].dtype)
     flag = shaped((), dtypes.bool_)
     kinds = [ctx.type(a) for a in (count, *avals)]
-    op = ctx.region_op(
-        "stablehlo.while", kinds, [ctx.constant(1, count), *state], regions=2
-    )
+    op = ctx.region_op("stablehlo.while", kinds, [ctx.constant(1, count), *state], regions=2)
     with ctx.block(op.regions[0], *kinds) as (n, active, *_):
         (some,) = ctx.fun(
-            lambda x: reduce_or(x, tuple(range(avals[0].ndim))),
-            active,
-            avals=[avals[0]],
+            lambda x: reduce_or(x, tuple(range(avals[0].ndim))), active, avals=[avals[0]]
         )
         direction = ctx.parse("#stablehlo<comparison_direction LE>")
         early = ctx.op(
-            "compare",
-            flag,
-            n,
-            ctx.constant(limit, count),
-            comparison_direction=direction,
+            "compare", flag, n, ctx.constant(limit, count), comparison_direction=direction
         )
         ctx.return_(ctx.op("and", flag, some, early))
     with ctx.block(op.regions[1], *kinds) as (n, *values):

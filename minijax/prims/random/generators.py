@@ -21,19 +21,16 @@ from ...types.avals import shaped
 from ..define import zero_jvp
 from ..lying import asked, lane_sharding
 from ..shape.concatenation import concatenate
-from ..shape.shapes import (
-    check_sizes,
-    expand_dims,
-    int_tuple,
-    type_problem,
-    value_problem,
-)
+from ..shape.shapes import check_sizes, expand_dims, int_tuple, type_problem, value_problem
 from ..shape.slicing import index_in_dim, slice_in_dim
 
 __all__ = (
-    "RandomAlgorithm", "rng_bit_generator_p", "rng_bit_generator", "rng_uniform_p",
+    "RandomAlgorithm",
+    "rng_bit_generator_p",
+    "rng_bit_generator",
+    "rng_uniform_p",
     "rng_uniform",
-)  # fmt: skip
+)
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -127,9 +124,13 @@ rng_bit_generator_p.lower = _generator_lower
 
 
 def rng_bit_generator(
-    key: Any, shape: Any, dtype: Any = np.uint32,
-    algorithm: Any = RandomAlgorithm.RNG_DEFAULT, *, out_sharding: Any = None,
-) -> tuple[Any, Any]:  # fmt: skip
+    key: Any,
+    shape: Any,
+    dtype: Any = np.uint32,
+    algorithm: Any = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: Any = None,
+) -> tuple[Any, Any]:
     """Random bits by the platform's generator.
 
     Args:

@@ -45,9 +45,8 @@ class Word:
             return self.value
         dims = range(len(aval.shape)) if self.aval.shape else ()
         return self.ctx.op(
-            "broadcast_in_dim", aval, self.value,
-            broadcast_dimensions=self.ctx.i64s(dims),
-        )  # fmt: skip
+            "broadcast_in_dim", aval, self.value, broadcast_dimensions=self.ctx.i64s(dims)
+        )
 
     def _with(self, other: Word | int, op: str) -> Word:
         if isinstance(other, int):
@@ -83,10 +82,7 @@ class Word:
 
 PARITY = 0x1BD11BDA
 ROTATIONS_2 = ((13, 15, 26, 6), (17, 29, 16, 24))
-ROTATIONS_4 = (
-    ((10, 26), (11, 21), (13, 27), (23, 5)),
-    ((6, 20), (17, 11), (25, 10), (18, 20)),
-)
+ROTATIONS_4 = (((10, 26), (11, 21), (13, 27), (23, 5)), ((6, 20), (17, 11), (25, 10), (18, 20)))
 GOLDEN, SQRT3 = 0x9E3779B9, 0xBB67AE85
 PHILOX_2 = 0xD256D193
 PHILOX_4 = (0xD2511F53, 0xCD9E8D57)

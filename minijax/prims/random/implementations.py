@@ -43,15 +43,27 @@ class PRNGImpl:
     """
 
     __slots__ = (
-        "__weakref__", "dtype", "fold_in", "key_shape", "name", "random_bits", "seed",
-        "split", "tag",
-    )  # fmt: skip
+        "__weakref__",
+        "dtype",
+        "fold_in",
+        "key_shape",
+        "name",
+        "random_bits",
+        "seed",
+        "split",
+        "tag",
+    )
 
     def __init__(
-        self, key_shape: Sequence[int], seed: Callable[..., Any],
-        split: Callable[..., Any], random_bits: Callable[..., Any],
-        fold_in: Callable[..., Any], name: str = "<unnamed>", tag: str = "?",
-    ) -> None:  # fmt: skip
+        self,
+        key_shape: Sequence[int],
+        seed: Callable[..., Any],
+        split: Callable[..., Any],
+        random_bits: Callable[..., Any],
+        fold_in: Callable[..., Any],
+        name: str = "<unnamed>",
+        tag: str = "?",
+    ) -> None:
         self.key_shape = tuple(key_shape)
         self.seed = seed
         self.split = split
@@ -63,9 +75,14 @@ class PRNGImpl:
 
     def _fields(self) -> tuple[Any, ...]:
         return (
-            self.key_shape, self.seed, self.split, self.random_bits, self.fold_in,
-            self.name, self.tag,
-        )  # fmt: skip
+            self.key_shape,
+            self.seed,
+            self.split,
+            self.random_bits,
+            self.fold_in,
+            self.name,
+            self.tag,
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PRNGImpl) and self._fields() == other._fields()
@@ -136,9 +153,7 @@ def stacked(words: Sequence[Any]) -> Any:
 
 def to_uint(x: Any, dtype: Any) -> Any:
     """Integers as unsigned ones, modulo 2**bits (also 64 bits where x64 is off)."""
-    return convert_element_type_p.bind(
-        x, new_dtype=dtype, weak_type=False, sharding=None
-    )
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 def counters(shape: Sequence[int], wide: bool | None = None) -> tuple[Any, Any]:
@@ -154,9 +169,7 @@ def counters(shape: Sequence[int], wide: bool | None = None) -> tuple[Any, Any]:
     stride = 1
     for axis in reversed(range(len(shape))):
         if shape[axis] != 1:
-            step = iota_p.bind(
-                dtype=dtype, shape=tuple(shape), dimension=axis, sharding=None
-            )
+            step = iota_p.bind(dtype=dtype, shape=tuple(shape), dimension=axis, sharding=None)
             if stride != 1:
                 step = mul(step, _stride(stride, dtype))
             place = step if place is None else add(place, step)
@@ -205,9 +218,14 @@ def uint_of(bit_width: int) -> Any:
 
 
 def hash_impl(
-    name: str, tag: str, prim: Primitive, key_words: int, words: int,
-    seed: Callable[..., Any], fold_64: bool = False,
-) -> PRNGImpl:  # fmt: skip
+    name: str,
+    tag: str,
+    prim: Primitive,
+    key_words: int,
+    words: int,
+    seed: Callable[..., Any],
+    fold_64: bool = False,
+) -> PRNGImpl:
     """The implementation made of a counter hash from `key_words` and `words` words.
 
     Elements of bits count in the first two words of the counter; the children of a key
@@ -254,20 +272,14 @@ def _seed_philox4x32(seed: Any) -> Any:
 threefry4x32 = register(
     hash_impl("threefry4x32", "fry4", threefry4x32_p, 4, 4, _seed_threefry4x32, True)
 )
-philox2x32 = register(
-    hash_impl("philox2x32", "phx2", philox2x32_p, 1, 2, _seed_philox2x32)
-)
-philox4x32 = register(
-    hash_impl("philox4x32", "phx4", philox4x32_p, 2, 4, _seed_philox4x32)
-)
+philox2x32 = register(hash_impl("philox2x32", "phx2", philox2x32_p, 1, 2, _seed_philox2x32))
+philox4x32 = register(hash_impl("philox4x32", "phx4", philox4x32_p, 2, 4, _seed_philox4x32))
 
 # ---------------------------------------------------------------- threefry2x32
 # It has a second, older way to count (jax_threefry_partitionable=False): element i and
 # element i + n/2 of n words share one hash, which no device could make alone.
 
-_partitionable = hash_impl(
-    "threefry2x32", "fry", threefry2x32_p, 2, 2, _seed_threefry2x32
-)
+_partitionable = hash_impl("threefry2x32", "fry", threefry2x32_p, 2, 2, _seed_threefry2x32)
 
 
 def threefry_2x32(keypair: Any, count: Any) -> Any:
@@ -402,11 +414,7 @@ def _fold_in_unsafe(key: Any, data: Any) -> Any:
     return bitwise_xor(key, index_in_dim(rows, -1, keepdims=False))
 
 
-rbg = register(
-    PRNGImpl((4,), _seed_rbg, _split_rbg, _bits_rbg, _fold_in_rbg, "rbg", "rbg")
-)
+rbg = register(PRNGImpl((4,), _seed_rbg, _split_rbg, _bits_rbg, _fold_in_rbg, "rbg", "rbg"))
 unsafe_rbg = register(
-    PRNGImpl(
-        (4,), _seed_rbg, _split_unsafe, _bits_rbg, _fold_in_unsafe, "unsafe_rbg", "urbg"
-    )
+    PRNGImpl((4,), _seed_rbg, _split_unsafe, _bits_rbg, _fold_in_unsafe, "unsafe_rbg", "urbg")
 )

@@ -31,13 +31,7 @@ from ...types.avals import shaped
 from ...types.dimensions import Dimension
 from ..define import batch_elementwise, broadcast_shape, zero_jvp
 from ..lying import aligned, like_first
-from ..shape.shapes import (
-    broadcast_in_dim,
-    check_sizes,
-    lane_first,
-    reshape,
-    type_problem,
-)
+from ..shape.shapes import broadcast_in_dim, check_sizes, lane_first, reshape, type_problem
 from .implementations import PRNGImpl, uint_of
 
 # ----------------------------------------------------------- one key -> arrays of keys
@@ -58,9 +52,13 @@ def each(fun: Callable[..., Any], lead: Sequence[int], *xs: Any) -> Any:
 
 @lru_cache(maxsize=2048)
 def _program(
-    fun: Callable[..., Any], impl: PRNGImpl, lead: tuple[int, ...],
-    avals: tuple[Any, ...], params: tuple[tuple[str, Any], ...], setting,
-) -> ClosedJaxpr:  # fmt: skip
+    fun: Callable[..., Any],
+    impl: PRNGImpl,
+    lead: tuple[int, ...],
+    avals: tuple[Any, ...],
+    params: tuple[tuple[str, Any], ...],
+    setting,
+) -> ClosedJaxpr:
     """The jaxpr of `fun` on the numbers under key arrays of shape `lead`."""
     return stage_closed(
         lambda *xs: [fun(impl, lead, *xs, **dict(params))], avals, text="lowering"
@@ -90,9 +88,7 @@ def lowering(
     return rule
 
 
-def lowered_as(
-    prim: Primitive, fun: Callable[..., Any], elementwise: bool = True
-) -> None:
+def lowered_as(prim: Primitive, fun: Callable[..., Any], elementwise: bool = True) -> None:
     """Set the lowering of `prim` to that of `fun`, on all platforms."""
     prim.lower = lowering(prim, fun, elementwise)
 

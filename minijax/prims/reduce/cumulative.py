@@ -29,7 +29,7 @@ from ..define import (
     hands_on_nans,
     keep_finite,
     linear_in_first,
-)  # fmt: skip
+)
 from ..lying import along
 from ..math.algebraic import add, add_p, mul, mul_p, sub
 from ..math.elementary import exp, log1p, logistic
@@ -41,15 +41,25 @@ from .fold import prefix_scan
 from .over_axes import emit_monoid, highest, lowest
 
 __all__ = (
-    "cumsum_p", "cumsum", "cumprod_p", "cumprod", "cummax_p", "cummin_p", "cummax",
-    "cummin", "cumlogsumexp_p", "cumlogsumexp",
-)  # fmt: skip
+    "cumsum_p",
+    "cumsum",
+    "cumprod_p",
+    "cumprod",
+    "cummax_p",
+    "cummin_p",
+    "cummax",
+    "cummin",
+    "cumlogsumexp_p",
+    "cumlogsumexp",
+)
 
 
 def cumulative(
-    name: str, accepts: frozenset[str], neutral: Callable[[Any], Any],
+    name: str,
+    accepts: frozenset[str],
+    neutral: Callable[[Any], Any],
     emit: Callable[[Any, Any, Any], None],
-) -> Primitive:  # fmt: skip
+) -> Primitive:
     """Declare a cumulative operation.
 
     emit(ctx, region, cell) fills the body of the window, on scalars of type `cell`.
@@ -116,9 +126,13 @@ def cumulative(
 
 
 def _emit_steps(
-    ctx: Any, x: Any, axis: int, reverse: bool, neutral: Callable[[Any], Any],
+    ctx: Any,
+    x: Any,
+    axis: int,
+    reverse: bool,
+    neutral: Callable[[Any], Any],
     emit: Callable[[Any, Any, Any], None],
-) -> Any:  # fmt: skip
+) -> Any:
     """Emit the same one element after the other, for a length that is not known."""
     aval = ctx.avals_in[0]
     shape, rank = aval.shape, len(aval.shape)
@@ -131,10 +145,15 @@ def _emit_steps(
     types = [ctx.type(i32), ctx.type(row), ctx.type(aval)]
     loop = ctx.region_op("stablehlo.while", types, start, regions=2)
     with ctx.block(loop.regions[0], *types) as (i, *_):
-        ctx.return_(ctx.op(
-            "compare", flag, i, number(shape[axis]),
-            comparison_direction=ctx.parse("#stablehlo<comparison_direction LT>"),
-        ))  # fmt: skip
+        ctx.return_(
+            ctx.op(
+                "compare",
+                flag,
+                i,
+                number(shape[axis]),
+                comparison_direction=ctx.parse("#stablehlo<comparison_direction LT>"),
+            )
+        )
     with ctx.block(loop.regions[1], *types) as (i, before, out):
         at = ctx.op("subtract", i32, number(shape[axis] - 1), i) if reverse else i
         where = [at if d == axis else number(0) for d in range(rank)]
@@ -142,9 +161,11 @@ def _emit_steps(
         here = ctx.op("dynamic_slice", row, x, *where, slice_sizes=sizes)
         both = ctx.op("concatenate", pair, before, here, dimension=ctx.i64(axis))
         fold = ctx.region_op(
-            "stablehlo.reduce", [ctx.type(rest)],
-            [both, ctx.constant(neutral(aval.dtype), cell)], dimensions=ctx.i64s((axis,)),
-        )  # fmt: skip
+            "stablehlo.reduce",
+            [ctx.type(rest)],
+            [both, ctx.constant(neutral(aval.dtype), cell)],
+            dimensions=ctx.i64s((axis,)),
+        )
         emit(ctx, fold.regions[0], cell)
         new = ctx.op("reshape", row, fold.results[0])
         out = ctx.op("dynamic_update_slice", aval, out, new, *where)
@@ -347,9 +368,7 @@ def _cumlogsumexp_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) 
     return out, out_t
 
 
-cumlogsumexp_p = cumulative(
-    "cumlogsumexp", INEXACT, lambda _: -math.inf, _emit_log_add_exp
-)
+cumlogsumexp_p = cumulative("cumlogsumexp", INEXACT, lambda _: -math.inf, _emit_log_add_exp)
 cumlogsumexp_p.jvp = _cumlogsumexp_jvp
 
 

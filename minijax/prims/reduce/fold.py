@@ -25,9 +25,12 @@ Combine = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
 def fold(
-    operands: Sequence[Any], combine: Combine, neutral: Sequence[Any],
-    axes: Sequence[int], ordered: bool = True,
-) -> list[Any]:  # fmt: skip
+    operands: Sequence[Any],
+    combine: Combine,
+    neutral: Sequence[Any],
+    axes: Sequence[int],
+    ordered: bool = True,
+) -> list[Any]:
     """Reduce arrays of one shape over `axes` by halving them until one row is left.
 
     neutral: for each operand a scalar, the result where there is no element.

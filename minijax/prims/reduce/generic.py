@@ -52,9 +52,7 @@ __all__ = ("reduce_p", "reduce")
 
 # ------------------------------------------------------------------ the computation
 
-_staged = util.cache(
-    util.Memos("staged", lambda closed: not holds_functions(closed.jaxpr))
-)
+_staged = util.cache(util.Memos("staged", lambda closed: not holds_functions(closed.jaxpr)))
 
 
 def staged_computation(
@@ -78,9 +76,7 @@ def _stage_computation(
     n = len(cells)
 
     def flat(*xs: Any) -> list[Any]:
-        out = computation(
-            tree.unflatten(treedef, xs[:n]), tree.unflatten(treedef, xs[n:])
-        )
+        out = computation(tree.unflatten(treedef, xs[:n]), tree.unflatten(treedef, xs[n:]))
         leaves, found = tree.flatten(out)
         if found != treedef:
             raise value_problem(
@@ -207,9 +203,7 @@ def _reduce_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
             tries=["combine the value with the result of the reduction"],
         )
     lane = next(d for d in lanes if d is not None)
-    operands = [
-        move_lane(x, axis, d, lane) for x, d in zip(operands, lanes, strict=True)
-    ]
+    operands = [move_lane(x, axis, d, lane) for x, d in zip(operands, lanes, strict=True)]
     params["dimensions"], out = drop_axes(lane, params["dimensions"])
     return reduce_p.bind(*operands, *inits, **params), out
 
@@ -250,11 +244,14 @@ reduce_p.impl = lambda *args, computation, **params: dispatch.run(
 # ------------------------------------------------------------------------ the function
 
 _MONOIDS: dict[Any, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
-    add: (reduce_sum, lambda _: 0), mul: (reduce_prod, lambda _: 1),
-    max: (reduce_max, lowest), min: (reduce_min, highest),
-    bitwise_and: (reduce_and, all_ones), bitwise_or: (reduce_or, lambda _: 0),
+    add: (reduce_sum, lambda _: 0),
+    mul: (reduce_prod, lambda _: 1),
+    max: (reduce_max, lowest),
+    min: (reduce_min, highest),
+    bitwise_and: (reduce_and, all_ones),
+    bitwise_or: (reduce_or, lambda _: 0),
     bitwise_xor: (reduce_xor, lambda _: 0),
-}  # fmt: skip
+}
 
 
 def monoid_of(
@@ -274,9 +271,12 @@ def monoid_of(
 
 
 def reduce(
-    operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],
-    dimensions: Sequence[int], out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
     """Combine the elements along axes by an associative computation.
 
     Args:
@@ -307,13 +307,9 @@ def reduce(
             why="each operand starts from a value of its own.",
         )
     if not xs:
-        raise value_problem(
-            "reduce needs at least one operand.", why="there is no shape."
-        )
+        raise value_problem("reduce needs at least one operand.", why="there is no shape.")
     rank = len(core.aval_of(xs[0]).shape)
-    axes = tuple(
-        a + rank if -rank <= a < 0 else a for a in int_tuple(dimensions, "dimensions")
-    )
+    axes = tuple(a + rank if -rank <= a < 0 else a for a in int_tuple(dimensions, "dimensions"))
     if len(xs) == 1 and tree.treedef_is_leaf(treedef):
         monoid = monoid_of(computation, core.aval_of(xs[0]).dtype, inits[0])
         if monoid is not None:
@@ -328,13 +324,9 @@ def reduce(
     _refuse_sharding(out_sharding)
     cells = [core.aval_of(v) for v in inits]
     # Checked before the computation is staged on scalars of these types.
-    _reduce_type(
-        *map(core.aval_of, xs), *cells, computation=None, jaxpr=None, dimensions=axes
-    )
+    _reduce_type(*map(core.aval_of, xs), *cells, computation=None, jaxpr=None, dimensions=axes)
     jaxpr = staged_computation("reduce", computation, treedef, cells)
-    outs = reduce_p.bind(
-        *xs, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes
-    )
+    outs = reduce_p.bind(*xs, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes)
     return tree.unflatten(treedef, outs)
 
 

@@ -32,11 +32,25 @@ from ..shape.shapes import int_tuple, reshape, value_problem
 from .fold import fold
 
 __all__ = (
-    "reduce_sum_p", "reduce_sum", "reduce_max_p", "reduce_min_p", "reduce_max",
-    "reduce_min", "reduce_prod_p", "reduce_prod", "reduce_and_p", "reduce_or_p",
-    "reduce_xor_p", "reduce_and", "reduce_or", "reduce_xor", "argmax_p", "argmin_p",
-    "argmax", "argmin",
-)  # fmt: skip
+    "reduce_sum_p",
+    "reduce_sum",
+    "reduce_max_p",
+    "reduce_min_p",
+    "reduce_max",
+    "reduce_min",
+    "reduce_prod_p",
+    "reduce_prod",
+    "reduce_and_p",
+    "reduce_or_p",
+    "reduce_xor_p",
+    "reduce_and",
+    "reduce_or",
+    "reduce_xor",
+    "argmax_p",
+    "argmin_p",
+    "argmax",
+    "argmin",
+)
 
 # ------------------------------------------------------------------ neutral elements
 
@@ -213,9 +227,10 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
       Array(6, dtype=int32)
     """
     return reduce_sum_p.bind(
-        operand, axes=int_tuple(axes, "axes"),
+        operand,
+        axes=int_tuple(axes, "axes"),
         out_sharding=asked("reduce_sum", out_sharding, operand),
-    )  # fmt: skip
+    )
 
 
 # -------------------------------------------------------------------------- extremes
@@ -406,9 +421,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
         check_kind(name, x, ANY, 0, 1)
         (axis,) = axes
         if not 0 <= axis < len(x.shape):
-            raise ValueError(
-                f"Invalid axis {axis} for operand shape {x.shape} of {name}."
-            )
+            raise ValueError(f"Invalid axis {axis} for operand shape {x.shape} of {name}.")
         if not dtypes.is_integer(index_dtype):
             raise TypeError(
                 f"{name}: index_dtype must be an integer type, but got {index_dtype}."
@@ -429,9 +442,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
 
     def lower(ctx: Any, x: Any, *, axes: Any, index_dtype: Any) -> Any:
         x, aval = from_two_bits(ctx, x, ctx.avals_in[0])
-        return _emit_position(
-            ctx, x, aval, axes[0], index_dtype, direction, worst(aval.dtype)
-        )
+        return _emit_position(ctx, x, aval, axes[0], index_dtype, direction, worst(aval.dtype))
 
     out.abstract = abstract
     out.lie = drop_cuts
@@ -464,9 +475,7 @@ def _emit_position(ctx, x, aval, axis: int, index, direction: str, worst):
         wins = ctx.op("or", flag, beats, nan_a)
         earlier = emit_compare(ctx, "LT", i, j, place)
         first = ctx.op("or", flag, wins, ctx.op("and", flag, tie, earlier))
-        ctx.return_(
-            ctx.op("select", cell, first, a, b), ctx.op("select", place, first, i, j)
-        )
+        ctx.return_(ctx.op("select", cell, first, a, b), ctx.op("select", place, first, i, j))
     return op.results[1]
 
 

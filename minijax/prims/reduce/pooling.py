@@ -41,17 +41,26 @@ from ..sliding import dilated, ints, is_open, padded, places
 from .over_axes import emit_monoid, highest, lowest
 
 __all__ = (
-    "reduce_window_shape_tuple", "reduce_window_sum_p", "reduce_window_max_p",
-    "reduce_window_min_p", "select_and_gather_add_p", "select_and_scatter_add_p",
-)  # fmt: skip
+    "reduce_window_shape_tuple",
+    "reduce_window_sum_p",
+    "reduce_window_max_p",
+    "reduce_window_min_p",
+    "select_and_gather_add_p",
+    "select_and_scatter_add_p",
+)
 
 # ------------------------------------------------------------------ windows and places
 
 
 def check_windows(
-    name: str, shape: Sequence[int], window_dimensions: Any, window_strides: Any,
-    padding: Any, base_dilation: Any, window_dilation: Any,
-) -> tuple[int, ...]:  # fmt: skip
+    name: str,
+    shape: Sequence[int],
+    window_dimensions: Any,
+    window_strides: Any,
+    padding: Any,
+    base_dilation: Any,
+    window_dilation: Any,
+) -> tuple[int, ...]:
     """The shape of a result; TypeError for windows that do not fit the operand."""
     if len(window_dimensions) != len(shape):
         raise errors.type_error(
@@ -61,9 +70,11 @@ def check_windows(
             tries=["1 for an axis that has no windows"],
         )
     for what, values in (
-        ("window_dimensions", window_dimensions), ("window_strides", window_strides),
-        ("base_dilation", base_dilation), ("window_dilation", window_dilation),
-    ):  # fmt: skip
+        ("window_dimensions", window_dimensions),
+        ("window_strides", window_strides),
+        ("base_dilation", base_dilation),
+        ("window_dilation", window_dilation),
+    ):
         if len(values) != len(shape):
             raise TypeError(
                 f"{name} got inconsistent {what} and window_dimensions: got {what}"
@@ -80,21 +91,27 @@ def check_windows(
             f" axes, got {padding}."
         )
     sizes = zip(
-        shape, window_dimensions, window_strides, padding, base_dilation,
-        window_dilation, strict=True,
-    )  # fmt: skip
+        shape,
+        window_dimensions,
+        window_strides,
+        padding,
+        base_dilation,
+        window_dilation,
+        strict=True,
+    )
     return tuple(
-        places(dilated(n, b) + lo + hi, dilated(k, d), s)
-        for n, k, s, (lo, hi), b, d in sizes
+        places(dilated(n, b) + lo + hi, dilated(k, d), s) for n, k, s, (lo, hi), b, d in sizes
     )
 
 
 def reduce_window_shape_tuple(
-    operand_shape: Sequence[int], window_dimensions: Sequence[int],
-    window_strides: Sequence[int], padding: Sequence[tuple[int, int]],
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> tuple[int, ...]:  # fmt: skip
+) -> tuple[int, ...]:
     """How many windows there are along each axis.
 
     Args:
@@ -113,24 +130,36 @@ def reduce_window_shape_tuple(
     """
     n = len(operand_shape)
     return check_windows(
-        "reduce_window", operand_shape, window_dimensions, window_strides, padding,
+        "reduce_window",
+        operand_shape,
+        window_dimensions,
+        window_strides,
+        padding,
         ints(base_dilation, "base_dilation", n),
         ints(window_dilation, "window_dilation", n),
-    )  # fmt: skip
+    )
 
 
 def window_slices(
-    x: Any, fill: Any, *, window_dimensions: Any, window_strides: Any, padding: Any,
-    base_dilation: Any, window_dilation: Any,
-) -> list[Any]:  # fmt: skip
+    x: Any,
+    fill: Any,
+    *,
+    window_dimensions: Any,
+    window_strides: Any,
+    padding: Any,
+    base_dilation: Any,
+    window_dilation: Any,
+) -> list[Any]:
     """For each offset in a window the elements there, one for each window."""
     counts = reduce_window_shape_tuple(
-        core.aval_of(x).shape, window_dimensions, window_strides, padding,
-        base_dilation, window_dilation,
-    )  # fmt: skip
-    config = [
-        (lo, hi, b - 1) for (lo, hi), b in zip(padding, base_dilation, strict=True)
-    ]
+        core.aval_of(x).shape,
+        window_dimensions,
+        window_strides,
+        padding,
+        base_dilation,
+        window_dilation,
+    )
+    config = [(lo, hi, b - 1) for (lo, hi), b in zip(padding, base_dilation, strict=True)]
     if any(c != (0, 0, 0) for c in config):
         x = pad(x, fill, config)
     if 0 in counts:
@@ -158,15 +187,22 @@ def batch_windows(lane: int, params: dict[str, Any]) -> dict[str, Any]:
 
 
 _IDLE: dict[str, Any] = {
-    "window_dimensions": 1, "window_strides": 1, "padding": (0, 0),
-    "base_dilation": 1, "window_dilation": 1,
-}  # fmt: skip
+    "window_dimensions": 1,
+    "window_strides": 1,
+    "padding": (0, 0),
+    "base_dilation": 1,
+    "window_dilation": 1,
+}
 
 
 def emit_windows(
-    ctx: Any, operands: Sequence[Any], inits: Sequence[Any], avals: Sequence[Any],
-    fill: Callable[[Any], None], params: dict[str, Any],
-) -> list[Any]:  # fmt: skip
+    ctx: Any,
+    operands: Sequence[Any],
+    inits: Sequence[Any],
+    avals: Sequence[Any],
+    fill: Callable[[Any], None],
+    params: dict[str, Any],
+) -> list[Any]:
     """stablehlo.reduce_window; `fill` fills its region, which combines two elements."""
     if 0 in avals[0].shape:
         return [ctx.constant(0, a) for a in avals]
@@ -180,7 +216,9 @@ def emit_windows(
         n = len(pads)
         params = {**params, "padding": ((0, 0),) * n, "base_dilation": (1,) * n}
     op = ctx.region_op(
-        "stablehlo.reduce_window", [ctx.type(a) for a in avals], [*operands, *inits],
+        "stablehlo.reduce_window",
+        [ctx.type(a) for a in avals],
+        [*operands, *inits],
         window_dimensions=ctx.i64s(params["window_dimensions"]),
         window_strides=ctx.i64s(params["window_strides"]),
         base_dilations=ctx.i64s(params["base_dilation"]),
@@ -189,7 +227,7 @@ def emit_windows(
             np.asarray(params["padding"], np.int64).reshape(-1, 2),
             shaped((len(params["padding"]), 2), dtypes.int64),
         ),
-    )  # fmt: skip
+    )
     fill(op.regions[0])
     return list(op.results)
 
@@ -226,9 +264,7 @@ def _monoid(
     prim.lie = window_cuts
     prim.batch = batch
     prim.lower = lower
-    prim.flops = lambda ins, outs, params: (
-        outs[0].size * math.prod(params["window_dimensions"])
-    )
+    prim.flops = lambda ins, outs, params: outs[0].size * math.prod(params["window_dimensions"])
     prim.axes_of = windowed
     return prim
 
@@ -244,9 +280,15 @@ def _sum_transpose(
     """Spread the cotangent by the strides; sum it over the windows turned around."""
     config = []
     for n, p, k, s, (lo, _), b, d in zip(
-        x.aval.shape, core.aval_of(ct).shape, window_dimensions, window_strides,
-        padding, base_dilation, window_dilation, strict=True,
-    ):  # fmt: skip
+        x.aval.shape,
+        core.aval_of(ct).shape,
+        window_dimensions,
+        window_strides,
+        padding,
+        base_dilation,
+        window_dilation,
+        strict=True,
+    ):
         reach = (k - 1) * d
         low = reach - lo
         config.append((low, dilated(n, b) + reach - dilated(p, s) - low, s - 1))
@@ -254,11 +296,14 @@ def _sum_transpose(
     ones = (1,) * len(config)
     return [
         reduce_window_sum_p.bind(
-            ct, window_dimensions=window_dimensions, window_strides=base_dilation,
-            padding=((0, 0),) * len(config), base_dilation=ones,
+            ct,
+            window_dimensions=window_dimensions,
+            window_strides=base_dilation,
+            padding=((0, 0),) * len(config),
+            base_dilation=ones,
             window_dilation=window_dilation,
         )
-    ]  # fmt: skip
+    ]
 
 
 reduce_window_sum_p = _monoid("reduce_window_sum", add_p, lambda _: 0, NUMBER)
@@ -332,12 +377,16 @@ def _gather_add_transpose(
     jaxpr, consts = stage(
         lambda tangent: [
             _windows_chosen(
-                tangent, x, select_prim=select_prim, base_dilation=base_dilation,
-                window_dilation=window_dilation, **params,
+                tangent,
+                x,
+                select_prim=select_prim,
+                base_dilation=base_dilation,
+                window_dilation=window_dilation,
+                **params,
             )
         ],
         [t.aval],
-    )  # fmt: skip
+    )
     return [*backward_pass(jaxpr, consts, [Linear(t.aval)], [ct]), None]
 
 
@@ -355,18 +404,20 @@ def _gather_add_lower(ctx, t, x, *, select_prim: Primitive, **params):
     """Windows over pairs of value and tangent, of which the better one stays."""
     (out,) = ctx.avals_out
     value, tangent = shaped((), ctx.avals_in[1].dtype), shaped((), out.dtype)
-    inits = [
-        ctx.constant(_worst(select_prim)(value.dtype), value), ctx.constant(0, tangent),
-    ]  # fmt: skip
+    inits = [ctx.constant(_worst(select_prim)(value.dtype), value), ctx.constant(0, tangent)]
 
     def better(a: Any, ta: Any, b: Any, tb: Any) -> list[Any]:
         stays = select_prim.bind(a, b)
         return [select(stays, a, b), select(stays, ta, tb)]
 
     return emit_windows(
-        ctx, [x, t], inits, [shaped(out.shape, value.dtype), out],
-        lambda region: fill_with(ctx, region, better, [value, tangent] * 2), params,
-    )[1]  # fmt: skip
+        ctx,
+        [x, t],
+        inits,
+        [shaped(out.shape, value.dtype), out],
+        lambda region: fill_with(ctx, region, better, [value, tangent] * 2),
+        params,
+    )[1]
 
 
 def _gather_add_lower_tpu(ctx: Any, t: Any, x: Any, **params: Any) -> Any:
@@ -385,9 +436,12 @@ select_and_gather_add_p.lower_on["tpu"] = _gather_add_lower_tpu
 def _scatter_add_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
     """A number that is scattered lands under its window, wherever the operand says."""
     each = zip(
-        outs[0].shape, params["window_dimensions"], params["window_strides"],
-        params["padding"], strict=True,
-    )  # fmt: skip
+        outs[0].shape,
+        params["window_dimensions"],
+        params["window_strides"],
+        params["padding"],
+        strict=True,
+    )
     axes = [
         (i, over_windows(n, window, stride, low))
         for i, (n, window, stride, (low, _)) in enumerate(each)
@@ -414,9 +468,15 @@ def _scatter_add_transpose(ct: Any, source: Any, x: Any, **params: Any) -> list[
 
 
 def _scatter_add_lower(
-    ctx: Any, source: Any, x: Any, *, select_prim: Primitive, padding: Any,
-    window_dimensions: Any, window_strides: Any,
-) -> Any:  # fmt: skip
+    ctx: Any,
+    source: Any,
+    x: Any,
+    *,
+    select_prim: Primitive,
+    padding: Any,
+    window_dimensions: Any,
+    window_strides: Any,
+) -> Any:
     aval, out = ctx.avals_in[1], ctx.avals_out[0]
     if 0 in ctx.avals_in[0].shape or 0 in out.shape:
         return ctx.constant(0, out)
@@ -430,9 +490,13 @@ def _scatter_add_lower(
     x = emit_pad(ctx, x, worst, shaped(padded, aval.dtype), low, high)
     zero = ctx.constant(0, scalar)
     op = emit_scatter(
-        ctx, [x, source, zero], shaped(padded, out.dtype), window_dimensions,
-        window_strides, ((0, 0),) * len(low),
-    )  # fmt: skip
+        ctx,
+        [x, source, zero],
+        shaped(padded, out.dtype),
+        window_dimensions,
+        window_strides,
+        ((0, 0),) * len(low),
+    )
     emit_monoid(ctx, op.regions[1], add_p, scalar)
     fill_with(ctx, op.regions[0], select_prim.bind, [value, value])
     return emit_pad(ctx, op.result, zero, out, [-n for n in low], [-n for n in high])
@@ -443,21 +507,30 @@ def emit_pad(ctx, x, fill, out, low: Sequence[int], high: Sequence[int]):
     if not any(low) and not any(high):
         return x
     return ctx.op(
-        "pad", out, x, fill, edge_padding_low=ctx.i64s(low),
-        edge_padding_high=ctx.i64s(high), interior_padding=ctx.i64s([0] * len(low)),
-    )  # fmt: skip
+        "pad",
+        out,
+        x,
+        fill,
+        edge_padding_low=ctx.i64s(low),
+        edge_padding_high=ctx.i64s(high),
+        interior_padding=ctx.i64s([0] * len(low)),
+    )
 
 
 def emit_scatter(ctx, operands: Sequence[Any], out, window, strides, padding):
     """stablehlo.select_and_scatter with empty regions: to choose, and to merge."""
     return ctx.region_op(
-        "stablehlo.select_and_scatter", [ctx.type(out)], operands, 2,
-        window_dimensions=ctx.i64s(window), window_strides=ctx.i64s(strides),
+        "stablehlo.select_and_scatter",
+        [ctx.type(out)],
+        operands,
+        2,
+        window_dimensions=ctx.i64s(window),
+        window_strides=ctx.i64s(strides),
         padding=ctx.dense(
             np.asarray(padding, np.int64).reshape(-1, 2),
             shaped((len(padding), 2), dtypes.int64),
         ),
-    )  # fmt: skip
+    )
 
 
 select_and_scatter_add_p.abstract = _scatter_add_abstract

@@ -60,8 +60,7 @@ def _windows_abstract(*avals: Any, jaxpr: Any, consts: Any, **params: Any) -> li
     operands, inits = _halves(avals)
     if any(x.shape != operands[0].shape for x in operands):
         raise TypeError(
-            "reduce_window operands must have one shape, got"
-            f" {[x.shape for x in operands]}."
+            f"reduce_window operands must have one shape, got {[x.shape for x in operands]}."
         )
     if any(v.shape for v in inits):
         raise TypeError(
@@ -119,9 +118,7 @@ def _windows_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
             " are neutral elements, the same for all lanes."
         )
     lane = next(d for d in lanes if d is not None)
-    operands = [
-        move_lane(x, axis, d, lane) for x, d in zip(operands, lanes, strict=True)
-    ]
+    operands = [move_lane(x, axis, d, lane) for x, d in zip(operands, lanes, strict=True)]
     return reduce_window_p.bind(*operands, *inits, **batch_windows(lane, params)), lane
 
 
@@ -142,17 +139,19 @@ reduce_window_p.batch = _windows_batch
 reduce_window_p.lower = _windows_lower
 reduce_window_p.lie = window_cuts
 
-_POOLS = {
-    add: reduce_window_sum_p, max: reduce_window_max_p, min: reduce_window_min_p,
-}  # fmt: skip
+_POOLS = {add: reduce_window_sum_p, max: reduce_window_max_p, min: reduce_window_min_p}
 
 
 def reduce_window(
-    operand: Any, init_value: Any, computation: Callable[[Any, Any], Any],
-    window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
-    padding: Any = "VALID", base_dilation: Sequence[int] | None = None,
+    operand: Any,
+    init_value: Any,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Combine the elements in each window by an associative computation.
 
     Args:
@@ -189,9 +188,8 @@ def reduce_window(
         )
     shape = core.aval_of(xs[0]).shape
     params = _window_params(
-        shape, window_dimensions, window_strides, padding, base_dilation,
-        window_dilation,
-    )  # fmt: skip
+        shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+    )
     if len(xs) == 1 and tree.treedef_is_leaf(treedef):
         dtype = core.aval_of(xs[0]).dtype
         init = inits[0]
@@ -201,9 +199,7 @@ def reduce_window(
             return _POOLS[computation].bind(xs[0], **params)
     cells = [shaped((), core.aval_of(v).dtype) for v in inits]
     # Checked before the computation is staged on scalars of these types.
-    _windows_abstract(
-        *map(core.aval_of, (*xs, *inits)), jaxpr=None, consts=(), **params
-    )
+    _windows_abstract(*map(core.aval_of, (*xs, *inits)), jaxpr=None, consts=(), **params)
     closed = staged_computation("reduce_window", computation, treedef, cells)
     inits = [
         v if isinstance(v, Tracer) else cast(v, c.dtype)
@@ -224,9 +220,7 @@ def _window_params(
     base = ints(base, "base_dilation", n)
     apart = ints(apart, "window_dilation", n)
     if isinstance(padding, str) or hasattr(padding, "name"):
-        check_windows(
-            "reduce_window", shape, window, strides, [(0, 0)] * n, base, apart
-        )
+        check_windows("reduce_window", shape, window, strides, [(0, 0)] * n, base, apart)
         reach = [dilated(k, d) for k, d in zip(window, apart, strict=True)]
         padding = padtype_to_pads(shape, reach, strides, padding)
     return {
@@ -257,23 +251,35 @@ def _scatter_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         raise NotImplementedError(
             "select_and_scatter cannot be vmapped over its initial value."
         )
-    x, source = (
-        move_lane(v, axis, d, 0) for v, d in zip(args[:2], dims[:2], strict=True)
-    )
+    x, source = (move_lane(v, axis, d, 0) for v, d in zip(args[:2], dims[:2], strict=True))
     return select_and_scatter_p.bind(x, source, args[2], **batch_windows(0, params)), 0
 
 
 def _scatter_lower(
-    ctx, operand, source, init, *, select_jaxpr: Jaxpr, select_consts,
-    scatter_jaxpr: Jaxpr, scatter_consts, window_dimensions, window_strides, padding,
-):  # fmt: skip
+    ctx,
+    operand,
+    source,
+    init,
+    *,
+    select_jaxpr: Jaxpr,
+    select_consts,
+    scatter_jaxpr: Jaxpr,
+    scatter_consts,
+    window_dimensions,
+    window_strides,
+    padding,
+):
     if not ctx.avals_out[0].shape:  # one window, one element; XLA aborts here
         (out,) = ctx.jaxpr(ClosedJaxpr(scatter_jaxpr, scatter_consts), init, source)
         return out
     op = emit_scatter(
-        ctx, [operand, source, init], ctx.avals_out[0], window_dimensions,
-        window_strides, padding,
-    )  # fmt: skip
+        ctx,
+        [operand, source, init],
+        ctx.avals_out[0],
+        window_dimensions,
+        window_strides,
+        padding,
+    )
     for region, jaxpr, consts in (
         (op.regions[0], select_jaxpr, select_consts),
         (op.regions[1], scatter_jaxpr, scatter_consts),

@@ -35,7 +35,7 @@ from ..define import (
     move_elements,
     move_nothing,
     same_dtype,
-)  # fmt: skip
+)
 from ..lying import alike, ambiguous, check_whole, told
 from ..math.algebraic import sub
 from .fresh import zero_array
@@ -53,10 +53,21 @@ from .shapes import (
 )
 
 __all__ = (
-    "concatenate_p", "concatenate", "split_p", "split", "stack_p", "stack", "unstack_p",
-    "unstack", "tile_p", "tile", "pad_p", "pad", "optimization_barrier_p",
+    "concatenate_p",
+    "concatenate",
+    "split_p",
+    "split",
+    "stack_p",
+    "stack",
+    "unstack_p",
+    "unstack",
+    "tile_p",
+    "tile",
+    "pad_p",
+    "pad",
+    "optimization_barrier_p",
     "optimization_barrier",
-)  # fmt: skip
+)
 
 # ----------------------------------------------------------------- shared by this room
 
@@ -84,11 +95,13 @@ def cut(ctx: Any, x: Any, aval: Any, axis: int, start: int, stop: int) -> Any:
     low[axis], high[axis] = start, stop
     shape = tuple(b - a for a, b in zip(low, high, strict=True))
     return ctx.op(
-        "slice", shaped(shape, aval.dtype), x,
+        "slice",
+        shaped(shape, aval.dtype),
+        x,
         start_indices=ctx.i64s(low),
         limit_indices=ctx.i64s(high),
         strides=ctx.i64s([1] * aval.ndim),
-    )  # fmt: skip
+    )
 
 
 # ------------------------------------------------------------------------ concatenate
@@ -100,16 +113,14 @@ def _concatenate_type(*xs: Any, dimension: int) -> Any:
     text = ", ".join(map(str, shapes))
     if len({len(s) for s in shapes}) > 1:
         raise type_problem(
-            "Cannot concatenate arrays with different numbers of dimensions: got"
-            f" {text}.",
+            f"Cannot concatenate arrays with different numbers of dimensions: got {text}.",
             *xs,
             why="concatenation joins along an axis that all arrays have.",
             tries=["lax.expand_dims", "lax.stack to join along a new axis"],
         )
     if not 0 <= dimension < len(first):
         raise type_problem(
-            f"concatenate dimension out of bounds: dimension {dimension} for shapes"
-            f" {text}.",
+            f"concatenate dimension out of bounds: dimension {dimension} for shapes {text}.",
             *xs,
             why="the axis must be one of theirs, counted from 0.",
             tries=["minijax.numpy.concatenate counts negative axes from the end"],
@@ -159,25 +170,25 @@ def _joined(ctx: Any, xs: Any, avals: Any, out: Any, axis: int) -> Any:
         ranges = [slice(i, i + size) for i in range(0, len(xs), size)]
         sums = [sum(a.shape[axis] for a in avals[r]) for r in ranges]
         avals = [
-            shaped((*out.shape[:axis], n, *out.shape[axis + 1 :]), out.dtype)
-            for n in sums
+            shaped((*out.shape[:axis], n, *out.shape[axis + 1 :]), out.dtype) for n in sums
         ]
         groups = [
-            _joined(ctx, xs[r], avals, a, axis)
-            for r, a in zip(ranges, avals, strict=True)
+            _joined(ctx, xs[r], avals, a, axis) for r, a in zip(ranges, avals, strict=True)
         ]
         xs = [
-            ctx.create("stablehlo.optimization_barrier", [x.type], [x]).result
-            for x in groups
+            ctx.create("stablehlo.optimization_barrier", [x.type], [x]).result for x in groups
         ]
     return ctx.op("concatenate", out, *xs, dimension=ctx.i64(axis))
 
 
 concatenate_p = primitive(
-    "concatenate", type=_concatenate_type, transpose=_concatenate_transpose,
-    batch=_concatenate_batch, lower=_concatenate_lower,
+    "concatenate",
+    type=_concatenate_type,
+    transpose=_concatenate_transpose,
+    batch=_concatenate_batch,
+    lower=_concatenate_lower,
     lie=alike("All operands should have the same sharding"),
-)  # fmt: skip
+)
 linear_jvp(concatenate_p)
 
 
@@ -248,10 +259,14 @@ def _split_lower(ctx: Any, x: Any, *, sizes: Any, axis: int) -> list[Any]:
 
 
 split_p = primitive(
-    "split", type=_split_type, transpose=_split_transpose, batch=_split_batch,
-    lower=_split_lower, many=True,
+    "split",
+    type=_split_type,
+    transpose=_split_transpose,
+    batch=_split_batch,
+    lower=_split_lower,
+    many=True,
     lie=lambda specs, avals, outs, params: [specs[0]] * len(outs),
-)  # fmt: skip
+)
 linear_many_jvp(split_p)
 
 
@@ -322,9 +337,13 @@ def _stack_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
 
 
 stack_p = primitive(
-    "stack", type=_stack_type, transpose=_stack_transpose, batch=_stack_batch,
-    lower=_stack_lower, lie=_stack_lie,
-)  # fmt: skip
+    "stack",
+    type=_stack_type,
+    transpose=_stack_transpose,
+    batch=_stack_batch,
+    lower=_stack_lower,
+    lie=_stack_lie,
+)
 linear_jvp(stack_p)
 
 
@@ -389,9 +408,14 @@ def _unstack_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
 
 
 unstack_p = primitive(
-    "unstack", type=_unstack_type, transpose=_unstack_transpose, batch=_unstack_batch,
-    lower=_unstack_lower, many=True, lie=_unstack_lie,
-)  # fmt: skip
+    "unstack",
+    type=_unstack_type,
+    transpose=_unstack_transpose,
+    batch=_unstack_batch,
+    lower=_unstack_lower,
+    many=True,
+    lie=_unstack_lie,
+)
 linear_many_jvp(unstack_p)
 
 
@@ -445,9 +469,7 @@ def _tile_lower(ctx: Any, x: Any, *, reps: Any) -> Any:
     aval = ctx.avals_in[0]
     wide = tuple(m for pair in zip(reps, aval.shape, strict=True) for m in pair)
     dims = ctx.i64s(range(1, len(wide), 2))
-    x = ctx.op(
-        "broadcast_in_dim", shaped(wide, aval.dtype), x, broadcast_dimensions=dims
-    )
+    x = ctx.op("broadcast_in_dim", shaped(wide, aval.dtype), x, broadcast_dimensions=dims)
     return ctx.op("reshape", ctx.avals_out[0], x)
 
 
@@ -464,9 +486,13 @@ def _tile_lies(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
 
 
 tile_p = primitive(
-    "tile", type=_tile_type, transpose=_tile_transpose, batch=_tile_batch,
-    lower=_tile_lower, lie=_tile_lies,
-)  # fmt: skip
+    "tile",
+    type=_tile_type,
+    transpose=_tile_transpose,
+    batch=_tile_batch,
+    lower=_tile_lower,
+    lie=_tile_lies,
+)
 
 
 def tile(operand: Any, reps: Any) -> Any:
@@ -535,9 +561,7 @@ def _pad_type(x: Any, value: Any, *, padding_config: Any) -> Any:
     else:
         return shaped(sizes, x.dtype, x.weak_type and value.weak_type)
     raise value_problem(
-        f"{what} padding_config {config} {link} operand shape {x.shape}",
-        x,
-        why=why + ".",
+        f"{what} padding_config {config} {link} operand shape {x.shape}", x, why=why + "."
     )
 
 
@@ -563,9 +587,7 @@ def _pad_batch(axis: Any, args: Any, dims: Any, *, padding_config: Any) -> Any:
         return pad_p.bind(x, value, padding_config=config), lane
     aval = core.aval_of(x)
     out = pad_p.bind(x, zero_array(shaped((), aval.dtype)), padding_config=config)
-    inside = pad_p.bind(
-        broadcast(np.True_, aval.shape), np.False_, padding_config=config
-    )
+    inside = pad_p.bind(broadcast(np.True_, aval.shape), np.False_, padding_config=config)
     values = broadcast_in_dim(value, core.aval_of(out).shape, (lane,))
     return lib.select(inside, values, out), lane
 
@@ -573,17 +595,24 @@ def _pad_batch(axis: Any, args: Any, dims: Any, *, padding_config: Any) -> Any:
 def _pad_lower(ctx: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
     low, high, inside = ([c[i] for c in padding_config] for i in range(3))
     return ctx.op(
-        "pad", ctx.avals_out[0], x, value,
+        "pad",
+        ctx.avals_out[0],
+        x,
+        value,
         edge_padding_low=ctx.i64s(low),
         edge_padding_high=ctx.i64s(high),
         interior_padding=ctx.i64s(inside),
-    )  # fmt: skip
+    )
 
 
 pad_p = primitive(
-    "pad", type=_pad_type, transpose=_pad_transpose, batch=_pad_batch, lower=_pad_lower,
+    "pad",
+    type=_pad_type,
+    transpose=_pad_transpose,
+    batch=_pad_batch,
+    lower=_pad_lower,
     lie=lambda specs, *_: [specs[0]],
-)  # fmt: skip
+)
 linear_jvp(pad_p)
 
 
@@ -664,9 +693,7 @@ def optimization_barrier(operand: Any, /) -> Any:
     return tree.unflatten(treedef, optimization_barrier_p.bind(*leaves))
 
 
-hands_on_nans(
-    concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p
-)
+hands_on_nans(concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p)
 keep_nans(concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p)
 keep_finite(concatenate_p, split_p, stack_p, unstack_p, tile_p, pad_p)
 

@@ -35,9 +35,7 @@ def _span(m: Any, n: Any, offset: int) -> tuple[int, int, Any]:
 def diagonal_of(x: Any, offset: int = 0) -> Any:
     """A diagonal of each of the matrices in the last two axes: [..., m, n] -> [..., k]."""
     aval = core.aval_of(x)
-    if any(isinstance(d, Dimension) for d in aval.shape) or dtypes.is_extended(
-        aval.dtype
-    ):
+    if any(isinstance(d, Dimension) for d in aval.shape) or dtypes.is_extended(aval.dtype):
         return sliced(x, aval.shape, offset)
     return diagonal_p.bind(x, offset=offset)
 
@@ -45,16 +43,14 @@ def diagonal_of(x: Any, offset: int = 0) -> Any:
 def matrix_of_diagonal(v: Any, sizes: Sequence[int], offset: int = 0) -> Any:
     """Matrices of these sizes that are 0 off a diagonal: [..., k] -> [..., m, n]."""
     aval = core.aval_of(v)
-    if any(isinstance(d, Dimension) for d in aval.shape) or dtypes.is_extended(
-        aval.dtype
-    ):
+    if any(isinstance(d, Dimension) for d in aval.shape) or dtypes.is_extended(aval.dtype):
         return _padded(v, sizes, offset)
     return matrix_of_diagonal_p.bind(v, sizes=tuple(sizes), offset=offset)
 
 
 def sliced(
     x: Any, shape: Sequence[int], offset: int, reshape: Any = reshape, slice: Any = slice
-) -> Any:  # fmt: skip
+) -> Any:
     """A diagonal by two operations, of any arrays of this shape that have these."""
     *lead, m, n = shape
     row, column, length = _span(m, n, offset)
@@ -65,9 +61,8 @@ def sliced(
     flat = reshape(x, (*lead, m * n))
     first, ones = [0] * len(lead), [1] * len(lead)
     return slice(
-        flat, start_indices=(*first, start), limit_indices=(*lead, stop),
-        strides=(*ones, n + 1),
-    )  # fmt: skip
+        flat, start_indices=(*first, start), limit_indices=(*lead, stop), strides=(*ones, n + 1)
+    )
 
 
 def _padded(v: Any, sizes: Sequence[int], offset: int) -> Any:
@@ -88,10 +83,13 @@ def _emit_mask(ctx: Any, sizes: Sequence[int], offset: int, aval: Any) -> Any:
     rows, columns = (ctx.op("iota", index, iota_dimension=ctx.i64(i)) for i in (0, 1))
     rows = ctx.op("add", index, rows, ctx.constant(offset, index))
     mask = ctx.op(
-        "compare", shaped(index.shape, dtypes.bool_), rows, columns,
+        "compare",
+        shaped(index.shape, dtypes.bool_),
+        rows,
+        columns,
         comparison_direction=ctx.parse("#stablehlo<comparison_direction EQ>"),
         compare_type=ctx.parse("#stablehlo<comparison_type SIGNED>"),
-    )  # fmt: skip
+    )
     rank = len(aval.shape)
     if rank == 2:
         return mask
@@ -129,10 +127,11 @@ def _diagonal_lower(ctx: Any, x: Any, *, offset: int) -> Any:
     start, size, axis = (column, n, -2) if m > n else (row, m, -1)
     summed, cell = shaped((*lead, size), aval.dtype), shaped((), aval.dtype)
     op = ctx.region_op(
-        "stablehlo.reduce", [ctx.type(summed)],
+        "stablehlo.reduce",
+        [ctx.type(summed)],
         [kept, ctx.constant(_nothing(aval.dtype), cell)],
         dimensions=ctx.i64s((len(aval.shape) + axis,)),
-    )  # fmt: skip
+    )
     name = "or" if dtypes.is_bool(aval.dtype) else "add"
     with ctx.block(op.regions[0], ctx.type(cell), ctx.type(cell)) as (a, b):
         ctx.return_(ctx.op(name, cell, a, b))
@@ -195,9 +194,7 @@ def _matrix_lower(ctx: Any, v: Any, *, sizes: tuple[int, int], offset: int) -> A
     return ctx.op("select", aval, mask, wide, ctx.constant(0, aval))
 
 
-def _matrix_transpose(
-    ct: Any, v: Any, *, sizes: tuple[int, int], offset: int
-) -> list[Any]:
+def _matrix_transpose(ct: Any, v: Any, *, sizes: tuple[int, int], offset: int) -> list[Any]:
     return [diagonal_of(ct, offset)]
 
 
@@ -208,13 +205,21 @@ def _matrix_batch(
 
 
 diagonal_p = primitive(
-    "diagonal", type=_diagonal_type, transpose=_diagonal_transpose, batch=_diagonal_batch,
-    lower=_diagonal_lower, lie=stacks(2),
-)  # fmt: skip
+    "diagonal",
+    type=_diagonal_type,
+    transpose=_diagonal_transpose,
+    batch=_diagonal_batch,
+    lower=_diagonal_lower,
+    lie=stacks(2),
+)
 matrix_of_diagonal_p = primitive(
-    "matrix_of_diagonal", type=_matrix_type, transpose=_matrix_transpose,
-    batch=_matrix_batch, lower=_matrix_lower, lie=stacks(1),
-)  # fmt: skip
+    "matrix_of_diagonal",
+    type=_matrix_type,
+    transpose=_matrix_transpose,
+    batch=_matrix_batch,
+    lower=_matrix_lower,
+    lie=stacks(1),
+)
 
 hands_on_nans(diagonal_p, matrix_of_diagonal_p)
 keep_nans(matrix_of_diagonal_p)

@@ -19,20 +19,14 @@ from ...types import dtypes
 from ...types.avals import Known, shaped
 from ...types.manual_axes import Manual, ManualAxisType, held
 from ..lying import unsaid
-from ..math.cast import (
-    HOST,
-    cast,
-    user_dtype,
-)
+from ..math.cast import HOST, cast, user_dtype
 from .fresh import zero_array
 from .shapes import broadcast, shape_tuple, type_problem
 
 __all__ = ("full", "full_like", "dtype")
 
 
-def full(
-    shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
-) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
     """An array of which every element is `fill_value`.
 
     Args:
@@ -58,8 +52,7 @@ def full(
     aval = core.aval_of(fill_value)
     if aval.shape:
         raise type_problem(
-            "full must be called with scalar fill_value, got fill_value.shape"
-            f" {aval.shape}.",
+            f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}.",
             aval,
             why="every element gets the same value.",
             tries=["lax.broadcast_in_dim", "minijax.numpy.full, which broadcasts"],
@@ -74,9 +67,7 @@ def full(
 
 def _filled(shape: tuple[int, ...], value, dtype, weak: bool, sharding):
     """`full`, with all of the type given."""
-    if dtypes.is_extended(dtype) and (
-        type(value) is int or core.aval_of(value).dtype != dtype
-    ):
+    if dtypes.is_extended(dtype) and (type(value) is int or core.aval_of(value).dtype != dtype):
         rules = dtypes.rules_of(dtype)
         if rules is not None:
             return rules.full(shape, value, dtype)
@@ -94,8 +85,8 @@ def _filled(shape: tuple[int, ...], value, dtype, weak: bool, sharding):
 
 
 def full_like(
-    x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None,
-) -> Any:  # fmt: skip
+    x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
+) -> Any:
     """An array like `x` of which every element is `fill_value`.
 
     Args:
@@ -121,9 +112,7 @@ def full_like(
     shape = shape_tuple(shape)
     if sharding is None:
         sharding = place_of_like(x, shape)
-    if dtype is not None or (
-        type(fill_value) is not int and core.aval_of(fill_value).shape
-    ):
+    if dtype is not None or (type(fill_value) is not int and core.aval_of(fill_value).shape):
         out = full(shape, fill_value, dtype, sharding=sharding)
         aval = _type_of_like(x)
     else:

@@ -15,14 +15,7 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ..define import hands_on_nans, zero_jvp
 from ..lying import asked
-from .shapes import (
-    broadcast,
-    check_sizes,
-    primitive,
-    shape_tuple,
-    type_problem,
-    value_problem,
-)
+from .shapes import broadcast, check_sizes, primitive, shape_tuple, type_problem, value_problem
 
 __all__ = ("iota_p", "iota", "broadcasted_iota", "empty")
 

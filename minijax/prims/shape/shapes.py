@@ -37,15 +37,28 @@ from ..define import (
     keep_order,
     linear_in_first,
     move_elements,
-)  # fmt: skip
+)
 from ..lying import ambiguous, asked, lane_sharding, like_first, moved_sharding
 
 __all__ = (
-    "broadcast_in_dim_p", "broadcast_in_dim", "broadcast", "broadcast_to_rank",
-    "broadcast_shapes", "broadcast_like", "reshape_p", "reshape", "collapse",
-    "transpose_p", "transpose", "squeeze_p", "squeeze", "expand_dims", "rev_p", "rev",
+    "broadcast_in_dim_p",
+    "broadcast_in_dim",
+    "broadcast",
+    "broadcast_to_rank",
+    "broadcast_shapes",
+    "broadcast_like",
+    "reshape_p",
+    "reshape",
+    "collapse",
+    "transpose_p",
+    "transpose",
+    "squeeze_p",
+    "squeeze",
+    "expand_dims",
+    "rev_p",
+    "rev",
     "copy_p",
-)  # fmt: skip
+)
 
 Rule = Callable[..., Any]
 
@@ -54,9 +67,16 @@ Rule = Callable[..., Any]
 
 
 def primitive(
-    name: str, *, type: Rule, batch: Rule, lower: Rule, jvp: Rule | None = None,
-    transpose: Rule | None = None, many: bool = False, lie: Rule | None = None,
-) -> Primitive:  # fmt: skip
+    name: str,
+    *,
+    type: Rule,
+    batch: Rule,
+    lower: Rule,
+    jvp: Rule | None = None,
+    transpose: Rule | None = None,
+    many: bool = False,
+    lie: Rule | None = None,
+) -> Primitive:
     """Declare a primitive by its rules; without `jvp` it is linear in operand 0."""
     prim = Primitive(name, multiple_results=many)
     prim.abstract = type
@@ -128,9 +148,7 @@ def size_of(value: Any, what: str) -> Any:
 
 
 def _shape_error(values: Any, what: str) -> TypeError:
-    text = (
-        f"Shapes must be 1D sequences of concrete values of integer type, got {values}."
-    )
+    text = f"Shapes must be 1D sequences of concrete values of integer type, got {values}."
     why = f"{what}: a shape is part of the program, not of its data."
     given = values if isinstance(values, (tuple, list)) else (values,)
     traced = [v for v in given if isinstance(v, core.Tracer)]
@@ -140,9 +158,7 @@ def _shape_error(values: Any, what: str) -> TypeError:
         "x.shape and NumPy functions of it, which are known while tracing",
         "static_argnums or static_argnames for arguments that are sizes",
     ]
-    return TypeError(
-        tracer_errors.needs_value(traced[0], core.STATE.trace, text, why, tries)
-    )
+    return TypeError(tracer_errors.needs_value(traced[0], core.STATE.trace, text, why, tries))
 
 
 def check_sizes(name: str, what: str, sizes: Sequence[int]) -> None:
@@ -236,9 +252,13 @@ def _broadcast_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
 
 
 broadcast_in_dim_p = primitive(
-    "broadcast_in_dim", type=_broadcast_type, transpose=_broadcast_transpose,
-    batch=_broadcast_batch, lower=_broadcast_lower, lie=_broadcast_lie,
-)  # fmt: skip
+    "broadcast_in_dim",
+    type=_broadcast_type,
+    transpose=_broadcast_transpose,
+    batch=_broadcast_batch,
+    lower=_broadcast_lower,
+    lie=_broadcast_lie,
+)
 broadcast_in_dim_p.asks = "sharding"
 broadcast_in_dim_p.pretty = {"shape": ..., "broadcast_dimensions": (), "sharding": ...}
 
@@ -435,9 +455,11 @@ def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
     if dimensions is not None:
         dimensions = (0, *(d + 1 for d in dimensions))
     out = reshape_p.bind(
-        x, new_sizes=(axis.size, *new_sizes), dimensions=dimensions,
+        x,
+        new_sizes=(axis.size, *new_sizes),
+        dimensions=dimensions,
         sharding=lane_sharding(axis, sharding, 0),
-    )  # fmt: skip
+    )
     return out, 0
 
 
@@ -514,9 +536,13 @@ def _groups(old: Any, new: Any) -> Iterator[tuple[list[int], list[int]]]:
 
 
 reshape_p = primitive(
-    "reshape", type=_reshape_type, transpose=_reshape_transpose, batch=_reshape_batch,
-    lower=_reshape_lower, lie=_reshape_lie,
-)  # fmt: skip
+    "reshape",
+    type=_reshape_type,
+    transpose=_reshape_transpose,
+    batch=_reshape_batch,
+    lower=_reshape_lower,
+    lie=_reshape_lie,
+)
 reshape_p.asks = "sharding"
 
 
@@ -552,9 +578,11 @@ def reshape(
     if same and out_sharding is None and is_array(operand):
         return operand
     return reshape_p.bind(
-        operand, new_sizes=new_sizes, dimensions=dimensions,
+        operand,
+        new_sizes=new_sizes,
+        dimensions=dimensions,
         sharding=asked("reshape", out_sharding, operand),
-    )  # fmt: skip
+    )
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: Any = None) -> Any:
@@ -618,12 +646,13 @@ def _transpose_lower(ctx: Any, x: Any, *, permutation: Any) -> Any:
 
 
 transpose_p = primitive(
-    "transpose", type=_transpose_type, transpose=_transpose_transpose,
-    batch=_transpose_batch, lower=_transpose_lower,
-    lie=lambda specs, avals, outs, params: [
-        tuple(specs[0][d] for d in params["permutation"])
-    ],
-)  # fmt: skip
+    "transpose",
+    type=_transpose_type,
+    transpose=_transpose_transpose,
+    batch=_transpose_batch,
+    lower=_transpose_lower,
+    lie=lambda specs, avals, outs, params: [tuple(specs[0][d] for d in params["permutation"])],
+)
 
 
 def transpose(operand: Any, permutation: Any) -> Any:
@@ -687,12 +716,15 @@ def _squeeze_lower(ctx: Any, x: Any, *, dimensions: Any) -> Any:
 
 
 squeeze_p = primitive(
-    "squeeze", type=_squeeze_type, transpose=_squeeze_transpose, batch=_squeeze_batch,
+    "squeeze",
+    type=_squeeze_type,
+    transpose=_squeeze_transpose,
+    batch=_squeeze_batch,
     lower=_squeeze_lower,
     lie=lambda specs, avals, outs, params: [
         tuple(s for i, s in enumerate(specs[0]) if i not in params["dimensions"])
     ],
-)  # fmt: skip
+)
 
 
 def squeeze(array: Any, dimensions: Any) -> Any:
@@ -716,9 +748,7 @@ def squeeze(array: Any, dimensions: Any) -> Any:
     ndim = len(core.aval_of(array).shape)
     axes = tuple(sorted(canonical_axis(d, ndim) for d in dimensions))
     if len(set(axes)) < len(axes):
-        raise value_problem(
-            f"dimensions are not unique: {axes}", why="an axis goes once."
-        )
+        raise value_problem(f"dimensions are not unique: {axes}", why="an axis goes once.")
     if not axes and is_array(array):
         return array
     return squeeze_p.bind(array, dimensions=axes)
@@ -773,11 +803,7 @@ def _rev_type(x: Any, *, dimensions: Any) -> Any:
         why = f"it has {len(x.shape)}"
     else:
         return x
-    raise type_problem(
-        f"rev dimensions {what}",
-        x,
-        why=why + ".",
-    )
+    raise type_problem(f"rev dimensions {what}", x, why=why + ".")
 
 
 def _rev_batch(axis: Any, args: Any, dims: Any, *, dimensions: Any) -> Any:

@@ -54,10 +54,17 @@ from .shapes import (
 )
 
 __all__ = (
-    "slice_p", "slice", "slice_in_dim", "index_in_dim", "dynamic_slice_p",
-    "dynamic_slice", "dynamic_update_slice_p", "dynamic_update_slice",
-    "dynamic_slice_in_dim", "dynamic_update_slice_in_dim",
-)  # fmt: skip
+    "slice_p",
+    "slice",
+    "slice_in_dim",
+    "index_in_dim",
+    "dynamic_slice_p",
+    "dynamic_slice",
+    "dynamic_update_slice_p",
+    "dynamic_update_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_update_slice_in_dim",
+)
 
 # ------------------------------------------------------------------------------ slice
 
@@ -93,9 +100,7 @@ def _slice_type(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any)
     elif any(s <= 0 for s in steps):
         what, why = f"strides must be positive, got {strides}", "lax.rev turns around"
     else:
-        shape = tuple(
-            (b - a + s - 1) // s for a, b, s in zip(start, limit, steps, strict=True)
-        )
+        shape = tuple((b - a + s - 1) // s for a, b, s in zip(start, limit, steps, strict=True))
         return shaped(shape, x.dtype, x.weak_type)
     raise type_problem(
         f"slice {what}.",
@@ -132,22 +137,26 @@ def _slice_batch(axis, args, dims, *, start_indices, limit_indices, strides):
 
 def _slice_lower(ctx, x, *, start_indices, limit_indices, strides):
     return ctx.op(
-        "slice", ctx.avals_out[0], x,
+        "slice",
+        ctx.avals_out[0],
+        x,
         start_indices=ctx.i64s(start_indices),
         limit_indices=ctx.i64s(limit_indices),
         strides=ctx.i64s(strides or (1,) * len(start_indices)),
-    )  # fmt: skip
+    )
 
 
 slice_p = primitive(
-    "slice", type=_slice_type, transpose=_slice_transpose, batch=_slice_batch,
-    lower=_slice_lower, lie=boxes,
-)  # fmt: skip
+    "slice",
+    type=_slice_type,
+    transpose=_slice_transpose,
+    batch=_slice_batch,
+    lower=_slice_lower,
+    lie=boxes,
+)
 
 
-def slice(
-    operand: Any, start_indices: Any, limit_indices: Any, strides: Any = None
-) -> Any:
+def slice(operand: Any, start_indices: Any, limit_indices: Any, strides: Any = None) -> Any:
     """Cut a box out of an array.
 
     Args:
@@ -326,8 +335,7 @@ def check_starts(name: str, starts: Sequence[Any]) -> None:
     """TypeError unless starts are integer scalars of one dtype."""
     if any(i.shape for i in starts):
         raise type_problem(
-            f"start_indices arguments to {name} must be scalars,  got indices"
-            f" {tuple(starts)}",
+            f"start_indices arguments to {name} must be scalars,  got indices {tuple(starts)}",
             *starts,
             why="each axis has one start.",
         )
@@ -367,8 +375,7 @@ def _dynamic_slice_type(x: Any, *starts: Any, slice_sizes: Any) -> Any:
     else:
         return shaped(slice_sizes, x.dtype, x.weak_type)
     raise type_problem(
-        f"slice slice_sizes {what}, got slice_sizes {slice_sizes} for operand shape"
-        f" {x.shape}.",
+        f"slice slice_sizes {what}, got slice_sizes {slice_sizes} for operand shape {x.shape}.",
         x,
         why="the part cut out must fit into the operand.",
     )
@@ -396,14 +403,16 @@ def _dynamic_slice_batch(axis: Any, args: Any, dims: Any, *, slice_sizes: Any) -
     index, index_dim = _index_vector(axis, starts, start_dims)
     every = tuple(range(ndim))
     return gather_p.batch(
-        axis, (x, index), (lane, index_dim),
+        axis,
+        (x, index),
+        (lane, index_dim),
         dimension_numbers=GatherDimensionNumbers(every, (), every),
         slice_sizes=slice_sizes,
         indices_are_sorted=True,
         unique_indices=True,
         mode=GatherScatterMode.CLIP,
         fill_value=None,
-    )  # fmt: skip
+    )
 
 
 def _dynamic_slice_lower(ctx: Any, x: Any, *starts: Any, slice_sizes: Any) -> Any:
@@ -412,10 +421,14 @@ def _dynamic_slice_lower(ctx: Any, x: Any, *starts: Any, slice_sizes: Any) -> An
 
 
 dynamic_slice_p = primitive(
-    "dynamic_slice", type=_dynamic_slice_type, jvp=_dynamic_slice_jvp,
-    transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch,
-    lower=_dynamic_slice_lower, lie=boxes,
-)  # fmt: skip
+    "dynamic_slice",
+    type=_dynamic_slice_type,
+    jvp=_dynamic_slice_jvp,
+    transpose=_dynamic_slice_transpose,
+    batch=_dynamic_slice_batch,
+    lower=_dynamic_slice_lower,
+    lie=boxes,
+)
 dynamic_slice_p.axes_of = lambda ins, outs, params: [
     _whole_axes(ins[0].shape, outs[0].shape),
     *[[None] * outs[0].ndim] * (len(ins) - 1),
@@ -424,15 +437,12 @@ dynamic_slice_p.axes_of = lambda ins, outs, params: [
 
 def _whole_axes(shape: Sequence[int], box: Sequence[int]) -> list[int | None]:
     """The axes along which a box is all there is: it cannot lie elsewhere."""
-    return [
-        i if n == m else None for i, (n, m) in enumerate(zip(shape, box, strict=True))
-    ]
+    return [i if n == m else None for i, (n, m) in enumerate(zip(shape, box, strict=True))]
 
 
 def dynamic_slice(
-    operand: Any, start_indices: Any, slice_sizes: Any, *,
-    allow_negative_indices: Any = True,
-) -> Any:  # fmt: skip
+    operand: Any, start_indices: Any, slice_sizes: Any, *, allow_negative_indices: Any = True
+) -> Any:
     """Cut out a box of fixed size, starting where values say.
 
     Args:
@@ -512,32 +522,37 @@ def _update_batch(axis: Any, args: Any, dims: Any) -> Any:
     index, index_dim = _index_vector(axis, starts, start_dims)
     every = tuple(range(ndim))
     return scatter_p.batch(
-        axis, (x, index, update), (lane, index_dim, update_lane),
+        axis,
+        (x, index, update),
+        (lane, index_dim, update_lane),
         dimension_numbers=ScatterDimensionNumbers(every, (), every),
         indices_are_sorted=True,
         unique_indices=True,
         mode=GatherScatterMode.CLIP,
         update_jaxpr=None,
         update_consts=(),
-    )  # fmt: skip
+    )
 
 
 dynamic_update_slice_p = primitive(
-    "dynamic_update_slice", type=_update_type, jvp=_update_jvp,
-    transpose=_update_transpose, batch=_update_batch,
+    "dynamic_update_slice",
+    type=_update_type,
+    jvp=_update_jvp,
+    transpose=_update_transpose,
+    batch=_update_batch,
     lower=lambda ctx, *xs: ctx.op("dynamic_update_slice", ctx.avals_out[0], *xs),
     lie=lambda specs, *_: [specs[0]],
-)  # fmt: skip
+)
 dynamic_update_slice_p.axes_of = lambda ins, outs, params: [
-    list(range(outs[0].ndim)), _whole_axes(ins[1].shape, outs[0].shape),
+    list(range(outs[0].ndim)),
+    _whole_axes(ins[1].shape, outs[0].shape),
     *[[None] * outs[0].ndim] * (len(ins) - 2),
-]  # fmt: skip
+]
 
 
 def dynamic_update_slice(
-    operand: Any, update: Any, start_indices: Any, *,
-    allow_negative_indices: Any = True,
-) -> Any:  # fmt: skip
+    operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: Any = True
+) -> Any:
     """An array with a box replaced, starting where values say.
 
     Args:
@@ -575,9 +590,13 @@ def _one_start(index: Any, axis: int, ndim: int) -> list[Any]:
 
 
 def dynamic_slice_in_dim(
-    operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
+    operand: Any,
+    start_index: Any,
+    slice_size: int,
+    axis: int = 0,
+    *,
     allow_negative_indices: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """`dynamic_slice` along one axis, taking the others whole.
 
     Args:
@@ -599,15 +618,17 @@ def dynamic_slice_in_dim(
     axis = canonical_axis(axis, len(sizes))
     starts = _one_start(start_index, axis, len(sizes))
     sizes[axis] = operator.index(slice_size)
-    return dynamic_slice(
-        operand, starts, sizes, allow_negative_indices=allow_negative_indices
-    )
+    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
 def dynamic_index_in_dim(
-    operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
+    operand: Any,
+    index: Any,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
     allow_negative_indices: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """The elements at one index along an axis.
 
     Args:
@@ -633,9 +654,13 @@ def dynamic_index_in_dim(
 
 
 def dynamic_update_slice_in_dim(
-    operand: Any, update: Any, start_index: Any, axis: int, *,
+    operand: Any,
+    update: Any,
+    start_index: Any,
+    axis: int,
+    *,
     allow_negative_indices: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """An array with a run along one axis replaced, from the start of the other axes.
 
     Args:
@@ -661,9 +686,8 @@ def dynamic_update_slice_in_dim(
 
 
 def dynamic_update_index_in_dim(
-    operand: Any, update: Any, index: Any, axis: int, *,
-    allow_negative_indices: bool = True,
-) -> Any:  # fmt: skip
+    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Any:
     """An array with its elements at one index along an axis replaced.
 
     Args:

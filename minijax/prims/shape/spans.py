@@ -42,8 +42,10 @@ class Slice:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Slice) and (self.start, self.size, self.stride) == (
-            other.start, other.size, other.stride,
-        )  # fmt: skip
+            other.start,
+            other.size,
+            other.stride,
+        )
 
     def __hash__(self) -> int:
         return hash((Slice, self.start, self.size, self.stride))

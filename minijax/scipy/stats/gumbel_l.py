@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from ...base.faces import face
 
-_TABLE = {
-    "surface.scipy.stats.location_scale:gumbel_l":
-        "cdf logcdf logpdf logsf pdf ppf sf",
-}  # fmt: skip
+_TABLE = {"surface.scipy.stats.location_scale:gumbel_l": "cdf logcdf logpdf logsf pdf ppf sf"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -26,7 +26,7 @@ from ..numpy._common import (
     check_arraylike,
     promote_dtypes_inexact,
     static_shape,
-)  # fmt: skip
+)
 
 __all__ = ("ResizeMethod", "resize", "scale_and_translate")
 
@@ -207,8 +207,7 @@ def check_image(name: str, image: Any, shape: Any) -> tuple[int, ...]:
     shape, old = static_shape(shape), np.shape(image)
     if len(shape) != len(old):
         raise errors.value_error(
-            "shape must have length equal to the number of dimensions of x; "
-            f" {shape} vs {old}",
+            f"shape must have length equal to the number of dimensions of x;  {shape} vs {old}",
             where=f"image.{name}",
             tries=["name all axes; those of batches and channels keep their size"],
         )
@@ -220,18 +219,19 @@ def as_method(method: str | ResizeMethod, antialias: bool) -> ResizeMethod:
     if isinstance(method, str):
         method = ResizeMethod.from_string(method)
     if not isinstance(method, ResizeMethod):
-        raise TypeError(
-            f"image: method must be a string or ResizeMethod, got {method!r}."
-        )
+        raise TypeError(f"image: method must be a string or ResizeMethod, got {method!r}.")
     if method is ResizeMethod.CUBIC_PYTORCH and antialias:
         return ResizeMethod.CUBIC
     return method
 
 
 def resize(
-    image: ArrayLike, shape: Sequence[int], method: str | ResizeMethod,
-    antialias: bool = True, precision: Any = Precision.HIGHEST,
-) -> Any:  # fmt: skip
+    image: ArrayLike,
+    shape: Sequence[int],
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: Any = Precision.HIGHEST,
+) -> Any:
     r"""An image of another size, resampled by a kernel :math:`k`.
 
     .. math:: y_j = \sum_i w_{ij} x_i, \quad w_{ij} \propto k((i + 1/2) - (j + 1/2) n/m)
@@ -259,9 +259,7 @@ def resize(
     Source: see `ResizeMethod`; Keys (1981), Duchon (1979).
     """
     shape = check_image("resize", image, shape)
-    return _resize(
-        image, shape, as_method(method, antialias), bool(antialias), precision
-    )
+    return _resize(image, shape, as_method(method, antialias), bool(antialias), precision)
 
 
 @composite(static=("shape", "method", "antialias", "precision"))
@@ -280,10 +278,15 @@ def _resize(image, shape, method: ResizeMethod, antialias: bool, precision):
 
 
 def scale_and_translate(
-    image: ArrayLike, shape: Sequence[int], spatial_dims: Sequence[int],
-    scale: ArrayLike, translation: ArrayLike, method: str | ResizeMethod,
-    antialias: bool = True, precision: Any = Precision.HIGHEST,
-) -> Any:  # fmt: skip
+    image: ArrayLike,
+    shape: Sequence[int],
+    spatial_dims: Sequence[int],
+    scale: ArrayLike,
+    translation: ArrayLike,
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: Any = Precision.HIGHEST,
+) -> Any:
     r"""An image stretched and moved: what was at x is at scale x + translation.
 
     .. math:: y_j = \sum_i w_{ij} x_i, \quad
@@ -320,8 +323,7 @@ def scale_and_translate(
     method = as_method(method, antialias)
     if method is ResizeMethod.NEAREST:
         raise errors.value_error(
-            "Nearest neighbor resampling is not currently supported for"
-            " scale_and_translate.",
+            "Nearest neighbor resampling is not currently supported for scale_and_translate.",
             tries=["method='linear'", "image.resize, which does it"],
         )
     axes = tuple(canonical_axis(d, len(shape)) for d in spatial_dims)
@@ -338,9 +340,8 @@ def scale_and_translate(
 
 @composite(static=("shape", "axes", "method", "antialias", "precision"))
 def _scale_and_translate(
-    image, scale, translation, shape, axes, method: ResizeMethod, antialias: bool,
-    precision,
-):  # fmt: skip
+    image, scale, translation, shape, axes, method: ResizeMethod, antialias: bool, precision
+):
     (image,) = promote_dtypes_inexact(jnp.asarray(image))
     scale, shift = promote_dtypes_inexact(jnp.asarray(scale), jnp.asarray(translation))
     matrices = {

@@ -79,9 +79,16 @@ def Dense(out_dim: int, W_init: Any = None, b_init: Any = None) -> Layer:
 
 
 def convolving(
-    specs: Sequence[str], out_chan: int, filter_shape: Sequence[int], strides: Any,
-    padding: Any, W_init: Any, b_init: Any, shape: Any, convolve: Any,
-) -> Layer:  # fmt: skip
+    specs: Sequence[str],
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Any,
+    padding: Any,
+    W_init: Any,
+    b_init: Any,
+    shape: Any,
+    convolve: Any,
+) -> Layer:
     """A layer that convolves by `convolve`, whose outputs have the shape of `shape`."""
     lhs, rhs, out = specs
     strides = tuple(strides or (1,) * len(filter_shape))
@@ -106,10 +113,14 @@ def convolving(
 
 
 def GeneralConv(
-    dimension_numbers: Sequence[str], out_chan: int, filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None, padding: Any = "VALID", W_init: Any = None,
+    dimension_numbers: Sequence[str],
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    W_init: Any = None,
     b_init: Any = None,
-) -> Layer:  # fmt: skip
+) -> Layer:
     """A convolution with a bias for each channel.
 
     Args:
@@ -132,14 +143,19 @@ def GeneralConv(
       (1, 6, 4)
     """
     return convolving(
-        dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init,
-        lax.conv_general_shape_tuple, _convolve,
-    )  # fmt: skip
+        dimension_numbers,
+        out_chan,
+        filter_shape,
+        strides,
+        padding,
+        W_init,
+        b_init,
+        lax.conv_general_shape_tuple,
+        _convolve,
+    )
 
 
-def _convolve(
-    x: Any, W: Any, strides: Any, padding: Any, dimension_numbers: Any
-) -> Any:
+def _convolve(x: Any, W: Any, strides: Any, padding: Any, dimension_numbers: Any) -> Any:
     one = (1,) * len(strides)
     return lax.conv_general_dilated(
         x, W, strides, padding, one, one, dimension_numbers=dimension_numbers
@@ -147,10 +163,14 @@ def _convolve(
 
 
 def GeneralConvTranspose(
-    dimension_numbers: Sequence[str], out_chan: int, filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None, padding: Any = "VALID", W_init: Any = None,
+    dimension_numbers: Sequence[str],
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    W_init: Any = None,
     b_init: Any = None,
-) -> Layer:  # fmt: skip
+) -> Layer:
     """A transposed convolution with a bias for each channel.
 
     Args:
@@ -173,9 +193,16 @@ def GeneralConvTranspose(
       (1, 17, 4)
     """
     return convolving(
-        dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init,
-        lax.conv_transpose_shape_tuple, lax.conv_transpose,
-    )  # fmt: skip
+        dimension_numbers,
+        out_chan,
+        filter_shape,
+        strides,
+        padding,
+        W_init,
+        b_init,
+        lax.conv_transpose_shape_tuple,
+        lax.conv_transpose,
+    )
 
 
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
@@ -187,10 +214,13 @@ Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
 
 
 def BatchNorm(
-    axis: int | Sequence[int] = (0, 1, 2), epsilon: float = 1e-5, center: bool = True,
-    scale: bool = True, beta_init: Any = initializers.zeros,
+    axis: int | Sequence[int] = (0, 1, 2),
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    beta_init: Any = initializers.zeros,
     gamma_init: Any = initializers.ones,
-) -> Layer:  # fmt: skip
+) -> Layer:
     """Inputs less their mean, divided by their deviation, times gamma plus beta.
 
     Args:
@@ -268,9 +298,11 @@ def pooling(name: str, reducer: Any, start: float, mean: bool, sentence: str) ->
     """The function `name` that makes layers of a reduction over windows."""
 
     def pool(
-        window_shape: Sequence[int], strides: Sequence[int] | None = None,
-        padding: str = "VALID", spec: str | None = None,
-    ) -> Layer:  # fmt: skip
+        window_shape: Sequence[int],
+        strides: Sequence[int] | None = None,
+        padding: str = "VALID",
+        spec: str | None = None,
+    ) -> Layer:
         rank = len(window_shape) + 2
         apart = sorted((spec.index("N"), spec.index("C")) if spec else (0, rank - 1))
 
@@ -323,9 +355,7 @@ def pooling(name: str, reducer: Any, start: float, mean: bool, sentence: str) ->
 
 MaxPool = pooling("MaxPool", lax.max, -math.inf, False, "The largest of each window.")
 SumPool = pooling("SumPool", lax.add, 0.0, False, "The sum of each window.")
-AvgPool = pooling(
-    "AvgPool", lax.add, 0.0, True, "The mean of each window, padding left out."
-)
+AvgPool = pooling("AvgPool", lax.add, 0.0, True, "The mean of each window, padding left out.")
 
 
 def _flat(shape: Shape) -> Shape:
@@ -507,7 +537,5 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
     """
     return (
         lambda rng, input_shape: make_layer(input_shape)[0](rng, input_shape),
-        lambda params, inputs, **kwargs: make_layer(inputs.shape)[1](
-            params, inputs, **kwargs
-        ),
+        lambda params, inputs, **kwargs: make_layer(inputs.shape)[1](params, inputs, **kwargs),
     )

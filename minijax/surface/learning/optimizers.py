@@ -20,11 +20,32 @@ from .. import jnp
 from .schedules import Schedule, make_schedule
 
 __all__ = (
-    "Array", "Params", "State", "Updates", "Step", "InitFn", "UpdateFn", "ParamsFn",
-    "Optimizer", "OptimizerState", "JoinPoint", "optimizer", "pack_optimizer_state",
-    "unpack_optimizer_state", "sgd", "momentum", "nesterov", "adagrad", "rmsprop",
-    "rmsprop_momentum", "adam", "adamax", "sm3", "l2_norm", "clip_grads",
-)  # fmt: skip
+    "Array",
+    "Params",
+    "State",
+    "Updates",
+    "Step",
+    "InitFn",
+    "UpdateFn",
+    "ParamsFn",
+    "Optimizer",
+    "OptimizerState",
+    "JoinPoint",
+    "optimizer",
+    "pack_optimizer_state",
+    "unpack_optimizer_state",
+    "sgd",
+    "momentum",
+    "nesterov",
+    "adagrad",
+    "rmsprop",
+    "rmsprop_momentum",
+    "adam",
+    "adamax",
+    "sm3",
+    "l2_norm",
+    "clip_grads",
+)
 
 Array = Any
 Params = Any
@@ -138,9 +159,7 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
             return packed([init(x) for x in leaves], outer)
 
         @functools.wraps(update)
-        def update_all(
-            i: Step, gradients: Updates, state: OptimizerState
-        ) -> OptimizerState:
+        def update_all(i: Step, gradients: Updates, state: OptimizerState) -> OptimizerState:
             leaves, outer = tree.flatten(gradients)
             if outer != state.tree_def:
                 raise errors.type_error(
@@ -204,9 +223,7 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     leaves, outer = tree.flatten(marked_pytree)
     for x in leaves:
         if not isinstance(x, JoinPoint):
-            raise TypeError(
-                f"pack_optimizer_state: leaves must be JoinPoints, got {x!r}."
-            )
+            raise TypeError(f"pack_optimizer_state: leaves must be JoinPoints, got {x!r}.")
     return packed([x.subtree for x in leaves], outer)
 
 
@@ -381,9 +398,8 @@ def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) 
 
 @optimizer
 def rmsprop_momentum(
-    step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8,
-    momentum: float = 0.9,
-) -> Any:  # fmt: skip
+    step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
+) -> Any:
     r"""RMSProp with momentum: :math:`s \gets \gamma s + (1 - \gamma) g^2`,
     :math:`m \gets \mu m + \eta g / \sqrt{s + \epsilon}`, :math:`x \gets x - m`.
 
@@ -564,6 +580,4 @@ def clip_grads(grad_tree: Any, max_norm: float) -> Any:
       Array([1.5, 2. ], dtype=float32)
     """
     norm = l2_norm(grad_tree)
-    return tree.map(
-        lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree
-    )
+    return tree.map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)

@@ -11,9 +11,14 @@ from typing import Any
 from .. import jnp
 
 __all__ = (
-    "Schedule", "constant", "exponential_decay", "inverse_time_decay",
-    "polynomial_decay", "piecewise_constant", "make_schedule",
-)  # fmt: skip
+    "Schedule",
+    "constant",
+    "exponential_decay",
+    "inverse_time_decay",
+    "polynomial_decay",
+    "piecewise_constant",
+    "make_schedule",
+)
 
 Schedule = Callable[[int], float]
 

@@ -24,19 +24,34 @@ from ...prims.math.elementary import logistic
 from ...prims.math.error_function import erfc
 from ...types import dtypes
 from .. import jnp
-from ..numpy._common import (
-    as_array,
-    check_arraylike,
-    promote_args_inexact,
-    promote_dtypes,
-)
+from ..numpy._common import as_array, check_arraylike, promote_args_inexact, promote_dtypes
 
 __all__ = (
-    "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "sigmoid", "silu", "swish",
-    "softplus", "log_sigmoid", "mish", "squareplus", "soft_sign", "log1mexp", "gelu",
-    "hard_tanh", "hard_sigmoid", "hard_silu", "hard_swish", "sparse_plus",
-    "sparse_sigmoid", "glu", "identity",
-)  # fmt: skip
+    "relu",
+    "relu6",
+    "leaky_relu",
+    "elu",
+    "selu",
+    "celu",
+    "sigmoid",
+    "silu",
+    "swish",
+    "softplus",
+    "log_sigmoid",
+    "mish",
+    "squareplus",
+    "soft_sign",
+    "log1mexp",
+    "gelu",
+    "hard_tanh",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "glu",
+    "identity",
+)
 
 ArrayLike = Any
 

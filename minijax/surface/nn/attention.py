@@ -32,12 +32,20 @@ Window = int | tuple[int, int] | None
 
 
 def dot_product_attention(
-    query: ArrayLike, key: ArrayLike, value: ArrayLike, bias: ArrayLike | None = None,
-    mask: ArrayLike | None = None, *, scale: float | None = None,
-    is_causal: bool = False, query_seq_lengths: ArrayLike | None = None,
-    key_value_seq_lengths: ArrayLike | None = None, local_window_size: Window = None,
-    implementation: str | None = None, return_residual: bool = False,
-) -> Any:  # fmt: skip
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: Window = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
+) -> Any:
     """softmax(scale * query @ key^T + bias) @ value, for each head.
 
     Args:
@@ -75,9 +83,18 @@ def dot_product_attention(
     """
     check_implementation(implementation)
     return _attention(
-        query, key, value, bias, mask, scale, query_seq_lengths, key_value_seq_lengths,
-        bool(is_causal), as_window(local_window_size), bool(return_residual),
-    )  # fmt: skip
+        query,
+        key,
+        value,
+        bias,
+        mask,
+        scale,
+        query_seq_lengths,
+        key_value_seq_lengths,
+        bool(is_causal),
+        as_window(local_window_size),
+        bool(return_residual),
+    )
 
 
 # -------------------------------------------------------------------------- arguments
@@ -115,14 +132,12 @@ def check_shape(name: str, x: Any, shape: Sequence[int]) -> None:
     """ValueError unless `x` has this shape; -1 stands for any size."""
     if x.ndim != len(shape):
         raise errors.value_error(
-            f"dot_product_attention: {name} ndim should be {len(shape)}, but got"
-            f" {x.ndim}",
+            f"dot_product_attention: {name} ndim should be {len(shape)}, but got {x.ndim}",
             which=errors.type_text(x),
         )
     if any(n not in (-1, m) for n, m in zip(shape, x.shape, strict=True)):
         raise errors.value_error(
-            f"dot_product_attention: {name} shape should be {list(shape)}: but got"
-            f" {x.shape}",
+            f"dot_product_attention: {name} shape should be {list(shape)}: but got {x.shape}",
             why="batches, heads and features must fit those of the key.",
         )
 
@@ -171,9 +186,13 @@ def lengths_of(name: str, lengths: Any, batch: int) -> Any:
 
 
 def visible(
-    mask, sizes: tuple[int, int], causal: bool, window: tuple[int, int] | None,
-    query_lengths, key_lengths,
-):  # fmt: skip
+    mask,
+    sizes: tuple[int, int],
+    causal: bool,
+    window: tuple[int, int] | None,
+    query_lengths,
+    key_lengths,
+):
     """Which keys each query sees, as bools that broadcast to (B, N, T, S), or None."""
     found = [] if mask is None else [mask]
     if causal or window is not None or query_lengths is not None:
@@ -220,9 +239,18 @@ def weighted(weights: Any, value: Any) -> Any:
 
 @composite(static=("causal", "window", "return_residual"))
 def _attention(
-    query, key, value, bias, mask, scale, query_lengths, key_lengths, causal: bool,
-    window, return_residual: bool,
-):  # fmt: skip
+    query,
+    key,
+    value,
+    bias,
+    mask,
+    scale,
+    query_lengths,
+    key_lengths,
+    causal: bool,
+    window,
+    return_residual: bool,
+):
     query = jnp.asarray(query)
     shape = query.shape
     query, key, value = (with_four_axes(jnp.asarray(x)) for x in (query, key, value))

@@ -91,10 +91,13 @@ def get_scaled_dot_general_config(
 
 
 def scaled_dot_general(
-    lhs: Any, rhs: Any, dimension_numbers: Any, preferred_element_type: Any = np.float32,
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    preferred_element_type: Any = np.float32,
     configs: Sequence[BlockScaleConfig] | None = None,
     implementation: Literal["cudnn"] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """A product as of `lax.dot_general`, of operands that are rounded in blocks.
 
     Args:
@@ -126,9 +129,7 @@ def scaled_dot_general(
     check_arraylike("scaled_dot_general", lhs, rhs)
     dtype = static_dtype(preferred_element_type, "scaled_dot_general")
     if configs is None:
-        return lax.dot_general(
-            lhs, rhs, dimension_numbers, preferred_element_type=dtype
-        )
+        return lax.dot_general(lhs, rhs, dimension_numbers, preferred_element_type=dtype)
     dtype = dtypes.float32 if dtype is None else dtype
     if dtype not in (dtypes.float32, dtypes.bfloat16, dtypes.float16):
         raise errors.type_error(
@@ -222,8 +223,7 @@ def _power_of_two(x: Any) -> tuple[Any, Any]:
 def _multiplied(a: Any, b: Any, scales: Any, dtype: Any, kinds: Any) -> Any:
     """a b^T, of rounded numbers, for each lane."""
     (left, left_scale), (right, right_scale) = [
-        _rounded(x, kind, scale)
-        for x, kind, scale in zip((a, b), kinds, scales, strict=True)
+        _rounded(x, kind, scale) for x, kind, scale in zip((a, b), kinds, scales, strict=True)
     ]
     out = scaled_matmul(left, right, left_scale, right_scale, np.float32)
     for scale in scales:
@@ -237,9 +237,7 @@ def _product(a: Any, b: Any, a_scale: Any, b_scale: Any, dtype: Any, kinds: Any)
     return _multiplied(a, b, (a_scale, b_scale), dtype, kinds[:2])
 
 
-def _product_fwd(
-    a: Any, b: Any, a_scale: Any, b_scale: Any, dtype: Any, kinds: Any
-) -> Any:
+def _product_fwd(a: Any, b: Any, a_scale: Any, b_scale: Any, dtype: Any, kinds: Any) -> Any:
     out = _product(a, b, a_scale, b_scale, dtype, kinds)
     return out, (a, b, a_scale, b_scale)
 
@@ -249,8 +247,9 @@ def _product_bwd(dtype: Any, kinds: Any, saved: Any, ct: Any) -> Any:
     slopes = []
     turned = ct, jnp.matrix_transpose(ct)
     for x, other, g, kind, scale in (
-        (a, b, turned[0], kinds[1], a_scale), (b, a, turned[1], kinds[0], b_scale)
-    ):  # fmt: skip
+        (a, b, turned[0], kinds[1], a_scale),
+        (b, a, turned[1], kinds[0], b_scale),
+    ):
         if kind.four_bits:
             # Not rounded; what was cut off does not move.
             slope = jnp.matmul(g.astype(np.float32), other.astype(np.float32))

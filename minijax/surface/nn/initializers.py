@@ -241,9 +241,11 @@ def fans(
 
 
 _MEANS = {
-    "fan_in": lambda i, o: i, "fan_out": lambda i, o: o,
-    "fan_avg": lambda i, o: (i + o) / 2, "fan_geo_avg": lambda i, o: math.sqrt(i * o),
-}  # fmt: skip
+    "fan_in": lambda i, o: i,
+    "fan_out": lambda i, o: o,
+    "fan_avg": lambda i, o: (i + o) / 2,
+    "fan_geo_avg": lambda i, o: math.sqrt(i * o),
+}
 
 # Standard deviations of the real and of the complex normal distribution cut off at two.
 _TRUNCATED_STDDEV = 0.87962566103423978
@@ -251,9 +253,14 @@ _TRUNCATED_STDDEV_COMPLEX = 0.95311164380491208
 
 
 def variance_scaling(
-    scale: Any, mode: str, distribution: str, in_axis: Axes = -2, out_axis: Axes = -1,
-    batch_axis: Axes = (), dtype: Any = None,
-) -> Initializer:  # fmt: skip
+    scale: Any,
+    mode: str,
+    distribution: str,
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: Any = None,
+) -> Initializer:
     """An initializer of random numbers with mean 0 and variance scale / fan.
 
     Args:
@@ -335,21 +342,14 @@ def _in_disk(key: Any, shape: Any, dtype: Any, where: Any, mass: Any) -> Any:
     return radius.astype(dtype) * jnp.exp(1j * angle)
 
 
-_DRAWS = {
-    "normal": _draw_normal,
-    "truncated_normal": _draw_truncated,
-    "uniform": _draw_uniform,
-}
+_DRAWS = {"normal": _draw_normal, "truncated_normal": _draw_truncated, "uniform": _draw_uniform}
 
 
 def _by_fan(name: str, scale: float, mode: str, distribution: str, source: str) -> Any:
     def make(
-        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
-        dtype: Any = None,
-    ) -> Initializer:  # fmt: skip
-        return variance_scaling(
-            scale, mode, distribution, in_axis, out_axis, batch_axis, dtype
-        )
+        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+    ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
     make.__name__ = make.__qualname__ = name
     settings = f"{scale}, {mode!r}, {distribution!r}"
@@ -397,9 +397,7 @@ kaiming_uniform, kaiming_normal = he_uniform, he_normal
 # -------------------------------------------------------------------------- orthogonal
 
 
-def orthogonal(
-    scale: Any = 1.0, column_axis: int = -1, dtype: Any = None
-) -> Initializer:
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
     """An initializer of matrices with orthogonal columns (or rows, if they are fewer).
 
     Args:
@@ -444,9 +442,7 @@ def orthogonal(
     return init
 
 
-def delta_orthogonal(
-    scale: Any = 1.0, column_axis: int = -1, dtype: Any = None
-) -> Initializer:
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
     """An initializer of convolutions that act as an orthogonal matrix at each place.
 
     Args:
@@ -476,9 +472,7 @@ def delta_orthogonal(
         dtype = dtype_for("delta_orthogonal", dtype, usual)
         shape = tuple(shape)
         if len(shape) not in (3, 4, 5):
-            raise ValueError(
-                "Delta orthogonal initializer requires a 3D, 4D or 5D shape."
-            )
+            raise ValueError("Delta orthogonal initializer requires a 3D, 4D or 5D shape.")
         ins, outs = shape[-2:]
         if outs < ins:
             raise ValueError("`fan_in` must be less or equal than `fan_out`. ")

@@ -38,9 +38,7 @@ from ..numpy._common import (
 )
 from ..numpy.reductions import keep
 
-__all__ = (
-    "softmax", "log_softmax", "logsumexp", "logmeanexp", "standardize", "one_hot",
-)  # fmt: skip
+__all__ = ("softmax", "log_softmax", "logsumexp", "logmeanexp", "standardize", "one_hot")
 
 ArrayLike = Any
 
@@ -175,9 +173,13 @@ def _log_softmax(x: Any, axis: Any, where: Any) -> Any:
 
 
 def logsumexp(
-    a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False,
-    return_sign: bool = False, where: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
+) -> Any:
     """log(sum(b * exp(a))) along axes, without overflow.
 
     Args:
@@ -207,9 +209,7 @@ def logsumexp(
 def _logsumexp(a, axis, b, keepdims: bool, return_sign: bool, where):
     check_mask("logsumexp", where)
     masked = where is not None
-    if masked and dtypes.is_bool(
-        aval_of(a).dtype
-    ):  # bools alone: the mask's dtype wins
+    if masked and dtypes.is_bool(aval_of(a).dtype):  # bools alone: the mask's dtype wins
         a = jnp.where(where, a, -jnp.inf)
         masked = False
     if b is None:
@@ -239,9 +239,8 @@ def _logsumexp(a, axis, b, keepdims: bool, return_sign: bool, where):
 
 
 def logmeanexp(
-    x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
-    keepdims: bool = False,
-) -> Any:  # fmt: skip
+    x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False
+) -> Any:
     r""":math:`\log(\frac{1}{n} \sum_i e^{x_i})` along axes, without overflow.
 
     Args:
@@ -283,10 +282,15 @@ def _logmeanexp(x: Any, axis: Any, where: Any, keepdims: bool) -> Any:
 
 
 def standardize(
-    x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
-    variance: ArrayLike | None = None, epsilon: ArrayLike = 1e-5,
-    where: ArrayLike | None = None, *, algorithm: str = "fast",
-) -> Any:  # fmt: skip
+    x: ArrayLike,
+    axis: Axis = -1,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
+    *,
+    algorithm: str = "fast",
+) -> Any:
     r""":math:`(x - \mu) / \sqrt{\sigma^2 + \epsilon}`, along axes.
 
     Args:
@@ -338,9 +342,7 @@ def _standardize(x, axis, mean, variance, epsilon, where, algorithm: str):
 # ----------------------------------------------------------------------------- one-hot
 
 
-def one_hot(
-    x: Any, num_classes: int, *, dtype: Any = None, axis: int | Any = -1
-) -> Any:
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | Any = -1) -> Any:
     """Classes as vectors that are 1 at the class's place and 0 elsewhere.
 
     Args:
@@ -400,7 +402,6 @@ def _lane_of(axis: Any, n: int) -> Any:
     size = lax.axis_size(axis)
     if size != n:
         raise ValueError(
-            f"one_hot: Expected num_classes to match the size of axis {axis}, but"
-            f" {n} != {size}"
+            f"one_hot: Expected num_classes to match the size of axis {axis}, but {n} != {size}"
         )
     return as_array(lax.axis_index(axis))

@@ -22,9 +22,12 @@ __all__ = ("scaled_matmul",)
 
 
 def scaled_matmul(
-    lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any,
+    lhs: Any,
+    rhs: Any,
+    lhs_scales: Any,
+    rhs_scales: Any,
     preferred_element_type: Any = np.float32,
-) -> Any:  # fmt: skip
+) -> Any:
     """lhs @ rhs^T of two arrays with block scales.
 
     Args:

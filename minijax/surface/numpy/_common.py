@@ -58,9 +58,7 @@ Axis = None | int | Sequence[int]
 
 _root, _sep = __file__.rpartition("surface")[0], __file__.rpartition("numpy")[2][0]
 mixing.functions.append(f"{_root}surface{_sep}")
-mixing.transformations += [
-    f"{_root}{room}{_sep}" for room in ("base", "control", "api")
-]
+mixing.transformations += [f"{_root}{room}{_sep}" for room in ("base", "control", "api")]
 _PLAIN = frozenset((Array, np.ndarray, bool, int, float, complex))
 
 
@@ -96,8 +94,7 @@ def arraylike_error(name: str, x: Any, position: int) -> TypeError:
     if x is None:
         tries = ["leave the argument out, or pass an array"]
     return errors.type_error(
-        f"{name} requires ndarray or scalar arguments, got {type(x)} at position"
-        f" {position}.",
+        f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}.",
         which=f"{x!r}"[:160],
         why="lists, tuples and objects are not converted silently.",
         tries=tries,
@@ -151,9 +148,7 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
             literal = scalar_literal(host, aval, dtype, weak)
             if literal is not None:
                 return literal if host is x else as_array(literal)
-    return lax.convert_element_type_p.bind(
-        x, new_dtype=dtype, weak_type=weak, sharding=None
-    )
+    return lax.convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak, sharding=None)
 
 
 def settled(x: Any) -> Any:
@@ -271,9 +266,7 @@ def check_ranks(
 
 
 def check_rank_promotion(
-    name: str,
-    shapes: Sequence[tuple[int, ...]],
-    whole: Sequence[tuple[int, ...]] | None = None,
+    name: str, shapes: Sequence[tuple[int, ...]], whole: Sequence[tuple[int, ...]] | None = None
 ) -> None:
     """What jax_numpy_rank_promotion says of operands of different ranks.
 
@@ -410,8 +403,7 @@ def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
         return broadcast_sizes(*shapes)
     except ValueError:
         raise errors.shape_error(
-            f"{name}: Incompatible shapes for broadcasting:"
-            f" {', '.join(map(str, shapes))}.",
+            f"{name}: Incompatible shapes for broadcasting: {', '.join(map(str, shapes))}.",
             why="aligned at the last axis, sizes must be equal or 1.",
             tries=["x[:, None] or jnp.expand_dims to align the axes"],
         ) from None
@@ -423,8 +415,7 @@ def joint_shape(op: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         return broadcast_sizes(*shapes)
     except ValueError:
         raise errors.shape_error(
-            f"{op} got incompatible shapes for broadcasting:"
-            f" {', '.join(map(str, shapes))}.",
+            f"{op} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}.",
             why="aligned at the last axis, sizes must be equal or 1.",
         ) from None
 
@@ -447,11 +438,7 @@ def broadcast_together(shape: tuple[int, ...], *xs: Any) -> list[Any]:
 
 
 def laid_out(
-    name: str,
-    out_sharding: Any,
-    fun: Callable[..., Any],
-    xs: Sequence[Any],
-    *options: Any,
+    name: str, out_sharding: Any, fun: Callable[..., Any], xs: Sequence[Any], *options: Any
 ) -> Any:
     """`fun(xs, *options)`, for which the compiler moves what must be moved.
 
@@ -524,9 +511,7 @@ def static_axis(axis: Any) -> Any:
     if axis is None or type(axis) is int:
         return axis
     if isinstance(axis, Tracer):
-        axis = concrete_or_error(
-            None, axis, "The axis argument must be known statically."
-        )
+        axis = concrete_or_error(None, axis, "The axis argument must be known statically.")
     return tuple(map(operator.index, axis)) if has_items(axis) else operator.index(axis)
 
 
@@ -592,9 +577,16 @@ def static_dtype(dtype: Any, name: str) -> Any:
 
 
 _SAFE = frozenset(
-    (dtypes.bool_, *dtypes.SIGNED[:-1], *dtypes.UNSIGNED[:-1], dtypes.float16,
-     dtypes.bfloat16, dtypes.float32, dtypes.complex64)
-)  # fmt: skip
+    (
+        dtypes.bool_,
+        *dtypes.SIGNED[:-1],
+        *dtypes.UNSIGNED[:-1],
+        dtypes.float16,
+        dtypes.bfloat16,
+        dtypes.float32,
+        dtypes.complex64,
+    )
+)
 
 
 def not_numeric(x: Any, dtype: Any) -> str:

@@ -63,9 +63,15 @@ def describe(
 
 
 def row(
-    name: str, home: str, sentence: str, returns: str, example: str, *,
-    raises: str = "", **told: str,
-) -> Callable[[Any], Any]:  # fmt: skip
+    name: str,
+    home: str,
+    sentence: str,
+    returns: str,
+    example: str,
+    *,
+    raises: str = "",
+    **told: str,
+) -> Callable[[Any], Any]:
     """Name and document a function, of the module `home`; `told` describes arguments."""
 
     def declare(fun: Any) -> Any:

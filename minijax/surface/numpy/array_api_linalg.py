@@ -20,9 +20,13 @@ from .systems import *
 
 
 def matmul(
-    x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None,
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Matrix product; see `jnp.matmul`.
 
     Args:
@@ -48,9 +52,15 @@ def matmul(
 
 
 def tensordot(
-    x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: Any = None,
-    preferred_element_type: DTypeLike | None = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axes: Any = 2,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Any:
     """Products summed over pairs of axes; see `jnp.tensordot`.
 
     Args:
@@ -76,9 +86,14 @@ def tensordot(
 
 
 def vecdot(
-    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Products summed over one axis, those of `x1` conjugated; see `jnp.vecdot`.
 
     Args:
@@ -123,8 +138,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     m, n = core.aval_of(x1).ndim, core.aval_of(x2).ndim
     if m != 1 or n != 1:
         raise ValueError(
-            "Input arrays must be one-dimensional, but they are"
-            f" x1.ndim={m} x2.ndim={n}"
+            f"Input arrays must be one-dimensional, but they are x1.ndim={m} x2.ndim={n}"
         )
     return linear.outer(x1, x2)
 
@@ -222,7 +236,5 @@ def matrix_transpose(x: ArrayLike, /) -> Any:
     check_arraylike("jnp.linalg.matrix_transpose", x)
     ndim = core.aval_of(x).ndim
     if ndim < 2:
-        raise ValueError(
-            f"matrix_transpose requires at least 2 dimensions; got {ndim=}"
-        )
+        raise ValueError(f"matrix_transpose requires at least 2 dimensions; got {ndim=}")
     return manipulation.matrix_transpose(x)

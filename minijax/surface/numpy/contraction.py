@@ -34,11 +34,16 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def einsum(
-    subscripts: Any, /, *operands: Any, out: None = None,
-    optimize: str | bool | Sequence[Any] = "auto", precision: Any = None,
-    preferred_element_type: Any = None, _dot_general: Any = None,
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: str | bool | Sequence[Any] = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    _dot_general: Any = None,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Sum of products over labelled axes: `einsum('ij,jk->ik', a, b)` is `a @ b`.
 
     Args:
@@ -74,9 +79,14 @@ def einsum(
 
 
 def _checked(
-    subscripts: Any, operands: Any, optimize: Any, precision: Any, preferred: Any,
-    out_sharding: Any, dot_general: Any,
-) -> Any:  # fmt: skip
+    subscripts: Any,
+    operands: Any,
+    optimize: Any,
+    precision: Any,
+    preferred: Any,
+    out_sharding: Any,
+    dot_general: Any,
+) -> Any:
     subscripts, operands = _as_text(subscripts, operands)
     check_arraylike("einsum", *operands)
     fixed = optimize is None or isinstance(optimize, (str, bool))
@@ -135,8 +145,7 @@ def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str
         )
     spare = [c for c in _LETTERS if c not in text]
     hidden = max(
-        (r - len(t) + 3 for t, r in zip(terms, ranks, strict=True) if "..." in t),
-        default=0,
+        (r - len(t) + 3 for t, r in zip(terms, ranks, strict=True) if "..." in t), default=0
     )
     dots = "".join(spare[: max(hidden, 0)])
     inputs = []
@@ -189,8 +198,7 @@ def _label_sizes(
                 raise errors.value_error(
                     f"Size of label {c!r} for operand {i} ({n}) does not match"
                     f" previous terms ({m}).",
-                    which=f"einsum({subscripts!r}) of shapes"
-                    f" {', '.join(map(str, shapes))}",
+                    which=f"einsum({subscripts!r}) of shapes {', '.join(map(str, shapes))}",
                     why="axes with one label have one size, or size 1.",
                 )
     return sizes
@@ -214,9 +222,7 @@ def contraction_path(
 
     method = "optimal" if optimize is True else optimize
     text = ",".join(inputs) + "->" + output
-    guessed = [
-        tuple([_LONG if isinstance(n, Dimension) else n for n in s]) for s in shapes
-    ]
+    guessed = [tuple([_LONG if isinstance(n, Dimension) else n for n in s]) for s in shapes]
     path, _ = opt_einsum.contract_path(text, *guessed, shapes=True, optimize=method)
     return path
 
@@ -229,9 +235,15 @@ def _evaluate_on(operands: Sequence[Any], subscripts: str, *options: Any) -> Any
 
 
 def _evaluate(
-    subscripts: str, operands: Sequence[Any], optimize, precision, preferred,
-    out_sharding, dot_general=None, product_sharding=None,
-):  # fmt: skip
+    subscripts: str,
+    operands: Sequence[Any],
+    optimize,
+    precision,
+    preferred,
+    out_sharding,
+    dot_general=None,
+    product_sharding=None,
+):
     """The sum; `product_sharding` says how the product of two operands lies."""
     if out_sharding is not None and len(operands) == 2 and dot_general is None:
         there = asked("einsum", out_sharding, *operands)
@@ -241,17 +253,14 @@ def _evaluate(
             # One product: its derivatives then move no more than they must.
             try:
                 return _evaluate(
-                    subscripts, operands, optimize, precision, preferred, None, None,
-                    there,
-                )  # fmt: skip
+                    subscripts, operands, optimize, precision, preferred, None, None, there
+                )
             except errors.ShardingTypeError:  # what the compiler may still move
                 if sums:
                     raise
     if out_sharding is not None:
         options = optimize, precision, preferred, None, dot_general
-        return laid_out(
-            "einsum", out_sharding, _evaluate_on, operands, subscripts, *options
-        )
+        return laid_out("einsum", out_sharding, _evaluate_on, operands, subscripts, *options)
     avals = [core.aval_of(x) for x in operands]
     shapes = [a.shape for a in avals]
     inputs, output = parse(subscripts, tuple(map(len, shapes)))
@@ -264,9 +273,13 @@ def _evaluate(
         x = _one(as_array(operands[0]), inputs[0], output, dtype)
         return convert(x, dtype, weak)
     step = functools.partial(
-        _pair, sizes=sizes, precision=precision, dtype=dtype, dot_general=dot_general,
+        _pair,
+        sizes=sizes,
+        precision=precision,
+        dtype=dtype,
+        dot_general=dot_general,
         out_sharding=product_sharding,
-    )  # fmt: skip
+    )
     terms = list(zip(operands, inputs, strict=True))
     path = contraction_path(subscripts, inputs, output, shapes, optimize)
     for i, chosen in enumerate(path):
@@ -289,8 +302,7 @@ def _evaluate(
 
 
 _einsum = composite(
-    _evaluate,
-    static=("subscripts", "optimize", "precision", "preferred", "out_sharding"),
+    _evaluate, static=("subscripts", "optimize", "precision", "preferred", "out_sharding")
 )
 
 
@@ -332,9 +344,17 @@ def _sum_out(x: Any, labels: str, gone: Sequence[str], dtype: Any) -> tuple[Any,
 
 
 def _pair(
-    left: tuple[Any, str], right: tuple[Any, str], needed: set[str], output: str | None,
-    *, sizes: dict[str, int], precision, dtype, dot_general, out_sharding=None,
-) -> tuple[Any, str]:  # fmt: skip
+    left: tuple[Any, str],
+    right: tuple[Any, str],
+    needed: set[str],
+    output: str | None,
+    *,
+    sizes: dict[str, int],
+    precision,
+    dtype,
+    dot_general,
+    out_sharding=None,
+) -> tuple[Any, str]:
     """The product of two operands, summed over labels that nothing else needs.
 
     out_sharding: how the last product is to lie, its axes in the order of `output`.
@@ -410,9 +430,7 @@ def _multiply(a, la: str, b, lb: str, output: str | None, dtype) -> tuple[Any, s
     a, b = convert(a, dtype), convert(b, dtype)
     if len(lb) < len(la):
         shape = tuple(n if c in lb else 1 for c, n in zip(la, a.shape, strict=True))
-        b = lax.broadcast_in_dim(
-            b, shape, tuple(i for i, c in enumerate(la) if c in lb)
-        )
+        b = lax.broadcast_in_dim(b, shape, tuple(i for i, c in enumerate(la) if c in lb))
     return product(a, b), la
 
 

@@ -120,9 +120,7 @@ def _view(x: Any, dtype: Any) -> Any:
     found = x.dtype
     old, new = found.itemsize, dtype.itemsize
     if not x.shape and old != new:
-        raise ValueError(
-            "view() of a 0d array is only supported if the itemsize is unchanged."
-        )
+        raise ValueError("view() of a 0d array is only supported if the itemsize is unchanged.")
     if x.shape and (x.shape[-1] * old) % new:
         raise errors.value_error(
             "When changing to a larger dtype, its size must be a divisor of the"

@@ -22,15 +22,9 @@ _STATIC = ("mode", "precision", "preferred_element_type")
 def slide(name: str, long, short, mode: str, precision, preferred):
     """Sums of products of `long` and `short` at every offset; `long` is not shorter."""
     n = short.shape[0]
-    pads = {
-        "full": (n - 1, n - 1),
-        "same": (n // 2, n - n // 2 - 1),
-        "valid": (0, 0),
-    }.get(mode)
+    pads = {"full": (n - 1, n - 1), "same": (n // 2, n - n // 2 - 1), "valid": (0, 0)}.get(mode)
     if pads is None:
-        raise ValueError(
-            f"{name}: mode must be one of ['full', 'same', 'valid'], got {mode!r}"
-        )
+        raise ValueError(f"{name}: mode must be one of ['full', 'same', 'valid'], got {mode!r}")
     out = lax.conv_general_dilated(
         lax.reshape(long, (1, 1, long.shape[0])),
         lax.reshape(short, (1, 1, n)),
@@ -48,9 +42,7 @@ def _operands(name: str, a: Any, v: Any, preferred: Any) -> tuple[Any, Any, Any]
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"{name}() only support 1-dimensional inputs.")
     if not x.size or not y.size:
-        raise ValueError(
-            f"{name}: inputs cannot be empty, got shapes {x.shape} and {y.shape}."
-        )
+        raise ValueError(f"{name}: inputs cannot be empty, got shapes {x.shape} and {y.shape}.")
     promote = promote_dtypes_inexact if preferred is None else promote_dtypes
     a, v = promote(as_array(a), as_array(v))
     return a, v, element_type(preferred, name)
@@ -58,9 +50,13 @@ def _operands(name: str, a: Any, v: Any, preferred: Any) -> tuple[Any, Any, Any]
 
 @composite(static=_STATIC)
 def convolve(
-    a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None,
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "full",
+    *,
+    precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Convolution of two sequences.
 
     .. math:: c_k = \\sum_i a_i v_{k-i}
@@ -93,9 +89,13 @@ def convolve(
 
 @composite(static=_STATIC)
 def correlate(
-    a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None,
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "valid",
+    *,
+    precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Cross-correlation of two sequences.
 
     .. math:: c_k = \\sum_i a_{i+k} \\bar v_i

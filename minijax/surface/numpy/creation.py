@@ -38,9 +38,17 @@ from ...types.dimensions import Dimension
 from ._common import *
 
 __all__ = (
-    "array", "asarray", "zeros", "ones", "empty", "full", "zeros_like", "ones_like",
-    "empty_like", "full_like",
-)  # fmt: skip
+    "array",
+    "asarray",
+    "zeros",
+    "ones",
+    "empty",
+    "full",
+    "zeros_like",
+    "ones_like",
+    "empty_like",
+    "full_like",
+)
 
 SMALL = 1 << 14  # elements; arrays up to this size are made on the host
 
@@ -48,9 +56,15 @@ SMALL = 1 << 14  # elements; arrays up to this size are made on the host
 
 
 def array(
-    object: Any, dtype: Any = None, *args: Any, copy: bool = True,
-    order: str | None = "K", ndmin: int = 0, device: Any = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    object: Any,
+    dtype: Any = None,
+    *args: Any,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """Make an array of numbers, nested sequences, buffers or arrays.
 
     Args:
@@ -112,9 +126,14 @@ def _by_position(args: tuple[Any, ...], defaults: tuple[Any, ...]) -> tuple[Any,
 
 
 def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
-    device: Any = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """Make an array of anything that `array` takes; arrays are returned as they are.
 
     Args:
@@ -179,9 +198,7 @@ def to_array(x: Any, dtype: Any, copy: bool) -> Any:
 
 def cast(x: Any, dtype: Any) -> Any:
     """An array in another dtype, with a warning where imaginary parts are lost."""
-    if dtypes.is_complex(x.dtype) and not (
-        dtypes.is_complex(dtype) or dtypes.is_bool(dtype)
-    ):
+    if dtypes.is_complex(x.dtype) and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
         warnings.warn(
             "Casting complex values to real discards the imaginary part",
             np.exceptions.ComplexWarning,
@@ -231,8 +248,9 @@ def from_sequence(x: Sequence[Any], dtype: Any) -> Any:
     if not kinds <= _PYTHON:
         if type(None) in kinds:
             raise ValueError("None is not a valid value for jnp.array")
-        if any(k in ARRAYS or issubclass(k, Tracer) or hasattr(k, "__jax_array__")
-               for k in kinds):  # fmt: skip
+        if any(
+            k in ARRAYS or issubclass(k, Tracer) or hasattr(k, "__jax_array__") for k in kinds
+        ):
             return stack_nested(x, dtype)
     if dtype is None:
         dtype = sequence_dtype(x, kinds)
@@ -318,8 +336,7 @@ def stack_rows(x: Any, dtype: Any) -> Any:
     rows = [stack_rows(item, dtype) for item in x]
     shape = rows[0].shape
     lifted = [
-        lax.broadcast_in_dim(r, (1, *r.shape), tuple(range(1, len(r.shape) + 1)))
-        for r in rows
+        lax.broadcast_in_dim(r, (1, *r.shape), tuple(range(1, len(r.shape) + 1))) for r in rows
     ]
     if any(r.shape != shape for r in rows):
         raise errors.type_error(
@@ -332,9 +349,7 @@ def stack_rows(x: Any, dtype: Any) -> Any:
     return lax.concatenate(lifted, 0)
 
 
-def on_device(
-    x: Any, device: Any, out_sharding: Any = None, name: str = "array"
-) -> Any:
+def on_device(x: Any, device: Any, out_sharding: Any = None, name: str = "array") -> Any:
     """`x` put where `device` (a device or sharding) says."""
     if out_sharding is not None:
         return lay_out(f"jnp.{name}", x, out_sharding)
@@ -373,9 +388,7 @@ def zeros(
     return constant("zeros", shape, 0, dtype, device, out_sharding)
 
 
-def ones(
-    shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of ones.
 
     Args:
@@ -441,9 +454,7 @@ def constant(
 ) -> Any:
     """`zeros`, `ones` and `empty`."""
     given, shape = shape, static_shape(shape, name)
-    dtype = (
-        dtypes.float_default() if dtype is None else _dtype_of_shape(name, given, dtype)
-    )
+    dtype = dtypes.float_default() if dtype is None else _dtype_of_shape(name, given, dtype)
     aval = shaped(shape, dtype)
     if out_sharding is not None and STATE.trace is not EVAL:
         return filled(name, shape, value, aval, asked(name, out_sharding))
@@ -453,9 +464,7 @@ def constant(
     return on_device(out, device, out_sharding, name)
 
 
-def filled(
-    name: str, shape: tuple[int, ...], value: Any, aval: Any, lies: Any = None
-) -> Any:
+def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any, lies: Any = None) -> Any:
     """An array of one host number: made on the host if small, else by a program.
 
     Of keys, the number is every word.  In programs, it lies as `lies` says.
@@ -500,9 +509,13 @@ def _repeat(x: Any, shape: Any) -> Any:
 
 
 def full(
-    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
+    shape: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    *,
+    device: Any = None,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """An array in which `fill_value` is repeated.
 
     Args:
@@ -567,9 +580,13 @@ def _spread(x: Any, shape: Any) -> Any:
 
 
 def zeros_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+    a: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Zeros with the shape and dtype of another array.
 
     Args:
@@ -592,9 +609,13 @@ def zeros_like(
 
 
 def ones_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+    a: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Ones with the shape and dtype of another array.
 
     Args:
@@ -641,9 +662,14 @@ def empty_like(
 
 
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *,
-    device: Any = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """`fill_value` repeated to the shape and dtype of another array.
 
     Args:

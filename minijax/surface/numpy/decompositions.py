@@ -24,9 +24,20 @@ from ._common import *
 from .creation import asarray
 
 __all__ = (
-    "EigResult", "EighResult", "QRResult", "SVDResult", "SlogdetResult", "cholesky",
-    "qr", "eig", "eigvals", "eigh", "eigvalsh", "svd", "svdvals",
-)  # fmt: skip
+    "EigResult",
+    "EighResult",
+    "QRResult",
+    "SVDResult",
+    "SlogdetResult",
+    "cholesky",
+    "qr",
+    "eig",
+    "eigvals",
+    "eigh",
+    "eigvalsh",
+    "svd",
+    "svdvals",
+)
 
 
 class EigResult(NamedTuple):
@@ -131,9 +142,7 @@ def symmetrized(x: Any) -> Any:
 def identity(n: int, like: Any) -> Any:
     """The identity matrix, one for each matrix in a stack."""
     eye = convert(asarray(np.eye(n), dtypes.canonical(like.dtype)), like.dtype)
-    return lax.broadcast_in_dim(
-        eye, (*like.shape[:-2], n, n), (like.ndim - 2, like.ndim - 1)
-    )
+    return lax.broadcast_in_dim(eye, (*like.shape[:-2], n, n), (like.ndim - 2, like.ndim - 1))
 
 
 def precise(a: Any, b: Any) -> Any:
@@ -159,9 +168,7 @@ def rounding_share(dtype: Any, size: Any, factor: int = 1) -> Any:
 
 
 @composite(static=("upper", "symmetrize_input"))
-def cholesky(
-    a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
-) -> Any:
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
     """The triangle L with :math:`A = L L^H`.
 
     Args:
@@ -265,15 +272,13 @@ def eigvals(a: ArrayLike) -> Any:
       Array([2., 3.], dtype=float32)
     """
     (a,) = operand("eigvals", a)
-    return lax_linalg.eig(
-        a, compute_left_eigenvectors=False, compute_right_eigenvectors=False
-    )[0]
+    return lax_linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[
+        0
+    ]
 
 
 @composite(static=("UPLO", "symmetrize_input"))
-def eigh(
-    a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True,
-) -> EighResult:  # fmt: skip
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices.
 
     .. math:: A = V \\, \\mathrm{diag}(w) \\, V^H
@@ -298,16 +303,12 @@ def eigh(
     (a,) = operand("eigh", a)
     if UPLO not in (None, "L", "U"):
         raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
-    vectors, values = lax_linalg.eigh(
-        a, lower=UPLO != "U", symmetrize_input=symmetrize_input
-    )
+    vectors, values = lax_linalg.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
     return EighResult(values, vectors)
 
 
 @composite(static=("UPLO", "symmetrize_input"))
-def eigvalsh(
-    a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True,
-) -> Any:  # fmt: skip
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
     """Eigenvalues of Hermitian matrices, ascending.
 
     .. math:: A = V \\, \\mathrm{diag}(w) \\, V^H
@@ -333,9 +334,12 @@ def eigvalsh(
 
 @composite(static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
 def svd(
-    a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True,
-    hermitian: bool = False, subset_by_index: tuple[int, int] | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Any:
     """The singular value decomposition :math:`A = U \\, diag(s) \\, V^H`.
 
     Args:
@@ -360,17 +364,11 @@ def svd(
         return _hermitian_svd(a, compute_uv)
     if not compute_uv:
         return lax_linalg.svd(
-            a,
-            full_matrices=full_matrices,
-            compute_uv=False,
-            subset_by_index=subset_by_index,
+            a, full_matrices=full_matrices, compute_uv=False, subset_by_index=subset_by_index
         )
     return SVDResult(
         *lax_linalg.svd(
-            a,
-            full_matrices=full_matrices,
-            compute_uv=True,
-            subset_by_index=subset_by_index,
+            a, full_matrices=full_matrices, compute_uv=True, subset_by_index=subset_by_index
         )
     )
 

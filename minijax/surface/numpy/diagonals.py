@@ -164,9 +164,13 @@ def _diagflat(v: ArrayLike, k: int) -> Any:
 
 
 def trace(
-    a: ArrayLike, offset: int | ArrayLike = 0, axis1: int = 0, axis2: int = 1,
-    dtype: DTypeLike | None = None, out: None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    offset: int | ArrayLike = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+) -> Any:
     """Sum of a diagonal of the matrices in two axes.
 
     Args:
@@ -188,11 +192,7 @@ def trace(
       Array(5, dtype=int32)
     """
     no_out("trace", out)
-    if (
-        isinstance(offset, (int, np.integer))
-        and offset is not True
-        and offset is not False
-    ):
+    if isinstance(offset, (int, np.integer)) and offset is not True and offset is not False:
         return _trace(a, int(offset), axis1, axis2, dtype)
     check_arraylike("trace", offset)
     kind = core.aval_of(offset)

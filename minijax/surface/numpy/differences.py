@@ -38,9 +38,12 @@ def part(x: Any, axis: int, start: int | None = None, stop: int | None = None) -
 
 @composite(static=("n", "axis"))
 def diff(
-    a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
     append: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Differences of neighbours along an axis, taken `n` times.
 
     Args:
@@ -69,8 +72,7 @@ def diff(
         raise ValueError(f"order must be non-negative but got {n}")
     if a.ndim == 0:
         raise ValueError(
-            "diff requires input that is at least one dimensional; got"
-            f" {errors.type_text(a)}"
+            f"diff requires input that is at least one dimensional; got {errors.type_text(a)}"
         )
     axis = canonical_axis(axis, a.ndim)
     pieces = [a]
@@ -154,9 +156,7 @@ def gradient(
       Array([1., 2., 4., 5.], dtype=float32)
     """
     if edge_order is not None:
-        raise NotImplementedError(
-            "The 'edge_order' argument to jnp.gradient is not supported."
-        )
+        raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
     check_arraylike("gradient", f, *varargs)
     x, *given = promote_dtypes_inexact(*map(as_array, (f, *varargs)))
     axes = canonical_axes(None if axis is None else static_axis(axis), x.ndim)
@@ -183,9 +183,7 @@ def _gradient(x: Any, spacing: Any, axis: int) -> Any:
     h = as_array(spacing)
     first, last = part(x, axis, 0, 1), part(x, axis, -1)
     start, end = part(x, axis, 1, 2) - first, last - part(x, axis, n - 2, n - 1)
-    before, middle, after = (
-        part(x, axis, 0, -2), part(x, axis, 1, -1), part(x, axis, 2),
-    )  # fmt: skip
+    before, middle, after = (part(x, axis, 0, -2), part(x, axis, 1, -1), part(x, axis, 2))
     if h.ndim == 0:
         inner = (after - before) * 0.5 / h
         return lax.concatenate([start / h, inner, end / h], axis)
@@ -233,9 +231,7 @@ def trapezoid(
         (y,) = promote_dtypes_inexact(as_array(y))
         steps = asarray(dx)
         if steps.ndim:
-            steps = shapes.move_axis(
-                steps, canonical_axis(axis, steps.ndim), steps.ndim - 1
-            )
+            steps = shapes.move_axis(steps, canonical_axis(axis, steps.ndim), steps.ndim - 1)
     else:
         check_arraylike("trapezoid", y, x)
         y, x = promote_dtypes_inexact(as_array(y), as_array(x))
@@ -253,9 +249,13 @@ def trapezoid(
 
 
 def interp(
-    x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | None = None,
-    right: ArrayLike | str | None = None, period: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike | str | None = None,
+    right: ArrayLike | str | None = None,
+    period: ArrayLike | None = None,
+) -> Any:
     """Linear interpolation between given points.
 
     Args:
@@ -282,8 +282,7 @@ def interp(
     for name, value in (("left", left), ("right", right)):
         if isinstance(value, str) and value != "extrapolate":
             raise ValueError(
-                f"the only valid string value of `{name}` is 'extrapolate', but got:"
-                f" {value!r}"
+                f"the only valid string value of `{name}` is 'extrapolate', but got: {value!r}"
             )
         sides.append(isinstance(value, str))
     given = [None if isinstance(v, str) else v for v in (left, right)]
@@ -335,9 +334,11 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
 
 @composite(static=("axis",))
 def unwrap(
-    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
+    p: ArrayLike,
+    discont: ArrayLike | None = None,
+    axis: int = -1,
     period: ArrayLike = 2 * np.pi,
-) -> Any:  # fmt: skip
+) -> Any:
     """Phases with jumps of more than half a period taken out, by adding whole periods.
 
     Args:

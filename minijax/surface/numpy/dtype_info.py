@@ -74,16 +74,20 @@ def scalar_type(dtype: Any, name: str | None = None) -> Any:
 bool_ = scalar_type(dtypes.bool_)
 int2, int4, int8, int16, int32, int64 = map(scalar_type, dtypes.SIGNED)
 uint2, uint4, uint8, uint16, uint32, uint64 = map(scalar_type, dtypes.UNSIGNED)
-float16, float32, float64 = map(
-    scalar_type, (dtypes.float16, dtypes.float32, dtypes.float64)
-)
+float16, float32, float64 = map(scalar_type, (dtypes.float16, dtypes.float32, dtypes.float64))
 bfloat16 = scalar_type(dtypes.bfloat16)
 complex64, complex128 = map(scalar_type, dtypes.COMPLEX)
 float4_e2m1fn = scalar_type(dtypes.float4_e2m1fn)
 (
-    float8_e3m4, float8_e4m3, float8_e8m0fnu, float8_e4m3b11fnuz,
-    float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz,
-) = map(scalar_type, dtypes.FLOAT8)  # fmt: skip
+    float8_e3m4,
+    float8_e4m3,
+    float8_e8m0fnu,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+) = map(scalar_type, dtypes.FLOAT8)
 
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
@@ -96,11 +100,7 @@ float6_e2m3fn = scalar_type(np.dtype(ml_dtypes.float6_e2m3fn))
 float6_e3m2fn = scalar_type(np.dtype(ml_dtypes.float6_e3m2fn))
 
 generic, number, inexact = np.generic, np.number, np.inexact
-integer, signedinteger, unsignedinteger = (
-    np.integer,
-    np.signedinteger,
-    np.unsignedinteger,
-)
+integer, signedinteger, unsignedinteger = (np.integer, np.signedinteger, np.unsignedinteger)
 floating, complexfloating = np.floating, np.complexfloating
 flexible, character, object_ = np.flexible, np.character, np.object_
 dtype = np.dtype
@@ -283,9 +283,7 @@ def iscomplexobj(x: Any) -> bool:
     if is_arraylike(x):
         return dtypes.is_complex(aval_of(x).dtype)
     found = getattr(x, "dtype", None)
-    return (
-        np.iscomplexobj(x) if found is None else dtypes.is_complex(dtypes.as_dtype(x))
-    )
+    return np.iscomplexobj(x) if found is None else dtypes.is_complex(dtypes.as_dtype(x))
 
 
 def isrealobj(x: Any) -> bool:

@@ -101,9 +101,7 @@ def _kept(obj: Any, size: int) -> Any:
             f"np.delete(arr, obj): got obj.dtype={obj.dtype}; must be integer or bool."
         )
     if not obj.shape and not -size <= int(obj) < size:
-        raise ValueError(
-            f"axis {int(obj)} is out of bounds for array of dimension {size}"
-        )
+        raise ValueError(f"axis {int(obj)} is out of bounds for array of dimension {size}")
     keep[obj] = False
     return keep
 
@@ -114,9 +112,7 @@ def _delete_distinct(arr: Any, obj: Any, axis: int) -> Any:
     size = shape_of(arr)[axis]
     k = math.prod(shape_of(obj))
     index = convert(lax.reshape(obj, (k,)), dtypes.int32)
-    index = choose(
-        lax.lt(index, const(index, 0)), lax.add(index, const(index, size)), index
-    )
+    index = choose(lax.lt(index, const(index, 0)), lax.add(index, const(index, size)), index)
     gaps = lax.sub(lax.sort(index), lax.iota(dtypes.int32, k))
     row = lax.iota(dtypes.int32, max(size - k, 0))
     passed = lax.le(

@@ -27,10 +27,27 @@ from ._rows import synonym
 from .ufuncs import with_keywords
 
 __all__ = (
-    "floor_divide", "remainder", "mod", "fmod", "divmod", "gcd", "lcm", "power", "pow",
-    "float_power", "logaddexp", "logaddexp2", "fmax", "fmin", "clip", "round", "around",
-    "rint", "trunc", "modf",
-)  # fmt: skip
+    "floor_divide",
+    "remainder",
+    "mod",
+    "fmod",
+    "divmod",
+    "gcd",
+    "lcm",
+    "power",
+    "pow",
+    "float_power",
+    "logaddexp",
+    "logaddexp2",
+    "fmax",
+    "fmin",
+    "clip",
+    "round",
+    "around",
+    "rint",
+    "trunc",
+    "modf",
+)
 
 _EVEN = lax.RoundingMethod.TO_NEAREST_EVEN
 
@@ -88,9 +105,7 @@ def _divide_floats(x: Any, y: Any) -> tuple[Any, Any]:
     # x - rest is a multiple of y, so that the quotient is whole but for rounding.
     whole = choose(lax.eq(y, const(y, 0)), x, lax.sub(x, rest))
     quotient = lax.div(whole, y)
-    low = lax.bitwise_and(
-        lax.ne(rest, const(rest, 0)), lax.ne(lax.sign(y), lax.sign(rest))
-    )
+    low = lax.bitwise_and(lax.ne(rest, const(rest, 0)), lax.ne(lax.sign(y), lax.sign(rest)))
     rest = choose(low, lax.add(rest, y), rest)
     quotient = choose(low, lax.sub(quotient, const(quotient, 1)), quotient)
     return lax.round(quotient), rest
@@ -555,15 +570,11 @@ def _greater(x: Any, y: Any) -> Any:
     if not _is_complex(x):
         return lax.gt(x, y)
     same = lax.eq(lax.real(x), lax.real(y))
-    return choose(
-        same, lax.gt(lax.imag(x), lax.imag(y)), lax.gt(lax.real(x), lax.real(y))
-    )
+    return choose(same, lax.gt(lax.imag(x), lax.imag(y)), lax.gt(lax.real(x), lax.real(y)))
 
 
 @composite
-def clip(
-    arr: Any = None, /, min: Any = None, max: Any = None,
-) -> Any:  # fmt: skip
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     """Values brought into an interval, elementwise.
 
     Args:
@@ -589,8 +600,7 @@ def clip(
     check_arraylike("clip", *given)
     if any(_is_complex(x) for x in given):
         raise errors.value_error(
-            "Clip received a complex value either through the input or the min/max"
-            " keywords.",
+            "Clip received a complex value either through the input or the min/max keywords.",
             why="complex values have no ordering.",
             tries=["clip jnp.real(x) and jnp.imag(x)"],
         )

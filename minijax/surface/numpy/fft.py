@@ -43,14 +43,32 @@ from .rearrange import roll
 from .ufuncs import conjugate
 
 __all__ = (
-    "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fftn", "ifftn", "rfftn", "irfftn",
-    "fft2", "ifft2", "rfft2", "irfft2", "fftfreq", "rfftfreq", "fftshift", "ifftshift",
-)  # fmt: skip
+    "fft",
+    "ifft",
+    "rfft",
+    "irfft",
+    "hfft",
+    "ihfft",
+    "fftn",
+    "ifftn",
+    "rfftn",
+    "irfftn",
+    "fft2",
+    "ifft2",
+    "rfft2",
+    "irfft2",
+    "fftfreq",
+    "rfftfreq",
+    "fftshift",
+    "ifftshift",
+)
 
 _KINDS = {
-    "fft": FftType.FFT, "ifft": FftType.IFFT, "rfft": FftType.RFFT,
+    "fft": FftType.FFT,
+    "ifft": FftType.IFFT,
+    "rfft": FftType.RFFT,
     "irfft": FftType.IRFFT,
-}  # fmt: skip
+}
 _NORMS = ("backward", "ortho", "forward")
 _DIMS = 3  # how many axes XLA transforms at once
 
@@ -92,8 +110,7 @@ def _transform(name: str, kind: str, a: Any, s: Any, axes: Any, norm: Any) -> An
     places = tuple(canonical_axis(i, ndim) for i in axes)
     if len(set(places)) != len(places):
         raise ValueError(
-            f"jax.numpy.fft.{name} does not support repeated axes. Got axes"
-            f" {tuple(axes)}."
+            f"jax.numpy.fft.{name} does not support repeated axes. Got axes {tuple(axes)}."
         )
     if s is not None and len(s) != len(places):
         raise errors.value_error(
@@ -115,9 +132,7 @@ def _run(a: Any, kind: str, s: Any, axes: tuple[int, ...], norm: str) -> Any:
     if kind == "irfft" and lengths and s is None:
         lengths[-1] = max(2 * (lengths[-1] - 1), 0)
     if kind == "rfft" and lengths and not lengths[-1]:
-        raise errors.value_error(
-            "Shape should be positive.", which=f"lengths {lengths}"
-        )
+        raise errors.value_error("Shape should be positive.", which=f"lengths {lengths}")
     for i, n in enumerate(lengths):
         last = kind == "irfft" and i == len(lengths) - 1
         x = _resized(x, first + i, n // 2 + 1 if last and n else n)
@@ -207,8 +222,7 @@ _COMPLEX = "A complex array of `a`'s precision and of the lengths asked for"
 _RESULTS = {
     "fft": f"{_COMPLEX}.",
     "ifft": f"{_COMPLEX}.",
-    "rfft": f"{_COMPLEX}, but of\n"
-    "  n // 2 + 1 instead of n along the last axis transformed.",
+    "rfft": f"{_COMPLEX}, but of\n  n // 2 + 1 instead of n along the last axis transformed.",
     "irfft": "A real array of `a`'s precision and of the lengths asked for; by default of"
     "\n  2 * (m - 1) along the last axis transformed, m being the size of `a`.",
 }
@@ -223,36 +237,44 @@ def _formula(name: str, count: str, phase: str) -> str:
 def _one_axis(name: str, sentence: str, example: str) -> Any:
     bad = "ValueError: no such axis, an unknown norm, a length that is not positive."
     told = {
-        "a": "array.", "n": "the length: the axis is cut or filled up with zeros.",
-        "axis": "the axis.", "norm": _NORM,
-    }  # fmt: skip
+        "a": "array.",
+        "n": "the length: the axis is cut or filled up with zeros.",
+        "axis": "the axis.",
+        "norm": _NORM,
+    }
 
     sentence += "\n\n.. math:: " + _formula(name, "N", "k n / N")
 
     @row(name, __name__, sentence, _RESULTS[name], example, raises=bad, **told)
-    def fun(
-        a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
-    ) -> Any:
+    def fun(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
         return _along(name, a, n, axis, norm)
 
     return fun
 
 
-fft = _one_axis("fft", "Discrete Fourier transform along an axis.",
-    "jnp.fft.fft(jnp.array([1., 0., 0.])).real.tolist() -> [1.0, 1.0, 1.0]")  # fmt: skip
-ifft = _one_axis("ifft", "Inverse of `fft`.",
-    "jnp.fft.ifft(jnp.array([1., 1., 1.])).real.tolist() -> [1.0, 0.0, 0.0]")  # fmt: skip
-rfft = _one_axis("rfft",
+fft = _one_axis(
+    "fft",
+    "Discrete Fourier transform along an axis.",
+    "jnp.fft.fft(jnp.array([1., 0., 0.])).real.tolist() -> [1.0, 1.0, 1.0]",
+)
+ifft = _one_axis(
+    "ifft",
+    "Inverse of `fft`.",
+    "jnp.fft.ifft(jnp.array([1., 1., 1.])).real.tolist() -> [1.0, 0.0, 0.0]",
+)
+rfft = _one_axis(
+    "rfft",
     "`fft` of real values, at the frequencies that are not negative.",
-    "jnp.fft.rfft(jnp.array([1., 0., 0., 0.])).shape -> (3,)")  # fmt: skip
-irfft = _one_axis("irfft",
+    "jnp.fft.rfft(jnp.array([1., 0., 0., 0.])).shape -> (3,)",
+)
+irfft = _one_axis(
+    "irfft",
     "Inverse of `rfft`; `n` is the length of the result.",
-    "jnp.fft.irfft(jnp.array([1., 1., 1.])).tolist() -> [1.0, 0.0, 0.0, 0.0]")  # fmt: skip
+    "jnp.fft.irfft(jnp.array([1., 1., 1.])).tolist() -> [1.0, 0.0, 0.0, 0.0]",
+)
 
 
-def hfft(
-    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
-) -> Any:
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """`fft` of values with Hermitian symmetry, of which the first half is given.
 
     .. math:: X_k = \\sum_{j=0}^{n-1} a_j e^{-2 \\pi i k j / n}, a_{n-j} = \\bar a_j
@@ -278,9 +300,7 @@ def hfft(
     return _along("hfft", conjugate(a), n, axis, _turned(norm), "irfft")
 
 
-def ihfft(
-    a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
-) -> Any:
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """Inverse of `hfft`.
 
     .. math:: x_j = \\frac{1}{n} \\sum_{k=0}^{n-1} a_k e^{2 \\pi i k j / n}
@@ -318,9 +338,10 @@ def _turned(norm: Any) -> str:
 
 _SUMMED = "\\prod_j N_j", "\\sum_j k_j n_j / N_j"
 _SEVERAL = {
-    "a": "array.", "s": "the lengths: axes are cut or filled up with zeros.",
+    "a": "array.",
+    "s": "the lengths: axes are cut or filled up with zeros.",
     "norm": _NORM,
-}  # fmt: skip
+}
 
 
 def _several_axes(name: str, sentence: str, example: str) -> Any:
@@ -329,26 +350,33 @@ def _several_axes(name: str, sentence: str, example: str) -> Any:
     result = _RESULTS[name[:-1]]
     axes_are = "the axes; None for all (or for the last `len(s)`)."
 
-    @row(name, __name__, sentence, result, example, raises=bad, axes=axes_are,
-         **_SEVERAL)  # fmt: skip
-    def fun(
-        a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None
-    ) -> Any:
+    @row(name, __name__, sentence, result, example, raises=bad, axes=axes_are, **_SEVERAL)
+    def fun(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
         return _transform(name, name[:-1], a, s, axes, norm)
 
     return fun
 
 
-fftn = _several_axes("fftn", "Discrete Fourier transform along several axes.",
-    "jnp.fft.fftn(jnp.ones((1, 2))).real.tolist() -> [[2.0, 0.0]]")  # fmt: skip
-ifftn = _several_axes("ifftn", "Inverse of `fftn`.",
-    "jnp.fft.ifftn(jnp.ones((1, 2))).real.tolist() -> [[1.0, 0.0]]")  # fmt: skip
-rfftn = _several_axes("rfftn",
+fftn = _several_axes(
+    "fftn",
+    "Discrete Fourier transform along several axes.",
+    "jnp.fft.fftn(jnp.ones((1, 2))).real.tolist() -> [[2.0, 0.0]]",
+)
+ifftn = _several_axes(
+    "ifftn",
+    "Inverse of `fftn`.",
+    "jnp.fft.ifftn(jnp.ones((1, 2))).real.tolist() -> [[1.0, 0.0]]",
+)
+rfftn = _several_axes(
+    "rfftn",
     "`fftn` of real values; the last axis holds frequencies that are not negative.",
-    "jnp.fft.rfftn(jnp.ones((2, 4))).shape -> (2, 3)")  # fmt: skip
-irfftn = _several_axes("irfftn",
+    "jnp.fft.rfftn(jnp.ones((2, 4))).shape -> (2, 3)",
+)
+irfftn = _several_axes(
+    "irfftn",
     "Inverse of `rfftn`; `s` holds the lengths of the result.",
-    "jnp.fft.irfftn(jnp.ones((2, 3))).shape -> (2, 4)")  # fmt: skip
+    "jnp.fft.irfftn(jnp.ones((2, 3))).shape -> (2, 4)",
+)
 
 
 def _two_axes(name: str, example: str) -> Any:
@@ -356,16 +384,21 @@ def _two_axes(name: str, example: str) -> Any:
     bad = "ValueError: not two axes, or one twice; an unknown norm."
     sentence = f"`{several}` along two axes.\n\n.. math:: {_formula(name, *_SUMMED)}"
 
-    @row(name, __name__, sentence, _RESULTS[name[:-1]], example, raises=bad,
-         axes="two axes.", **_SEVERAL)  # fmt: skip
+    @row(
+        name,
+        __name__,
+        sentence,
+        _RESULTS[name[:-1]],
+        example,
+        raises=bad,
+        axes="two axes.",
+        **_SEVERAL,
+    )
     def fun(
-        a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1),
-        norm: str | None = None,
-    ) -> Any:  # fmt: skip
+        a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    ) -> Any:
         if len(axes) != 2:
-            raise ValueError(
-                f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}."
-            )
+            raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.")
         return _transform(name, name[:-1], a, s, axes, norm)
 
     return fun
@@ -384,9 +417,7 @@ def _spaced(name: str, k: Any, n: int, d: Any, dtype: Any, device: Any) -> Any:
     dtype = static_dtype(dtype, name) or dtypes.float_default()
     check_arraylike(name, d)
     if dtypes.is_complex(core.aval_of(d).dtype):
-        raise TypeError(
-            f"{name}: the spacing d must be real, got {errors.type_text(d)}."
-        )
+        raise TypeError(f"{name}: the spacing d must be real, got {errors.type_text(d)}.")
     out = as_array(k.astype(dtype)) / (as_array(d).astype(dtype) * n)
     return on_device(out.astype(dtype), device)
 

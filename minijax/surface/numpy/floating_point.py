@@ -22,9 +22,20 @@ from ._common import *
 from .ufuncs import float_args
 
 __all__ = (
-    "isfinite", "isinf", "isposinf", "isneginf", "isnan", "iscomplex", "isreal",
-    "signbit", "copysign", "spacing", "frexp", "ldexp", "bitwise_count",
-)  # fmt: skip
+    "isfinite",
+    "isinf",
+    "isposinf",
+    "isneginf",
+    "isnan",
+    "iscomplex",
+    "isreal",
+    "signbit",
+    "copysign",
+    "spacing",
+    "frexp",
+    "ldexp",
+    "bitwise_count",
+)
 
 
 def _dtype(x: Any) -> Any:
@@ -216,9 +227,7 @@ def isreal(x: Any) -> Any:
 
 # ---------------------------------------------------------------------- bits of floats
 
-_BITS: dict[int, Any] = {
-    8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64
-}  # fmt: skip
+_BITS: dict[int, Any] = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
 
 
 def _bits_of(x: Any) -> Any:
@@ -329,9 +338,7 @@ def power_of_two(k: Any, dtype: Any) -> Any:
     mantissa, bias = _layout(dtype)
     kind = _BITS[8 * dtype.itemsize]
     biased = lax.add(convert(k, kind), const_of(kind, bias))
-    return lax.bitcast_convert_type(
-        lax.shift_left(biased, const_of(kind, mantissa)), dtype
-    )
+    return lax.bitcast_convert_type(lax.shift_left(biased, const_of(kind, mantissa)), dtype)
 
 
 def const_of(dtype: Any, value: Any) -> Any:
@@ -410,8 +417,7 @@ def exponent_of(x: Any) -> Any:
     mantissa, bias = _layout(_dtype(x))
     bits = _bits_of(x)
     field = lax.bitwise_and(
-        lax.shift_right_arithmetic(bits, const(bits, mantissa)),
-        const(bits, 2 * bias + 1),
+        lax.shift_right_arithmetic(bits, const(bits, mantissa)), const(bits, 2 * bias + 1)
     )
     exponent = convert(field, dtypes.int32)
     return lax.sub(exponent, const(exponent, bias - 1))
@@ -449,9 +455,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     """
     check_arraylike("ldexp", x1, x2)
     if dtypes.kind(_dtype(x2)) not in ("int", "uint", "bool") or _is_complex(x1):
-        raise ValueError(
-            f"ldexp not supported for input types {(_dtype(x1), _dtype(x2))}"
-        )
+        raise ValueError(f"ldexp not supported for input types {(_dtype(x1), _dtype(x2))}")
     (x,) = promote_dtypes_inexact(x1)
     x = convert(x, _dtype(x))
     shape = joint_shape("add", shape_of(x), shape_of(x2))

@@ -113,9 +113,11 @@ def parse_signature(text: str) -> tuple[list[Dims], list[Dims]]:
 
 
 def vectorize(
-    pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(),
+    pyfunc: Callable[..., Any],
+    *,
+    excluded: Collection[int | str] = frozenset(),
     signature: str | None = None,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """A function that broadcasts, from one of scalars or small arrays.
 
     Args:
@@ -171,9 +173,7 @@ def vectorize(
                 full[i] = x
             return pyfunc(*full, **kwargs)
 
-        return broadcast_call(
-            on_dynamic, [as_array(x) for x in arrays], ins, outs, where
-        )
+        return broadcast_call(on_dynamic, [as_array(x) for x in arrays], ins, outs, where)
 
     return wrapped
 
@@ -191,9 +191,12 @@ def _with_names(pyfunc, args, kwargs, names: list[str], excluded, signature):
 
 
 def broadcast_call(
-    fun: Callable[..., Any], arrays: Sequence[Any], ins: Sequence[Dims],
-    outs: Sequence[Dims] | None, where: str,
-):  # fmt: skip
+    fun: Callable[..., Any],
+    arrays: Sequence[Any],
+    ins: Sequence[Dims],
+    outs: Sequence[Dims] | None,
+    where: str,
+):
     """Call `fun` for every place of the broadcast axes of `arrays`."""
     sizes = core_sizes(arrays, ins, where)
     shapes = [shape_of(x) for x in arrays]
@@ -220,9 +223,7 @@ def broadcast_call(
     return out
 
 
-def core_sizes(
-    arrays: Sequence[Any], ins: Sequence[Dims], where: str
-) -> dict[str, int]:
+def core_sizes(arrays: Sequence[Any], ins: Sequence[Dims], where: str) -> dict[str, int]:
     """The size of every named core axis; ValueError if arguments disagree."""
     sizes: dict[str, int] = {}
     for x, dims in zip(arrays, ins, strict=True):
@@ -242,9 +243,8 @@ def core_sizes(
 
 
 def check_results(
-    fun: Callable[..., Any], outs: Sequence[Dims] | None, sizes: dict[str, int],
-    where: str,
-) -> Callable[..., Any]:  # fmt: skip
+    fun: Callable[..., Any], outs: Sequence[Dims] | None, sizes: dict[str, int], where: str
+) -> Callable[..., Any]:
     """`fun` with its results checked against the signature."""
     if outs is None:
         return fun
@@ -254,8 +254,7 @@ def check_results(
         many = list(out) if isinstance(out, (tuple, list)) else [out]
         if len(outs) > 1 and not isinstance(out, (tuple, list)):
             raise TypeError(
-                f"output must be a tuple when multiple outputs are expected, got: {out}"
-                f" {where}"
+                f"output must be a tuple when multiple outputs are expected, got: {out} {where}"
             )
         if len(many) != len(outs):
             raise TypeError(
@@ -267,8 +266,7 @@ def check_results(
             shape = shape_of(x)
             if len(shape) != len(dims):
                 raise ValueError(
-                    f"output shape {shape} does not match core dimensions {dims}"
-                    f" {where}"
+                    f"output shape {shape} does not match core dimensions {dims} {where}"
                 )
             for name, n in zip(dims, shape, strict=True):
                 if known.setdefault(name, n) != n:
@@ -276,10 +274,6 @@ def check_results(
                         f"inconsistent size for core dimension {name!r}: {n} vs"
                         f" {known[name]} {where}"
                     )
-        return (
-            tuple(map(as_array, many))
-            if isinstance(out, (tuple, list))
-            else as_array(out)
-        )
+        return tuple(map(as_array, many)) if isinstance(out, (tuple, list)) else as_array(out)
 
     return checked

@@ -32,18 +32,33 @@ from .ranges import arange, linspace
 from .searching import nonzero
 
 __all__ = (
-    "eye", "identity", "tri", "tril", "triu", "tril_indices", "triu_indices",
-    "tril_indices_from", "triu_indices_from", "diag_indices", "diag_indices_from",
-    "mask_indices", "meshgrid", "indices", "fromfunction", "mgrid", "ogrid", "r_", "c_",
-    "index_exp", "s_",
-)  # fmt: skip
+    "eye",
+    "identity",
+    "tri",
+    "tril",
+    "triu",
+    "tril_indices",
+    "triu_indices",
+    "tril_indices_from",
+    "triu_indices_from",
+    "diag_indices",
+    "diag_indices_from",
+    "mask_indices",
+    "meshgrid",
+    "indices",
+    "fromfunction",
+    "mgrid",
+    "ogrid",
+    "r_",
+    "c_",
+    "index_exp",
+    "s_",
+)
 
 # -------------------------------------------------------------------------- triangles
 
 
-def eye(
-    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None,
-) -> Any:  # fmt: skip
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
     """A matrix with ones on a diagonal and zeros elsewhere.
 
     Args:
@@ -129,9 +144,7 @@ def identity(n: Any, dtype: Any = None) -> Any:
     return eye(n, dtype=wanted)
 
 
-def tri(
-    N: int, M: int | None = None, k: int = 0, dtype: Any = None,
-) -> Any:  # fmt: skip
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     """Ones on and below a diagonal, zeros above.
 
     Args:
@@ -442,9 +455,7 @@ def meshgrid(
         raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
     shapes = [shape_of(x) for x in xi]
     if any(len(s) != 1 for s in shapes):
-        raise ValueError(
-            f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {shapes}"
-        )
+        raise ValueError(f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {shapes}")
     return tuple(_meshgrid(xi, bool(sparse), indexing == "xy"))
 
 
@@ -460,9 +471,7 @@ def _meshgrid(xs: Any, sparse: bool, swapped: bool) -> list[Any]:
     out = []
     for axis, x in zip(axes, xs, strict=True):
         shape = [n if not sparse or i == axis else 1 for i, n in enumerate(full)]
-        out.append(
-            as_array(x) if rank == 1 else lax.broadcast_in_dim(x, shape, (axis,))
-        )
+        out.append(as_array(x) if rank == 1 else lax.broadcast_in_dim(x, shape, (axis,)))
     return out
 
 
@@ -573,17 +582,19 @@ class _Grid:
 
 
 mgrid = _Grid(
-    "mgrid", False,
+    "mgrid",
+    False,
     "Dense coordinate grids from slices: one array for each.\n\n"
     "Example:\n  >>> import minijax.numpy as jnp\n"
     "  >>> jnp.mgrid[0:2, 0:3].shape\n  (2, 2, 3)\n",
-)  # fmt: skip
+)
 ogrid = _Grid(
-    "ogrid", True,
+    "ogrid",
+    True,
     "Open coordinate grids from slices: arrays that broadcast.\n\n"
     "Example:\n  >>> import minijax.numpy as jnp\n"
     "  >>> [x.shape for x in jnp.ogrid[0:2, 0:3]]\n  [(2, 1), (1, 3)]\n",
-)  # fmt: skip
+)
 
 
 class _Joiner:
@@ -643,15 +654,19 @@ class _Joiner:
 
 
 r_ = _Joiner(
-    "r_", 1, -1,
+    "r_",
+    1,
+    -1,
     "Arrays, numbers and slices joined along the first axis.\n\n"
     "Example:\n  >>> import minijax.numpy as jnp\n"
     "  >>> jnp.r_[1:3, 7]\n  Array([1, 2, 7], dtype=int32)\n",
-)  # fmt: skip
+)
 c_ = _Joiner(
-    "c_", 2, 0,
+    "c_",
+    2,
+    0,
     "Arrays, numbers and slices joined along the last axis, vectors as columns.\n\n"
     "Example:\n  >>> import minijax.numpy as jnp\n"
     "  >>> jnp.c_[1:3, 3:5]\n  Array([[1, 3],\n         [2, 4]], dtype=int32)\n",
-)  # fmt: skip
+)
 s_, index_exp = np.s_, np.index_exp

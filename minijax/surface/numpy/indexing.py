@@ -98,9 +98,7 @@ def row(x: Any, i: Any) -> Any:
     if shape[0] == 0:
         raise IndexError("index is out of bounds for axis 0 with size 0")
     index = lax.convert_element_type(i, dtypes.int32)
-    index = lax.select_n(
-        lax.lt(index, np.int32(0)), index, lax.add(index, np.int32(shape[0]))
-    )
+    index = lax.select_n(lax.lt(index, np.int32(0)), index, lax.add(index, np.int32(shape[0])))
     starts = (index, *(np.int32(0) for _ in shape[1:]))
     cut = lax.dynamic_slice_p.bind(x, *starts, slice_sizes=(1, *shape[1:]))
     return lax.squeeze_p.bind(cut, dimensions=(0,))
@@ -115,9 +113,14 @@ def is_whole(plan: Plan) -> bool:
 
 
 def read(
-    x, leaves: Sequence[Any], plan: Plan, mode: lax.GatherScatterMode | None = None,
-    fill_value=None, indices_are_sorted: bool = False, unique_indices: bool = False,
-):  # fmt: skip
+    x,
+    leaves: Sequence[Any],
+    plan: Plan,
+    mode: lax.GatherScatterMode | None = None,
+    fill_value=None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+):
     """The elements of `x` that a plan and its leaves name."""
     if plan.arrays or (mode is _FILL and may_miss(plan)):
         flags = (mode, fill_value, indices_are_sorted, unique_indices)
@@ -126,8 +129,7 @@ def read(
 
 
 _read = composite(
-    read,
-    static=("plan", "mode", "fill_value", "indices_are_sorted", "unique_indices"),
+    read, static=("plan", "mode", "fill_value", "indices_are_sorted", "unique_indices")
 )
 
 
@@ -199,9 +201,11 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
         sizes.append(size)
         strides.append(step)
         axis += 1
-    x = cut_moving(x, starts, sizes, strides, stops) if moving else cut_fixed(
-        x, starts, strides, stops
-    )  # fmt: skip
+    x = (
+        cut_moving(x, starts, sizes, strides, stops)
+        if moving
+        else cut_fixed(x, starts, strides, stops)
+    )
     if flips:
         x = lax.rev(x, tuple(flips))
     if gone:
@@ -230,9 +234,8 @@ def cut_fixed(x, starts: Sequence[int], strides: Sequence[int], stops: Sequence[
 
 
 def cut_moving(
-    x, starts: Sequence[Any], sizes: Sequence[int], strides: Sequence[int],
-    stops: Sequence[int],
-):  # fmt: skip
+    x, starts: Sequence[Any], sizes: Sequence[int], strides: Sequence[int], stops: Sequence[int]
+):
     """A slice of which some positions are values; those axes have stride 1."""
     shape = x.shape
     fixed = [isinstance(s, int) for s in starts]
@@ -245,9 +248,7 @@ def cut_moving(
         )
         starts = [0 if f else s for s, f in zip(starts, fixed, strict=True)]
     wide = any(core.aval_of(s).dtype == dtypes.int64 for s in starts)
-    dtype = (
-        dtypes.int64 if wide and dtypes.int_default() == dtypes.int64 else dtypes.int32
-    )
+    dtype = dtypes.int64 if wide and dtypes.int_default() == dtypes.int64 else dtypes.int32
     operands = [
         dtype.type(s) if f else lax.convert_element_type(s, dtype)
         for s, f in zip(starts, fixed, strict=True)
@@ -256,9 +257,14 @@ def cut_moving(
 
 
 def _read_by_gather(
-    x, leaves: Sequence[Any], plan: Plan, mode: lax.GatherScatterMode | None,
-    fill_value, indices_are_sorted: bool, unique_indices: bool,
-):  # fmt: skip
+    x,
+    leaves: Sequence[Any],
+    plan: Plan,
+    mode: lax.GatherScatterMode | None,
+    fill_value,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+):
     """Read a plan with index arrays, or one whose misses are to be filled."""
     at = subscripts.locate(plan, leaves)
     if len(x.shape) != len(plan.operand):
@@ -289,9 +295,7 @@ def _read_by_gather(
 # ------------------------------------------------------------------------------- modes
 
 
-def mode_of(
-    mode: Any, default: lax.GatherScatterMode | None
-) -> lax.GatherScatterMode | None:
+def mode_of(mode: Any, default: lax.GatherScatterMode | None) -> lax.GatherScatterMode | None:
     """What to do about positions out of bounds, from a user's `mode`."""
     if mode is None:
         return default
@@ -301,9 +305,15 @@ def mode_of(
 
 
 def get(
-    x: Any, subscript: Any, indices_are_sorted: bool, unique_indices: bool, mode: Any,
-    fill_value: Any, wrap_negative_indices: bool, out_sharding: Any,
-) -> Any:  # fmt: skip
+    x: Any,
+    subscript: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: Any,
+    fill_value: Any,
+    wrap_negative_indices: bool,
+    out_sharding: Any,
+) -> Any:
     """`x.at[subscript].get(...)`."""
     mode = None if mode is None else mode_of(mode, _FILL)
     eager = STATE.trace is EVAL and type(x) is ArrayImpl
@@ -320,9 +330,7 @@ def get(
 
 def host_fill(fill_value: Any) -> Any:
     """A fill value as a hashable number of the host."""
-    if fill_value is None or isinstance(
-        fill_value, (bool, int, float, complex, np.generic)
-    ):
+    if fill_value is None or isinstance(fill_value, (bool, int, float, complex, np.generic)):
         return fill_value
     if np.shape(fill_value):
         raise ValueError(
@@ -338,10 +346,15 @@ _TAKE_MODES = ("fill", "clip", "wrap", "promise_in_bounds")
 
 
 def take(
-    a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None,
-    mode: str | None = None, unique_indices: bool = False,
-    indices_are_sorted: bool = False, fill_value: Any = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Any:
     """The elements (or slices along an axis) at positions.
 
     Args:
@@ -377,12 +390,8 @@ def take(
     return _take(a, indices, axis, *flags)
 
 
-@composite(
-    static=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value")
-)
-def _take(
-    a, indices, axis, mode, unique_indices: bool, indices_are_sorted: bool, fill_value
-):
+@composite(static=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
+def _take(a, indices, axis, mode, unique_indices: bool, indices_are_sorted: bool, fill_value):
     check_arraylike("take", a, indices)
     x, i = as_array(a), as_array(indices)
     if axis is None:
@@ -391,9 +400,7 @@ def _take(
     if dtypes.is_bool(i.dtype) or not i.size:
         i = lax.convert_element_type(i, dtypes.int_default())
     elif not dtypes.is_integer(i.dtype):
-        raise ValueError(
-            f"indices must have an integer type, got {errors.type_text(i)}"
-        )
+        raise ValueError(f"indices must have an integer type, got {errors.type_text(i)}")
     if mode == "raise":
         raise NotImplementedError(
             "The 'raise' mode to jnp.take is not supported.\n"
@@ -410,15 +417,18 @@ def _take(
     entries[axis] = (ARRAY,) if i.ndim else (SCALAR,)
     plan = Plan(tuple(entries), x.shape, bool(i.ndim), mode in (None, "fill"))
     how = lax.GatherScatterMode.from_any(mode)
-    return _read_by_gather(
-        x, (i,), plan, how, fill_value, indices_are_sorted, unique_indices
-    )
+    return _read_by_gather(x, (i,), plan, how, fill_value, indices_are_sorted, unique_indices)
 
 
 def take_along_axis(
-    arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: Any = None,
-    fill_value: Any = None, *, wrap_negative_indices: bool | None = None,
-) -> Any:  # fmt: skip
+    arr: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = -1,
+    mode: Any = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool | None = None,
+) -> Any:
     """Elements at positions that vary with the other axes, as `argsort` gives them.
 
     Args:
@@ -459,19 +469,14 @@ def _take_along_axis(arr, indices, axis, mode, fill_value, wrap: bool):
     check_arraylike("take_along_axis", arr, indices)
     x, i = as_array(arr), as_array(indices)
     if not dtypes.is_integer(i.dtype):
-        raise TypeError(
-            f"take_along_axis indices must be of integer type, got {i.dtype}"
-        )
+        raise TypeError(f"take_along_axis indices must be of integer type, got {i.dtype}")
     if axis is None:
         if i.ndim != 1:
-            raise ValueError(
-                f"take_along_axis indices must be 1D if axis=None, got {i.shape}"
-            )
+            raise ValueError(f"take_along_axis indices must be 1D if axis=None, got {i.shape}")
         x, axis = lax.reshape(x, (x.size,)), 0
     if x.ndim != i.ndim:
         raise ValueError(
-            "indices and arr must have the same number of dimensions;"
-            f" {i.ndim} vs. {x.ndim}"
+            f"indices and arr must have the same number of dimensions; {i.ndim} vs. {x.ndim}"
         )
     axis = canonical_axis(axis, x.ndim)
     lanes, windows, out_shape = _lanes_along(x.shape, i.shape, axis)
@@ -480,8 +485,9 @@ def _take_along_axis(arr, indices, axis, mode, fill_value, wrap: bool):
     if mode is lax.GatherScatterMode.ONE_HOT:
         return _pick(x, subscripts.wrap(i, x.shape[axis] if wrap else 0), axis)
     # Axes that only one side has: the array's are windows, the indices' are plain.
-    dropped = tuple([d for d in range(x.ndim) if d != axis and d not in lanes
-                     and d not in windows])  # fmt: skip
+    dropped = tuple(
+        [d for d in range(x.ndim) if d != axis and d not in lanes and d not in windows]
+    )
     i = subscripts.wrap(i, x.shape[axis] if wrap else 0)
     kept = [n for d, n in enumerate(i.shape) if d not in windows]
     at = {d: k for k, d in enumerate(d for d in range(x.ndim) if d not in windows)}
@@ -501,9 +507,7 @@ def _pick(x: Any, i: Any, axis: int) -> Any:
     """Elements along an axis, as products with one-hot vectors of their positions."""
     rank, n = x.ndim, x.shape[axis]
     if dtypes.is_bool(x.dtype):
-        return lax.ne(
-            _pick(lax.convert_element_type(x, dtypes.int32), i, axis), np.int32(0)
-        )
+        return lax.ne(_pick(lax.convert_element_type(x, dtypes.int32), i, axis), np.int32(0))
     x, i = move_axis(x, axis, rank - 1), move_axis(i, axis, rank - 1)
     lead = broadcast_sizes(x.shape[:-1], i.shape[:-1])
     x = broadcast_to(x, (*lead, n))

@@ -35,16 +35,14 @@ def repeated(values: Any, n: int) -> Any:
     times = -(-n // flat.size)
     if times > 1:
         flat = lax.reshape(
-            lax.broadcast_in_dim(flat, (times, flat.size), (1,)),
-            (times * flat.size,),
+            lax.broadcast_in_dim(flat, (times, flat.size), (1,)), (times * flat.size,)
         )
     return flat[:n]
 
 
 def put(
-    a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
-    inplace: bool = True,
-) -> Any:  # fmt: skip
+    a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
+) -> Any:
     """A copy of an array with values at positions in the flattened array.
 
     Args:
@@ -88,9 +86,7 @@ def put(
     return lax.reshape(updates.update(flat, ind, values, "set"), a.shape)
 
 
-def place(
-    arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True
-) -> Any:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Any:
     """A copy of an array with values, in turn, where a mask holds.
 
     Args:
@@ -130,9 +126,14 @@ def place(
 
 
 def put_along_axis(
-    arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None,
-    inplace: bool = True, *, mode: str | None = None,
-) -> Any:  # fmt: skip
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Any:
     """A copy of an array with values at positions that vary with the other axes.
 
     Args:
@@ -256,9 +257,7 @@ def ix_(*args: ArrayLike) -> tuple[Any, ...]:
                 f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {x.shape}"
             )
         if dtypes.is_bool(x.dtype):
-            raise NotImplementedError(
-                "Boolean arguments to jax.numpy.ix_ are not implemented"
-            )
+            raise NotImplementedError("Boolean arguments to jax.numpy.ix_ are not implemented")
         if not x.size:
             x = lax.broadcast_in_dim(typed_constant(0, dtypes.int_default()), (0,), ())
         shape = (*(1 for _ in range(i)), x.size, *(1 for _ in range(len(args) - i - 1)))

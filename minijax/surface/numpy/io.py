@@ -21,10 +21,21 @@ from ...types.avals import shaped
 from .creation import asarray, on_device
 
 __all__ = (
-    "get_printoptions", "set_printoptions", "printoptions", "iterable", "frombuffer",
-    "fromstring", "fromfile", "fromiter", "load", "save", "savez", "from_dlpack",
-    "array_repr", "array_str",
-)  # fmt: skip
+    "get_printoptions",
+    "set_printoptions",
+    "printoptions",
+    "iterable",
+    "frombuffer",
+    "fromstring",
+    "fromfile",
+    "fromiter",
+    "load",
+    "save",
+    "savez",
+    "from_dlpack",
+    "array_repr",
+    "array_str",
+)
 
 get_printoptions = np.get_printoptions
 set_printoptions = np.set_printoptions
@@ -32,9 +43,7 @@ printoptions = np.printoptions
 iterable = np.iterable
 
 
-def frombuffer(
-    buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
-) -> Any:
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
     """A vector from the bytes of a buffer.
 
     Args:
@@ -287,9 +296,8 @@ def _imported(x: Any, where: Any) -> Any:
 
 
 def array_repr(
-    arr: Any, max_line_width: Any = None, precision: Any = None,
-    suppress_small: Any = None,
-) -> str:  # fmt: skip
+    arr: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None
+) -> str:
     """The text of an array, as `repr` gives it.
 
     Args:
@@ -311,9 +319,8 @@ def array_repr(
 
 
 def array_str(
-    a: Any, max_line_width: Any = None, precision: Any = None,
-    suppress_small: Any = None,
-) -> str:  # fmt: skip
+    a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None
+) -> str:
     """The text of an array's values, as `str` gives it.
 
     Args:

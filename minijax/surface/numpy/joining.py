@@ -27,10 +27,22 @@ from ._common import *
 from .manipulation import atleast, moveaxis, transpose
 
 __all__ = (
-    "concatenate", "concat", "stack", "unstack", "vstack", "hstack", "dstack",
-    "column_stack", "block", "append", "split", "array_split", "vsplit", "hsplit",
+    "concatenate",
+    "concat",
+    "stack",
+    "unstack",
+    "vstack",
+    "hstack",
+    "dstack",
+    "column_stack",
+    "block",
+    "append",
+    "split",
+    "array_split",
+    "vsplit",
+    "hsplit",
     "dsplit",
-)  # fmt: skip
+)
 
 # ----------------------------------------------------------------------------- joining
 
@@ -505,11 +517,7 @@ def part_sizes(name: str, where: Any, size: int) -> tuple[int, ...]:
         context = f"in jax.numpy.{name} argument `indices_or_sections`"
         where = concrete_or_error(None, where, context)
     if isinstance(where, (list, tuple)) or np.ndim(where):
-        cuts = [
-            0,
-            *(concrete_or_error(index_of, i) for i in where),
-            size,
-        ]
+        cuts = [0, *(concrete_or_error(index_of, i) for i in where), size]
         sizes = tuple([b - a for a, b in itertools.pairwise(cuts)])
         if any(falls_below(n, 0) for n in sizes):
             raise errors.value_error(

@@ -25,15 +25,7 @@ from ...types.dimensions import Dimension, max_dim
 from . import manipulation, moments, reductions, selection, ufuncs
 from ._common import ArrayLike, convert, lead_with_ones, typed_constant
 from .creation import asarray
-from .decompositions import (
-    adjoint,
-    eps_of,
-    operand,
-    precise,
-    rounding_share,
-    svd,
-    symmetrized,
-)
+from .decompositions import adjoint, eps_of, operand, precise, rounding_share, svd, symmetrized
 
 __all__ = ("pinv", "lstsq")
 
@@ -41,9 +33,12 @@ __all__ = ("pinv", "lstsq")
 
 
 def pinv(
-    a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *,
+    a: ArrayLike,
+    rtol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
     rcond: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Moore-Penrose inverses.
 
     Args:
@@ -77,9 +72,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
         raise ValueError(f"pinv takes matrices, got {errors.type_text(a)}.")
     m, n = a.shape[-2:]
     if not m or not n:
-        return lax.broadcast_in_dim(
-            typed_constant(0, a.dtype), (*a.shape[:-2], n, m), ()
-        )
+        return lax.broadcast_in_dim(typed_constant(0, a.dtype), (*a.shape[:-2], n, m), ())
     if rtol is None:
         rtol = rounding_share(a.dtype, max(m, n), 10)
     return _pinv_svd(a, asarray(rtol), hermitian)
@@ -89,8 +82,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
 def _pinv_svd(a: Any, rtol: Any, hermitian: bool) -> Any:
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
     rank = max(s.ndim, rtol.ndim + 1)  # a stack of tolerances repeats the matrices
-    u, s, vh = (manipulation.expand_dims(x, tuple(range(rank - s.ndim)))
-                for x in (u, s, vh))  # fmt: skip
+    u, s, vh = (manipulation.expand_dims(x, tuple(range(rank - s.ndim))) for x in (u, s, vh))
     rtol = convert(rtol, s.dtype)[..., None]
     rtol = lead_with_ones(rtol, rtol.shape, rank)
     s = selection.where(s > rtol * s[..., :1], s, np.inf)
@@ -122,9 +114,8 @@ def _pinv_tangent(a: Any, p: Any, t: Any) -> Any:
 
 
 def lstsq(
-    a: ArrayLike, b: ArrayLike, rcond: ArrayLike | None = None, *,
-    numpy_resid: bool = False,
-) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+    a: ArrayLike, b: ArrayLike, rcond: ArrayLike | None = None, *, numpy_resid: bool = False
+) -> tuple[Any, Any, Any, Any]:
     """The least-squares solution of :math:`A x = b`, of least norm.
 
     Args:
@@ -163,9 +154,7 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
             f"Leading dimensions of input arrays must match: {a.shape} and {b.shape}."
         )
     if a.ndim != 2:
-        raise TypeError(
-            f"{a.ndim}-dimensional array given. Array must be two-dimensional"
-        )
+        raise TypeError(f"{a.ndim}-dimensional array given. Array must be two-dimensional")
     if b.ndim not in (1, 2):
         raise TypeError(
             f"{b.ndim}-dimensional array given. Array must be one or two-dimensional"
@@ -231,7 +220,5 @@ def _least_squares_jvp(primals: Any, tangents: Any) -> Any:
     back, a_th = adjoint(p), adjoint(a_t)
     away = precise(a_th, precise(back, x))
     rest = b - precise(a, x)
-    along = (
-        b_t - precise(a_t, x) + precise(back, precise(a_th, rest)) - precise(a, away)
-    )
+    along = b_t - precise(a_t, x) + precise(back, precise(a_th, rest)) - precise(a, away)
     return x, precise(p, along) + away

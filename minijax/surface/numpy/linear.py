@@ -40,9 +40,18 @@ from ._common import (
 )
 
 __all__ = (
-    "dot", "matmul", "vdot", "inner", "outer", "tensordot", "vecdot", "matvec",
-    "vecmat", "kron", "cross",
-)  # fmt: skip
+    "dot",
+    "matmul",
+    "vdot",
+    "inner",
+    "outer",
+    "tensordot",
+    "vecdot",
+    "matvec",
+    "vecmat",
+    "kron",
+    "cross",
+)
 
 _PRODUCT = ("precision", "preferred_element_type", "out_sharding")
 
@@ -56,10 +65,15 @@ def product_type(name: str, a: Any, b: Any, preferred: Any) -> tuple[Any, bool]:
 
 
 def contract(
-    a, b, summed: tuple[Sequence[int], Sequence[int]],
-    batch: tuple[Sequence[int], Sequence[int]] = ((), ()), precision=None, dtype=None,
-    weak: bool = False, out_sharding=None,
-):  # fmt: skip
+    a,
+    b,
+    summed: tuple[Sequence[int], Sequence[int]],
+    batch: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    precision=None,
+    dtype=None,
+    weak: bool = False,
+    out_sharding=None,
+):
     """`dot_general` with the result's dtype and weakness."""
     out = lax.dot_general_p.bind(
         a,
@@ -86,9 +100,13 @@ def product(x: Any, y: Any) -> Any:
 
 @composite(static=_PRODUCT)
 def dot(
-    a: ArrayLike, b: ArrayLike, *, precision: Any = None,
-    preferred_element_type: DTypeLike | None = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Any:
     """Product summed over the last axis of `a` and the next to last of `b`.
 
     Args:
@@ -119,9 +137,13 @@ def dot(
 
 @composite(static=_PRODUCT)
 def matmul(
-    a: ArrayLike, b: ArrayLike, *, precision: Any = None,
-    preferred_element_type: DTypeLike | None = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Any:
     """Matrix product; leading axes broadcast.
 
     Args:
@@ -148,8 +170,7 @@ def matmul(
     for i, x in enumerate((a, b)):
         if not core.aval_of(x).shape:
             raise errors.value_error(
-                f"matmul input operand {i} must have ndim at least 1, but it has"
-                " ndim 0",
+                f"matmul input operand {i} must have ndim at least 1, but it has ndim 0",
                 which=f"{x!r}"[:160],
                 tries=["a * b to multiply by a number"],
             )
@@ -222,9 +243,12 @@ def _without(axes: Sequence[int], dropped: Sequence[int]) -> tuple[int, ...]:
 
 @composite(static=("precision", "preferred_element_type"))
 def vdot(
-    a: ArrayLike, b: ArrayLike, *, precision: Any = None,
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Sum of the products of all elements, those of `a` conjugated.
 
     Args:
@@ -256,9 +280,12 @@ def flat(x: Any) -> Any:
 
 @composite(static=("precision", "preferred_element_type"))
 def inner(
-    a: ArrayLike, b: ArrayLike, *, precision: Any = None,
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Products summed over the last axes of both arrays.
 
     Args:
@@ -316,10 +343,14 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Any:
 
 
 def tensordot(
-    a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
-    *, precision: Any = None, preferred_element_type: DTypeLike | None = None,
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Products summed over chosen pairs of axes.
 
     Args:
@@ -376,8 +407,7 @@ def _tensordot(a, b, axes, precision, preferred, out_sharding):
         axes = (tuple(range(m - axes, m)), tuple(range(axes)))
     if len(axes[0]) != len(axes[1]):
         raise TypeError(
-            "tensordot requires axes lists to have equal length, got"
-            f" {axes[0]} and {axes[1]}."
+            f"tensordot requires axes lists to have equal length, got {axes[0]} and {axes[1]}."
         )
     summed = (
         tuple([canonical_axis(i, m) for i in axes[0]]),
@@ -389,9 +419,14 @@ def _tensordot(a, b, axes, precision, preferred, out_sharding):
 
 @composite_along("precision", "preferred_element_type", position=2)
 def vecdot(
-    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Products summed over one axis, those of `x1` conjugated; other axes broadcast.
 
     Args:
@@ -422,8 +457,7 @@ def vecdot(
         x1 = lax.conj(x1)
     x1, x2 = (move_axis(x, i, len(s) - 1) for x, i, s in zip((x1, x2), at, shapes))
     *lead, n = core.aval_of(x1).shape
-    row = lax.broadcast_in_dim(x1, (*lead, 1, n),
-                           (*range(len(shapes[0]) - 1), len(shapes[0])))  # fmt: skip
+    row = lax.broadcast_in_dim(x1, (*lead, 1, n), (*range(len(shapes[0]) - 1), len(shapes[0])))
     column = lax.broadcast_in_dim(
         x2, (*core.aval_of(x2).shape, 1), tuple(range(len(shapes[1])))
     )
@@ -522,9 +556,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     if len(shape) == 1 or len(shapes[1]) == 2:
         return matmul(x1, x2)
     rank = len(shape)
-    row = lax.broadcast_in_dim(
-        x1, (*shape[:-1], 1, shape[-1]), (*range(rank - 1), rank)
-    )
+    row = lax.broadcast_in_dim(x1, (*shape[:-1], 1, shape[-1]), (*range(rank - 1), rank))
     out = matmul(row, x2)
     return lax.squeeze(out, (out.ndim - 2,))
 
@@ -563,9 +595,13 @@ def kron(a: ArrayLike, b: ArrayLike) -> Any:
 
 @composite(static=("axisa", "axisb", "axisc", "axis"))
 def cross(
-    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
+    a: ArrayLike,
+    b: ArrayLike,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
     axis: int | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Cross product of vectors of 2 or 3 components.
 
     Args:
@@ -602,9 +638,7 @@ def cross(
 
     xs, ys = parts(x, m), parts(y, n)
     if m == n == 2:
-        return lax.squeeze(
-            lax.sub(lax.mul(xs[0], ys[1]), lax.mul(xs[1], ys[0])), (rank,)
-        )
+        return lax.squeeze(lax.sub(lax.mul(xs[0], ys[1]), lax.mul(xs[1], ys[0])), (rank,))
     for v in (xs, ys):
         if len(v) == 2:
             v.append(lax.full_like(v[0], 0))

@@ -39,11 +39,26 @@ from ._common import broadcast_to as repeat_to
 from .creation import fits
 
 __all__ = (
-    "reshape", "ravel", "squeeze", "expand_dims", "atleast_1d", "atleast_2d",
-    "atleast_3d", "transpose", "permute_dims", "matrix_transpose", "swapaxes",
-    "moveaxis", "rollaxis", "broadcast_to", "broadcast_arrays", "broadcast_shapes",
-    "shape", "ndim", "size",
-)  # fmt: skip
+    "reshape",
+    "ravel",
+    "squeeze",
+    "expand_dims",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "transpose",
+    "permute_dims",
+    "matrix_transpose",
+    "swapaxes",
+    "moveaxis",
+    "rollaxis",
+    "broadcast_to",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "shape",
+    "ndim",
+    "size",
+)
 
 # ----------------------------------------------------------------------------- reshape
 
@@ -52,9 +67,8 @@ _transpose = once(lax.transpose, "permutation")
 
 
 def reshape(
-    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
-    out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+) -> Any:
     """The same elements in another shape.
 
     Args:
@@ -109,9 +123,7 @@ def _reshape_columns(a: Any, shape: Any) -> Any:
     return lax.transpose(turned, tuple(range(len(shape)))[::-1])
 
 
-def complete_shape(
-    old: tuple[int, ...], new: tuple[int, ...], asked: Any
-) -> tuple[int, ...]:
+def complete_shape(old: tuple[int, ...], new: tuple[int, ...], asked: Any) -> tuple[int, ...]:
     """`new` with its -1 replaced; TypeError, of what was asked, if the sizes differ."""
     if new == old:
         return new
@@ -247,9 +259,7 @@ def atleast(rank: int, x: Any) -> Any:
     if rank == 3 and ndim:
         new = (1, *shape, 1) if ndim == 1 else (*shape, 1)
         return _insert_axes(x, new, tuple(range(1, 2)) if ndim == 1 else (0, 1))
-    return _insert_axes(
-        x, (1,) * (rank - ndim) + shape, tuple(range(rank - ndim, rank))
-    )
+    return _insert_axes(x, (1,) * (rank - ndim) + shape, tuple(range(rank - ndim, rank)))
 
 
 _insert_axes = once(lax.broadcast_in_dim, "shape", "broadcast_dimensions")
@@ -552,10 +562,12 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     shape = broadcast_shapes(*shapes)
     if Known.cuts:
         return tuple(broadcast_together(shape, *map(as_array, args)))
-    return tuple([
-        as_array(x) if s == shape else _broadcast_to(x, shape)
-        for x, s in zip(args, shapes, strict=True)
-    ])  # fmt: skip
+    return tuple(
+        [
+            as_array(x) if s == shape else _broadcast_to(x, shape)
+            for x, s in zip(args, shapes, strict=True)
+        ]
+    )
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:

@@ -105,25 +105,36 @@ def reflected(fun: Any) -> Any:
 
 
 _BINARY: dict[str, tuple[str, Any]] = {
-    "add": ("+", ufuncs.add), "sub": ("-", ufuncs.subtract),
-    "mul": ("*", ufuncs.multiply), "truediv": ("/", ufuncs.divide),
-    "floordiv": ("//", elementwise.floor_divide), "mod": ("%", elementwise.remainder),
-    "divmod": ("divmod()", elementwise.divmod), "matmul": ("@", linear.matmul),
-    "and": ("&", ufuncs.bitwise_and), "or": ("|", ufuncs.bitwise_or),
-    "xor": ("^", ufuncs.bitwise_xor), "lshift": ("<<", ufuncs.left_shift),
+    "add": ("+", ufuncs.add),
+    "sub": ("-", ufuncs.subtract),
+    "mul": ("*", ufuncs.multiply),
+    "truediv": ("/", ufuncs.divide),
+    "floordiv": ("//", elementwise.floor_divide),
+    "mod": ("%", elementwise.remainder),
+    "divmod": ("divmod()", elementwise.divmod),
+    "matmul": ("@", linear.matmul),
+    "and": ("&", ufuncs.bitwise_and),
+    "or": ("|", ufuncs.bitwise_or),
+    "xor": ("^", ufuncs.bitwise_xor),
+    "lshift": ("<<", ufuncs.left_shift),
     "rshift": (">>", ufuncs.right_shift),
-}  # fmt: skip
+}
 _COMPARE: dict[str, tuple[str, Any]] = {
-    "eq": ("==", ufuncs.equal), "ne": ("!=", ufuncs.not_equal),
-    "lt": ("<", ufuncs.less), "le": ("<=", ufuncs.less_equal),
-    "gt": (">", ufuncs.greater), "ge": (">=", ufuncs.greater_equal),
-}  # fmt: skip
+    "eq": ("==", ufuncs.equal),
+    "ne": ("!=", ufuncs.not_equal),
+    "lt": ("<", ufuncs.less),
+    "le": ("<=", ufuncs.less_equal),
+    "gt": (">", ufuncs.greater),
+    "ge": (">=", ufuncs.greater_equal),
+}
 
 
 _UNARY: dict[str, Any] = {
-    "neg": ufuncs.negative, "pos": ufuncs.positive, "abs": ufuncs.absolute,
+    "neg": ufuncs.negative,
+    "pos": ufuncs.positive,
+    "abs": ufuncs.absolute,
     "invert": ufuncs.bitwise_not,
-}  # fmt: skip
+}
 
 
 def install_operators() -> None:
@@ -245,9 +256,7 @@ def contains(self: Any, value: Any) -> bool:
 
 def no_deletion(self: Any, index: Any) -> None:
     """`del x[i]` raises, as of an attribute that is not there."""
-    raise AttributeError(
-        "__delitem__: arrays are immutable; jnp.delete(x, i) makes another"
-    )
+    raise AttributeError("__delitem__: arrays are immutable; jnp.delete(x, i) makes another")
 
 
 def no_assignment(self: Any, idx: Any, value: Any) -> None:
@@ -256,10 +265,7 @@ def no_assignment(self: Any, idx: Any, value: Any) -> None:
         "JAX arrays are immutable and do not support in-place item assignment."
         " Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.",
         which=errors.type_text(self),
-        tries=[
-            "x = x.at[idx].set(y)",
-            "x.at[idx].add(y), ...",
-        ],
+        tries=["x = x.at[idx].set(y)", "x.at[idx].add(y), ..."],
     )
 
 
@@ -296,13 +302,16 @@ def clip(self: Any, min: Any = None, max: Any = None) -> Any:
 
 
 def compress(
-    self: Any, condition: Any, axis: int | None = None, *, out: None = None,
-    size: int | None = None, fill_value: Any = 0,
-) -> Any:  # fmt: skip
+    self: Any,
+    condition: Any,
+    axis: int | None = None,
+    *,
+    out: None = None,
+    size: int | None = None,
+    fill_value: Any = 0,
+) -> Any:
     """The slices along an axis that a mask takes."""
-    return selection.compress(
-        condition, self, axis, size=size, fill_value=fill_value, out=out
-    )
+    return selection.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
 def view(self: Any, dtype: Any = None, type: None = None) -> Any:
@@ -346,19 +355,23 @@ _SAME = (
 )  # fmt: skip
 _METHODS: dict[str, Any] = {
     **{fun.__name__: fun for fun in _SAME},
-    "__array_namespace__": array_namespace, "__round__": rounded,
-    "__getitem__": indexing.getitem, "__iter__": iterate, "__contains__": contains,
-    "__setitem__": no_assignment, "__delitem__": no_deletion, "__pow__": power,
+    "__array_namespace__": array_namespace,
+    "__round__": rounded,
+    "__getitem__": indexing.getitem,
+    "__iter__": iterate,
+    "__contains__": contains,
+    "__setitem__": no_assignment,
+    "__delitem__": no_deletion,
+    "__pow__": power,
     "__rpow__": reflected_power,
     "conj": ufuncs.conjugate,
-}  # fmt: skip
+}
 
 
 def flat(self: Any) -> Any:
     """`x.flat` raises."""
     raise NotImplementedError(
-        "JAX Arrays do not implement the arr.flat property: consider arr.flatten()"
-        " instead."
+        "JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead."
     )
 
 
@@ -379,10 +392,7 @@ _PROPERTIES: dict[str, tuple[Any, str]] = {
         "`x.at[i].set(y)` is x with y at i; likewise add, multiply, min, max, get ...",
     ),
     "flat": (flat, "Not there: `x.flatten()` gives the elements in a row."),
-    "nbytes": (
-        lambda self: self.size * self.dtype.itemsize,
-        "The bytes of all elements.",
-    ),
+    "nbytes": (lambda self: self.size * self.dtype.itemsize, "The bytes of all elements."),
     "itemsize": (lambda self: self.dtype.itemsize, "The bytes of one element."),
 }
 
@@ -394,9 +404,7 @@ def install() -> None:
         arrays.set_method(f"__{name}__", fun)
         setattr(Tracer, f"__{name}__", fun.__wrapped__)
     deferred.install(_METHODS)
-    deferred.install(
-        {name: property(get, doc=doc) for name, (get, doc) in _PROPERTIES.items()}
-    )
+    deferred.install({name: property(get, doc=doc) for name, (get, doc) in _PROPERTIES.items()})
 
 
 install()

@@ -86,9 +86,14 @@ def broadcast_or_none(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
 
 @reduction("dtype", "keepdims")
 def mean(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
-    keepdims: bool = False, *, where: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Any:
     """Arithmetic mean along axes.
 
     Args:
@@ -221,9 +226,7 @@ def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any)
         n = count - correction
         if n > 0:
             return convert(lax.div(total, dtype.type(n)), result)
-        nan = lax.broadcast_in_dim(
-            typed_constant(np.nan, dtype), core.aval_of(total).shape, ()
-        )
+        nan = lax.broadcast_in_dim(typed_constant(np.nan, dtype), core.aval_of(total).shape, ())
         return convert(nan, result)
     if isinstance(count, (int, Dimension)):
         count = number(count, dtype)
@@ -241,9 +244,7 @@ def _correction(ddof: Any, correction: Any) -> Any:
     return correction
 
 
-_compiled_spread = composite(
-    spread, static=("name", "axis", "dtype", "correction", "keepdims")
-)
+_compiled_spread = composite(spread, static=("name", "axis", "dtype", "correction", "keepdims"))
 
 
 def _spread(name: str, a: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
@@ -255,10 +256,17 @@ def _spread(name: str, a: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
 
 
 def var(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
-    ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
-    mean: ArrayLike | None = None, correction: int | float | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Any:
     """Variance along axes: the mean squared distance from the mean.
 
     .. math:: \\sigma^2 = \\frac{1}{n - \\mathrm{ddof}} \\sum_i |a_i - \\bar a|^2
@@ -295,10 +303,17 @@ def var(
 
 
 def std(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
-    ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
-    mean: ArrayLike | None = None, correction: int | float | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Any:
     """Standard deviation along axes: the root of `var`.
 
     Args:
@@ -334,9 +349,12 @@ def std(
 
 
 def average(
-    a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
-    returned: bool = False, keepdims: bool = False,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Any:
     """Weighted mean along axes.
 
     Args:
@@ -363,13 +381,9 @@ def average(
         if not returned:
             return out
         count = core.aval_of(a).size // out.size if out.size else 0
-        return out, lax.broadcast_in_dim(
-            typed_constant(count, out.dtype), out.shape, ()
-        )
+        return out, lax.broadcast_in_dim(typed_constant(count, out.dtype), out.shape, ())
     check_arraylike("average", a, weights)
-    out, total = _average(
-        a, weights, None if axis is None else hashable_axis(axis), keepdims
-    )
+    out, total = _average(a, weights, None if axis is None else hashable_axis(axis), keepdims)
     return (out, broadcast_to(total, out.shape)) if returned else out
 
 

@@ -23,9 +23,18 @@ from .moments import spread_dtypes
 from .reductions import check_where, keep, masked, reduce_axes, reduction, strong
 
 __all__ = (
-    "nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd", "nanargmax",
-    "nanargmin", "nancumsum", "nancumprod",
-)  # fmt: skip
+    "nansum",
+    "nanprod",
+    "nanmax",
+    "nanmin",
+    "nanmean",
+    "nanvar",
+    "nanstd",
+    "nanargmax",
+    "nanargmin",
+    "nancumsum",
+    "nancumprod",
+)
 
 
 def nans_of(x: Any) -> Any:
@@ -50,13 +59,24 @@ def without_nans(name: str, a: Any, value: Any) -> Any:
 
 def _accumulation(name: str, of: Any, neutral: int, sentence: str, example: str) -> Any:
     @reduction("dtype", "keepdims")
-    @row(name, __name__, sentence, reductions.SUMMED, example,
-         raises=reductions.BAD_AXIS, dtype=reductions.WIDENED)  # fmt: skip
+    @row(
+        name,
+        __name__,
+        sentence,
+        reductions.SUMMED,
+        example,
+        raises=reductions.BAD_AXIS,
+        dtype=reductions.WIDENED,
+    )
     def fun(
-        a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None,
-        out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+        a: ArrayLike,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
         where: ArrayLike | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         no_out(name, out)
         check_where(name, where)
         a = without_nans(name, a, neutral)
@@ -65,10 +85,20 @@ def _accumulation(name: str, of: Any, neutral: int, sentence: str, example: str)
     return fun
 
 
-nansum = _accumulation("nansum", reductions.sum, 0,
-    "Sum along axes, nans counting as 0.", "[1., jnp.nan, 2.] -> 3.")  # fmt: skip
-nanprod = _accumulation("nanprod", reductions.prod, 1,
-    "Product along axes, nans counting as 1.", "[3., jnp.nan, 2.] -> 6.")  # fmt: skip
+nansum = _accumulation(
+    "nansum",
+    reductions.sum,
+    0,
+    "Sum along axes, nans counting as 0.",
+    "[1., jnp.nan, 2.] -> 3.",
+)
+nanprod = _accumulation(
+    "nanprod",
+    reductions.prod,
+    1,
+    "Product along axes, nans counting as 1.",
+    "[3., jnp.nan, 2.] -> 6.",
+)
 
 
 def _nan_extremum(name: str, a, axis, keepdims: bool, initial, where):
@@ -83,19 +113,29 @@ def _nan_extremum(name: str, a, axis, keepdims: bool, initial, where):
     return choose(all_nan, typed_constant(np.nan, out.dtype), out)
 
 
-nanmax = reductions.extremes(_nan_extremum, "nanmax",
+nanmax = reductions.extremes(
+    _nan_extremum,
+    "nanmax",
     "Largest element that is not nan (nan if all are).",
-    "[3., jnp.nan, 2.] -> 3.")  # fmt: skip
-nanmin = reductions.extremes(_nan_extremum, "nanmin",
+    "[3., jnp.nan, 2.] -> 3.",
+)
+nanmin = reductions.extremes(
+    _nan_extremum,
+    "nanmin",
     "Smallest element that is not nan (nan if all are).",
-    "[3., jnp.nan, 2.] -> 2.")  # fmt: skip
+    "[3., jnp.nan, 2.] -> 2.",
+)
 
 
 @reduction("dtype", "keepdims")
 def nanmean(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
-    keepdims: bool = False, where: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Any:
     """Mean of what is not nan along axes.
 
     Args:
@@ -146,9 +186,7 @@ def nan_spread(name: str, a, axis, dtype, ddof, keepdims: bool, where, center):
     check_arraylike(name, a)
     check_where(name, where)
     a, dtype = as_array(a), static_dtype(dtype, name)
-    if not dtypes.is_inexact(a.dtype) or (
-        dtype is not None and dtypes.is_integer(dtype)
-    ):
+    if not dtypes.is_inexact(a.dtype) or (dtype is not None and dtypes.is_integer(dtype)):
         return moments.spread(name, a, axis, dtype, ddof, keepdims, where, center)
     working, result = spread_dtypes(name, a.dtype, dtype)
     a = strong(a, working)
@@ -180,10 +218,15 @@ _compiled = composite(nan_spread, static=("name", "axis", "dtype", "keepdims"))
 
 
 def nanvar(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
-    ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Variance along axes of what is not nan.
 
     Args:
@@ -211,10 +254,15 @@ def nanvar(
 
 
 def nanstd(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
-    ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Standard deviation along axes of what is not nan: the root of `nanvar`.
 
     Args:
@@ -258,19 +306,33 @@ def _nan_position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any
     return choose(all_nan, typed_constant(-1, at.dtype), at)
 
 
-nanargmax = reductions.positions(_nan_position, "nanargmax", lax.argmax_p,
+nanargmax = reductions.positions(
+    _nan_position,
+    "nanargmax",
+    lax.argmax_p,
     "Position of the first largest element that is not nan; -1 if all are.",
-    "[1., jnp.nan, 3.] -> 2")  # fmt: skip
-nanargmin = reductions.positions(_nan_position, "nanargmin", lax.argmin_p,
+    "[1., jnp.nan, 3.] -> 2",
+)
+nanargmin = reductions.positions(
+    _nan_position,
+    "nanargmin",
+    lax.argmin_p,
     "Position of the first smallest element that is not nan; -1 if all are.",
-    "[jnp.nan, 1., 3.] -> 1")  # fmt: skip
+    "[jnp.nan, 1., 3.] -> 1",
+)
 
 
 nancumsum = running.runs(
     lambda a, axis, dtype: running.cumsum(without_nans("nancumsum", a, 0), axis, dtype),
-    "nancumsum", __name__, "Running sum, nans counting as 0.",
-    "[1., jnp.nan, 2.] -> [1., 1., 3.]")  # fmt: skip
+    "nancumsum",
+    __name__,
+    "Running sum, nans counting as 0.",
+    "[1., jnp.nan, 2.] -> [1., 1., 3.]",
+)
 nancumprod = running.runs(
     lambda a, axis, dtype: running.cumprod(without_nans("nancumprod", a, 1), axis, dtype),
-    "nancumprod", __name__, "Running product, nans counting as 1.",
-    "[2., jnp.nan, 3.] -> [2., 2., 6.]")  # fmt: skip
+    "nancumprod",
+    __name__,
+    "Running product, nans counting as 1.",
+    "[2., jnp.nan, 3.] -> [2., 2., 6.]",
+)

@@ -24,9 +24,11 @@ __all__ = ("norm", "matrix_norm", "vector_norm", "cond", "matrix_rank")
 
 
 def norm(
-    x: ArrayLike, ord: int | str | None = None,
-    axis: tuple[int, ...] | int | None = None, keepdims: bool = False,
-) -> Any:  # fmt: skip
+    x: ArrayLike,
+    ord: int | str | None = None,
+    axis: tuple[int, ...] | int | None = None,
+    keepdims: bool = False,
+) -> Any:
     """The norm of vectors or matrices.
 
     Args:
@@ -124,9 +126,7 @@ def _matrix_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
     return out if keepdims else lax.squeeze(out, tuple(sorted(axes)))
 
 
-def matrix_norm(
-    x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro"
-) -> Any:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Any:
     """The norm of the matrices in the last two axes.
 
     Args:
@@ -151,9 +151,13 @@ def matrix_norm(
 
 
 def vector_norm(
-    x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False, ord: int | str = 2,
-) -> Any:  # fmt: skip
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+    ord: int | str = 2,
+) -> Any:
     """The norm of vectors along any number of axes together.
 
     Args:
@@ -186,9 +190,7 @@ def _norm_of_all(x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
     if not dtypes.is_inexact(found):  # floats that hold sums of integers
         x = convert(x, dtypes.to_inexact(reductions.wide_int(found)))
     (x,) = operand("vector_norm", x)
-    return _vector_norm(
-        x, canonical_axes(axis, x.ndim), 2 if ord is None else ord, keepdims
-    )
+    return _vector_norm(x, canonical_axes(axis, x.ndim), 2 if ord is None else ord, keepdims)
 
 
 @composite(static=("p",))
@@ -248,16 +250,17 @@ def _rank(m: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
         if rtol is None:
             rtol = rounding_share(m.dtype, max(m.shape[-2:]))
         largest = reductions.max(s, -1, keepdims=True, initial=0)
-        limit = largest * (
-            as_array(rtol)[..., None] if core.aval_of(rtol).ndim else rtol
-        )
+        limit = largest * (as_array(rtol)[..., None] if core.aval_of(rtol).ndim else rtol)
     return reductions.sum(s > limit, -1)
 
 
 def matrix_rank(
-    M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False,
+    M: ArrayLike,
+    rtol: ArrayLike | None = None,
+    *,
+    hermitian: bool = False,
     tol: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Ranks: how many singular values are not 0.
 
     Args:

@@ -30,11 +30,18 @@ __all__ = ("pad",)
 
 # What each mode may be told besides its name.
 _OPTIONS: dict[str, tuple[str, ...]] = {
-    "constant": ("constant_values",), "edge": (), "wrap": (), "empty": (),
-    "linear_ramp": ("end_values",), "reflect": ("reflect_type",),
-    "symmetric": ("reflect_type",), "maximum": ("stat_length",),
-    "mean": ("stat_length",), "median": ("stat_length",), "minimum": ("stat_length",),
-}  # fmt: skip
+    "constant": ("constant_values",),
+    "edge": (),
+    "wrap": (),
+    "empty": (),
+    "linear_ramp": ("end_values",),
+    "reflect": ("reflect_type",),
+    "symmetric": ("reflect_type",),
+    "maximum": ("stat_length",),
+    "mean": ("stat_length",),
+    "median": ("stat_length",),
+    "minimum": ("stat_length",),
+}
 
 Widths = tuple[tuple[int, int], ...]
 
@@ -118,9 +125,7 @@ def pad_widths(given: Any, rank: int, name: str = "pad_width") -> Widths:
         given = concrete_or_error(None, given, f"It is the {name} of jnp.pad.")
     widths = np.asarray(given)
     sizes = (int, np.integer, Dimension)
-    if widths.dtype.kind not in "iu" and not all(
-        isinstance(n, sizes) for n in widths.flat
-    ):
+    if widths.dtype.kind not in "iu" and not all(isinstance(n, sizes) for n in widths.flat):
         raise TypeError(f"`{name}` must be of integral type.")
     if widths.shape not in ((), (1,), (2,), (1, 2), (rank, 2)):
         raise ValueError(
@@ -159,9 +164,7 @@ def _pad_constant(x: Any, values: Any, widths: Widths) -> Any:
         values = _unpacked(values, len(widths))
     for axis, ((before, after), pair) in enumerate(zip(widths, values, strict=True)):
         for width, value in zip(((before, 0), (0, after)), pair, strict=True):
-            edges = tuple(
-                (*width, 0) if i == axis else (0, 0, 0) for i in range(len(widths))
-            )
+            edges = tuple((*width, 0) if i == axis else (0, 0, 0) for i in range(len(widths)))
             if width != (0, 0):
                 x = lax.pad(x, convert(value, dtype, weak), edges)
     return as_array(x)
@@ -185,9 +188,7 @@ def _pad_ramp(x: Any, ends: Any, widths: Widths) -> Any:
     if not isinstance(ends, tuple):
         ends = _unpacked(ends, rank) if shape_of(ends) else ((ends, ends),) * rank
     dtype = aval_of(x).dtype
-    for axis, ((before, after), (low, high)) in enumerate(
-        zip(widths, ends, strict=True)
-    ):
+    for axis, ((before, after), (low, high)) in enumerate(zip(widths, ends, strict=True)):
         size = shape_of(x)[axis]
         first = _one(x, 0, axis)
         last = _one(x, size - 1, axis)
@@ -288,9 +289,11 @@ def _image(part: Any, x: Any, place: int, axis: int, odd: bool) -> Any:
 # ------------------------------------------------------------------------- statistics
 
 _STATISTICS: dict[str, Callable[..., Any]] = {
-    "maximum": reductions.max, "minimum": reductions.min,
-    "mean": moments.mean, "median": median,
-}  # fmt: skip
+    "maximum": reductions.max,
+    "minimum": reductions.min,
+    "mean": moments.mean,
+    "median": median,
+}
 
 
 @composite(static=("widths", "mode", "lengths"))

@@ -20,23 +20,23 @@ from ...ir import core
 from ...prims import lax
 from ...prims.define import const
 from ...types import dtypes
-from . import (
-    convolution,
-    diagonals,
-    linear,
-    rearrange,
-    reductions,
-    selection,
-    sorting,
-    ufuncs,
-)
+from . import convolution, diagonals, linear, rearrange, reductions, selection, sorting, ufuncs
 from ._common import *
 from .creation import asarray
 
 __all__ = (
-    "polyval", "polyadd", "polysub", "polymul", "polydiv", "polyder", "polyint", "poly",
-    "polyfit", "roots", "vander",
-)  # fmt: skip
+    "polyval",
+    "polyadd",
+    "polysub",
+    "polymul",
+    "polydiv",
+    "polyder",
+    "polyint",
+    "poly",
+    "polyfit",
+    "roots",
+    "vander",
+)
 
 
 @composite(static=("unroll",))
@@ -170,9 +170,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     return convolution.convolve(a1, a2)
 
 
-def polydiv(
-    u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False
-) -> tuple[Any, Any]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
     """Quotient and remainder of two polynomials.
 
     Args:
@@ -197,9 +195,7 @@ def polydiv(
     u, v = promote_dtypes_inexact(as_array(u), as_array(v))
     m, n = u.shape[0] - 1, v.shape[0] - 1
     scale = 1.0 / v[0]
-    quotient = lax.broadcast_in_dim(
-        typed_constant(0, u.dtype), (max(m - n + 1, 1),), ()
-    )
+    quotient = lax.broadcast_in_dim(typed_constant(0, u.dtype), (max(m - n + 1, 1),), ())
     for k in range(m - n + 1):
         d = scale * u[k]
         quotient = quotient.at[k].set(d)
@@ -284,9 +280,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Any:
     top = [max(n - 1 - i, 0) for i in range(n)]
     # Coefficient i was integrated until its power had grown to top[i].
     done = [m if i < n - m else n - 1 - i for i in range(n)]
-    divisors = [
-        math.prod(range(t - d + 1, t + 1)) for t, d in zip(top, done, strict=True)
-    ]
+    divisors = [math.prod(range(t - d + 1, t + 1)) for t, d in zip(top, done, strict=True)]
     return joint / np.asarray(divisors, joint.dtype)
 
 
@@ -318,8 +312,7 @@ def poly(seq_of_zeros: ArrayLike) -> Any:
         roots_ = lax.reshape(roots_, (1,))
     if roots_.ndim != 1:
         raise ValueError(
-            "input must be 1d or non-empty square 2d array; got"
-            f" {errors.type_text(roots_)}"
+            f"input must be 1d or non-empty square 2d array; got {errors.type_text(roots_)}"
         )
     return _poly(roots_) if roots_.size else asarray(1, dtype=roots_.dtype)
 
@@ -335,9 +328,14 @@ def _poly(zeros: Any) -> Any:
 
 
 def polyfit(
-    x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None,
-    full: bool = False, w: ArrayLike | None = None, cov: bool = False,
-) -> Any:  # fmt: skip
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool = False,
+) -> Any:
     """The polynomial that fits points best, by least squares.
 
     Args:
@@ -381,9 +379,7 @@ def polyfit(
         (x.shape != y.shape[:1], "expected x and y to have same length"),
     ):
         if bad:
-            raise TypeError(
-                f"{text}; got {errors.type_text(x)} and {errors.type_text(y)}"
-            )
+            raise TypeError(f"{text}; got {errors.type_text(x)} and {errors.type_text(y)}")
     if rcond is None:
         rcond = x.size * float(ml_dtypes.finfo(x.dtype).eps)
     lhs, rhs = vander(x, order), y
@@ -407,8 +403,9 @@ def polyfit(
         factor: Any = 1
     else:
         if x.size <= order:
-            raise ValueError("the number of data points must exceed order to scale the"
-                             " covariance matrix")  # fmt: skip
+            raise ValueError(
+                "the number of data points must exceed order to scale the covariance matrix"
+            )
         factor = residuals / (x.size - order)
     if y.ndim == 1:
         return c, base * (factor if cov == "unscaled" else factor[:, None])
@@ -516,17 +513,13 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:
     check_arraylike("vander", x)
     x = as_array(x)
     if x.ndim != 1:
-        raise ValueError(
-            f"x must be a one-dimensional array; got {errors.type_text(x)}"
-        )
+        raise ValueError(f"x must be a one-dimensional array; got {errors.type_text(x)}")
     n = x.shape[0] if N is None else operator.index(N)
     if n < 0:
         raise ValueError(f"N must be nonnegative; got N={n}")
     powers = np.arange(n) if increasing else np.arange(n)[::-1]
     (wide,) = (
-        promote_dtypes(x)
-        if not dtypes.is_bool(x.dtype)
-        else (convert(x, np.dtype("int32")),)
+        promote_dtypes(x) if not dtypes.is_bool(x.dtype) else (convert(x, np.dtype("int32")),)
     )
     columns = [wide ** int(k) for k in powers]
     if not columns:

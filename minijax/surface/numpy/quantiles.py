@@ -25,9 +25,7 @@ from ._rows import row
 from .reductions import hashable_axis
 from .subscripts import ARRAY, SPAN, Plan
 
-__all__ = (
-    "quantile", "nanquantile", "percentile", "nanpercentile", "median", "nanmedian",
-)  # fmt: skip
+__all__ = ("quantile", "nanquantile", "percentile", "nanpercentile", "median", "nanmedian")
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 _STATIC = ("axis", "method", "keepdims", "squash")
@@ -40,13 +38,10 @@ def _checked(name: str, axis, out, overwrite_input: bool, method: str, weights):
         )
     if method not in _METHODS:
         names = ", ".join(map(repr, _METHODS[:-1]))
-        raise ValueError(
-            f"method can only be {names} or {_METHODS[-1]!r}; got {method!r}"
-        )
+        raise ValueError(f"method can only be {names} or {_METHODS[-1]!r}; got {method!r}")
     if weights is not None and method != "inverted_cdf":
         raise NotImplementedError(
-            f"{method} doesn't support weights. Only method 'inverted_cdf' supports"
-            " weights."
+            f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights."
         )
     return None if axis is None else hashable_axis(axis)
 
@@ -74,10 +69,16 @@ def _shares(name: str, percent: bool, squash: bool, sentence: str, example: str)
 
     @row(name, __name__, sentence, shape, example, raises=bad, **_TOLD)
     def fun(
-        a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
-        out: None = None, overwrite_input: bool = False, method: str = "linear",
-        keepdims: bool = False, *, weights: ArrayLike | None = None,
-    ) -> Any:  # fmt: skip
+        a: ArrayLike,
+        q: ArrayLike,
+        axis: int | tuple[int, ...] | None = None,
+        out: None = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+        *,
+        weights: ArrayLike | None = None,
+    ) -> Any:
         axis = _checked(name, axis, out, overwrite_input, method, weights)
         check_arraylike(name, a, q)
         q = share_of(q) if percent else q
@@ -94,21 +95,41 @@ def share_of(q: Any) -> Any:
     return lax.div(q, convert(100.0, q.dtype, core.aval_of(q).weak_type))
 
 
-quantile = _shares("quantile", False, False,
+quantile = _shares(
+    "quantile",
+    False,
+    False,
     "The value below which a share of the elements lies, in [0, 1].",
-    "[1., 2., 4.], 0.25 -> 1.5")  # fmt: skip
-nanquantile = _shares("nanquantile", False, True, "`quantile` of what is not nan.",
-    "[1., jnp.nan, 2.], 0.5 -> 1.5")  # fmt: skip
-nanpercentile = _shares("nanpercentile", True, True, "`percentile` of what is not nan.",
-    "[1., jnp.nan, 2.], 50 -> 1.5")  # fmt: skip
+    "[1., 2., 4.], 0.25 -> 1.5",
+)
+nanquantile = _shares(
+    "nanquantile",
+    False,
+    True,
+    "`quantile` of what is not nan.",
+    "[1., jnp.nan, 2.], 0.5 -> 1.5",
+)
+nanpercentile = _shares(
+    "nanpercentile",
+    True,
+    True,
+    "`percentile` of what is not nan.",
+    "[1., jnp.nan, 2.], 50 -> 1.5",
+)
 
 
 def percentile(
-    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
-    out: None = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: bool = False, *, weights: ArrayLike | None = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """`quantile` with shares in percent.
 
     Args:
@@ -148,9 +169,12 @@ def _middle(name: str, squash: bool, sentence: str, example: str) -> Any:
 
     @row(name, __name__, sentence, shape, example, raises=bad, **_TOLD)
     def fun(
-        a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
-        overwrite_input: bool = False, keepdims: bool = False,
-    ) -> Any:  # fmt: skip
+        a: ArrayLike,
+        axis: int | tuple[int, ...] | None = None,
+        out: None = None,
+        overwrite_input: bool = False,
+        keepdims: bool = False,
+    ) -> Any:
         check_arraylike(name, a)
         axis = _checked(name, axis, out, overwrite_input, "midpoint", None)
         return _quantile(a, 0.5, None, axis, "midpoint", keepdims, squash)
@@ -158,11 +182,15 @@ def _middle(name: str, squash: bool, sentence: str, example: str) -> Any:
     return fun
 
 
-median = _middle("median", False,
+median = _middle(
+    "median",
+    False,
     "The middle element along axes, or the mean of the two in the middle.",
-    "[5., 1., 2.] -> 2.")  # fmt: skip
-nanmedian = _middle("nanmedian", True, "`median` of what is not nan.",
-    "[1., jnp.nan, 2.] -> 1.5")  # fmt: skip
+    "[5., 1., 2.] -> 2.",
+)
+nanmedian = _middle(
+    "nanmedian", True, "`median` of what is not nan.", "[1., jnp.nan, 2.] -> 1.5"
+)
 
 
 # -------------------------------------------------------------------------- the work
@@ -187,9 +215,7 @@ def _quantile(a, q, weights, axis, method: str, keepdims: bool, squash: bool):
     rows = _axes_together(a, axes)
     shape = (*q.shape, *rows.shape[:-1])
     if rows.shape[-1] == 0 and math.prod(shape):
-        raise ValueError(
-            f"quantile of no elements: {errors.type_text(a)} along axis {axis}."
-        )
+        raise ValueError(f"quantile of no elements: {errors.type_text(a)} along axis {axis}.")
     if weights is not None:
         weights = _axes_together(_weights(a, weights, axis, axes), axes)
     if rows.shape[-1] == 0:  # of nothing, nowhere
@@ -215,9 +241,7 @@ def _weights(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any:
     if weights.shape == a.shape:
         return convert(weights, a.dtype)
     if axis is None:
-        raise TypeError(
-            "If weights are not the same shape as a, an axis must be specified."
-        )
+        raise TypeError("If weights are not the same shape as a, an axis must be specified.")
     wanted = tuple(a.shape[i] for i in axes)
     if weights.shape != wanted:
         raise ValueError(
@@ -252,9 +276,7 @@ def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     return choose(shown, typed_constant(np.nan, out.dtype), out)
 
 
-def _of_ordered(
-    ordered: Any, q: Any, count: Any, method: str, squash: bool, dtype: Any
-) -> Any:
+def _of_ordered(ordered: Any, q: Any, count: Any, method: str, squash: bool, dtype: Any) -> Any:
     """Quantiles of sorted rows, counting the first `count` elements."""
     counts = core.aval_of(count).shape
     shape = (*q.shape, *counts)
@@ -332,9 +354,7 @@ def _weighted(x: Any, q: Any, weights: Any, nans: Any, squash: bool) -> Any:
     total = running[..., n - 1 :]
     shares = lax.div(running, broadcast_to(total, running.shape))
     lanes = (*q.shape, *running.shape)
-    wide_q = lax.broadcast_in_dim(
-        convert(q, running.dtype), lanes, tuple(range(q.ndim))
-    )
+    wide_q = lax.broadcast_in_dim(convert(q, running.dtype), lanes, tuple(range(q.ndim)))
     wide = lax.broadcast_in_dim(shares, lanes, tuple(range(q.ndim, len(lanes))))
     before = convert(lax.lt(wide, wide_q), dtypes.int32)
     at = lax.reduce_sum(before, (len(lanes) - 1,))

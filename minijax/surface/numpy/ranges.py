@@ -35,9 +35,14 @@ __all__ = ("arange", "linspace", "logspace", "geomspace")
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
-    device: Any = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """Numbers from `start` up to, not including, `stop`, by `step`.
 
     Args:
@@ -99,9 +104,7 @@ def _count(first: int, last: int) -> Any:
     dtype, size = dtypes.int_default(), last - first
     if STATE.trace is not core.EVAL or type(size) is not int or size > SMALL:
         return _range(size, first, 1, dtype, False)
-    return transfers.put_own(
-        np.arange(first, last, dtype=dtype), shaped((size,), dtype)
-    )
+    return transfers.put_own(np.arange(first, last, dtype=dtype), shaped((size,), dtype))
 
 
 def known_number(x: Any, name: str) -> Any:
@@ -112,9 +115,7 @@ def known_number(x: Any, name: str) -> Any:
         x = x._value
     check_arraylike("arange", x)
     if np.ndim(x):
-        raise ValueError(
-            f"jax.numpy.arange: arguments must be scalars; got {name}={x!r}"[:200]
-        )
+        raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {name}={x!r}"[:200])
     if isinstance(x, complex) or getattr(x, "dtype", x) in dtypes.COMPLEX:
         raise ValueError(
             "Passing complex start/stop/step to jnp.arange is no longer supported."
@@ -164,9 +165,16 @@ def _range(size: int, start: Any, step: Any, dtype: Any, stepped: bool) -> Any:
 
 
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
-    dtype: Any = None, axis: int = 0, *, device: Any = None,
-) -> Any:  # fmt: skip
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
     """`num` evenly spaced numbers from `start` to `stop`.
 
     Args:
@@ -204,9 +212,7 @@ def _counts(name: str, num: Any, axis: Any) -> tuple[int, int]:
     if type(num) is not int:
         num = concrete_or_error(operator.index, num, f"It is the `num` of jnp.{name}.")
     if type(axis) is not int:
-        axis = concrete_or_error(
-            operator.index, axis, f"It is the `axis` of jnp.{name}."
-        )
+        axis = concrete_or_error(operator.index, axis, f"It is the `axis` of jnp.{name}.")
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     return num, axis
@@ -227,9 +233,7 @@ def _linspace(start, stop, num: int, endpoint: bool, dtype, axis: int):
     low, high = broadcast_to(start, shape), broadcast_to(stop, shape)
     div = num - 1 if endpoint else num
     if div > 0:
-        step = lax.div_p.bind(
-            lax.sub_p.bind(high, low), np.asarray(div).astype(compute)[()]
-        )
+        step = lax.div_p.bind(lax.sub_p.bind(high, low), np.asarray(div).astype(compute)[()])
         out = _blend(low, high, num, div, endpoint, compute, rank)
     else:
         step = broadcast_to(as_array(typed_constant(np.nan, compute)), shape)
@@ -269,9 +273,14 @@ def to_axis(rank: int, axis: int) -> tuple[int, ...]:
 
 
 def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
-    dtype: Any = None, axis: int = 0,
-) -> Any:  # fmt: skip
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
     """`num` powers of `base`, with exponents evenly spaced from `start` to `stop`.
 
     Args:
@@ -309,9 +318,13 @@ def _logspace(start, stop, base, num: int, endpoint: bool, dtype, axis: int):
 
 
 def geomspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: Any = None,
     axis: int = 0,
-) -> Any:  # fmt: skip
+) -> Any:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
 
     Args:
@@ -355,9 +368,7 @@ def _geomspace(start, stop, num: int, endpoint: bool, dtype, axis: int):
     start, stop, sign = (broadcast_to(x, shape) for x in (start, stop, sign))
     powers, _ = _linspace(log(start), log(stop), num, endpoint, None, 0)
     out = lax.pow_p.bind(ten, powers)
-    sign = lax.broadcast_in_dim(
-        sign, aval_of(out).shape, tuple(range(1, 1 + len(shape)))
-    )
+    sign = lax.broadcast_in_dim(sign, aval_of(out).shape, tuple(range(1, 1 + len(shape))))
     out = lax.mul_p.bind(sign, out)
     axis = canonical_axis(axis, len(shape) + 1)
     if axis:

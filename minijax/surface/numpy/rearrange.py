@@ -31,9 +31,18 @@ from .elementwise import remainder
 from .manipulation import moveaxis, ravel, reshape
 
 __all__ = (
-    "tile", "repeat", "roll", "flip", "fliplr", "flipud", "rot90", "resize",
-    "trim_zeros", "packbits", "unpackbits",
-)  # fmt: skip
+    "tile",
+    "repeat",
+    "roll",
+    "flip",
+    "fliplr",
+    "flipud",
+    "rot90",
+    "resize",
+    "trim_zeros",
+    "packbits",
+    "unpackbits",
+)
 
 
 def take_rows(x: Any, index: Any, axis: int) -> Any:
@@ -89,9 +98,13 @@ _tile = once(lax.tile, "reps")
 
 
 def repeat(
-    a: Any, repeats: Any, axis: int | None = None, *,
-    total_repeat_length: int | None = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Any:
     """Each element repeated.
 
     Args:
@@ -135,9 +148,7 @@ def repeat(
     else:
         out = _repeat_known(a, repeats, axis)
     return (
-        out
-        if out_sharding is None
-        else reshape(out, shape_of(out), out_sharding=out_sharding)
+        out if out_sharding is None else reshape(out, shape_of(out), out_sharding=out_sharding)
     )
 
 
@@ -242,13 +253,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         check_arraylike("roll", shift)
     shape = shape_of(a)
     if not isinstance(shift, (tuple, list)) and len(shape_of(shift)) > 1:
-        raise ValueError(
-            "'shift' and 'axis' arguments to roll must be scalars or 1D arrays"
-        )
+        raise ValueError("'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
     if axis is None:
-        return (
-            reshape(roll(ravel(a), _total(shift), 0), shape) if shape else as_array(a)
-        )
+        return reshape(roll(ravel(a), _total(shift), 0), shape) if shape else as_array(a)
     given = axis if has_items(axis) else (axis,)
     axes = tuple([canonical_axis(i, len(shape)) for i in given])
     shifts = _shifts(shift, len(axes))
@@ -308,9 +315,7 @@ def _roll(a: Any, shifts: Any, axes: Any) -> Any:
         s = convert(s, dtypes.int_default())
         start = lax.sub(const(s, size), remainder(s, const(s, size)))
         twice = lax.concatenate([a, a], axis)
-        a = lax.dynamic_slice_in_dim(
-            twice, start, size, axis, allow_negative_indices=False
-        )
+        a = lax.dynamic_slice_in_dim(twice, start, size, axis, allow_negative_indices=False)
     return a
 
 
@@ -489,9 +494,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
       Array([1], dtype=int32)
     """
     check_arraylike("trim_zeros", filt)
-    value = concrete_or_error(
-        None, filt, "Error arose in the `filt` argument of trim_zeros()"
-    )
+    value = concrete_or_error(None, filt, "Error arose in the `filt` argument of trim_zeros()")
     host = np.asarray(value)
     if not host.shape:
         return as_array(value)

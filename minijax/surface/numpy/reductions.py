@@ -27,9 +27,19 @@ from ._common import *
 from ._rows import row, synonym
 
 __all__ = (
-    "sum", "prod", "max", "min", "amax", "amin", "ptp", "all", "any", "count_nonzero",
-    "argmax", "argmin",
-)  # fmt: skip
+    "sum",
+    "prod",
+    "max",
+    "min",
+    "amax",
+    "amin",
+    "ptp",
+    "all",
+    "any",
+    "count_nonzero",
+    "argmax",
+    "argmin",
+)
 
 Reducer = Callable[..., Any]
 
@@ -74,9 +84,7 @@ def reduce_axes(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ...]]
         return canonical_axes(axis, ndim), ()
     items = axis if isinstance(axis, tuple) else (axis,)
     names = tuple([a for a in items if isinstance(a, str)])
-    return canonical_axes(
-        tuple([a for a in items if not isinstance(a, str)]), ndim
-    ), names
+    return canonical_axes(tuple([a for a in items if not isinstance(a, str)]), ndim), names
 
 
 def positional(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
@@ -113,8 +121,7 @@ def check_where(name: str, where: Any) -> None:
     dtype = core.aval_of(where).dtype
     if not dtypes.is_bool(dtype):
         raise errors.value_error(
-            f"jnp.{name}: where must be None or a boolean array; got"
-            f" where.dtype={dtype!r}.",
+            f"jnp.{name}: where must be None or a boolean array; got where.dtype={dtype!r}.",
             which=errors.type_text(where),
             tries=["where != 0"],
         )
@@ -192,9 +199,7 @@ def accumulate(
     return x if working == result else convert(x, result)
 
 
-def check_counts(
-    name: str, shape: Sequence[Any], axes: Sequence[int], dtype: Any
-) -> None:
+def check_counts(name: str, shape: Sequence[Any], axes: Sequence[int], dtype: Any) -> None:
     """OverflowError if the number of elements along axes may not fit a dtype."""
     dtypes.check_holds(name, math.prod(shape[i] for i in axes), dtype)
 
@@ -223,10 +228,15 @@ def _accumulation(name: str, sentence: str, example: str) -> Any:
     @reduction("dtype", "keepdims", "promote_integers")
     @row(name, __name__, sentence, SUMMED, example, raises=BAD_AXIS, dtype=WIDENED)
     def fun(
-        a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None,
-        out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
-        where: ArrayLike | None = None, promote_integers: bool = True,
-    ) -> Any:  # fmt: skip
+        a: ArrayLike,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+        promote_integers: bool = True,
+    ) -> Any:
         no_out(name, out)
         options = keepdims, initial, where, promote_integers
         return accumulate(name, a, axis, dtype, *options)
@@ -240,10 +250,10 @@ WIDENED = (
 )
 SUMMED = "A strongly typed array of `dtype` or its default, without the axes of `axis`."
 BAD_AXIS = "ValueError: an axis is out of range or named twice, or `where` is no mask."
-sum = _accumulation("sum", "Sum of the elements along axes.",
-    "[[1, 2], [3, 4]], axis=0 -> [4, 6]")  # fmt: skip
-prod = _accumulation("prod", "Product of the elements along axes.",
-    "[2., 3., 4.] -> 24.")  # fmt: skip
+sum = _accumulation(
+    "sum", "Sum of the elements along axes.", "[[1, 2], [3, 4]], axis=0 -> [4, 6]"
+)
+prod = _accumulation("prod", "Product of the elements along axes.", "[2., 3., 4.] -> 24.")
 
 
 # -------------------------------------------------------------------------- extrema
@@ -289,35 +299,43 @@ _EXTREMA = {
 def extremes(of: Any, name: str, sentence: str, example: str) -> Any:
     """A public reduction with the signature of `max`, computed by `of`."""
     kept = "A strongly typed array of `a`'s dtype, without the axes of `axis`."
-    no_neutral = (
-        "ValueError: nothing to reduce, or a mask, without `initial`; no such axis."
-    )
+    no_neutral = "ValueError: nothing to reduce, or a mask, without `initial`; no such axis."
 
     @reduction("keepdims")
     @row(name, of.__module__, sentence, kept, example, raises=no_neutral)
     def fun(
-        a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
-        initial: ArrayLike | None = None, where: ArrayLike | None = None,
-    ) -> Any:  # fmt: skip
+        a: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Any:
         no_out(name, out)
         return of(name, a, axis, keepdims, initial, where)
 
     return fun
 
 
-max = extremes(extremum, "max", "Largest element along axes; nan if there is one.",
-    "[[1, 5], [4, 2]], axis=1 -> [5, 4]")  # fmt: skip
-min = extremes(extremum, "min", "Smallest element along axes; nan if there is one.",
-    "[[1, 5], [4, 2]], axis=1 -> [1, 2]")  # fmt: skip
+max = extremes(
+    extremum,
+    "max",
+    "Largest element along axes; nan if there is one.",
+    "[[1, 5], [4, 2]], axis=1 -> [5, 4]",
+)
+min = extremes(
+    extremum,
+    "min",
+    "Smallest element along axes; nan if there is one.",
+    "[[1, 5], [4, 2]], axis=1 -> [1, 2]",
+)
 
 
 amax, amin = synonym(max, "amax"), synonym(min, "amin")
 
 
 @reduction("keepdims")
-def ptp(
-    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False
-) -> Any:
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
     """Range along axes: the largest element less the smallest.
 
     Args:
@@ -367,21 +385,33 @@ def _truth(name: str, prim: Any, neutral: bool, sentence: str, example: str) -> 
     @reduction("keepdims")
     @row(name, __name__, sentence, whether, example, raises=BAD_AXIS)
     def fun(
-        a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
+        a: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
         where: ArrayLike | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         no_out(name, out)
         return truth(name, prim, neutral, a, axis, keepdims, where)
 
     return fun
 
 
-all = _truth("all", lax.reduce_and_p, True,
+all = _truth(
+    "all",
+    lax.reduce_and_p,
+    True,
     "Whether all elements along axes are true (not zero).",
-    "[1, 1, 0] -> False")  # fmt: skip
-any = _truth("any", lax.reduce_or_p, False,
+    "[1, 1, 0] -> False",
+)
+any = _truth(
+    "any",
+    lax.reduce_or_p,
+    False,
     "Whether any element along axes is true (not zero).",
-    "[0, 0, 1] -> True")  # fmt: skip
+    "[0, 0, 1] -> True",
+)
 
 
 @reduction("keepdims")
@@ -430,9 +460,7 @@ def position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     out = prim.bind(as_array(x), axes=(at,), index_dtype=dtypes.int_default())
     if not keepdims:
         return out
-    return keep(
-        out, (at,) if axis is not None else tuple(range(len(shape))), len(shape)
-    )
+    return keep(out, (at,) if axis is not None else tuple(range(len(shape))), len(shape))
 
 
 def positions(of: Any, name: str, prim: Any, sentence: str, example: str) -> Any:
@@ -444,18 +472,25 @@ def positions(of: Any, name: str, prim: Any, sentence: str, example: str) -> Any
     @composite_along("keepdims")
     @row(name, of.__module__, sentence, where, example, raises=none, axis=axis_is)
     def fun(
-        a: ArrayLike, axis: int | None = None, out: None = None,
-        keepdims: bool | None = None,
-    ) -> Any:  # fmt: skip
+        a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    ) -> Any:
         no_out(name, out)
         return of(name, prim, a, axis, keepdims)
 
     return fun
 
 
-argmax = positions(position, "argmax", lax.argmax_p,
+argmax = positions(
+    position,
+    "argmax",
+    lax.argmax_p,
     "Position of the first largest element (or nan) along an axis.",
-    "[[1, 9], [7, 2]], axis=1 -> [1, 0]")  # fmt: skip
-argmin = positions(position, "argmin", lax.argmin_p,
+    "[[1, 9], [7, 2]], axis=1 -> [1, 0]",
+)
+argmin = positions(
+    position,
+    "argmin",
+    lax.argmin_p,
     "Position of the first smallest element (or nan) along an axis.",
-    "[[1, 9], [7, 2]], axis=1 -> [0, 1]")  # fmt: skip
+    "[[1, 9], [7, 2]], axis=1 -> [0, 1]",
+)

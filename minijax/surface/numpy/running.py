@@ -53,19 +53,28 @@ def runs(of: Any, name: str, home: str, sentence: str, example: str) -> Any:
     @composite(static=("axis", "dtype"))
     @row(name, home, sentence, shape, example, raises=bad, **told)
     def fun(
-        a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
-        out: None = None,
-    ) -> Any:  # fmt: skip
+        a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+    ) -> Any:
         no_out(name, out)
         return of(a, axis, dtype)
 
     return fun
 
 
-cumsum = runs(functools.partial(running, "cumsum", lax.cumsum), "cumsum", __name__,
-    "Running sum along an axis.", "[1, 2, 3] -> [1, 3, 6]")  # fmt: skip
-cumprod = runs(functools.partial(running, "cumprod", lax.cumprod), "cumprod", __name__,
-    "Running product along an axis.", "[1, 2, 3] -> [1, 2, 6]")  # fmt: skip
+cumsum = runs(
+    functools.partial(running, "cumsum", lax.cumsum),
+    "cumsum",
+    __name__,
+    "Running sum along an axis.",
+    "[1, 2, 3] -> [1, 3, 6]",
+)
+cumprod = runs(
+    functools.partial(running, "cumprod", lax.cumprod),
+    "cumprod",
+    __name__,
+    "Running product along an axis.",
+    "[1, 2, 3] -> [1, 2, 6]",
+)
 
 
 _NOUNS = {"cumulative_sum": "sum", "cumulative_prod": "product"}
@@ -99,9 +108,13 @@ def _cumulative(name: str, op, neutral: int, x, axis, dtype, include: bool):
 
 @composite_along("dtype", "include_initial")
 def cumulative_sum(
-    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Running sum along an axis, as the array API standard has it.
 
     Args:
@@ -127,9 +140,13 @@ def cumulative_sum(
 
 @composite_along("dtype", "include_initial")
 def cumulative_prod(
-    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Running product along an axis, as the array API standard has it.
 
     Args:
@@ -150,6 +167,4 @@ def cumulative_prod(
       >>> jnp.cumulative_prod(jnp.array([1, 2, 3]), include_initial=True)
       Array([1, 1, 2, 6], dtype=int32)
     """
-    return _cumulative(
-        "cumulative_prod", lax.cumprod, 1, x, axis, dtype, include_initial
-    )
+    return _cumulative("cumulative_prod", lax.cumprod, 1, x, axis, dtype, include_initial)

@@ -35,9 +35,14 @@ from .creation import asarray
 from .subscripts import ARRAY, Plan
 
 __all__ = (
-    "nonzero", "flatnonzero", "argwhere", "searchsorted", "digitize", "unravel_index",
+    "nonzero",
+    "flatnonzero",
+    "argwhere",
+    "searchsorted",
+    "digitize",
+    "unravel_index",
     "ravel_multi_index",
-)  # fmt: skip
+)
 
 # ----------------------------------------------------------------------------- nonzero
 
@@ -73,17 +78,17 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
         )
     if size is None:
         concrete_or_error(
-            None, a, "The size argument of jnp.nonzero must be statically specified to"
+            None,
+            a,
+            "The size argument of jnp.nonzero must be statically specified to"
             " use jnp.nonzero within JAX transformations.",
-        )  # fmt: skip
+        )
         x = as_array(a)
         found = np.nonzero(np.asarray(x))
         where = x.sharding if x.committed else None
         if isinstance(where, NamedSharding):  # whole on each of the devices
             where = where.with_spec(PartitionSpec())
-        return tuple(
-            [asarray(i.astype(dtypes.int_default()), device=where) for i in found]
-        )
+        return tuple([asarray(i.astype(dtypes.int_default()), device=where) for i in found])
     size = index_of(size)
     shape = core.aval_of(a).shape
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
@@ -113,14 +118,7 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
     slots = lax.broadcast_in_dim(typed_constant(n, dtype), (size,), ())
     plan = Plan(((ARRAY,),), (size,), True, False)
     flat = updates.write(
-        slots,
-        (place,),
-        lax.iota(dtype, n),
-        plan,
-        "min",
-        updates._DROP,
-        False,
-        False,
+        slots, (place,), lax.iota(dtype, n), plan, "min", updates._DROP, False, False
     )
     missing = lax.eq(flat, typed_constant(n, dtype))
     out = []
@@ -140,9 +138,7 @@ def component(flat: Any, shape: tuple[int, ...], i: int) -> Any:
     return lax.rem(flat, typed_constant(max_dim(shape[i], 1), flat.dtype))
 
 
-def flatnonzero(
-    a: ArrayLike, *, size: int | None = None, fill_value: Any = None
-) -> Any:
+def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The positions in the flattened array of the elements that are not zero.
 
     Args:
@@ -207,9 +203,13 @@ _METHODS = ("compare_all", "scan", "scan_unrolled", "sort")
 
 
 def searchsorted(
-    a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *,
+    a: ArrayLike,
+    v: ArrayLike,
+    side: str = "left",
+    sorter: ArrayLike | None = None,
+    *,
     method: str = "scan",
-) -> Any:  # fmt: skip
+) -> Any:
     """Where values would go into a sorted array.
 
     Args:
@@ -364,8 +364,7 @@ def digitize(
     bins = as_array(bins)
     if bins.ndim != 1:
         raise ValueError(
-            "digitize: bins must be a 1-dimensional array; got"
-            f" bins={errors.type_text(bins)}"
+            f"digitize: bins must be a 1-dimensional array; got bins={errors.type_text(bins)}"
         )
     n = bins.shape[0]
     if n == 0:
@@ -454,15 +453,17 @@ def _unravel_index(indices: Any, shape: tuple[int, ...]) -> Any:
         flat = lax.select_n(lax.lt(flat, none), flat, lax.add(flat, all_))
     flat = lax.clamp(none, flat, last)
     weak = core.aval_of(indices).weak_type
-    return tuple(
-        [convert(component(flat, shape, i), dtype, weak) for i in range(len(shape))]
-    )
+    return tuple([convert(component(flat, shape, i), dtype, weak) for i in range(len(shape))])
 
 
 def ravel_multi_index(
-    multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise",
-    order: str = "C", *, dtype: Any = None,
-) -> Any:  # fmt: skip
+    multi_index: Sequence[ArrayLike],
+    dims: Sequence[int],
+    mode: str = "raise",
+    order: str = "C",
+    *,
+    dtype: Any = None,
+) -> Any:
     """Index arrays, one an axis, as positions in the flattened array.
 
     Args:
@@ -489,9 +490,7 @@ def ravel_multi_index(
       Array([1, 5], dtype=int32)
     """
     if len(multi_index) != len(dims):
-        raise AssertionError(
-            f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}"
-        )
+        raise AssertionError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
     sizes = tuple(operator.index(d) for d in dims)
     check_arraylike("ravel_multi_index", *multi_index)
     parts = [as_array(i) for i in multi_index]
@@ -514,9 +513,11 @@ def ravel_multi_index(
     if mode == "raise":
         for i, n in zip(parts, sizes, strict=True):
             concrete_or_error(
-                None, i, "jnp.ravel_multi_index with mode='raise' needs its indices;"
+                None,
+                i,
+                "jnp.ravel_multi_index with mode='raise' needs its indices;"
                 " use mode='wrap' or mode='clip'.",
-            )  # fmt: skip
+            )
             values = np.asarray(i)
             if ((values < 0) | (values >= n)).any():
                 raise ValueError("invalid entry in coordinates array")

@@ -25,10 +25,19 @@ from .updates import update
 
 
 def _segment(
-    name: str, method: str, start: Callable[[Any], Any], together: Callable[..., Any],
-    data: Any, segment_ids: Any, num_segments: int | None, indices_are_sorted: bool,
-    unique_indices: bool, bucket_size: int | None, mode: Any, out_sharding: Any,
-) -> Any:  # fmt: skip
+    name: str,
+    method: str,
+    start: Callable[[Any], Any],
+    together: Callable[..., Any],
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    bucket_size: int | None,
+    mode: Any,
+    out_sharding: Any,
+) -> Any:
     data, ids = as_array(data), as_array(segment_ids)
     if num_segments is None:
         num_segments = reductions.max(ids) + 1
@@ -40,36 +49,58 @@ def _segment(
     bucket_size = None if bucket_size is None else operator.index(bucket_size)
     if bucket_size is not None and data.ndim:
         if bucket_size < 1:
-            raise ValueError(
-                f"{name}: bucket_size must be positive, got {bucket_size}."
-            )
+            raise ValueError(f"{name}: bucket_size must be positive, got {bucket_size}.")
         shape = (-(-data.shape[0] // bucket_size), *shape)
         row = lax.iota(dtypes.int32, data.shape[0])
         where = lax.div(row, np.int32(bucket_size)), ids
     neutral = data.dtype.type(start(data.dtype))
     out = update(
-        creation.full(shape, neutral), where, data, method,
-        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+        creation.full(shape, neutral),
+        where,
+        data,
+        method,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
         mode=lax.GatherScatterMode.FILL_OR_DROP if mode is None else mode,
         wrap_negative_indices=False,
         out_sharding=out_sharding if where is ids else None,
-    )  # fmt: skip
+    )
     return out if where is ids else lay_out(name, together(out, (0,)), out_sharding)
 
 
 def _maker(
-    name: str, method: str, start: Callable[[Any], Any],
-    together: Callable[..., Any], what: str, empty: str, shown: str,
-) -> Callable[..., Any]:  # fmt: skip
+    name: str,
+    method: str,
+    start: Callable[[Any], Any],
+    together: Callable[..., Any],
+    what: str,
+    empty: str,
+    shown: str,
+) -> Callable[..., Any]:
     def segment(
-        data: Any, segment_ids: Any, num_segments: int | None = None,
-        indices_are_sorted: bool = False, unique_indices: bool = False,
-        bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
-    ) -> Any:  # fmt: skip
+        data: Any,
+        segment_ids: Any,
+        num_segments: int | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        bucket_size: int | None = None,
+        mode: Any = None,
+        out_sharding: Any = None,
+    ) -> Any:
         return _segment(
-            name, method, start, together, data, segment_ids, num_segments,
-            indices_are_sorted, unique_indices, bucket_size, mode, out_sharding,
-        )  # fmt: skip
+            name,
+            method,
+            start,
+            together,
+            data,
+            segment_ids,
+            num_segments,
+            indices_are_sorted,
+            unique_indices,
+            bucket_size,
+            mode,
+            out_sharding,
+        )
 
     segment.__name__ = segment.__qualname__ = name
     segment.__doc__ = f"""{what} of the rows of `data` that share a segment id.
@@ -102,20 +133,34 @@ def _maker(
     return segment
 
 
-segment_sum = _maker("segment_sum", "add", lambda dtype: 0, lax.reduce_sum,
-    "Sum", "0", "[7, 3]")  # fmt: skip
-segment_prod = _maker("segment_prod", "mul", lambda dtype: 1, lax.reduce_prod,
-    "Product", "1", "[10,  3]")  # fmt: skip
-segment_max = _maker("segment_max", "max", lowest, lax.reduce_max,
-    "Maximum", "the lowest number of the dtype", "[5, 3]")  # fmt: skip
-segment_min = _maker("segment_min", "min", highest, lax.reduce_min,
-    "Minimum", "the highest number of the dtype", "[2, 3]")  # fmt: skip
+segment_sum = _maker(
+    "segment_sum", "add", lambda dtype: 0, lax.reduce_sum, "Sum", "0", "[7, 3]"
+)
+segment_prod = _maker(
+    "segment_prod", "mul", lambda dtype: 1, lax.reduce_prod, "Product", "1", "[10,  3]"
+)
+segment_max = _maker(
+    "segment_max",
+    "max",
+    lowest,
+    lax.reduce_max,
+    "Maximum",
+    "the lowest number of the dtype",
+    "[5, 3]",
+)
+segment_min = _maker(
+    "segment_min",
+    "min",
+    highest,
+    lax.reduce_min,
+    "Minimum",
+    "the highest number of the dtype",
+    "[2, 3]",
+)
 
 
 def _old(name: str, method: str) -> Callable[..., Any]:
-    def update(
-        x, idx, y, indices_are_sorted: bool = False, unique_indices: bool = False
-    ):
+    def update(x, idx, y, indices_are_sorted: bool = False, unique_indices: bool = False):
         warnings.warn(
             f"jax.ops.{name} was removed from JAX; use x.at[idx].{method}(y).",
             DeprecationWarning,

@@ -39,9 +39,14 @@ __all__ = ("where", "select", "choose", "extract", "compress", "piecewise")
 
 
 def where(
-    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
+    condition: Any,
+    x: Any = None,
+    y: Any = None,
+    /,
+    *,
+    size: int | None = None,
     fill_value: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """`x` where the condition holds, else `y`; with one argument `nonzero(condition)`.
 
     Args:
@@ -115,9 +120,7 @@ def as_mask(condition: Any) -> Any:
 
 
 def select(
-    condlist: Sequence[ArrayLike],
-    choicelist: Sequence[ArrayLike],
-    default: ArrayLike = 0,
+    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
 ) -> Any:
     """For each element the choice that goes with the first true condition.
 
@@ -153,9 +156,7 @@ def select(
 def _select(conditions: Any, choices: Any, default: Any) -> Any:
     check_arraylike("select", *conditions, *choices, default)
     conditions = [as_mask(c) for c in conditions]
-    shape = broadcast_sizes(
-        *(core.aval_of(x).shape for x in (*conditions, *choices, default))
-    )
+    shape = broadcast_sizes(*(core.aval_of(x).shape for x in (*conditions, *choices, default)))
     out, *cases = promote_dtypes(default, *choices)
     for condition, case in zip(reversed(conditions), reversed(cases), strict=True):
         out = pick(condition, case, out)
@@ -192,19 +193,13 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
     n = len(choices)
     if mode == "raise":
         concrete_or_error(
-            None,
-            a,
-            "jnp.choose with mode='raise' needs its numbers; use 'wrap' or 'clip'.",
+            None, a, "jnp.choose with mode='raise' needs its numbers; use 'wrap' or 'clip'."
         )
         numbers = np.asarray(a)
         if ((numbers < 0) | (numbers >= n)).any():
-            raise ValueError(
-                f"invalid entry in choice array: numbers must be in [0, {n})"
-            )
+            raise ValueError(f"invalid entry in choice array: numbers must be in [0, {n})")
     elif mode not in ("wrap", "clip"):
-        raise ValueError(
-            f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'"
-        )
+        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
     return _choose(a, tuple(choices), mode)
 
 
@@ -222,9 +217,8 @@ def _choose(a: Any, choices: Any, mode: str) -> Any:
 
 
 def extract(
-    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
-    fill_value: Any = 0,
-) -> Any:  # fmt: skip
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0
+) -> Any:
     """The elements that a mask takes, as an array of one axis.
 
     Args:
@@ -256,9 +250,14 @@ def flat(x: Any) -> Any:
 
 
 def compress(
-    condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
-    size: int | None = None, fill_value: ArrayLike = 0, out: None = None,
-) -> Any:  # fmt: skip
+    condition: ArrayLike,
+    a: ArrayLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
+    out: None = None,
+) -> Any:
     """The slices along an axis that a mask takes.
 
     Args:
@@ -313,9 +312,12 @@ def compress(
 
 
 def piecewise(
-    x: ArrayLike, condlist: Any, funclist: Sequence[ArrayLike | Callable[..., Any]],
-    *args: Any, **kw: Any,
-) -> Any:  # fmt: skip
+    x: ArrayLike,
+    condlist: Any,
+    funclist: Sequence[ArrayLike | Callable[..., Any]],
+    *args: Any,
+    **kw: Any,
+) -> Any:
     """A function given piece by piece.
 
     Args:
@@ -346,8 +348,9 @@ def piecewise(
     elif k == n + 1:
         pieces = [funclist[-1], *funclist[:-1]]
     else:
-        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are"
-                         f" expected; got {k}")  # fmt: skip
+        raise ValueError(
+            f"with {n} condition(s), either {n} or {n + 1} functions are expected; got {k}"
+        )
     results = [f(x, *args, **kw) if callable(f) else f for f in pieces]
     shape = broadcast_sizes(x.shape, *[m.shape for m in masks])
     cases = [broadcast_to(convert(as_array(r), x.dtype), shape) for r in results]

@@ -29,9 +29,17 @@ from .sorting import with_positions
 from .subscripts import ARRAY, SPAN, Plan
 
 __all__ = (
-    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
-    "union1d", "setdiff1d", "setxor1d", "intersect1d", "isin",
-)  # fmt: skip
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "union1d",
+    "setdiff1d",
+    "setxor1d",
+    "intersect1d",
+    "isin",
+)
 
 # ------------------------------------------------------------------------------ unique
 
@@ -79,10 +87,17 @@ _runs = composite(runs_of, static=("equal_nan",))
 
 
 def unique(
-    ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
-    return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
-    size: int | None = None, fill_value: ArrayLike | None = None, sorted: bool = True,
-) -> Any:  # fmt: skip
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Any:
     """The different elements (or slices along an axis), sorted.
 
     Args:
@@ -110,10 +125,12 @@ def unique(
     check_arraylike("unique", ar)
     if size is None:
         concrete_or_error(
-            None, ar, "The error arose for the first argument of jnp.unique(). To make"
+            None,
+            ar,
+            "The error arose for the first argument of jnp.unique(). To make"
             " jnp.unique() compatible with JIT and other transforms, you can specify a"
             " concrete value for the size argument.",
-        )  # fmt: skip
+        )
     else:
         size = operator.index(size)
     x = as_array(ar)
@@ -149,9 +166,7 @@ def _unique_rows(
     if size is None:
         size = ends.shape[0]
         ends = lax.pad(ends, ends.dtype.type(n), [(0, 1, 0)])
-    return list(
-        _unique_results(x, tuple(runs), ends, fill_value, size, fill, wanted, dtype)
-    )
+    return list(_unique_results(x, tuple(runs), ends, fill_value, size, fill, wanted, dtype))
 
 
 @composite(static=("size", "fill", "wanted", "dtype"))
@@ -172,9 +187,7 @@ def _unique_results(
     if index:
         out.append(take_rows(runs.order, starts))
     if inverse:
-        number = lax.sub(
-            lax.cumsum(lax.convert_element_type(runs.first, dtype)), dtype.type(1)
-        )
+        number = lax.sub(lax.cumsum(lax.convert_element_type(runs.first, dtype)), dtype.type(1))
         back = lax.sort((runs.order, number), num_keys=1)[1]
         out.append(back)
     if counts:
@@ -258,9 +271,7 @@ def unique_counts(
     """
     check_arraylike("unique_counts", x)
     options: dict[str, Any] = {"size": size, "fill_value": fill_value}
-    return _UniqueCountsResult(
-        *unique(x, return_counts=True, equal_nan=False, **options)
-    )
+    return _UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, **options))
 
 
 def unique_inverse(
@@ -284,9 +295,7 @@ def unique_inverse(
     """
     check_arraylike("unique_inverse", x)
     options: dict[str, Any] = {"size": size, "fill_value": fill_value}
-    return _UniqueInverseResult(
-        *unique(x, return_inverse=True, equal_nan=False, **options)
-    )
+    return _UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False, **options))
 
 
 def unique_values(
@@ -321,9 +330,12 @@ def _flat_pair(name: str, ar1: Any, ar2: Any) -> tuple[Any, Any]:
 
 
 def union1d(
-    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    *,
+    size: int | None = None,
     fill_value: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The elements of either array, once each, sorted.
 
     Args:
@@ -346,9 +358,13 @@ def union1d(
 
 
 def setdiff1d(
-    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
-    size: int | None = None, fill_value: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any:
     """The elements of `ar1` that are not in `ar2`, sorted.
 
     Args:
@@ -382,9 +398,7 @@ def setdiff1d(
     if fill_value is None:
         return kept_first(x, keep, size, const(x, 0))
     filler = asarray(fill_value, x.dtype)
-    return kept_first(
-        x, keep, size, convert(filler, x.dtype, core.aval_of(x).weak_type)
-    )
+    return kept_first(x, keep, size, convert(filler, x.dtype, core.aval_of(x).weak_type))
 
 
 def kept_first(x: Any, keep: Any, size: int, fill_value: Any) -> Any:
@@ -396,9 +410,13 @@ def kept_first(x: Any, keep: Any, size: int, fill_value: Any) -> Any:
 
 
 def setxor1d(
-    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
-    size: int | None = None, fill_value: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any:
     """The elements of exactly one of two arrays, sorted.
 
     Args:
@@ -462,10 +480,14 @@ def _first_of_each(x: Any) -> tuple[Any, Any]:
 
 
 def intersect1d(
-    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
-    return_indices: bool = False, *, size: int | None = None,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
     fill_value: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The elements of both arrays, once each, sorted.
 
     Args:
@@ -524,9 +546,13 @@ _ISIN = ("compare_all", "binary_search", "sort", "auto")
 
 
 def isin(
-    element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False,
-    invert: bool = False, *, method: str = "auto",
-) -> Any:  # fmt: skip
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
+) -> Any:
     """Whether each element occurs among others.
 
     Args:
@@ -561,10 +587,7 @@ def _isin(element: Any, test_elements: Any, invert: bool, method: str) -> Any:
     check_arraylike("isin", element, test_elements)
     x, tests = promote_dtypes(as_array(element), as_array(test_elements))
     shape = x.shape
-    flat, tests = (
-        lax.reshape(x, (x.size,)),
-        lax.reshape(tests, (tests.size,)),
-    )
+    flat, tests = (lax.reshape(x, (x.size,)), lax.reshape(tests, (tests.size,)))
     if not flat.size or not tests.size:
         return lax.broadcast_in_dim(np.bool_(invert), shape, ())
     if method == "auto":

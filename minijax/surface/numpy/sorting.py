@@ -37,9 +37,14 @@ def along(a: Any, axis: Any) -> tuple[Any, int]:
 
 @composite(static=("axis", "kind", "order", "stable", "descending"))
 def sort(
-    a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None,
-    stable: bool = True, descending: bool = False,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Any:
     """A sorted copy; nans come last (first, if descending).
 
     Args:
@@ -69,11 +74,7 @@ def sort(
 
 def index_dtype(n: int) -> Any:
     """The dtype of positions along an axis of size `n`."""
-    return (
-        dtypes.canonical(dtypes.int64)
-        if exceeds(n, 2**31 - 1)
-        else dtypes.int_default()
-    )
+    return dtypes.canonical(dtypes.int64) if exceeds(n, 2**31 - 1) else dtypes.int_default()
 
 
 def with_positions(
@@ -89,9 +90,15 @@ def with_positions(
 
 @composite(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(
-    a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None,
-    stable: bool = True, descending: bool = False, dtype: DTypeLike | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Any:
     """The positions that sort an array.
 
     Args:
@@ -120,11 +127,7 @@ def argsort(
     at = with_positions(a, axis, True, descending and stable)[1]
     if descending and not stable:
         at = lax.rev(at, (axis,))
-    return (
-        at
-        if dtype is None
-        else lax.convert_element_type(at, static_dtype(dtype, "argsort"))
-    )
+    return at if dtype is None else lax.convert_element_type(at, static_dtype(dtype, "argsort"))
 
 
 @composite(static=("axis",))
@@ -148,9 +151,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
       Array([2, 1, 0], dtype=int32)
     """
     arrays = (
-        list(keys)
-        if isinstance(keys, (tuple, list))
-        else list(lax.unstack(as_array(keys)))
+        list(keys) if isinstance(keys, (tuple, list)) else list(lax.unstack(as_array(keys)))
     )
     if not arrays:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
@@ -163,9 +164,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
         return as_array(index_dtype(0).type(0))
     axis = canonical_axis(axis, first.ndim)
     at = lax.broadcasted_iota(index_dtype(first.shape[axis]), first.shape, axis)
-    out = lax.sort(
-        (*arrays[::-1], at), dimension=axis, is_stable=True, num_keys=len(arrays)
-    )
+    out = lax.sort((*arrays[::-1], at), dimension=axis, is_stable=True, num_keys=len(arrays))
     return out[-1]
 
 
@@ -186,9 +185,7 @@ def sort_complex(a: ArrayLike) -> Any:
     """
     check_arraylike("sort_complex", a)
     out = sort(a)
-    return lax.convert_element_type(
-        out, dtypes.complex_of(dtypes.to_inexact(out.dtype))
-    )
+    return lax.convert_element_type(out, dtypes.complex_of(dtypes.to_inexact(out.dtype)))
 
 
 def _partition_args(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, int]:

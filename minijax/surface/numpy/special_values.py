@@ -191,9 +191,7 @@ def sine_quotient(t: Any) -> Any:
 
 
 # The derivative of sin(t) / t over t, by powers of t^2.
-_SINC_SLOPE = tuple(
-    (-1.0) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 14)
-)
+_SINC_SLOPE = tuple((-1.0) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 14))
 
 
 @sine_quotient.defjvp

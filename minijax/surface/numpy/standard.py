@@ -18,13 +18,23 @@ API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 __array_api_version__ = API_VERSIONS[-1]
 
 _DTYPES = (
-    dtypes.bool_, *dtypes.SIGNED[-4:], *dtypes.UNSIGNED[-4:], dtypes.float32,
-    dtypes.float64, dtypes.complex64, dtypes.complex128,
-)  # fmt: skip
+    dtypes.bool_,
+    *dtypes.SIGNED[-4:],
+    *dtypes.UNSIGNED[-4:],
+    dtypes.float32,
+    dtypes.float64,
+    dtypes.complex64,
+    dtypes.complex128,
+)
 _KINDS = (
-    "bool", "signed integer", "unsigned integer", "integral", "real floating",
-    "complex floating", "numeric",
-)  # fmt: skip
+    "bool",
+    "signed integer",
+    "unsigned integer",
+    "integral",
+    "real floating",
+    "complex floating",
+    "numeric",
+)
 
 
 class ArrayNamespaceInfo:
@@ -32,11 +42,7 @@ class ArrayNamespaceInfo:
 
     def capabilities(self) -> dict[str, Any]:
         """Whether functions under `jit` may have results whose shapes depend on values."""
-        return {
-            "boolean indexing": False,
-            "data-dependent shapes": False,
-            "max dimensions": 64,
-        }
+        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> Any:
         """None: where an array goes that is told no device, and from where it may move."""
@@ -58,15 +64,16 @@ class ArrayNamespaceInfo:
 
     def dtypes(
         self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """The standard's dtypes of a kind, or of some, by name: those enabled now."""
         kinds = _KINDS if kind is None else (kind,) if isinstance(kind, str) else kind
         for k in kinds:
             if k not in _KINDS:
                 raise errors.error(
-                    KeyError, f"dtypes: no kind of dtypes is called {k!r}.",
+                    KeyError,
+                    f"dtypes: no kind of dtypes is called {k!r}.",
                     tries=[f"one of {', '.join(map(repr, _KINDS))}"],
-                )  # fmt: skip
+                )
         enabled = [d for d in _DTYPES if dtypes.canonical(d) is d]
         return {d.name: d for d in enabled if any(isdtype(d, k) for k in kinds)}
 

@@ -34,17 +34,21 @@ from .creation import asarray, zeros
 from .ranges import linspace
 
 __all__ = (
-    "histogram_bin_edges", "histogram", "histogram2d", "histogramdd", "bincount", "cov",
+    "histogram_bin_edges",
+    "histogram",
+    "histogram2d",
+    "histogramdd",
+    "bincount",
+    "cov",
     "corrcoef",
-)  # fmt: skip
+)
 
 # --------------------------------------------------------------------------- histograms
 
 
 def histogram_bin_edges(
-    a: ArrayLike, bins: ArrayLike = 10, range: Any = None,
-    weights: ArrayLike | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike, bins: ArrayLike = 10, range: Any = None, weights: ArrayLike | None = None
+) -> Any:
     """The edges of the bins that `histogram` counts in.
 
     Args:
@@ -80,9 +84,7 @@ def histogram_bin_edges(
         if x.size == 0:
             low, high = x.dtype.type(0), x.dtype.type(1)
         else:
-            low, high = (
-                convert(f(a), x.dtype) for f in (reductions.min, reductions.max)
-            )
+            low, high = (convert(f(a), x.dtype) for f in (reductions.min, reductions.max))
     else:
         ends = asarray(range)
         if ends.shape != (2,):
@@ -103,9 +105,12 @@ def bin_numbers(x: Any, edges: Any) -> Any:
 
 
 def histogram(
-    a: ArrayLike, bins: ArrayLike = 10, range: Sequence[ArrayLike] | None = None,
-    weights: ArrayLike | None = None, density: bool | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Any, Any]:
     """How many elements fall into each of a row of bins.
 
     Args:
@@ -145,9 +150,13 @@ def histogram(
 
 
 def histogram2d(
-    x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Any = None,
-    weights: ArrayLike | None = None, density: bool | None = None,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: Any = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Any, Any, Any]:
     """How many points fall into each cell of a plane.
 
     Args:
@@ -179,9 +188,12 @@ def histogram2d(
 
 
 def histogramdd(
-    sample: ArrayLike, bins: Any = 10, range: Any = None,
-    weights: ArrayLike | None = None, density: bool | None = None,
-) -> tuple[Any, list[Any]]:  # fmt: skip
+    sample: ArrayLike,
+    bins: Any = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Any, list[Any]]:
     """How many points fall into each cell of a space.
 
     Args:
@@ -209,8 +221,7 @@ def histogramdd(
         len(range) != d or any(r is not None and len(r) != 2 for r in range)
     ):
         raise ValueError(
-            f"For sample.shape={(n, d)}, range must be {d} pairs or Nones;"
-            f" got range={range!r}."
+            f"For sample.shape={(n, d)}, range must be {d} pairs or Nones; got range={range!r}."
         )
     one_each = isinstance(bins, (list, tuple)) or np.ndim(bins)
     many = bins if one_each else [bins] * d
@@ -242,9 +253,13 @@ def histogramdd(
 
 
 def bincount(
-    x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
-    length: int | None = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
+) -> Any:
     """How often each of 0, 1, 2, ... occurs.
 
     Args:
@@ -273,19 +288,17 @@ def bincount(
     if dtypes.is_bool(x.dtype):
         x = convert(x, dtypes.int_default())
     if not dtypes.is_integer(x.dtype):
-        raise TypeError(
-            f"x argument to bincount must have an integer type; got {x.dtype}"
-        )
+        raise TypeError(f"x argument to bincount must have an integer type; got {x.dtype}")
     if x.ndim != 1:
-        raise ValueError(
-            f"only 1-dimensional input supported; got {errors.type_text(x)}."
-        )
+        raise ValueError(f"only 1-dimensional input supported; got {errors.type_text(x)}.")
     least = concrete_or_error(operator.index, minlength, "minlength of bincount")
     if length is None:
         concrete_or_error(
-            None, x, "The error occurred because of argument 'x' of jnp.bincount. To"
+            None,
+            x,
+            "The error occurred because of argument 'x' of jnp.bincount. To"
             " avoid this error, pass a static `length` argument.",
-        )  # fmt: skip
+        )
         values = np.asarray(x)
         length = max(int(least), max(int(values.max()), 0) + 1 if values.size else 0)
     else:
@@ -316,10 +329,15 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
 
 @composite(static=("rowvar", "bias", "ddof", "dtype"))
 def cov(
-    m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False,
-    ddof: int | None = None, fweights: ArrayLike | None = None,
-    aweights: ArrayLike | None = None, dtype: Any = None,
-) -> Any:  # fmt: skip
+    m: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: Any = None,
+) -> Any:
     """Covariance matrix of variables.
 
     Args:
@@ -383,9 +401,7 @@ def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
         if x.ndim > 2:
             raise ValueError(f"{name} has more than 2 dimensions")
     if dtype is not None and not dtypes.is_inexact(static_dtype(dtype, "cov")):
-        raise ValueError(
-            f"cov: dtype must be a subclass of float or complex; got {dtype=}"
-        )
+        raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
     rows: list[Any] = []
     for x in parts:
         if x.ndim < 2:

@@ -35,9 +35,7 @@ from ...types.dimensions import (
 
 # The kinds of entries of a plan, which are tuples that begin with their kind.
 NEW = 0  # (NEW,): an axis of size 1 in the result
-POINT = (
-    1  # (POINT, i): one position, negative ones wrapped; i None: it is the next leaf
-)
+POINT = 1  # (POINT, i): one position, negative ones wrapped; i None: it is the next leaf
 SCALAR = 2  # (SCALAR,): the next leaf, an integer scalar
 ARRAY = 3  # (ARRAY,): the next leaf, an integer array
 SPAN = 4  # (SPAN, start, size, step, reversed): step > 0; start None: the next leaf
@@ -180,9 +178,9 @@ def _unknown_span(s: slice, n: Any) -> Any:
         return SPAN, n - 1 + (size - 1) * step, size, -step, True
     if step < 0:
         raise inconclusive(
-            f"x[{s.start}:{s.stop}:{step}] of an axis of size {n}: where it ends is not"
-            " known.", "x[::-1], and a slice of that",
-        )  # fmt: skip
+            f"x[{s.start}:{s.stop}:{step}] of an axis of size {n}: where it ends is not known.",
+            "x[::-1], and a slice of that",
+        )
 
     def bound(i: Any, default: Any) -> Any:
         if i is None:
@@ -282,8 +280,7 @@ def _expand(
     rest = (slice(None),) * (len(shape) - taken)
     plain = (slice, Slice, type(None))
     apart = not rest and all(
-        any(not isinstance(p, plain) for p in side)
-        for side in (parts[:at], parts[at + 1 :])
+        any(not isinstance(p, plain) for p in side) for side in (parts[:at], parts[at + 1 :])
     )
     parts[at : at + 1] = rest
     out: list[Any] = []
@@ -345,10 +342,7 @@ def _item(item: Any) -> Any:
         raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
     if isinstance(item, (list, tuple)):
         item = np.asarray(item) if len(item) else np.zeros(0, np.int32)
-    elif (
-        not isinstance(item, (np.ndarray, np.generic, Tracer))
-        and type(item) is not ArrayImpl
-    ):
+    elif not isinstance(item, (np.ndarray, np.generic, Tracer)) and type(item) is not ArrayImpl:
         custom = getattr(item, "__jax_array__", None)
         if custom is None:
             raise _item_error(item)
@@ -370,8 +364,7 @@ def _array_item(item: Any) -> Any:
         return _concrete_mask(item)
     if kind not in ("int", "uint"):
         raise errors.type_error(
-            "Indexer must have integer or boolean type, got indexer with type"
-            f" {item.dtype}",
+            f"Indexer must have integer or boolean type, got indexer with type {item.dtype}",
             which=errors.type_text(item),
             tries=["x[i.astype(int)]"],
         )
@@ -464,9 +457,15 @@ def locate(plan: Plan, leaves: Sequence[Any]) -> Location:
         axis += 1
     return Location(
         _columns(columns, batch, block_at, block, plan),
-        tuple(windows), tuple(collapsed), tuple(indexed), tuple(sizes), tuple(shape),
-        tuple(reversed_axes), tuple(new), not plan.arrays,
-    )  # fmt: skip
+        tuple(windows),
+        tuple(collapsed),
+        tuple(indexed),
+        tuple(sizes),
+        tuple(shape),
+        tuple(reversed_axes),
+        tuple(new),
+        not plan.arrays,
+    )
 
 
 def _with_sizes(plan: Plan) -> Iterator[tuple[Any, int]]:
@@ -555,9 +554,12 @@ def block_place(plan: Plan) -> int:
 
 
 def _columns(
-    columns: Sequence[tuple[Any, int | None]], batch: Sequence[int], block_at: int,
-    block: tuple[int, ...], plan: Plan,
-):  # fmt: skip
+    columns: Sequence[tuple[Any, int | None]],
+    batch: Sequence[int],
+    block_at: int,
+    block: tuple[int, ...],
+    plan: Plan,
+):
     """The indices operand: positions along the last axis, one for each indexed axis."""
     dtype = _index_dtype([c for c, _ in columns], plan)
     if not columns:
@@ -578,9 +580,7 @@ def _columns(
             if rank and sizes != tuple(batch[end - rank : end]):
                 # An index array of an axis of size 1 repeats along it.
                 value = lax.broadcast_in_dim(
-                    value,
-                    tuple(batch[end - rank : end]),
-                    tuple(range(rank)),
+                    value, tuple(batch[end - rank : end]), tuple(range(rank))
                 )
         out.append(lax.broadcast_in_dim(value, shape, axes))
     return out[0] if len(out) == 1 else lax.concatenate(out, len(shape) - 1)

@@ -51,9 +51,15 @@ from .decompositions import (
 from .diagonals import diagonal_of_whole
 
 __all__ = (
-    "solve", "inv", "slogdet", "det", "matrix_power", "multi_dot", "tensorinv",
+    "solve",
+    "inv",
+    "slogdet",
+    "det",
+    "matrix_power",
+    "multi_dot",
+    "tensorinv",
     "tensorsolve",
-)  # fmt: skip
+)
 
 # ----------------------------------------------------------------------- linear systems
 
@@ -130,9 +136,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Any:
     """
     a, b = operand("solve", a, b)
     if a.ndim < 2:
-        raise ValueError(
-            f"left hand array must be at least two dimensional; got {a.shape=}"
-        )
+        raise ValueError(f"left hand array must be at least two dimensional; got {a.shape=}")
     n = a.shape[-1]
     vector = b.ndim == 1
     if 1 < b.ndim == a.ndim - 1 and b.shape[-1] == n != b.shape[-2]:
@@ -279,8 +283,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     if method == "qr":
         return SlogdetResult(*_slogdet_qr(a))
     raise ValueError(
-        f"Unknown slogdet method {method!r}. Supported methods are 'lu' (`None`), and"
-        " 'qr'."
+        f"Unknown slogdet method {method!r}. Supported methods are 'lu' (`None`), and 'qr'."
     )
 
 
@@ -312,9 +315,7 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     pivots = ufuncs.absolute(diagonal_of_whole(factorize(a).packed))
     most = reductions.max(pivots, -1, initial=0)
     least = reductions.min(pivots, -1, initial=np.inf)
-    doubtful = ufuncs.logical_or(
-        least <= a.shape[-1] * eps_of(a.dtype) * most, det_a == 0
-    )
+    doubtful = ufuncs.logical_or(least <= a.shape[-1] * eps_of(a.dtype) * most, det_a == 0)
     return det_a, lax_cond(reductions.any(doubtful), singular, regular, a, t)
 
 

@@ -41,22 +41,28 @@ from ._common import (
 )
 from .creation import asarray
 from .functional import vectorize
-from .manipulation import (
-    broadcast_arrays,
-    broadcast_to,
-    expand_dims,
-    moveaxis,
-    ravel,
-    reshape,
-)
+from .manipulation import broadcast_arrays, broadcast_to, expand_dims, moveaxis, ravel, reshape
 from .ranges import arange
 
 # Whoever takes one of these functions from the public face gets it with its methods.
 __all__ = (
-    "ufunc", "frompyfunc", "add", "bitwise_and", "bitwise_or", "bitwise_xor",
-    "logaddexp", "logaddexp2", "logical_and", "logical_or", "logical_xor", "maximum",
-    "minimum", "multiply", "negative", "subtract",
-)  # fmt: skip
+    "ufunc",
+    "frompyfunc",
+    "add",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "subtract",
+)
 
 
 @owns_memos
@@ -81,14 +87,21 @@ class ufunc:
     __module__ = "minijax.numpy"
 
     def __init__(
-        self, func: Callable[..., Any], /, nin: int, nout: int, *,
-        name: str | None = None, nargs: int | None = None, identity: Any = None,
+        self,
+        func: Callable[..., Any],
+        /,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        nargs: int | None = None,
+        identity: Any = None,
         call: Callable[..., Any] | None = None,
         reduce: Callable[..., Any] | None = None,
         accumulate: Callable[..., Any] | None = None,
         at: Callable[..., Any] | None = None,
         reduceat: Callable[..., Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.func = func
         self.__name__ = name or name_of(func)
         self.__doc__ = func.__doc__
@@ -141,9 +154,15 @@ class ufunc:
         return self._call(*args)
 
     def reduce(
-        self, a: Any, axis: Any = 0, dtype: Any = None, out: None = None,
-        keepdims: bool = False, initial: Any = None, where: Any = None,
-    ) -> Any:  # fmt: skip
+        self,
+        a: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
         """The function applied along an axis to all elements, first to last."""
         self._check("reduce", out)
         special = self._given[1] or functools.partial(fold, self)
@@ -157,18 +176,14 @@ class ufunc:
             a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
         )
 
-    def accumulate(
-        self, a: Any, axis: int = 0, dtype: Any = None, out: None = None
-    ) -> Any:
+    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
         """What `reduce` gives for every beginning of the axis."""
         self._check("accumulate", out)
         check_arraylike(f"{self.__name__}.accumulate", a)
         special = self._given[2] or functools.partial(running_fold, self)
         return special(a, axis=axis, dtype=dtype)
 
-    def at(
-        self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True
-    ) -> Any:
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
         """`a` with the function applied at some places, as often as they are named."""
         if inplace:
             raise NotImplementedError(
@@ -177,11 +192,7 @@ class ufunc:
                 " capture the result."
             )
         special = self._given[3] or functools.partial(apply_at, self)
-        return (
-            special(asarray(a), indices)
-            if b is None
-            else special(asarray(a), indices, b)
-        )
+        return special(asarray(a), indices) if b is None else special(asarray(a), indices, b)
 
     def outer(self, A: Any, B: Any, /) -> Any:
         """The function of every element of A with every element of B."""
@@ -334,9 +345,7 @@ def apply_at(f: ufunc, a: Any, indices: Any, *b: Any) -> Any:
     if not b:
         return reshape(_compiled(f, _apply_at)(ravel(a), ravel(places), None), shape)
     values = broadcast_to(b[0], shape_of(places))
-    return reshape(
-        _compiled(f, _apply_at)(ravel(a), ravel(places), ravel(values)), shape
-    )
+    return reshape(_compiled(f, _apply_at)(ravel(a), ravel(places), ravel(values)), shape)
 
 
 def _apply_at(f: ufunc, flat: Any, places: Any, values: Any) -> Any:
@@ -363,8 +372,7 @@ def _fold_stretches(f: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> An
     size, rank = shape_of(rows)[0], len(shape_of(rows))
     starts = convert(indices, dtypes.int32)
     last = lax.full((1,), size, dtypes.int32)
-    stops = lax.concatenate([lax.split(
-        starts, (1, shape_of(starts)[0] - 1), 0)[1], last], 0)  # fmt: skip
+    stops = lax.concatenate([lax.split(starts, (1, shape_of(starts)[0] - 1), 0)[1], last], 0)
 
     def step(carry: Any, item: Any) -> Any:
         place, row = item
@@ -389,16 +397,10 @@ def _like(place: Any, others: Any) -> Any:
 
 def _sum_of_rest(a, *, axis, dtype, keepdims: bool, initial, where):
     """subtract.reduce: the first element less all others."""
-    if (
-        where is not None
-        or initial is not None
-        or axis is None
-        or isinstance(axis, tuple)
-    ):
+    if where is not None or initial is not None or axis is None or isinstance(axis, tuple):
         return fold(
-            subtract, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial,
-            where=where,
-        )  # fmt: skip
+            subtract, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
+        )
     axis = canonical_axis(axis, len(shape_of(a)))
     if shape_of(a)[axis] == 0:
         raise ValueError(
@@ -432,9 +434,10 @@ def _reduce_bits(
 
 
 _COMBINE = {
-    lax.reduce_and_p: ufuncs.bitwise_and, lax.reduce_or_p: ufuncs.bitwise_or,
+    lax.reduce_and_p: ufuncs.bitwise_and,
+    lax.reduce_or_p: ufuncs.bitwise_or,
     lax.reduce_xor_p: ufuncs.bitwise_xor,
-}  # fmt: skip
+}
 
 
 def _log_of_sum(base, a, *, axis, dtype, keepdims: bool, initial, where):
@@ -449,17 +452,13 @@ def _log_of_sum(base, a, *, axis, dtype, keepdims: bool, initial, where):
     high = reductions.max(a, axis=axis, keepdims=True, initial=-np.inf)
     high = choose(lax.is_finite(high), high, const(high, 0))
     shifted = ufuncs.subtract(a, high)
-    grow, shrink = (
-        (ufuncs.exp, ufuncs.log) if base is None else (ufuncs.exp2, ufuncs.log2)
-    )
+    grow, shrink = (ufuncs.exp, ufuncs.log) if base is None else (ufuncs.exp2, ufuncs.log2)
     total = reductions.sum(grow(shifted), axis=axis, keepdims=True)
     out = ufuncs.add(shrink(total), high)
     if not keepdims:
         out = reductions.max(out, axis=axis)
     if initial is not None:
-        out = (elementwise.logaddexp if base is None else elementwise.logaddexp2)(
-            out, initial
-        )
+        out = (elementwise.logaddexp if base is None else elementwise.logaddexp2)(out, initial)
     return out
 
 
@@ -509,19 +508,32 @@ def _negate_at(a: Any, indices: Any) -> Any:
 
 
 def _ufunc(
-    fun, nin: int, identity, reduce: Callable[..., Any] | None=None,
-    accumulate: Callable[..., Any] | None=None, at: Callable[..., Any] | None=None,
-    reduceat: Callable[..., Any] | None=None,
-) -> ufunc:  # fmt: skip
+    fun,
+    nin: int,
+    identity,
+    reduce: Callable[..., Any] | None = None,
+    accumulate: Callable[..., Any] | None = None,
+    at: Callable[..., Any] | None = None,
+    reduceat: Callable[..., Any] | None = None,
+) -> ufunc:
     """The ufunc of a compiled function, which is called without a step between."""
     space = {
-        "__call__": staticmethod(fun), "__module__": "minijax.numpy",
+        "__call__": staticmethod(fun),
+        "__module__": "minijax.numpy",
         "__reduce__": lambda self: self.__name__,  # a pickle has the name alone
-    }  # fmt: skip
+    }
     made = type("ufunc", (ufunc,), space)(
-        fun.__wrapped__, nin, 1, name=fun.__name__, identity=identity, call=fun,
-        reduce=reduce, accumulate=accumulate, at=at, reduceat=reduceat,
-    )  # fmt: skip
+        fun.__wrapped__,
+        nin,
+        1,
+        name=fun.__name__,
+        identity=identity,
+        call=fun,
+        reduce=reduce,
+        accumulate=accumulate,
+        at=at,
+        reduceat=reduceat,
+    )
     owns_memos(type(made))
     made.__qualname__ = made.__name__
     made.__wrapped__ = fun.__wrapped__
@@ -537,27 +549,19 @@ _running_product = lambda a, *, axis, dtype: running.cumprod(a, axis, dtype)
 
 add = _ufunc(ufuncs.add, 2, 0, reductions.sum, _running_sum, _update("add"))
 subtract = _ufunc(ufuncs.subtract, 2, None, _sum_of_rest, None, _update("subtract"))
-multiply = _ufunc(
-    ufuncs.multiply, 2, 1, reductions.prod, _running_product, _update("multiply")
-)
+multiply = _ufunc(ufuncs.multiply, 2, 1, reductions.prod, _running_product, _update("multiply"))
 negative = _ufunc(ufuncs.negative, 1, None, at=_negate_at)
 maximum = _ufunc(
-    ufuncs.maximum, 2, None, _extremum(reductions.max), _running(lax.cummax),
-    _update("max"),
-)  # fmt: skip
+    ufuncs.maximum, 2, None, _extremum(reductions.max), _running(lax.cummax), _update("max")
+)
 minimum = _ufunc(
-    ufuncs.minimum, 2, None, _extremum(reductions.min), _running(lax.cummin),
-    _update("min"),
-)  # fmt: skip
+    ufuncs.minimum, 2, None, _extremum(reductions.min), _running(lax.cummin), _update("min")
+)
 bitwise_and = _ufunc(ufuncs.bitwise_and, 2, -1, _bits(lax.reduce_and_p, -1))
 bitwise_or = _ufunc(ufuncs.bitwise_or, 2, 0, _bits(lax.reduce_or_p, 0))
 bitwise_xor = _ufunc(ufuncs.bitwise_xor, 2, 0, _bits(lax.reduce_xor_p, 0))
-logaddexp = _ufunc(
-    elementwise.logaddexp, 2, -np.inf, functools.partial(_log_of_sum, None)
-)
-logaddexp2 = _ufunc(
-    elementwise.logaddexp2, 2, -np.inf, functools.partial(_log_of_sum, 2)
-)
+logaddexp = _ufunc(elementwise.logaddexp, 2, -np.inf, functools.partial(_log_of_sum, None))
+logaddexp2 = _ufunc(elementwise.logaddexp2, 2, -np.inf, functools.partial(_log_of_sum, 2))
 
 
 def _of_truths(fun: Any, identity: bool, reduce: Callable[..., Any]) -> ufunc:
@@ -580,6 +584,4 @@ logical_and = _of_truths(
 logical_or = _of_truths(
     ufuncs.logical_or, False, _truth_of_all(reductions.any, ufuncs.logical_or)
 )
-logical_xor = _of_truths(
-    ufuncs.logical_xor, False, _bits(lax.reduce_xor_p, False, truth=True)
-)
+logical_xor = _of_truths(ufuncs.logical_xor, False, _bits(lax.reduce_xor_p, False, truth=True))

@@ -47,11 +47,24 @@ Promotion = Callable[..., Sequence[Any]]
 
 
 # Those with methods, see ufunc.py.
-UFUNCS = frozenset((
-    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp", "logaddexp2",
-    "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "multiply",
-    "negative", "subtract",
-))  # fmt: skip
+UFUNCS = frozenset(
+    (
+        "add",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "logaddexp",
+        "logaddexp2",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "maximum",
+        "minimum",
+        "multiply",
+        "negative",
+        "subtract",
+    )
+)
 
 
 def publish(fun: Any, name: str, doc: str) -> Any:
@@ -110,9 +123,7 @@ def unary(
     args = f"x: array or number, {_ACCEPTS[promote]}."
     whether = sentence.startswith("Whether")
     returns = f"An array of `x`'s shape{', of bools' if whether else _GIVES[promote]}."
-    bad = (
-        "TypeError: `x` is no array or number, or of a dtype that has no such function."
-    )
+    bad = "TypeError: `x` is no array or number, or of a dtype that has no such function."
     return publish(fun, name, describe(name, sentence, args, returns, example, bad))
 
 
@@ -147,12 +158,8 @@ def binary(
 
     args = f"x1, x2: arrays or numbers that broadcast{_PAIRS[promote]}."
     whether = sentence.startswith("Whether")
-    returns = (
-        f"An array of their common shape{', of bools' if whether else ' and dtype'}."
-    )
-    bad = (
-        "TypeError: shapes that do not broadcast, or a dtype that has no such function."
-    )
+    returns = f"An array of their common shape{', of bools' if whether else ' and dtype'}."
+    bad = "TypeError: shapes that do not broadcast, or a dtype that has no such function."
     return publish(fun, name, describe(name, sentence, args, returns, example, bad))
 
 
@@ -177,21 +184,45 @@ def by_kind(boolean: Any, other: Any) -> Callable[[Any, Any], Any]:
 
 # ------------------------------------------------------------------------- arithmetic
 
-add = binary("add", "same", by_kind(lax.or_p, lax.add_p),
-    "Sum, elementwise; of bools, `or`.", "[1, 2], 10 -> [11, 12]")  # fmt: skip
-subtract = binary("subtract", "same", lax.sub_p.bind,
+add = binary(
+    "add",
+    "same",
+    by_kind(lax.or_p, lax.add_p),
+    "Sum, elementwise; of bools, `or`.",
+    "[1, 2], 10 -> [11, 12]",
+)
+subtract = binary(
+    "subtract",
+    "same",
+    lax.sub_p.bind,
     "Difference, elementwise (bools: TypeError).",
-    "[1., 2.], 0.5 -> [0.5, 1.5]")  # fmt: skip
-multiply = binary("multiply", "same", by_kind(lax.and_p, lax.mul_p),
-    "Product, elementwise; of bools, `and`.", "[1, 2], 3 -> [3, 6]")  # fmt: skip
-divide = binary("divide", "float", lax.div_p.bind,
+    "[1., 2.], 0.5 -> [0.5, 1.5]",
+)
+multiply = binary(
+    "multiply",
+    "same",
+    by_kind(lax.and_p, lax.mul_p),
+    "Product, elementwise; of bools, `and`.",
+    "[1, 2], 3 -> [3, 6]",
+)
+divide = binary(
+    "divide",
+    "float",
+    lax.div_p.bind,
     "Quotient, elementwise; always of float or complex dtype.",
-    "[1, 2], 4 -> [0.25, 0.5 ]")  # fmt: skip
+    "[1, 2], 4 -> [0.25, 0.5 ]",
+)
 true_divide = synonym(divide, "true_divide")
-negative = unary("negative", "same", lax.neg_p.bind,
-    "Negation, elementwise (bools: TypeError).", "[1, -2] -> [-1,  2]")  # fmt: skip
-positive = unary("positive", "same", lambda x: x, "The value itself, as an array.",
-    "[1, -2] -> [ 1, -2]")  # fmt: skip
+negative = unary(
+    "negative",
+    "same",
+    lax.neg_p.bind,
+    "Negation, elementwise (bools: TypeError).",
+    "[1, -2] -> [-1,  2]",
+)
+positive = unary(
+    "positive", "same", lambda x: x, "The value itself, as an array.", "[1, -2] -> [ 1, -2]"
+)
 
 
 def _absolute(x: Any) -> Any:
@@ -200,49 +231,78 @@ def _absolute(x: Any) -> Any:
     return lax.abs_p.bind(x)
 
 
-absolute = unary("absolute", "real", _absolute,
+absolute = unary(
+    "absolute",
+    "real",
+    _absolute,
     "Absolute value, elementwise; of complex numbers, the modulus.",
-    "[-1, 2] -> [1, 2]")  # fmt: skip
+    "[-1, 2] -> [1, 2]",
+)
 abs = synonym(absolute, "abs")
-sign = unary("sign", "same", lax.sign_p.bind,
+sign = unary(
+    "sign",
+    "same",
+    lax.sign_p.bind,
     "-1, 0 or 1 with the argument's sign; of complex numbers, x / abs(x).",
-    "[-2., 0., 3.] -> [-1.,  0.,  1.]")  # fmt: skip
+    "[-2., 0., 3.] -> [-1.,  0.,  1.]",
+)
 
 
 def _square(x: Any) -> Any:
     return lax.square_p.bind(*promote_dtypes_numeric(x))
 
 
-square = unary("square", "number", _square, "x times x, elementwise.",
-    "[-2, 3] -> [4, 9]")  # fmt: skip
-reciprocal = unary("reciprocal", "float", lambda x: lax.integer_pow_p.bind(x, y=-1),
-    "1 / x, elementwise.", "[2., 4.] -> [0.5 , 0.25]")  # fmt: skip
+square = unary("square", "number", _square, "x times x, elementwise.", "[-2, 3] -> [4, 9]")
+reciprocal = unary(
+    "reciprocal",
+    "float",
+    lambda x: lax.integer_pow_p.bind(x, y=-1),
+    "1 / x, elementwise.",
+    "[2., 4.] -> [0.5 , 0.25]",
+)
 
 
 # ------------------------------------------------------------------------------ extrema
 
-maximum = binary("maximum", "same", lax.max_p.bind,
+maximum = binary(
+    "maximum",
+    "same",
+    lax.max_p.bind,
     "The larger one, elementwise; nan if either is nan.",
-    "[1., 5.], 3. -> [3., 5.]")  # fmt: skip
-minimum = binary("minimum", "same", lax.min_p.bind,
+    "[1., 5.], 3. -> [3., 5.]",
+)
+minimum = binary(
+    "minimum",
+    "same",
+    lax.min_p.bind,
     "The smaller one, elementwise; nan if either is nan.",
-    "[1., 5.], 3. -> [1., 3.]")  # fmt: skip
+    "[1., 5.], 3. -> [1., 3.]",
+)
 
 
 # ----------------------------------------------------------- exponentials, logarithms
 
-exp = unary("exp", "float", lax.exp, "Exponential, elementwise.",
-    "[0., -jnp.inf] -> [1., 0.]")  # fmt: skip
-exp2 = unary("exp2", "float", lax.exp2, "2 to the power x, elementwise.",
-    "[0., 3.] -> [1., 8.]")  # fmt: skip
-expm1 = unary("expm1", "float", lax.expm1,
+exp = unary("exp", "float", lax.exp, "Exponential, elementwise.", "[0., -jnp.inf] -> [1., 0.]")
+exp2 = unary(
+    "exp2", "float", lax.exp2, "2 to the power x, elementwise.", "[0., 3.] -> [1., 8.]"
+)
+expm1 = unary(
+    "expm1",
+    "float",
+    lax.expm1,
     "exp(x) - 1, exact for small x, elementwise.",
-    "bool(jnp.expm1(1e-6) > 1e-6) -> True")  # fmt: skip
-log = unary("log", "float", lax.log, "Natural logarithm, elementwise.",
-    "[1., 0.] -> [  0., -inf]")  # fmt: skip
-log1p = unary("log1p", "float", lax.log1p,
+    "bool(jnp.expm1(1e-6) > 1e-6) -> True",
+)
+log = unary(
+    "log", "float", lax.log, "Natural logarithm, elementwise.", "[1., 0.] -> [  0., -inf]"
+)
+log1p = unary(
+    "log1p",
+    "float",
+    lax.log1p,
     "log(1 + x), exact for small x, elementwise.",
-    "bool(jnp.log1p(1e-6) < 1e-6) -> True")  # fmt: skip
+    "bool(jnp.log1p(1e-6) < 1e-6) -> True",
+)
 
 
 def _log_in_base(base: float, inverse: bool) -> Callable[[Any], Any]:
@@ -264,51 +324,117 @@ def _log_in_base(base: float, inverse: bool) -> Callable[[Any], Any]:
     return op
 
 
-log2 = unary("log2", "float", _log_in_base(2.0, inverse=False),
-    "Logarithm to base 2, elementwise.", "[1., 8.] -> [0., 3.]")  # fmt: skip
-log10 = unary("log10", "float", _log_in_base(10.0, inverse=True),
-    "Logarithm to base 10, elementwise.", "[1., 100.] -> [0., 2.]")  # fmt: skip
-sqrt = unary("sqrt", "float", lax.sqrt,
+log2 = unary(
+    "log2",
+    "float",
+    _log_in_base(2.0, inverse=False),
+    "Logarithm to base 2, elementwise.",
+    "[1., 8.] -> [0., 3.]",
+)
+log10 = unary(
+    "log10",
+    "float",
+    _log_in_base(10.0, inverse=True),
+    "Logarithm to base 10, elementwise.",
+    "[1., 100.] -> [0., 2.]",
+)
+sqrt = unary(
+    "sqrt",
+    "float",
+    lax.sqrt,
     "Square root, elementwise; nan for negative floats.",
-    "[4, 9] -> [2., 3.]")  # fmt: skip
-cbrt = unary("cbrt", "float", lax.cbrt, "Real cube root, elementwise.",
-    "[-8., 27.] -> [-2.,  3.]")  # fmt: skip
+    "[4, 9] -> [2., 3.]",
+)
+cbrt = unary(
+    "cbrt", "float", lax.cbrt, "Real cube root, elementwise.", "[-8., 27.] -> [-2.,  3.]"
+)
 
 
 # ------------------------------------------------------------ trigonometry, hyperbolic
 
-sin = unary("sin", "float", lax.sin, "Sine of an angle in radians, elementwise.",
-    "[0., jnp.pi / 2] -> [0., 1.]")  # fmt: skip
-cos = unary("cos", "float", lax.cos, "Cosine of an angle in radians, elementwise.",
-    "[0., jnp.pi] -> [ 1., -1.]")  # fmt: skip
-tan = unary("tan", "float", lax.tan, "Tangent of an angle in radians, elementwise.",
-    "jnp.tan(0.) -> Array(0., dtype=float32, weak_type=True)")  # fmt: skip
-arcsin = unary("arcsin", "float", lax.asin,
+sin = unary(
+    "sin",
+    "float",
+    lax.sin,
+    "Sine of an angle in radians, elementwise.",
+    "[0., jnp.pi / 2] -> [0., 1.]",
+)
+cos = unary(
+    "cos",
+    "float",
+    lax.cos,
+    "Cosine of an angle in radians, elementwise.",
+    "[0., jnp.pi] -> [ 1., -1.]",
+)
+tan = unary(
+    "tan",
+    "float",
+    lax.tan,
+    "Tangent of an angle in radians, elementwise.",
+    "jnp.tan(0.) -> Array(0., dtype=float32, weak_type=True)",
+)
+arcsin = unary(
+    "arcsin",
+    "float",
+    lax.asin,
     "Angle in [-pi/2, pi/2] whose sine is x, elementwise.",
-    "bool(jnp.isclose(jnp.arcsin(1.), jnp.pi / 2)) -> True")  # fmt: skip
-arccos = unary("arccos", "float", lax.acos,
+    "bool(jnp.isclose(jnp.arcsin(1.), jnp.pi / 2)) -> True",
+)
+arccos = unary(
+    "arccos",
+    "float",
+    lax.acos,
     "Angle in [0, pi] whose cosine is x, elementwise.",
-    "bool(jnp.isclose(jnp.arccos(-1.), jnp.pi)) -> True")  # fmt: skip
-arctan = unary("arctan", "float", lax.atan,
+    "bool(jnp.isclose(jnp.arccos(-1.), jnp.pi)) -> True",
+)
+arctan = unary(
+    "arctan",
+    "float",
+    lax.atan,
     "Angle in [-pi/2, pi/2] whose tangent is x, elementwise.",
-    "bool(jnp.isclose(jnp.arctan(1.), jnp.pi / 4)) -> True")  # fmt: skip
-arctan2 = binary("arctan2", "float", lax.atan2_p.bind,
+    "bool(jnp.isclose(jnp.arctan(1.), jnp.pi / 4)) -> True",
+)
+arctan2 = binary(
+    "arctan2",
+    "float",
+    lax.atan2_p.bind,
     "Angle of the point (x2, x1) in [-pi, pi], elementwise.",
-    "bool(jnp.isclose(jnp.arctan2(1., 0.), jnp.pi / 2)) -> True")  # fmt: skip
-sinh = unary("sinh", "float", lax.sinh, "Hyperbolic sine, elementwise.",
-    "[0., -jnp.inf] -> [  0., -inf]")  # fmt: skip
-cosh = unary("cosh", "float", lax.cosh, "Hyperbolic cosine, elementwise.",
-    "[0., -jnp.inf] -> [ 1., inf]")  # fmt: skip
-tanh = unary("tanh", "float", lax.tanh, "Hyperbolic tangent, elementwise.",
-    "[0., -jnp.inf] -> [ 0., -1.]")  # fmt: skip
-arcsinh = unary("arcsinh", "float", lax.asinh, "Inverse hyperbolic sine, elementwise.",
-    "[0., -jnp.inf] -> [  0., -inf]")  # fmt: skip
-arccosh = unary("arccosh", "float", lax.acosh,
+    "bool(jnp.isclose(jnp.arctan2(1., 0.), jnp.pi / 2)) -> True",
+)
+sinh = unary(
+    "sinh", "float", lax.sinh, "Hyperbolic sine, elementwise.", "[0., -jnp.inf] -> [  0., -inf]"
+)
+cosh = unary(
+    "cosh", "float", lax.cosh, "Hyperbolic cosine, elementwise.", "[0., -jnp.inf] -> [ 1., inf]"
+)
+tanh = unary(
+    "tanh",
+    "float",
+    lax.tanh,
+    "Hyperbolic tangent, elementwise.",
+    "[0., -jnp.inf] -> [ 0., -1.]",
+)
+arcsinh = unary(
+    "arcsinh",
+    "float",
+    lax.asinh,
+    "Inverse hyperbolic sine, elementwise.",
+    "[0., -jnp.inf] -> [  0., -inf]",
+)
+arccosh = unary(
+    "arccosh",
+    "float",
+    lax.acosh,
     "Inverse hyperbolic cosine, elementwise; nan below 1.",
-    "[1., jnp.inf] -> [ 0., inf]")  # fmt: skip
-arctanh = unary("arctanh", "float", lax.atanh,
+    "[1., jnp.inf] -> [ 0., inf]",
+)
+arctanh = unary(
+    "arctanh",
+    "float",
+    lax.atanh,
     "Inverse hyperbolic tangent, elementwise; nan outside [-1, 1].",
-    "[0., 1.] -> [ 0., inf]")  # fmt: skip
+    "[0., 1.] -> [ 0., inf]",
+)
 acos, acosh = synonym(arccos, "acos"), synonym(arccosh, "acosh")
 asin, asinh = synonym(arcsin, "asin"), synonym(arcsinh, "asinh")
 atan, atanh = synonym(arctan, "atan"), synonym(arctanh, "atanh")
@@ -327,11 +453,20 @@ def scaled(ratio: float) -> Callable[[Any], Any]:
     return op
 
 
-deg2rad = unary("deg2rad", "float", scaled(np.pi / 180),
+deg2rad = unary(
+    "deg2rad",
+    "float",
+    scaled(np.pi / 180),
     "Degrees to radians, elementwise.",
-    "bool(jnp.isclose(jnp.deg2rad(180.), jnp.pi)) -> True")  # fmt: skip
-rad2deg = unary("rad2deg", "float", scaled(180 / np.pi),
-    "Radians to degrees, elementwise.", "[0., jnp.pi] -> [  0., 180.]")  # fmt: skip
+    "bool(jnp.isclose(jnp.deg2rad(180.), jnp.pi)) -> True",
+)
+rad2deg = unary(
+    "rad2deg",
+    "float",
+    scaled(180 / np.pi),
+    "Radians to degrees, elementwise.",
+    "[0., jnp.pi] -> [  0., 180.]",
+)
 radians, degrees = synonym(deg2rad, "radians"), synonym(rad2deg, "degrees")
 
 
@@ -348,12 +483,20 @@ def _on_floats(op: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return rounded
 
 
-floor = unary("floor", "same", _on_floats(lax.floor_p.bind),
+floor = unary(
+    "floor",
+    "same",
+    _on_floats(lax.floor_p.bind),
     "Largest integer not above x, elementwise; integers stay as they are.",
-    "[-1.5, 1.5] -> [-2.,  1.]")  # fmt: skip
-ceil = unary("ceil", "same", _on_floats(lax.ceil_p.bind),
+    "[-1.5, 1.5] -> [-2.,  1.]",
+)
+ceil = unary(
+    "ceil",
+    "same",
+    _on_floats(lax.ceil_p.bind),
     "Smallest integer not below x, elementwise; integers stay as they are.",
-    "[-1.5, 1.5] -> [-1.,  2.]")  # fmt: skip
+    "[-1.5, 1.5] -> [-1.,  2.]",
+)
 
 
 # ------------------------------------------------------------------------- comparisons
@@ -375,22 +518,48 @@ def _ordered(prim: Any) -> Callable[[Any, Any], Any]:
     return op
 
 
-equal = binary("equal", "same", lax.eq_p.bind, "Whether x1 == x2, elementwise.",
-    "[1, 2], 2 -> [False,  True]")  # fmt: skip
-not_equal = binary("not_equal", "same", lax.ne_p.bind, "Whether x1 != x2, elementwise.",
-    "[1, 2], 2 -> [ True, False]")  # fmt: skip
-less = binary("less", "same", _ordered(lax.lt_p),
+equal = binary(
+    "equal",
+    "same",
+    lax.eq_p.bind,
+    "Whether x1 == x2, elementwise.",
+    "[1, 2], 2 -> [False,  True]",
+)
+not_equal = binary(
+    "not_equal",
+    "same",
+    lax.ne_p.bind,
+    "Whether x1 != x2, elementwise.",
+    "[1, 2], 2 -> [ True, False]",
+)
+less = binary(
+    "less",
+    "same",
+    _ordered(lax.lt_p),
     "Whether x1 < x2, elementwise; complex numbers by real part, then imaginary.",
-    "[1, 2], 2 -> [ True, False]")  # fmt: skip
-less_equal = binary("less_equal", "same", _ordered(lax.le_p),
+    "[1, 2], 2 -> [ True, False]",
+)
+less_equal = binary(
+    "less_equal",
+    "same",
+    _ordered(lax.le_p),
     "Whether x1 <= x2, elementwise; complex numbers by real part, then imaginary.",
-    "[1, 2], 1 -> [ True, False]")  # fmt: skip
-greater = binary("greater", "same", _ordered(lax.gt_p),
+    "[1, 2], 1 -> [ True, False]",
+)
+greater = binary(
+    "greater",
+    "same",
+    _ordered(lax.gt_p),
     "Whether x1 > x2, elementwise; complex numbers by real part, then imaginary.",
-    "[1, 2], 1 -> [False,  True]")  # fmt: skip
-greater_equal = binary("greater_equal", "same", _ordered(lax.ge_p),
+    "[1, 2], 1 -> [False,  True]",
+)
+greater_equal = binary(
+    "greater_equal",
+    "same",
+    _ordered(lax.ge_p),
     "Whether x1 >= x2, elementwise; complex numbers by real part, then imaginary.",
-    "[1, 2], 2 -> [False,  True]")  # fmt: skip
+    "[1, 2], 2 -> [False,  True]",
+)
 
 
 # ---------------------------------------------------------------------- bits and truth
@@ -409,34 +578,71 @@ def _logical(prim: Any) -> Callable[[Any, Any], Any]:
     return lambda x, y: prim.bind(truth(x), truth(y))
 
 
-logical_and = binary("logical_and", "same", _logical(lax.and_p),
+logical_and = binary(
+    "logical_and",
+    "same",
+    _logical(lax.and_p),
     "Whether both differ from zero, elementwise.",
-    "[0, 1], True -> [False,  True]")  # fmt: skip
-logical_or = binary("logical_or", "same", _logical(lax.or_p),
+    "[0, 1], True -> [False,  True]",
+)
+logical_or = binary(
+    "logical_or",
+    "same",
+    _logical(lax.or_p),
     "Whether either differs from zero, elementwise.",
-    "[0, 1], False -> [False,  True]")  # fmt: skip
-logical_xor = binary("logical_xor", "same", _logical(lax.xor_p),
+    "[0, 1], False -> [False,  True]",
+)
+logical_xor = binary(
+    "logical_xor",
+    "same",
+    _logical(lax.xor_p),
     "Whether exactly one differs from zero, elementwise.",
-    "[0, 1], True -> [ True, False]")  # fmt: skip
-logical_not = unary("logical_not", "same", lambda x: lax.not_p.bind(truth(x)),
-    "Whether x equals zero, elementwise.", "[0, 1] -> [ True, False]")  # fmt: skip
-bitwise_and = binary("bitwise_and", "same", lax.and_p.bind,
+    "[0, 1], True -> [ True, False]",
+)
+logical_not = unary(
+    "logical_not",
+    "same",
+    lambda x: lax.not_p.bind(truth(x)),
+    "Whether x equals zero, elementwise.",
+    "[0, 1] -> [ True, False]",
+)
+bitwise_and = binary(
+    "bitwise_and",
+    "same",
+    lax.and_p.bind,
     "Bits set in both, elementwise (integers, bools).",
-    "[6, 5], 4 -> [4, 4]")  # fmt: skip
-bitwise_or = binary("bitwise_or", "same", lax.or_p.bind,
+    "[6, 5], 4 -> [4, 4]",
+)
+bitwise_or = binary(
+    "bitwise_or",
+    "same",
+    lax.or_p.bind,
     "Bits set in either, elementwise (integers, bools).",
-    "[6, 5], 1 -> [7, 5]")  # fmt: skip
-bitwise_xor = binary("bitwise_xor", "same", lax.xor_p.bind,
+    "[6, 5], 1 -> [7, 5]",
+)
+bitwise_xor = binary(
+    "bitwise_xor",
+    "same",
+    lax.xor_p.bind,
     "Bits set in exactly one, elementwise (integers, bools).",
-    "[6, 5], 1 -> [7, 4]")  # fmt: skip
-bitwise_not = unary("bitwise_not", "same", lax.not_p.bind,
+    "[6, 5], 1 -> [7, 4]",
+)
+bitwise_not = unary(
+    "bitwise_not",
+    "same",
+    lax.not_p.bind,
     "Every bit inverted, elementwise (integers, bools).",
-    "[0, 5] -> [-1, -6]")  # fmt: skip
+    "[0, 5] -> [-1, -6]",
+)
 invert = synonym(bitwise_not, "invert")
 bitwise_invert = synonym(bitwise_not, "bitwise_invert")
-left_shift = binary("left_shift", "number", lax.shift_left_p.bind,
+left_shift = binary(
+    "left_shift",
+    "number",
+    lax.shift_left_p.bind,
     "x1 times 2 to the power x2, by shifting bits (integers).",
-    "[1, 2], 3 -> [ 8, 16]")  # fmt: skip
+    "[1, 2], 3 -> [ 8, 16]",
+)
 
 
 def _right_shift(x: Any, y: Any) -> Any:
@@ -445,14 +651,22 @@ def _right_shift(x: Any, y: Any) -> Any:
     return lax.shift_right_arithmetic_p.bind(x, y)
 
 
-right_shift = binary("right_shift", "number", _right_shift,
+right_shift = binary(
+    "right_shift",
+    "number",
+    _right_shift,
     "x1 divided by 2 to the power x2, rounded down, by shifting bits (integers).",
-    "[8, -8], 2 -> [ 2, -2]")  # fmt: skip
+    "[8, -8], 2 -> [ 2, -2]",
+)
 bitwise_left_shift = synonym(left_shift, "bitwise_left_shift")
 bitwise_right_shift = synonym(right_shift, "bitwise_right_shift")
-nextafter = binary("nextafter", "float", lax.nextafter_p.bind,
+nextafter = binary(
+    "nextafter",
+    "float",
+    lax.nextafter_p.bind,
     "The float next to x1 on the way to x2, elementwise.",
-    "float(jnp.nextafter(1., 2.)) -> 1.0000001192092896")  # fmt: skip
+    "float(jnp.nextafter(1., 2.)) -> 1.0000001192092896",
+)
 
 
 # ------------------------------------------------------------------- parts of a number
@@ -472,14 +686,23 @@ def _conj(x: Any) -> Any:
     return lax.conj(x) if dtypes.is_complex(aval_of(x).dtype) else x
 
 
-real = unary("real", "real", _real, "Real part, elementwise; a real array itself.",
-    "[1 + 2j] -> [1.]")  # fmt: skip
-imag = unary("imag", "real", _imag,
+real = unary(
+    "real", "real", _real, "Real part, elementwise; a real array itself.", "[1 + 2j] -> [1.]"
+)
+imag = unary(
+    "imag",
+    "real",
+    _imag,
     "Imaginary part, elementwise; zeros for a real array.",
-    "[1 + 2j] -> [2.]")  # fmt: skip
-conjugate = unary("conjugate", "same", _conj,
+    "[1 + 2j] -> [2.]",
+)
+conjugate = unary(
+    "conjugate",
+    "same",
+    _conj,
     "Complex conjugate, elementwise; a real array itself.",
-    "[1 + 2j] -> [1.-2.j]")  # fmt: skip
+    "[1 + 2j] -> [1.-2.j]",
+)
 conj = synonym(conjugate, "conj")
 
 

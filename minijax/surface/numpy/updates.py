@@ -23,13 +23,7 @@ from ...prims import lax
 from ...runtime.array import Array, ArrayImpl
 from ...types import dtypes
 from . import indexing, subscripts
-from ._common import (
-    as_array,
-    convert,
-    laid_out,
-    not_broadcastable,
-    promote_dtypes,
-)
+from ._common import as_array, convert, laid_out, not_broadcastable, promote_dtypes
 from .creation import asarray
 from .subscripts import NEW, POINT, SPAN, Plan
 
@@ -39,10 +33,13 @@ _INT = 2**31 - 1
 
 # How updates meet elements: the scatter, and what it does to one of them.
 _WAYS: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]] = {
-    "set": (lax.scatter, lambda old, new: new), "add": (lax.scatter_add, lax.add),
-    "sub": (lax.scatter_sub, lax.sub), "mul": (lax.scatter_mul, lax.mul),
-    "min": (lax.scatter_min, lax.min), "max": (lax.scatter_max, lax.max),
-}  # fmt: skip
+    "set": (lax.scatter, lambda old, new: new),
+    "add": (lax.scatter_add, lax.add),
+    "sub": (lax.scatter_sub, lax.sub),
+    "mul": (lax.scatter_mul, lax.mul),
+    "min": (lax.scatter_min, lax.min),
+    "max": (lax.scatter_max, lax.max),
+}
 
 
 class _IndexUpdateHelper:
@@ -89,10 +86,15 @@ class _IndexUpdateRef:
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
     def get(
-        self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-        mode: Any = None, fill_value: Any = None, wrap_negative_indices: bool = True,
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        fill_value: Any = None,
+        wrap_negative_indices: bool = True,
         out_sharding: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """The elements; `mode='fill'` gives `fill_value` (nan) where there is none."""
         return indexing.get(
             self.array,
@@ -133,15 +135,11 @@ class _IndexUpdateRef:
 
     def divide(self, values: Any, **options: Any) -> Any:
         """With the elements divided by `values`."""
-        return self.array / update(
-            _ones(self.array), self.index, values, "mul", **options
-        )
+        return self.array / update(_ones(self.array), self.index, values, "mul", **options)
 
     def power(self, values: Any, **options: Any) -> Any:
         """With the elements raised to the power `values`."""
-        return self.array ** update(
-            _ones(self.array), self.index, values, "mul", **options
-        )
+        return self.array ** update(_ones(self.array), self.index, values, "mul", **options)
 
     def apply(self, func: Callable[[Any], Any], **options: Any) -> Any:
         """With `func` applied to each element, as often as its position is named."""
@@ -156,10 +154,17 @@ def _ones(x: Any) -> Any:
 
 
 def update(
-    x, subscript, y, op: str, *, indices_are_sorted: bool = False,
-    unique_indices: bool = False, mode=None, out_sharding=None,
+    x,
+    subscript,
+    y,
+    op: str,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode=None,
+    out_sharding=None,
     wrap_negative_indices: bool = True,
-):  # fmt: skip
+):
     """`x` with `y` written to (or combined into) the elements at `subscript`."""
     if type(y) not in _PLAIN:
         y = as_array(y) if core.is_value(y) else asarray(y)
@@ -258,9 +263,7 @@ def write_slice(x: Any, leaves: Sequence[Any], y: Any, plan: Plan, op: str) -> A
     x, y = operands(x, y, op)
     y = lax.reshape(arrange(y, shape, new, flips), tuple(sizes))
     if op != "set":
-        y = _WAYS[op][1](
-            lax.dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), y
-        )
+        y = _WAYS[op][1](lax.dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), y)
     return convert(lax.dynamic_update_slice_p.bind(x, y, *starts), dtype, weak)
 
 
@@ -303,17 +306,19 @@ def repeat_to(y: Any, shape: tuple[int, ...]) -> Any:
     lead = len(shape) - len(old)
     if lead < 0 or any(m not in (1, n) for m, n in zip(old, shape[lead:], strict=True)):
         raise errors.ShapeError(not_broadcastable(y, shape))
-    return (
-        y
-        if old == shape
-        else lax.broadcast_in_dim(y, shape, tuple(range(lead, len(shape))))
-    )
+    return y if old == shape else lax.broadcast_in_dim(y, shape, tuple(range(lead, len(shape))))
 
 
 def write(
-    x, leaves: Sequence[Any], y, plan: Plan, op: str, mode: lax.GatherScatterMode,
-    indices_are_sorted: bool, unique_indices: bool,
-):  # fmt: skip
+    x,
+    leaves: Sequence[Any],
+    y,
+    plan: Plan,
+    op: str,
+    mode: lax.GatherScatterMode,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+):
     """Write by a scatter."""
     at = subscripts.locate(plan, leaves)
     shape, dtype, weak = x.shape, x.dtype, x.weak_type
@@ -337,9 +342,7 @@ def write(
     return convert(x if x.shape == shape else lax.reshape(x, shape), dtype, weak)
 
 
-_write = composite(
-    write, static=("plan", "op", "mode", "indices_are_sorted", "unique_indices")
-)
+_write = composite(write, static=("plan", "op", "mode", "indices_are_sorted", "unique_indices"))
 
 
 def scatter_numbers(at: subscripts.Location) -> lax.ScatterDimensionNumbers:
@@ -352,9 +355,15 @@ def scatter_numbers(at: subscripts.Location) -> lax.ScatterDimensionNumbers:
 
 
 def apply(
-    x, subscript, func: Callable[[Any], Any], *, indices_are_sorted: bool = False,
-    unique_indices: bool = False, mode=None, wrap_negative_indices: bool = True,
-):  # fmt: skip
+    x,
+    subscript,
+    func: Callable[[Any], Any],
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode=None,
+    wrap_negative_indices: bool = True,
+):
     """`x` with `func` applied to the elements at `subscript`."""
     plan, leaves = subscripts.parse(subscript, x.shape, False, wrap_negative_indices)
     at = subscripts.locate(plan, leaves)

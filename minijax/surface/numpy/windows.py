@@ -48,15 +48,13 @@ def _cosines(name: str, sentence: str, weights: tuple[float, ...], example: str)
     """The window that is the sum of weights[j] * cos(2 pi j n / (M - 1))."""
 
     terms = " + ".join(
-        f"{w} \\cos({2 * j} \\pi n / (M - 1))" if j else str(w)
-        for j, w in enumerate(weights)
+        f"{w} \\cos({2 * j} \\pi n / (M - 1))" if j else str(w) for j, w in enumerate(weights)
     )
     formula = f"{sentence}\n\n.. math:: w_n = {terms}".replace("+ -", "- ")
     shape = "A float array of shape (M,); [1.] for one point."
     bad = "TypeError: `M` is no integer, or negative."
 
-    @row(name, __name__, formula, shape, example, raises=bad,
-         M="number of points (static).")  # fmt: skip
+    @row(name, __name__, formula, shape, example, raises=bad, M="number of points (static).")
     def window(M: int) -> Any:
         size = _length(M)
         if size <= 1:
@@ -66,12 +64,21 @@ def _cosines(name: str, sentence: str, weights: tuple[float, ...], example: str)
     return window
 
 
-blackman = _cosines("blackman", "The Blackman window of M points.", (0.42, -0.5, 0.08),
-    "jnp.blackman(3).round(2) -> Array([-0.,  1., -0.], dtype=float32)")  # fmt: skip
-hamming = _cosines("hamming", "The Hamming window of M points.", (0.54, -0.46),
-    "jnp.hamming(3).round(2) -> Array([0.08, 1.  , 0.08], dtype=float32)")  # fmt: skip
-hanning = _cosines("hanning", "The von Hann window of M points.", (0.5, -0.5),
-    "3 -> [0., 1., 0.]")  # fmt: skip
+blackman = _cosines(
+    "blackman",
+    "The Blackman window of M points.",
+    (0.42, -0.5, 0.08),
+    "jnp.blackman(3).round(2) -> Array([-0.,  1., -0.], dtype=float32)",
+)
+hamming = _cosines(
+    "hamming",
+    "The Hamming window of M points.",
+    (0.54, -0.46),
+    "jnp.hamming(3).round(2) -> Array([0.08, 1.  , 0.08], dtype=float32)",
+)
+hanning = _cosines(
+    "hanning", "The von Hann window of M points.", (0.5, -0.5), "3 -> [0., 1., 0.]"
+)
 
 
 def bartlett(M: int) -> Any:
@@ -134,14 +141,10 @@ def kaiser(M: int, beta: Any) -> Any:
 @composite(static="M")
 def _kaiser(n: Any, beta: Any, M: int) -> Any:
     if dtypes.is_complex(aval_of(beta).dtype):
-        raise ValueError(
-            "Unsupported input type to jax.numpy.i0: complex beta of kaiser."
-        )
+        raise ValueError("Unsupported input type to jax.numpy.i0: complex beta of kaiser.")
     beta = convert(beta, dtypes.float_default())
     half = const(n, (M - 1) / 2)
     place = lax.div(lax.sub(n, half), half)
     inside = lax.max(lax.sub(const(n, 1), lax.square(place)), const(n, 0))
     inner = lax.mul(*promote_shapes("multiply", beta, lax.sqrt(inside)))
-    return lax.div(
-        *promote_shapes("divide", modified_bessel_0(inner), modified_bessel_0(beta))
-    )
+    return lax.div(*promote_shapes("divide", modified_bessel_0(inner), modified_bessel_0(beta)))

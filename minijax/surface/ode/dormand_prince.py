@@ -30,33 +30,48 @@ from ..numpy import norms
 from ..numpy._common import promote_dtypes_inexact
 
 __all__ = (
-    "abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri",
-    "mean_error_ratio", "optimal_step_size", "ravel_first_arg", "ravel_first_arg_",
+    "abs2",
+    "fit_4th_order_polynomial",
+    "initial_step_size",
+    "interp_fit_dopri",
+    "mean_error_ratio",
+    "optimal_step_size",
+    "ravel_first_arg",
+    "ravel_first_arg_",
     "runge_kutta_step",
-)  # fmt: skip
+)
 
 Derivative = Callable[[Any, Any], Any]
 
 # Places of the slopes in a step, and how slopes before make the value there.
 PLACES = np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
-STAGES = np.array([
-    [0, 0, 0, 0, 0, 0, 0],
-    [1 / 5, 0, 0, 0, 0, 0, 0],
-    [3 / 40, 9 / 40, 0, 0, 0, 0, 0],
-    [44 / 45, -56 / 15, 32 / 9, 0, 0, 0, 0],
-    [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0, 0, 0],
-    [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0, 0],
-    [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0],
-])  # fmt: skip
+STAGES = np.array(
+    [
+        [0, 0, 0, 0, 0, 0, 0],
+        [1 / 5, 0, 0, 0, 0, 0, 0],
+        [3 / 40, 9 / 40, 0, 0, 0, 0, 0],
+        [44 / 45, -56 / 15, 32 / 9, 0, 0, 0, 0],
+        [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0, 0, 0],
+        [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0, 0],
+        [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0],
+    ]
+)
 # What slopes count for in the result, in its error, and in the middle.
 FIFTH = STAGES[6]
 FOURTH = np.array(
     [1951 / 21600, 0, 22642 / 50085, 451 / 720, -12231 / 42400, 649 / 6300, 1 / 60]
 )
-MIDDLE = 0.5 * np.array([
-    6025192743 / 30085553152, 0, 51252292925 / 65400821598, -2691868925 / 45128329728,
-    187940372067 / 1594534317056, -1776094331 / 19743644256, 11237099 / 235043384,
-])  # fmt: skip
+MIDDLE = 0.5 * np.array(
+    [
+        6025192743 / 30085553152,
+        0,
+        51252292925 / 65400821598,
+        -2691868925 / 45128329728,
+        187940372067 / 1594534317056,
+        -1776094331 / 19743644256,
+        11237099 / 235043384,
+    ]
+)
 
 
 def weighed(weights: Any, k: Any) -> Any:
@@ -96,9 +111,7 @@ def runge_kutta_step(func: Derivative, y0: Any, f0: Any, t0: Any, dt: Any) -> An
     return y1, k[-1], h * weighed(FIFTH - FOURTH, k), k
 
 
-def fit_4th_order_polynomial(
-    y0: Any, y1: Any, y_mid: Any, dy0: Any, dy1: Any, dt: Any
-) -> Any:
+def fit_4th_order_polynomial(y0: Any, y1: Any, y_mid: Any, dy0: Any, dy1: Any, dt: Any) -> Any:
     r"""The polynomial of order 4 with given values at 0, 1/2, 1, and slopes at 0 and 1.
 
     Args:
@@ -201,9 +214,7 @@ def abs2(x: Any) -> Any:
     return x.real**2 + x.imag**2 if dtypes.is_complex(x.dtype) else x**2
 
 
-def mean_error_ratio(
-    error_estimate: Any, rtol: Any, atol: Any, y0: Any, y1: Any
-) -> Any:
+def mean_error_ratio(error_estimate: Any, rtol: Any, atol: Any, y0: Any, y1: Any) -> Any:
     """An error relative to what is allowed, the root of the mean of squares.
 
     Args:
@@ -221,15 +232,17 @@ def mean_error_ratio(
       Array(2., dtype=float32)
     """
     allowed = atol + rtol * jnp.maximum(jnp.abs(y0), jnp.abs(y1))
-    return jnp.sqrt(
-        jnp.mean(abs2(error_estimate / allowed.astype(error_estimate.dtype)))
-    )
+    return jnp.sqrt(jnp.mean(abs2(error_estimate / allowed.astype(error_estimate.dtype))))
 
 
 def optimal_step_size(
-    last_step: Any, mean_error_ratio: Any, safety: Any = 0.9, ifactor: Any = 10.0,
-    dfactor: Any = 0.2, order: Any = 5.0,
-) -> Any:  # fmt: skip
+    last_step: Any,
+    mean_error_ratio: Any,
+    safety: Any = 0.9,
+    ifactor: Any = 10.0,
+    dfactor: Any = 0.2,
+    order: Any = 5.0,
+) -> Any:
     """The step whose error should be just good enough.
 
     Args:
@@ -278,9 +291,7 @@ def ravel_first_arg(f: Callable[..., Any], unravel: Any, debug_info: Any = None)
     return flat
 
 
-def ravel_first_arg_(
-    fun: Callable[..., Any], *gen_static_args: Any
-) -> Callable[..., Any]:
+def ravel_first_arg_(fun: Callable[..., Any], *gen_static_args: Any) -> Callable[..., Any]:
     """`ravel_first_arg` of a function and `unravel`.
 
     Args:

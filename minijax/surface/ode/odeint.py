@@ -40,7 +40,7 @@ from .dormand_prince import (
     optimal_step_size,
     ravel_first_arg,
     runge_kutta_step,
-)  # fmt: skip
+)
 
 __all__ = ("odeint",)
 
@@ -57,9 +57,15 @@ class State(NamedTuple):
 
 
 def odeint(
-    func: Callable[..., Any], y0: Any, t: Any, *args: Any, rtol: Any = 1.4e-8,
-    atol: Any = 1.4e-8, mxstep: Any = np.inf, hmax: Any = np.inf,
-) -> Any:  # fmt: skip
+    func: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    *args: Any,
+    rtol: Any = 1.4e-8,
+    atol: Any = 1.4e-8,
+    mxstep: Any = np.inf,
+    hmax: Any = np.inf,
+) -> Any:
     r"""Solve :math:`\dot y = f(y, t)` from y0, by Dormand and Prince's steps.
 
     It has derivatives in reverse mode, by y0, t, `args`, and what `func` closes over.
@@ -95,8 +101,7 @@ def odeint(
             )
     if not hasattr(t, "dtype") or not jnp.issubdtype(t.dtype, jnp.floating):
         raise errors.type_error(
-            f"t must be an array of floats, but got {t}.",
-            tries=["jnp.asarray(t, float)"],
+            f"t must be an array of floats, but got {t}.", tries=["jnp.asarray(t, float)"]
         )
     converted, consts = closure_convert(func, y0, t[0], *args)
     solve = kept_by(converted, _solver, rtol, atol, mxstep, hmax)
@@ -167,19 +172,20 @@ def solution_bwd(func, rtol, atol, mxstep, hmax, residuals, ct):
         # A later time of observation moves the value along its slope.
         moved = jnp.dot(func(ys[i], ts[i], *args), ct[i]).real.astype(ts.dtype)
         _, ct_y, ct_t, *ct_args = odeint(
-            backwards, (ys[i], ct_y, ct_t - moved, *ct_args),
-            jnp.stack([-ts[i], -ts[i - 1]]), *args,
-            rtol=rtol, atol=atol, mxstep=mxstep, hmax=hmax,
-        )  # fmt: skip
+            backwards,
+            (ys[i], ct_y, ct_t - moved, *ct_args),
+            jnp.stack([-ts[i], -ts[i - 1]]),
+            *args,
+            rtol=rtol,
+            atol=atol,
+            mxstep=mxstep,
+            hmax=hmax,
+        )
         ct_y, ct_t, ct_args = tree.map(lambda x: x[1], (ct_y, ct_t, ct_args))
         return (ct_y + ct[i - 1], ct_t, ct_args), moved
 
     with config.default_matmul_precision("highest"):
-        start = (
-            ct[-1],
-            jnp.zeros((), ts.dtype),
-            [tree.map(jnp.zeros_like, a) for a in args],
-        )
+        start = (ct[-1], jnp.zeros((), ts.dtype), [tree.map(jnp.zeros_like, a) for a in args])
         later = jnp.arange(len(ts) - 1, 0, -1)
         (ct_y, ct_t, ct_args), moved = scan(to_the_time_before, start, later)
     return ct_y, jnp.concatenate([ct_t[None], moved[::-1]]), *ct_args

@@ -86,9 +86,8 @@ def _bernoulli(key: Any, p: Any, shape: Any, mode: str) -> Any:
 
 
 def bernoulli(
-    key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *,
-    out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
+) -> Any:
     """Random bools, True with probability `p`.
 
     Args:
@@ -181,9 +180,13 @@ def _gumbel(key: Any, shape: Shape, dtype: Any, mode: str) -> Any:
 
 
 def gumbel(
-    key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *,
+    key: Any,
+    shape: Any = (),
+    dtype: Any = None,
+    mode: str | None = None,
+    *,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Standard Gumbel random numbers: density :math:`e^{-(x + e^{-x})}`.
 
     Args:
@@ -226,9 +229,7 @@ def _categorical(key, logits, axis: int, shape, replace: bool, mode: str):
             tries=["logits.astype(float)"],
         )
     if not -aval.ndim <= axis < aval.ndim:
-        raise IndexError(
-            f"index {axis} is out of bounds for axis 0 with size {aval.ndim}"
-        )
+        raise IndexError(f"index {axis} is out of bounds for axis 0 with size {aval.ndim}")
     axis %= aval.ndim
     batch = aval.shape[:axis] + aval.shape[axis + 1 :]
     shape = batch if shape is None else shape
@@ -269,9 +270,15 @@ def _greatest_few(key, logits, axis: int, shape: Shape, prefix: Shape, mode: str
 
 
 def categorical(
-    key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,
-    mode: str | None = None, *, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    key: Any,
+    logits: Any,
+    axis: int = -1,
+    shape: Any = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Random categories, with probabilities softmax(logits).
 
     Args:
@@ -354,9 +361,8 @@ def _population(x: Any, name: str) -> int | None:
 
 
 def permutation(
-    key: Any, x: Any, axis: int = 0, independent: bool = False, *,
-    out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
+) -> Any:
     """A random order: of the numbers below an int, or of an array's slices.
 
     Args:
@@ -436,9 +442,14 @@ def _choice(key, a, p, n: int, shape: Shape, replace: bool, axis: int, mode: str
 
 
 def choice(
-    key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None,
-    axis: int = 0, mode: str | None = None,
-) -> Any:  # fmt: skip
+    key: Any,
+    a: Any,
+    shape: Any = (),
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Any:
     """Random elements of an array, or numbers below an int.
 
     Args:

@@ -31,19 +31,34 @@ from ...types import dtypes
 from ...types.dimensions import broadcast_sizes, index_of
 
 __all__ = (
-    "problem", "type_problem", "value_problem", "is_key", "opaque", "check_words",
-    "returns_words", "check_arrays", "static_shape", "float_dtype", "checked_dtype",
-    "inexact_dtype", "shape_of_all", "broadcast_shapes", "spread", "repeated",
-    "as_dtype", "safely", "placed", "distribution",
-)  # fmt: skip
+    "problem",
+    "type_problem",
+    "value_problem",
+    "is_key",
+    "opaque",
+    "check_words",
+    "returns_words",
+    "check_arrays",
+    "static_shape",
+    "float_dtype",
+    "checked_dtype",
+    "inexact_dtype",
+    "shape_of_all",
+    "broadcast_shapes",
+    "spread",
+    "repeated",
+    "as_dtype",
+    "safely",
+    "placed",
+    "distribution",
+)
 
 # -------------------------------------------------------------------------------- keys
 
 
 def problem(
-    error: type[Exception], what: str, which=None, *, why: str,
-    tries: Sequence[str] = (),
-) -> Exception:  # fmt: skip
+    error: type[Exception], what: str, which=None, *, why: str, tries: Sequence[str] = ()
+) -> Exception:
     """An error in the house's form."""
     text = errors.type_text(which) if which is not None else None
     message = errors.message(
@@ -130,8 +145,7 @@ def check_arrays(name: str, *xs: Any) -> None:
     for i, x in enumerate(xs):
         if not core.is_value(x):
             raise type_problem(
-                f"{name} requires ndarray or scalar arguments, got {type(x)} at"
-                f" position {i}.",
+                f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.",
                 why="lists, tuples and objects are not converted silently.",
                 tries=["jnp.asarray(...) around it"],
             )
@@ -157,8 +171,7 @@ def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
     except TypeError as error:
         traced = isinstance(error, errors.JAXTypeError)
         raise type_problem(
-            "Shapes must be 1D sequences of concrete values of integer type, got"
-            f" {shape}.",
+            f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.",
             which=str(error).partition("\n")[2] if traced else None,
             why=f"{name} needs to know how much to draw.",
             tries=[

@@ -41,10 +41,22 @@ from .sampling import (
 )
 
 __all__ = (
-    "exponential", "cauchy", "laplace", "logistic", "lognormal", "maxwell",
-    "double_sided_maxwell", "rayleigh", "pareto", "weibull_min", "triangular",
-    "truncated_normal", "wald", "generalized_normal", "ball",
-)  # fmt: skip
+    "exponential",
+    "cauchy",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "maxwell",
+    "double_sided_maxwell",
+    "rayleigh",
+    "pareto",
+    "weibull_min",
+    "triangular",
+    "truncated_normal",
+    "wald",
+    "generalized_normal",
+    "ball",
+)
 
 
 def constant(x: float, dtype: Any) -> Any:
@@ -86,9 +98,7 @@ def exponential(
 
 
 @distribution()
-def cauchy(
-    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     r"""Cauchy random numbers: density :math:`1 / (\pi (1 + x^2))`.
 
     Args:
@@ -111,9 +121,7 @@ def cauchy(
 
 
 @distribution()
-def laplace(
-    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Laplace random numbers: density :math:`e^{-|x|} / 2`.
 
     Args:
@@ -135,9 +143,7 @@ def laplace(
 
 
 @distribution()
-def logistic(
-    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Logistic random numbers: density :math:`e^{-x} / (1 + e^{-x})^2`.
 
     Args:
@@ -164,9 +170,13 @@ def logistic(
 
 @distribution(of=inexact_dtype)
 def lognormal(
-    key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *,
+    key: Any,
+    sigma: Any = 1.0,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     r"""Log-normal random numbers: :math:`e^{\sigma z}` of standard normal :math:`z`.
 
     Args:
@@ -203,9 +213,7 @@ def maxwell_of(key: Any, shape: Shape, dtype: Any) -> Any:
 
 
 @distribution()
-def maxwell(
-    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     r"""Maxwell random numbers: density :math:`\sqrt{2/\pi}\, x^2 e^{-x^2/2}`, x >= 0.
 
     They are lengths of standard normal vectors in three dimensions.
@@ -276,9 +284,8 @@ def double_sided_maxwell(
 
 @distribution()
 def rayleigh(
-    key: Any, scale: Any, shape: Any = None, dtype: Any = None, *,
-    out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     r"""Rayleigh random numbers: density :math:`x e^{-x^2 / (2 s^2)} / s^2` on
     :math:`x \geq 0`.
 
@@ -392,9 +399,15 @@ def weibull_min(
 
 @distribution()
 def triangular(
-    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
+    key: Any,
+    left: Any,
+    mode: Any,
+    right: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     r"""Triangular random numbers: the density rises from `left` to `mode`, falls to
     `right`.
 
@@ -437,9 +450,14 @@ def triangular(
 
 @distribution()
 def truncated_normal(
-    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
+    key: Any,
+    lower: Any,
+    upper: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Normal random numbers between two bounds: density in proportion to
     :math:`e^{-x^2/2}`.
 
@@ -469,9 +487,7 @@ def truncated_normal(
     out = mul(root, erf_inv(u))
     # Rounding must not lead onto the bounds, or beyond.
     inner = nextafter(stop_gradient(low), constant(math.inf, dtype))
-    return min(
-        nextafter(stop_gradient(high), constant(-math.inf, dtype)), max(inner, out)
-    )
+    return min(nextafter(stop_gradient(high), constant(-math.inf, dtype)), max(inner, out))
 
 
 # -------------------------------------------------------------------------------- wald
@@ -479,9 +495,8 @@ def truncated_normal(
 
 @distribution()
 def wald(
-    key: Any, mean: Any, shape: Any = None, dtype: Any = None, *,
-    out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Wald (inverse Gaussian) random numbers of scale 1.
 
     Args:
@@ -528,9 +543,7 @@ def generalized_normal_of(key: Any, p: Any, shape: Shape, dtype: Any) -> Any:
     wide = shape_of_all("gamma", shape, exponent)
     x = gamma_of(gamma_key, exponent, wide, dtype, False)
     x, exponent = promote_dtypes_inexact(x, spread(exponent, shape))
-    x, signs = promote_dtypes_inexact(
-        pow(x, exponent), signs_of(sign_key, shape, dtype)
-    )
+    x, signs = promote_dtypes_inexact(pow(x, exponent), signs_of(sign_key, shape, dtype))
     return mul(signs, x)
 
 
@@ -574,16 +587,10 @@ def _ball(key: Any, d: int, p: Any, shape: Shape, dtype: Any) -> Any:
         size, exponent = promote_dtypes_inexact(size, exponent)
     total = sum_of_last(pow(size, exponent))
     total, e = promote_dtypes_inexact(total, e)
-    total, exponent = promote_dtypes_inexact(
-        add(total, e), spread(reciprocal(p), shape)
-    )
+    total, exponent = promote_dtypes_inexact(add(total, e), spread(reciprocal(p), shape))
     norm = pow(total, exponent)
     if aval_of(norm).shape != shape:
-        raise type_problem(
-            f"ball: p does not fit the shape {shape}.",
-            p,
-            why="one p a ball.",
-        )
+        raise type_problem(f"ball: p does not fit the shape {shape}.", p, why="one p a ball.")
     return div(x, repeated(_last(norm), aval_of(x).shape))
 
 
@@ -593,9 +600,14 @@ def _last(x: Any) -> Any:
 
 
 def ball(
-    key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *,
+    key: Any,
+    d: int,
+    p: Any = 2,
+    shape: Any = (),
+    dtype: Any = None,
+    *,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Points spread evenly in the unit ball of the p-norm.
 
     Args:

@@ -164,9 +164,7 @@ def _poisson_by_waiting(key: Any, rate: Any, dtype: Any) -> Any:
         u = unit_of(sub_key, shape, kind)
         return add(i, np.int32(1)), count, key, add(log_product, log(u))
 
-    start = (
-        np.int32(0), repeated(dtype.type(0), shape), key, repeated(kind.type(0), shape)
-    )  # fmt: skip
+    start = (np.int32(0), repeated(dtype.type(0), shape), key, repeated(kind.type(0), shape))
     return sub(while_loop(cond, body, start)[1], dtype.type(1))
 
 
@@ -190,9 +188,7 @@ def rejected(
         out = select_n(accept, out, k)
         return add(i, np.int32(1)), out, bitwise_or(accepted, accept), key
 
-    start = (
-        np.int32(0), repeated(kind.type(-1), shape), repeated(np.bool_(False), shape), key
-    )  # fmt: skip
+    start = (np.int32(0), repeated(kind.type(-1), shape), repeated(np.bool_(False), shape), key)
     return while_loop(cond, body, start)[1]
 
 
@@ -227,9 +223,8 @@ def _poisson_by_rejection(key: Any, rate: Any, dtype: Any) -> Any:
 
 @distribution(of=_int_dtype)
 def poisson(
-    key: Any, lam: Any, shape: Any = None, dtype: Any = None, *,
-    out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Poisson random numbers: how many events happen where `lam` are expected.
 
     Args:
@@ -257,9 +252,7 @@ def poisson(
     rate = repeated(as_dtype(lam, kind), shape)
     small = bitwise_or(ne(rate, rate), lt(rate, kind.type(10)))
     # Each way gets rates that it ends with soon, where the other's are wanted.
-    few = _poisson_by_waiting(
-        key, select_n(small, repeated(kind.type(0), shape), rate), dtype
-    )
+    few = _poisson_by_waiting(key, select_n(small, repeated(kind.type(0), shape), rate), dtype)
     many = _poisson_by_rejection(
         random_clone(key), select_n(small, rate, repeated(kind.type(1e5), shape)), dtype
     )
@@ -271,10 +264,17 @@ def poisson(
 
 # log(k!) less its Stirling approximation without the series' tail, for k = 0 .. 9.
 STIRLING_TAILS = (
-    0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
-    0.0166446911898211, 0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
-    0.00925546218271273, 0.00833056343336287,
-)  # fmt: skip
+    0.0810614667953272,
+    0.0413406959554092,
+    0.0276779256849983,
+    0.02079067210376509,
+    0.0166446911898211,
+    0.0138761288230707,
+    0.0118967099458917,
+    0.0104112652619720,
+    0.00925546218271273,
+    0.00833056343336287,
+)
 
 
 def _stirling_tail(k: Any) -> Any:
@@ -373,14 +373,9 @@ def binomial_of(key: Any, n: Any, p: Any, dtype: Any) -> Any:
     few = bitwise_or(bad_n, le(mul(n, q), kind.type(10)))
     n = floor(n)
     # Each way gets numbers that it ends with soon, where the other's are wanted.
-    by_waiting = _binomial_by_waiting(
-        key, select_n(few, full(0), n), log1p(neg(q)), dtype
-    )
+    by_waiting = _binomial_by_waiting(key, select_n(few, full(0), n), log1p(neg(q)), dtype)
     by_rejection = _binomial_by_rejection(
-        random_clone(key),
-        select_n(few, n, full(1e4)),
-        select_n(few, q, full(0.5)),
-        dtype,
+        random_clone(key), select_n(few, n, full(1e4)), select_n(few, q, full(0.5)), dtype
     )
     out = convert_element_type(select_n(few, by_rejection, by_waiting), dtype)
     invalid = bitwise_or(bad_q, bad_n)
@@ -463,9 +458,8 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Any, dtype: Any, unroll: Any) 
 
 
 def multinomial(
-    key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None,
-    unroll: int | bool = 1,
-) -> Any:  # fmt: skip
+    key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1
+) -> Any:
     r"""Multinomial random counts: :math:`P(k) = n! \prod_i p_i^{k_i} / k_i!`.
 
     They say how often each category comes up in `n` trials.

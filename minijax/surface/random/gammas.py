@@ -47,9 +47,7 @@ from ...types.avals import shaped
 from .common import *
 from .sampling import Shape, normal_of, split_of, sum_of_last, unit_of
 
-__all__ = (
-    "random_gamma_p", "gamma", "loggamma", "beta", "chisquare", "f", "t", "dirichlet",
-)  # fmt: skip
+__all__ = ("random_gamma_p", "gamma", "loggamma", "beta", "chisquare", "f", "t", "dirichlet")
 
 # ------------------------------------------------------------------------ random_gamma
 
@@ -259,9 +257,8 @@ def loggamma(
 
 @distribution()
 def beta(
-    key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *,
-    out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Beta random numbers: density :math:`x^{a-1} (1-x)^{b-1} / B(a, b)` on (0, 1).
 
     Args:
@@ -331,9 +328,14 @@ def chisquare(
 
 @distribution()
 def f(
-    key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
+    key: Any,
+    dfnum: Any,
+    dfden: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """F-distributed random numbers: :math:`(x / m) / (y / n)`, of chi-square x and y.
 
     Here m is `dfnum`, n is `dfden`, and both are the degrees of freedom of x and y.
@@ -404,9 +406,8 @@ def t(
 
 @distribution()
 def dirichlet(
-    key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *,
-    out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     r"""Dirichlet random vectors: density in proportion to
     :math:`\prod_i x_i^{\alpha_i - 1}`.
 

@@ -33,9 +33,16 @@ from ...types import dtypes
 from .common import *
 
 __all__ = (
-    "key", "PRNGKey", "wrap_key_data", "key_data", "key_impl", "key_dtype", "split",
-    "fold_in", "clone",
-)  # fmt: skip
+    "key",
+    "PRNGKey",
+    "wrap_key_data",
+    "key_data",
+    "key_impl",
+    "key_dtype",
+    "split",
+    "fold_in",
+    "clone",
+)
 
 # -------------------------------------------------------------------------- from seeds
 

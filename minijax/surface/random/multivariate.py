@@ -74,9 +74,15 @@ def _multivariate_normal(key, mean, cov, shape, dtype, method: str):
 
 
 def multivariate_normal(
-    key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None,
-    method: str = "cholesky", *, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    key: Any,
+    mean: Any,
+    cov: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: Any = None,
+) -> Any:
     r"""Normal random vectors: :math:`\mu + L z`, of standard normal z, with
     :math:`L L^T = \Sigma`.
 
@@ -126,9 +132,14 @@ def _orthogonal(key: Any, n: int, m: int, shape: Shape, dtype: Any) -> Any:
 
 
 def orthogonal(
-    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *,
+    key: Any,
+    n: int,
+    shape: Any = (),
+    dtype: Any = None,
+    m: int | None = None,
+    *,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Orthogonal (complex: unitary) random matrices, uniformly distributed.
 
     Args:

@@ -70,9 +70,7 @@ def _bits(key: Any, shape: Shape, bit_width: int) -> Any:
     return random_bits_p.bind(typed, bit_width=bit_width, shape=shape)
 
 
-def bits(
-    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Uniform random bits, as unsigned integers.
 
     Args:
@@ -166,9 +164,14 @@ def _uniform(key: Any, minval: Any, maxval: Any, shape: Shape, dtype: Any) -> An
 
 
 def uniform(
-    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0,
-    *, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    key: Any,
+    shape: Any = (),
+    dtype: Any = None,
+    minval: Any = 0.0,
+    maxval: Any = 1.0,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Uniform random numbers in [minval, maxval).
 
     Args:
@@ -224,9 +227,7 @@ def _normal(key: Any, shape: Shape, dtype: Any) -> Any:
     return normal_of(opaque("normal", key)[0], shape, dtype)
 
 
-def normal(
-    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     r"""Standard normal random numbers: density :math:`e^{-x^2/2} / \sqrt{2\pi}`.
 
     Args:
@@ -321,13 +322,9 @@ def randint_of(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any) -> 
         return convert_element_type(wide, dtype)
     unsigned = uint_of(width)
     too_high = _exceeds(maxval, top)
-    low, high = (
-        spread(_clipped(x, bottom, top, dtype), shape) for x in (minval, maxval)
-    )
+    low, high = (spread(_clipped(x, bottom, top, dtype), shape) for x in (minval, maxval))
     span = _span(low, high, too_high, unsigned)
-    first, second = (
-        random_bits_p.bind(k, bit_width=width, shape=shape) for k in split_of(key)
-    )
+    first, second = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in split_of(key))
     # (first * 2**width + second) modulo the span; 2**width in two factors.
     half = _rem(unsigned.type(2 ** (width // 2)), span)
     turn = _rem(_mul(half, half), span)
@@ -358,9 +355,14 @@ def _randint(key: Any, minval: Any, maxval: Any, shape: Shape, dtype: Any) -> An
 
 
 def randint(
-    key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *,
+    key: Any,
+    shape: Any,
+    minval: Any,
+    maxval: Any,
+    dtype: Any = None,
+    *,
     out_sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Uniform random integers in [minval, maxval).
 
     Args:
@@ -392,10 +394,7 @@ def randint(
             raise type_problem(
                 f"randint only accepts integer dtypes, got {dtype}",
                 why="it draws whole numbers.",
-                tries=[
-                    "jax.random.uniform for floats",
-                    "jax.random.bernoulli for bools",
-                ],
+                tries=["jax.random.uniform for floats", "jax.random.bernoulli for bools"],
             )
     out = _randint(key, minval, maxval, static_shape(shape, "randint"), dtype)
     return out if out_sharding is None else placed(out, out_sharding, "randint")

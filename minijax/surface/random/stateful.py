@@ -63,13 +63,9 @@ class StatefulPRNG:
           ValueError: no key, or no reference.
         """
         if not dtypes.is_extended(getattr(_base_key, "dtype", None)):
-            raise ValueError(
-                f"Expected base_key to be a typed PRNG key; got {_base_key}"
-            )
+            raise ValueError(f"Expected base_key to be a typed PRNG key; got {_base_key}")
         if not isinstance(_counter, Reference):
-            raise ValueError(
-                f"Expected counter to be a scalar integer ref; got {_counter}"
-            )
+            raise ValueError(f"Expected counter to be a scalar integer ref; got {_counter}")
         self._base_key, self._counter = _base_key, _counter
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[()]]:

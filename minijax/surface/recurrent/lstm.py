@@ -41,9 +41,15 @@ from ..nn.activations import sigmoid
 from .weights import unpack_lstm_weights
 
 __all__ = (
-    "lstm", "lstm_bwd", "lstm_fwd", "lstm_ref", "rnn_abstract_eval",
-    "rnn_bwd_abstract_eval", "rnn_bwd_p", "rnn_fwd_p",
-)  # fmt: skip
+    "lstm",
+    "lstm_bwd",
+    "lstm_fwd",
+    "lstm_ref",
+    "rnn_abstract_eval",
+    "rnn_bwd_abstract_eval",
+    "rnn_bwd_p",
+    "rnn_fwd_p",
+)
 
 
 # ------------------------------------------------------------------------- the network
@@ -98,9 +104,11 @@ def check_lengths(seq_lengths: Any) -> None:
     """NotImplementedError unless lengths are int32."""
     if seq_lengths.dtype != np.dtype("int32"):
         raise errors.error(
-            NotImplementedError, "`seq_lengths` can only be int32.",
-            which=f"dtype {seq_lengths.dtype}", tries=["seq_lengths.astype('int32')"],
-        )  # fmt: skip
+            NotImplementedError,
+            "`seq_lengths` can only be int32.",
+            which=f"dtype {seq_lengths.dtype}",
+            tries=["seq_lengths.astype('int32')"],
+        )
 
 
 def check_dropout(name: str, dropout: float) -> None:
@@ -108,8 +116,7 @@ def check_dropout(name: str, dropout: float) -> None:
     if dropout != 0.0:
         raise errors.error(
             NotImplementedError,
-            f"Dropout not supported in {name} because we cannot determine CUDNN dropout"
-            " mask.",
+            f"Dropout not supported in {name} because we cannot determine CUDNN dropout mask.",
             which=f"{dropout=}",
             tries=["networks of one layer, and random.bernoulli between them"],
         )
@@ -117,9 +124,20 @@ def check_dropout(name: str, dropout: float) -> None:
 
 @functools.partial(jit, static_argnums=(8, 9, 10, 11, 12))
 def lstm_ref(
-    x, h_0, c_0, W_ih, W_hh, b_ih, b_hh, seq_lengths, input_size: int,
-    hidden_size: int, num_layers: int, dropout: float, bidirectional: bool,
-):  # fmt: skip
+    x,
+    h_0,
+    c_0,
+    W_ih,
+    W_hh,
+    b_ih,
+    b_hh,
+    seq_lengths,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+):
     """A network of long short-term memory, of weights by layer.
 
     Args:
@@ -160,10 +178,18 @@ rnn_bwd_p = Primitive("rnn_bwd", multiple_results=True)
 
 
 def rnn_abstract_eval(
-    x_aval, h_0_aval, c_0_aval, w_aval, seq_lengths_aval, input_size: int,
-    hidden_size: int, num_layers: int, dropout: float, bidirectional: bool,
+    x_aval,
+    h_0_aval,
+    c_0_aval,
+    w_aval,
+    seq_lengths_aval,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
     cudnn_allow_tf32: bool,
-):  # fmt: skip
+):
     """The types of what `rnn_fwd` gives.
 
     Args:
@@ -187,10 +213,23 @@ def rnn_abstract_eval(
 
 
 def rnn_bwd_abstract_eval(
-    dy_aval, dhn_aval, dcn_aval, x_aval, h0_aval, c0_aval, w_aval, y_aval,
-    reserve_space_aval, seq_lengths_aval, input_size: int, hidden_size: int,
-    num_layers: int, dropout: float, bidirectional: bool, cudnn_allow_tf32: bool,
-):  # fmt: skip
+    dy_aval,
+    dhn_aval,
+    dcn_aval,
+    x_aval,
+    h0_aval,
+    c0_aval,
+    w_aval,
+    y_aval,
+    reserve_space_aval,
+    seq_lengths_aval,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    cudnn_allow_tf32: bool,
+):
     """The types of what `rnn_bwd` gives: those of the operands of `rnn_fwd`.
 
     Args:
@@ -211,9 +250,19 @@ def rnn_bwd_abstract_eval(
 
 
 def forwards(
-    x, h_0, c_0, w, lengths, *, input_size, hidden_size, num_layers, dropout,
-    bidirectional, cudnn_allow_tf32,
-):  # fmt: skip
+    x,
+    h_0,
+    c_0,
+    w,
+    lengths,
+    *,
+    input_size,
+    hidden_size,
+    num_layers,
+    dropout,
+    bidirectional,
+    cudnn_allow_tf32,
+):
     """What `rnn_fwd` computes."""
     check_dropout("LSTM", dropout)
     parts = unpack_lstm_weights(w, input_size, hidden_size, num_layers, bidirectional)
@@ -234,9 +283,8 @@ def backwards(dy, dh, dc, x, h_0, c_0, w, y, reserved, lengths, **params):
 
 @functools.lru_cache(maxsize=256)
 def program(
-    fun: Callable[..., Any], avals: tuple[Any, ...], params: tuple[Any, ...],
-    setting: Any,
-) -> ClosedJaxpr:  # fmt: skip
+    fun: Callable[..., Any], avals: tuple[Any, ...], params: tuple[Any, ...], setting: Any
+) -> ClosedJaxpr:
     """The jaxpr of a function of these types and params, under these settings."""
     return stage_closed(lambda *xs: fun(*xs, **dict(params)), avals, text="lowering")
 
@@ -253,9 +301,7 @@ def defined_by(prim: Primitive, fun: Callable[..., Any]) -> None:
                 args[i] = x
             return fun(*args, **params)
 
-        return jvp(
-            of_moving, [primals[i] for i in moving], [tangents[i] for i in moving]
-        )
+        return jvp(of_moving, [primals[i] for i in moving], [tangents[i] for i in moving])
 
     def rule_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         out = vmap(functools.partial(fun, **params), dims)(*args)
@@ -289,10 +335,18 @@ def allows_tf32(precision: Any) -> bool:
 
 @functools.partial(custom_vjp, nondiff_argnums=(5, 6, 7, 8, 9, 10))
 def lstm(
-    x: Any, h_0: Any, c_0: Any, weights: Any, seq_lengths: Any, input_size: int,
-    hidden_size: int, num_layers: int, dropout: float, bidirectional: bool,
+    x: Any,
+    h_0: Any,
+    c_0: Any,
+    weights: Any,
+    seq_lengths: Any,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
     precision: Any = None,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+) -> tuple[Any, Any, Any]:
     """A network of long short-term memory.
 
     Args:
@@ -324,16 +378,33 @@ def lstm(
     Source: see the module.
     """
     return lstm_fwd(
-        x, h_0, c_0, weights, seq_lengths, input_size, hidden_size, num_layers, dropout,
-        bidirectional, precision,
-    )[0]  # fmt: skip
+        x,
+        h_0,
+        c_0,
+        weights,
+        seq_lengths,
+        input_size,
+        hidden_size,
+        num_layers,
+        dropout,
+        bidirectional,
+        precision,
+    )[0]
 
 
 def lstm_fwd(
-    x: Any, h_0: Any, c_0: Any, w: Any, seq_lengths: Any, input_size: int,
-    hidden_size: int, num_layers: int, dropout: float, bidirectional: bool,
+    x: Any,
+    h_0: Any,
+    c_0: Any,
+    w: Any,
+    seq_lengths: Any,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
     precision: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """`lstm`, and what its way back needs.
 
     Args:
@@ -355,17 +426,31 @@ def lstm_fwd(
     check_lengths(seq_lengths)
     check_dropout("LSTM", dropout)
     y, h_n, c_n, reserved = rnn_fwd_p.bind(
-        x, h_0, c_0, w, seq_lengths, input_size=input_size, hidden_size=hidden_size,
-        num_layers=num_layers, dropout=dropout, bidirectional=bidirectional,
+        x,
+        h_0,
+        c_0,
+        w,
+        seq_lengths,
+        input_size=input_size,
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        dropout=dropout,
+        bidirectional=bidirectional,
         cudnn_allow_tf32=allows_tf32(precision),
-    )  # fmt: skip
+    )
     return (y, h_n, c_n), (x, h_0, c_0, w, seq_lengths, y, reserved)
 
 
 def lstm_bwd(
-    input_size: int, hidden_size: int, num_layers: int, dropout: float,
-    bidirectional: bool, precision: Any, residuals: Any, gradients: Any,
-) -> Any:  # fmt: skip
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: Any,
+    residuals: Any,
+    gradients: Any,
+) -> Any:
     """The cotangents of the operands of `lstm`.
 
     Args:
@@ -386,10 +471,21 @@ def lstm_bwd(
     """
     x, h_0, c_0, w, seq_lengths, y, reserved = residuals
     found = rnn_bwd_p.bind(
-        *gradients, x, h_0, c_0, w, y, reserved, seq_lengths, input_size=input_size,
-        hidden_size=hidden_size, num_layers=num_layers, dropout=dropout,
-        bidirectional=bidirectional, cudnn_allow_tf32=allows_tf32(precision),
-    )  # fmt: skip
+        *gradients,
+        x,
+        h_0,
+        c_0,
+        w,
+        y,
+        reserved,
+        seq_lengths,
+        input_size=input_size,
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        dropout=dropout,
+        bidirectional=bidirectional,
+        cudnn_allow_tf32=allows_tf32(precision),
+    )
     return (*found, jnp.zeros_like(seq_lengths))
 
 

@@ -19,9 +19,12 @@ from .. import jnp
 from ..random.sampling import uniform
 
 __all__ = (
-    "PRNGKeyArray", "get_num_params_in_lstm", "init_lstm_weight", "swap_lstm_gates",
+    "PRNGKeyArray",
+    "get_num_params_in_lstm",
+    "init_lstm_weight",
+    "swap_lstm_gates",
     "unpack_lstm_weights",
-)  # fmt: skip
+)
 
 PRNGKeyArray = Any
 
@@ -61,15 +64,12 @@ def get_num_params_in_lstm(
       >>> get_num_params_in_lstm(3, 4, 1, False)  # 4 * 4 * (3 + 4 + 1 + 1)
       144
     """
-    return sum(
-        map(math.prod, shapes(input_size, hidden_size, num_layers, bidirectional))
-    )
+    return sum(map(math.prod, shapes(input_size, hidden_size, num_layers, bidirectional)))
 
 
 def init_lstm_weight(
-    rng: PRNGKeyArray, input_size: int, hidden_size: int, num_layers: int,
-    bidirectional: bool,
-) -> Any:  # fmt: skip
+    rng: PRNGKeyArray, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
+) -> Any:
     r"""Weights of uniform distribution in :math:`[-1/\sqrt h, 1/\sqrt h)`, h hidden.
 
     Args:
@@ -90,11 +90,7 @@ def init_lstm_weight(
 
 
 def cut(
-    weights: Any,
-    input_size: int,
-    hidden_size: int,
-    num_layers: int,
-    bidirectional: bool,
+    weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> list[Any]:
     """The parts of the vector, in order."""
     found = shapes(input_size, hidden_size, num_layers, bidirectional)
@@ -105,11 +101,7 @@ def cut(
 
 
 def swap_lstm_gates(
-    weights: Any,
-    input_size: int,
-    hidden_size: int,
-    num_layers: int,
-    bidirectional: bool,
+    weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Any:
     """Weights with the cell's and the output's gates changed, as AMD's MIOpen has them.
 
@@ -125,20 +117,14 @@ def swap_lstm_gates(
       >>> swap_lstm_gates(jnp.arange(16.), 1, 1, 1, False)[:4].tolist()
       [0.0, 1.0, 3.0, 2.0]
     """
-    parts = cut(
-        jnp.asarray(weights), input_size, hidden_size, num_layers, bidirectional
-    )
+    parts = cut(jnp.asarray(weights), input_size, hidden_size, num_layers, bidirectional)
     order = np.array([0, 1, 3, 2])
     swapped = [p.reshape(4, -1)[order].ravel() for p in parts]
     return jnp.concatenate(swapped)
 
 
 def unpack_lstm_weights(
-    weights: Any,
-    input_size: int,
-    hidden_size: int,
-    num_layers: int,
-    bidirectional: bool,
+    weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> tuple[dict[int, Any], dict[int, Any], dict[int, Any], dict[int, Any]]:
     """The weights of each pseudo-layer.
 

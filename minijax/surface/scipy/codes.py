@@ -13,16 +13,14 @@ from ..numpy._common import (
     check_arraylike,
     joint_shape,
     promote_dtypes_inexact,
-)  # fmt: skip
+)
 
 __all__ = ("vq",)
 
 ArrayLike = Any
 
 
-def vq(
-    obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True
-) -> tuple[Any, Any]:
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:
     r"""The nearest codes of observations, and how far they are.
 
     .. math:: k_i = \operatorname{argmin}_k |x_i - c_k|, \quad d_i = |x_i - c_{k_i}|

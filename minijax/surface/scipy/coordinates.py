@@ -81,9 +81,12 @@ def nodes(x: Any, n: int, order: int, mode: str) -> list[tuple[Any, Any]]:
 
 
 def map_coordinates(
-    input: ArrayLike, coordinates: Sequence[ArrayLike], order: int,
-    mode: str = "constant", cval: ArrayLike = 0.0,
-) -> Any:  # fmt: skip
+    input: ArrayLike,
+    coordinates: Sequence[ArrayLike],
+    order: int,
+    mode: str = "constant",
+    cval: ArrayLike = 0.0,
+) -> Any:
     """An array's values at fractional positions.
 
     Args:

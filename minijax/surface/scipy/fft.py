@@ -101,18 +101,14 @@ def _inverse(x: Any, ortho: bool) -> Any:
     lead = [(0, 0, 0)] * (aval_of(x).ndim - 1)
     # The first half stands at even places, the other backwards at odd ones.
     even = lax.pad(_cut(ordered, 0, half), const(x, 0), [*lead, (0, 1 - n % 2, 1)])
-    odd = lax.pad(
-        _backwards(_cut(ordered, half, n)), const(x, 0), [*lead, (1, n % 2, 1)]
-    )
+    odd = lax.pad(_backwards(_cut(ordered, half, n)), const(x, 0), [*lead, (1, n % 2, 1)])
     return even + odd if n > 1 else ordered
 
 
 # ---------------------------------------------------------------------- along any axes
 
 
-def _along(
-    x: Any, axis: int, transform: Callable[[Any, bool], Any], ortho: bool
-) -> Any:
+def _along(x: Any, axis: int, transform: Callable[[Any, bool], Any], ortho: bool) -> Any:
     order = [i for i in range(aval_of(x).ndim) if i != axis] + [axis]
     if order[axis] != axis:
         back = sorted(range(len(order)), key=order.__getitem__)
@@ -175,8 +171,7 @@ def _checked(name: str, x: Any, type: Any, norm: Any) -> bool:
 def _positive(name: str, sizes: Sequence[int]) -> None:
     if any(n < 1 for n in sizes):
         raise errors.shape_error(
-            f"{name}: a transform needs one number at least",
-            which=f"sizes {tuple(sizes)}",
+            f"{name}: a transform needs one number at least", which=f"sizes {tuple(sizes)}"
         )
 
 
@@ -212,8 +207,7 @@ def _several(name: str, x: Any, type: Any, s: Any, axes: Any, norm: Any) -> Any:
         sizes = tuple([shape[axis] for axis in axes])
     if len(sizes) != len(axes):
         raise errors.value_error(
-            f"{name}: there must be a size for each axis",
-            which=f"s={sizes}, axes={axes}",
+            f"{name}: there must be a size for each axis", which=f"s={sizes}, axes={axes}"
         )
     _positive(name, sizes)
     return _transformed(x, sizes, axes, name == "idctn", ortho)
@@ -270,43 +264,55 @@ def _told(about: str, args: str, given: str, shown: str) -> Callable[[Any], Any]
 
 @_told(
     r"Cosine transform, :math:`y_k = 2 \sum_n x_n \cos(\pi k (2n + 1) / 2N)`.",
-    _ONE, "jnp.array([1., 1.])", "Array([4., 0.], dtype=float32)",
-)  # fmt: skip
+    _ONE,
+    "jnp.array([1., 1.])",
+    "Array([4., 0.], dtype=float32)",
+)
 def dct(
-    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
-    norm: str | None = None,
-) -> Any:  # fmt: skip
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     return _one("dct", x, type, n, axis, norm)
 
 
 @_told(
     "Inverse of the cosine transform.",
-    _ONE, "jnp.array([4., 0.])", "Array([1., 1.], dtype=float32)",
-)  # fmt: skip
+    _ONE,
+    "jnp.array([4., 0.])",
+    "Array([1., 1.], dtype=float32)",
+)
 def idct(
-    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
-    norm: str | None = None,
-) -> Any:  # fmt: skip
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
     return _one("idct", x, type, n, axis, norm)
 
 
 @_told(
     "Cosine transform along several axes, one after the other.",
-    _SEVERAL, "jnp.ones((1, 2))", "Array([[8., 0.]], dtype=float32)",
-)  # fmt: skip
+    _SEVERAL,
+    "jnp.ones((1, 2))",
+    "Array([[8., 0.]], dtype=float32)",
+)
 def dctn(
-    x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None, norm: str | None = None,
-) -> Any:  # fmt: skip
+    x: ArrayLike,
+    type: int = 2,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Any:
     return _several("dctn", x, type, s, axes, norm)
 
 
 @_told(
     "Inverse of the cosine transform along several axes.",
-    _SEVERAL, "jnp.array([[8., 0.]])", "Array([[1., 1.]], dtype=float32)",
-)  # fmt: skip
+    _SEVERAL,
+    "jnp.array([[8., 0.]])",
+    "Array([[1., 1.]], dtype=float32)",
+)
 def idctn(
-    x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None, norm: str | None = None,
-) -> Any:  # fmt: skip
+    x: ArrayLike,
+    type: int = 2,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Any:
     return _several("idctn", x, type, s, axes, norm)

@@ -59,16 +59,21 @@ class RegularGridInterpolator:
     """
 
     def __init__(
-        self, points: Any, values: Any, method: str = "linear",
-        bounds_error: bool = False, fill_value: Any = np.nan,
-    ) -> None:  # fmt: skip
+        self,
+        points: Any,
+        values: Any,
+        method: str = "linear",
+        bounds_error: bool = False,
+        fill_value: Any = np.nan,
+    ) -> None:
         self.method = check_method(method)
         self.bounds_error = bounds_error
         if bounds_error:
             raise errors.error(
-                NotImplementedError, "`bounds_error` takes no effect under JIT",
+                NotImplementedError,
+                "`bounds_error` takes no effect under JIT",
                 tries=["fill_value=jnp.nan, and look for it"],
-            )  # fmt: skip
+            )
         check_arraylike("RegularGridInterpolator", values, *points)
         self.grid = tuple(map(jnp.asarray, points))
         (self.values,) = promote_dtypes_inexact(as_array(values))
@@ -110,9 +115,7 @@ class RegularGridInterpolator:
             out = self.values[at]
         else:
             out = 0.0
-            for corner in itertools.product(
-                *[[(i, 1 - y), (i + 1, y)] for i, y in cells]
-            ):
+            for corner in itertools.product(*[[(i, 1 - y), (i + 1, y)] for i, y in cells]):
                 at, weights = zip(*corner, strict=True)
                 weight = functools.reduce(operator.mul, weights)
                 out = out + self.values[at] * weight.reshape(shape + rest)

@@ -90,13 +90,7 @@ for rules in (sparse_rules_bcoo, sparse_rules_bcsr):
 
 # -------------------------------------------------------------------------- empty, eye
 
-_FORMATS: dict[str, Any] = {
-    "bcsr": BCSR,
-    "bcoo": BCOO,
-    "coo": COO,
-    "csr": CSR,
-    "csc": CSC,
-}
+_FORMATS: dict[str, Any] = {"bcsr": BCSR, "bcoo": BCOO, "coo": COO, "csr": CSR, "csc": CSC}
 
 
 def _format(name: str) -> Any:
@@ -108,9 +102,12 @@ def _format(name: str) -> Any:
 
 
 def empty(
-    shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32",
-    sparse_format: str = "bcoo", **kwds: Any,
-) -> Any:  # fmt: skip
+    shape: Sequence[int],
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    sparse_format: str = "bcoo",
+    **kwds: Any,
+) -> Any:
     """A sparse array that stores nothing.
 
     Args:
@@ -136,9 +133,14 @@ def empty(
 
 
 def eye(
-    N: int, M: int | None = None, k: int = 0, dtype: Any = None,
-    index_dtype: Any = "int32", sparse_format: str = "bcoo", **kwds: Any,
-) -> Any:  # fmt: skip
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    sparse_format: str = "bcoo",
+    **kwds: Any,
+) -> Any:
     """A sparse matrix with ones on a diagonal.
 
     Args:
@@ -172,11 +174,19 @@ def eye(
 
 
 def random_bcoo(
-    key: Any, shape: Sequence[int], *, dtype: Any = jnp.float64,
-    indices_dtype: Any = None, nse: float = 0.2, n_batch: int = 0, n_dense: int = 0,
-    unique_indices: bool = True, sorted_indices: bool = False,
-    generator: Callable[..., Any] = uniform, **kwds: Any,
-) -> Any:  # fmt: skip
+    key: Any,
+    shape: Sequence[int],
+    *,
+    dtype: Any = jnp.float64,
+    indices_dtype: Any = None,
+    nse: float = 0.2,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    unique_indices: bool = True,
+    sorted_indices: bool = False,
+    generator: Callable[..., Any] = uniform,
+    **kwds: Any,
+) -> Any:
     """A random BCOO array.
 
     Args:
@@ -207,9 +217,7 @@ def random_bcoo(
     shape = tuple(map(operator.index, shape))
     n_batch, n_dense = operator.index(n_batch), operator.index(n_dense)
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > len(shape):
-        raise ValueError(
-            f"Invalid n_batch={n_batch}, n_dense={n_dense} for shape={shape}"
-        )
+        raise ValueError(f"Invalid n_batch={n_batch}, n_dense={n_dense} for shape={shape}")
     n_sparse = len(shape) - n_batch - n_dense
     batch, sparse, whole = map(tuple, split_list(list(shape), [n_batch, n_sparse]))
     size = math.prod(sparse)

@@ -34,9 +34,14 @@ def fits(n: int, below: int, above: int) -> bool:
 
 
 def solve_banded(
-    n: int, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, b: np.ndarray,
-    below: int, above: int,
-) -> np.ndarray | None:  # fmt: skip
+    n: int,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    b: np.ndarray,
+    below: int,
+    above: int,
+) -> np.ndarray | None:
     """The solution of a system of such a band; None if it might be singular.
 
     rows: of the elements, in rising order; several of one place are added.
@@ -78,9 +83,7 @@ def solve_banded(
     if not all(np.diagonal(r).all() for r, _ in panels):
         return None
     x = np.zeros((n + width, 2), dtype)
-    for at, (r, rest) in zip(
-        reversed(range(0, n, size)), reversed(panels), strict=True
-    ):
+    for at, (r, rest) in zip(reversed(range(0, n, size)), reversed(panels), strict=True):
         end = at + len(r)
         right = rest[:, -2:] - rest[:, :-2] @ x[end : end + rest.shape[1] - 2]
         x[at:end] = np.linalg.solve(r, right)

@@ -16,9 +16,13 @@ from typing import Any, NamedTuple
 from ...ir.core import Tracer
 
 __all__ = (
-    "JAXSparse", "SparseInfo", "SparseEfficiencyError", "SparseEfficiencyWarning",
-    "CuSparseEfficiencyWarning", "give",
-)  # fmt: skip
+    "JAXSparse",
+    "SparseInfo",
+    "SparseEfficiencyError",
+    "SparseEfficiencyWarning",
+    "CuSparseEfficiencyWarning",
+    "give",
+)
 
 Shape = tuple[int, ...]
 
@@ -157,7 +161,17 @@ def give(cls: type, **methods: Any) -> None:
 
 
 _OPERATIONS = (
-    "sum", "__neg__", "__pos__", "__matmul__", "__rmatmul__", "__mul__", "__rmul__",
-    "__add__", "__radd__", "__sub__", "__rsub__", "__getitem__",
-)  # fmt: skip
+    "sum",
+    "__neg__",
+    "__pos__",
+    "__matmul__",
+    "__rmatmul__",
+    "__mul__",
+    "__rmul__",
+    "__add__",
+    "__radd__",
+    "__sub__",
+    "__rsub__",
+    "__getitem__",
+)
 give(JAXSparse, **{name: _missing(name) for name in _OPERATIONS})

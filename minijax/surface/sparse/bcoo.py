@@ -29,10 +29,22 @@ from .base import JAXSparse, Shape, SparseInfo
 from .kernels import shape_of
 
 __all__ = (
-    "BCOO", "Properties", "check_bcoo", "check_indices", "check_integers", "fits",
-    "in_front", "infos_in_front", "batched_by", "lowers_as", "linear_in_data",
-    "transposed_by", "index_cotangent", "buffers", "elements",
-)  # fmt: skip
+    "BCOO",
+    "Properties",
+    "check_bcoo",
+    "check_indices",
+    "check_integers",
+    "fits",
+    "in_front",
+    "infos_in_front",
+    "batched_by",
+    "lowers_as",
+    "linear_in_data",
+    "transposed_by",
+    "index_cotangent",
+    "buffers",
+    "elements",
+)
 
 
 class Properties(NamedTuple):
@@ -81,8 +93,7 @@ def check_bcoo(data: Any, indices: Any, shape: Sequence[int]) -> Properties:
         )
     if found[n_batch:] != (nse, *shape[n_batch + n_sparse :]):
         raise errors.value_error(
-            f"Invalid data.shape={found} for nse={nse}, n_batch={n_batch},"
-            f" n_dense={n_dense}",
+            f"Invalid data.shape={found} for nse={nse}, n_batch={n_batch}, n_dense={n_dense}",
             which=f"indices.shape={shape_of(indices)}, shape={tuple(shape)}",
             why="data has the axes (batch..., nse, dense...).",
         )
@@ -139,9 +150,13 @@ class BCOO(JAXSparse):
     sort_indices: Callable[..., Any]
 
     def __init__(
-        self, args: tuple[Any, Any], *, shape: Sequence[int],
-        indices_sorted: bool = False, unique_indices: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        args: tuple[Any, Any],
+        *,
+        shape: Sequence[int],
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> None:
         self.data, self.indices = map(jnp.asarray, args)
         self.indices_sorted = indices_sorted
         self.unique_indices = unique_indices

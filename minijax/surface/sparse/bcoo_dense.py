@@ -37,9 +37,15 @@ from .bcoo import (
 from .kernels import *
 
 __all__ = (
-    "bcoo_todense_p", "bcoo_todense", "bcoo_fromdense_p", "bcoo_fromdense",
-    "bcoo_extract_p", "bcoo_extract", "stored", "fromdense_flat",
-)  # fmt: skip
+    "bcoo_todense_p",
+    "bcoo_todense",
+    "bcoo_fromdense_p",
+    "bcoo_fromdense",
+    "bcoo_extract_p",
+    "bcoo_extract",
+    "stored",
+    "fromdense_flat",
+)
 
 # ----------------------------------------------------------------------------- todense
 
@@ -72,9 +78,8 @@ def _todense(data: Any, indices: Any, *, spinfo: SparseInfo) -> Any:
     n_batch, n_sparse, _, _ = check_indices(indices, spinfo.shape)
     batch, sizes = spinfo.shape[:n_batch], spinfo.shape[n_batch : n_batch + n_sparse]
     return add_up(
-        data, indices, tuple(batch), tuple(sizes), spinfo.indices_sorted,
-        spinfo.unique_indices,
-    )  # fmt: skip
+        data, indices, tuple(batch), tuple(sizes), spinfo.indices_sorted, spinfo.unique_indices
+    )
 
 
 bcoo_todense_p.abstract = _todense_type
@@ -130,7 +135,7 @@ def bcoo_extract(sparr: Any, arr: Any, *, assume_unique: bool | None = None) -> 
     if not isinstance(sparr, BCOO):
         raise errors.type_error(
             "First argument to bcoo_extract should be a BCOO array. Got"
-            f" type(sparr)={type(sparr)}",
+            f" type(sparr)={type(sparr)}"
         )
     arr = jnp.asarray(arr)
     if arr.shape != sparr.shape:
@@ -220,9 +225,13 @@ bcoo_fromdense_p = Primitive("bcoo_fromdense", multiple_results=True)
 
 
 def bcoo_fromdense(
-    mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
+    mat: Any,
+    *,
+    nse: int | None = None,
+    n_batch: int = 0,
+    n_dense: int = 0,
     index_dtype: Any = jnp.int32,
-) -> Any:  # fmt: skip
+) -> Any:
     """The BCOO form of an array: its elements that are not 0, and where they are.
 
     Args:
@@ -260,9 +269,7 @@ _TRACED_NSE = (
 )
 
 
-def stored(
-    mat: Any, nse: Any, n_batch: int = 0, n_dense: int = 0, form: str = "bcoo"
-) -> int:
+def stored(mat: Any, nse: Any, n_batch: int = 0, n_dense: int = 0, form: str = "bcoo") -> int:
     """The number of elements to store: `nse`, or as many as there are."""
     check_layout(shape_of(mat), n_batch, n_dense)
     text = _TRACED_NSE.format(form, form.upper())
@@ -306,15 +313,10 @@ def _fromdense_type(
     n_sparse = len(mat.shape) - n_batch - n_dense
     batch, whole = mat.shape[:n_batch], mat.shape[n_batch + n_sparse :]
     dtype = dtypes.canonical(index_dtype)
-    return [
-        shaped((*batch, nse, *whole), mat.dtype),
-        shaped((*batch, nse, n_sparse), dtype),
-    ]
+    return [shaped((*batch, nse, *whole), mat.dtype), shaped((*batch, nse, n_sparse), dtype)]
 
 
-def fromdense_flat(
-    mat: Any, nse: int, n_batch: int = 0, n_dense: int = 0
-) -> tuple[Any, Any]:
+def fromdense_flat(mat: Any, nse: int, n_batch: int = 0, n_dense: int = 0) -> tuple[Any, Any]:
     """Where the first `nse` elements are, counted along all sparse axes; which there are.
 
     Both are (batch..., nse).
@@ -330,8 +332,7 @@ def _fromdense(
     shape = shape_of(mat)
     sparse = shape[n_batch : len(shape) - n_dense]
     flat, found = (
-        lax.expand_dims(x, (n_batch + 1,))
-        for x in fromdense_flat(mat, nse, n_batch, n_dense)
+        lax.expand_dims(x, (n_batch + 1,)) for x in fromdense_flat(mat, nse, n_batch, n_dense)
     )
     wide, columns, left = aval_of(flat).dtype, [], flat
     for n in reversed(sparse):

@@ -41,9 +41,14 @@ from .bcoo_layout import bcoo_sum_duplicates_p
 from .kernels import *
 
 __all__ = (
-    "bcoo_dot_general_p", "bcoo_dot_general", "bcoo_dot_general_sampled_p",
-    "bcoo_dot_general_sampled", "bcoo_spdot_general_p", "product_type", "labels_of",
-)  # fmt: skip
+    "bcoo_dot_general_p",
+    "bcoo_dot_general",
+    "bcoo_dot_general_sampled_p",
+    "bcoo_dot_general_sampled",
+    "bcoo_spdot_general_p",
+    "product_type",
+    "labels_of",
+)
 
 Dims = Any  # ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
 
@@ -77,9 +82,14 @@ bcoo_dot_general_p = Primitive("bcoo_dot_general")
 
 
 def bcoo_dot_general(
-    lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: None = None,
-    preferred_element_type: None = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Any,
+    precision: None = None,
+    preferred_element_type: None = None,
+    out_sharding: Any = None,
+) -> Any:
     """`lax.dot_general` where at least one operand is a BCOO array.
 
     Args:
@@ -114,18 +124,26 @@ def bcoo_dot_general(
         return _sparse_product(lhs, rhs, dims, preferred)
     if isinstance(lhs, BCOO):
         return bcoo_dot_general_p.bind(
-            lhs.data, lhs.indices, jnp.asarray(rhs), dimension_numbers=dims,
-            lhs_spinfo=lhs._info, preferred_element_type=preferred,
-        )  # fmt: skip
+            lhs.data,
+            lhs.indices,
+            jnp.asarray(rhs),
+            dimension_numbers=dims,
+            lhs_spinfo=lhs._info,
+            preferred_element_type=preferred,
+        )
     if not isinstance(rhs, BCOO):
         return lax.dot_general(lhs, rhs, dims, preferred_element_type=preferred)
     lhs = jnp.asarray(lhs)
     (lhs_c, rhs_c), (lhs_b, rhs_b) = dims
     swapped = ((rhs_c, lhs_c), (rhs_b, lhs_b))
     out = bcoo_dot_general_p.bind(
-        rhs.data, rhs.indices, lhs, dimension_numbers=swapped, lhs_spinfo=rhs._info,
+        rhs.data,
+        rhs.indices,
+        lhs,
+        dimension_numbers=swapped,
+        lhs_spinfo=rhs._info,
         preferred_element_type=preferred,
-    )  # fmt: skip
+    )
     n_batch = len(lhs_b)
     n_rhs = rhs.ndim - n_batch - len(rhs_c)
     rank = out.ndim
@@ -134,9 +152,14 @@ def bcoo_dot_general(
 
 
 def _dot_type(
-    data: Any, indices: Any, rhs: Any, *, dimension_numbers: Dims,
-    lhs_spinfo: SparseInfo, preferred_element_type: Any,
-) -> Any:  # fmt: skip
+    data: Any,
+    indices: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Dims,
+    lhs_spinfo: SparseInfo,
+    preferred_element_type: Any,
+) -> Any:
     props = check_bcoo(data, indices, lhs_spinfo.shape)
     lhs = shaped(tuple(lhs_spinfo.shape), data.dtype)
     name = "bcoo_dot_general"
@@ -158,9 +181,14 @@ def check_axes(name: str, summed: Any, batch: Any, props: Properties) -> None:
 
 
 def _dot(
-    data: Any, indices: Any, rhs: Any, *, dimension_numbers: Dims,
-    lhs_spinfo: SparseInfo, preferred_element_type: Any,
-) -> Any:  # fmt: skip
+    data: Any,
+    indices: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Dims,
+    lhs_spinfo: SparseInfo,
+    preferred_element_type: Any,
+) -> Any:
     shape = tuple(lhs_spinfo.shape)
     labels, out = labels_of(dimension_numbers, len(shape), len(shape_of(rhs)))
     found = aval_of(data).dtype, aval_of(rhs).dtype
@@ -195,16 +223,20 @@ bilinear_jvp(bcoo_dot_general_p, 0, 2)
 
 
 def _dot_transpose(
-    ct: Any, data: Any, indices: Any, rhs: Any, *, dimension_numbers: Dims,
-    lhs_spinfo: SparseInfo, preferred_element_type: Any,
-) -> Any:  # fmt: skip
+    ct: Any,
+    data: Any,
+    indices: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Dims,
+    lhs_spinfo: SparseInfo,
+    preferred_element_type: Any,
+) -> Any:
     index_cotangent(indices)
     shape = tuple(lhs_spinfo.shape)
     if is_linear(data):
         labels, out = labels_of(dimension_numbers, len(shape), len(shape_of(rhs)))
-        found = sampled_einsum(
-            ct, out, rhs, labels, indices, len(shape), data.aval.dtype
-        )
+        found = sampled_einsum(ct, out, rhs, labels, indices, len(shape), data.aval.dtype)
         return [unspread(found, data.aval.shape), None, None]
     labels, out = labels_of(dimension_numbers, len(shape), len(rhs.aval.shape))
     # What only one of lhs and the result has is summed, or comes from the result.
@@ -216,9 +248,14 @@ bcoo_dot_general_p.transpose = _dot_transpose
 
 
 def _dot_batch(
-    axis: Any, args: Any, dims: Any, *, dimension_numbers: Dims,
-    lhs_spinfo: SparseInfo, preferred_element_type: Any,
-) -> Any:  # fmt: skip
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    dimension_numbers: Dims,
+    lhs_spinfo: SparseInfo,
+    preferred_element_type: Any,
+) -> Any:
     (data, indices, rhs), (i, j, k) = args, dims
     (lhs_c, rhs_c), (lhs_b, rhs_b) = dimension_numbers
     params = {"preferred_element_type": preferred_element_type}
@@ -226,18 +263,25 @@ def _dot_batch(
     if i is None and j is None:  # one more axis of rhs
         rhs = move_lane(rhs, axis, k, 0)
         out = bcoo_dot_general_p.bind(
-            data, indices, rhs, lhs_spinfo=lhs_spinfo, **params,
+            data,
+            indices,
+            rhs,
+            lhs_spinfo=lhs_spinfo,
+            **params,
             dimension_numbers=((lhs_c, up(rhs_c)), (lhs_b, up(rhs_b))),
-        )  # fmt: skip
+        )
         return out, len(lhs_spinfo.shape) - len(lhs_c)
     data, indices = in_front(axis, data, i), in_front(axis, indices, j)
     lhs_spinfo = infos_in_front(axis, lhs_spinfo)
     params["lhs_spinfo"] = lhs_spinfo
     if k is None:  # one more batch axis of lhs, which rhs does not meet
         out = bcoo_dot_general_p.bind(
-            data, indices, rhs, **params,
+            data,
+            indices,
+            rhs,
+            **params,
             dimension_numbers=((up(lhs_c), rhs_c), (up(lhs_b), rhs_b)),
-        )  # fmt: skip
+        )
         return out, len(lhs_b)
     rhs = move_lane(rhs, axis, k, 0)
     both = ((up(lhs_c), up(rhs_c)), ((0, *up(lhs_b)), (0, *up(rhs_b))))
@@ -253,9 +297,7 @@ lowers_as(bcoo_dot_general_p, _dot)
 bcoo_dot_general_sampled_p = Primitive("bcoo_dot_general_sampled")
 
 
-def bcoo_dot_general_sampled(
-    A: Any, B: Any, indices: Any, *, dimension_numbers: Any
-) -> Any:
+def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
     """The elements of `lax.dot_general(A, B)` at the positions of a BCOO array.
 
     Args:
@@ -349,9 +391,13 @@ bcoo_spdot_general_p = Primitive("bcoo_spdot_general", multiple_results=True)
 def _sparse_product(lhs: Any, rhs: Any, dims: Dims, preferred: Any) -> Any:
     (lhs_c, rhs_c), (lhs_b, rhs_b) = dims
     outs = bcoo_spdot_general_p.bind(
-        *lhs._bufs, *rhs._bufs, lhs_spinfo=lhs._info, rhs_spinfo=rhs._info,
-        dimension_numbers=dims, preferred_element_type=preferred,
-    )  # fmt: skip
+        *lhs._bufs,
+        *rhs._bufs,
+        lhs_spinfo=lhs._info,
+        rhs_spinfo=rhs._info,
+        dimension_numbers=dims,
+        preferred_element_type=preferred,
+    )
     shape = [lhs.shape[i] for i in lhs_b]
     shape += [lhs.shape[i] for i in kept_axes(lhs.ndim, lhs_c, lhs_b)]
     shape += [rhs.shape[i] for i in kept_axes(rhs.ndim, rhs_c, rhs_b)]
@@ -359,16 +405,25 @@ def _sparse_product(lhs: Any, rhs: Any, dims: Dims, preferred: Any) -> Any:
 
 
 def _spdot_type(
-    lhs_data: Any, lhs_indices: Any, rhs_data: Any, rhs_indices: Any, *,
-    lhs_spinfo: SparseInfo, rhs_spinfo: SparseInfo, dimension_numbers: Dims,
+    lhs_data: Any,
+    lhs_indices: Any,
+    rhs_data: Any,
+    rhs_indices: Any,
+    *,
+    lhs_spinfo: SparseInfo,
+    rhs_spinfo: SparseInfo,
+    dimension_numbers: Dims,
     preferred_element_type: Any,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     left, right = tuple(lhs_spinfo.shape), tuple(rhs_spinfo.shape)
     name = "bcoo_spdot_general"
     out = product_type(
-        name, shaped(left, lhs_data.dtype), shaped(right, rhs_data.dtype),
-        dimension_numbers, preferred_element_type,
-    )  # fmt: skip
+        name,
+        shaped(left, lhs_data.dtype),
+        shaped(right, rhs_data.dtype),
+        dimension_numbers,
+        preferred_element_type,
+    )
     lhs = check_bcoo(lhs_data, lhs_indices, left)
     rhs = check_bcoo(rhs_data, rhs_indices, right)
     (lhs_c, rhs_c), (lhs_b, rhs_b) = dimension_numbers
@@ -380,13 +435,10 @@ def _spdot_type(
             " representation."
         )
     if any(d < lhs.n_batch for d in lhs_c) or any(d < rhs.n_batch for d in rhs_c):
-        raise NotImplementedError(
-            f"{name} only supports contraction of sparse indices."
-        )
+        raise NotImplementedError(f"{name} only supports contraction of sparse indices.")
     if rhs.n_batch > len(rhs_b) and lhs.n_sparse > len(lhs_c):
         raise errors.value_error(
-            f"{name}: cannot have unused batch dims on rhs with unused sparse dims on"
-            " lhs.",
+            f"{name}: cannot have unused batch dims on rhs with unused sparse dims on lhs.",
             why="the batch axes of a result come before its sparse ones.",
             tries=["bcoo_update_layout(rhs, n_batch=...) before"],
         )
@@ -412,31 +464,41 @@ def _pair_nse(lhs: Properties, rhs: Properties, dims: Dims, out: Sequence[int]) 
 
 
 def _pair_batch(
-    lhs_data: Any, lhs_indices: Any, rhs_data: Any, rhs_indices: Any, lhs: Properties,
-    rhs: Properties, dims: Dims,
-) -> list[int]:  # fmt: skip
+    lhs_data: Any,
+    lhs_indices: Any,
+    rhs_data: Any,
+    rhs_indices: Any,
+    lhs: Properties,
+    rhs: Properties,
+    dims: Dims,
+) -> list[int]:
     """The batch axes of a product's buffers: common ones, those of lhs, those of rhs."""
     lhs_b, rhs_b = dims[1]
     left = span(shape_of(lhs_data)[: lhs.n_batch], shape_of(lhs_indices)[: lhs.n_batch])
-    right = span(
-        shape_of(rhs_data)[: rhs.n_batch], shape_of(rhs_indices)[: rhs.n_batch]
-    )
+    right = span(shape_of(rhs_data)[: rhs.n_batch], shape_of(rhs_indices)[: rhs.n_batch])
     common = span([left[i] for i in lhs_b], [right[i] for i in rhs_b])
     free = [left[i] for i in range(lhs.n_batch) if i not in lhs_b]
     return [*common, *free, *(right[i] for i in range(rhs.n_batch) if i not in rhs_b)]
 
 
 def _spdot(
-    lhs_data: Any, lhs_indices: Any, rhs_data: Any, rhs_indices: Any, *,
-    lhs_spinfo: SparseInfo, rhs_spinfo: SparseInfo, dimension_numbers: Dims,
+    lhs_data: Any,
+    lhs_indices: Any,
+    rhs_data: Any,
+    rhs_indices: Any,
+    *,
+    lhs_spinfo: SparseInfo,
+    rhs_spinfo: SparseInfo,
+    dimension_numbers: Dims,
     preferred_element_type: Any,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     types = _spdot_type(
         *map(aval_of, (lhs_data, lhs_indices, rhs_data, rhs_indices)),
-        lhs_spinfo=lhs_spinfo, rhs_spinfo=rhs_spinfo,
+        lhs_spinfo=lhs_spinfo,
+        rhs_spinfo=rhs_spinfo,
         dimension_numbers=dimension_numbers,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
     lhs = check_indices(lhs_indices, lhs_spinfo.shape)
     rhs = check_indices(rhs_indices, rhs_spinfo.shape)
     (lhs_c, rhs_c), (lhs_b, rhs_b) = dimension_numbers
@@ -467,13 +529,15 @@ def _spdot(
     met_r = right(columns_of(rhs_indices, columns_r))
     free_l = left(columns_of(lhs_indices, _others(lhs.n_sparse, columns_l)))
     free_r = right(columns_of(rhs_indices, _others(rhs.n_sparse, columns_r)))
-    batch = list(span(*(shape_of(x)[:n] for x in (
-        met_l, met_r, left(lhs_data), right(rhs_data)))))  # fmt: skip
+    batch = list(
+        span(*(shape_of(x)[:n] for x in (met_l, met_r, left(lhs_data), right(rhs_data))))
+    )
     pairs = (*batch, lhs.nse, rhs.nse)
     same = _meet(met_l, met_r, pairs)
     for lined, at, info, kind in (
-        (left, lhs_indices, lhs_spinfo, lhs), (right, rhs_indices, rhs_spinfo, rhs)
-    ):  # fmt: skip
+        (left, lhs_indices, lhs_spinfo, lhs),
+        (right, rhs_indices, rhs_spinfo, rhs),
+    ):
         inside = lax.squeeze(lined(_inside(at, info, kind)), (n + 2,))
         same = lax.bitwise_and(same, along_batches(inside, pairs))
     dtype = types[0].dtype
@@ -481,9 +545,18 @@ def _spdot(
     product = along_batches(product, pairs)
     product = lax.select(same, product, lax.full_like(product, 0))
     return _stored_pairs(
-        product, same, free_l, free_r, types, lhs, rhs, lhs_spinfo, rhs_spinfo,
-        dimension_numbers, n,
-    )  # fmt: skip
+        product,
+        same,
+        free_l,
+        free_r,
+        types,
+        lhs,
+        rhs,
+        lhs_spinfo,
+        rhs_spinfo,
+        dimension_numbers,
+        n,
+    )
 
 
 def _inside(indices: Any, info: SparseInfo, kind: Any) -> Any:
@@ -493,9 +566,18 @@ def _inside(indices: Any, info: SparseInfo, kind: Any) -> Any:
 
 
 def _stored_pairs(
-    product: Any, same: Any, free_l: Any, free_r: Any, types: Any, lhs: Any, rhs: Any,
-    lhs_spinfo: Any, rhs_spinfo: Any, dims: Dims, n: int,
-) -> list[Any]:  # fmt: skip
+    product: Any,
+    same: Any,
+    free_l: Any,
+    free_r: Any,
+    types: Any,
+    lhs: Any,
+    rhs: Any,
+    lhs_spinfo: Any,
+    rhs_spinfo: Any,
+    dims: Dims,
+    n: int,
+) -> list[Any]:
     """Products of pairs as stored elements, at the indices that both bring."""
     pairs, (data, indices) = shape_of(product), types
     k = indices.shape[-1]
@@ -512,9 +594,8 @@ def _stored_pairs(
     for x in (free_l, free_r):
         if m := shape_of(x)[-1]:
             x = lax.reshape(
-                x, (*(shape_of(x)[i] for i in range(n)),
-                    *(shape_of(x)[i] for i in left), m)
-            )  # fmt: skip
+                x, (*(shape_of(x)[i] for i in range(n)), *(shape_of(x)[i] for i in left), m)
+            )
             parts.append(along_batches(x, shape))
     product = lax.reshape(product, (*batch, count))
     wide = indices.shape[:n]
@@ -527,11 +608,10 @@ def _stored_pairs(
     same = lax.reshape(same, (*batch, count, 1))
     sizes = dot_shape(
         shaped(tuple(lhs_spinfo.shape), data.dtype),
-        shaped(tuple(rhs_spinfo.shape), data.dtype), dims,
-    )  # fmt: skip
-    found = lax.select(
-        along_batches(same, shape_of(found)), found, ends(found, sizes[n:])
+        shaped(tuple(rhs_spinfo.shape), data.dtype),
+        dims,
     )
+    found = lax.select(along_batches(same, shape_of(found)), found, ends(found, sizes[n:]))
     product, found = along_batches(product, wide), along_batches(found, wide)
     nse = data.shape[n]
     if nse != count:
@@ -560,18 +640,26 @@ bcoo_spdot_general_p.transpose = transposed_by(_spdot)
 
 
 def _spdot_batch(
-    axis: Any, args: Any, dims: Any, *, lhs_spinfo: SparseInfo, rhs_spinfo: SparseInfo,
-    dimension_numbers: Dims, **params: Any,
-) -> Any:  # fmt: skip
+    axis: Any,
+    args: Any,
+    dims: Any,
+    *,
+    lhs_spinfo: SparseInfo,
+    rhs_spinfo: SparseInfo,
+    dimension_numbers: Dims,
+    **params: Any,
+) -> Any:
     args = [in_front(axis, x, d) for x, d in zip(args, dims, strict=True)]
     (lhs_c, rhs_c), (lhs_b, rhs_b) = (
         tuple(tuple(x + 1 for x in side) for side in pair) for pair in dimension_numbers
     )
     outs = bcoo_spdot_general_p.bind(
-        *args, lhs_spinfo=infos_in_front(axis, lhs_spinfo),
+        *args,
+        lhs_spinfo=infos_in_front(axis, lhs_spinfo),
         rhs_spinfo=infos_in_front(axis, rhs_spinfo),
-        dimension_numbers=((lhs_c, rhs_c), ((0, *lhs_b), (0, *rhs_b))), **params,
-    )  # fmt: skip
+        dimension_numbers=((lhs_c, rhs_c), ((0, *lhs_b), (0, *rhs_b))),
+        **params,
+    )
     return outs, [0, 0]
 
 

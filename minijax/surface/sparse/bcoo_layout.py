@@ -34,10 +34,17 @@ from .bcoo import (
 from .kernels import *
 
 __all__ = (
-    "bcoo_transpose_p", "bcoo_transpose", "bcoo_sort_indices_p", "bcoo_sort_indices",
-    "bcoo_sum_duplicates_p", "bcoo_sum_duplicates", "bcoo_eliminate_zeros",
-    "bcoo_update_layout", "set_nse", "permutations",
-)  # fmt: skip
+    "bcoo_transpose_p",
+    "bcoo_transpose",
+    "bcoo_sort_indices_p",
+    "bcoo_sort_indices",
+    "bcoo_sum_duplicates_p",
+    "bcoo_sum_duplicates",
+    "bcoo_eliminate_zeros",
+    "bcoo_update_layout",
+    "set_nse",
+    "permutations",
+)
 
 # --------------------------------------------------------------------------- transpose
 
@@ -76,8 +83,7 @@ def permutations(permutation: Any, shape: Any, n_batch: int, n_sparse: int) -> A
     """A permutation of axes as those of batch, sparse and dense ones."""
     if not isinstance(permutation, (tuple, list, np.ndarray)):
         raise TypeError(
-            "transpose permutation must be a tuple/list/ndarray, got"
-            f" {type(permutation)}."
+            f"transpose permutation must be a tuple/list/ndarray, got {type(permutation)}."
         )
     if sorted(permutation) != list(range(len(shape))):
         raise errors.type_error(
@@ -203,9 +209,7 @@ bcoo_sort_indices_p.abstract = _sort_type
 linear_in_data(bcoo_sort_indices_p, _sort)
 
 
-def _sort_batch(
-    axis: Any, args: Any, dims: Any, *, spinfo: SparseInfo, **p: Any
-) -> Any:
+def _sort_batch(axis: Any, args: Any, dims: Any, *, spinfo: SparseInfo, **p: Any) -> Any:
     data, indices = map(lambda x, d: in_front(axis, x, d), args, dims)
     spinfo = infos_in_front(axis, spinfo)
     return bcoo_sort_indices_p.bind(data, indices, spinfo=spinfo, **p), [0, 0]
@@ -400,9 +404,7 @@ def set_nse(mat: Any, nse: int) -> Any:
         more[n] = (0, nse - old, 0)
         data = lax.pad(mat.data, mat.dtype.type(0), more)
         index = shape_of(mat.indices)
-        padding = ends_everywhere(
-            (*index[:n], nse - old, index[-1]), mat.indices, mat.shape
-        )
+        padding = ends_everywhere((*index[:n], nse - old, index[-1]), mat.indices, mat.shape)
         indices = lax.concatenate([mat.indices, padding], n)
     return buffers(data, indices, mat._info)
 
@@ -411,9 +413,12 @@ def set_nse(mat: Any, nse: int) -> Any:
 
 
 def bcoo_update_layout(
-    mat: Any, *, n_batch: int | None = None, n_dense: int | None = None,
+    mat: Any,
+    *,
+    n_batch: int | None = None,
+    n_dense: int | None = None,
     on_inefficient: str | None = "error",
-) -> Any:  # fmt: skip
+) -> Any:
     """A BCOO array with other numbers of batch and dense axes.
 
     Args:
@@ -482,9 +487,7 @@ def _inefficient(shape: Any, name: str, old: int, new: int, what: str | None) ->
 def _relaid(mat: Any, n_batch: int, n_dense: int) -> Any:
     data, indices = mat._bufs
     if n_dense < mat.n_dense:
-        data, indices = _dense_to_sparse(
-            data, indices, mat.n_batch, mat.n_dense - n_dense
-        )
+        data, indices = _dense_to_sparse(data, indices, mat.n_batch, mat.n_dense - n_dense)
     if n_dense > mat.n_dense:
         data, indices = _sparse_to_dense(
             data, indices, mat.n_batch, mat.shape, n_dense - mat.n_dense
@@ -506,9 +509,7 @@ def _dense_to_sparse(data: Any, indices: Any, n: int, more: int) -> tuple[Any, A
     kept = (*range(n), n)
     old = [
         lax.broadcast_in_dim(
-            lax.squeeze(lax.slice_in_dim(indices, i, i + 1, 1, n + 1), (n + 1,)),
-            wide,
-            kept,
+            lax.squeeze(lax.slice_in_dim(indices, i, i + 1, 1, n + 1), (n + 1,)), wide, kept
         )
         for i in range(index[-1])
     ]
@@ -518,9 +519,7 @@ def _dense_to_sparse(data: Any, indices: Any, n: int, more: int) -> tuple[Any, A
     return data, lax.concatenate(columns, n + 1)
 
 
-def _sparse_to_dense(
-    data: Any, indices: Any, n: int, shape: Any, more: int
-) -> tuple[Any, Any]:
+def _sparse_to_dense(data: Any, indices: Any, n: int, shape: Any, more: int) -> tuple[Any, Any]:
     """The last sparse axes as dense ones: each element becomes a whole block."""
     data, indices = _common(data, indices)
     ds, index = shape_of(data), shape_of(indices)
@@ -559,9 +558,7 @@ def _sparse_to_batch(data: Any, indices: Any, shape: Any, n: int) -> tuple[Any, 
     rest = along_batches(lax.expand_dims(rest, more), wide)
     first = along_batches(lax.expand_dims(first, more), wide)
     dtype = aval_of(indices).dtype
-    here = [
-        lax.broadcasted_iota(dtype, (*wide, shape_of(first)[-2], 1), i) for i in more
-    ]
+    here = [lax.broadcasted_iota(dtype, (*wide, shape_of(first)[-2], 1), i) for i in more]
     mine = lax.reduce_and(lax.eq(first, lax.concatenate(here, n + 1)), (n + 1,))
     sizes = shape[n : n + k - new]
     # Of each batch, its own elements first, the others as padding behind them.

@@ -23,9 +23,12 @@ from .bcoo_layout import bcoo_update_layout
 from .kernels import *
 
 __all__ = (
-    "bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_conv_general_dilated",
-    "times_dense", "over_dense",
-)  # fmt: skip
+    "bcoo_multiply_dense",
+    "bcoo_multiply_sparse",
+    "bcoo_conv_general_dilated",
+    "times_dense",
+    "over_dense",
+)
 
 
 def bcoo_multiply_dense(sp_mat: Any, v: Any) -> Any:
@@ -129,9 +132,7 @@ def bcoo_multiply_sparse(lhs: Any, rhs: Any) -> Any:
 @composite
 def _multiply_sparse(lhs: Any, rhs: Any) -> Any:
     n = min(lhs.n_batch, rhs.n_batch)
-    lhs, rhs = (
-        bcoo_update_layout(x, n_batch=n, on_inefficient=None) for x in (lhs, rhs)
-    )
+    lhs, rhs = (bcoo_update_layout(x, n_batch=n, on_inefficient=None) for x in (lhs, rhs))
     shape = span(lhs.shape, rhs.shape)
     k, nse = lhs.n_sparse, (lhs.nse, rhs.nse)
     old = [x.shape[n : n + k] for x in (lhs, rhs)]
@@ -153,8 +154,7 @@ def _multiply_sparse(lhs: Any, rhs: Any) -> Any:
         same = lax.bitwise_and(same, along_batches(inside, pairs))
     repeats = [old[0][i] == 1 for i in range(k)]
     columns = [
-        lax.slice_in_dim(right if repeats[i] else left, i, i + 1, 1, n + 2)
-        for i in range(k)
+        lax.slice_in_dim(right if repeats[i] else left, i, i + 1, 1, n + 2) for i in range(k)
     ]
     count = nse[0] * nse[1]
     data = [promote_dtypes(lhs.data, rhs.data)[i] for i in (0, 1)]
@@ -192,11 +192,20 @@ def in_bounds_of(order: Any, count: int) -> Any:
 
 
 def bcoo_conv_general_dilated(
-    lhs: Any, rhs: Any, *, window_strides: Any, padding: Any, lhs_dilation: Any = None,
-    rhs_dilation: Any = None, dimension_numbers: Any = None,
-    feature_group_count: int = 1, batch_group_count: int = 1, precision: Any = None,
-    preferred_element_type: Any = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    lhs: Any,
+    rhs: Any,
+    *,
+    window_strides: Any,
+    padding: Any,
+    lhs_dilation: Any = None,
+    rhs_dilation: Any = None,
+    dimension_numbers: Any = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """`lax.conv_general_dilated` where an operand is a BCOO array.
 
     Args:
@@ -236,9 +245,7 @@ def bcoo_conv_general_dilated(
     if batch_group_count != 1 or feature_group_count != 1:
         raise NotImplementedError("bcoo convolution with non-unit group counts.")
     if shapes[0][:2] != (1, 1) or shapes[1][:2] != (1, 1):
-        raise NotImplementedError(
-            "bcoo convolution with leading dimensions other than (1, 1)"
-        )
+        raise NotImplementedError("bcoo convolution with leading dimensions other than (1, 1)")
     if len(ones) != 1:
         raise NotImplementedError("bcoo convolution over other than one axis.")
     if dimension_numbers not in (None, ("NCH", "OIH", "NCH")):
@@ -248,9 +255,7 @@ def bcoo_conv_general_dilated(
     if not isinstance(padding, str):
         padding = tuple((int(a), int(b)) for a, b in padding)
     else:
-        padding = tuple(
-            lax.padtype_to_pads(shapes[0][2:], shapes[1][2:], (1,), padding)
-        )
+        padding = tuple(lax.padtype_to_pads(shapes[0][2:], shapes[1][2:], (1,), padding))
     lhs, rhs = map(_one_axis, (lhs, rhs))
     return _convolved(lhs, rhs, padding=padding[0], dtype=preferred_element_type)
 
@@ -271,9 +276,7 @@ def _convolved(lhs: Any, rhs: Any, padding: Any, dtype: Any) -> Any:
     dtype = aval_of(data).dtype if dtype is None else dtype
     length = lhs.shape[0] + sum(padding) - rhs.shape[0] + 1
     nse = (lhs.nse, rhs.nse)
-    product = multiplied(
-        lax.expand_dims(data, (1,)), lax.expand_dims(other, (0,)), dtype
-    )
+    product = multiplied(lax.expand_dims(data, (1,)), lax.expand_dims(other, (0,)), dtype)
     index = [lax.convert_element_type(x.indices, jnp.int32) for x in (lhs, rhs)]
     at = lax.sub(
         along_batches(lax.expand_dims(index[0], (1,)), (*nse, 1)),
@@ -292,9 +295,7 @@ def _convolved(lhs: Any, rhs: Any, padding: Any, dtype: Any) -> Any:
     zero = lax.full((count, 2), 0, jnp.int32)
     one = lax.full((count, 1), 1, jnp.int32)
     far = lax.eq(at, lax.full_like(at, length))
-    lead = lax.select(
-        along_batches(far, (count, 2)), along_batches(one, (count, 2)), zero
-    )
+    lead = lax.select(along_batches(far, (count, 2)), along_batches(one, (count, 2)), zero)
     indices = lax.convert_element_type(
         lax.concatenate([lead, at], 1), aval_of(lhs.indices).dtype
     )

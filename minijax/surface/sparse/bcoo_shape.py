@@ -24,9 +24,13 @@ from .bcoo_layout import permutations, set_nse
 from .kernels import *
 
 __all__ = (
-    "bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_reshape", "bcoo_rev",
-    "bcoo_squeeze", "bcoo_reduce_sum",
-)  # fmt: skip
+    "bcoo_broadcast_in_dim",
+    "bcoo_concatenate",
+    "bcoo_reshape",
+    "bcoo_rev",
+    "bcoo_squeeze",
+    "bcoo_reduce_sum",
+)
 
 
 def _plain(xs: Any) -> tuple[int, ...]:
@@ -59,9 +63,7 @@ def bcoo_broadcast_in_dim(
       BCOO(float32[2, 3], nse=1, n_batch=1)
     """
     del sharding
-    return _broadcast_in_dim(
-        mat, shape=_plain(shape), dims=_plain(broadcast_dimensions)
-    )
+    return _broadcast_in_dim(mat, shape=_plain(shape), dims=_plain(broadcast_dimensions))
 
 
 @composite(static=("shape", "dims"))
@@ -75,13 +77,9 @@ def _broadcast_in_dim(mat: Any, shape: Any, dims: Any) -> Any:
     batch, sparse, dense = split_list(list(dims), [n, k])
     last = len(shape)
     if max(batch, default=0) > min(sparse, default=last):
-        raise ValueError(
-            "Cannot mix batch and sparse dimensions during broadcast_in_dim"
-        )
+        raise ValueError("Cannot mix batch and sparse dimensions during broadcast_in_dim")
     if max(sparse, default=0) > min(dense, default=last):
-        raise ValueError(
-            "Cannot mix sparse and dense dimensions during broadcast_in_dim"
-        )
+        raise ValueError("Cannot mix sparse and dense dimensions during broadcast_in_dim")
     new_n = min([*sparse, *dense], default=last)
     new_dense = last - max([*batch, *sparse], default=-1) - 1 if dense else 0
     new_k = last - new_n - new_dense
@@ -102,9 +100,7 @@ def _broadcast_in_dim(mat: Any, shape: Any, dims: Any) -> Any:
     if new_k != k:
         zero = lax.full((*shape_of(indices)[:-1], 1), 0, aval_of(indices).dtype)
         columns = [
-            lax.slice_in_dim(
-                indices, sparse.index(d), sparse.index(d) + 1, 1, new_n + 1
-            )
+            lax.slice_in_dim(indices, sparse.index(d), sparse.index(d) + 1, 1, new_n + 1)
             if d in sparse
             else zero
             for d in range(new_n, new_n + new_k)
@@ -115,10 +111,7 @@ def _broadcast_in_dim(mat: Any, shape: Any, dims: Any) -> Any:
 
 def _wide(lead: Sequence[int], batch: Sequence[int], shape: Sequence[int]) -> list[int]:
     """The batch axes of a buffer: those that had size 1, keep it."""
-    return [
-        1 if i in batch and shape[batch.index(i)] == 1 else n
-        for i, n in enumerate(lead)
-    ]
+    return [1 if i in batch and shape[batch.index(i)] == 1 else n for i, n in enumerate(lead)]
 
 
 def bcoo_concatenate(operands: Sequence[Any], *, dimension: int) -> Any:
@@ -156,16 +149,12 @@ def _concatenate(operands: Any, dimension: int) -> Any:
     avals = [shaped(x.shape, x.dtype) for x in operands]
     shape = lax.concatenate_p.abstract(*avals, dimension=dimension).shape
     if len({x.n_dense for x in operands}) > 1:
-        raise ValueError(
-            "bcoo_concatenate requires inputs to have matching nse dimensions."
-        )
+        raise ValueError("bcoo_concatenate requires inputs to have matching nse dimensions.")
     counts = {x.n_batch for x in operands}
     if counts == {0, 1}:  # as `x[None]` makes them
         operands = [_last_batch_to_sparse(x) if x.n_batch else x for x in operands]
     elif len(counts) > 1:
-        raise ValueError(
-            "bcoo_concatenate requires inputs to have matching batch dimensions."
-        )
+        raise ValueError("bcoo_concatenate requires inputs to have matching batch dimensions.")
     n, k = operands[0].n_batch, operands[0].n_sparse
     batches = {shape_of(b)[:n] for x in operands for b in x._bufs}
     if dimension >= n + k:
@@ -177,13 +166,10 @@ def _concatenate(operands: Any, dimension: int) -> Any:
             [along_batches(x._bufs[i], x.shape[:n]) for x in operands] for i in (0, 1)
         )
         return BCOO(
-            (lax.concatenate(data, dimension), lax.concatenate(indices, dimension)),
-            shape=shape,
+            (lax.concatenate(data, dimension), lax.concatenate(indices, dimension)), shape=shape
         )
     if len(batches) > 1:
-        raise NotImplementedError(
-            "concatenation of arrays with broadcasted batch indices"
-        )
+        raise NotImplementedError("concatenation of arrays with broadcasted batch indices")
     start, parts = 0, []
     for x in operands:
         here = np.zeros(k, aval_of(operands[0].indices).dtype)
@@ -206,9 +192,12 @@ def _last_batch_to_sparse(x: Any) -> Any:
 
 
 def bcoo_reshape(
-    mat: Any, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None,
+    mat: Any,
+    *,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
     sharding: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """`lax.reshape` of a BCOO array.
 
     Args:
@@ -239,9 +228,7 @@ def bcoo_reshape(
 def _reshape(mat: Any, sizes: Any, order: Any) -> Any:
     n, k, shape = mat.n_batch, mat.n_sparse, mat.shape
     if any(shape_of(b)[:n] != shape[:n] for b in mat._bufs):
-        raise NotImplementedError(
-            "reshape of arrays with broadcasted batch dimensions."
-        )
+        raise NotImplementedError("reshape of arrays with broadcasted batch dimensions.")
     batch, sparse, dense = permutations(order, shape, n, k)
     if elements(sizes) != elements(shape):
         raise errors.type_error(
@@ -430,8 +417,6 @@ def _reduce_sum(mat: Any, axes: Any) -> Any:
             mat.shape[i] if i in gone else m
             for i, m in enumerate(span(shape_of(data)[:n], shape_of(indices)[:n]))
         ]
-        data, indices = (
-            merged(along_batches(x, batch), gone, n) for x in (data, indices)
-        )
+        data, indices = (merged(along_batches(x, batch), gone, n) for x in (data, indices))
     shape = tuple(m for i, m in enumerate(mat.shape) if i not in axes)
     return BCOO((data, indices), shape=shape)

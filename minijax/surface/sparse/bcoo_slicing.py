@@ -32,9 +32,12 @@ __all__ = ("bcoo_slice", "bcoo_dynamic_slice", "bcoo_gather")
 
 
 def bcoo_slice(
-    mat: Any, *, start_indices: Sequence[int], limit_indices: Sequence[int],
+    mat: Any,
+    *,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """`lax.slice` of a BCOO array.
 
     Args:
@@ -61,9 +64,7 @@ def bcoo_slice(
     limits = tuple(map(operator.index, limit_indices))
     steps = (1,) * mat.ndim if strides is None else tuple(map(operator.index, strides))
     if len(starts) != mat.ndim or len(limits) != mat.ndim:
-        raise errors.value_error(
-            f"bcoo_slice: indices must have size mat.ndim={mat.ndim}"
-        )
+        raise errors.value_error(f"bcoo_slice: indices must have size mat.ndim={mat.ndim}")
     if len(steps) != mat.ndim:
         raise errors.value_error(f"len(strides) = {len(steps)}; expected {mat.ndim}")
     if any(s <= 0 for s in steps):
@@ -227,9 +228,7 @@ def _dynamic_slice(mat: Any, starts: Any, sizes: Any) -> Any:
             return x
         zero = dtypes.int32.type(0)
         at = [
-            lax.convert_element_type(starts[a], dtypes.int32)
-            if w and a is not None
-            else zero
+            lax.convert_element_type(starts[a], dtypes.int32) if w and a is not None else zero
             for w, a in zip(mine, axes, strict=True)
         ]
         size = [
@@ -243,10 +242,7 @@ def _dynamic_slice(mat: Any, starts: Any, sizes: Any) -> Any:
     if k:
         dtype = aval_of(indices).dtype
         row = lax.concatenate(
-            [
-                lax.reshape(lax.convert_element_type(i, dtype), (1,))
-                for i in starts[n : n + k]
-            ],
+            [lax.reshape(lax.convert_element_type(i, dtype), (1,)) for i in starts[n : n + k]],
             0,
         )
         start = lax.broadcast_in_dim(row, shape_of(indices), (n + 1,))
@@ -259,10 +255,16 @@ def _dynamic_slice(mat: Any, starts: Any, sizes: Any) -> Any:
 
 
 def bcoo_gather(
-    operand: Any, start_indices: Any, dimension_numbers: Any, slice_sizes: Any, *,
-    unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None,
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: Any,
+    slice_sizes: Any,
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
     fill_value: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """`lax.gather` of a BCOO array.
 
     Args:
@@ -299,9 +301,11 @@ def bcoo_gather(
     if dims.operand_batching_dims:
         raise NotImplementedError("bcoo_gather with batching dimensions.")
     out = lax.gather_p.abstract(
-        shaped(operand.shape, operand.dtype), aval_of(start_indices),
-        dimension_numbers=dims, slice_sizes=sizes,
-    )  # fmt: skip
+        shaped(operand.shape, operand.dtype),
+        aval_of(start_indices),
+        dimension_numbers=dims,
+        slice_sizes=sizes,
+    )
     return _gather(operand, start_indices, dims=dims, sizes=sizes, rank=len(out.shape))
 
 

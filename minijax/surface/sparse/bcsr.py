@@ -24,9 +24,15 @@ from .bcoo_layout import bcoo_sort_indices
 from .kernels import *
 
 __all__ = (
-    "BCSR", "BCSRProperties", "check_bcsr", "rows_of", "starts_of", "pairs_of",
-    "to_bcoo", "from_bcoo",
-)  # fmt: skip
+    "BCSR",
+    "BCSRProperties",
+    "check_bcsr",
+    "rows_of",
+    "starts_of",
+    "pairs_of",
+    "to_bcoo",
+    "from_bcoo",
+)
 
 
 class BCSRProperties(NamedTuple):
@@ -37,9 +43,7 @@ class BCSRProperties(NamedTuple):
     nse: int
 
 
-def check_bcsr(
-    data: Any, indices: Any, indptr: Any, shape: Sequence[int]
-) -> BCSRProperties:
+def check_bcsr(data: Any, indices: Any, indptr: Any, shape: Sequence[int]) -> BCSRProperties:
     """What the buffers of an array of this shape say; ValueError if they do not fit.
 
     data: None where there is none yet.
@@ -52,8 +56,7 @@ def check_bcsr(
     n_dense = len(shape) - n_batch - 2
     if n_dense < 0 or len(shape_of(indptr)) != n_batch + 1:
         raise errors.value_error(
-            f"Invalid indices.shape={found}, indptr.shape={shape_of(indptr)} for"
-            f" shape={shape}",
+            f"Invalid indices.shape={found}, indptr.shape={shape_of(indptr)} for shape={shape}",
             why="indices have the axes (batch..., nse), and indptr (batch..., rows + 1).",
         )
     for name, x in (("data", data), ("indices", indices), ("indptr", indptr)):
@@ -109,9 +112,13 @@ class BCSR(JAXSparse):
     to_bcoo: Callable[..., Any]
 
     def __init__(
-        self, args: tuple[Any, Any, Any], *, shape: Sequence[int],
-        indices_sorted: bool = False, unique_indices: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        args: tuple[Any, Any, Any],
+        *,
+        shape: Sequence[int],
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> None:
         self.data, self.indices, self.indptr = map(jnp.asarray, args)
         self.indices_sorted = indices_sorted
         self.unique_indices = unique_indices
@@ -172,8 +179,7 @@ class BCSR(JAXSparse):
     def transpose(self, axes: Any = None) -> Any:
         """The array with its axes in another order: there is none by rows."""
         raise NotImplementedError(
-            "Transpose is not implemented. BCSR stores rows: mat.to_bcoo().transpose()"
-            " does it."
+            "Transpose is not implemented. BCSR stores rows: mat.to_bcoo().transpose() does it."
         )
 
     def todense(self) -> Any:
@@ -214,14 +220,10 @@ def pairs_of(indices: Any, indptr: Any) -> Any:
     """Row and column of each stored element, (..., nse, 2)."""
     rows = rows_of(indptr, shape_of(indices)[-1])
     axis = len(shape_of(indices))
-    dtype = dtypes.promote(
-        ((aval_of(indices).dtype, False), (aval_of(rows).dtype, False))
-    )[0]
+    dtype = dtypes.promote(((aval_of(indices).dtype, False), (aval_of(rows).dtype, False)))[0]
     batch = span(shape_of(indices)[:-1], shape_of(rows)[:-1])
     columns = [
-        lax.expand_dims(
-            along_batches(lax.convert_element_type(x, dtype), batch), (axis,)
-        )
+        lax.expand_dims(along_batches(lax.convert_element_type(x, dtype), batch), (axis,))
         for x in (rows, indices)
     ]
     return lax.concatenate(columns, axis)
@@ -230,9 +232,11 @@ def pairs_of(indices: Any, indptr: Any) -> Any:
 def to_bcoo(mat: BCSR) -> BCOO:
     """The same array by coordinates."""
     return BCOO(
-        (mat.data, pairs_of(mat.indices, mat.indptr)), shape=mat.shape,
-        indices_sorted=mat.indices_sorted, unique_indices=mat.unique_indices,
-    )  # fmt: skip
+        (mat.data, pairs_of(mat.indices, mat.indptr)),
+        shape=mat.shape,
+        indices_sorted=mat.indices_sorted,
+        unique_indices=mat.unique_indices,
+    )
 
 
 def from_bcoo(arr: BCOO) -> BCSR:
@@ -245,7 +249,6 @@ def from_bcoo(arr: BCOO) -> BCSR:
         arr = bcoo_sort_indices(arr)
     n = arr.n_batch
     rows, columns = (
-        lax.squeeze(lax.slice_in_dim(arr.indices, i, i + 1, 1, n + 1), (n + 1,))
-        for i in (0, 1)
+        lax.squeeze(lax.slice_in_dim(arr.indices, i, i + 1, 1, n + 1), (n + 1,)) for i in (0, 1)
     )
     return BCSR((arr.data, columns, starts_of(rows, arr.shape[n])), shape=arr.shape)

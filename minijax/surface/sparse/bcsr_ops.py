@@ -21,24 +21,26 @@ from .. import jnp
 from .base import SparseInfo
 from .bcoo import batched_by, check_bcoo, lowers_as, transposed_by
 from .bcoo_dense import bcoo_extract_p, bcoo_fromdense_p, bcoo_todense_p, stored
-from .bcoo_dot import (
-    bcoo_dot_general_p,
-    bilinear_jvp,
-    check_axes,
-    plain,
-    product_type,
-)
+from .bcoo_dot import bcoo_dot_general_p, bilinear_jvp, check_axes, plain, product_type
 from .bcoo_layout import bcoo_eliminate_zeros, bcoo_sum_duplicates
 from .bcoo_shape import bcoo_broadcast_in_dim, bcoo_concatenate
 from .bcsr import *
 from .kernels import *
 
 __all__ = (
-    "bcsr_todense_p", "bcsr_todense", "bcsr_fromdense_p", "bcsr_fromdense",
-    "bcsr_extract_p", "bcsr_extract", "bcsr_dot_general_p", "bcsr_dot_general",
-    "bcsr_sum_duplicates", "bcsr_eliminate_zeros", "bcsr_broadcast_in_dim",
+    "bcsr_todense_p",
+    "bcsr_todense",
+    "bcsr_fromdense_p",
+    "bcsr_fromdense",
+    "bcsr_extract_p",
+    "bcsr_extract",
+    "bcsr_dot_general_p",
+    "bcsr_dot_general",
+    "bcsr_sum_duplicates",
+    "bcsr_eliminate_zeros",
+    "bcsr_broadcast_in_dim",
     "bcsr_concatenate",
-)  # fmt: skip
+)
 
 # ----------------------------------------------------------------------------- todense
 
@@ -83,9 +85,13 @@ bcsr_fromdense_p = Primitive("bcsr_fromdense", multiple_results=True)
 
 
 def bcsr_fromdense(
-    mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
+    mat: Any,
+    *,
+    nse: int | None = None,
+    n_batch: int = 0,
+    n_dense: int = 0,
     index_dtype: Any = jnp.int32,
-) -> Any:  # fmt: skip
+) -> Any:
     """The BCSR form of an array: its elements that are not 0, and where they are.
 
     Args:
@@ -209,9 +215,14 @@ bcsr_dot_general_p = Primitive("bcsr_dot_general")
 
 
 def bcsr_dot_general(
-    lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: None = None,
-    preferred_element_type: None = None, out_sharding: Any = None,
-) -> Any:  # fmt: skip
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Any,
+    precision: None = None,
+    preferred_element_type: None = None,
+    out_sharding: Any = None,
+) -> Any:
     """`lax.dot_general` of a BCSR and a dense array.
 
     Args:
@@ -248,15 +259,24 @@ def bcsr_dot_general(
             "bcsr_dot_general currently implemented for BCSR lhs and ndarray rhs."
         )
     return bcsr_dot_general_p.bind(
-        *lhs._bufs, jnp.asarray(rhs), dimension_numbers=dims,
-        preferred_element_type=preferred, lhs_spinfo=lhs._info,
-    )  # fmt: skip
+        *lhs._bufs,
+        jnp.asarray(rhs),
+        dimension_numbers=dims,
+        preferred_element_type=preferred,
+        lhs_spinfo=lhs._info,
+    )
 
 
 def _dot_type(
-    data: Any, indices: Any, indptr: Any, rhs: Any, *, dimension_numbers: Any,
-    preferred_element_type: Any, lhs_spinfo: SparseInfo,
-) -> Any:  # fmt: skip
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Any,
+    preferred_element_type: Any,
+    lhs_spinfo: SparseInfo,
+) -> Any:
     check_bcsr(data, indices, indptr, lhs_spinfo.shape)
     lhs = shaped(tuple(lhs_spinfo.shape), data.dtype)
     name = "bcsr_dot_general"
@@ -344,9 +364,11 @@ def bcsr_broadcast_in_dim(
       BCSR(float32[3, 2, 2], nse=2, n_batch=1)
     """
     return _broadcast_in_dim(
-        mat, shape=tuple(map(int, shape)), dims=tuple(map(int, broadcast_dimensions)),
+        mat,
+        shape=tuple(map(int, shape)),
+        dims=tuple(map(int, broadcast_dimensions)),
         sharding=sharding,
-    )  # fmt: skip
+    )
 
 
 @composite(static=("shape", "dims", "sharding"))
@@ -388,6 +410,4 @@ def bcsr_concatenate(operands: Sequence[Any], *, dimension: int) -> Any:
 
 @composite(static="dimension")
 def _concatenate(operands: Any, dimension: int) -> Any:
-    return from_bcoo(
-        bcoo_concatenate([to_bcoo(x) for x in operands], dimension=dimension)
-    )
+    return from_bcoo(bcoo_concatenate([to_bcoo(x) for x in operands], dimension=dimension))

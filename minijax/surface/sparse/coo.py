@@ -27,10 +27,24 @@ from .bcoo_dot import bcoo_dot_general_p, bilinear_jvp
 from .kernels import *
 
 __all__ = (
-    "COO", "COOInfo", "coo_todense_p", "coo_todense", "coo_fromdense_p", "coo_fromdense",
-    "coo_matvec_p", "coo_matvec", "coo_matmat_p", "coo_matmat", "columns", "dense_of",
-    "times", "product_of", "found_in", "matmul", "only_matrices",
-)  # fmt: skip
+    "COO",
+    "COOInfo",
+    "coo_todense_p",
+    "coo_todense",
+    "coo_fromdense_p",
+    "coo_fromdense",
+    "coo_matvec_p",
+    "coo_matvec",
+    "coo_matmat_p",
+    "coo_matmat",
+    "columns",
+    "dense_of",
+    "times",
+    "product_of",
+    "found_in",
+    "matmul",
+    "only_matrices",
+)
 
 
 class COOInfo(NamedTuple):
@@ -64,9 +78,13 @@ class COO(JAXSparse):
     todense: Callable[..., Any]
 
     def __init__(
-        self, args: tuple[Any, Any, Any], *, shape: Shape, rows_sorted: bool = False,
+        self,
+        args: tuple[Any, Any, Any],
+        *,
+        shape: Shape,
+        rows_sorted: bool = False,
         cols_sorted: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.data, self.row, self.col = map(jnp.asarray, args)
         self._rows_sorted = rows_sorted
         self._cols_sorted = cols_sorted
@@ -101,9 +119,11 @@ class COO(JAXSparse):
         if axes is not None:
             raise NotImplementedError("axes argument to transpose()")
         return COO(
-            (self.data, self.col, self.row), shape=self.shape[::-1],
-            rows_sorted=self._cols_sorted, cols_sorted=self._rows_sorted,
-        )  # fmt: skip
+            (self.data, self.col, self.row),
+            shape=self.shape[::-1],
+            rows_sorted=self._cols_sorted,
+            cols_sorted=self._rows_sorted,
+        )
 
     def _sort_indices(self) -> COO:
         """The matrix with its elements in ascending order of rows, then of columns."""
@@ -134,9 +154,13 @@ def times(data: Any, row: Any, col: Any, v: Any, shape: Shape, transpose: bool) 
     side = 0 if transpose else 1
     dims = (((side,), (0,)), ((), ()))
     return bcoo_dot_general_p.bind(
-        data, columns(row, col), v, dimension_numbers=dims,
-        lhs_spinfo=SparseInfo(tuple(shape)), preferred_element_type=None,
-    )  # fmt: skip
+        data,
+        columns(row, col),
+        v,
+        dimension_numbers=dims,
+        lhs_spinfo=SparseInfo(tuple(shape)),
+        preferred_element_type=None,
+    )
 
 
 def product_of(name: str, rank: int) -> Callable[..., Any]:
@@ -150,9 +174,7 @@ def product_of(name: str, rank: int) -> Callable[..., Any]:
                 f" ({size},) and {v.shape[:1]}."
             )
         if data.dtype != v.dtype:
-            raise TypeError(
-                f"{name} requires equal dtypes, got {data.dtype}, {v.dtype}."
-            )
+            raise TypeError(f"{name} requires equal dtypes, got {data.dtype}, {v.dtype}.")
         return shaped((rows, *v.shape[1:]), data.dtype)
 
     return rule
@@ -220,9 +242,7 @@ def _todense(data: Any, row: Any, col: Any, *, spinfo: COOInfo) -> Any:
     return dense_of(data, row, col, spinfo.shape)
 
 
-coo_todense_p.abstract = lambda data, row, col, *, spinfo: shaped(
-    spinfo.shape, data.dtype
-)
+coo_todense_p.abstract = lambda data, row, col, *, spinfo: shaped(spinfo.shape, data.dtype)
 linear_in_first(coo_todense_p, transposed_by(_todense))
 coo_todense_p.batch = batched_by(_todense)
 lowers_as(coo_todense_p, _todense)
@@ -232,9 +252,7 @@ lowers_as(coo_todense_p, _todense)
 coo_fromdense_p = Primitive("coo_fromdense", multiple_results=True)
 
 
-def coo_fromdense(
-    mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.int32
-) -> Any:
+def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.int32) -> Any:
     """The COO form of a matrix: its elements that are not 0, and where they are.
 
     Args:
@@ -333,9 +351,7 @@ def coo_matmat(mat: Any, B: Any, *, transpose: bool = False) -> Any:
     return coo_matmat_p.bind(*mat._bufs, B, spinfo=mat._info, transpose=transpose)
 
 
-def _times(
-    data: Any, row: Any, col: Any, v: Any, *, spinfo: COOInfo, transpose: bool
-) -> Any:
+def _times(data: Any, row: Any, col: Any, v: Any, *, spinfo: COOInfo, transpose: bool) -> Any:
     return times(data, row, col, v, spinfo.shape, transpose)
 
 

@@ -29,9 +29,17 @@ from .coo import columns, dense_of, found_in, only_matrices, product_of, times
 from .kernels import *
 
 __all__ = (
-    "CSR", "CSC", "csr_todense_p", "csr_todense", "csr_fromdense_p", "csr_fromdense",
-    "csr_matvec_p", "csr_matvec", "csr_matmat_p", "csr_matmat",
-)  # fmt: skip
+    "CSR",
+    "CSC",
+    "csr_todense_p",
+    "csr_todense",
+    "csr_fromdense_p",
+    "csr_fromdense",
+    "csr_matvec_p",
+    "csr_matvec",
+    "csr_matmat_p",
+    "csr_matmat",
+)
 
 
 class Compressed(JAXSparse):
@@ -58,9 +66,7 @@ class Compressed(JAXSparse):
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
         """A matrix of these buffers, unchecked: they may be anything."""
         if set(aux_data) != {"shape"}:
-            raise ValueError(
-                f"{cls.__name__}.tree_unflatten: invalid aux_data={aux_data}"
-            )
+            raise ValueError(f"{cls.__name__}.tree_unflatten: invalid aux_data={aux_data}")
         self = object.__new__(cls)
         self.data, self.indices, self.indptr = children
         self.shape = aux_data["shape"]
@@ -139,9 +145,7 @@ def _todense(data: Any, indices: Any, indptr: Any, *, shape: Shape) -> Any:
     return dense_of(data, _rows(indices, indptr), indices, shape)
 
 
-csr_todense_p.abstract = lambda data, indices, indptr, *, shape: shaped(
-    shape, data.dtype
-)
+csr_todense_p.abstract = lambda data, indices, indptr, *, shape: shaped(shape, data.dtype)
 linear_in_first(csr_todense_p, transposed_by(_todense))
 csr_todense_p.batch = batched_by(_todense)
 lowers_as(csr_todense_p, _todense)
@@ -151,9 +155,7 @@ lowers_as(csr_todense_p, _todense)
 csr_fromdense_p = Primitive("csr_fromdense", multiple_results=True)
 
 
-def csr_fromdense(
-    mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.int32
-) -> Any:
+def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.int32) -> Any:
     """The CSR form of a matrix: its elements that are not 0, and where they are.
 
     Args:
@@ -184,9 +186,10 @@ def csr_fromdense(
 def _fromdense_type(mat: Any, *, nse: int, index_dtype: Any) -> list[Any]:
     index = dtypes.canonical(index_dtype)
     return [
-        shaped((nse,), mat.dtype), shaped((nse,), index),
+        shaped((nse,), mat.dtype),
+        shaped((nse,), index),
         shaped((mat.shape[0] + 1,), index),
-    ]  # fmt: skip
+    ]
 
 
 def _fromdense(mat: Any, *, nse: int, index_dtype: Any) -> list[Any]:

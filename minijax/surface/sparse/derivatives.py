@@ -32,9 +32,7 @@ def _is_sparse(x: Any) -> bool:
 class _Arguments:
     """A call with the numbers of some arguments set free."""
 
-    def __init__(
-        self, fun: Fun, args: Sequence[Any], argnums: Any, kwargs: Any
-    ) -> None:
+    def __init__(self, fun: Fun, args: Sequence[Any], argnums: Any, kwargs: Any) -> None:
         self.fun, self.kwargs = fun, kwargs
         self.args = list(args)
         self.single = not isinstance(argnums, (tuple, list))

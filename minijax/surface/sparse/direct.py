@@ -97,9 +97,8 @@ def factored(
 
 
 def _near_the_diagonal(
-    rows: np.ndarray, columns: np.ndarray, values: np.ndarray, b: np.ndarray,
-    reorder: int,
-) -> tuple[np.ndarray | None, list[int] | None]:  # fmt: skip
+    rows: np.ndarray, columns: np.ndarray, values: np.ndarray, b: np.ndarray, reorder: int
+) -> tuple[np.ndarray | None, list[int] | None]:
     """The solution, if the elements lie near the diagonal, as they are or reordered; and
     the order, if it was looked for."""
     n = len(b)
@@ -119,16 +118,19 @@ def _near_the_diagonal(
     if not fits(n, *band):
         return None, order
     by_row = np.argsort(rows, kind="stable")
-    x = solve_banded(
-        n, rows[by_row], columns[by_row], values[by_row], b[order], *band
-    )  # fmt: skip
+    x = solve_banded(n, rows[by_row], columns[by_row], values[by_row], b[order], *band)
     return None if x is None else x[place], order
 
 
 def solved(
-    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, b: np.ndarray, *,
-    tol: float, reorder: int,
-) -> np.ndarray:  # fmt: skip
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    b: np.ndarray,
+    *,
+    tol: float,
+    reorder: int,
+) -> np.ndarray:
     """The solution of a system by rows; NaN if there is none."""
     data, indices, indptr, b = map(np.asarray, (data, indices, indptr, b))
     n, dtype = len(b), b.dtype
@@ -148,8 +150,7 @@ def solved(
     by_column = np.argsort(where, kind="stable")
     ends = np.searchsorted(where[by_column], np.arange(n + 1))
     columns = [
-        (rows[by_column[i:j]], values[by_column[i:j]])
-        for i, j in itertools.pairwise(ends)
+        (rows[by_column[i:j]], values[by_column[i:j]]) for i, j in itertools.pairwise(ends)
     ]
     try:
         least = tol * float(np.finfo(wide).eps) * top
@@ -210,12 +211,9 @@ def spsolve(
     return spsolve_p.bind(data, indices, indptr, b, tol=float(tol), reorder=reorder)
 
 
-def _type(
-    data: Any, indices: Any, indptr: Any, b: Any, *, tol: float, reorder: int
-) -> Any:
+def _type(data: Any, indices: Any, indptr: Any, b: Any, *, tol: float, reorder: int) -> Any:
     shapes = (
-        f"data.shape={data.shape} indices.shape={indices.shape}"
-        f" indptr.shape={indptr.shape}"
+        f"data.shape={data.shape} indices.shape={indices.shape} indptr.shape={indptr.shape}"
     )
     if not data.ndim == indices.ndim == indptr.ndim == b.ndim == 1:
         raise errors.value_error(
@@ -302,9 +300,14 @@ def _lower_cuda(ctx: Any, *operands: Any, tol: float, reorder: int) -> Any:
     if not b.size or {indices.dtype, indptr.dtype} != {dtypes.int32}:
         return spsolve_p.lower(ctx, *operands, tol=tol, reorder=reorder)
     return call(
-        ctx, "cusolver_csrlsvqr_ffi", operands, ctx.avals_in, ctx.avals_out,
-        f"reorder = {reorder} : i32, tol = {tol:e} : f64", batch=0,
-    )[0]  # fmt: skip
+        ctx,
+        "cusolver_csrlsvqr_ffi",
+        operands,
+        ctx.avals_in,
+        ctx.avals_out,
+        f"reorder = {reorder} : i32, tol = {tol:e} : f64",
+        batch=0,
+    )[0]
 
 
 spsolve_p.lower_on["cuda"] = _lower_cuda

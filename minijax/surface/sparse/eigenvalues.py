@@ -79,13 +79,9 @@ def _check(A: Any, X: Any, n: int, k: int) -> None:
     if not fits:
         raise errors.value_error(f"A must be ({n}, {n}) matrix A, got output {found}")
     if dtype != X.dtype:
-        raise errors.value_error(
-            f"A, X must have same dtypes (were {dtype}, {X.dtype})"
-        )
+        raise errors.value_error(f"A, X must have same dtypes (were {dtype}, {X.dtype})")
     if k * 5 >= n:
-        raise errors.value_error(
-            f"expected search dim * 5 < matrix dim (got {k * 5}, {n})"
-        )
+        raise errors.value_error(f"expected search dim * 5 < matrix dim (got {k * 5}, {n})")
 
 
 def _times(A: Any, X: Any) -> Any:

@@ -21,10 +21,24 @@ from ...types import dtypes
 from ...types.dimensions import broadcast_sizes
 
 __all__ = (
-    "shape_of", "columns_of", "merged", "multiplied", "ends", "fetch", "add_up", "span",
-    "along_batches", "first_set", "in_bounds", "lexicographic", "starts_group",
-    "sparse_einsum", "sampled_einsum", "unspread", "full_sum",
-)  # fmt: skip
+    "shape_of",
+    "columns_of",
+    "merged",
+    "multiplied",
+    "ends",
+    "fetch",
+    "add_up",
+    "span",
+    "along_batches",
+    "first_set",
+    "in_bounds",
+    "lexicographic",
+    "starts_group",
+    "sparse_einsum",
+    "sampled_einsum",
+    "unspread",
+    "full_sum",
+)
 
 Shape = tuple[int, ...]
 
@@ -96,9 +110,13 @@ def fetch(x: Any, index: Any, n_batch: int) -> Any:
 
 
 def add_up(
-    data: Any, index: Any, batch: Shape, sizes: Shape,
-    indices_sorted: bool = False, unique_indices: bool = False,
-) -> Any:  # fmt: skip
+    data: Any,
+    index: Any,
+    batch: Shape,
+    sizes: Shape,
+    indices_sorted: bool = False,
+    unique_indices: bool = False,
+) -> Any:
     """Elements added up at positions: what they are as a dense array.
 
     data: (batch..., n, window...); index: (batch..., n, k); sizes: of the k axes.
@@ -125,9 +143,14 @@ def add_up(
         scatter_indices_batching_dims=tuple(range(n_batch)),
     )
     dense = lax.scatter_add(
-        zeros, index, data, numbers, indices_are_sorted=indices_sorted,
-        unique_indices=unique_indices, mode="drop",
-    )  # fmt: skip
+        zeros,
+        index,
+        data,
+        numbers,
+        indices_are_sorted=indices_sorted,
+        unique_indices=unique_indices,
+        mode="drop",
+    )
     return along_batches(dense, batch)
 
 
@@ -228,9 +251,7 @@ def merged(x: Any, axes: Sequence[int], at: int) -> Any:
     back = list(range(at + 1, len(shape)))
     x = lax.transpose(x, (*front, *axes, at, *back))
     joined = math.prod(shape[i] for i in (*axes, at))
-    return lax.reshape(
-        x, (*(shape[i] for i in front), joined, *(shape[i] for i in back))
-    )
+    return lax.reshape(x, (*(shape[i] for i in front), joined, *(shape[i] for i in back)))
 
 
 def multiplied(x: Any, y: Any, dtype: Any) -> Any:
@@ -241,9 +262,14 @@ def multiplied(x: Any, y: Any, dtype: Any) -> Any:
 
 
 def sparse_einsum(
-    data: Any, index: Any, shape: Shape, rhs: Any, rhs_labels: Sequence[int],
-    out_labels: Sequence[int], dtype: Any,
-) -> Any:  # fmt: skip
+    data: Any,
+    index: Any,
+    shape: Shape,
+    rhs: Any,
+    rhs_labels: Sequence[int],
+    out_labels: Sequence[int],
+    dtype: Any,
+) -> Any:
     """The product of a sparse and a dense array, summed over labels that do not come out.
 
     shape: that of the sparse array, whose labels are 0, 1, 2 ...
@@ -279,9 +305,7 @@ def sparse_einsum(
     if gone:
         batch = [
             shape[a] if a in gone else n
-            for a, n in enumerate(
-                span(shape_of(product)[:n_batch], shape_of(index)[:-2])
-            )
+            for a, n in enumerate(span(shape_of(product)[:n_batch], shape_of(index)[:-2]))
         ]
         product, columns = along_batches(product, batch), along_batches(columns, batch)
         product, columns = (merged(x, gone, n_batch) for x in (product, columns))
@@ -293,9 +317,14 @@ def sparse_einsum(
 
 
 def contracted(
-    x: Any, y: Any, axes: Sequence[int], summed: Sequence[int], kept: Sequence[int],
-    wide: dict[int, int], dtype: Any,
-) -> Any:  # fmt: skip
+    x: Any,
+    y: Any,
+    axes: Sequence[int],
+    summed: Sequence[int],
+    kept: Sequence[int],
+    wide: dict[int, int],
+    dtype: Any,
+) -> Any:
     """The sum over some axes of a product, as one contraction.
 
     Both operands have all axes, of size 1 where they repeat; `wide` says how long those
@@ -303,22 +332,16 @@ def contracted(
     """
     xs, ys = shape_of(x), shape_of(y)
     size = {a: max(m, n) for a, m, n in zip(axes, xs, ys, strict=True)}
-    size = {
-        a: 0 if 0 in (m, n) else size[a] for a, m, n in zip(axes, xs, ys, strict=True)
-    }
+    size = {a: 0 if 0 in (m, n) else size[a] for a, m, n in zip(axes, xs, ys, strict=True)}
     # An axis that only one operand has is a free one of it: no repetition is needed.
     left = [a for a in kept if ys[axes.index(a)] == 1 and size[a] != 1]
     right = [a for a in kept if xs[axes.index(a)] == 1 and a not in left]
     both = [a for a in kept if a not in left and a not in right]
-    scale = math.prod(
-        wide[a] for a in summed if a in wide and size[a] == 1 and wide[a] != 1
-    )
+    scale = math.prod(wide[a] for a in summed if a in wide and size[a] == 1 and wide[a] != 1)
     for i in (axes.index(a) for a in summed if xs[axes.index(a)] != ys[axes.index(a)]):
         shape = tuple(1 if j == i else n for j, n in enumerate(shape_of(x)))
         if xs[i] == 1:
-            y = lax.reshape(
-                full_sum(y, (i,)), (*shape_of(y)[:i], 1, *shape_of(y)[i + 1 :])
-            )
+            y = lax.reshape(full_sum(y, (i,)), (*shape_of(y)[:i], 1, *shape_of(y)[i + 1 :]))
         else:
             x = lax.reshape(full_sum(x, (i,)), shape)
     x = lax.squeeze(x, [axes.index(a) for a in right])
@@ -328,31 +351,33 @@ def contracted(
     if dtype == dtypes.bool_:
         x, y = (lax.convert_element_type(z, dtypes.int32) for z in (x, y))
     out = lax.dot_general(
-        x, y,
+        x,
+        y,
         (
             (tuple(map(x_axes.index, summed)), tuple(map(y_axes.index, summed))),
             (tuple(map(x_axes.index, both)), tuple(map(y_axes.index, both))),
         ),
         preferred_element_type=dtypes.int32 if dtype == dtypes.bool_ else dtype,
-    )  # fmt: skip
+    )
     if dtype == dtypes.bool_:
         out = lax.ne(out, lax.full_like(out, 0))
     if scale != 1:
         out = lax.mul(out, lax.full_like(out, scale))
-    found = [
-        *both,
-        *(a for a in x_axes if a in left),
-        *(a for a in y_axes if a in right),
-    ]
+    found = [*both, *(a for a in x_axes if a in left), *(a for a in y_axes if a in right)]
     out = lax.transpose(out, tuple(found.index(a) for a in kept))
     sizes = [wide.get(a, n) for a, n in zip(kept, shape_of(out), strict=True)]
     return along_batches(out, sizes)
 
 
 def sampled_einsum(
-    x: Any, x_labels: Sequence[int], y: Any, y_labels: Sequence[int], index: Any,
-    rank: int, dtype: Any,
-) -> Any:  # fmt: skip
+    x: Any,
+    x_labels: Sequence[int],
+    y: Any,
+    y_labels: Sequence[int],
+    index: Any,
+    rank: int,
+    dtype: Any,
+) -> Any:
     """The elements, at stored positions, of a product of dense arrays.
 
     rank: that of the product, whose axes are labelled 0, 1, 2 ...; other labels are

@@ -21,12 +21,7 @@ from .bcoo_layout import (
     bcoo_update_layout,
 )
 from .bcsr import BCSR, from_bcoo, to_bcoo
-from .bcsr_ops import (
-    bcsr_eliminate_zeros,
-    bcsr_fromdense,
-    bcsr_sum_duplicates,
-    bcsr_todense,
-)
+from .bcsr_ops import bcsr_eliminate_zeros, bcsr_fromdense, bcsr_sum_duplicates, bcsr_todense
 from .coo import COO, coo_fromdense, coo_matmat, coo_matvec, coo_todense, matmul
 from .csr import CSC, CSR, csr_fromdense, csr_matmat, csr_matvec, csr_todense
 from .sparsify import sparsify
@@ -41,18 +36,21 @@ def _sparse(fun: Method, swapped: bool = False) -> Method:
     lifted = sparsify(fun, use_tracer=True)
     if not swapped:
         return lambda *args: lifted(*args)
-    return lambda self, other: sparsify(lambda b, a: fun(a, b), use_tracer=True)(
-        self, other
-    )
+    return lambda self, other: sparsify(lambda b, a: fun(a, b), use_tracer=True)(self, other)
 
 
 # -------------------------------------------------------------------------------- BCOO
 
 
 def _fromdense(
-    cls: type, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32,
-    n_dense: int = 0, n_batch: int = 0,
-) -> BCOO:  # fmt: skip
+    cls: type,
+    mat: Any,
+    *,
+    nse: int | None = None,
+    index_dtype: Any = np.int32,
+    n_dense: int = 0,
+    n_batch: int = 0,
+) -> BCOO:
     """A BCOO array of the elements of a dense one that are not 0; see `bcoo_fromdense`."""
     return bcoo_fromdense(
         mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch
@@ -64,9 +62,7 @@ def _from_scipy_sparse(
 ) -> BCOO:
     """A BCOO array of a `scipy.sparse` matrix."""
     if n_dense or n_batch:
-        raise NotImplementedError(
-            "BCOO.from_scipy_sparse with nonzero n_dense/n_batch."
-        )
+        raise NotImplementedError("BCOO.from_scipy_sparse with nonzero n_dense/n_batch.")
     mat = mat.tocoo()
     data = jnp.asarray(mat.data)
     indices = np.column_stack((mat.row, mat.col))
@@ -92,18 +88,19 @@ def _sort_indices(self: BCOO) -> BCOO:
     return bcoo_sort_indices(self)
 
 
-def _sum_duplicates(
-    self: BCOO, nse: int | None = None, remove_zeros: bool = True
-) -> BCOO:
+def _sum_duplicates(self: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
     """The array with each position stored once; zeros are not stored any more."""
     fun = bcoo_eliminate_zeros if remove_zeros else bcoo_sum_duplicates
     return fun(self, nse)
 
 
 def _update_layout(
-    self: BCOO, *, n_batch: int | None = None, n_dense: int | None = None,
+    self: BCOO,
+    *,
+    n_batch: int | None = None,
+    n_dense: int | None = None,
     on_inefficient: str = "error",
-) -> BCOO:  # fmt: skip
+) -> BCOO:
     """The array with other numbers of batch and dense axes; see `bcoo_update_layout`."""
     return bcoo_update_layout(
         self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient
@@ -111,16 +108,21 @@ def _update_layout(
 
 
 def _empty(
-    cls: type, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32",
-    n_dense: int = 0, n_batch: int = 0, nse: int = 0,
-) -> BCOO:  # fmt: skip
+    cls: type,
+    shape: Sequence[int],
+    *,
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    n_dense: int = 0,
+    n_batch: int = 0,
+    nse: int = 0,
+) -> BCOO:
     """An array that stores nothing but padding."""
     shape = tuple(shape)
     n_sparse = len(shape) - n_dense - n_batch
     if n_sparse < 0 or n_dense < 0 or n_batch < 0 or nse < 0:
         raise ValueError(
-            f"Invalid inputs: shape={shape}, n_dense={n_dense}, n_batch={n_batch},"
-            f" nse={nse}"
+            f"Invalid inputs: shape={shape}, n_dense={n_dense}, n_batch={n_batch}, nse={nse}"
         )
     batch, sparse = shape[:n_batch], shape[n_batch : n_batch + n_sparse]
     data = jnp.zeros((*batch, nse, *shape[n_batch + n_sparse :]), dtype)
@@ -135,9 +137,16 @@ def diagonal_of(n: int, m: int, k: int) -> tuple[Any, Any]:
 
 
 def _eye(
-    cls: type, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32",
-    n_batch: int = 0, n_dense: int = 0,
-) -> BCOO:  # fmt: skip
+    cls: type,
+    N: int,
+    M: int,
+    k: int,
+    *,
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    n_batch: int = 0,
+    n_dense: int = 0,
+) -> BCOO:
     """Ones on the k-th diagonal."""
     n_sparse = 2 - n_batch - n_dense
     if n_sparse < 0 or n_batch < 0 or n_dense < 0:
@@ -158,10 +167,13 @@ def _eye(
         indices = np.zeros((*batch, 1, 0))
         data = np.eye(N, M, k).reshape((*batch, 1, *(N, M)[n_batch:]))
     return BCOO(
-        (jnp.asarray(data, dtypes.canonical(dtype or dtypes.float32)),
-         jnp.asarray(indices, index_dtype)),
-        shape=(N, M), **known,
-    )  # fmt: skip
+        (
+            jnp.asarray(data, dtypes.canonical(dtype or dtypes.float32)),
+            jnp.asarray(indices, index_dtype),
+        ),
+        shape=(N, M),
+        **known,
+    )
 
 
 def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -193,36 +205,58 @@ def _iter(self: Any) -> Iterator[Any]:
 
 
 give(
-    BCOO, fromdense=classmethod(_fromdense),
-    from_scipy_sparse=classmethod(_from_scipy_sparse), todense=_todense,
-    transpose=_transpose, sort_indices=_sort_indices, sum_duplicates=_sum_duplicates,
-    update_layout=_update_layout, _empty=classmethod(_empty), _eye=classmethod(_eye),
-    sum=_sum, reshape=_reshape, astype=_astype, __getitem__=_getitem, __iter__=_iter,
-)  # fmt: skip
+    BCOO,
+    fromdense=classmethod(_fromdense),
+    from_scipy_sparse=classmethod(_from_scipy_sparse),
+    todense=_todense,
+    transpose=_transpose,
+    sort_indices=_sort_indices,
+    sum_duplicates=_sum_duplicates,
+    update_layout=_update_layout,
+    _empty=classmethod(_empty),
+    _eye=classmethod(_eye),
+    sum=_sum,
+    reshape=_reshape,
+    astype=_astype,
+    __getitem__=_getitem,
+    __iter__=_iter,
+)
 
 _BINARY = {
-    "matmul": jnp.matmul, "mul": jnp.multiply, "truediv": jnp.divide, "add": jnp.add,
-    "sub": jnp.subtract, "pow": jnp.power,
-}  # fmt: skip
+    "matmul": jnp.matmul,
+    "mul": jnp.multiply,
+    "truediv": jnp.divide,
+    "add": jnp.add,
+    "sub": jnp.subtract,
+    "pow": jnp.power,
+}
 for name, fun in _BINARY.items():
-    give(
-        BCOO,
-        **{f"__{name}__": _sparse(fun), f"__r{name}__": _sparse(fun, swapped=True)},
-    )
+    give(BCOO, **{f"__{name}__": _sparse(fun), f"__r{name}__": _sparse(fun, swapped=True)})
 _OTHERS = {
-    "abs": jnp.abs, "neg": jnp.negative, "pos": jnp.positive, "gt": jnp.greater,
-    "ge": jnp.greater_equal, "lt": jnp.less, "le": jnp.less_equal, "eq": jnp.equal,
+    "abs": jnp.abs,
+    "neg": jnp.negative,
+    "pos": jnp.positive,
+    "gt": jnp.greater,
+    "ge": jnp.greater_equal,
+    "lt": jnp.less,
+    "le": jnp.less_equal,
+    "eq": jnp.equal,
     "ne": jnp.not_equal,
-}  # fmt: skip
+}
 give(BCOO, **{f"__{name}__": _sparse(fun) for name, fun in _OTHERS.items()})
 
 # -------------------------------------------------------------------------------- BCSR
 
 
 def _bcsr_fromdense(
-    cls: type, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32,
-    n_dense: int = 0, n_batch: int = 0,
-) -> BCSR:  # fmt: skip
+    cls: type,
+    mat: Any,
+    *,
+    nse: int | None = None,
+    index_dtype: Any = np.int32,
+    n_dense: int = 0,
+    n_batch: int = 0,
+) -> BCSR:
     """A BCSR array of the elements of a dense one that are not 0; see `bcsr_fromdense`."""
     return bcsr_fromdense(
         mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch
@@ -234,40 +268,38 @@ def _bcsr_from_scipy_sparse(
 ) -> BCSR:
     """A BCSR array of a `scipy.sparse` matrix."""
     if n_dense or n_batch:
-        raise NotImplementedError(
-            "BCSR from_scipy_sparse with nonzero n_dense/n_batch."
-        )
+        raise NotImplementedError("BCSR from_scipy_sparse with nonzero n_dense/n_batch.")
     if len(mat.shape) != 2:
-        raise ValueError(
-            f"BCSR from_scipy_sparse requires 2D array; {mat.ndim}D is given."
-        )
+        raise ValueError(f"BCSR from_scipy_sparse requires 2D array; {mat.ndim}D is given.")
     mat = mat.tocsr()
     data = jnp.asarray(mat.data)
     indices, indptr = (
-        jnp.asarray(x.astype(index_dtype or np.int32))
-        for x in (mat.indices, mat.indptr)
+        jnp.asarray(x.astype(index_dtype or np.int32)) for x in (mat.indices, mat.indptr)
     )
     return BCSR((data, indices, indptr), shape=mat.shape)
 
 
-def _bcsr_sum_duplicates(
-    self: BCSR, nse: int | None = None, remove_zeros: bool = True
-) -> BCSR:
+def _bcsr_sum_duplicates(self: BCSR, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
     """The array with each position stored once; zeros are not stored any more."""
     fun = bcsr_eliminate_zeros if remove_zeros else bcsr_sum_duplicates
     return fun(self, nse)
 
 
 def _bcsr_empty(
-    cls: type, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32",
-    n_dense: int = 0, n_batch: int = 0, nse: int = 0,
-) -> BCSR:  # fmt: skip
+    cls: type,
+    shape: Sequence[int],
+    *,
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    n_dense: int = 0,
+    n_batch: int = 0,
+    nse: int = 0,
+) -> BCSR:
     """An array that stores nothing but padding."""
     shape = tuple(shape)
     if n_dense < 0 or n_batch < 0 or nse < 0:
         raise ValueError(
-            f"Invalid inputs: shape={shape}, n_dense={n_dense}, n_batch={n_batch},"
-            f" nse={nse}"
+            f"Invalid inputs: shape={shape}, n_dense={n_dense}, n_batch={n_batch}, nse={nse}"
         )
     if len(shape) - n_dense - n_batch != 2:
         raise ValueError("BCSR sparse.empty: must have 2 sparse dimensions.")
@@ -279,9 +311,16 @@ def _bcsr_empty(
 
 
 def _bcsr_eye(
-    cls: type, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32",
-    n_batch: int = 0, n_dense: int = 0,
-) -> BCSR:  # fmt: skip
+    cls: type,
+    N: int,
+    M: int,
+    k: int,
+    *,
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    n_batch: int = 0,
+    n_dense: int = 0,
+) -> BCSR:
     """Ones on the k-th diagonal."""
     if n_batch or n_dense:
         raise ValueError("BCSR sparse.eye: must have 2 sparse dimensions.")
@@ -294,13 +333,19 @@ def _bcsr_from_bcoo(cls: Any, arr: BCOO) -> BCSR:
 
 
 give(
-    BCSR, fromdense=classmethod(_bcsr_fromdense),
+    BCSR,
+    fromdense=classmethod(_bcsr_fromdense),
     from_scipy_sparse=classmethod(_bcsr_from_scipy_sparse),
-    from_bcoo=classmethod(_bcsr_from_bcoo), to_bcoo=to_bcoo,
-    todense=bcsr_todense, sum_duplicates=_bcsr_sum_duplicates,
-    _empty=classmethod(_bcsr_empty), _eye=classmethod(_bcsr_eye), __getitem__=_getitem,
-    __matmul__=_sparse(jnp.matmul), __rmatmul__=_sparse(jnp.matmul, swapped=True),
-)  # fmt: skip
+    from_bcoo=classmethod(_bcsr_from_bcoo),
+    to_bcoo=to_bcoo,
+    todense=bcsr_todense,
+    sum_duplicates=_bcsr_sum_duplicates,
+    _empty=classmethod(_bcsr_empty),
+    _eye=classmethod(_bcsr_eye),
+    __getitem__=_getitem,
+    __matmul__=_sparse(jnp.matmul),
+    __rmatmul__=_sparse(jnp.matmul, swapped=True),
+)
 
 # ---------------------------------------------------------------------------- matrices
 
@@ -339,10 +384,13 @@ def _coo_eye(
 
 
 give(
-    COO, fromdense=classmethod(_coo_fromdense), _empty=classmethod(_coo_empty),
-    _eye=classmethod(_coo_eye), todense=coo_todense,
+    COO,
+    fromdense=classmethod(_coo_fromdense),
+    _empty=classmethod(_coo_empty),
+    _eye=classmethod(_coo_eye),
+    todense=coo_todense,
     __matmul__=lambda self, other: matmul(self, other, coo_matvec, coo_matmat),
-)  # fmt: skip
+)
 
 
 def _csr_fromdense(
@@ -393,16 +441,23 @@ def _csc_todense(self: CSC) -> Any:
 
 
 give(
-    CSR, fromdense=classmethod(_csr_fromdense), _empty=classmethod(_csr_empty),
-    _eye=classmethod(_csr_eye), todense=csr_todense,
+    CSR,
+    fromdense=classmethod(_csr_fromdense),
+    _empty=classmethod(_csr_empty),
+    _eye=classmethod(_csr_eye),
+    todense=csr_todense,
     __matmul__=lambda self, other: matmul(self, other, csr_matvec, csr_matmat),
-)  # fmt: skip
+)
 give(
-    CSC, fromdense=classmethod(_csc_fromdense), _empty=classmethod(_csr_empty),
-    _eye=classmethod(_csc_eye), todense=_csc_todense,
+    CSC,
+    fromdense=classmethod(_csc_fromdense),
+    _empty=classmethod(_csr_empty),
+    _eye=classmethod(_csc_eye),
+    todense=_csc_todense,
     __matmul__=lambda self, other: matmul(
-        self, other,
+        self,
+        other,
         lambda m, v: csr_matvec(m.T, v, transpose=True),
         lambda m, B: csr_matmat(m.T, B, transpose=True),
     ),
-)  # fmt: skip
+)

@@ -110,5 +110,8 @@ def dissection(near: Graph) -> list[int]:
 
 # By the numbers that callers know them by.
 ORDERINGS: dict[int, Callable[[Graph], Iterable[int]]] = {
-    0: natural, 1: cuthill_mckee, 2: minimum_degree, 3: dissection,
-}  # fmt: skip
+    0: natural,
+    1: cuthill_mckee,
+    2: minimum_degree,
+    3: dissection,
+}

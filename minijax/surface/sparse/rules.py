@@ -32,13 +32,7 @@ from .bcoo_slicing import *
 from .bcsr import BCSR, from_bcoo, to_bcoo
 from .bcsr_ops import bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general
 from .kernels import *
-from .tracing import (
-    densifying,
-    is_sparse,
-    no_rule,
-    sparse_rules_bcoo,
-    sparse_rules_bcsr,
-)
+from .tracing import densifying, is_sparse, no_rule, sparse_rules_bcoo, sparse_rules_bcsr
 
 __all__ = ()
 
@@ -65,10 +59,24 @@ def rule_of_rows(*prims: Primitive) -> Callable[[Rule], Rule]:
     return register
 
 
-densifying.update({
-    lax.acos_p, lax.acosh_p, lax.bessel_i0e_p, lax.cos_p, lax.cosh_p, lax.eq_p,
-    lax.exp_p, lax.ge_p, lax.gt_p, lax.le_p, lax.log_p, lax.lt_p, lax.ne_p, lax.xor_p,
-})  # fmt: skip
+densifying.update(
+    {
+        lax.acos_p,
+        lax.acosh_p,
+        lax.bessel_i0e_p,
+        lax.cos_p,
+        lax.cosh_p,
+        lax.eq_p,
+        lax.exp_p,
+        lax.ge_p,
+        lax.gt_p,
+        lax.le_p,
+        lax.log_p,
+        lax.lt_p,
+        lax.ne_p,
+        lax.xor_p,
+    }
+)
 
 # ------------------------------------------------------------------------- elementwise
 
@@ -103,11 +111,29 @@ def _keeps_zeros(prim: Primitive) -> Rule:
 for prim in (lax.conj_p, lax.copy_p, lax.imag_p, lax.neg_p, lax.real_p):
     rule(prim, rows=True)(_linear(prim))
 for prim in (
-    lax.abs_p, lax.asin_p, lax.asinh_p, lax.atan_p, lax.atanh_p, lax.bessel_i1e_p,
-    lax.cbrt_p, lax.ceil_p, lax.convert_element_type_p, lax.erf_p, lax.expm1_p,
-    lax.floor_p, lax.log1p_p, lax.reduce_precision_p, lax.round_p, lax.sign_p, lax.sin_p,
-    lax.sinh_p, lax.sqrt_p, lax.square_p, lax.tan_p, lax.tanh_p,
-):  # fmt: skip
+    lax.abs_p,
+    lax.asin_p,
+    lax.asinh_p,
+    lax.atan_p,
+    lax.atanh_p,
+    lax.bessel_i1e_p,
+    lax.cbrt_p,
+    lax.ceil_p,
+    lax.convert_element_type_p,
+    lax.erf_p,
+    lax.expm1_p,
+    lax.floor_p,
+    lax.log1p_p,
+    lax.reduce_precision_p,
+    lax.round_p,
+    lax.sign_p,
+    lax.sin_p,
+    lax.sinh_p,
+    lax.sqrt_p,
+    lax.square_p,
+    lax.tan_p,
+    lax.tanh_p,
+):
     rule(prim, rows=True)(_keeps_zeros(prim))
 
 
@@ -142,9 +168,7 @@ def _sum(x: Any, y: Any, plus: Rule) -> Any:
             )
         return plus(mat.todense(), v)
     if x.shape != y.shape:
-        raise NotImplementedError(
-            "Addition between sparse matrices of different shapes."
-        )
+        raise NotImplementedError("Addition between sparse matrices of different shapes.")
     if x.indices is y.indices:
         return with_data(x, plus(x.data, y.data))
     if (x.n_batch, x.n_dense) != (y.n_batch, y.n_dense):

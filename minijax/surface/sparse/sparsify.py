@@ -54,8 +54,6 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
         if not use_tracer:
             closed = stage_closed(flat, [type_of(x) for x in values], text="sparsify")
             run = functools.partial(eval_jaxpr, closed.jaxpr, closed.consts)
-        return flat.result(
-            x if is_sparse(x) else as_value(x) for x in applied(run, values)
-        )
+        return flat.result(x if is_sparse(x) else as_value(x) for x in applied(run, values))
 
     return sparsified

@@ -25,14 +25,25 @@ from .bcsr import BCSR
 from .sparsify import sparsify
 
 __all__ = (
-    "MATMUL_TOL", "is_sparse", "BatchedDotGeneralProperties", "SparseLayout",
-    "SparseTestCase", "rand_bcoo", "rand_bcsr", "rand_sparse", "iter_subsets",
-    "iter_sparse_layouts", "iter_bcsr_layouts",
-)  # fmt: skip
+    "MATMUL_TOL",
+    "is_sparse",
+    "BatchedDotGeneralProperties",
+    "SparseLayout",
+    "SparseTestCase",
+    "rand_bcoo",
+    "rand_bcsr",
+    "rand_sparse",
+    "iter_subsets",
+    "iter_sparse_layouts",
+    "iter_bcsr_layouts",
+)
 
 MATMUL_TOL: dict[Any, float] = {
-    np.float32: 1e-5, np.float64: 1e-10, np.complex64: 1e-5, np.complex128: 1e-10,
-}  # fmt: skip
+    np.float32: 1e-5,
+    np.float64: 1e-10,
+    np.complex64: 1e-5,
+    np.complex128: 1e-10,
+}
 _TOLERANCE = {2: 1e-2, 4: 1e-5, 8: 1e-10}  # by the bytes of a real number
 
 
@@ -89,18 +100,23 @@ def _normal(rng: np.random.RandomState) -> Maker:
 
 
 def _made(
-    shape: Sequence[int], dtype: Any, *, rng: np.random.RandomState, rand_method: Any,
-    nse: float, n_batch: int, n_dense: int, by_rows: bool,
-) -> Any:  # fmt: skip
+    shape: Sequence[int],
+    dtype: Any,
+    *,
+    rng: np.random.RandomState,
+    rand_method: Any,
+    nse: float,
+    n_batch: int,
+    n_dense: int,
+    by_rows: bool,
+) -> Any:
     n_sparse = len(shape) - n_batch - n_dense
     if n_sparse < 0 or n_batch < 0 or n_dense < 0:
         raise ValueError(
             f"Invalid parameters: shape={shape} n_batch={n_batch} n_sparse={n_sparse}"
         )
     if by_rows and n_sparse != 2:
-        raise ValueError(
-            f"bcsr array must have 2 sparse dimensions; {n_sparse} is given."
-        )
+        raise ValueError(f"bcsr array must have 2 sparse dimensions; {n_sparse} is given.")
     batch, sizes = tuple(shape[:n_batch]), tuple(shape[n_batch : n_batch + n_sparse])
     count = math.ceil(nse * math.prod(sizes)) if 0 <= nse < 1 else int(nse)
     whole = tuple(shape[n_batch + n_sparse :])
@@ -116,9 +132,12 @@ def _made(
 
 
 def rand_bcoo(
-    rng: np.random.RandomState, rand_method: Maker = _normal, nse: float = 0.5,
-    n_batch: int = 0, n_dense: int = 0,
-) -> Maker:  # fmt: skip
+    rng: np.random.RandomState,
+    rand_method: Maker = _normal,
+    nse: float = 0.5,
+    n_batch: int = 0,
+    n_dense: int = 0,
+) -> Maker:
     """What makes random BCOO arrays.
 
     Args:
@@ -136,15 +155,23 @@ def rand_bcoo(
       BCOO(float32[4, 5], nse=3)
     """
     return functools.partial(
-        _made, rng=rng, rand_method=rand_method, nse=nse, n_batch=n_batch,
-        n_dense=n_dense, by_rows=False,
-    )  # fmt: skip
+        _made,
+        rng=rng,
+        rand_method=rand_method,
+        nse=nse,
+        n_batch=n_batch,
+        n_dense=n_dense,
+        by_rows=False,
+    )
 
 
 def rand_bcsr(
-    rng: np.random.RandomState, rand_method: Maker = _normal, nse: float = 0.5,
-    n_batch: int = 0, n_dense: int = 0,
-) -> Maker:  # fmt: skip
+    rng: np.random.RandomState,
+    rand_method: Maker = _normal,
+    nse: float = 0.5,
+    n_batch: int = 0,
+    n_dense: int = 0,
+) -> Maker:
     """What makes random BCSR arrays.
 
     Args:
@@ -162,15 +189,22 @@ def rand_bcsr(
       BCSR(float32[4, 5], nse=3)
     """
     return functools.partial(
-        _made, rng=rng, rand_method=rand_method, nse=nse, n_batch=n_batch,
-        n_dense=n_dense, by_rows=True,
-    )  # fmt: skip
+        _made,
+        rng=rng,
+        rand_method=rand_method,
+        nse=nse,
+        n_batch=n_batch,
+        n_dense=n_dense,
+        by_rows=True,
+    )
 
 
 def rand_sparse(
-    rng: np.random.RandomState, nse: float = 0.5, post: Maker = lambda x: x,
+    rng: np.random.RandomState,
+    nse: float = 0.5,
+    post: Maker = lambda x: x,
     rand_method: Maker = _normal,
-) -> Maker:  # fmt: skip
+) -> Maker:
     """What makes random NumPy arrays with many zeros.
 
     Args:
@@ -217,9 +251,7 @@ def iter_subsets(s: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
     return itertools.chain.from_iterable(itertools.combinations(s, n) for n in sizes)
 
 
-def iter_sparse_layouts(
-    shape: Sequence[int], min_n_batch: int = 0
-) -> Iterator[SparseLayout]:
+def iter_sparse_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[SparseLayout]:
     """All layouts of BCOO arrays of a shape.
 
     Args:
@@ -239,9 +271,7 @@ def iter_sparse_layouts(
             yield SparseLayout(n_batch, n_dense, rank - n_batch - n_dense)
 
 
-def iter_bcsr_layouts(
-    shape: Sequence[int], min_n_batch: int = 0
-) -> Iterator[SparseLayout]:
+def iter_bcsr_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[SparseLayout]:
     """All layouts of BCSR arrays of a shape.
 
     Args:
@@ -267,12 +297,7 @@ def _dense(out: Any) -> Any:
 
 
 def _close(
-    x: Any,
-    y: Any,
-    check_dtypes: bool,
-    atol: float | None,
-    rtol: float | None,
-    text: str,
+    x: Any, y: Any, check_dtypes: bool, atol: float | None, rtol: float | None, text: str
 ) -> None:
     """AssertionError unless two trees of arrays are about the same."""
     xs, ys = tree.leaves_with_path(x), tree.leaves(y)
@@ -283,15 +308,16 @@ def _close(
         if check_dtypes:
             assert a.dtype == b.dtype, f"{where}: {a.dtype} is not {b.dtype}"
         inexact = dtypes.is_inexact(a.dtype)
-        usual = (
-            _TOLERANCE.get(dtypes.real_of(a.dtype).itemsize, 0.0) if inexact else 0.0
-        )
+        usual = _TOLERANCE.get(dtypes.real_of(a.dtype).itemsize, 0.0) if inexact else 0.0
         wide = np.complex128 if dtypes.is_complex(a.dtype) else np.float64
         first, second = (np.asarray(z).astype(wide) for z in (a, b))
         np.testing.assert_allclose(
-            first, second, err_msg=where,
-            atol=usual if atol is None else atol, rtol=usual if rtol is None else rtol,
-        )  # fmt: skip
+            first,
+            second,
+            err_msg=where,
+            atol=usual if atol is None else atol,
+            rtol=usual if rtol is None else rtol,
+        )
 
 
 class SparseTestCase(unittest.TestCase):
@@ -302,19 +328,33 @@ class SparseTestCase(unittest.TestCase):
         return np.random.RandomState(sum(map(ord, self.id())) % 2**32)
 
     def assertSparseArraysEquivalent(
-        self, x: Any, y: Any, *, check_dtypes: bool = True, atol: float | None = None,
-        rtol: float | None = None, canonicalize_dtypes: bool = True, err_msg: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        x: Any,
+        y: Any,
+        *,
+        check_dtypes: bool = True,
+        atol: float | None = None,
+        rtol: float | None = None,
+        canonicalize_dtypes: bool = True,
+        err_msg: str = "",
+    ) -> None:
         """Both are stored in the same way, with about the same numbers."""
         del canonicalize_dtypes  # arrays have canonical dtypes
         self.assertEqual(tree.structure(x), tree.structure(y))
         _close(tree.leaves(x), tree.leaves(y), check_dtypes, atol, rtol, err_msg)
 
     def _CheckAgainstDense(
-        self, dense_op: Maker, sparse_op: Maker, args_maker: Maker, check_jit: bool = True,
-        check_dtypes: bool = True, tol: float | None = None, atol: float | None = None,
-        rtol: float | None = None, canonicalize_dtypes: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        dense_op: Maker,
+        sparse_op: Maker,
+        args_maker: Maker,
+        check_jit: bool = True,
+        check_dtypes: bool = True,
+        tol: float | None = None,
+        atol: float | None = None,
+        rtol: float | None = None,
+        canonicalize_dtypes: bool = True,
+    ) -> None:
         """An operation on sparse arrays gives what the other gives of dense ones."""
         del canonicalize_dtypes
         atol, rtol = (tol if x is None else x for x in (atol, rtol))
@@ -327,10 +367,16 @@ class SparseTestCase(unittest.TestCase):
             self.assertSparseArraysEquivalent(out, again, atol=atol, rtol=rtol)
 
     def _CheckGradsSparse(
-        self, dense_fun: Maker, sparse_fun: Maker, args_maker: Maker, *,
-        argnums: Sequence[int] | None = None, modes: Sequence[str] = ("fwd", "rev"),
-        atol: float | None = None, rtol: float | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        dense_fun: Maker,
+        sparse_fun: Maker,
+        args_maker: Maker,
+        *,
+        argnums: Sequence[int] | None = None,
+        modes: Sequence[str] = ("fwd", "rev"),
+        atol: float | None = None,
+        rtol: float | None = None,
+    ) -> None:
         """Jacobians by the data of arguments agree."""
         self.assertLessEqual(set(modes), {"fwd", "rev"})
         args = args_maker()
@@ -348,31 +394,30 @@ class SparseTestCase(unittest.TestCase):
         for mode, jac in (("rev", jacrev), ("fwd", jacfwd)):
             if mode in modes:
                 expected = jac(dense, argnums=which)(*leaves)
-                _close(
-                    expected,
-                    jac(sparse, argnums=which)(*leaves),
-                    True,
-                    atol,
-                    rtol,
-                    mode,
-                )
+                _close(expected, jac(sparse, argnums=which)(*leaves), True, atol, rtol, mode)
 
     def _random_bdims(self, *args: int) -> list[int]:
         rng = self.rng()
         return [rng.randint(0, arg + 1) for arg in args]
 
     def _CheckBatchingSparse(
-        self, dense_fun: Maker, sparse_fun: Maker, args_maker: Maker, *,
-        batch_size: int = 3, bdims: Sequence[int | None] | None = None,
-        check_jit: bool = False, check_dtypes: bool = True, tol: float | None = None,
-        atol: float | None = None, rtol: float | None = None,
+        self,
+        dense_fun: Maker,
+        sparse_fun: Maker,
+        args_maker: Maker,
+        *,
+        batch_size: int = 3,
+        bdims: Sequence[int | None] | None = None,
+        check_jit: bool = False,
+        check_dtypes: bool = True,
+        tol: float | None = None,
+        atol: float | None = None,
+        rtol: float | None = None,
         canonicalize_dtypes: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The same under `vmap`, over batch axes at random places."""
         if bdims is None:
-            ranks = [
-                arg.n_batch if is_sparse(arg) else arg.ndim for arg in args_maker()
-            ]
+            ranks = [arg.n_batch if is_sparse(arg) else arg.ndim for arg in args_maker()]
             bdims = self._random_bdims(*ranks)
 
         def batch(xs: Sequence[Any], axis: int) -> Any:
@@ -387,7 +432,13 @@ class SparseTestCase(unittest.TestCase):
             ]
 
         self._CheckAgainstDense(
-            vmap(dense_fun, tuple(bdims)), vmap(sparse_fun, tuple(bdims)), batched,
-            check_dtypes=check_dtypes, tol=tol, atol=atol, rtol=rtol, check_jit=check_jit,
+            vmap(dense_fun, tuple(bdims)),
+            vmap(sparse_fun, tuple(bdims)),
+            batched,
+            check_dtypes=check_dtypes,
+            tol=tol,
+            atol=atol,
+            rtol=rtol,
+            check_jit=check_jit,
             canonicalize_dtypes=canonicalize_dtypes,
-        )  # fmt: skip
+        )

@@ -26,9 +26,16 @@ from .kernels import along_batches, shape_of
 from .lanes import of_all, of_one
 
 __all__ = (
-    "SparseTracer", "SparseTrace", "sparse_rules_bcoo", "sparse_rules_bcsr", "is_sparse",
-    "type_of", "applied", "no_rule", "densifying",
-)  # fmt: skip
+    "SparseTracer",
+    "SparseTrace",
+    "sparse_rules_bcoo",
+    "sparse_rules_bcsr",
+    "is_sparse",
+    "type_of",
+    "applied",
+    "no_rule",
+    "densifying",
+)
 
 # A primitive's rule: (operands, which may be sparse, **params) -> result or results.
 Rule = Callable[..., Any]
@@ -148,9 +155,7 @@ def types_of(values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
     ]
 
 
-def sparse_jaxpr(
-    closed: ClosedJaxpr, in_tree: Any, avals: Any
-) -> tuple[ClosedJaxpr, Any]:
+def sparse_jaxpr(closed: ClosedJaxpr, in_tree: Any, avals: Any) -> tuple[ClosedJaxpr, Any]:
     """The program on the buffers of its inputs; and the tree of its results' buffers."""
 
     def make() -> tuple[ClosedJaxpr, Any]:

@@ -39,9 +39,7 @@ PROGRAMS = {
     ),
     "two operands, a tuple": (
         lambda x: sum(
-            lax.cond(
-                x[0] > 0.6, lambda a, b: (a * b, b), lambda a, b: (b, a), x, x[::-1]
-            )
+            lax.cond(x[0] > 0.6, lambda a, b: (a * b, b), lambda a, b: (b, a), x, x[::-1])
         ),
         lambda x: choose(x[0] > 0.6, x * x[::-1] + x[::-1], x + x[::-1]),
     ),
@@ -67,9 +65,7 @@ PROGRAMS = {
         lambda x: lax.cond(
             x[0] > 0.5, lambda x: lax.cond(x[1] > 0.5, square, times_w, x), jnp.cos, x
         ),
-        lambda x: choose(
-            x[0] > 0.5, choose(x[1] > 0.5, square(x), times_w(x)), jnp.cos(x)
-        ),
+        lambda x: choose(x[0] > 0.5, choose(x[1] > 0.5, square(x), times_w(x)), jnp.cos(x)),
     ),
 }
 
@@ -108,9 +104,7 @@ def test_batched_loop_runs_one_branch_a_lane_and_group_skips_unused():
         how: mj.make_jaxpr(mj.vmap(lambda p, x, how=how: f(p, x, how)))(p, x)
         for how in ("select", "loop", "group")
     }
-    assert "select_n" in names(program["select"]) and "cond" not in names(
-        program["select"]
-    )
+    assert "select_n" in names(program["select"]) and "cond" not in names(program["select"])
     assert {"scan", "cond"} <= {*names(program["loop"])}
     assert names(program["group"]).count("cond") == 2
 
@@ -142,9 +136,7 @@ def test_switch_clamps(index, taken, dtype):
         index = max(index, 0)
     branches = [lambda i=i: i for i in range(3)]
     assert lax.switch(np.dtype(dtype).type(index), branches) == max(taken, 0)
-    assert (
-        mj.jit(lambda i: lax.switch(i, branches))(np.dtype(dtype).type(index)) == taken
-    )
+    assert mj.jit(lambda i: lax.switch(i, branches))(np.dtype(dtype).type(index)) == taken
 
 
 def test_switch_of_one_branch_is_that_branch():
@@ -171,21 +163,17 @@ def test_weak_types_are_those_of_the_first_branch():
 
 
 def test_operands_of_many_kinds():
-    key, tree = (
-        mj.random.key(3),
-        {"n": None, "b": jnp.bfloat16(2), "e": np.zeros((0, 2))},
-    )
+    key, tree = (mj.random.key(3), {"n": None, "b": jnp.bfloat16(2), "e": np.zeros((0, 2))})
 
     def f(p):
-        return lax.cond(p, lambda k, t: (k, t), lambda k, t: (mj.random.split(k)[0], t),
-                        key, tree)  # fmt: skip
+        return lax.cond(
+            p, lambda k, t: (k, t), lambda k, t: (mj.random.split(k)[0], t), key, tree
+        )
 
     for p, expected in ((True, key), (False, mj.random.split(key)[0])):
         k, t = mj.jit(f)(p)
         assert (mj.random.key_data(k) == mj.random.key_data(expected)).all()
-        assert (
-            t["n"] is None and t["b"].dtype == jnp.bfloat16 and t["e"].shape == (0, 2)
-        )
+        assert t["n"] is None and t["b"].dtype == jnp.bfloat16 and t["e"].shape == (0, 2)
     keys = mj.random.split(key, 2)
     lanes = mj.vmap(lambda p, k: lax.cond(p, lambda k: k, lambda k: key, k))
     out = mj.random.key_data(lanes(np.array([True, False]), keys))
@@ -208,9 +196,7 @@ def test_gradients_of_untaken_branches_do_not_leak_nan():
 
     x = np.array([-1.0, 0.0, 4.0], np.float32)
     np.testing.assert_allclose(mj.vmap(mj.grad(safe))(x), [0, 0, 0.25])
-    np.testing.assert_allclose(
-        mj.grad(lambda x: mj.vmap(safe)(x).sum())(x), [0, 0, 0.25]
-    )
+    np.testing.assert_allclose(mj.grad(lambda x: mj.vmap(safe)(x).sum())(x), [0, 0, 0.25])
 
 
 # --------------------------------------------------------------------------- programs
@@ -252,9 +238,7 @@ def test_what_all_branches_hand_on_is_no_result():
 
 
 def test_strong_literals_take_no_equation():
-    jaxpr = mj.make_jaxpr(lambda p: lax.cond(p, lambda: 1.0, lambda: jnp.float32(2)))(
-        True
-    )
+    jaxpr = mj.make_jaxpr(lambda p: lax.cond(p, lambda: 1.0, lambda: jnp.float32(2)))(True)
     assert names(jaxpr) == ["convert_element_type", "cond"]  # of the predicate
 
 
@@ -281,10 +265,7 @@ def test_a_branch_used_twice_is_staged_once():
 
 def test_disable_jit_runs_the_branch_in_python():
     with mj.disable_jit():
-        assert (
-            lax.cond(True, lambda x: x if isinstance(x, int) else 0, lambda x: 0, 5)
-            == 5
-        )
+        assert lax.cond(True, lambda x: x if isinstance(x, int) else 0, lambda x: 0, 5) == 5
         assert lax.switch(9, [lambda x: 0, lambda x: float(x)], np.float32(2)) == 2
 
 
@@ -420,16 +401,12 @@ def test_no_branches():
 
 
 def test_messages_name_the_branches():
-    with pytest.raises(
-        TypeError, match=r"true_fun: times_w at .* false_fun: <lambda> at"
-    ):
+    with pytest.raises(TypeError, match=r"true_fun: times_w at .* false_fun: <lambda> at"):
         lax.cond(True, times_w, lambda x: x[0], X)
 
 
 def test_signatures_are_plain():
-    assert list(inspect.signature(lax.cond).parameters)[:3] == [
-        "pred", "true_fun", "false_fun",
-    ]  # fmt: skip
+    assert list(inspect.signature(lax.cond).parameters)[:3] == ["pred", "true_fun", "false_fun"]
 
 
 def test_a_rule_that_chooses_by_lane_can_be_turned_around():
@@ -446,9 +423,7 @@ def test_a_rule_that_chooses_by_lane_can_be_turned_around():
         return f(x), slope(t)
 
     want = np.where(X > 0.5, 3 * X**2, X)
-    np.testing.assert_allclose(
-        mj.grad(lambda x: mj.vmap(f)(x).sum())(X), want, rtol=1e-6
-    )
+    np.testing.assert_allclose(mj.grad(lambda x: mj.vmap(f)(x).sum())(X), want, rtol=1e-6)
     matrices = np.eye(5, dtype=np.float32) * [[[2.0]], [[0.0]]]
     got = mj.grad(lambda a: mj.vmap(jnp.linalg.det)(a).sum())(jnp.asarray(matrices))
     np.testing.assert_allclose(got, [16 * np.eye(5), np.zeros((5, 5))], atol=1e-4)
@@ -459,9 +434,7 @@ def test_a_tangent_that_is_stopped_cannot_be_turned_around():
     f = mj.custom_jvp(lambda x: x)
     f.defjvp(lambda p, t: (f(*p), lax.stop_gradient(t[0])))
     assert mj.jvp(f, (1.0,), (2.0,))[1] == 2.0
-    with pytest.raises(
-        NotImplementedError, match="for 'stop_gradient' not implemented"
-    ):
+    with pytest.raises(NotImplementedError, match="for 'stop_gradient' not implemented"):
         mj.grad(f)(1.0)
 
 

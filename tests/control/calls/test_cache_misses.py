@@ -14,9 +14,7 @@ def test_tracing_can_be_forbidden():
     f(1.0)
     with mj.no_tracing():
         assert float(f(2.0)) == 3
-        with pytest.raises(
-            RuntimeError, match=r"re-tracing function <lambda> at .* for"
-        ):
+        with pytest.raises(RuntimeError, match=r"re-tracing function <lambda> at .* for"):
             f(three)
         with mj.no_tracing(False):
             f(four)

@@ -79,17 +79,23 @@ def random_number(x):
 
 # (function, what it is of 0.5; recorded from JAX 0.10.2 where it takes the program)
 PROGRAMS = [
-    (branch, 1.5), (mapped_inside, [0.0, 1.5, 3.0]), (own_gradient, 0.5),
-    (branch_on_what_is_differentiated, 3.0), (jitted_inside, 3.0),
-    (folds_in_what_it_traces, 1.5), (loop, 3.0), (loop_over_tracer, 3.0),
-    (conditions, 1.5), (rule, 0.5), (rule_over_tracer, 1.0), (sizes, [2.0]),
+    (branch, 1.5),
+    (mapped_inside, [0.0, 1.5, 3.0]),
+    (own_gradient, 0.5),
+    (branch_on_what_is_differentiated, 3.0),
+    (jitted_inside, 3.0),
+    (folds_in_what_it_traces, 1.5),
+    (loop, 3.0),
+    (loop_over_tracer, 3.0),
+    (conditions, 1.5),
+    (rule, 0.5),
+    (rule_over_tracer, 1.0),
+    (sizes, [2.0]),
     (random_number, 0.5),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(
-    ("f", "want"), PROGRAMS, ids=lambda p: getattr(p, "__name__", "")
-)
+@pytest.mark.parametrize(("f", "want"), PROGRAMS, ids=lambda p: getattr(p, "__name__", ""))
 def test_evaluates_what_holds_no_tracer(f, want):
     def folded(x):
         with FOLD():

@@ -47,9 +47,7 @@ def test_jaxpr():
     )
     # Constants lead the operands; None is no attribute; nothing is cut off.
     (eqn,) = mj.make_jaxpr(
-        lambda x: lax.composite(lambda y, *, k: (y + np.arange(3.0), y), "c")(
-            x, k=None
-        )[0]
+        lambda x: lax.composite(lambda y, *, k: (y + np.arange(3.0), y), "c")(x, k=None)[0]
     )(X).eqns
     assert [v.aval.shape for v in eqn.invars] == [(3,), (2, 3)]
     assert eqn.params["attributes"] == () and len(eqn.outvars) == 2

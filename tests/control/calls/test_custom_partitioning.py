@@ -45,9 +45,7 @@ def test_parts_are_computed_as_the_function_says(mesh, tmp_path):
         lie = NamedSharding(mesh, P(args[0].sharding.spec[0], None))
         return mesh, lambda x: jnp.cumsum(x, axis=1), lie, (lie,)
 
-    assert (
-        cumulated.def_partition(partition, sharding_rule="... i -> ... i") is partition
-    )
+    assert cumulated.def_partition(partition, sharding_rule="... i -> ... i") is partition
     with config.CACHE_DIR(str(tmp_path)):
         run = mj.jit(cumulated).lower(laid(mesh, X, "x", "y")).compile()
     y = run(laid(mesh, X, "x", "y"))
@@ -63,10 +61,7 @@ def test_the_program_of_a_part_has_collectives_trees_and_static_arguments(mesh):
     def part(scale):
         def fun(a, b):
             row = jnp.float32(mj.lax.axis_index("x"))
-            return {
-                "product": mj.lax.psum(a @ b, "y") * scale,
-                "row": row + 0 * a[:, 0],
-            }
+            return {"product": mj.lax.psum(a @ b, "y") * scale, "row": row + 0 * a[:, 0]}
 
         return fun
 
@@ -79,9 +74,7 @@ def test_the_program_of_a_part_has_collectives_trees_and_static_arguments(mesh):
         return mesh, part(scale), out, (at("x", "y"), at("y", None))
 
     f = custom_partitioning(multiply, static_argnums=2)
-    f.def_partition(
-        partition, sharding_rule="i k, k j -> i j, i", reduction_factors=("k",)
-    )
+    f.def_partition(partition, sharding_rule="i k, k j -> i j, i", reduction_factors=("k",))
     b = np.arange(12, dtype=np.float32).reshape(4, 3)
     args = laid(mesh, X, "x", "y"), laid(mesh, b, "y")
     out = mj.jit(lambda a, b: f(a, b, scale=2.0))(*args)
@@ -161,16 +154,28 @@ def rule(text, **options):
 
 TEXTS = [
     ("... i j -> (i j)", {}, [(4, 2)], [(8,)], "([i, j])->([ij]) {i=4, j=2}"),
-    ("... i j -> ... j", {"reduction_factors": ("i",)}, [(4, 2, 3)], [(4, 3)],
-     "([i, j, k])->([i, k]) {i=4, j=2, k=3} reduction={j}"),
-    ("b (h w) -> b", {"h": 2, "w": 3}, [(4, 6)], [(4,)],
-     "([i, jk])->([i]) {i=4, j=2, k=3}"),
-    ("i j k -> i k", {"reduction_factors": ("j",), "permutation_factors": ("k",),
-                      "need_replication_factors": ("i",)}, [(4, 2, 3)], [(4, 3)],
-     "([i, j, k])->([i, k]) {i=4, j=2, k=3} reduction={j} need_replication={i}"
-     " permutation={k}"),
+    (
+        "... i j -> ... j",
+        {"reduction_factors": ("i",)},
+        [(4, 2, 3)],
+        [(4, 3)],
+        "([i, j, k])->([i, k]) {i=4, j=2, k=3} reduction={j}",
+    ),
+    ("b (h w) -> b", {"h": 2, "w": 3}, [(4, 6)], [(4,)], "([i, jk])->([i]) {i=4, j=2, k=3}"),
+    (
+        "i j k -> i k",
+        {
+            "reduction_factors": ("j",),
+            "permutation_factors": ("k",),
+            "need_replication_factors": ("i",),
+        },
+        [(4, 2, 3)],
+        [(4, 3)],
+        "([i, j, k])->([i, k]) {i=4, j=2, k=3} reduction={j} need_replication={i}"
+        " permutation={k}",
+    ),
     ("i -> i", {}, [(4,)], [(1,)], "([i])->([i]) {i=4}"),  # which broadcasts
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "options", "ins", "outs", "told"), TEXTS)
@@ -196,15 +201,27 @@ WRONG = [
     ("... j ... -> j", "Ellipsis can only be used at the beginning of a dimension", None),
     ("1i -> 1i", "Factor names have to start with a letter, but got '1'", None),
     ("(i j) -> (i j)", "Factor i is only used in compound factors; must specify", None),
-    ("i j -> i", "Sharding rule 0th operand has rank 2, but the operation 0th operand has"
-     " rank 1", ((4,), (4,))),
-    ("i, j -> i", "Sharding rule has 2 operands, but the operation has 1 operands",
-     ((4,), (4,))),
-    ("... -> ...", "Ellipsis represents different number of leading dimensions 2 and 1",
-     ((4, 2), (4,))),
-    ("i -> i", "Sharding rule 0th result mapping: axis 0 has size 3, its factors i have 4",
-     ((4,), (3,))),
-]  # fmt: skip
+    (
+        "i j -> i",
+        "Sharding rule 0th operand has rank 2, but the operation 0th operand has rank 1",
+        ((4,), (4,)),
+    ),
+    (
+        "i, j -> i",
+        "Sharding rule has 2 operands, but the operation has 1 operands",
+        ((4,), (4,)),
+    ),
+    (
+        "... -> ...",
+        "Ellipsis represents different number of leading dimensions 2 and 1",
+        ((4, 2), (4,)),
+    ),
+    (
+        "i -> i",
+        "Sharding rule 0th result mapping: axis 0 has size 3, its factors i have 4",
+        ((4,), (3,)),
+    ),
+]
 
 
 @pytest.mark.parametrize(("text", "sentence", "shapes"), WRONG)
@@ -214,23 +231,31 @@ def test_bad_rules_are_refused(text, sentence, shapes):
         found.attribute(*([shape] for shape in shapes))
 
 
-@pytest.mark.parametrize(("options", "sentence"), [
-    ({"reduction_factors": ("q",)}, "Factor q in reduction_factors is not used"),
-    ({"reduction_factors": ("j",), "permutation_factors": ("j",)},
-     "Factor j can only be in one of the reduction, need replication, or permutation"),
-    ({"i": 8}, "Factor i represents a whole dimension; do not specify its size"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"reduction_factors": ("q",)}, "Factor q in reduction_factors is not used"),
+        (
+            {"reduction_factors": ("j",), "permutation_factors": ("j",)},
+            "Factor j can only be in one of the reduction, need replication, or permutation",
+        ),
+        ({"i": 8}, "Factor i represents a whole dimension; do not specify its size"),
+    ],
+)
 def test_bad_factors_are_refused(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         rule("i j -> i", **options)
 
 
-@pytest.mark.parametrize(("make", "sentence"), [
-    (lambda: CompoundFactor("i"), "should contain at least two factors"),
-    (lambda: CompoundFactor("i", 3), "Each element of CompoundFactor must be a str"),
-    (lambda: ArrayMapping(3), "Each element of ArrayMapping must be a str or"),
-    (lambda: ArrayMapping("i", BATCHING), "Ellipsis can only be used at the beginning"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: CompoundFactor("i"), "should contain at least two factors"),
+        (lambda: CompoundFactor("i", 3), "Each element of CompoundFactor must be a str"),
+        (lambda: ArrayMapping(3), "Each element of ArrayMapping must be a str or"),
+        (lambda: ArrayMapping("i", BATCHING), "Ellipsis can only be used at the beginning"),
+    ],
+)
 def test_bad_mappings_are_refused(make, sentence):
     with pytest.raises(ValueError, match=sentence):
         make()

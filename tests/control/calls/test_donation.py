@@ -35,7 +35,7 @@ PROGRAMS = [
     (lambda x, y: x.astype(jnp.int8), (0,), (False, False), ""),
     (lambda x, y: y + 1, (0,), (False, False), ""),  # not read
     (lambda x, y: (), (0, 1), (False, False), ""),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("f", "donated", "gone", "named"), PROGRAMS)
@@ -106,7 +106,7 @@ USES = {
     "nested": lambda f: mj.jit(lambda y: f(y) * 1),
     "compiled": lambda f: f.lower(1.0).compile(),
     "loop": lambda f: mj.jit(lambda y: lax.map(lambda i: f(y) + 0 * i, jnp.ones(1))[0]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
@@ -161,14 +161,21 @@ def test_captured_memory_is_shared():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: mj.device_put(2.0), lambda: jnp.asarray(2.0), lambda: jnp.array(2),
-        lambda: mj.grad(lambda x: x)(2.0), lambda: mj.jit(lambda x: x)(2.0),
-        lambda: mj.new_ref(2.0)[...], lambda: jnp.float32(2), lambda: jnp.zeros(()),
-        lambda: mj.lax.full((), 2.0), lambda: mj.vjp(lambda x: x, 2.0)[1](1.0)[0],
+        lambda: mj.device_put(2.0),
+        lambda: jnp.asarray(2.0),
+        lambda: jnp.array(2),
+        lambda: mj.grad(lambda x: x)(2.0),
+        lambda: mj.jit(lambda x: x)(2.0),
+        lambda: mj.new_ref(2.0)[...],
+        lambda: jnp.float32(2),
+        lambda: jnp.zeros(()),
+        lambda: mj.lax.full((), 2.0),
+        lambda: mj.vjp(lambda x: x, 2.0)[1](1.0)[0],
         lambda: jnp.arange(1)[0],
-        lambda: mj.value_and_grad(lambda x: x)(2.0)[0], lambda: mj.random.key(0),
+        lambda: mj.value_and_grad(lambda x: x)(2.0)[0],
+        lambda: mj.random.key(0),
     ],
-)  # fmt: skip
+)
 def test_no_two_values_share_what_may_be_given_away(make):
     """Constants that are kept are not handed out."""
     first, second = make(), make()

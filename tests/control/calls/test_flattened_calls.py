@@ -51,9 +51,7 @@ def same(a, b):
         assert x.committed == y.committed
         if jnp.issubdtype(x.dtype, mj.dtypes.prng_key):
             x, y = mj.random.key_data(x), mj.random.key_data(y)
-        assert np.array_equal(
-            x, y, equal_nan=bool(jnp.issubdtype(x.dtype, jnp.inexact))
-        )
+        assert np.array_equal(x, y, equal_nan=bool(jnp.issubdtype(x.dtype, jnp.inexact)))
     return True
 
 
@@ -237,11 +235,7 @@ def test_errors_are_those_of_the_tree():
     f = mj.jit(lambda m, x: m[0].w + x)
     flat = tu.flattened(model())
     f(flat, 1), f(flat, 1)
-    for given, kind in (
-        (2**40, OverflowError),
-        ("text", TypeError),
-        (jnp.ones(3), TypeError),
-    ):
+    for given, kind in ((2**40, OverflowError), ("text", TypeError), (jnp.ones(3), TypeError)):
         with pytest.raises(kind) as want:
             f(model(), given)
         with pytest.raises(kind) as found:
@@ -321,12 +315,7 @@ def test_a_program_compiled_ahead(run_here):
 def test_captured_arrays_and_results_that_are_no_arrays_of_the_tree(run_here):
     big = jnp.arange(3.0)
     f = mj.jit(
-        lambda m: {
-            "m": [m],
-            "n": None,
-            "x": big + m[0].w[0],
-            "new": tu.flattened([m[0].b]),
-        }
+        lambda m: {"m": [m], "n": None, "x": big + m[0].w[0], "new": tu.flattened([m[0].b])}
     )
     given = model()
     flat = tu.flattened(given)

@@ -192,27 +192,12 @@ def test_explain_and_max_traces():
 @pytest.mark.parametrize(
     ("fun", "args", "error", "words"),
     [
-        (
-            lambda x: x if x else -x,
-            (1,),
-            mj.errors.TracerBoolConversionError,
-            "argument x",
-        ),
+        (lambda x: x if x else -x, (1,), mj.errors.TracerBoolConversionError, "argument x"),
         (lambda x: float(x), (1.0,), mj.errors.ConcretizationTypeError, "astype"),
         (lambda x: int(x), (1,), mj.errors.ConcretizationTypeError, "astype"),
-        (
-            lambda x: [1, 2][x],
-            (1,),
-            mj.errors.TracerIntegerConversionError,
-            "__index__",
-        ),
+        (lambda x: [1, 2][x], (1,), mj.errors.TracerIntegerConversionError, "__index__"),
         (lambda x: np.sin(x), (1.0,), mj.errors.TracerArrayConversionError, "numpy"),
-        (
-            lambda x: x[x > 0],
-            (np.ones(3),),
-            mj.errors.NonConcreteBooleanIndexError,
-            "bool",
-        ),
+        (lambda x: x[x > 0], (np.ones(3),), mj.errors.NonConcreteBooleanIndexError, "bool"),
         (lambda x: jnp.ones(x), (3,), TypeError, "[Ss]hape"),
         (lambda x: "text", (1.0,), TypeError, "not a valid JAX type"),
         (lambda x: x, ("text",), TypeError, "text"),
@@ -267,9 +252,7 @@ def test_eight_threads():
         try:
             for n in range(1, 8):
                 x = jnp.arange(float(n)) + i
-                np.testing.assert_allclose(
-                    shared(x), np.sin(np.asarray(x)) * 2, rtol=1e-5
-                )
+                np.testing.assert_allclose(shared(x), np.sin(np.asarray(x)) * 2, rtol=1e-5)
                 own = mj.jit(lambda x, k=i: (x * k).sum())
                 np.testing.assert_allclose(mj.grad(own)(x), np.full(n, float(i)))
                 np.testing.assert_allclose(
@@ -294,14 +277,10 @@ def test_eight_threads():
 def test_compiled_calls_are_c_plus_pluss_own():
     """After the first call of a signature no Python runs but the call itself."""
     x, y = jnp.arange(3.0), jnp.ones(3)
-    compiled = (
-        mj.jit(lambda x, y: {"s": x + y, "t": (x * y).sum()}).lower(x, y).compile()
-    )
+    compiled = mj.jit(lambda x, y: {"s": x + y, "t": (x * y).sum()}).lower(x, y).compile()
     want = compiled(x, y)
     calls = []
-    sys.setprofile(
-        lambda frame, event, _: event == "call" and calls.append(frame.f_code)
-    )
+    sys.setprofile(lambda frame, event, _: event == "call" and calls.append(frame.f_code))
     try:
         got = compiled(x, y)
     finally:

@@ -35,8 +35,7 @@ WRONG = [
     (f, {"static_argnums": (0, 3)}, ValueError, ACCEPTS.format("static", "(0, 3)")),
     (f, {"donate_argnums": 7}, ValueError, ACCEPTS.format("donate", "(7,)")),
     (f, {"static_argnames": "zz"}, ValueError, UNKNOWN.format("'zz'", "static")),
-    (f, {"donate_argnames": ["a", "x", "y"]}, ValueError,
-     UNKNOWN.format("'x', 'y'", "donate")),
+    (f, {"donate_argnames": ["a", "x", "y"]}, ValueError, UNKNOWN.format("'x', 'y'", "donate")),
     (positional, {"static_argnames": "b"}, ValueError, "These are positional-only"),
     (f, {"static_argnums": 0, "donate_argnums": 0}, ValueError, BOTH.format("a")),
     (f, {"static_argnames": "b", "donate_argnums": 1}, ValueError, BOTH.format("b")),
@@ -46,7 +45,7 @@ WRONG = [
     (f, {"static_argnums": "a"}, TypeError, "'str' object cannot be interpreted"),
     (f, {"static_argnames": 1}, TypeError, "'int' object is not iterable"),
     (f, {"static_argnames": [1]}, TypeError, "argument is not a string: 1"),
-]  # fmt: skip
+]
 
 
 class Model:
@@ -155,9 +154,7 @@ def test_the_path_of_what_is_no_array():
     with pytest.raises(TypeError) as e:
         mj.jit(lambda x, y: x)(1, {"k": ["a"]})
     assert str(e.value).startswith("Error interpreting argument to <function ")
-    assert "<class 'str'> and was passed to the function at path y['k'][0]." in str(
-        e.value
-    )
+    assert "<class 'str'> and was passed to the function at path y['k'][0]." in str(e.value)
 
 
 # ------------------------------------------------------------------ compiled functions
@@ -175,9 +172,15 @@ TREE = "compiled with input pytree does not match the input pytree it was called
 # (args, kwargs, words of the error)
 CALLS = [
     ((P, Y), {"z": np.int32(1)}, [DIFFER, "'z' compiled with float32[] and"]),
-    (({"w": [W, np.ones(4)]}, 2), {"z": Z},
-     [DIFFER, "'p['w'][1]' compiled with float32[3] and called with float32[4]",
-      "'y' compiled with float32[] and called with int32[]"]),
+    (
+        ({"w": [W, np.ones(4)]}, 2),
+        {"z": Z},
+        [
+            DIFFER,
+            "'p['w'][1]' compiled with float32[3] and called with float32[4]",
+            "'y' compiled with float32[] and called with int32[]",
+        ],
+    ),
     (({"w": [W, W, W]}, Y), {"z": Z}, [TREE, "args[0]['w']", "length 3"]),
     (({"v": [W, W]}, Y), {"z": Z}, [TREE, "args[0]", "'v'"]),
     (({"w": (W, W)}, Y), {"z": Z}, [TREE, "args[0]['w']", "a list", "a tuple"]),
@@ -186,7 +189,7 @@ CALLS = [
     ((P, Y), {}, [TREE, "kwargs was a dict with keys 'z'"]),
     ((P, Y), {"z": Z, "n": 3}, [TREE, "kwargs", "static"]),
     ((P, Y), {"z": Z, "n": 4}, [TREE, "kwargs", "static"]),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -228,8 +231,6 @@ TRANSFORMS = {
 @pytest.mark.parametrize("use", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_transforming_what_is_compiled(use):
     g = mj.jit(jnp.sin).lower(Y).compile()
-    with pytest.raises(
-        TypeError, match="Cannot apply JAX transformations to a function"
-    ):
+    with pytest.raises(TypeError, match="Cannot apply JAX transformations to a function"):
         use(g)
     assert mj.grad(lambda x: g(Y) * x)(Y) == g(Y)

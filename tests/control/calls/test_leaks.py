@@ -128,9 +128,5 @@ def test_programs_of_our_own_do_not_leak():
         mj.random.normal(mj.random.key(0), (2,)), mj.nn.relu(ROWS), jnp.unique(ROWS)
         mj.jit(mj.grad(lambda a: jnp.linalg.slogdet(a)[1]))(a)
         lax.associative_scan(jnp.add, ROWS)
-        mj.jit(
-            lambda x: lax.custom_root(
-                lambda z: z - x, x, lambda f, z: x, lambda g, y: y
-            )
-        )(X)
+        mj.jit(lambda x: lax.custom_root(lambda z: z - x, x, lambda f, z: x, lambda g, y: y))(X)
         mj.jit(mj.vmap(mj.grad(mj.nn.logsumexp)))(a)

@@ -11,15 +11,24 @@ policies = mj.checkpoint_policies
 name_p = mj.make_jaxpr(lambda x: checkpoint_name(x, "a"))(1.0).eqns[0].primitive
 
 
-@pytest.mark.parametrize("policy, text", [
-    (policies.dots_saveable, "DotsSaveable(only_if_no_batch_dims=False)"),
-    (policies.checkpoint_dots_with_no_batch_dims,
-     "DotsSaveable(only_if_no_batch_dims=True)"),
-    (policies.save_any_names_but_these("a"),
-     "SaveAnyNamesButThese(names=frozenset({'a'}))"),
-    (policies.save_only_these_names("a"),
-     "SaveOnlyTheseNames(saveable_names=frozenset({'a'}))"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "policy, text",
+    [
+        (policies.dots_saveable, "DotsSaveable(only_if_no_batch_dims=False)"),
+        (
+            policies.checkpoint_dots_with_no_batch_dims,
+            "DotsSaveable(only_if_no_batch_dims=True)",
+        ),
+        (
+            policies.save_any_names_but_these("a"),
+            "SaveAnyNamesButThese(names=frozenset({'a'}))",
+        ),
+        (
+            policies.save_only_these_names("a"),
+            "SaveOnlyTheseNames(saveable_names=frozenset({'a'}))",
+        ),
+    ],
+)
 def test_text(policy, text):
     assert repr(policy) == text
     jaxpr = mj.make_jaxpr(mj.checkpoint(jnp.sin, policy=policy))(1.0)
@@ -43,9 +52,11 @@ def test_answers():
     assert dots(lax.dot_general_p, **numbers) == away
     assert dots(lax.sin_p) is Recompute
     some = policies.save_and_offload_only_these_names(
-        names_which_can_be_saved=["a"], names_which_can_be_offloaded=["b"],
-        offload_src="device", offload_dst="pinned_host",
-    )  # fmt: skip
+        names_which_can_be_saved=["a"],
+        names_which_can_be_offloaded=["b"],
+        offload_src="device",
+        offload_dst="pinned_host",
+    )
     assert [some(name_p, name=n) for n in "abc"] == [Saveable, away, Recompute]
     assert some(lax.sin_p) is Recompute
     both = policies.save_from_both_policies(some, policies.dots_saveable)
@@ -69,7 +80,5 @@ def test_a_policy_may_return_answers():
 
 @pytest.mark.parametrize("answer", [3, "a", None])
 def test_other_answers_are_refused(answer):
-    with pytest.raises(
-        TypeError, match=r"should be a bool or `ad_checkpoint.Recompute`"
-    ):
+    with pytest.raises(TypeError, match=r"should be a bool or `ad_checkpoint.Recompute`"):
         residuals(lambda *_, **__: answer)

@@ -62,10 +62,15 @@ def count(jaxpr, name):
 
 # (function, policy, products in the gradient's program)
 CASES = [
-    (scanned, None, 4), (scanned, DOTS, 3), (scanned, NAMES, 4),
-    (branch, None, 11), (branch, DOTS, 9),
-    (called, None, 8), (called, DOTS, 6), (called, NAMES, 8),
-]  # fmt: skip
+    (scanned, None, 4),
+    (scanned, DOTS, 3),
+    (scanned, NAMES, 4),
+    (branch, None, 11),
+    (branch, DOTS, 9),
+    (called, None, 8),
+    (called, DOTS, 6),
+    (called, NAMES, 8),
+]
 
 
 def gradient(f, policy):
@@ -86,10 +91,12 @@ POLICIES = {
     "all but names": P.save_anything_except_these_names("h"),
     "sines": lambda prim, *_, **__: prim.name == "sin",
     "offload": P.save_and_offload_only_these_names(
-        names_which_can_be_saved=[], names_which_can_be_offloaded=["h"],
-        offload_src="device", offload_dst="pinned_host",
+        names_which_can_be_saved=[],
+        names_which_can_be_offloaded=["h"],
+        offload_src="device",
+        offload_dst="pinned_host",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("f", ALL)
@@ -112,9 +119,7 @@ def test_compiled_and_second_derivatives(f):
 
 def test_stored_values():
     def shapes(f, policy):
-        return [
-            a.shape for a, _ in saved_residuals(mj.checkpoint(f, policy=policy), W, X)
-        ]
+        return [a.shape for a, _ in saved_residuals(mj.checkpoint(f, policy=policy), W, X)]
 
     assert sorted(shapes(scanned, DOTS)) == sorted([(3, 3), (3,), (3,), (3, 3)])
     assert sorted(shapes(scanned, None)) == sorted([(3, 3), (3,), (3,)])

@@ -56,12 +56,13 @@ def net(x, w):
             policies.save_from_both_policies(
                 policies.dots_saveable, policies.save_only_these_names("g")
             ),
-            6, 2,
+            6,
+            2,
         ),
         (lambda prim, *avals, **params: prim.name == "tanh", 8, 1),
         (lambda prim, *avals, **params: prim.name in ("tanh", "tanh_slope"), 7, 1),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("wrap", [lambda f: f, mj.jit])
 def test_policies(policy, products, tanhs, wrap):
     f = wrap(mj.checkpoint(net, policy=policy))
@@ -69,9 +70,7 @@ def test_policies(policy, products, tanhs, wrap):
     count(mj.grad(f, (0, 1)), X, X, **want)
     lanes = mj.vmap(mj.grad(f, (0, 1)), (0, None))
     count(lanes, X[None], X, **want)
-    for got, want in zip(
-        mj.grad(f, (0, 1))(X, X), mj.grad(net, (0, 1))(X, X), strict=True
-    ):
+    for got, want in zip(mj.grad(f, (0, 1))(X, X), mj.grad(net, (0, 1))(X, X), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
@@ -122,9 +121,7 @@ def test_all_derivatives():
     _, push = mj.linearize(f, 1.0)
     np.testing.assert_allclose(push(2.0), 2 * mj.grad(thrice)(1.0), rtol=1e-6)
     grown = mj.checkpoint(
-        lambda x: lax.while_loop(
-            lambda c: c[0] < 3, lambda c: (c[0] + 1, 2 * c[1]), (0, x)
-        )
+        lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, 2 * c[1]), (0, x))
     )
     assert mj.jvp(grown, (1.0,), (1.0,))[1][1] == 8
 
@@ -148,9 +145,7 @@ def test_names():
     assert str(checkpoint_name(x, "x")) == str(x)
     assert checkpoint_name(mj.random.key(0), "key").shape == ()
     text = str(
-        mj.make_jaxpr(lambda x: mj.jvp(partial(checkpoint_name, name="q"), (x,), (x,)))(
-            1.0
-        )
+        mj.make_jaxpr(lambda x: mj.jvp(partial(checkpoint_name, name="q"), (x,), (x,)))(1.0)
     )
     assert text.count("name[name=q]") == 1  # the value has the name, not its tangent
     assert "name" not in str(mj.make_jaxpr(mj.linear_transpose(lambda x: x, 1.0))(1.0))
@@ -180,14 +175,9 @@ def test_static_arguments():
 def test_keywords_trees_integers_and_keys():
     f = mj.checkpoint(lambda x, *, k=2.0: jnp.sin(x) * k)
     np.testing.assert_allclose(mj.grad(f)(1.0, k=3.0), 3 * np.cos(1), rtol=1e-6)
-    np.testing.assert_allclose(
-        mj.grad(lambda k: f(1.0, k=k))(3.0), np.sin(1), rtol=1e-6
-    )
+    np.testing.assert_allclose(mj.grad(lambda k: f(1.0, k=k))(3.0), np.sin(1), rtol=1e-6)
     g = mj.checkpoint(
-        lambda key, d: {
-            "o": jnp.sin(d["a"]) * mj.random.uniform(key) * d["i"],
-            "none": None,
-        }
+        lambda key, d: {"o": jnp.sin(d["a"]) * mj.random.uniform(key) * d["i"], "none": None}
     )
     key, d = mj.random.key(0), {"a": 1.0, "i": 3, "none": None}
     want = np.cos(1) * 3 * mj.random.uniform(key)
@@ -209,9 +199,7 @@ def test_closures():
         np.testing.assert_allclose(
             mj.grad(wrap(value))(2.0), np.cos(np.sin(2)) * np.cos(2), rtol=1e-6
         )
-    np.testing.assert_allclose(
-        mj.vmap(slope)(jnp.arange(2.0)), [0, np.cos(1)], rtol=1e-6
-    )
+    np.testing.assert_allclose(mj.vmap(slope)(jnp.arange(2.0)), [0, np.cos(1)], rtol=1e-6)
     count(mj.grad(value), 2.0, sin=3, remat2=1)
 
 
@@ -219,23 +207,40 @@ def test_closures():
     "call, error, words",
     [
         (lambda: mj.checkpoint(3), TypeError, "Expected a callable value"),
-        (lambda: mj.checkpoint(thrice, concrete=True), NotImplementedError,
-         "The `concrete` option to `jax.checkpoint` was deprecated"),
-        (lambda: mj.checkpoint(thrice, static_argnums=5), ValueError,
-         "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` can only take"
-         " integer values greater than or equal to `-len(args)` and less than `len(args)`,"
-         " but got 5"),
-        (lambda: mj.checkpoint(lambda x: "text")(1.0), TypeError,
-         "traced for checkpoint / remat returned a value of type <class 'str'>"),
-        (lambda: mj.checkpoint(lambda x: x if x > 0 else -x)(1.0),
-         mj.errors.TracerBoolConversionError, "for checkpoint / remat"),
-        (lambda: mj.checkpoint(lambda x, y: x if x > 0 else y, static_argnums=1)(1.0, []),
-         mj.errors.TracerBoolConversionError, "depends on x"),
-        (lambda: mj.checkpoint(lambda x, n: x * range(n)[1])(1.0, 2),
-         mj.errors.TracerIntegerConversionError,
-         "the `static_argnums` parameter for `jax.remat` or `jax.checkpoint`"),
+        (
+            lambda: mj.checkpoint(thrice, concrete=True),
+            NotImplementedError,
+            "The `concrete` option to `jax.checkpoint` was deprecated",
+        ),
+        (
+            lambda: mj.checkpoint(thrice, static_argnums=5),
+            ValueError,
+            "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` can only take"
+            " integer values greater than or equal to `-len(args)` and less than `len(args)`,"
+            " but got 5",
+        ),
+        (
+            lambda: mj.checkpoint(lambda x: "text")(1.0),
+            TypeError,
+            "traced for checkpoint / remat returned a value of type <class 'str'>",
+        ),
+        (
+            lambda: mj.checkpoint(lambda x: x if x > 0 else -x)(1.0),
+            mj.errors.TracerBoolConversionError,
+            "for checkpoint / remat",
+        ),
+        (
+            lambda: mj.checkpoint(lambda x, y: x if x > 0 else y, static_argnums=1)(1.0, []),
+            mj.errors.TracerBoolConversionError,
+            "depends on x",
+        ),
+        (
+            lambda: mj.checkpoint(lambda x, n: x * range(n)[1])(1.0, 2),
+            mj.errors.TracerIntegerConversionError,
+            "the `static_argnums` parameter for `jax.remat` or `jax.checkpoint`",
+        ),
     ],
-)  # fmt: skip
+)
 def test_messages(call, error, words):
     with pytest.raises(error) as e:
         call()
@@ -251,14 +256,11 @@ def test_names_of_functions():
     assert (g.__name__, g.__doc__, g.__wrapped__) == ("f", "Doc.", f)
 
 
-@pytest.mark.parametrize("call", [
-    lambda f: f(3.0, [2.0]), lambda f: f(3.0, scales=[2.0]),
-])  # fmt: skip
+@pytest.mark.parametrize("call", [lambda f: f(3.0, [2.0]), lambda f: f(3.0, scales=[2.0])])
 def test_static_arguments_need_no_hash(call):
     f = mj.checkpoint(
-        lambda x, scales: jnp.sin(x) * scales[0],
-        static_argnums=1, static_argnames="scales",
-    )  # fmt: skip
+        lambda x, scales: jnp.sin(x) * scales[0], static_argnums=1, static_argnames="scales"
+    )
     slope = mj.grad(lambda x: call(lambda y, *a, **k: f(x * y / 3.0, *a, **k)))(1.0)
     np.testing.assert_allclose(slope, 2 * np.cos(1.0), rtol=1e-6)
 

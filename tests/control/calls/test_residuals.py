@@ -29,10 +29,7 @@ def loss(params, batch, scale=2.0):
 
 
 PARAMS, BATCH = {"w": X}, {"x": X}
-ARGUMENTS = [
-    "f32[3,3] from the argument params['w']",
-    "f32[3,3] from the argument batch['x']",
-]
+ARGUMENTS = ["f32[3,3] from the argument params['w']", "f32[3,3] from the argument batch['x']"]
 
 
 @pytest.mark.parametrize(
@@ -41,10 +38,7 @@ ARGUMENTS = [
         (None, []),
         (policies.nothing_saveable, []),
         (policies.dots_saveable, ["f32[3,3] output of dot_general from (loss)"]),
-        (
-            policies.save_only_these_names("hidden"),
-            ["f32[3,3] named 'hidden' from (loss)"],
-        ),
+        (policies.save_only_these_names("hidden"), ["f32[3,3] named 'hidden' from (loss)"]),
         (policies.everything_saveable, ["f32[3,3] output of cos from (loss)"]),
     ],
 )
@@ -80,9 +74,7 @@ def test_calls(capsys):
     again = mj.checkpoint(net, policy=policies.dots_saveable)
     found = lines(again, [X, X], X, capsys=capsys)
     assert found[3:] == ["f32[3,3] output of dot_general from (layer)"] * 2
-    each = lines(
-        lambda ws, x: mj.checkpoint(layer)(x, ws[0]).sum(), [X], X, capsys=capsys
-    )
+    each = lines(lambda ws, x: mj.checkpoint(layer)(x, ws[0]).sum(), [X], X, capsys=capsys)
     assert each == ["f32[3,3] from the argument ws[0]", "f32[3,3] from the argument x"]
 
 
@@ -100,9 +92,7 @@ def test_order_and_constants(capsys):
         "f32[3,3] output of dot_general from (f)",
     ]
     assert lines(
-        lambda x: lax.scan(lambda c, _: (jnp.sin(c), None), x, None, 4)[0],
-        1.0,
-        capsys=capsys,
+        lambda x: lax.scan(lambda c, _: (jnp.sin(c), None), x, None, 4)[0], 1.0, capsys=capsys
     ) == ["f32[4] output of scan from (<lambda>)"]
     print_saved_residuals(lambda x: 2 * x, 1.0)
     assert capsys.readouterr().out == ""

@@ -21,9 +21,7 @@ def test_its_type_is_that_of_the_array():
 
 def test_it_cannot_be_changed():
     for name in ("shape", "dtype", "sharding", "weak_type", "is_ref"):
-        with pytest.raises(
-            RuntimeError, match=rf"Cannot reassign attributes \({name}\)"
-        ):
+        with pytest.raises(RuntimeError, match=rf"Cannot reassign attributes \({name}\)"):
             setattr(S, name, None)
     with pytest.raises(AttributeError, match="no attribute 'other'"):
         S.other = 1

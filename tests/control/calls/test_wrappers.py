@@ -22,10 +22,21 @@ def scaled(x: float, y: float = 1.0) -> float:
 
 scaled.mark = 3
 TRANSFORMS = [
-    mj.jit, mj.grad, mj.value_and_grad, mj.vmap, mj.pmap, mj.jacfwd, mj.jacrev,
-    mj.hessian, mj.checkpoint, mj.custom_jvp, mj.custom_vjp, mj.named_call, custom_vmap,
+    mj.jit,
+    mj.grad,
+    mj.value_and_grad,
+    mj.vmap,
+    mj.pmap,
+    mj.jacfwd,
+    mj.jacrev,
+    mj.hessian,
+    mj.checkpoint,
+    mj.custom_jvp,
+    mj.custom_vjp,
+    mj.named_call,
+    custom_vmap,
     jnp.vectorize,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda t: t.__name__)

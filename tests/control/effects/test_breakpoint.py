@@ -28,8 +28,9 @@ def session(wrap, x, commands, **options):
     return shown.getvalue().split(PROMPT), out
 
 
-@pytest.mark.parametrize("wrap", [lambda f: f, mj.jit, mj.grad, mj.checkpoint],
-                         ids=["eager", "jit", "grad", "remat"])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrap", [lambda f: f, mj.jit, mj.grad, mj.checkpoint], ids=["eager", "jit", "grad", "remat"]
+)
 def test_values(wrap):
     shown, out = session(wrap, 0.0, ["p x", "y + 1", "p n", "p SCALE", "both", "c"])
     assert shown[0] == "Entering jdb:\n"

@@ -19,9 +19,7 @@ def test_trees_of_buffers():
     seen = []
 
     def both(ctx, out, a, *, b):
-        seen.append(
-            (ctx.stage, type(a), a.shape, a.dtype, a.writeable, out["y"].writeable)
-        )
+        seen.append((ctx.stage, type(a), a.shape, a.dtype, a.writeable, out["y"].writeable))
         np.asarray(out["x"])[...] = np.asarray(a) * 2
         np.asarray(out["y"])[...] = np.asarray(b) - 1
 

@@ -35,10 +35,22 @@ def both(f, *args):
     return a
 
 
-@pytest.mark.parametrize("dtype", [
-    "float32", "bfloat16", "float16", "float8_e4m3fn", "complex64", "bool", "int8", "int32",
-    "uint32", "int4", "uint4",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "float32",
+        "bfloat16",
+        "float16",
+        "float8_e4m3fn",
+        "complex64",
+        "bool",
+        "int8",
+        "int32",
+        "uint32",
+        "int4",
+        "uint4",
+    ],
+)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 2)])
 def test_dtypes_and_shapes(dtype, shape):
     x = jnp.ones(shape, dtype)
@@ -60,20 +72,13 @@ def test_trees():
 
     out = {"a": Shape((3,), "float32"), "b": [Shape((), "int32"), Shape((2,), "bool")]}
     got = both(
-        lambda x: call(
-            host, (x, {"n": np.int32(4)}), k=jnp.array([True, False]), out=out
-        ),
-        X,
+        lambda x: call(host, (x, {"n": np.int32(4)}), k=jnp.array([True, False]), out=out), X
     )
     assert got["a"].tolist() == [1, 2, 3] and got["b"][0] == 8
     assert got["b"][1].tolist() == [True, False]
     assert both(lambda x: call(lambda v: None, x, out=None), X) is None
     assert both(lambda x: call(lambda v: (), x, out=()), X) == ()
-    assert both(lambda x: call(lambda v: np.asarray(v), x, out=x), X).tolist() == [
-        0,
-        1,
-        2,
-    ]
+    assert both(lambda x: call(lambda v: np.asarray(v), x, out=x), X).tolist() == [0, 1, 2]
 
 
 def test_python_numbers_and_wide_results():
@@ -103,8 +108,11 @@ def test_keys_are_their_numbers():
     words = Shape((2,), "uint32")
     f = mj.jit(lambda k: call(lambda v: np.asarray(v), k, out=words))
     assert f(key).tolist() == mj.random.key_data(key).tolist()
-    lanes = mj.vmap(lambda k: call(lambda v: np.asarray(v)[0], k, out=Shape((), "uint32"),
-                                   vmap_method="sequential"))  # fmt: skip
+    lanes = mj.vmap(
+        lambda k: call(
+            lambda v: np.asarray(v)[0], k, out=Shape((), "uint32"), vmap_method="sequential"
+        )
+    )
     keys = mj.random.split(key, 2)
     assert mj.jit(lanes)(keys).tolist() == mj.random.key_data(keys)[:, 0].tolist()
     with pytest.raises(TypeError, match="Cannot interpret 'key<fry>' as a data type"):
@@ -128,22 +136,27 @@ def test_results_stay_when_the_buffer_is_used_again():
 # ----------------------------------------------------------------------------- refusals
 
 REFUSED = [
-    (lambda: np.zeros(3, np.float32), Shape((2,), "float32"),
-     r"Incorrect output shape for return value #0: Expected: \(2,\), Actual: \(3,\)"),
+    (
+        lambda: np.zeros(3, np.float32),
+        Shape((2,), "float32"),
+        r"Incorrect output shape for return value #0: Expected: \(2,\), Actual: \(3,\)",
+    ),
     (lambda: np.float32(0), Shape((1,), "float32"), r"Expected: \(1,\), Actual: \(\)"),
-    (lambda: np.float16(0), SCALAR,
-     "output dtype .*#0: Expected: float32, Actual: float16"),
+    (lambda: np.float16(0), SCALAR, "output dtype .*#0: Expected: float32, Actual: float16"),
     (lambda: np.int32(0), SCALAR, "Expected: float32, Actual: int32"),
     (lambda: 1, SCALAR, "Expected: float32, Actual: int32"),
     (lambda: 1.5, Shape((), "int32"), "Expected: int32, Actual: float32"),
     (lambda: np.bool_(True), SCALAR, "Expected: float32, Actual: bool"),
-    (lambda: (np.float32(0), np.float32(1)), SCALAR,
-     "Mismatched number of outputs from callback. Expected: 1, Actual: 2"),
+    (
+        lambda: (np.float32(0), np.float32(1)),
+        SCALAR,
+        "Mismatched number of outputs from callback. Expected: 1, Actual: 2",
+    ),
     (lambda: None, SCALAR, "Expected: 1, Actual: 0"),
     (lambda: (np.float32(0), np.int8(0)), (SCALAR, SCALAR), "#1: Expected: float32"),
     (lambda: "s", SCALAR, "Dtype <U1 is not a valid JAX array type"),
     (lambda: object(), SCALAR, "not a valid JAX array type"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("host, out, words", REFUSED, ids=range(len(REFUSED)))
@@ -186,17 +199,21 @@ def bad(*_):
     raise Mine("boom")
 
 
-@pytest.mark.parametrize("f", [
-    lambda x: call(bad, x),
-    mj.jit(lambda x: call(bad, x)),
-    mj.vmap(lambda x: call(bad, x, vmap_method="sequential")),
-    mj.vmap(lambda x: call(bad, x, vmap_method="expand_dims")),
-    lambda x: lax.scan(lambda c, x: (c, call(bad, x)), 0, x),
-    lambda x: lax.while_loop(lambda c: c < 1, lambda c: call(bad, c), x[0]),
-    lambda x: lax.cond(x[0] < 1, lambda x: call(bad, x), lambda x: x[0], x),
-    mj.jit(lambda x: mj.jit(lambda x: call(bad, x))(x) + 1),
-    lambda x: mj.checkpoint(lambda x: call(bad, x))(x),
-], ids=range(9))  # fmt: skip
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: call(bad, x),
+        mj.jit(lambda x: call(bad, x)),
+        mj.vmap(lambda x: call(bad, x, vmap_method="sequential")),
+        mj.vmap(lambda x: call(bad, x, vmap_method="expand_dims")),
+        lambda x: lax.scan(lambda c, x: (c, call(bad, x)), 0, x),
+        lambda x: lax.while_loop(lambda c: c < 1, lambda c: call(bad, c), x[0]),
+        lambda x: lax.cond(x[0] < 1, lambda x: call(bad, x), lambda x: x[0], x),
+        mj.jit(lambda x: mj.jit(lambda x: call(bad, x))(x) + 1),
+        lambda x: mj.checkpoint(lambda x: call(bad, x))(x),
+    ],
+    ids=range(9),
+)
 def test_exceptions_bear_the_users_traceback(f):
     with pytest.raises(Failure, match=r"in bad\n(.|\n)*Mine: boom") as e:
         mj.block_until_ready(f(X))
@@ -213,10 +230,12 @@ def test_evaluated_the_cause_is_at_hand():
 # -------------------------------------------------------------------------------- lanes
 
 METHODS = {
-    "sequential": [[(), ()]] * 3, "sequential_unrolled": [[(), ()]] * 3,
-    "expand_dims": [[(3,), (1,)]], "broadcast_all": [[(3,), (3,)]],
+    "sequential": [[(), ()]] * 3,
+    "sequential_unrolled": [[(), ()]] * 3,
+    "expand_dims": [[(3,), (1,)]],
+    "broadcast_all": [[(3,), (3,)]],
     "legacy_vectorized": [[(3,), ()]],
-}  # fmt: skip
+}
 
 
 def recorder():
@@ -239,10 +258,15 @@ def test_vmap_methods(method, jit):
     assert out.tolist() == [10, 11, 12] and seen == METHODS[method]
 
 
-@pytest.mark.parametrize("method, shapes", [
-    ("sequential", [[(), ()]] * 6), ("sequential_unrolled", [[(), ()]] * 6),
-    ("expand_dims", [[(1, 3), (2, 1)]]), ("broadcast_all", [[(2, 3), (2, 3)]]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "method, shapes",
+    [
+        ("sequential", [[(), ()]] * 6),
+        ("sequential_unrolled", [[(), ()]] * 6),
+        ("expand_dims", [[(1, 3), (2, 1)]]),
+        ("broadcast_all", [[(2, 3), (2, 3)]]),
+    ],
+)
 def test_nested_vmap(method, shapes):
     host, seen = recorder()
     f = functools.partial(call, host, vmap_method=method)
@@ -252,18 +276,14 @@ def test_nested_vmap(method, shapes):
 
 def test_vmap_brings_lanes_first():
     host, seen = recorder()
-    f = functools.partial(
-        call, host, out=Shape((2,), "float32"), vmap_method="expand_dims"
-    )
+    f = functools.partial(call, host, out=Shape((2,), "float32"), vmap_method="expand_dims")
     out = mj.vmap(f, (1, None), out_axes=1)(jnp.arange(6.0).reshape(2, 3), jnp.ones(2))
     assert out.tolist() == [[1, 2, 3], [4, 5, 6]] and seen == [[(3, 2), (1, 2)]]
 
 
 def test_vmap_checks_the_shape_of_all_lanes():
     with pytest.raises(Failure, match=r"Expected: \(3,\), Actual: \(\)"):
-        mj.vmap(lambda x: call(lambda v: np.float32(1), x, vmap_method="expand_dims"))(
-            X
-        )
+        mj.vmap(lambda x: call(lambda v: np.float32(1), x, vmap_method="expand_dims"))(X)
 
 
 def test_unrolled_lanes_are_an_unrolled_scan():
@@ -287,8 +307,11 @@ def test_in_control_flow():
     assert lax.while_loop(lambda c: sine(c) < 0.9, lambda c: c + 0.5, 0.0) == 1.5
     np.testing.assert_array_equal(mj.pmap(sine)(X), s)
     np.testing.assert_array_equal(mj.checkpoint(sine)(X), s)
-    pick = mj.vmap(lambda x: lax.cond(x > 0, functools.partial(
-        sine, vmap_method="sequential"), lambda x: x, x))  # fmt: skip
+    pick = mj.vmap(
+        lambda x: lax.cond(
+            x > 0, functools.partial(sine, vmap_method="sequential"), lambda x: x, x
+        )
+    )
     np.testing.assert_array_equal(pick(X), s)
     with mj.disable_jit():
         np.testing.assert_array_equal(mj.jit(sine)(X), s)
@@ -306,12 +329,13 @@ def test_custom_derivatives():
         return f(x), slope * t
 
     c = np.cos(np.arange(3, dtype=np.float32))
-    for df in (mj.vmap(mj.grad(f)), mj.jit(mj.vmap(mj.grad(f))),
-               mj.grad(lambda x: mj.vmap(f)(x).sum())):  # fmt: skip
+    for df in (
+        mj.vmap(mj.grad(f)),
+        mj.jit(mj.vmap(mj.grad(f))),
+        mj.grad(lambda x: mj.vmap(f)(x).sum()),
+    ):
         np.testing.assert_allclose(df(X), c, rtol=1e-6)
-    assert mj.grad(lambda x: sine(lax.stop_gradient(x)) * x)(2.0) == np.sin(
-        np.float32(2)
-    )
+    assert mj.grad(lambda x: sine(lax.stop_gradient(x)) * x)(2.0) == np.sin(np.float32(2))
 
 
 def test_unused_calls_are_dropped():
@@ -411,16 +435,15 @@ PROGRAM = """
 
 
 def test_the_disk_cache_holds_no_callbacks(tmp_path):
-    env = {
-        **os.environ,
-        "JAX_COMPILATION_CACHE_DIR": str(tmp_path),
-        "JAX_PLATFORMS": "cpu",
-    }
+    env = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(tmp_path), "JAX_PLATFORMS": "cpu"}
     for n in (1, 1000):
         out = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(PROGRAM), str(n)], env=env, text=True,
-            capture_output=True, timeout=120,
-        )  # fmt: skip
+            [sys.executable, "-c", textwrap.dedent(PROGRAM), str(n)],
+            env=env,
+            text=True,
+            capture_output=True,
+            timeout=120,
+        )
         assert out.stdout.split("\n")[:2] == ["x 1.5", f"{1.0 + n}"], out.stderr
 
 
@@ -430,9 +453,7 @@ def test_a_sharding_must_be_of_one_device():
     assert out.tolist() == [1, 1]
     spread = mj.pmap(lambda v: v)(x).sharding
     for call in (mj.pure_callback, mj.experimental.io_callback):
-        with pytest.raises(
-            NotImplementedError, match="_callback only supports SingleDev"
-        ):
+        with pytest.raises(NotImplementedError, match="_callback only supports SingleDev"):
             call(lambda v: v, x, x, sharding=spread)
 
 

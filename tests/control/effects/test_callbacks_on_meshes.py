@@ -51,9 +51,7 @@ def test_a_call_without_results_is_made_by_the_device_that_is_named():
     seen, lies = [], SingleDeviceSharding(MESH.devices.flat[2])
 
     def f(x):
-        mj.experimental.io_callback(
-            lambda v: seen.append(v.tolist()), None, x, sharding=lies
-        )
+        mj.experimental.io_callback(lambda v: seen.append(v.tolist()), None, x, sharding=lies)
         return x
 
     lowered = mj.jit(f).lower(CUT)
@@ -76,12 +74,8 @@ def test_shardings_that_are_refused(call):
 
 
 def test_effects_with_results_where_some_axes_are_automatic():
-    f = mj.shard_map(
-        effectful, mesh=GRID, in_specs=P("x"), out_specs=P("x"), axis_names={"x"}
-    )
-    with pytest.raises(
-        NotImplementedError, match="when all mesh axes are partitioned man"
-    ):
+    f = mj.shard_map(effectful, mesh=GRID, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
+    with pytest.raises(NotImplementedError, match="when all mesh axes are partitioned man"):
         mj.jit(f)(X)
 
 
@@ -99,9 +93,7 @@ def seen_by(wrap, x, **kw):
 
 
 def over(mesh, spec, **kw):
-    return lambda f: mj.jit(
-        mj.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec, **kw)
-    )
+    return lambda f: mj.jit(mj.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec, **kw))
 
 
 SQUARE = mj.device_put(X.reshape(2, 4), NamedSharding(GRID, P("x", "y")))
@@ -109,24 +101,35 @@ SEEN = {
     "jit": (mj.jit, CUT, {}, [X.tolist()]),
     "parts": (mj.jit, CUT, {"partitioned": True}, ROWS),
     "parts of a square": (
-        mj.jit, SQUARE, {"partitioned": True}, [[[0, 1]], [[2, 3]], [[4, 5]], [[6, 7]]],
+        mj.jit,
+        SQUARE,
+        {"partitioned": True},
+        [[[0, 1]], [[2, 3]], [[4, 5]], [[6, 7]]],
     ),
     "parts of one device": (mj.jit, X, {"partitioned": True}, [X.tolist()]),
     "evaluated": (lambda f: f, CUT, {"partitioned": True}, [X.tolist()]),
     "shard_map": (over(MESH, P("x")), X, {}, ROWS),
     "shard_map along one axis": (
-        over(GRID, P("x"), axis_names={"x"}), X, {}, [[0, 1, 2, 3], [4, 5, 6, 7]],
+        over(GRID, P("x"), axis_names={"x"}),
+        X,
+        {},
+        [[0, 1, 2, 3], [4, 5, 6, 7]],
     ),
     "shard_map along the other": (
-        over(GRID, P("y"), axis_names={"y"}), X, {}, [[0, 1, 2, 3], [4, 5, 6, 7]],
+        over(GRID, P("y"), axis_names={"y"}),
+        X,
+        {},
+        [[0, 1, 2, 3], [4, 5, 6, 7]],
     ),
     "pmap": (mj.pmap, X.reshape(4, 2), {}, ROWS),
     "in order": (mj.jit, CUT, {"ordered": True}, [X.tolist()]),
     "a loop": (
-        lambda f: mj.jit(lambda x: lax.fori_loop(0, 2, lambda i, x: f(x), x)), CUT,
-        {"partitioned": True}, [[i, i + 1] for i in range(8)],
+        lambda f: mj.jit(lambda x: lax.fori_loop(0, 2, lambda i, x: f(x), x)),
+        CUT,
+        {"partitioned": True},
+        [[i, i + 1] for i in range(8)],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SEEN)

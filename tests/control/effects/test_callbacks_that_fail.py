@@ -23,15 +23,11 @@ def typed(x):
 
 
 KINDS = {
-    "pure": lambda host, x: mj.pure_callback(
-        host, typed(x), x, vmap_method="sequential"
-    ),
+    "pure": lambda host, x: mj.pure_callback(host, typed(x), x, vmap_method="sequential"),
     "io": lambda host, x: io_callback(host, typed(x), x),
     "ordered io": lambda host, x: io_callback(host, typed(x), x, ordered=True),
     "debug": lambda host, x: (mj.debug.callback(host, x), x + 1)[1],
-    "ordered debug": lambda host, x: (mj.debug.callback(host, x, ordered=True), x + 1)[
-        1
-    ],
+    "ordered debug": lambda host, x: (mj.debug.callback(host, x, ordered=True), x + 1)[1],
 }
 ROWS = np.stack([X, X])
 WRAPS = {
@@ -127,8 +123,9 @@ def test_ordered_effects_of_threads_keep_the_order_of_each():
     def work(name):
         def f(x):
             for i in range(3):
-                io_callback(lambda x, i=i: seen.append((name, int(x), i)), None, x,
-                            ordered=True)  # fmt: skip
+                io_callback(
+                    lambda x, i=i: seen.append((name, int(x), i)), None, x, ordered=True
+                )
             return x
 
         g = mj.jit(f)
@@ -171,10 +168,13 @@ class OwnText(Exception):
         return f"own {self.args[0]}"
 
 
-@pytest.mark.parametrize("error, text", [
-    (NoText("x"), "NoText: <its __str__ raised ValueError>"),
-    (OwnText("x"), "OwnText: own x"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "error, text",
+    [
+        (NoText("x"), "NoText: <its __str__ raised ValueError>"),
+        (OwnText("x"), "OwnText: own x"),
+    ],
+)
 def test_the_text_of_an_exception_is_the_callbacks_affair(error, text):
     def host(x):
         raise error

@@ -29,9 +29,7 @@ def loop(x):
 
 
 def branch(x):
-    return lax.cond(
-        x[0] < -9, lambda x: x, lambda x: lax.cond(True, alone, alone, x), x
-    )
+    return lax.cond(x[0] < -9, lambda x: x, lambda x: lax.cond(True, alone, alone, x), x)
 
 
 def alone(x):

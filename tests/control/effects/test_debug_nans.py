@@ -32,15 +32,18 @@ def callback(x):
 
 
 CASES = [
-    ("sin", lambda: jnp.sin(X)), ("log", lambda: jnp.log(-1.0)),
-    ("div", lambda: jnp.float32(0) / 0), ("sub", lambda: mj.jit(double)(X)),
+    ("sin", lambda: jnp.sin(X)),
+    ("log", lambda: jnp.log(-1.0)),
+    ("div", lambda: jnp.float32(0) / 0),
+    ("sub", lambda: mj.jit(double)(X)),
     ("sin", lambda: mj.jit(lambda x: jnp.sin(x) * 2 + 1)(X)),
     ("sub", lambda: mj.jit(lambda x: mj.jit(double)(x) * 2)(X)),
     ("sub", lambda: mj.jit(double, donate_argnums=0)(X + 0)),
     ("mul", lambda: mj.grad(lambda x: jnp.sqrt(x) * 0)(0.0)),
     ("mul", lambda: mj.jit(mj.grad(lambda x: jnp.sqrt(x) * 0))(0.0)),
     ("mul", lambda: mj.grad(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0))(0.0)),
-    ("log", lambda: mj.vmap(jnp.log)(-X)), ("log", lambda: custom(-1.0)),
+    ("log", lambda: mj.vmap(jnp.log)(-X)),
+    ("log", lambda: custom(-1.0)),
     ("scan", lambda: lax.scan(lambda c, x: (c + x - x, None), 0.0, X)),
     ("while", lambda: lax.while_loop(lambda c: c < 3, lambda c: c / 0 * 0, 1.0)),
     ("cond", lambda: lax.cond(True, lambda v: v / 0 * 0, lambda v: v, jnp.float32(1))),
@@ -51,7 +54,7 @@ CASES = [
     ("mul", lambda: jnp.array([complex(np.nan, 0)]) * 1),
     ("jit\\(same\\)", lambda: mj.jit(same)(jnp.array(np.nan))),
     ("sub", lambda: mj.jit(double).lower(X).compile()(X)),
-]  # fmt: skip
+]
 
 
 def same(x):
@@ -62,9 +65,7 @@ def same(x):
 def test_nans(name, f):
     mj.block_until_ready(f())  # what was compiled without the check is checked, too
     with mj.debug_nans(True):
-        with pytest.raises(
-            FloatingPointError, match=rf"^invalid value \(nan\).* in {name}\n"
-        ):
+        with pytest.raises(FloatingPointError, match=rf"^invalid value \(nan\).* in {name}\n"):
             f()
         with mj.debug_nans(False):
             f()
@@ -94,24 +95,17 @@ def test_the_operation_inside_a_loop_is_named():
 
 def test_the_users_line_is_named():
     with mj.debug_nans(True):
-        with pytest.raises(
-            FloatingPointError, match=r"test_debug_nans\.py:\d+.*\(double\)"
-        ):
+        with pytest.raises(FloatingPointError, match=r"test_debug_nans\.py:\d+.*\(double\)"):
             mj.jit(double)(X)
-        with pytest.raises(
-            FloatingPointError, match=r"\(test_the_users_line_is_named\)"
-        ):
+        with pytest.raises(FloatingPointError, match=r"\(test_the_users_line_is_named\)"):
             jnp.log(-1.0)
 
 
-@pytest.mark.parametrize("name, f", [
-    ("exp", lambda: jnp.exp(1000.0)), ("div", lambda: mj.jit(lambda x: 1 / x)(0.0)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, f", [("exp", lambda: jnp.exp(1000.0)), ("div", lambda: mj.jit(lambda x: 1 / x)(0.0))]
+)
 def test_infinities(name, f):
-    with (
-        mj.debug_infs(True),
-        pytest.raises(FloatingPointError, match=rf"\(inf\).* in {name}"),
-    ):
+    with mj.debug_infs(True), pytest.raises(FloatingPointError, match=rf"\(inf\).* in {name}"):
         f()
     with mj.debug_nans(True):
         assert f() == np.inf
@@ -151,7 +145,10 @@ def test_the_environment():
             print(str(e).splitlines()[0])
     """
     out = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], text=True, capture_output=True,
-        env={**os.environ, "JAX_DEBUG_NANS": "1", "JAX_PLATFORMS": "cpu"}, timeout=120,
-    )  # fmt: skip
+        [sys.executable, "-c", textwrap.dedent(program)],
+        text=True,
+        capture_output=True,
+        env={**os.environ, "JAX_DEBUG_NANS": "1", "JAX_PLATFORMS": "cpu"},
+        timeout=120,
+    )
     assert out.stdout == "invalid value (nan) encountered in log\n", out.stderr

@@ -34,8 +34,12 @@ FORMATS = [
     ("{{{}}}", (1,), {}, "{1}"),
     ("100 {{", (), {}, "100 {{"),
     ("", (), {}, ""),
-    ("{:.3f} {:>6} {:e}", (np.float32(1 / 3), 4, np.float32(1e10)), {},
-     "0.333      4 1.000000e+10"),
+    (
+        "{:.3f} {:>6} {:e}",
+        (np.float32(1 / 3), 4, np.float32(1e10)),
+        {},
+        "0.333      4 1.000000e+10",
+    ),
     ("{:b} {:x}", (jnp.int32(5), jnp.uint8(255)), {}, "101 ff"),
     ("{!r} {!s}", (X, X), {}, "Array([0., 1., 2.], dtype=float32) [0. 1. 2.]"),
     ("{0.shape} {0.dtype} {0[1]}", (X,), {}, "(3,) float32 1.0"),
@@ -46,7 +50,7 @@ FORMATS = [
     ("{}", (jnp.array(1 + 2j),), {}, "(1+2j)"),
     ("{}", (jnp.zeros((0, 3)),), {}, "[]"),
     ("{args} {kwargs} {fmt_}", (), {"args": 1, "kwargs": 2, "fmt_": 3}, "1 2 3"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("fmt, args, kwargs, want", FORMATS, ids=range(len(FORMATS)))
@@ -61,24 +65,39 @@ def test_formats(shown, fmt, args, kwargs, want, ordered):
     assert shown(lambda: show(ordered=ordered)(fmt, *args, **kwargs)) == [want]
 
 
-@pytest.mark.parametrize("kind, words, call", [
-    (ValueError, r"Unused positional arguments to `jax.debug.print`: \[3\]",
-     lambda: show("hi", 3)),
-    (ValueError, r"Unused keyword arguments to `jax.debug.print`: \['x'\].*f-string",
-     lambda: show("hi", x=3)),
-    (IndexError, "tuple index out of range.*more places than the 1 values",
-     lambda: show("{} {}", 1)),
-    (KeyError, "foo", lambda: show("{foo} {bar}", bar=1)),
-    (ValueError, "Single '{' encountered", lambda: show("{", 1)),
-    (ValueError, "Single '}' encountered", lambda: show("}")),
-    (ValueError, "cannot switch", lambda: show("{} {0}", 1)),
-    (TypeError, "expected str, got int", lambda: show(3)),
-    (ValueError, "Unused positional", lambda: show("%d", 3)),
-    (TypeError, r"first argument to jax.debug.callback must be callable.*'str'",
-     lambda: mj.debug.callback("fmt {}", 3)),
-    (ValueError, "Unknown format code 'd'", lambda: show("{:d}", jnp.float32(1))),
-    (KeyError, "foo", lambda: show("{foo}", skip_format_check=True)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind, words, call",
+    [
+        (
+            ValueError,
+            r"Unused positional arguments to `jax.debug.print`: \[3\]",
+            lambda: show("hi", 3),
+        ),
+        (
+            ValueError,
+            r"Unused keyword arguments to `jax.debug.print`: \['x'\].*f-string",
+            lambda: show("hi", x=3),
+        ),
+        (
+            IndexError,
+            "tuple index out of range.*more places than the 1 values",
+            lambda: show("{} {}", 1),
+        ),
+        (KeyError, "foo", lambda: show("{foo} {bar}", bar=1)),
+        (ValueError, "Single '{' encountered", lambda: show("{", 1)),
+        (ValueError, "Single '}' encountered", lambda: show("}")),
+        (ValueError, "cannot switch", lambda: show("{} {0}", 1)),
+        (TypeError, "expected str, got int", lambda: show(3)),
+        (ValueError, "Unused positional", lambda: show("%d", 3)),
+        (
+            TypeError,
+            r"first argument to jax.debug.callback must be callable.*'str'",
+            lambda: mj.debug.callback("fmt {}", 3),
+        ),
+        (ValueError, "Unknown format code 'd'", lambda: show("{:d}", jnp.float32(1))),
+        (KeyError, "foo", lambda: show("{foo}", skip_format_check=True)),
+    ],
+)
 def test_refusals(kind, words, call):
     with pytest.raises(kind, match=words):
         call()
@@ -92,9 +111,7 @@ def test_unchecked_values_follow(shown):
 def test_print_options_are_those_of_the_call(shown):
     with np.printoptions(precision=2, suppress=True, threshold=5):
         f = mj.jit(lambda x: show("{}", x)).lower(jnp.arange(100.0) / 3).compile()
-    assert shown(f, jnp.arange(100.0) / 3) == [
-        "[ 0.    0.33  0.67 ... 32.33 32.67 33.  ]"
-    ]
+    assert shown(f, jnp.arange(100.0) / 3) == ["[ 0.    0.33  0.67 ... 32.33 32.67 33.  ]"]
 
 
 def test_keys(shown):
@@ -113,39 +130,53 @@ def one(x):
     return x * x
 
 
-@pytest.mark.parametrize("f, lines", [
-    (mj.vmap(one), ["0.0", "1.0", "2.0"]),
-    (mj.jit(mj.vmap(one)), ["0.0", "1.0", "2.0"]),
-    (mj.vmap(mj.jit(one)), ["0.0", "1.0", "2.0"]),
-    (lambda x: mj.vmap(lambda a: show("hi"))(x), ["hi"]),  # the same for all lanes
-    (lambda x: mj.vmap(one)(x[None]), ["[0. 1. 2.]"]),
-    (lambda x: mj.vmap(mj.vmap(one))(jnp.stack([x, x + 3])),
-     ["0.0", "3.0", "1.0", "4.0", "2.0", "5.0"]),
-    (lambda x: mj.grad(one)(x[2]), ["2.0"]),
-    (lambda x: mj.grad(mj.grad(one))(x[2]), ["2.0"]),
-    (lambda x: mj.jit(mj.grad(one))(x[2]), ["2.0"]),
-    (lambda x: mj.grad(mj.jit(one))(x[2]), ["2.0"]),
-    (lambda x: mj.jvp(one, (x[1],), (x[1],)), ["1.0"]),
-    (lambda x: mj.vjp(one, x[1])[1](x[1]), ["1.0"]),
-    (lambda x: mj.linearize(one, x[1])[1](x[1]), ["1.0"]),
-    (lambda x: lax.scan(lambda c, a: (c + one(a), None), 0.0, x), ["0.0", "1.0", "2.0"]),
-    (lambda x: lax.scan(lambda c, a: (c + one(a), None), 0.0, x, reverse=True),
-     ["2.0", "1.0", "0.0"]),
-    (mj.grad(lambda x: lax.scan(lambda c, a: (c + one(a), None), 0.0, x)[0]),
-     ["0.0", "1.0", "2.0"]),
-    (lambda x: lax.fori_loop(0, 3, lambda i, c: c + one(x[i]), 0.0), ["0.0", "1.0", "2.0"]),
-    (lambda x: lax.while_loop(lambda c: one(c) < 3, lambda c: c + 1, 0.0),
-     ["0.0", "1.0", "2.0"]),
-    (lambda x: lax.cond(x[0] > 0, one, lambda a: -a, x[1]), []),
-    (lambda x: lax.cond(x[0] < 1, one, lambda a: -a, x[1]), ["1.0"]),
-    (lambda x: lax.switch(1, [lambda a: a, one], x[1]), ["1.0"]),
-    (lambda x: mj.vmap(lambda a: lax.cond(a > 1, one, lambda a: -a, a))(x),
-     ["0.0", "1.0", "2.0"]),  # every lane runs all branches
-    (lambda x: mj.pmap(one)(x[:1]), ["0.0"]),
-    (lambda x: mj.eval_shape(one, x), []),
-    (lambda x: mj.jit(one, donate_argnums=0)(x + 1), ["[1. 2. 3.]"]),
-    (lambda x: mj.jit(lambda x: (one(x), x)[1])(x[1]), ["1.0"]),  # not dead code
-], ids=range(26))  # fmt: skip
+@pytest.mark.parametrize(
+    "f, lines",
+    [
+        (mj.vmap(one), ["0.0", "1.0", "2.0"]),
+        (mj.jit(mj.vmap(one)), ["0.0", "1.0", "2.0"]),
+        (mj.vmap(mj.jit(one)), ["0.0", "1.0", "2.0"]),
+        (lambda x: mj.vmap(lambda a: show("hi"))(x), ["hi"]),  # the same for all lanes
+        (lambda x: mj.vmap(one)(x[None]), ["[0. 1. 2.]"]),
+        (
+            lambda x: mj.vmap(mj.vmap(one))(jnp.stack([x, x + 3])),
+            ["0.0", "3.0", "1.0", "4.0", "2.0", "5.0"],
+        ),
+        (lambda x: mj.grad(one)(x[2]), ["2.0"]),
+        (lambda x: mj.grad(mj.grad(one))(x[2]), ["2.0"]),
+        (lambda x: mj.jit(mj.grad(one))(x[2]), ["2.0"]),
+        (lambda x: mj.grad(mj.jit(one))(x[2]), ["2.0"]),
+        (lambda x: mj.jvp(one, (x[1],), (x[1],)), ["1.0"]),
+        (lambda x: mj.vjp(one, x[1])[1](x[1]), ["1.0"]),
+        (lambda x: mj.linearize(one, x[1])[1](x[1]), ["1.0"]),
+        (lambda x: lax.scan(lambda c, a: (c + one(a), None), 0.0, x), ["0.0", "1.0", "2.0"]),
+        (
+            lambda x: lax.scan(lambda c, a: (c + one(a), None), 0.0, x, reverse=True),
+            ["2.0", "1.0", "0.0"],
+        ),
+        (
+            mj.grad(lambda x: lax.scan(lambda c, a: (c + one(a), None), 0.0, x)[0]),
+            ["0.0", "1.0", "2.0"],
+        ),
+        (lambda x: lax.fori_loop(0, 3, lambda i, c: c + one(x[i]), 0.0), ["0.0", "1.0", "2.0"]),
+        (
+            lambda x: lax.while_loop(lambda c: one(c) < 3, lambda c: c + 1, 0.0),
+            ["0.0", "1.0", "2.0"],
+        ),
+        (lambda x: lax.cond(x[0] > 0, one, lambda a: -a, x[1]), []),
+        (lambda x: lax.cond(x[0] < 1, one, lambda a: -a, x[1]), ["1.0"]),
+        (lambda x: lax.switch(1, [lambda a: a, one], x[1]), ["1.0"]),
+        (
+            lambda x: mj.vmap(lambda a: lax.cond(a > 1, one, lambda a: -a, a))(x),
+            ["0.0", "1.0", "2.0"],
+        ),  # every lane runs all branches
+        (lambda x: mj.pmap(one)(x[:1]), ["0.0"]),
+        (lambda x: mj.eval_shape(one, x), []),
+        (lambda x: mj.jit(one, donate_argnums=0)(x + 1), ["[1. 2. 3.]"]),
+        (lambda x: mj.jit(lambda x: (one(x), x)[1])(x[1]), ["1.0"]),  # not dead code
+    ],
+    ids=range(26),
+)
 def test_transformations(shown, f, lines):
     assert shown(f, X) == lines
 
@@ -225,11 +256,7 @@ def test_replicas(shown):
 def test_without_jit(shown):
     with mj.disable_jit():
         assert shown(mj.jit(one), X) == ["[0. 1. 2.]"]
-        assert shown(lax.scan, lambda c, a: (c, one(a)), 0.0, X) == [
-            "0.0",
-            "1.0",
-            "2.0",
-        ]
+        assert shown(lax.scan, lambda c, a: (c, one(a)), 0.0, X) == ["0.0", "1.0", "2.0"]
 
 
 def test_jaxpr():
@@ -239,9 +266,17 @@ def test_jaxpr():
 
     jaxpr = mj.make_jaxpr(f)(X)
     text = str(jaxpr)
-    for words in ("debug_print[", "fmt={} {} {k}", "has_placeholders=True", "ordered=False",
-                  "static_args=((1, 's'),)", "debug_callback[", "effect=OrderedDebug",
-                  "in_tree=PyTreeDef(((*, *), {'k': *}))", "] a 1.0:f32[]"):  # fmt: skip
+    for words in (
+        "debug_print[",
+        "fmt={} {} {k}",
+        "has_placeholders=True",
+        "ordered=False",
+        "static_args=((1, 's'),)",
+        "debug_callback[",
+        "effect=OrderedDebug",
+        "in_tree=PyTreeDef(((*, *), {'k': *}))",
+        "] a 1.0:f32[]",
+    ):
         assert words in text
     assert sorted(map(str, jaxpr.effects)) == ["Debug", "OrderedDebug"]
 
@@ -283,9 +318,7 @@ def test_exceptions():
 
 def test_many_threads():
     seen = []
-    f = mj.jit(
-        lambda x: mj.debug.callback(lambda v: seen.append(int(v)), x, ordered=True)
-    )
+    f = mj.jit(lambda x: mj.debug.callback(lambda v: seen.append(int(v)), x, ordered=True))
     threads = [threading.Thread(target=f, args=(i,)) for i in range(20)]
     for t in threads:
         t.start()

@@ -99,21 +99,36 @@ def library(tmp_path_factory):
     where = tmp_path_factory.mktemp("ffi")
     (where / "kernels.cc").write_text(SOURCE)
     subprocess.run(
-        [compiler, "-std=c++17", "-O0", "-w", "-shared", "-fPIC",
-         f"-I{ffi.include_dir()}", "kernels.cc", "-o", "kernels.so"],
-        cwd=where, check=True,
-    )  # fmt: skip
+        [
+            compiler,
+            "-std=c++17",
+            "-O0",
+            "-w",
+            "-shared",
+            "-fPIC",
+            f"-I{ffi.include_dir()}",
+            "kernels.cc",
+            "-o",
+            "kernels.so",
+        ],
+        cwd=where,
+        check=True,
+    )
     lib = ctypes.cdll.LoadLibrary(str(where / "kernels.so"))
     for name in ("scaled", "flat", "more"):
         ffi.register_ffi_target(f"test_{name}", ffi.pycapsule(getattr(lib, name)))
     for at in (lib.StateId, lib.StateInfo):
         at.restype = ctypes.c_void_p
-    ffi.register_ffi_type("test_state", ffi.TypeRegistration(
-        type_id=ffi.pycapsule(lib.StateId()), type_info=ffi.pycapsule(lib.StateInfo())
-    ))  # fmt: skip
-    ffi.register_ffi_target("test_next", {
-        "instantiate": ffi.pycapsule(lib.begin), "execute": ffi.pycapsule(lib.next)
-    })  # fmt: skip
+    ffi.register_ffi_type(
+        "test_state",
+        ffi.TypeRegistration(
+            type_id=ffi.pycapsule(lib.StateId()), type_info=ffi.pycapsule(lib.StateInfo())
+        ),
+    )
+    ffi.register_ffi_target(
+        "test_next",
+        {"instantiate": ffi.pycapsule(lib.begin), "execute": ffi.pycapsule(lib.next)},
+    )
     return lib
 
 
@@ -146,7 +161,7 @@ def test_a_result_nobody_needs(library):
 @pytest.mark.parametrize(
     "method",
     ["sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized"],
-)  # fmt: skip
+)
 def test_lanes(library, method):
     """Rows times the sum of w: operands of all lanes have an axis more, but in a loop."""
 
@@ -162,13 +177,9 @@ def test_lanes(library, method):
 
 
 def test_lanes_without_a_method(library):
-    with pytest.raises(
-        NotImplementedError, match="vmap is only supported for the ffi_call"
-    ):
+    with pytest.raises(NotImplementedError, match="vmap is only supported for the ffi_call"):
         mj.vmap(scaled)(X)
-    with pytest.raises(
-        ValueError, match="vmap_method must be on of the allowed methods"
-    ):
+    with pytest.raises(ValueError, match="vmap_method must be on of the allowed methods"):
         ffi.ffi_call("test_scaled", like(X), vmap_method="all")
 
 
@@ -187,21 +198,29 @@ def test_layouts(library):
         one = np.ones(1, F4)
         return ffi.ffi_call(
             "test_flat", types, input_layouts=[ins, None], output_layouts=[outs, None]
-        )(x, one)[0]  # fmt: skip
+        )(x, one)[0]
 
     assert call(X, (1, 0), (1, 0)).tolist() == X.tolist()
     columns = X.T.reshape(-1).reshape(2, 3)
     assert call(X, (1, 0), (0, 1)).tolist() == columns.tolist()
-    lanes = mj.vmap(lambda x: ffi.ffi_call(
-        "test_scaled", like(x), vmap_method="broadcast_all", input_layouts=[(1, 0)],
-        output_layouts=(0, 1))(x, scale=F4.type(1), shifts=np.zeros(0, np.int32)))  # fmt: skip
+    lanes = mj.vmap(
+        lambda x: ffi.ffi_call(
+            "test_scaled",
+            like(x),
+            vmap_method="broadcast_all",
+            input_layouts=[(1, 0)],
+            output_layouts=(0, 1),
+        )(x, scale=F4.type(1), shifts=np.zeros(0, np.int32))
+    )
     assert lanes(X[None]).tolist() == [columns.tolist()]
 
 
 def test_state(library):
-    count = mj.jit(lambda: ffi.ffi_call(
-        "test_next", mj.ShapeDtypeStruct((), "int32"), has_side_effect=True
-    )(start=np.int32(7)))  # fmt: skip
+    count = mj.jit(
+        lambda: ffi.ffi_call(
+            "test_next", mj.ShapeDtypeStruct((), "int32"), has_side_effect=True
+        )(start=np.int32(7))
+    )
     assert [int(count()) for _ in range(3)] == [7, 8, 9]
 
 
@@ -266,7 +285,7 @@ OPTIONS = (
     "input_output_aliases",
     "custom_call_api_version",
     "legacy_backend_config",
-)  # fmt: skip
+)
 
 
 def call(x, several=False, **given):
@@ -290,19 +309,21 @@ def test_errors(fun, kind, text):
 
 
 def test_jaxpr():
-    fun = mj.vmap(
-        lambda x: ffi.ffi_call("t", like(x), vmap_method="broadcast_all")(x, a=1)
-    )
+    fun = mj.vmap(lambda x: ffi.ffi_call("t", like(x), vmap_method="broadcast_all")(x, a=1))
     (eqn,) = mj.make_jaxpr(fun)(X).eqns
     assert eqn.params == dict(
-        attributes=(("a", 1),), custom_call_api_version=4, has_side_effect=False,
-        input_layouts=((1, 0),), input_output_aliases=(), legacy_backend_config=None,
-        output_layouts=((1, 0),), result_avals=(mj.typeof(jnp.asarray(X)),),
-        target_name="t", vmap_method="broadcast_all",
-    )  # fmt: skip
-    legacy = ffi.ffi_call(
-        "t", like(X), custom_call_api_version=2, legacy_backend_config="hi"
+        attributes=(("a", 1),),
+        custom_call_api_version=4,
+        has_side_effect=False,
+        input_layouts=((1, 0),),
+        input_output_aliases=(),
+        legacy_backend_config=None,
+        output_layouts=((1, 0),),
+        result_avals=(mj.typeof(jnp.asarray(X)),),
+        target_name="t",
+        vmap_method="broadcast_all",
     )
+    legacy = ffi.ffi_call("t", like(X), custom_call_api_version=2, legacy_backend_config="hi")
     assert 'api_version = 2 : i32, backend_config = "hi"' in text_of(legacy, X)
     ffi.register_ffi_target_as_batch_partitionable("test_partitionable")
 
@@ -325,13 +346,8 @@ def test_values_without_bits_are_handed_on_as_false():
 
 
 def test_dicts_are_frozen():
-    (eqn,) = mj.make_jaxpr(lambda x: ffi.ffi_call("t", like(x))(x, a={"c": 1, "b": 2}))(
-        X
-    ).eqns
+    (eqn,) = mj.make_jaxpr(lambda x: ffi.ffi_call("t", like(x))(x, a={"c": 1, "b": 2}))(X).eqns
     ((_, value),) = eqn.params["attributes"]
-    assert repr(value) == "FrozenDict({'c': 1, 'b': 2})" and dict(value) == {
-        "c": 1,
-        "b": 2,
-    }
+    assert repr(value) == "FrozenDict({'c': 1, 'b': 2})" and dict(value) == {"c": 1, "b": 2}
     assert hash(value) == hash(FrozenDict({"b": 2, "c": 1}))
     assert value == FrozenDict({"b": 2, "c": 1}) != {"b": 2, "c": 1}

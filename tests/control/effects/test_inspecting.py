@@ -33,9 +33,7 @@ def test_boxes_name_devices(capsys):
         "└─────────┴─────────┘",
     ]
     (top, line, bottom) = drawn(capsys, (4,), over("y"), scale=0.1)
-    assert line.split("│")[1:-1] == [" CPU 0,2 ", " CPU 1,3 "] and len(top) == len(
-        bottom
-    )
+    assert line.split("│")[1:-1] == [" CPU 0,2 ", " CPU 1,3 "] and len(top) == len(bottom)
 
 
 def test_sizes_of_pictures(capsys):
@@ -79,16 +77,12 @@ def test_programs_tell_once(capsys):
 
     assert f(1.0) == f(2.0) / 2 == 3 and len(seen) == 1
     assert mj.grad(f)(1.0) == 3 and mj.vmap(f)(jnp.ones(2)).tolist() == [3, 3]
-    mj.jit(lambda x: (mj.debug.visualize_array_sharding(x, use_color=False), x)[1])(
-        jnp.ones(4)
-    )
+    mj.jit(lambda x: (mj.debug.visualize_array_sharding(x, use_color=False), x)[1])(jnp.ones(4))
     assert "CPU 0" in capsys.readouterr().out
 
 
 def test_what_cannot_be_shown():
-    with pytest.raises(
-        ValueError, match="only works for shapes with 1 and 2 dimensions"
-    ):
+    with pytest.raises(ValueError, match="only works for shapes with 1 and 2 dimensions"):
         mj.debug.visualize_array_sharding(jnp.ones((2, 2, 2)))
     with pytest.raises(TypeError, match="takes arrays"):
         mj.debug.inspect_array_sharding(3.0, callback=print)

@@ -38,34 +38,47 @@ def io(log, x, ordered=True):
 
 def test_order_and_results():
     def f(log, x):
-        return mj.jit(
-            lambda x: io(log, x) + 10 * io(log, x + 1) + 100 * io(log, x - 1)
-        )(x)
+        return mj.jit(lambda x: io(log, x) + 10 * io(log, x + 1) + 100 * io(log, x - 1))(x)
 
     assert calls(f, 5.0) == (321, [5, 6, 4])
 
 
-@pytest.mark.parametrize("f, seen", [
-    (lambda log: mj.jit(lambda x: (io(log, x, False), x)[1])(1.0), [1]),
-    (lambda log: mj.jit(lambda x: (io(log, x), x)[1])(1.0), [1]),
-    (lambda log: lax.scan(lambda c, x: ((io(log, x), c)[1], None), 0.0, X), [0, 1, 2]),
-    (lambda log: lax.scan(lambda c, x: (io(log, c), None), 0.0, X), [0, 1, 2]),
-    (lambda log: lax.fori_loop(0, 3, lambda i, c: (io(log, i), c)[1], 0), [0, 1, 2]),
-    (lambda log: lax.while_loop(lambda c: io(log, c) < 4, lambda c: c + 1, 0),
-     [0, 1, 2, 3]),
-    (lambda log: lax.cond(X[0] < 1, lambda x: io(log, x), lambda x: x, 5.0), [5]),
-    (lambda log: lax.cond(X[0] > 1, lambda x: io(log, x), lambda x: x, 5.0), []),
-    (lambda log: lax.map(lambda x: io(log, x), X), [0, 1, 2]),
-    (lambda log: mj.jit(lambda x: mj.jit(lambda x: (io(log, x), x * 0)[1])(x))(1.0), [1]),
-    (lambda log: mj.grad(lambda w: lax.scan(
-        lambda c, x: ((io(log, lax.stop_gradient(c)), c * w)[1], None), 1.0, X)[0])(2.0),
-     [1, 2, 4]),
-    (lambda log: mj.grad(mj.checkpoint(
-        lambda x: (io(log, lax.stop_gradient(x)), jnp.sin(x))[1]))(2.0), [2]),
-    (lambda log: mj.vmap(lambda x: io(log, x, False))(X), [0, 1, 2]),
-    (lambda log: mj.vmap(lambda x: io(log, 7.0, False) + x)(X), [7]),
-    (lambda log: mj.jit(lambda x: io(log, x), donate_argnums=0)(jnp.float32(3)), [3]),
-], ids=range(15))  # fmt: skip
+@pytest.mark.parametrize(
+    "f, seen",
+    [
+        (lambda log: mj.jit(lambda x: (io(log, x, False), x)[1])(1.0), [1]),
+        (lambda log: mj.jit(lambda x: (io(log, x), x)[1])(1.0), [1]),
+        (lambda log: lax.scan(lambda c, x: ((io(log, x), c)[1], None), 0.0, X), [0, 1, 2]),
+        (lambda log: lax.scan(lambda c, x: (io(log, c), None), 0.0, X), [0, 1, 2]),
+        (lambda log: lax.fori_loop(0, 3, lambda i, c: (io(log, i), c)[1], 0), [0, 1, 2]),
+        (
+            lambda log: lax.while_loop(lambda c: io(log, c) < 4, lambda c: c + 1, 0),
+            [0, 1, 2, 3],
+        ),
+        (lambda log: lax.cond(X[0] < 1, lambda x: io(log, x), lambda x: x, 5.0), [5]),
+        (lambda log: lax.cond(X[0] > 1, lambda x: io(log, x), lambda x: x, 5.0), []),
+        (lambda log: lax.map(lambda x: io(log, x), X), [0, 1, 2]),
+        (lambda log: mj.jit(lambda x: mj.jit(lambda x: (io(log, x), x * 0)[1])(x))(1.0), [1]),
+        (
+            lambda log: mj.grad(
+                lambda w: lax.scan(
+                    lambda c, x: ((io(log, lax.stop_gradient(c)), c * w)[1], None), 1.0, X
+                )[0]
+            )(2.0),
+            [1, 2, 4],
+        ),
+        (
+            lambda log: mj.grad(
+                mj.checkpoint(lambda x: (io(log, lax.stop_gradient(x)), jnp.sin(x))[1])
+            )(2.0),
+            [2],
+        ),
+        (lambda log: mj.vmap(lambda x: io(log, x, False))(X), [0, 1, 2]),
+        (lambda log: mj.vmap(lambda x: io(log, 7.0, False) + x)(X), [7]),
+        (lambda log: mj.jit(lambda x: io(log, x), donate_argnums=0)(jnp.float32(3)), [3]),
+    ],
+    ids=range(15),
+)
 def test_each_call_once(f, seen):
     assert calls(f)[1] == seen
 
@@ -104,9 +117,7 @@ def test_no_result():
 @pytest.mark.parametrize("ordered", [False, True])
 def test_dtypes(dtype, ordered):
     x = jnp.ones((2, 3), dtype)
-    f = mj.jit(
-        lambda x: io_callback(np.asarray, Shape(x.shape, dtype), x, ordered=ordered)
-    )
+    f = mj.jit(lambda x: io_callback(np.asarray, Shape(x.shape, dtype), x, ordered=ordered))
     assert f(x).dtype == x.dtype and np.asarray(f(x) == x).all()
 
 

@@ -121,9 +121,7 @@ def test_associative_scan_keeps_types(n, dtype):
 @pytest.mark.parametrize("reverse", [False, True])
 def test_associative_scan_along_axes(axis, reverse):
     x = RANDOM.normal(size=(4, 5, 3)).astype(np.float32)
-    got = mj.jit(
-        lambda x: lax.associative_scan(jnp.maximum, x, reverse=reverse, axis=axis)
-    )(x)
+    got = mj.jit(lambda x: lax.associative_scan(jnp.maximum, x, reverse=reverse, axis=axis))(x)
     turned = np.flip(x, axis) if reverse else x
     expected = np.maximum.accumulate(turned, axis)
     np.testing.assert_array_equal(got, np.flip(expected, axis) if reverse else expected)
@@ -145,17 +143,13 @@ SCANS = {
     ),
     "pairs": (
         lambda x: lax.associative_scan(affine, (FEW * x, jnp.cos(FEW) + x))[1].sum(0),
-        lambda x: sum(
-            b for _, b in prefixes(affine, [(r * x, jnp.cos(r) + x) for r in FEW])
-        ),
+        lambda x: sum(b for _, b in prefixes(affine, [(r * x, jnp.cos(r) + x) for r in FEW])),
     ),
     "a list for a tuple": (
         lambda x: lax.associative_scan(lambda a, b: list(affine(a, b)), (x, x))[1],
-        lambda x: jnp.stack([
-            x[0], x[1] * x[0] + x[1], x[2] * (x[1] * x[0] + x[1]) + x[2]
-        ]),
+        lambda x: jnp.stack([x[0], x[1] * x[0] + x[1], x[2] * (x[1] * x[0] + x[1]) + x[2]]),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SCANS)
@@ -165,24 +159,34 @@ def test_associative_scan_under_transformations(name):
 
 def test_associative_scan_is_logarithmic():
     def depth(n):
-        jaxpr = mj.make_jaxpr(lambda x: lax.associative_scan(jnp.multiply, x))(
-            np.ones(n)
-        )
+        jaxpr = mj.make_jaxpr(lambda x: lax.associative_scan(jnp.multiply, x))(np.ones(n))
         return names(jaxpr).count("mul")
 
     assert depth(256) <= 2 * 8 and depth(1000) <= 2 * 10
 
 
 ASSOCIATIVE_ERRORS = {
-    "no function": (lambda: lax.associative_scan(1, X), TypeError,
-                    "lax.associative_scan: fn argument should be callable."),
-    "sizes": (lambda: lax.associative_scan(affine, (X, ROWS)), ValueError,
-              "Array inputs to associative_scan must have the same first dimension"),
-    "axis": (lambda: lax.associative_scan(jnp.add, X, axis=1), ValueError,
-             "axis 1 is out of bounds for array of dimension 1"),
-    "more": (lambda: lax.associative_scan(lambda a, b: (a, b), X), ValueError,
-             "fn must return as many arrays as it combines"),
-}  # fmt: skip
+    "no function": (
+        lambda: lax.associative_scan(1, X),
+        TypeError,
+        "lax.associative_scan: fn argument should be callable.",
+    ),
+    "sizes": (
+        lambda: lax.associative_scan(affine, (X, ROWS)),
+        ValueError,
+        "Array inputs to associative_scan must have the same first dimension",
+    ),
+    "axis": (
+        lambda: lax.associative_scan(jnp.add, X, axis=1),
+        ValueError,
+        "axis 1 is out of bounds for array of dimension 1",
+    ),
+    "more": (
+        lambda: lax.associative_scan(lambda a, b: (a, b), X),
+        ValueError,
+        "fn must return as many arrays as it combines",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", ASSOCIATIVE_ERRORS)
@@ -264,9 +268,7 @@ REDUCTIONS = {
         lambda x: jnp.stack([x[0] + x[1], x[1] + x[2], x[2]]),
     ),
     "window maximum": (
-        lambda x: lax.reduce_window(
-            x, np.float32(-np.inf), lax.max, (2,), (1,), "SAME"
-        ),
+        lambda x: lax.reduce_window(x, np.float32(-np.inf), lax.max, (2,), (1,), "SAME"),
         lambda x: jnp.stack([jnp.maximum(x[0], x[1]), jnp.maximum(x[1], x[2]), x[2]]),
     ),
 }

@@ -42,20 +42,19 @@ BODIES = {
     "captured": lambda scan, x: scan(lambda c, r: (c * jnp.exp(x) * r, x), x, ROWS),
     "xs only": lambda scan, x: scan(lambda c, r: (c, jnp.sin(r) * x), x, ROWS * x),
     "carry only": lambda scan, x: scan(lambda c, _: (jnp.sin(c), c), x, None, length=4),
-    "exchange": lambda scan, x: (
-        lambda out: (out[0][0], out[1])
-    )(scan(lambda c, r: ((c[1] * r, c[0]), c[0] * c[1]), (x, jnp.cos(x)), ROWS)),
-    "a counter": lambda scan, x: (
-        lambda out: (out[0][1], out[1])
-    )(scan(lambda c, r: ((c[0] + 1, c[1] * r * c[0]), c[1]), (1, x), ROWS)),
+    "exchange": lambda scan, x: (lambda out: (out[0][0], out[1]))(
+        scan(lambda c, r: ((c[1] * r, c[0]), c[0] * c[1]), (x, jnp.cos(x)), ROWS)
+    ),
+    "a counter": lambda scan, x: (lambda out: (out[0][1], out[1]))(
+        scan(lambda c, r: ((c[0] + 1, c[1] * r * c[0]), c[1]), (1, x), ROWS)
+    ),
     "cond inside": lambda scan, x: scan(
-        lambda c, r: (
-            lax.cond(r[0] > 0.6, lambda c: jnp.sin(c) * r, lambda c: c * W, c), c
-        ), x, ROWS,
+        lambda c, r: (lax.cond(r[0] > 0.6, lambda c: jnp.sin(c) * r, lambda c: c * W, c), c),
+        x,
+        ROWS,
     ),
     "scan inside": lambda scan, x: scan(
-        lambda c, r: (scan(lambda d, q: (jnp.sin(d) * q, d), c, ROWS[:2])[0] * r, c),
-        x, ROWS,
+        lambda c, r: (scan(lambda d, q: (jnp.sin(d) * q, d), c, ROWS[:2])[0] * r, c), x, ROWS
     ),
     "a checkpoint": lambda scan, x: scan(
         mj.checkpoint(lambda c, r: (jnp.sin(c) * r, jnp.cos(c))), x, ROWS
@@ -66,7 +65,7 @@ BODIES = {
     "vmap inside": lambda scan, x: scan(
         lambda c, r: (mj.vmap(lambda a, b: jnp.sin(a) * b)(c, r), c), x, ROWS
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -74,9 +73,7 @@ def test_it_is_the_loop(name):
     def joined(scan):
         def run(x):
             c, ys = BODIES[name](scan, x)
-            return c + (ys * np.arange(1, 1 + len(ys), dtype=np.float32)[:, None]).sum(
-                0
-            )
+            return c + (ys * np.arange(1, 1 + len(ys), dtype=np.float32)[:, None]).sum(0)
 
         return run
 
@@ -102,9 +99,7 @@ def test_unroll(unroll, reverse):
     np.testing.assert_allclose(mj.grad(loss)(X, unroll), mj.grad(loss)(X, 1), 1e-6)
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"reverse": True}, {"unroll": True}, {"unroll": 3}]
-)
+@pytest.mark.parametrize("options", [{}, {"reverse": True}, {"unroll": True}, {"unroll": 3}])
 def test_no_steps(options):
     def f(c, r):
         return c * r, (c, r.astype(jnp.bfloat16))
@@ -114,9 +109,7 @@ def test_no_steps(options):
 
     for g in (run, mj.jit(run)):
         c, (a, b) = g(X)
-        assert (
-            (c == X).all() and a.shape == b.shape == (0, 3) and b.dtype == jnp.bfloat16
-        )
+        assert (c == X).all() and a.shape == b.shape == (0, 3) and b.dtype == jnp.bfloat16
     assert mj.grad(lambda x: run(x)[0].sum())(X).tolist() == [1, 1, 1]
     assert mj.vmap(run)(ROWS)[1][0].shape == (5, 0, 3)
     assert lax.scan(lambda c, _: (c + 1, c), 0, None, length=0)[1].shape == (0,)
@@ -130,15 +123,23 @@ class State(NamedTuple):
     b: object
 
 
-@pytest.mark.parametrize("dtype", [
-    "bool", "int4", "int8", "uint16", "int32", "float16", "bfloat16", "float8_e4m3fn",
-    "complex64",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "bool",
+        "int4",
+        "int8",
+        "uint16",
+        "int32",
+        "float16",
+        "bfloat16",
+        "float8_e4m3fn",
+        "complex64",
+    ],
+)
 def test_dtypes(dtype):
     xs = jnp.array([0, 1, 1, 0]).astype(dtype)
-    c, (rows, seen) = lax.scan(
-        lambda c, r: (r, (r, c)), xs[0], xs, unroll=3, reverse=True
-    )
+    c, (rows, seen) = lax.scan(lambda c, r: (r, (r, c)), xs[0], xs, unroll=3, reverse=True)
     assert c.dtype == rows.dtype == seen.dtype == xs.dtype
     assert (rows == xs).all() and bool(c == xs[0])
     assert seen.tolist() == jnp.stack([xs[1], xs[2], xs[3], xs[0]]).tolist()
@@ -159,10 +160,11 @@ def test_trees_none_and_named_tuples():
 def test_keys_are_carries_rows_and_results():
     key = mj.random.key(0)
     (last, total), keys = lax.scan(
-        lambda c, _: (
-            (mj.random.split(c[0])[0], c[1] + mj.random.uniform(c[0])), c[0]
-        ), (key, 0.0), None, length=3,
-    )  # fmt: skip
+        lambda c, _: ((mj.random.split(c[0])[0], c[1] + mj.random.uniform(c[0])), c[0]),
+        (key, 0.0),
+        None,
+        length=3,
+    )
     again = lax.scan(lambda t, k: (t + mj.random.uniform(k), k), 0.0, keys, unroll=2)
     assert again[0] == total
     assert (mj.random.key_data(again[1]) == mj.random.key_data(keys)).all()
@@ -170,9 +172,7 @@ def test_keys_are_carries_rows_and_results():
     assert last.dtype == key.dtype
     assert lax.scan(lambda c, k: (c, k), 0, keys[:0])[1].shape == (0,)
     lanes = mj.vmap(
-        lambda k: lax.scan(lambda k, _: (mj.random.split(k)[0], k), k, None, length=2)[
-            1
-        ]
+        lambda k: lax.scan(lambda k, _: (mj.random.split(k)[0], k), k, None, length=2)[1]
     )
     assert (mj.random.key_data(lanes(keys)[0, 0]) == mj.random.key_data(key)).all()
 
@@ -211,8 +211,12 @@ def test_forms_of_functions():
         return c + scale * x, c
 
     expected = lax.scan(lambda c, x: (c + x, c), 0.0, X)
-    for f in (Callable(), Callable().method, functools.partial(with_scale, 1.0),
-              mj.jit(lambda c, x: (c + x, c))):  # fmt: skip
+    for f in (
+        Callable(),
+        Callable().method,
+        functools.partial(with_scale, 1.0),
+        mj.jit(lambda c, x: (c + x, c)),
+    ):
         got = lax.scan(f, 0.0, X)
         assert got[0] == expected[0] and (got[1] == expected[1]).all()
 
@@ -225,8 +229,9 @@ def test_length_may_be_any_concrete_integer():
 
 def test_disable_jit_runs_python():
     with mj.disable_jit():
-        c, ys = lax.scan(lambda c, x: (c + float(x), range(9)[int(c)]), 0.0,
-                         np.arange(4.0), reverse=True)  # fmt: skip
+        c, ys = lax.scan(
+            lambda c, x: (c + float(x), range(9)[int(c)]), 0.0, np.arange(4.0), reverse=True
+        )
         assert c == 6 and ys.tolist() == [6, 5, 3, 0]
         with pytest.raises(ValueError, match="zero-length scan is not supported"):
             lax.scan(lambda c, x: (c, x), 0.0, ROWS[:0])
@@ -256,17 +261,34 @@ def test_values_that_all_steps_share_are_not_stacked():
     assert names(only_scan(jaxpr, -1).params["jaxpr"]) == ["mul"]
 
 
-@pytest.mark.parametrize("name, body, stacks", [
-    ("jit", lambda c, r, w: mj.jit(lambda c: c * jnp.exp(M @ w))(c) * r, 2),
-    ("inner jit", lambda c, r, w: mj.jit(
-        lambda c: mj.jit(jnp.multiply)(c, jnp.exp(M @ w)))(c) * r, 2),
-    ("cond", lambda c, r, w: lax.cond(
-        w[0] > 0, lambda c: c * jnp.exp(M @ w), lambda c: c * 2, c) * r, 2),
-    ("rows", lambda c, r, w: lax.scan(
-        lambda c, m: (c * jnp.exp(m @ w), None), c, M)[0] * r, 1),
-    ("results", lambda c, r, w: lax.scan(
-        lambda c, m: (c * r, jnp.exp(m @ w)), c, M)[1] * c, 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, body, stacks",
+    [
+        ("jit", lambda c, r, w: mj.jit(lambda c: c * jnp.exp(M @ w))(c) * r, 2),
+        (
+            "inner jit",
+            lambda c, r, w: mj.jit(lambda c: mj.jit(jnp.multiply)(c, jnp.exp(M @ w)))(c) * r,
+            2,
+        ),
+        (
+            "cond",
+            lambda c, r, w: (
+                lax.cond(w[0] > 0, lambda c: c * jnp.exp(M @ w), lambda c: c * 2, c) * r
+            ),
+            2,
+        ),
+        (
+            "rows",
+            lambda c, r, w: lax.scan(lambda c, m: (c * jnp.exp(m @ w), None), c, M)[0] * r,
+            1,
+        ),
+        (
+            "results",
+            lambda c, r, w: lax.scan(lambda c, m: (c * r, jnp.exp(m @ w)), c, M)[1] * c,
+            1,
+        ),
+    ],
+)
 def test_shared_values_inside_calls_are_not_stacked(name, body, stacks):
     step = lambda w: lambda c, r: (body(c, r, w), None)
     f = lambda w: lax.scan(step(w), X, jnp.asarray(ROWS))[0]
@@ -298,9 +320,7 @@ def test_rows_that_lanes_share_are_stacked_once():
 
     def f(x):
         inner = lambda c, r: (jnp.sin(c) * r, None)
-        return lax.scan(lambda c, _: (lax.scan(inner, c, rows)[0], None), x, length=7)[
-            0
-        ]
+        return lax.scan(lambda c, _: (lax.scan(inner, c, rows)[0], None), x, length=7)[0]
 
     shapes = stored(mj.vmap(f), jnp.stack([X, X]))
     assert (5, 1, 3) in shapes and (7, 5, 1, 3) not in shapes
@@ -313,9 +333,7 @@ def only_scan(jaxpr, which):
 
 def test_a_linear_loop_stores_nothing():
     rows = jnp.asarray(ROWS)
-    assert (
-        stored(lambda x: lax.scan(lambda c, r: (c * 2 + r, None), x, rows)[0], X) == []
-    )
+    assert stored(lambda x: lax.scan(lambda c, r: (c * 2 + r, None), x, rows)[0], X) == []
     m = jnp.asarray(M)
     shapes = stored(lambda x: lax.scan(lambda c, r: (m @ c + r, None), x, rows)[0], X)
     assert (5, 3) not in shapes and (5, 3, 3) not in shapes
@@ -338,12 +356,15 @@ def test_rows_and_results_are_not_stored_twice():
     assert not other
 
 
-@pytest.mark.parametrize("name, body, per_step", [
-    ("tanh", lambda c, r: (jnp.tanh(M @ c + r), None), 3),  # its slope; JAX stores 6
-    ("sin", lambda c, r: (jnp.sin(c), None), 3),
-    ("where", lambda c, r: (jnp.where(r > 0.6, c * 2, c), None), 0),
-    ("relu", lambda c, r: (mj.nn.relu(c - r), None), 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, body, per_step",
+    [
+        ("tanh", lambda c, r: (jnp.tanh(M @ c + r), None), 3),  # its slope; JAX stores 6
+        ("sin", lambda c, r: (jnp.sin(c), None), 3),
+        ("where", lambda c, r: (jnp.where(r > 0.6, c * 2, c), None), 0),
+        ("relu", lambda c, r: (mj.nn.relu(c - r), None), 0),
+    ],
+)
 def test_floats_stored_for_a_step(name, body, per_step):
     rows = jnp.asarray(ROWS)
     _, pull = mj.vjp(lambda x: lax.scan(body, x, rows)[0], X)
@@ -400,9 +421,7 @@ def test_equal_scans_are_staged_and_compiled_once():
 
 def test_integer_inputs_have_float0_cotangents():
     def f(x, n):
-        return lax.scan(
-            lambda c, _: ((c[0] * 2, c[1] + 1), None), (x, n), None, length=2
-        )[0]
+        return lax.scan(lambda c, _: ((c[0] * 2, c[1] + 1), None), (x, n), None, length=2)[0]
 
     _, pull = mj.vjp(f, np.float32(1), 3)
     x, n = pull((np.float32(1), np.zeros((), mj.dtypes.float0)))
@@ -418,8 +437,10 @@ def test_effects_come_in_order(capsys):
         return c + x, None
 
     xs = np.arange(3)
-    for run in (lambda: lax.scan(f, 0, xs, reverse=True, unroll=2),
-                mj.jit(lambda: lax.scan(f, 0, xs, reverse=True))):  # fmt: skip
+    for run in (
+        lambda: lax.scan(f, 0, xs, reverse=True, unroll=2),
+        mj.jit(lambda: lax.scan(f, 0, xs, reverse=True)),
+    ):
         run()
         mj.effects_barrier()
         assert capsys.readouterr().out == "0 2\n2 1\n3 0\n"
@@ -460,9 +481,7 @@ def test_progress(capsys, monkeypatch):
         assert got[0] == expected[0] and (got[1] == expected[1]).all()
         shown = lines()
         assert len(shown) == 4 and "3/3" in shown[-1] and shown[-1].endswith("\n")
-    mj.jit(
-        lambda: lax.scan(lambda c, _: (c + 1, None), 0, None, 250, progress="text")
-    )()
+    mj.jit(lambda: lax.scan(lambda c, _: (c + 1, None), 0, None, 250, progress="text"))()
     assert 100 <= len(lines()) <= 127
     grad = mj.grad(lambda x: lax.scan(f, x, X, progress="text")[1].sum())(1.0)
     assert grad == 3 and len(lines()) == 4
@@ -546,9 +565,5 @@ def test_a_leaked_carry_is_told():
 
 
 def test_messages_name_the_carrys_components():
-    with pytest.raises(
-        mj.errors.TracerBoolConversionError, match=r"on c\['a'\], x\[1\]"
-    ):
-        lax.scan(
-            lambda c, x: ({"a": 1 if c["a"] > x[1] else 2}, None), {"a": 0}, (X, X)
-        )
+    with pytest.raises(mj.errors.TracerBoolConversionError, match=r"on c\['a'\], x\[1\]"):
+        lax.scan(lambda c, x: ({"a": 1 if c["a"] > x[1] else 2}, None), {"a": 0}, (X, X))

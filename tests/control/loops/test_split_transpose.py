@@ -40,11 +40,7 @@ def test_the_chain_holds_no_sum_over_steps():
     jaxpr = mj.make_jaxpr(mj.grad(lambda w: recurrent(w, XS, True)))(w).jaxpr
     _, chain, rest = scans(jaxpr)
     products = [
-        [
-            e
-            for e in loop.params["jaxpr"].jaxpr.eqns
-            if e.primitive.name == "dot_general"
-        ]
+        [e for e in loop.params["jaxpr"].jaxpr.eqns if e.primitive.name == "dot_general"]
         for loop in (chain, rest)
     ]
     assert [e.outvars[0].aval.shape for e in products[0]] == [(3,)]  # c's cotangent

@@ -50,9 +50,7 @@ FORWARD_ONLY = {
         lambda x: times(3, lambda y: y * jnp.cos(x) + x, x) * jnp.cos(x),
     ),
     "traced bounds": (
-        lambda x: lax.fori_loop(
-            (x[0] * 0).astype(int), 3, lambda i, c: jnp.sin(c) * W, x
-        ),
+        lambda x: lax.fori_loop((x[0] * 0).astype(int), 3, lambda i, c: jnp.sin(c) * W, x),
         lambda x: times(3, lambda c: jnp.sin(c) * W, x),
     ),
     "nested": (
@@ -103,15 +101,22 @@ def test_both_modes(name):
 # ---------------------------------------------------------------------- reverse mode
 
 
-@pytest.mark.parametrize("loop", [
-    while_halved,
-    lambda x: mj.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c * x, x))(3),
-], ids=["while", "fori"])  # fmt: skip
-@pytest.mark.parametrize("transform", [
-    lambda f: mj.grad(lambda x: f(x).sum()), mj.jacrev, mj.hessian,
-    lambda f: mj.jit(mj.grad(lambda x: f(x).sum())),
-    lambda f: lambda x: mj.vjp(f, x)[1](x),
-], ids=["grad", "jacrev", "hessian", "jit of grad", "vjp"])  # fmt: skip
+@pytest.mark.parametrize(
+    "loop",
+    [while_halved, lambda x: mj.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c * x, x))(3)],
+    ids=["while", "fori"],
+)
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: mj.grad(lambda x: f(x).sum()),
+        mj.jacrev,
+        mj.hessian,
+        lambda f: mj.jit(mj.grad(lambda x: f(x).sum())),
+        lambda f: lambda x: mj.vjp(f, x)[1](x),
+    ],
+    ids=["grad", "jacrev", "hessian", "jit of grad", "vjp"],
+)
 def test_reverse_mode_is_refused(loop, transform):
     words = "Reverse-mode differentiation does not work for lax.while_loop or"
     with pytest.raises(ValueError, match=words):
@@ -129,15 +134,10 @@ def test_reverse_mode_past_what_does_not_move():
         return x * lax.while_loop(lambda c: c < 3 * n, lambda c: c + 1, 0)
 
     def stopped(x):
-        return x * lax.while_loop(
-            lambda c: c < 5, lambda c: c * 2, lax.stop_gradient(x)
-        )
+        return x * lax.while_loop(lambda c: c < 5, lambda c: c * 2, lax.stop_gradient(x))
 
     def handed_on(x):
-        return (
-            2
-            * lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1]), (0, x))[1]
-        )
+        return 2 * lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1]), (0, x))[1]
 
     found = [mj.grad(f)(2.0) for f in (constant, integer, stopped, handed_on)]
     assert found == [3, 6, 8, 2]
@@ -146,10 +146,18 @@ def test_reverse_mode_past_what_does_not_move():
 # ---------------------------------------------------------------------------- bounds
 
 
-@pytest.mark.parametrize("low, high", [
-    (0, 3), (np.int8(0), np.int8(3)), (0, jnp.int16(3)), (np.uint32(0), np.uint32(3)),
-    (np.array(0), np.array(3)), (jnp.int32(0), 3), (0.5, 3.9),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "low, high",
+    [
+        (0, 3),
+        (np.int8(0), np.int8(3)),
+        (0, jnp.int16(3)),
+        (np.uint32(0), np.uint32(3)),
+        (np.array(0), np.array(3)),
+        (jnp.int32(0), 3),
+        (0.5, 3.9),
+    ],
+)
 def test_static_bounds_give_a_weak_int(low, high):
     seen = []
     total = lax.fori_loop(low, high, lambda i, c: (seen.append(i.aval), c + i)[1], 0)
@@ -157,11 +165,17 @@ def test_static_bounds_give_a_weak_int(low, high):
     assert all(a.dtype == np.int32 and a.weak_type for a in seen)
 
 
-@pytest.mark.parametrize("low, high, dtype, weak", [
-    (0, 3, "int32", True), (np.int8(0), np.int8(3), "int8", False),
-    (0, np.int8(3), "int8", False), (np.int16(0), 3, "int16", False),
-    (0, np.uint8(3), "uint8", False), (0.0, 3.0, "float32", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "low, high, dtype, weak",
+    [
+        (0, 3, "int32", True),
+        (np.int8(0), np.int8(3), "int8", False),
+        (0, np.int8(3), "int8", False),
+        (np.int16(0), 3, "int16", False),
+        (0, np.uint8(3), "uint8", False),
+        (0.0, 3.0, "float32", True),
+    ],
+)
 def test_traced_bounds_keep_their_type(low, high, dtype, weak):
     seen = []
 
@@ -185,23 +199,18 @@ def test_bounds_of_64_bits():
 
 def test_unroll_of_traced_bounds():
     def f(n, unroll):
-        return mj.jit(
-            lambda n: lax.fori_loop(0, n, lambda i, c: c + i, 0, unroll=unroll)
-        )(n)
+        return mj.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, 0, unroll=unroll))(n)
 
     assert [f(4, u) for u in (None, False, True, 1)] == [6] * 4
     for u in (0, 2):
-        with pytest.raises(
-            ValueError, match="Can only use `unroll` in `fori_loop` if the"
-        ):
+        with pytest.raises(ValueError, match="Can only use `unroll` in `fori_loop` if the"):
             f(4, u)
 
 
 def test_loops_over_lanes_of_bounds():
     n = np.arange(5)
     np.testing.assert_array_equal(
-        mj.vmap(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, 0))(n),
-        n * (n - 1) // 2,
+        mj.vmap(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, 0))(n), n * (n - 1) // 2
     )
     a, b, c = mj.vmap(
         lambda n: lax.while_loop(
@@ -225,20 +234,16 @@ def test_weak_carries_are_promoted():
 
 
 def test_promoting_a_number_takes_no_equation():
-    jaxpr = mj.make_jaxpr(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, 0))(
-        np.int8(3)
-    )
+    jaxpr = mj.make_jaxpr(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, 0))(np.int8(3))
     assert [e.primitive.name for e in jaxpr.eqns] == ["while"]
 
 
-@pytest.mark.parametrize("dtype", [
-    "bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32", "complex64",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32", "complex64"]
+)
 def test_dtypes(dtype):
     x = jnp.array([0, 1, 1, 0]).astype(dtype)
-    out = lax.while_loop(
-        lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1][::-1]), (0, x[:2])
-    )
+    out = lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1][::-1]), (0, x[:2]))
     assert out[1].dtype == x.dtype and out[1].tolist() == [1, 0]
 
 
@@ -254,9 +259,7 @@ def test_none_keys_and_empty_arrays():
     assert (mj.random.key_data(k) == mj.random.key_data(expected)).all()
     lanes = mj.vmap(
         lambda n: lax.while_loop(
-            lambda c: c[0] < n,
-            lambda c: (c[0] + 1, mj.random.fold_in(c[1], c[0])),
-            (0, key),
+            lambda c: c[0] < n, lambda c: (c[0] + 1, mj.random.fold_in(c[1], c[0])), (0, key)
         )[1]
     )(np.arange(3))
     assert (mj.random.key_data(lanes[0]) == mj.random.key_data(key)).all()
@@ -302,9 +305,7 @@ def test_disable_jit_runs_python():
         out = lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1].T), (0, 1.0))
         assert out == (3, 1)
         assert lax.fori_loop(0, 3, lambda i, c: c + range(5)[i], 0) == 3
-        squares = mj.grad(
-            lambda x: lax.while_loop(lambda c: c < 30, lambda c: c * c, x)
-        )
+        squares = mj.grad(lambda x: lax.while_loop(lambda c: c < 30, lambda c: c * c, x))
         assert squares(np.float32(2)) == 8 * 2**7  # of x ** 8
         lanes = mj.vmap(lambda n: lax.while_loop(lambda c: c < n, lambda c: c + 1, 0))
         assert lanes(np.arange(3)).tolist() == [0, 1, 2]
@@ -342,9 +343,7 @@ def test_bounded_loops_of_all_lengths(max_steps):
 def test_bounded_loops_under_transformations():
     x = np.array([2.0, 9.0, 0.3], np.float32)
     exact = 0.5 / np.sqrt(x)
-    np.testing.assert_allclose(
-        mj.vmap(mj.grad(lambda x: root(x, 20, 1e-5)))(x), exact, 1e-3
-    )
+    np.testing.assert_allclose(mj.vmap(mj.grad(lambda x: root(x, 20, 1e-5)))(x), exact, 1e-3)
     lanes = mj.grad(lambda x: mj.vmap(lambda x: root(x, 20, 1e-5))(x).sum())
     np.testing.assert_allclose(lanes(x), exact, 1e-3)
     np.testing.assert_allclose(mj.jit(lanes)(x), exact, 1e-3)
@@ -358,16 +357,13 @@ def test_bounded_loops_store_about_the_root_of_their_steps(steps):
 
     def f(x):
         return lax.while_loop(
-            lambda c: c[0] < steps, lambda c: (c[0] + 1, jnp.sin(c[1])), (0, x),
-            max_steps=steps,
-        )[1]  # fmt: skip
+            lambda c: c[0] < steps, lambda c: (c[0] + 1, jnp.sin(c[1])), (0, x), max_steps=steps
+        )[1]
 
     _, pull = mj.vjp(f, x)
     stored = {id(a): a.nbytes for a in mj.tree.leaves(pull) if hasattr(a, "nbytes")}
     assert sum(stored.values()) / x.nbytes < 1.1 * steps**0.5 + 1
-    temporary = (
-        mj.jit(mj.grad(lambda x: f(x).sum())).lower(x).compile().memory_analysis()
-    )
+    temporary = mj.jit(mj.grad(lambda x: f(x).sum())).lower(x).compile().memory_analysis()
     assert temporary.temp_size_in_bytes / x.nbytes < 3 * steps**0.5 + 4
 
 
@@ -397,8 +393,9 @@ def test_bounded_loops_take_any_carry():
     n, k, none, x = lax.while_loop(
         lambda c: c[0] < 3,
         lambda c: (c[0] + 1, mj.random.fold_in(c[1], 1), None, c[3] + np.float32(1)),
-        (0, mj.random.key(0), None, 0), max_steps=5,
-    )  # fmt: skip
+        (0, mj.random.key(0), None, 0),
+        max_steps=5,
+    )
     assert n == 3 and none is None and x == 3 and x.dtype == np.float32
     assert not (mj.random.key_data(k) == mj.random.key_data(mj.random.key(0))).all()
 
@@ -421,8 +418,7 @@ def test_progress_of_fori_loop(capsys, at_once):
     shown = lines(capsys)
     assert len(shown) == 6 and "5/5" in shown[-1] and shown[-1].endswith("\n")
     assert (
-        mj.jit(lambda: lax.fori_loop(0, 1000, lambda i, c: c + 1, 0, progress="text"))()
-        == 1000
+        mj.jit(lambda: lax.fori_loop(0, 1000, lambda i, c: c + 1, 0, progress="text"))() == 1000
     )
     shown = lines(capsys)
     assert len(shown) == 101 and "1000/1000" in shown[-1]
@@ -452,9 +448,8 @@ def test_progress_changes_no_result(n, at_once, capsys):
     np.testing.assert_allclose(plain, shown, rtol=1e-5)
     seen = []
     lax.fori_loop(
-        np.uint8(1), np.uint8(4), lambda i, c: (seen.append(i.aval), c)[1], 0,
-        progress="text",
-    )  # fmt: skip
+        np.uint8(1), np.uint8(4), lambda i, c: (seen.append(i.aval), c)[1], 0, progress="text"
+    )
     assert {str(a) for a in seen} == {"uint8[]"}
     assert lines(capsys)
 
@@ -564,13 +559,9 @@ def test_messages_name_the_users_function():
         return "a"
 
     for upper in (3, jnp.int32(3)):
-        with pytest.raises(
-            TypeError, match=r"function body_of_mine at .*test_while.py"
-        ):
+        with pytest.raises(TypeError, match=r"function body_of_mine at .*test_while.py"):
             mj.jit(lambda n: lax.fori_loop(0, n, body_of_mine, 0))(upper)
-        with pytest.raises(
-            TypeError, match=r"function body_of_mine at .*test_while.py"
-        ):
+        with pytest.raises(TypeError, match=r"function body_of_mine at .*test_while.py"):
             lax.fori_loop(0, upper, body_of_mine, 0)
 
 

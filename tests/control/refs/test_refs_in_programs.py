@@ -33,15 +33,11 @@ def test_one_reference_has_one_name():
             call(r, r)
     with pytest.raises(ValueError, match=r"appeared at both d\['a'\] and d\['b'\]"):
         mj.jit(lambda d: d["a"][0])({"a": r, "b": r})
-    with pytest.raises(
-        ValueError, match="both closed over and passed as the argument a"
-    ):
+    with pytest.raises(ValueError, match="both closed over and passed as the argument a"):
         mj.jit(lambda a: a[0] + r[0])(r)
     with pytest.raises(ValueError, match="for scan the mutable array reference"):
         lax.scan(lambda c, x: (c, None), 0, (r, r))
-    with pytest.raises(
-        ValueError, match=r"for cond, a mutable array .* both closed over"
-    ):
+    with pytest.raises(ValueError, match=r"for cond, a mutable array .* both closed over"):
         lax.cond(True, lambda a: r[0] + a[0], lambda a: a[0], r)
     f(r, three())
     same(r[...], [1, 1, 2])
@@ -215,11 +211,7 @@ def test_loops_in_loops_and_calls():
                 a[i, j] = 0.0
                 return lax.cond(j > 1, lambda: a[i, 0], lambda: -1.0)
 
-            return (
-                c
-                + row(2)
-                + lax.while_loop(lambda k: k < a[0, 1], lambda k: k + 1.0, 0.0)
-            )
+            return c + row(2) + lax.while_loop(lambda k: k < a[0, 1], lambda k: k + 1.0, 0.0)
 
         return lax.fori_loop(0, 3, body, 0.0)
 
@@ -272,25 +264,17 @@ def test_a_shared_reference_has_no_lanes():
     r = three()
     x = jnp.arange(3.0)
     for write in (r.__setitem__, lambda i, x: mj.ref.addupdate(r, i, x)):
-        with pytest.raises(
-            ValueError, match="with vmapped value on an unbatched array"
-        ):
+        with pytest.raises(ValueError, match="with vmapped value on an unbatched array"):
             mj.vmap(lambda x, write=write: write(0, x))(x)
-        with pytest.raises(
-            ValueError, match="with vmapped value on an unbatched array"
-        ):
+        with pytest.raises(ValueError, match="with vmapped value on an unbatched array"):
             mj.jit(mj.vmap(lambda x, write=write: write(0, x)))(x)
     i = jnp.array([2, 0])
     for f in (mj.vmap(lambda i: r[i]), mj.jit(mj.vmap(lambda i: r[i]))):
         same(f(i), [2, 0])
-    with pytest.raises(
-        NotImplementedError, match="State effect not supported in vmap-of-cond"
-    ):
-        mj.jit(
-            mj.vmap(
-                lambda x: lax.cond(x > 1, lambda: r.__setitem__(0, 9.0), lambda: None)
-            )
-        )(x)
+    with pytest.raises(NotImplementedError, match="State effect not supported in vmap-of-cond"):
+        mj.jit(mj.vmap(lambda x: lax.cond(x > 1, lambda: r.__setitem__(0, 9.0), lambda: None)))(
+            x
+        )
     same(r[...], [0, 1, 2])
 
 
@@ -447,15 +431,34 @@ def test_a_rule_may_call_its_function_that_closes_over_a_traced_value():
 @pytest.mark.parametrize(
     "index",
     [
-        1, -1, np.int32(1), slice(1, None), slice(-2, None), slice(None, None, 2),
-        slice(2, 1), slice(0, 10), ..., None, (), (1, ...), (..., 1), (slice(None), 1),
-        (1, 2), (-1, -2), np.array([0, 2]), np.array([0, -1]), np.array([[0], [2]]),
-        (slice(None), np.array([0, 3])), (np.array([0, 2]), np.array([1, 3])),
-        (np.array([[0], [2]]), np.array([1, 3])), (1, np.array([1, 3])),
-        (np.array([1, 2]), 1), (slice(1, 3), np.array([3, 0])),
+        1,
+        -1,
+        np.int32(1),
+        slice(1, None),
+        slice(-2, None),
+        slice(None, None, 2),
+        slice(2, 1),
+        slice(0, 10),
+        ...,
+        None,
+        (),
+        (1, ...),
+        (..., 1),
+        (slice(None), 1),
+        (1, 2),
+        (-1, -2),
+        np.array([0, 2]),
+        np.array([0, -1]),
+        np.array([[0], [2]]),
+        (slice(None), np.array([0, 3])),
+        (np.array([0, 2]), np.array([1, 3])),
+        (np.array([[0], [2]]), np.array([1, 3])),
+        (1, np.array([1, 3])),
+        (np.array([1, 2]), 1),
+        (slice(1, 3), np.array([3, 0])),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_subscripts(index, wrap):
     start = np.arange(12.0, dtype=np.float32).reshape(3, 4)
     where = ... if index is None else index

@@ -52,19 +52,11 @@ def total(r, x):
 # name -> (function, how the reference is cut, what it holds first, result, what it holds)
 FUNCTIONS = {
     "cut": (double, P("x", "y"), X, X * X + 1, X * X),
-    "a branch": (
-        lower_rows, P("x"), X,
-        np.where(X > 4, 10 * X, X), np.where(X > 4, 10 * X, X),
-    ),
-    "a loop": (
-        steps, P("x"), X,
-        X**4 + X + 2, X**4 + X + 2,
-    ),
+    "a branch": (lower_rows, P("x"), X, np.where(X > 4, 10 * X, X), np.where(X > 4, 10 * X, X)),
+    "a loop": (steps, P("x"), X, X**4 + X + 2, X**4 + X + 2),
     "constants": (cleared, P("x", "y"), X, X, 0 * X),
-    "the same everywhere": (
-        total, P(), np.ones(2, np.float32), X, np.array([X.sum() + 1, 1]),
-    ),
-}  # fmt: skip
+    "the same everywhere": (total, P(), np.ones(2, np.float32), X, np.array([X.sum() + 1, 1])),
+}
 
 
 @pytest.mark.parametrize("check", [True, False])

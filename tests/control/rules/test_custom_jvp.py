@@ -57,22 +57,31 @@ def test_rules_inside_rules():
 @pytest.mark.parametrize(
     "rule, error, words",
     [
-        (lambda p, t: 3.0, TypeError,
-         "must produce a pair (list or tuple of length two) representing primal and"
-         " tangent outputs, but got 3.0"),
+        (
+            lambda p, t: 3.0,
+            TypeError,
+            "must produce a pair (list or tuple of length two) representing primal and"
+            " tangent outputs, but got 3.0",
+        ),
         (lambda p, t: (1.0, 2.0, 3.0), TypeError, "must produce a pair"),
-        (lambda p, t: (p[0], t), TypeError,
-         "must produce primal and tangent outputs with equal container (pytree)"
-         " structures, but got PyTreeDef(*) and PyTreeDef((*,)) respectively"),
-        (lambda p, t: (p[0], jnp.ones(3)), TypeError,
-         "Custom JVP rule must produce primal and tangent outputs with corresponding"
-         " shapes and dtypes. Expected float32[] (tangent type of float32[]) but got"
-         " float32[3]."),
+        (
+            lambda p, t: (p[0], t),
+            TypeError,
+            "must produce primal and tangent outputs with equal container (pytree)"
+            " structures, but got PyTreeDef(*) and PyTreeDef((*,)) respectively",
+        ),
+        (
+            lambda p, t: (p[0], jnp.ones(3)),
+            TypeError,
+            "Custom JVP rule must produce primal and tangent outputs with corresponding"
+            " shapes and dtypes. Expected float32[] (tangent type of float32[]) but got"
+            " float32[3].",
+        ),
         (lambda p, t: (p[0], jnp.int32(1)), TypeError, "but got int32[]."),
         (lambda p, t: (p[0], np.zeros((), float0)), TypeError, "but got float0[]."),
         (lambda p, t: ("no", t[0]), TypeError, "is not a valid JAX type"),
     ],
-)  # fmt: skip
+)
 def test_what_a_rule_may_not_give(rule, error, words):
     f = with_rule(rule)
     for d in (mj.grad(f), mj.jit(mj.grad(f)), mj.grad(mj.jit(f))):
@@ -84,15 +93,19 @@ def test_what_a_rule_may_not_give(rule, error, words):
 @pytest.mark.parametrize(
     "rule, words",
     [
-        (lambda p, t: ((p[0],), (t[0],)),
-         "had container/pytree structure:\n    PyTreeDef((*,))\nwhile the"
-         " custom_jvp-decorated function square had output container/pytree structure:\n"
-         "    PyTreeDef(*)"),
-        (lambda p, t: (jnp.ones(3), jnp.ones(3)),
-         "had shapes/dtypes of:\n    float32[3]\nwhile the custom_jvp-decorated function"
-         " square had output shapes/dtypes of:\n    float32[]"),
+        (
+            lambda p, t: ((p[0],), (t[0],)),
+            "had container/pytree structure:\n    PyTreeDef((*,))\nwhile the"
+            " custom_jvp-decorated function square had output container/pytree structure:\n"
+            "    PyTreeDef(*)",
+        ),
+        (
+            lambda p, t: (jnp.ones(3), jnp.ones(3)),
+            "had shapes/dtypes of:\n    float32[3]\nwhile the custom_jvp-decorated function"
+            " square had output shapes/dtypes of:\n    float32[]",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_rule_gives_the_functions_result(rule, words):
     f = with_rule(rule)
     with pytest.raises(TypeError) as e:
@@ -126,9 +139,7 @@ def test_arguments_by_name_after_a_gap():
         y = scale * x**power + shift
         return -y if negative else y
 
-    f.defjvp(
-        lambda power, negative, p, t: (f(p[0], power, negative, *p[1:]), 100 * t[0])
-    )
+    f.defjvp(lambda power, negative, p, t: (f(p[0], power, negative, *p[1:]), 100 * t[0]))
     assert f(3.0, shift=1.0) == 10
     assert f(3.0, negative=True, shift=1.0) == -10
     assert mj.grad(lambda x: f(x, negative=True, scale=2.0))(3.0) == 100
@@ -161,9 +172,7 @@ def test_unbound_arguments(args, kwargs, words):
 def test_values_only():
     f = with_rule(lambda p, t: (p[0], t[0]))
     for call in (f, mj.jit(lambda: f("text"))):
-        with pytest.raises(
-            TypeError, match=r"'text' of type <class 'str'> is not a vali"
-        ):
+        with pytest.raises(TypeError, match=r"'text' of type <class 'str'> is not a vali"):
             call(*(["text"] if call is f else []))
     g = mj.custom_jvp(lambda x: "text")
     g.defjvp(lambda p, t: ("text", "text"))
@@ -203,9 +212,7 @@ def test_integers_keys_and_float0():
     key = mj.random.key(0)
     d = mj.grad(lambda k, n, x: f(k, n, x)[0], 2)
     assert d(key, 2, 1.0) == mj.jit(d)(key, 2, 1.0) == 3
-    assert (
-        mj.vmap(d, (0, None, None))(mj.random.split(key, 3), 2, 1.0).tolist() == [3] * 3
-    )
+    assert mj.vmap(d, (0, None, None))(mj.random.split(key, 3), 2, 1.0).tolist() == [3] * 3
     assert all(pair == [(float0, ()), (float0, ())] for pair in seen)
     assert mj.jvp(lambda x: f(key, 2, x), (1.0,), (1.0,))[1][1].dtype == float0
     wrong = mj.custom_jvp(lambda n: n)
@@ -276,16 +283,12 @@ def test_defjvps():
     f.defjvps(None, None)
     assert mj.grad(f, (0, 1))(1.0, 2.0) == (0, 0)
     f.defjvps(None)
-    with pytest.raises(
-        ValueError, match="defjvps of <lambda> was given 1 functions for 2"
-    ):
+    with pytest.raises(ValueError, match="defjvps of <lambda> was given 1 functions for 2"):
         mj.grad(f)(1.0, 2.0)
     g = mj.custom_jvp(lambda x: {"a": x})
     g.defjvps(lambda t, out, x: {"a": 5 * t})
     assert mj.jvp(g, (1.0,), (1.0,))[1] == {"a": 5}
-    with pytest.raises(
-        TypeError, match="Can't use ``defjvps`` with ``nondiff_argnums``"
-    ):
+    with pytest.raises(TypeError, match="Can't use ``defjvps`` with ``nondiff_argnums``"):
         mj.custom_jvp(lambda x: x, nondiff_argnums=(0,)).defjvps(None)
 
 
@@ -313,9 +316,7 @@ def test_closures_over_what_is_staged_or_mapped():
     assert mj.vmap(slope)(ys).tolist() == [0, 100, 200]
     assert mj.jit(mj.vmap(value))(ys).tolist() == [0, 3, 6]
     assert mj.vmap(mj.jit(value))(ys).tolist() == [0, 3, 6]
-    both = mj.vmap(
-        mj.vmap(lambda y, z: closing(y)(z) + closing(z)(2.0), (0, None)), (None, 0)
-    )
+    both = mj.vmap(mj.vmap(lambda y, z: closing(y)(z) + closing(z)(2.0), (0, None)), (None, 0))
     np.testing.assert_allclose(both(ys, ys), np.outer(ys, ys) + 2 * np.c_[ys])
 
 
@@ -327,22 +328,22 @@ def test_closures_over_what_is_differentiated():
 
 def test_a_shared_argument_stays_shared_under_vmap():
     f = with_rule(lambda p, t: (p[0], t[0]))
-    text = str(
-        mj.make_jaxpr(mj.vmap(lambda x, y: x * f(y), (0, None)))(jnp.ones(3), 2.0)
-    )
+    text = str(mj.make_jaxpr(mj.vmap(lambda x, y: x * f(y), (0, None)))(jnp.ones(3), 2.0))
     assert "f32[3] = custom_jvp_call" not in text and "f32[] = custom_jvp_call" in text
 
 
 def test_inside_control_flow():
     f = with_rule(lambda p, t: (p[0] ** 2, 5 * t[0]))
-    assert (
-        mj.grad(lambda x: lax.scan(lambda c, _: (f(c), c), x, None, 3)[0])(1.0) == 125
-    )
+    assert mj.grad(lambda x: lax.scan(lambda c, _: (f(c), c), x, None, 3)[0])(1.0) == 125
     assert mj.grad(lambda x: lax.cond(x > 0, f, jnp.sin, x))(1.0) == 5
-    assert mj.jvp(
-        lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, f(c[1])), (0, x)),
-        (1.0,), (1.0,),
-    )[1][1] == 125  # fmt: skip
+    assert (
+        mj.jvp(
+            lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, f(c[1])), (0, x)),
+            (1.0,),
+            (1.0,),
+        )[1][1]
+        == 125
+    )
     assert mj.pmap(mj.grad(f))(jnp.arange(2.0)).tolist() == [5, 5]
     with mj.disable_jit():
         assert mj.jit(mj.grad(f))(1.0) == 5

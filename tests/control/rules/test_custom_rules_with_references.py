@@ -84,15 +84,13 @@ REFUSED = {
         "custom_vjp primal function .* that was not an argument",
     ),
     "a cotangent": (
-        lambda: mj.grad(
-            custom_vjp(one, lambda x: (x, x), lambda _, ct: (mj.new_ref(ct),))
-        )(1.0),
+        lambda: mj.grad(custom_vjp(one, lambda x: (x, x), lambda _, ct: (mj.new_ref(ct),)))(
+            1.0
+        ),
         r"at output\[0\] the bwd rule produced an output of type Ref{float32\[\]}",
     ),
     "a tangent": (
-        lambda: mj.jvp(
-            custom_jvp(one, lambda p, t: (p[0], mj.new_ref(t[0]))), (1.0,), (1.0,)
-        ),
+        lambda: mj.jvp(custom_jvp(one, lambda p, t: (p[0], mj.new_ref(t[0]))), (1.0,), (1.0,)),
         r"Expected float32\[\] .* but got Ref{float32\[\]}",
     ),
     "one reference as two arguments": (

@@ -44,18 +44,10 @@ def test_the_rules_are_heard(wrap, options):
 
 def test_higher_orders_and_other_rules_inside():
     f = with_rules(jnp.sin, lambda x: (f(x), x), lambda x, g: (g * jnp.cos(x) * 2,))
-    for d in (
-        mj.grad(mj.grad(f)),
-        mj.jit(mj.grad(mj.grad(f))),
-        mj.jacrev(mj.jacrev(f)),
-    ):
+    for d in (mj.grad(mj.grad(f)), mj.jit(mj.grad(mj.grad(f))), mj.jacrev(mj.jacrev(f))):
         np.testing.assert_allclose(d(1.0), -2 * np.sin(1), rtol=1e-6)
     g = with_rules(f, lambda x: mj.vjp(f, x), lambda pull, ct: pull(ct))
-    for d in (
-        mj.grad(g),
-        mj.grad(mj.jit(g)),
-        lambda x: mj.vmap(mj.grad(g))(x[None])[0],
-    ):
+    for d in (mj.grad(g), mj.grad(mj.jit(g)), lambda x: mj.vmap(mj.grad(g))(x[None])[0]):
         np.testing.assert_allclose(d(jnp.float32(1)), 2 * np.cos(1), rtol=1e-6)
 
 
@@ -94,43 +86,48 @@ def test_the_linear_part_prints():
 @pytest.mark.parametrize(
     "fwd, bwd, error, words",
     [
-        (lambda x: x, None, TypeError,
-         "must produce a pair (list or tuple of length two) where the first element"
-         " represents the primal output (equal to those of the custom_vjp-decorated"
-         " function square)"),
+        (
+            lambda x: x,
+            None,
+            TypeError,
+            "must produce a pair (list or tuple of length two) where the first element"
+            " represents the primal output (equal to those of the custom_vjp-decorated"
+            " function square)",
+        ),
         (lambda x: (x, x, x), None, TypeError, "but instead of a pair the fwd rule"),
         (lambda x: (x, "text"), None, TypeError, "'text' of type <class 'str'> is not a"),
-        (None, lambda r, g: g, TypeError,
-         "Custom VJP bwd rule must produce an output with the same container (pytree)"
-         " structure as the args tuple of the primal function, and in particular must"
-         " produce a tuple of length equal to the number of arguments to the primal"
-         " function, but got bwd output structure PyTreeDef(*) for primal input structure"
-         " PyTreeDef((*,))."),
+        (
+            None,
+            lambda r, g: g,
+            TypeError,
+            "Custom VJP bwd rule must produce an output with the same container (pytree)"
+            " structure as the args tuple of the primal function, and in particular must"
+            " produce a tuple of length equal to the number of arguments to the primal"
+            " function, but got bwd output structure PyTreeDef(*) for primal input structure"
+            " PyTreeDef((*,)).",
+        ),
         (None, lambda r, g: (g, g), TypeError, "structure PyTreeDef((*, *)) for primal"),
         (None, lambda r, g: ((g,),), TypeError, "structure PyTreeDef(((*,),)) for primal"),
         (None, lambda r, g: None, TypeError, "structure PyTreeDef(None) for primal"),
-        (None, lambda r, g: (jnp.ones(2),), ValueError,
-         "Custom VJP bwd rule must produce an output with the same type as the args tuple"
-         " of the primal function, but at output[0] the bwd rule produced an output of"
-         " type float32[2] corresponding to an input of type float32[], so the shapes do"
-         " not match"),
+        (
+            None,
+            lambda r, g: (jnp.ones(2),),
+            ValueError,
+            "Custom VJP bwd rule must produce an output with the same type as the args tuple"
+            " of the primal function, but at output[0] the bwd rule produced an output of"
+            " type float32[2] corresponding to an input of type float32[], so the shapes do"
+            " not match",
+        ),
         (None, lambda r, g: (g * 1j,), ValueError, "so the dtypes do not match"),
         (None, lambda r, g: ("text",), TypeError, "'text' of type <class 'str'> is not a"),
     ],
-)  # fmt: skip
+)
 def test_what_rules_may_not_give(fwd, bwd, error, words):
     def square(x):
         return x**2
 
-    f = with_rules(
-        square, fwd or (lambda x: (x**2, x)), bwd or (lambda x, g: (2 * x * g,))
-    )
-    for d in (
-        mj.grad(f),
-        mj.jit(mj.grad(f)),
-        mj.grad(mj.jit(f)),
-        mj.grad(mj.checkpoint(f)),
-    ):
+    f = with_rules(square, fwd or (lambda x: (x**2, x)), bwd or (lambda x, g: (2 * x * g,)))
+    for d in (mj.grad(f), mj.jit(mj.grad(f)), mj.grad(mj.jit(f)), mj.grad(mj.checkpoint(f))):
         with pytest.raises(error) as e:
             d(1.0)
         assert words in str(e.value)
@@ -178,9 +175,7 @@ def test_integers_keys_and_float0():
         key, n = r
         return None, np.zeros((), float0), g[0] * n * mj.random.uniform(key)
 
-    f = with_rules(
-        lambda key, n, x: (n * x, n), lambda key, n, x: ((n * x, n), (key, n)), bwd
-    )
+    f = with_rules(lambda key, n, x: (n * x, n), lambda key, n, x: ((n * x, n), (key, n)), bwd)
     key = mj.random.key(0)
     want = 3 * mj.random.uniform(key)
     d = mj.grad(lambda k, n, x: f(k, n, x)[0], 2)
@@ -198,9 +193,10 @@ def test_integers_keys_and_float0():
 def test_rules_get_arrays():
     """A cotangent is asked for its dtype and shape even where it is the number 1."""
     f = with_rules(
-        lambda x: 2 * x, lambda x: (2 * x, None),
+        lambda x: 2 * x,
+        lambda x: (2 * x, None),
         lambda r, g: (g.astype(g.dtype).reshape(g.shape) * 5,),
-    )  # fmt: skip
+    )
     for d in (mj.grad(f), mj.jit(mj.grad(f)), mj.checkpoint(mj.grad(f))):
         assert d(1.0) == 5
     assert mj.vjp(f, 1.0)[1](1.0) == (5,)
@@ -231,10 +227,7 @@ def test_nondiff_arguments():
     f.defvjp(lambda g, x, k: (f(g, x, k), x), bwd)
     assert mj.grad(f, 1)(jnp.sin, 1.0, 2) == 14
     assert mj.jit(mj.grad(lambda x: f(jnp.sin, x, k=2)))(1.0) == 14
-    assert mj.vmap(mj.grad(lambda x: f(jnp.sin, x, k=2)))(jnp.ones(2)).tolist() == [
-        14,
-        14,
-    ]
+    assert mj.vmap(mj.grad(lambda x: f(jnp.sin, x, k=2)))(jnp.ones(2)).tolist() == [14, 14]
     assert seen == [2] * 3
     for call in (
         lambda: mj.jit(lambda k: f(jnp.sin, 1.0, k))(2.0),
@@ -257,9 +250,7 @@ def test_nondiff_arguments():
     ],
 )
 def test_unbound_arguments(args, kwargs, words):
-    f = with_rules(
-        lambda x, y, *, k=2.0: x * k, lambda x, y: (x, x), lambda r, g: (g, g)
-    )
+    f = with_rules(lambda x, y, *, k=2.0: x * k, lambda x, y: (x, x), lambda r, g: (g, g))
     assert f(1.0, y=2.0) == 2
     with pytest.raises(TypeError, match="to the custom_vjp-decorated function") as e:
         f(*args, **kwargs)
@@ -284,15 +275,10 @@ def test_symbolic_zeros():
         seen.clear()
         assert mj.grad(wrap(lambda x: f(x, 3.0)[0]))(2.0) == 15
         assert mj.grad(wrap(lambda x: f(x, 3.0)[1]))(2.0) == 1
-        assert (
-            mj.vmap(mj.grad(wrap(lambda x: f(x, 3.0)[0])))(jnp.ones(2)).tolist()
-            == [15] * 2
-        )
+        assert mj.vmap(mj.grad(wrap(lambda x: f(x, 3.0)[0])))(jnp.ones(2)).tolist() == [15] * 2
         one = [(True, False), (False, True)]
         assert seen == [*one, (True, False), (True, False), *one]
-    assert (
-        mj.grad(lambda y: f(2.0, y)[1])(3.0) == 0
-    )  # a symbolic zero may be given back
+    assert mj.grad(lambda y: f(2.0, y)[1])(3.0) == 0  # a symbolic zero may be given back
 
 
 def closing(y, again=True):
@@ -302,9 +288,7 @@ def closing(y, again=True):
     def f(x):
         return x * y
 
-    f.defvjp(
-        lambda x: (f(x) if again else x * y, x), lambda x, g: (100 * jnp.sin(y) * g,)
-    )
+    f.defvjp(lambda x: (f(x) if again else x * y, x), lambda x, g: (100 * jnp.sin(y) * g,))
     return f
 
 
@@ -327,8 +311,11 @@ def test_closures_over_what_is_staged_or_mapped(again):
     ys = jnp.arange(3.0)
     want = 100 * np.sin(np.arange(3))
     for fun, right in (
-        (value, 3 * np.arange(3)), (slope, want), (looped, want**2), (later, want)
-    ):  # fmt: skip
+        (value, 3 * np.arange(3)),
+        (slope, want),
+        (looped, want**2),
+        (later, want),
+    ):
         for wrap in (lambda f: f, mj.jit, mj.checkpoint):
             got = [wrap(fun)(y) for y in ys]
             np.testing.assert_allclose(got, right, rtol=1e-5)
@@ -362,9 +349,7 @@ def test_closures_over_what_is_differentiated():
 
 def test_bwd_alone_may_close_over_what_is_differentiated():
     def slope(y):
-        f = with_rules(
-            lambda x: 2 * x, lambda x: (2 * x, None), lambda r, g: (g * y**2,)
-        )
+        f = with_rules(lambda x: 2 * x, lambda x: (2 * x, None), lambda r, g: (g * y**2,))
         return mj.grad(f)(3.0)
 
     for d in (mj.grad(slope), mj.jit(mj.grad(slope)), mj.grad(mj.jit(slope))):
@@ -379,9 +364,10 @@ def test_residual_trees_and_collectives():
     )
     assert mj.grad(f)(1.0) == mj.jit(mj.grad(f))(1.0) == 6
     total = with_rules(
-        lambda x: lax.psum(x, "i"), lambda x: (lax.psum(x, "i"), None),
+        lambda x: lax.psum(x, "i"),
+        lambda x: (lax.psum(x, "i"), None),
         lambda r, g: (lax.psum(g, "i"),),
-    )  # fmt: skip
+    )
     for over in (mj.vmap, mj.pmap):
         assert over(mj.grad(total), axis_name="i")(jnp.arange(3.0)).tolist() == [3] * 3
     lanes = mj.vmap(total, axis_name="i")
@@ -446,11 +432,11 @@ LANES = {
         lambda x: mj.vmap(mj.vmap(f, (0, None)), (0, None))(x, 3.0).sum()
     )(x[None])[0],
     "scan": lambda f, x: mj.grad(
-        lambda x: lax.scan(
-            lambda c, _: (mj.vmap(f, (0, None))(c, 3.0), None), x, None, 1
-        )[0].sum()
+        lambda x: lax.scan(lambda c, _: (mj.vmap(f, (0, None))(c, 3.0), None), x, None, 1)[
+            0
+        ].sum()
     )(x),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("symbolic", [True, False])
@@ -478,9 +464,7 @@ def test_python_numbers_stay_such_among_residuals(over, symbolic):
 def test_shared_arguments_of_lanes_whose_rule_knows_numbers_only():
     # Each lane has a cotangent for the shared argument; they are added.
     f = with_rules(
-        lambda x, y: (x, y),
-        lambda x, y: ((x, y), 2),
-        lambda two, cts: (cts[0], two * 1.0),
+        lambda x, y: (x, y), lambda x, y: ((x, y), 2), lambda two, cts: (cts[0], two * 1.0)
     )
     slope = mj.grad(lambda y: mj.vmap(f, (0, None))(jnp.zeros(3), y)[0].sum())
     assert slope(1.0) == 6.0
@@ -507,13 +491,12 @@ without_first.defvjp(lambda x, y: (x + y, None), lambda res, g: (None, g))
 
 THROUGH_NONE = {  # recorded from JAX 0.10.2
     "at once": (lambda x, s: without_first(counting(x, s), x), (1.0, 12.0)),
-    "twice": (
-        lambda x, s: without_first(counting(counting(x, s), s), x), (1.0, 24.0)
-    ),
+    "twice": (lambda x, s: without_first(counting(counting(x, s), s), x), (1.0, 24.0)),
     "in scan": (
         lambda x, s: lax.scan(
             lambda c, _: (without_first(counting(c, s), c), None), x, None, length=2
-        )[0], (1.0, 24.0),
+        )[0],
+        (1.0, 24.0),
     ),
     "in remat": (
         lambda x, s: mj.checkpoint(lambda x: without_first(counting(x, s), x))(x),
@@ -521,7 +504,7 @@ THROUGH_NONE = {  # recorded from JAX 0.10.2
     ),
     "unused": (lambda x, s: (counting(x, s), x * 1.0)[1], (1.0, 0.0)),
     "stopped": (lambda x, s: lax.stop_gradient(counting(x, s)) + x, (1.0, 0.0)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", THROUGH_NONE)

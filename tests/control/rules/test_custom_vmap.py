@@ -30,10 +30,7 @@ def test_the_rule_is_heard(wrap):
     assert mj.vmap(f)(x, y).tolist() == [0, 10]
     assert mj.jit(mj.vmap(f, (0, None)))(x, 3.0).tolist() == [30, 30]
     # A rule that does not call the function again is batched itself, by the outer vmap.
-    assert mj.vmap(mj.vmap(f, (0, None)), (None, 0))(x, y).tolist() == [
-        [0, 0],
-        [10, 10],
-    ]
+    assert mj.vmap(mj.vmap(f, (0, None)), (None, 0))(x, y).tolist() == [[0, 0], [10, 10]]
     assert mj.vmap(lambda a: f(1.0, 2.0) * a)(x).tolist() == [2, 2]  # nothing is mapped
 
 
@@ -75,17 +72,23 @@ def test_keywords_and_defaults():
 @pytest.mark.parametrize(
     "rule, error, words",
     [
-        (lambda n, b, x, y: (x * y, [True]), ValueError,
-         "structure of output value and output batching specification returned by custom"
-         " vmap rule (<lambda>) do not match"),
-        (lambda n, b, x, y: ((x, y), (True, True)), ValueError,
-         "structure of output returned by custom vmap rule (<lambda>) does not match that"
-         " of original custom-vmapped function.\nOriginal output: PyTreeDef(*)\n"
-         "Rule output: PyTreeDef((*, *))"),
+        (
+            lambda n, b, x, y: (x * y, [True]),
+            ValueError,
+            "structure of output value and output batching specification returned by custom"
+            " vmap rule (<lambda>) do not match",
+        ),
+        (
+            lambda n, b, x, y: ((x, y), (True, True)),
+            ValueError,
+            "structure of output returned by custom vmap rule (<lambda>) does not match that"
+            " of original custom-vmapped function.\nOriginal output: PyTreeDef(*)\n"
+            "Rule output: PyTreeDef((*, *))",
+        ),
         (lambda n, b, x, y: None, ValueError, "must return a pair (out, out_batched)"),
         (lambda n, b, x, y: ("text", True), TypeError, "is not a valid JAX type"),
     ],
-)  # fmt: skip
+)
 def test_what_a_rule_may_not_give(rule, error, words):
     with pytest.raises(error) as e:
         mj.vmap(with_rule(rule))(jnp.ones(2), jnp.ones(2))

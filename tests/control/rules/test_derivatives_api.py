@@ -32,17 +32,13 @@ def test_custom_gradient():
     assert mj.grad(lambda x: k(x)["a"])(1.0) == 7
 
     def closing(y):
-        return mj.grad(mj.custom_gradient(lambda x: (x * y, lambda ct: ct * y * 10)))(
-            2.0
-        )
+        return mj.grad(mj.custom_gradient(lambda x: (x * y, lambda ct: ct * y * 10)))(2.0)
 
     assert closing(3.0) == mj.jit(closing)(3.0) == 30
     assert mj.vmap(closing)(jnp.arange(2.0)).tolist() == [0, 10]
     assert mj.grad(closing)(3.0) == 10
     for bad in (lambda x: x, lambda x: (x, 3)):
-        with pytest.raises(
-            TypeError, match="must return a pair of a value and a function"
-        ):
+        with pytest.raises(TypeError, match="must return a pair of a value and a function"):
             mj.grad(mj.custom_gradient(bad))(1.0)
 
 
@@ -70,32 +66,25 @@ def test_linear_call():
         return cd.linear_call(
             lambda r, d: {"s": d["a"] * r + d["b"]},
             lambda r, ct: {"a": 10 * ct["s"] * r, "b": ct["s"]},
-            r, x,
-        )["s"]  # fmt: skip
+            r,
+            x,
+        )["s"]
 
     x = {"a": 3.0, "b": 1.0}
     assert g(2.0, x) == mj.jit(g)(2.0, x) == 7
     assert mj.grad(g, 1)(2.0, x) == mj.jit(mj.grad(g, 1))(2.0, x) == {"a": 20, "b": 1}
     assert mj.jvp(lambda x: g(2.0, x), (x,), (x,))[1] == 7
-    assert mj.vmap(mj.grad(g, 1), (0, None))(jnp.arange(2.0), x)["a"].tolist() == [
-        0,
-        10,
-    ]
+    assert mj.vmap(mj.grad(g, 1), (0, None))(jnp.arange(2.0), x)["a"].tolist() == [0, 10]
     assert mj.linear_transpose(lambda x: g(2.0, x), x)(1.0) == ({"a": 20, "b": 1},)
-    with pytest.raises(
-        NotImplementedError, match="with respect to its residual arguments"
-    ):
+    with pytest.raises(NotImplementedError, match="with respect to its residual arguments"):
         mj.grad(g)(2.0, x)
 
 
 @pytest.mark.parametrize(
-    "turned",
-    [lambda r, ct: (ct, ct), lambda r, ct: jnp.ones(3), lambda r, ct: jnp.int32(1)],
+    "turned", [lambda r, ct: (ct, ct), lambda r, ct: jnp.ones(3), lambda r, ct: jnp.int32(1)]
 )
 def test_linear_call_checks_the_transpose(turned):
-    with pytest.raises(
-        TypeError, match="the transpose must give back what the function"
-    ):
+    with pytest.raises(TypeError, match="the transpose must give back what the function"):
         cd.linear_call(lambda r, x: r * x, turned, 2.0, 3.0)
 
 
@@ -201,9 +190,7 @@ def test_pullbacks_and_linear_maps_are_values():
         assert leaves
         again = mj.tree.unflatten(treedef, leaves)
         np.testing.assert_allclose(np.ravel(again(g)), want, rtol=1e-6)
-        np.testing.assert_allclose(
-            np.ravel(mj.jit(lambda v: v(g))(value)), want, rtol=1e-6
-        )
+        np.testing.assert_allclose(np.ravel(mj.jit(lambda v: v(g))(value)), want, rtol=1e-6)
         zero = mj.tree.map(lambda leaf: 0 * leaf, value)
         np.testing.assert_array_equal(np.ravel(zero(g)), np.zeros(3))
 
@@ -229,9 +216,7 @@ def test_fwd_and_bwd():
         assert out == 12 and bwd(res, 1.0) == (12, 4)
         fwd, bwd = mj.fwd_and_bwd(lambda x, y: x**2 * y, argnums=1, jitted=jitted)
         assert bwd(fwd(2.0, 3.0)[1], 2.0) == 8
-        fwd, bwd = mj.fwd_and_bwd(
-            lambda x: (x**2, {"x": x}), 0, has_aux=True, jitted=jitted
-        )
+        fwd, bwd = mj.fwd_and_bwd(lambda x: (x**2, {"x": x}), 0, has_aux=True, jitted=jitted)
         out, res, aux = fwd(2.0)
         assert out == 4 and aux == {"x": 2} and bwd(res, 1.0) == 4
     with pytest.raises(ValueError, match="for argument to VJP function"):
@@ -254,9 +239,11 @@ def test_complex_gradients():
     """grad of a real function of z = x + iy is df/dx - i df/dy."""
     z = np.complex64(1 + 2j)
     for g, want in [
-        (lambda z: jnp.abs(z) ** 2, 2 - 4j), (jnp.real, 1), (jnp.imag, -1j),
+        (lambda z: jnp.abs(z) ** 2, 2 - 4j),
+        (jnp.real, 1),
+        (jnp.imag, -1j),
         (lambda z: (z * z).imag, 4 - 2j),
-    ]:  # fmt: skip
+    ]:
         np.testing.assert_allclose(mj.grad(g)(z), want, rtol=1e-6)
     assert mj.vjp(lambda z: z * z, z)[1](z) == (2 * z * z,)
     assert mj.jvp(jnp.conj, (z,), (z,))[1] == np.conj(z)
@@ -279,9 +266,7 @@ def test_jacobians_of_trees():
         out, aux = jac(lambda x: (x**2, {"aux": x}), has_aux=True)(a)
         assert out.tolist() == [[0, 0], [0, 2]] and aux["aux"].tolist() == [0, 1]
         assert jac(lambda x: x)(jnp.ones(0)).shape == (0, 0)
-        mixed = jac(lambda x, y: x * y.sum(), (0, 1))(
-            np.float32(2), jnp.ones(2, "bfloat16")
-        )
+        mixed = jac(lambda x, y: x * y.sum(), (0, 1))(np.float32(2), jnp.ones(2, "bfloat16"))
         assert mixed[0] == 2 and mixed[1].tolist() == [2, 2]
 
 
@@ -305,9 +290,17 @@ def test_wrappers_have_the_names_of_what_they_wrap():
 
     part = functools.partial(functools.partial(scaled), by=3.0)
     for make in (
-        mj.vmap, mj.pmap, mj.jit, mj.grad, mj.value_and_grad, mj.checkpoint, mj.jacfwd,
-        mj.jacrev, mj.hessian, mj.named_scope("s"),
-    ):  # fmt: skip
+        mj.vmap,
+        mj.pmap,
+        mj.jit,
+        mj.grad,
+        mj.value_and_grad,
+        mj.checkpoint,
+        mj.jacfwd,
+        mj.jacrev,
+        mj.hessian,
+        mj.named_scope("s"),
+    ):
         assert make(scaled).__name__ == make(part).__name__ == "scaled"
         assert make(part).__qualname__ == "scaled"
         assert make(Model()).__name__ == "Model"
@@ -328,11 +321,7 @@ def test_jacobians_of_what_does_not_move_are_zeros_of_its_dtype(name):
     fun, dtype, weak = STILL[name]
     x = jnp.array([1.0, 2.0])
     shape = np.shape(fun(x))
-    for jac in (
-        mj.jacfwd,
-        lambda f: mj.jit(mj.jacfwd(f)),
-        lambda f: mj.jacfwd(f, (0,)),
-    ):
+    for jac in (mj.jacfwd, lambda f: mj.jit(mj.jacfwd(f)), lambda f: mj.jacfwd(f, (0,))):
         (found,) = mj.tree.leaves(jac(fun)(x))
         assert found.shape == (*shape, 2) and found.dtype == dtype
         assert not found.any() and found.weak_type == weak
@@ -350,9 +339,7 @@ def test_jacobians_by_integers_are_integer_zeros():
     assert found.dtype == jnp.int32 and found.tolist() == [[0, 0], [0, 0]]
     found = mj.jacrev(fun, allow_int=True)(2)
     assert (found.dtype, found.weak_type, found.item()) == (jnp.int32, True, 0)
-    pair = mj.jacrev(lambda x, y: x * y, (0, 1), allow_int=True)(
-        jnp.ones(2), jnp.arange(2)
-    )
+    pair = mj.jacrev(lambda x, y: x * y, (0, 1), allow_int=True)(jnp.ones(2), jnp.arange(2))
     assert pair[0].tolist() == [[0, 0], [0, 1]] and pair[1].dtype == jnp.int32
 
 

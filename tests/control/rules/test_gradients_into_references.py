@@ -34,11 +34,7 @@ def test_it_holds_arguments_and_other_residuals():
     assert len(mj.tree.leaves(pull)) == 3
     _, pull = mj.vjp(lambda d: d["a"][0] * d["b"], {"a": [X, W], "b": 3 * X})
     ((a, b),) = pull.args_res
-    assert [type(x).__name__ for x in (*a, b)] == [
-        "ArrayImpl",
-        "NotNeeded",
-        "ArrayImpl",
-    ]
+    assert [type(x).__name__ for x in (*a, b)] == ["ArrayImpl", "NotNeeded", "ArrayImpl"]
 
 
 def test_arguments_are_taken_out_and_put_back():
@@ -104,13 +100,17 @@ def test_what_has_no_gradient_adds_none():
     same(r[...], [1, 1, 1])
 
 
-@pytest.mark.parametrize("make", [
-    lambda w: lax.scan(lambda c, a: (jnp.sin(c) * w * a, None), 1.0, X)[0],
-    mj.jit(lambda w: jnp.sin(w) * w),
-    mj.checkpoint(lambda w: jnp.sin(w) * w),
-    lambda w: lax.cond(w > 0, jnp.sin, jnp.cos, w) * w,
-    lambda w: w,
-], ids=["scan", "jit", "checkpoint", "cond", "identity"])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda w: lax.scan(lambda c, a: (jnp.sin(c) * w * a, None), 1.0, X)[0],
+        mj.jit(lambda w: jnp.sin(w) * w),
+        mj.checkpoint(lambda w: jnp.sin(w) * w),
+        lambda w: lax.cond(w > 0, jnp.sin, jnp.cos, w) * w,
+        lambda w: w,
+    ],
+    ids=["scan", "jit", "checkpoint", "cond", "identity"],
+)
 @pytest.mark.parametrize("wrap", [lambda f: f, mj.jit], ids=["eager", "jit"])
 def test_through_functions(make, wrap):
     @wrap

@@ -58,22 +58,39 @@ def test_elsewhere_the_rule_runs():
     assert names(mj.make_jaxpr(make())(1.0)) == ["custom_vjp_call", "sin"]
 
 
-@pytest.mark.parametrize("wrap", [
-    mj.grad,
-    lambda f: mj.grad(mj.checkpoint(f)),
-    lambda f: mj.jit(mj.grad(mj.jit(f))),
-    lambda f: mj.grad(mj.checkpoint(mj.jit(f))),
-    lambda f: mj.grad(mj.grad(f)),
-    lambda f: mj.grad(mj.grad(mj.checkpoint(f))),
-    lambda f: mj.jacfwd(mj.grad(f)),
-    lambda f: lambda x: mj.vmap(mj.grad(f))(jnp.array([x, 2.0]))[0],
-    lambda f: lambda x: mj.grad(lambda x: mj.checkpoint(mj.vmap(f))(x).sum())(
-        jnp.array([x, 2.0])
-    )[0],
-    lambda f: mj.grad(lambda x: lax.scan(
-        mj.checkpoint(lambda c, _: (f(c), None)), x, None, length=3)[0]),
-], ids=["grad", "remat", "jit", "remat of jit", "twice", "twice remat", "forward",
-        "lanes", "remat of lanes", "scan"])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        mj.grad,
+        lambda f: mj.grad(mj.checkpoint(f)),
+        lambda f: mj.jit(mj.grad(mj.jit(f))),
+        lambda f: mj.grad(mj.checkpoint(mj.jit(f))),
+        lambda f: mj.grad(mj.grad(f)),
+        lambda f: mj.grad(mj.grad(mj.checkpoint(f))),
+        lambda f: mj.jacfwd(mj.grad(f)),
+        lambda f: lambda x: mj.vmap(mj.grad(f))(jnp.array([x, 2.0]))[0],
+        lambda f: (
+            lambda x: mj.grad(lambda x: mj.checkpoint(mj.vmap(f))(x).sum())(
+                jnp.array([x, 2.0])
+            )[0]
+        ),
+        lambda f: mj.grad(
+            lambda x: lax.scan(mj.checkpoint(lambda c, _: (f(c), None)), x, None, length=3)[0]
+        ),
+    ],
+    ids=[
+        "grad",
+        "remat",
+        "jit",
+        "remat of jit",
+        "twice",
+        "twice remat",
+        "forward",
+        "lanes",
+        "remat of lanes",
+        "scan",
+    ],
+)
 def test_values_are_those_without(wrap):
     same(wrap(make())(0.5), wrap(make(False))(0.5))
 
@@ -110,10 +127,7 @@ def test_values_closed_over():
     want = 4.0 * 3.0 * 2.0
     for inner in (g, mj.checkpoint(g)):
         same(mj.jit(mj.grad(inner, 2))(2.0, 3.0, 4.0), want)
-        same(
-            mj.vmap(mj.grad(inner, 2), (0, None, None))(jnp.array([2.0]), 3.0, 4.0),
-            want,
-        )
+        same(mj.vmap(mj.grad(inner, 2), (0, None, None))(jnp.array([2.0]), 3.0, 4.0), want)
 
 
 def test_no_symbolic_zeros():

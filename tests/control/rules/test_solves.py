@@ -47,17 +47,18 @@ def general(x, b=B):
 def symmetric(x):
     a = matrix(x) @ matrix(x).T
     return lax.custom_linear_solve(
-        lambda v: a @ v, x * B, lambda _, b: solve_upper(x, solve_lower(x, b)),
-        symmetric=True,
-    )  # fmt: skip
+        lambda v: a @ v, x * B, lambda _, b: solve_upper(x, solve_lower(x, b)), symmetric=True
+    )
 
 
 def with_aux(x):
     y, aux = lax.custom_linear_solve(
-        lambda v: matrix(x) @ v, x * B,
+        lambda v: matrix(x) @ v,
+        x * B,
         lambda _, b: (solve_lower(x, b), {"steps": jnp.float32(2)}),
-        lambda _, b: (solve_upper(x, b), {"steps": jnp.float32(3)}), has_aux=True,
-    )  # fmt: skip
+        lambda _, b: (solve_upper(x, b), {"steps": jnp.float32(3)}),
+        has_aux=True,
+    )
     return y * aux["steps"]
 
 
@@ -66,15 +67,16 @@ def nested(x):
 
     def lower(b):
         return lax.custom_linear_solve(
-            lambda v: matrix(x) @ v, b, lambda _, b: solve_lower(x, b),
-            lambda _, b: upper(b),
-        )  # fmt: skip
+            lambda v: matrix(x) @ v, b, lambda _, b: solve_lower(x, b), lambda _, b: upper(b)
+        )
 
     def upper(b):
         return lax.custom_linear_solve(
-            lambda v: matrix(x).T @ v, b, lambda _, b: solve_upper(x, b),
+            lambda v: matrix(x).T @ v,
+            b,
+            lambda _, b: solve_upper(x, b),
             lambda _, b: solve_lower(x, b),
-        )  # fmt: skip
+        )
 
     return lax.custom_linear_solve(
         lambda v: matrix(x) @ v, x * B, lambda _, b: lower(b), lambda _, b: upper(b)
@@ -86,10 +88,11 @@ def trees(x):
         return {"u": matrix(x) @ t["u"], "v": 2.0 * t["v"]}
 
     t = lax.custom_linear_solve(
-        matvec, {"u": x * B, "v": jnp.sin(x)},
+        matvec,
+        {"u": x * B, "v": jnp.sin(x)},
         lambda _, t: {"u": solve_lower(x, t["u"]), "v": t["v"] / 2.0},
         lambda _, t: {"u": solve_upper(x, t["u"]), "v": t["v"] / 2.0},
-    )  # fmt: skip
+    )
     return t["u"] * t["v"]
 
 
@@ -155,9 +158,12 @@ def test_symmetric_with_a_transpose_solver_uses_it():
 
     def f(b):
         return lax.custom_linear_solve(
-            lambda v: 2.0 * v, b, lambda mv, b: b / 2.0, lambda mv, b: b / mv(2.0),
+            lambda v: 2.0 * v,
+            b,
+            lambda mv, b: b / 2.0,
+            lambda mv, b: b / mv(2.0),
             symmetric=True,
-        )  # fmt: skip
+        )
 
     assert mj.grad(f)(np.float32(1)) == 0.25
 
@@ -197,16 +203,17 @@ def with_closures(x):
     def tangent_solve(g, y):
         return y / g(jnp.ones_like(x))
 
-    return lax.custom_root(
-        lambda z: z**2 - x, jnp.ones(3) + 0 * x, solve, tangent_solve
-    )
+    return lax.custom_root(lambda z: z**2 - x, jnp.ones(3) + 0 * x, solve, tangent_solve)
 
 
 def root_and_aux(x):
     root, aux = lax.custom_root(
-        lambda z: z**2 - x, jnp.ones(3), lambda f, z: (newton(f, z), {"steps": 12}),
-        divide, has_aux=True,
-    )  # fmt: skip
+        lambda z: z**2 - x,
+        jnp.ones(3),
+        lambda f, z: (newton(f, z), {"steps": 12}),
+        divide,
+        has_aux=True,
+    )
     return root * aux["steps"]
 
 
@@ -262,9 +269,7 @@ def half(_, b):
 
 
 def solve_with(matvec=double, solve=half, transpose_solve=None, **options):
-    return lambda b: lax.custom_linear_solve(
-        matvec, b, solve, transpose_solve, **options
-    )
+    return lambda b: lax.custom_linear_solve(matvec, b, solve, transpose_solve, **options)
 
 
 ERRORS = {

@@ -35,9 +35,6 @@ programs.table(
     numpy.sinc nn.sigmoid nn.silu nn.soft_sign
     """,
     dtypes="complex64",
-    **{
-        f"integer_pow_{n}": lambda x, n=n: lax.integer_pow(x, n)
-        for n in (-2, 0, 1, 2, 3)
-    },
+    **{f"integer_pow_{n}": lambda x, n=n: lax.integer_pow(x, n) for n in (-2, 0, 1, 2, 3)},
     **{f"power_{n}": lambda x, n=n: jnp.power(x, n) for n in (-1, 3, 0.5)},
 )

@@ -49,14 +49,20 @@ stack(
     **{
         f"triangular_{side}_{flags}": functools.partial(
             lambda x, left, trans, unit: lax.linalg.triangular_solve(
-                x, ones(x) if left else flip(ones(x)), left_side=left, lower=True,
-                transpose_a=trans, unit_diagonal=unit,
+                x,
+                ones(x) if left else flip(ones(x)),
+                left_side=left,
+                lower=True,
+                transpose_a=trans,
+                unit_diagonal=unit,
             ),
-            left=side == "left", trans="t" in flags, unit="u" in flags,
+            left=side == "left",
+            trans="t" in flags,
+            unit="u" in flags,
         )
         for side, flags in [("left", "n"), ("left", "t"), ("right", "u")]
     },
-)  # fmt: skip
+)
 stack(
     args=symmetric,
     cholesky=lambda x: la.cholesky(x),
@@ -111,8 +117,7 @@ for name, shape in (("tall", tall), ("wide", wide)):
             f"{name}_qr_back": lambda x: (lambda q, r: q @ r)(*la.qr(x)),
             f"{name}_pinv": lambda x: la.pinv(x),
             f"{name}_lstsq": jnp.vectorize(
-                lambda x: la.lstsq(x, jnp.ones(x.shape[0], x.dtype))[0],
-                signature="(m,n)->(n)",
+                lambda x: la.lstsq(x, jnp.ones(x.shape[0], x.dtype))[0], signature="(m,n)->(n)"
             ),
         },
     )
@@ -120,17 +125,14 @@ for name, shape in (("tall", tall), ("wide", wide)):
         norm = functools.partial(la.norm, ord=p, axis=(-2, -1))
         noise = "matrix" if p == -2 else ""
         free = p in ("nuc", -2)
-        stack(
-            args=shape, order=1, noise=noise, free=free, **{f"{name}_norm_{p}": norm}
-        )  # fmt: skip
+        stack(args=shape, order=1, noise=noise, free=free, **{f"{name}_norm_{p}": norm})
     stack(
         args=shape,
         order=0,
         **{
             f"{name}_rank": lambda x: la.matrix_rank(x),
             f"{name}_lstsq_rank": jnp.vectorize(
-                lambda x: la.lstsq(x, jnp.ones(x.shape[0], x.dtype))[2],
-                signature="(m,n)->()",
+                lambda x: la.lstsq(x, jnp.ones(x.shape[0], x.dtype))[2], signature="(m,n)->()"
             ),
         },
     )
@@ -166,12 +168,7 @@ stack(
     slogdet_log=lambda x: la.slogdet(x)[1],
     product=lambda x: x @ flip(x).conj(),
 )
-stack(
-    args=symmetric,
-    dtypes="complex64",
-    order=1,
-    cholesky=lambda x: la.cholesky(x),
-)
+stack(args=symmetric, dtypes="complex64", order=1, cholesky=lambda x: la.cholesky(x))
 stack(
     args=symmetric,
     dtypes="complex64",

@@ -53,14 +53,8 @@ programs.table(
     celu_slope=lambda x: nn.celu(x, 0.5),
     round_tenths=lambda x: jnp.round(x, 1),
     round_tens=lambda x: jnp.round(x, -1),
-    **{
-        f"integer_pow_{n}": lambda x, n=n: lax.integer_pow(x, n)
-        for n in (-3, -2, 0, 1, 2, 3)
-    },
-    **{
-        f"power_{n}": lambda x, n=n: jnp.power(x, n)
-        for n in (-1, 0, 1, 3, 0.5, -0.5, 2.5)
-    },
+    **{f"integer_pow_{n}": lambda x, n=n: lax.integer_pow(x, n) for n in (-3, -2, 0, 1, 2, 3)},
+    **{f"power_{n}": lambda x, n=n: jnp.power(x, n) for n in (-1, 0, 1, 3, 0.5, -0.5, 2.5)},
 )
 # By their bits, so that subnormal numbers are themselves.
 programs.table("numpy.spacing", ulps=0, subnormals=True, order=0)

@@ -57,15 +57,11 @@ rows(
 rows(
     "numpy.median numpy.nanmedian",
     **{
-        f"quantile_{method}": functools.partial(
-            jnp.quantile, q=0.3, axis=-1, method=method
-        )
+        f"quantile_{method}": functools.partial(jnp.quantile, q=0.3, axis=-1, method=method)
         for method in ("linear", "lower", "higher", "nearest", "midpoint")
     },
     nanquantile=lambda x: jnp.nanquantile(x, 0.3, axis=-1),
-    percentile_ends=lambda x: (
-        jnp.percentile(x, 0, axis=-1) - jnp.percentile(x, 100, axis=-1)
-    ),
+    percentile_ends=lambda x: jnp.percentile(x, 0, axis=-1) - jnp.percentile(x, 100, axis=-1),
 )
 rows(
     "nn.logsumexp nn.logmeanexp nn.softmax nn.log_softmax nn.standardize",
@@ -122,8 +118,4 @@ rows(
     segment_sum=segments(jax.ops.segment_sum),
     segment_prod=segments(jax.ops.segment_prod),
 )
-rows(
-    "numpy.all numpy.any numpy.count_nonzero",
-    dtypes="complex64",
-    order=0,
-)
+rows("numpy.all numpy.any numpy.count_nonzero", dtypes="complex64", order=0)

@@ -53,9 +53,7 @@ rows(
     ulps=0,
     sort_descending=lambda x: jnp.sort(x, axis=-1, descending=True),
     lax_sort=last(lambda x, axis: lax.sort(x, dimension=axis)),
-    sort_by_size=last(
-        lambda x, axis: lax.sort((abs(x), x), dimension=axis, num_keys=1)[1]
-    ),
+    sort_by_size=last(lambda x, axis: lax.sort((abs(x), x), dimension=axis, num_keys=1)[1]),
     top_2=lambda x: lax.top_k(x, min(2, x.shape[-1]))[0],
 )
 rows(
@@ -83,9 +81,7 @@ rows(
     ulps=0,
     order=0,
     unique=each(lambda x: jnp.unique(x, size=4, fill_value=7)),
-    unique_with_nans=each(
-        lambda x: jnp.unique(x, size=4, fill_value=7, equal_nan=False)
-    ),
+    unique_with_nans=each(lambda x: jnp.unique(x, size=4, fill_value=7, equal_nan=False)),
 )
 rows(
     "numpy.diff",
@@ -97,9 +93,7 @@ rows(
     convolve=each(lambda x: jnp.convolve(x, np.array([1, 0, -1], x.dtype))),
     ediff=each(jnp.ediff1d),
     window_sum=each(lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), "SAME")),
-    window_max=each(
-        lambda x: lax.reduce_window(x, -np.inf, lax.max, (2,), (1,), "SAME")
-    ),
+    window_max=each(lambda x: lax.reduce_window(x, -np.inf, lax.max, (2,), (1,), "SAME")),
     dtypes="float32",
 )
 rows(

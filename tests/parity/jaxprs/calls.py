@@ -408,9 +408,7 @@ def trees(tree, point):
 @trace({"w": f32[3, 2], "b": f32[2]}, f32[3])
 def tree_grad(params, x):
     def loss(params):
-        return lax.reduce_sum(
-            lax.tanh(lax.add(lax.dot(x, params["w"]), params["b"])), (0,)
-        )
+        return lax.reduce_sum(lax.tanh(lax.add(lax.dot(x, params["w"]), params["b"])), (0,))
 
     return value_and_grad(loss)(params)
 

@@ -107,11 +107,7 @@ def psum_unrelated_vmap(x):
 @plain(f32[4, 5])
 def nested_vmap_axes(x):
     def f(x):
-        return (
-            lax.psum(x, "rows"),
-            lax.psum(x, "columns"),
-            lax.psum(x, ("rows", "columns")),
-        )
+        return (lax.psum(x, "rows"), lax.psum(x, "columns"), lax.psum(x, ("rows", "columns")))
 
     return vmap(vmap(f, axis_name="columns"), axis_name="rows")(x)
 

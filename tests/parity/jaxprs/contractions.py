@@ -26,12 +26,7 @@ op(
     f32[3],
 )
 op("dot_bf16", lax.dot, bf16[2, 3], bf16[3, 4])
-op(
-    "dot_bf16_f32",
-    partial(lax.dot, preferred_element_type=np.float32),
-    bf16[2, 3],
-    bf16[3],
-)
+op("dot_bf16_f32", partial(lax.dot, preferred_element_type=np.float32), bf16[2, 3], bf16[3])
 op("dot_i8_i32", partial(lax.dot, preferred_element_type=np.int32), i8[2, 3], i8[3])
 op("dot_complex", lax.dot, c64[2, 3], c64[3, 4])
 op("dot_f16", lax.dot, f16[2, 3], f16[3])
@@ -110,12 +105,7 @@ op(
     f32[1, 1, 3],
     f32[1, 1, 10],
 )
-op(
-    "conv",
-    lambda x, w: lax.conv(x, w, (2, 2), "SAME"),
-    f32[1, 3, 8, 8],
-    f32[4, 3, 3, 3],
-)
+op("conv", lambda x, w: lax.conv(x, w, (2, 2), "SAME"), f32[1, 3, 8, 8], f32[4, 3, 3, 3])
 op(
     "conv_with_padding",
     lambda x, w: lax.conv_with_general_padding(
@@ -138,10 +128,7 @@ op(
 op(
     "conv_grouped",
     partial(
-        lax.conv_general_dilated,
-        window_strides=(1, 1),
-        padding="SAME",
-        feature_group_count=3,
+        lax.conv_general_dilated, window_strides=(1, 1), padding="SAME", feature_group_count=3
     ),
     f32[2, 3, 8, 8],
     f32[6, 1, 3, 3],
@@ -183,9 +170,7 @@ op("conv_vmap_both", vmap(CONV), f32[5, 2, 3, 8], f32[5, 4, 3, 3])
 @trace({"w": f32[3, 4], "b": f32[4]}, f32[5, 3], f32[5, 4])
 def linear_model_grad(params, x, y):
     def loss(params):
-        error = lax.sub(
-            lax.add(lax.dot(x, params["w"]), lax.broadcast(params["b"], (5,))), y
-        )
+        error = lax.sub(lax.add(lax.dot(x, params["w"]), lax.broadcast(params["b"], (5,))), y)
         return lax.div(lax.reduce_sum(lax.mul(error, error), (0, 1)), 20.0)
 
     return grad(loss)(params)

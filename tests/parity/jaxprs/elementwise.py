@@ -47,9 +47,7 @@ for name in ["add", "sub", "mul", "div", "pow", "atan2", "max", "min", "rem"]:
     op_and_rules(name, getattr(lax, name), f32[3], f32[3])
 
 for power in [0, 1, 2, 3, -1, -2]:
-    op_and_rules(
-        f"integer_pow_{power}", lambda x, n=power: lax.integer_pow(x, n), f32[3]
-    )
+    op_and_rules(f"integer_pow_{power}", lambda x, n=power: lax.integer_pow(x, n), f32[3])
 op("pow_integer_exponent", lax.pow, f32[3], i32[3])
 op("reciprocal", lax.reciprocal, f32[3])
 op("is_finite", lax.is_finite, f32[3])
@@ -88,13 +86,7 @@ op("select", lax.select, b1[3], f32[3], f32[3])
 op("select_n_bool", lax.select_n, b1[3], f32[3], f32[3])
 op("select_n_scalar", lax.select_n, b1[()], f32[3], f32[3])
 op("select_n_int", lax.select_n, i32[3], f32[3], f32[3], f32[3])
-op(
-    "select_n_vmap_predicate",
-    vmap(lax.select_n, (0, None, None)),
-    b1[2],
-    f32[3],
-    f32[3],
-)
+op("select_n_vmap_predicate", vmap(lax.select_n, (0, None, None)), b1[2], f32[3], f32[3])
 
 
 @trace(b1[3], f32[3], f32[3])
@@ -250,9 +242,23 @@ def vmap_of_grad(x):
 programs.leaner.update(("integer_pow_0", "select_grad"))
 
 # Slopes that neither cancel nor leave the range where their values do not.
-programs.leaner.update((
-    "acos", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i0e", "bessel_i1e",
-    "div", "expm1", "integer_pow_-1",
-    "logistic", "pow", "tanh", "vmap_of_grad",
-))  # fmt: skip
+programs.leaner.update(
+    (
+        "acos",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "bessel_i0e",
+        "bessel_i1e",
+        "div",
+        "expm1",
+        "integer_pow_-1",
+        "logistic",
+        "pow",
+        "tanh",
+        "vmap_of_grad",
+    )
+)
 programs.longer.update({"acosh": 4, "cbrt": 2, "integer_pow_-2": 2})

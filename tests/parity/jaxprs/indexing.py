@@ -5,22 +5,14 @@ from functools import partial
 from harness import Programs, b1, f32, i32, u8
 
 from minijax import grad, jvp, lax, make_jaxpr, vmap
-from minijax.lax import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-)
+from minijax.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 
 programs = Programs()
 trace = partial(programs.traced, make_jaxpr)
 
-ROWS = GatherDimensionNumbers(
-    offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,)
-)
+ROWS = GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
 PUT_ROWS = ScatterDimensionNumbers(
-    update_window_dims=(1,),
-    inserted_window_dims=(0,),
-    scatter_dims_to_operand_dims=(0,),
+    update_window_dims=(1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
 )
 rows = partial(lax.gather, dimension_numbers=ROWS, slice_sizes=(1, 3))
 
@@ -40,12 +32,7 @@ op(
 )
 op("gather_sorted", partial(rows, indices_are_sorted=True), f32[4, 3], i32[2, 1])
 op("gather_u8", rows, f32[4, 3], u8[2, 1])
-op(
-    "gather_jvp",
-    lambda x, i: jvp(lambda x: rows(x, i), (x,), (x,)),
-    f32[4, 3],
-    i32[2, 1],
-)
+op("gather_jvp", lambda x, i: jvp(lambda x: rows(x, i), (x,), (x,)), f32[4, 3], i32[2, 1])
 op("gather_vmap_operand", vmap(rows, (0, None)), f32[5, 4, 3], i32[2, 1])
 op("gather_vmap_indices", vmap(rows, (None, 0)), f32[4, 3], i32[5, 2, 1])
 op("gather_vmap_both", vmap(rows), f32[5, 4, 3], i32[5, 2, 1])
@@ -81,20 +68,8 @@ op(
     f32[2, 3],
 )
 op("scatter_bool", put_rows, b1[4, 3], i32[2, 1], b1[2, 3])
-op(
-    "scatter_vmap_updates",
-    vmap(put_rows, (None, None, 0)),
-    f32[4, 3],
-    i32[2, 1],
-    f32[5, 2, 3],
-)
-op(
-    "scatter_vmap_indices",
-    vmap(put_rows, (None, 0, None)),
-    f32[4, 3],
-    i32[5, 2, 1],
-    f32[2, 3],
-)
+op("scatter_vmap_updates", vmap(put_rows, (None, None, 0)), f32[4, 3], i32[2, 1], f32[5, 2, 3])
+op("scatter_vmap_indices", vmap(put_rows, (None, 0, None)), f32[4, 3], i32[5, 2, 1], f32[2, 3])
 
 
 @trace(f32[4, 3], i32[2, 1], f32[2, 3])

@@ -44,17 +44,9 @@ op("reduce_sum_bf16", lambda x: lax.reduce_sum(x, (0,)), bf16[3])
 op("reduce_sum_complex", lambda x: lax.reduce_sum(x, (0,)), c64[3])
 op("reduce_no_axes", lambda x: lax.reduce_sum(x, ()), f32[3])
 op("reduce_empty_axis", lambda x: lax.reduce_max(x, (0,)), f32[0, 3])
-op(
-    "reduce_monoid_add",
-    lambda x: lax.reduce(x, np.float32(0), lax.add, (0,)),
-    f32[2, 3],
-)
+op("reduce_monoid_add", lambda x: lax.reduce(x, np.float32(0), lax.add, (0,)), f32[2, 3])
 op("reduce_monoid_max", lambda x: lax.reduce(x, -np.inf, lax.max, (0, 1)), f32[2, 3])
-op(
-    "reduce_monoid_init",
-    lambda x: lax.reduce(x, np.float32(1), lax.add, (0,)),
-    f32[2, 3],
-)
+op("reduce_monoid_init", lambda x: lax.reduce(x, np.float32(1), lax.add, (0,)), f32[2, 3])
 
 
 @trace(f32[2, 3], i32[2, 3])
@@ -159,10 +151,7 @@ def logsumexp_grad(x):
     def f(x):
         top = lax.stop_gradient(lax.reduce_max(x, (0,)))
         return lax.add(
-            lax.log(
-                lax.reduce_sum(lax.exp(lax.sub(x, lax.broadcast(top, (3,)))), (0,))
-            ),
-            top,
+            lax.log(lax.reduce_sum(lax.exp(lax.sub(x, lax.broadcast(top, (3,)))), (0,))), top
         )
 
     return grad(f)(x)

@@ -18,9 +18,7 @@ def rng_bit_generator(key):
 
 @trace(u32[4])
 def rng_bit_generator_options(key):
-    return lax.rng_bit_generator(
-        key, (4,), np.uint8, algorithm=lax.RandomAlgorithm.RNG_PHILOX
-    )
+    return lax.rng_bit_generator(key, (4,), np.uint8, algorithm=lax.RandomAlgorithm.RNG_PHILOX)
 
 
 @programs.may_be_leaner

@@ -42,13 +42,7 @@ op("parabola_second_grad", grad(grad(parabola)), 3.0)
 op("extremes", extremes, np.arange(6).reshape(2, 3))
 op("extremes_vmap", vmap(extremes), np.arange(24).reshape(4, 2, 3))
 op("extremes_jit_vmap", jit(vmap(extremes)), np.arange(24).reshape(4, 2, 3))
-op(
-    "sum_of_three_vmap",
-    vmap(sum_of_three, in_axes=(0, None, 1)),
-    i32[2, 3],
-    2,
-    i32[3, 2],
-)
+op("sum_of_three_vmap", vmap(sum_of_three, in_axes=(0, None, 1)), i32[2, 3], 2, i32[3, 2])
 op("shifted_dot", shifted_dot, np.ones((3, 4)), np.ones(4))
 op("shifted_dot_matrices", shifted_dot, f32[2, 3], f32[3, 4])
 op("square", lambda x: x**2, 4.0)

@@ -38,9 +38,7 @@ def linear_op(name, function, *args):
 linear_op("broadcast", lambda x: lax.broadcast(x, (2, 3)), f32[4])
 linear_op("broadcast_in_dim", lambda x: lax.broadcast_in_dim(x, (2, 3), (1,)), f32[3])
 linear_op(
-    "broadcast_in_dim_expands",
-    lambda x: lax.broadcast_in_dim(x, (2, 3), (0, 1)),
-    f32[2, 1],
+    "broadcast_in_dim_expands", lambda x: lax.broadcast_in_dim(x, (2, 3), (0, 1)), f32[2, 1]
 )
 op("broadcast_scalar", lambda x: lax.broadcast_in_dim(x, (2, 3), ()), f32[()])
 op("broadcast_literal", lambda: lax.broadcast(2.0, (3,)))
@@ -56,17 +54,8 @@ linear_op("expand_dims", lambda x: lax.expand_dims(x, (0, 2)), f32[3])
 op("collapse", lambda x: lax.collapse(x, 0, 2), f32[2, 3, 4])
 linear_op("rev", lambda x: lax.rev(x, (1,)), f32[2, 3])
 linear_op("concatenate", lambda x, y: lax.concatenate([x, y], 0), f32[2, 3], f32[4, 3])
-linear_op(
-    "concatenate_axis_1", lambda x, y: lax.concatenate([x, y], 1), f32[2, 3], f32[2, 1]
-)
-op(
-    "concatenate_many",
-    lambda *xs: lax.concatenate(xs, 0),
-    i32[2],
-    i32[1],
-    i32[3],
-    i32[0],
-)
+linear_op("concatenate_axis_1", lambda x, y: lax.concatenate([x, y], 1), f32[2, 3], f32[2, 1])
+op("concatenate_many", lambda *xs: lax.concatenate(xs, 0), i32[2], i32[1], i32[3], i32[0])
 op(
     "concatenate_unbatched_operand",
     vmap(lambda x, y: lax.concatenate([x, y], 0), (0, None)),
@@ -85,12 +74,7 @@ op("split", lambda x: lax.split(x, [2, 1, 3], axis=1), f32[2, 6])
 linear_op("split_grad", lambda x: lax.split(x, [2, 1], 0)[0], f32[3])
 op("tile", lambda x: lax.tile(x, (2, 3)), f32[4, 5])
 
-op(
-    "dynamic_slice",
-    lambda x, i: lax.dynamic_slice(x, (i, 0), (2, 3)),
-    f32[4, 3],
-    i32[()],
-)
+op("dynamic_slice", lambda x, i: lax.dynamic_slice(x, (i, 0), (2, 3)), f32[4, 3], i32[()])
 op("dynamic_slice_literal", lambda x: lax.dynamic_slice(x, (1, 0), (2, 3)), f32[4, 3])
 op("dynamic_slice_u8", lambda x, i: lax.dynamic_slice(x, (i,), (2,)), f32[4], u8[()])
 op("dynamic_slice_python_int", lambda x, i: lax.dynamic_slice(x, (i,), (2,)), f32[4], 1)
@@ -182,12 +166,7 @@ op("zeros_complex", lambda x: lax.full_like(x, 1j), c64[2])
 op("full_bool", lambda: lax.full((3,), True))
 op("copy_of_input", lambda x: (x, x), f32[3])
 op("broadcast_shapes", lambda x: lax.broadcast_to_rank(x, 3), f32[3])
-op(
-    "optimization_barrier",
-    lambda x, y: lax.optimization_barrier((x, y)),
-    f32[3],
-    i32[2],
-)
+op("optimization_barrier", lambda x, y: lax.optimization_barrier((x, y)), f32[3], i32[2])
 programs.leaner |= {"dynamic_index_in_dim", "dynamic_update_index"}
 op("stop_gradient", grad(lambda x: lax.mul(lax.stop_gradient(x), x)), f32[()])
 op("reshape_empty", lambda x: lax.reshape(x, (3, 0)), f32[0, 3])

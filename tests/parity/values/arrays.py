@@ -223,11 +223,7 @@ def donated():
         return y
 
     y = run()
-    return [
-        y.is_deleted(),
-        attempt(lambda: y + 1),
-        attempt(lambda: np.asarray(y)),
-    ]
+    return [y.is_deleted(), attempt(lambda: y + 1), attempt(lambda: np.asarray(y))]
 
 
 @programs
@@ -253,10 +249,7 @@ def device_functions():
         (jax.device_put(x, jax.devices()[2]) + 1).device.id,
         len(jax.devices("cpu")),
         attempt(
-            lambda: (
-                jax.device_put(x, jax.devices()[1])
-                + jax.device_put(x, jax.devices()[2])
-            )
+            lambda: jax.device_put(x, jax.devices()[1]) + jax.device_put(x, jax.devices()[2])
         ),
     ]
 

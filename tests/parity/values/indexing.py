@@ -197,9 +197,7 @@ def grad_through_indexing():
 @programs
 def grad_through_updates():
     def f(x, y):
-        return (x.at[2:4].set(y) ** 2).sum() + (
-            x.at[jnp.array([0, 0])].add(y) ** 2
-        ).sum()
+        return (x.at[2:4].set(y) ** 2).sum() + (x.at[jnp.array([0, 0])].add(y) ** 2).sum()
 
     return jax.grad(f, (0, 1))(line, jnp.array([1.0, 2.0]))
 

@@ -33,18 +33,14 @@ CARRIES = {
 
 @programs
 def carries():
-    return {
-        name: attempt(lambda a=args: lax.scan(add, *a))
-        for name, args in CARRIES.items()
-    }
+    return {name: attempt(lambda a=args: lax.scan(add, *a)) for name, args in CARRIES.items()}
 
 
 @programs
 def carries_with_64_bits():
     with jax.enable_x64(True):
         return {
-            name: attempt(lambda a=args: lax.scan(add, *a))
-            for name, args in CARRIES.items()
+            name: attempt(lambda a=args: lax.scan(add, *a)) for name, args in CARRIES.items()
         }
 
 
@@ -53,9 +49,7 @@ def weak_carries_of_while():
     return [
         lax.while_loop(lambda c: c < 10, lambda c: c + jnp.float32(3), 0),
         lax.while_loop(lambda c: c < 10, lambda c: c + 3, 0.0),
-        lax.while_loop(
-            lambda c: c[0] < 10, lambda c: (c[0] + 3, c[1] * c[0]), (0, 1.0)
-        ),
+        lax.while_loop(lambda c: c[0] < 10, lambda c: (c[0] + 3, c[1] * c[0]), (0, 1.0)),
         lax.fori_loop(0, 3, lambda i, c: c + i, 0.0),
         lax.fori_loop(0, 3, lambda i, c: c + jnp.float16(1), 0),
     ]
@@ -72,11 +66,16 @@ def index_of(low, high, jit):
 
 
 BOUNDS = {
-    "python": (0, 3), "int8": (np.int8(0), np.int8(3)), "uint8": (np.uint8(0), np.uint8(3)),
-    "array": (jnp.uint32(0), jnp.uint32(3)), "python, int8": (0, jnp.int8(3)),
-    "int8, python": (np.int8(0), 3), "0d": (np.array(0, np.int16), np.array(3, np.int16)),
-    "float": (0.5, 3.0), "float16": (np.float16(0), np.float16(3)),
-}  # fmt: skip
+    "python": (0, 3),
+    "int8": (np.int8(0), np.int8(3)),
+    "uint8": (np.uint8(0), np.uint8(3)),
+    "array": (jnp.uint32(0), jnp.uint32(3)),
+    "python, int8": (0, jnp.int8(3)),
+    "int8, python": (np.int8(0), 3),
+    "0d": (np.array(0, np.int16), np.array(3, np.int16)),
+    "float": (0.5, 3.0),
+    "float16": (np.float16(0), np.float16(3)),
+}
 
 
 @programs
@@ -102,19 +101,9 @@ def unroll_of_traced_bounds():
 
 @programs
 def predicates():
-    numbers = (
-        3,
-        0.0,
-        float("nan"),
-        np.bool_(True),
-        np.uint8(0),
-        np.float16(2),
-        np.array(0.0),
-    )
+    numbers = (3, 0.0, float("nan"), np.bool_(True), np.uint8(0), np.float16(2), np.array(0.0))
     run = lambda p: lax.cond(p, lambda: 1, lambda: 2)
-    return [
-        (run(p), jax.jit(run)(p), jax.vmap(run)(jnp.stack([p, p]))) for p in numbers
-    ]
+    return [(run(p), jax.jit(run)(p), jax.vmap(run)(jnp.stack([p, p]))) for p in numbers]
 
 
 @programs
@@ -140,10 +129,7 @@ def weak_types_of_branches():
 def indices_of_switch():
     branches = [lambda: 1, lambda: 2, lambda: 3]
     return [
-        *(
-            lax.switch(i, branches)
-            for i in (-1, 1, 9, np.int8(-3), np.uint32(2**31 + 5))
-        ),
+        *(lax.switch(i, branches) for i in (-1, 1, 9, np.int8(-3), np.uint32(2**31 + 5))),
         jax.vmap(lambda i: lax.switch(i, branches))(jnp.array([-1, 0, 1, 2, 5])),
         *(attempt(lambda i=i: lax.switch(i, branches)) for i in (0.0, True, None, v)),
     ]
@@ -167,9 +153,7 @@ def call_forms():
 @programs
 def unrolled_both_ways():
     def run(x, unroll, reverse):
-        return lax.scan(
-            lambda c, r: (jnp.sin(c * 2) + r, c + r), x, v, None, reverse, unroll
-        )
+        return lax.scan(lambda c, r: (jnp.sin(c * 2) + r, c + r), x, v, None, reverse, unroll)
 
     def last(x, unroll, reverse):
         return run(x, unroll, reverse)[1].sum()
@@ -221,9 +205,7 @@ def transposes():
     turned = lambda f, at, ct: jax.linear_transpose(f, at)(ct)
     return [
         turned(lambda x: lax.scan(lambda c, r: (c * 2 + r, c), x, v * x)[1], x, v),
-        turned(
-            lambda xs: lax.scan(lambda c, r: (c * 2 + r, c + r), 0.0, xs), v, (x, v)
-        ),
+        turned(lambda xs: lax.scan(lambda c, r: (c * 2 + r, c + r), 0.0, xs), v, (x, v)),
         turned(lambda x: lax.cond(True, lambda x: x * 2, lambda x: x * 3, x), x, x),
         turned(lambda x: lax.fori_loop(0, 3, lambda i, c: c * 2, x), x, x),
         turned(lambda x: lax.map(lambda r: r * 2, x), v, v),
@@ -251,10 +233,7 @@ def lanes_that_stop_apart():
         )(jnp.arange(4), 7),
         jax.vmap(
             lambda x: lax.scan(
-                lambda c, r: (
-                    lax.while_loop(lambda d: d < x * 3, lambda d: d + r, c),
-                    c,
-                ),
+                lambda c, r: (lax.while_loop(lambda d: d < x * 3, lambda d: d + r, c), c),
                 0.0,
                 v,
             )
@@ -268,23 +247,14 @@ def collectives_in_loops():
     return [
         named(
             lambda x: lax.scan(
-                lambda c, _: (c + lax.psum(c, "i"), lax.axis_index("i")),
-                x,
-                None,
-                length=2,
+                lambda c, _: (c + lax.psum(c, "i"), lax.axis_index("i")), x, None, length=2
             )
         ),
         named(lambda x: lax.cond(x > 1, lambda x: lax.psum(x, "i"), lambda x: x, x)),
-        named(
-            lambda x: lax.while_loop(
-                lambda c: lax.psum(c, "i") < 30, lambda c: c + 1, x
-            )
-        ),
+        named(lambda x: lax.while_loop(lambda c: lax.psum(c, "i") < 30, lambda c: c + 1, x)),
         named(
             jax.grad(
-                lambda x: lax.fori_loop(
-                    0, 3, lambda i, c: jnp.sin(c) * lax.pmean(c, "i"), x
-                )
+                lambda x: lax.fori_loop(0, 3, lambda i, c: jnp.sin(c) * lax.pmean(c, "i"), x)
             )
         ),
     ]
@@ -319,9 +289,7 @@ def without_jit():
         return [
             lax.scan(add, 0.0, v, reverse=True),
             attempt(lambda: lax.scan(add, 0.0, v[:0])),
-            lax.while_loop(
-                lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2), (0, 1.0)
-            ),
+            lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2), (0, 1.0)),
             lax.fori_loop(0, 3, lambda i, c: c + i, 0),
             jax.grad(lambda x: lax.while_loop(lambda c: c < 30, lambda c: c * c, x))(x),
             jax.vmap(lambda x: lax.cond(x > 1, lambda a: a + 1, lambda a: a * 5, x))(v),

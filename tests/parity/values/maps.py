@@ -16,16 +16,7 @@ vmap, pmap = jax.vmap, jax.pmap
 A = jnp.arange(12.0).reshape(3, 4) / 2
 x3 = jnp.arange(3.0)
 keys = jax.random.split(jax.random.key(0), 3)
-DTYPES = [
-    "bool",
-    "int8",
-    "uint8",
-    "int32",
-    "bfloat16",
-    "float16",
-    "float32",
-    "complex64",
-]
+DTYPES = ["bool", "int8", "uint8", "int32", "bfloat16", "float16", "float32", "complex64"]
 
 
 def data(dtype, shape=(4, 4), seed=0):
@@ -124,16 +115,14 @@ COLLECTIVES = {
     "axis_index": lambda x: lax.axis_index("i") * x,
     "positions": lambda x: lax.psum(x, ("i", 0)),
     "tree": lambda x: lax.pmean({"a": x, "b": (x, 1, 2.5)}, "i"),
-}  # fmt: skip
+}
 PMAP_ONLY = {
     "ppermute_part": lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)]),
     "psum_groups": lambda x: lax.psum(x, "i", axis_index_groups=GROUPS),
     "pmean_groups": lambda x: lax.pmean(x, "i", axis_index_groups=GROUPS),
     "pmax_groups": lambda x: lax.pmax(x, "i", axis_index_groups=GROUPS),
     "gather_groups": lambda x: lax.all_gather(x, "i", axis_index_groups=GROUPS),
-    "exchange_groups": lambda x: lax.all_to_all(
-        x[:2], "i", 0, 0, axis_index_groups=GROUPS
-    ),
+    "exchange_groups": lambda x: lax.all_to_all(x[:2], "i", 0, 0, axis_index_groups=GROUPS),
     "scatter_groups": lambda x: lax.psum_scatter(x[:2], "i", axis_index_groups=GROUPS),
 }
 NUMBERS_ONLY = ("psum_scatter", "scatter", "axis_index", "positions", "tree")
@@ -178,14 +167,12 @@ def derivatives(map_, function):
 
 
 for label, map_ in (("vmap", vmap), ("pmap", pmap)):
-    for name, function in COLLECTIVES.items() if map_ is vmap else (
-        *COLLECTIVES.items(), *PMAP_ONLY.items()
-    ):  # fmt: skip
+    for name, function in (
+        COLLECTIVES.items() if map_ is vmap else (*COLLECTIVES.items(), *PMAP_ONLY.items())
+    ):
         programs.add(f"{label}_{name}", partial(every_dtype, map_, function, name))
         if name not in ("pmax", "pmin", "pmax_groups", "exchange_groups", "tree"):
-            programs.add(
-                f"{label}_{name}_derivatives", partial(derivatives, map_, function)
-            )
+            programs.add(f"{label}_{name}_derivatives", partial(derivatives, map_, function))
 
 
 @programs
@@ -250,14 +237,10 @@ def pmap_axes():
 @programs
 def pmap_control_flow():
     return [
-        pmap(lambda x: lax.scan(lambda c, a: (c + lax.psum(a, "i"), c), 0.0, x), "i")(
-            A
-        ),
+        pmap(lambda x: lax.scan(lambda c, a: (c + lax.psum(a, "i"), c), 0.0, x), "i")(A),
         pmap(lambda x: lax.while_loop(lambda c: c < 10, lambda c: c * 2, x + 1))(x3),
         pmap(
-            lambda x: lax.while_loop(
-                lambda c: lax.pmax(c, "i") < 10, lambda c: c * 2, x + 1
-            ),
+            lambda x: lax.while_loop(lambda c: lax.pmax(c, "i") < 10, lambda c: c * 2, x + 1),
             "i",
         )(x3),
         pmap(lambda x: lax.cond(x > 1, lambda x: x * 2, lambda x: -x, x))(x3),
@@ -289,34 +272,26 @@ def pmap_control_flow():
 def pmap_derivatives():
     def cubes(out_axes, reduce):
         return lambda w: pmap(
-            lambda x, w: reduce((x * w) ** 2, "i"), "i", in_axes=(0, None),
-            out_axes=out_axes,
-        )(A, w).sum()  # fmt: skip
+            lambda x, w: reduce((x * w) ** 2, "i"), "i", in_axes=(0, None), out_axes=out_axes
+        )(A, w).sum()
 
     return [
-        jax.grad(lambda w: pmap(lambda x, w: (x * w) ** 2, in_axes=(0, None))(A, w).sum())(
-            2.0
-        ),
+        jax.grad(lambda w: pmap(lambda x, w: (x * w) ** 2, in_axes=(0, None))(A, w).sum())(2.0),
         jax.grad(cubes(0, lax.psum))(2.0),
         jax.grad(cubes(None, lax.psum))(2.0),
         jax.grad(cubes(None, lax.pmean))(2.0),
-        jax.grad(
-            lambda x: pmap(lambda x: lax.pmean(x**2, "i"), "i", out_axes=None)(x).sum()
-        )(A),
+        jax.grad(lambda x: pmap(lambda x: lax.pmean(x**2, "i"), "i", out_axes=None)(x).sum())(
+            A
+        ),
         pmap(
-            jax.grad(lambda w, x: lax.pmean(((x * w) ** 2).sum(), "i")), "i",
-            in_axes=(None, 0),
+            jax.grad(lambda w, x: lax.pmean(((x * w) ** 2).sum(), "i")), "i", in_axes=(None, 0)
         )(2.0, A),
-        jax.jacfwd(lambda w: pmap(lambda x, w: x @ w, in_axes=(0, None))(A, w))(
-            jnp.ones(4)
-        ),
-        jax.jacrev(lambda w: pmap(lambda x, w: x @ w, in_axes=(0, None))(A, w))(
-            jnp.ones(4)
-        ),
+        jax.jacfwd(lambda w: pmap(lambda x, w: x @ w, in_axes=(0, None))(A, w))(jnp.ones(4)),
+        jax.jacrev(lambda w: pmap(lambda x, w: x @ w, in_axes=(0, None))(A, w))(jnp.ones(4)),
         vmap(pmap(lambda x: x * 2, in_axes=1, out_axes=1))(jnp.ones((2, 4, 3))),
         jax.grad(lambda y: pmap(lambda x: x * y)(A).sum())(2.0),
         vmap(lambda y: pmap(lambda x: x * y)(A))(jnp.arange(2.0)),
-    ]  # fmt: skip
+    ]
 
 
 @programs

@@ -53,12 +53,7 @@ for name in BINARY:
     def eager_scalars(f=function):
         x = jnp.array([1, 2, 3], jnp.int32)
         y = jnp.array([0.5, 2.0, -1.0])
-        return [
-            outcome(f, x, 2),
-            outcome(f, 2, x),
-            outcome(f, y, 2),
-            outcome(f, 2.0, y),
-        ]
+        return [outcome(f, x, 2), outcome(f, 2, x), outcome(f, y, 2), outcome(f, 2.0, y)]
 
     programs.add(f"{name}_mixed_types", mixed_types)
     programs.add(f"{name}_with_scalars", with_scalars)
@@ -120,31 +115,14 @@ def powers():
 def unary_operators():
     x = jnp.array([-1, 0, 2])
     b = jnp.array([True, False])
-    return [
-        -x,
-        +x,
-        abs(x),
-        ~x,
-        ~b,
-        abs(jnp.array([3 + 4j])),
-        round(jnp.array(2.567), 2),
-    ]
+    return [-x, +x, abs(x), ~x, ~b, abs(jnp.array([3 + 4j])), round(jnp.array(2.567), 2)]
 
 
 @programs
 def reflected_operators_with_numpy():
     x = jnp.array([1.0, 2.0])
     y = np.array([3, 4], np.int8)
-    return [
-        x + y,
-        y + x,
-        y * x,
-        y - x,
-        y @ x,
-        np.float32(2) * x,
-        x / np.int64(3),
-        y < x,
-    ]
+    return [x + y, y + x, y * x, y - x, y @ x, np.float32(2) * x, x / np.int64(3), y < x]
 
 
 @programs
@@ -180,15 +158,7 @@ def in_place_operators_make_new_arrays():
 def comparisons_of_odd_values():
     x = jnp.array([np.nan, np.inf, -0.0, 1.0])
     y = jnp.array([np.nan, 1.0, 0.0, 1.0])
-    return [
-        x == y,
-        x != y,
-        x < y,
-        x >= y,
-        jnp.maximum(x, y),
-        jnp.minimum(x, y),
-        lax.max(x, y),
-    ]
+    return [x == y, x != y, x < y, x >= y, jnp.maximum(x, y), jnp.minimum(x, y), lax.max(x, y)]
 
 
 @programs

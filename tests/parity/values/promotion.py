@@ -62,9 +62,7 @@ for name in DTYPES + NARROW:
 
     def promote_types(left=name):
         def common(right):
-            return show(
-                attempt(lambda: str(jnp.promote_types(dtype(left), dtype(right))))
-            )
+            return show(attempt(lambda: str(jnp.promote_types(dtype(left), dtype(right)))))
 
         return ", ".join(f"{right} {common(right)}" for right in DTYPES + NARROW)
 
@@ -110,23 +108,13 @@ def result_types():
         (jnp.bfloat16, 3),
     ]
     return [str(jnp.result_type(*a)) for a in arguments] + [
-        str(jnp.promote_types(a, b))
-        for a, b in [("i4", "u4"), ("f2", "i8"), ("?", "i1")]
+        str(jnp.promote_types(a, b)) for a, b in [("i4", "u4"), ("f2", "i8"), ("?", "i1")]
     ]
 
 
 @programs
 def scalars_become_arrays():
-    values = [
-        True,
-        1,
-        1.0,
-        1j,
-        np.float32(1),
-        np.float64(1),
-        np.int8(3),
-        np.bool_(True),
-    ]
+    values = [True, 1, 1.0, 1j, np.float32(1), np.float64(1), np.int8(3), np.bool_(True)]
     return [jnp.asarray(v) for v in values] + [jnp.array(v) for v in values[:4]]
 
 
@@ -155,11 +143,7 @@ def canonical_dtypes():
     names = [str(jax.dtypes.canonicalize_dtype(k)) for k in kinds]
     with jax.enable_x64(True):
         names += [str(jax.dtypes.canonicalize_dtype(k)) for k in kinds]
-        names += [
-            str(jnp.arange(3).dtype),
-            str(jnp.ones(2).dtype),
-            str(jnp.array(1).dtype),
-        ]
+        names += [str(jnp.arange(3).dtype), str(jnp.ones(2).dtype), str(jnp.array(1).dtype)]
     return names
 
 

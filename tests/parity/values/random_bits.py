@@ -57,8 +57,7 @@ def seeds():
 @programs
 def seeds_beyond_32_bits():
     return [
-        attempt(lambda v=v: random.PRNGKey(v))
-        for v in [2**32, 2**40 + 3, 2**63 - 1, 2**70]
+        attempt(lambda v=v: random.PRNGKey(v)) for v in [2**32, 2**40 + 3, 2**63 - 1, 2**70]
     ]
 
 
@@ -78,16 +77,11 @@ def wrong_seeds():
 @programs
 def raw_and_typed_keys_agree():
     raw, typed = random.PRNGKey(3), random.key(3)
-    return [
-        random.uniform(raw, (3,)),
-        random.uniform(typed, (3,)),
-        random.bits(raw, (3,)),
-    ]
+    return [random.uniform(raw, (3,)), random.uniform(typed, (3,)), random.bits(raw, (3,))]
 
 
 both_modes(
-    "split",
-    lambda: [data(random.split(random.key(7), n)) for n in (1, 2, 3, 10, (2, 3))],
+    "split", lambda: [data(random.split(random.key(7), n)) for n in (1, 2, 3, 10, (2, 3))]
 )
 both_modes("split_raw", lambda: [random.split(random.PRNGKey(7), n) for n in (2, 5)])
 both_modes("split_unpacked", lambda: [data(k) for k in random.split(random.key(1337))])
@@ -100,9 +94,7 @@ both_modes(
 )
 both_modes(
     "nested_splits",
-    lambda: data(
-        jax.vmap(lambda k: random.split(k, 2))(random.split(random.key(5), 3))
-    ),
+    lambda: data(jax.vmap(lambda k: random.split(k, 2))(random.split(random.key(5), 3))),
 )
 both_modes(
     "vmap_uniform",
@@ -112,9 +104,7 @@ both_modes(
     "vmap_fold_in",
     lambda: data(jax.vmap(lambda n: random.fold_in(random.key(1), n))(jnp.arange(4))),
 )
-both_modes(
-    "jit_normal", lambda: jax.jit(lambda k: random.normal(k, (2, 3)))(random.key(11))
-)
+both_modes("jit_normal", lambda: jax.jit(lambda k: random.normal(k, (2, 3)))(random.key(11)))
 both_modes("chain_of_splits", lambda: chain(random.PRNGKey(1337), 6))
 
 
@@ -138,21 +128,12 @@ draws("randint_negative", lambda k, s: random.randint(k, s, -100, 1000))
 draws("randint_u8", lambda k, s: random.randint(k, s, 0, 256, jnp.uint8))
 draws("randint_i8", lambda k, s: random.randint(k, s, -128, 127, jnp.int8))
 draws("randint_full", lambda k, s: random.randint(k, s, -(2**31), 2**31 - 1))
-draws(
-    "randint_u32",
-    lambda k, s: random.randint(k, s, 3, np.uint32(4_000_000_000), jnp.uint32),
-)
+draws("randint_u32", lambda k, s: random.randint(k, s, 3, np.uint32(4_000_000_000), jnp.uint32))
 draws("bernoulli", lambda k, s: random.bernoulli(k, 0.3, s))
 draws("bernoulli_array", lambda k, s: random.bernoulli(k, jnp.array([0.1, 0.9])), [()])
+draws("permutation_int", lambda k, s: random.permutation(k, s[0]), [(1,), (2,), (5,), (50,)])
 draws(
-    "permutation_int",
-    lambda k, s: random.permutation(k, s[0]),
-    [(1,), (2,), (5,), (50,)],
-)
-draws(
-    "permutation_array",
-    lambda k, s: random.permutation(k, jnp.arange(12).reshape(3, 4)),
-    [()],
+    "permutation_array", lambda k, s: random.permutation(k, jnp.arange(12).reshape(3, 4)), [()]
 )
 draws(
     "permutation_options",
@@ -164,10 +145,7 @@ draws(
 )
 draws(
     "choice",
-    lambda k, s: [
-        random.choice(k, 5, s),
-        random.choice(k, jnp.arange(10.0), s),
-    ],
+    lambda k, s: [random.choice(k, 5, s), random.choice(k, jnp.arange(10.0), s)],
     [(), (3,), (2, 2), (100,)],
 )
 draws(
@@ -177,14 +155,10 @@ draws(
 )
 draws(
     "choice_weighted",
-    lambda k, s: random.choice(
-        k, jnp.array([3, 1, 4]), s, p=jnp.array([0.2, 0.5, 0.3])
-    ),
+    lambda k, s: random.choice(k, jnp.array([3, 1, 4]), s, p=jnp.array([0.2, 0.5, 0.3])),
     [(), (7,), (2, 3)],
 )
-draws(
-    "categorical", lambda k, s: random.categorical(k, jnp.array([0.1, 2.0, -1.0])), [()]
-)
+draws("categorical", lambda k, s: random.categorical(k, jnp.array([0.1, 2.0, -1.0])), [()])
 draws(
     "categorical_shape",
     lambda k, s: random.categorical(k, jnp.arange(6.0).reshape(2, 3), shape=s),

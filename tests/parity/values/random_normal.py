@@ -17,8 +17,7 @@ for partitionable in (True, False):
                 with jax.threefry_partitionable(partitionable):
                     key = random.key(seed)
                     return [
-                        random.normal(key, s, dtype)
-                        for s in [(), (3,), (2, 5), (0,), (39,)]
+                        random.normal(key, s, dtype) for s in [(), (3,), (2, 5), (0,), (39,)]
                     ]
 
             mode = "partitionable" if partitionable else "original"

@@ -71,13 +71,7 @@ for name in ["cumsum", "cumprod"]:
     f = getattr(jnp, name)
     programs.add(
         name,
-        lambda f=f: [
-            f(x),
-            f(y, axis=0),
-            f(y, axis=1),
-            f(mask, axis=0),
-            f(x, dtype="int8"),
-        ],
+        lambda f=f: [f(x), f(y, axis=0), f(y, axis=1), f(mask, axis=0), f(x, dtype="int8")],
     )
 
 for name in ["argmax", "argmin"]:
@@ -110,11 +104,7 @@ def dtype_option():
 
 @programs
 def ddof():
-    return [
-        jnp.std(y, ddof=1),
-        jnp.var(y, axis=1, ddof=1),
-        jnp.var(jnp.array([1 + 1j, 2, 3j])),
-    ]
+    return [jnp.std(y, ddof=1), jnp.var(y, axis=1, ddof=1), jnp.var(jnp.array([1 + 1j, 2, 3j]))]
 
 
 @programs
@@ -218,13 +208,9 @@ def convolutions():
     filters = jnp.arange(36.0).reshape(2, 2, 3, 3) / 10
     return [
         jnp.convolve(signal, kernel),
-        lax.conv_general_dilated(
-            signal[None, None], kernel[None, None], (1,), [(3, 3)]
-        ),
+        lax.conv_general_dilated(signal[None, None], kernel[None, None], (1,), [(3, 3)]),
         lax.conv(image, filters, (1, 1), "SAME"),
-        lax.conv_general_dilated(
-            image, filters[:, :1], (2, 2), "VALID", feature_group_count=2
-        ),
+        lax.conv_general_dilated(image, filters[:, :1], (2, 2), "VALID", feature_group_count=2),
         lax.conv_transpose(signal[None, :, None], kernel[:3, None, None], (2,), "SAME"),
     ]
 

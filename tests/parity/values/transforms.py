@@ -122,9 +122,7 @@ def vectorised():
         jax.vmap(lambda a: lax.psum(a, "i"), axis_name="i")(x),
         jax.vmap(lambda a: a / lax.pmean(a, "i"), axis_name="i")(x),
         jax.vmap(lambda a: lax.axis_index("i"), axis_name="i")(x),
-        jax.vmap(
-            lambda a: lax.ppermute(a, "i", [(0, 1), (1, 2), (2, 0)]), axis_name="i"
-        )(x),
+        jax.vmap(lambda a: lax.ppermute(a, "i", [(0, 1), (1, 2), (2, 0)]), axis_name="i")(x),
         jax.vmap(lambda a: lax.all_gather(a, "i"), axis_name="i")(x),
         jax.vmap(lambda a: lax.pmax(a, "i") - lax.pmin(a, "i"), axis_name="i")(x),
         jax.vmap(lambda a: jnp.sort(a))(w),
@@ -148,18 +146,7 @@ def jitted():
 @programs
 def jit_types():
     identity = jax.jit(lambda x: x)
-    values = [
-        True,
-        1,
-        1.5,
-        1j,
-        np.float64(2),
-        np.int64(3),
-        np.array([1, 2]),
-        [1, 2],
-        None,
-        (),
-    ]
+    values = [True, 1, 1.5, 1j, np.float64(2), np.int64(3), np.array([1, 2]), [1, 2], None, ()]
     return [identity(v) for v in values]
 
 
@@ -291,11 +278,7 @@ def loops():
         lax.fori_loop(0, 5, lambda i, s: s + i, 0),
         lax.fori_loop(3, 1, lambda i, s: s + i, 7),
         jax.jit(lambda n: lax.fori_loop(0, n, lambda i, s: s * 2.0, 1.0))(10),
-        jax.jvp(
-            lambda x: lax.while_loop(lambda y: y < 10, lambda y: y * x, x),
-            (2.0,),
-            (1.0,),
-        ),
+        jax.jvp(lambda x: lax.while_loop(lambda y: y < 10, lambda y: y * x, x), (2.0,), (1.0,)),
         jax.grad(lambda x: lax.fori_loop(0, 3, lambda i, y: y * x, 1.0))(2.0),
         lax.fori_loop(0, 3, lambda i, t: (t[1], t[0] + 1), (0, 10)),
     ]
@@ -314,9 +297,7 @@ def loop_errors():
         lambda: lax.scan(lambda c, x: (c, x), 0, None),
         lambda: lax.scan(lambda c, t: (c, t), 0, (x, x[:2])),
         lambda: lax.fori_loop(0, 2.5, lambda i, x: x, 0),
-        lambda: jax.grad(lambda x: lax.while_loop(lambda y: y < 3, lambda y: y * x, x))(
-            2.0
-        ),
+        lambda: jax.grad(lambda x: lax.while_loop(lambda y: y < 3, lambda y: y * x, x))(2.0),
         lambda: lax.fori_loop(0, x, lambda i, y: y, 0),
         lambda: lax.map(lambda x: x, 1.0),
     ]

@@ -62,10 +62,7 @@ for name, tree in TREES.items():
             structure.num_nodes,
             str(tree_util.tree_map(lambda x: x * 2, tree)),
             str(structure.unflatten([f"leaf{i}" for i in range(len(leaves))])),
-            [
-                tree_util.keystr(path)
-                for path, _ in tree_util.tree_leaves_with_path(tree)
-            ],
+            [tree_util.keystr(path) for path, _ in tree_util.tree_leaves_with_path(tree)],
             str(tree_util.tree_structure(tree, is_leaf=lambda x: isinstance(x, tuple))),
             tree_util.tree_all(tree_util.tree_map(bool, tree)),
             str(structure == tree_util.tree_structure(tree)),
@@ -89,9 +86,7 @@ def functions():
                 [{"p": 1}, {"p": 2}],
             )
         ),
-        str(
-            tree_util.tree_map_with_path(lambda path, x: (tree_util.keystr(path), x), a)
-        ),
+        str(tree_util.tree_map_with_path(lambda path, x: (tree_util.keystr(path), x), a)),
         str(jax.tree.leaves([1, None, 2], is_leaf=lambda x: x is None)),
         str(jax.tree.map(lambda x: x, [1, None], is_leaf=lambda x: x is None)),
         [
@@ -99,11 +94,7 @@ def functions():
             str(jax.tree.unflatten(jax.tree.structure([0]), [5])),
         ],
         tree_util.keystr(
-            (
-                tree_util.DictKey("a"),
-                tree_util.SequenceKey(1),
-                tree_util.GetAttrKey("b"),
-            )
+            (tree_util.DictKey("a"), tree_util.SequenceKey(1), tree_util.GetAttrKey("b"))
         ),
         tree_util.tree_leaves({}) == [],
     ]
@@ -138,9 +129,7 @@ def through_transformations():
         jax.tree.leaves(gradient),
         jax.tree.leaves(jax.jit(lambda t: jax.tree.map(lambda x: x + 1, t))(tree)),
         jax.tree.leaves(jax.eval_shape(lambda t: t, tree)),
-        jax.vmap(lambda t: t["a"] + t["b"][0])(
-            {"a": jnp.arange(2), "b": [jnp.ones(2)]}
-        ),
+        jax.vmap(lambda t: t["a"] + t["b"][0])({"a": jnp.arange(2), "b": [jnp.ones(2)]}),
         jax.tree.leaves(jax.vmap(lambda x: {"q": x, "n": None})(jnp.arange(3))),
     ]
 
@@ -151,9 +140,7 @@ def vmap_axes_trees():
     return [
         jax.vmap(lambda t, b: t["x"] + b, in_axes=({"x": 1}, None))({"x": x}, y[0]),
         jax.vmap(lambda a, b: (a, b), in_axes=(1, 0), out_axes=(0, 1))(x, x.T),
-        jax.vmap(lambda a, b: {"s": a + b, "k": 1.0}, (0, None), {"s": 1, "k": None})(
-            x, y
-        ),
+        jax.vmap(lambda a, b: {"s": a + b, "k": 1.0}, (0, None), {"s": 1, "k": None})(x, y),
         jax.vmap(lambda a: a, in_axes=-1, out_axes=-1)(x),
         jax.vmap(lambda a, *, k: a * k)(x, k=jnp.array([1.0, 2.0])),
         attempt(lambda: jax.vmap(lambda a, b: a, in_axes=(0,))(x, y)),

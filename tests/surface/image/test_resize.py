@@ -14,9 +14,7 @@ X = rng.normal(size=(5, 6)).astype("float32")
 
 def keys(x, a):
     inner = (a + 2) * x**3 - (a + 3) * x**2 + 1
-    return np.select(
-        [x < 1, x < 2], [inner, a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a]
-    )
+    return np.select([x < 1, x < 2], [inner, a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a])
 
 
 KERNELS = {
@@ -63,10 +61,7 @@ def test_sizes(method, antialias):
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("method", METHODS)
 def test_places(method, antialias):
-    scale, shift = (
-        np.array([[1.5, 0.4], [1.0, 1.0]]),
-        np.array([[0.3, -0.5], [2.0, 1.0]]),
-    )
+    scale, shift = (np.array([[1.5, 0.4], [1.0, 1.0]]), np.array([[0.3, -0.5], [2.0, 1.0]]))
 
     def move(s, t):
         return image.scale_and_translate(X, (4, 7), (0, -1), s, t, method, antialias)
@@ -124,9 +119,7 @@ def test_dtypes(dtype):
     x = jnp.asarray(X > 0).astype(dtype)
     assert image.resize(x, (2, 6), "nearest").dtype == dtype
     out = image.resize(x, (2, 6), "area")
-    assert out.dtype == (
-        dtype if x.dtype.kind in "cV" or "float" in dtype else "float32"
-    )
+    assert out.dtype == (dtype if x.dtype.kind in "cV" or "float" in dtype else "float32")
     want = np.asarray(x, "complex64").T @ weights(5, 2, "area", True, 0.4, 0.0)
     tol = 3e-2 if "16" in dtype else 1e-6
     np.testing.assert_allclose(np.asarray(out, "complex64"), want.T, atol=tol)
@@ -140,10 +133,7 @@ def test_empty():
 
 ONE = np.ones(1, "float32")
 REFUSED = {
-    "rank": (
-        lambda: image.resize(X, (4,), "linear"),
-        "shape must have length equal to",
-    ),
+    "rank": (lambda: image.resize(X, (4,), "linear"), "shape must have length equal to"),
     "name": (lambda: image.resize(X, (4, 4), "hat"), 'Unknown resize method "hat"'),
     "nearest": (
         lambda: image.scale_and_translate(X, (4, 6), (0,), ONE, ONE, "nearest"),

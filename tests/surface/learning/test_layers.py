@@ -39,9 +39,7 @@ LAYERS = {
         (2, 3),
     ),
     "sum": (
-        stax.serial(
-            stax.FanOut(2), stax.parallel(stax.Dense(3), stax.Relu), stax.FanInSum
-        ),
+        stax.serial(stax.FanOut(2), stax.parallel(stax.Dense(3), stax.Relu), stax.FanInSum),
         (2, 3),
     ),
 }
@@ -80,11 +78,7 @@ def test_pools():
     x = rng.normal(size=(1, 3, 3, 1)).astype("float32")
     cells = x[0, :, :, 0]
     corners = [cells[i : i + 2, j : j + 2] for i in (0, 1, 2) for j in (0, 1, 2)]
-    for name, reduce in (
-        ("MaxPool", np.max),
-        ("SumPool", np.sum),
-        ("AvgPool", np.mean),
-    ):
+    for name, reduce in (("MaxPool", np.max), ("SumPool", np.sum), ("AvgPool", np.mean)):
         _, apply = getattr(stax, name)((2, 2), padding="SAME")
         want = [reduce(c) for c in corners]
         np.testing.assert_allclose(apply((), x).ravel(), want, rtol=1e-5)
@@ -108,9 +102,7 @@ def test_elementwise():
     for name, formula in ELEMENTWISE.items():
         got = getattr(stax, name)[1]((), x)
         np.testing.assert_allclose(got, formula(x), rtol=2e-5, atol=1e-6, err_msg=name)
-    assert (
-        stax.elementwise(jnp.clip, max=0.5)[1]((), jnp.array([0.2, 2.0])).max() == 0.5
-    )
+    assert stax.elementwise(jnp.clip, max=0.5)[1]((), jnp.array([0.2, 2.0])).max() == 0.5
 
 
 def test_keys_are_split_as_in_jax():
@@ -120,10 +112,19 @@ def test_keys_are_split_as_in_jax():
     numbers = np.concatenate([np.ravel(x) for x in mj.tree.leaves(params)])
     np.testing.assert_allclose(
         numbers,
-        [-0.94295824, 0.10661014, -0.30237845, 0.24450733, -0.0053582, -0.00113089,
-         -0.14013089, 0.0755271, -0.01067308],
+        [
+            -0.94295824,
+            0.10661014,
+            -0.30237845,
+            0.24450733,
+            -0.0053582,
+            -0.00113089,
+            -0.14013089,
+            0.0755271,
+            -0.01067308,
+        ],
         rtol=1e-5,
-    )  # fmt: skip
+    )
 
 
 def test_dropout():

@@ -109,10 +109,7 @@ def test_states_can_be_saved():
     state = opt.init_fn({"w": jnp.ones(2), "v": (jnp.zeros(1),)})
     marked = optimizers.unpack_optimizer_state(state)
     assert isinstance(marked["v"][0], optimizers.JoinPoint)
-    assert [len(list(mj.tree.leaves(list(p)))) for p in mj.tree.leaves(marked)] == [
-        3,
-        3,
-    ]
+    assert [len(list(mj.tree.leaves(list(p)))) for p in mj.tree.leaves(marked)] == [3, 3]
     again = optimizers.pack_optimizer_state(marked)
     assert mj.tree.structure(again) == mj.tree.structure(state)
     with pytest.raises(TypeError, match="leaves must be JoinPoints"):
@@ -123,9 +120,7 @@ def test_messages():
     opt = optimizers.sgd(ETA)
     with pytest.raises(TypeError, match="passed a gradient tree that did not match"):
         opt.update_fn(0, [1.0], opt.init_fn({"w": 1.0}))
-    wild = optimizers.optimizer(
-        lambda: (lambda x: x, lambda i, g, x: (x, g), lambda x: x)
-    )()
+    wild = optimizers.optimizer(lambda: (lambda x: x, lambda i, g, x: (x, g), lambda x: x))()
     with pytest.raises(TypeError, match="produced an output structure that did not"):
         wild.update_fn(0, 1.0, wild.init_fn(1.0))
 
@@ -134,14 +129,10 @@ SCHEDULES = {
     "constant": ((0.3,), lambda i: 0.3),
     "exponential_decay": ((0.3, 4, 0.5), lambda i: 0.3 * 0.5 ** (i / 4)),
     "inverse_time_decay": ((0.3, 4, 0.5), lambda i: 0.3 / (1 + 0.5 * i / 4)),
-    "polynomial_decay": (
-        (0.3, 4, 0.1, 2.0), lambda i: 0.2 * (1 - min(i, 4) / 4) ** 2 + 0.1
-    ),
-    "piecewise_constant": (
-        ([1, 3], [3.0, 2.0, 1.0]), lambda i: 3 - (i > 1) - (i > 3)
-    ),
+    "polynomial_decay": ((0.3, 4, 0.1, 2.0), lambda i: 0.2 * (1 - min(i, 4) / 4) ** 2 + 0.1),
+    "piecewise_constant": (([1, 3], [3.0, 2.0, 1.0]), lambda i: 3 - (i > 1) - (i > 3)),
     "make_schedule": ((0.3,), lambda i: 0.3),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SCHEDULES)

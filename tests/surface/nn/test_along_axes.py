@@ -86,9 +86,7 @@ def test_sums_of_nothing():
 @pytest.mark.parametrize("algorithm", ["fast", "stable"])
 @pytest.mark.parametrize("axis", [-1, 0, (0, 1)])
 def test_standardize(axis, algorithm):
-    want = (X - X.mean(axis, keepdims=True)) / np.sqrt(
-        X.var(axis, keepdims=True) + 1e-5
-    )
+    want = (X - X.mean(axis, keepdims=True)) / np.sqrt(X.var(axis, keepdims=True) + 1e-5)
     got = nn.standardize(X, axis, algorithm=algorithm)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
     given = nn.standardize(X, axis, mean=1.0, variance=4.0, epsilon=0.0)
@@ -101,9 +99,7 @@ def test_one_hot():
     x = np.array([[0, 2], [-1, 3]])
     want = (x[..., None] == np.arange(3)).astype("float32")
     for axis in (-1, 0, 1):
-        np.testing.assert_array_equal(
-            nn.one_hot(x, 3, axis=axis), np.moveaxis(want, -1, axis)
-        )
+        np.testing.assert_array_equal(nn.one_hot(x, 3, axis=axis), np.moveaxis(want, -1, axis))
     assert nn.one_hot([1], 2, dtype=jnp.int8).dtype == jnp.int8
     lanes = mj.vmap(lambda i: nn.one_hot(1, 3, axis="i") + 0 * i, axis_name="i")
     np.testing.assert_array_equal(lanes(jnp.zeros(3)), [0, 1, 0])

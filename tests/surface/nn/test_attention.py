@@ -33,15 +33,13 @@ CASES = {
     "mask": ({"mask": MASK}, {"seen": MASK}),
     "scale": ({"scale": 0.3}, {"scale": 0.3}),
     "causal": ({"is_causal": True}, {"seen": t >= s}),
-    "window": (
-        {"local_window_size": (1, 2)}, {"seen": (t <= s + 1) & (t >= s - 2)}
-    ),
+    "window": ({"local_window_size": (1, 2)}, {"seen": (t <= s + 1) & (t >= s - 2)}),
     "narrow": ({"local_window_size": 1}, {"seen": abs(t - s) <= 1}),
     "keys": (
         {"key_value_seq_lengths": np.array([2, 5], "int32")},
         {"seen": s < np.array([2, 5])[:, None, None, None]},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -85,9 +83,7 @@ def test_gradient():
     np.testing.assert_allclose((got * direction).sum(), slope, rtol=1e-2, atol=1e-2)
 
 
-@pytest.mark.parametrize(
-    "dtype, wide", [("bfloat16", "float32"), ("float32", "float16")]
-)
+@pytest.mark.parametrize("dtype, wide", [("bfloat16", "float32"), ("float32", "float16")])
 def test_gradient_and_residual_with_mixed_dtypes(dtype, wide):
     """Each gradient has its operand's dtype, and lies near that in float32."""
 

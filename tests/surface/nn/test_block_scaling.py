@@ -36,9 +36,7 @@ def test_products_are_of_rounded_numbers(mode):
     a, b = rng.normal(size=(3, 64)), 3 * rng.normal(size=(5, 64))
     a, b = a.astype("float32"), b.astype("float32")
     got = nn.scaled_dot_general(a, b, MATRICES, configs=configs(mode))
-    np.testing.assert_allclose(
-        got, rounded(a, mode) @ rounded(b, mode).T, rtol=1e-4, atol=1e-4
-    )
+    np.testing.assert_allclose(got, rounded(a, mode) @ rounded(b, mode).T, rtol=1e-4, atol=1e-4)
     assert abs(got - a @ b.T).max() > 1e-3  # they are rounded indeed
     half = nn.scaled_dot_general(a, b, MATRICES, jnp.bfloat16, configs=configs(mode))
     assert half.dtype == jnp.bfloat16
@@ -81,13 +79,9 @@ def test_axes_and_sizes():
     plain = nn.scaled_dot_general(a, b, axes)
     assert got.shape == plain.shape == (2, 3, 5)
     np.testing.assert_allclose(got, plain, atol=0.8)
-    short = nn.scaled_dot_general(
-        a[0, 0], b[0, 0, :, :].repeat(2, 1), MATRICES, configs=how
-    )
+    short = nn.scaled_dot_general(a[0, 0], b[0, 0, :, :].repeat(2, 1), MATRICES, configs=how)
     assert short.shape == (4, 5)
-    nothing = nn.scaled_dot_general(
-        0 * a[0, 0], a[0, 0], MATRICES, configs=configs("nvfp4")
-    )
+    nothing = nn.scaled_dot_general(0 * a[0, 0], a[0, 0], MATRICES, configs=configs("nvfp4"))
     assert (nothing == 0).all()
     lanes = mj.vmap(lambda a, b: nn.scaled_dot_general(a, b, MATRICES, configs=how))
     x = a[:, 0]

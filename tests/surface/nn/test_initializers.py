@@ -9,13 +9,7 @@ from minijax.surface.nn import initializers
 
 KEY = mj.random.key(0)
 SHAPE = (60, 240)
-FANS = {
-    "lecun": 1 / 60,
-    "he": 2 / 60,
-    "kaiming": 2 / 60,
-    "glorot": 1 / 150,
-    "xavier": 1 / 150,
-}
+FANS = {"lecun": 1 / 60, "he": 2 / 60, "kaiming": 2 / 60, "glorot": 1 / 150, "xavier": 1 / 150}
 
 
 @pytest.mark.parametrize("who", FANS)
@@ -84,11 +78,7 @@ def test_plain_ones():
         (lambda: initializers.delta_orthogonal(), (4, 4), "3D, 4D or 5D"),
         (lambda: initializers.delta_orthogonal(), (3, 4, 2), "fan_in"),
         (lambda: initializers.variance_scaling(1, "fan", "normal"), (2, 2), "mode"),
-        (
-            lambda: initializers.variance_scaling(1, "fan_in", "x"),
-            (2, 2),
-            "distribution",
-        ),
+        (lambda: initializers.variance_scaling(1, "fan_in", "x"), (2, 2), "distribution"),
     ],
 )
 def test_messages(make, shape, message):

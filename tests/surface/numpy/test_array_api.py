@@ -23,15 +23,13 @@ def test_namespace():
 def test_info():
     info = jnp.__array_namespace_info__()
     assert info.capabilities() == {
-        "boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64,
-    }  # fmt: skip
+        "boolean indexing": False,
+        "data-dependent shapes": False,
+        "max dimensions": 64,
+    }
     assert info.default_device() is None
     assert info.devices() == [None, *mj.devices()]
-    for kind, bits in {
-        "real floating": 32,
-        "integral": 32,
-        "complex floating": 64,
-    }.items():
+    for kind, bits in {"real floating": 32, "integral": 32, "complex floating": 64}.items():
         assert info.default_dtypes(device=DEVICE)[kind].itemsize * 8 == bits
     assert jnp.zeros(1, info.default_dtypes()["indexing"]).dtype == jnp.argmax(X).dtype
     with mj.enable_x64(True):
@@ -42,13 +40,17 @@ def test_info():
 SIGNED = {"int8", "int16", "int32"}
 UNSIGNED = {"uint8", "uint16", "uint32"}
 KINDS = {
-    "bool": {"bool"}, "signed integer": SIGNED, "unsigned integer": UNSIGNED,
-    "integral": SIGNED | UNSIGNED, "real floating": {"float32"},
+    "bool": {"bool"},
+    "signed integer": SIGNED,
+    "unsigned integer": UNSIGNED,
+    "integral": SIGNED | UNSIGNED,
+    "real floating": {"float32"},
     "complex floating": {"complex64"},
     "numeric": SIGNED | UNSIGNED | {"float32", "complex64"},
     None: SIGNED | UNSIGNED | {"float32", "complex64", "bool"},
-    ("bool", "real floating"): {"bool", "float32"}, (): set(),
-}  # fmt: skip
+    ("bool", "real floating"): {"bool", "float32"},
+    (): set(),
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -67,11 +69,21 @@ def test_dtypes_of_64_bits():
 
 
 CREATE = {
-    "arange": (3,), "asarray": ([1, 2],), "empty": (2,), "empty_like": (X,), "eye": (2,),
-    "full": ((2,), 1), "full_like": (X, 1), "linspace": (0, 1, 3), "ones": (2,),
-    "ones_like": (X,), "zeros": (2,), "zeros_like": (X,), "fft.fftfreq": (4,),
+    "arange": (3,),
+    "asarray": ([1, 2],),
+    "empty": (2,),
+    "empty_like": (X,),
+    "eye": (2,),
+    "full": ((2,), 1),
+    "full_like": (X, 1),
+    "linspace": (0, 1, 3),
+    "ones": (2,),
+    "ones_like": (X,),
+    "zeros": (2,),
+    "zeros_like": (X,),
+    "fft.fftfreq": (4,),
     "fft.rfftfreq": (4,),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CREATE)
@@ -87,9 +99,13 @@ def test_creation(name):
 
 def test_tuples():
     for made in (
-        jnp.broadcast_arrays(X, X[0]), jnp.meshgrid(X[0], X[0]), jnp.unstack(X),
-        jnp.nonzero(X), jnp.broadcast_arrays(), jnp.meshgrid(),
-    ):  # fmt: skip
+        jnp.broadcast_arrays(X, X[0]),
+        jnp.meshgrid(X[0], X[0]),
+        jnp.unstack(X),
+        jnp.nonzero(X),
+        jnp.broadcast_arrays(),
+        jnp.meshgrid(),
+    ):
         assert type(made) is tuple
 
 
@@ -108,9 +124,11 @@ def test_dlpack():
     assert (kind.name, kind, number) == ("kDLCPU", 1, 0)
     assert isinstance(kind, int)
     for options in (
-        {}, {"copy": True}, {"copy": False, "dl_device": (1, 0)},
+        {},
+        {"copy": True},
+        {"copy": False, "dl_device": (1, 0)},
         {"stream": None, "max_version": (1, 0), "dl_device": (kind, 0), "copy": None},
-    ):  # fmt: skip
+    ):
         assert "dltensor" in repr(X.__dlpack__(**options))
     with pytest.raises(BufferError, match="copy=False, but"):
         X.__dlpack__(dl_device=(2, 0), copy=False)
@@ -132,9 +150,7 @@ def test_signatures_of_methods():
     for name, count in {"__setitem__": 3, "__getitem__": 2, "__add__": 2}.items():
         method = getattr(type(X), name)
         required = [
-            p
-            for p in inspect.signature(method).parameters.values()
-            if p.default is p.empty
+            p for p in inspect.signature(method).parameters.values() if p.default is p.empty
         ]
         assert len(required) == count
     with pytest.raises(TypeError, match="JAX arrays are immutable"):

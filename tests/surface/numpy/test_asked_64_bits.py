@@ -34,31 +34,53 @@ def long():
 F32 = jnp.ones(5, "float32")
 TYPES = {
     "float64": [
-        wide, lambda: jnp.zeros(2, "float64"), lambda: F32.astype("float64"),
-        lambda: jnp.sum(F32, dtype="float64"), lambda: lax.full((2,), 1, np.float64),
-        lambda: wide() + 1, lambda: wide() + F32, lambda: wide() * np.float64(2),
-        lambda: wide() + jnp.arange(5), lambda: long() / 2, lambda: long().mean(),
-        lambda: mj.eval_shape(lambda x: x * 2.5, wide()), lambda: jnp.float64(1),
+        wide,
+        lambda: jnp.zeros(2, "float64"),
+        lambda: F32.astype("float64"),
+        lambda: jnp.sum(F32, dtype="float64"),
+        lambda: lax.full((2,), 1, np.float64),
+        lambda: wide() + 1,
+        lambda: wide() + F32,
+        lambda: wide() * np.float64(2),
+        lambda: wide() + jnp.arange(5),
+        lambda: long() / 2,
+        lambda: long().mean(),
+        lambda: mj.eval_shape(lambda x: x * 2.5, wide()),
+        lambda: jnp.float64(1),
         lambda: mj.random.uniform(mj.random.key(0), (2,), "float64"),
     ],
     "float32": [
-        lambda: jnp.asarray(X), lambda: jnp.asarray(X[0]), lambda: jnp.ones(2, float),
-        lambda: F32 + X, lambda: F32 + X[0], lambda: X[0] * F32,
-        lambda: mj.jit(lambda x, y: x + y)(F32, X[0]), lambda: mj.device_put(X),
-        lambda: mj.jit(lambda x: x + X[0])(F32), lambda: long() + 1.0,
+        lambda: jnp.asarray(X),
+        lambda: jnp.asarray(X[0]),
+        lambda: jnp.ones(2, float),
+        lambda: F32 + X,
+        lambda: F32 + X[0],
+        lambda: X[0] * F32,
+        lambda: mj.jit(lambda x, y: x + y)(F32, X[0]),
+        lambda: mj.device_put(X),
+        lambda: mj.jit(lambda x: x + X[0])(F32),
+        lambda: long() + 1.0,
         lambda: jnp.where(True, F32, X[0]),
-        lambda: long() + jnp.uint64(1), lambda: long() + F32[:2],
+        lambda: long() + jnp.uint64(1),
+        lambda: long() + F32[:2],
     ],
     "int64": [
-        long, lambda: long() + 1, lambda: long() + jnp.arange(2), lambda: long() // 2,
-        lambda: long().sum(), lambda: lax.iota("int64", 2), lambda: jnp.int64(1),
+        long,
+        lambda: long() + 1,
+        lambda: long() + jnp.arange(2),
+        lambda: long() // 2,
+        lambda: long().sum(),
+        lambda: lax.iota("int64", 2),
+        lambda: jnp.int64(1),
     ],
     "int32": [
-        lambda: jnp.asarray(np.arange(2)), lambda: jnp.ones(2, int),
-        lambda: jnp.arange(2) + jnp.uint32(1), lambda: jnp.argsort(wide()),
+        lambda: jnp.asarray(np.arange(2)),
+        lambda: jnp.ones(2, int),
+        lambda: jnp.arange(2) + jnp.uint32(1),
+        lambda: jnp.argsort(wide()),
     ],
     "complex128": [lambda: wide() * 1j, lambda: jnp.fft.rfft(wide())],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -76,9 +98,7 @@ VALUES = {
     "a derivative": (mj.vmap(mj.grad(jnp.tanh)), lambda x: 1 / np.cosh(x) ** 2),
     "a second one": (mj.hessian(lambda x: (x**3).sum()), lambda x: np.diag(6 * x)),
     "std": (lambda x: x.std(), np.std),
-    "a loop": (
-        lambda x: lax.scan(lambda c, a: (c * a, c), jnp.float64(1), x)[0], np.prod,
-    ),
+    "a loop": (lambda x: lax.scan(lambda c, a: (c * a, c), jnp.float64(1), x)[0], np.prod),
     "solve": (
         lambda x: jnp.linalg.inv(jnp.outer(x, x) + jnp.eye(5, dtype="float64")),
         lambda x: np.linalg.inv(np.outer(x, x) + np.eye(5)),
@@ -90,7 +110,7 @@ VALUES = {
         lambda x: jnp.cumsum(long() * 3 + 1),
         lambda x: np.array([3 * 2**40 + 1, 3 * 2**40 + 11]),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", VALUES)

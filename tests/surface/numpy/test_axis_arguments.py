@@ -11,20 +11,34 @@ X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 THIN = np.ones((1, 1, 4), np.float32)
 
 SEVERAL = {
-    "range": range(2), "array": np.array([0, 1]), "jax array": jnp.array([0, 1]),
-    "list": [0, 1], "set": {0, 1}, "numbers": (np.int32(0), np.array(1)),
+    "range": range(2),
+    "array": np.array([0, 1]),
+    "jax array": jnp.array([0, 1]),
+    "list": [0, 1],
+    "set": {0, 1},
+    "numbers": (np.int32(0), np.array(1)),
     "iterator": map(int, "01"),
-}  # fmt: skip
+}
 
 # (function of the axes, whether it is NumPy's under another name, or what it must be)
 OF_SEVERAL = {
-    "sum": (jnp.sum, np.sum), "prod": (jnp.prod, np.prod), "max": (jnp.max, np.max),
-    "min": (jnp.min, np.min), "mean": (jnp.mean, np.mean), "std": (jnp.std, np.std),
-    "var": (jnp.var, np.var), "all": (jnp.all, np.all), "any": (jnp.any, np.any),
-    "ptp": (jnp.ptp, np.ptp), "average": (jnp.average, np.average),
-    "nansum": (jnp.nansum, np.nansum), "nanmax": (jnp.nanmax, np.nanmax),
-    "nanmean": (jnp.nanmean, np.nanmean), "nanstd": (jnp.nanstd, np.nanstd),
-    "median": (jnp.median, np.median), "flip": (jnp.flip, np.flip),
+    "sum": (jnp.sum, np.sum),
+    "prod": (jnp.prod, np.prod),
+    "max": (jnp.max, np.max),
+    "min": (jnp.min, np.min),
+    "mean": (jnp.mean, np.mean),
+    "std": (jnp.std, np.std),
+    "var": (jnp.var, np.var),
+    "all": (jnp.all, np.all),
+    "any": (jnp.any, np.any),
+    "ptp": (jnp.ptp, np.ptp),
+    "average": (jnp.average, np.average),
+    "nansum": (jnp.nansum, np.nansum),
+    "nanmax": (jnp.nanmax, np.nanmax),
+    "nanmean": (jnp.nanmean, np.nanmean),
+    "nanstd": (jnp.nanstd, np.nanstd),
+    "median": (jnp.median, np.median),
+    "flip": (jnp.flip, np.flip),
     "count_nonzero": (jnp.count_nonzero, np.count_nonzero),
     "vector_norm": (
         lambda x, axis: jnp.linalg.vector_norm(x, axis=axis),
@@ -35,19 +49,19 @@ OF_SEVERAL = {
     "method": (lambda x, axis: jnp.asarray(x).sum(axis), np.sum),
     "roll": (lambda x, axis: jnp.roll(x, 1, axis), lambda x, axis: np.roll(x, 1, axis)),
     "squeeze": (
-        lambda _, axis: jnp.squeeze(THIN, axis), lambda _, axis: np.squeeze(THIN, axis)
+        lambda _, axis: jnp.squeeze(THIN, axis),
+        lambda _, axis: np.squeeze(THIN, axis),
     ),
     "fftshift": (
-        lambda x, axes: jnp.fft.fftshift(x, axes), lambda x, axis: np.fft.fftshift(x, axis)
+        lambda x, axes: jnp.fft.fftshift(x, axes),
+        lambda x, axis: np.fft.fftshift(x, axis),
     ),
     "logsumexp": (
         lambda x, axis: nn.logsumexp(x, axis),
         lambda x, axis: np.log(np.exp(x.astype(float)).sum(axis)),
     ),
-    "softmax": (
-        lambda x, axis: nn.softmax(x, axis).sum((0, 1)), lambda x, axis: np.ones(4)
-    ),
-}  # fmt: skip
+    "softmax": (lambda x, axis: nn.softmax(x, axis).sum((0, 1)), lambda x, axis: np.ones(4)),
+}
 
 
 @pytest.mark.parametrize(("f", "want"), OF_SEVERAL.values(), ids=OF_SEVERAL)
@@ -66,14 +80,16 @@ def test_several(f, want):
 
 ONE = {"array": np.array(1), "jax array": jnp.array(1), "number": np.int64(1)}
 OF_ONE = {
-    "argmax": jnp.argmax, "argmin": jnp.argmin, "nanargmax": jnp.nanargmax,
+    "argmax": jnp.argmax,
+    "argmin": jnp.argmin,
+    "nanargmax": jnp.nanargmax,
     "sum": jnp.sum,
     "cumulative_sum": lambda x, axis: jnp.cumulative_sum(x, axis=axis),
     "cumulative_prod": lambda x, axis: jnp.cumulative_prod(x, axis=axis),
     "vecdot": lambda x, axis: jnp.vecdot(x, x, axis=axis),
     "argmax by name": lambda x, axis: jnp.argmax(x, axis=axis),
     "method": lambda x, axis: jnp.asarray(x).argmax(axis),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("f", OF_ONE.values(), ids=OF_ONE)

@@ -78,10 +78,7 @@ def test_arrays_inside_lists_are_stacked():
     assert typed(jnp.array([jnp.bfloat16(1), 2])) == "bfloat16[2]"
     rows = jnp.array([[jnp.ones(2)], [jnp.zeros(2)]])
     assert rows.tolist() == [[[1, 1]], [[0, 0]]]
-    assert mj.jit(lambda x: jnp.array([[x, 1], [2, x]]))(5.0).tolist() == [
-        [5, 1],
-        [2, 5],
-    ]
+    assert mj.jit(lambda x: jnp.array([[x, 1], [2, x]]))(5.0).tolist() == [[5, 1], [2, 5]]
     obeys(lambda x, y: jnp.array([[x, 1.0], [y, x * y]]), 2.0, 3.0)
 
 
@@ -135,28 +132,16 @@ def test_where_arrays_are_put():
 
 MISTAKES = [
     (lambda: jnp.array(None), ValueError, "None is not a valid value for jnp.array"),
-    (
-        lambda: jnp.array([1, None]),
-        ValueError,
-        "None is not a valid value for jnp.array",
-    ),
+    (lambda: jnp.array([1, None]), ValueError, "None is not a valid value for jnp.array"),
     (
         lambda: jnp.array("a"),
         TypeError,
         "Value 'a' with dtype <U1 is not a valid JAX array type",
     ),
-    (
-        lambda: jnp.array({1: 2}),
-        TypeError,
-        "with dtype object is not a valid JAX array type",
-    ),
+    (lambda: jnp.array({1: 2}), TypeError, "with dtype object is not a valid JAX array type"),
     (lambda: jnp.array(object()), TypeError, "with dtype object is not a valid JAX"),
     (lambda: jnp.array([[1], [1, 2]]), ValueError, "inhomogeneous"),
-    (
-        lambda: jnp.array([jnp.ones(2), jnp.ones(3)]),
-        TypeError,
-        "with shapes that differ in",
-    ),
+    (lambda: jnp.array([jnp.ones(2), jnp.ones(3)]), TypeError, "with shapes that differ in"),
     (lambda: jnp.array(2**40), OverflowError, "1099511627776"),
     (lambda: jnp.array([2**40]), OverflowError, "out of bounds for int32"),
     (lambda: jnp.array(300, jnp.uint8), OverflowError, "300 out of bounds for uint8"),
@@ -184,11 +169,7 @@ MISTAKES = [
     (lambda: jnp.arange(2, dtype=bool), TypeError, "does not make bools"),
     (lambda: jnp.arange(0, 1, 0), ZeroDivisionError, "division by zero"),
     (lambda: jnp.linspace(0, 1, -1), ValueError, "must be non-negative"),
-    (
-        lambda: mj.jit(lambda n: jnp.linspace(0, 1, n))(3),
-        TypeError,
-        "`num` of jnp.linsp",
-    ),
+    (lambda: mj.jit(lambda n: jnp.linspace(0, 1, n))(3), TypeError, "`num` of jnp.linsp"),
     (lambda: jnp.eye(-1), ValueError, "negative dimensions are not allowed"),
     (lambda: jnp.eye(2, k=1.5), ValueError, "k must be a scalar integer; got 1.5"),
     (lambda: jnp.tril(jnp.ones(3)), ValueError, "must be at least 2D"),
@@ -201,11 +182,7 @@ MISTAKES = [
     (lambda: jnp.r_["foo", 1], ValueError, "could not understand directive 'foo'"),
     (lambda: jnp.fromiter([1], int), NotImplementedError, "np.fromiter"),
     (lambda: jnp.fromfile("x"), NotImplementedError, "np.fromfile"),
-    (
-        lambda: jnp.from_dlpack(3),
-        TypeError,
-        "must have __dlpack__ and __dlpack_device__",
-    ),
+    (lambda: jnp.from_dlpack(3), TypeError, "must have __dlpack__ and __dlpack_device__"),
 ]
 
 
@@ -219,16 +196,12 @@ def test_messages(fun, error, text):
 
 
 @pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize(
-    "shape", [(), 3, (2, 3), [2, 1], np.int64(2), (0, 2), (200, 200)]
-)
+@pytest.mark.parametrize("shape", [(), 3, (2, 3), [2, 1], np.int64(2), (0, 2), (200, 200)])
 def test_constants(shape, jit):
     run = mj.jit if jit else (lambda f: f)
     for name in ("zeros", "ones", "empty"):
         x = run(lambda name=name: getattr(jnp, name)(shape))()
-        np.testing.assert_array_equal(
-            x, getattr(np, name.replace("empty", "zeros"))(shape)
-        )
+        np.testing.assert_array_equal(x, getattr(np, name.replace("empty", "zeros"))(shape))
         assert x.dtype == np.float32 and not x.weak_type
     for value, expected in (
         (2, "~int32"),
@@ -243,16 +216,7 @@ def test_constants(shape, jit):
 
 @pytest.mark.parametrize(
     "dtype",
-    [
-        "bool",
-        "int4",
-        "uint8",
-        "int32",
-        "bfloat16",
-        "float16",
-        "float8_e5m2",
-        "complex64",
-    ],
+    ["bool", "int4", "uint8", "int32", "bfloat16", "float16", "float8_e5m2", "complex64"],
 )
 def test_constants_of_every_dtype(dtype):
     for x in (
@@ -358,12 +322,8 @@ def test_logarithmic_spaces():
         np.logspace(0, 3, 4, base=2, endpoint=False),
         rtol=1e-5,
     )
-    np.testing.assert_allclose(
-        jnp.geomspace(1, 256, 9), np.geomspace(1, 256, 9), rtol=1e-5
-    )
-    np.testing.assert_allclose(
-        jnp.geomspace(-1, -8, 4), np.geomspace(-1, -8, 4), rtol=1e-5
-    )
+    np.testing.assert_allclose(jnp.geomspace(1, 256, 9), np.geomspace(1, 256, 9), rtol=1e-5)
+    np.testing.assert_allclose(jnp.geomspace(-1, -8, 4), np.geomspace(-1, -8, 4), rtol=1e-5)
     x = jnp.geomspace(np.array([1.0, 2]), np.array([8.0, 16]), 4, axis=1)
     np.testing.assert_allclose(x, [[1, 2, 4, 8], [2, 4, 8, 16]], rtol=1e-5)
 
@@ -376,9 +336,7 @@ def test_logarithmic_spaces():
 def test_diagonals_and_triangles(shape, k):
     n, m = shape
     np.testing.assert_array_equal(jnp.eye(n, m, k), np.eye(n, m, k))
-    np.testing.assert_array_equal(
-        mj.jit(lambda k: jnp.eye(n, m, k))(k), np.eye(n, m, k)
-    )
+    np.testing.assert_array_equal(mj.jit(lambda k: jnp.eye(n, m, k))(k), np.eye(n, m, k))
     np.testing.assert_array_equal(jnp.tri(n, m, k), np.tri(n, m, k))
     x = np.arange(2.0 * n * m).reshape(2, n, m).astype(np.float32)
     np.testing.assert_array_equal(jnp.tril(x, k), np.tril(x, k))
@@ -632,20 +590,12 @@ def test_result_types():
 
 
 def test_kinds():
-    assert jnp.issubdtype(jnp.bfloat16, jnp.floating) and jnp.issubdtype(
-        jnp.int4, jnp.integer
-    )
-    assert not jnp.issubdtype(jnp.float32, float) and jnp.issubdtype(
-        float, jnp.floating
-    )
-    assert jnp.isdtype(jnp.int8, ("integral", "bool")) and not jnp.isdtype(
-        jnp.int8, "bool"
-    )
+    assert jnp.issubdtype(jnp.bfloat16, jnp.floating) and jnp.issubdtype(jnp.int4, jnp.integer)
+    assert not jnp.issubdtype(jnp.float32, float) and jnp.issubdtype(float, jnp.floating)
+    assert jnp.isdtype(jnp.int8, ("integral", "bool")) and not jnp.isdtype(jnp.int8, "bool")
     assert jnp.can_cast("int32", "int64") and not jnp.can_cast(jnp.float32, jnp.int8)
     scalars = [1, jnp.ones(()), np.float32(1), "a"]
-    assert all(map(jnp.isscalar, scalars)) and not any(
-        map(jnp.isscalar, [[1], jnp.ones(2)])
-    )
+    assert all(map(jnp.isscalar, scalars)) and not any(map(jnp.isscalar, [[1], jnp.ones(2)]))
     assert jnp.iscomplexobj([1j]) and jnp.isrealobj(jnp.ones(2))
     with pytest.raises(ValueError, match="Unrecognized kind='foo'"):
         jnp.isdtype("float32", "foo")
@@ -668,9 +618,11 @@ def test_arrays_like_what_stands_for_an_array_lie_as_it_does():
 def test_lists_of_numpy_numbers_that_a_dtype_cannot_hold():
     """As NumPy: OverflowError, and no number that is silently another one."""
     for items, dtype in (
-        ([np.int64(2**40)], None), ([np.int64(300), 3], "int8"),
-        ([[np.uint64(2**63)]], "int32"), ((np.float64(1e300),), "int8"),
-    ):  # fmt: skip
+        ([np.int64(2**40)], None),
+        ([np.int64(300), 3], "int8"),
+        ([[np.uint64(2**63)]], "int32"),
+        ((np.float64(1e300),), "int8"),
+    ):
         with pytest.raises(OverflowError):
             jnp.array(items, dtype=dtype)
     assert jnp.array([np.int64(3), np.float32(1.5)], dtype="int8").tolist() == [3, 1]

@@ -45,14 +45,26 @@ def test_categories_and_sizes(name):
         "complex": {np.number, np.inexact, np.complexfloating},
     }[kind] | {np.generic}
     for category in (
-        np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger,
-        np.inexact, np.floating, np.complexfloating, np.bool_, dtypes.extended,
-        dtypes.prng_key, np.flexible, object,
-    ):  # fmt: skip
+        np.generic,
+        np.number,
+        np.integer,
+        np.signedinteger,
+        np.unsignedinteger,
+        np.inexact,
+        np.floating,
+        np.complexfloating,
+        np.bool_,
+        dtypes.extended,
+        dtypes.prng_key,
+        np.flexible,
+        object,
+    ):
         assert jnp.issubdtype(dtype, category) == (category in under), category
         assert not jnp.issubdtype(KEY, category) or category in (
-            np.generic, dtypes.extended, dtypes.prng_key,
-        )  # fmt: skip
+            np.generic,
+            dtypes.extended,
+            dtypes.prng_key,
+        )
     for other in NAMES:
         assert dtypes.issubdtype(dtype, getattr(jnp, other)) == (name == other)
     if kind in ("int", "uint"):
@@ -60,9 +72,16 @@ def test_categories_and_sizes(name):
     elif kind != "bool":
         part = BITS[name] // 2 if kind == "complex" else BITS[name]
         assert jnp.finfo(dtype).bits == part
-    assert jnp.isdtype(dtype, {"int": "signed integer", "uint": "unsigned integer",
-                               "float": "real floating", "bool": "bool",
-                               "complex": "complex floating"}[kind])  # fmt: skip
+    assert jnp.isdtype(
+        dtype,
+        {
+            "int": "signed integer",
+            "uint": "unsigned integer",
+            "float": "real floating",
+            "bool": "bool",
+            "complex": "complex floating",
+        }[kind],
+    )
 
 
 def yields(a, b):
@@ -179,9 +198,7 @@ def test_bits_of_random_states_are_asked_for_aloud():
 
 
 def test_options_refuse_what_they_do_not_know():
-    with pytest.raises(
-        ValueError, match=r"new enum value must be in \['warn', 'error'"
-    ):
+    with pytest.raises(ValueError, match=r"new enum value must be in \['warn', 'error'"):
         mj.config.update("jax_explicit_x64_dtypes", "never")
     with pytest.raises(AttributeError, match="Unrecognized config option: jax_nothing"):
         mj.config.update("jax_nothing", 1)
@@ -191,9 +208,7 @@ def test_arrays_stand_for_their_dtypes():
     x, n = jnp.ones(2, jnp.bfloat16), jnp.arange(2)
     assert jnp.promote_types(x, n) == jnp.promote_types(x, jnp.int8) == jnp.bfloat16
     assert jnp.promote_types("float32", x) == jnp.float32
-    assert mj.jit(lambda x: x.astype(jnp.promote_types(x, "float16")))(x).dtype == (
-        jnp.float32
-    )
+    assert mj.jit(lambda x: x.astype(jnp.promote_types(x, "float16")))(x).dtype == (jnp.float32)
     assert jnp.issubdtype(x, jnp.floating) and not jnp.issubdtype(n, x)
     for call in (jnp.promote_types, jnp.issubdtype):
         for host in (np.ones(2), [1, 2]):

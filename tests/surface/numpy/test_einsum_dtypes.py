@@ -18,11 +18,21 @@ V = np.array([1, 0, 1], bool)
 I8 = np.array([[100, 100]], np.int8)
 
 LOGICAL = [
-    ("ij,ij->ij", A, B), ("ij,ij->i", A, B), ("ij,ij->", A, B), ("ij,kj->ik", A, B),
-    ("ij,kj->jk", A, B), ("ij,j->i", A, V), ("ij,ij->ji", A, B), ("i,j->ij", V, V),
-    ("ij,kl->il", A, B), ("ij->j", A), ("ii", SQUARE), ("ii->i", SQUARE),
-    ("i,i,i->", V, V, V), ("ii,ij->ij", SQUARE, A),
-]  # fmt: skip
+    ("ij,ij->ij", A, B),
+    ("ij,ij->i", A, B),
+    ("ij,ij->", A, B),
+    ("ij,kj->ik", A, B),
+    ("ij,kj->jk", A, B),
+    ("ij,j->i", A, V),
+    ("ij,ij->ji", A, B),
+    ("i,j->ij", V, V),
+    ("ij,kl->il", A, B),
+    ("ij->j", A),
+    ("ii", SQUARE),
+    ("ii->i", SQUARE),
+    ("i,i,i->", V, V, V),
+    ("ii,ij->ij", SQUARE, A),
+]
 
 
 @pytest.mark.parametrize("case", LOGICAL, ids=lambda c: c[0])
@@ -58,15 +68,16 @@ def test_sums_are_in_the_dtype_of_the_result():
 
 def test_too_narrow_sums_are_refused():
     for x, y, dtype in [
-        ("complex64", "complex64", "bfloat16"), ("int32", "int32", "int8"),
-        ("uint32", "uint32", "bfloat16"), ("complex64", "float32", "int8"),
-    ]:  # fmt: skip
+        ("complex64", "complex64", "bfloat16"),
+        ("int32", "int32", "int8"),
+        ("uint32", "uint32", "bfloat16"),
+        ("complex64", "float32", "int8"),
+    ]:
         for subscripts in ("i,i->i", "i,i->", "i,j->ij"):
             with pytest.raises(TypeError, match="must not be narrower"):
                 jnp.einsum(
-                    subscripts, jnp.ones(2, x), jnp.ones(2, y),
-                    preferred_element_type=dtype,
-                )  # fmt: skip
+                    subscripts, jnp.ones(2, x), jnp.ones(2, y), preferred_element_type=dtype
+                )
     assert jnp.einsum("i,i->i", V, V * 1.0, preferred_element_type=bool).dtype == bool
 
 
@@ -87,8 +98,10 @@ def test_repeated_labels_of_unlike_axes():
 
 def test_vectors_and_matrices_of_unlike_sizes():
     for name, shapes in [
-        ("matvec", [(2, 3), (1,)]), ("vecmat", [(1,), (3, 2)]), ("matvec", [(2, 3), (0,)])
-    ]:  # fmt: skip
+        ("matvec", [(2, 3), (1,)]),
+        ("vecmat", [(1,), (3, 2)]),
+        ("matvec", [(2, 3), (0,)]),
+    ]:
         with pytest.raises(ValueError, match="inconsistent size for core dimension"):
             getattr(jnp, name)(*map(jnp.ones, shapes))
 

@@ -9,10 +9,11 @@ import minijax.numpy as jnp
 NAMES = sorted(
     name
     for name in dir(jnp)
-    if name not in ("fft", "linalg") and not name.startswith("_")
+    if name not in ("fft", "linalg")
+    and not name.startswith("_")
     and callable(getattr(jnp, name))
     and (getattr(jnp, name).__module__ or "").startswith("minijax")
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -93,8 +93,7 @@ def test_up_to_the_limit_nothing_changes():
 # ------------------------------------------------------------------------- 2 GiB of int8
 
 needs_memory = pytest.mark.skipif(
-    not os.environ.get("MINIJAX_FAR"),
-    reason="takes 5 GiB: MINIJAX_FAR=1, one at a time",
+    not os.environ.get("MINIJAX_FAR"), reason="takes 5 GiB: MINIJAX_FAR=1, one at a time"
 )
 
 

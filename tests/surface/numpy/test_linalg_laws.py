@@ -154,9 +154,7 @@ def slope(fun, xs, ts, step=1e-6):
 
 
 def pushed(fun, xs, ts):
-    return np.asarray(
-        mj.jit(lambda xs, ts: mj.jvp(fun, xs, ts)[1])(tuple(xs), tuple(ts))
-    )
+    return np.asarray(mj.jit(lambda xs, ts: mj.jvp(fun, xs, ts)[1])(tuple(xs), tuple(ts)))
 
 
 def adjoint_agrees(fun, xs, ts):
@@ -204,9 +202,7 @@ def test_equal_singular_values_do_no_harm(doubles):
         want = slope(reference, (a,), (t,))
         np.testing.assert_allclose(pushed(fun, (a,), (t,)), want, 1e-6, 1e-6)
         rate = lambda a, fun=fun: mj.jvp(fun, (a,), (t,))[1]
-        again = (
-            reference(a + 1e-4 * t) + reference(a - 1e-4 * t) - 2 * reference(a)
-        ) * 1e8
+        again = (reference(a + 1e-4 * t) + reference(a - 1e-4 * t) - 2 * reference(a)) * 1e8
         np.testing.assert_allclose(pushed(rate, (a,), (t,)), again, 1e-4, 1e-4)
 
 
@@ -284,9 +280,7 @@ STACKS = [
 def test_solve_broadcasts_stacks(doubles, left, right):
     a, b = random(*left) + 4 * np.eye(left[-1]), random(*right)
     got = linalg.solve(a, b)
-    want = (
-        np.linalg.solve(a, b[:, None])[..., 0] if b.ndim == 1 else np.linalg.solve(a, b)
-    )
+    want = np.linalg.solve(a, b[:, None])[..., 0] if b.ndim == 1 else np.linalg.solve(a, b)
     np.testing.assert_allclose(got, want, 1e-9)
     ts = random(*left), random(*right)
     adjoint_agrees(linalg.solve, (a, b), ts)
@@ -385,19 +379,24 @@ def test_norms_of_nothing_and_orders_by_name():
 def test_second_derivatives_of_singular_determinants(doubles, dtype):
     """Of any rank, and where singular values are equal."""
     left, right, t = (random(4, 4, dtype=dtype) for _ in range(3))
-    stack = np.stack([
-        left @ np.diag(d) @ right
-        for d in ([1, 2, 3, 0], [1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0])
-    ] + [np.diag([1.0, 1.0, 1.0, 0.0])])  # fmt: skip
+    stack = np.stack(
+        [
+            left @ np.diag(d) @ right
+            for d in ([1, 2, 3, 0], [1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0])
+        ]
+        + [np.diag([1.0, 1.0, 1.0, 0.0])]
+    )
 
     def rate(a):
         return mj.jvp(linalg.det, (a,), (t + 0 * a,))[1]
 
     size = 1e-3  # the determinant is a polynomial of degree 4 along t
     near, far = (
-        np.linalg.det(stack + k * size * t) + np.linalg.det(stack - k * size * t)
-        - 2 * np.linalg.det(stack) for k in (1, 2)
-    )  # fmt: skip
+        np.linalg.det(stack + k * size * t)
+        + np.linalg.det(stack - k * size * t)
+        - 2 * np.linalg.det(stack)
+        for k in (1, 2)
+    )
     want = (16 * near - far) / (12 * size**2)
     got = mj.jit(mj.vmap(lambda a: mj.jvp(rate, (a,), (t,))[1]))(stack)
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)

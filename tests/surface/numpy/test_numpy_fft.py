@@ -40,9 +40,7 @@ def test_several_axes(name):
 
 def test_laws():
     obeys(fft.fft, Z, exact=False, lanes=False)
-    obeys(
-        lambda x: fft.irfft(fft.rfft(x) * (1 + X[:, :4])), X, exact=False, lanes=False
-    )
+    obeys(lambda x: fft.irfft(fft.rfft(x) * (1 + X[:, :4])), X, exact=False, lanes=False)
     close(fft.irfftn(fft.rfftn(X), s=X.shape), X)
 
 

@@ -81,9 +81,7 @@ def test_reading_is_numpys(index):
 @pytest.mark.parametrize("index", SUBSCRIPTS, ids=str)
 @pytest.mark.parametrize("op", ["set", "add", "multiply", "min"])
 def test_writing_is_numpys(index, op):
-    y = np.float32(10) + np.arange(X[index].size, dtype=np.float32).reshape(
-        X[index].shape
-    )
+    y = np.float32(10) + np.arange(X[index].size, dtype=np.float32).reshape(X[index].shape)
     want = X.copy()
     if op == "set" and _repeats(index):
         y = np.full_like(y, 7)
@@ -169,9 +167,7 @@ def test_random_subscripts(data):
                 st.one_of(
                     st.integers(-n, n - 1),
                     st.slices(n),
-                    st.lists(st.integers(-n, n - 1), min_size=2, max_size=2).map(
-                        np.array
-                    ),
+                    st.lists(st.integers(-n, n - 1), min_size=2, max_size=2).map(np.array),
                 )
             )
         )
@@ -279,11 +275,7 @@ ERRORS = [
     ("x[1.0]", TypeError, "must have integer or boolean type"),
     ("x[object()]", IndexError, "only integers, slices"),
     ("x[x[0, 0] > 1]", IndexError, "boolean index did not match"),
-    (
-        "x[np.arange(2), np.arange(3)]",
-        ValueError,
-        "Incompatible shapes for broadcasting",
-    ),
+    ("x[np.arange(2), np.arange(3)]", ValueError, "Incompatible shapes for broadcasting"),
     ("x[1.5:]", TypeError, "cannot be interpreted as an integer"),
     ("x.at[0].set(1, mode='zz')", ValueError, "mode"),
 ]
@@ -333,10 +325,7 @@ def test_take_modes():
     assert np.isnan(jnp.take(x, 9))
     close(jnp.take(jnp.arange(3), 9), np.iinfo(np.int32).min)
     close(jnp.take(x, jnp.array([-1, 9]), mode="clip"), [0, 2])
-    for bad, kind in [
-        ({"mode": "raise"}, NotImplementedError),
-        ({"mode": "zz"}, ValueError),
-    ]:
+    for bad, kind in [({"mode": "raise"}, NotImplementedError), ({"mode": "zz"}, ValueError)]:
         with pytest.raises(kind):
             jnp.take(x, 0, **bad)
     with pytest.raises(IndexError, match="non-empty"):
@@ -368,9 +357,7 @@ def test_where_and_select():
     obeys(lambda x, y: jnp.where(X > 5, x, y), X, y)
     check("select", [X > 20, X > 3], [X, y], 7.0)
     close(jnp.choose(np.array([0, 2, 1]), [IX, IX + 5, IX * 3]), [1, 0, 6])
-    close(
-        jnp.choose(np.array([0, 4, -1]), [IX, IX + 5, IX * 3], mode="clip"), [1, 0, 1]
-    )
+    close(jnp.choose(np.array([0, 4, -1]), [IX, IX + 5, IX * 3], mode="clip"), [1, 0, 1])
     close(mj.jit(lambda n: jnp.choose(n, [IX, IX + 5], mode="wrap"))(IX), [6, 0, 6])
     check("piecewise", X, [X < 3, X > 9], [0.0, lambda v: v * 2, 5.0])
     check("compress", np.array([True, False, True]), X, axis=1, jit=False)
@@ -402,10 +389,7 @@ def test_searchsorted(method, side):
     want = np.searchsorted(a, v, side)
     close(jnp.searchsorted(a, v, side, method=method), want)
     close(mj.jit(lambda a, v: jnp.searchsorted(a, v, side, method=method))(a, v), want)
-    close(
-        jnp.searchsorted(a, np.float32(2), side, method=method),
-        3 if side == "right" else 2,
-    )
+    close(jnp.searchsorted(a, np.float32(2), side, method=method), 3 if side == "right" else 2)
     ints = np.array([3, 1, 2])
     close(
         jnp.searchsorted(ints, 2, side, sorter=np.argsort(ints), method=method),
@@ -422,15 +406,10 @@ def test_digitize():
 def test_flat_positions():
     at = np.array([[0, 5], [23, 7]])
     check("unravel_index", at, (2, 3, 4))
-    check_eager_index = jnp.ravel_multi_index(
-        np.unravel_index(at, (2, 3, 4)), (2, 3, 4)
-    )
+    check_eager_index = jnp.ravel_multi_index(np.unravel_index(at, (2, 3, 4)), (2, 3, 4))
     close(check_eager_index, at)
     same(jnp.unravel_index(jnp.array([-1, 99]), (2, 3)), [[1, 1], [2, 2]])
-    close(
-        jnp.ravel_multi_index((jnp.array([5]), jnp.array([-1])), (2, 3), mode="clip"),
-        [3],
-    )
+    close(jnp.ravel_multi_index((jnp.array([5]), jnp.array([-1])), (2, 3), mode="clip"), [3])
     with pytest.raises(ValueError, match="invalid entry"):
         jnp.ravel_multi_index((jnp.array([5]),), (2,))
 
@@ -441,10 +420,7 @@ def test_writers():
         jnp.put(x, jnp.array([0, 5]), jnp.array([7.0, 8.0]), inplace=False),
         [[7, 1, 2], [3, 4, 8]],
     )
-    close(
-        jnp.place(x, x > 2, jnp.array([7.0, 8.0]), inplace=False),
-        [[0, 1, 2], [7, 8, 7]],
-    )
+    close(jnp.place(x, x > 2, jnp.array([7.0, 8.0]), inplace=False), [[0, 1, 2], [7, 8, 7]])
     close(jnp.fill_diagonal(x, 9.0, inplace=False), [[9, 1, 2], [3, 9, 5]])
     close(x[jnp.ix_(jnp.array([1, 0]), jnp.array([2]))], [[5], [2]])
     for name in ("put", "place"):
@@ -459,20 +435,31 @@ def test_static_positions_are_checked_on_request():
     x, y = jnp.arange(3.0), jnp.ones((2, 3))
     refused = {
         "index 5 out of bounds for axis 0 with size 3": [
-            lambda: x[5], lambda: x[np.int64(5)], lambda: x[None, 5],
-            lambda: mj.jit(lambda: x[5])(), lambda: x.at[5].get(),
+            lambda: x[5],
+            lambda: x[np.int64(5)],
+            lambda: x[None, 5],
+            lambda: mj.jit(lambda: x[5])(),
+            lambda: x.at[5].get(),
             lambda: x.at[5].get(mode="promise_in_bounds"),
         ],
         "index -4 out of bounds for axis 0 with size 3": [lambda: x[-4]],
         "index 3 out of bounds for axis 1 with size 3": [
-            lambda: y[0, 3], lambda: y[..., 3], lambda: y[np.array([0]), 3],
+            lambda: y[0, 3],
+            lambda: y[..., 3],
+            lambda: y[np.array([0]), 3],
         ],
-    }  # fmt: skip
+    }
     accepted = [
-        lambda: x[-3], lambda: x[1:9], lambda: x[np.array([7])], lambda: x[jnp.array(7)],
-        lambda: mj.jit(lambda i: x[i])(7), lambda: x.at[7].get(mode="clip"),
-        lambda: x.at[7].get(mode="fill"), lambda: x.at[7].set(1.0), lambda: x[True],
-    ]  # fmt: skip
+        lambda: x[-3],
+        lambda: x[1:9],
+        lambda: x[np.array([7])],
+        lambda: x[jnp.array(7)],
+        lambda: mj.jit(lambda i: x[i])(7),
+        lambda: x.at[7].get(mode="clip"),
+        lambda: x.at[7].get(mode="fill"),
+        lambda: x.at[7].set(1.0),
+        lambda: x[True],
+    ]
     mj.config.update("jax_check_static_indices", True)
     try:
         for words, calls in refused.items():
@@ -502,9 +489,9 @@ def test_what_is_read_and_written_stays_weak(read):
     assert not read(weak.astype("float32")).weak_type
 
 
-@pytest.mark.parametrize("mask, shape", (
-    ((0,), (0, 4)), ((0, 4), (0,)), ((3, 0), (0,)), ((0, 0), (0,)),
-))  # fmt: skip
+@pytest.mark.parametrize(
+    "mask, shape", (((0,), (0, 4)), ((0, 4), (0,)), ((3, 0), (0,)), ((0, 0), (0,)))
+)
 def test_masks_of_no_elements_choose_nothing(mask, shape):
     x, mask = jnp.arange(12.0).reshape(3, 4), np.zeros(mask, bool)
     assert x[mask].shape == mj.jit(lambda x: x[mask])(x).shape == shape
@@ -513,10 +500,18 @@ def test_masks_of_no_elements_choose_nothing(mask, shape):
         _ = x[np.zeros((2,), bool)]
 
 
-@pytest.mark.parametrize("index, instead", (
-    ([0, 1], "array"), ([], "array"), ([True], "array"), ([[0, 1]], "tuple"),
-    ([slice(0, 1)], "tuple"), ([None], "tuple"), ([np.zeros(1, int)], "tuple"),
-))  # fmt: skip
+@pytest.mark.parametrize(
+    "index, instead",
+    (
+        ([0, 1], "array"),
+        ([], "array"),
+        ([True], "array"),
+        ([[0, 1]], "tuple"),
+        ([slice(0, 1)], "tuple"),
+        ([None], "tuple"),
+        ([np.zeros(1, int)], "tuple"),
+    ),
+)
 def test_lists_as_indices_are_refused(index, instead):
     phrase = rf"Using a non-tuple sequence .* use `arr\[{instead}\(seq\)\]`"
     with pytest.raises(TypeError, match=phrase):
@@ -525,9 +520,9 @@ def test_lists_as_indices_are_refused(index, instead):
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, mj.jit])
-@pytest.mark.parametrize("at", [
-    np.zeros(0, int), slice(0, 0), np.zeros(3, bool), np.zeros((0, 2), int),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "at", [np.zeros(0, int), slice(0, 0), np.zeros(3, bool), np.zeros((0, 2), int)]
+)
 def test_writes_to_no_places_change_nothing(wrap, at):
     x = jnp.arange(3.0)
     for y in (1.0, jnp.ones(2), jnp.ones((5, 0)), jnp.ones((2, 3))):

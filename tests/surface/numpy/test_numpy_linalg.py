@@ -25,12 +25,7 @@ def hermitian(*shape, **kw):
     return x @ x.conj().swapaxes(-1, -2) + n * np.eye(n, dtype=x.dtype)
 
 
-SQUARES = [
-    matrix(3, 3),
-    matrix(2, 4, 4),
-    matrix(3, 3, dtype=np.complex64),
-    matrix(1, 1),
-]
+SQUARES = [matrix(3, 3), matrix(2, 4, 4), matrix(3, 3, dtype=np.complex64), matrix(1, 1)]
 ids = [f"{x.dtype}{x.shape}" for x in SQUARES]
 
 
@@ -39,9 +34,7 @@ def same(name, *args, tol=2e-4, **kw):
 
 
 @pytest.mark.parametrize("a", SQUARES, ids=ids)
-@pytest.mark.parametrize(
-    "name", ["inv", "det", "slogdet", "pinv", "cond", "matrix_rank"]
-)
+@pytest.mark.parametrize("name", ["inv", "det", "slogdet", "pinv", "cond", "matrix_rank"])
 def test_functions_of_square_matrices(name, a):
     same(name, a)
 
@@ -102,9 +95,7 @@ def test_eig():
     a = matrix(2, 3, 3)
     w, v = linalg.eig(a)
     close(a @ np.asarray(v), np.asarray(v) * np.asarray(w)[:, None, :], 1e-4)
-    close(
-        np.sort_complex(linalg.eigvals(a)), np.sort_complex(np.linalg.eigvals(a)), 1e-4
-    )
+    close(np.sort_complex(linalg.eigvals(a)), np.sort_complex(np.linalg.eigvals(a)), 1e-4)
 
 
 VECTOR_ORDERS = [None, 0, 1, 2, 3, -1, -2, np.inf, -np.inf, 0.5]
@@ -146,9 +137,7 @@ def test_products_and_powers():
     t = np.eye(6, dtype=np.float32).reshape(2, 3, 6) + 0.1
     close(linalg.tensorinv(t), np.linalg.tensorinv(t), 1e-3)
     close(
-        linalg.tensorsolve(t, np.ones((2, 3))),
-        np.linalg.tensorsolve(t, np.ones((2, 3))),
-        1e-3,
+        linalg.tensorsolve(t, np.ones((2, 3))), np.linalg.tensorsolve(t, np.ones((2, 3))), 1e-3
     )
     u, v = matrix(3), matrix(3, seed=1)
     close(linalg.cross(u, v), np.cross(u, v))
@@ -157,10 +146,7 @@ def test_products_and_powers():
     close(linalg.matmul(a, u), a @ u)
     close(linalg.tensordot(a, a, axes=1), a @ a)
     close(linalg.trace(matrix(2, 3, 3)), np.trace(matrix(2, 3, 3), axis1=1, axis2=2))
-    close(
-        linalg.diagonal(matrix(2, 3, 3), offset=1),
-        np.diagonal(matrix(2, 3, 3), 1, 1, 2),
-    )
+    close(linalg.diagonal(matrix(2, 3, 3), offset=1), np.diagonal(matrix(2, 3, 3), 1, 1, 2))
     close(linalg.matrix_transpose(a), a.T)
 
 
@@ -176,9 +162,7 @@ def test_lstsq(shape):
         close(s, want[3], 1e-4)
     low = np.outer(np.arange(4.0), np.ones(3)).astype(np.float32)
     close(
-        linalg.lstsq(low, np.ones(4))[0],
-        np.linalg.lstsq(low, np.ones(4), rcond=None)[0],
-        1e-4,
+        linalg.lstsq(low, np.ones(4))[0], np.linalg.lstsq(low, np.ones(4), rcond=None)[0], 1e-4
     )
 
 
@@ -221,11 +205,7 @@ def test_more_laws():
 ERRORS = [
     ("inv(np.ones((2, 3)))", ValueError, "must have shape"),
     ("solve(np.ones((2, 3)), np.ones(2))", ValueError, "do not fit"),
-    (
-        "solve(np.ones((2, 3, 3)), np.ones((2, 3)))",
-        ValueError,
-        "Invalid shapes for solve",
-    ),
+    ("solve(np.ones((2, 3, 3)), np.ones((2, 3)))", ValueError, "Invalid shapes for solve"),
     ("norm(np.ones((2, 2, 2)), 2)", ValueError, "Improper number of axes"),
     ("norm(np.ones(2), 'fro')", ValueError, "Invalid order 'fro' for vector norm"),
     ("norm(np.ones((2, 2)), 3)", ValueError, "Invalid order '3' for matrix norm"),

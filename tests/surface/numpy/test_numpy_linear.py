@@ -145,21 +145,12 @@ def test_einsum_forms():
     a, b, c = f32(2, 3), f32(3, 4), f32(4, 5)
     close(jnp.einsum(a, [0, 1], b, [1, 2], [0, 2]), a @ b)
     close(jnp.einsum(a, [0, ...], [..., 0]), a.T)
-    for optimize in (
-        True,
-        False,
-        "greedy",
-        [(1, 2), (0, 1)],
-        ["einsum_path", (0, 1), (0, 1)],
-    ):
+    for optimize in (True, False, "greedy", [(1, 2), (0, 1)], ["einsum_path", (0, 1), (0, 1)]):
         close(jnp.einsum("ij,jk,kl", a, b, c, optimize=optimize), a @ b @ c, 1e-4)
     path, report = jnp.einsum_path("ij,jk,kl->il", a, b, c)
     assert len(path) == 2 and "contraction" in str(report)
     half = jnp.einsum(
-        "ij,jk",
-        a.astype(np.float16),
-        b.astype(np.float16),
-        preferred_element_type=jnp.float32,
+        "ij,jk", a.astype(np.float16), b.astype(np.float16), preferred_element_type=jnp.float32
     )
     assert half.dtype == jnp.float32
     assert jnp.einsum("ij->", a > 0).dtype == jnp.bool_
@@ -221,18 +212,10 @@ ERRORS = [
     ("dot(np.ones((2, 3)), np.ones((2, 3)))", TypeError, "contract"),
     ("dot(np.ones(3), [1, 2, 3])", TypeError, "dot requires ndarray"),
     ("matmul(2., np.ones(3))", ValueError, "must have ndim at least 1"),
-    (
-        "matmul(np.ones((2, 3, 3)), np.ones((4, 3, 3)))",
-        ValueError,
-        "Incompatible types",
-    ),
+    ("matmul(np.ones((2, 3, 3)), np.ones((4, 3, 3)))", ValueError, "Incompatible types"),
     ("tensordot(np.ones(3), np.ones(3), 2)", TypeError, "exceeds input ranks"),
     ("tensordot(np.ones(3), np.ones(3), 'a')", TypeError, "must be an int, a pair"),
-    (
-        "tensordot(np.ones((3, 3)), np.ones((3, 3)), ((0,), (0, 1)))",
-        TypeError,
-        "equal length",
-    ),
+    ("tensordot(np.ones((3, 3)), np.ones((3, 3)), ((0,), (0, 1)))", TypeError, "equal length"),
     ("vecdot(np.ones(3), np.ones(4))", ValueError, "axes must match"),
     ("matvec(np.ones(3), np.ones(3))", ValueError, "core dimensions"),
     ("cross(np.ones(4), np.ones(4))", ValueError, "2 or 3"),
@@ -240,11 +223,7 @@ ERRORS = [
     ("diagonal(np.ones(2))", ValueError, "at least two dimensions"),
     ("outer(np.ones(2), np.ones(2), out=np.ones(2))", NotImplementedError, "out"),
     ("einsum('ij,jk', np.ones((2, 3)))", ValueError, "Number of einsum subscripts, 2"),
-    (
-        "einsum('ij,jk', np.ones((2, 3)), np.ones((2, 3)))",
-        ValueError,
-        "Size of label 'j'",
-    ),
+    ("einsum('ij,jk', np.ones((2, 3)), np.ones((2, 3)))", ValueError, "Size of label 'j'"),
     ("einsum('ijk', np.ones((2, 3)))", ValueError, "correct number of indices"),
     ("einsum('ij->k', np.ones((2, 3)))", ValueError, "did not appear in the input"),
     ("einsum('ij->ii', np.ones((2, 3)))", ValueError, "more than once"),

@@ -25,10 +25,7 @@ def test_operators(name):
         other = jnp.asarray(y) if isinstance(y, np.ndarray) else y
         with np.errstate(all="ignore"):
             forward, backward = op(X, y), op(y, X)
-        for f, want in (
-            (lambda a, b: op(a, b), forward),
-            (lambda a, b: op(b, a), backward),
-        ):
+        for f, want in ((lambda a, b: op(a, b), forward), (lambda a, b: op(b, a), backward)):
             got, jitted = f(x, other), mj.jit(lambda a, f=f, o=other: f(a, o))(x)
             close(got, want, 1e-4)
             close(jitted, want, 1e-4)
@@ -165,9 +162,7 @@ def test_properties():
     assert seen == [(48, 4, (3, 4))]
 
 
-@pytest.mark.parametrize(
-    "dtype", ["int8", "uint16", "float16", "int32", "complex64", "bool"]
-)
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "int32", "complex64", "bool"])
 def test_view(dtype):
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
     want = x.view(np.uint8) != 0 if dtype == "bool" else x.view(dtype)
@@ -181,13 +176,9 @@ def test_view(dtype):
 
 def test_astype():
     x = jnp.asarray(X)
-    assert (
-        x.astype(None).dtype == x.dtype and x.astype("bfloat16").dtype == jnp.bfloat16
-    )
+    assert x.astype(None).dtype == x.dtype and x.astype("bfloat16").dtype == jnp.bfloat16
     assert not jnp.asarray(2.0).astype(float).weak_type
     assert mj.make_jaxpr(lambda x: x.astype(jnp.float32))(X).eqns == []
-    with pytest.warns(
-        DeprecationWarning, match="complex to real dtypes will soon raise"
-    ):
+    with pytest.warns(DeprecationWarning, match="complex to real dtypes will soon raise"):
         assert jnp.asarray(X + 1j).astype(float).dtype == jnp.float32
     close(jnp.astype(jnp.array([0.5, 0]), bool), [True, False])

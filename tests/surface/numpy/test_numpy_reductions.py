@@ -31,12 +31,9 @@ def test_reductions(name):
         check(name, X, where=MASK[0], jit=False, tol=1e-4, **more)
 
 
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "var", "any", "ptp"])
 @pytest.mark.parametrize(
-    "name", ["sum", "prod", "max", "min", "mean", "var", "any", "ptp"]
-)
-@pytest.mark.parametrize(
-    "dtype",
-    [np.int8, np.uint8, np.int32, np.bool_, np.float16, np.complex64, jnp.bfloat16],
+    "dtype", [np.int8, np.uint8, np.int32, np.bool_, np.float16, np.complex64, jnp.bfloat16]
 )
 def test_dtypes(name, dtype):
     if name == "ptp" and dtype is np.bool_:
@@ -103,16 +100,7 @@ def test_running(axis):
 @pytest.mark.parametrize("axis", AXES[:4], ids=str)
 @pytest.mark.parametrize(
     "name",
-    [
-        "nansum",
-        "nanprod",
-        "nanmax",
-        "nanmin",
-        "nanmean",
-        "nanvar",
-        "nanstd",
-        "nanmedian",
-    ],
+    ["nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd", "nanmedian"],
 )
 def test_without_nans(name, axis):
     check(name, N, axis=axis, jit=axis is None, tol=1e-4)

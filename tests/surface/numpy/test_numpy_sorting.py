@@ -16,9 +16,7 @@ N = np.array([3, np.nan, 1, 2, np.nan, 1], np.float32)
 @pytest.mark.parametrize("axis", [None, 0, -1])
 def test_sort(axis):
     check("sort", X, axis=axis)
-    check(
-        "argsort", X, axis=axis, ref=lambda x, axis: np.argsort(x, axis, kind="stable")
-    )
+    check("argsort", X, axis=axis, ref=lambda x, axis: np.argsort(x, axis, kind="stable"))
     down = np.sort(X, axis)
     down = down[::-1] if axis is None else np.flip(down, axis)
     close(jnp.sort(X, axis=axis, descending=True), down)
@@ -89,9 +87,7 @@ def test_unique_of_known_size():
 A, B = np.array([3, 1, 2, 3]), np.array([2, 5, 3])
 
 
-@pytest.mark.parametrize(
-    "name", ["union1d", "intersect1d", "setdiff1d", "setxor1d", "isin"]
-)
+@pytest.mark.parametrize("name", ["union1d", "intersect1d", "setdiff1d", "setxor1d", "isin"])
 def test_sets(name):
     for x, y in ((A, B), (B, A), (A, A), (A, np.zeros(0, int)), (np.zeros(0, int), B)):
         check(name, x, y, jit=name == "isin")
@@ -141,9 +137,7 @@ def test_errors(text, kind, match):
 @pytest.mark.parametrize("dtype", ["int2", "uint2", "int4", "uint4"])
 def test_orders_of_the_narrowest_integers(dtype):
     """The compiler sorts two-bit integers wrongly, and refuses several operands."""
-    low, high = {"int2": (-2, 2), "uint2": (0, 4), "int4": (-8, 8), "uint4": (0, 16)}[
-        dtype
-    ]
+    low, high = {"int2": (-2, 2), "uint2": (0, 4), "int4": (-8, 8), "uint4": (0, 16)}[dtype]
     v = np.random.default_rng(3).integers(low, high, (3, 13))
 
     @mj.jit
@@ -151,16 +145,30 @@ def test_orders_of_the_narrowest_integers(dtype):
         places = mj.lax.broadcasted_iota("int32", x.shape, 1)
         line = x[0]
         return (
-            jnp.sort(x), jnp.argsort(x), *mj.lax.sort((x, x, places), num_keys=2),
-            *mj.lax.top_k(x, 4), jnp.argmax(x, 1), jnp.argmin(x, 1), jnp.max(x, 1),
+            jnp.sort(x),
+            jnp.argsort(x),
+            *mj.lax.sort((x, x, places), num_keys=2),
+            *mj.lax.top_k(x, 4),
+            jnp.argmax(x, 1),
+            jnp.argmin(x, 1),
+            jnp.max(x, 1),
             jnp.searchsorted(jnp.sort(line), line),
-        )  # fmt: skip
+        )
 
     order, down = np.argsort(v, kind="stable"), np.argsort(-v, kind="stable")
     ordered = np.sort(v)
     want = (
-        ordered, order, ordered, ordered, order, -np.sort(-v)[:, :4], down[:, :4],
-        v.argmax(1), v.argmin(1), v.max(1), np.searchsorted(ordered[0], v[0]),
-    )  # fmt: skip
+        ordered,
+        order,
+        ordered,
+        ordered,
+        order,
+        -np.sort(-v)[:, :4],
+        down[:, :4],
+        v.argmax(1),
+        v.argmin(1),
+        v.max(1),
+        np.searchsorted(ordered[0], v[0]),
+    )
     for found, right in zip(run(jnp.asarray(v).astype(dtype)), want, strict=True):
         np.testing.assert_array_equal(np.asarray(found).astype(int), right)

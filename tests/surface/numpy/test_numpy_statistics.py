@@ -57,9 +57,7 @@ def test_convolutions(mode):
     for a, b in ((V, V[:3]), (V[:2], V), (V, V[1:2]), (V[:3] + 1j, V * 1j)):
         check(
             "convolve",
-            a.astype(
-                np.result_type(a, np.complex64) if a.dtype.kind == "c" else a.dtype
-            ),
+            a.astype(np.result_type(a, np.complex64) if a.dtype.kind == "c" else a.dtype),
             b,
             mode=mode,
         )
@@ -135,10 +133,7 @@ def test_roots_and_fits():
     check("polyfit", x, y, 2, tol=1e-3)
     w = np.linspace(1, 2, 9).astype(np.float32)
     check("polyfit", x, y[:, 1], 1, w=w, tol=1e-3)
-    got, want = (
-        jnp.polyfit(x, y[:, 1], 1, cov=True),
-        np.polyfit(x, y[:, 1], 1, cov=True),
-    )
+    got, want = (jnp.polyfit(x, y[:, 1], 1, cov=True), np.polyfit(x, y[:, 1], 1, cov=True))
     same(got, want, 1e-3)
     assert len(jnp.polyfit(x, y[:, 1], 1, full=True)) == 5
 

@@ -19,12 +19,24 @@ SORTED = np.array([complex(0, nan), 1 - 1j, 1 + 1j, 1 + 1j, complex(1, nan), nan
 KEYS = mj.random.split(mj.random.key(0), 3)
 X = np.arange(4, dtype="f4")
 NAMES = {
-    "jnp": jnp, "lax": lax, "mj": mj, "np": np, "nan": nan, "inf": inf, "C": C, "F": F,
-    "SORTED": SORTED, "KEYS": KEYS, "X": X, "x": jnp.asarray(X),
-    "f": lambda *v: np.array(v, "f4"), "i": lambda *v: np.array(v, "i4"),
-    "u": lambda *v: np.array(v, "u4"), "c": lambda *v: np.array(v, "c8"),
+    "jnp": jnp,
+    "lax": lax,
+    "mj": mj,
+    "np": np,
+    "nan": nan,
+    "inf": inf,
+    "C": C,
+    "F": F,
+    "SORTED": SORTED,
+    "KEYS": KEYS,
+    "X": X,
+    "x": jnp.asarray(X),
+    "f": lambda *v: np.array(v, "f4"),
+    "i": lambda *v: np.array(v, "i4"),
+    "u": lambda *v: np.array(v, "u4"),
+    "c": lambda *v: np.array(v, "c8"),
     "b": lambda *v: np.array(v, bool),
-}  # fmt: skip
+}
 
 
 def exactly(got, want):
@@ -194,9 +206,7 @@ def test_norms_of_integers_in_double_precision():
 
 def test_parameters_decide_the_dtype_of_samples():
     """Recorded from JAX 0.10.2."""
-    normal = lambda: mj.random.multivariate_normal(
-        KEYS[0], X[:2], np.eye(2, dtype="f4")
-    )
+    normal = lambda: mj.random.multivariate_normal(KEYS[0], X[:2], np.eye(2, dtype="f4"))
     single = normal()
     with mj.enable_x64(True):
         exactly(normal(), single)
@@ -307,9 +317,16 @@ EMPTY = np.zeros((2, 0), "f4")
 
 @pytest.mark.parametrize(
     "name, dtype",
-    [("fft", "c8"), ("ifft", "c8"), ("irfft", "f4"), ("hfft", "f4"), ("fftn", "c8"),
-     ("ifft2", "c8"), ("irfftn", "f4")],
-)  # fmt: skip
+    [
+        ("fft", "c8"),
+        ("ifft", "c8"),
+        ("irfft", "f4"),
+        ("hfft", "f4"),
+        ("fftn", "c8"),
+        ("ifft2", "c8"),
+        ("irfftn", "f4"),
+    ],
+)
 def test_transforms_of_nothing(name, dtype):
     for norm in (None, "ortho"):
         exactly(getattr(jnp.fft, name)(EMPTY, norm=norm), EMPTY.astype(dtype))

@@ -53,9 +53,7 @@ FLOAT32 = {
     "det": lambda d: mj.grad(lambda x: jnp.linalg.det(x))(one((3, 3), d)),
     "slogdet": lambda d: mj.grad(lambda x: jnp.linalg.slogdet(x)[1])(one((3, 3), d)),
     "pinv": lambda d: jnp.linalg.pinv(one((3, 4), d), rtol=1e-3),
-    "multivariate": lambda d: random.multivariate_normal(
-        KEY, one(2, d), one((2, 2), d)
-    ),
+    "multivariate": lambda d: random.multivariate_normal(KEY, one(2, d), one((2, 2), d)),
     "multivariate lanes": lambda d: random.multivariate_normal(
         KEY, one(2, d), one((3, 2, 2), d)
     ),
@@ -116,9 +114,7 @@ RANKS = {
     "vecmat": lambda: jnp.vecmat(one((3, 3)), one((3, 3))),
     "vecdot": lambda: jnp.vecdot(one((3, 3)), one(3)),
     "vectorize": lambda: jnp.vectorize(lambda a, b: a + b)(one((3, 3)), one(3)),
-    "vectorize cores": lambda: jnp.vectorize(jnp.add, signature="(n),()->(n)")(
-        one(3), one(3)
-    ),
+    "vectorize cores": lambda: jnp.vectorize(jnp.add, signature="(n),()->(n)")(one(3), one(3)),
     "linspace": lambda: jnp.linspace(one((3, 3)), one(3)),
     "polyval": lambda: jnp.polyval(one((3, 2)), one((5, 2))),
     "jit": lambda: mj.jit(jnp.matvec)(one((3, 3)), one((3, 3))),
@@ -127,9 +123,7 @@ RANKS = {
 CORES = {
     "matvec": lambda: jnp.matvec(one((2, 3, 3)), one((2, 3))),
     "vecmat": lambda: jnp.vecmat(one(3), one((3, 3))),
-    "vectorize": lambda: jnp.vectorize(jnp.add, signature="(n),()->(n)")(
-        one((3, 3)), one(3)
-    ),
+    "vectorize": lambda: jnp.vectorize(jnp.add, signature="(n),()->(n)")(one((3, 3)), one(3)),
     "scalar": lambda: jnp.vectorize(jnp.add)(one((3, 3)), 1.0),
     "polyval": lambda: jnp.polyval(one((3, 2)), one(2)),
     "coefficients": lambda: jnp.polyval(one(3), one((3, 3))),

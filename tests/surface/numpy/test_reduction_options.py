@@ -52,9 +52,7 @@ def test_axes_count_as_in_the_array_where_the_mask_is_wider(name):
 
 def test_a_wider_mask_repeats_scalars():
     assert jnp.sum(jnp.array(2.0), where=jnp.array([True, False])).tolist() == [2, 0]
-    assert jnp.max(jnp.array(2.0), where=jnp.array([True, False]), initial=1).shape == (
-        2,
-    )
+    assert jnp.max(jnp.array(2.0), where=jnp.array([True, False]), initial=1).shape == (2,)
 
 
 @pytest.mark.parametrize("name", ["mean", "var", "std"])
@@ -71,9 +69,7 @@ def test_means_have_no_wider_masks(name):
 def test_initial_is_a_scalar(name):
     for bad in (jnp.ones(1), np.ones(3), jnp.ones((2, 1))):
         for axis in (None, 0, -1):
-            with pytest.raises(
-                ValueError, match=r"initial value must be a scalar\. Got"
-            ):
+            with pytest.raises(ValueError, match=r"initial value must be a scalar\. Got"):
                 call(name, X, axis=axis, initial=bad)
     close(call(name, X, axis=0, initial=2), getattr(np, name)(X, axis=0, initial=2))
 
@@ -95,8 +91,12 @@ def test_sums_of_bools_are_logical(dtype):
             assert got.dtype == bool
             assert got.tolist() == op.accumulate(x != 0, axis=-1).tolist()
     assert jnp.cumulative_sum(x[0], dtype=bool, include_initial=True).tolist() == [
-        False, False, False, True, True
-    ]  # fmt: skip
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 def test_dtypes_of_results():

@@ -11,14 +11,7 @@ import minijax as mj
 import minijax.numpy as jnp
 
 SHAPES = [(), (3,), (2, 3), (0, 3)]
-PAIRS = [
-    ((), ()),
-    ((3,), (3,)),
-    ((2, 3), ()),
-    ((3,), (2, 3)),
-    ((2, 1), (1, 3)),
-    ((0,), ()),
-]
+PAIRS = [((), ()), ((3,), (3,)), ((2, 3), ()), ((3,), (2, 3)), ((2, 1), (1, 3)), ((0,), ())]
 FLOATS = ["float16", "bfloat16", "float32"]
 EPS = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-6, "complex64": 4e-6}
 
@@ -130,15 +123,7 @@ COMPARE = [
     "logical_or",
     "logical_xor",
 ]
-BITS = [
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "left_shift",
-    "right_shift",
-    "gcd",
-    "lcm",
-]
+BITS = ["bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "gcd", "lcm"]
 SMOOTH = {
     **{k: v for k, v in FLOAT_UNARY.items() if k not in ("rint",)},
     "negative": (-2, 2),
@@ -260,9 +245,7 @@ def test_float_functions_of_two(name, dtype):
         x, y = numbers(dtype, a, 1, 3, i), numbers(dtype, b, 1, 3, i + 9)
         out = getattr(jnp, name)(jnp.asarray(x), jnp.asarray(y))
         assert out.dtype == (x.dtype if dtype in FLOATS else np.float32)
-        close(
-            out, reference(name, *(wide(v).astype(np.float64) for v in (x, y))), dtype
-        )
+        close(out, reference(name, *(wide(v).astype(np.float64) for v in (x, y))), dtype)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint16", *FLOATS])
@@ -325,9 +308,7 @@ BESIDE_FLOAT = ["~float32", "~float32", "~float32", "bfloat16", "float32", "comp
 @pytest.mark.parametrize("jit", [False, True])
 def test_python_numbers_yield_to_arrays(jit):
     run = mj.jit if jit else (lambda f: f)
-    for name, beside_int, beside_float in zip(
-        ARRAYS, BESIDE_INT, BESIDE_FLOAT, strict=True
-    ):
+    for name, beside_int, beside_float in zip(ARRAYS, BESIDE_INT, BESIDE_FLOAT, strict=True):
         x = jnp.ones(2, name)
         for number, expected in ((2, beside_int), (1.5, beside_float)):
             for out in (run(jnp.add)(x, number), run(lambda x, n=number: n + x)(x)):
@@ -424,9 +405,7 @@ def test_steps_between_floats():
 def test_signs_of_zero():
     zeros = np.array([0.0, -0.0], np.float32)
     assert jnp.signbit(zeros).tolist() == [False, True]
-    np.testing.assert_array_equal(
-        np.signbit(jnp.copysign(jnp.ones(2), zeros)), [False, True]
-    )
+    np.testing.assert_array_equal(np.signbit(jnp.copysign(jnp.ones(2), zeros)), [False, True])
     assert np.signbit(jnp.copysign(1.0, -0.0))
 
 
@@ -480,9 +459,7 @@ def test_logaddexp_of_complex_numbers():
 
 def test_derivatives_at_special_points():
     assert mj.grad(jnp.sinc)(0.0) == 0
-    np.testing.assert_allclose(
-        mj.grad(mj.grad(jnp.sinc))(0.0), -(np.pi**2) / 3, rtol=1e-6
-    )
+    np.testing.assert_allclose(mj.grad(mj.grad(jnp.sinc))(0.0), -(np.pi**2) / 3, rtol=1e-6)
     np.testing.assert_allclose(mj.grad(jnp.hypot)(3.0, 4.0), 0.6, rtol=1e-6)
     assert mj.grad(jnp.i0)(0.0) == 0
     assert mj.grad(lambda x: jnp.frexp(x)[0])(6.0) == 0.125
@@ -528,8 +505,7 @@ def test_closeness():
     y = np.array([1.000001, np.nan, np.inf, -np.inf, 1.1], np.float32)
     for equal_nan in (False, True):
         np.testing.assert_array_equal(
-            jnp.isclose(x, y, equal_nan=equal_nan),
-            np.isclose(x, y, equal_nan=equal_nan),
+            jnp.isclose(x, y, equal_nan=equal_nan), np.isclose(x, y, equal_nan=equal_nan)
         )
     assert jnp.allclose(x[:1], y[:1])
     assert not jnp.allclose(x[-1:], y[-1:])
@@ -560,8 +536,7 @@ def test_unary_laws(name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [*FLOAT_BINARY, *BINARY, "power", "isclose", "nextafter", "less", "logical_and"],
+    "name", [*FLOAT_BINARY, *BINARY, "power", "isclose", "nextafter", "less", "logical_and"]
 )
 def test_binary_laws(name):
     rng = np.random.default_rng(2)
@@ -616,33 +591,17 @@ MISTAKES = [
     (lambda: jnp.clip(), ValueError, "No input was provided to the clip function"),
     (lambda: jnp.signbit(1j), ValueError, "signbit is not well defined for complex64"),
     (lambda: jnp.copysign(1j, 1), TypeError, "copysign does not support complex"),
-    (
-        lambda: jnp.hypot(1j, 1),
-        ValueError,
-        "not well defined for complex-valued inputs",
-    ),
+    (lambda: jnp.hypot(1j, 1), ValueError, "not well defined for complex-valued inputs"),
     (lambda: jnp.fabs(1j), TypeError, "ufunc 'fabs' does not support complex dtypes"),
     (lambda: jnp.frexp(1j), TypeError, "frexp does not support complex-valued inputs"),
     (lambda: jnp.ldexp(1.0, 1.0), ValueError, "ldexp not supported for input types"),
-    (
-        lambda: jnp.gcd(1.5, 2),
-        ValueError,
-        "Arguments to jax.numpy.gcd must be integers",
-    ),
+    (lambda: jnp.gcd(1.5, 2), ValueError, "Arguments to jax.numpy.gcd must be integers"),
     (lambda: jnp.isposinf(1j), ValueError, "not well defined for complex types"),
     (lambda: jnp.round(jnp.arange(3), -1), NotImplementedError, "decimals < 0"),
-    (
-        lambda: jnp.round(1.5, out=1),
-        NotImplementedError,
-        "The 'out' argument to jnp.round",
-    ),
+    (lambda: jnp.round(1.5, out=1), NotImplementedError, "The 'out' argument to jnp.round"),
     (lambda: jnp.floor_divide(1j, 1), TypeError, "does not support complex-valued"),
     (lambda: jnp.spacing(1j), ValueError, "jnp.spacing is not defined for complex"),
-    (
-        lambda: jnp.i0(1j),
-        ValueError,
-        "Unsupported input type to jax.numpy.i0: complex64",
-    ),
+    (lambda: jnp.i0(1j), ValueError, "Unsupported input type to jax.numpy.i0: complex64"),
     (lambda: jnp.add(jnp.ones(2), 2**40), OverflowError, "1099511627776"),
     (
         lambda: jnp.add(jnp.ones(2, "float8_e4m3fn"), jnp.ones(2)),
@@ -661,9 +620,7 @@ def test_messages(fun, error, text):
 def test_strict_promotion():
     with mj.numpy_dtype_promotion("strict"):
         with pytest.raises(
-            jnp.TypePromotionError
-            if hasattr(jnp, "TypePromotionError")
-            else ValueError,
+            jnp.TypePromotionError if hasattr(jnp, "TypePromotionError") else ValueError,
             match="int32",
         ):
             jnp.add(jnp.ones(2, "int32"), jnp.ones(2, "float32"))
@@ -672,9 +629,7 @@ def test_strict_promotion():
 
 def test_rank_promotion():
     with mj.numpy_rank_promotion("raise"):
-        with pytest.raises(
-            ValueError, match="Operands could not be broadcast together"
-        ):
+        with pytest.raises(ValueError, match="Operands could not be broadcast together"):
             jnp.add(jnp.ones(3), jnp.ones((2, 3)))
         assert jnp.add(jnp.ones(3), 1.0).shape == (3,)
     warned = pytest.warns(UserWarning, match="automatic rank promotion for add")

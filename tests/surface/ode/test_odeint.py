@@ -76,9 +76,7 @@ def test_complex_numbers_and_lanes():
 
 def test_second_derivatives():
     def f(rate):
-        return odeint(
-            lambda y, t, r: -r * y, 1.0, jnp.array([0.0, 0.5]), rate, **TIGHT
-        )[1]
+        return odeint(lambda y, t, r: -r * y, 1.0, jnp.array([0.0, 0.5]), rate, **TIGHT)[1]
 
     with mj.enable_x64():
         close(mj.jit(mj.grad(mj.grad(f)))(2.0), 0.25 * np.exp(-1.0), 1e-6)
@@ -109,9 +107,7 @@ def test_limits_of_steps():
     y = [odeint(f, jnp.array(1.0), t, hmax=h, **loose)[1] for h in (np.inf, 0.05)]
     assert abs(y[1] - np.exp(-4)) < 1e-6 < abs(y[0] - np.exp(-4))
     # Two steps do not get there: the last polynomial goes on.
-    assert (
-        not abs(odeint(f, jnp.array(1.0), t, mxstep=2, **loose)[1] - np.exp(-4)) < 1e-4
-    )
+    assert not abs(odeint(f, jnp.array(1.0), t, mxstep=2, **loose)[1] - np.exp(-4)) < 1e-4
     assert odeint(f, jnp.array(2.0), jnp.zeros(1)).tolist() == [2]
 
 
@@ -121,9 +117,7 @@ def test_a_step_is_of_order_five():
         for h in (0.1, 0.05):
             y, one = jnp.array([1.0]), jnp.array(h)
             f = lambda y, t: y * jnp.cos(t)
-            y1, f1, error, k = ode.runge_kutta_step(
-                f, y, f(y, 0.0), jnp.array(0.0), one
-            )
+            y1, f1, error, k = ode.runge_kutta_step(f, y, f(y, 0.0), jnp.array(0.0), one)
             exact = np.exp(np.sin(h))
             errors.append((abs(y1 - exact)[0], abs(error)[0]))
             close(f1, y1 * np.cos(h), 1e-15)

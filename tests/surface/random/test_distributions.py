@@ -19,7 +19,8 @@ LEVEL = 1e-4
 CONTINUOUS = {
     "uniform": (lambda k, s: random.uniform(k, s), stats.uniform()),
     "uniform_range": (
-        lambda k, s: random.uniform(k, s, minval=-2.0, maxval=5.0), stats.uniform(-2, 7)
+        lambda k, s: random.uniform(k, s, minval=-2.0, maxval=5.0),
+        stats.uniform(-2, 7),
     ),
     "normal": (lambda k, s: random.normal(k, s), stats.norm()),
     "exponential": (lambda k, s: random.exponential(k, s), stats.expon()),
@@ -28,22 +29,22 @@ CONTINUOUS = {
     "cauchy": (lambda k, s: random.cauchy(k, s), stats.cauchy()),
     "gumbel": (lambda k, s: random.gumbel(k, s), stats.gumbel_r()),
     "gumbel_high": (lambda k, s: random.gumbel(k, s, mode="high"), stats.gumbel_r()),
-    "gumbel_highest": (
-        lambda k, s: random.gumbel(k, s, mode="highest"), stats.gumbel_r()
-    ),
+    "gumbel_highest": (lambda k, s: random.gumbel(k, s, mode="highest"), stats.gumbel_r()),
     "lognormal": (lambda k, s: random.lognormal(k, 0.7, s), stats.lognorm(0.7)),
     "maxwell": (lambda k, s: random.maxwell(k, s), stats.maxwell()),
     "rayleigh": (lambda k, s: random.rayleigh(k, 2.0, s), stats.rayleigh(scale=2)),
     "pareto": (lambda k, s: random.pareto(k, 3.0, s), stats.pareto(3)),
     "weibull": (
-        lambda k, s: random.weibull_min(k, 2.0, 1.5, s), stats.weibull_min(1.5, scale=2)
+        lambda k, s: random.weibull_min(k, 2.0, 1.5, s),
+        stats.weibull_min(1.5, scale=2),
     ),
     "triangular": (
         lambda k, s: random.triangular(k, -1.0, 0.5, 2.0, s),
         stats.triang(0.5, loc=-1, scale=3),
     ),
     "truncated": (
-        lambda k, s: random.truncated_normal(k, -0.5, 2.0, s), stats.truncnorm(-0.5, 2)
+        lambda k, s: random.truncated_normal(k, -0.5, 2.0, s),
+        stats.truncnorm(-0.5, 2),
     ),
     "wald": (lambda k, s: random.wald(k, 1.5, s), stats.invgauss(1.5)),
     "gamma": (lambda k, s: random.gamma(k, 3.0, s), stats.gamma(3)),
@@ -53,9 +54,7 @@ CONTINUOUS = {
     "chisquare": (lambda k, s: random.chisquare(k, 4.0, s), stats.chi2(4)),
     "f": (lambda k, s: random.f(k, 5.0, 7.0, s), stats.f(5, 7)),
     "t": (lambda k, s: random.t(k, 3.0, s), stats.t(3)),
-    "generalized_normal": (
-        lambda k, s: random.generalized_normal(k, 3.0, s), stats.gennorm(3)
-    ),
+    "generalized_normal": (lambda k, s: random.generalized_normal(k, 3.0, s), stats.gennorm(3)),
     "double_sided_maxwell": (
         lambda k, s: abs(random.double_sided_maxwell(k, 1.0, 2.0, s) - 1) / 2,
         stats.maxwell(),
@@ -65,9 +64,10 @@ CONTINUOUS = {
         stats.beta(2, 4),
     ),
     "ball_radius": (
-        lambda k, s: jnp.linalg.norm(random.ball(k, 3, 2, s), axis=-1), stats.beta(3, 1)
+        lambda k, s: jnp.linalg.norm(random.ball(k, 3, 2, s), axis=-1),
+        stats.beta(3, 1),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
@@ -90,18 +90,18 @@ DISCRETE = {
     "poisson": (lambda k, s: random.poisson(k, 4.0, s), stats.poisson(4)),
     "poisson_large": (lambda k, s: random.poisson(k, 40.0, s), stats.poisson(40)),
     "binomial": (lambda k, s: random.binomial(k, 12.0, 0.3, s), stats.binom(12, 0.3)),
-    "binomial_large": (
-        lambda k, s: random.binomial(k, 90.0, 0.4, s), stats.binom(90, 0.4)
-    ),
+    "binomial_large": (lambda k, s: random.binomial(k, 90.0, 0.4, s), stats.binom(90, 0.4)),
     "binomial_likely": (lambda k, s: random.binomial(k, 9, 0.8, s), stats.binom(9, 0.8)),
     "geometric": (lambda k, s: random.geometric(k, 0.3, s), stats.geom(0.3)),
     "bernoulli": (lambda k, s: random.bernoulli(k, 0.3, s), stats.bernoulli(0.3)),
     "bernoulli_high": (
-        lambda k, s: random.bernoulli(k, 0.3, s, mode="high"), stats.bernoulli(0.3)
+        lambda k, s: random.bernoulli(k, 0.3, s, mode="high"),
+        stats.bernoulli(0.3),
     ),
     "randint": (lambda k, s: random.randint(k, s, 3, 12), stats.randint(3, 12)),
     "randint_u8": (
-        lambda k, s: random.randint(k, s, 250, 256, np.uint8), stats.randint(250, 256)
+        lambda k, s: random.randint(k, s, 250, 256, np.uint8),
+        stats.randint(250, 256),
     ),
     "rademacher": (lambda k, s: random.rademacher(k, s) > 0, stats.bernoulli(0.5)),
     "categorical": (
@@ -113,12 +113,12 @@ DISCRETE = {
         stats.rv_discrete(values=([0, 1, 2], [0.2, 0.3, 0.5])),
     ),
     "multinomial": (
-        lambda k, s: random.multinomial(
-            k, 20.0, jnp.array([0.2, 0.3, 0.5]), shape=(*s, 3)
-        )[..., 1],
+        lambda k, s: random.multinomial(k, 20.0, jnp.array([0.2, 0.3, 0.5]), shape=(*s, 3))[
+            ..., 1
+        ],
         stats.binom(20, 0.3),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", DISCRETE)
@@ -147,11 +147,21 @@ def test_bits_of_gumbel_numbers():
         return np.asarray(random.gumbel(random.key(3), (6,), *args, **options))
 
     assert draw(mode="highest").view(np.uint32).tolist() == [
-        1076110585, 3213034100, 3174794875, 3215455103, 1066360522, 1040796698,
-    ]  # fmt: skip
+        1076110585,
+        3213034100,
+        3174794875,
+        3215455103,
+        1066360522,
+        1040796698,
+    ]
     assert draw(mode="high").view(np.uint32).tolist() == [
-        1076110589, 3213034097, 3174794845, 3215455102, 1066360522, 1040796707,
-    ]  # fmt: skip
+        1076110589,
+        3213034097,
+        3174794845,
+        3215455102,
+        1066360522,
+        1040796707,
+    ]
     half = draw(np.float16, mode="highest")  # which stands for "high" there
     np.testing.assert_array_equal(half, draw(np.float16, mode="high"))
     with pytest.raises(ValueError, match="valid mode for gumbel"):
@@ -162,9 +172,7 @@ def test_choices_by_the_finest_gumbel_numbers():
     key, mode = random.key(3), "highest"
     found = random.categorical(key, jnp.zeros((8, 5)), mode=mode)
     assert found.tolist() == [0, 1, 1, 0, 1, 0, 4, 1]
-    found = random.categorical(
-        key, jnp.zeros((2, 5)), shape=(3, 2), replace=False, mode=mode
-    )
+    found = random.categorical(key, jnp.zeros((2, 5)), shape=(3, 2), replace=False, mode=mode)
     assert found.tolist() == [[0, 1], [4, 4], [2, 3]]
     found = random.choice(key, 5, (3,), False, jnp.arange(1.0, 6), mode=mode)
     assert found.tolist() == [4, 0, 2]
@@ -195,11 +203,7 @@ def test_normal_vectors_need_no_promotion(method):
     )
     with mj.numpy_dtype_promotion("strict"), mj.numpy_rank_promotion("raise"):
         assert mj.eval_shape(draw, mean, cov).shape == (2,)
-        assert mj.eval_shape(lambda m, c: draw(m, c, (5, 3)), mean, cov).shape == (
-            5,
-            3,
-            2,
-        )
+        assert mj.eval_shape(lambda m, c: draw(m, c, (5, 3)), mean, cov).shape == (5, 3, 2)
         assert mj.eval_shape(draw, mean, np.stack([cov] * 4)).shape == (4, 2)
 
 
@@ -219,9 +223,7 @@ def test_orders():
     assert len({tuple(r) for r in free.tolist()}) == 4
     keys = random.split(random.key(0), 5)
     again = random.permutation(random.key(3), keys)
-    assert sorted(random.key_data(again).tolist()) == sorted(
-        random.key_data(keys).tolist()
-    )
+    assert sorted(random.key_data(again).tolist()) == sorted(random.key_data(keys).tolist())
 
 
 def test_orders_are_equally_likely():
@@ -238,9 +240,7 @@ def test_choice_without_replacement():
     assert (few[:, 0] != few[:, 1]).all()
     first = np.bincount(few[:, 0], minlength=4)
     assert stats.chisquare(first, 2000 * np.asarray(p, float) / p.sum()).pvalue > LEVEL
-    both = random.categorical(
-        random.key(0), jnp.zeros((3, 5)), shape=(5, 3), replace=False
-    )
+    both = random.categorical(random.key(0), jnp.zeros((3, 5)), shape=(5, 3), replace=False)
     assert [sorted(r) for r in both.T.tolist()] == [list(range(5))] * 3
 
 
@@ -292,10 +292,7 @@ def test_extremes():
     nothing = random.binomial(random.key(0), jnp.array([jnp.nan, -1.0, jnp.inf]), 0.5)
     assert np.isnan(nothing[:2]).all() and nothing[2] == np.inf
     assert random.poisson(random.key(0), 0.0, (5,)).tolist() == [0] * 5
-    assert random.bernoulli(random.key(0), jnp.array([0.0, 1.0])).tolist() == [
-        False,
-        True,
-    ]
+    assert random.bernoulli(random.key(0), jnp.array([0.0, 1.0])).tolist() == [False, True]
     assert random.choice(random.key(0), 0, (0,)).shape == (0,)
     for name in ("uniform", "normal", "gumbel", "exponential"):
         assert getattr(random, name)(random.key(0), (0, 3)).shape == (0, 3)
@@ -332,7 +329,7 @@ PARAMETERS = {
         lambda k, a: random.multivariate_normal(k, jnp.stack([a, a]), a * jnp.eye(2), (9,)),
         1.3,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
@@ -424,9 +421,10 @@ def test_ranges_with_further_axes_of_size_one():
             random.uniform(KEY, shape, jnp.float32, 0.0, high)
 
 
-@pytest.mark.parametrize("dtype, drawn", (
-    ("bool", [2, 2, 2]), ("int8", [2, 2, 2]), ("uint32", [2, 2, 2]), ("int64", [3, 2, 2]),
-))  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype, drawn",
+    (("bool", [2, 2, 2]), ("int8", [2, 2, 2]), ("uint32", [2, 2, 2]), ("int64", [3, 2, 2])),
+)
 def test_choices_by_integer_weights_have_the_bits_of_their_float_dtype(dtype, drawn):
     """Recorded from JAX 0.10.2 with 64 bits: only 64-bit integers weigh as float64."""
     with mj.enable_x64(True):

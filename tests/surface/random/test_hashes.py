@@ -89,13 +89,9 @@ def test_one_function_for_equal_shapes():
     assert text.count("func.func private @threefry2x32") == 2  # for (5,) and for ()
 
 
-@pytest.mark.parametrize(
-    "dtype", ["bool", "int8", "uint16", "complex64", "float8_e5m2"]
-)
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "complex64", "float8_e5m2"])
 def test_uniform_bits_refuse_what_the_compiler_dies_of(dtype):
     bound = jnp.zeros((), dtype)
     for f in (lax.rng_uniform, mj.jit(lax.rng_uniform, static_argnums=2)):
-        with pytest.raises(
-            TypeError, match=f"rng_uniform does not accept dtype {dtype}"
-        ):
+        with pytest.raises(TypeError, match=f"rng_uniform does not accept dtype {dtype}"):
             f(bound, bound, (2,))

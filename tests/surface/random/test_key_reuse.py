@@ -88,16 +88,16 @@ FINE = {
     ),
     "unused": lambda k: mj.jit(lambda q: 1)(k) + draw(k),
     "slope": lambda k: mj.grad(lambda x: (x * random.uniform(k)) ** 2)(1.0),
-    "recomputed": lambda k: mj.grad(
-        mj.checkpoint(lambda x: jnp.sin(x * random.uniform(k)))
-    )(1.0),
+    "recomputed": lambda k: mj.grad(mj.checkpoint(lambda x: jnp.sin(x * random.uniform(k))))(
+        1.0
+    ),
     "samplers": lambda k: [
         random.poisson(k, 2.0),
         random.binomial(random.fold_in(k, 1), 5.0, 0.3),
         random.choice(random.fold_in(k, 2), 5, (2,), False),
         random.dirichlet(random.fold_in(k, 3), jnp.ones(2)),
     ],
-}  # fmt: skip
+}
 
 REUSE = {
     "twice": (lambda k: draw(k) + draw(k), BITS),
@@ -109,12 +109,11 @@ REUSE = {
     "overlap": (lambda k: (lambda s: draws(s[:2]) + draws(s[1:]))(ks(k)), SLICE),
     "clone twice": (lambda k: two((random.clone(k),) * 2), BITS),
     "reshaped too": (
-        lambda k: (lambda s: draw(s[0]) + draws(s.reshape(3, 1)[:1, 0]))(ks(k)), SLICE,
+        lambda k: (lambda s: draw(s[0]) + draws(s.reshape(3, 1)[:1, 0]))(ks(k)),
+        SLICE,
     ),
     "in lanes": (lambda k: mj.vmap(lambda q: draw(q) + draw(q))(ks(k)), BITS),
-    "after lanes": (
-        lambda k: mj.vmap(lambda x: x + draw(k))(jnp.arange(2)) + draw(k), BITS,
-    ),
+    "after lanes": (lambda k: mj.vmap(lambda x: x + draw(k))(jnp.arange(2)) + draw(k), BITS),
     "constant of scan": (
         lambda k: lax.scan(lambda c, _: (c + draw(k), None), jnp.uint32(0), length=3),
         "scan body function leads to key reuse when repeatedly executed, because key"
@@ -140,30 +139,26 @@ REUSE = {
         lambda k: while_of(lambda c: draw(c[1]) < 9, stepped, k),
         "while_loop cond and body functions both use the same key: ",
     ),
-    "after while": (
-        lambda k: (while_of(lambda c: c[0] < 9, stepped, k), draw(k))[1], BITS,
-    ),
-    "after cond": (
-        lambda k: lax.cond(True, draw, lambda q: jnp.uint32(0), k) + draw(k), BITS,
-    ),
+    "after while": (lambda k: (while_of(lambda c: c[0] < 9, stepped, k), draw(k))[1], BITS),
+    "after cond": (lambda k: lax.cond(True, draw, lambda q: jnp.uint32(0), k) + draw(k), BITS),
     "before cond": (
         lambda k: draw(k) + lax.cond(True, draw, lambda q: jnp.uint32(0), k),
         "In cond, argument 1 is",
     ),
     "given by cond": (
-        lambda k: two(
-            (lax.cond(True, lambda q: q, lambda q: random.split(q)[0], k), k)
-        ), BITS,
+        lambda k: two((lax.cond(True, lambda q: q, lambda q: random.split(q)[0], k), k)),
+        BITS,
     ),
     "jitted": (lambda k: mj.jit(draw)(k) + mj.jit(draw)(k), JIT),
     "inside of jitted": (mj.jit(lambda k: draw(k) + draw(k)), BITS),
     "closed over": (lambda k: mj.jit(lambda x: x + draw(k))(1) + draw(k), BITS),
     "under a rule": (lambda k: ruled(1.0, k) + random.uniform(k), BITS),
     "under checkpoint": (
-        lambda k: mj.checkpoint(lambda x, q: x * draw(q))(2, k) + draw(k), BITS,
+        lambda k: mj.checkpoint(lambda x, q: x * draw(q))(2, k) + draw(k),
+        BITS,
     ),
     "slopes": (lambda k: mj.grad(lambda x: x * random.uniform(k))(1.0) + draw(k), BITS),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FINE)
@@ -179,11 +174,7 @@ def test_a_program_that_uses_a_key_twice_is_refused(name):
     assert str(e.value).startswith(sentence)
 
 
-EAGER = (
-    "twice,child twice,row twice,overlap,in lanes,after cond,after scan,slopes".split(
-        ","
-    )
-)
+EAGER = "twice,child twice,row twice,overlap,in lanes,after cond,after scan,slopes".split(",")
 
 
 @pytest.mark.parametrize("name", EAGER)
@@ -193,8 +184,7 @@ def test_evaluation_refuses_keys_that_were_consumed(name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["children", "rows", "folded", "cloned", "rolled", "scan, then", "recomputed"],
+    "name", ["children", "rows", "folded", "cloned", "rolled", "scan, then", "recomputed"]
 )
 def test_evaluation_takes_keys_that_were_not(name):
     FINE[name](random.key(0))

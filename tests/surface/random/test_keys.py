@@ -11,9 +11,13 @@ import minijax.numpy as jnp
 from minijax import random
 
 IMPLS = {
-    "threefry2x32": 2, "threefry4x32": 4, "philox2x32": 1, "philox4x32": 2,
-    "rbg": 4, "unsafe_rbg": 4,
-}  # fmt: skip
+    "threefry2x32": 2,
+    "threefry4x32": 4,
+    "philox2x32": 1,
+    "philox4x32": 2,
+    "rbg": 4,
+    "unsafe_rbg": 4,
+}
 
 
 def words(keys):
@@ -26,11 +30,18 @@ def words(keys):
 @pytest.mark.parametrize(
     ("seed", "low"),
     [
-        (0, 0), (42, 42), (-1, 2**32 - 1), (2**31, 2**31), (2**40 + 5, 5), (True, 1),
-        (np.uint32(2**32 - 1), 2**32 - 1), (np.int8(-1), 2**32 - 1),
-        (np.int64(2**40 + 1), 1), (jnp.int16(-3), 2**32 - 3),
+        (0, 0),
+        (42, 42),
+        (-1, 2**32 - 1),
+        (2**31, 2**31),
+        (2**40 + 5, 5),
+        (True, 1),
+        (np.uint32(2**32 - 1), 2**32 - 1),
+        (np.int8(-1), 2**32 - 1),
+        (np.int64(2**40 + 1), 1),
+        (jnp.int16(-3), 2**32 - 3),
     ],
-)  # fmt: skip
+)
 def test_seeds(seed, low):
     assert random.PRNGKey(seed).tolist() == [0, low]
     assert words(random.key(seed)).tolist() == [0, low]
@@ -125,9 +136,7 @@ def test_lanes_are_loops(impl):
 def test_shared_key_and_mapped_data():
     key = random.key(0)
     out = mj.vmap(random.fold_in, in_axes=(None, 0))(key, jnp.arange(3))
-    assert words(out).tolist() == [
-        words(random.fold_in(key, i)).tolist() for i in range(3)
-    ]
+    assert words(out).tolist() == [words(random.fold_in(key, i)).tolist() for i in range(3)]
 
 
 def test_default_impl_is_an_option():
@@ -156,10 +165,15 @@ def test_what_impl_means():
 @pytest.mark.parametrize(
     "data",
     [
-        np.ones(2, np.float32), np.ones(3, np.uint32), np.uint32(3),
-        np.zeros(2, np.int32), 3, None, [0, 0],
+        np.ones(2, np.float32),
+        np.ones(3, np.uint32),
+        np.uint32(3),
+        np.zeros(2, np.int32),
+        3,
+        None,
+        [0, 0],
     ],
-)  # fmt: skip
+)
 def test_bad_words(data):
     with pytest.raises(TypeError, match="key"):
         random.wrap_key_data(data)
@@ -186,8 +200,9 @@ def test_children():
 def test_older_children():
     with mj.threefry_partitionable(False):
         assert random.split(random.PRNGKey(0)).tolist() == [
-            [4146024105, 967050713], [2718843009, 1272950319],
-        ]  # fmt: skip
+            [4146024105, 967050713],
+            [2718843009, 1272950319],
+        ]
         lanes = mj.vmap(random.split)(random.split(random.key(1), 2))
         assert (
             words(lanes[0]).tolist()
@@ -199,10 +214,7 @@ def test_older_children():
 def test_numbers_to_fold_in():
     raw = random.PRNGKey(0)
     assert random.fold_in(raw, 2**31).tolist() == [917456828, 636652529]
-    assert (
-        random.fold_in(raw, np.int64(2**40 + 3)).tolist()
-        == random.fold_in(raw, 3).tolist()
-    )
+    assert random.fold_in(raw, np.int64(2**40 + 3)).tolist() == random.fold_in(raw, 3).tolist()
     for bad in (-1, 2**32):
         with pytest.raises(OverflowError, match="out of bounds for uint32"):
             random.fold_in(raw, bad)
@@ -281,16 +293,17 @@ def test_in_programs():
 def test_a_program_for_words_is_not_one_for_keys():
     first = mj.jit(lambda x: x[0])
     raw = random.split(random.PRNGKey(0))
-    assert (
-        first(KEYS).shape == () and first(raw).shape == (2,) and first(KEYS).shape == ()
-    )
+    assert first(KEYS).shape == () and first(raw).shape == (2,) and first(KEYS).shape == ()
 
 
 def test_copies():
     for again in (
-        pickle.loads(pickle.dumps(KEYS)), copy.deepcopy(KEYS), mj.device_put(KEYS),
-        KEYS.copy(), mj.block_until_ready(KEYS),
-    ):  # fmt: skip
+        pickle.loads(pickle.dumps(KEYS)),
+        copy.deepcopy(KEYS),
+        mj.device_put(KEYS),
+        KEYS.copy(),
+        mj.block_until_ready(KEYS),
+    ):
         assert (again == KEYS).all() and again.dtype == KEYS.dtype
 
 
@@ -298,23 +311,25 @@ def test_text():
     key = random.key(0)
     assert repr(key) == str(key) == "Array((), dtype=key<fry>) overlaying:\n[0 0]"
     assert repr(key.dtype) == "key<fry>"
-    text = str(
-        mj.make_jaxpr(lambda k: random.bits(random.split(k)[0], (3,), "uint8"))(key)
-    )
+    text = str(mj.make_jaxpr(lambda k: random.bits(random.split(k)[0], (3,), "uint8"))(key))
     assert "random_split[shape=(2,)]" in text
     assert "random_bits[bit_width=8 shape=(3,)]" in text
-    assert "random_wrap[impl=fry]" in str(
-        mj.make_jaxpr(random.split)(random.PRNGKey(0))
-    )
+    assert "random_wrap[impl=fry]" in str(mj.make_jaxpr(random.split)(random.PRNGKey(0)))
 
 
 @pytest.mark.parametrize(
     "use",
     [
-        lambda k: k + 1, lambda k: k < k, jnp.sin, int, bool, hash, np.asarray,
+        lambda k: k + 1,
+        lambda k: k < k,
+        jnp.sin,
+        int,
+        bool,
+        hash,
+        np.asarray,
         lambda k: mj.grad(lambda _: 1.0)(k),
     ],
-)  # fmt: skip
+)
 def test_keys_are_no_numbers(use):
     with pytest.raises(TypeError):
         use(random.key(0))

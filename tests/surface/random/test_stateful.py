@@ -17,9 +17,7 @@ def test_numbers_follow_one_another():
     assert rng.key((2, 1)).shape == (2, 1)
     np.testing.assert_allclose(rng.random(), 0.15365434, rtol=1e-6)
     assert rng.random((2, 2), "float16").dtype == np.float16
-    np.testing.assert_allclose(
-        random.stateful_rng(42).uniform(size=1), [0.5302608], rtol=1e-6
-    )
+    np.testing.assert_allclose(random.stateful_rng(42).uniform(size=1), [0.5302608], rtol=1e-6)
     wide = rng.normal(1.0, jnp.array([1.0, 2.0]))
     assert wide.shape == (2,) and wide.dtype == np.float32
     assert rng.normal(size=(2,), dtype="bfloat16").dtype == jnp.bfloat16
@@ -52,9 +50,7 @@ def test_transformations():
 
 
 def test_seeds():
-    assert float(random.stateful_rng().random()) != float(
-        random.stateful_rng().random()
-    )
+    assert float(random.stateful_rng().random()) != float(random.stateful_rng().random())
     np.testing.assert_allclose(
         random.stateful_rng(1, impl="rbg").uniform(), 0.4336295, rtol=1e-6
     )

@@ -18,8 +18,7 @@ def draw(size, hidden, layers, both):
     count = layers * (2 if both else 1)
     n = rnn.get_num_params_in_lstm(size, hidden, layers, both)
     x, h, c = (
-        rng.normal(size=s)
-        for s in ((B, T, size), (count, B, hidden), (count, B, hidden))
+        rng.normal(size=s) for s in ((B, T, size), (count, B, hidden), (count, B, hidden))
     )
     return x, h, c, rng.normal(size=n)
 
@@ -112,9 +111,7 @@ def test_derivatives_and_lanes():
         turned = mj.jit(lambda v: mj.jvp(lambda w: slope(x, w), (w,), (v,))[1])(w)
         (high, above), (low, below) = (both(x * s, w * s) for s in (1 + 1e-5, 1 - 1e-5))
         across = [np.asarray(both(x, w * s)[1][1]) for s in (1 + 1e-5, 1 - 1e-5)]
-    middle = [
-        (np.asarray(a) + np.asarray(b)) / 2 for a, b in zip(above, below, strict=True)
-    ]
+    middle = [(np.asarray(a) + np.asarray(b)) / 2 for a, b in zip(above, below, strict=True)]
     along = np.vdot(middle[0], x) + np.vdot(middle[1], w)
     np.testing.assert_allclose(along, (float(high) - float(low)) / 2e-5, rtol=1e-7)
     np.testing.assert_allclose(lanes, alone, atol=1e-12)
@@ -144,14 +141,21 @@ def test_programs_and_types():
     jaxpr = mj.make_jaxpr(run)(x, h, c, w)
     assert "rnn_fwd" in str(jaxpr) and "rnn_bwd" not in str(jaxpr)
     out, kept = rnn.lstm_fwd(x, h, c, w, LENGTHS, 2, 3, 1, 0.0, False, None)
-    params = dict(zip(
-        ("input_size", "hidden_size", "num_layers", "dropout", "bidirectional"),
-        (2, 3, 1, 0.0, False), strict=True,
-    ), cudnn_allow_tf32=True)  # fmt: skip
+    params = dict(
+        zip(
+            ("input_size", "hidden_size", "num_layers", "dropout", "bidirectional"),
+            (2, 3, 1, 0.0, False),
+            strict=True,
+        ),
+        cudnn_allow_tf32=True,
+    )
     avals = [mj.typeof(v) for v in kept[:5]]
     assert [a.shape for a in rnn.rnn_abstract_eval(*avals, **params)] == [
-        (B, T, 3), (1, B, 3), (1, B, 3), (0,)
-    ]  # fmt: skip
+        (B, T, 3),
+        (1, B, 3),
+        (1, B, 3),
+        (0,),
+    ]
     back = rnn.lstm_bwd(2, 3, 1, 0.0, False, None, kept, out)
     assert [v.shape for v in back] == [x.shape, h.shape, c.shape, w.shape, (B,)]
     assert [rnn.rnn_fwd_p.name, rnn.rnn_bwd_p.name] == ["rnn_fwd", "rnn_bwd"]

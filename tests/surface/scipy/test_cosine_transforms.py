@@ -8,12 +8,8 @@ import minijax as mj
 from minijax.scipy import fft
 
 X = np.sin(np.arange(60.0)).reshape(3, 4, 5)
-ONE = [
-    {"n": 3}, {"n": 8, "axis": 0}, {"norm": "ortho", "axis": 1}, {"n": 1},
-]  # fmt: skip
-SEVERAL = [
-    {"s": (2, 6)}, {"s": (4, 7), "axes": (2, 0), "norm": "ortho"}, {"s": 2}, {"axes": 1},
-]  # fmt: skip
+ONE = [{"n": 3}, {"n": 8, "axis": 0}, {"norm": "ortho", "axis": 1}, {"n": 1}]
+SEVERAL = [{"s": (2, 6)}, {"s": (4, 7), "axes": (2, 0), "norm": "ortho"}, {"s": 2}, {"axes": 1}]
 CASES = [(name, kw) for name in ("dct", "idct") for kw in ONE]
 CASES += [(name, kw) for name in ("dctn", "idctn") for kw in SEVERAL]
 

@@ -40,13 +40,9 @@ def test_solutions_and_derivatives(name):
             return solver(A, b, tol=1e-11, **options)[0]
 
         diagonal = jnp.diag(A)
-        found = {
-            "plain": solution(A, b),
-            "by M": solution(A, b, M=lambda x: x / diagonal),
-        }
+        found = {"plain": solution(A, b), "by M": solution(A, b, M=lambda x: x / diagonal)}
         slopes = mj.grad(
-            lambda A, b: jnp.sum(jnp.sin(solution(A, b, M=jnp.diag(1 / diagonal)))),
-            (0, 1),
+            lambda A, b: jnp.sum(jnp.sin(solution(A, b, M=jnp.diag(1 / diagonal)))), (0, 1)
         )(A, b)
         if not general:
             return found, slopes

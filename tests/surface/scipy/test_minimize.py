@@ -91,9 +91,7 @@ def test_lanes_and_arguments():
         return scale * jnp.sum((x - a) ** 4 + (x - a) ** 2)
 
     run = mj.vmap(lambda a: minimize(f, jnp.zeros(2), (a, 3.0), method="BFGS").x)
-    np.testing.assert_allclose(
-        run(jnp.arange(3.0)), [[0, 0], [1, 1], [2, 2]], atol=1e-4
-    )
+    np.testing.assert_allclose(run(jnp.arange(3.0)), [[0, 0], [1, 1], [2, 2]], atol=1e-4)
 
 
 def test_what_ends_it():
@@ -128,9 +126,11 @@ def test_what_ends_it():
 def test_progress_counts_relative_to_the_value():
     """As in SciPy's L-BFGS-B: of a million, a billionth is no progress."""
     found = minimize(
-        lambda x: 1e6 + jnp.sum((x - 3) ** 4), jnp.zeros(1), method=LBFGS,
+        lambda x: 1e6 + jnp.sum((x - 3) ** 4),
+        jnp.zeros(1),
+        method=LBFGS,
         options={"ftol": 1e-7, "gtol": 0.0},
-    )  # fmt: skip
+    )
     assert found.success and found.status == 4 and abs(found.x[0] - 3) < 1
 
 
@@ -147,8 +147,16 @@ def test_options():
 
 def test_results_and_messages():
     assert OptimizeResults._fields == (
-        "x", "success", "status", "fun", "jac", "hess_inv", "nfev", "njev", "nit"
-    )  # fmt: skip
+        "x",
+        "success",
+        "status",
+        "fun",
+        "jac",
+        "hess_inv",
+        "nfev",
+        "njev",
+        "nit",
+    )
     for change, error, said in (
         ({"args": [1.0]}, TypeError, "args argument .* must be a tuple"),
         ({"method": "CG"}, ValueError, "Method CG not recognized"),
@@ -157,6 +165,4 @@ def test_results_and_messages():
         ({"options": {"disp": True}}, TypeError, "disp"),
     ):
         with pytest.raises(error, match=said):
-            minimize(
-                **{"fun": rosenbrock, "x0": jnp.zeros(2), "method": "BFGS", **change}
-            )
+            minimize(**{"fun": rosenbrock, "x0": jnp.zeros(2), "method": "BFGS", **change})

@@ -11,9 +11,16 @@ from minijax.scipy.spatial.transform import Rotation, Slerp
 rng = np.random.default_rng(0)
 HALF = 0.5**0.5
 SPECIAL = np.array(
-    [[0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 1, 0], [HALF, 0, 0, HALF], [0.5, 0.5, 0.5, 0.5],
-     [1e-5, 0, 0, -1], [0, 2e-3, 1e-3, 1]]
-)  # fmt: skip
+    [
+        [0, 0, 0, 1],
+        [1, 0, 0, 0],
+        [0, 0, 1, 0],
+        [HALF, 0, 0, HALF],
+        [0.5, 0.5, 0.5, 0.5],
+        [1e-5, 0, 0, -1],
+        [0, 2e-3, 1e-3, 1],
+    ]
+)
 Q = np.concatenate([rng.normal(size=(6, 4)), SPECIAL])
 V = rng.normal(size=(len(Q), 3))
 SEQUENCES = ["xyz", "zyx", "xzy", "zxz", "yzy"]
@@ -77,14 +84,9 @@ def test_angles():
     def run(q, v):
         r = Rotation.from_quat(q)
         angles = {s: r.as_euler(s, degrees=True) for s in sequences}
-        back = {
-            s: Rotation.from_euler(s, a, True).as_matrix() for s, a in angles.items()
-        }
+        back = {s: Rotation.from_euler(s, a, True).as_matrix() for s, a in angles.items()}
         given = {s: Rotation.from_euler(s, v).as_matrix() for s in sequences}
-        few = {
-            s: Rotation.from_euler(s, v[:, : len(s)]).as_matrix()
-            for s in ("x", "ZY", "yx")
-        }
+        few = {s: Rotation.from_euler(s, v[:, : len(s)]).as_matrix() for s in ("x", "ZY", "yx")}
         return angles, back, {**given, **few}
 
     with mj.enable_x64():
@@ -119,9 +121,7 @@ def test_derivatives():
     ways = {
         "rotvec": lambda v: Rotation.from_rotvec(v).as_rotvec(),
         "euler": lambda v: Rotation.from_euler("zyx", v).as_euler("zyx"),
-        "matrix": lambda v: Rotation.from_matrix(
-            Rotation.from_mrp(v).as_matrix()
-        ).as_mrp(),
+        "matrix": lambda v: Rotation.from_matrix(Rotation.from_mrp(v).as_matrix()).as_mrp(),
     }
     sizes = jnp.array([[0.0], [1e-4], [9.99e-4], [1.01e-3], [0.3]])
 
@@ -149,9 +149,7 @@ def test_arrays_of_rotations():
     assert Rotation.identity().quat.tolist() == [0, 0, 0, 1]
     assert Rotation.identity(2, "float16").quat.shape == (2, 4)
     close(Rotation.from_euler("z", 90, degrees=True).as_rotvec(True), [0, 0, 90], 1e-5)
-    traced = mj.jit(
-        lambda d: Rotation.from_rotvec(jnp.array([0.0, 0, 90]), d).magnitude()
-    )
+    traced = mj.jit(lambda d: Rotation.from_rotvec(jnp.array([0.0, 0, 90]), d).magnitude())
     close(traced(True), np.pi / 2, 1e-6)
     close(traced(False), 90 % (2 * np.pi), 1e-4)
 
@@ -169,11 +167,7 @@ R = Rotation.from_quat(Q)
 REFUSED = {
     "none": (lambda: Rotation.from_euler("", V), ValueError, "non-empty string"),
     "mixed": (lambda: Rotation.from_euler("xY", V[:, :2]), ValueError, "to be from"),
-    "twice": (
-        lambda: R.as_euler("xxy"),
-        ValueError,
-        "consecutive axes to be different",
-    ),
+    "twice": (lambda: R.as_euler("xxy"), ValueError, "consecutive axes to be different"),
     "three": (lambda: R.as_euler("xy"), ValueError, "Expected 3 axes"),
     "shape": (lambda: Rotation.from_euler("xy", V), ValueError, r"\(..., 2\)"),
     "length": (lambda: len(R[0]), TypeError, r"no len\(\)"),
@@ -184,11 +178,7 @@ REFUSED = {
     "one": (lambda: Slerp.init([0], R[:1]), ValueError, "at least 2 rotations"),
     "times": (lambda: Slerp.init([0, 1], R), ValueError, "number of timestamps"),
     "axes": (lambda: Slerp.init([[0, 1]], R[:2]), ValueError, "1 dimensional array"),
-    "at": (
-        lambda: Slerp.init([0, 1], R[:2])([[0]]),
-        ValueError,
-        "at most 1-dimensional",
-    ),
+    "at": (lambda: Slerp.init([0, 1], R[:2])([[0]]), ValueError, "at most 1-dimensional"),
 }
 
 

@@ -24,9 +24,12 @@ X = rng.normal(size=(4, 5)).astype("float32")
 AT = rng.uniform(-7, 12, size=(2, 200)).astype("float32")
 # SciPy's names of the modes.
 MODES = {
-    "constant": "constant", "nearest": "nearest", "wrap": "grid-wrap",
-    "mirror": "mirror", "reflect": "reflect",
-}  # fmt: skip
+    "constant": "constant",
+    "nearest": "nearest",
+    "wrap": "grid-wrap",
+    "mirror": "mirror",
+    "reflect": "reflect",
+}
 
 
 @pytest.mark.parametrize("order", [0, 1])
@@ -49,9 +52,7 @@ def test_places_between_pixels(order):
             np.testing.assert_allclose(imaginary, 1j * want, atol=2e-5)
         assert rounded.dtype == "int32"
         exact = map_coordinates(whole.astype("float32"), AT, order, mode, 2)
-        np.testing.assert_array_equal(
-            rounded, np.copysign(np.floor(abs(exact) + 0.5), exact)
-        )
+        np.testing.assert_array_equal(rounded, np.copysign(np.floor(abs(exact) + 0.5), exact))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
@@ -61,9 +62,7 @@ def test_halves_quarters_and_places_past_the_edges(n):
     for order in (0, 1):
         for mode, name in MODES.items():
             found = run(line, [at], order, mode, -7.0)
-            want = scipy.ndimage.map_coordinates(
-                line, [at], order=order, mode=name, cval=-7
-            )
+            want = scipy.ndimage.map_coordinates(line, [at], order=order, mode=name, cval=-7)
             np.testing.assert_allclose(found, want, 1e-5, 1e-5, err_msg=(mode, order))
 
 
@@ -95,9 +94,7 @@ PLACES = np.concatenate(
 def test_places_on_grids(method):
     def run(lines, values, places):
         f = RegularGridInterpolator(lines, values, method, fill_value=-3.0)
-        back = RegularGridInterpolator(
-            [x[::-1] for x in lines], values[::-1, ::-1], method
-        )
+        back = RegularGridInterpolator([x[::-1] for x in lines], values[::-1, ::-1], method)
         beyond = RegularGridInterpolator(lines, values, method, fill_value=None)
         shaped = f(places[:6].reshape(2, 3, 2))
         return f(places), back(places), beyond(places), shaped, f((places[:, 0], 2.0))
@@ -134,10 +131,7 @@ def test_a_grid_is_a_tree():
     assert slopes.values.tolist() == [0, 0.75, 0.25]
     assert out.tolist() == [[0.5], [0.5]]
     assert f(jnp.array([1.4]), method="nearest") == 1
-    assert (
-        RegularGridInterpolator([jnp.arange(2)], jnp.arange(2)).values.dtype
-        == "float32"
-    )
+    assert RegularGridInterpolator([jnp.arange(2)], jnp.arange(2)).values.dtype == "float32"
 
 
 # ------------------------------------------------------------------------------- codes
@@ -164,31 +158,37 @@ def test_trapezoids():
 GRID = ([jnp.arange(2.0)], jnp.ones(2))
 REFUSED = {
     "coordinates": (
-        lambda: map_coordinates(X, [X], 1), ValueError, "sequence of length input.ndim"
+        lambda: map_coordinates(X, [X], 1),
+        ValueError,
+        "sequence of length input.ndim",
     ),
     "order": (lambda: map_coordinates(X, AT, 2), NotImplementedError, "order<=1"),
     "mode": (lambda: map_coordinates(X, AT, 1, "x"), NotImplementedError, "mode x"),
     "method": (lambda: RegularGridInterpolator(*GRID, "cubic"), ValueError, "not defined"),
     "bounds": (
-        lambda: RegularGridInterpolator(*GRID, bounds_error=True), NotImplementedError,
+        lambda: RegularGridInterpolator(*GRID, bounds_error=True),
+        NotImplementedError,
         "takes no effect under JIT",
     ),
     "points": (
-        lambda: RegularGridInterpolator(GRID[0] * 2, GRID[1]), ValueError,
+        lambda: RegularGridInterpolator(GRID[0] * 2, GRID[1]),
+        ValueError,
         "2 point arrays, but values has 1",
     ),
     "fill": (
-        lambda: RegularGridInterpolator(*GRID, fill_value=1j), ValueError,
+        lambda: RegularGridInterpolator(*GRID, fill_value=1j),
+        ValueError,
         "type compatible with values",
     ),
     "places": (
-        lambda: RegularGridInterpolator(*GRID)(jnp.ones((2, 2))), ValueError,
+        lambda: RegularGridInterpolator(*GRID)(jnp.ones((2, 2))),
+        ValueError,
         "requested sample points xi have dimension",
     ),
     "ranks": (lambda: vq(X, X[0]), ValueError, "should have the same rank"),
     "rank": (lambda: vq(X[None], X[None]), ValueError, "ndim different than 1 or 2"),
     "sizes": (lambda: vq(X, X[:, :2]), TypeError, "incompatible shapes"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -31,51 +31,70 @@ def wide(x):
 
 # name, arguments, keywords: the result is SciPy's.
 SAME = [
-    ("cholesky", (POSITIVE,), {}), ("cholesky", (POSITIVE,), {"lower": True}),
-    ("det", (COMPLEX,), {}), ("inv", (REAL,), {}), ("lu", (COMPLEX,), {}),
-    ("lu", (RIGHT,), {"permute_l": True}), ("lu", (RIGHT.T,), {}),
-    ("lu_factor", (REAL,), {}), ("svd", (RIGHT,), {"compute_uv": False}),
+    ("cholesky", (POSITIVE,), {}),
+    ("cholesky", (POSITIVE,), {"lower": True}),
+    ("det", (COMPLEX,), {}),
+    ("inv", (REAL,), {}),
+    ("lu", (COMPLEX,), {}),
+    ("lu", (RIGHT,), {"permute_l": True}),
+    ("lu", (RIGHT.T,), {}),
+    ("lu_factor", (REAL,), {}),
+    ("svd", (RIGHT,), {"compute_uv": False}),
     ("svd", (REAL,), {"compute_uv": False, "lapack_driver": "gesvd"}),
     ("eigh", (POSITIVE,), {"eigvals_only": True}),
-    ("hessenberg", (REAL,), {"calc_q": True}), ("expm", (REAL * 3,), {}),
-    ("expm", (COMPLEX / 9,), {}), ("sqrtm", (COMPLEX,), {}),
+    ("hessenberg", (REAL,), {"calc_q": True}),
+    ("expm", (REAL * 3,), {}),
+    ("expm", (COMPLEX / 9,), {}),
+    ("sqrtm", (COMPLEX,), {}),
     ("expm_frechet", (REAL, REAL.T), {}),
     ("expm_frechet", (REAL, REAL.T), {"method": "blockEnlarge"}),
-    ("qr", (RIGHT,), {}), ("qr", (RIGHT,), {"mode": "economic", "pivoting": True}),
+    ("qr", (RIGHT,), {}),
+    ("qr", (RIGHT,), {"mode": "economic", "pivoting": True}),
     ("qr_multiply", (RIGHT, RIGHT.T), {}),
     ("qr_multiply", (RIGHT.T, RIGHT[:2]), {"mode": "left", "pivoting": True}),
     ("qr_multiply", (RIGHT, RIGHT[:2, 0]), {"mode": "left"}),
     ("qr_multiply", (COMPLEX, COMPLEX[0]), {"conjugate": True}),
     ("solve_sylvester", (REAL, REAL[:2, :2], RIGHT), {}),
     ("solve_sylvester", (COMPLEX, COMPLEX[:2, :2], RIGHT * 1j), {}),
-    ("solve", (REAL, RIGHT), {}), ("solve", (POSITIVE, RIGHT[:, 0]), {"assume_a": "pos"}),
+    ("solve", (REAL, RIGHT), {}),
+    ("solve", (POSITIVE, RIGHT[:, 0]), {"assume_a": "pos"}),
     ("solve", (POSITIVE, RIGHT), {"assume_a": "pos", "lower": True}),
     ("block_diag", (RIGHT, 3, REAL[0]), {}),
-    ("circulant", (REAL[0],), {}), ("companion", (REAL[0],), {}),
+    ("circulant", (REAL[0],), {}),
+    ("companion", (REAL[0],), {}),
     ("convolution_matrix", (REAL[0], 3), {}),
     ("convolution_matrix", (REAL[0], 3), {"mode": "same"}),
     ("convolution_matrix", (REAL[0], 7), {"mode": "same"}),
     ("convolution_matrix", (REAL[0], 3), {"mode": "valid"}),
     ("convolution_matrix", (REAL[0], 6), {"mode": "valid"}),
-    ("dft", (5,), {}), ("dft", (4,), {"scale": "sqrtn"}), ("dft", (3, "n"), {}),
-    ("fiedler", (REAL[0],), {}), ("fiedler_companion", (REAL.ravel()[:7],), {}),
-    ("fiedler_companion", (REAL.ravel()[:6],), {}), ("hadamard", (8,), {}),
-    ("hankel", (REAL[0],), {}), ("hankel", (REAL[0], RIGHT[:, 0]), {}),
-    ("helmert", (5,), {}), ("helmert", (4,), {"full": True}), ("hilbert", (5,), {}),
-    ("invhilbert", (5,), {}), ("invpascal", (6,), {}), ("invpascal", (5, "lower"), {}),
-    ("leslie", (REAL[0], REAL[0, 1:]), {}), ("pascal", (6,), {}),
-    ("pascal", (5, "upper"), {}), ("toeplitz", (COMPLEX[0],), {}),
+    ("dft", (5,), {}),
+    ("dft", (4,), {"scale": "sqrtn"}),
+    ("dft", (3, "n"), {}),
+    ("fiedler", (REAL[0],), {}),
+    ("fiedler_companion", (REAL.ravel()[:7],), {}),
+    ("fiedler_companion", (REAL.ravel()[:6],), {}),
+    ("hadamard", (8,), {}),
+    ("hankel", (REAL[0],), {}),
+    ("hankel", (REAL[0], RIGHT[:, 0]), {}),
+    ("helmert", (5,), {}),
+    ("helmert", (4,), {"full": True}),
+    ("hilbert", (5,), {}),
+    ("invhilbert", (5,), {}),
+    ("invpascal", (6,), {}),
+    ("invpascal", (5, "lower"), {}),
+    ("leslie", (REAL[0], REAL[0, 1:]), {}),
+    ("pascal", (6,), {}),
+    ("pascal", (5, "upper"), {}),
+    ("toeplitz", (COMPLEX[0],), {}),
     ("toeplitz", (REAL[0], RIGHT[:3, 0]), {}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name, args, options", SAME)
 def test_as_in_scipy(name, args, options):
     got = mj.tree_util.tree_leaves(getattr(linalg, name)(*args, **options))
     given = [wide(x) if isinstance(x, np.ndarray) else x for x in args]
-    want = mj.tree_util.tree_leaves(
-        list_of(getattr(reference, name)(*given, **options))
-    )
+    want = mj.tree_util.tree_leaves(list_of(getattr(reference, name)(*given, **options)))
     assert len(got) == len(want)
     for x, y in zip(got, want, strict=True):
         close(x, y)
@@ -205,9 +224,7 @@ def test_exponentials_of_stacks_over_an_explicit_mesh():
 def test_exponentials_of_graded_triangles():
     """The diagonal is exact: squaring 14 times would leave three digits."""
     a = np.array([[-1e5, 30, 2], [0, 1, 1e-3], [0, 0, 1e-6]], np.float32)
-    got = linalg.expm(
-        np.stack([a, 3 * np.eye(3, dtype=a.dtype)]), upper_triangular=True
-    )
+    got = linalg.expm(np.stack([a, 3 * np.eye(3, dtype=a.dtype)]), upper_triangular=True)
     exact = np.exp(np.diagonal(a).astype(np.float64))
     np.testing.assert_allclose(np.diagonal(got[0]), exact, rtol=2e-7)
     np.testing.assert_allclose(got[0], reference.expm(wide(a)), rtol=2e-3)
@@ -244,11 +261,18 @@ def test_slopes():
         p = a @ a.T + home.eye(3)
         q, r = lib.qr_multiply(a, b)
         parts = [
-            lib.solve(p, b, assume_a="pos"), lib.cho_solve(lib.cho_factor(p), b),
-            lib.lu_solve(lib.lu_factor(a), b), lib.expm(a), lib.sqrtm(p).real,
-            lib.solve_sylvester(p, b @ b.T, a), lib.polar(a)[1], lib.toeplitz(a[0], b[0]),
-            abs(q) + abs(r), lib.solve_triangular(a, b), lib.expm_frechet(a, b)[1],
-        ]  # fmt: skip
+            lib.solve(p, b, assume_a="pos"),
+            lib.cho_solve(lib.cho_factor(p), b),
+            lib.lu_solve(lib.lu_factor(a), b),
+            lib.expm(a),
+            lib.sqrtm(p).real,
+            lib.solve_sylvester(p, b @ b.T, a),
+            lib.polar(a)[1],
+            lib.toeplitz(a[0], b[0]),
+            abs(q) + abs(r),
+            lib.solve_triangular(a, b),
+            lib.expm_frechet(a, b)[1],
+        ]
         return sum(home.sin(x).sum() for x in parts)
 
     def one(a, b):
@@ -260,8 +284,7 @@ def test_slopes():
     step = 1e-5
     for k in range(2):
         ahead, back = (
-            total(reference, np, a[k] + t * da[k], b[k] + t * db[k])
-            for t in (step, -step)
+            total(reference, np, a[k] + t * da[k], b[k] + t * db[k]) for t in (step, -step)
         )
         slope = np.vdot(got[0][k], da[k]) + np.vdot(got[1][k], db[k])
         close(slope, (ahead - back) / (2 * step), 1e-6)
@@ -298,8 +321,13 @@ ERRORS = [
     (ValueError, "Expected assume_a", "solve", (REAL, REAL), {"assume_a": "x"}),
     (TypeError, "must have same dtype", "eigh_tridiagonal", (REAL[0], [1, 2, 3])),
     (TypeError, "Only float32 and float64", "eigh_tridiagonal", ([1, 2], [1])),
-    (ValueError, "select_range must be", "eigh_tridiagonal", (REAL[0], REAL[0, 1:]),
-     {"select": "i"}),
+    (
+        ValueError,
+        "select_range must be",
+        "eigh_tridiagonal",
+        (REAL[0], REAL[0, 1:]),
+        {"select": "i"},
+    ),
     (ValueError, "at most 2 dimensions", "block_diag", (REAL[None],)),
     (ValueError, "must be at least 2", "companion", (REAL[0, :1],)),
     (ValueError, "Incorrect lengths", "leslie", (REAL[0], REAL[0])),
@@ -308,7 +336,7 @@ ERRORS = [
     (ValueError, "Expected kind", "pascal", (3, "x")),
     (ValueError, "must be a complex", "dft", (3,), {"dtype": "float32"}),
     (ValueError, "n must be a positive integer", "convolution_matrix", (REAL[0], 0)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("row", ERRORS, ids=lambda r: f"{r[2]}: {r[1]}")

@@ -67,8 +67,9 @@ def test_convolution_along_some_axes():
             signal.fftconvolve(x, y, mode, axes),
             signal.fftconvolve(x.real, y.real, mode, axes),
         )
-        for axes in (1, (0, 1), (-2,)) for mode in MODES
-    }  # fmt: skip
+        for axes in (1, (0, 1), (-2,))
+        for mode in MODES
+    }
     for (axes, mode), (mixed, real) in together(calls, x, y).items():
         close(mixed, scipy.fftconvolve(x, y, mode, axes))
         close(real, scipy.fftconvolve(x.real, y.real, mode, axes))
@@ -92,9 +93,13 @@ def test_derivatives_of_convolution():
 
 
 ROWS = [
-    {"axis": 0}, {"axis": 1}, {"axis": 1, "bp": [7, 3]}, {"axis": 1, "bp": 5},
-    {"axis": -2, "type": "constant"}, {"axis": 1, "bp": np.array([1, 2])},
-]  # fmt: skip
+    {"axis": 0},
+    {"axis": 1},
+    {"axis": 1, "bp": [7, 3]},
+    {"axis": 1, "bp": 5},
+    {"axis": -2, "type": "constant"},
+    {"axis": 1, "bp": np.array([1, 2])},
+]
 
 
 def test_trends():
@@ -111,27 +116,28 @@ def test_trends():
 N, SIZE = 50, 12
 X, Z = draw(2, N).real, draw(2, N)
 SAME = [
-    {}, {"noverlap": 3}, {"nfft": 15, "detrend": "linear"}, {"detrend": False},
-    {"return_onesided": False, "fs": 10.0}, {"window": ("tukey", 0.3), "nperseg": 11},
+    {},
+    {"noverlap": 3},
+    {"nfft": 15, "detrend": "linear"},
+    {"detrend": False},
+    {"return_onesided": False, "fs": 10.0},
+    {"window": ("tukey", 0.3), "nperseg": 11},
     {"window": np.hanning(9), "nperseg": None, "noverlap": 0},
     {"detrend": lambda x: x - 2 * x.mean(-1, keepdims=True)},
-]  # fmt: skip
-POWERS = [
-    {"scaling": "spectrum"}, {"average": "median"},
-    {"average": "median", "noverlap": 9},
-]  # fmt: skip
+]
+POWERS = [{"scaling": "spectrum"}, {"average": "median"}, {"average": "median", "noverlap": 9}]
 PIECES = [
     {"boundary": b, "padded": p}
-    for b in ("even", "odd", "constant", None) for p in (True, False)
-]  # fmt: skip
+    for b in ("even", "odd", "constant", None)
+    for p in (True, False)
+]
 
 
 def compare(name, rows, *args):
     """All rows of options, of real and of complex signals."""
     rows = [{"nperseg": SIZE, **row} for row in rows]
     calls = {
-        i: lambda *a, row=row: getattr(signal, name)(*a, **row)
-        for i, row in enumerate(rows)
+        i: lambda *a, row=row: getattr(signal, name)(*a, **row) for i, row in enumerate(rows)
     }
     for i, got in together(calls, *args).items():
         for mine, its in zip(got, getattr(scipy, name)(*args, **rows[i]), strict=True):
@@ -164,9 +170,15 @@ def test_axes_of_time():
 
 
 INVERSES = [
-    {}, {"noverlap": 0}, {"noverlap": SIZE - 1}, {"noverlap": 5}, {"nperseg": SIZE + 1},
-    {"window": "hamming", "fs": 4.0}, {"boundary": False}, {"nfft": 20},
-]  # fmt: skip
+    {},
+    {"noverlap": 0},
+    {"noverlap": SIZE - 1},
+    {"noverlap": 5},
+    {"nperseg": SIZE + 1},
+    {"window": "hamming", "fs": 4.0},
+    {"boundary": False},
+    {"nfft": 20},
+]
 
 
 def test_signals_from_spectra():
@@ -257,7 +269,7 @@ REFUSED = {
     "pair": (lambda: signal.csd(jnp.ones((2, 4)), jnp.ones((3, 4))), "broadcast together"),
     "inverse": (lambda: signal.istft(ONE), "at least 2d"),
     "place": (lambda: signal.istft(jnp.ones((3, 3)), time_axis=-2), "differing time"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)

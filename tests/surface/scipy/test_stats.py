@@ -19,23 +19,30 @@ QUANTILES = ("ppf", "isf")
 PLACES = np.array([0.0, 1e-9, 0.2, 0.5, 0.75, 0.999, 1.0])
 # name: parameters, places in the support, places out of it (in standard form).
 ROWS = {
-    "norm": ((), ANY, []), "cauchy": ((), ANY, []),
+    "norm": ((), ANY, []),
+    "cauchy": ((), ANY, []),
     "laplace": ((), [-30.0, -1.0, 0.2, 4.0], []),
-    "logistic": ((), ANY, []), "gumbel_l": ((), ANY[:-1], []),
-    "gumbel_r": ((), ANY[1:], []), "t": ((2.5,), ANY, []),
-    "expon": ((), POSITIVE, [-1.0]), "uniform": ((), [0.1, 0.5, 0.9], [-0.1, 1.1]),
-    "gamma": ((2.5,), POSITIVE, [-1.0]), "chi2": ((3.0,), POSITIVE, [-1.0]),
+    "logistic": ((), ANY, []),
+    "gumbel_l": ((), ANY[:-1], []),
+    "gumbel_r": ((), ANY[1:], []),
+    "t": ((2.5,), ANY, []),
+    "expon": ((), POSITIVE, [-1.0]),
+    "uniform": ((), [0.1, 0.5, 0.9], [-0.1, 1.1]),
+    "gamma": ((2.5,), POSITIVE, [-1.0]),
+    "chi2": ((3.0,), POSITIVE, [-1.0]),
     "pareto": ((2.5,), [1.1, 3.0, 50.0], [0.5, -1.0]),
     "beta": ((2.5, 0.8), [0.01, 0.5, 0.99], [-0.1, 1.1]),
     "truncnorm": ((-1.0, 2.0), [-0.99, 0.5, 1.99], [-1.1, 2.1]),
-    "gennorm": ((1.5,), ANY, []), "vonmises": ((2.5,), [-3.0, 0.5, 2.0], []),
+    "gennorm": ((1.5,), ANY, []),
+    "vonmises": ((2.5,), [-3.0, 0.5, 2.0], []),
     "wrapcauchy": ((0.5,), [0.1, 1.0, 6.0], [-0.1, 6.5]),
     "bernoulli": ((0.3,), WHOLE[:2], [-1.0, 2.0]),
     "binom": ((5.0, 0.3), WHOLE, [-1.0, 6.0]),
-    "nbinom": ((5.0, 0.3), WHOLE, [-1.0]), "geom": ((0.3,), WHOLE[1:], [0.0, -1.0]),
+    "nbinom": ((5.0, 0.3), WHOLE, [-1.0]),
+    "geom": ((0.3,), WHOLE[1:], [0.0, -1.0]),
     "poisson": ((2.5,), WHOLE, [-1.0, 0.5]),
     "betabinom": ((5.0, 2.5, 1.5), WHOLE, [-1.0, 6.0]),
-}  # fmt: skip
+}
 SLOPES = ("logpdf", "logpmf", "cdf", "ppf")
 DENSITIES = ("logpdf", "pdf", "logpmf", "pmf")
 BARE = {"gennorm": 0, "vonmises": 0, "wrapcauchy": 0}  # without location and scale
@@ -102,8 +109,10 @@ def operands(name):
 
 def test_every_distribution_has_a_row():
     assert set(ROWS) == set(DISTRIBUTIONS.split()) - {
-        "multinomial", "dirichlet", "multivariate_normal"
-    }  # fmt: skip
+        "multinomial",
+        "dirichlet",
+        "multivariate_normal",
+    }
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -112,16 +121,20 @@ def test_values_and_slopes(name):
     x, q, shape, rest = args
     whole = "pmf" in functions(name)  # nothing moves along whole numbers
     direction = (
-        x * 0 + (not whole), q * 0 + (not whole), [0.0 if s == 5 else 0.5 for s in shape],
+        x * 0 + (not whole),
+        q * 0 + (not whole),
+        [0.0 if s == 5 else 0.5 for s in shape],
         [0.0] if whole else [0.3, 0.7][: len(rest)],
-    )  # fmt: skip
+    )
     want = expected(name, *args)
     ahead, back = (expected(name, *args, h, direction) for h in (1e-6, -1e-6))
 
     def moving(t):
         dx, dq, dshape, drest = direction
-        further = [[a + t * d for a, d in zip(*p, strict=True)]
-                   for p in ((shape, dshape), (rest, drest))]  # fmt: skip
+        further = [
+            [a + t * d for a, d in zip(*p, strict=True)]
+            for p in ((shape, dshape), (rest, drest))
+        ]
         return all_of(name)(x + t * dx, q + t * dq, *further)
 
     def some(values):  # what is slow to compile has slopes that follow from these
@@ -153,9 +166,7 @@ def test_in_single_precision(name):
     want = expected(name, *args)
     for n, y in mj.jit(all_of(name))(*args).items():
         kept = (PLACES > 0) & (PLACES < 1) if n in QUANTILES else np.ones(y.shape, bool)
-        np.testing.assert_allclose(
-            y[kept], np.asarray(want[n])[kept], 3e-5, 1e-6, err_msg=n
-        )
+        np.testing.assert_allclose(y[kept], np.asarray(want[n])[kept], 3e-5, 1e-6, err_msg=n)
 
 
 # ------------------------------------------------------------------------ the ends, whole
@@ -163,14 +174,25 @@ def test_in_single_precision(name):
 
 def test_at_infinity_and_nan():
     x = jnp.array([-np.inf, np.inf, np.nan])
-    ends = {"logpdf": [-np.inf] * 2, "pdf": [0, 0], "cdf": [0, 1], "sf": [1, 0],
-            "logcdf": [-np.inf, 0], "logsf": [0, -np.inf], "logpmf": [-np.inf] * 2,
-            "pmf": [0, 0]}  # fmt: skip
+    ends = {
+        "logpdf": [-np.inf] * 2,
+        "pdf": [0, 0],
+        "cdf": [0, 1],
+        "sf": [1, 0],
+        "logcdf": [-np.inf, 0],
+        "logsf": [0, -np.inf],
+        "logpmf": [-np.inf] * 2,
+        "pmf": [0, 0],
+    }
     names = "gumbel_l gumbel_r gamma poisson".split()
-    got = mj.jit(lambda: {
-        (name, n): f(x, *ROWS[name][0])
-        for name in names for n, f in functions(name).items() if n not in QUANTILES
-    })()  # fmt: skip
+    got = mj.jit(
+        lambda: {
+            (name, n): f(x, *ROWS[name][0])
+            for name in names
+            for n, f in functions(name).items()
+            if n not in QUANTILES
+        }
+    )()
     for (name, n), y in got.items():
         np.testing.assert_array_equal(y, [*ends[n], np.nan], err_msg=f"{name}.{n}")
 
@@ -181,9 +203,7 @@ def test_no_slopes_out_of_the_support(name):
     shape, _, outside = ROWS[name]
 
     def total(x, shape):
-        values = (
-            f(x, *shape) for n, f in functions(name).items() if n not in QUANTILES
-        )
+        values = (f(x, *shape) for n, f in functions(name).items() if n not in QUANTILES)
         return sum(map(jnp.sum, values))
 
     x = jnp.array([*outside, -1e3])
@@ -193,22 +213,26 @@ def test_no_slopes_out_of_the_support(name):
 
 
 FAR = [  # where simpler formulas overflow, cancel, or are off their tails
-    ("cauchy.logpdf", (1e30,), -139.2998), ("cauchy.cdf", (-1e10,), 1e-10 / np.pi),
-    ("cauchy.ppf", (1e-10,), -1e10 / np.pi), ("norm.isf", (1e-20,), 9.26234009),
-    ("cauchy.ppf", (-0.1,), np.nan), ("cauchy.isf", (1.1,), np.nan),
-    ("norm.logcdf", (-1e4,), -5.0000010e7), ("norm.pdf", (0.0, 0.0, -1.0), 0.39894228),
-    ("t.logpdf", (1e15, 2.0), -3 * np.log(1e15)), ("chi2.logpdf", (0.0, 2.0), -np.log(2)),
+    ("cauchy.logpdf", (1e30,), -139.2998),
+    ("cauchy.cdf", (-1e10,), 1e-10 / np.pi),
+    ("cauchy.ppf", (1e-10,), -1e10 / np.pi),
+    ("norm.isf", (1e-20,), 9.26234009),
+    ("cauchy.ppf", (-0.1,), np.nan),
+    ("cauchy.isf", (1.1,), np.nan),
+    ("norm.logcdf", (-1e4,), -5.0000010e7),
+    ("norm.pdf", (0.0, 0.0, -1.0), 0.39894228),
+    ("t.logpdf", (1e15, 2.0), -3 * np.log(1e15)),
+    ("chi2.logpdf", (0.0, 2.0), -np.log(2)),
     ("truncnorm.logpdf", (10.0, 9.0, 11.0), reference.truncnorm.logpdf(10, 9, 11)),
     ("binom.logpmf", (5e3, 1e4, 0.5), reference.binom.logpmf(5000, 10000, 0.5)),
-    ("gumbel_r.logsf", (30.0,), -30), ("beta.pdf", (0.5, -1.0, 1.0), np.nan),
+    ("gumbel_r.logsf", (30.0,), -30),
+    ("beta.pdf", (0.5, -1.0, 1.0), np.nan),
     ("t.logpdf", (1e25, 2.0), -3 * np.log(1e25)),
-]  # fmt: skip
+]
 
 
 def test_far_out():
-    found = [
-        functions(row[0].partition(".")[0])[row[0].partition(".")[2]] for row in FAR
-    ]
+    found = [functions(row[0].partition(".")[0])[row[0].partition(".")[2]] for row in FAR]
     got = mj.jit(lambda args: [f(*a) for f, a in zip(found, args, strict=True)])(
         [args for _, args, _ in FAR]
     )
@@ -301,9 +325,9 @@ AT_ENDS = [
 
 
 def test_slopes_of_probabilities_at_ends_of_their_parameter():
-    found = mj.jit(lambda: [
-        [mj.grad(f, len(row))(*row, at) for row in rows] for f, rows, at, _ in AT_ENDS
-    ])()  # fmt: skip
+    found = mj.jit(
+        lambda: [[mj.grad(f, len(row))(*row, at) for row in rows] for f, rows, at, _ in AT_ENDS]
+    )()
     for slopes, (*_, want) in zip(found, AT_ENDS, strict=True):
         np.testing.assert_allclose(slopes, want, 1e-5)
     by_n_and_p = mj.grad(stats.binom.logpmf, (1, 2))(1.0, 7.0, 0.0)
@@ -317,9 +341,7 @@ def test_slopes_of_distribution_functions_are_densities():
     assert slope(stats.chi2.sf)(0.0, 2.0) == -0.5
     assert slope(stats.beta.cdf)(1.0, 2.0, 1.0) == 2
     assert slope(stats.gamma.cdf)(np.inf, 2.0) == 0
-    assert (
-        slope(stats.cauchy.logsf)(-np.inf) == slope(stats.cauchy.logcdf)(-np.inf) == 0
-    )
+    assert slope(stats.cauchy.logsf)(-np.inf) == slope(stats.cauchy.logcdf)(-np.inf) == 0
     large = slope(stats.gamma.cdf)(1e6, 1e6), slope(stats.beta.cdf)(0.5, 1e6, 1e6)
     want = reference.gamma.pdf(1e6, 1e6), reference.beta.pdf(0.5, 1e6, 1e6)
     np.testing.assert_allclose(large, want, 1e-5)
@@ -332,9 +354,7 @@ def test_entropy_of_poisson():
     with mj.enable_x64():
         got, slope = mj.jit(mj.vmap(mj.value_and_grad(stats.poisson.entropy)))(mu)
     np.testing.assert_allclose(got[1:], want, 1e-12)
-    assert got[0] == pytest.approx(
-        1.94206807474181e-7, rel=1e-12
-    )  # the sum, in decimals
+    assert got[0] == pytest.approx(1.94206807474181e-7, rel=1e-12)  # the sum, in decimals
     ahead, back = (reference.poisson.entropy(mu[1:] + h) for h in (1e-5, -1e-5))
     np.testing.assert_allclose(slope[1:], (ahead - back) / 2e-5, 1e-6, 1e-7)
     ends = stats.poisson.entropy(jnp.array([0.0, -1.0, np.inf]), jnp.zeros((2, 1)))
@@ -366,17 +386,18 @@ def test_dirichlet():
     np.testing.assert_allclose(stats.dirichlet.pdf(x[:2], alpha), np.exp(want), 1e-5)
     for out in ([0.2, 0.3, 0.6], [-0.2, 0.7, 0.5]):
         assert stats.dirichlet.logpdf(np.array(out), alpha) == -np.inf
-        slope = mj.grad(stats.dirichlet.logpdf, (0, 1))(
-            jnp.array(out), jnp.array(alpha)
-        )
+        slope = mj.grad(stats.dirichlet.logpdf, (0, 1))(jnp.array(out), jnp.array(alpha))
         assert not np.any(slope)
     # On the edge: the density is 0, finite or infinite by the power of what is 0 there.
     for point, powers, log in (
-        ([0.0, 0.25, 0.75], [1.0, 0.5, 2.0], None), ([0.0, 1.0], [1.0, 2.0], None),
-        ([0.0], [1.0, 1.0], None), ([0.0, 1.0], [2.0, 1.0], None),
-        ([0.0, 1.0], [0.5, 1.0], np.inf), ([-0.1, 1.1], [1.0, 1.0], -np.inf),
+        ([0.0, 0.25, 0.75], [1.0, 0.5, 2.0], None),
+        ([0.0, 1.0], [1.0, 2.0], None),
+        ([0.0], [1.0, 1.0], None),
+        ([0.0, 1.0], [2.0, 1.0], None),
+        ([0.0, 1.0], [0.5, 1.0], np.inf),
+        ([-0.1, 1.1], [1.0, 1.0], -np.inf),
         ([0.5, 0.5], [0.0, 1.0], np.nan),
-    ):  # fmt: skip
+    ):
         log = reference.dirichlet.logpdf(point, powers) if log is None else log
         found = stats.dirichlet.logpdf(np.array(point), np.array(powers))
         np.testing.assert_allclose(found, log, 1e-6, atol=1e-6)
@@ -400,13 +421,13 @@ def test_normal_vectors():
     np.testing.assert_allclose(law.pdf(x, mean, COV), np.exp(want), 1e-5)
     np.testing.assert_allclose(
         law.logpdf(x[:, None], mean, np.stack([COV, 2 * COV]))[:, 1],
-        there.logpdf(x, mean, 2 * COV), 1e-5,
-    )  # fmt: skip
-    np.testing.assert_allclose(
-        law.logpdf(x, mean, 2.0), there.logpdf(x, mean, 2.0), 1e-5
+        there.logpdf(x, mean, 2 * COV),
+        1e-5,
     )
-    np.testing.assert_allclose(law.logpdf(x[0], 0.5, 4.0), reference.norm.logpdf(
-        x[0], 0.5, 2), 1e-5)  # fmt: skip
+    np.testing.assert_allclose(law.logpdf(x, mean, 2.0), there.logpdf(x, mean, 2.0), 1e-5)
+    np.testing.assert_allclose(
+        law.logpdf(x[0], 0.5, 4.0), reference.norm.logpdf(x[0], 0.5, 2), 1e-5
+    )
     assert np.isnan(law.logpdf(x[0], mean, -COV))
     step = 1e-6
     with mj.enable_x64():
@@ -489,17 +510,15 @@ def test_policies(kind, words, policy):
 
 
 KERNELS = [
-    (SAMPLES, {"bw_method": "silverman"}), (SAMPLES, {"bw_method": 0.4}),
+    (SAMPLES, {"bw_method": "silverman"}),
+    (SAMPLES, {"bw_method": 0.4}),
     (SAMPLES[0], {"weights": np.arange(1.0, 7.0)}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("data, options", KERNELS)
 def test_estimates_of_densities(data, options):
-    ours, there = (
-        stats.gaussian_kde(data, **options),
-        reference.gaussian_kde(data, **options),
-    )
+    ours, there = (stats.gaussian_kde(data, **options), reference.gaussian_kde(data, **options))
     d = ours.d
     points = np.array([[0.5, 2.0, 60.0], [1.0, 3.0, 60.0]])[:d]
     close = {"rtol": 1e-4}
@@ -512,9 +531,7 @@ def test_estimates_of_densities(data, options):
     np.testing.assert_allclose(
         ours.integrate_gaussian(mean, cov), there.integrate_gaussian(mean, cov), **close
     )
-    np.testing.assert_allclose(
-        ours.integrate_kde(ours), there.integrate_kde(there), **close
-    )
+    np.testing.assert_allclose(ours.integrate_kde(ours), there.integrate_kde(there), **close)
     if d == 1:
         box = ours.integrate_box_1d(1.0, 2.5)
         np.testing.assert_allclose(box, there.integrate_box_1d(1.0, 2.5), **close)
@@ -528,19 +545,24 @@ def test_what_no_estimate_is_made_of():
         ("multiple elements", lambda: stats.gaussian_kde(np.ones(1))),
         ("of length n", lambda: stats.gaussian_kde(np.ones(3), weights=np.ones(2))),
         ("bw_method", lambda: stats.gaussian_kde(SAMPLES, "x")),
-        (
-            "points have dimension 3",
-            lambda: stats.gaussian_kde(SAMPLES)(np.ones((3, 4))),
-        ),
+        ("points have dimension 3", lambda: stats.gaussian_kde(SAMPLES)(np.ones((3, 4)))),
         ("only handles 1D", lambda: stats.gaussian_kde(SAMPLES).integrate_box_1d(0, 1)),
     ]
     for words, make in rows:
         with pytest.raises(ValueError, match=words):
             make()
     recorded = [0.4434732496738434, -0.44931474328041077, -1.1050528287887573]
-    data = np.array([0.1257302165031433, -0.13210485875606537, 0.6404226422309875,
-                     0.10490011423826218, -0.5356693863868713, 0.3615950644016266,
-                     1.3040000200271606])  # fmt: skip
+    data = np.array(
+        [
+            0.1257302165031433,
+            -0.13210485875606537,
+            0.6404226422309875,
+            0.10490011423826218,
+            -0.5356693863868713,
+            0.3615950644016266,
+            1.3040000200271606,
+        ]
+    )
     # Recorded from JAX 0.10.2: the same draws of the same key.
     drawn = stats.gaussian_kde(data).resample(mj.random.key(0), (3,))
     np.testing.assert_allclose(drawn[0, ::-1], recorded, 1e-4)
@@ -548,12 +570,19 @@ def test_what_no_estimate_is_made_of():
 
 # name: parameters without a distribution, by SciPy.
 INVALID = {
-    "gamma": [(-1.0,), (0.0,)], "chi2": [(-1.0,)], "pareto": [(0.0,)], "t": [(-2.0,)],
-    "beta": [(0.0, 1.0), (2.0, -1.0)], "gennorm": [(-1.0,)], "poisson": [(-1.0,)],
-    "bernoulli": [(-0.5,), (1.5,)], "geom": [(1.5,)], "binom": [(5.0, 1.5), (-1.0, 0.5)],
+    "gamma": [(-1.0,), (0.0,)],
+    "chi2": [(-1.0,)],
+    "pareto": [(0.0,)],
+    "t": [(-2.0,)],
+    "beta": [(0.0, 1.0), (2.0, -1.0)],
+    "gennorm": [(-1.0,)],
+    "poisson": [(-1.0,)],
+    "bernoulli": [(-0.5,), (1.5,)],
+    "geom": [(1.5,)],
+    "binom": [(5.0, 1.5), (-1.0, 0.5)],
     "nbinom": [(0.0, 0.5), (5.0, -0.5)],
     "betabinom": [(5.0, 0.0, 1.0), (5.0, 1.0, -1.0), (-1.0, 1.0, 1.0)],
-}  # fmt: skip
+}
 SCALES = [(0.0, -1.0), (0.0, 0.0), (0.0, np.nan)]
 
 
@@ -587,9 +616,13 @@ def test_types():
     """Recorded from JAX 0.10.2."""
     wide, narrow = jnp.full(2, 0.3), jnp.full(2, 0.3, "bfloat16")
     for f, weak in (
-        (stats.norm.logpdf, False), (stats.norm.logcdf, False), (stats.expon.cdf, True),
-        (stats.uniform.cdf, False), (stats.cauchy.ppf, False), (stats.gumbel_r.sf, False),
-    ):  # fmt: skip
+        (stats.norm.logpdf, False),
+        (stats.norm.logcdf, False),
+        (stats.expon.cdf, True),
+        (stats.uniform.cdf, False),
+        (stats.cauchy.ppf, False),
+        (stats.gumbel_r.sf, False),
+    ):
         assert f(wide).weak_type is weak
     assert stats.norm.logpdf(0.3).weak_type and not stats.uniform.cdf(0.3).weak_type
     assert stats.bernoulli.ppf(narrow, 0.3).dtype == jnp.bfloat16
@@ -598,7 +631,5 @@ def test_types():
     np.testing.assert_allclose(stats.norm.logpdf(z), [-0.8839385 - 0.12j], 1e-6)
     with pytest.raises(TypeError, match=r"expon\.cdf does not accept dtype complex64"):
         stats.expon.cdf(z)
-    with pytest.raises(
-        TypeError, match=r"norm\.pdf requires ndarray or scalar arguments"
-    ):
+    with pytest.raises(TypeError, match=r"norm\.pdf requires ndarray or scalar arguments"):
         stats.norm.pdf([1.0])

@@ -21,9 +21,14 @@ from laws import obeys
 # (shape, number of batch axes, number of dense axes)
 LAYOUTS = [((2, 3, 4), 1, 0), ((3, 4, 2), 0, 1)]
 EDGES = [
-    ((3, 4), 0, 0), ((2, 3, 4, 2), 1, 1), ((3, 4), 0, 2), ((3, 4), 2, 0), ((3, 4), 1, 1),
-    ((0, 4), 0, 0), ((3,), 0, 0),
-]  # fmt: skip
+    ((3, 4), 0, 0),
+    ((2, 3, 4, 2), 1, 1),
+    ((3, 4), 0, 2),
+    ((3, 4), 2, 0),
+    ((3, 4), 1, 1),
+    ((0, 4), 0, 0),
+    ((3,), 0, 0),
+]
 
 
 def buffers(shape, n_batch, n_dense, nse=5, seed=0):
@@ -32,8 +37,7 @@ def buffers(shape, n_batch, n_dense, nse=5, seed=0):
     n_sparse = len(shape) - n_batch - n_dense
     batch, sizes = shape[:n_batch], shape[n_batch : n_batch + n_sparse]
     index = np.stack(
-        [rng.integers(0, max(n, 1), (*batch, nse)) for n in sizes]
-        or [np.zeros((*batch, nse))],
+        [rng.integers(0, max(n, 1), (*batch, nse)) for n in sizes] or [np.zeros((*batch, nse))],
         -1,
     )[..., :n_sparse].astype(np.int32)
     if n_sparse and nse > 3:
@@ -131,15 +135,11 @@ def rows(shape, n, n_dense):
         dims = (((a,), (n,)), (axes, axes))
         back = (((n,), (a,)), (axes, axes))
         table[f"product over {a}"] = (
-            lambda m, w=w, dims=dims: sparse.bcoo_dot_general(
-                m, w, dimension_numbers=dims
-            ),
+            lambda m, w=w, dims=dims: sparse.bcoo_dot_general(m, w, dimension_numbers=dims),
             lambda x, w=w, dims=dims: lax.dot_general(x, w, dims),
         )
         table[f"product from the left over {a}"] = (
-            lambda m, w=w, dims=back: sparse.bcoo_dot_general(
-                w, m, dimension_numbers=dims
-            ),
+            lambda m, w=w, dims=back: sparse.bcoo_dot_general(w, m, dimension_numbers=dims),
             lambda x, w=w, dims=back: lax.dot_general(w, x, dims),
         )
     return table | products(shape, n, n_dense, draw)
@@ -160,17 +160,12 @@ def products(shape, n, n_dense, draw):
     if n_dense:
         return table
     parts = buffers((*shape[:n], 4, 3), n, 0, seed=3)
-    other, same = (
-        BCOO(parts, shape=(*shape[:n], 4, 3)),
-        dense(*parts, (*shape[:n], 4, 3)),
-    )
+    other, same = (BCOO(parts, shape=(*shape[:n], 4, 3)), dense(*parts, (*shape[:n], 4, 3)))
     one = (((n + 1,), (n,)), (axes, axes))
     two = (((n, n + 1), (n + 1, n)), (axes, axes))
     for name, dims in (("one", one), ("two", two)):
         table[f"sparse product over {name}"] = (
-            lambda m, dims=dims: sparse.bcoo_dot_general(
-                m, other, dimension_numbers=dims
-            ),
+            lambda m, dims=dims: sparse.bcoo_dot_general(m, other, dimension_numbers=dims),
             lambda x, dims=dims: lax.dot_general(x, same, dims),
         )
     a, b = draw(*shape[:n], 3, 2), draw(*shape[:n], 2, 4)
@@ -178,9 +173,7 @@ def products(shape, n, n_dense, draw):
         lambda m: BCOO(
             (
                 m.data
-                * sparse.bcoo_dot_general_sampled(
-                    a, b, m.indices, dimension_numbers=one
-                ),
+                * sparse.bcoo_dot_general_sampled(a, b, m.indices, dimension_numbers=one),
                 m.indices,
             ),
             shape=shape,
@@ -202,9 +195,7 @@ def test_sparse_and_dense_agree(shape, n_batch, n_dense):
                 for name, (fun, _) in table.items()
             }
         )(data)
-        expected = mj.jit(lambda x: {name: fun(x) for name, (_, fun) in table.items()})(
-            whole
-        )
+        expected = mj.jit(lambda x: {name: fun(x) for name, (_, fun) in table.items()})(whole)
     for name in table:
         assert found[name].dtype == expected[name].dtype, name
         np.testing.assert_allclose(
@@ -221,8 +212,10 @@ def test_dense_arrays_there_and_back(shape, n_batch, n_dense):
     np.testing.assert_allclose(m.todense(), expected, rtol=1e-6)
     back = BCOO.fromdense(expected, n_batch=n_batch, n_dense=n_dense)
     assert (back.n_batch, back.n_dense, back.n_sparse) == (
-        n_batch, n_dense, len(shape) - n_batch - n_dense,
-    )  # fmt: skip
+        n_batch,
+        n_dense,
+        len(shape) - n_batch - n_dense,
+    )
     assert back.indices_sorted and back.unique_indices
     np.testing.assert_array_equal(back.todense(), expected)
 
@@ -231,7 +224,7 @@ PROGRAMS = {
     "there and back": lambda m: m.todense(),
     "sorted sums": lambda m: m.sort_indices().sum_duplicates(nse=3, remove_zeros=False),
     "parts": lambda m: m[1:, ::2] * jnp.array([[2.0, 3.0], [4.0, 5.0]]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -288,10 +281,18 @@ def test_batches_are_mapped_over():
 
 
 INDEXED = [
-    1, -1, (1, 2), slice(1, None), (slice(None), slice(None, None, 2)), (..., 3),
-    (None, 1), slice(None, None, -1), np.array([2, 0]), (slice(None), np.array([1, 3])),
+    1,
+    -1,
+    (1, 2),
+    slice(1, None),
+    (slice(None), slice(None, None, 2)),
+    (..., 3),
+    (None, 1),
+    slice(None, None, -1),
+    np.array([2, 0]),
+    (slice(None), np.array([1, 3])),
     slice(0, 0),
-]  # fmt: skip
+]
 
 
 def test_indexing():
@@ -306,9 +307,7 @@ def test_indexing():
 
 
 def test_elements_that_are_stored_twice_or_not_at_all():
-    m = BCOO(
-        (jnp.array([1.0, 2.0, 4.0, 0.0]), jnp.array([[2], [0], [2], [1]])), shape=(3,)
-    )
+    m = BCOO((jnp.array([1.0, 2.0, 4.0, 0.0]), jnp.array([[2], [0], [2], [1]])), shape=(3,))
     once = m.sum_duplicates()
     assert once.nse == 2 and once.unique_indices and once.indices_sorted
     assert once.indices.tolist() == [[0], [2]] and once.data.tolist() == [2.0, 5.0]
@@ -318,8 +317,10 @@ def test_elements_that_are_stored_twice_or_not_at_all():
     # What is not linear adds them up before.
     np.testing.assert_array_equal((m**2).todense(), m.todense() ** 2)
     assert sparse.bcoo_extract(m, jnp.array([5.0, 6.0, 7.0])).todense().tolist() == [
-        5.0, 6.0, 7.0,
-    ]  # fmt: skip
+        5.0,
+        6.0,
+        7.0,
+    ]
     shared = m + m
     assert shared.nse == m.nse and shared.indices is m.indices
 
@@ -329,12 +330,8 @@ def test_sums_of_bools_and_small_dtypes():
     for dtype in (bool, np.int8, jnp.bfloat16, np.complex64):
         m = BCOO((jnp.ones(3, dtype), index), shape=(3,))
         assert m.dtype == m.todense().dtype == jnp.dtype(dtype)
-        expected = (
-            np.array([1, 0, 2]).astype(bool).astype(int) if dtype is bool else [1, 0, 2]
-        )
-        np.testing.assert_array_equal(
-            np.asarray(m.todense()).astype(complex).real, expected
-        )
+        expected = np.array([1, 0, 2]).astype(bool).astype(int) if dtype is bool else [1, 0, 2]
+        np.testing.assert_array_equal(np.asarray(m.todense()).astype(complex).real, expected)
 
 
 def test_convolution():
@@ -350,30 +347,53 @@ def zeros(*shape):
 
 # (class, text, function of a vector and a sparse one)
 ERRORS = [
-    (ValueError, r"Invalid data.shape=\(3,\) for nse=4",
-     lambda x, m: BCOO((x, zeros(4, 2)), shape=(2, 3))),
-    (ValueError, "indices batch dimensions not compatible",
-     lambda x, m: BCOO((jnp.ones((2, 3)), zeros(4, 3, 1)), shape=(2, 2))),
-    (TypeError, "indices must be integers",
-     lambda x, m: BCOO((x, jnp.ones((3, 2))), shape=(2, 3))),
-    (ValueError, "Invalid n_batch=2, n_dense=1",
-     lambda x, m: BCOO.fromdense(jnp.ones((2, 2)), n_batch=2, n_dense=1)),
-    (NotImplementedError, "cannot permute batch axes with non-batch",
-     lambda x, m: BCOO.fromdense(jnp.ones((2, 2)), n_batch=1).T),
+    (
+        ValueError,
+        r"Invalid data.shape=\(3,\) for nse=4",
+        lambda x, m: BCOO((x, zeros(4, 2)), shape=(2, 3)),
+    ),
+    (
+        ValueError,
+        "indices batch dimensions not compatible",
+        lambda x, m: BCOO((jnp.ones((2, 3)), zeros(4, 3, 1)), shape=(2, 2)),
+    ),
+    (
+        TypeError,
+        "indices must be integers",
+        lambda x, m: BCOO((x, jnp.ones((3, 2))), shape=(2, 3)),
+    ),
+    (
+        ValueError,
+        "Invalid n_batch=2, n_dense=1",
+        lambda x, m: BCOO.fromdense(jnp.ones((2, 2)), n_batch=2, n_dense=1),
+    ),
+    (
+        NotImplementedError,
+        "cannot permute batch axes with non-batch",
+        lambda x, m: BCOO.fromdense(jnp.ones((2, 2)), n_batch=1).T,
+    ),
     (NotImplementedError, "Subtraction between sparse and dense", lambda x, m: m - x),
     (NotImplementedError, "Division by a sparse array", lambda x, m: x / m),
     (NotImplementedError, "would result in dense output", lambda x, m: m > 0),
     (NotImplementedError, "larger than Y.shape", lambda x, m: m + 1.0),
-    (sparse.SparseEfficiencyError, "inefficient storage",
-     lambda x, m: m.reshape(3, 1).update_layout(n_batch=1)),
-    (mj.errors.ConcretizationTypeError, "nse argument of bcoo_fromdense",
-     lambda x, m: mj.jit(BCOO.fromdense)(x)),
-    (ValueError, "nse must be specified",
-     lambda x, m: mj.jit(sparse.bcoo_sum_duplicates)(m)),
-    (ValueError, "bcoo_slice: invalid indices",
-     lambda x, m: sparse.bcoo_slice(m, start_indices=[1], limit_indices=[4])),
+    (
+        sparse.SparseEfficiencyError,
+        "inefficient storage",
+        lambda x, m: m.reshape(3, 1).update_layout(n_batch=1),
+    ),
+    (
+        mj.errors.ConcretizationTypeError,
+        "nse argument of bcoo_fromdense",
+        lambda x, m: mj.jit(BCOO.fromdense)(x),
+    ),
+    (ValueError, "nse must be specified", lambda x, m: mj.jit(sparse.bcoo_sum_duplicates)(m)),
+    (
+        ValueError,
+        "bcoo_slice: invalid indices",
+        lambda x, m: sparse.bcoo_slice(m, start_indices=[1], limit_indices=[4]),
+    ),
     (TypeError, "unhashable", lambda x, m: hash(m)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("kind", "text", "fun"), ERRORS, ids=[t for _, t, _ in ERRORS])

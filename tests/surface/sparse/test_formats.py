@@ -30,14 +30,7 @@ def test_formats_agree_with_dense_arrays(name):
     m = FORMATS[name].fromdense(M)
     more = FORMATS[name].fromdense(M, nse=6)
     assert repr(m) == f"{name.upper()}(float32[3, 4], nse=4)"
-    assert (m.shape, m.ndim, m.size, len(m), m.nse, more.nse) == (
-        (3, 4),
-        2,
-        12,
-        3,
-        4,
-        6,
-    )
+    assert (m.shape, m.ndim, m.size, len(m), m.nse, more.nse) == ((3, 4), 2, 12, 3, 4, 6)
     both = mj.jit(lambda m, more: (m.todense(), more.todense(), m @ V, more @ W))
     whole, again, vector, matrix = both(m, more)
     np.testing.assert_array_equal(whole, M)
@@ -77,9 +70,7 @@ def test_rows_are_batched_and_dense():
 
     def run(m, deep, one):
         joined = sparse.bcsr_concatenate([one, one], dimension=1)
-        wide = sparse.bcsr_broadcast_in_dim(
-            one, shape=(2, 3, 4), broadcast_dimensions=(1, 2)
-        )
+        wide = sparse.bcsr_broadcast_in_dim(one, shape=(2, 3, 4), broadcast_dimensions=(1, 2))
         return {
             "dense": (m.todense(), x),
             "product": (m @ V, x @ V),
@@ -126,18 +117,10 @@ def test_random():
     """Bits recorded from JAX 0.10.2."""
     key = mj.random.key(0)
     m = sparse.random_bcoo(key, (4, 5), nse=3, dtype="float32", indices_dtype="int16")
-    assert (
-        m.indices.tolist() == [[0, 0], [0, 3], [1, 4]] and m.indices.dtype == np.int16
-    )
+    assert m.indices.tolist() == [[0, 0], [0, 3], [1, 4]] and m.indices.dtype == np.int16
     np.testing.assert_allclose(m.data, [0.84231412, 0.18237865, 0.2271781], rtol=1e-6)
     m = sparse.random_bcoo(
-        key,
-        (2, 3, 2),
-        nse=0.5,
-        n_batch=1,
-        n_dense=1,
-        sorted_indices=True,
-        dtype="float32",
+        key, (2, 3, 2), nse=0.5, n_batch=1, n_dense=1, sorted_indices=True, dtype="float32"
     )
     assert m.indices.tolist() == [[[0], [1]]] * 2 and m.data.shape == (2, 2, 2)
     with pytest.raises(ValueError, match="expected to be between 0 and 6"):

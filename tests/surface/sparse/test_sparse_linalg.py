@@ -95,9 +95,7 @@ def test_largest_eigenvalues():
 
 def test_what_cannot_be_searched():
     x = jnp.ones((40, 8))
-    with pytest.raises(
-        ValueError, match=r"search dim \* 5 < matrix dim \(got 40, 40\)"
-    ):
+    with pytest.raises(ValueError, match=r"search dim \* 5 < matrix dim \(got 40, 40\)"):
         linalg.lobpcg_standard(jnp.eye(40), x)
     with pytest.raises(ValueError, match=r"A must be \(40, 40\) matrix A"):
         linalg.lobpcg_standard(jnp.eye(30), x)

@@ -66,9 +66,7 @@ ROWS = {
 
 @pytest.mark.parametrize("use_tracer", [False, True])
 def test_sparse_and_dense_agree(use_tracer):
-    m = BCOO(
-        (jnp.array([1.0, 2, 3]), jnp.array([[0, 1], [1, 0], [1, 2]])), shape=(2, 3)
-    )
+    m = BCOO((jnp.array([1.0, 2, 3]), jnp.array([[0, 1], [1, 0], [1, 2]])), shape=(2, 3))
 
     def both(m, x):
         lifted = {n: sparsify(f, use_tracer)(m) for n, f in ROWS.items()}
@@ -92,9 +90,7 @@ def test_eager_calls_and_gradients():
     np.testing.assert_allclose(slope.todense(), np.where(M, expected, 0), rtol=1e-6)
     batch = BCOO.fromdense(np.stack([M, 2 * M]), n_batch=1)
     lanes = mj.vmap(total, (0, None))(batch, V)
-    np.testing.assert_allclose(
-        lanes, (np.sin(np.stack([M, 2 * M])) @ V).sum(1), rtol=1e-6
-    )
+    np.testing.assert_allclose(lanes, (np.sin(np.stack([M, 2 * M])) @ V).sum(1), rtol=1e-6)
 
 
 def test_rows_of_a_batch_are_scanned():
@@ -110,18 +106,14 @@ def test_by_rows():
     dense = [x if isinstance(x, mj.Array) else x.todense() for x in out]
     for a, b in zip(dense, [M @ V, M, np.concatenate([M, M]), M**2], strict=True):
         np.testing.assert_array_equal(a, b)
-    with pytest.raises(
-        NotImplementedError, match="sparse rule for add is not implemented"
-    ):
+    with pytest.raises(NotImplementedError, match="sparse rule for add is not implemented"):
         sparsify(lambda m: m + m)(m)
 
 
 def test_numbers_are_known_where_the_function_itself_runs():
     m = BCOO.fromdense(M)
     fun = lambda m, k: m * k if k > 0 else m
-    np.testing.assert_array_equal(
-        sparsify(fun, use_tracer=True)(m, 2.0).todense(), 2 * M
-    )
+    np.testing.assert_array_equal(sparsify(fun, use_tracer=True)(m, 2.0).todense(), 2 * M)
     with pytest.raises(mj.errors.TracerBoolConversionError):
         sparsify(fun)(m, 2.0)
     with pytest.raises(mj.errors.TracerBoolConversionError):
@@ -131,9 +123,7 @@ def test_numbers_are_known_where_the_function_itself_runs():
 def test_bools():
     x, y = M > 0, M > 1
     m, n = BCOO.fromdense(x), BCOO.fromdense(y)
-    run = mj.jit(
-        lambda m, n: [plain(z) for z in (m * n, m + n, m * m, m + m, m * y, m + y)]
-    )
+    run = mj.jit(lambda m, n: [plain(z) for z in (m * n, m + n, m * m, m + m, m * y, m + y)])
     expected = [x & y, x | y, x, x, x & y, x | y]
     for found, wanted in zip(run(m, n), expected, strict=True):
         assert found.dtype == bool
@@ -161,6 +151,4 @@ def test_loops_and_choices_keep_the_storage():
     with pytest.raises(TypeError, match="stored in the same way"):
         sparsify(lambda m: lax.fori_loop(0, 2, lambda i, c: c[::-1] + m, m))(m)
     with pytest.raises(TypeError, match="branches to be stored alike"):
-        sparsify(lambda m: lax.cond(True, lambda c: c * 2.0, lambda c: c[::-1] + c, m))(
-            m
-        )
+        sparsify(lambda m: lax.cond(True, lambda c: c * 2.0, lambda c: c[::-1] + c, m))(m)

@@ -6,9 +6,19 @@ from importlib import import_module
 from typing import Any
 
 __all__ = [
-    "arith", "builtin", "chlo", "func", "math", "memref", "mpmd", "scf", "sdy",
-    "sparse_tensor", "stablehlo", "vector",
-]  # fmt: skip
+    "arith",
+    "builtin",
+    "chlo",
+    "func",
+    "math",
+    "memref",
+    "mpmd",
+    "scf",
+    "sdy",
+    "sparse_tensor",
+    "stablehlo",
+    "vector",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -22,7 +22,7 @@ from .vectors import (
     plus,
     size,
     squared,
-)  # fmt: skip
+)
 
 __all__ = ("cg", "bicgstab")
 
@@ -33,9 +33,15 @@ def limit_of(b: Vector, tol: Any, atol: Any) -> Any:
 
 
 def cg(
-    A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0,
-    maxiter: Any = None, M: Any = None,
-) -> tuple[Any, None]:  # fmt: skip
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: Any = 1e-5,
+    atol: Any = 0.0,
+    maxiter: Any = None,
+    M: Any = None,
+) -> tuple[Any, None]:
     r"""Solve :math:`A x = b` by conjugate gradients, for A Hermitian and positive.
 
     Derivatives by `b`, and by what `A` is made of, are those of the solution: each is
@@ -94,9 +100,15 @@ def cg(
 
 
 def bicgstab(
-    A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0,
-    maxiter: Any = None, M: Any = None,
-) -> tuple[Any, None]:  # fmt: skip
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: Any = 1e-5,
+    atol: Any = 0.0,
+    maxiter: Any = None,
+    M: Any = None,
+) -> tuple[Any, None]:
     r"""Solve :math:`A x = b` by stabilized biconjugate gradients, for any A.
 
     Derivatives by `b`, and by what `A` is made of, are those of the solution: each is
@@ -147,9 +159,7 @@ def bicgstab(
             half_way = squared(s) < limit
             better = M(s)
             t = A(better)
-            slope = jnp.where(
-                half_way, 0, dot(t, s) / jnp.where(half_way, 1, dot(t, t))
-            )
+            slope = jnp.where(half_way, 0, dot(t, s) / jnp.where(half_way, 1, dot(t, t)))
             x = plus(plus(x, step, ahead), slope, better)
             broken = ~half_way & ((now == 0) | (step == 0) | (slope == 0))
             return k + 1, x, plus(s, -slope, t), p, q, now, step, slope, broken

@@ -15,23 +15,23 @@ from ....prims.dot.precision import Precision
 from ....types import dtypes
 from ... import jnp
 from ...numpy import least_squares
-from .vectors import (
-    Operator,
-    Vector,
-    as_vector,
-    implicit,
-    minus,
-    norm,
-    size,
-)  # fmt: skip
+from .vectors import Operator, Vector, as_vector, implicit, minus, norm, size
 
 __all__ = ("gmres",)
 
 
 def gmres(
-    A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0,
-    restart: int = 20, maxiter: Any = None, M: Any = None, solve_method: str = "batched",
-) -> tuple[Any, Any]:  # fmt: skip
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: Any = 1e-5,
+    atol: Any = 0.0,
+    restart: int = 20,
+    maxiter: Any = None,
+    M: Any = None,
+    solve_method: str = "batched",
+) -> tuple[Any, Any]:
     r"""Solve :math:`A x = b` by generalized minimal residuals, for any A.
 
     Derivatives by `b`, and by what `A` is made of, are those of the solution: each is
@@ -67,8 +67,7 @@ def gmres(
     """
     if solve_method not in ("batched", "incremental"):
         raise errors.value_error(
-            f"invalid solve_method {solve_method}, must be either 'incremental' or"
-            " 'batched'"
+            f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'"
         )
     n = size(as_vector(b))
     rounds, m = 10 * n if maxiter is None else maxiter, min(restart, n)

@@ -86,9 +86,7 @@ def as_operator(A: Any) -> Operator:
         )
     shape = jnp.shape(A) if is_arraylike(A) else A.shape
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise ValueError(
-            f"linear operator must be a square matrix, but has shape: {shape}"
-        )
+        raise ValueError(f"linear operator must be a square matrix, but has shape: {shape}")
     if is_arraylike(A):
         return functools.partial(jnp.dot, as_array(A), precision=Precision.HIGHEST)
     return functools.partial(operator.matmul, A)
@@ -155,9 +153,7 @@ def implicit(
         x0 = as_vector(x0)
         check_guess(x0, b)
         start = tree.map(lambda x, y: x.astype(y.dtype), x0, b)
-    symmetric = hermitian and not any(
-        dtypes.is_complex(x.dtype) for x in tree.leaves(b)
-    )
+    symmetric = hermitian and not any(dtypes.is_complex(x.dtype) for x in tree.leaves(b))
 
     def back(vecmat: Operator, ct: Vector) -> Vector:
         turned = M if symmetric or M is identity else transposed(M, ct)

@@ -25,10 +25,22 @@ from ...numpy._common import check_arraylike, promote_dtypes_inexact
 from ...numpy.decompositions import adjoint, eps_of, identity, precise, turn
 
 __all__ = (
-    "operands", "numbers", "square_pair", "is_complex", "real_dtype", "complex_dtype",
-    "check_squares", "takes_vectors", "solve_upper", "over_stacks",
-    "adjoint", "eps_of", "identity", "precise", "turn",
-)  # fmt: skip
+    "operands",
+    "numbers",
+    "square_pair",
+    "is_complex",
+    "real_dtype",
+    "complex_dtype",
+    "check_squares",
+    "takes_vectors",
+    "solve_upper",
+    "over_stacks",
+    "adjoint",
+    "eps_of",
+    "identity",
+    "precise",
+    "turn",
+)
 
 
 def operands(*xs: Any) -> Sequence[Any]:
@@ -69,9 +81,8 @@ def square_pair(x: Any, y: Any, names: str) -> None:
     """ValueError unless two arrays are stacks of square matrices of one shape."""
     for name, a in zip([*names], (x, y), strict=True):
         check_squares(
-            a, f"expected {name} to be a (batched) square matrix, got {name}.shape="
-            f"{a.shape}"
-        )  # fmt: skip
+            a, f"expected {name} to be a (batched) square matrix, got {name}.shape={a.shape}"
+        )
     if x.shape != y.shape:
         first, second = [*names]
         raise errors.value_error(

@@ -21,16 +21,13 @@ from ... import jnp
 from ...numpy._common import ArrayLike
 from .common import *
 
-__all__ = (
-    "eigh", "hessenberg", "lu", "polar", "qr", "qr_multiply", "rsf2csf", "schur", "svd",
-)  # fmt: skip
+__all__ = ("eigh", "hessenberg", "lu", "polar", "qr", "qr_multiply", "rsf2csf", "schur", "svd")
 
 
 @composite(static=("permute_l", "overwrite_a", "check_finite"))
 def lu(
-    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False,
-    check_finite: bool = True,
-) -> tuple[Any, ...]:  # fmt: skip
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Any, ...]:
     """LU factors with row exchanges: :math:`A = P L U`.
 
     Args:
@@ -71,9 +68,13 @@ def lu(
 
 @composite(static=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
 def qr(
-    a: ArrayLike, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
-    pivoting: bool = False, check_finite: bool = True,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> Any:
     """QR factors: :math:`A = Q R`, or :math:`A_{:p} = Q R` with pivoting.
 
     Args:
@@ -97,8 +98,7 @@ def qr(
     """
     if mode not in ("full", "r", "economic"):
         raise errors.value_error(
-            f"Unsupported QR decomposition mode '{mode}'",
-            tries=["'full', 'economic' or 'r'"],
+            f"Unsupported QR decomposition mode '{mode}'", tries=["'full', 'economic' or 'r'"]
         )
     (a,) = operands(a)
     out = lax_linalg.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
@@ -144,9 +144,14 @@ def _product(left: bool, pivoting: bool) -> Any:
 
 @composite(static=("mode", "pivoting", "conjugate", "overwrite_a", "overwrite_c"))
 def qr_multiply(
-    a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool = False,
-    conjugate: bool = False, overwrite_a: bool = False, overwrite_c: bool = False,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    c: ArrayLike,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> Any:
     """The product with Q of :math:`A = Q R`, Q having min(m, n) columns, which is never
     formed.
 
@@ -178,9 +183,7 @@ def qr_multiply(
     if vector:
         c = c[:, None] if left else c[None, :]
     if a.ndim < 2 or c.ndim < 2:
-        raise ValueError(
-            f"qr_multiply takes matrices; got shapes a={a.shape}, c={c.shape}"
-        )
+        raise ValueError(f"qr_multiply takes matrices; got shapes a={a.shape}, c={c.shape}")
     m, n = a.shape[-2:]
     k = min(m, n)
     if left and c.shape[-2] != k:
@@ -200,9 +203,16 @@ def qr_multiply(
     out, *rest = _product(left, pivoting)(a, c)
     if conjugate:
         out = jnp.conj(out)
-    return (out.ravel() if vector and not leading else
-            out[..., 0] if vector and left else out[..., 0, :] if vector else out,
-            *rest)  # fmt: skip
+    return (
+        out.ravel()
+        if vector and not leading
+        else out[..., 0]
+        if vector and left
+        else out[..., 0, :]
+        if vector
+        else out,
+        *rest,
+    )
 
 
 # ------------------------------------------------------------- singular, eigenvalues
@@ -211,18 +221,16 @@ _DRIVERS = {"gesdd": None, "gesvd": lax_linalg.SvdAlgorithm.QR}
 
 
 @composite(
-    static=(
-        "full_matrices",
-        "compute_uv",
-        "overwrite_a",
-        "check_finite",
-        "lapack_driver",
-    )
+    static=("full_matrices", "compute_uv", "overwrite_a", "check_finite", "lapack_driver")
 )
 def svd(
-    a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True,
-    overwrite_a: bool = False, check_finite: bool = True, lapack_driver: str = "gesdd",
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
     """The singular value decomposition :math:`A = U \\, diag(s) \\, V^H`.
 
     Args:
@@ -245,25 +253,37 @@ def svd(
       Array([4., 3.], dtype=float32)
     """
     if lapack_driver not in _DRIVERS:
-        raise ValueError(
-            f'lapack_driver must be "gesdd" or "gesvd", not {lapack_driver!r}'
-        )
+        raise ValueError(f'lapack_driver must be "gesdd" or "gesvd", not {lapack_driver!r}')
     (a,) = operands(a)
     return lax_linalg.svd(
-        a, full_matrices=full_matrices, compute_uv=compute_uv,
-        algorithm=_DRIVERS[lapack_driver],
-    )  # fmt: skip
+        a, full_matrices=full_matrices, compute_uv=compute_uv, algorithm=_DRIVERS[lapack_driver]
+    )
 
 
 @composite(
-    static=("lower", "eigvals_only", "overwrite_a", "overwrite_b", "turbo", "eigvals",
-            "type", "check_finite")
-)  # fmt: skip
+    static=(
+        "lower",
+        "eigvals_only",
+        "overwrite_a",
+        "overwrite_b",
+        "turbo",
+        "eigvals",
+        "type",
+        "check_finite",
+    )
+)
 def eigh(
-    a: ArrayLike, b: ArrayLike | None = None, lower: bool = True,
-    eigvals_only: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
-    turbo: bool = True, eigvals: None = None, type: int = 1, check_finite: bool = True,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Any:
     """Eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices:
     :math:`A V = V \\, diag(w)`.
 
@@ -321,9 +341,7 @@ def schur(a: ArrayLike, output: str = "real") -> Any:
              [0., 3.]], dtype=float32)
     """
     if output not in ("real", "complex"):
-        raise ValueError(
-            f"Expected 'output' to be either 'real' or 'complex', got {output=}."
-        )
+        raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got {output=}.")
     (a,) = numbers("schur", a)
     return lax_linalg.schur(a.astype(complex_dtype(a)) if output == "complex" else a)
 
@@ -350,9 +368,7 @@ def _triangular_form(t: Any, z: Any) -> tuple[Any, Any]:
         size = jnp.hypot(jnp.abs(shift), jnp.abs(c))
         size = jnp.where(size == 0, 1, size)
         cos, sin = shift / size, c / size
-        turn_ = jnp.stack([
-            jnp.stack([jnp.conj(cos), jnp.conj(sin)]), jnp.stack([-sin, cos])
-        ])  # fmt: skip
+        turn_ = jnp.stack([jnp.stack([jnp.conj(cos), jnp.conj(sin)]), jnp.stack([-sin, cos])])
         turn_ = jnp.where(c == 0, np.eye(2, dtype=t.dtype), turn_)
         rows = precise(turn_, rows_of(t, m))
         t = lax.dynamic_update_slice_in_dim(t, rows, m - 1, 0)
@@ -394,9 +410,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Any,
     for name, x in (("T", T), ("Z", Z)):
         check_squares(x, f"Input '{name}' must be square.")
     if T.shape[-1] != Z.shape[-1]:
-        raise ValueError(
-            f"Input array shapes must match: Z: {Z.shape} vs. T: {T.shape}"
-        )
+        raise ValueError(f"Input array shapes must match: Z: {Z.shape} vs. T: {T.shape}")
     T, Z = (x.astype(complex_dtype(x)) for x in (T, Z))
     signature = "(n,n),(n,n)->(n,n),(n,n)"
     return over_stacks(_triangular_form, signature, T, Z)
@@ -404,9 +418,8 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Any,
 
 @composite(static=("calc_q", "overwrite_a", "check_finite"))
 def hessenberg(
-    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
-    check_finite: bool = True,
-) -> Any:  # fmt: skip
+    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
     """Hessenberg's form: :math:`A = Q H Q^H`, H zero below its first subdiagonal; on CPUs.
 
     Args:
@@ -463,9 +476,13 @@ def _right_polar(a: Any, method: str, eps: Any, max_iterations: Any) -> Any:
 
 @composite(static=("side", "method", "eps", "max_iterations"))
 def polar(
-    a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
+    a: ArrayLike,
+    side: str = "right",
+    *,
+    method: str = "qdwh",
+    eps: float | None = None,
     max_iterations: int | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     """Polar decomposition: :math:`A = U P`, or :math:`A = P U`.
 
     Args:

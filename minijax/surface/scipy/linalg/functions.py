@@ -47,10 +47,7 @@ __all__ = ("expm", "expm_frechet", "funm", "sqrtm")
 
 # By precision: the degree of the approximant, and the norm up to which it is exact to
 # the last digit (Higham, table 2.3; for single precision the same computation).
-_DEGREES = {
-    dtypes.float32: (7, 3.925724783138660),
-    dtypes.float64: (13, 5.371920351148152),
-}
+_DEGREES = {dtypes.float32: (7, 3.925724783138660), dtypes.float64: (13, 5.371920351148152)}
 
 
 @functools.cache
@@ -127,9 +124,7 @@ def _gaps(e: Any) -> Any:
     return e[..., None, :] - e[..., None]
 
 
-def _balanced(
-    a: Any, norm: Any, count_of: Callable[[Any], Any]
-) -> tuple[Any, Any, Any]:
+def _balanced(a: Any, norm: Any, count_of: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
     """The exponents of the diagonal D of powers of two, 0 unless D^-1 A D has less than
     half the norm; the counts of squarings; and a bound on them."""
     count = count_of(norm)
@@ -152,9 +147,7 @@ def _balanced(
 
 
 @composite(static=("upper_triangular", "max_squarings"))
-def expm(
-    A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16
-) -> Any:
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
     """The exponential of square matrices: :math:`e^A = \\sum_k A^k / k!`.
 
     Args:
@@ -354,9 +347,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Any:
     if blocksize > 1:
         raise NotImplementedError("Blocked version is not implemented yet.")
     (A,) = numbers("sqrtm", A)
-    check_squares(
-        A, f"The input to schur must be a square matrix. Got shape {A.shape}."
-    )
+    check_squares(A, f"The input to schur must be a square matrix. Got shape {A.shape}.")
     A = A.astype(complex_dtype(A))
     return over_stacks(_sqrtm, "(n,n)->(n,n)", A)
 

@@ -26,10 +26,23 @@ from ...numpy._common import ArrayLike, DTypeLike, as_array, check_arraylike
 from .common import *
 
 __all__ = (
-    "block_diag", "circulant", "companion", "convolution_matrix", "dft", "fiedler",
-    "fiedler_companion", "hadamard", "hankel", "helmert", "hilbert", "invhilbert",
-    "invpascal", "leslie", "pascal", "toeplitz",
-)  # fmt: skip
+    "block_diag",
+    "circulant",
+    "companion",
+    "convolution_matrix",
+    "dft",
+    "fiedler",
+    "fiedler_companion",
+    "hadamard",
+    "hankel",
+    "helmert",
+    "hilbert",
+    "invhilbert",
+    "invpascal",
+    "leslie",
+    "pascal",
+    "toeplitz",
+)
 
 # ------------------------------------------------------------------- blocks, diagonals
 
@@ -82,9 +95,11 @@ def _along_diagonals(values: Any, rows: int, columns: int, step: int) -> Any:
     else:
         place = np.arange(rows)[:, None] * step + np.arange(columns)
     place = place - (rows - 1) * min(step, 0)
-    return jnp.take(values, place, -1, mode="promise_in_bounds") if place.size else (
-        jnp.zeros((*values.shape[:-1], rows, columns), values.dtype)
-    )  # fmt: skip
+    return (
+        jnp.take(values, place, -1, mode="promise_in_bounds")
+        if place.size
+        else (jnp.zeros((*values.shape[:-1], rows, columns), values.dtype))
+    )
 
 
 def _leads(c: Any, r: Any) -> tuple[Any, Any]:
@@ -151,9 +166,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Any:
     r = jnp.zeros_like(c) if r is None else as_array(r)
     for name, x in (("c", c), ("r", r)):
         if x.ndim == 0:
-            raise ValueError(
-                f"hankel: {name} must be at least 1-dimensional, got a scalar."
-            )
+            raise ValueError(f"hankel: {name} must be at least 1-dimensional, got a scalar.")
     n, m = c.shape[-1], r.shape[-1]
     c, r = _leads(*_of_one_dtype([c, r]))
     values = lax.concatenate([c, r[..., 1:]], c.ndim - 1)
@@ -216,9 +229,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Any:
     check_arraylike("convolution_matrix", a)
     a = _strong(as_array(a))
     if a.ndim == 0:
-        raise ValueError(
-            "convolution_matrix: a must be at least 1-dimensional, got a scalar."
-        )
+        raise ValueError("convolution_matrix: a must be at least 1-dimensional, got a scalar.")
     m = a.shape[-1]
     if m < 1:
         raise ValueError(f"len(a) must be at least 1; got shape {a.shape}.")
@@ -263,8 +274,7 @@ def companion(a: ArrayLike) -> Any:
     n = a.shape[-1]
     if n < 2:
         raise ValueError(
-            "The length of `a` along the last axis must be at least 2; got shape"
-            f" {a.shape}."
+            f"The length of `a` along the last axis must be at least 2; got shape {a.shape}."
         )
     return _below_first(-a[..., 1:] / a[..., :1], np.ones(n - 2, a.dtype))
 
@@ -370,8 +380,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Any:
     f, s = jnp.atleast_1d(f), jnp.atleast_1d(s)
     if f.shape[-1] < 2:
         raise ValueError(
-            "The length of f along the last axis must be at least 2; got shape"
-            f" {f.shape}."
+            f"The length of f along the last axis must be at least 2; got shape {f.shape}."
         )
     if s.shape[-1] != f.shape[-1] - 1:
         raise ValueError(
@@ -457,9 +466,7 @@ def invhilbert(n: int) -> Any:
     n, c = _size(n), math.comb
 
     def entry(i: int, j: int) -> int:
-        size = (
-            (i + j + 1) * c(n + i, n - j - 1) * c(n + j, n - i - 1) * c(i + j, i) ** 2
-        )
+        size = (i + j + 1) * c(n + i, n - j - 1) * c(n + j, n - i - 1) * c(i + j, i) ** 2
         return -size if (i + j) % 2 else size
 
     return _table(n, entry, dtypes.float_default())
@@ -618,9 +625,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     else:
         dtype = dtypes.asked(dtype, "dft")
         if not dtypes.is_complex(dtype):
-            raise ValueError(
-                f"dtype must be a complex floating-point type; got {dtype}."
-            )
+            raise ValueError(f"dtype must be a complex floating-point type; got {dtype}.")
     n = _size(n)
     turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
     values = _unit_circle(turns, n)

@@ -21,9 +21,16 @@ from ...numpy._common import ArrayLike
 from .common import *
 
 __all__ = (
-    "cho_factor", "cho_solve", "cholesky", "det", "inv", "lu_factor", "lu_solve",
-    "solve", "solve_triangular",
-)  # fmt: skip
+    "cho_factor",
+    "cho_solve",
+    "cholesky",
+    "det",
+    "inv",
+    "lu_factor",
+    "lu_solve",
+    "solve",
+    "solve_triangular",
+)
 
 # ---------------------------------------------------------------- triangular systems
 
@@ -35,9 +42,12 @@ def triangular(
 ) -> Any:
     """Solve triangular systems, leading axes broadcast."""
     what = {
-        "left_side": True, "lower": lower, "transpose_a": trans > 0,
-        "conjugate_a": trans == 2, "unit_diagonal": unit,
-    }  # fmt: skip
+        "left_side": True,
+        "lower": lower,
+        "transpose_a": trans > 0,
+        "conjugate_a": trans == 2,
+        "unit_diagonal": unit,
+    }
 
     def one(a: Any, b: Any) -> Any:
         return lax_linalg.triangular_solve(a, b, **what)
@@ -55,10 +65,15 @@ def _solve_triangular(
 
 
 def solve_triangular(
-    a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bool = False,
-    unit_diagonal: bool = False, overwrite_b: bool = False, debug: Any = None,
+    a: ArrayLike,
+    b: ArrayLike,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    debug: Any = None,
     check_finite: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """Solve :math:`A x = b` for triangular matrices A.
 
     Args:
@@ -86,9 +101,7 @@ def solve_triangular(
             f"Invalid 'trans' value {trans}", why="it is 0, 1, 2, 'N', 'T' or 'C'."
         )
     vector = takes_vectors("solve_triangular", a, b)
-    return _solve_triangular(
-        a, b, _TRANSPOSED[trans], bool(lower), bool(unit_diagonal), vector
-    )
+    return _solve_triangular(a, b, _TRANSPOSED[trans], bool(lower), bool(unit_diagonal), vector)
 
 
 # ------------------------------------------------------------------------- cholesky
@@ -103,9 +116,8 @@ def _triangle(a: Any, lower: bool) -> Any:
 
 @composite(static=("lower", "overwrite_a", "check_finite"))
 def cholesky(
-    a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
-    check_finite: bool = True,
-) -> Any:  # fmt: skip
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
     """Cholesky's triangle: :math:`A = U^H U`, or :math:`A = L L^H`.
 
     Args:
@@ -128,9 +140,8 @@ def cholesky(
 
 
 def cho_factor(
-    a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
-    check_finite: bool = True,
-) -> tuple[Any, bool]:  # fmt: skip
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Any, bool]:
     """Cholesky's triangle, for `cho_solve`: :math:`A = U^H U`, or :math:`A = L L^H`.
 
     Args:
@@ -163,9 +174,11 @@ def _cho_solve(c: Any, b: Any, lower: bool, vector: bool) -> Any:
 
 
 def cho_solve(
-    c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False,
+    c_and_lower: tuple[ArrayLike, bool],
+    b: ArrayLike,
+    overwrite_b: bool = False,
     check_finite: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """Solve :math:`A x = b`, given Cholesky's triangle of A.
 
     Args:
@@ -226,9 +239,8 @@ def lu_factor(
 def _lu_solve(factors: Any, pivots: Any, b: Any, trans: int, vector: bool) -> Any:
     factors, b = operands(factors, b)
     check_squares(
-        factors, "LU decomposition must be a square matrix, got shape"
-        f" {factors.shape}."
-    )  # fmt: skip
+        factors, f"LU decomposition must be a square matrix, got shape {factors.shape}."
+    )
     n = factors.shape[-1]
     pivots = jnp.asarray(pivots)
 
@@ -245,9 +257,12 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, trans: int, vector: bool) -> An
 
 
 def lu_solve(
-    lu_and_piv: tuple[Any, ArrayLike], b: ArrayLike, trans: int = 0,
-    overwrite_b: bool = False, check_finite: bool = True,
-) -> Any:  # fmt: skip
+    lu_and_piv: tuple[Any, ArrayLike],
+    b: ArrayLike,
+    trans: int = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
     """Solve :math:`A x = b`, given LU factors of A.
 
     Args:
@@ -305,20 +320,22 @@ def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
         return jnp.conj(solved(_, jnp.conj(x)))  # the transpose is the conjugate
 
     x = custom_linear_solve(
-        lambda x: precise(a, x), b, solved,
-        solved_transposed if is_complex(a) else solved,
-    )  # fmt: skip
+        lambda x: precise(a, x), b, solved, solved_transposed if is_complex(a) else solved
+    )
     return x[..., 0] if vector else x
 
 
-@composite(
-    static=("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a")
-)
+@composite(static=("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a"))
 def solve(
-    a: ArrayLike, b: ArrayLike, lower: bool = False, overwrite_a: bool = False,
-    overwrite_b: bool = False, debug: bool = False, check_finite: bool = True,
+    a: ArrayLike,
+    b: ArrayLike,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    debug: bool = False,
+    check_finite: bool = True,
     assume_a: str = "gen",
-) -> Any:  # fmt: skip
+) -> Any:
     """Solve the linear system :math:`A x = b`.
 
     Args:
@@ -342,9 +359,7 @@ def solve(
       Array([1. , 0.5], dtype=float32)
     """
     if assume_a not in _ASSUMED:
-        raise errors.value_error(
-            f"Expected assume_a to be one of {_ASSUMED}; got {assume_a!r}"
-        )
+        raise errors.value_error(f"Expected assume_a to be one of {_ASSUMED}; got {assume_a!r}")
     if assume_a == "pos":
         return _solve_positive(a, b, lower)
     return systems.solve(a, b)

@@ -63,9 +63,7 @@ def _by_eigenvectors(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
 _METHODS = {"schur": _by_schur, "eigen": _by_eigenvectors}
 
 
-def bartels_stewart(
-    a: Any, b: Any, c: Any, method: str = "schur", tol: float = 0
-) -> Any:
+def bartels_stewart(a: Any, b: Any, c: Any, method: str = "schur", tol: float = 0) -> Any:
     """X of a X + X b = c, of single matrices of one dtype."""
     find = _METHODS[method]
 
@@ -103,9 +101,8 @@ def _solve_sylvester(A: Any, B: Any, C: Any, method: str, tol: float) -> Any:
 
 
 def solve_sylvester(
-    A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur",
-    tol: float = 1e-8,
-) -> Any:  # fmt: skip
+    A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
+) -> Any:
     """Solve Sylvester's equation: :math:`A X + X B = C`.
 
     Args:

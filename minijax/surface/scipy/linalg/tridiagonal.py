@@ -116,20 +116,13 @@ def _indices(select: str, select_range: Any, n: int) -> tuple[int, int]:
     if first > last:
         raise ValueError("Got empty index range in select_range.")
     if not 0 <= first <= last < n:
-        raise ValueError(
-            f"select_range must lie within [0, {n - 1}], got {select_range}."
-        )
+        raise ValueError(f"select_range must lie within [0, {n - 1}], got {select_range}.")
     return first, last
 
 
 @composite(static=("eigvals_only", "select", "select_range", "tol"))
 def _eigh_tridiagonal(
-    d: Any,
-    e: Any,
-    eigvals_only: bool,
-    select: str,
-    select_range: Any,
-    tol: float | None,
+    d: Any, e: Any, eigvals_only: bool, select: str, select_range: Any, tol: float | None
 ) -> Any:
     d, e = jnp.asarray(d), jnp.asarray(e)
     if d.dtype != e.dtype:
@@ -156,18 +149,21 @@ def _eigh_tridiagonal(
         return real, jnp.broadcast_to(jnp.ones((n, n), e.dtype), (*d.shape, n))
     first, last = _indices(select, select_range, n)
     if eigvals_only:
-        return jnp.vectorize(_values(first, last, tol), signature="(n),(m)->(k)")(
-            real, e
-        )
+        return jnp.vectorize(_values(first, last, tol), signature="(n),(m)->(k)")(real, e)
     pairs = functools.partial(_dense, first=first, last=last)
     return jnp.vectorize(pairs, signature="(n),(m)->(k),(n,k)")(real, e)
 
 
 def eigh_tridiagonal(
-    d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False, select: str = "a",
-    select_range: tuple[float, float] | None = None, tol: float | None = None,
+    d: ArrayLike,
+    e: ArrayLike,
+    *,
+    eigvals_only: bool = False,
+    select: str = "a",
+    select_range: tuple[float, float] | None = None,
+    tol: float | None = None,
     key: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Eigenvalues, ascending, and eigenvectors of tridiagonal Hermitian matrices:
     :math:`T V = V \\, diag(w)`.
 

@@ -89,9 +89,13 @@ class Curvature(NamedTuple):
 
 
 def bfgs(
-    f: Callable[[Any], Any], x0: Any, maxiter: Any = None, norm: Any = np.inf,
-    gtol: Any = 1e-5, line_search_maxiter: int = 10,
-) -> OptimizeResults:  # fmt: skip
+    f: Callable[[Any], Any],
+    x0: Any,
+    maxiter: Any = None,
+    norm: Any = np.inf,
+    gtol: Any = 1e-5,
+    line_search_maxiter: int = 10,
+) -> OptimizeResults:
     """Minimize by the method of Broyden, Fletcher, Goldfarb and Shanno.
 
     The estimate of the inverse Hessian is the nearest one that explains the gradients'
@@ -133,9 +137,16 @@ def bfgs(
     status = jnp.where(s.k >= maxiter, 1, s.status)
     status = jnp.where(s.converged, 0, status)
     return OptimizeResults(
-        s.x, s.converged, status, s.value, s.gradient, s.memory.H,
-        s.evaluations, s.evaluations, s.k,
-    )  # fmt: skip
+        s.x,
+        s.converged,
+        status,
+        s.value,
+        s.gradient,
+        s.memory.H,
+        s.evaluations,
+        s.evaluations,
+        s.k,
+    )
 
 
 def explained(H: Any, s: Any, y: Any) -> Any:
@@ -163,10 +174,17 @@ class Steps(NamedTuple):
 
 
 def lbfgs(
-    f: Callable[[Any], Any], x0: Any, maxiter: Any = None, norm: Any = np.inf,
-    maxcor: int = 10, ftol: Any = 2.220446049250313e-09, gtol: Any = 1e-5,
-    maxfun: Any = None, maxgrad: Any = None, maxls: int = 20,
-) -> OptimizeResults:  # fmt: skip
+    f: Callable[[Any], Any],
+    x0: Any,
+    maxiter: Any = None,
+    norm: Any = np.inf,
+    maxcor: int = 10,
+    ftol: Any = 2.220446049250313e-09,
+    gtol: Any = 1e-5,
+    maxfun: Any = None,
+    maxgrad: Any = None,
+    maxls: int = 20,
+) -> OptimizeResults:
     """Minimize by BFGS with limited memory: of the last `maxcor` steps."""
     if maxiter is None and maxfun is None and maxgrad is None:
         maxiter = 200 * x0.size
@@ -210,9 +228,16 @@ def lbfgs(
     status = jnp.where(s.converged, 0, s.status)
     success = s.converged | (status == 4)
     return OptimizeResults(
-        s.x, success, status, s.value, jnp.conj(s.gradient), None,
-        s.evaluations, s.evaluations, s.k,
-    )  # fmt: skip
+        s.x,
+        success,
+        status,
+        s.value,
+        jnp.conj(s.gradient),
+        None,
+        s.evaluations,
+        s.evaluations,
+        s.k,
+    )
 
 
 def with_step(memory: Steps, move: Any, bend: Any) -> Steps:

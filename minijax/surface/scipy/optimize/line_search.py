@@ -67,9 +67,8 @@ def evaluate(f: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
 
 
 def line_search(
-    f: Callable[[Any], Any], x: Any, p: Any, value: Any, gradient: Any, first: Any,
-    maxiter: int,
-) -> Step:  # fmt: skip
+    f: Callable[[Any], Any], x: Any, p: Any, value: Any, gradient: Any, first: Any, maxiter: int
+) -> Step:
     """A step from x along p, which leads downhill.
 
     Args:

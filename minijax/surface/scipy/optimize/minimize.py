@@ -22,9 +22,14 @@ _METHODS: dict[str, tuple[Callable[..., OptimizeResults], tuple[str, ...]]] = {
 
 
 def minimize(
-    fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, method: str,
-    tol: float | None = None, options: Mapping[str, Any] | None = None,
-) -> OptimizeResults:  # fmt: skip
+    fun: Callable[..., Any],
+    x0: Any,
+    args: tuple[Any, ...] = (),
+    *,
+    method: str,
+    tol: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> OptimizeResults:
     """Minimize a function of an array.
 
     Args:

@@ -115,9 +115,7 @@ def from_matrix(m):
 
     S. Shepperd, Quaternion from Rotation Matrix, J. Guidance and Control 1(3), 1978.
     """
-    (a, b, c), (d, e, f), (g, h, i) = (
-        [m[..., r, s] for s in range(3)] for r in range(3)
-    )
+    (a, b, c), (d, e, f), (g, h, i) = ([m[..., r, s] for s in range(3)] for r in range(3))
     rows = stacked(
         [1 + a - e - i, b + d, c + g, h - f],
         [b + d, 1 - a + e - i, f + h, c - g],
@@ -214,9 +212,7 @@ def to_euler(q, degrees, axes: tuple[int, int, int], intrinsic: bool):
     middle = 2 * jnp.arctan2(jnp.hypot(c, d), jnp.hypot(a, b))
     half_sum, half_difference = jnp.arctan2(b, a), jnp.arctan2(d, c)
     none, half_turn = abs(middle) <= 1e-7, abs(middle - np.pi) <= 1e-7
-    lone = jnp.where(
-        half_turn, (2 if intrinsic else -2) * half_difference, 2 * half_sum
-    )
+    lone = jnp.where(half_turn, (2 if intrinsic else -2) * half_difference, 2 * half_sum)
     degenerate = none | half_turn
     low, high = half_sum - half_difference, half_sum + half_difference
     first, last = (high, low) if intrinsic else (low, high)

@@ -29,8 +29,7 @@ def axes_of(seq: str) -> tuple[tuple[int, ...], bool]:
     intrinsic = re.fullmatch("[XYZ]+", seq) is not None
     if not intrinsic and not re.fullmatch("[xyz]+", seq):
         raise ValueError(
-            "Expected axes from `seq` to be from ['x', 'y', 'z'] or ['X', 'Y', 'Z'],"
-            f" got {seq}"
+            f"Expected axes from `seq` to be from ['x', 'y', 'z'] or ['X', 'Y', 'Z'], got {seq}"
         )
     axes = tuple("xyz".index(c) for c in seq.lower())
     if any(a == b for a, b in itertools.pairwise(axes)):
@@ -171,9 +170,7 @@ class Rotation(NamedTuple):
         n, dtype = len(self), self.quat.dtype
         w = jnp.ones(n, dtype) if weights is None else jnp.asarray(weights, dtype)
         if w.ndim != 1:
-            raise ValueError(
-                f"Expected `weights` to be 1 dimensional, got shape {w.shape}."
-            )
+            raise ValueError(f"Expected `weights` to be 1 dimensional, got shape {w.shape}.")
         if w.shape[0] != n:
             raise ValueError(
                 "Expected `weights` to have number of values equal to number of"

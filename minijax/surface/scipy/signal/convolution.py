@@ -19,12 +19,7 @@ from ....prims import lax
 from ....types import dtypes
 from ... import jnp
 from ...numpy import fft
-from ...numpy._common import (
-    aval_of,
-    canonical_axes,
-    check_arraylike,
-    promote_dtypes_inexact,
-)  # fmt: skip
+from ...numpy._common import aval_of, canonical_axes, check_arraylike, promote_dtypes_inexact
 
 __all__ = ("fftconvolve", "convolve", "correlate", "convolve2d", "correlate2d")
 
@@ -109,9 +104,8 @@ def check_method(method: str) -> None:
 
 
 def fftconvolve(
-    in1: ArrayLike, in2: ArrayLike, mode: str = "full",
-    axes: Sequence[int] | None = None,
-) -> Any:  # fmt: skip
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Sequence[int] | None = None
+) -> Any:
     r"""Convolution by Fourier transforms: for long arrays, at a cost of n log n.
 
     .. math:: z = F^{-1}(F x \cdot F y)
@@ -145,10 +139,11 @@ def fftconvolve(
         raise ValueError(f"mapped axes must have same shape; got {x} and {y}, {axes=}")
     if mode == "valid":
         check_fit(
-            tuple(x[i] for i in places), tuple(y[i] for i in places),
+            tuple(x[i] for i in places),
+            tuple(y[i] for i in places),
             "For 'valid' mode, One input must be at least as large as the other in"
             " every dimension.",
-        )  # fmt: skip
+        )
     return _fftconvolve(in1, in2, mode, places)
 
 
@@ -176,9 +171,12 @@ def _fftconvolve(in1, in2, mode: str, axes: Shape):
 
 
 def convolve(
-    in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto",
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    method: str = "auto",
     precision: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     r"""Convolution of two arrays of any rank.
 
     .. math:: z_k = \sum_i x_i y_{k-i}
@@ -216,9 +214,12 @@ def _convolve(in1, in2, mode: str, precision):
 
 
 def correlate(
-    in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto",
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    method: str = "auto",
     precision: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     r"""Cross-correlation of two arrays of any rank.
 
     .. math:: z_k = \sum_i x_{i+k} \bar y_i
@@ -273,9 +274,13 @@ def check_matrices(name: str, x: Any, y: Any, boundary: str, fillvalue: Any) -> 
 
 
 def convolve2d(
-    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill",
-    fillvalue: float = 0, precision: Any = None,
-) -> Any:  # fmt: skip
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+    precision: Any = None,
+) -> Any:
     """Convolution of two matrices; see `convolve`.
 
     Args:
@@ -302,9 +307,13 @@ def convolve2d(
 
 
 def correlate2d(
-    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill",
-    fillvalue: float = 0, precision: Any = None,
-) -> Any:  # fmt: skip
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+    precision: Any = None,
+) -> Any:
     """Cross-correlation of two matrices; see `correlate`.
 
     As in SciPy, it differs from `correlate` where the middle lies between two numbers

@@ -29,12 +29,7 @@ from ....prims import lax
 from ....types import dtypes
 from ... import jnp
 from ...numpy import fft
-from ...numpy._common import (
-    as_array,
-    aval_of,
-    check_arraylike,
-    promote_dtypes_inexact,
-)  # fmt: skip
+from ...numpy._common import as_array, aval_of, check_arraylike, promote_dtypes_inexact
 from .trends import detrend as without_trend
 from .windows import window_of
 
@@ -101,9 +96,7 @@ def window_and_size(window: Any, nperseg: Any, samples: int) -> tuple[Any, int]:
     if window.ndim != 1:
         raise ValueError(f"window must be 1-D, got shape {window.shape}")
     if samples < window.size:
-        raise ValueError(
-            f"window is longer than input signal: {window.size} > {samples}"
-        )
+        raise ValueError(f"window is longer than input signal: {window.size} > {samples}")
     if size not in (None, window.size):
         raise ValueError(
             "value specified for nperseg is different from length of window:"
@@ -116,23 +109,33 @@ def overlap_of(noverlap: Any, size: int) -> int:
     """How many samples segments share: by default half of them."""
     shared = size // 2 if noverlap is None else as_int(noverlap, "noverlap")
     if shared >= size:
-        raise ValueError(
-            f"noverlap must be less than nperseg. Got {shared} and {size}."
-        )
+        raise ValueError(f"noverlap must be less than nperseg. Got {shared} and {size}.")
     return shared
 
 
 def spectra(
-    name: str, x: Any, y: Any, fs: Any, window: Any, nperseg: Any, noverlap: Any,
-    nfft: Any, detrend: Trend, return_onesided: bool, scaling: str, axis: int, *,
-    boundary: str | None = None, padded: bool = False, average: str | None = None,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+    name: str,
+    x: Any,
+    y: Any,
+    fs: Any,
+    window: Any,
+    nperseg: Any,
+    noverlap: Any,
+    nfft: Any,
+    detrend: Trend,
+    return_onesided: bool,
+    scaling: str,
+    axis: int,
+    *,
+    boundary: str | None = None,
+    padded: bool = False,
+    average: str | None = None,
+) -> tuple[Any, Any, Any]:
     """Frequencies, times and spectra, after all checks."""
     check_arraylike(name, *([x] if y is None else [x, y]))
     if boundary is not None and boundary not in _BOUNDARIES:
         raise ValueError(
-            f"Unknown boundary option '{boundary}', must be one of:"
-            f" {[*_BOUNDARIES, None]}"
+            f"Unknown boundary option '{boundary}', must be one of: {[*_BOUNDARIES, None]}"
         )
     a = aval_of(x)
     given = concrete_or_error(operator.index, axis, "axis of windowed-FFT")
@@ -141,9 +144,7 @@ def spectra(
     if y is not None:
         b = aval_of(y)
         if a.ndim != b.ndim:
-            raise ValueError(
-                f"two-arguments must have the same rank ({a.ndim} vs {b.ndim})."
-            )
+            raise ValueError(f"two-arguments must have the same rank ({a.ndim} vs {b.ndim}).")
         shapes.append(b.shape)
         try:
             np.broadcast_shapes(*[v[:axis] + v[axis + 1 :] for v in shapes])
@@ -168,14 +169,21 @@ def spectra(
         raise ValueError(f"Unsupported detrend type: {detrend}")
     both = promote_dtypes_inexact(*([x] if y is None else [x, y]))
     if return_onesided and dtypes.is_complex(aval_of(both[0]).dtype):
-        warnings.warn(
-            "Input data is complex, switching to return_onesided=False", stacklevel=3
-        )
+        warnings.warn("Input data is complex, switching to return_onesided=False", stacklevel=3)
         return_onesided = False
     plan = Plan(
-        size, size - shared, points, detrend or False, bool(return_onesided), scaling,
-        name != "stft", boundary, bool(padded), given, average,
-    )  # fmt: skip
+        size,
+        size - shared,
+        points,
+        detrend or False,
+        bool(return_onesided),
+        scaling,
+        name != "stft",
+        boundary,
+        bool(padded),
+        given,
+        average,
+    )
     run = _spectra if callable(detrend) else _compiled
     return run(x, y, values, fs, plan)  # type: ignore[no-any-return]
 
@@ -314,11 +322,19 @@ def averaged(x: Any, how: str) -> Any:
 
 
 def csd(
-    x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Any = "hann",
-    nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None,
-    detrend: Trend = "constant", return_onesided: bool = True,
-    scaling: str = "density", axis: int = -1, average: str = "mean",
-) -> tuple[Any, Any]:  # fmt: skip
+    x: ArrayLike,
+    y: ArrayLike | None,
+    fs: ArrayLike = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Trend = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Any, Any]:
     r"""The cross spectral density of two signals, by Welch's method.
 
     .. math:: P_f = \frac{c}{K} \sum_{k=1}^K \overline{X_{kf}} Y_{kf}
@@ -359,9 +375,20 @@ def csd(
     """
     check_average(average)
     f, _, p = spectra(
-        "csd", x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided,
-        scaling, axis, average=average,
-    )  # fmt: skip
+        "csd",
+        x,
+        y,
+        fs,
+        window,
+        nperseg,
+        noverlap,
+        nfft,
+        detrend,
+        return_onesided,
+        scaling,
+        axis,
+        average=average,
+    )
     return f, p
 
 
@@ -372,11 +399,18 @@ def check_average(average: str) -> None:
 
 
 def welch(
-    x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int | None = None,
-    noverlap: int | None = None, nfft: int | None = None, detrend: Trend = "constant",
-    return_onesided: bool = True, scaling: str = "density", axis: int = -1,
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Trend = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
     average: str = "mean",
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     r"""The power spectral density of a signal, by Welch's method.
 
     .. math:: P_f = \frac{c}{K} \sum_{k=1}^K |X_{kf}|^2
@@ -402,9 +436,20 @@ def welch(
     """
     check_average(average)
     f, _, p = spectra(
-        "welch", x, None, fs, window, nperseg, noverlap, nfft, detrend,
-        return_onesided, scaling, axis, average=average,
-    )  # fmt: skip
+        "welch",
+        x,
+        None,
+        fs,
+        window,
+        nperseg,
+        noverlap,
+        nfft,
+        detrend,
+        return_onesided,
+        scaling,
+        axis,
+        average=average,
+    )
     return f, p.real
 
 
@@ -412,11 +457,18 @@ def welch(
 
 
 def stft(
-    x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int | None = 256,
-    noverlap: int | None = None, nfft: int | None = None, detrend: Trend = False,
-    return_onesided: bool = True, boundary: str | None = "zeros", padded: bool = True,
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Trend = False,
+    return_onesided: bool = True,
+    boundary: str | None = "zeros",
+    padded: bool = True,
     axis: int = -1,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+) -> tuple[Any, Any, Any]:
     r"""The short-time Fourier transform: spectra of segments that overlap.
 
     .. math:: X_{fk} = \frac{1}{\sum_i w_i} \sum_i w_i x_{i + kh} e^{-2 \pi \mathrm{i} f i}
@@ -445,9 +497,21 @@ def stft(
     Source: see the module.
     """
     return spectra(
-        "stft", x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided,
-        "spectrum", axis, boundary=boundary, padded=padded,
-    )  # fmt: skip
+        "stft",
+        x,
+        None,
+        fs,
+        window,
+        nperseg,
+        noverlap,
+        nfft,
+        detrend,
+        return_onesided,
+        "spectrum",
+        axis,
+        boundary=boundary,
+        padded=padded,
+    )
 
 
 class Inverse(NamedTuple):
@@ -463,11 +527,17 @@ class Inverse(NamedTuple):
 
 
 def istft(
-    Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann",
-    nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None,
-    input_onesided: bool = True, boundary: bool = True, time_axis: int = -1,
+    Zxx: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    input_onesided: bool = True,
+    boundary: bool = True,
+    time_axis: int = -1,
     freq_axis: int = -2,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     r"""A signal from its short-time Fourier transform: the nearest in least squares.
 
     .. math:: x_i = \frac{\sum_k w_{i - kh} x^{(k)}_{i - kh}}{\sum_k w_{i - kh}^2}
@@ -520,9 +590,7 @@ def istft(
             raise ValueError(f"window must be 1-D, got shape {values.shape}")
         if values.shape[0] != size:
             raise ValueError(f"window must have length of {size}, got {len(values)}")
-    how = Inverse(
-        size, step, points, bool(input_onesided), bool(boundary), time, frequency
-    )
+    how = Inverse(size, step, points, bool(input_onesided), bool(boundary), time, frequency)
     return _istft(Zxx, values, fs, how)  # type: ignore[no-any-return]
 
 

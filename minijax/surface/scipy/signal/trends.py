@@ -23,9 +23,12 @@ ArrayLike = Any
 
 
 def detrend(
-    data: ArrayLike, axis: int = -1, type: str = "linear",
-    bp: int | Sequence[int] = 0, overwrite_data: None = None,
-) -> Any:  # fmt: skip
+    data: ArrayLike,
+    axis: int = -1,
+    type: str = "linear",
+    bp: int | Sequence[int] = 0,
+    overwrite_data: None = None,
+) -> Any:
     r"""Samples without their trend.
 
     .. math:: y_i = x_i - a - b i
@@ -53,9 +56,11 @@ def detrend(
     """
     if overwrite_data is not None:
         raise errors.error(
-            NotImplementedError, "overwrite_data argument not implemented.",
-            why="arrays are immutable.", tries=["use the result"],
-        )  # fmt: skip
+            NotImplementedError,
+            "overwrite_data argument not implemented.",
+            why="arrays are immutable.",
+            tries=["use the result"],
+        )
     if type not in ("constant", "linear"):
         raise ValueError(f"Trend type must be 'linear' or 'constant', got {type!r}.")
     data = data if hasattr(data, "shape") else jnp.asarray(data)

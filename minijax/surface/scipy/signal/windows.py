@@ -136,9 +136,11 @@ def window_of(window: str | tuple[Any, ...], size: int) -> Any:
         raise errors.value_error(
             "Unknown window type.",
             which=repr(window),
-            tries=[f"one of {', '.join(n.split()[0] for n, _ in _TABLE)}",
-                   "the window's numbers, as an array"],
-        )  # fmt: skip
+            tries=[
+                f"one of {', '.join(n.split()[0] for n, _ in _TABLE)}",
+                "the window's numbers, as an array",
+            ],
+        )
     if size == 1:
         return np.ones(1)
     try:

@@ -38,18 +38,45 @@ from ...numpy._common import (
 )
 
 __all__ = (
-    "ArrayLike", "alike", "aval_of", "as_array", "by_slopes", "chebyshev", "choose",
+    "ArrayLike",
+    "alike",
+    "aval_of",
+    "as_array",
+    "by_slopes",
+    "chebyshev",
+    "choose",
     "composite",
-    "const", "convert", "custom_jvp", "dtype_of", "dtypes", "errors", "filled",
-    "in_float32", "lax", "less", "np", "only_float", "polynomial",
-    "promote_args_inexact", "promote_real", "special", "staged", "strong",
-)  # fmt: skip
+    "const",
+    "convert",
+    "custom_jvp",
+    "dtype_of",
+    "dtypes",
+    "errors",
+    "filled",
+    "in_float32",
+    "lax",
+    "less",
+    "np",
+    "only_float",
+    "polynomial",
+    "promote_args_inexact",
+    "promote_real",
+    "special",
+    "staged",
+    "strong",
+)
 
 
 def special(
-    sentence: str, example: str, *args: str, returns: str = "", raises: str = "",
-    source: str = "", differs: str = "", static: Sequence[str] = (),
-) -> Callable[[Any], Any]:  # fmt: skip
+    sentence: str,
+    example: str,
+    *args: str,
+    returns: str = "",
+    raises: str = "",
+    source: str = "",
+    differs: str = "",
+    static: Sequence[str] = (),
+) -> Callable[[Any], Any]:
     """Document a special function, and make it one compiled call.
 
     `example` is "0.5 -> 0.52050": what it is called with, and what is printed of the
@@ -72,8 +99,7 @@ def special(
             "\n  ".join(("Args:", *args)),
             f"Returns:\n  {returns or f'An array of {joint} shape and dtype.'}",
             f"Raises:\n  {raises}" if raises else "",
-            "Example:\n  >>> from minijax.scipy import special\n"
-            f"  >>> {shows}\n  {shown}",
+            f"Example:\n  >>> from minijax.scipy import special\n  >>> {shows}\n  {shown}",
             f"Source: {source}" if source else "",
             f"Differs from JAX: {differs}" if differs else "",
         ]

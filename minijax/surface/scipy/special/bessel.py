@@ -35,8 +35,9 @@ def i0(x: ArrayLike) -> Any:
 
 @special(
     "Modified Bessel function of order 0, scaled: :math:`e^{-|x|} I_0(x)`.",
-    "1. -> 0.46576", REAL,
-)  # fmt: skip
+    "1. -> 0.46576",
+    REAL,
+)
 def i0e(x: ArrayLike) -> Any:
     return lax.bessel_i0e(*promote_args_inexact("i0e", x))
 
@@ -49,8 +50,9 @@ def i1(x: ArrayLike) -> Any:
 
 @special(
     "Modified Bessel function of order 1, scaled: :math:`e^{-|x|} I_1(x)`.",
-    "1. -> 0.20791", REAL,
-)  # fmt: skip
+    "1. -> 0.20791",
+    REAL,
+)
 def i1e(x: ArrayLike) -> Any:
     return lax.bessel_i1e(*promote_args_inexact("i1e", x))
 

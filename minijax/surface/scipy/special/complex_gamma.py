@@ -65,8 +65,7 @@ def complex_loggamma(z: Any) -> Any:
     x = lax.real(z)
     zero = const(x, 0)
     pole = lax.bitwise_and(
-        lax.bitwise_and(lax.le(x, zero), lax.eq(x, lax.floor(x))),
-        lax.eq(lax.imag(z), zero),
+        lax.bitwise_and(lax.le(x, zero), lax.eq(x, lax.floor(x))), lax.eq(lax.imag(z), zero)
     )
     z = choose(pole, const(z, 1), z)
     left = lax.lt(lax.real(z), const(x, 0.5))

@@ -73,10 +73,11 @@ _dawson.defjvps(
 
 @special(
     r"Dawson's integral, :math:`F(x) = e^{-x^2} \int_0^x e^{t^2} dt`.",
-    "1. -> 0.53808", "x: real array or number; integers become floats.",
+    "1. -> 0.53808",
+    "x: real array or number; integers become floats.",
     raises="ValueError: x is complex.",
     source="NIST Digital Library of Mathematical Functions, 7.2.5.",
-)  # fmt: skip
+)
 def dawsn(x: ArrayLike) -> Any:
     (x,) = promote_real("dawsn", x)
     return in_float32(_dawson)(strong(x))

@@ -59,9 +59,7 @@ def _slope(x: Any) -> Any:
     """ln(x) / (x - 1), by powers near 1."""
     u = x - 1
     near = lax.lt(lax.abs(u), const(x, 0.2))
-    powers = polynomial(
-        choose(near, u, const(x, 0)), [(-1) ** k / (k + 1) for k in range(22)]
-    )
+    powers = polynomial(choose(near, u, const(x, 0)), [(-1) ** k / (k + 1) for k in range(22)])
     away = choose(near, const(x, 2), x)
     return choose(near, powers, lax.log(away) / (away - 1))
 
@@ -71,9 +69,10 @@ _spence.defjvps(lambda t, ans, x: -t * _slope(x))
 
 @special(
     r"Spence's function, :math:`\int_1^x \frac{\ln t}{1 - t} dt`: nan of negative numbers.",
-    "2. -> -0.82247", "x: array or number of float32 or float64.",
+    "2. -> -0.82247",
+    "x: array or number of float32 or float64.",
     raises="TypeError: x is of another dtype.",
-)  # fmt: skip
+)
 def spence(x: ArrayLike) -> Any:
     x = only_float(asarray(x), ", see docstring for supported types")
     return _spence(strong(x))

@@ -97,9 +97,7 @@ def _principal(x: Any) -> Any:
     away = less(low, ZERO, ZERO_REST)
     near = lax.lt(lax.abs(away), const(x, ZERO / 10))
     log = choose(
-        near,
-        lax.log1p(choose(near, away, const(x, 0)) / ZERO),
-        lax.log(low) - math.log(ZERO),
+        near, lax.log1p(choose(near, away, const(x, 0)) / ZERO), lax.log(low) - math.log(ZERO)
     )
     rising = log + away * lax.exp(low) * chebyshev(low / 3 - 1, RISING)
     middle = lax.clamp(const(x, 6), x, const(x, 16))
@@ -126,8 +124,10 @@ _expi.defjvps(lambda t, ans, x: t * (lax.exp(x) / x))
 @special(
     r"Exponential integral, :math:`\mathrm{Ei}(x) = -\int_{-x}^\infty \frac{e^{-t}}{t} dt`,"
     " the principal value.",
-    "1. -> 1.89512", f"x: {REAL}", raises=NO_COMPLEX,
-)  # fmt: skip
+    "1. -> 1.89512",
+    f"x: {REAL}",
+    raises=NO_COMPLEX,
+)
 def expi(x: ArrayLike) -> Any:
     (x,) = promote_real("expi", x)
     return in_float32(_expi)(strong(x))
@@ -145,8 +145,10 @@ _exp1.defjvps(lambda t, ans, x: -t * lax.exp(-x) / x)
 @special(
     r"Exponential integral, :math:`E_1(x) = \int_x^\infty \frac{e^{-t}}{t} dt`: nan of"
     " negative numbers.",
-    "1. -> 0.21938", f"x: {REAL}", raises=NO_COMPLEX,
-)  # fmt: skip
+    "1. -> 0.21938",
+    f"x: {REAL}",
+    raises=NO_COMPLEX,
+)
 def exp1(x: ArrayLike) -> Any:
     (x,) = promote_real("exp1", x)
     return in_float32(_exp1)(strong(x))
@@ -201,9 +203,7 @@ def _expn(n: Any, x: Any) -> Any:
     least = const(x, float(ml_dtypes.finfo(dtype_of(x)).tiny))
     order, low = lax.max(n, one), lax.clamp(least, x, one)
     high = lax.clamp(one, x, const(x, 1000))
-    inner = choose(
-        lax.lt(x, one), _powers(order, low), lax.exp(-x) * _fraction(order, high)
-    )
+    inner = choose(lax.lt(x, one), _powers(order, low), lax.exp(-x) * _fraction(order, high))
     out = choose(lax.eq(n, zero), lax.exp(-x) / x, inner)
     at_zero = choose(lax.gt(n, one), 1 / (n - 1), const(x, np.inf))
     out = choose(lax.eq(x, zero), at_zero, out)
@@ -225,9 +225,12 @@ _expn.defjvps(None, lambda t, ans, n, x: t * _slope(ans, n, x))
     r"Exponential integral of an order,"
     r" :math:`E_n(x) = \int_1^\infty \frac{e^{-xt}}{t^n} dt`: nan of negative numbers.  It"
     " can be differentiated by x alone.",
-    "2, 1. -> 0.14850", "n: the order, whole numbers from 0.", f"x: {REAL}",
-    returns="An array of their joint shape and dtype.", raises=NO_COMPLEX,
-)  # fmt: skip
+    "2, 1. -> 0.14850",
+    "n: the order, whole numbers from 0.",
+    f"x: {REAL}",
+    returns="An array of their joint shape and dtype.",
+    raises=NO_COMPLEX,
+)
 def expn(n: ArrayLike, x: ArrayLike) -> Any:
     n, x = promote_real("expn", asarray(n), asarray(x))
     return in_float32(_expn)(strong(n), strong(x))

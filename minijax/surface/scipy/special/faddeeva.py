@@ -36,9 +36,7 @@ def _upper(x: Any, y: Any) -> tuple[Any, Any]:
     )
     turns = x / h
     part = turns - lax.floor(turns)
-    between = lax.bitwise_and(
-        lax.ge(part, const(x, 0.25)), lax.lt(part, const(x, 0.75))
-    )
+    between = lax.bitwise_and(lax.ge(part, const(x, 0.25)), lax.lt(part, const(x, 0.75)))
     wide = lambda v: lax.expand_dims(v, (rank,))
     at = choose(wide(between), at, half_at)
     weight = choose(wide(between), weight, half_weight)
@@ -88,9 +86,7 @@ def _value(z: Any) -> Any:
     below = lax.lt(b, zero)
     # Below the axis 2 e^(-z^2) - w(-z).
     grown = 2 * exp_of_square(y) * exp_of_square(x, -1)
-    phase = choose(
-        lax.bitwise_and(below, lax.lt(x * y, const(x, 1e30))), 2 * x * y, zero
-    )
+    phase = choose(lax.bitwise_and(below, lax.lt(x * y, const(x, 1e30))), 2 * x * y, zero)
     sine = lax.sin(phase)
     turned = choose(lax.eq(sine, zero), zero, grown * sine)
     re = choose(below, grown * lax.cos(phase) - re, re)
@@ -108,17 +104,16 @@ def _wofz(z: Any) -> Any:
     return _value(z)
 
 
-_wofz.defjvps(
-    lambda t, ans, z: t * (const(z, 2j / math.sqrt(math.pi)) - 2 * z * ans)
-)  # fmt: skip
+_wofz.defjvps(lambda t, ans, z: t * (const(z, 2j / math.sqrt(math.pi)) - 2 * z * ans))
 
 
 @special(
     r"Faddeeva's function, :math:`w(z) = e^{-z^2} \mathrm{erfc}(-iz)`.",
-    "1j -> 0.42758+0.00000j", "z: real or complex array or number.",
+    "1j -> 0.42758+0.00000j",
+    "z: real or complex array or number.",
     returns="A complex array of its shape.",
     source="NIST Digital Library of Mathematical Functions, 7.2.3.",
-)  # fmt: skip
+)
 def wofz(z: ArrayLike) -> Any:
     (z,) = promote_args_inexact("wofz", z)
     return _wofz(convert(z, dtypes.complex_of(_at_least_float32(dtype_of(z)))))
@@ -131,8 +126,9 @@ def _at_least_float32(dtype: Any) -> Any:
 
 @special(
     r"Complementary error function, scaled: :math:`e^{x^2} \mathrm{erfc}(x)`.",
-    "1. -> 0.42758", "x: real or complex array or number; integers become floats.",
-)  # fmt: skip
+    "1. -> 0.42758",
+    "x: real or complex array or number; integers become floats.",
+)
 def erfcx(x: ArrayLike) -> Any:
     (x,) = promote_args_inexact("erfcx", x)
     x = strong(x)

@@ -27,9 +27,18 @@ from ._common import *
 from .complex_gamma import complex_gamma, complex_loggamma
 
 __all__ = (
-    "gammaln", "gammasgn", "gamma", "loggamma", "beta", "betaln", "factorial", "comb",
-    "poch", "multigammaln", "bernoulli",
-)  # fmt: skip
+    "gammaln",
+    "gammasgn",
+    "gamma",
+    "loggamma",
+    "beta",
+    "betaln",
+    "factorial",
+    "comb",
+    "poch",
+    "multigammaln",
+    "bernoulli",
+)
 
 REAL = "real array or number; integers become floats."
 BOTH = "real or complex array or number; integers become floats."
@@ -49,8 +58,9 @@ def _of_lgamma(name: str, *xs: Any) -> Any:
 @special(
     r"Logarithm of the gamma function's magnitude, :math:`\ln |\Gamma(x)|`: inf at 0, -1,"
     " -2 ...",
-    "0.5 -> 0.57236", f"x: {REAL}",
-)  # fmt: skip
+    "0.5 -> 0.57236",
+    f"x: {REAL}",
+)
 def gammaln(x: ArrayLike) -> Any:
     return lax.lgamma(*promote_args_inexact("gammaln", x))
 
@@ -70,8 +80,10 @@ def _sign(x: Any) -> Any:
 
 @special(
     r"Sign of the gamma function :math:`\Gamma(x)`: nan at -1, -2 ...",
-    "-0.5 -> -1.0", f"x: {REAL}", raises=NO_COMPLEX,
-)  # fmt: skip
+    "-0.5 -> -1.0",
+    f"x: {REAL}",
+    raises=NO_COMPLEX,
+)
 def gammasgn(x: ArrayLike) -> Any:
     (x,) = promote_real("gammasgn", x)
     return _sign(strong(x))
@@ -80,8 +92,9 @@ def gammasgn(x: ArrayLike) -> Any:
 @special(
     r"Gamma function, :math:`\Gamma(x) = \int_0^\infty t^{x-1} e^{-t} dt`: nan at -1, -2"
     " ...",
-    "0.5 -> 1.77245", f"x: {BOTH}",
-)  # fmt: skip
+    "0.5 -> 1.77245",
+    f"x: {BOTH}",
+)
 def gamma(x: ArrayLike) -> Any:
     (x,) = promote_args_inexact("gamma", x)
     x = strong(x)
@@ -111,8 +124,9 @@ _gamma.defjvps(lambda t, ans, x: t * (ans * lax.digamma(x)))
 @special(
     r"Logarithm of the gamma function, :math:`\ln \Gamma(x)`: of complex numbers the"
     " branch that is continuous off the negative axis, of negative ones nan.",
-    "0.5 -> 0.57236", f"x: {BOTH}",
-)  # fmt: skip
+    "0.5 -> 0.57236",
+    f"x: {BOTH}",
+)
 def loggamma(x: ArrayLike) -> Any:
     (x,) = promote_args_inexact("loggamma", x)
     if dtypes.is_complex(dtype_of(x)):
@@ -146,16 +160,19 @@ def _log_beta(a: Any, b: Any) -> Any:
 
 @special(
     r"Logarithm of the beta function's magnitude, :math:`\ln |B(a, b)|`.",
-    "2., 3. -> -2.48491", f"a, b: {REAL}",
-)  # fmt: skip
+    "2., 3. -> -2.48491",
+    f"a, b: {REAL}",
+)
 def betaln(a: ArrayLike, b: ArrayLike) -> Any:
     return in_float32(_log_beta)(*_of_lgamma("betaln", a, b))
 
 
 @special(
     r"Beta function, :math:`B(a, b) = \Gamma(a) \Gamma(b) / \Gamma(a + b)`.",
-    "2., 3. -> 0.08333", f"a, b: {REAL}", raises=NO_COMPLEX,
-)  # fmt: skip
+    "2., 3. -> 0.08333",
+    f"a, b: {REAL}",
+    raises=NO_COMPLEX,
+)
 def beta(a: ArrayLike, b: ArrayLike) -> Any:
     return in_float32(_beta)(*map(strong, promote_real("beta", a, b)))
 
@@ -177,9 +194,7 @@ def _beta(a: Any, b: Any) -> Any:
     a, b = choose(known, a, one), choose(known, b, one)
     t, lost = exact_sum(a, b)
     first, second, third = lax.gt(a, zero), lax.gt(t, zero), lax.gt(b, zero)
-    case = lambda x, y, z, rest: choose(
-        first, x, choose(second, y, choose(third, z, rest))
-    )
+    case = lambda x, y, z, rest: choose(first, x, choose(second, y, choose(third, z, rest)))
     is_zero = lax.eq(a, zero)
     p = case(a, choose(is_zero, one, -a), b, 1 - a)
     q = case(b, t, 1 - t, 1 - b)
@@ -209,8 +224,7 @@ def _sine(x: Any, rest: Any = 0) -> Any:
     turn = choose(lax.eq(x, const(x, 0)), x, turn)  # which has a sign
     last = 12 if dtype_of(x) == dtypes.float64 else 7
     powers = [
-        (-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1)
-        for k in range(last)
+        (-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(last)
     ]
     return turn * polynomial(turn * turn, powers)
 
@@ -274,9 +288,11 @@ _of_next.defjvps(lambda t, ans, n: t * (ans * lax.digamma(n + 1)))
 
 @special(
     r"Combinations of k of N things, :math:`\binom{N}{k}`: 0 unless 0 <= k <= N.",
-    "5., 2. -> 10.000", f"N, k: {REAL}", "repetition: things may be taken repeatedly.",
+    "5., 2. -> 10.000",
+    f"N, k: {REAL}",
+    "repetition: things may be taken repeatedly.",
     static=("repetition",),
-)  # fmt: skip
+)
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Any:
     N, k = _of_lgamma("comb", N, k)
     if repetition:
@@ -347,8 +363,10 @@ _rising.defjvps(_by_z, lambda t, ans, z, m: t * (lax.digamma(z + m) * ans))
 
 @special(
     r"Rising factorial (Pochhammer's symbol), :math:`\Gamma(z + m) / \Gamma(z)`.",
-    "2., 3. -> 24.000", f"z, m: {REAL}", raises=NO_COMPLEX,
-)  # fmt: skip
+    "2., 3. -> 24.000",
+    f"z, m: {REAL}",
+    raises=NO_COMPLEX,
+)
 def poch(z: ArrayLike, m: ArrayLike) -> Any:
     return in_float32(_rising)(*map(strong, promote_real("poch", z, m)))
 

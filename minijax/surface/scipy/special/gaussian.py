@@ -26,17 +26,17 @@ LOG_ROOT_TAU = math.log(2 * math.pi) / 2
 
 
 @special(
-    r"Error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.",
-    "0.5 -> 0.52050", REAL,
-)  # fmt: skip
+    r"Error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.", "0.5 -> 0.52050", REAL
+)
 def erf(x: ArrayLike) -> Any:
     return lax.erf(*promote_args_inexact("erf", x))
 
 
 @special(
     r"Complementary error function, :math:`1 - \mathrm{erf}(x)`, without cancellation.",
-    "0.5 -> 0.47950", REAL,
-)  # fmt: skip
+    "0.5 -> 0.47950",
+    REAL,
+)
 def erfc(x: ArrayLike) -> Any:
     return lax.erfc(*promote_args_inexact("erfc", x))
 
@@ -44,8 +44,9 @@ def erfc(x: ArrayLike) -> Any:
 @special(
     r"Inverse error function, :math:`\mathrm{erf}^{-1}(x)`: infinite at -1 and 1, nan"
     " beyond.",
-    "0.5 -> 0.47694", REAL,
-)  # fmt: skip
+    "0.5 -> 0.47694",
+    REAL,
+)
 def erfinv(x: ArrayLike) -> Any:
     return lax.erf_inv(*promote_args_inexact("erfinv", x))
 
@@ -69,8 +70,10 @@ def _below(x: Any) -> Any:
 @special(
     r"Normal distribution function,"
     r" :math:`\Phi(x) = \frac{1}{\sqrt{2\pi}} \int_{-\infty}^x e^{-t^2/2} dt`.",
-    "1. -> 0.84134", f"x: {FLOAT}", raises=WRONG.format("x"),
-)  # fmt: skip
+    "1. -> 0.84134",
+    f"x: {FLOAT}",
+    raises=WRONG.format("x"),
+)
 def ndtr(x: ArrayLike) -> Any:
     return _below(_strong(x, ", see docstring for supported types"))
 
@@ -151,9 +154,11 @@ _ndtri_slope.defjvps(lambda t, ans, p: t * (_ndtri(p) * ans * ans))
 @special(
     r"Quantiles of the normal distribution, :math:`\Phi^{-1}(p)`: infinite at 0 and 1,"
     " nan beyond.",
-    "0.75 -> 0.67449", f"p: {FLOAT}", raises=WRONG.format("p"),
+    "0.75 -> 0.67449",
+    f"p: {FLOAT}",
+    raises=WRONG.format("p"),
     source="Wichura, Algorithm AS 241, Applied Statistics 37 (1988).",
-)  # fmt: skip
+)
 def ndtri(p: ArrayLike) -> Any:
     check_arraylike("ndtri", p)
     return _ndtri(strong(only_float(p, ", see docstring for supported types")))
@@ -250,13 +255,9 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Any:
             "series_order must be a Python integer.", which=repr(series_order)
         )
     if series_order < 0:
-        raise errors.value_error(
-            "series_order must be non-negative.", which=repr(series_order)
-        )
+        raise errors.value_error("series_order must be non-negative.", which=repr(series_order))
     if series_order > 30:
-        raise errors.value_error(
-            "series_order must be <= 30.", which=repr(series_order)
-        )
+        raise errors.value_error("series_order must be <= 30.", which=repr(series_order))
     return _composed_log_ndtr(x, series_order)
 
 

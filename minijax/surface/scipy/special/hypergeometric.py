@@ -67,10 +67,7 @@ def _alike(*xs: Any) -> list[Any]:
 
 
 def forwards(
-    fun: Callable[..., Any],
-    smooth: Callable[..., Any],
-    n: int,
-    by_last: Callable[..., Any],
+    fun: Callable[..., Any], smooth: Callable[..., Any], n: int, by_last: Callable[..., Any]
 ) -> Any:
     """An elementwise function of n operands, whose derivative by the last is `by_last`,
     and those by others are those of `smooth`, which has the same values: computed
@@ -180,18 +177,18 @@ def _confluent_slope(a: Any, b: Any, x: Any) -> Any:
     return a / b * _hyp1f1(a + 1, b + 1, x)
 
 
-_hyp1f1 = forwards(
-    _confluent, functools.partial(_confluent, finite=False), 3, _confluent_slope
-)
+_hyp1f1 = forwards(_confluent, functools.partial(_confluent, finite=False), 3, _confluent_slope)
 
 
 @special(
     r"Confluent hypergeometric function,"
     r" :math:`{}_1F_1(a; b; x) = \sum_k \frac{(a)_k}{(b)_k} \frac{x^k}{k!}`.",
-    "1., 2., 1. -> 1.71828", f"a, b: parameters, {REAL}", f"x: {REAL}",
+    "1., 2., 1. -> 1.71828",
+    f"a, b: parameters, {REAL}",
+    f"x: {REAL}",
     returns="An array of their joint shape and dtype; inf where b is 0, -1, -2 ...",
     raises="ValueError: an argument is complex.",
-)  # fmt: skip
+)
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Any:
     xs = promote_real("hyp1f1", asarray(a), asarray(b), asarray(x))
     return in_float32(_hyp1f1)(*map(strong, xs))
@@ -237,9 +234,7 @@ def _taylor(a: Any, b: Any, c: Any, d: Any, h: Any, y: Any, dy: Any) -> tuple[An
     def step(k: Any, state: Any) -> Any:
         low, high, total, rise = state  # the terms k and k + 1
         k = convert(k, dtype_of(d))
-        above = (k + a) * (k + b) * h * h * low - (k + 1) * (
-            curve * k + slope
-        ) * h * high
+        above = (k + a) * (k + b) * h * h * low - (k + 1) * (curve * k + slope) * h * high
         above = above / (lead * ((k + 2) * (k + 1)))
         return high, above, total + above, rise + (k + 2) * above
 
@@ -261,11 +256,7 @@ def _continued(a: Any, b: Any, c: Any, end: Any, y: Any, dy: Any) -> Any:
         after = choose(lax.le(d / 2, end), end, d / 2)
         h = choose(active, d - after, d / 2)
         value, slope = _taylor(a, b, c, d, h, y, dy)
-        return (
-            choose(active, after, d),
-            choose(active, value, y),
-            choose(active, slope, dy),
-        )
+        return (choose(active, after, d), choose(active, value, y), choose(active, slope, dy))
 
     return while_loop(going, step, (filled(end, 0.5), y, dy))[1]
 
@@ -273,12 +264,8 @@ def _continued(a: Any, b: Any, c: Any, end: Any, y: Any, dy: Any) -> Any:
 def _gauss(a: Any, b: Any, c: Any, x: Any, finite: bool = True) -> Any:
     a, b, c, x = _alike(a, b, c, x)
     zero, one, half = const(x, 0), const(x, 1), const(x, 0.5)
-    ends_a = _both(
-        _whole_below_1(a), _either(lax.bitwise_not(_whole_below_1(c)), lax.ge(a, c))
-    )
-    ends_b = _both(
-        _whole_below_1(b), _either(lax.bitwise_not(_whole_below_1(c)), lax.ge(b, c))
-    )
+    ends_a = _both(_whole_below_1(a), _either(lax.bitwise_not(_whole_below_1(c)), lax.ge(a, c)))
+    ends_b = _both(_whole_below_1(b), _either(lax.bitwise_not(_whole_below_1(c)), lax.ge(b, c)))
     sums = _either(ends_a, ends_b)  # is a polynomial
     trivial = _either(lax.eq(a, zero), lax.eq(b, zero), lax.eq(x, zero))
     pole = _both(_whole_below_1(c), lax.bitwise_not(_either(sums, trivial)))
@@ -297,9 +284,7 @@ def _gauss(a: Any, b: Any, c: Any, x: Any, finite: bool = True) -> Any:
     log_scale = choose(turn, -a * lax.log1p(-below), zero)
     # Euler's transformation makes it finite, where it can be.
     if finite:
-        euler = _both(
-            inside, _either(_whole_below_1(safe - p), _whole_below_1(safe - q))
-        )
+        euler = _both(inside, _either(_whole_below_1(safe - p), _whole_below_1(safe - q)))
         log_scale = log_scale + choose(euler, (safe - p - q) * lax.log(gap), zero)
         p, q = choose(euler, safe - p, p), choose(euler, safe - q, q)
         plain = _either(plain, euler)
@@ -335,11 +320,13 @@ _hyp2f1 = forwards(_gauss, functools.partial(_gauss, finite=False), 4, _gauss_sl
 @special(
     r"Hypergeometric function,"
     r" :math:`{}_2F_1(a, b; c; x) = \sum_k \frac{(a)_k (b)_k}{(c)_k} \frac{x^k}{k!}`.",
-    "1., 1., 2., 0.5 -> 1.38629", f"a, b, c: parameters, {REAL}", f"x: {REAL}",
+    "1., 1., 2., 0.5 -> 1.38629",
+    f"a, b, c: parameters, {REAL}",
+    f"x: {REAL}",
     returns="An array of their joint shape and dtype; inf where c is 0, -1, -2 ..., and"
     " where x is above 1.",
     raises="ValueError: an argument is complex.",
-)  # fmt: skip
+)
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Any:
     xs = promote_real("hyp2f1", *map(asarray, (a, b, c, x)))
     return in_float32(_hyp2f1)(*map(strong, xs))

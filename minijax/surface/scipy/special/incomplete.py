@@ -19,9 +19,11 @@ REAL = "real array or number; integers become floats."
 @special(
     r"Lower incomplete gamma function,"
     r" :math:`P(a, x) = \frac{1}{\Gamma(a)} \int_0^x t^{a-1} e^{-t} dt`.",
-    "2., 1. -> 0.26424", f"a: the parameter, {REAL}", f"x: where to stop, {REAL}",
+    "2., 1. -> 0.26424",
+    f"a: the parameter, {REAL}",
+    f"x: where to stop, {REAL}",
     returns="An array of their joint shape and dtype; nan where `a` or `x` is negative.",
-)  # fmt: skip
+)
 def gammainc(a: ArrayLike, x: ArrayLike) -> Any:
     return lax.igamma(*promote_args_inexact("gammainc", a, x))
 
@@ -29,9 +31,11 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Any:
 @special(
     r"Upper incomplete gamma function, :math:`Q(a, x) = 1 - P(a, x)`, without"
     " cancellation.",
-    "2., 1. -> 0.73576", f"a: the parameter, {REAL}", f"x: where to start, {REAL}",
+    "2., 1. -> 0.73576",
+    f"a: the parameter, {REAL}",
+    f"x: where to start, {REAL}",
     returns="An array of their joint shape and dtype; nan where `a` or `x` is negative.",
-)  # fmt: skip
+)
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Any:
     return lax.igammac(*promote_args_inexact("gammaincc", a, x))
 
@@ -40,9 +44,11 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Any:
     r"Incomplete beta function,"
     r" :math:`I_x(a, b) = \frac{1}{B(a, b)} \int_0^x t^{a-1} (1-t)^{b-1} dt`."
     "  It can be differentiated by x alone.",
-    "2., 3., 0.5 -> 0.68750", f"a, b: parameters, {REAL}", f"x: where to stop, {REAL}",
+    "2., 3., 0.5 -> 0.68750",
+    f"a, b: parameters, {REAL}",
+    f"x: where to stop, {REAL}",
     returns="An array of their joint shape and dtype; nan out of the ranges.",
     raises="ValueError: an argument is complex.",
-)  # fmt: skip
+)
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Any:
     return lax.betainc(*promote_real("betainc", a, b, x))

@@ -118,8 +118,7 @@ def _checked(m: Any, n: Any, z: Any) -> int:
     """The last degree and order, of the arguments of `lpmn`."""
     if aval_of(z).dtype not in (dtypes.float32, dtypes.float64):
         raise errors.type_error(
-            f"z.dtype={aval_of(z).dtype} is not supported, see docstring for supported"
-            " types.",
+            f"z.dtype={aval_of(z).dtype} is not supported, see docstring for supported types.",
             tries=["z.astype(jnp.float32)"],
         )
     if aval_of(z).ndim != 1:
@@ -206,9 +205,13 @@ def _lpmn_values(z: Any, last: int, normalized: bool) -> Any:
 
 
 def sph_harm_y(
-    n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
-    diff_n: int | None = None, n_max: int | None = None,
-) -> Any:  # fmt: skip
+    n: ArrayLike,
+    m: ArrayLike,
+    theta: ArrayLike,
+    phi: ArrayLike,
+    diff_n: int | None = None,
+    n_max: int | None = None,
+) -> Any:
     r"""Spherical harmonics, :math:`Y_n^m(\theta, \phi)`.
 
     They are :math:`\sqrt{\frac{(2n+1) (n-m)!}{4 \pi (n+m)!}} P_n^m(\cos \theta)
@@ -248,14 +251,11 @@ def sph_harm_y(
     for x in (n, m):
         if not dtypes.is_integer(dtype_of(x)):
             raise errors.type_error(
-                "sph_harm_y: degree and order must be integers.",
-                which=errors.type_text(x),
+                "sph_harm_y: degree and order must be integers.", which=errors.type_text(x)
             )
     if n_max is None:
         known = concrete_or_error(
-            np.asarray,
-            n,
-            "The `n_max` argument of sph_harm_y must be known statically.",
+            np.asarray, n, "The `n_max` argument of sph_harm_y must be known statically."
         )
         n_max = int(known.max(initial=0))
     return _sph_harm_y(n, m, theta, phi, operator.index(n_max))
@@ -278,7 +278,5 @@ def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, last: int) -> Any:
     odd = lax.ne(lax.rem(size, const(m, 2)), const(m, 0))
     flip_real = lax.bitwise_and(negative, odd)
     flip_imag = lax.bitwise_and(negative, lax.bitwise_not(odd))
-    out = lax.complex(
-        choose(flip_real, -real, real), choose(flip_imag, -imag, imag)
-    )  # fmt: skip
+    out = lax.complex(choose(flip_real, -real, real), choose(flip_imag, -imag, imag))
     return lax.reshape(out, shape)

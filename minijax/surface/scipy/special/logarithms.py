@@ -15,9 +15,16 @@ from ....prims.math.pairs import exact_product
 from ._common import *
 
 __all__ = (
-    "xlogy", "xlog1py", "entr", "rel_entr", "kl_div", "boxcox", "boxcox1p", "logit",
+    "xlogy",
+    "xlog1py",
+    "entr",
+    "rel_entr",
+    "kl_div",
+    "boxcox",
+    "boxcox1p",
+    "logit",
     "expit",
-)  # fmt: skip
+)
 
 REAL = "array or number; integers become floats."
 
@@ -37,9 +44,7 @@ def _share(x: Any, y: Any) -> Any:
     return choose(none, const(x, 0), ratio)
 
 
-_share.defjvps(
-    lambda t, ans, x, y: lax.div(t, y), lambda t, ans, x, y: -t * _share(ans, y)
-)
+_share.defjvps(lambda t, ans, x, y: lax.div(t, y), lambda t, ans, x, y: -t * _share(ans, y))
 
 
 def _xlogy(x: Any, y: Any) -> Any:
@@ -57,8 +62,7 @@ _xlogy.defjvps(  # type: ignore[attr-defined]
 )
 _xlog1py = custom_jvp(_xlog1py)  # type: ignore[assignment]
 _xlog1py.defjvps(  # type: ignore[attr-defined]
-    lambda t, ans, x, y: t * lax.log1p(y),
-    lambda t, ans, x, y: t * _share(x, 1 + y),
+    lambda t, ans, x, y: t * lax.log1p(y), lambda t, ans, x, y: t * _share(x, 1 + y)
 )
 
 
@@ -72,16 +76,20 @@ _xlogx.defjvps(lambda t, ans, x: t * (lax.log(x) + 1))
 
 @special(
     r"x times the logarithm of y, :math:`x \ln y`, and 0 where x is 0.",
-    "2., 3. -> 2.19722", f"x: {REAL}", f"y: {REAL}",
-)  # fmt: skip
+    "2., 3. -> 2.19722",
+    f"x: {REAL}",
+    f"y: {REAL}",
+)
 def xlogy(x: ArrayLike, y: ArrayLike) -> Any:
     return _xlogy(*promote_args_inexact("xlogy", x, y))
 
 
 @special(
     r"x times the logarithm of 1 + y, :math:`x \ln(1 + y)`, and 0 where x is 0.",
-    "2., 3. -> 2.77259", f"x: {REAL}", f"y: {REAL}",
-)  # fmt: skip
+    "2., 3. -> 2.77259",
+    f"x: {REAL}",
+    f"y: {REAL}",
+)
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Any:
     return _xlog1py(*promote_args_inexact("xlog1py", x, y))
 
@@ -93,8 +101,10 @@ NO_COMPLEX = "ValueError: an argument is complex."
 
 @special(
     r"Entropy of a probability, :math:`-x \ln x`: 0 of 0, -inf below.",
-    "0.5 -> 0.34657", f"x: {REAL}", raises=NO_COMPLEX,
-)  # fmt: skip
+    "0.5 -> 0.34657",
+    f"x: {REAL}",
+    raises=NO_COMPLEX,
+)
 def entr(x: ArrayLike) -> Any:
     (x,) = promote_real("entr", x)
     negative = lax.lt(x, const(x, 0))
@@ -153,8 +163,7 @@ def _log_ratio(p: Any, q: Any) -> Any:
 
 
 _log_ratio.defjvps(
-    lambda t, ans, p, q: t * (_log_quotient(p, q) + 1),
-    lambda t, ans, p, q: -t * (p / q),
+    lambda t, ans, p, q: t * (_log_quotient(p, q) + 1), lambda t, ans, p, q: -t * (p / q)
 )
 
 
@@ -184,8 +193,11 @@ _divergence.defjvps(
 @special(
     r"Relative entropy of two probabilities, :math:`p \ln(p / q)`: 0 where p is 0 and q"
     " is not negative, inf where one is out of range.",
-    "0.5, 0.25 -> 0.34657", f"p: {REAL}", f"q: {REAL}", raises=NO_COMPLEX,
-)  # fmt: skip
+    "0.5, 0.25 -> 0.34657",
+    f"p: {REAL}",
+    f"q: {REAL}",
+    raises=NO_COMPLEX,
+)
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Any:
     p, q = promote_real("rel_entr", p, q)
     return _relative(p, q, _log_ratio, const(p, 0))
@@ -193,8 +205,11 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Any:
 
 @special(
     r"Kullback-Leibler divergence of two probabilities, :math:`p \ln(p / q) - p + q`.",
-    "0.5, 0.25 -> 0.09657", f"p: {REAL}", f"q: {REAL}", raises=NO_COMPLEX,
-)  # fmt: skip
+    "0.5, 0.25 -> 0.09657",
+    f"p: {REAL}",
+    f"q: {REAL}",
+    raises=NO_COMPLEX,
+)
 def kl_div(p: ArrayLike, q: ArrayLike) -> Any:
     p, q = promote_real("kl_div", p, q)
     return _relative(p, q, _divergence, q)
@@ -246,9 +261,11 @@ _box_cox.defjvps(
 @special(
     r"Box-Cox transformation, :math:`(x^\lambda - 1) / \lambda`; of λ = 0,"
     r" :math:`\ln x`.",
-    "4., 0.5 -> 2.00000", f"x: {REAL}", f"lmbda: the power λ, {REAL}",
+    "4., 0.5 -> 2.00000",
+    f"x: {REAL}",
+    f"lmbda: the power λ, {REAL}",
     source="Box and Cox, An analysis of transformations (1964).",
-)  # fmt: skip
+)
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Any:
     x, lmbda = promote_args_inexact("boxcox", x, lmbda)
     return _box_cox(*alike(lax.log(x), lmbda))
@@ -257,9 +274,11 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Any:
 @special(
     r"Box-Cox transformation of 1 + x, :math:`((1 + x)^\lambda - 1) / \lambda`; of λ ="
     r" 0, :math:`\ln(1 + x)`.",
-    "3., 0.5 -> 2.00000", f"x: {REAL}", f"lmbda: the power λ, {REAL}",
+    "3., 0.5 -> 2.00000",
+    f"x: {REAL}",
+    f"lmbda: the power λ, {REAL}",
     source="Box and Cox, An analysis of transformations (1964).",
-)  # fmt: skip
+)
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Any:
     x, lmbda = promote_args_inexact("boxcox1p", x, lmbda)
     return _box_cox(*alike(lax.log1p(x), lmbda))
@@ -296,15 +315,17 @@ _logit.defjvps(lambda t, ans, x: t * _logit_slope(x))  # type: ignore[attr-defin
 
 @special(
     r"Logarithm of the odds, :math:`\ln(x / (1 - x))`, the inverse of `expit`.",
-    "0.75 -> 1.09861", f"x: {REAL}",
-)  # fmt: skip
+    "0.75 -> 1.09861",
+    f"x: {REAL}",
+)
 def logit(x: ArrayLike) -> Any:
     return _logit(*promote_args_inexact("logit", x))
 
 
 @special(
     "Logistic function, :math:`1 / (1 + e^{-x})`, the inverse of `logit`.",
-    "1. -> 0.73106", f"x: {REAL}",
-)  # fmt: skip
+    "1. -> 0.73106",
+    f"x: {REAL}",
+)
 def expit(x: ArrayLike) -> Any:
     return lax.logistic(*promote_args_inexact("expit", x))

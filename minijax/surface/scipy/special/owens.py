@@ -92,11 +92,7 @@ def _zeros(shape: tuple[int, ...], x: Any) -> Any:
 _owens_t.defjvps(
     lambda t, ans, h, a: (
         t
-        * (
-            lax.exp(-0.5 * h * h)
-            * lax.erf(a * h * ROOT_HALF)
-            * (-0.5 / math.sqrt(2 * math.pi))
-        )
+        * (lax.exp(-0.5 * h * h) * lax.erf(a * h * ROOT_HALF) * (-0.5 / math.sqrt(2 * math.pi)))
     ),
     lambda t, ans, h, a: (
         t * (lax.exp(-0.5 * h * h * (1 + a * a)) / (2 * math.pi * (1 + a * a)))
@@ -107,11 +103,12 @@ _owens_t.defjvps(
 @special(
     r"Owen's T function, :math:`\frac{1}{2\pi} \int_0^a"
     r" \frac{e^{-h^2 (1 + t^2) / 2}}{1 + t^2} dt`.",
-    "1., 0.5 -> 0.04306", "h, a: real array or number; integers become floats.",
+    "1., 0.5 -> 0.04306",
+    "h, a: real array or number; integers become floats.",
     returns="An array of their joint shape and dtype, of float32 at least.",
     raises="ValueError: an argument is complex.",
     differs="complex arguments are refused; it is defined for real ones.",
-)  # fmt: skip
+)
 def owens_t(h: ArrayLike, a: ArrayLike) -> Any:
     h, a = promote_real("owens_t", h, a)
     dtype = dtype_of(h)

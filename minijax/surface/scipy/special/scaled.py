@@ -39,8 +39,7 @@ def scaled_erfc(x: Any) -> Any:
 
 # Of the same in powers of the variable: what its derivative is a sum of.
 _SLOPES = tuple(
-    sum(2 * n * c for n, c in enumerate(ERFCX) if n > k and (n - k) % 2)
-    / (1 if k else 2)
+    sum(2 * n * c for n, c in enumerate(ERFCX) if n > k and (n - k) % 2) / (1 if k else 2)
     for k in range(len(ERFCX) - 1)
 )
 

@@ -114,9 +114,7 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
     away = less(low, ZERO, ZERO_REST)
     close = lax.lt(lax.abs(away), const(x, ZERO / 10))
     log = choose(
-        close,
-        lax.log1p(choose(close, away, const(x, 0)) / ZERO),
-        lax.log(low) - math.log(ZERO),
+        close, lax.log1p(choose(close, away, const(x, 0)) / ZERO), lax.log(low) - math.log(ZERO)
     )
     near_cosine = log + away * (low + ZERO) * chebyshev(square / 8 - 1, CI)
     t = 1 - 128 / (high * high + 48)
@@ -147,8 +145,11 @@ def _sici_jvp(primals: Any, tangents: Any) -> Any:
 @special(
     r"Sine and cosine integrals, :math:`\mathrm{Si}(x) = \int_0^x \frac{\sin t}{t} dt` and"
     r" :math:`\mathrm{Ci}(x) = -\int_{|x|}^\infty \frac{\cos t}{t} dt`.",
-    "1. -> 0.94608 0.33740", REAL, returns=PAIR, raises="ValueError: x is complex.",
-)  # fmt: skip
+    "1. -> 0.94608 0.33740",
+    REAL,
+    returns=PAIR,
+    raises="ValueError: x is complex.",
+)
 def sici(x: ArrayLike) -> Any:
     (x,) = promote_args_inexact("sici", x)
     if dtypes.is_complex(dtype_of(x)):
@@ -225,9 +226,11 @@ def _phase_jvp(primals: Any, tangents: Any) -> Any:
 @special(
     r"Fresnel integrals, :math:`S(x) = \int_0^x \sin(\pi t^2 / 2) dt` and"
     r" :math:`C(x) = \int_0^x \cos(\pi t^2 / 2) dt`.",
-    "1. -> 0.43826 0.77989", REAL, returns=PAIR,
+    "1. -> 0.43826 0.77989",
+    REAL,
+    returns=PAIR,
     raises="NotImplementedError: x is complex.",
-)  # fmt: skip
+)
 def fresnel(x: ArrayLike) -> Any:
     check_arraylike("fresnel", x)
     (x,) = promote_args_inexact("fresnel", x)

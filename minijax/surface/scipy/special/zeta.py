@@ -19,17 +19,20 @@ REAL = "real array or number; integers become floats."
 
 @special(
     r"Digamma function, :math:`\psi(x) = \Gamma'(x) / \Gamma(x)`: nan at 0, -1, -2 ...",
-    "1. -> -0.57722", f"x: {REAL}",
-)  # fmt: skip
+    "1. -> -0.57722",
+    f"x: {REAL}",
+)
 def digamma(x: ArrayLike) -> Any:
     return lax.digamma(*promote_args_inexact("digamma", x))
 
 
 @special(
     r"Derivatives of the digamma function, :math:`\psi^{(n)}(x)`.",
-    "1, 1. -> 1.64493", "n: the order, integers from 0.", f"x: {REAL}",
+    "1, 1. -> 1.64493",
+    "n: the order, integers from 0.",
+    f"x: {REAL}",
     raises="ValueError: n is not of an integer dtype, or x complex.",
-)  # fmt: skip
+)
 def polygamma(n: ArrayLike, x: ArrayLike) -> Any:
     check_arraylike("polygamma", n, x)
     dtype = dtype_of(n)
@@ -44,9 +47,15 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Any:
 STEPS = 12  # terms that are summed one by one
 # B_2k / (2k)!
 CORRECTIONS = (
-    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160,
-    -691 / 1307674368000, 1 / 74724249600, -3617 / 10670622842880000,
-)  # fmt: skip
+    1 / 12,
+    -1 / 720,
+    1 / 30240,
+    -1 / 1209600,
+    1 / 47900160,
+    -691 / 1307674368000,
+    1 / 74724249600,
+    -3617 / 10670622842880000,
+)
 
 
 def _summed(x: Any, q: Any) -> Any:
@@ -74,17 +83,18 @@ def _by_exponent(x: Any, q: Any) -> Any:
 
 
 _zeta.defjvps(
-    lambda t, ans, x, q: t * _by_exponent(x, q),
-    lambda t, ans, x, q: t * (-x * _zeta(x + 1, q)),
+    lambda t, ans, x, q: t * _by_exponent(x, q), lambda t, ans, x, q: t * (-x * _zeta(x + 1, q))
 )
 
 
 @special(
     r"Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k \ge 0} (k + q)^{-x}`.",
-    "2., 1. -> 1.64493", f"x: the exponent, {REAL}", f"q: the offset, {REAL}",
+    "2., 1. -> 1.64493",
+    f"x: the exponent, {REAL}",
+    f"q: the offset, {REAL}",
     returns="An array of their joint shape and dtype: inf at x = 1, nan below.",
     raises="NotImplementedError: `q` is None.",
-)  # fmt: skip
+)
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Any:
     if q is None:
         raise NotImplementedError(

@@ -26,19 +26,27 @@ from ....control.rules.custom_jvp import SymbolicZero, custom_jvp
 from ....ir.core import aval_of
 from ....prims import lax
 from ....types import dtypes
-from ...numpy._common import (
-    ArrayLike,
-    as_array,
-    choose,
-    convert,
-    promote_args_inexact,
-)  # fmt: skip
+from ...numpy._common import ArrayLike, as_array, choose, convert, promote_args_inexact
 
 __all__ = (
-    "ArrayLike", "Distribution", "INF", "NAN", "aval_of", "as_array", "choose",
-    "composite", "distribution", "exp_of_sum", "lax", "log1p_square", "math", "np",
-    "promote_args_inexact", "sloped", "within_one",
-)  # fmt: skip
+    "ArrayLike",
+    "Distribution",
+    "INF",
+    "NAN",
+    "aval_of",
+    "as_array",
+    "choose",
+    "composite",
+    "distribution",
+    "exp_of_sum",
+    "lax",
+    "log1p_square",
+    "math",
+    "np",
+    "promote_args_inexact",
+    "sloped",
+    "within_one",
+)
 
 INF, NAN = math.inf, math.nan
 Formula = Callable[..., Any]
@@ -59,22 +67,34 @@ SENTENCES = {
 }
 # Which function gives another one, if that has no formula of its own.
 DERIVED = {
-    "pdf": ("logpdf", lax.exp), "pmf": ("logpmf", lax.exp),
-    "cdf": ("logcdf", lax.exp), "sf": ("logsf", lax.exp),
-    "logcdf": ("cdf", lax.log), "logsf": ("sf", lax.log),
-}  # fmt: skip
+    "pdf": ("logpdf", lax.exp),
+    "pmf": ("logpmf", lax.exp),
+    "cdf": ("logcdf", lax.exp),
+    "sf": ("logsf", lax.exp),
+    "logcdf": ("cdf", lax.log),
+    "logsf": ("sf", lax.log),
+}
 # Values below and above the support.
 ENDS = {
-    "logpdf": (-INF, -INF), "pdf": (0.0, 0.0), "logpmf": (-INF, -INF), "pmf": (0.0, 0.0),
-    "cdf": (0.0, 1.0), "logcdf": (-INF, 0.0), "sf": (1.0, 0.0), "logsf": (0.0, -INF),
-}  # fmt: skip
+    "logpdf": (-INF, -INF),
+    "pdf": (0.0, 0.0),
+    "logpmf": (-INF, -INF),
+    "pmf": (0.0, 0.0),
+    "cdf": (0.0, 1.0),
+    "logcdf": (-INF, 0.0),
+    "sf": (1.0, 0.0),
+    "logsf": (0.0, -INF),
+}
 DENSITIES = ("logpdf", "pdf", "logpmf", "pmf")
 QUANTILES = ("ppf", "isf")
 COMMON = {
     "loc": "what is added to the standard variable.",
     "scale": "what it is multiplied with before.",
-    "x": "where.", "k": "where.", "q": "a probability.", "p": "a probability.",
-}  # fmt: skip
+    "x": "where.",
+    "k": "where.",
+    "q": "a probability.",
+    "p": "a probability.",
+}
 
 
 class Distribution(SimpleNamespace):
@@ -178,11 +198,21 @@ def _joined(cuts: list[tuple[Any, float]]) -> tuple[Any, Any]:
 
 
 def _function(
-    dist: str, name: str, given: Mapping[str, Formula], *, count: int, scaled: bool,
-    support: tuple[float | None, float | None], inside: float,
-    outside: Formula | None, valid: Formula | None, even: bool, strong: bool,
-    analytic: bool, terms: Formula | None,
-) -> Formula:  # fmt: skip
+    dist: str,
+    name: str,
+    given: Mapping[str, Formula],
+    *,
+    count: int,
+    scaled: bool,
+    support: tuple[float | None, float | None],
+    inside: float,
+    outside: Formula | None,
+    valid: Formula | None,
+    even: bool,
+    strong: bool,
+    analytic: bool,
+    terms: Formula | None,
+) -> Formula:
     """What a function computes, of operands as they are given."""
     density = name in DENSITIES
     low, high = support
@@ -254,25 +284,31 @@ def _function(
 
 
 def _document(
-    dist: str, name: str, what: str, formula: str, signature: list[str],
-    told: Mapping[str, str], call: str, shown: str,
-) -> str:  # fmt: skip
+    dist: str,
+    name: str,
+    what: str,
+    formula: str,
+    signature: list[str],
+    told: Mapping[str, str],
+    call: str,
+    shown: str,
+) -> str:
     """A docstring in the house's form."""
     scaled, located = "scale" in signature, "loc" in signature
-    moved = (
-        "\n\n`x` is shifted by `loc` and divided by `scale` first." if scaled else ""
-    )
+    moved = "\n\n`x` is shifted by `loc` and divided by `scale` first." if scaled else ""
     if located and not scaled:
         moved = "\n\n`loc` is subtracted from `k` first."
     if name in QUANTILES or name == "entropy":
         moved = ""
     args = "\n".join(f"  {a}: {told.get(a) or COMMON[a]}" for a in signature)
     ends = {
-        "logpdf": "; -inf out of the support", "logpmf": "; -inf out of the support",
-        "pdf": "; 0 out of the support", "pmf": "; 0 out of the support",
+        "logpdf": "; -inf out of the support",
+        "logpmf": "; -inf out of the support",
+        "pdf": "; 0 out of the support",
+        "pmf": "; 0 out of the support",
         "ppf": "; nan where there is no such probability",
         "isf": "; nan where there is no such probability",
-    }  # fmt: skip
+    }
     digits = len(shown.partition(".")[2])
     return (
         f"{SENTENCES[name].format(what)}.{moved}\n\n.. math:: {formula}\n\n"
@@ -285,15 +321,29 @@ def _document(
 
 
 def distribution(
-    dist: str, what: str, formula: str, shows: str, at: str, *, home: str,
-    first: str = "x", shape: Mapping[str, str] | None = None, located: bool = True,
-    scaled: bool = True, probability: str = "q",
-    fixed: tuple[str, ...] = (), even: bool = False,
-    strong: str = "", analytic: str = "",
-    support: tuple[float | None, float | None] = (None, None), inside: float = 1.0,
-    outside: Formula | None = None, valid: Formula | None = None,
-    terms: Formula | None = None, **given: Formula,
-) -> Distribution:  # fmt: skip
+    dist: str,
+    what: str,
+    formula: str,
+    shows: str,
+    at: str,
+    *,
+    home: str,
+    first: str = "x",
+    shape: Mapping[str, str] | None = None,
+    located: bool = True,
+    scaled: bool = True,
+    probability: str = "q",
+    fixed: tuple[str, ...] = (),
+    even: bool = False,
+    strong: str = "",
+    analytic: str = "",
+    support: tuple[float | None, float | None] = (None, None),
+    inside: float = 1.0,
+    outside: Formula | None = None,
+    valid: Formula | None = None,
+    terms: Formula | None = None,
+    **given: Formula,
+) -> Distribution:
     """A distribution of its record.
 
     Args:
@@ -322,16 +372,24 @@ def distribution(
     shape = shape or {}
     out = Distribution()
     for name, shown in (entry.split("=") for entry in shows.split()):
-        lead = (
-            [] if name == "entropy" else [probability if name in QUANTILES else first]
-        )
+        lead = [] if name == "entropy" else [probability if name in QUANTILES else first]
         moved = [] if name in fixed else ["loc"] * located + ["scale"] * scaled
         names = [*lead, *shape, *moved]
         compute = _function(
-            dist, name, given, count=len(shape), scaled=scaled,
-            support=support, inside=inside, outside=outside, valid=valid, even=even,
-            strong=name in strong.split(), analytic=name in analytic.split(), terms=terms,
-        )  # fmt: skip
+            dist,
+            name,
+            given,
+            count=len(shape),
+            scaled=scaled,
+            support=support,
+            inside=inside,
+            outside=outside,
+            valid=valid,
+            even=even,
+            strong=name in strong.split(),
+            analytic=name in analytic.split(),
+            terms=terms,
+        )
         call = at
         if name == "entropy":
             call = at.partition(", ")[2]

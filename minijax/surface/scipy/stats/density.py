@@ -61,9 +61,10 @@ def _log_density(points: Any, samples: Any, weights: Any, precision: Any) -> Any
     size = jnp.log(jnp.diagonal(low)).sum() - low.shape[0] / 2 * math.log(2 * math.pi)
     # Between every point and every sample, white.
     white = low.T
-    apart = jnp.matmul(white, points, precision="highest")[:, :, None] - jnp.matmul(
-        white, samples, precision="highest"
-    )[:, None, :]  # fmt: skip
+    apart = (
+        jnp.matmul(white, points, precision="highest")[:, :, None]
+        - jnp.matmul(white, samples, precision="highest")[:, None, :]
+    )
     squares = jnp.sum(apart * apart, axis=0)
     return logsumexp(squares * -0.5, axis=1, b=weights) + size
 
@@ -97,9 +98,11 @@ class gaussian_kde:
     inv_cov: Any
 
     def __init__(
-        self, dataset: ArrayLike, bw_method: str | float | Callable[..., Any] | None = None,
+        self,
+        dataset: ArrayLike,
+        bw_method: str | float | Callable[..., Any] | None = None,
         weights: ArrayLike | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         check_arraylike("gaussian_kde", dataset)
         dataset = jnp.atleast_2d(dataset)
         if dataset.ndim != 2:
@@ -125,9 +128,7 @@ class gaussian_kde:
             weights = jnp.full((n,), 1.0 / n, dataset.dtype)
         self._set(dataset=dataset, weights=weights, neff=1 / jnp.sum(weights**2))
         factor = _factor(bw_method, self)
-        spread = jnp.atleast_2d(
-            jnp.cov(dataset, rowvar=1, bias=False, aweights=weights)
-        )
+        spread = jnp.atleast_2d(jnp.cov(dataset, rowvar=1, bias=False, aweights=weights))
         square = factor * factor
         self._set(covariance=spread * square, inv_cov=systems.inv(spread) / square)
 
@@ -162,8 +163,7 @@ class gaussian_kde:
         points = jnp.atleast_2d(points)
         if points.ndim != 2:
             raise errors.value_error(
-                "points should have one or two dimensions",
-                which=errors.type_text(points),
+                "points should have one or two dimensions", which=errors.type_text(points)
             )
         d, m = points.shape
         if d == self.d:
@@ -225,14 +225,15 @@ class gaussian_kde:
         at, noise = split(key)
         index = choice(at, self.n, shape=shape, p=self.weights)
         around = multivariate_normal(
-            noise, jnp.zeros(self.d, self.covariance.dtype), self.covariance,
-            shape=shape, dtype=self.dataset.dtype,
-        )  # fmt: skip
+            noise,
+            jnp.zeros(self.d, self.covariance.dtype),
+            self.covariance,
+            shape=shape,
+            dtype=self.dataset.dtype,
+        )
         return self.dataset[:, index] + around.T
 
-    def integrate_box(
-        self, low_bounds: Any, high_bounds: Any, maxpts: Any = None
-    ) -> Any:
+    def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
         """Refused: of one dimension there is `integrate_box_1d`."""
         raise NotImplementedError(
             "only 1D box integrations are supported; use `integrate_box_1d`"
@@ -240,6 +241,4 @@ class gaussian_kde:
 
     def set_bandwidth(self, bw_method: Any = None) -> Any:
         """Refused: an estimate does not change."""
-        raise NotImplementedError(
-            "dynamically changing the bandwidth method is not supported"
-        )
+        raise NotImplementedError("dynamically changing the bandwidth method is not supported")

@@ -22,9 +22,7 @@ from .poisson_entropy import poisson_entropy
 
 __all__ = ("bernoulli", "betabinom", "binom", "geom", "nbinom", "poisson")
 
-of_numbers = functools.partial(
-    distribution, home=__name__, first="k", scaled=False, inside=0.0
-)
+of_numbers = functools.partial(distribution, home=__name__, first="k", scaled=False, inside=0.0)
 SUCCESS = "the probability of success."
 
 
@@ -70,14 +68,21 @@ def _bernoulli_quantile(q: Any, p: Any) -> Any:
 
 
 bernoulli = of_numbers(
-    "bernoulli", "Bernoulli distribution", r"p^k (1-p)^{1-k}, \quad k = 0, 1",
-    "logpmf=-1.2040 pmf=0.3000 cdf=1.0000 ppf=0.0000", "1., 0.3", fixed=("cdf", "ppf"),
+    "bernoulli",
+    "Bernoulli distribution",
+    r"p^k (1-p)^{1-k}, \quad k = 0, 1",
+    "logpmf=-1.2040 pmf=0.3000 cdf=1.0000 ppf=0.0000",
+    "1., 0.3",
+    fixed=("cdf", "ppf"),
     strong="logpmf pmf cdf ppf",
-    shape={"p": SUCCESS}, outside=lambda k, p: (k < 0) | (k > 1), valid=_is_probability,
+    shape={"p": SUCCESS},
+    outside=lambda k, p: (k < 0) | (k > 1),
+    valid=_is_probability,
     logpmf=lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p),
     pmf=by_slopes(lambda k, p: lax.pow(p, k) * lax.pow(1 - p, 1 - k)),
-    cdf=_bernoulli_cdf, ppf=_bernoulli_quantile,
-)  # fmt: skip
+    cdf=_bernoulli_cdf,
+    ppf=_bernoulli_quantile,
+)
 
 # -------------------------------------------------------------- how many trials succeed
 
@@ -99,9 +104,7 @@ def _binom_logpmf(k: Any, n: Any, p: Any) -> Any:
     certain = none | all
     out = _some_successes(k, n, choose(certain, 0.5, p))
     r = choose(certain, p, 0.5)
-    exact = choose(
-        none, xlog1py(n, -choose(none, r, 0.5)), xlogy(n, choose(none, 0.5, r))
-    )
+    exact = choose(none, xlog1py(n, -choose(none, r, 0.5)), xlogy(n, choose(none, 0.5, r)))
     return choose(certain, _with_slope(exact, _some_successes, k, n, r), out)
 
 
@@ -112,12 +115,17 @@ def _binom_pmf(k: Any, n: Any, p: Any) -> Any:
 
 
 binom = of_numbers(
-    "binom", "binomial distribution", r"\binom{n}{k} p^k (1-p)^{n-k}, \quad 0 \le k \le n",
-    "logpmf=-1.1754 pmf=0.3087", "2., 5., 0.3",
-    shape={"n": "how many trials there are.", "p": SUCCESS}, outside=_up_to,
+    "binom",
+    "binomial distribution",
+    r"\binom{n}{k} p^k (1-p)^{n-k}, \quad 0 \le k \le n",
+    "logpmf=-1.1754 pmf=0.3087",
+    "2., 5., 0.3",
+    shape={"n": "how many trials there are.", "p": SUCCESS},
+    outside=_up_to,
     valid=lambda n, p: (n >= 0) & (n < INF) & _is_probability(p),
-    logpmf=_binom_logpmf, pmf=_binom_pmf,
-)  # fmt: skip
+    logpmf=_binom_logpmf,
+    pmf=_binom_pmf,
+)
 
 
 def _some_failures(k: Any, n: Any, p: Any) -> Any:
@@ -142,14 +150,18 @@ def _nbinom_pmf(k: Any, n: Any, p: Any) -> Any:
 
 
 nbinom = of_numbers(
-    "nbinom", "negative binomial distribution, of failures before so many successes",
+    "nbinom",
+    "negative binomial distribution, of failures before so many successes",
     r"\binom{n+k-1}{k} p^n (1-p)^k, \quad k \ge 0",
-    "logpmf=-4.0252 pmf=0.0179", "2., 5., 0.3",
-    shape={"n": "how many successes there are.", "p": SUCCESS}, strong="logpmf pmf",
+    "logpmf=-4.0252 pmf=0.0179",
+    "2., 5., 0.3",
+    shape={"n": "how many successes there are.", "p": SUCCESS},
+    strong="logpmf pmf",
     outside=lambda k, n, p: (k < 0) | (k == INF),
     valid=lambda n, p: (n > 0) & (n < INF) & _is_probability(p),
-    logpmf=_nbinom_logpmf, pmf=_nbinom_pmf,
-)  # fmt: skip
+    logpmf=_nbinom_logpmf,
+    pmf=_nbinom_pmf,
+)
 
 
 def _geom_logpmf(k: Any, p: Any) -> Any:
@@ -157,16 +169,21 @@ def _geom_logpmf(k: Any, p: Any) -> Any:
 
 
 geom = of_numbers(
-    "geom", "geometric distribution, of trials up to the first success",
+    "geom",
+    "geometric distribution, of trials up to the first success",
     r"p (1-p)^{k-1}, \quad k \ge 1",
-    "logpmf=-1.5606 pmf=0.2100", "2., 0.3", shape={"p": SUCCESS}, inside=1.0,
+    "logpmf=-1.5606 pmf=0.2100",
+    "2., 0.3",
+    shape={"p": SUCCESS},
+    inside=1.0,
     strong="logpmf pmf",
-    outside=lambda k, p: k <= 0, valid=_is_probability,
+    outside=lambda k, p: k <= 0,
+    valid=_is_probability,
     logpmf=_geom_logpmf,
     pmf=by_slopes(
         lambda k, p: _with_ends(lambda p: lax.exp(_geom_logpmf(k, p)), p, 1.0, k - 1)
     ),
-)  # fmt: skip
+)
 
 
 @by_slopes
@@ -176,16 +193,21 @@ def _betabinom_logpmf(k: Any, n: Any, a: Any, b: Any) -> Any:
 
 
 betabinom = of_numbers(
-    "betabinom", "beta-binomial distribution: a binomial one, whose p is drawn",
+    "betabinom",
+    "beta-binomial distribution: a binomial one, whose p is drawn",
     r"\binom{n}{k} \frac{B(k+a, n-k+b)}{B(a, b)}, \quad 0 \le k \le n",
-    "logpmf=-1.4351 pmf=0.2381", "2., 5., 2., 3.",
+    "logpmf=-1.4351 pmf=0.2381",
+    "2., 5., 2., 3.",
     shape={
-        "n": "how many trials there are.", "a": "the first parameter of p's beta"
-        " distribution.", "b": "the second one.",
+        "n": "how many trials there are.",
+        "a": "the first parameter of p's beta distribution.",
+        "b": "the second one.",
     },
-    strong="logpmf pmf", outside=_up_to, logpmf=_betabinom_logpmf,
+    strong="logpmf pmf",
+    outside=_up_to,
+    logpmf=_betabinom_logpmf,
     valid=lambda n, a, b: (n >= 0) & (n < INF) & (a > 0) & (b > 0),
-)  # fmt: skip
+)
 
 # ------------------------------------------------------------------------------ Poisson
 
@@ -210,10 +232,17 @@ def _poisson_pmf(k: Any, mu: Any) -> Any:
 
 
 poisson = of_numbers(
-    "poisson", "Poisson distribution", r"\frac{\mu^k e^{-\mu}}{k!}, \quad k \ge 0",
-    "logpmf=-1.3069 pmf=0.2707 cdf=0.6767 entropy=1.7049", "2., 2.",
-    shape={"mu": "the mean."}, strong="cdf", valid=lambda mu: mu >= 0,
+    "poisson",
+    "Poisson distribution",
+    r"\frac{\mu^k e^{-\mu}}{k!}, \quad k \ge 0",
+    "logpmf=-1.3069 pmf=0.2707 cdf=0.6767 entropy=1.7049",
+    "2., 2.",
+    shape={"mu": "the mean."},
+    strong="cdf",
+    valid=lambda mu: mu >= 0,
     outside=lambda k, mu: (k < 0) | (k == INF) | (lax.floor(k) < k),
-    logpmf=_poisson_logpmf, pmf=_poisson_pmf, cdf=_poisson_cdf,
+    logpmf=_poisson_logpmf,
+    pmf=_poisson_pmf,
+    cdf=_poisson_cdf,
     entropy=poisson_entropy,
-)  # fmt: skip
+)

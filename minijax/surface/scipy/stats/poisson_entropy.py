@@ -19,10 +19,19 @@ __all__ = ("poisson_entropy",)
 LARGE = 50  # from here on the series is as good as float64
 COUNT = 160  # of numbers that have a probability below
 SERIES = (  # by powers of 1 / mu, from the first
-    -1 / 12, -1 / 24, -19 / 360, -9 / 80, -863 / 2520, -1375 / 1008, -33953 / 5040,
-    -57281 / 1440, -3250433 / 11880, -378351 / 176, -13695779093 / 720720,
+    -1 / 12,
+    -1 / 24,
+    -19 / 360,
+    -9 / 80,
+    -863 / 2520,
+    -1375 / 1008,
+    -33953 / 5040,
+    -57281 / 1440,
+    -3250433 / 11880,
+    -378351 / 176,
+    -13695779093 / 720720,
     -24466579093 / 131040,
-)  # fmt: skip
+)
 
 
 def poisson_entropy(mu: Any) -> Any:

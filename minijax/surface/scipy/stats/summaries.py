@@ -78,9 +78,8 @@ def _starts(first: Any) -> Any:
 
 @composite(static=("axis", "nan_policy", "keepdims"))
 def mode(
-    a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
-    keepdims: bool = False,
-) -> ModeResult:  # fmt: skip
+    a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
+) -> ModeResult:
     r"""The most frequent value along an axis, the least one of several:
     :math:`\arg\max_v \#\{i: a_i = v\}`.
 
@@ -137,9 +136,12 @@ METHODS = ("average", "min", "max", "dense", "ordinal")
 
 @composite(static=("method", "axis", "nan_policy"))
 def rankdata(
-    a: ArrayLike, method: str = "average", *, axis: int | None = None,
+    a: ArrayLike,
+    method: str = "average",
+    *,
+    axis: int | None = None,
     nan_policy: str = "propagate",
-) -> Any:  # fmt: skip
+) -> Any:
     r"""Ranks, from 1, along an axis: :math:`\#\{j: a_j \le a_i\}`, if all differ.
 
     Args:
@@ -195,9 +197,13 @@ def rankdata(
 
 @composite(static=("axis", "ddof", "nan_policy", "keepdims"))
 def sem(
-    a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *,
+    a: ArrayLike,
+    axis: int | None = 0,
+    ddof: int = 1,
+    nan_policy: str = "propagate",
+    *,
     keepdims: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     r"""Standard error of the mean: :math:`s / \sqrt n`.
 
     Args:

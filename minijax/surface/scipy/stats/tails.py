@@ -28,8 +28,12 @@ from ..special.incomplete import betainc, gammainc, gammaincc
 from .deviances import log_beta_density, log_poisson
 
 __all__ = (
-    "beta_above", "log_beta_above", "log_beta_below", "log_gamma_above", "log_gamma_below",
-)  # fmt: skip
+    "beta_above",
+    "log_beta_above",
+    "log_beta_below",
+    "log_gamma_above",
+    "log_gamma_below",
+)
 
 # By the bytes of a number: the terms of a series whose quotients are below 1/3; how many
 # terms of a fraction have all digits from so many standard deviations on, above the mean
@@ -153,9 +157,7 @@ def _log_tail(x: Any, a: Any, b: Any) -> tuple[Any, Any]:
     y, m, n = choose(far, z, 0.25), choose(far, p, 400.0), choose(far, q, 400.0)
     below = 1.0
     for k in range(count, -1, -1):
-        below = (
-            1 - y * ((m + k) / (m + 2 * k)) * ((m + n + k) / (m + 2 * k + 1)) / below
-        )
+        below = 1 - y * ((m + k) / (m + 2 * k)) * ((m + n + k) / (m + 2 * k + 1)) / below
         if k:
             below = y * (k / (m + 2 * k - 1)) * ((n - k) / (m + 2 * k)) / below + 1
     total = choose(far, 1 / below, total)

@@ -52,9 +52,7 @@ def _minus_density(*args: Any) -> Any:
 
 # The share of what is below z, or above it, of a <= z <= b.
 _below = sloped(lambda z, a, b: lax.exp(_log_mass(a, z) - _log_mass(a, b)), _density)
-_above = sloped(
-    lambda z, a, b: lax.exp(_log_mass(z, b) - _log_mass(a, b)), _minus_density
-)
+_above = sloped(lambda z, a, b: lax.exp(_log_mass(z, b) - _log_mass(a, b)), _minus_density)
 
 
 def _log_share(z: Any, a: Any, b: Any, upper: bool) -> Any:
@@ -71,16 +69,19 @@ def _log_share(z: Any, a: Any, b: Any, upper: bool) -> Any:
 
 
 truncnorm = distribution(
-    "truncnorm", "normal distribution between two bounds",
+    "truncnorm",
+    "normal distribution between two bounds",
     r"\frac{e^{-x^2/2}}{\sqrt{2 \pi} (\Phi(b) - \Phi(a))}, \quad a \le x \le b",
     "logpdf=-0.8438 pdf=0.4301 cdf=0.6509 logcdf=-0.4294 sf=0.3491 logsf=-1.0523",
-    "0.5, -1., 2.", home=__name__,
-    shape={
-        "a": "the lower bound, in standard form.", "b": "the upper one, more than `a`.",
-    },
-    valid=lambda a, b: a < b, outside=_outside, inside=0.0, logpdf=_logpdf,
+    "0.5, -1., 2.",
+    home=__name__,
+    shape={"a": "the lower bound, in standard form.", "b": "the upper one, more than `a`."},
+    valid=lambda a, b: a < b,
+    outside=_outside,
+    inside=0.0,
+    logpdf=_logpdf,
     logcdf=lambda z, a, b: _log_share(z, a, b, False),
     logsf=lambda z, a, b: _log_share(z, a, b, True),
     cdf=sloped(lambda z, a, b: lax.exp(_log_share(z, a, b, False)), _density),
     sf=sloped(lambda z, a, b: lax.exp(_log_share(z, a, b, True)), _minus_density),
-)  # fmt: skip
+)

@@ -63,9 +63,7 @@ def _multinomial_logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Any:
     check_arraylike("multinomial.logpmf", x, n, p)
     x, n = as_array(x), as_array(n)
     (p,) = promote_dtypes_inexact(as_array(p))
-    if not (
-        jnp.issubdtype(x.dtype, jnp.integer) and jnp.issubdtype(n.dtype, jnp.integer)
-    ):
+    if not (jnp.issubdtype(x.dtype, jnp.integer) and jnp.issubdtype(n.dtype, jnp.integer)):
         raise errors.value_error(
             f"x and n must be of integer type; got x.dtype={x.dtype}, n.dtype={n.dtype}",
             why="they count trials.",
@@ -234,9 +232,7 @@ def _normal_logpdf(
       -4.3379
     """
     if allow_singular is not None:
-        raise NotImplementedError(
-            "allow_singular argument of multivariate_normal.logpdf"
-        )
+        raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf")
     check_arraylike("multivariate_normal.logpdf", x, mean, cov)
     x, mean, cov = promote_dtypes_inexact(*map(as_array, (x, mean, cov)))
     turn = math.log(2 * math.pi)
@@ -285,6 +281,4 @@ def _normal_pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Any:
     return lax.exp(_normal_logpdf(x, mean, cov))
 
 
-multivariate_normal = _named(
-    "multivariate_normal", logpdf=_normal_logpdf, pdf=_normal_pdf
-)
+multivariate_normal = _named("multivariate_normal", logpdf=_normal_logpdf, pdf=_normal_pdf)
