@@ -9,7 +9,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import depth
-from minijax.ir.jaxpr import programs
+from minijax.ir.jaxpr import closed_jaxprs
 from minijax.runtime import nesting
 
 
@@ -37,7 +37,7 @@ def test_nested(name):
     limit = sys.getrecursionlimit()
     f = nested(WRAPS[name], DEEP, lambda x: jnp.sin(x))
     jaxpr, levels = mj.make_jaxpr(f)(1.0).jaxpr, 0
-    while inner := [p.jaxpr for e in jaxpr.eqns for p in programs(e.params)]:
+    while inner := [p.jaxpr for e in jaxpr.eqns for p in closed_jaxprs(e.params)]:
         jaxpr, levels = max(inner, key=lambda p: len(p.eqns)), levels + 1
     assert levels == DEEP
     assert jaxpr.eqns[-1].primitive.name == "sin"

@@ -23,7 +23,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import config
-from minijax.base.util import Memos
+from minijax.base.util import WeakIdentityCache
 from minijax.experimental.jet import jet
 from minijax.ir.core import EVAL, STATE
 
@@ -312,7 +312,7 @@ def test_no_interrupt_is_lost_where_things_die(ends):
     others = [c for c in gc.callbacks if c not in mine]
     for c in others:  # of other packages
         gc.callbacks.remove(c)
-    memos = Memos("of_tests", lambda value: isinstance(value, str))
+    memos = WeakIdentityCache("of_tests", lambda value: isinstance(value, str))
     dying = [lambda x: x * 2, functools.partial(square), mj.jit(square), Callable()]
     for f in dying:
         memos.of(f)["key"] = "what is remembered with it"

@@ -94,7 +94,7 @@ def test_the_living_are_listed_beside_other_threads():
         pass
 
     things = [Thing() for _ in range(5)]
-    living = util.Living()
+    living = util.WeakIdentitySet()
     for x in things + things:
         living.add(x)
     assert len(living) == 5
@@ -112,7 +112,7 @@ def test_the_living_are_listed_while_they_grow(eager_switches):
     class Thing:
         pass
 
-    living, things, done = util.Living(), [], threading.Event()
+    living, things, done = util.WeakIdentitySet(), [], threading.Event()
 
     def grow():
         while not done.is_set():
@@ -348,7 +348,7 @@ print(failures)
 
 
 def test_operations_are_lent_to_all_threads_and_after_an_interrupt(monkeypatch):
-    lib, loading, gate = algebra.Algebra(), threading.Event(), threading.Lock()
+    lib, loading, gate = algebra.CoreOps(), threading.Event(), threading.Lock()
 
     def load(name):
         assert name == "operations"

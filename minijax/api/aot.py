@@ -18,13 +18,13 @@ from ..control import high
 from ..control.arguments import NO_STATICS, ArgNames
 from ..control.bodies import tree_difference
 from ..control.calls import jit as jitting
-from ..control.calls.direct import Direct
+from ..control.calls.direct import FlattenedDispatch
 from ..control.calls.fast import fast_path
 from ..control.calls.jitted import Call, Jitted, TracedCall
-from ..control.calls.lies import own_order
+from ..control.calls.lies import current_layout
 from ..control.calls.misses import differences
 from ..control.calls.programs import run_program
-from ..control.refs.discharge import by_value, is_lasting, ready, values_of, write_back
+from ..control.refs.discharge import discharge_jaxpr, is_lasting, ready, values_of, write_back
 from ..ir import core, hooks
 from ..ir.core import EVAL, STATE
 from ..ir.jaxpr import ClosedJaxpr
@@ -33,9 +33,9 @@ from ..runtime import compile as compiler
 from ..runtime import sharding as shardings
 from ..runtime.layouts import Format, Layout, layout_of
 from ..runtime.mesh import block_mesh, made_current
-from ..runtime.orders import mode
+from ..runtime.orders import layout_mode
 from ..runtime.portable import lower_for
-from ..runtime.spread import Spread
+from ..runtime.spread import PartitionedPlacement
 from ..types.avals import AbstractRef
 from .shapes import ShapeDtypeStruct, aval_like, avals_like, struct_of
 
@@ -207,7 +207,7 @@ class Lowered:
         due = [isinstance(a, AbstractRef) for a in stage.jaxpr.in_avals]
         closed, self._written = stage.jaxpr, due
         if any(due):
-            closed, self._written = by_value(stage.jaxpr, due)
+            closed, self._written = discharge_jaxpr(stage.jaxpr, due)
         # Arguments tell sizes that are not known, even those that nothing else reads.
         symbolic = sizes.has_unknowns(closed.jaxpr)
         keep = jitted.keep_unused or symbolic
@@ -225,7 +225,7 @@ class Lowered:
         if jitted.device is not None:
             self._where, self._committed = placements.placement(jitted.device), True
         self._platforms = tuple(platforms or (self._where.platform,))
-        over_devices = isinstance(self._where, Spread)
+        over_devices = isinstance(self._where, PartitionedPlacement)
         if over_devices:
             self._where = self._where.typed(closed)
         kept = [self._donated[i] for i in self._kept]
@@ -378,7 +378,7 @@ class Compiled:
         self._program = program
         self._options = options  # of the compiler
         name = lowered._stage._jitted.name
-        self._cpp = Direct(name, self._run, self._miss, NO_STATICS, (id(self),)).cpp
+        self._cpp = FlattenedDispatch(name, self._run, self._miss, NO_STATICS, (id(self),)).cpp
 
     @property
     def in_tree(self) -> Any:
@@ -529,7 +529,7 @@ class Compiled:
         before = len(self._lowered._before)
         wrong = []
         for k, i in enumerate(self._lowered._kept):
-            if i < before or assignment.lies_as_compiled(leaves[i - before], place, k):
+            if i < before or assignment.matches_operand_sharding(leaves[i - before], place, k):
                 continue
             x = leaves[i - before]
             aval = core.aval_of(x).str_short(False)
@@ -551,7 +551,7 @@ class Compiled:
     def check_orders(self, leaves: list[Any]) -> None:
         """ValueError unless committed arguments lie in the order compiled for."""
         program = self._program
-        if program.orders is None and not any(map(own_order, leaves)):
+        if program.orders is None and not any(map(current_layout, leaves)):
             return
         before = len(self._lowered._before)
         wanted = program.orders or [None] * len(self._lowered._kept)
@@ -559,7 +559,9 @@ class Compiled:
         wrong = []
         for want, i in zip(wanted, self._lowered._kept, strict=True):
             x: Any = leaves[i - before] if i >= before else None
-            if not getattr(x, "committed", False) or mode(own_order(x)) == mode(want):
+            if not getattr(x, "committed", False) or layout_mode(
+                current_layout(x)
+            ) == layout_mode(want):
                 continue
             shape = core.aval_of(x).shape
             wrong.append(
@@ -579,7 +581,7 @@ class Compiled:
     def _required(self, k: int) -> Any:
         """How operand number `k` of the program is to lie."""
         place = self._program.place
-        if isinstance(place, Spread):
+        if isinstance(place, PartitionedPlacement):
             return place.sharding_in(k)
         return shardings.SingleDeviceSharding(place.device)
 

@@ -20,10 +20,10 @@ from ..base.tracebacks import boundary, bounded
 from ..base.util import pick
 from ..control.arguments import check_callable
 from ..control.flat import FlatFun
-from ..control.refs.discharge import Inside, values_of, write_back
+from ..control.refs.discharge import DischargedFunction, values_of, write_back
 from ..ir import core
 from ..ir.core import EVAL, STATE
-from ..passes.algebra import Linear, Zero, instantiate, lib
+from ..passes.algebra import UndefinedPrimal, Zero, instantiate, lib
 from ..passes.jvp import jvp_flat
 from ..passes.linearize import LinearPart, linearize_flat
 from ..passes.transpose import Sinks, backward_pass
@@ -110,7 +110,7 @@ def not_a_value(x: Any, where: str) -> TypeError:
     )
 
 
-def pick_args(
+def partial_argnums(
     fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...], kwargs: Any
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """`fun` as a function of the chosen arguments alone, and those arguments."""
@@ -281,7 +281,7 @@ def value_and_grad(
 
     @wraps(fun, about=about_derivative("Value and gradient", argnums))
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen = pick_args(fun, argnums, args, kwargs)
+        partial, chosen = partial_argnums(fun, argnums, args, kwargs)
         leaves, in_tree = check_inputs(chosen, "grad", holomorphic, allow_int)
         flat = Flat(partial, in_tree, has_aux)
         outs, part = linearize_flat(flat, leaves)
@@ -336,7 +336,7 @@ def pull_back(part: LinearPart, cts: Sequence[Any], sinks: Sinks | None = None) 
     """Cotangents of all inputs of a linearized function; None where a sink took it."""
     ins = part.jaxpr.invars
     kept = [ct for ct, z in zip(cts, part.out_zeros, strict=False) if z is None]
-    args = [Linear(v.aval) for v in ins]
+    args = [UndefinedPrimal(v.aval) for v in ins]
     found = backward_pass(part.jaxpr, part.consts, args, kept, sinks)
     return [
         None
@@ -440,7 +440,10 @@ def jvp(
     due = [isinstance(x, core.Reference) for x in leaves]
     if due != [isinstance(t, core.Reference) for t in t_leaves]:
         raise TypeError("jvp: the tangent of a reference is a reference to its tangent.")
-    run, directions = Inside(flat, leaves, due), Inside(flat, t_leaves, due)
+    run, directions = (
+        DischargedFunction(flat, leaves, due),
+        DischargedFunction(flat, t_leaves, due),
+    )
     ts = [tangent_for(x, t, "jvp") for x, t in zip(run.start, directions.start, strict=True)]
     outs, out_ts = jvp_flat(run, run.start, ts)
     if n := sum(due):  # both the values and their tangents were written
@@ -565,7 +568,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     leaves, in_tree = tree.flatten(primals)
     due = [isinstance(x, core.Reference) for x in leaves]
     flat = Flat(fun, in_tree, has_aux)
-    run = Inside(flat, leaves, due)
+    run = DischargedFunction(flat, leaves, due)
     for x in run.start:
         check_value(x, "linearize")
     outs, part = linearize_flat(run, run.start)

@@ -10,7 +10,7 @@ from ..base import errors
 from ..control.loops import scanning as loops
 from ..ir import core
 from ..passes.algebra import lib
-from ..passes.batch import Axis, batch_flat, bring_front, no_name
+from ..passes.batch import Axis, batch_flat, lane_to_front, no_name
 from ..prims.shape import concatenation
 
 
@@ -41,7 +41,9 @@ def batch_in_chunks(
             " see one chunk only.",
             tries=["drop axis_name, or chunk"],
         )
-    mapped = [bring_front(x, axis, d) for x, d in zip(args, dims, strict=True) if d is not None]
+    mapped = [
+        lane_to_front(x, axis, d) for x, d in zip(args, dims, strict=True) if d is not None
+    ]
     full, rest = divmod(axis.size, chunk)
     stacked: list[bool] = []
 
@@ -56,7 +58,7 @@ def batch_in_chunks(
         )
         stacked[:] = [d is not None for d in out_dims]
         return [
-            x if d is None else bring_front(x, size, d)
+            x if d is None else lane_to_front(x, size, d)
             for x, d in zip(outs, out_dims, strict=True)
         ]
 

@@ -23,7 +23,7 @@ from ..runtime.array import ARRAYS, Array, ArrayImpl, base_array
 from ..runtime.layouts import AutoLayout, Format, Layout
 from ..runtime.mesh import Mesh, mesh_of_specs
 from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec
-from ..runtime.spread import array_in_order
+from ..runtime.spread import array_with_layout
 from ..types.avals import shaped
 
 Device = compat.Device
@@ -98,9 +98,9 @@ def device_put(
         leaves, wheres, layouts, gifts, aliases, strict=True
     ):
         with guards.asked_to_put():
-            moved = placing.put_one(leaf, where)
+            moved = placing.put_value(leaf, where)
             if layout is not AS_IT_IS:
-                moved = array_in_order(moved, layout)
+                moved = array_with_layout(moved, layout)
         if gift and type(leaf) in ARRAYS and moved is not leaf:
             leaf.delete()
         elif alias is False and type(leaf) in ARRAYS and moved is leaf:

@@ -10,7 +10,7 @@ from typing import Any
 from ..base import config, errors
 from ..runtime import client
 from ..runtime.cluster import partition_from_environment, state
-from ..runtime.roll_call import RollCall
+from ..runtime.roll_call import ProcessMembership
 from . import cluster_environments
 
 
@@ -110,7 +110,7 @@ def initialize(
         heartbeat_timeout_seconds,
         shutdown_timeout_seconds,
         partition_index,
-        RollCall(me, count) if watched else None,
+        ProcessMembership(me, count) if watched else None,
     )
 
 

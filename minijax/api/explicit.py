@@ -14,9 +14,9 @@ from ..base import config, errors, tree
 from ..control.arguments import check_callable
 from ..ir import core
 from ..ir.lying import spec_of
-from ..prims.lying import asked, unsaid
-from ..prims.resharding import lay_out, mesh_cast, reshard_p
-from ..prims.sharding import constrain, spread_over
+from ..prims.lying import canonicalize_out_sharding, is_empty_sharding
+from ..prims.resharding import apply_out_sharding, mesh_cast, reshard_p
+from ..prims.sharding import broadcast_sharding_prefix, constrain
 from ..runtime import mesh as meshes
 from ..runtime.mesh import AxisType
 from ..runtime.partition_spec import PartitionSpec
@@ -50,17 +50,17 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
       ShapedArray(int32[4@x])
     """
     leaves, treedef = tree.flatten(xs)
-    wanted = spread_over("reshard out_shardings", treedef, out_shardings)
+    wanted = broadcast_sharding_prefix("reshard out_shardings", treedef, out_shardings)
     return tree.unflatten(treedef, list(map(_moved, leaves, wanted)))
 
 
 def _moved(x: Any, wanted: Any) -> Any:
-    return lay_out("reshard", x, _said(wanted))
+    return apply_out_sharding("reshard", x, _said(wanted))
 
 
 def _said(wanted: Any) -> Any:
     """A sharding that says how a value is to lie."""
-    if wanted is None or unsaid(wanted):
+    if wanted is None or is_empty_sharding(wanted):
         raise errors.value_error(
             "Reshard should only be used with out_shardings which are non-None and have"
             f" a non-empty mesh. Got sharding {wanted}.",
@@ -116,7 +116,7 @@ def auto_axes(
             args, kwargs = tree.unflatten(treedef, ins)
             out = f(*args, **kwargs)
         outs, out_tree = tree.flatten(out)
-        shardings = spread_over("auto_axes out_sharding", out_tree, wanted)
+        shardings = broadcast_sharding_prefix("auto_axes out_sharding", out_tree, wanted)
         with _current(outer):
             found = _laid_out("auto_axes", outs, shardings, outer)
         return tree.unflatten(out_tree, found)
@@ -167,7 +167,7 @@ def explicit_axes(
         leaves, treedef = tree.flatten(args)
         outer = _mesh_of(leaves, "explicit_axes")
         inner = _with_types(outer, axes, AxisType.Explicit, AxisType.Auto, "explicit_axes")
-        shardings = spread_over("explicit_axes in_sharding", treedef, wanted)
+        shardings = broadcast_sharding_prefix("explicit_axes in_sharding", treedef, wanted)
         with _current(inner):
             ins = _laid_out("explicit_axes", leaves, shardings, inner)
             out = f(*tree.unflatten(treedef, ins), **kwargs)
@@ -199,7 +199,10 @@ def _laid_out(what: str, xs: Sequence[Any], shardings: Any, mesh: Any) -> list[A
         ]
         return list(map(constrain, xs, over))
     return [
-        reshard_p.bind(_cast(x, mesh), dst_sharding=asked(what, _said(s), x)) for x, s in pairs
+        reshard_p.bind(
+            _cast(x, mesh), dst_sharding=canonicalize_out_sharding(what, _said(s), x)
+        )
+        for x, s in pairs
     ]
 
 

@@ -24,7 +24,7 @@ from ..control.refs.discharge import FunctionPrimitive
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr
 from ..ir.regions import Call
-from ..passes.region_rules import holds
+from ..passes.region_rules import def_region_rules
 from ..runtime import metadata
 from ..types.avals import DEVICE
 from .devices import device_put
@@ -88,13 +88,13 @@ def compute_on(compute_type: str) -> Any:
 # ------------------------------------------------------------------ calls with attributes
 
 xla_metadata_call_p = FunctionPrimitive("xla_metadata_call")
-holds(xla_metadata_call_p, Call("jaxpr"))
+def_region_rules(xla_metadata_call_p, Call("jaxpr"))
 xla_metadata_call_p.takes_keys = True
 compute_on_p = FunctionPrimitive("compute_on")
-holds(compute_on_p, Call("jaxpr"))
+def_region_rules(compute_on_p, Call("jaxpr"))
 compute_on_p.takes_keys = True
 fused_p = FunctionPrimitive("fused_call")
-holds(fused_p, Call("jaxpr"))
+def_region_rules(fused_p, Call("jaxpr"))
 fused_p.takes_keys = True
 for _prim in (xla_metadata_call_p, compute_on_p, fused_p):
     _prim.impl = lambda *args, jaxpr, **_: jaxpr(*args)

@@ -17,7 +17,7 @@ from ..control.arguments import check_callable
 from ..ir import core
 from ..ir.varying import NOTHING, ordered, union
 from ..passes.algebra import lib
-from ..prims.collectives.varying import vary_as, vary_over
+from ..prims.collectives.varying import pcast_to_varying, vary_as
 from ..prims.math.cast import convert_element_type_p
 from ..prims.shape.concatenation import split_p
 from ..runtime.transfers import typed_constant
@@ -28,7 +28,7 @@ from .autodiff import (
     check_inputs,
     check_output,
     jvp,
-    pick_args,
+    partial_argnums,
 )
 from .reverse import vjp
 from .vmap import vmap
@@ -123,7 +123,7 @@ def jacfwd(
 
     @wraps(fun, about=about_derivative("Jacobian", argnums))
     def jacfun(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen = pick_args(fun, argnums, args, kwargs)
+        partial, chosen = partial_argnums(fun, argnums, args, kwargs)
         leaves, in_tree = check_inputs(chosen, "jacfwd", holomorphic, False)
         aux: list[Any] = []
         kinds: list[Any] = []
@@ -206,7 +206,7 @@ def jacrev(
 
     @wraps(fun, about=about_derivative("Jacobian", argnums))
     def jacfun(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen = pick_args(fun, argnums, args, kwargs)
+        partial, chosen = partial_argnums(fun, argnums, args, kwargs)
         check_inputs(chosen, "jacrev", holomorphic, allow_int)
         out = vjp(partial, *chosen, has_aux=has_aux)
         y, pull = out[:2]
@@ -216,7 +216,7 @@ def jacrev(
         if varying is not False and (axes := _shared_along(chosen, rows)):
             if varying is None:
                 raise _own_or_sum(chosen, rows, axes)
-            own = tree.map(lambda x: vary_over(x, axes), chosen)
+            own = tree.map(lambda x: pcast_to_varying(x, axes), chosen)
             out = vjp(partial, *own, has_aux=has_aux)
             y, pull = out[:2]
             rows = tree.leaves(y)

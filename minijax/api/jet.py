@@ -27,12 +27,12 @@ from ..control.calls.remat import name_p
 from ..control.flat import FlatFun
 from ..ir import core
 from ..ir.core import STATE, Primitive, Trace, Tracer
-from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr, rearranged
+from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr, permute_jaxpr
 from ..ir.regions import Loop, Region
 from ..passes.algebra import instantiate, lib
 from ..passes.jvp import jvp_flat
-from ..passes.loop_rules import settled
-from ..passes.region_rules import agreed
+from ..passes.loop_rules import carry_fixed_point
+from ..passes.region_rules import transform_consistently
 from ..passes.stage import abstract, remembered, stage_closed
 from ..prims import lax as ops
 from ..prims.define import const
@@ -233,7 +233,7 @@ def by_call(
     k = region.index
     moving = [len(s) > 1 for s in many[k:]]
     with region.scope(params):
-        bodies, flags = agreed(
+        bodies, flags = transform_consistently(
             region.bodies(params), lambda b, force: jet_jaxpr(b, order, moving, force)
         )
     ins = [i for i, s in enumerate(many[k:]) for _ in s]
@@ -251,7 +251,7 @@ def by_loop(
     *test, body = loop.bodies(params)
     asked, consts, first, rows = loop.groups(params, many)
     flags = [[len(s) > 1 for s in group] for group in (consts, first, rows)]
-    pushed, moving, out_moving = settled(
+    pushed, moving, out_moving = carry_fixed_point(
         body, flags, lambda b, ins, force: jet_jaxpr(b, order, ins, force)
     )
     first = [full(s, order, m) for s, m in zip(first, moving, strict=True)]
@@ -266,7 +266,7 @@ def by_loop(
         for at, m in zip(places, moving, strict=True)
         for t in (at, *([core.aval_of(many[at][0])] * (order if m else 0)))
     ]
-    test = [rearranged(t, [*range(len(asked)), *terms]) for t in test]
+    test = [permute_jaxpr(t, [*range(len(asked)), *terms]) for t in test]
     operands = [x for group in groups for x in group]
     new = loop.rebuild(params, [*test, pushed], groups)
     return cut(prim.bind(*operands, **new), order, out_moving)

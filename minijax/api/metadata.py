@@ -42,7 +42,7 @@ class _Told:
         self.before: list[tuple[Any, str]] = []
 
     def __enter__(self) -> None:
-        now = metadata.told(config.METADATA.value) or {}
+        now = metadata.attributes_in_name_stack(config.METADATA.value) or {}
         now |= {k: metadata.as_text(v) for k, v in self.updates.items() if v is not None}
         for key, value in self.updates.items():
             if value is None:

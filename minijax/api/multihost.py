@@ -21,7 +21,7 @@ from ..prims.host_local import (
     global_array_to_host_local_array_p,
     host_local_array_to_global_array_p,
 )
-from ..prims.sharding import spread_over
+from ..prims.sharding import broadcast_sharding_prefix
 from ..runtime import client, placing
 from ..runtime.array import ARRAYS
 from ..runtime.cluster import state
@@ -51,7 +51,7 @@ def _everywhere(x: Any) -> np.ndarray[Any, Any]:
     """The whole of a global array."""
     mesh = x.sharding.mesh if isinstance(x.sharding, NamedSharding) else None
     whole = NamedSharding(mesh or mesh_of(x.sharding), PartitionSpec())
-    return np.asarray(placing.put_one(x, whole))
+    return np.asarray(placing.put_value(x, whole))
 
 
 def _is_global(x: Any) -> bool:
@@ -186,7 +186,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 def _each(name: str, values: Any, mesh: Mesh, pspecs: Any, prim: Any) -> Any:
     leaves, treedef = tree.flatten(values)
-    specs = spread_over(name, treedef, pspecs)
+    specs = broadcast_sharding_prefix(name, treedef, pspecs)
     out = [
         prim.bind(x, global_mesh=mesh, pspec=spec)
         for x, spec in zip(leaves, specs, strict=True)

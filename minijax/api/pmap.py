@@ -275,7 +275,7 @@ class PmapStage(Traced):
         self.params = ready.params
         self._in_avals = ready.avals
         self.before = self._hoisted()
-        self.by_value, self.written = replicas.by_value(ready.params)
+        self.by_value, self.written = replicas.discharge_refs_of_params(ready.params)
 
     @property
     def arg_types(self) -> list[Any]:
@@ -310,7 +310,7 @@ class PmapCompiled(Compiled):
     """A compiled pmap, called with arguments of the types it was compiled for."""
 
     _lowered: PmapLowered
-    _program: replicas.Replicas
+    _program: replicas.ReplicatedProgram
 
     @property
     def input_shardings(self) -> Any:

@@ -17,7 +17,7 @@ from ..control.bodies import tree_difference
 from ..control.calls.jit import jit
 from ..control.refs.refs import Ref, addupdate
 from ..ir import core
-from ..passes.algebra import Linear, Zero, instantiate
+from ..passes.algebra import UndefinedPrimal, Zero, instantiate
 from ..passes.linearize import linearize_flat
 from ..passes.stage import stage
 from ..passes.transpose import backward_pass
@@ -29,7 +29,7 @@ from .autodiff import (
     check_argnums,
     check_reduce_axes,
     check_value,
-    pick_args,
+    partial_argnums,
     pull_back,
 )
 from .shapes import aval_like
@@ -392,7 +392,7 @@ def fwd_and_bwd(
     argnums = check_argnums(argnums)
 
     def fwd(*args: Any) -> Any:
-        partial, chosen = pick_args(fun, argnums, args, {})
+        partial, chosen = partial_argnums(fun, argnums, args, {})
         return vjp(partial, *chosen, has_aux=has_aux)
 
     def bwd(residuals: Any, ct: Any) -> Any:
@@ -456,7 +456,7 @@ def linear_transpose(
                     f" {got.str_short(False)}.",
                     TypeError,
                 )
-        found = backward_pass(jaxpr, consts, [Linear(a) for a in avals], cts)
+        found = backward_pass(jaxpr, consts, [UndefinedPrimal(a) for a in avals], cts)
         return tree.unflatten(in_tree, [as_array(instantiate(x)) for x in found])
 
     return tree.Partial(transposed, consts)

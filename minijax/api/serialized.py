@@ -22,7 +22,7 @@ from ..runtime import dispatch, placements
 from ..runtime import jaxlib_compat as compat
 from ..runtime.mesh import Mesh
 from ..runtime.sharding import NamedSharding
-from ..runtime.spread import Spread, spread
+from ..runtime.spread import PartitionedPlacement, partitioned_placement
 from .aot import ArgInfo, Compiled
 from .shapes import struct_of
 
@@ -75,7 +75,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         )
         code = place.device.client.serialize_executable(executable)
     lies = None
-    if isinstance(place, Spread):
+    if isinstance(place, PartitionedPlacement):
         outs = program.out_shardings if place.outs is None else place.outs
         lies = (
             place.mesh.axis_sizes,
@@ -184,7 +184,9 @@ def deserialize_and_load(
         sizes, names, types, ins, outs = told["lies"]
         grid = np.array(devices, dtype=object).reshape(sizes)
         mesh = Mesh(grid, names, axis_types=types)
-        place = spread(mesh, *([_made(mesh, s) for s in row] for row in (ins, outs)))
+        place = partitioned_placement(
+            mesh, *([_made(mesh, s) for s in row] for row in (ins, outs))
+        )
     consts = [dispatch.kept_const(c, place) for c in told["consts"]]
     program = dispatch.Program(
         executable,

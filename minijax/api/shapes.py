@@ -12,7 +12,7 @@ from ..control import high
 from ..control.arguments import ArgNames, Statics, check_callable, resolve_statics
 from ..control.calls.jit import jitted_of
 from ..control.calls.jitted import Jitted, no_argument
-from ..control.calls.lies import own_order
+from ..control.calls.lies import current_layout
 from ..control.flat import FlatCall
 from ..control.refs.discharge import check_closed_over, check_passed_once
 from ..ir import core
@@ -24,7 +24,7 @@ from ..runtime.array import ARRAYS
 from ..runtime.layouts import Format, Layout
 from ..runtime.mesh import current_mesh
 from ..runtime.partition_spec import PartitionSpec
-from ..runtime.sharding import NamedSharding, Sharding, typed
+from ..runtime.sharding import NamedSharding, Sharding, aval_with_sharding
 from ..types import dtypes
 from ..types.avals import AbstractRef, AbstractToken, AbstractValue, shaped
 from ..types.manual_axes import ManualAxisType, held, manual_axis_type
@@ -158,7 +158,7 @@ class ShapeDtypeStruct:
         aval = typeof(x)
         said = isinstance(x, ShapeDtypeStruct) or (type(x) in ARRAYS and x.committed)
         lies = x.sharding if said else None
-        if said and own_order(x) is not None:
+        if said and current_layout(x) is not None:
             lies = x.format
         return ShapeDtypeStruct(
             aval.shape,
@@ -239,7 +239,7 @@ def aval_like(x: Any) -> Any:
         return x
     if isinstance(x, ShapeDtypeStruct):
         aval = shaped(tuple(x.shape), dtypes.canonical(x.dtype), x.weak_type)
-        aval = typed(aval, x.sharding)
+        aval = aval_with_sharding(aval, x.sharding)
         if x.manual_axis_type is not None:
             aval = aval.update(manual=held(x.manual_axis_type, core.typed_axes()))
         return AbstractRef(aval) if x.is_ref else aval
@@ -327,7 +327,7 @@ def make_jaxpr(
             fixed = [where for where, _ in call.static]
             each, named, _ = high.opened(args, kwargs, fixed)
             known = (static_argnums, axis_env, return_shape)
-            return make_jaxpr(high.Within(fun), *known)(*each, **named)
+            return make_jaxpr(high.LoweredFunction(fun), *known)(*each, **named)
         names = ArgNames(fun, call.in_tree, call.positions)
         check_passed_once(call.leaves, fun, "jit", names)
         avals = avals_like(call.leaves, fun, names)
@@ -402,7 +402,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     leaves, in_tree = tree.flatten((args, kwargs))
     if high.HIGH and any(map(high.is_high, leaves)):
         each, named, _ = high.opened(args, kwargs)
-        return eval_shape(high.Within(fun), *each, **named)[0]
+        return eval_shape(high.LoweredFunction(fun), *each, **named)[0]
     names = ArgNames(fun, in_tree, range(len(args)))
     check_passed_once(leaves, fun, "jit", names)
     avals = avals_like(leaves, fun, names)

@@ -13,8 +13,14 @@ from ..base.source import function_text, name_of, wraps
 from ..base.util import pick
 from ..control.arguments import NO_STATICS, check_callable
 from ..control.calls.jitted import Jitted
-from ..control.calls.shard_map import cuts, part, scope, shard_map_p, vary_as
-from ..control.refs.discharge import by_value
+from ..control.calls.shard_map import (
+    num_shards_per_axis,
+    scope,
+    shard_aval,
+    shard_map_p,
+    vary_as,
+)
+from ..control.refs.discharge import discharge_jaxpr
 from ..ir import core
 from ..ir.core import STATE
 from ..ir.lying import spec_of
@@ -102,7 +108,8 @@ def shard_map(
 
         def trace() -> Any:
             parts = tuple(
-                part(a, s, over, manual, check_vma) for a, s in zip(avals, ins, strict=True)
+                shard_aval(a, s, over, manual, check_vma)
+                for a, s in zip(avals, ins, strict=True)
             )
             traced = jitted.trace_avals(call, parts)
             outs = who.out_specs(out_specs, traced, check_vma)
@@ -327,7 +334,11 @@ class _Who:
             wrong = [
                 f"axis {j} (of size {n}) to the mesh axes {spec[j]!r} (of size {k})"
                 for j, (n, k) in enumerate(
-                    zip(aval.shape, cuts(spec, self.mesh, len(aval.shape)), strict=True)
+                    zip(
+                        aval.shape,
+                        num_shards_per_axis(spec, self.mesh, len(aval.shape)),
+                        strict=True,
+                    )
                 )
                 if n % k
             ]
@@ -413,7 +424,7 @@ class _Who:
         closed = traced.jaxpr
         due = [type(a) is AbstractRef for a in closed.in_avals]
         if any(due):
-            flat, written = by_value(closed, due)
+            flat, written = discharge_jaxpr(closed, due)
             of_all = [*[PartitionSpec()] * len(traced.hoisted), *specs]
             last = flat.out_avals[len(closed.out_avals) :]
             for spec, aval in zip(pick(of_all, written), last, strict=True):

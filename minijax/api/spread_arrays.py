@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, tree
-from ..prims.sharding import spread_over
+from ..prims.sharding import broadcast_sharding_prefix
 from ..runtime import array as arrays_of
 from ..runtime import jaxlib_compat as compat
 from ..runtime import placing, spread, transfers
@@ -16,7 +16,7 @@ from ..runtime import sharding as shardings
 from ..runtime.array import ARRAYS, base_array
 from ..runtime.layouts import Format
 from ..runtime.lower import physical
-from ..runtime.spread import array_in_order
+from ..runtime.spread import array_with_layout
 from ..types import dtypes
 from ..types.avals import MemorySpace, shaped
 
@@ -58,7 +58,7 @@ def make_array_from_callback(
     if isinstance(sharding, Format):
         sharding, layout = sharding.place(shape, "make_array_from_callback")
         made = make_array_from_callback(shape, sharding, data_callback, dtype)
-        return made if layout is None else array_in_order(made, layout)
+        return made if layout is None else array_with_layout(made, layout)
     _check_sharding(sharding, "make_array_from_callback")
     found: dict[Any, Any] = {}
     parts = []
@@ -92,7 +92,7 @@ def make_array_from_callback(
             tries=["let data_callback return parts of that dtype"],
         )
     if isinstance(sharding, shardings.SingleDeviceSharding):
-        return placing.put_one(parts[0], sharding)
+        return placing.put_value(parts[0], sharding)
     kind = dtypes.canonical(given)
     space = MemorySpace.of_kind(sharding.memory_kind)
     aval = shaped(shape, kind, False, space)
@@ -100,7 +100,7 @@ def make_array_from_callback(
         transfers.host_value(base_array(p)) if type(p) in ARRAYS else dtypes.stored(p, kind)
         for p in parts
     ]
-    stored = shardings.typed(physical(aval), sharding)
+    stored = shardings.aval_with_sharding(physical(aval), sharding)
     made = compat.put_parts(stored, sharding.internal(len(stored.shape)), words, here)
     return arrays_of.wrap(made, aval)
 
@@ -173,7 +173,7 @@ def make_array_from_single_device_arrays(
                 where=what,
             )
     if isinstance(sharding, shardings.SingleDeviceSharding):
-        return placing.put_one(parts[0], sharding)
+        return placing.put_value(parts[0], sharding)
     space = MemorySpace.of_kind(sharding.memory_kind)
     aval = shaped(shape, arrays[0].dtype, arrays[0].weak_type, space)
     return spread.assemble(aval, sharding, list(map(base_array, parts)))
@@ -242,7 +242,7 @@ def make_array_from_process_local_data(
         shapes = [global_shape] * len(leaves)
     else:
         shapes = tree.leaves(global_shape, is_leaf=lambda x: x is None or _is_shape(x))
-    lies = spread_over("make_array_from_process_local_data", treedef, sharding)
+    lies = broadcast_sharding_prefix("make_array_from_process_local_data", treedef, sharding)
     return tree.unflatten(
         treedef, [_from_process(*each) for each in zip(lies, leaves, shapes, strict=True)]
     )

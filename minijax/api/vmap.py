@@ -15,11 +15,11 @@ from ..base.util import pick
 from ..control.arguments import ArgNames, check_callable
 from ..control.axes import Mapped, result_axis
 from ..control.flat import FlatCall
-from ..control.refs.discharge import Inside, check_passed_once
+from ..control.refs.discharge import DischargedFunction, check_passed_once
 from ..ir import core
 from ..ir.core import Reference
 from ..passes.batch import Axis, batch_flat, move_lane, no_name
-from ..types.avals import Known
+from ..types.avals import TypeFlags
 from . import vmappables
 from .chunks import batch_in_chunks, chunk_size
 
@@ -120,7 +120,7 @@ def vmap(
         elif lane_kinds:
             in_tree = _lane_tree((args, kwargs), dims)
         flat: Any = opened or _Lane(fun, in_tree, "vmap")
-        cut = _cut_of_lanes(avals, dims) if Known.cuts else None
+        cut = _cut_of_lanes(avals, dims) if TypeFlags.cuts else None
         axis = Axis(name, size, spmd_axis_name, cut)
         run: Any = flat
         moving = [
@@ -129,7 +129,7 @@ def vmap(
         ]
         if any(moving):
             check_passed_once(leaves, fun, "vmap", names)
-            run = Inside(flat, leaves, moving)
+            run = DischargedFunction(flat, leaves, moving)
             leaves = run.start
         if at_once is not None and at_once < size:
             outs, out_dims = batch_in_chunks(run, axis, leaves, dims, at_once)

@@ -38,7 +38,7 @@ def homes(table: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _said(table: Mapping[str, str] | None) -> dict[str, str]:
+def _messages(table: Mapping[str, str] | None) -> dict[str, str]:
     """Name -> what is said of it."""
     return {
         n: text.replace("{}", n) for text, names in (table or {}).items() for n in names.split()
@@ -67,7 +67,7 @@ class Whole(ModuleType):
         return found  # type: ignore[no-any-return]
 
 
-def stand_for(package: str) -> None:
+def impersonate(package: str) -> None:
     """From now on, have `vars` of faces complete, and their names begin as `package`'s.
 
     So they are to who looks for names, or at a module's own, without asking it.  In
@@ -150,7 +150,7 @@ def face(
     if _stands_for:
         _stand(module)
     old = dropped or {}
-    warnings_of, errors_of = _said(warned), _said(removed)
+    warnings_of, errors_of = _messages(warned), _messages(removed)
 
     def get(attribute: str) -> Any:
         if attribute in warnings_of:

@@ -12,11 +12,11 @@ logger = logging.getLogger("minijax")
 
 
 def heard(asked: Any) -> bool:
-    """Whether anybody would read what `say` logs."""
+    """Whether anybody would read what `log_line` logs."""
     return logger.isEnabledFor(logging.WARNING if asked else logging.DEBUG)
 
 
-def say(asked: Any, text: str, *args: Any) -> None:
+def log_line(asked: Any, text: str, *args: Any) -> None:
     """Log a line: a warning if an option asks for it, else for debugging."""
     if heard(asked):
         logger.log(logging.WARNING if asked else logging.DEBUG, text, *args)

@@ -72,7 +72,7 @@ def _stage(event: str, name: str) -> Iterator[None]:
     end = time.time()
     record_event_duration_secs(event, end - start, fun_name=name)
     record_event_time_span(event, start, end, fun_name=name)
-    log.say(
+    log.log_line(
         config.LOG_COMPILES.value, f"Finished {_STAGES[event]} in %.9f sec", name, end - start
     )
 

@@ -68,7 +68,7 @@ class Source:
 _known: dict[tuple[int, int], Source] = {}
 
 
-def at(frame: FrameType) -> Source:
+def source_of_frame(frame: FrameType) -> Source:
     """The current place of a frame: one object for equal places."""
     code, lasti = frame.f_code, frame.f_lasti
     found = _known.get((id(code), lasti))
@@ -98,10 +98,10 @@ def is_own(fun: Any) -> bool:
     return code is not None and is_internal(code)
 
 
-def here() -> Source | None:
+def user_source() -> Source | None:
     """The user's current place, or None when there is no user frame."""
     frame = user_frame(2)
-    return None if frame is None else at(frame)
+    return None if frame is None else source_of_frame(frame)
 
 
 def stacklevel() -> int:
@@ -115,7 +115,7 @@ def stacklevel() -> int:
 
 # Stands for a place that nobody will ask for: eager differentiation records its linear
 # part without looking for the user's line.
-UNKNOWN = Source(here.__code__, 0)
+UNKNOWN = Source(user_source.__code__, 0)
 
 
 def attribute(x: Any, name: str, default: Any = None) -> Any:

@@ -349,7 +349,7 @@ def mismatch_error(
 
 
 def _where() -> str | None:
-    place = source.here()
+    place = source.user_source()
     return None if place is None else place.text()
 
 

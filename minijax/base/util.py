@@ -81,7 +81,7 @@ def remember(found: dict[K, T], key: K, value: T, limit: int) -> T:
     return found.setdefault(key, value)
 
 
-class Living(Generic[T]):
+class WeakIdentitySet(Generic[T]):
     """A set of objects, compared by identity, that lists those still alive."""
 
     __slots__ = ("_refs",)
@@ -164,7 +164,7 @@ def owns_memos(cls: type[T]) -> type[T]:
     return cls
 
 
-class Memos:
+class WeakIdentityCache:
     """A dictionary for each object, while that lives.
 
     Identity decides, since objects that compare equal may do unlike things.
@@ -183,7 +183,7 @@ class Memos:
         self._name = f"__minijax_{name}__"
         self._harmless = harmless
         self._known: dict[int, tuple[weakref.ref[Any], dict[Any, Any]]] = {}
-        self._memos: Living[Memo] = Living()
+        self._memos: WeakIdentitySet[Memo] = WeakIdentitySet()
 
     def of(self, x: Any) -> dict[Any, Any]:
         """The dictionary of `x`; a new one for what has no weak references."""

@@ -16,7 +16,7 @@ from ..runtime import array as arrays
 from ..runtime import placements
 from ..runtime.array import ARRAYS, Array
 from ..runtime.operands import to_array
-from ..types.dimensions import Dimension
+from ..types.dimensions import SymbolicDim
 
 
 class Statics(NamedTuple):
@@ -54,7 +54,7 @@ def signature_of(fun: Any) -> inspect.Signature | None:
 
 
 _UNSEEN: Any = object()
-_signatures = util.cache(util.Memos("signature", lambda signature: True))
+_signatures = util.cache(util.WeakIdentityCache("signature", lambda signature: True))
 
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -261,7 +261,7 @@ def concrete_or_error(kind: Any, x: Any, context: str = "") -> Any:
         raise tracer_errors.not_concrete(x, core.STATE.trace, context)
     if isinstance(x, Tracer):
         x = x.concrete()
-    if isinstance(x, Dimension) and kind in (int, operator.index):
+    if isinstance(x, SymbolicDim) and kind in (int, operator.index):
         return int(x)  # raises that its value is not known
     return x if kind is None else kind(x)
 

@@ -16,7 +16,7 @@ from ..base import config, errors, source, tree, util
 from ..base.source import function_text, own_name
 from ..base.util import pick
 from ..ir import core, lying
-from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
+from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxpr
 from ..ir.user_functions import holds_functions
 from ..ir.varying import missing
 from ..passes.algebra import lib
@@ -69,7 +69,9 @@ def stage_body(
     return found
 
 
-_bodies = util.cache(util.Memos("bodies", lambda body: not holds_functions(body.jaxpr)))
+_bodies = util.cache(
+    util.WeakIdentityCache("bodies", lambda body: not holds_functions(body.jaxpr))
+)
 _NO_KEYWORDS = tree.structure({})
 
 
@@ -88,7 +90,7 @@ def _stage_body(
     return Body(jaxpr, consts, flat.out_tree)
 
 
-def same_for(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -> Any:
+def cached_wrapper(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -> Any:
     """`make(fun, *options)`: one function each, so that what was traced is found again."""
     made = _made.of(fun)
     key = (make, *options)
@@ -106,7 +108,7 @@ def same_for(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -
     return found
 
 
-_made = util.cache(util.Memos("made", lambda made: True))
+_made = util.cache(util.WeakIdentityCache("made", lambda made: True))
 
 
 def kept_by(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -> Any:
@@ -120,7 +122,7 @@ def kept_by(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) ->
     return kept.setdefault(key, make(fun, *options)) if found is None else found
 
 
-_kept = util.cache(util.Memos("kept", lambda made: False))
+_kept = util.cache(util.WeakIdentityCache("kept", lambda made: False))
 
 
 def lift_fixed(body: Body, fixed: Sequence[bool], keep: Sequence[bool]) -> ClosedJaxpr:
@@ -135,10 +137,10 @@ def lift_fixed(body: Body, fixed: Sequence[bool], keep: Sequence[bool]) -> Close
     rest = range(k + n, k + len(body.jaxpr.invars))
     ins = [*pick(carry, fixed), *range(k), *pick(carry, moves), *rest]
     outs = pick(range(n + len(keep)), [*moves, *keep])
-    return rearranged(body.closed(), ins, outs)
+    return permute_jaxpr(body.closed(), ins, outs)
 
 
-class Loop(NamedTuple):
+class LoopDescription(NamedTuple):
     """What messages say about a loop: its kind, the user's function, the carry's name.
 
     `inside` keys of a path lead to what the user calls the carry.
@@ -150,7 +152,9 @@ class Loop(NamedTuple):
     inside: int = 0
 
     @classmethod
-    def of(cls, what: str, fun: Callable[..., Any], position: int = 0, inside: int = 0) -> Loop:
+    def of(
+        cls, what: str, fun: Callable[..., Any], position: int = 0, inside: int = 0
+    ) -> LoopDescription:
         """The loop over `fun`, whose parameter number `position` is the carry."""
         sig = signature_of(fun)
         names = list(sig.parameters) if sig is not None else []
@@ -181,7 +185,11 @@ class Loop(NamedTuple):
 
 
 def check_carry(
-    loop: Loop, in_tree: Any, in_avals: Sequence[Any], out_tree: Any, out_avals: Sequence[Any]
+    loop: LoopDescription,
+    in_tree: Any,
+    in_avals: Sequence[Any],
+    out_tree: Any,
+    out_avals: Sequence[Any],
 ) -> None:
     """TypeError unless a body gives back a carry of the type that it took."""
     if in_tree != out_tree:
@@ -295,7 +303,7 @@ def _joins(a: Any, b: Any) -> bool:
     return bool(dtypes.promote(((a.dtype, True), (b.dtype, False)))[0] == b.dtype)
 
 
-def settle_weak(branches: Sequence[ClosedJaxpr]) -> tuple[ClosedJaxpr, ...]:
+def unify_weak_types(branches: Sequence[ClosedJaxpr]) -> tuple[ClosedJaxpr, ...]:
     """Make results strongly typed where any branch's is."""
     columns = zip(*(b.out_avals for b in branches), strict=True)
     strong = [any(not getattr(a, "weak_type", False) for a in c) for c in columns]
@@ -324,7 +332,7 @@ def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
     )
 
 
-def refuse_lanes(effects: frozenset[Any], what: str, why: str) -> None:
+def check_no_batched_effects(effects: frozenset[Any], what: str, why: str) -> None:
     """NotImplementedError for effects that lanes which take no part would have, too.
 
     `what`, with a place for the kind of effect, says what cannot be done.
@@ -346,8 +354,8 @@ def stacked(aval: Any, n: int) -> Any:
     return lying.with_axis(aval, n, 0)
 
 
-def row(aval: Any) -> Any:
+def slice_aval(aval: Any) -> Any:
     """The type of one row."""
     if isinstance(aval, AbstractRef):
-        return AbstractRef(row(aval.inner_aval))
+        return AbstractRef(slice_aval(aval.inner_aval))
     return lying.without(aval, 0)

@@ -23,7 +23,7 @@ from .refs.refs import new_ref, write_all
 HIGH: dict[type, Callable[[Any], Any]] = {}
 
 
-class Opened:
+class LoweredValue:
     """A value taken apart: its type, what is known of it for now, and arrays.
 
     same: which of the values before it is the very same object, instead.
@@ -46,12 +46,12 @@ class Opened:
         return x
 
 
-def _rebuilt(told: tuple[Any, Any, Any], lows: Any) -> Opened:
+def _rebuilt(told: tuple[Any, Any, Any], lows: Any) -> LoweredValue:
     aval, known, same = told
-    return Opened(aval, known, same, lows)
+    return LoweredValue(aval, known, same, lows)
 
 
-tree.register_pytree_node(Opened, lambda x: (x.lows, (x.aval, x.known, x.same)), _rebuilt)
+tree.register_pytree_node(LoweredValue, lambda x: (x.lows, (x.aval, x.known, x.same)), _rebuilt)
 
 
 def is_high(x: Any) -> bool:
@@ -72,17 +72,17 @@ def register(kind: type, rule: Callable[[Any], Any]) -> None:
         core.register_aval(kind, rule)
 
 
-def _open(x: Any, same: int | None = None) -> Opened:
+def _open(x: Any, same: int | None = None) -> LoweredValue:
     aval = type_of(x)
     if same is not None:
-        return Opened(aval, None, same, ())
+        return LoweredValue(aval, None, same, ())
     if not aval.has_qdd:
-        return Opened(aval, None, None, tuple(aval.lower_val(x)))
+        return LoweredValue(aval, None, None, tuple(aval.lower_val(x)))
     known = x.cur_qdd()
-    return Opened(aval, known, None, tuple(aval.read_loval(known, x)))
+    return LoweredValue(aval, known, None, tuple(aval.read_loval(known, x)))
 
 
-class Within:
+class LoweredFunction:
     """A function of opened values: its result, and the states of those it changed."""
 
     def __init__(self, fun: Callable[..., Any]) -> None:
@@ -91,11 +91,11 @@ class Within:
         self.__wrapped__ = fun
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given: list[Opened] = []
+        given: list[LoweredValue] = []
         made: list[Any] = []
 
         def put_together(x: Any) -> Any:
-            if type(x) is not Opened:
+            if type(x) is not LoweredValue:
                 return x
             if x.same is not None:
                 return made[x.same]
@@ -103,7 +103,7 @@ class Within:
             made.append(x.put_together())
             return made[-1]
 
-        is_opened = lambda x: type(x) is Opened
+        is_opened = lambda x: type(x) is LoweredValue
         args, kwargs = tree.map(put_together, (args, kwargs), is_leaf=is_opened)
         out = self.fun(*args, **kwargs)
         at = {id(x): i for i, x in enumerate(made)}
@@ -111,7 +111,7 @@ class Within:
         return out, [_changed(x, was) for x, was in zip(made, given, strict=True)]
 
 
-def _changed(x: Any, was: Opened) -> Opened | None:
+def _changed(x: Any, was: LoweredValue) -> LoweredValue | None:
     """The state of a value, if it is another than it was."""
     if not was.aval.has_qdd:
         return None
@@ -152,7 +152,7 @@ def call(
     kwargs: dict[str, Any],
     fixed: Sequence[Any] = (),
 ) -> Any:
-    """Call what was made of a function `Within` with values as they are."""
+    """Call what was made of a function `LoweredFunction` with values as they are."""
     each, named, given = opened(args, kwargs, fixed)
     out, states = fun(*each, **named)
     for x, state in zip(given, states, strict=True):
@@ -160,11 +160,11 @@ def call(
             state.aval.update_from_loval(state.known, x, *state.lows)
 
     def closed(x: Any) -> Any:
-        if type(x) is not Opened:
+        if type(x) is not LoweredValue:
             return x
         return x.put_together() if x.same is None else given[x.same]
 
-    return tree.map(closed, out, is_leaf=lambda x: type(x) is Opened)
+    return tree.map(closed, out, is_leaf=lambda x: type(x) is LoweredValue)
 
 
 # ------------------------------------------------------- mutable values from outside

@@ -6,7 +6,7 @@ from ..base.faces import face
 
 _TABLE = {
     "passes.algebra": """
-        UndefinedPrimal=Linear Zero add_tangents:=add instantiate_zeros:=instantiate
+        UndefinedPrimal Zero add_tangents:=add instantiate_zeros:=instantiate
         is_undefined_primal:=is_linear
     """,
     "passes.jvp": "JVPTrace JVPTracer",

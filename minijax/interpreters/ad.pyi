@@ -1,6 +1,6 @@
 """The face `minijax.interpreters.ad`."""
 
-from ..passes.algebra import Linear as UndefinedPrimal
+from ..passes.algebra import UndefinedPrimal as UndefinedPrimal
 from ..passes.algebra import Zero as Zero
 from ..passes.algebra import add as add_tangents
 from ..passes.algebra import instantiate as instantiate_zeros

@@ -66,7 +66,7 @@ equation_text = Hook("equation_text")
 # (tracer of a reference) -> the reference that a staged function sees
 reference = Hook("reference")
 # (closed jaxpr) -> one that computes the same on values, without references of its own
-by_value = Hook("by_value")
+discharge_jaxpr = Hook("discharge_jaxpr")
 # (token): a program with effects was started
 started = Hook("started")
 # (data, name of the generator) -> key array, when a pickle is read
@@ -78,7 +78,7 @@ overridden = Hook("overridden")
 # (closed jaxpr, args, kinds) -> (operation that makes the first NaN, its place), or None
 first_nan = Hook("first_nan")
 # (primitive, params, name) -> the param that an interface calls so; or KeyError
-told = Hook("told")
+param_by_jax_name = Hook("param_by_jax_name")
 # (primitive, params) -> the params to bind it with, functions among them
 bind_params = Hook("bind_params")
 # (primitive, args, params with functions) -> results
@@ -93,11 +93,13 @@ HOOKS = (
     jaxpr_text,
     equation_text,
     reference,
-    by_value,
+    discharge_jaxpr,
     started,
     key_array,
     jit_methods,
     overridden,
-    told,
+    param_by_jax_name,
+    bind_params,
+    bind_functions,
     first_nan,
 )

@@ -159,7 +159,7 @@ class Params(dict[str, Any]):
         self.primitive = primitive
 
     def __missing__(self, name: str) -> Any:
-        return hooks.told.call(self.primitive, self, name)
+        return hooks.param_by_jax_name.call(self.primitive, self, name)
 
     def get(self, name: str, default: Any = None) -> Any:
         try:
@@ -567,7 +567,7 @@ def contents(jaxpr: Jaxpr) -> list[Any]:
 _BARE: frozenset[type] = frozenset((int, bool, float, str, tuple, type(None)))
 
 
-def programs(params: dict[str, Any]) -> list[ClosedJaxpr]:
+def closed_jaxprs(params: dict[str, Any]) -> list[ClosedJaxpr]:
     """The programs among an equation's params, also those in tuples."""
     found = []
     for value in params.values():
@@ -579,19 +579,19 @@ def programs(params: dict[str, Any]) -> list[ClosedJaxpr]:
     return found
 
 
-def programs_in(jaxpr: Jaxpr) -> list[ClosedJaxpr]:
+def closed_jaxprs_in(jaxpr: Jaxpr) -> list[ClosedJaxpr]:
     """The programs among the params of a jaxpr's equations."""
-    return programs({"": contents(jaxpr)})
+    return closed_jaxprs({"": contents(jaxpr)})
 
 
 def sub_jaxprs(params: dict[str, Any]) -> list[Jaxpr]:
     """The jaxprs among an equation's params."""
-    return [p.jaxpr for p in programs(params)]
+    return [p.jaxpr for p in closed_jaxprs(params)]
 
 
 def jaxprs_effects(params: dict[str, Any]) -> frozenset[Any]:
     """The `effects` rule of a primitive whose effects are those of its jaxprs."""
-    return no_effects.union(*[p.jaxpr.effects for p in programs(params)])
+    return no_effects.union(*[p.jaxpr.effects for p in closed_jaxprs(params)])
 
 
 def axes_of(jaxpr: Jaxpr) -> frozenset[Any]:
@@ -608,7 +608,7 @@ def axes_of(jaxpr: Jaxpr) -> frozenset[Any]:
 
 def jaxprs_axes(params: dict[str, Any]) -> frozenset[Any]:
     """The names of the mapped axes that the jaxprs among `params` use."""
-    return frozenset().union(*[axes_of(p.jaxpr) for p in programs(params)])
+    return frozenset().union(*[axes_of(p.jaxpr) for p in closed_jaxprs(params)])
 
 
 def lift_consts(jaxpr: Jaxpr) -> ClosedJaxpr:
@@ -621,7 +621,7 @@ def lift_consts(jaxpr: Jaxpr) -> ClosedJaxpr:
     return found
 
 
-def rearranged(
+def permute_jaxpr(
     closed: ClosedJaxpr, ins: Sequence[Any], outs: Sequence[int] | None = None
 ) -> ClosedJaxpr:
     """The same program with other inputs, and some of its outputs, in another order.
@@ -629,7 +629,7 @@ def rearranged(
     ins: for each input the index of an old one, or the type of one that is not read.
     """
     j = closed.jaxpr
-    key = ("rearranged", tuple(ins), None if outs is None else tuple(outs))
+    key = ("permute_jaxpr", tuple(ins), None if outs is None else tuple(outs))
     found = j.memo.get(key)
     if found is None:
         invars = [j.invars[i] if type(i) is int else Var(i) for i in ins]
@@ -678,10 +678,10 @@ def _varying(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> A
 def _placed(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
     """The types of results, and where these are."""
     if prim.asks is not None and params[prim.asks] is not None:
-        return lying.result_type(prim, avals, params)
+        return lying.sharded_result_type(prim, avals, params)
     for a in avals:
         if a.lies is not None and (prim.lie is not None or not any(sub_jaxprs(params))):
-            return lying.result_type(prim, avals, params)
+            return lying.sharded_result_type(prim, avals, params)
     out = prim.abstract(*avals, **params)
     for a in avals:
         if a.memory_space is not DEVICE:

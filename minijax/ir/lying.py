@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import ShardingTypeError, error, value_error
-from ..types.avals import cut_text
+from ..types.avals import sharded_axis_text
 from ..types.dtypes import short_name
 from . import core, sums
 
@@ -35,7 +35,7 @@ class Specs(list[Spec]):
         self.mesh = mesh
 
 
-def result_type(prim: core.Primitive, avals: Sequence[Any], params: Any) -> Any:
+def sharded_result_type(prim: core.Primitive, avals: Sequence[Any], params: Any) -> Any:
     """The type(s) of results of operands that are cut, or of one that is to be."""
     bare = [a if a.lies is None else a.update(lies=None) for a in avals]
     out = prim.abstract(*bare, **params)
@@ -58,7 +58,8 @@ def result_type(prim: core.Primitive, avals: Sequence[Any], params: Any) -> Any:
     found = lie(Specs(avals, mesh), bare, outs, params)
     like = next(a.lies for a in avals if a.lies is not None and a.lies.mesh is mesh)
     outs = [
-        lying(prim.name, a, like, s, avals, terms) for a, s in zip(outs, found, strict=True)
+        with_explicit_sharding(prim.name, a, like, s, avals, terms)
+        for a, s in zip(outs, found, strict=True)
     ]
     return outs if prim.multiple_results else outs[0]
 
@@ -72,13 +73,13 @@ def has_sums(lies: Any) -> bool:
     return lies is not None and bool(lies.spec.unreduced or lies.spec.reduced)
 
 
-def sums_of(aval: Any) -> sums.Sums:
+def sums_of(aval: Any) -> sums.ReductionAxes:
     """Along which `Explicit` axes values are terms of sums, or have such as cotangents."""
     if aval.lies is None:
-        return sums.Sums()
+        return sums.ReductionAxes()
     spec = aval.lies.spec
     cut = frozenset(a for entry in spec for a in axes_in(entry))
-    return sums.Sums(spec.unreduced, spec.reduced, cut)
+    return sums.ReductionAxes(spec.unreduced, spec.reduced, cut)
 
 
 def common_mesh(name: str, avals: Sequence[Any]) -> Any:
@@ -113,7 +114,7 @@ def axes_in(entry: Any) -> tuple[Any, ...]:
     return entry if isinstance(entry, tuple) else (entry,)
 
 
-def lying(
+def with_explicit_sharding(
     name: str,
     aval: Any,
     like: Any,
@@ -148,7 +149,7 @@ def lying(
                 f"{name} operation with inputs:"
                 f" {', '.join(a.str_short(True) for a in operands)} produces an illegally"
                 f" sharded result: {short_name(aval.dtype)}"
-                f"[{','.join(map(cut_text, aval.shape, spec))}]",
+                f"[{','.join(map(sharded_axis_text, aval.shape, spec))}]",
                 why="an axis of the mesh cuts one axis of an array.",
                 tries=["jax.sharding.reshard(x, sharding) of an operand first"],
             )

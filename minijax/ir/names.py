@@ -12,7 +12,7 @@ from .core import EVAL, STATE, Trace
 
 
 @lru_cache(maxsize=4096)
-def around(word: str, names: str) -> str:
+def wrap_name_stack(word: str, names: str) -> str:
     """The name of a transformation around the first of a stack: `jvp(outer)/inner`."""
     depth = 0
     for i, character in enumerate(names):
@@ -64,5 +64,5 @@ class NamedTrace(Trace):
         if names != self.seen or not self.mark:
             base, self.seen = self.base, names
             inner = names[len(base) :].lstrip("/") if names.startswith(base) else names
-            self.mark = f"{base}/{around(self.word, inner)}".lstrip("/")
+            self.mark = f"{base}/{wrap_name_stack(self.word, inner)}".lstrip("/")
         return self.mark

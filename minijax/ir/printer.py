@@ -28,7 +28,7 @@ from jaxlib import _pretty_printer as pp  # type: ignore[attr-defined]
 
 from ..base import config
 from . import hooks
-from .jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, programs, read_vars
+from .jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, closed_jaxprs, read_vars
 
 WIDTH = 80
 LONG = 10  # equations; a longer jaxpr is printed in front
@@ -173,7 +173,7 @@ class Printer:
             for eqn in queue.popleft().eqns:
                 told = dict(eqn.params)  # its own, and not what interfaces call so
                 called = told.get("jaxpr")
-                for held in programs(told):
+                for held in closed_jaxprs(told):
                     inner = held.jaxpr
                     count = occurrences[inner] = occurrences.get(inner, 0) + 1
                     if count <= 2:

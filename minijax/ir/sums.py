@@ -22,7 +22,7 @@ from . import core
 NONE: frozenset[Any] = frozenset()
 
 
-class Sums(NamedTuple):
+class ReductionAxes(NamedTuple):
     """Of an operand: the axes along which it is unreduced, reduced, and not the same."""
 
     unreduced: frozenset[Any] = NONE
@@ -31,7 +31,7 @@ class Sums(NamedTuple):
 
 
 def of_results(
-    prim: core.Primitive, avals: Sequence[Any], found: Sequence[Sums]
+    prim: core.Primitive, avals: Sequence[Any], found: Sequence[ReductionAxes]
 ) -> tuple[frozenset[Any], frozenset[Any]]:
     """Along which axes results are unreduced, and reduced.
 
@@ -57,7 +57,7 @@ def of_results(
 
 
 def _unreduced(
-    prim: core.Primitive, avals: Sequence[Any], found: Sequence[Sums]
+    prim: core.Primitive, avals: Sequence[Any], found: Sequence[ReductionAxes]
 ) -> frozenset[Any]:
     terms = [s.unreduced for s in found]
     if not any(terms):

@@ -29,7 +29,7 @@ def stack_of(trace: Any) -> str:
 def needs_value(x: Any, trace: Any, what: str, why: str, tries: list[str]) -> str:
     """The message for a use of a tracer that needs its value."""
     where = [x._trace.describe()] if x._trace.transform else []
-    place = source.here()
+    place = source.user_source()
     if place is not None:
         where.append(f"at {place}")
     return errors.message(

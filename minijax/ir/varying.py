@@ -17,10 +17,10 @@ from typing import Any
 
 from ..base.errors import ShardingTypeError, error
 from ..types.avals import ShapedArray
-from ..types.manual_axes import Manual
+from ..types.manual_axes import ManualAxisKinds
 from . import core, sums
 
-NOTHING = Manual()
+NOTHING = ManualAxisKinds()
 
 
 class Differing:
@@ -34,13 +34,13 @@ DIFFERING = Differing()
 
 def of_results(
     prim: core.Primitive, avals: Sequence[Any], params: Any
-) -> Manual | Differing | None:
+) -> ManualAxisKinds | Differing | None:
     """What types of results say of manual axes, of those of operands."""
     kinds = [a.manual for a in avals if isinstance(a, ShapedArray)]
     if prim.vary is not None:
-        found: Manual | None = prim.vary(kinds, params)  # type: ignore[operator]
+        found: ManualAxisKinds | None = prim.vary(kinds, params)  # type: ignore[operator]
         return found
-    first: Manual | None = kinds[0]
+    first: ManualAxisKinds | None = kinds[0]
     if all(k is first or k == first for k in kinds) and not (first and first.unreduced):
         return first
     known = [k or NOTHING for k in kinds]
@@ -48,7 +48,7 @@ def of_results(
     if any(len(k.varying) < len(names) for k in known):
         return DIFFERING
     told = [
-        sums.Sums(frozenset(k.unreduced), frozenset(k.reduced), frozenset(k.varying))
+        sums.ReductionAxes(frozenset(k.unreduced), frozenset(k.reduced), frozenset(k.varying))
         for k in known
     ]
     return manual(names, *sums.of_results(prim, avals, told))
@@ -61,14 +61,14 @@ def ordered(names: Iterable[Any]) -> tuple[Any, ...]:
     return (*known, *sorted(names.difference(known), key=str))
 
 
-def manual(varying: Any = (), unreduced: Any = (), reduced: Any = ()) -> Manual | None:
+def manual(varying: Any = (), unreduced: Any = (), reduced: Any = ()) -> ManualAxisKinds | None:
     """What a type holds that says this; None where it is nothing."""
     if not (varying or unreduced or reduced):
         return None
-    return Manual(ordered(varying), ordered(unreduced), ordered(reduced))
+    return ManualAxisKinds(ordered(varying), ordered(unreduced), ordered(reduced))
 
 
-def with_kinds(aval: Any, kinds: Manual | None) -> Any:
+def with_kinds(aval: Any, kinds: ManualAxisKinds | None) -> Any:
     """A result's type that says this of manual axes."""
     if not isinstance(aval, ShapedArray) or aval.manual == kinds:
         return aval
@@ -87,13 +87,13 @@ def joined(aval: Any, *others: Any) -> Any:
     return aval.update(manual=manual(names, mine.unreduced, mine.reduced))
 
 
-def missing(mine: Manual | None, wanted: Iterable[Any]) -> tuple[Any, ...]:
+def missing(mine: ManualAxisKinds | None, wanted: Iterable[Any]) -> tuple[Any, ...]:
     """Of axes, those along which a type does not say that values vary."""
     left = set(wanted).difference((mine or NOTHING).varying)
     return ordered(left) if len(left) > 1 else tuple(left)
 
 
-def union(kinds: Sequence[Manual | None]) -> set[Any]:
+def union(kinds: Sequence[ManualAxisKinds | None]) -> set[Any]:
     """The axes along which any one varies."""
     return {n for k in kinds if k is not None for n in k.varying}
 

@@ -2,7 +2,7 @@
 
 The interpreters may name no operation.  The handful that they need reaches them here:
 `prims/` fills `lib` when it loads.  `Zero` is a tangent or cotangent known to be zero,
-never materialised; `Linear` marks a linear argument in a transpose rule.
+never materialised; `UndefinedPrimal` marks a linear argument in a transpose rule.
 
 Next: stage.py.
 """
@@ -18,10 +18,10 @@ from ..base import errors, source
 from ..ir import core, hooks, lying
 from ..types import dtypes
 from ..types.avals import AbstractRef, ShapedArray
-from ..types.dimensions import unknowns
+from ..types.dimensions import dimension_variables
 
 
-class Algebra:
+class CoreOps:
     """The operations that `prims/` lends to machinery."""
 
     add: Callable[[Any, Any], Any]
@@ -52,7 +52,7 @@ class Algebra:
         return vars(self)[name]
 
 
-lib = Algebra()
+lib = CoreOps()
 
 
 class Zero:
@@ -71,7 +71,7 @@ class Zero:
         return f"Zero({self.aval})"
 
 
-class Linear:
+class UndefinedPrimal:
     """The place of a linear argument in a call of a transpose rule."""
 
     __slots__ = ("aval",)
@@ -83,24 +83,24 @@ class Linear:
         return f"Linear({self.aval})"
 
 
-def _read(x: Linear) -> Any:
+def _read(x: UndefinedPrimal) -> Any:
     raise TypeError(
         errors.message(
             "Only linear functions can be transposed, and this one is not: it computes"
             " with a linear argument what is not linear in it.",
             which=x.aval.str_short(True),
-            where=str(source.here() or core.stack_text()),
+            where=str(source.user_source() or core.stack_text()),
             tries=["vjp, which linearizes first"],
         )
     )
 
 
-core.register_aval(Linear, _read)
+core.register_aval(UndefinedPrimal, _read)
 
 
 def is_linear(x: Any) -> bool:
     """Whether `x` marks a linear argument."""
-    return type(x) is Linear
+    return type(x) is UndefinedPrimal
 
 
 def zero_tangent(x: Any) -> Zero:
@@ -118,7 +118,7 @@ def instantiate(tangent: Any) -> Any:
     aval, trace = tangent.aval, core.STATE.trace
     if trace.divides and not trace.all:  # type: ignore[attr-defined]
         return trace.instantiate(tangent)  # type: ignore[attr-defined]
-    if aval.dtype == dtypes.float0 and not unknowns(aval.shape):
+    if aval.dtype == dtypes.float0 and not dimension_variables(aval.shape):
         return np.zeros(aval.shape, dtypes.float0)
     return lib.zeros(aval)
 

@@ -25,7 +25,7 @@ from .algebra import lib, mapped_aval, unmapped_aval
 from .stage import remembered, stage_closed
 
 
-class NoName:
+class NoAxisName:
     """The name of a mapped axis that was given none."""
 
     __slots__ = ()
@@ -34,7 +34,7 @@ class NoName:
         return "<no name>"
 
 
-no_name = NoName()
+no_name = NoAxisName()
 
 
 class Axis:
@@ -185,15 +185,15 @@ def move_lane(x: Any, lanes: Axis | int, src: int | None, dst: int | None) -> An
     return x if src == dst else lib.move_axis(x, src, dst)
 
 
-def bring_front(x: Any, lanes: Axis | int, dim: int | None) -> Any:
+def lane_to_front(x: Any, lanes: Axis | int, dim: int | None) -> Any:
     """`x` with its lane axis first; a shared value is repeated."""
     return move_lane(x, lanes, dim, 0)
 
 
-def bring_beside(x: Any, axis: Axis, dim: int | None) -> Any:
-    """As `bring_front`, for operations that take what is whole beside what is cut."""
+def lane_to_front_unsharded(x: Any, axis: Axis, dim: int | None) -> Any:
+    """As `lane_to_front`, for operations that take what is whole beside what is cut."""
     shared = dim is None and core.aval_of(x).lies is None
-    return bring_front(x, axis.size if shared else axis, dim)
+    return lane_to_front(x, axis.size if shared else axis, dim)
 
 
 def batch_flat(
@@ -253,7 +253,7 @@ def batch_jaxpr(
             )
             flags[:] = [f or d is not None for f, d in zip(force, dims, strict=True)]
             return [
-                bring_front(x, axis, d) if b else x
+                lane_to_front(x, axis, d) if b else x
                 for x, d, b in zip(outs, dims, flags, strict=True)
             ]
 

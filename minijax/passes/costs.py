@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..ir.core import STATE
-from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, closed_jaxprs
 from ..ir.regions import Loop
 
 
@@ -70,7 +70,7 @@ def workspace(eqn: Equation) -> int:
     return int(prim.workspace(ins, outs, params))
 
 
-class Part(NamedTuple):
+class InnerProgram(NamedTuple):
     """A program inside of an equation: how often it runs, and whether that is known."""
 
     closed: ClosedJaxpr
@@ -79,22 +79,22 @@ class Part(NamedTuple):
     choice: bool  # one of several, of which one runs
 
 
-def parts(eqn: Equation) -> list[Part]:
+def inner_programs(eqn: Equation) -> list[InnerProgram]:
     """The programs that an equation runs."""
     regions, params = eqn.primitive.regions, eqn.params
     if isinstance(regions, Loop):
         n = 1 if regions.length is None else params[regions.length]
         known = regions.length is not None
-        return [Part(b, n, known, False) for b in regions.bodies(params)]
+        return [InnerProgram(b, n, known, False) for b in regions.bodies(params)]
     if regions is None:
         if eqn.primitive.flops is not None:
             return []
-        return [Part(p, 1, False, False) for p in programs(params)]
+        return [InnerProgram(p, 1, False, False) for p in closed_jaxprs(params)]
     before = len(STATE.axes)
     with regions.scope(params):
         n = math.prod(size for _, size in STATE.axes[before:])
     bodies = regions.bodies(params)
-    return [Part(b, n, True, len(bodies) > 1) for b in bodies]
+    return [InnerProgram(b, n, True, len(bodies) > 1) for b in bodies]
 
 
 def own_flops(eqn: Equation) -> float:
@@ -120,7 +120,7 @@ def flops(jaxpr: Jaxpr, once: bool = False) -> float:
 
 def equation_flops(eqn: Equation, once: bool = False) -> float:
     """The operations of an equation, with the programs in it."""
-    inside = parts(eqn)
+    inside = inner_programs(eqn)
     if not inside:
         return own_flops(eqn)
     each = [flops(p.closed.jaxpr, once) * (1 if once else p.times) for p in inside]
@@ -138,7 +138,7 @@ class Step(NamedTuple):
 def walk(jaxpr: Jaxpr, times: int = 1, known: bool = True) -> Iterator[Step]:
     """The equations of a program and of those inside; of branches the dearest one's."""
     for eqn in jaxpr.eqns:
-        inside = parts(eqn)
+        inside = inner_programs(eqn)
         if not inside:
             yield Step(eqn, times, known)
             continue
@@ -148,7 +148,7 @@ def walk(jaxpr: Jaxpr, times: int = 1, known: bool = True) -> Iterator[Step]:
             yield from walk(p.closed.jaxpr, times * p.times, known and p.known)
 
 
-def moved(eqn: Equation) -> int:
+def bytes_accessed(eqn: Equation) -> int:
     """The bytes that an equation reads and writes, if it runs by itself."""
     read = sum(nbytes(a.aval) for a in set(eqn.ins) if type(a) is not Literal)
     return read + sum(nbytes(v.aval) for v in eqn.outs)

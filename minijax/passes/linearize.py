@@ -118,7 +118,7 @@ class LinearizeTrace(JVPTrace):
                 STATE.trace = parent
                 return parent.process(prim, args, params)
             if place is None:  # for all the equations that this one becomes
-                STATE.source = source.UNKNOWN if parent is EVAL else source.here()
+                STATE.source = source.UNKNOWN if parent is EVAL else source.user_source()
             found = None
             if prim.linearize is not None:
                 STATE.trace = parent

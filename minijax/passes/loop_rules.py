@@ -16,7 +16,7 @@ from ..base.depth import partial
 from ..base.util import pick, split_list
 from ..ir import core
 from ..ir.core import Primitive
-from ..ir.jaxpr import ClosedJaxpr, Equation, jaxprs_axes, jaxprs_effects, rearranged
+from ..ir.jaxpr import ClosedJaxpr, Equation, jaxprs_axes, jaxprs_effects, permute_jaxpr
 from ..ir.regions import Loop, Params
 from ..ir.varying import joined
 from .algebra import nonzero_flags, pick_nonzero, unmapped_aval, with_zeros
@@ -28,7 +28,7 @@ from .region_rules import union
 T = TypeVar("T")
 
 
-def repeats(prim: Primitive, loop: Loop) -> None:
+def def_loop_rules(prim: Primitive, loop: Loop) -> None:
     """Give a primitive the rules that follow from the loop that it is."""
     prim.regions = loop
     prim.abstract = partial(_abstract, loop)
@@ -52,7 +52,7 @@ def _abstract(loop: Loop, *avals: Any, **params: Any) -> list[Any]:
     return [*out[:n], *[unmapped_aval(params[loop.length], 0, a) for a in out[n:]]]
 
 
-def settled(
+def carry_fixed_point(
     body: ClosedJaxpr,
     groups: Sequence[list[bool]],
     transform: Callable[[ClosedJaxpr, list[bool], list[bool]], tuple[T, Sequence[bool]]],
@@ -95,10 +95,10 @@ def _jvp(prim: Primitive, loop: Loop, primals: Any, tangents: Any, **params: Any
     asked, consts, first, rows = loop.groups(params, primals)
     _, *ts = loop.groups(params, tangents)
     moving = [nonzero_flags(t) for t in ts]
-    pushed, moving[1], out_moving = settled(body, moving, jvp_jaxpr)
+    pushed, moving[1], out_moving = carry_fixed_point(body, moving, jvp_jaxpr)
     t_consts, t_first, t_rows = map(pick_nonzero, ts, moving)
     n, n_rows, n_t = len(first), len(out_moving) - len(first), len(t_first)
-    pushed = rearranged(
+    pushed = permute_jaxpr(
         pushed,
         _paired([len(consts), n, len(rows)], [len(t_consts), n_t, len(t_rows)]),
         _paired([n, n_rows], [n_t, sum(out_moving[n:])]),
@@ -106,7 +106,7 @@ def _jvp(prim: Primitive, loop: Loop, primals: Any, tangents: Any, **params: Any
     # The test does not ask for tangents.
     carry = body.in_avals[len(consts) : len(consts) + n]
     unread = [a.to_tangent() for a, m in zip(carry, moving[1], strict=True) if m]
-    test = [rearranged(t, [*range(len(t.in_avals)), *unread]) for t in test]
+    test = [permute_jaxpr(t, [*range(len(t.in_avals)), *unread]) for t in test]
     groups = [asked, [*consts, *t_consts], [*first, *t_first], [*rows, *t_rows]]
     out = _bind(prim, loop, params, [*test, pushed], groups)
     last, t_last, made, t_made = split_list(out, [n, n_t, n_rows])
@@ -131,7 +131,7 @@ def _linearize(
     out = prim.bind(*primals, **params)
     _, *ts = loop.groups(params, tangents)
     moving = [nonzero_flags(t) for t in ts]
-    _, _, out_moving = settled(loop.bodies(params)[-1], moving, jvp_jaxpr)
+    _, _, out_moving = carry_fixed_point(loop.bodies(params)[-1], moving, jvp_jaxpr)
     if not any(out_moving):
         return out, with_zeros((), out_moving, map(core.aval_of, out))
     with core.current(trace):
@@ -148,13 +148,13 @@ def _batch(prim: Primitive, loop: Loop, axis: Axis, args: Any, dims: Any, **para
     def over_lanes(closed: ClosedJaxpr, ins: Any, force: Any) -> Any:
         return batch_jaxpr(closed, axis, ins, force)
 
-    lanes, flags[1], out = settled(body, flags, over_lanes)
+    lanes, flags[1], out = carry_fixed_point(body, flags, over_lanes)
     go = [over_lanes(t, [*asked, *flags[1]], False) for t in test]
     if any(own or t.out_avals[0].shape for t, (_, (own,)) in zip(test, go, strict=True)):
         # One answer a lane: lanes that are done keep what they have.
         loop.differ(params)
         flags[1] = [True] * len(flags[1])
-        lanes, _, out = settled(body, flags, over_lanes)
+        lanes, _, out = carry_fixed_point(body, flags, over_lanes)
         go = [over_lanes(t, [*asked, *flags[1]], True) for t in test]
     n_rows = len(flags[2])
     want = [*asked, *flags[0], *flags[1], *flags[2]]
@@ -208,7 +208,7 @@ def _dce(loop: Loop, used: Sequence[bool], eqn: Equation) -> Equation | None:
 def _depends(loop: Loop, moving: Sequence[bool], params: Params) -> list[bool]:
     *test, body = loop.bodies(params)
     asked, *groups = loop.groups(params, moving)
-    _, carry, out = settled(
+    _, carry, out = carry_fixed_point(
         body, groups, lambda b, ins, _: (None, results_depend(b.jaxpr, ins))
     )
     for t in test:

@@ -21,8 +21,8 @@ from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, jaxprs_axe
 from ..ir.regions import Bodies, Origins, Params, Region
 from ..ir.varying import joined
 from ..types.avals import same_type
-from .algebra import Linear, Zero, instantiate, nonzero_flags, pick_nonzero, with_zeros
-from .batch import Axis, batch_jaxpr, bring_front
+from .algebra import UndefinedPrimal, Zero, instantiate, nonzero_flags, pick_nonzero, with_zeros
+from .batch import Axis, batch_jaxpr, lane_to_front
 from .dce import dce_jaxpr, results_depend
 from .jvp import jvp_jaxpr
 from .linearize import LinearizedJaxpr, linearize_jaxpr
@@ -50,7 +50,7 @@ def _abstract(region: Region, *avals: Any, **params: Any) -> Sequence[Any]:
     return outs
 
 
-def holds(prim: Primitive, region: Region) -> None:
+def def_region_rules(prim: Primitive, region: Region) -> None:
     """Give a primitive the rules that follow from the programs that it holds."""
     describe(prim, region)
     prim.jvp = partial(_jvp, prim, region)
@@ -66,7 +66,7 @@ def union(flags: Sequence[Sequence[bool]]) -> list[bool]:
     return [any(column) for column in zip(*flags, strict=True)]
 
 
-def agreed(
+def transform_consistently(
     bodies: Bodies, transform: Callable[[ClosedJaxpr, Any], tuple[ClosedJaxpr, list[bool]]]
 ) -> tuple[Bodies, list[bool]]:
     """Transformed programs which agree on which of their results are there.
@@ -97,7 +97,7 @@ def bind(
     return prim.bind(*index, *first, *args, **new)
 
 
-def flagged(flags: Sequence[bool]) -> list[int]:
+def flagged_indices(flags: Sequence[bool]) -> list[int]:
     """The indices of what is flagged."""
     return [i for i, f in enumerate(flags) if f]
 
@@ -106,7 +106,7 @@ def _jvp(prim: Primitive, region: Region, primals: Any, tangents: Any, **params:
     k = region.index
     nonzero = nonzero_flags(tangents[k:])
     with region.scope(params):
-        pushed, nz_out = agreed(
+        pushed, nz_out = transform_consistently(
             region.bodies(params), lambda b, force: jvp_jaxpr(b, nonzero, force)
         )
     args = [*primals[k:], *pick_nonzero(tangents[k:], nonzero)]
@@ -118,8 +118,8 @@ def _jvp(prim: Primitive, region: Region, primals: Any, tangents: Any, **params:
         pushed,
         primals[:k],
         args,
-        [*range(len(nonzero)), *flagged(nonzero)],
-        [*range(n), *flagged(nz_out)],
+        [*range(len(nonzero)), *flagged_indices(nonzero)],
+        [*range(n), *flagged_indices(nz_out)],
     )
     return out[:n], with_zeros(out[n:], nz_out, map(core.aval_of, out[:n]))
 
@@ -146,8 +146,8 @@ def _linearize(
         return outs, with_zeros((), nz_out, avals)
     pools = {"in": ops, "out": outs, "new": new}
     residuals = [pools[where][i] for where, i in read]
-    ins = [i if where == "in" else None for where, i in read] + flagged(nonzero)
-    first, linear_params = region.rebuild(params, linear, ins, flagged(nz_out))
+    ins = [i if where == "in" else None for where, i in read] + flagged_indices(nonzero)
+    first, linear_params = region.rebuild(params, linear, ins, flagged_indices(nz_out))
     args = (*index, *first, *residuals, *pick_nonzero(tangents, nonzero))
     found = trace.process(prim, args, linear_params)
     return outs, with_zeros(found, nz_out, avals)
@@ -259,15 +259,15 @@ def _transpose(
     prim: Primitive, region: Region, cts: Any, *args: Any, **params: Any
 ) -> list[Any]:
     index, ops = args[: region.index], args[region.index :]
-    linear = [type(x) is Linear for x in ops]
+    linear = [type(x) is UndefinedPrimal for x in ops]
     given = [type(ct) is not Zero for ct in cts]
     with region.scope(params):
-        turned, present = agreed(
+        turned, present = transform_consistently(
             region.bodies(params), lambda b, force: transpose_jaxpr(b, linear, given, force)
         )
     still = [i for i, lin in enumerate(linear) if not lin]
     ins = [ops[i] for i in still] + [ct for ct in cts if type(ct) is not Zero]
-    outs = [i for i, p in zip(flagged(linear), present, strict=True) if p]
+    outs = [i for i, p in zip(flagged_indices(linear), present, strict=True) if p]
     found = bind(
         prim,
         region,
@@ -275,7 +275,7 @@ def _transpose(
         turned,
         index,
         ins,
-        [*still, *[~i for i in flagged(given)]],
+        [*still, *[~i for i in flagged_indices(given)]],
         [~i for i in outs],
     )
     cts_in: list[Any] = [None] * len(args)
@@ -290,11 +290,11 @@ def _batch(
     k = region.index
     batched = [d is not None for d in dims[k:]]
     ins = [
-        x if d is None else bring_front(x, axis, d)
+        x if d is None else lane_to_front(x, axis, d)
         for x, d in zip(args[k:], dims[k:], strict=True)
     ]
     with region.scope(params):
-        lanes, out_batched = agreed(
+        lanes, out_batched = transform_consistently(
             region.bodies(params), lambda b, force: batch_jaxpr(b, axis, batched, force)
         )
     if region.per_in:
@@ -315,7 +315,9 @@ def _dce(region: Region, used: Sequence[bool], eqn: Equation) -> Equation | None
     pruned = [
         ClosedJaxpr(dce_jaxpr(b.jaxpr, used, keep_in=used_in)[0], b.consts) for b in bodies
     ]
-    _, params = region.rebuild(eqn.params, pruned, flagged(used_in), flagged(used))
+    _, params = region.rebuild(
+        eqn.params, pruned, flagged_indices(used_in), flagged_indices(used)
+    )
     k = region.index
     kept = [*[True] * k, *used_in]
     return eqn.replace(invars=pick(eqn.ins, kept), outvars=pick(eqn.outs, used), params=params)

@@ -240,7 +240,7 @@ class StageTrace(Trace):
         if place is None:
             frame = source.user_frame(3)
             if frame is not None:
-                place = source.at(frame)
+                place = source.source_of_frame(frame)
         params = params or _NO_PARAMS
         names = STATE.names
         if prim.multiple_results:

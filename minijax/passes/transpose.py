@@ -17,9 +17,9 @@ from ..base.util import flags_of, pick
 from ..ir import hooks
 from ..ir.core import EVAL, STATE, Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
-from ..ir.names import Inside, around
-from ..types.avals import Known
-from .algebra import Linear, Zero, instantiate, lib
+from ..ir.names import Inside, wrap_name_stack
+from ..types.avals import TypeFlags
+from .algebra import UndefinedPrimal, Zero, instantiate, lib
 from .stage import remembered, stage_closed
 
 Sinks = Mapping[Any, Callable[[Any], None]]
@@ -40,7 +40,7 @@ def backward_pass(
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     linear: set[Any] = set()
     for v, x in zip(jaxpr.invars, args, strict=True):
-        if type(x) is Linear:
+        if type(x) is UndefinedPrimal:
             linear.add(v)
         else:
             env[v] = x
@@ -65,7 +65,7 @@ def backward_pass(
     place = STATE.source
     named = STATE.trace is not EVAL  # which forgets names
     # Cotangents come from meshes that were current inside of a function.
-    cuts = Known.cuts
+    cuts = TypeFlags.cuts
     recast = config.RECAST_MESH.swap(True) if cuts else None
     try:
         while tape:
@@ -73,22 +73,26 @@ def backward_pass(
             STATE.source = eqn.source or place
             if named:
                 inner = eqn.names.removeprefix(f"{outer}/")
-                inner = inner if inside else around("transpose", inner)
+                inner = inner if inside else wrap_name_stack("transpose", inner)
                 STATE.names = f"{outer}/{inner}".strip("/")
-            _turn(eqn, ct_of, env, linear)
+            _transpose_equation(eqn, ct_of, env, linear)
     finally:
         STATE.source, STATE.names = place, outer
         if cuts:
             config.RECAST_MESH.swap_back(recast)
     return [
-        None if type(x) is not Linear else ct_of.pop(v) if v in ct_of else _no_cotangent(v.aval)
+        None
+        if type(x) is not UndefinedPrimal
+        else ct_of.pop(v)
+        if v in ct_of
+        else _no_cotangent(v.aval)
         for v, x in zip(jaxpr.invars, args, strict=True)
     ]
 
 
 def _no_cotangent(aval: Any) -> Zero:
     """The cotangent of a value that no result depends on."""
-    return Zero(cotangent_type(aval) if Known.cuts else aval)
+    return Zero(cotangent_type(aval) if TypeFlags.cuts else aval)
 
 
 class _Draining(dict[Any, Any]):
@@ -107,7 +111,9 @@ class _Draining(dict[Any, Any]):
             sink(ct)
 
 
-def _turn(eqn: Equation, ct_of: dict[Any, Any], env: dict[Any, Any], linear: set[Any]) -> None:
+def _transpose_equation(
+    eqn: Equation, ct_of: dict[Any, Any], env: dict[Any, Any], linear: set[Any]
+) -> None:
     """Take the cotangents of an equation's outputs back to its inputs."""
     prim: Primitive = eqn.primitive
     ins, outs = eqn.ins, eqn.outs
@@ -125,7 +131,8 @@ def _turn(eqn: Equation, ct_of: dict[Any, Any], env: dict[Any, Any], linear: set
         if out_cts is None:
             return
     args = [
-        a.val if type(a) is Literal else Linear(a.aval) if a in linear else env[a] for a in ins
+        a.val if type(a) is Literal else UndefinedPrimal(a.aval) if a in linear else env[a]
+        for a in ins
     ]
     found = None
     if STATE.trace is EVAL and not prim.multiple_results:
@@ -138,7 +145,7 @@ def _turn(eqn: Equation, ct_of: dict[Any, Any], env: dict[Any, Any], linear: set
 
 
 def _accumulate(ct_of: dict[Any, Any], v: Var, ct: Any) -> None:
-    if Known.cuts:
+    if TypeFlags.cuts:
         ct = lib.lie_as(ct, v.aval.to_ct_aval())
     old = ct_of.get(v)
     ct_of[v] = ct if old is None else lib.add(old, ct)
@@ -181,7 +188,8 @@ def transpose_jaxpr(
             STATE.names = Inside(STATE.names)
             it = iter(xs)
             args = [
-                Linear(a) if lin else next(it) for a, lin in zip(in_avals, linear, strict=True)
+                UndefinedPrimal(a) if lin else next(it)
+                for a, lin in zip(in_avals, linear, strict=True)
             ]
             cts = [
                 next(it) if g else _no_cotangent(a)

@@ -24,15 +24,15 @@ from ..passes.algebra import Zero, lib
 from ..runtime.transfers import typed_constant
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
-from ..types.dimensions import Dimension
-from .lying import aligned
+from ..types.dimensions import SymbolicDim
+from .lying import elementwise_sharding_rule
 
 __all__ = (
     "Rule", "KEY", "INT", "SIGNED", "FLOAT", "COMPLEX", "INEXACT", "NUMBER", "ANY",
     "BITS", "broadcast_shape", "check_kind", "same_dtype", "weak_if_operands", "defjvp",
     "linear_jvp", "linear_in_first", "zero_jvp", "batch_elementwise", "same_lanes",
     "broadcast_operands", "lower_elementwise", "emit_compare", "emit_precedes", "nary",
-    "const", "factor", "filled", "hands_on_nans", "keep_finite", "keep_nans",
+    "const", "derivative_constant", "filled", "def_makes_no_nans", "keep_finite", "keep_nans",
     "keep_order", "move_elements", "move_nothing", "repeat_like", "unbroadcast",
 )  # fmt: skip
 
@@ -167,7 +167,7 @@ def weak_if_operands(rule: Rule) -> Rule:
     return abstract
 
 
-def hands_on_nans(*prims: Primitive) -> None:
+def def_makes_no_nans(*prims: Primitive) -> None:
     """Declare that results have no NaN but those of the operands: for `checkify`."""
     for prim in prims:
         prim.makes_nans = False
@@ -424,7 +424,7 @@ def nary(
     if transpose is not None:
         prim.transpose = transpose
     batch_elementwise(prim)
-    prim.lie = aligned(name)
+    prim.lie = elementwise_sharding_rule(name)
     prim.lower = lower_elementwise(lower) if isinstance(lower, str) else lower
     return prim
 
@@ -439,11 +439,11 @@ def const(x: Any, value: Any) -> Any:
     if aval.weak_type:
         kind = _PYTHON_KIND[dtypes.kind(dtype)]
         if dtypes.scalar_dtype(kind) == dtype:
-            return value if isinstance(value, Dimension) else kind(value)
+            return value if isinstance(value, SymbolicDim) else kind(value)
     return typed_constant(value, dtype)
 
 
-def factor(x: Any, value: Any) -> Any:
+def derivative_constant(x: Any, value: Any) -> Any:
     """As `const`, but weakly typed only if `x` has no axes: so are JAX's derivatives."""
     aval = core.aval_of(x)
     return typed_constant(value, aval.dtype) if aval.shape else const(x, value)

@@ -147,7 +147,7 @@ def _regroup(x: Any, mine: NamedSharding, other: NamedSharding, done: bool) -> A
             x = np.zeros(x.shape, np.bool_)
     elif bool(x.is_fully_addressable) is done:
         return x
-    there = placing.put_one(x, mine)
+    there = placing.put_value(x, mine)
     aval = _other(there.aval, mine, other)
     parts = shard_buffers(base_array(there))
     return spread.assemble(aval, other, parts)

@@ -6,15 +6,15 @@ from typing import Any
 
 from ..base import errors, tree
 from ..ir import core
-from ..passes.batch import bring_front
+from ..passes.batch import lane_to_front
 from ..passes.key_use import FORWARDS
 from ..runtime import array as arrays
 from ..runtime import placements
 from ..runtime.layouts import Layout, check_tiles
 from ..runtime.operands import to_array
-from ..runtime.spread import array_in_order
+from ..runtime.spread import array_with_layout
 from .define import linear_jvp
-from .lying import like_first
+from .lying import first_operand_sharding_rule
 
 layout_constraint_p = core.Primitive("layout_constraint")
 layout_constraint_p.abstract = lambda x, *, layout: x
@@ -25,13 +25,13 @@ def _evaluate(x: Any, *, layout: Layout) -> Any:
     if type(x) not in arrays.ARRAYS:
         x = to_array(x, placements.default_placement())
     check_tiles(layout, next(iter(x.devices())), "with_layout_constraint arguments")
-    return array_in_order(x, None if layout.is_plain else layout)
+    return array_with_layout(x, None if layout.is_plain else layout)
 
 
 layout_constraint_p.impl = lambda x, *, layout: _evaluate(arrays.adopted(x), layout=layout)
 layout_constraint_p.makes_nans = False
 layout_constraint_p.keeps_nans = layout_constraint_p.elementwise = True
-layout_constraint_p.lie = like_first
+layout_constraint_p.lie = first_operand_sharding_rule
 linear_jvp(layout_constraint_p)
 layout_constraint_p.transpose = lambda ct, x, *, layout: [
     layout_constraint_p.bind(ct, layout=layout)
@@ -39,7 +39,7 @@ layout_constraint_p.transpose = lambda ct, x, *, layout: [
 
 
 def _batch(axis: Any, args: Any, dims: Any, *, layout: Layout) -> Any:
-    x = bring_front(args[0], axis, dims[0])
+    x = lane_to_front(args[0], axis, dims[0])
     order = (0, *(i + 1 for i in layout.major_to_minor))
     lanes = Layout(order, layout.tiling, layout.sub_byte_element_size_in_bits)
     return layout_constraint_p.bind(x, layout=lanes), 0

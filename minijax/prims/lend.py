@@ -16,7 +16,7 @@ from .math.algebraic import add, add_any_p
 from .math.cast import convert_element_type_p
 from .math.logic import eq, select_n
 from .reduce.over_axes import reduce_sum_p
-from .resharding import lie_as
+from .resharding import reshard_to_aval
 from .shape.fresh import broadcasted_iota, zero_array
 from .shape.shapes import broadcast_in_dim, broadcast_to, move_axis, reshape
 from .shape.slicing import slice as slice_
@@ -58,14 +58,14 @@ def eye(rows: int, columns: int, offset: int, dtype: Any) -> Any:
 
 def zeros(aval: Any) -> Any:
     """Zeros of a type, in its memory, lying as it says."""
-    x = lie_as(zero_array(aval), aval)
+    x = reshard_to_aval(zero_array(aval), aval)
     return x if aval.memory_space is DEVICE else place(x, aval.memory_space)
 
 
 lib.add = add_any_p.bind
 lib.zeros = zeros
 lib.place = place
-lib.lie_as = lie_as
+lib.lie_as = reshard_to_aval
 lib.move_axis = move_axis
 lib.broadcast_lane = broadcast_lane
 lib.broadcast_in_dim = broadcast_in_dim

@@ -18,36 +18,38 @@ from ..runtime import mesh as meshes
 from ..runtime.mesh import AxisType
 from ..runtime.partition_spec import PartitionSpec, axes_of
 from ..runtime.sharding import NamedSharding
-from ..types.avals import cut_text
+from ..types.avals import sharded_axis_text
 
 __all__ = (
-    "aligned",
-    "alike",
-    "along",
-    "asked",
-    "check_whole",
-    "like_first",
-    "moved_sharding",
-    "lane_sharding",
-    "ambiguous",
-    "boxes",
+    "elementwise_sharding_rule",
+    "equal_sharding_rule",
+    "replicated_axes_rule",
+    "canonicalize_out_sharding",
+    "check_replicated",
+    "first_operand_sharding_rule",
+    "sharding_for_aval",
+    "add_lane_to_sharding",
+    "ambiguous_sharding_error",
+    "slice_sharding_rule",
     "matrices",
-    "stacks",
+    "batched_sharding_rule",
     "unresolved",
-    "unsaid",
+    "is_empty_sharding",
 )
 
 Lie = Callable[..., list[Any]]
 
 
-def ambiguous(what: str, avals: Sequence[Any] = (), **parts: Any) -> ShardingTypeError:
+def ambiguous_sharding_error(
+    what: str, avals: Sequence[Any] = (), **parts: Any
+) -> ShardingTypeError:
     """The error for operands whose result could not lie in one way alone."""
     parts.setdefault("which", ", ".join(a.str_short(True) for a in avals) or None)
     parts.setdefault("tries", ["jax.sharding.reshard(x, sharding) of an operand"])
     return errors.error(ShardingTypeError, what, **parts)
 
 
-def aligned(name: str) -> Lie:
+def elementwise_sharding_rule(name: str) -> Lie:
     """Results lie as operands of their rank do, which must not contradict each other."""
 
     def lie(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
@@ -58,7 +60,7 @@ def aligned(name: str) -> Lie:
             for i, entry in enumerate(spec):
                 if entry is not None and found[i] not in (None, entry):
                     found_so = ", ".join(map(str, mine))
-                    raise ambiguous(
+                    raise ambiguous_sharding_error(
                         f"{name} got incompatible shardings for broadcasting: {found_so}."
                     )
                 found[i] = entry if entry is not None else found[i]
@@ -67,7 +69,7 @@ def aligned(name: str) -> Lie:
     return lie
 
 
-def alike(what: str, k: int = 0) -> Lie:
+def equal_sharding_rule(what: str, k: int = 0) -> Lie:
     """Operands from number `k` on lie equally, and so does the result.
 
     Scalars aside, and what is whole everywhere, which may be cut at no cost.
@@ -78,13 +80,17 @@ def alike(what: str, k: int = 0) -> Lie:
         mine = [s for s in specs[k:] if len(s) == n]
         cut = [s for s in mine if any(s)]
         if any(s != cut[0] for s in cut):
-            raise ambiguous(f"{what}, got {[PartitionSpec(*s) for s in mine]}.")
-        return [cut[0] if cut else aligned(what)(specs, avals, outs, params)[0]] * len(outs)
+            raise ambiguous_sharding_error(f"{what}, got {[PartitionSpec(*s) for s in mine]}.")
+        return [
+            cut[0] if cut else elementwise_sharding_rule(what)(specs, avals, outs, params)[0]
+        ] * len(outs)
 
     return lie
 
 
-def like_first(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+def first_operand_sharding_rule(
+    specs: Sequence[Spec], avals: Any, outs: Any, params: Any
+) -> list[Any]:
     """Results whose shape begins as that of the first operand lie as it does."""
     found: list[Any] = []
     for a in outs:
@@ -97,10 +103,10 @@ def like_first(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> lis
 
 def matrices(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
     """Results of stacks of matrices are stacks that lie as those do; matrices are whole."""
-    return stacks(*(2 for _ in specs))(specs, avals, outs, params)
+    return batched_sharding_rule(*(2 for _ in specs))(specs, avals, outs, params)
 
 
-def stacks(*ranks: int) -> Lie:
+def batched_sharding_rule(*ranks: int) -> Lie:
     """As `matrices`, of operands whose last so many axes are theirs."""
 
     def lie(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
@@ -110,7 +116,7 @@ def stacks(*ranks: int) -> Lie:
             if lead < 0:
                 continue
             what = "matrices must be unsharded." if rank > 1 else "vectors must be unsharded."
-            check_whole(spec, [aval], range(lead, len(spec)), what)
+            check_replicated(spec, [aval], range(lead, len(spec)), what)
             if lead == len(found):
                 known = found
                 found = [a or b for a, b in zip(spec[:lead], known, strict=True)]
@@ -119,7 +125,7 @@ def stacks(*ranks: int) -> Lie:
     return lie
 
 
-def boxes(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+def slice_sharding_rule(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
     """A box out of the first operand lies as that does; axes stay even where it is cut."""
     for spec, a in zip(specs, avals, strict=False):
         for n, m, entry in zip(a.shape, outs[0].shape, spec, strict=False):
@@ -135,8 +141,8 @@ def unresolved(
     name: str, method: str, doing: str, avals: Sequence[Any], specs: Sequence[Any]
 ) -> Exception:
     """The error for a gather or scatter of which it is not clear how its result lies."""
-    types = list(map(told, avals, specs))
-    return ambiguous(
+    types = list(map(sharded_aval_text, avals, specs))
+    return ambiguous_sharding_error(
         f"Use `{method}` to provide output PartitionSpec for the {name} {doing} as out"
         " sharding could not be resolved unambiguously (or would require collectives on"
         f" inputs). Got operand={types[0]}, indices={', '.join(types[1:])}",
@@ -144,29 +150,31 @@ def unresolved(
     )
 
 
-def along(axes: Callable[[Any, Any], Sequence[int]], why: str) -> Lie:
+def replicated_axes_rule(axes: Callable[[Any, Any], Sequence[int]], why: str) -> Lie:
     """Results lie as the first operand, which is whole along `axes(avals, params)`."""
 
     def lie(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
-        check_whole(specs[0], avals, axes(avals, params), why)
+        check_replicated(specs[0], avals, axes(avals, params), why)
         return [specs[0] for _ in outs]
 
     return lie
 
 
-def told(aval: Any, spec: Spec) -> str:
+def sharded_aval_text(aval: Any, spec: Spec) -> str:
     """A type as it is printed, cut as a spec says."""
-    return f"{aval.dtype.name}[{','.join(map(cut_text, aval.shape, spec))}]"
+    return f"{aval.dtype.name}[{','.join(map(sharded_axis_text, aval.shape, spec))}]"
 
 
-def check_whole(spec: Spec, avals: Sequence[Any], axes: Sequence[int], what: str) -> None:
+def check_replicated(spec: Spec, avals: Sequence[Any], axes: Sequence[int], what: str) -> None:
     """Raise unless the first operand is cut along none of the axes."""
     axes = [i for i in axes if spec[i] is not None]
     if axes:
-        raise ambiguous(f"{what} Got input type={told(avals[0], spec)} and axis={axes[0]}")
+        raise ambiguous_sharding_error(
+            f"{what} Got input type={sharded_aval_text(avals[0], spec)} and axis={axes[0]}"
+        )
 
 
-def lane_sharding(axis: Any, sharding: Any, at: int) -> Any:
+def add_lane_to_sharding(axis: Any, sharding: Any, at: int) -> Any:
     """A sharding that is asked for of one lane, as one of all lanes."""
     if sharding is None:
         return None
@@ -176,7 +184,7 @@ def lane_sharding(axis: Any, sharding: Any, at: int) -> Any:
     return sharding.with_spec(sharding.spec.update(partitions=tuple(spec)))
 
 
-def moved_sharding(aval: Any, *others: Any) -> Any:
+def sharding_for_aval(aval: Any, *others: Any) -> Any:
     """What to ask for so that a result has the type `aval`, made of these operands."""
     if aval.lies is not None:
         return aval.lies
@@ -187,12 +195,12 @@ def moved_sharding(aval: Any, *others: Any) -> Any:
     return None
 
 
-def unsaid(sharding: Any) -> bool:
+def is_empty_sharding(sharding: Any) -> bool:
     """Whether it is what types that say nothing of lying have for a sharding."""
     return isinstance(sharding, NamedSharding) and sharding.mesh.empty
 
 
-def asked(name: str, sharding: Any, *operands: Any) -> Any:
+def canonicalize_out_sharding(name: str, sharding: Any, *operands: Any) -> Any:
     """What a user's `out_sharding` asks for: a sharding over an abstract mesh, or None.
 
     Raises:
@@ -215,7 +223,7 @@ def asked(name: str, sharding: Any, *operands: Any) -> Any:
                 )
             mesh = lies.mesh
         found = NamedSharding(mesh, sharding)
-    elif unsaid(sharding):
+    elif is_empty_sharding(sharding):
         return None
     elif isinstance(sharding, NamedSharding):
         mesh = sharding.mesh.abstract_mesh

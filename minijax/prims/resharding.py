@@ -18,20 +18,20 @@ from ..passes.algebra import Zero
 from ..runtime import jaxlib_compat as compat
 from ..runtime.array import base_array, wrap
 from ..runtime.partition_spec import PartitionSpec
-from ..runtime.placing import put_one
-from ..runtime.sharding import NamedSharding, described, is_laid_out
+from ..runtime.placing import put_value
+from ..runtime.sharding import NamedSharding, described, has_custom_layout
 from .collectives.varying import vary_as
-from .lying import aligned, asked, moved_sharding
+from .lying import canonicalize_out_sharding, elementwise_sharding_rule, sharding_for_aval
 from .sharding import concrete, lower_constraint
 
 __all__ = (
-    "cut_together",
-    "lay_out",
-    "lie_as",
+    "align_shardings",
+    "apply_out_sharding",
+    "reshard_to_aval",
     "mesh_cast",
     "mesh_cast_p",
     "reshard_p",
-    "uncut",
+    "drop_explicit_sharding",
 )
 
 reshard_p = Primitive("reshard")
@@ -73,7 +73,7 @@ def _set_rules(prim: Primitive) -> None:
         return prim.bind(x, dst_sharding=dst_sharding), d
 
     def transpose(ct: Any, x: Any, **_: Any) -> list[Any]:
-        there = moved_sharding(x.aval.to_ct_aval(), ct)
+        there = sharding_for_aval(x.aval.to_ct_aval(), ct)
         return [ct if there is None else prim.bind(ct, dst_sharding=there)]
 
     prim.jvp, prim.batch, prim.transpose = jvp, batch, transpose
@@ -102,7 +102,7 @@ def _move_now(x: Any, *, dst_sharding: Any) -> Any:
     spec = [*dst_sharding.spec]
     spec += [None] * (len(core.aval_of(x).shape) - len(spec))
     whole = dst_sharding.with_spec(dst_sharding.spec.update(partitions=tuple(spec)))
-    return put_one(x, concrete(whole, "reshard"))
+    return put_value(x, concrete(whole, "reshard"))
 
 
 reshard_p.impl = _move_now
@@ -115,7 +115,7 @@ def _recast_now(x: Any, *, dst_sharding: Any) -> Any:
     unless the type says otherwise."""
     held = base_array(x)
     aval, lie = _recast(held.aval, dst_sharding=dst_sharding), held._sharding
-    known = None if dst_sharding is None or is_laid_out(held) else described(lie)
+    known = None if dst_sharding is None or has_custom_layout(held) else described(lie)
     if isinstance(known, NamedSharding):
         over = known.mesh.update(axis_types=dst_sharding.mesh.axis_types)
         known = NamedSharding(over, known.spec, memory_kind=known.given_kind)
@@ -130,7 +130,7 @@ def _recast_now(x: Any, *, dst_sharding: Any) -> Any:
 mesh_cast_p.impl = _recast_now
 
 
-def lie_as(x: Any, aval: Any) -> Any:
+def reshard_to_aval(x: Any, aval: Any) -> Any:
     """A value that lies, and varies, as the type `aval` says."""
     mine = core.aval_of(x)
     if mine is aval:
@@ -139,10 +139,10 @@ def lie_as(x: Any, aval: Any) -> Any:
         x = vary_as(x, aval.manual)
     if mine.lies == aval.lies or mine.shape != aval.shape:
         return x
-    return reshard_p.bind(x, dst_sharding=moved_sharding(aval, x))
+    return reshard_p.bind(x, dst_sharding=sharding_for_aval(aval, x))
 
 
-def cut_together(name: str, xs: Sequence[Any]) -> list[Any]:
+def align_shardings(name: str, xs: Sequence[Any]) -> list[Any]:
     """Values of one shape, each cut along all the axes along which any of them is.
 
     Raises:
@@ -152,9 +152,9 @@ def cut_together(name: str, xs: Sequence[Any]) -> list[Any]:
     like = next((a.lies for a in avals if a.lies is not None), None)
     if like is None:
         return list(xs)
-    (spec,) = aligned(name)(list(map(spec_of, avals)), avals, avals[:1], {})
+    (spec,) = elementwise_sharding_rule(name)(list(map(spec_of, avals)), avals, avals[:1], {})
     there = NamedSharding(like.mesh, PartitionSpec(*spec)).said(len(spec))
-    return [lie_as(x, a.update(lies=there)) for x, a in zip(xs, avals, strict=True)]
+    return [reshard_to_aval(x, a.update(lies=there)) for x, a in zip(xs, avals, strict=True)]
 
 
 def mesh_cast(x: Any, lies: Any) -> Any:
@@ -167,15 +167,15 @@ def mesh_cast(x: Any, lies: Any) -> Any:
     return mesh_cast_p.bind(x, dst_sharding=lies)
 
 
-def uncut(x: Any) -> Any:
+def drop_explicit_sharding(x: Any) -> Any:
     """A value whose type says nothing of how it lies."""
     known = core.is_value(x) and core.aval_of(x).lies is not None
     return mesh_cast(x, None) if known else x
 
 
-def lay_out(name: str, x: Any, out_sharding: Any) -> Any:
+def apply_out_sharding(name: str, x: Any, out_sharding: Any) -> Any:
     """The result of function `name`, on devices as its argument `out_sharding` says."""
-    sharding = asked(name, out_sharding, x)
+    sharding = canonicalize_out_sharding(name, out_sharding, x)
     if sharding is None:
         return x
     shape = core.aval_of(x).shape

@@ -14,7 +14,7 @@ from ..ir import core
 from ..ir.core import Primitive
 from ..ir.lying import spec_of
 from ..passes.algebra import Zero, instantiate
-from ..passes.batch import bring_front
+from ..passes.batch import lane_to_front
 from ..passes.key_use import FORWARDS, KeyUse
 from ..runtime import dispatch, placing
 from ..runtime import mesh as meshes
@@ -22,7 +22,13 @@ from ..runtime.layouts import Format, Layout
 from ..runtime.mesh import Mesh
 from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
 from ..runtime.sharding import UNSPECIFIED, NamedSharding, Sharding
-from ..runtime.spread import bound, incompatible, lies, told, told_devices
+from ..runtime.spread import (
+    committed_devices,
+    describe_argument,
+    describe_devices,
+    incompatible_devices_error,
+    multi_device_sharding,
+)
 from .define import move_nothing
 from .layout import with_layout_constraint
 
@@ -126,16 +132,16 @@ sharding_constraint_p.lower = lambda ctx, x, *, sharding, unconstrained_dims, **
 
 
 def _constraint_impl(x: Any, *, sharding: Any, unconstrained_dims: Any, **params: Any):
-    devices = bound(x)
+    devices = committed_devices(x)
     places = sharding.devices or devices  # of an abstract mesh: where it is
     if devices is not None and len(devices) > 1 and devices != places:
-        here = told(0, x, "with_sharding_constraint", ["x"])
-        raise incompatible(here, told_devices(sharding.devices))
+        here = describe_argument(0, x, "with_sharding_constraint", ["x"])
+        raise incompatible_devices_error(here, describe_devices(sharding.devices))
     if not unconstrained_dims:
-        return placing.put_one(x, sharding)
-    if lies(x) is None:
+        return placing.put_value(x, sharding)
+    if multi_device_sharding(x) is None:
         plain = [None if s is UNCONSTRAINED else s for s in sharding.spec]
-        x = placing.put_one(x, sharding.with_spec(plain))
+        x = placing.put_value(x, sharding.with_spec(plain))
     params = {"sharding": sharding, "unconstrained_dims": unconstrained_dims, **params}
     return dispatch.run(sharding_constraint_p, (x,), params)
 
@@ -217,7 +223,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """
     what = "with_sharding_constraint"
     leaves, treedef = tree.flatten(x)
-    wanted = spread_over(f"{what} shardings", treedef, shardings)
+    wanted = broadcast_sharding_prefix(f"{what} shardings", treedef, shardings)
     out = []
     for leaf, given in zip(leaves, wanted, strict=True):
         layout = None
@@ -236,7 +242,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     return tree.unflatten(treedef, out)
 
 
-def spread_over(what: str, treedef: Any, given: Any) -> list[Any]:
+def broadcast_sharding_prefix(what: str, treedef: Any, given: Any) -> list[Any]:
     """A pytree prefix of shardings, a leaf each."""
     if given in (None, UNSPECIFIED) or isinstance(given, (PartitionSpec, Sharding, Format)):
         return [given] * treedef.num_leaves
@@ -312,7 +318,7 @@ def _alike_transpose(cts: Any, *args: Any) -> Any:
 
 
 def _alike_batch(axis: Any, args: Any, dims: Any) -> Any:
-    lanes = (bring_front(x, axis, d) for x, d in zip(args, dims, strict=True))
+    lanes = (lane_to_front(x, axis, d) for x, d in zip(args, dims, strict=True))
     return shard_alike_p.bind(*lanes), [0, 0]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..base import errors
 from ..ir.core import Primitive, register_aval
 from ..types.avals import scalar_aval
-from ..types.dimensions import Dimension, as_value
+from ..types.dimensions import SymbolicDim, as_value
 from .define import zero_jvp
 
 dim_as_value_p = Primitive("dim_as_value")
@@ -35,4 +35,4 @@ def _value(dim: Any) -> Any:
     return dim_as_value_p.bind(dim=dim)
 
 
-register_aval(Dimension, lambda dim: scalar_aval(int))
+register_aval(SymbolicDim, lambda dim: scalar_aval(int))

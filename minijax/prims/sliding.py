@@ -20,7 +20,7 @@ from typing import Any
 
 from ..base import errors
 from ..types.avals import shaped
-from ..types.dimensions import Dimension, max_dim, size_of
+from ..types.dimensions import SymbolicDim, max_dim, size_of
 
 __all__ = ("padtype_to_pads",)
 
@@ -117,4 +117,4 @@ def padded(
 
 def is_open(pads: Sequence[Any]) -> bool:
     """Whether a padding is of sizes that are not known."""
-    return any(isinstance(n, Dimension) for pair in pads for n in pair)
+    return any(isinstance(n, SymbolicDim) for pair in pads for n in pair)

@@ -30,10 +30,10 @@ from ..passes.stage import stage_closed
 from ..runtime.lower import typed_call
 from ..types import dtypes
 from ..types.avals import shaped
-from ..types.dimensions import Dimension, exceeds
+from ..types.dimensions import SymbolicDim, exceeds
 from .gather.dimension_numbers import GatherDimensionNumbers
 from .gather.gather import gather
-from .lying import aligned, along, check_whole
+from .lying import check_replicated, elementwise_sharding_rule, replicated_axes_rule
 from .math.cast import from_two_bits
 from .math.logic import gt, lt
 from .shape.fresh import broadcasted_iota, zero_array
@@ -218,7 +218,7 @@ def _is_short(key: Any, dimension: int) -> bool:
     if dtypes.is_complex(key.dtype) or dtypes.is_extended(key.dtype):
         return False
     n = key.shape[dimension]
-    known = not isinstance(n, Dimension)
+    known = not isinstance(n, SymbolicDim)
     return key.dtype.itemsize <= 4 and known and 1 < n < 2**31
 
 
@@ -249,13 +249,13 @@ sort_p.makes_nans, sort_p.keeps_finite = False, True
 
 def _sort_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     for spec, aval in zip(specs, avals, strict=True):
-        check_whole(
+        check_replicated(
             spec,
             [aval],
             [params["dimension"]],
             "Arguments to sort must be unsharded over the sorting dimension.",
         )
-    return aligned("sort")(specs, avals, outs, params)
+    return elementwise_sharding_rule("sort")(specs, avals, outs, params)
 
 
 sort_p.lie = _sort_lie
@@ -409,7 +409,7 @@ top_k_p = primitive(
     "top_k", type=_top_k_type, jvp=_top_k_jvp, batch=_top_k_batch, lower=_top_k_lower, many=True
 )
 top_k_p.makes_nans = False
-top_k_p.lie = along(
+top_k_p.lie = replicated_axes_rule(
     lambda avals, params: [params["axis"]],
     "top_k operand must be unsharded over the axis that is searched.",
 )
@@ -546,7 +546,7 @@ approx_top_k_p = primitive(
     lower=_approx_lower,
     many=True,
 )
-approx_top_k_p.lie = along(
+approx_top_k_p.lie = replicated_axes_rule(
     lambda avals, params: [params["reduction_dimension"]],
     "approx_top_k operand must be unsharded over the axis that is searched.",
 )

@@ -64,7 +64,7 @@ def _put_type(*avals: Any, devices: Sequence[Any], **_: Any) -> list[Any]:
     for a, where in zip(avals, devices, strict=True):
         aval = a.update(memory_space=memory_at(where, a.memory_space))
         spread = isinstance(where, shardings.NamedSharding)
-        found.append(shardings.typed(aval, where) if spread else aval)
+        found.append(shardings.aval_with_sharding(aval, where) if spread else aval)
     return found
 
 
@@ -144,7 +144,7 @@ def _annotated(ctx: Any, x: Any, aval: Any) -> Any:
 device_put_p.lower = _put_lower
 # One memory serves a CPU and its host, and its compiler knows no annotations.
 device_put_p.lower_on["cpu"] = lambda ctx, *xs, devices, **_: _laid_out(ctx, xs, devices)
-device_put_p.impl = lambda *xs, devices, **_: list(map(placing.put_one, xs, devices))
+device_put_p.impl = lambda *xs, devices, **_: list(map(placing.put_value, xs, devices))
 
 
 def place(x: Any, where: Any) -> Any:

@@ -31,7 +31,7 @@ def holders(devices: Sequence[Any]) -> list[int]:
     return sorted({d.process_index for d in devices})
 
 
-def same_value(x: Any, value: np.ndarray[Any, Any], devices: Sequence[Any]) -> None:
+def check_same_value(x: Any, value: np.ndarray[Any, Any], devices: Sequence[Any]) -> None:
     """See to it that all processes that have some of the devices give the same value.
 
     Raises:
@@ -72,7 +72,7 @@ _MOST = 2 << 20  # bytes of a program that others are told, compressed
 _programs: dict[tuple[int, ...], set[bytes]] = {}  # digests, by the processes
 
 
-def same_program(module: Any, bytecode: bytes, devices: Sequence[Any]) -> None:
+def check_same_program(module: Any, bytecode: bytes, devices: Sequence[Any]) -> None:
     """See to it that all processes that have some of the devices run the same program.
 
     bytecode: the module's, which is compared, without locations.

@@ -1,7 +1,7 @@
 """Where a computation runs: what its operands, its program and its function say.
 
 A committed operand binds, and one that lies on several devices brings them all; a program
-may hold shardings, and a function may have been told some (`Over`).  What binds must
+may hold shardings, and a function may have been told some (`RequestedPlacement`).  What binds must
 agree; what does not is moved there.  Where nothing binds, it is the default device.
 
 This room runs nothing.  Next: dispatch.py.
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import config, errors
-from ..ir.jaxpr import Jaxpr, contents, programs
+from ..ir.jaxpr import Jaxpr, closed_jaxprs, contents
 from ..types import dtypes
 from ..types.avals import shaped
 from . import array as arrays
@@ -26,22 +26,22 @@ from .mesh import Mesh
 from .operands import to_buffer
 from .partition_spec import PartitionSpec
 from .placements import Placement
-from .sharding import NamedSharding, OneOf, SingleDeviceSharding, is_laid_out
+from .sharding import NamedSharding, OneOf, SingleDeviceSharding, has_custom_layout
 from .spread import (
     PLACES,
-    Spread,
-    bound,
-    incompatible,
-    lies,
+    PartitionedPlacement,
+    committed_devices,
+    describe_argument,
+    describe_devices,
+    describe_sharding,
+    incompatible_devices_error,
     mesh_of,
-    mismatch,
-    plain,
-    put,
-    put_as_it_lies,
-    spread,
-    told,
-    told_devices,
-    told_sharding,
+    multi_device_sharding,
+    partitioned_placement,
+    put_sharded,
+    put_sharded_keep_layout,
+    sharding_mismatch_error,
+    with_default_layout,
 )
 
 
@@ -49,7 +49,7 @@ def place_values(
     values: Sequence[Any],
     name: str,
     device: Any = None,
-    over: Over | None = None,
+    over: RequestedPlacement | None = None,
     names: Sequence[str] = (),
     as_they_lie: bool = False,
     kept: Sequence[int] | None = None,
@@ -76,13 +76,15 @@ def place_values(
         buffers = [x if type(x) is ArrayImpl else to(x, where) for x in values]
         return buffers, where, committed
     where, committed = common_place(values, name, over, names)
-    if isinstance(where, Spread):
+    if isinstance(where, PartitionedPlacement):
         return where.take(values, as_they_lie), where, True
     if device is not None:
         there = placements.placement(device)
         if over is not None and not over.among and over.where not in (None, there):
             said = "jit inside jit", SingleDeviceSharding(where.devices[0])
-            raise incompatible(told_devices(there.devices), told_sharding(*said))
+            raise incompatible_devices_error(
+                describe_devices(there.devices), describe_sharding(*said)
+            )
         where, committed = there, True
     return buffers_at(values, where, as_they_lie=as_they_lie), where, committed
 
@@ -112,14 +114,14 @@ def _one_place(values: Sequence[Any]) -> tuple[Placement, bool] | None:
 
 def buffers_at(
     values: Sequence[Any],
-    where: Placement | Spread,
+    where: Placement | PartitionedPlacement,
     kept: Sequence[int] | None = None,
     as_they_lie: bool = False,
 ) -> list[Any]:
     """ArrayImpls of values at a place, of those `kept`; None: of all."""
-    if isinstance(where, Spread):
+    if isinstance(where, PartitionedPlacement):
         lie = {i: k for k, i in enumerate(kept)} if kept is not None else None
-        cut = put_as_it_lies if as_they_lie else put
+        cut = put_sharded_keep_layout if as_they_lie else put_sharded
         return [
             cut(x, where.sharding_in(i if lie is None else lie[i]))
             if lie is None or i in lie
@@ -151,7 +153,7 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[tuple[str, Any], ...]:
             if isinstance(lie, PLACES) and lie.devices:
                 said = f"{_holder(jaxpr, x)} inside jit", lie
                 found.setdefault((lie.devices, type(lie) is OneOf), said)
-            for inner in programs({"": x}):
+            for inner in closed_jaxprs({"": x}):
                 for said in shardings_in(inner.jaxpr):
                     found.setdefault((said[1].devices, type(said[1]) is OneOf), said)
         memo["shardings"] = tuple(found.values())
@@ -170,17 +172,17 @@ def _holder(jaxpr: Jaxpr, x: Any) -> str:
 
 def check_unread(x: Any, want: Any) -> None:
     """ValueError if a value that no result needs lies otherwise than is asked for."""
-    if want is None or bound(x) is None:
+    if want is None or committed_devices(x) is None:
         return
     ndim, lie = len(x.shape), x.sharding
     whole = want.is_fully_replicated, lie.is_fully_replicated
     if any(whole) and not all(whole):
-        raise mismatch(want, x)
+        raise sharding_mismatch_error(want, x)
     if not any(whole) and want.hlo(ndim) != lie.hlo(ndim):
-        raise mismatch(want, x)
+        raise sharding_mismatch_error(want, x)
 
 
-class Over(NamedTuple):
+class RequestedPlacement(NamedTuple):
     """What a function says of how its arguments and results lie (None: as they like)."""
 
     where: Mesh | Placement | None  # where it runs; None: as the arguments say
@@ -189,9 +191,9 @@ class Over(NamedTuple):
     among: bool = False  # more devices may run it, of which `where` is one
 
 
-def over_of(
+def requested_placement_of(
     jaxprs: Sequence[Jaxpr], n: int, ins: Sequence[Any] = (), outs: Sequence[Any] | None = None
-) -> Over | None:
+) -> RequestedPlacement | None:
     """What programs with `n` inputs say of their devices; None if they say nothing.
 
     Raises:
@@ -209,28 +211,37 @@ def over_of(
         if not given:
             (device,), *others = dict.fromkeys(said[1].devices for said in some)
             place = None if others else placements.placement(device)
-            return Over(place, [None] * n, among=True)
+            return RequestedPlacement(place, [None] * n, among=True)
         for said in some:
             if said[1].devices[0] not in given[0][1].devices:
-                raise incompatible(*(told_sharding(*s) for s in (given[0], said)))
+                raise incompatible_devices_error(
+                    *(describe_sharding(*s) for s in (given[0], said))
+                )
     for said in given:
         if said[1].devices != given[0][1].devices:
-            raise incompatible(*(told_sharding(*s) for s in (given[0], said)))
+            raise incompatible_devices_error(*(describe_sharding(*s) for s in (given[0], said)))
     meshes = (s.mesh for _, s in given if isinstance(s, NamedSharding))
     where: Any = next(meshes, None) or placements.placement(given[0][1].devices[0])
     asked = [*[None] * (n - len(ins)), *ins]
     known = [s if isinstance(s, NamedSharding) else None for s in outs or ()]
-    return Over(where, asked, known if outs is not None else None)
+    return RequestedPlacement(where, asked, known if outs is not None else None)
 
 
 def common_place(
-    values: Sequence[Any], name: str, over: Over | None = None, names: Sequence[str] = ()
+    values: Sequence[Any],
+    name: str,
+    over: RequestedPlacement | None = None,
+    names: Sequence[str] = (),
 ) -> tuple[Any, bool]:
     """Where values are computed with: the device that the committed ones agree on, else
     that of any, else the default; or all devices of those that lie on several."""
     chosen: tuple[int, Placement] | None = None
     loose: Placement | None = None
-    if over is not None and over.among and any(lies(x) is not None for x in values):
+    if (
+        over is not None
+        and over.among
+        and any(multi_device_sharding(x) is not None for x in values)
+    ):
         over = None
     if over is not None and isinstance(over.where, Mesh):
         return _common_spread(values, name, over, names), True
@@ -239,7 +250,7 @@ def common_place(
     for i, x in enumerate(values):
         found = _place_of(x)
         if found is None:
-            if lies(x) is not None:
+            if multi_device_sharding(x) is not None:
                 return _common_spread(values, name, over, names), True
             continue
         where, committed = found
@@ -249,12 +260,14 @@ def common_place(
             chosen = i, where
         elif chosen[1] is not where:
             pair = (chosen[0], values[chosen[0]]), (i, x)
-            raise incompatible(*(told(j, y, name, names) for j, y in pair))
+            raise incompatible_devices_error(
+                *(describe_argument(j, y, name, names) for j, y in pair)
+            )
     if chosen is not None:
         return chosen[1], True
     mesh = config.MESH.value
     if isinstance(mesh, Mesh):
-        asked = Over(mesh, [None] * len(values))
+        asked = RequestedPlacement(mesh, [None] * len(values))
         return _common_spread(
             values, name, (over and over._replace(where=mesh)) or asked, names
         ), True
@@ -274,28 +287,30 @@ def _place_of(x: Any) -> tuple[Placement, bool] | None:
 
 
 def _common_device(
-    values: Sequence[Any], name: str, over: Over, names: Sequence[str]
+    values: Sequence[Any], name: str, over: RequestedPlacement, names: Sequence[str]
 ) -> Placement:
     """The device that a function names; arguments that it names are moved there."""
     place = over.where
     assert isinstance(place, Placement)
     for i, (x, want) in enumerate(zip(values, over.ins, strict=True)):
-        devices = bound(x)
+        devices = committed_devices(x)
         if devices is None or devices == place.devices:
             continue
         if want is None:
-            raise incompatible(told(i, x, name, names), told_devices(place.devices))
+            raise incompatible_devices_error(
+                describe_argument(i, x, name, names), describe_devices(place.devices)
+            )
         if len(devices) > 1:
-            raise mismatch(want, x)
+            raise sharding_mismatch_error(want, x)
     return place
 
 
 def _common_spread(
-    values: Sequence[Any], name: str, over: Over | None, names: Sequence[str]
-) -> Spread:
+    values: Sequence[Any], name: str, over: RequestedPlacement | None, names: Sequence[str]
+) -> PartitionedPlacement:
     """The devices of values of which some lie on several, and how each one lies."""
     asked = [None] * len(values) if over is None else over.ins
-    mine = list(map(lies, values))
+    mine = list(map(multi_device_sharding, values))
     first = next((i for i, s in enumerate(mine) if s is not None), None)
     mesh: Any = None if over is None else over.where
     given = mesh is not None
@@ -303,20 +318,22 @@ def _common_spread(
         mesh = mesh_of(mine[first])
     ins: list[Any] = []
     for i, (x, want, lie) in enumerate(zip(values, asked, mine, strict=True)):
-        devices = bound(x)
+        devices = committed_devices(x)
         if devices is not None:
             if devices != mesh.flat:
-                here = told(i, x, name, names)
+                here = describe_argument(i, x, name, names)
                 if given or first is None:
-                    raise incompatible(here, told_devices(mesh.flat))
-                raise incompatible(told(first, values[first], name, names), here)
+                    raise incompatible_devices_error(here, describe_devices(mesh.flat))
+                raise incompatible_devices_error(
+                    describe_argument(first, values[first], name, names), here
+                )
             if want is not None and not want.is_equivalent_to(x.sharding, len(x.shape)):
-                raise mismatch(want, x)
+                raise sharding_mismatch_error(want, x)
         if want is not None and isinstance(x, (np.ndarray, np.generic)):
             check_given(x, want)
         found = want or lie
         ins.append(found if isinstance(found, NamedSharding) else None)
-    return spread(mesh, ins, None if over is None else over.outs)
+    return partitioned_placement(mesh, ins, None if over is None else over.outs)
 
 
 def check_given(x: Any, want: Any) -> None:
@@ -335,9 +352,9 @@ def check_given(x: Any, want: Any) -> None:
     )
 
 
-def lies_as_compiled(x: Any, where: Placement | Spread, k: int) -> bool:
+def matches_operand_sharding(x: Any, where: Placement | PartitionedPlacement, k: int) -> bool:
     """Whether a value may be operand number `k` of a program that runs at `where`."""
-    devices = bound(x)
+    devices = committed_devices(x)
     if devices is None:
         return True
     if isinstance(where, Placement):
@@ -352,8 +369,8 @@ def move_buffer(buffer: Any, where: Placement, as_it_lies: bool = False) -> Any:
     if found is None:
         aval = buffer.aval.update(lies=None)
         return transfers.put_numpy(transfers.host_value(buffer), aval, where)
-    if is_laid_out(buffer) and not (as_it_lies and found[0] is where):
-        buffer = plain(buffer)
+    if has_custom_layout(buffer) and not (as_it_lies and found[0] is where):
+        buffer = with_default_layout(buffer)
     if found[0] is where:
         return buffer
     if found[0].device.client is where.device.client:

@@ -471,7 +471,7 @@ def tell_clients(tell: Callable[[str, Any], None]) -> None:
             tell(name, client)
 
 
-def known(platform: str) -> Any:
+def existing_client(platform: str) -> Any:
     """The client of a platform, if there is one by now."""
     return _clients.get(platform)
 

@@ -73,7 +73,7 @@ class Cluster:
         if roll is not None:
             roll.watch()
         _once_at_exit()
-        log.say(
+        log.log_line(
             config.DISTRIBUTED_DEBUG.value,
             "Process %s of %s, coordinated at %s.",
             process_id,

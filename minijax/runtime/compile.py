@@ -179,7 +179,7 @@ def compile_module(
     device_list = compat.DeviceList(tuple(devices))
     private = OF_THIS_PROCESS.encode() in bytecode
     if shared and not ahead and not private:
-        agreement.same_program(module, bytecode, devices)
+        agreement.check_same_program(module, bytecode, devices)
     if private or (callbacks and client.platform != "cpu"):
         cache = None  # of other platforms it was not seen that indices are all they hold
     key = cache_key(bytecode, options, devices)

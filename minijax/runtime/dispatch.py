@@ -20,7 +20,15 @@ import numpy as np
 from ..base import config, errors, log, monitoring, source, util
 from ..ir import core, hooks
 from ..ir.core import STATE, Primitive, host_driven
-from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, programs_in, sub_jaxprs
+from ..ir.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Var,
+    closed_jaxprs_in,
+    eval_jaxpr,
+    sub_jaxprs,
+)
 from ..passes.dce import dce_jaxpr
 from ..passes.stage import abstract
 from ..types import dtypes
@@ -30,13 +38,13 @@ from . import compile as compiler
 from . import ending, nesting, orders, pacing, placements, transfers
 from . import jaxlib_compat as compat
 from .array import ArrayImpl, KeyArray
-from .assignment import Over, move_buffer, over_of, place_values
+from .assignment import RequestedPlacement, move_buffer, place_values, requested_placement_of
 from .failures import Failures
-from .lower import handed
+from .lower import main_aval
 from .lowered import lower_jaxpr
 from .operands import kept_buffer, to_buffer
 from .placements import Placement
-from .spread import Spread, check_meshes, in_order, put
+from .spread import PartitionedPlacement, check_meshes, put_sharded, with_layout
 from .tokens import Token
 
 
@@ -78,7 +86,7 @@ class Program:
         kept: list[int],
         n_in: int,
         out_avals: Sequence[Any],
-        place: Placement | Spread,
+        place: Placement | PartitionedPlacement,
         committed: bool,
         in_avals: Sequence[Any] = (),
         laid_out: bool = False,
@@ -91,8 +99,8 @@ class Program:
         self.place = place
         self.committed = committed
         self.out_avals = list(out_avals)
-        stored = list(map(handed, out_avals))
-        if isinstance(place, Spread):
+        stored = list(map(main_aval, out_avals))
+        if isinstance(place, PartitionedPlacement):
             self.in_sharding = None
             self.out_shardings = place.results(executable, stored, in_avals)
         else:
@@ -102,7 +110,7 @@ class Program:
             here = place.devices[0]
             lies = orders.result_shardings(executable, self.out_shardings, here)
             self.out_shardings = lies
-            self.orders = orders.argument_orders(executable, len(consts), here)
+            self.orders = orders.argument_layouts(executable, len(consts), here)
         self.handlers = [
             compat.result_handler(a, s, committed)
             for a, s in zip(stored, self.out_shardings, strict=True)
@@ -139,7 +147,7 @@ class Program:
         out = list(buffers)
         kept = range(len(out)) if self.kept is None else self.kept
         for i, order in zip(kept, self.orders, strict=True):
-            out[i] = in_order(out[i], order)
+            out[i] = with_layout(out[i], order)
         return out
 
     def run_with_effects(self, buffers: Sequence[Any]) -> list[Any]:
@@ -183,7 +191,10 @@ config.NO_EXECUTION.watch(_bar)
 
 
 def run(
-    prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], over: Over | None = None
+    prim: Primitive,
+    args: tuple[Any, ...],
+    params: dict[str, Any],
+    over: RequestedPlacement | None = None,
 ) -> Any:
     """Evaluate a primitive on concrete values."""
     if barred:
@@ -242,7 +253,10 @@ def run(
     if checks:
         inside = None
         if prim.regions is not None:
-            inside = lambda: (alone(prim, [core.aval_of(x) for x in args], params), args)
+            inside = lambda: (
+                single_equation_jaxpr(prim, [core.aval_of(x) for x in args], params),
+                args,
+            )
         for check in checks:
             check(prim.name, out, None, inside)
     if prim.multiple_results:
@@ -257,12 +271,12 @@ def run_region(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -
     """
     places = {id(x._sharding) for x in args if type(x) is ArrayImpl}
     if len(places) > 1:
-        closed = alone(prim, [core.aval_of(x) for x in args], params)
+        closed = single_equation_jaxpr(prim, [core.aval_of(x) for x in args], params)
         live, kept = drop_unused(closed, keep_unused=False)
         if len(kept) < len(args):
             found = eval_jaxpr(live.jaxpr, live.consts, *(args[i] for i in kept))
             return found if prim.multiple_results else found[0]
-    return run(prim, args, params, over_of(sub_jaxprs(params), len(args)))
+    return run(prim, args, params, requested_placement_of(sub_jaxprs(params), len(args)))
 
 
 def execution_error(
@@ -278,7 +292,7 @@ def execution_error(
     return error
 
 
-class _WithPrograms(util.Living[Any]):
+class _WithPrograms(util.WeakIdentitySet[Any]):
     """The jaxprs whose `memo` holds programs."""
 
     __slots__ = ()
@@ -307,7 +321,7 @@ def _find_program(
     prim: Primitive,
     avals: Sequence[Any],
     params: dict[str, Any],
-    where: Placement | Spread,
+    where: Placement | PartitionedPlacement,
     committed: bool,
 ) -> Program:
     """The program of a primitive; one that holds programs is forgotten with them."""
@@ -328,11 +342,11 @@ def _compile_primitive(
     prim: Primitive,
     avals: Sequence[Any],
     params: dict[str, Any],
-    where: Placement | Spread,
+    where: Placement | PartitionedPlacement,
     committed: bool,
 ) -> Program:
     return compile_jaxpr(
-        alone(prim, avals, params),
+        single_equation_jaxpr(prim, avals, params),
         prim.name,
         where,
         committed,
@@ -345,7 +359,7 @@ def program_of_one(
     prim: Primitive,
     avals: Sequence[Any],
     params: dict[str, Any],
-    where: Placement | Spread,
+    where: Placement | PartitionedPlacement,
     committed: bool,
 ) -> Program:
     """The program by which `run` evaluates a primitive."""
@@ -354,7 +368,9 @@ def program_of_one(
     return _programs.get(key) or _find_program(key, prim, avals, params, where, committed)
 
 
-def alone(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> ClosedJaxpr:
+def single_equation_jaxpr(
+    prim: Primitive, avals: Sequence[Any], params: dict[str, Any]
+) -> ClosedJaxpr:
     """The program of a primitive alone."""
     out = abstract(prim, avals, params)
     out_avals = list(out) if prim.multiple_results else [out]
@@ -367,7 +383,7 @@ def alone(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Clos
 def compile_jaxpr(
     closed: ClosedJaxpr,
     name: str,
-    where: Placement | Spread,
+    where: Placement | PartitionedPlacement,
     committed: bool,
     *,
     donated: Sequence[bool] = (),
@@ -383,8 +399,8 @@ def compile_jaxpr(
     note_compiling(f"jit({name})", closed)
     n_in = len(closed.in_avals)
     closed, kept = drop_unused(closed, keep_unused)
-    over: Spread | None = None
-    if isinstance(where, Spread):
+    over: PartitionedPlacement | None = None
+    if isinstance(where, PartitionedPlacement):
         where = over = where.keeping(kept).typed(closed)
     ordered = any(getattr(e, "ordered", False) for e in closed.effects)
     with monitoring.stage(monitoring.LOWERING, f"jit({name})"):
@@ -425,7 +441,7 @@ def compile_jaxpr(
 
 def note_compiling(name: str, closed: ClosedJaxpr) -> None:
     """Log that a program is about to be lowered and compiled."""
-    log.say(
+    log.log_line(
         config.LOG_COMPILES.value,
         "Compiling %s with global shapes and types %s.",
         name,
@@ -436,22 +452,22 @@ def note_compiling(name: str, closed: ClosedJaxpr) -> None:
 def modes(
     lie: tuple[Sequence[Any], Sequence[Any]] | None,
     kept: Sequence[int],
-    where: Placement | Spread,
+    where: Placement | PartitionedPlacement,
 ) -> tuple[list[str], list[str]] | None:
     """What XLA is told of the layouts of arguments, of which some are kept, and results."""
     if lie is None:
         return None
     ins, outs = lie
-    return [orders.mode(ins[i]) for i in kept], list(map(orders.mode, outs))
+    return [orders.layout_mode(ins[i]) for i in kept], list(map(orders.layout_mode, outs))
 
 
-def kept_const(value: Any, where: Placement | Spread) -> Any:
+def kept_const(value: Any, where: Placement | PartitionedPlacement) -> Any:
     """A captured constant as an ArrayImpl that its program keeps; as it is where the
     devices are not there."""
     if compat.is_compile_only(where.device.client):
         return value
-    if isinstance(where, Spread):
-        return put(value, where.whole)
+    if isinstance(where, PartitionedPlacement):
+        return put_sharded(value, where.whole)
     return move_buffer(kept_buffer(value, where), where)
 
 
@@ -462,7 +478,7 @@ def finish_program(
     kept: list[int],
     n_in: int,
     closed: ClosedJaxpr,
-    where: Placement | Spread,
+    where: Placement | PartitionedPlacement,
     committed: bool,
     ordered: bool,
     laid_out: bool = False,
@@ -501,8 +517,10 @@ def drop_unused(closed: ClosedJaxpr, keep_unused: bool) -> tuple[ClosedJaxpr, li
     known = jaxpr.memo.get("needed")
     if known is None:
         live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
-        if any(map(is_cut, jaxpr.outvars)) and not any(map(is_cut, live.invars)):
-            first = next(filter(is_cut, jaxpr.invars), None)
+        if any(map(has_explicit_sharding, jaxpr.outvars)) and not any(
+            map(has_explicit_sharding, live.invars)
+        ):
+            first = next(filter(has_explicit_sharding, jaxpr.invars), None)
             keep = [v is first for v in jaxpr.invars]
             live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep)
         known = jaxpr.memo["needed"] = (
@@ -513,12 +531,12 @@ def drop_unused(closed: ClosedJaxpr, keep_unused: bool) -> tuple[ClosedJaxpr, li
     return (closed if live is jaxpr else ClosedJaxpr(live, closed.consts)), kept
 
 
-def is_cut(atom: Any) -> bool:
+def has_explicit_sharding(atom: Any) -> bool:
     """Whether the type of a value says along which axes of a mesh it is cut."""
     return atom.aval.lies is not None
 
 
-def run_by_hand(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+def eval_host_driven(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     """Evaluate a host-driven program operation by operation, without its dead code."""
     jaxpr = closed.jaxpr
     live, _ = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep_in=True)
@@ -538,14 +556,14 @@ def drives_devices(jaxpr: Jaxpr) -> bool:
     if found is None:
         found = jaxpr.memo["host_driven"] = any(
             eqn.primitive in host_driven for eqn in jaxpr.eqns
-        ) or any(drives_devices(p.jaxpr) for p in programs_in(jaxpr))
+        ) or any(drives_devices(p.jaxpr) for p in closed_jaxprs_in(jaxpr))
     return bool(found)
 
 
 # ---------------------------------------------------------------------------- NaN checks
 
 
-def watched() -> bool:
+def is_nan_check_enabled() -> bool:
     """Whether NaNs or infinities are looked for now, in this thread."""
     return bool(config.DEBUG_NANS.value or config.DEBUG_INFS.value)
 
@@ -562,7 +580,7 @@ def nan_check(
     does.  `program` gives one of a loop, a branch or a call, and its operands: the
     operation inside is named.
     """
-    if not watched():
+    if not is_nan_check_enabled():
         return
     values = [
         transfers.host_value(b)
@@ -580,7 +598,7 @@ def nan_check(
                 "computed operation by operation, it was in none of the results: the"
                 " program got it as an operand, or XLA computes otherwise."
             )
-            which, where = None, str(STATE.source or source.here() or "") or None
+            which, where = None, str(STATE.source or source.user_source() or "") or None
             if program is not None:
                 which, where = hooks.first_nan.call(*program(), (kind,)) or (which, where)
             raise errors.error(

@@ -46,7 +46,7 @@ _process = os.getpid()
 
 def wait_for_all() -> None:
     """Wait for the programs that run on this process's CPUs."""
-    cpu = client.known("cpu")
+    cpu = client.existing_client("cpu")
     if cpu is None or os.getpid() != _process:  # threads do not survive a fork
         return
     with contextlib.suppress(compat.RuntimeFailure):  # nobody has asked what failed

@@ -63,7 +63,7 @@ def _checked(
                 errors.KeyReuseError,
                 f"Previously-consumed key passed to {name} at index {i}",
                 which=f"{key.aval.str_short(True)}, first used at {at}",
-                where=str(source.here() or "") or None,
+                where=str(source.user_source() or "") or None,
                 why="what is drawn from one key twice is equal, or depends on the other.",
                 tries=["a key of jax.random.split for each use"],
             )
@@ -75,10 +75,10 @@ def _checked(
     ]
     for i, mask in use.sinks.items():
         if isinstance(key := values[i], KeyArray):
-            key._consumed, key._used_at = joined(_consumed(key), mask), source.here()
+            key._consumed, key._used_at = joined(_consumed(key), mask), source.user_source()
     for k, x in enumerate(out):
         if isinstance(x, KeyArray):
-            x._used_at = source.here()
+            x._used_at = source.user_source()
             if k in use.forwards:
                 old = values[use.forwards[k]]
                 if isinstance(old, KeyArray):

@@ -30,7 +30,7 @@ from ..base import config, errors, util
 from ..base.source import Source
 from ..ir import core, hooks
 from ..ir.core import Primitive
-from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs_in
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, closed_jaxprs_in
 from ..ir.names import within
 from ..ir.tracer_errors import leaked, leaked_into_rule
 from ..passes.batch import Axis, batch_flat, move_lane, no_name
@@ -38,12 +38,12 @@ from ..passes.rereads import chains
 from ..passes.stage import stage
 from ..types import dtypes
 from ..types.avals import AbstractToken, shaped
-from ..types.dimensions import unexpected, unknowns
+from ..types.dimensions import dimension_variables, unexpected
 from . import metadata
 from .mlir_context import context, load_dialect
 from .module import Module
 from .partition_spec import PartitionSpec, axes_of
-from .recipes import KEPT, NotReplayable, create, is_plain, learn
+from .recipes import KEPT, NotReplayable, create, is_value_param, record_lowering
 
 MOST_CALLS = 16  # one within another; deeper ones are emitted in place, see nesting.py
 FEW_BRANCHES = 64  # of a case; more are emitted in two levels
@@ -64,12 +64,12 @@ def physical(aval: Any) -> Any:
 _NO_ELEMENTS = shaped((0,), dtypes.bool_)
 
 
-def handed(aval: Any) -> Any:
+def main_aval(aval: Any) -> Any:
     """The aval of what a program takes or gives: for a token what has no elements."""
     return _NO_ELEMENTS if isinstance(aval, AbstractToken) else physical(aval)
 
 
-class OnlyDead(TypeError):
+class NotLowerable(TypeError):
     """Raised by the lowering rule of what may be in a program only if nobody reads it."""
 
 
@@ -147,7 +147,7 @@ class Lowering:
                 found = hlo.TokenType.get()
             else:
                 p = physical(aval)
-                if names := unknowns(p.shape):
+                if names := dimension_variables(p.shape):
                     raise unexpected(names[0], ())
                 found = ir.RankedTensorType.get(p.shape, context.elements[p.dtype])
             context.types[aval] = found
@@ -465,7 +465,7 @@ class Lowering:
 
     def jaxpr(self, closed: ClosedJaxpr, *args: Any, scope: str = "") -> list[Any]:
         """Emit a closed jaxpr in place; `scope` is a part of its operations' names."""
-        closed = core.within_axes(self.axes, hooks.by_value.call, closed)
+        closed = core.within_axes(self.axes, hooks.discharge_jaxpr.call, closed)
         consts = [
             self.const_value(c, v.aval)
             for c, v in zip(closed.consts, closed.jaxpr.constvars, strict=True)
@@ -560,7 +560,7 @@ class Lowering:
 
     def _function(self, closed: ClosedJaxpr, name: str) -> tuple[str, list[Any]]:
         symbol = self.module.symbol(name)
-        hidden = [c for c in captured(closed) if id(c) in self.consts]
+        hidden = [c for c in captured_consts(closed) if id(c) in self.consts]
         types = [self.consts[id(c)].type for c in hidden]
         types += [self.type(a) for a in closed.in_avals]
         outs = [self.type(a) for a in closed.out_avals]
@@ -599,7 +599,7 @@ def _beyond(name: str) -> Any:
     return property(refuse)
 
 
-class Apart(Lowering):
+class RecordingContext(Lowering):
     """A `Lowering` that knows an equation's types and the platform, and no more."""
 
     __slots__ = ("given", "on")
@@ -624,7 +624,7 @@ class Apart(Lowering):
         return made
 
 
-def captured(closed: ClosedJaxpr) -> list[Any]:
+def captured_consts(closed: ClosedJaxpr) -> list[Any]:
     """The constants that are arguments, in a closed jaxpr and those inside it, each once.
 
     Scalars are none, nor are short NumPy arrays: the compiler may compute with them, as
@@ -641,12 +641,12 @@ def captured(closed: ClosedJaxpr) -> list[Any]:
 
 
 def _captured_below(jaxpr: Jaxpr, found: dict[int, Any]) -> None:
-    below = jaxpr.memo.get("captured")
+    below = jaxpr.memo.get("captured_consts")
     if below is None:
         below = {}
-        for inner in programs_in(jaxpr):
-            below.update((id(c), c) for c in captured(inner))
-        jaxpr.memo["captured"] = below
+        for inner in closed_jaxprs_in(jaxpr):
+            below.update((id(c), c) for c in captured_consts(inner))
+        jaxpr.memo["captured_consts"] = below
     found.update(below)
 
 
@@ -660,7 +660,7 @@ def emit_jaxpr(
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
     emit = _emit_with_keys if has_keys(jaxpr) else emit_equation
-    if ctx.module.spread is not None and has_cuts(jaxpr):
+    if ctx.module.spread is not None and has_explicit_shardings(jaxpr):
         emit = functools.partial(_emit_cut, emit)
     if ctx.module.platform == "cpu" and not ctx.module.parted:
         stored = chains(jaxpr).stored
@@ -698,20 +698,20 @@ def _literal(ctx: Lowering, a: Literal, seen: dict[Any, Any]) -> Any:
     return found
 
 
-def has_cuts(jaxpr: Jaxpr) -> bool:
+def has_explicit_shardings(jaxpr: Jaxpr) -> bool:
     """Whether the type of any value in a jaxpr says along which mesh axes it is cut."""
-    found = jaxpr.memo.get("has_cuts")
+    found = jaxpr.memo.get("has_explicit_shardings")
     if found is None:
         values = (*jaxpr.invars, *jaxpr.constvars, *(v for e in jaxpr.eqns for v in e.outs))
-        found = jaxpr.memo["has_cuts"] = any(v.aval.lies is not None for v in values) or any(
-            has_cuts(p.jaxpr) for p in programs_in(jaxpr)
-        )
+        found = jaxpr.memo["has_explicit_shardings"] = any(
+            v.aval.lies is not None for v in values
+        ) or any(has_explicit_shardings(p.jaxpr) for p in closed_jaxprs_in(jaxpr))
     return bool(found)
 
 
 def check_one_device(jaxpr: Jaxpr) -> None:
     """ValueError if a type in a program for one device has a sharding over several."""
-    if not has_cuts(jaxpr):
+    if not has_explicit_shardings(jaxpr):
         return
     outs = (v for e in jaxpr.eqns for v in e.outs)
     for v in (*jaxpr.invars, *jaxpr.constvars, *outs):
@@ -726,7 +726,7 @@ def check_one_device(jaxpr: Jaxpr) -> None:
                 " runs on one device.",
                 tries=["with jax.set_mesh(mesh): ...", "call the function without jit"],
             )
-    for inner in programs_in(jaxpr):
+    for inner in closed_jaxprs_in(jaxpr):
         check_one_device(inner.jaxpr)
 
 
@@ -802,12 +802,12 @@ UNSEEN, SEEN = "unseen", "seen"
 def _learn(ctx: Lowering, key: tuple[Any, ...], eqn: Equation, so_far: str) -> Any:
     """The recipe of an equation seen before; None if its rule is to run."""
     if so_far is UNSEEN:
-        if all(map(is_plain, eqn.params.values())):
+        if all(map(is_value_param, eqn.params.values())):
             util.remember(ctx.recipes, key, SEEN, KEPT)
         return None
     types = [ctx.type(a) for a in ctx.avals_in]
     several = eqn.primitive.multiple_results
-    found = learn(key[0], Apart(ctx), types, eqn.params, several)
+    found = record_lowering(key[0], RecordingContext(ctx), types, eqn.params, several)
     ctx.recipes[key] = found
     return found
 
@@ -857,7 +857,7 @@ def _location(ctx: Lowering, key: tuple[Source | None, str, Primitive]) -> Any:
     label = "/".join(filter(None, (ctx.prefix, names, prim.name)))
     found = ir.Location.name(label, childLoc=_file_location(source))
     ctx.locations[key] = found
-    if (told := metadata.told(names)) is not None:
+    if (told := metadata.attributes_in_name_stack(names)) is not None:
         ctx.module.tagged[str(found)] = told
     return found
 

@@ -17,9 +17,16 @@ from ..base import config
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr
 from ..passes.dce import dce_jaxpr
-from ..types.avals import HOST, HOST_KINDS, AbstractToken, Known
+from ..types.avals import HOST, HOST_KINDS, AbstractToken, TypeFlags
 from . import metadata, reports
-from .lower import Lowering, OnlyDead, captured, check_one_device, handed, physical
+from .lower import (
+    Lowering,
+    NotLowerable,
+    captured_consts,
+    check_one_device,
+    main_aval,
+    physical,
+)
 from .mlir_context import context, load_dialect
 from .module import Module
 from .rounding import keep_rounding
@@ -55,12 +62,12 @@ def lower_jaxpr(closed: ClosedJaxpr, *args: Any, **options: Any) -> Lowered:
     """
     try:
         return _lower_jaxpr(closed, *args, **options)
-    except OnlyDead:
+    except NotLowerable:
         jaxpr = closed.jaxpr
         live, _ = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep_in=True)
         try:
             return _lower_jaxpr(ClosedJaxpr(live, closed.consts), *args, **options)
-        except OnlyDead as error:
+        except NotLowerable as error:
             raise TypeError(str(error)) from None
 
 
@@ -91,18 +98,18 @@ def _lower_jaxpr(
     captured constants stand in the program.  `emitter` emits it; it is told the inputs'
     `names`.  `orders` says in which orders inputs and results lie in memory.
     """
-    if spread is None and Known.cuts and replicas == partitions == 1:
+    if spread is None and TypeFlags.cuts and replicas == partitions == 1:
         check_one_device(closed.jaxpr)
     with context.ir, context.unknown:
         module = Module(_module_name(name), platform, replicas, partitions)
-        hidden = [] if literals else captured(closed)
+        hidden = [] if literals else captured_consts(closed)
         module.spread = spread
         ctx = emitter(module, f"jit({name})" if locations else "")
         ctx.axes = axes
         hidden_avals = [core.aval_of(c) for c in hidden]
         taken = (*hidden_avals, *closed.in_avals)
-        types = [ctx.type(handed(a)) for a in taken]
-        outs = [ctx.type(handed(a)) for a in closed.out_avals]
+        types = [ctx.type(main_aval(a)) for a in taken]
+        outs = [ctx.type(main_aval(a)) for a in closed.out_avals]
         shift = len(types) - len(closed.in_avals)
         if any(a.memory_space is HOST for a in (*closed.in_avals, *closed.out_avals)):
             arg_attributes = _with_memories(arg_attributes, closed.in_avals)
@@ -141,9 +148,9 @@ def _lower_jaxpr(
             values = ctx.jaxpr(closed, *args[len(hidden) :])
             for i, a in enumerate(closed.out_avals):
                 if isinstance(a, AbstractToken):
-                    values[i] = ctx.constant(0, handed(a))
+                    values[i] = ctx.constant(0, main_aval(a))
             if spread is not None:
-                values = _said_once(
+                values = _drop_redundant_constraints(
                     args, values, arg_attributes, result_attributes, closed.out_avals
                 )
             ir.Operation.create("func.return", operands=values)
@@ -203,7 +210,7 @@ def _with_shardings(
 _CONSTRAINT, _SHARDING = "sdy.sharding_constraint", "sdy.sharding"
 
 
-def _said_once(
+def _drop_redundant_constraints(
     args: Sequence[Any],
     values: Sequence[Any],
     arg_attributes: Sequence[dict[str, Any]],

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 
 from jaxlib.mlir import ir
 
-__all__ = ("scope_of", "told", "tag", "tag_all")
+__all__ = ("scope_of", "attributes_in_name_stack", "tag", "tag_all")
 
 _MARK = "xla_metadata["
 _PART = re.compile(r"xla_metadata\[([^\]]*)\]")
@@ -39,7 +39,7 @@ def scope_of(metadata: Mapping[str, Any]) -> str:
     return f"{_MARK}{','.join(pairs)}]"
 
 
-def told(names: str) -> dict[str, str] | None:
+def attributes_in_name_stack(names: str) -> dict[str, str] | None:
     """What a name stack says, if it says anything.
 
     >>> told("f/xla_metadata[stage=2]/g")

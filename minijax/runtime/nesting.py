@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base import errors
-from ..ir.jaxpr import Jaxpr, programs
+from ..ir.jaxpr import Jaxpr, closed_jaxprs
 from ..ir.regions import Branches, Loop
 
 MOST = 100  # loops and branches, one within another
@@ -52,7 +52,7 @@ def nesting(jaxpr: Jaxpr) -> int:
         for eqn in jaxpr.eqns:
             regions = eqn.primitive.regions
             own = regions is None or isinstance(regions, Loop | Branches)
-            for p in programs(eqn.params):
+            for p in closed_jaxprs(eqn.params):
                 found = max(found, own + nesting(p.jaxpr))
         jaxpr.memo["nesting"] = found
     return int(found)

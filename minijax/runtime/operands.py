@@ -16,7 +16,7 @@ from ..types.avals import numpy_aval
 from . import jaxlib_compat as compat
 from .array import ARRAYS, base_array, foreign, ndarray_aval
 from .placements import Placement, placement_of
-from .sharding import is_laid_out
+from .sharding import has_custom_layout
 from .tokens import Token
 from .transfers import (
     copied,
@@ -82,7 +82,7 @@ def kept_buffer(x: Any, where: Placement) -> Any:
     found = placement_of(buffer)
     if found is None or found[0].platform != "cpu" or buffer.aval.dtype == dtypes.float0:
         return copied(buffer)
-    if is_laid_out(buffer):
+    if has_custom_layout(buffer):
         return put_numpy(host_value(buffer), buffer.aval, found[0], found[1])
     view = compat.to_host(buffer)
     return compat.put_owned(view, buffer.aval, buffer._sharding, found[0].device, found[1])

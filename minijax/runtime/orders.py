@@ -19,28 +19,28 @@ from . import jaxlib_compat as compat
 from . import placements
 from .layouts import Layout, layout_of
 from .lowered import lower_jaxpr
-from .sharding import is_laid_out, laid_out
+from .sharding import has_custom_layout, mark_custom_layout
 
 _moves: dict[Any, Any] = util.cache({})
 _MOST_MOVES = 1024  # as between shardings
 
 
-def order_of(buffer: Any) -> Layout | None:
+def buffer_layout(buffer: Any) -> Layout | None:
     """The layout of an ArrayImpl; None: the device's own."""
-    if not is_laid_out(buffer):
+    if not has_custom_layout(buffer):
         return None
     return layout_of(buffer._pjrt_layout).on(next(iter(buffer.devices())))
 
 
-def in_order(buffer: Any, layout: Layout | None) -> Any:
+def with_layout(buffer: Any, layout: Layout | None) -> Any:
     """The ArrayImpl of a single device in this order; None: in the device's own."""
-    came = order_of(buffer)
-    if mode(came) == mode(layout):
+    came = buffer_layout(buffer)
+    if layout_mode(came) == layout_mode(layout):
         return buffer
     found = placements.placement_of(buffer)
     assert found is not None
     place, committed = found
-    key = buffer.aval, place, mode(came), mode(layout), committed
+    key = buffer.aval, place, layout_mode(came), layout_mode(layout), committed
     move = _moves.get(key)
     if move is None:
         move = _move(buffer.aval, place, came, layout, committed)
@@ -50,7 +50,7 @@ def in_order(buffer: Any, layout: Layout | None) -> Any:
     return out
 
 
-def mode(layout: Any) -> str:
+def layout_mode(layout: Any) -> str:
     """What XLA is told of a layout; None: the device's own."""
     if layout is None:
         return "default"
@@ -62,10 +62,10 @@ def _move(aval: Any, place: Any, came: Any, layout: Any, committed: bool) -> Any
     closed = ClosedJaxpr(Jaxpr([], [v], [v], []))
     lowered = lower_jaxpr(
         closed,
-        "in_order",
+        "with_layout",
         place.platform,
         locations=False,
-        orders=([mode(came)], [mode(layout)]),
+        orders=([layout_mode(came)], [layout_mode(layout)]),
     )
     executable = compiler.compile_module(lowered.module, place.devices, has_locations=False)
     lies = [place.sharding_of(aval, committed)]
@@ -77,21 +77,21 @@ def result_shardings(executable: Any, shardings: Sequence[Any], device: Any) -> 
     """C++ shardings of a program's results, which may lie in other orders."""
     found = map(layout_of, executable.get_output_layouts())
     return [
-        s if layout.on(device) is None else laid_out(s)
+        s if layout.on(device) is None else mark_custom_layout(s)
         for layout, s in zip(found, shardings, strict=True)
     ]
 
 
-def argument_orders(executable: Any, skip: int, device: Any) -> list[Layout | None]:
+def argument_layouts(executable: Any, skip: int, device: Any) -> list[Layout | None]:
     """In which orders a program takes its arguments after the first `skip`."""
     found = map(layout_of, executable.get_parameter_layouts()[skip:])
     return [layout.on(device) for layout in found]
 
 
-def results_in_order(jaxpr: Jaxpr) -> list[Any]:
+def auto_result_layouts(jaxpr: Jaxpr) -> list[Any]:
     """The compiler's choice for results that a program puts in an order last; None: the
     device's own, for all others."""
-    found = jaxpr.memo.get("results_in_order")
+    found = jaxpr.memo.get("auto_result_layouts")
     if found is None:
         put = {
             v
@@ -100,5 +100,5 @@ def results_in_order(jaxpr: Jaxpr) -> list[Any]:
             if isinstance(eqn.params.get("layout"), Layout)
         }
         found = [Layout.AUTO if x in put else None for x in jaxpr.outvars]
-        jaxpr.memo["results_in_order"] = found
+        jaxpr.memo["auto_result_layouts"] = found
     return found

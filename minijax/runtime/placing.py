@@ -20,15 +20,15 @@ from . import sharding as shardings
 from .array import ARRAYS, Array, base_array
 from .operands import to_array
 from .placements import Placement
-from .sharding import is_laid_out
-from .spread import lies, plain, put_as_it_lies
+from .sharding import has_custom_layout
+from .spread import multi_device_sharding, put_sharded_keep_layout, with_default_layout
 
 
-def put_one(x: Any, where: Any) -> Array:
+def put_value(x: Any, where: Any) -> Array:
     """One value at a place: a device, a sharding or a memory space (committed), or None,
     the default device."""
     if isinstance(where, shardings.NamedSharding | shardings.GSPMDSharding):
-        return put_spread(x, where)
+        return put_global_array(x, where)
     x = arrays.adopted(x)
     if where is None:
         if type(x) in ARRAYS:
@@ -36,10 +36,10 @@ def put_one(x: Any, where: Any) -> Array:
         return to_array(x, placements.default_placement())  # type: ignore[no-any-return]
     if isinstance(where, MemorySpace):
         kind = None if where is DEVICE else HOST_KINDS[0]
-        lie = lies(x)
+        lie = multi_device_sharding(x)
         if lie is not None:
             own = str(lie.devices[0].default_memory().kind)
-            return put_spread(x, lie.with_memory_kind(kind or own))
+            return put_global_array(x, lie.with_memory_kind(kind or own))
         return _put_in(x, _place_of(x), kind)
     if isinstance(where, shardings.SingleDeviceSharding):
         (device,) = where.device_set
@@ -47,7 +47,7 @@ def put_one(x: Any, where: Any) -> Array:
     return _put_in(x, placements.placement(where), None)
 
 
-def put_spread(x: Any, sharding: Any) -> Array:
+def put_global_array(x: Any, sharding: Any) -> Array:
     """One value cut over the devices of a sharding.
 
     Raises:
@@ -56,7 +56,7 @@ def put_spread(x: Any, sharding: Any) -> Array:
     aval = core.aval_of(x)
     if client.cluster.client is not None:
         _check_common(x, sharding)
-    return arrays.wrap(put_as_it_lies(x, sharding), aval)
+    return arrays.wrap(put_sharded_keep_layout(x, sharding), aval)
 
 
 def _check_common(x: Any, sharding: Any) -> None:
@@ -76,7 +76,7 @@ def _check_common(x: Any, sharding: Any) -> None:
             )
     if not isinstance(x, core.Tracer):
         value = transfers.host_value(base_array(x)) if type(x) in ARRAYS else np.asarray(x)
-        agreement.same_value(x, value, sharding.devices)
+        agreement.check_same_value(x, value, sharding.devices)
 
 
 def _place_of(x: Any) -> Placement:
@@ -104,20 +104,20 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
     sharding = place.committed if kind is None else place.kept(kind)
     if x.aval.memory_space is space is DEVICE:
         alone = placements.placement_of(held)
-        if is_laid_out(held) and alone is not None and alone[0] is place:
+        if has_custom_layout(held) and alone is not None and alone[0] is place:
             return x  # type: ignore[no-any-return]
         moved = assignment.move_buffer(held, place)
         if moved is held and x.committed:
             return x  # type: ignore[no-any-return]
     elif held._sharding is sharding:
         return x  # type: ignore[no-any-return]
-    elif lies(x) is not None:  # by way of the host
+    elif multi_device_sharding(x) is not None:  # by way of the host
         inner = held.aval.update(memory_space=DEVICE, lies=None)
         there = transfers.put_numpy(transfers.host_value(held), inner, place, committed=True)
         found = arrays.wrap(there, x.aval)
         return found if kind is None else _put_in(found, place, kind)
     else:
-        moved = compat.copy_to(plain(held), place.device, sharding)
+        moved = compat.copy_to(with_default_layout(held), place.device, sharding)
     inner = held.aval.update(memory_space=space, lies=None)
     aval = x.aval.update(memory_space=space, lies=None)
     return arrays.wrap(compat.with_aval(moved, inner, sharding), aval)

@@ -2,7 +2,7 @@
 
 What most rules emit depends on the types and params of their equation alone.  Such a rule
 runs for the first such equation; for the second it runs once more, in a block apart: the
-operations found there are a `Recipe`, kept under (rule, params, types) with the MLIR
+operations found there are a `RecordedLowering`, kept under (rule, params, types) with the MLIR
 context they belong to.  From then on an equation like it replays the recipe with its own
 operands at its own location.  A rule that looks at more, such as the
 module around, says `NotReplayable` there, and is run for each of its equations.
@@ -33,13 +33,13 @@ class NotReplayable(Exception):
     """Raised where a rule looks at what is not in the key of its recipe."""
 
 
-def is_plain(value: Any) -> bool:
+def is_value_param(value: Any) -> bool:
     """Whether a param says all it means by being equal: a number but a float, a name.
 
     0.0 and -0.0 are equal, and differ; functions and programs mean more than they are.
     """
     if isinstance(value, tuple):
-        return all(map(is_plain, value))
+        return all(map(is_value_param, value))
     kinds = (int, str, type, np.dtype, enum.Enum, dtypes.ExtendedDType)
     return value is None or isinstance(value, kinds)
 
@@ -55,7 +55,7 @@ class Step(NamedTuple):
     pattern: Any  # of an operation with regions: the operation to be copied
 
 
-class Recipe:
+class RecordedLowering:
     """The operations of an equation, as functions of its operands.
 
     A value is known by its number: the equation's operands, then the steps' results.
@@ -106,13 +106,13 @@ class Recipe:
         return made
 
 
-def learn(
+def record_lowering(
     rule: Callable[..., Any],
     apart: Any,
     types: Sequence[Any],
     params: dict[str, Any],
     several: bool,
-) -> Recipe | None:
+) -> RecordedLowering | None:
     """The recipe of an equation with operands of these MLIR types; None if it has none.
 
     apart: the rule's `ctx`, which raises `NotReplayable` if it is asked for too much, and
@@ -150,7 +150,9 @@ def learn(
         and steps[0].repeated is None
         and steps[0].pattern is None
     )
-    return Recipe(steps, _items(results) if several else itemgetter(*results), home, alone)
+    return RecordedLowering(
+        steps, _items(results) if several else itemgetter(*results), home, alone
+    )
 
 
 def _step(

@@ -29,7 +29,7 @@ _GRACE = 1.0  # seconds in which a process may end by an error of its own
 _GREETING = "minijax roll call"
 
 
-class _Line:
+class _Connection:
     """A connection on which messages come and go."""
 
     __slots__ = ("rest", "sock")
@@ -75,7 +75,7 @@ class _Line:
             self.sock.close()
 
 
-class RollCall:
+class ProcessMembership:
     """The processes of a cluster, in the eyes of one of them, number `me` of `count`.
 
     left: the numbers of those that have shut down.
@@ -85,7 +85,7 @@ class RollCall:
         self.me = me
         self.count = count
         self.left: set[int] = set()
-        self._lines: dict[int, _Line] = {}
+        self._lines: dict[int, _Connection] = {}
         self._over = False
         self._failure: str | None = None
         self._gone: tuple[int, str] | None = None  # who has ended, and why
@@ -125,7 +125,7 @@ class RollCall:
                 " this machine.",
                 tries=["another port", "coordinator_bind_address='[::]:port'"],
             ) from None
-        pending: list[_Line] = []
+        pending: list[_Connection] = []
         with listening, selectors.DefaultSelector() as ready:
             ready.register(listening, selectors.EVENT_READ)
             while missing := self._missing():
@@ -134,7 +134,7 @@ class RollCall:
                     self._refuse(_absent(missing, self.count, timeout), pending)
                 for key, _ in ready.select(left):
                     if key.fileobj is listening:
-                        line = _Line(listening.accept()[0])
+                        line = _Connection(listening.accept()[0])
                         line.sock.settimeout(5.0)
                         pending.append(line)
                         ready.register(line.sock, selectors.EVENT_READ, line)
@@ -144,7 +144,9 @@ class RollCall:
         for line in pending:
             line.close()
 
-    def _speaks(self, line: _Line, pending: list[_Line], ready: selectors.BaseSelector) -> None:
+    def _speaks(
+        self, line: _Connection, pending: list[_Connection], ready: selectors.BaseSelector
+    ) -> None:
         """Take in who speaks first, or lose who speaks again; tell who is missing now."""
         if line in pending:
             pending.remove(line)
@@ -159,7 +161,7 @@ class RollCall:
         for line in self._lines.values() if self.me == 0 else ():
             line.say(go=True)
 
-    def _admit(self, line: _Line, ready: selectors.BaseSelector) -> None:
+    def _admit(self, line: _Connection, ready: selectors.BaseSelector) -> None:
         """Take in who speaks on a new connection, if it is one of us."""
         try:
             hello: Any = next(iter(line.hear() or ()), {})
@@ -179,13 +181,13 @@ class RollCall:
         self._lines[who] = line
         ready.register(line.sock, selectors.EVENT_READ, line)
 
-    def _lose(self, line: _Line) -> None:
+    def _lose(self, line: _Connection) -> None:
         for who, known in list(self._lines.items()):
             if known is line:
                 del self._lines[who]
         line.close()
 
-    def _refuse(self, message: str, more: list[_Line]) -> None:
+    def _refuse(self, message: str, more: list[_Connection]) -> None:
         """Tell all that have come why there is no cluster, and raise."""
         for line in (*self._lines.values(), *more):
             line.say(error=message)
@@ -205,7 +207,7 @@ class RollCall:
                 time.sleep(min(pause, max(left, 0.0)))
                 pause = min(pause * 1.5, 0.5)
                 continue
-            line = _Line(sock)
+            line = _Connection(sock)
             line.say(
                 hello=_GREETING, process_id=self.me, num_processes=self.count
             )  # and now wait to be called

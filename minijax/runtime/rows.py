@@ -18,7 +18,7 @@ from .transfers import put_numpy
 
 def in_slices(x: Array) -> bool:
     """Whether each row of an array lies on a device of its own, as `pmap` leaves them."""
-    if placement_of(x) is not None or shardings.is_laid_out(x):
+    if placement_of(x) is not None or shardings.has_custom_layout(x):
         return False
     whole, shape = shardings.of_buffer(x), x.shape
     if not shape or not isinstance(whole, shardings.NamedSharding):

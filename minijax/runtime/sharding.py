@@ -300,7 +300,7 @@ class _OfOtherMesh(compat.GSPMDSharding):  # type: ignore[misc]
         return self._hlo_sharding
 
 
-class LaidOut(compat.SingleDeviceSharding):  # type: ignore[misc]
+class CustomLayoutSharding(compat.SingleDeviceSharding):  # type: ignore[misc]
     """The C++ sharding of arrays that lie in another order than the device's own.
 
     It equals itself alone: what C++ knows of others does not hold for such arrays.
@@ -321,25 +321,27 @@ class LaidOut(compat.SingleDeviceSharding):  # type: ignore[misc]
         return id(self)
 
 
-class LaidOutOver(_OfOtherMesh):
+class CustomLayoutMeshSharding(_OfOtherMesh):
     """The same of arrays over several devices; `lie` says how they are cut."""
 
     lie: Any
 
 
-def laid_out(inner: Any) -> Any:
+def mark_custom_layout(inner: Any) -> Any:
     """A C++ sharding as one of arrays in another order."""
     if isinstance(inner, compat.SingleDeviceSharding):
-        return LaidOut(inner._device, memory_kind=inner._memory_kind)
+        return CustomLayoutSharding(inner._device, memory_kind=inner._memory_kind)
     kind = inner._memory_kind
-    made = LaidOutOver(inner._internal_device_list, inner._hlo_sharding, memory_kind=kind)
+    made = CustomLayoutMeshSharding(
+        inner._internal_device_list, inner._hlo_sharding, memory_kind=kind
+    )
     made.lie = _described[id(inner)]
     return made
 
 
-def is_laid_out(buffer: Any) -> bool:
+def has_custom_layout(buffer: Any) -> bool:
     """Whether an ArrayImpl lies in another order than the device's own."""
-    return type(buffer._sharding) in (LaidOut, LaidOutOver)
+    return type(buffer._sharding) in (CustomLayoutSharding, CustomLayoutMeshSharding)
 
 
 # (devices, HloSharding, memory) -> the mesh that was first to be cut so
@@ -700,7 +702,7 @@ class NamedSharding(_Spread):
         return _rebuild_named, (self.mesh, self.spec, self._memory_kind)
 
 
-def typed(aval: Any, sharding: Any) -> Any:
+def aval_with_sharding(aval: Any, sharding: Any) -> Any:
     """The type of a value of type `aval` that lies as a sharding says."""
     known = isinstance(sharding, NamedSharding)
     lies = sharding.said(len(aval.shape)) if known else None
@@ -849,7 +851,7 @@ def described(inner: Any) -> Any:
     """What users see of a C++ sharding."""
     if isinstance(inner, compat.SingleDeviceSharding):
         return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
-    return inner.lie if type(inner) is LaidOutOver else _described[id(inner)]
+    return inner.lie if type(inner) is CustomLayoutMeshSharding else _described[id(inner)]
 
 
 def of_buffer(buffer: Any) -> Any:
@@ -857,7 +859,7 @@ def of_buffer(buffer: Any) -> Any:
     inner = buffer._sharding
     if isinstance(inner, compat.SingleDeviceSharding):
         return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
-    if type(inner) is LaidOutOver:
+    if type(inner) is CustomLayoutMeshSharding:
         return inner.lie
     found = _described.get(id(inner))
     if found is None:  # C++ handed back an equal sharding of its own

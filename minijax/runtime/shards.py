@@ -12,7 +12,7 @@ import numpy as np
 from ..base import errors, util
 from ..types.avals import shaped
 from . import jaxlib_compat as compat
-from .sharding import LaidOutOver, is_laid_out, laid_out, of_buffer
+from .sharding import CustomLayoutMeshSharding, has_custom_layout, mark_custom_layout, of_buffer
 
 # (sharding, aval) -> the type of the parts, and which parts they are
 _indices: dict[Any, Any] = util.cache({})
@@ -28,8 +28,8 @@ def shard_buffers(buffer: Any) -> list[Any]:
         inner = b._sharding
         if not isinstance(inner, compat.SingleDeviceSharding):  # of a program on one
             inner = compat.SingleDeviceSharding(inner._internal_device_list[0])
-        if type(buffer._sharding) is LaidOutOver:
-            inner = laid_out(inner)
+        if type(buffer._sharding) is CustomLayoutMeshSharding:
+            inner = mark_custom_layout(inner)
         found.append(compat.with_aval(b, part, inner))
     return found
 
@@ -39,7 +39,7 @@ def gather(buffer: Any) -> np.ndarray[Any, Any]:
     aval, lies = buffer.aval, of_buffer(buffer)
     lies.check_no_sums()
     part, indices = _cuts_of(lies, aval)
-    if is_laid_out(buffer):  # C++ reads each in its order
+    if has_custom_layout(buffer):  # C++ reads each in its order
         alone = shard_buffers(buffer)
         parts = [b._single_device_array_to_np_array_did_copy()[0] for b in alone]
     else:

@@ -16,10 +16,10 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from ..base import errors
-from ..ir.jaxpr import ClosedJaxpr, Jaxpr, programs_in
+from ..ir.jaxpr import ClosedJaxpr, Jaxpr, closed_jaxprs_in
 from ..types import dtypes
 from ..types.avals import AbstractToken, shaped
-from ..types.dimensions import Dimension, Size, unknowns
+from ..types.dimensions import Size, SymbolicDim, dimension_variables
 from ..types.solving import solution
 from .lower import Lowering, physical
 from .mlir_context import context
@@ -48,7 +48,7 @@ _CALLS = {"chlo.top_k": ("stablehlo.dynamic_top_k", ("k",))}
 
 def is_symbolic(aval: Any) -> bool:
     """Whether a type has a size that is not known."""
-    return any(isinstance(d, Dimension) for d in getattr(aval, "shape", ()))
+    return any(isinstance(d, SymbolicDim) for d in getattr(aval, "shape", ()))
 
 
 def has_unknowns(jaxpr: Jaxpr) -> bool:
@@ -57,7 +57,7 @@ def has_unknowns(jaxpr: Jaxpr) -> bool:
     if any(is_symbolic(v.aval) for v in variables):
         return True
     # A loop, since `any` calls through C.
-    for inner in programs_in(jaxpr):  # noqa: SIM110
+    for inner in closed_jaxprs_in(jaxpr):  # noqa: SIM110
         if has_unknowns(inner.jaxpr):
             return True
     return False
@@ -96,12 +96,12 @@ class SymbolicLowering(Lowering):
         """Sizes as an array."""
         one = shaped((1,), _INT.dtype)
         out = shaped((len(shape),), _INT.dtype)
-        if not any(isinstance(d, Dimension) for d in shape):
+        if not any(isinstance(d, SymbolicDim) for d in shape):
             return super().constant(np.array(shape, np.int32), out)
         emitted = _Emitted(self)
         parts = [
             super(SymbolicLowering, self).op(
-                "reshape", one, self.size(d) if isinstance(d, Dimension) else emitted.const(d)
+                "reshape", one, self.size(d) if isinstance(d, SymbolicDim) else emitted.const(d)
             )
             for d in shape
         ]
@@ -145,9 +145,9 @@ class SymbolicLowering(Lowering):
         for step in found.steps:
             size = size_at(step.argument, step.axis)
             above = size
-            if isinstance(step.rest, Dimension) or step.rest:
+            if isinstance(step.rest, SymbolicDim) or step.rest:
                 rest = step.rest
-                rest = self.size(rest) if isinstance(rest, Dimension) else emitted.const(rest)
+                rest = self.size(rest) if isinstance(rest, SymbolicDim) else emitted.const(rest)
                 above = emitted.op("subtract", size, rest)
             value = above
             if step.factor != 1:
@@ -181,7 +181,7 @@ class SymbolicLowering(Lowering):
                 want,
             )
         for least, said in found.scope.said if found.scope is not None else ():
-            if set(unknowns([least])) <= set(self.sizes):
+            if set(dimension_variables([least])) <= set(self.sizes):
                 value = self.size(least)
                 assert_(
                     emitted.compare("GE", value, emitted.const(0)),
@@ -196,17 +196,18 @@ class SymbolicLowering(Lowering):
             return super().type(aval)
         p = physical(aval)
         shape = [
-            ir.ShapedType.get_dynamic_size() if isinstance(d, Dimension) else d for d in p.shape
+            ir.ShapedType.get_dynamic_size() if isinstance(d, SymbolicDim) else d
+            for d in p.shape
         ]
         return ir.RankedTensorType.get(shape, context.elements[p.dtype])
 
     def i64s(self, values: Sequence[Any]) -> Any:
-        if any(isinstance(v, Dimension) for v in values):
+        if any(isinstance(v, SymbolicDim) for v in values):
             return _Sizes(values)
         return super().i64s(values)
 
     def i64(self, value: Size) -> Any:
-        return _Sizes((value,)) if isinstance(value, Dimension) else super().i64(value)
+        return _Sizes((value,)) if isinstance(value, SymbolicDim) else super().i64(value)
 
     # ---- operations
     def op(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
@@ -233,7 +234,7 @@ class SymbolicLowering(Lowering):
         lows = []
         for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
             start = op("convert", _INT, start)
-            wide = self.size(size) if isinstance(size, Dimension) else emitted.const(size)
+            wide = self.size(size) if isinstance(size, SymbolicDim) else emitted.const(size)
             whole = op("get_dimension_size", _INT, x, dimension=self.i64(axis))
             most = emitted.op("subtract", whole, wide)
             lows.append(emitted.max(emitted.const(0), emitted.min(start, most)))
@@ -247,7 +248,7 @@ class SymbolicLowering(Lowering):
         return op("real_dynamic_slice", aval, x, low, high, steps)
 
     def constant(self, value: Any, aval: Any) -> Any:
-        if isinstance(value, Dimension):
+        if isinstance(value, SymbolicDim):
             scalar = self.size(value, shaped((), aval.dtype))
             return self.repeat(scalar, aval) if aval.shape else scalar
         if not is_symbolic(aval):

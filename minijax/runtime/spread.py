@@ -1,8 +1,8 @@
 """Programs over several devices: where they run, and how operands and results lie.
 
-A `Spread` is to partitioned programs what a `Placement` is to those on one device.  All
-operands lie on its devices, each as its sharding says; those without one are whole on
-each device.  Results lie as asked for, or as XLA chose.  Next: dispatch.py.
+A `PartitionedPlacement` is to partitioned programs what a `Placement` is to those on one
+device. All operands lie on its devices, each as its sharding says; those without one are
+whole on each device. Results lie as asked for, or as XLA chose. Next: dispatch.py.
 """
 
 from __future__ import annotations
@@ -24,16 +24,22 @@ from . import sharding as shardings
 from .array import ARRAYS, Array, adopted, base_array, foreign
 from .compile import compile_module
 from .layouts import Layout
-from .lower import has_cuts, physical
+from .lower import has_explicit_shardings, physical
 from .lowered import lower_jaxpr
 from .mesh import Mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
-from .sharding import GSPMDSharding, NamedSharding, SingleDeviceSharding, is_laid_out, typed
+from .sharding import (
+    GSPMDSharding,
+    NamedSharding,
+    SingleDeviceSharding,
+    aval_with_sharding,
+    has_custom_layout,
+)
 
 PLACES = (NamedSharding, GSPMDSharding, SingleDeviceSharding)  # which name devices
 
 
-class Spread:
+class PartitionedPlacement:
     """The devices of a partitioned program, and how its operands and results lie.
 
     ins, outs: a `NamedSharding` for each; None: whole on each device; as XLA likes.
@@ -50,22 +56,22 @@ class Spread:
         self.outs = outs
         self.whole = NamedSharding(mesh, PartitionSpec())
 
-    def keeping(self, kept: Sequence[int]) -> Spread:
+    def keeping(self, kept: Sequence[int]) -> PartitionedPlacement:
         """The same with some of the operands alone."""
         if len(kept) == len(self.ins):
             return self
-        return spread(self.mesh, [self.ins[i] for i in kept], self.outs)
+        return partitioned_placement(self.mesh, [self.ins[i] for i in kept], self.outs)
 
-    def typed(self, closed: ClosedJaxpr) -> Spread:
+    def typed(self, closed: ClosedJaxpr) -> PartitionedPlacement:
         """The same, with results that lie as the types of a program say, if they do."""
         if not self.mesh.are_all_axes_explicit:
             return self
         alike = all(s is None or s.mesh == self.mesh for s in self.ins)
-        if alike and not has_cuts(closed.jaxpr):
+        if alike and not has_explicit_shardings(closed.jaxpr):
             return self
         asked = self.outs or (None,) * len(closed.out_avals)
         outs = [s or self._of_type(a) for s, a in zip(asked, closed.out_avals, strict=True)]
-        return spread(self.mesh, self.ins, outs)
+        return partitioned_placement(self.mesh, self.ins, outs)
 
     def _of_type(self, aval: Any) -> NamedSharding:
         """The sharding of a result: over its type's mesh, if that has another shape."""
@@ -116,19 +122,21 @@ class Spread:
     def take(self, values: Sequence[Any], as_they_lie: bool = False) -> list[Any]:
         """The values as ArrayImpls, each cut as its operand is to be; in their order of
         elements, or in the devices' own."""
-        cut = put_as_it_lies if as_they_lie else put
+        cut = put_sharded_keep_layout if as_they_lie else put_sharded
         return [cut(x, self.sharding_in(i)) for i, x in enumerate(values)]
 
 
-_spreads: dict[Any, Spread] = {}
+_spreads: dict[Any, PartitionedPlacement] = {}
 
 
-def spread(mesh: Mesh, ins: Sequence[Any], outs: Sequence[Any] | None = None) -> Spread:
-    """The `Spread` of these shardings: one object for equal ones."""
+def partitioned_placement(
+    mesh: Mesh, ins: Sequence[Any], outs: Sequence[Any] | None = None
+) -> PartitionedPlacement:
+    """The `PartitionedPlacement` of these shardings: one object for equal ones."""
     key = mesh, tuple(ins), None if outs is None else tuple(outs)
     found = _spreads.get(key)
     if found is None:
-        found = _spreads.setdefault(key, Spread(*key))
+        found = _spreads.setdefault(key, PartitionedPlacement(*key))
     return found
 
 
@@ -140,7 +148,7 @@ def mesh_of(sharding: Any) -> Any:
     return Mesh(row, ("devices",))
 
 
-def lies(x: Any) -> Any:
+def multi_device_sharding(x: Any) -> Any:
     """How an array is spread over devices; None: it is on one, or no array."""
     if type(x) not in ARRAYS or foreign(x):  # what stands for one may say how it lies
         found = getattr(x, "sharding", None)
@@ -155,7 +163,7 @@ def lies(x: Any) -> Any:
 # --------------------------------------------------------------------------- putting
 
 
-def put(x: Any, sharding: Any) -> Any:
+def put_sharded(x: Any, sharding: Any) -> Any:
     """A value as an ArrayImpl that lies as `sharding` says."""
     x = adopted(x)
     if isinstance(sharding, NamedSharding) and not sharding.devices:
@@ -169,60 +177,60 @@ def put(x: Any, sharding: Any) -> Any:
     if type(x) in ARRAYS:
         x._check_alive()
         buffer = base_array(x)
-        if is_laid_out(buffer):
-            buffer = plain(buffer)
+        if has_custom_layout(buffer):
+            buffer = with_default_layout(buffer)
         inner = sharding.internal(len(buffer.aval.shape))
         if buffer._sharding is inner:
-            aval = typed(buffer.aval, sharding)
+            aval = aval_with_sharding(buffer.aval, sharding)
             return buffer if aval is buffer.aval else compat.with_aval(buffer, aval, inner)
         known = _moves.get((id(buffer._sharding), id(inner), buffer.aval))
         if known is not None:
             return known(buffer)
         mine = shardings.of_buffer(buffer)
         if mine.is_equivalent_to(sharding, len(buffer.aval.shape)):
-            return compat.with_aval(buffer, typed(buffer.aval, sharding), inner)
+            return compat.with_aval(buffer, aval_with_sharding(buffer.aval, sharding), inner)
         sharding.for_rank(len(x.shape)).check_compatible_aval(x.shape)
         if isinstance(mine, (NamedSharding, GSPMDSharding)):
             return _moved(buffer, mine, sharding)
         if isinstance(mine, SingleDeviceSharding) and _whole(sharding):
             return _copies(buffer, sharding)
-        return _cut(transfers.host_value(buffer), buffer.aval, sharding)
+        return _shard_host_value(transfers.host_value(buffer), buffer.aval, sharding)
     aval = core.aval_of(x)
     if isinstance(x, core.Tracer):
         raise core.leak_error(x)
     sharding.for_rank(len(aval.shape)).check_compatible_aval(aval.shape)
-    return _cut(np.asarray(x), aval, sharding)
+    return _shard_host_value(np.asarray(x), aval, sharding)
 
 
-def put_as_it_lies(x: Any, sharding: Any) -> Any:
-    """`put`, but of what is there already, in whichever order."""
-    if type(x) in ARRAYS and not foreign(x) and is_laid_out(base_array(x)):
+def put_sharded_keep_layout(x: Any, sharding: Any) -> Any:
+    """`put_sharded`, but of what is there already, in whichever order."""
+    if type(x) in ARRAYS and not foreign(x) and has_custom_layout(base_array(x)):
         x._check_alive()
         buffer = base_array(x)
         mine = shardings.of_buffer(buffer)
         if mine.is_equivalent_to(sharding, len(buffer.aval.shape)):
             return buffer
-    return put(x, sharding)
+    return put_sharded(x, sharding)
 
 
-def in_order(buffer: Any, layout: Any) -> Any:
+def with_layout(buffer: Any, layout: Any) -> Any:
     """The ArrayImpl where it is, in this order; None: in the devices' own."""
     if placements.placement_of(buffer) is not None:
-        return orders.in_order(buffer, layout)
-    came = orders.order_of(buffer)
-    modes = orders.mode(came), orders.mode(layout)
+        return orders.with_layout(buffer, layout)
+    came = orders.buffer_layout(buffer)
+    modes = orders.layout_mode(came), orders.layout_mode(layout)
     if modes[0] == modes[1]:
         return buffer
     lie = shardings.of_buffer(buffer)
     return resharding(buffer, lie, lie, modes)(buffer)
 
 
-def plain(buffer: Any) -> Any:
+def with_default_layout(buffer: Any) -> Any:
     """The ArrayImpl in the devices' own order."""
-    return in_order(buffer, None) if is_laid_out(buffer) else buffer
+    return with_layout(buffer, None) if has_custom_layout(buffer) else buffer
 
 
-def array_in_order(x: Any, layout: Layout | None) -> Any:
+def array_with_layout(x: Any, layout: Layout | None) -> Any:
     """The array where it is, in this order; None: in the devices' own.
 
     Of keys, their words lie together.
@@ -231,9 +239,9 @@ def array_in_order(x: Any, layout: Layout | None) -> Any:
     if layout is not None and buffer is not x:
         order = (*layout.major_to_minor, *range(x.ndim, len(buffer.aval.shape)))
         layout = Layout(order, layout.tiling)
-    if layout is None and not is_laid_out(buffer):
+    if layout is None and not has_custom_layout(buffer):
         return x
-    return arrays.wrap(in_order(buffer, layout), x.aval)
+    return arrays.wrap(with_layout(buffer, layout), x.aval)
 
 
 def _moved(buffer: Any, mine: Any, sharding: Any) -> Any:
@@ -244,7 +252,7 @@ def _moved(buffer: Any, mine: Any, sharding: Any) -> Any:
         known = isinstance(mine, NamedSharding) and isinstance(there, NamedSharding)
         alike = len(mine.devices) == len(there.devices)
         if not known or not alike or mine.devices[0].client is not there.devices[0].client:
-            return _cut(transfers.host_value(buffer), buffer.aval, sharding)
+            return _shard_host_value(transfers.host_value(buffer), buffer.aval, sharding)
         near = there
         if mine.devices != there.devices:
             grid = np.array(mine.devices, dtype=object).reshape(there.mesh.axis_sizes)
@@ -273,7 +281,7 @@ def _in_memory(buffer: Any, sharding: Any) -> Any:
         return buffer
     aval = buffer.aval.update(memory_space=MemorySpace.of_kind(sharding.given_kind))
     moved = compat.copy_parts(buffer, sharding.devices, inner)
-    return compat.with_aval(moved, typed(aval, sharding), inner)
+    return compat.with_aval(moved, aval_with_sharding(aval, sharding), inner)
 
 
 def _whole(sharding: Any) -> bool:
@@ -284,7 +292,7 @@ def _copies(buffer: Any, sharding: Any) -> Any:
     """A single-device array on every device of a sharding."""
     away = sharding.devices[0].client is not buffer._sharding._device.client
     if away or sharding.given_kind or buffer.aval.memory_space is HOST:
-        return _cut(transfers.host_value(buffer), buffer.aval, sharding)
+        return _shard_host_value(transfers.host_value(buffer), buffer.aval, sharding)
     mine = sharding.addressable_devices
     parts = [
         compat.copy_to(buffer, d, compat.SingleDeviceSharding(d))
@@ -292,15 +300,17 @@ def _copies(buffer: Any, sharding: Any) -> Any:
         if d in mine
     ]
     return compat.assemble(
-        typed(buffer.aval, sharding), sharding.internal(len(buffer.aval.shape)), parts
+        aval_with_sharding(buffer.aval, sharding),
+        sharding.internal(len(buffer.aval.shape)),
+        parts,
     )
 
 
-def _cut(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> Any:
+def _shard_host_value(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> Any:
     """A NumPy array cut into the parts that the devices hold."""
     shape = aval.shape
     space = MemorySpace.of_kind(sharding.given_kind)
-    aval = typed(aval.update(memory_space=space), sharding)
+    aval = aval_with_sharding(aval.update(memory_space=space), sharding)
     key = sharding, shape
     found = _cuts.get(key)
     if found is None:
@@ -322,9 +332,9 @@ def _cut(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> Any:
 
 def assemble(aval: Any, sharding: Any, parts: Sequence[Any]) -> Array:
     """One array of the parts that lie on this process's devices already."""
-    stored = typed(physical(aval), sharding)
+    stored = aval_with_sharding(physical(aval), sharding)
     inner = sharding.internal(len(stored.shape))
-    whole = compat.assemble(stored, inner, list(map(plain, parts)))
+    whole = compat.assemble(stored, inner, list(map(with_default_layout, parts)))
     for part in parts:
         arrays.share_memory(part, whole)
     return arrays.wrap(whole, aval)
@@ -351,7 +361,7 @@ def resharding(
     if found is None:
         var = Var(aval)
         closed = ClosedJaxpr(Jaxpr([], [var], [var], []))
-        where = Spread(mesh_of(sharding), (mine,), (sharding,))
+        where = PartitionedPlacement(mesh_of(sharding), (mine,), (sharding,))
         said = None if modes is None else ([modes[0]], [modes[1]])
         lowered = lower_jaxpr(closed, "reshard", where.platform, spread=where, orders=said)
         executable = compile_module(
@@ -361,7 +371,7 @@ def resharding(
         if modes is not None:
             first = where.devices[0]
             (inner,) = orders.result_shardings(executable, [inner], first)
-        handler = compat.result_handler(typed(aval, sharding), inner, True)
+        handler = compat.result_handler(aval_with_sharding(aval, sharding), inner, True)
         run, handlers = executable.execute_sharded, [handler]
         pace = pacing.pace_of(where.devices)
         if pace is not None:
@@ -374,9 +384,9 @@ def resharding(
 # ------------------------------------------------------------------------------ errors
 
 
-def bound(x: Any) -> tuple[Any, ...] | None:
+def committed_devices(x: Any) -> tuple[Any, ...] | None:
     """The devices on which a value, or what stands for one, must be; None: on any."""
-    lie = lies(x)
+    lie = multi_device_sharding(x)
     if lie is not None:
         return lie.devices  # type: ignore[no-any-return]
     if type(x) in ARRAYS and not foreign(x):
@@ -395,7 +405,7 @@ def check_meshes(name: str, values: Sequence[Any]) -> bool:
     around = get_abstract_mesh()
     mine = []
     for x in values:
-        lie = lies(x)
+        lie = multi_device_sharding(x)
         if isinstance(lie, NamedSharding) and lie.mesh.axis_names:
             mine.append((x, lie.mesh.abstract_mesh))
     known = (*(m for _, m in mine), around) if around.axis_names else [m for _, m in mine]
@@ -429,24 +439,26 @@ def _on(devices: Sequence[Any]) -> str:
     return f"with device ids {ids} on platform {devices[0].platform.upper()}"
 
 
-def told(i: int, x: Any, name: str, names: Sequence[str] = ()) -> str:
+def describe_argument(i: int, x: Any, name: str, names: Sequence[str] = ()) -> str:
     """What an error says of argument number `i`, of whose names some may be known."""
     called = names[i] if i < len(names) and names[i] else f"args[{i}]"
     aval = shaped(tuple(x.shape), x.dtype).str_short(False)
-    return f"argument {called} of {name} with shape {aval} and {_on(bound(x) or ())}"
+    return (
+        f"argument {called} of {name} with shape {aval} and {_on(committed_devices(x) or ())}"
+    )
 
 
-def told_sharding(what: str, sharding: Any) -> str:
+def describe_sharding(what: str, sharding: Any) -> str:
     """What an error says of a sharding that is asked for."""
     return f"{what} {_on(sharding.devices)}"
 
 
-def told_devices(devices: Sequence[Any]) -> str:
+def describe_devices(devices: Sequence[Any]) -> str:
     """What an error says of the devices on which a program must run."""
     return f"a sharding {_on(devices)}"
 
 
-def incompatible(first: str, second: str) -> ValueError:
+def incompatible_devices_error(first: str, second: str) -> ValueError:
     """The error for arguments or shardings on different devices."""
     return errors.value_error(
         f"Received incompatible devices for jitted computation. Got {first} and {second}",
@@ -455,7 +467,7 @@ def incompatible(first: str, second: str) -> ValueError:
     )
 
 
-def mismatch(want: Any, x: Any) -> ValueError:
+def sharding_mismatch_error(want: Any, x: Any) -> ValueError:
     """The error for an argument that lies otherwise than `in_shardings` says."""
     aval = shaped(tuple(x.shape), x.dtype).str_short(False)
     return errors.value_error(

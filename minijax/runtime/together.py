@@ -21,7 +21,7 @@ from ..base.tracebacks import is_refusal
 from ..ir import hooks
 from ..ir.core import Primitive
 from ..ir.jaxpr import ClosedJaxpr, Literal
-from ..passes.algebra import Linear, Zero
+from ..passes.algebra import UndefinedPrimal, Zero
 from ..passes.batch import Axis, no_name
 from ..passes.linearize import LinearizedJaxpr, linearize_jaxpr
 from ..passes.stage import stage_closed
@@ -29,7 +29,7 @@ from . import dispatch, placements
 from .array import ArrayImpl
 
 
-class Rule(NamedTuple):
+class CompiledRule(NamedTuple):
     """A rule as one program, if it computes anything.
 
     reads: the numbers of the operands that the program takes; None: it takes all.
@@ -44,12 +44,12 @@ class Rule(NamedTuple):
 
 
 Make = Callable[..., tuple[ClosedJaxpr, Any]]
-_rules: dict[Any, Rule | None] = util.cache({})
+_rules: dict[Any, CompiledRule | None] = util.cache({})
 _MOST_RULES = 4096  # as of programs of primitives
 _UNSEEN: Any = object()
 
 
-def _plain(prim: Primitive) -> bool:
+def _is_simple(prim: Primitive) -> bool:
     """Whether a primitive is evaluated by its program, and does nothing besides."""
     held = prim.impl is not None or prim.regions is not None or prim.closes
     acts = prim.effects is not None or prim.named_axes is not None or prim.places
@@ -71,7 +71,7 @@ def _run(
     needed: the primitive's rule, which libraries may change.
     """
     barred = dispatch.barred and config.NO_EXECUTION.value
-    if barred or (dispatch.checks and dispatch.watched()):
+    if barred or (dispatch.checks and dispatch.is_nan_check_enabled()):
         return None
     place: Any = None
     avals = []
@@ -93,7 +93,7 @@ def _run(
     except TypeError:  # unhashable params
         return None
     if rule is _UNSEEN:
-        if not _plain(prim):  # a key would keep the programs that it holds
+        if not _is_simple(prim):  # a key would keep the programs that it holds
             return None
         made = _made(make, prim, flags, avals, params)
         rule = None
@@ -128,7 +128,7 @@ def _made(
 
 def _compiled(
     made: tuple[ClosedJaxpr, Any], name: str, where: Any, committed: bool
-) -> Rule | None:
+) -> CompiledRule | None:
     """The program of a rule; None of what a program cannot be alone."""
     closed, about = made
     jaxpr = closed.jaxpr
@@ -139,12 +139,12 @@ def _compiled(
     fresh = [v for v in dict.fromkeys(outs) if v not in inputs]
     gives = [[*inputs, *fresh].index(v) for v in outs]
     if not fresh:
-        return Rule(None, None, gives, about)
+        return CompiledRule(None, None, gives, about)
     program = reads = None
     if len(jaxpr.eqns) == 1:
         (eqn,) = jaxpr.eqns
         prim, ins = eqn.primitive, eqn.ins
-        if _plain(prim) and not any(type(a) is Literal for a in ins):
+        if _is_simple(prim) and not any(type(a) is Literal for a in ins):
             reads = [inputs.index(a) for a in ins]
             program = dispatch.program_of_one(
                 prim, [a.aval for a in ins], eqn.params, where, committed
@@ -155,7 +155,7 @@ def _compiled(
             alone, name, where, committed, keep_unused=True, locations=False
         )
     plain = program.stable and program.kept is None and not program.has_keys
-    return Rule(program, reads, gives, about) if plain else None
+    return CompiledRule(program, reads, gives, about) if plain else None
 
 
 # ------------------------------------------------------------------------ forwards
@@ -194,10 +194,10 @@ def evaluate_jvp(
     return out, tangent[0] if tangent else Zero(out.aval.to_tangent())
 
 
-def _cut(
+def _linearized_rule(
     prim: Primitive, flags: Any, avals: Any, params: Any
 ) -> tuple[ClosedJaxpr, LinearizedJaxpr]:
-    cut = linearize_jaxpr(dispatch.alone(prim, avals, params), flags)
+    cut = linearize_jaxpr(dispatch.single_equation_jaxpr(prim, avals, params), flags)
     return cut.primal, cut
 
 
@@ -212,7 +212,7 @@ def evaluate_linearized(
         flags.append(moves)
         if moves and (type(x) is not ArrayImpl or t.aval is not x.aval):
             return None
-    found = _run(_cut, prim.jvp, prim, tuple(flags), list(primals), params)
+    found = _run(_linearized_rule, prim.jvp, prim, tuple(flags), list(primals), params)
     if found is None:
         return None
     (out, *new), cut = found
@@ -232,7 +232,7 @@ def _turned(
 
     def rule(*given: Any) -> list[Any]:
         known = iter(given)
-        args = [next(known) if a is None else Linear(a) for a in flags]
+        args = [next(known) if a is None else UndefinedPrimal(a) for a in flags]
         cts: list[Any] = []
         for ct in prim.transpose(next(known), *args, **params):
             there = ct is not None and type(ct) is not Zero
@@ -250,7 +250,7 @@ def evaluate_transpose(
     flags = []
     buffers = []
     for x in args:
-        if type(x) is Linear:
+        if type(x) is UndefinedPrimal:
             flags.append(x.aval)
         else:
             flags.append(None)

@@ -16,7 +16,7 @@ from ..base import config, errors
 from ..ir import core
 from ..types import dtypes
 from ..types.avals import WIDE_SCALARS, is_wide_beside, numpy_aval, shaped
-from ..types.dimensions import Dimension
+from ..types.dimensions import SymbolicDim
 from . import client, guards, shards
 from . import jaxlib_compat as compat
 from . import sharding as shardings
@@ -36,7 +36,7 @@ def host_value(buffer: Any) -> np.ndarray[Any, Any]:
         return shards.gather(buffer)
     if client.cluster.client is not None and not found[0].is_here:
         raise shards.not_here()
-    if shardings.is_laid_out(buffer):  # C++ reads it in its order
+    if shardings.has_custom_layout(buffer):  # C++ reads it in its order
         value: np.ndarray[Any, Any] = buffer._single_device_array_to_np_array_did_copy()[0]
         return value
     return compat.to_host(buffer)
@@ -47,7 +47,7 @@ def copied(buffer: Any) -> Any:
     where = placement_of(buffer)
     if where is None:
         lie: Any = buffer._sharding
-        if not shardings.is_laid_out(buffer):
+        if not shardings.has_custom_layout(buffer):
             lie = shardings.of_buffer(buffer).internal(len(buffer.aval.shape))
         parts = [copied(b) for b in shards.shard_buffers(buffer)]
         return compat.assemble(buffer.aval, lie, parts)
@@ -71,7 +71,7 @@ def typed_constant(value: Any, dtype: Any) -> Any:
 
     NumPy's scalar; where those of 64 bits mean 32, and yet an operand has 64, an array.
     """
-    if isinstance(value, Dimension):
+    if isinstance(value, SymbolicDim):
         return value.of_dtype(dtype)
     x = dtype.type(value)
     if dtypes.narrow(dtype) is dtype or dtypes.wide_types():

@@ -153,7 +153,7 @@ def install() -> None:
     numbers = tuple(map(int, INTERFACE.split(".")))
     for module in (sys.modules[_PACKAGE], importlib.import_module(f"{_PACKAGE}.version")):
         vars(module).update(__version__=INTERFACE, __version_info__=numbers, _version=INTERFACE)
-    faces.stand_for("jax")
+    faces.impersonate("jax")
     for values in (Tracer, Array, Reference):
         _name(values)
         values.__init_subclass__ = classmethod(_name)  # type: ignore[attr-defined, assignment]

@@ -18,10 +18,10 @@ import numpy as np
 
 from ..api.aot import jit
 from ..api.devices import device_put
-from ..passes.costs import flops, moved, own_flops, walk
+from ..passes.costs import bytes_accessed, flops, own_flops, walk
 from ..prims import lax
 from ..runtime import client
-from .places import Place, place_of
+from .places import SourceLine, source_line_of
 from .programs import Report, amount, program_of, table
 
 
@@ -65,7 +65,7 @@ class LineCost:
     (8.0, 64, 'memory')
     """
 
-    place: Place
+    place: SourceLine
     scope: str
     flops: float
     bytes: int
@@ -169,12 +169,12 @@ def cost(
     """
     program = program_of(f, args, kwargs)
     device = roofline or measured(client.local_devices()[0])
-    groups: dict[tuple[Place, str], LineCost] = {}
+    groups: dict[tuple[SourceLine, str], LineCost] = {}
     scopes: dict[str, tuple[float, int]] = {}
     for eqn, times, known in walk(program.jaxpr):
-        place, scope = place_of(eqn), eqn.names
+        place, scope = source_line_of(eqn), eqn.names
         at = groups.setdefault((place, scope), LineCost(place, scope, 0.0, 0, 0, True, "", 0.0))
-        n, size = own_flops(eqn) * times, moved(eqn) * times
+        n, size = own_flops(eqn) * times, bytes_accessed(eqn) * times
         at.flops, at.bytes, at.equations = (at.flops + n, at.bytes + size, at.equations + 1)
         at.known = at.known and known
         f_n, b_n = scopes.get(scope, (0.0, 0))

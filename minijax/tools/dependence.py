@@ -18,9 +18,9 @@ import numpy as np
 from ..base import errors
 from ..base.util import split_list
 from ..ir import core
-from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, programs
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, closed_jaxprs
 from ..ir.regions import Loop
-from ..passes.algebra import Linear
+from ..passes.algebra import UndefinedPrimal
 from ..types import dtypes
 
 MOST = 50_000_000
@@ -162,7 +162,7 @@ class Interpreter:
         exact = not any(
             dtypes.is_inexact(getattr(v.aval, "dtype", np.dtype(bool))) for v in eqn.outs
         )
-        if not (small and whole and exact) or eqn.effects or programs(eqn.params):
+        if not (small and whole and exact) or eqn.effects or closed_jaxprs(eqn.params):
             return [UNKNOWN] * len(eqn.outs)
         out = eqn.primitive.bind(*args, **eqn.params)
         return out if eqn.primitive.multiple_results else [out]
@@ -214,7 +214,7 @@ class Interpreter:
         positions = _numbers(out.aval, 0)
         data = [a.aval.dtype == out.aval.dtype for a in eqn.ins]
         given = [
-            Linear(core.aval_of(_numbers(a.aval, 0))) if d else x
+            UndefinedPrimal(core.aval_of(_numbers(a.aval, 0))) if d else x
             for a, d, x in zip(eqn.ins, data, args, strict=True)
         ]
         back = eqn.primitive.transpose(positions, *given, **eqn.params)

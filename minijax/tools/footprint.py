@@ -14,8 +14,8 @@ from typing import Any
 
 from ..ir.jaxpr import Equation, Jaxpr, Literal, last_uses
 from ..ir.regions import Loop
-from ..passes.costs import nbytes, parts, workspace
-from .places import NOWHERE, Place, place_of
+from ..passes.costs import inner_programs, nbytes, workspace
+from .places import NOWHERE, SourceLine, source_line_of
 from .programs import Program, Report, amount, program_of, table
 
 
@@ -30,7 +30,7 @@ class Owner:
     (400, ['f32[10,10]'])
     """
 
-    place: Place
+    place: SourceLine
     what: str
     scope: str
     bytes: int
@@ -52,7 +52,7 @@ class Moment:
     """
 
     primitive: str
-    place: Place
+    place: SourceLine
     depth: int
     bytes: int
 
@@ -185,7 +185,7 @@ class Owned:
 
     bytes: int
     what: str
-    place: Place
+    place: SourceLine
     scope: str
     type: str
 
@@ -219,7 +219,7 @@ class _Walk:
                 live[v] = Owned(
                     nbytes(v.aval),
                     eqn.primitive.name,
-                    place_of(eqn),
+                    source_line_of(eqn),
                     eqn.names,
                     v.aval.str_short(True),
                 )
@@ -229,7 +229,7 @@ class _Walk:
                 live[eqn] = Owned(
                     extra,
                     f"work space of {eqn.primitive.name}",
-                    place_of(eqn),
+                    source_line_of(eqn),
                     eqn.names,
                     f"{extra} bytes",
                 )
@@ -237,7 +237,7 @@ class _Walk:
                 live[eqn] = Owned(
                     extra,
                     f"steps of {eqn.primitive.name}",
-                    place_of(eqn),
+                    source_line_of(eqn),
                     eqn.names,
                     f"{extra} bytes",
                 )
@@ -257,7 +257,7 @@ class _Walk:
         around: list[Owned],
         outs: set[Any],
     ) -> None:
-        now = Moment(eqn.primitive.name, place_of(eqn), depth, total)
+        now = Moment(eqn.primitive.name, source_line_of(eqn), depth, total)
         self.timeline.append(now)
         if total > self.peak:
             self.peak, self.at = total, now
@@ -275,7 +275,7 @@ class _Walk:
         """The programs of an equation: what they make lives beside what lives here."""
         loop = isinstance(eqn.primitive.regions, Loop)
         results = set(eqn.outs)  # a call makes them inside
-        for p in parts(eqn):
+        for p in inner_programs(eqn):
             body = p.closed.jaxpr
             # Operands are counted outside, but for the rows of a loop; so are results.
             mine = {v: Owned(0, "", NOWHERE, "", "") for v in (*body.constvars, *body.invars)}
@@ -286,7 +286,7 @@ class _Walk:
                         mine[v] = Owned(
                             nbytes(v.aval),
                             f"a row of {eqn.primitive.name}",
-                            place_of(eqn),
+                            source_line_of(eqn),
                             eqn.names,
                             v.aval.str_short(True),
                         )

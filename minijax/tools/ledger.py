@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from ..api.autodiff import grad
-from ..control.calls.budget import Budget, Plan, Stretch, budget, plan
+from ..control.calls.budget import Budget, Plan, Segment, budget, plan
 from ..control.calls.policies_inside import inline_calls
 from ..control.calls.remat import checkpoint
 from ..control.refs.discharge import without_own
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
-from ..passes.costs import equation_flops, flops, nbytes, parts
+from ..passes.costs import equation_flops, flops, inner_programs, nbytes
 from .footprint import xla_memory
-from .places import NOWHERE, Place, is_backward, place_of
+from .places import NOWHERE, SourceLine, is_backward, source_line_of
 from .programs import Report, amount, program_of, table, without_statics
 
 
@@ -47,8 +47,8 @@ class Residual:
     bytes: int
     by: str
     scope: str
-    made: Place
-    read: Place
+    made: SourceLine
+    read: SourceLine
     reader: str
     flops: float
     why: str
@@ -155,7 +155,7 @@ def _gradients(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, set[Any]]]:
         yield jaxpr, {*jaxpr.constvars, *jaxpr.invars}
     for eqn in jaxpr.eqns:
         if not is_backward(eqn):
-            for p in parts(eqn):
+            for p in inner_programs(eqn):
                 yield from _gradients(p.closed.jaxpr)
 
 
@@ -192,8 +192,8 @@ def _residual(v: Any, reader: Equation, made: dict[Any, Equation], work: _Work) 
         nbytes(v.aval),
         inner.primitive.name,
         inner.names or eqn.names,
-        place_of(inner),
-        place_of(use),
+        source_line_of(inner),
+        source_line_of(use),
         use.primitive.name,
         total,
         why,
@@ -276,8 +276,8 @@ class Piece:
     [(False, 32)]
     """
 
-    first: Place
-    last: Place
+    first: SourceLine
+    last: SourceLine
     recomputed: bool
     bytes: int
     residuals: int
@@ -397,13 +397,13 @@ def plan_remat(
     )
 
 
-def _pieces(jaxpr: Jaxpr, stretches: Sequence[Stretch], depth: int) -> Iterator[Piece]:
+def _pieces(jaxpr: Jaxpr, stretches: Sequence[Segment], depth: int) -> Iterator[Piece]:
     """Stretches with their lines, those that are kept in a row as one."""
     for recomputed, group in itertools.groupby(stretches, lambda s: s.recomputed):
         for some in ([s] for s in group) if recomputed else [list(group)]:
             eqns = jaxpr.eqns[some[0].start : some[-1].end]
-            first = place_of(eqns[0]) if eqns else NOWHERE
-            last = place_of(eqns[-1]) if eqns else NOWHERE
+            first = source_line_of(eqns[0]) if eqns else NOWHERE
+            last = source_line_of(eqns[-1]) if eqns else NOWHERE
             yield Piece(
                 first,
                 last,

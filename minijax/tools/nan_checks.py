@@ -23,17 +23,16 @@ import numpy as np
 from ..base.util import split_list
 from ..ir import core
 from ..ir.core import STATE
-from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, rearranged
+from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, permute_jaxpr
 from ..ir.regions import Loop, Region
 from ..passes.stage import stage_closed
 from ..prims import lax
-from ..prims.collectives.varying import vary_over
+from ..prims.collectives.varying import pcast_to_varying
 from ..surface import jnp
 from .nan_looks import (
     NOTHING,
     STATS,
-    Looks,
-    badness,
+    Probes,
     can_mark,
     explained,
     floats,
@@ -41,10 +40,11 @@ from .nan_looks import (
     is_float,
     known_bad,
     known_good,
-    loses,
+    may_hide_nonfinite,
+    nonfinite_level,
     paid,
+    plan_probes,
     statistics,
-    watched,
 )
 
 _NO_LOOPS = np.zeros(0, np.int32)
@@ -118,7 +118,7 @@ def joined(first: Any, stats: Sequence[Any], inner: Sequence[Record]) -> Record:
     )
 
 
-class Finder:
+class NonfiniteInterpreter:
     """One run of the interpreter over a program.
 
     kinds: which are bad: of "nan", "inf".
@@ -161,7 +161,7 @@ class Finder:
         """Run a program: its results, and the record."""
         env: dict[Any, Any] = {}
         good = known_good(jaxpr)
-        looks = Looks(env, good=good)
+        looks = Probes(env, good=good)
         stats: list[Any] = []
         inner: list[Record] = []
 
@@ -275,7 +275,7 @@ class Finder:
         known = [*[True] * len(consts), *[False] * len(first), *[True] * len(rows)]
         step = self._step(test, body, inside, {**how, "known": known}, how)
         axes = _varying([*map(core.aval_of, args), *body.out_avals])
-        start = [vary_over(x, axes) for x in self._start(step, [asks, *groups[1:]])]
+        start = [pcast_to_varying(x, axes) for x in self._start(step, [asks, *groups[1:]])]
         state = [core.aval_of(x) for x in start]
         n, n_heads = len(asked), len(start) - self.tells
         numbers = []  # of rows, where a loop over rows is to tell which
@@ -297,7 +297,7 @@ class Finder:
             new_test = [_stopping(t, n, state) for t in test]
         else:
             lead = [*range(n), *state, *range(n, n + len(first))]
-            new_test = [rearranged(t, lead) for t in test]
+            new_test = [permute_jaxpr(t, lead) for t in test]
         bodies = [*new_test, stage_closed(watched, ins, text="nans")]
         also = asked if test else []
         operands = [asked, [*also, *consts], [*start, *first], [*numbers, *rows]]
@@ -426,7 +426,7 @@ def _padded(
     def fun(*args: Any) -> list[Any]:
         results = closed(*args)
         record = Record(*(results[:own] or [NOTHING]))
-        first, at, stats = (vary_over(jnp.asarray(x), axes) for x in record)
+        first, at, stats = (pcast_to_varying(jnp.asarray(x), axes) for x in record)
         room = [(before[0], after[0])], [(before[1], after[1]), (0, 0)]
         wide = [first, jnp.pad(at, room[0]), jnp.pad(stats, room[1])]
         return [*wide[:n], *results[own:]]
@@ -434,11 +434,11 @@ def _padded(
     return stage_closed(fun, closed.in_avals, name=closed.jaxpr.name, text="nans")
 
 
-class Every(Finder):
+class Every(NonfiniteInterpreter):
     """Looks at every value."""
 
 
-class One(Finder):
+class One(NonfiniteInterpreter):
     """Looks at what one site makes, and takes the statistics of its operands."""
 
     def __init__(self, kinds: Sequence[str], number: int) -> None:
@@ -478,9 +478,9 @@ class _Looking:
             if is_float(v.aval) and (masked or (v in jaxpr.constvars and known_bad(x)))
         }
         self.held = held = explained(jaxpr, own)
-        self.looks = Looks(self.env, lambda a: not finder.all_kinds or a in held)
+        self.looks = Probes(self.env, lambda a: not finder.all_kinds or a in held)
         skip = self.seen | held | known_good(jaxpr)
-        self.plan = watched(jaxpr, skip, top, finder.marks)
+        self.plan = plan_probes(jaxpr, skip, top, finder.marks)
         self.owed: dict[Any, list[Any]] = {}
         self.reasons: dict[Any, frozenset[int]] = {}
         for v, _ in ins:
@@ -494,7 +494,7 @@ class _Looking:
         """The slots of what explains that a value is bad."""
         if type(a) is not Literal:
             return self.reasons.get(a, _NO_REASON)
-        if is_float(a.aval) and badness(a.val) > 0:
+        if is_float(a.aval) and nonfinite_level(a.val) > 0:
             return frozenset((self.looks.slot(a),))
         return _NO_REASON
 
@@ -540,7 +540,7 @@ class _Looking:
                 self.look(v)
 
 
-class Coarse(Finder):
+class Coarse(NonfiniteInterpreter):
     """Tells whether there is a bad number, by few looks: see nan_looks.py.
 
     What constants of the program explain (masks) is followed by slots: those whose
@@ -576,7 +576,7 @@ class Coarse(Finder):
         here = _Looking(self, jaxpr, ins, known, masked, top)
         inner: list[Record] = []
         for i, (eqn, values) in enumerate(walk(jaxpr, here.env)):
-            lost = loses(eqn)
+            lost = may_hide_nonfinite(eqn)
             for a in eqn.ins if lost else ():
                 here.look(a)
             because = _NO_REASON.union(*map(here.why, eqn.ins))

@@ -24,9 +24,9 @@ from ..control.calls.jit import jitted_of
 from ..ir import hooks
 from ..ir.jaxpr import ClosedJaxpr
 from ..passes.dce import dce_jaxpr
-from .nan_checks import Coarse, Every, Finder, One, Record
+from .nan_checks import Coarse, Every, NonfiniteInterpreter, One, Record
 from .nan_looks import NOTHING, STATS
-from .places import NOWHERE, Place, is_backward, place_of, report_lines
+from .places import NOWHERE, SourceLine, is_backward, report_lines, source_line_of
 from .programs import Report, without_statics
 
 KINDS = ("nan", "inf")
@@ -83,7 +83,7 @@ class Finding:
     made: str
     direction: str
     scope: str
-    place: Place
+    place: SourceLine
     iterations: tuple[tuple[str, int], ...]
     operands: tuple[Operand, ...]
     results: tuple[str, ...]
@@ -257,7 +257,7 @@ def _find(
         made,
         "backward" if is_backward(eqn) else "forward",
         eqn.names,
-        place_of(eqn),
+        source_line_of(eqn),
         iterations,
         operands,
         tuple(v.aval.str_short(True) for v in eqn.outs),
@@ -265,7 +265,9 @@ def _find(
     return finding, outs
 
 
-def _run(finder: Finder, closed: Any, leaves: Sequence[Any]) -> tuple[list[Any], Record]:
+def _run(
+    finder: NonfiniteInterpreter, closed: Any, leaves: Sequence[Any]
+) -> tuple[list[Any], Record]:
     """Run a program compiled: its results, and the record."""
     return jit(lambda *xs: finder.run(closed.jaxpr, closed.consts, xs, top=True))(*leaves)
 

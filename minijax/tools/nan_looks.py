@@ -6,7 +6,7 @@ if they are not finite because their operands are.  Where an elementwise operati
 one, a NaN is put into its result instead, which takes no pass over memory; results are then
 not the program's own, but are known to be bad.  Along a chain of such operations what is
 owed is gathered beside the values (by `is_finite`: products with 0 cost half, but XLA takes
-(x * 2) * 0 to be x * 0), and put in once.  `watched` decides.  Next: nan_checks.py, which
+(x * 2) * 0 to be x * 0), and put in once.  `plan_probes` decides.  Next: nan_checks.py, which
 runs programs so.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from ..control.branches.switch import platform_dependent
 from ..ir import core
-from ..ir.jaxpr import Equation, Jaxpr, Literal, programs
+from ..ir.jaxpr import Equation, Jaxpr, Literal, closed_jaxprs
 from ..ir.regions import Loop
 from ..prims import lax
 from ..surface import jnp
@@ -40,7 +40,7 @@ def is_float(aval: Any) -> bool:
     return dtypes.is_inexact(aval.dtype)
 
 
-def badness(x: Any, quick: bool = False) -> Any:
+def nonfinite_level(x: Any, quick: bool = False) -> Any:
     """An int8: 2 if a value holds a NaN, 1 if it holds an infinity, else 0.
 
     quick: 2 in either case, which costs less.
@@ -49,7 +49,7 @@ def badness(x: Any, quick: bool = False) -> Any:
         value = complex(x)
         return np.int8(2 if np.isnan(value) else 1 if np.isinf(value) else 0)
     if dtypes.is_complex(core.aval_of(x).dtype):
-        return lax.max(badness(lax.real(x), quick), badness(lax.imag(x), quick))
+        return lax.max(nonfinite_level(lax.real(x), quick), nonfinite_level(lax.imag(x), quick))
     if quick:
         return lax.select(all_finite(x), np.int8(0), np.int8(2))
     # Not by the greatest one: collectives of several devices lose NaNs of maxima.
@@ -100,14 +100,16 @@ def holds_constants(jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> bool:
     """Whether bad numbers are written down in a program, or in those inside."""
     return (
         any(
-            badness(a.val) > 0
+            nonfinite_level(a.val) > 0
             for eqn in jaxpr.eqns
             for a in eqn.ins
             if type(a) is Literal and is_float(a.aval)
         )
         or any(is_float(core.aval_of(c)) and known_bad(c) for c in consts)
         or any(
-            holds_constants(p.jaxpr, p.consts) for e in jaxpr.eqns for p in programs(e.params)
+            holds_constants(p.jaxpr, p.consts)
+            for e in jaxpr.eqns
+            for p in closed_jaxprs(e.params)
         )
     )
 
@@ -130,7 +132,7 @@ def floats(a: Any) -> bool:
 # ------------------------------------------------------------------- where it gets lost
 
 
-def loses(eqn: Equation) -> bool:
+def may_hide_nonfinite(eqn: Equation) -> bool:
     """Whether an equation's results may be good where its operands are not."""
     prim = eqn.primitive
     if prim.regions is not None:
@@ -154,7 +156,7 @@ def explained(jaxpr: Jaxpr, given: Iterable[Any]) -> set[Any]:
 
     def bad(a: Any) -> bool:
         if type(a) is Literal:
-            return is_float(a.aval) and bool(badness(a.val) > 0)
+            return is_float(a.aval) and bool(nonfinite_level(a.val) > 0)
         return a in found
 
     for eqn in jaxpr.eqns:
@@ -179,7 +181,7 @@ class Plan:
     takers: dict[Any, int]
 
 
-def watched(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
+def plan_probes(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
     """Which variables to look at, and which a NaN stands for in an equation's result.
 
     Backwards: a variable is settled where it is made, when all that reads it is known.  It
@@ -211,7 +213,7 @@ def watched(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
             plan.look.add(v)
 
     for i, eqn in reversed([*enumerate(jaxpr.eqns)]):
-        lost, called = loses(eqn), eqn.primitive.regions is not None
+        lost, called = may_hide_nonfinite(eqn), eqn.primitive.regions is not None
         free = not any(v in skip for v in eqn.outs)
         takes = {a for a in eqn.ins if mark and free and can_mark(eqn, a)}
         finite = lost and free and _keeps_finite(eqn)
@@ -240,7 +242,7 @@ def watched(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
             for a in eqn.ins:
                 if not can_mark(eqn, a) or a in kept:
                     continue
-                if a in plan.marks.get(i, ()) if loses(eqn) else a not in marked:
+                if a in plan.marks.get(i, ()) if may_hide_nonfinite(eqn) else a not in marked:
                     plan.takers.setdefault(a, i)
     plan.own.update(indebted - plan.takers.keys())  # what is owed has been put in
     return plan
@@ -251,7 +253,7 @@ def known_good(jaxpr: Jaxpr) -> set[Any]:
     good: set[Any] = set()
     for eqn in jaxpr.eqns:
         if _keeps_finite(eqn) and all(
-            badness(a.val) == 0 if type(a) is Literal else a in good
+            nonfinite_level(a.val) == 0 if type(a) is Literal else a in good
             for a in filter(floats, eqn.ins)
         ):
             good.update(eqn.outs)
@@ -284,7 +286,7 @@ def paid(out: Any, good: Sequence[Any]) -> Any:
     return lax.select(functools.reduce(lax.bitwise_and, good), out, nan)
 
 
-class Looks:
+class Probes:
     """What is looked at in one program: how bad some values are, and what is to blame.
 
     slots: of values, their number in `found`.
@@ -314,7 +316,7 @@ class Looks:
         if key not in self.slots:
             self.slots[key] = len(self.found)
             bad = type(a) is Literal or a not in self.good
-            level = badness(self.value(a), not self.exact(a)) if bad else np.int8(0)
+            level = nonfinite_level(self.value(a), not self.exact(a)) if bad else np.int8(0)
             self.found.append(level)
         return self.slots[key]
 

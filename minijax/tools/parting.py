@@ -24,12 +24,12 @@ from ..ir import core
 from ..ir.jaxpr import Equation, Jaxpr, Literal
 from ..types import dtypes
 from ..types.avals import ShapedArray
-from .places import NOWHERE, Place, place_of
+from .places import NOWHERE, SourceLine, source_line_of
 from .programs import Report, program_of
 
 
 @dataclasses.dataclass
-class Parting:
+class Mismatch:
     """A pair of values that do not agree.
 
     what: "the operation", of both, or "a result".
@@ -46,8 +46,8 @@ class Parting:
 
     what: str
     primitive: str
-    first: Place
-    second: Place
+    first: SourceLine
+    second: SourceLine
     error: float
     relative: float
     at: tuple[int, ...]
@@ -80,12 +80,12 @@ class DiffReport(Report):
     (True, 1, 0, 1)
     """
 
-    first: Parting | None
-    partings: list[Parting]
+    first: Mismatch | None
+    partings: list[Mismatch]
     matched: int
     left: int
     right: int
-    unmatched: list[tuple[str, str, Place]]
+    unmatched: list[tuple[str, str, SourceLine]]
 
     def __bool__(self) -> bool:
         return self.first is not None
@@ -155,14 +155,14 @@ def diff(
             which=f"{tree.structure(one.shapes)} and {tree.structure(two.shapes)}",
             tries=["functions that return the same pytree"],
         )
-    partings: list[Parting] = []
-    unmatched: list[tuple[str, str, Place]] = []
+    partings: list[Mismatch] = []
+    unmatched: list[tuple[str, str, SourceLine]] = []
     matched = 0
     kinds, other_kinds = ([_kind(e) for e, _ in s] for s in (seen, other_seen))
     for tag, i, i_end, j, j_end in matches(kinds, other_kinds):
         if tag != "equal":
             for sign, part in (("-", seen[i:i_end]), ("+", other_seen[j:j_end])):
-                unmatched += [(sign, e.primitive.name, place_of(e)) for e, _ in part]
+                unmatched += [(sign, e.primitive.name, source_line_of(e)) for e, _ in part]
             continue
         for (e1, v1), (e2, v2) in zip(seen[i:i_end], other_seen[j:j_end], strict=True):
             matched += 1
@@ -243,7 +243,7 @@ class _Closeness:
 
     def parting(
         self, what: str, e1: Equation | None, e2: Equation | None, a: Any, b: Any
-    ) -> Parting | None:
+    ) -> Mismatch | None:
         x, y = np.asarray(a), np.asarray(b)
         if x.shape != y.shape:
             if e1 is not None:
@@ -270,12 +270,12 @@ class _Closeness:
 
     def made(
         self, what: str, e1: Any, e2: Any, error: float, size: float, at: Any, values: Any
-    ) -> Parting:
-        return Parting(
+    ) -> Mismatch:
+        return Mismatch(
             what,
             "" if e1 is None else e1.primitive.name,
-            NOWHERE if e1 is None else place_of(e1),
-            NOWHERE if e2 is None else place_of(e2),
+            NOWHERE if e1 is None else source_line_of(e1),
+            NOWHERE if e2 is None else source_line_of(e2),
             error,
             error / size if size else np.inf,
             at,

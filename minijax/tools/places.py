@@ -15,12 +15,12 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.source import UNKNOWN, Source, here
+from ..base.source import UNKNOWN, Source, user_source
 from ..ir.jaxpr import Equation
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class SourceLine:
     """A line of the user's program.
 
     variable: what the line assigns to ("" if nothing, "return" where it returns).
@@ -52,7 +52,7 @@ class Place:
 
 
 def report_lines(
-    what: str, scope: str, place: Place | None, iterations: Sequence[tuple[str, int]]
+    what: str, scope: str, place: SourceLine | None, iterations: Sequence[tuple[str, int]]
 ) -> list[str]:
     """The first lines of a report on an operation: what happened, where, and when.
 
@@ -71,31 +71,31 @@ def report_lines(
     return lines
 
 
-NOWHERE = Place("", 0, 0, "", "", "")
+NOWHERE = SourceLine("", 0, 0, "", "", "")
 _calls: set[Any] = set()  # where users have called tools: no lines of the programs
 
 
 def called_here() -> None:
     """Have the user's current line, in which a tool is called, count as no place."""
-    source = here()
+    source = user_source()
     if source is not None:
         _calls.add((source.code, source.lasti))
 
 
-def place_of(eqn: Equation) -> Place:
+def source_line_of(eqn: Equation) -> SourceLine:
     """Where the user asked for an operation."""
     return of_source(eqn.source)
 
 
 @functools.lru_cache(4096)
-def of_source(source: Source | None) -> Place:
+def of_source(source: Source | None) -> SourceLine:
     """A recorded place, with its line's text and variable."""
     if source is None or source is UNKNOWN or (source.code, source.lasti) in _calls:
         return NOWHERE
     line, column = source.position()
     text = linecache.getline(source.file, line).strip()
     name = source.function.rpartition(".")[2]
-    return Place(source.file, line, column, name, text, _assigned(source.file, line))
+    return SourceLine(source.file, line, column, name, text, _assigned(source.file, line))
 
 
 def is_backward(eqn: Equation) -> bool:

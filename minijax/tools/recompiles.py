@@ -239,7 +239,7 @@ _ANEW = "a new function of the same code: jit it once, outside of the loop"
 
 
 def _caller() -> str:
-    place = source.here()
+    place = source.user_source()
     return "" if place is None else place.text()
 
 

@@ -24,7 +24,7 @@ from ..base import tree
 from ..control.calls.shard_map import shard_map_p
 from ..ir.core import Primitive
 from ..ir.jaxpr import Equation, Jaxpr, Literal, last_uses
-from ..passes.costs import nbytes, own_flops, parts
+from ..passes.costs import inner_programs, nbytes, own_flops
 from ..prims.collectives import exchange, permute, psum
 from ..prims.conv.general import conv_general_dilated_p
 from ..prims.dot.dot import dot_general_p
@@ -314,7 +314,7 @@ class _Walk:
         if prim is shard_map_p:
             inner = _Walk(eqn.params["mesh"], self.pins)
             return inner.program(eqn.params["jaxpr"].jaxpr)
-        inside = parts(eqn)
+        inside = inner_programs(eqn)
         if not inside:
             return _standard(eqn, ctx)
         found = [self.program(p.closed.jaxpr)._times(p.times) for p in inside]

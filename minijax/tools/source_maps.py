@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, Protocol
 from ..api.aot import jit
 from ..api.shapes import make_jaxpr
 from ..base import config, errors
-from ..ir.jaxpr import ClosedJaxpr, Equation, programs
-from .places import place_of
+from ..ir.jaxpr import ClosedJaxpr, Equation, closed_jaxprs
+from .places import source_line_of
 
 __all__ = (
     "CompileFn",
@@ -384,7 +384,7 @@ def _in_order(jaxpr: Any) -> Iterator[Equation]:
     """The equations as they are printed: programs of an equation before its last line."""
     for eqn in jaxpr.eqns:
         yield eqn
-        for inner in programs(eqn.params):
+        for inner in closed_jaxprs(eqn.params):
             yield from _in_order(inner.jaxpr)
 
 
@@ -411,7 +411,7 @@ def make_jaxpr_dump(jaxpr: Any, **_: Any) -> SourceMapDump:
         if said is None:
             return None
         eqn = next((e for e in left if e.primitive.name == said[1]), None)
-        place = None if eqn is None else place_of(eqn)
+        place = None if eqn is None else source_line_of(eqn)
         if place is None or not place.line:
             return None
         return (canonicalize_filename(place.file), place.line - 1, place.column)

@@ -23,12 +23,12 @@ from ..base import config, errors, tree
 from ..base.source import name_of, wraps
 from ..control.calls.policies_inside import inline_calls
 from ..ir import core
-from ..ir.jaxpr import Equation, Jaxpr, Literal, programs
+from ..ir.jaxpr import Equation, Jaxpr, Literal, closed_jaxprs
 from ..ir.printer import Printer, literal_text
 from ..passes.costs import equation_flops, nbytes
 from ..runtime.dispatch import is_host_driven
 from .page import page
-from .places import NOWHERE, place_of
+from .places import NOWHERE, source_line_of
 from .programs import amount, without_statics
 
 
@@ -252,12 +252,12 @@ def _python(jaxprs: Sequence[Jaxpr]) -> list[Line]:
 
     def visit(jaxpr: Jaxpr) -> None:
         for eqn in jaxpr.eqns:
-            source = None if place_of(eqn) is NOWHERE else eqn.source
+            source = None if source_line_of(eqn) is NOWHERE else eqn.source
             if source is not None and source.code.co_name != "<module>":
                 code = source.code
                 lines = [at[0] for at in code.co_positions() if at[0]]
                 codes[code] = (min(code.co_firstlineno, *lines), max(lines))
-            for p in programs(eqn.params):
+            for p in closed_jaxprs(eqn.params):
                 visit(p.jaxpr)
 
     for jaxpr in jaxprs:
@@ -332,7 +332,7 @@ class _Writer:
         return lines
 
     def equation(self, eqn: Equation, depth: int) -> list[Line]:
-        place = place_of(eqn)
+        place = source_line_of(eqn)
         ins = " ".join(map(self.atom, eqn.ins))
         targets = [t.strip() for t in place.variable.split(",")]
         if len(targets) < 2:
@@ -346,7 +346,7 @@ class _Writer:
             params = list(Printer().params(eqn))
         except (KeyError, ValueError):
             params = sorted(eqn.params.items())
-        shown = [f"{k}={_short(v)}" for k, v in params if not programs({k: v})]
+        shown = [f"{k}={_short(v)}" for k, v in params if not closed_jaxprs({k: v})]
         brackets = f"[{' '.join(shown)}]" if shown else ""
         made = f"{', '.join(outs)} = " if outs else ""
         size = sum(nbytes(v.aval) for v in eqn.outs)
@@ -359,7 +359,7 @@ class _Writer:
         source = f"{place.file}:{place.line}" if place.file else ""
         text = f"{made}{eqn.primitive.name}{brackets} {ins}".rstrip()
         line = Line(text, depth, source, "code", note)
-        inner = [(k, p) for k, v in eqn.params.items() for p in programs({k: v})]
+        inner = [(k, p) for k, v in eqn.params.items() for p in closed_jaxprs({k: v})]
         lines = [line]
         for k, p in inner:
             same = eqn.ins[len(eqn.ins) - len(p.jaxpr.invars) :]

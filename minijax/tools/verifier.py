@@ -23,7 +23,7 @@ from ..control.calls.policies_inside import inline_calls
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr
 from ..passes.dce import dce_jaxpr
 from ..runtime.dispatch import drives_devices
-from .places import NOWHERE, Place, place_of, report_lines
+from .places import NOWHERE, SourceLine, report_lines, source_line_of
 from .programs import Report, program_of
 from .verify_numpy import greatest_of, reference
 from .verify_walk import Walk, beyond, comparable
@@ -50,7 +50,7 @@ class Difference:
 
     between: tuple[str, str]
     primitive: str
-    place: Place
+    place: SourceLine
     scope: str
     type: str
     iterations: tuple[tuple[str, int], ...]
@@ -231,7 +231,7 @@ class _Verifier:
             tuple(found),
             walk.operations,
             self.by_numpy,
-            tuple(f"{e.primitive.name} at {place_of(e).short}" for e in walk.whole),
+            tuple(f"{e.primitive.name} at {source_line_of(e).short}" for e in walk.whole),
             trees,
         )
 
@@ -288,7 +288,7 @@ def _difference(
     return Difference(
         between,
         name,
-        NOWHERE if eqn is None else place_of(eqn),
+        NOWHERE if eqn is None else source_line_of(eqn),
         "" if eqn is None else eqn.names,
         f"{one.dtype}[{shape}]",
         tuple(iterations),

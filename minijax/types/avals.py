@@ -20,7 +20,7 @@ import numpy as np
 from ..base import errors
 from . import dtypes
 from .dimensions import index_of, size_of
-from .manual_axes import Manual, ManualAxisType, held, manual_axis_type
+from .manual_axes import ManualAxisKinds, ManualAxisType, held, manual_axis_type
 
 
 class MemorySpace(enum.Enum):
@@ -162,7 +162,7 @@ class ShapedArray(AbstractValue):
         if self.lies is not None and (self.lies.spec.unreduced or self.lies.spec.reduced):
             kinds = _with_sums(self.manual, self.lies).text()
         if self.lies is not None:
-            sizes = ",".join(map(cut_text, self.shape, self.lies.spec))
+            sizes = ",".join(map(sharded_axis_text, self.shape, self.lies.spec))
             return f"{name}{space}[{sizes}]{kinds}"
         return f"{name}{space}[{','.join(map(str, self.shape))}]{kinds}"
 
@@ -204,7 +204,7 @@ class ShapedArray(AbstractValue):
         found = self.to_tangent()
         kinds = found.manual
         if kinds is not None and (kinds.unreduced or kinds.reduced):
-            turned = Manual(kinds.varying, kinds.reduced, kinds.unreduced)
+            turned = ManualAxisKinds(kinds.varying, kinds.reduced, kinds.unreduced)
             found = found.update(manual=turned)
         if found.lies is not None:
             found = found.update(lies=found.lies.of_cotangents())
@@ -216,21 +216,23 @@ class ShapedArray(AbstractValue):
         return self.shape[0]
 
 
-def _with_sums(manual: Manual | None, lies: Any) -> Manual:
+def _with_sums(manual: ManualAxisKinds | None, lies: Any) -> ManualAxisKinds:
     """What types show of manual axes, and of `Explicit` ones along which there are sums."""
-    mine, spec, names = manual or Manual(), lies.spec, lies.mesh.axis_names
+    mine, spec, names = manual or ManualAxisKinds(), lies.spec, lies.mesh.axis_names
     unreduced = [n for n in names if n in spec.unreduced]
     reduced = [n for n in names if n in spec.reduced]
-    return Manual(mine.varying, (*mine.unreduced, *unreduced), (*mine.reduced, *reduced))
+    return ManualAxisKinds(
+        mine.varying, (*mine.unreduced, *unreduced), (*mine.reduced, *reduced)
+    )
 
 
-def cut_text(size: int, entry: Any) -> str:
+def sharded_axis_text(size: int, entry: Any) -> str:
     """An axis as types show it: its size, and the mesh axes that cut it."""
     axes = f"({','.join(map(str, entry))})" if isinstance(entry, tuple) else entry
     return str(size) if entry is None else f"{size}@{axes}"
 
 
-class Known:
+class TypeFlags:
     """What has been seen in this process."""
 
     # a type that says how its values lie, or whether they vary: else nobody need look
@@ -251,7 +253,7 @@ def shaped(
     weak_type: bool = False,
     memory: MemorySpace = DEVICE,
     lies: Any = None,
-    manual: Manual | None = None,
+    manual: ManualAxisKinds | None = None,
 ) -> ShapedArray:
     """The `ShapedArray` of a tuple of ints and a dtype: one object for equal ones."""
     key = (shape, dtype, weak_type, memory, lies, manual)
@@ -262,7 +264,7 @@ def shaped(
         aval.weak_type, aval.memory_space, aval.lies = weak_type, memory, lies
         aval.manual = manual
         if lies is not None or manual is not None:
-            Known.cuts = True
+            TypeFlags.cuts = True
         # setdefault: two threads that meet here must get one object.
         aval = _interned.setdefault(key, aval)
     return aval

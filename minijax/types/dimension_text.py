@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import errors
-from ..base.source import here
-from .dimensions import Dimension, Size, divided, facts, max_dim, min_dim, tightened
+from ..base.source import user_source
+from .dimensions import Size, SymbolicDim, divided, facts, max_dim, min_dim, tightened
 
 _TOKENS = re.compile(r"\s*(\.\.\.|[A-Za-z_]\w*|\d+|//|\S)")
 _OPERATIONS: dict[str, Any] = {
@@ -147,7 +147,7 @@ class _Parser:
             y = self.sum()
             self.expect(")")
             return _OPERATIONS[found](x, y)
-        made = Dimension({(((found,), 1),): 1}, self.scope)
+        made = SymbolicDim({(((found,), 1),): 1}, self.scope)
         return made * 1  # what the scope says of it
 
 
@@ -177,7 +177,7 @@ class SymbolicScope:
                 f" {constraints_str!r}"
             )
         self.texts = tuple(constraints_str)
-        place = here()
+        place = user_source()
         self.place = "" if place is None else f" created at {place}"
         self.least: list[Any] = []  # what is at least 0
         self.said: list[tuple[Any, str]] = []  # the same, with the texts that say so
@@ -200,7 +200,7 @@ class SymbolicScope:
             self._say(right - left, text)
 
     def _say(self, difference: Size, text: str) -> None:
-        if isinstance(difference, Dimension):
+        if isinstance(difference, SymbolicDim):
             self.least += [tightened(difference), *facts(difference)]
             self.said.append((difference, text))
         elif difference < 0:
@@ -209,7 +209,7 @@ class SymbolicScope:
     def _equate(self, left: Size, right: Size, text: str) -> None:
         self._say(left - right, text)
         self._say(right - left, text)
-        if not isinstance(left, Dimension) or left == right:
+        if not isinstance(left, SymbolicDim) or left == right:
             return
         if len(left.terms) != 1:
             raise errors.value_error(
@@ -222,8 +222,8 @@ class SymbolicScope:
         (power, *more) = monomial
         if not more and power[1] == 1 and power[0][0] == "mod" and right == 0:
             whole, part = power[0][1:]
-            quotient: Any = whole // part if isinstance(whole, Dimension) else 0
-            if isinstance(quotient, Dimension) and isinstance(part, int):
+            quotient: Any = whole // part if isinstance(whole, SymbolicDim) else 0
+            if isinstance(quotient, SymbolicDim) and isinstance(part, int):
                 ((inner, count),) = quotient.terms.items()
                 self.equal[inner] = count * part, whole
 

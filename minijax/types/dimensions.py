@@ -1,6 +1,6 @@
 """Sizes that are not known while a program is traced: polynomials in named unknowns.
 
-A `Dimension` stands for an integer in a shape: a sum of products of unknowns, of quotients
+A `SymbolicDim` stands for an integer in a shape: a sum of products of unknowns, of quotients
 and remainders, and of maxima and minima.  Every unknown is at least 1.  Equal ones are told
 by their normal form; what is greater is proved, from bounds of the parts and from what a
 scope (dimension_text.py) says of the unknowns, or it is an error to ask.
@@ -22,7 +22,7 @@ from ..base import errors
 from ..base.errors import InconclusiveDimensionOperation, UnexpectedDimVar
 
 __all__ = (
-    "Dimension",
+    "SymbolicDim",
     "InconclusiveDimensionOperation",
     "as_value",
     "broadcast_sizes",
@@ -39,7 +39,7 @@ __all__ = (
     "size_of",
     "tightened",
     "unexpected",
-    "unknowns",
+    "dimension_variables",
 )
 
 # A factor is (name,) of an unknown, or (operation, x, y).  A monomial is a tuple of pairs
@@ -47,12 +47,12 @@ __all__ = (
 Factor = tuple[Any, ...]
 Monomial = tuple[tuple[Factor, int], ...]
 Terms = dict[Monomial, int]
-Size = Any  # int | Dimension
+Size = Any  # int | SymbolicDim
 
 _INFINITE = math.inf
 
 
-class Lent:
+class Callback:
     """What a floor above gives: a function."""
 
     __slots__ = ("call",)
@@ -66,10 +66,10 @@ class Lent:
         return fun
 
 
-as_value = Lent()  # (dimension) -> an integer of the program that is being traced
+as_value = Callback()  # (dimension) -> an integer of the program that is being traced
 
 
-class Dimension:
+class SymbolicDim:
     """A size that is not known: made by `symbolic_shape`, and by arithmetic with such.
 
     >>> from minijax import export
@@ -151,7 +151,7 @@ class Dimension:
     # ---- comparison
     def __eq__(self, other: object) -> bool:
         """Whether they are equal whatever the unknowns are."""
-        if not isinstance(other, Dimension):
+        if not isinstance(other, SymbolicDim):
             return False
         return self is other or (self.scope is other.scope and self.key == other.key)
 
@@ -207,10 +207,10 @@ class Dimension:
     def __reduce__(self) -> Any:
         raise TypeError(f"the dimension '{self}' belongs to this process.")
 
-    def __copy__(self) -> Dimension:
+    def __copy__(self) -> SymbolicDim:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Dimension:
+    def __deepcopy__(self, memo: Any) -> SymbolicDim:
         return self
 
     # ---- parts, as libraries read them
@@ -221,7 +221,7 @@ class Dimension:
 
     def get_vars(self) -> set[str]:
         """The names of its unknowns."""
-        return set(unknowns((self,)))
+        return set(dimension_variables((self,)))
 
     # ---- evaluation
     def evaluated(self, known: Mapping[str, Any], ops: Any = None) -> Any:
@@ -290,7 +290,7 @@ def _factor_value(factor: Factor, known: Mapping[str, Any], ops: Any) -> Any:
         return known[factor[0]]
     op, *args = factor
     values = [
-        x.evaluated(known, ops) if isinstance(x, Dimension) else ops.const(x) for x in args
+        x.evaluated(known, ops) if isinstance(x, SymbolicDim) else ops.const(x) for x in args
     ]
     return getattr(ops, op)(*values)
 
@@ -312,7 +312,7 @@ def unexpected(name: str, known: Iterable[str]) -> UnexpectedDimVar:
 
 
 def _is_size(x: Any) -> bool:
-    return isinstance(x, Dimension) or (
+    return isinstance(x, SymbolicDim) or (
         hasattr(type(x), "__index__") and not hasattr(x, "aval") and not _is_array(x)
     )
 
@@ -329,17 +329,17 @@ def _known(x: Any) -> int | None:
         return None
 
 
-def _with(x: Dimension, y: Any, arrays: Callable[..., Any], sizes: Callable[..., Any]) -> Any:
+def _with(x: SymbolicDim, y: Any, arrays: Callable[..., Any], sizes: Callable[..., Any]) -> Any:
     """An operation of a dimension and a size; of anything else, that of their values."""
     if not _is_size(y):
         if getattr(y, "shape", None) == () and (number := _known(y)) is not None:
             return sizes(x, number)
         return arrays(x._value(), y)
-    return sizes(x, y if isinstance(y, Dimension) else operator.index(y))
+    return sizes(x, y if isinstance(y, SymbolicDim) else operator.index(y))
 
 
 def _scope_of(*sizes: Size) -> Any:
-    scopes = {id(d.scope): d.scope for d in sizes if isinstance(d, Dimension)}
+    scopes = {id(d.scope): d.scope for d in sizes if isinstance(d, SymbolicDim)}
     if len(scopes) > 1:
         raise errors.value_error(
             "Invalid mixing of symbolic scopes for linear combination.",
@@ -351,7 +351,7 @@ def _scope_of(*sizes: Size) -> Any:
 
 
 def _terms(x: Size) -> Terms:
-    if isinstance(x, Dimension):
+    if isinstance(x, SymbolicDim):
         return x.terms
     return {(): x} if x else {}
 
@@ -372,7 +372,7 @@ def _made(terms: Terms, scope: Any) -> Size:
         return 0
     if len(terms) == 1 and () in terms:
         return terms[()]
-    return Dimension(terms, scope)
+    return SymbolicDim(terms, scope)
 
 
 def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
@@ -390,21 +390,21 @@ def _add(x: Size, y: Size) -> Size:
     terms = dict(_terms(x))
     for m, c in _terms(y).items():
         terms[m] = terms.get(m, 0) + c
-    if not isinstance(x, Dimension) and not isinstance(y, Dimension):
+    if not isinstance(x, SymbolicDim) and not isinstance(y, SymbolicDim):
         return x + y
     return _made(terms, _scope_of(x, y))
 
 
 def _times(x: Size, n: int) -> Size:
-    if not isinstance(x, Dimension):
+    if not isinstance(x, SymbolicDim):
         return x * n
     return _made({m: c * n for m, c in x.terms.items()}, x.scope)
 
 
 def _multiplied(x: Size, y: Size) -> Size:
-    if not isinstance(y, Dimension):
+    if not isinstance(y, SymbolicDim):
         return _times(x, y)
-    if not isinstance(x, Dimension):
+    if not isinstance(x, SymbolicDim):
         return _times(y, x)
     terms: Terms = {}
     for m, a in x.terms.items():
@@ -423,7 +423,7 @@ def _operation(op: str, x: Size, y: Size) -> Size:
 
 def divided(x: Size, y: Size) -> Any:
     """Quotient and remainder, rounded down."""
-    if not isinstance(x, Dimension) and not isinstance(y, Dimension):
+    if not isinstance(x, SymbolicDim) and not isinstance(y, SymbolicDim):
         return divmod(x, y)
     if isinstance(y, int) and y == 0:
         raise ZeroDivisionError("integer division or modulo by zero")
@@ -437,7 +437,7 @@ def divided(x: Size, y: Size) -> Any:
             return whole + above, rest
     else:
         (lead, per), *_ = y.key
-        while isinstance(left, Dimension):
+        while isinstance(left, SymbolicDim):
             (top, count), *_ = left.key
             rest_of = _without(top, lead)
             if rest_of is None or count % per:
@@ -464,7 +464,7 @@ def min_dim(d1: Size, d2: Size) -> Size:
 
 
 def _extreme(x: Size, y: Size, op: str) -> Size:
-    if not isinstance(x, Dimension) and not isinstance(y, Dimension):
+    if not isinstance(x, SymbolicDim) and not isinstance(y, SymbolicDim):
         return max(x, y) if op == "max" else min(x, y)
     greater = _sign(x - y)
     if greater is None:
@@ -479,7 +479,7 @@ def _extreme(x: Size, y: Size, op: str) -> Size:
 
 def _sign(x: Size) -> bool | None:
     """Whether a size is at least 0; None if that does not follow."""
-    if not isinstance(x, Dimension):
+    if not isinstance(x, SymbolicDim):
         return bool(x >= 0)
     if _proved(x, 3):
         return True
@@ -488,7 +488,7 @@ def _sign(x: Size) -> bool | None:
 
 def _proved(x: Size, depth: int) -> bool:
     """Whether it follows that a size is at least 0."""
-    if not isinstance(x, Dimension):
+    if not isinstance(x, SymbolicDim):
         return bool(x >= 0)
     if _bounds(x)[0] >= 0:
         return True
@@ -507,7 +507,7 @@ def _proved(x: Size, depth: int) -> bool:
     return False
 
 
-def _cases(x: Dimension) -> list[Size] | None:
+def _cases(x: SymbolicDim) -> list[Size] | None:
     """Two sizes whose lesser is `x`: with a maximum that is subtracted, or a minimum that
     is added, replaced by each of its arguments; None if `x` has neither."""
     for monomial, count in x.terms.items():
@@ -525,19 +525,19 @@ def _factors(x: Any) -> Iterator[Factor]:
         for factor, _ in monomial:
             yield factor
             for inner in factor[1:]:
-                if isinstance(inner, Dimension):
+                if isinstance(inner, SymbolicDim):
                     yield from _factors(inner)
 
 
 def tightened(x: Size) -> Size:
     """The least size that is at least 0 just where `x` is: 2*a - 5 becomes a - 3."""
-    if not isinstance(x, Dimension):
+    if not isinstance(x, SymbolicDim):
         return x
     per = math.gcd(*(c for m, c in x.terms.items() if m))
     return _made({m: c // per for m, c in x.terms.items()}, x.scope)
 
 
-def facts(x: Dimension) -> list[Any]:
+def facts(x: SymbolicDim) -> list[Any]:
     """What is at least 0 by the meaning of the operations in a size."""
     found = []
     for factor in _factors(x):
@@ -553,12 +553,12 @@ def facts(x: Dimension) -> list[Any]:
             found += [a - b * whole, b * whole + b - 1 - a]
         elif op == "mod" and _bounds(b)[0] >= 1:
             found += [b - 1 - whole, *([a - whole] if _bounds(a)[0] >= 0 else [])]
-    return [tightened(f) for f in found if isinstance(f, Dimension)]
+    return [tightened(f) for f in found if isinstance(f, SymbolicDim)]
 
 
 def _bounds(x: Size) -> tuple[float, float]:
     """Between which numbers a size lies, by those of its parts."""
-    if not isinstance(x, Dimension):
+    if not isinstance(x, SymbolicDim):
         return x, x
     low, high = 0.0, 0.0
     for monomial, count in x.terms.items():
@@ -680,7 +680,7 @@ def is_symbolic_dim(p: Any) -> bool:
       >>> is_symbolic_dim(size), is_symbolic_dim(2)
       (True, False)
     """
-    return isinstance(p, Dimension)
+    return isinstance(p, SymbolicDim)
 
 
 def index_of(x: Any) -> Any:
@@ -716,7 +716,7 @@ def broadcast_sizes(*shapes: Sequence[Size]) -> tuple[Size, ...]:
 
 def exceeds(size: Size, limit: int) -> bool:
     """Whether a size is above a limit of the machine's; those not known are not."""
-    return not isinstance(size, Dimension) and bool(size > limit)
+    return not isinstance(size, SymbolicDim) and bool(size > limit)
 
 
 def falls_below(size: Size, least: int) -> bool:
@@ -732,10 +732,10 @@ def is_negative(sizes: Sequence[Size]) -> bool:
         return any(n < 0 for n in sizes)
 
 
-def unknowns(shape: Sequence[Size]) -> list[str]:
+def dimension_variables(shape: Sequence[Size]) -> list[str]:
     """The names of the unknowns in a shape, in the order in which they occur."""
     found: dict[str, None] = {}
     for d in shape:
-        if isinstance(d, Dimension):
+        if isinstance(d, SymbolicDim):
             found.update({f[0]: None for f in _factors(d) if len(f) == 1})
     return list(found)

@@ -214,7 +214,7 @@ def is_valid(dtype: Any) -> bool:
 _ALL = frozenset((bool_, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEX, float0))
 
 
-def asked(dtype: Any, fun: str) -> Any:
+def requested_dtype(dtype: Any, fun: str) -> Any:
     """The dtype that a user's `dtype` argument of `fun` means.
 
     Where x64 is off, a 64-bit dtype is narrowed with a warning, refused, or kept, as

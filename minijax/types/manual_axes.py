@@ -17,7 +17,7 @@ from ..base import errors
 Names = tuple[Any, ...]
 
 
-class Manual(NamedTuple):
+class ManualAxisKinds(NamedTuple):
     """The axes of each kind, in the order of the axes in scope; what a type holds."""
 
     varying: Names = ()
@@ -89,7 +89,7 @@ class ManualAxisType:
 
     def update(self, **kinds: Any) -> ManualAxisType:
         """One that differs in `varying`, `unreduced` or `reduced`."""
-        mine = {name: getattr(self, name) for name in Manual._fields}
+        mine = {name: getattr(self, name) for name in ManualAxisKinds._fields}
         return ManualAxisType(**{**mine, **kinds})
 
     def to_ct_mat(self) -> ManualAxisType:
@@ -99,24 +99,24 @@ class ManualAxisType:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ManualAxisType):
             return NotImplemented
-        return all(getattr(self, k) == getattr(other, k) for k in Manual._fields)
+        return all(getattr(self, k) == getattr(other, k) for k in ManualAxisKinds._fields)
 
     def __hash__(self) -> int:
         return hash((self.varying, self.unreduced, self.reduced))
 
     def __repr__(self) -> str:
-        kinds = ", ".join(f"{k}={getattr(self, k)!r}" for k in Manual._fields)
+        kinds = ", ".join(f"{k}={getattr(self, k)!r}" for k in ManualAxisKinds._fields)
         return f"ManualAxisType({kinds})"
 
 
-def manual_axis_type(manual: Manual | None) -> ManualAxisType:
+def manual_axis_type(manual: ManualAxisKinds | None) -> ManualAxisType:
     """What a type holds, as users see it."""
     if manual is None:
         return ManualAxisType()
     return ManualAxisType(**{k: frozenset(n) for k, n in manual._asdict().items()})
 
 
-def held(kinds: ManualAxisType | None, order: Iterable[Any] = ()) -> Manual | None:
+def held(kinds: ManualAxisType | None, order: Iterable[Any] = ()) -> ManualAxisKinds | None:
     """What users give, as a type holds it: names in the given order, then by their text."""
     if kinds is None or kinds.empty:
         return None
@@ -125,4 +125,4 @@ def held(kinds: ManualAxisType | None, order: Iterable[Any] = ()) -> Manual | No
     def put(names: Iterable[Any]) -> Names:
         return tuple(sorted(names, key=lambda n: (rank.get(n, len(rank)), str(n))))
 
-    return Manual(put(kinds.varying), put(kinds.unreduced), put(kinds.reduced))
+    return ManualAxisKinds(put(kinds.varying), put(kinds.unreduced), put(kinds.reduced))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..base import errors
-from .dimensions import Dimension, Size, divided, unknowns
+from .dimensions import Size, SymbolicDim, dimension_variables, divided
 
 __all__ = ("Solution", "Step", "solution", "solved")
 
@@ -23,34 +23,34 @@ class Step(NamedTuple):
     rest: Size
     argument: int
     axis: int
-    size: Dimension
+    size: SymbolicDim
 
 
 class Solution(NamedTuple):
     """How all unknowns are found, in order, and which axes tell no more."""
 
     steps: list[Step]
-    checks: list[tuple[Dimension, int, int]]
+    checks: list[tuple[SymbolicDim, int, int]]
     scope: Any
     text: str  # what is told of the arguments
 
 
-def _linear(size: Dimension, known: set[str]) -> tuple[str, int, Size] | None:
+def _linear(size: SymbolicDim, known: set[str]) -> tuple[str, int, Size] | None:
     """(unknown, factor, rest) of `factor * unknown + rest`; None if it is none."""
-    left = [name for name in unknowns([size]) if name not in known]
+    left = [name for name in dimension_variables([size]) if name not in known]
     if len(left) != 1:
         return None
     one = (((left[0],), 1),)
     factor = size.terms.get(one)
     if factor is None:
         return None
-    rest = size - factor * Dimension({one: 1}, size.scope)
-    return None if left[0] in unknowns([rest]) else (left[0], factor, rest)
+    rest = size - factor * SymbolicDim({one: 1}, size.scope)
+    return None if left[0] in dimension_variables([rest]) else (left[0], factor, rest)
 
 
 def common_scope(sizes: Iterable[Any], name: str) -> Any:
     """The scope of all symbolic dimensions among the sizes of arguments, if any."""
-    dims = [d for d in sizes if isinstance(d, Dimension)]
+    dims = [d for d in sizes if isinstance(d, SymbolicDim)]
     scopes = {id(d.scope): d.scope for d in dims}
     if len(scopes) > 1:
         raise errors.value_error(
@@ -67,14 +67,14 @@ def solution(shapes: Sequence[Sequence[Size]], names: Sequence[str]) -> Solution
     told = [
         f"{name}.shape = ({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
         for name, shape in zip(names, shapes, strict=True)
-        if unknowns(shape)
+        if dimension_variables(shape)
     ]
     text = f"Using the following polymorphic shapes specifications: {','.join(told)}."
     waiting = [
         (d, i, axis)
         for i, shape in enumerate(shapes)
         for axis, d in enumerate(shape)
-        if isinstance(d, Dimension)
+        if isinstance(d, SymbolicDim)
     ]
     scope = common_scope([d for d, _, _ in waiting], "a function")
     found = Solution([], [], scope, text)
@@ -82,7 +82,7 @@ def solution(shapes: Sequence[Sequence[Size]], names: Sequence[str]) -> Solution
     while waiting:
         later = []
         for d, i, axis in waiting:
-            if known.issuperset(unknowns([d])):
+            if known.issuperset(dimension_variables([d])):
                 found.checks.append((d, i, axis))
             elif (linear := _linear(d, known)) is not None:
                 known.add(linear[0])
@@ -90,7 +90,7 @@ def solution(shapes: Sequence[Sequence[Size]], names: Sequence[str]) -> Solution
             else:
                 later.append((d, i, axis))
         if len(later) == len(waiting):
-            left = sorted({n for d, _, _ in later for n in unknowns([d])} - known)
+            left = sorted({n for d, _, _ in later for n in dimension_variables([d])} - known)
             rows = "; ".join(
                 f"'{d}' for dimension size {names[i]}.shape[{axis}]" for d, i, axis in later
             )
@@ -123,7 +123,7 @@ def solved(
     for step in found.steps:
         size = shapes[step.argument][step.axis]
         rest = step.rest
-        if isinstance(rest, Dimension):
+        if isinstance(rest, SymbolicDim):
             rest = rest.evaluated(known)
         value, left = divided(size - rest, step.factor)
         if not (isinstance(left, int) and left == 0):
@@ -147,7 +147,7 @@ def solved(
                 f" (= {want})."
             )
     for least, said in found.scope.said if found.scope is not None else ():
-        if set(unknowns([least])) <= set(known):
+        if set(dimension_variables([least])) <= set(known):
             value = least.evaluated(known)
             if not value >= 0:
                 raise problem(

@@ -12,7 +12,7 @@ import numpy as np
 from ..api.devices import device_put
 from ..api.spread_arrays import make_array_from_single_device_arrays
 from ..base import config, errors
-from ..prims.lying import asked
+from ..prims.lying import canonicalize_out_sharding
 from ..runtime.mesh import Mesh, get_abstract_mesh
 from ..runtime.partition_spec import PartitionSpec
 from ..runtime.sharding import NamedSharding, parts_of, places_of
@@ -38,7 +38,7 @@ def canonicalize_sharding(
       TypeError: it is something else.
       ValueError: there is no mesh, or it is another one; an axis that is not `Explicit`.
     """
-    found: NamedSharding | None = asked(api_name, sharding)
+    found: NamedSharding | None = canonicalize_out_sharding(api_name, sharding)
     now = get_abstract_mesh()
     if found is None or not check_mesh_consistency or now.empty:
         return found

@@ -156,8 +156,8 @@ _NAMES: dict[Primitive, dict[str, Told]] = {
 }
 
 
-@hooks.told.fill
-def told(prim: Primitive, params: dict[str, Any], name: str) -> Any:
+@hooks.param_by_jax_name.fill
+def jax_param(prim: Primitive, params: dict[str, Any], name: str) -> Any:
     """The param of an equation that JAX calls `name`; KeyError if it has none."""
     names = _NAMES.get(prim, {})
     if name not in names:

@@ -320,7 +320,7 @@ MODULES["export.shape_poly"] = (
     "export",
     {
         "base.errors": "InconclusiveDimensionOperation UnexpectedDimVar",
-        "types.dimensions": "_DimExpr=Dimension is_symbolic_dim",
+        "types.dimensions": "_DimExpr=SymbolicDim is_symbolic_dim",
     },
 )
 MODULES["custom_partitioning_sharding_rule"] = ("experimental.custom_partitioning", {})

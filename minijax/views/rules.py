@@ -18,7 +18,7 @@ from ..ir.core import Primitive, Rule, Unsupported, load_primitives, registry
 from ..ir.jaxpr import Equation, Jaxpr, Var, no_effects, read_vars, result_type
 from ..passes import dce
 from ..passes.algebra import Zero, is_linear, lib
-from ..passes.batch import Axis, BatchTrace, bring_front, no_name
+from ..passes.batch import Axis, BatchTrace, lane_to_front, no_name
 from ..prims import define
 from ..prims.shape.fresh import iota
 
@@ -321,7 +321,7 @@ not_mapped = None  # in the place of a lane axis: all lanes share the value
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
     """`x` with its lane axis first; a shared value is repeated."""
-    return bring_front(x, size, bdim)
+    return lane_to_front(x, size, bdim)
 
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:

@@ -13,7 +13,7 @@ from ..api.shapes import typeof
 from ..base import errors
 from ..base.util import canonical_axis
 from ..types import dimensions
-from ..types.dimensions import Dimension, divided, max_dim, size_of
+from ..types.dimensions import SymbolicDim, divided, max_dim, size_of
 from ..types.dtypes import scalar_dtype
 
 DimSize = Union[int, Any]  # noqa: UP007 (libraries read its origin)
@@ -29,7 +29,7 @@ def canonicalize_shape(shape: Any, context: str = "") -> tuple[DimSize, ...]:
     """A shape, or one size, as a tuple of ints and symbolic dimensions."""
     try:
         sizes = shape if isinstance(shape, Sequence) else [operator.index(shape)]
-        return tuple(d if isinstance(d, Dimension) else operator.index(d) for d in sizes)
+        return tuple(d if isinstance(d, SymbolicDim) else operator.index(d) for d in sizes)
     except TypeError:
         raise TypeError(
             "Shapes must be 1D sequences of concrete values of integer type, got"
@@ -39,14 +39,14 @@ def canonicalize_shape(shape: Any, context: str = "") -> tuple[DimSize, ...]:
 
 def dimension_as_value(d: DimSize) -> Any:
     """A size as a number of the program; integers themselves."""
-    if isinstance(d, Dimension):
+    if isinstance(d, SymbolicDim):
         return d.dimension_as_value()
     return d if hasattr(d, "dtype") else operator.index(d)
 
 
 def is_dim(v: Any) -> bool:
     """Whether a value can be a size."""
-    return isinstance(v, Dimension) or hasattr(type(v), "__index__")
+    return isinstance(v, SymbolicDim) or hasattr(type(v), "__index__")
 
 
 def definitely_equal(x: Any, y: Any) -> bool:

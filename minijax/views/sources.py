@@ -15,7 +15,7 @@ from ..ir.jaxpr import NameStack, SourceInfo
 
 def current() -> SourceInfo:
     """The user's current place, and the names around it."""
-    return SourceInfo(STATE.source or source.here(), current_name_stack())
+    return SourceInfo(STATE.source or source.user_source(), current_name_stack())
 
 
 def current_name_stack() -> NameStack:

@@ -5,7 +5,7 @@ import pytest
 
 import minijax as mj
 from minijax.ir import core
-from minijax.passes.algebra import Linear
+from minijax.passes.algebra import UndefinedPrimal
 from minijax.passes.stage import stage_closed
 from minijax.passes.transpose import backward_pass
 from minijax.prims.collectives.exchange import all_gather, all_to_all, psum_scatter, pswapaxes
@@ -426,7 +426,7 @@ def test_transpose_by_inner_product(run, name):
     aval = closed.in_avals[0]
 
     def back(v):
-        (out,) = backward_pass(closed.jaxpr, closed.consts, [Linear(aval)], [v])
+        (out,) = backward_pass(closed.jaxpr, closed.consts, [UndefinedPrimal(aval)], [v])
         return out
 
     x_ct = run(back, ct, ONE)

@@ -15,7 +15,7 @@ import pytest
 import minijax as mj
 from minijax.api import cluster_environments as environments
 from minijax.experimental import multihost_utils as hosts
-from minijax.runtime.roll_call import RollCall
+from minijax.runtime.roll_call import ProcessMembership
 from minijax.tools import launcher
 from tests.processes.starting import LIMIT, environment, free_port, together
 
@@ -126,7 +126,7 @@ def gathered(*who: tuple[int, int], timeout: float = 30.0, bind: str | None = No
     """What processes, each a number and how many there are, see as the roll is called."""
     port = free_port()
     found: list[object] = [None] * len(who)
-    calls = [RollCall(*each) for each in who]
+    calls = [ProcessMembership(*each) for each in who]
 
     def call(k: int) -> None:
         try:
@@ -192,7 +192,7 @@ def test_another_program_answers():
         thread = threading.Thread(target=answer, args=(s,))
         thread.start()
         with pytest.raises(RuntimeError, match="process 0 has not come") as e:
-            RollCall(1, 2).gather(address, "", 0.2)
+            ProcessMembership(1, 2).gather(address, "", 0.2)
         assert f"another program answers at {address}" in str(e.value)
         thread.join(LIMIT)
 

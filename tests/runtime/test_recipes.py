@@ -16,7 +16,7 @@ from minijax.runtime import lower as lowering
 from minijax.runtime.compile import module_bytes
 from minijax.runtime.lowered import lower_jaxpr
 from minijax.runtime.mlir_context import context
-from minijax.runtime.recipes import LONGEST, Recipe
+from minijax.runtime.recipes import LONGEST, RecordedLowering
 
 X = np.ones((2, 3, 4), np.float32)
 INTS = np.ones((2, 3), np.int32)
@@ -38,7 +38,12 @@ def text(f, *args, **options):
 
 
 def learnt():
-    return [r for kept in context.recipes.values() for r in kept.values() if type(r) is Recipe]
+    return [
+        r
+        for kept in context.recipes.values()
+        for r in kept.values()
+        if type(r) is RecordedLowering
+    ]
 
 
 def mixed(x):

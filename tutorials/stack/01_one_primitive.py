@@ -85,7 +85,7 @@ constructor
 # %%
 import numpy as np
 
-from minijax.passes.batch import bring_front
+from minijax.passes.batch import lane_to_front
 from minijax.types.avals import shaped
 
 cumulate_p = core.Primitive("cumulate")
@@ -107,7 +107,7 @@ def cumulate_transpose(ct, x, backwards):  # y[i] reads x[j], j <= i; turn that 
 
 
 def cumulate_batch(axis, args, dims, **params):  # keep the lanes off the last axis
-    return cumulate_p.bind(bring_front(args[0], axis.size, dims[0]), **params), 0
+    return cumulate_p.bind(lane_to_front(args[0], axis.size, dims[0]), **params), 0
 
 
 def cumulate_lower(ctx, x, backwards):

@@ -30,7 +30,7 @@ from minijax import lax
 from minijax.ir import core
 from minijax.ir.jaxpr import ClosedJaxpr, Literal
 from minijax.passes import transpose
-from minijax.passes.algebra import Linear
+from minijax.passes.algebra import UndefinedPrimal
 from minijax.passes.linearize import linearize_flat
 
 # %% [markdown]
@@ -41,7 +41,7 @@ from minijax.passes.linearize import linearize_flat
 # %%
 mul_p = core.named("mul")
 number = core.aval_of(jnp.float32(1))
-cotangents = mul_p.transpose(jnp.float32(10), Linear(number), jnp.float32(3))
+cotangents = mul_p.transpose(jnp.float32(10), UndefinedPrimal(number), jnp.float32(3))
 assert cotangents == [30.0, None]
 
 # %% [markdown]
@@ -66,7 +66,8 @@ def backward(jaxpr, consts, ct):
         if out not in ct_of:
             continue  # nobody reads it
         args = [
-            a.val if type(a) is Literal else value.get(a, Linear(a.aval)) for a in eqn.invars
+            a.val if type(a) is Literal else value.get(a, UndefinedPrimal(a.aval))
+            for a in eqn.invars
         ]
         found = eqn.primitive.transpose(ct_of.pop(out), *args, **eqn.params)
         for atom, ct_in in zip(eqn.invars, found, strict=True):

@@ -229,11 +229,11 @@ assert draw.refuses(exercise_2, lambda f, xs, ys: pairwise(f, ys, xs))
 # **3.**
 
 # %%
-from minijax.passes.batch import bring_front
+from minijax.passes.batch import lane_to_front
 
 
 def row_max_batch(axis, args, dims):
-    return row_max_p.bind(bring_front(args[0], axis.size, dims[0])), 0
+    return row_max_p.bind(lane_to_front(args[0], axis.size, dims[0])), 0
 
 
 exercise_3(row_max_batch)

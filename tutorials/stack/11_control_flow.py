@@ -65,7 +65,7 @@ picture
 assert isinstance(core.named("cond").regions, regions.Branches)
 assert isinstance(core.named("scan").regions, regions.Loop)
 assert isinstance(core.named("jit").regions, regions.Call)
-rules = draw.source(region_rules.holds, region_rules._jvp)
+rules = draw.source(region_rules.def_region_rules, region_rules._jvp)
 assert "jvp_jaxpr(b, nonzero, force)" in rules
 rules
 

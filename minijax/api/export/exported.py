@@ -26,10 +26,10 @@ from ...prims.sizes import dim_as_value_p as dim_as_value_p  # the values of siz
 from ...runtime import client, portable
 from ...runtime.mesh import AbstractMesh, Mesh
 from ...runtime.sharding import NamedSharding
-from ...runtime.spread import Spread
+from ...runtime.spread import PartitionedPlacement
 from ...types import dtypes
 from ...types.dimension_text import SymbolicScope, symbolic_shape
-from ...types.dimensions import Dimension, is_symbolic_dim, unknowns
+from ...types.dimensions import SymbolicDim, dimension_variables, is_symbolic_dim
 from ...types.solving import common_scope, solution, solved
 from ..aot import Lowered, Traced
 from ..reverse import vjp
@@ -198,13 +198,13 @@ class Exported:
         names = tree.leaf_names(self.in_tree)
         check_arguments(self, avals, names)
         known = [a.shape for a in self.in_avals]
-        if not unknowns([d for shape in known for d in shape]):
+        if not dimension_variables([d for shape in known for d in shape]):
             return self.out_avals
         found = solved(solution(known, names), [a.shape for a in avals], names)
         return tuple(
             a.update(
                 shape=tuple(
-                    d.evaluated(found) if isinstance(d, Dimension) else d for d in a.shape
+                    d.evaluated(found) if isinstance(d, SymbolicDim) else d for d in a.shape
                 )
             )
             for a in self.out_avals
@@ -468,10 +468,10 @@ def _exported(
     module = lowered.compiler_ir()
     portable.check_calls(module, [t for c in checks if (t := c.is_custom_call())])
     where = lowered._where
-    several = isinstance(where, Spread)
+    several = isinstance(where, PartitionedPlacement)
     ins: list[Any] = [None] * len(in_avals)
     outs: Sequence[Any] = [None] * len(out_avals)
-    if isinstance(where, Spread):
+    if isinstance(where, PartitionedPlacement):
         for k, i in enumerate(lowered._kept):
             ins[i] = _abstract(where.ins[k])
         if where.outs is not None:

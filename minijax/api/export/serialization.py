@@ -26,7 +26,7 @@ from ...prims.random.implementations import impls
 from ...runtime.jaxlib_compat import HloSharding
 from ...runtime.mesh import AbstractDevice, AbstractMesh, AxisType
 from ...runtime.partition_spec import PartitionSpec
-from ...runtime.sharding import NamedSharding, typed
+from ...runtime.sharding import NamedSharding, aval_with_sharding
 from ...types import dtypes
 from ...types.avals import MemorySpace, ShapedArray, shaped
 
@@ -456,7 +456,9 @@ def _parts(table: Table, shape_of: Callable[[Sequence[str]], Any]) -> dict[str, 
     told = lambda row: row if old else (None,) * len(row)
     if not old:
         ins, outs = (
-            tuple(a if s is None else typed(a, s) for a, s in zip(*row, strict=True))
+            tuple(
+                a if s is None else aval_with_sharding(a, s) for a, s in zip(*row, strict=True)
+            )
             for row in ((ins, ins_lie), (outs, outs_lie))
         )
     return {

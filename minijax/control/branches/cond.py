@@ -20,7 +20,7 @@ from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr, jaxprs_effects
 from ...passes import batch as batching
 from ...passes.algebra import Zero, instantiate, lib
 from ...passes.dce import dce_jaxpr
-from ...passes.region_rules import holds, union
+from ...passes.region_rules import def_region_rules, union
 from ...passes.stage import stage_closed
 from ...prims.math import logic
 from ...prims.math.cast import convert_element_type_p
@@ -38,7 +38,7 @@ Branches = tuple[ClosedJaxpr, ...]
 
 cond_p = FunctionPrimitive("cond")
 cond_p.takes_keys = True
-holds(cond_p, regions.Branches("branches"))
+def_region_rules(cond_p, regions.Branches("branches"))
 
 
 def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params: Any) -> Any:
@@ -46,10 +46,10 @@ def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params:
         return derived_batch(axis, args, dims, branches=branches, **params)
     batched = [d is not None for d in dims[1:]]
     ops = [
-        x if d is None else batching.bring_front(x, axis, d)
+        x if d is None else batching.lane_to_front(x, axis, d)
         for x, d in zip(args[1:], dims[1:], strict=True)
     ]
-    index = batching.bring_front(args[0], axis, dims[0])
+    index = batching.lane_to_front(args[0], axis, dims[0])
     how = params.get("batched", "select")
     if how != "select":
         return BATCHED[how](axis, index, ops, batched, branches, params)
@@ -58,7 +58,7 @@ def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params:
         front = [0, *(0 if b else None for b in batched)]
         params = {"branches": branches, **params}
         return checking.batch_outside(cond_p, axis, [index, *ops], front, params)
-    bodies.refuse_lanes(
+    bodies.check_no_batched_effects(
         effects,
         "{} effect not supported in vmap-of-cond with batched predicate",
         "every lane runs all branches, and untaken ones would act.",
@@ -67,7 +67,7 @@ def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params:
     used = [dce_jaxpr(branch.jaxpr, [True] * n)[1] for branch in branches]
     mask = [u and _may_vary(x) for x, u in zip(ops, union(used), strict=True)]
     ops = [
-        batching.bring_front(x, axis, None) if m and not b else x
+        batching.lane_to_front(x, axis, None) if m and not b else x
         for x, m, b in zip(ops, mask, batched, strict=True)
     ]
     flags = [b or m for b, m in zip(batched, mask, strict=True)]
@@ -135,7 +135,7 @@ def _batch_loop(
         return cond_p.bind(i, *full, branches=branches, **params)
 
     avals = [core.aval_of(x) for x in shared]
-    avals += [bodies.row(core.aval_of(x)) for x in (index, *moving)]
+    avals += [bodies.slice_aval(core.aval_of(x)) for x in (index, *moving)]
     body = stage_closed(one, avals, text="cond lane")
     out = scan_p.bind(
         *shared,
@@ -165,7 +165,7 @@ def _batch_group(
             text="cond skipped",
         )
         taken = over_axes.reduce_or(logic.eq(index, np.int32(i)), (0,))
-        run = tuple(bodies.settle_weak([skip, lanes]))
+        run = tuple(bodies.unify_weak_types([skip, lanes]))
         results.append(cond_p.bind(index_of(taken), *ops, branches=run, **params))
     select = _Select(index)
     outs = [select(*column) for column in zip(*results, strict=True)]
@@ -223,7 +223,7 @@ def cond_by_hand(
     return branches[int(index)](*ops)
 
 
-discharge.run_by_hand(cond_p, cond_by_hand)
+discharge.def_host_driven_impl(cond_p, cond_by_hand)
 
 
 # ---------------------------------------------------------------------------- helpers

@@ -16,7 +16,7 @@ from ...base.source import function_text
 from ...base.tracebacks import boundary
 from ...base.util import merge
 from ...ir import core
-from ...ir.jaxpr import ClosedJaxpr, Var, rearranged
+from ...ir.jaxpr import ClosedJaxpr, Var, permute_jaxpr
 from ...passes.stage import StageTrace
 from ...prims.math.cast import convert_element_type_p
 from ...prims.math.logic import clamp_p
@@ -54,7 +54,7 @@ def _bind_branches(
     handed_on = [len(at) == 1 and at != {None} for at in places]
     if any(handed_on):
         made = [i for i, h in enumerate(handed_on) if not h]
-        closed = [rearranged(b, range(len(b.in_avals)), made) for b in closed]
+        closed = [permute_jaxpr(b, range(len(b.in_avals)), made) for b in closed]
     of = dict(zip(once, closed, strict=True))
     branches = tuple(of[id(f)] for f in (reversed(funs) if name == "cond" else funs))
     out = cond_p.bind(index, *consts, *ops, branches=branches, **params)
@@ -76,7 +76,7 @@ def _close(body: bodies.Body, consts: Sequence[Any]) -> ClosedJaxpr:
     own = {id(c): i for i, c in enumerate(body.consts)}
     first = [own.get(id(c), core.aval_of(c)) for c in consts]
     lifted = body.closed()
-    return rearranged(lifted, [*first, *range(len(own), len(lifted.jaxpr.invars))])
+    return permute_jaxpr(lifted, [*first, *range(len(own), len(lifted.jaxpr.invars))])
 
 
 def _check_branches(name: str, funs: Any, staged: Sequence[bodies.Body]) -> None:

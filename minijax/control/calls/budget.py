@@ -43,7 +43,7 @@ STEPS = 512
 
 
 @dataclasses.dataclass(frozen=True)
-class Stretch:
+class Segment:
     """Some equations in a row: what they take, keep and cost.
 
     bytes: what is stored for it from the forward to the backward pass; residuals: what its
@@ -59,14 +59,14 @@ class Stretch:
     residuals: int
     flops: float
     cotangents: int = 0
-    inside: tuple[Stretch, ...] = ()
+    inside: tuple[Segment, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """Stretches in order; the `bytes` that they need, the `flops` that are recomputed."""
 
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[Segment, ...]
     bytes: int
     flops: float
 
@@ -153,7 +153,7 @@ class _Costs:
                     back[k] += size if moves else 0
         return out, back
 
-    def stretch(self, start: int, end: int, recomputed: bool) -> Stretch:
+    def stretch(self, start: int, end: int, recomputed: bool) -> Segment:
         """The equations from `start` to before `end`."""
         own: set[Any] = set()
         inputs: set[Any] = set()
@@ -169,7 +169,7 @@ class _Costs:
         stored = sum(nbytes(v.aval) for v in inputs) if recomputed else residuals
         work = sum(self.flops[start:end])
         back = self.cotangents[end]
-        return Stretch(start, end, recomputed, stored, residuals, work, back)
+        return Segment(start, end, recomputed, stored, residuals, work, back)
 
 
 def _moves(v: Any) -> bool:
@@ -235,11 +235,11 @@ def plan(jaxpr: Jaxpr, limit: int) -> Plan:
     return min(plans, key=lambda p: (p.flops, p.bytes))
 
 
-def _counted(stretches: Sequence[Stretch]) -> Plan:
+def _counted(stretches: Sequence[Segment]) -> Plan:
     return Plan(tuple(stretches), _need(stretches), _work(stretches))
 
 
-def _need(stretches: Sequence[Stretch]) -> int:
+def _need(stretches: Sequence[Segment]) -> int:
     """The most bytes that are there at a time, as the backward pass goes."""
     most = stored = 0
     for s in stretches:
@@ -249,15 +249,15 @@ def _need(stretches: Sequence[Stretch]) -> int:
     return most
 
 
-def _work(stretches: Sequence[Stretch]) -> float:
+def _work(stretches: Sequence[Segment]) -> float:
     """The operations that are computed again, as often as they are."""
     return sum(s.flops + _work(s.inside) for s in stretches if s.recomputed)
 
 
-Ways = dict[tuple[int, int], Stretch]
+Ways = dict[tuple[int, int], Segment]
 
 
-def _smallest(kept: Sequence[Stretch], again: Ways, m: int) -> list[Stretch]:
+def _smallest(kept: Sequence[Segment], again: Ways, m: int) -> list[Segment]:
     """The stretches that need the fewest bytes."""
     need = {(i, i): 0 for i in range(m + 1)}
     chosen: dict[tuple[int, int], int] = {}  # where the first stretch ends
@@ -274,7 +274,7 @@ def _smallest(kept: Sequence[Stretch], again: Ways, m: int) -> list[Stretch]:
     return _made(kept, again, 0, m, lambda s, t, left: chosen[s, t])
 
 
-def _cheapest(kept: Sequence[Stretch], again: Ways, m: int, limit: int) -> list[Stretch] | None:
+def _cheapest(kept: Sequence[Segment], again: Ways, m: int, limit: int) -> list[Segment] | None:
     """The stretches with least work within a limit, in steps of bytes."""
     sizes = [n for s in (*kept, *again.values()) for n in (s.bytes, s.cotangents)]
     unit = math.gcd(*sizes) or 1
@@ -310,7 +310,7 @@ def _cheapest(kept: Sequence[Stretch], again: Ways, m: int, limit: int) -> list[
 
 
 def _made(
-    kept: Sequence[Stretch],
+    kept: Sequence[Segment],
     again: Ways,
     s: int,
     t: int,
@@ -318,7 +318,7 @@ def _made(
     b: int = 0,
     steps: Any = lambda s: 0,
     beside: Any = lambda s: 0,
-) -> list[Stretch]:
+) -> list[Segment]:
     """The stretches from cut `s` to `t`: `end` says where the first one ends, 0 if kept.
 
     b: the steps of bytes that are free; a stretch takes `steps` of them, and its cotangents
@@ -340,7 +340,7 @@ def _made(
 
 
 def _divided(
-    jaxpr: Jaxpr, stretches: Sequence[Stretch], wrap: Any, after: set[Any]
+    jaxpr: Jaxpr, stretches: Sequence[Segment], wrap: Any, after: set[Any]
 ) -> list[Equation]:
     """The equations with the recomputed stretches as single ones.
 

@@ -17,7 +17,7 @@ from ...base.source import wraps
 from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr
 from ...ir.regions import Call
-from ...passes.region_rules import holds
+from ...passes.region_rules import def_region_rules
 from ...types.avals import shaped
 from ..arguments import check_values
 from ..bodies import stage_body
@@ -25,7 +25,7 @@ from ..refs.discharge import FunctionPrimitive
 from .programs import closed_call_p
 
 composite_p = FunctionPrimitive("composite")
-holds(composite_p, Call("jaxpr"))
+def_region_rules(composite_p, Call("jaxpr"))
 composite_p.takes_keys = True
 composite_p.impl = lambda *args, jaxpr, **_: jaxpr(*args)
 # The name is that of the function itself alone: transformed, it is another.

@@ -24,8 +24,8 @@ from ...base.source import wraps
 from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr
 from ...ir.regions import Call
-from ...passes.region_rules import holds
-from ...prims.sharding import spread_over
+from ...passes.region_rules import def_region_rules
+from ...prims.sharding import broadcast_sharding_prefix
 from ...runtime import jaxlib_compat as compat
 from ...runtime import sharding as shardings
 from ...runtime.compile import OF_THIS_PROCESS, bytecode_of
@@ -36,7 +36,7 @@ from ...runtime.module import Module
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.plugins import tell_plugins
 from ...runtime.sharding import GSPMDSharding, NamedSharding, SingleDeviceSharding
-from ...runtime.spread import spread
+from ...runtime.spread import partitioned_placement
 from ...types.avals import shaped
 from ..arguments import Statics, check_callable, check_values, resolve_statics, signature_of
 from ..bodies import stage_body
@@ -46,7 +46,7 @@ from .programs import closed_call_p
 from .sharding_rules import SdyShardingRule, rule_of
 
 custom_partitioning_p = FunctionPrimitive("custom_partitioning")
-holds(custom_partitioning_p, Call("call"))
+def_region_rules(custom_partitioning_p, Call("call"))
 custom_partitioning_p.impl = custom_partitioning_p.evaluated(
     lambda *args, call, **_: call(*args)
 )
@@ -112,8 +112,8 @@ class _Parts:
             self._types("in_tree", shapes, lies),
             self._types("out_tree", results, lie.tuple_elements() if many else [lie]),
         )
-        ins = spread_over("arg_shardings", params["in_tree"], ins)
-        outs = spread_over("result_shardings", params["out_tree"], out)
+        ins = broadcast_sharding_prefix("arg_shardings", params["in_tree"], ins)
+        outs = broadcast_sharding_prefix("result_shardings", params["out_tree"], out)
         parts = list(map(_part, shapes, ins))
         wanted = list(map(_part, results, outs))
         flat = FlatFun(fun, params["in_tree"], "custom_partitioning", fun)
@@ -140,7 +140,7 @@ class _Parts:
             self._types("in_tree", shapes, lies),
             self._types("out_tree", results, [None] * len(results)),
         )
-        outs = spread_over("result_shardings", params["out_tree"], out)
+        outs = broadcast_sharding_prefix("result_shardings", params["out_tree"], out)
         laid = list(map(_hlo, outs, results))
         return compat.HloSharding.tuple_sharding(result, laid) if many else laid[0]
 
@@ -192,7 +192,7 @@ def _program(closed: ClosedJaxpr, mesh: Mesh, platform: str) -> bytes:
     """The bytes of a program in which all axes of the mesh are manual."""
     with context.ir, context.unknown:
         module = Module("part", platform, 1, len(mesh.flat))
-        module.spread = spread(mesh, ())
+        module.spread = partitioned_placement(mesh, ())
         ctx = Lowering(module)
         ctx.axes, ctx.manual = mesh.shape_tuple, frozenset(mesh.axis_names)
         types, outs = map(ctx.type, closed.in_avals), map(ctx.type, closed.out_avals)

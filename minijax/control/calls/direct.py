@@ -27,9 +27,9 @@ from ...runtime import dispatch, placements
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import ArrayImpl, KeyArray
 from ...runtime.operands import to_buffer
-from ...runtime.sharding import is_laid_out
+from ...runtime.sharding import has_custom_layout
 from ..arguments import NO_STATICS, Statics
-from .fast import Fast, dispatcher, is_plain
+from .fast import FastpathData, dispatcher, is_cpp_convertible
 
 
 class Signature:
@@ -66,7 +66,7 @@ def _found(flat: Flattened) -> Any:
         elif type(x) is not ArrayImpl or arrays.foreign(x):
             return False
         place = placements.placement_of(x)
-        if place is None or is_laid_out(x):
+        if place is None or has_custom_layout(x):
             return False
         avals.append(x.aval)
         places.add(place)
@@ -94,7 +94,7 @@ class Route:
         "where",
     )
 
-    def __init__(self, fast: Fast, leaves: Sequence[Any], result: Any) -> None:
+    def __init__(self, fast: FastpathData, leaves: Sequence[Any], result: Any) -> None:
         self.run = fast.xla_executable.execute_sharded
         types = zip(fast.out_avals, fast.out_shardings, fast.out_committed, strict=True)
         self.handlers = [compat.result_handler(*of) for of in types]
@@ -159,7 +159,7 @@ class Route:
         return made
 
 
-def on_one_device(fast: Fast) -> bool:
+def on_one_device(fast: FastpathData) -> bool:
     """Whether a program is one device's: how others are started, C++ is told."""
     lie = (*fast.in_shardings, *fast.out_shardings)
     return all(isinstance(s, compat.SingleDeviceSharding) for s in lie)
@@ -170,7 +170,7 @@ _MOST_OTHERS = 200  # leaves beside: C++ looks at more of them sooner
 _UNSEEN: Any = object()
 
 
-class _Directs(util.Living["Direct"]):
+class _Directs(util.WeakIdentitySet["FlattenedDispatch"]):
     """What keeps routes."""
 
     __slots__ = ()
@@ -183,7 +183,7 @@ class _Directs(util.Living["Direct"]):
 _directs = util.cache(_Directs())
 
 
-class Direct:
+class FlattenedDispatch:
     """A function of C++, `cpp`, that runs what `miss` taught it; and calls with a
     `Flattened` here."""
 
@@ -273,14 +273,14 @@ def types_of(leaves: Sequence[Any]) -> list[Any] | None:
             types.append(known)
         elif kind is ArrayImpl and not arrays.foreign(x):
             where = placements.placement_of(x)
-            if where is None or is_laid_out(x):
+            if where is None or has_custom_layout(x):
                 return None
             types += (x.aval, where)
-        elif kind is np.ndarray and is_plain(x):
+        elif kind is np.ndarray and is_cpp_convertible(x):
             types += (kind, x.dtype, x.shape)
         elif kind is bool or kind is int or kind is float or kind is complex:
             types.append(kind)
-        elif isinstance(x, np.generic) and is_plain(x):
+        elif isinstance(x, np.generic) and is_cpp_convertible(x):
             if config.EXPLICIT_X64.value == "allow":  # which jit reads otherwise
                 return None
             types.append(kind)

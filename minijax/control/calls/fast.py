@@ -1,7 +1,7 @@
 """What jaxlib's C++ dispatcher is told: how to run a signature by itself.
 
 A `PjitFunction` finds a signature among those that it knows, and runs its program; for
-all others it asks Python, which answers with the result and a `Fast`, or with None where
+all others it asks Python, which answers with the result and a `FastpathData`, or with None where
 Python is to be asked each time.
 
 Next: direct.py.
@@ -20,15 +20,15 @@ from ...ir import core
 from ...runtime import dispatch, lower, pacing, placements, transfers
 from ...runtime import jaxlib_compat as compat
 from ...runtime.array import ARRAYS, base_array
-from ...runtime.sharding import described, is_laid_out
-from ...runtime.spread import Spread, put
+from ...runtime.sharding import described, has_custom_layout
+from ...runtime.spread import PartitionedPlacement, put_sharded
 from ...types.avals import DEVICE
 from ..arguments import Statics
 
 _cpp_cache = compat.PjitFunctionCache(8192)
 
 
-class Fast(NamedTuple):
+class FastpathData(NamedTuple):
     """What C++ needs to run a signature by itself (the names are its own)."""
 
     xla_executable: Any
@@ -87,7 +87,7 @@ def dispatcher(
 
 def fast_path(program: dispatch.Program, leaves: Sequence[Any], result: Any) -> Any:
     """What lets C++ run a program for values of these types by itself; None: it cannot."""
-    watched = dispatch.checks and dispatch.watched()
+    watched = dispatch.checks and dispatch.is_nan_check_enabled()
     if not program.stable or watched or not _native(leaves, program):
         return None
     if program.orders is not None and any(program.orders):
@@ -100,7 +100,7 @@ def fast_path(program: dispatch.Program, leaves: Sequence[Any], result: Any) -> 
     m = len(program.consts)
     sharding = program.in_sharding
     place: Any = program.place
-    if isinstance(place, Spread):
+    if isinstance(place, PartitionedPlacement):
         lie = [b._sharding for b in program.consts]
         lie += [
             place.sharding_in(k).internal(lower.physical(core.aval_of(x)).ndim)
@@ -109,7 +109,7 @@ def fast_path(program: dispatch.Program, leaves: Sequence[Any], result: Any) -> 
     else:
         lie = [sharding] * m
         lie += [_sharding_of(leaves[i], sharding) for i in kept]
-    return Fast(
+    return FastpathData(
         program.executable,
         pacing.result_tree(result, program.pace),
         lie,
@@ -134,7 +134,7 @@ _C_TYPES = (np.ndarray, bool, int, float, complex)
 def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
     """Whether C++ can take these leaves by itself."""
     place: Any = program.place
-    over = isinstance(place, Spread)
+    over = isinstance(place, PartitionedPlacement)
     if program.kept is not None:
         leaves = [leaves[i] for i in program.kept]
     numbers = False
@@ -148,9 +148,9 @@ def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
             where = placements.placement_of(x)
             if where is None or where[0] is not place:
                 return False
-            if is_laid_out(base_array(x)):
+            if has_custom_layout(base_array(x)):
                 return False
-        elif is_plain(x):
+        elif is_cpp_convertible(x):
             numbers = True
         else:
             return False
@@ -161,7 +161,7 @@ def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
     return sees_x64()
 
 
-def is_plain(x: Any) -> bool:
+def is_cpp_convertible(x: Any) -> bool:
     """Whether C++ can take a value of the host's by itself."""
     if type(x) not in _C_TYPES and not isinstance(x, np.generic):
         return False
@@ -178,5 +178,5 @@ def sees_x64() -> bool:
 def _fallback(x: Any, sharding: Any, layout: Any) -> Any:
     """A number or NumPy array, put where C++ wants it."""
     if isinstance(sharding, compat.GSPMDSharding):
-        return put(x, described(sharding))
+        return put_sharded(x, described(sharding))
     return transfers.put_numpy(np.asarray(x))

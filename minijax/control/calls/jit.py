@@ -21,9 +21,9 @@ from ...runtime import jaxlib_compat as compat
 from ...runtime.sharding import UNSPECIFIED
 from ..arguments import check_apart, check_callable, resolve_statics
 from .jitted import Jitted
-from .lies import Lies
+from .lies import JitShardings
 
-_jitted: util.Living[Any] = util.Living()
+_jitted: util.WeakIdentitySet[Any] = util.WeakIdentitySet()
 
 
 def _device_of(device: Any, backend: Any) -> Any:
@@ -186,7 +186,7 @@ def _make(
     statics = resolve_statics(fun, static_argnums, static_argnames, "static")
     donate = resolve_statics(fun, donate_argnums, donate_argnames, "donate")
     check_apart(statics, donate)
-    lies = Lies(in_shardings, out_shardings, entered) if said else None
+    lies = JitShardings(in_shardings, out_shardings, entered) if said else None
     jitted = Jitted(
         fun,
         statics,

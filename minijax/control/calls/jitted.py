@@ -28,14 +28,14 @@ from ...ir.jaxpr import ClosedJaxpr
 from ...ir.user_functions import holds_functions
 from ...passes.key_use import use_of
 from ...passes.stage import hoist_tracers
-from ...prims.resharding import lay_out
+from ...prims.resharding import apply_out_sharding
 from ...prims.sharding import constrain_evenly
 from ...runtime import assignment, dispatch, key_checks, nesting
 from ...runtime import jaxlib_compat as compat
 from ...runtime.mesh import block_mesh, made_current
-from ...runtime.orders import results_in_order
+from ...runtime.orders import auto_result_layouts
 from ...runtime.sharding import NamedSharding, SingleDeviceSharding
-from ...runtime.spread import check_meshes, mismatch
+from ...runtime.spread import check_meshes, sharding_mismatch_error
 from ...types import dtypes
 from ...types.avals import AbstractRef
 from .. import high
@@ -43,9 +43,9 @@ from ..arguments import NO_STATICS, ArgNames, Statics, as_array
 from ..flat import FlatFun
 from ..refs import discharge
 from . import misses
-from .direct import Direct
+from .direct import FlattenedDispatch
 from .fast import dispatcher, fast_path, for_cpp
-from .lies import Lies, Orders, own_order
+from .lies import JitShardings, Orders, current_layout
 from .programs import jit_p, program_of, run_program
 
 
@@ -63,7 +63,7 @@ def _harmless(traced: TracedCall) -> bool:
     return not traced.hoisted and not holds_functions(traced.jaxpr.jaxpr)
 
 
-_traces = util.cache(util.Memos("traces", _harmless))
+_traces = util.cache(util.WeakIdentityCache("traces", _harmless))
 util.owns_memos(compat.PjitFunction)
 _MOST_TRACES = 4096  # of a function: static arguments may take any number of values
 
@@ -123,7 +123,7 @@ def _constrained(x: Any, sharding: Any, which: str) -> Any:
         return x
     if isinstance(sharding, NamedSharding) and not sharding.mesh.auto_axes:
         sharding.check_compatible_aval(core.aval_of(x).shape, f"pjit {which}")
-        return lay_out("jit", x, sharding)
+        return apply_out_sharding("jit", x, sharding)
     return constrain_evenly(x, sharding, f"pjit {which}")
 
 
@@ -210,7 +210,7 @@ class Jitted:
         accepts: Callable[..., bool] | None = None,
         floats: bool = False,
         transform: str = "jit",
-        lies: Lies | None = None,
+        lies: JitShardings | None = None,
         entered: bool = False,
     ) -> None:
         self.fun = fun
@@ -235,7 +235,7 @@ class Jitted:
         key = (*same, inline_traced, entered)
         called = _Compiled(self) if inline_traced else for_cpp(fun)
         of = (self.name, called, self.miss, statics, key)
-        self.direct = None if inline_traced else Direct(*of)
+        self.direct = None if inline_traced else FlattenedDispatch(*of)
         self.cpp = dispatcher(*of) if self.direct is None else self.direct.cpp
 
     # ---- taking a call apart
@@ -344,7 +344,7 @@ class Jitted:
         began = time.perf_counter()
         with (
             monitoring.stage(monitoring.TRACING, self.name),
-            misses.watched("trace", self, key),
+            misses.notify_listeners("trace", self, key),
             mixing.noted() if self.inline_traced else nullcontext() as excused,
         ):
             closed, hoisted = hoist_tracers(*flat.stage(avals, names, self.name))
@@ -446,7 +446,7 @@ class Jitted:
         if self.high is None:
             lies = None if self.lies is None else self.lies.with_states()
             self.high = Jitted(
-                high.Within(self.fun),
+                high.LoweredFunction(self.fun),
                 self.statics,
                 self.donate,
                 keep_unused=self.keep_unused,
@@ -481,7 +481,7 @@ class Jitted:
         if key_checks.checking():
             return self.evaluate_checked(call, traced), None, False
         if dispatch.is_host_driven(traced.jaxpr.jaxpr):
-            out = [as_array(x) for x in dispatch.run_by_hand(traced.jaxpr, call.leaves)]
+            out = [as_array(x) for x in dispatch.eval_host_driven(traced.jaxpr, call.leaves)]
             return tree.unflatten(traced.out_tree, out), None, False
         place = self.place()
         device = None if place is None else place.devices[0]
@@ -540,12 +540,12 @@ class Jitted:
         """In which orders arguments and results lie, where the function says so, or
         arguments of one that is compiled ahead do, or the program puts results."""
         lies = self.lies
-        chosen = results_in_order(traced.jaxpr.jaxpr)
+        chosen = auto_result_layouts(traced.jaxpr.jaxpr)
         if lies is None or not lies.say_orders:
-            came = ahead and any(map(own_order, call.leaves))
+            came = ahead and any(map(current_layout, call.leaves))
             if not came and not any(chosen):
                 return None
-            lies = lies or Lies(None, None)
+            lies = lies or JitShardings(None, None)
         ins, outs = lies.orders(
             call.in_tree, call.leaves, self.names(call), traced.out_tree, traced.jaxpr.out_avals
         )
@@ -558,7 +558,7 @@ class Jitted:
         values: Sequence[Any],
         needed: ClosedJaxpr,
         kept: Sequence[int],
-    ) -> assignment.Over | None:
+    ) -> assignment.RequestedPlacement | None:
         """The devices on which a call runs, where it says so itself.
 
         values: what the program closes over, then the leaves; of them `needed` takes
@@ -566,14 +566,16 @@ class Jitted:
         """
         n = len(kept)
         if self.lies is None:
-            return assignment.over_of([needed.jaxpr], n)
+            return assignment.requested_placement_of([needed.jaxpr], n)
         ins = self.lies.of_arguments(call.in_tree)
         ins = [*[None] * (len(values) - len(ins)), *ins]
         if n < len(values):
             for i in set(range(len(values))).difference(kept):
                 assignment.check_unread(values[i], ins[i])
             ins = [ins[i] for i in kept]
-        return assignment.over_of([needed.jaxpr], n, ins, self.lies.of_results(out_tree))
+        return assignment.requested_placement_of(
+            [needed.jaxpr], n, ins, self.lies.of_results(out_tree)
+        )
 
 
 def _check_references(leaves: Sequence[Any], ins: Sequence[Any]) -> None:
@@ -582,7 +584,7 @@ def _check_references(leaves: Sequence[Any], ins: Sequence[Any]) -> None:
         if want is None or not isinstance(x, discharge.Ref) or not x.committed:
             continue
         if not x.sharding.is_equivalent_to(want, x.ndim):
-            raise mismatch(want, x)
+            raise sharding_mismatch_error(want, x)
 
 
 def touches_references(traced: TracedCall, call: Call) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base import errors, tree
-from ...prims.sharding import concrete, spread_over
+from ...prims.sharding import broadcast_sharding_prefix, concrete
 from ...runtime import orders
 from ...runtime.array import ARRAYS, base_array
 from ...runtime.layouts import AutoLayout, Format, Layout
@@ -31,10 +31,10 @@ def order_in(given: Any, shape: tuple[int, ...], what: str) -> Any:
     return given.layout if isinstance(given.layout, AutoLayout) else layout
 
 
-def own_order(x: Any) -> Any:
+def current_layout(x: Any) -> Any:
     """The layout of an argument, or of the type of one; None: the device's own."""
     if type(x) in ARRAYS:
-        return orders.order_of(base_array(x))
+        return orders.buffer_layout(base_array(x))
     layout = getattr(x, "layout", None)
     if not isinstance(layout, Layout):
         return None
@@ -42,18 +42,18 @@ def own_order(x: Any) -> Any:
     return layout.on(devices[0]) if devices else None
 
 
-def argument_order(given: Any, x: Any, what: str) -> Any:
+def argument_layout(given: Any, x: Any, what: str) -> Any:
     """The layout of an argument: as said, else as it lies.
 
     Raises:
       ValueError: it is committed, and lies otherwise than is said.
     """
-    own = own_order(x)
+    own = current_layout(x)
     if not isinstance(given, Format) or given.layout is None:
         return own
     layout = order_in(given, x.shape if hasattr(x, "shape") else (), what)
     bound = own is not None or (layout is not None and getattr(x, "committed", False))
-    if bound and orders.mode(own) != orders.mode(layout):
+    if bound and orders.layout_mode(own) != orders.layout_mode(layout):
         raise errors.value_error(
             "Layout passed to jit does not match the layout on the respective arg. Got"
             f" jit layout: {given.layout},\narg layout: {x.format.layout} for arg type:"
@@ -63,7 +63,7 @@ def argument_order(given: Any, x: Any, what: str) -> Any:
     return layout
 
 
-class Lies:
+class JitShardings:
     """How a function's arguments and results are to lie: prefixes of their trees."""
 
     __slots__ = ("entered", "ins", "outs", "say_orders")
@@ -95,9 +95,9 @@ class Lies:
             sharding = PartitionSpec()
         return concrete(sharding, "jit", what)
 
-    def with_states(self) -> Lies:
+    def with_states(self) -> JitShardings:
         """The same, of a function that gives states of mutable values besides."""
-        found = object.__new__(Lies)
+        found = object.__new__(JitShardings)
         found.ins, found.outs = self.ins, (self.outs, UNSPECIFIED)
         found.say_orders, found.entered = self.say_orders, self.entered
         return found
@@ -115,11 +115,11 @@ class Lies:
         out_avals: Sequence[Any],
     ) -> Orders:
         """The layouts of arguments and results."""
-        results = spread_over("pjit out_shardings", out_tree, self.outs)
+        results = broadcast_sharding_prefix("pjit out_shardings", out_tree, self.outs)
         paths = tree.leaf_paths(out_tree)
         labels = [f"result{tree.keystr(path)}" for path in paths]
         ins = [
-            argument_order(s, x, f"jit arguments with pytree key path {name}")
+            argument_layout(s, x, f"jit arguments with pytree key path {name}")
             for s, x, name in zip(self._asked(in_tree), leaves, names, strict=True)
         ]
         outs = [
@@ -156,9 +156,9 @@ class Lies:
                 f" positional arguments. But pjit in_shardings {wrong}",
                 tries=["a tuple with an entry for each positional argument"],
             )
-        return spread_over("pjit in_shardings", args, ins)
+        return broadcast_sharding_prefix("pjit in_shardings", args, ins)
 
     def of_results(self, out_tree: Any) -> list[Any]:
         """The sharding of each leaf of the result."""
-        found = spread_over("pjit out_shardings", out_tree, self.outs)
+        found = broadcast_sharding_prefix("pjit out_shardings", out_tree, self.outs)
         return [self._concrete(s, "out_shardings") for s in found]

@@ -96,7 +96,7 @@ def names_of(jitted: Any, key: Any) -> ArgNames:
 watchers: list[Callable[..., Callable[[float], None]]] = []
 
 
-class watched:
+class notify_listeners:
     """Within, something happens that watchers are told of."""
 
     __slots__ = ("began", "done", "what")
@@ -126,7 +126,7 @@ def note_tracing(jitted: Any, call: Any, avals: Any) -> None:
         reasons = differences(jitted, call, avals)
         if reasons is None:
             reasons = [f"never seen function: {what}"]
-        place = source.here()
+        place = source.user_source()
         where = "" if place is None else f" at {place}"
         lines = "\n  ".join([f"TRACING CACHE MISS{where}:", *reasons])
         log.logger.warning(lines)

@@ -24,8 +24,8 @@ from ...base.util import pick
 from ...ir import core, hooks
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, axes_of, sub_jaxprs
 from ...ir.regions import Call
-from ...passes.algebra import Linear, nonzero_flags, unmapped_aval
-from ...passes.region_rules import flagged, holds
+from ...passes.algebra import UndefinedPrimal, nonzero_flags, unmapped_aval
+from ...passes.region_rules import def_region_rules, flagged_indices
 from ...passes.stage import stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
@@ -37,11 +37,11 @@ from ...runtime import jaxlib_compat as compat
 from ...runtime.mesh import Mesh
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.sharding import NamedSharding, of_buffer
-from ...runtime.spread import put
+from ...runtime.spread import put_sharded
 from ...types.avals import AbstractRef
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
-from .fast import Fast, is_plain, sees_x64
+from .fast import FastpathData, is_cpp_convertible, sees_x64
 
 xla_pmap_p = FunctionPrimitive("xla_pmap")
 core.host_driven.add(xla_pmap_p)
@@ -75,7 +75,7 @@ def size_of(params: dict[str, Any]) -> int:
     return params["global_axis_size"] or params["axis_size"]  # type: ignore[no-any-return]
 
 
-holds(
+def_region_rules(
     xla_pmap_p,
     Call(
         "call_jaxpr",
@@ -95,23 +95,23 @@ xla_pmap_p.named_axes = lambda params: (
 
 
 def pmap_transpose(cts: Any, *args: Any, **params: Any) -> Any:
-    linear = [type(x) is Linear for x in args]
+    linear = [type(x) is UndefinedPrimal for x in args]
     given = nonzero_flags(cts)
     with _inside(params):
         turned, present = transpose_jaxpr(
             params["call_jaxpr"], linear, given, instantiate_out=False
         )
     still = [i for i, lin in enumerate(linear) if not lin]
-    outs = pick(flagged(linear), present)
+    outs = pick(flagged_indices(linear), present)
     shared = [params["in_axes"][i] is None for i in outs]
     if any(shared):
         turned = _summed(turned, shared, params)
     ins = [args[i] for i in still]
-    for i in flagged(given):
+    for i in flagged_indices(given):
         # A result that all devices share took its cotangent n times: share it out.
         one = params["out_axes"][i] is None
         ins.append(lax.mul(cts[i], 1.0 / size_of(params)) if one else cts[i])
-    origins = [*still, *(~i for i in flagged(given))], [~i for i in outs]
+    origins = [*still, *(~i for i in flagged_indices(given))], [~i for i in outs]
     _, new = xla_pmap_p.regions.rebuild(params, [turned], *origins)
     found = dict(zip(outs, xla_pmap_p.bind(*ins, **new), strict=True))
     return [found.get(i) for i in range(len(args))]
@@ -227,7 +227,7 @@ def of_parts(
     return core.within_axes(axes, stage_closed, fun, avals, name=closed.jaxpr.name)
 
 
-class Replicas:
+class ReplicatedProgram:
     """A replica program, lowered: where it runs and how its operands are laid out.
 
     Operands and results are arrays over a mesh of this process's devices, of which each
@@ -304,7 +304,9 @@ class Replicas:
             for a, d in zip(stored, out_axes, strict=True)
         ]
 
-    def compile(self, overrides: dict[str, Any] | None = None, ahead: bool = False) -> Replicas:
+    def compile(
+        self, overrides: dict[str, Any] | None = None, ahead: bool = False
+    ) -> ReplicatedProgram:
         """Make it ready to run."""
         with monitoring.stage(monitoring.COMPILING, self.name):
             self.executable = compiler.compile_module(
@@ -335,7 +337,7 @@ class Replicas:
 
     def place(self, x: Any, axis: int | None) -> Any:
         """A value cut along `axis` (or repeated), one part on each device."""
-        return put(x, self.layout(axis))
+        return put_sharded(x, self.layout(axis))
 
     def __call__(
         self, args: Sequence[Any], in_axes: Sequence[Any], donated: Sequence[bool]
@@ -356,15 +358,15 @@ class Replicas:
 
     def fast_path(
         self, leaves: Sequence[Any], in_axes: Sequence[Any], result: Any
-    ) -> Fast | None:
+    ) -> FastpathData | None:
         """What lets C++ run the program by itself: operands lie in place or on the host."""
-        if self.acts or (dispatch.checks and dispatch.watched()):
+        if self.acts or (dispatch.checks and dispatch.is_nan_check_enabled()):
             return None
         given = [b._sharding for b in self.consts]
         for x, d in zip(leaves, in_axes, strict=True):
             if self.lies_right(x, d):
                 given.append(x._sharding)
-            elif is_plain(x) and sees_x64():
+            elif is_cpp_convertible(x) and sees_x64():
                 given.append(self.layout(d).internal(np.ndim(x)))
             else:
                 return None
@@ -373,7 +375,7 @@ class Replicas:
             self.layout(d).internal(len(a.shape))
             for d, a in zip(self.out_axes, whole, strict=True)
         ]
-        return Fast(
+        return FastpathData(
             self.executable,
             pacing.result_tree(result, self.pace),
             given,
@@ -408,7 +410,7 @@ def pmap_impl(*args: Any, **params: Any) -> list[Any]:
     return program(args, params["in_axes"], params["donated_invars"])
 
 
-def program_of(params: dict[str, Any]) -> Replicas:
+def program_of(params: dict[str, Any]) -> ReplicatedProgram:
     """The program of a pmap, kept with its jaxpr."""
     closed: ClosedJaxpr = params["call_jaxpr"]
     devices = choose_devices(params["devices"], params["backend"])
@@ -424,7 +426,7 @@ def program_of(params: dict[str, Any]) -> Replicas:
 xla_pmap_p.impl = pmap_impl
 
 
-def by_value(params: dict[str, Any]) -> tuple[dict[str, Any], list[bool]]:
+def discharge_refs_of_params(params: dict[str, Any]) -> tuple[dict[str, Any], list[bool]]:
     """The params of a pmap that takes values for references, and gives what those hold in
     the end that it writes to; and which of the operands these are."""
     closed = params["call_jaxpr"]
@@ -432,13 +434,13 @@ def by_value(params: dict[str, Any]) -> tuple[dict[str, Any], list[bool]]:
     if not any(due):
         return params, due
     with _inside(params):
-        flat, written = discharge.by_value(closed, due)
-    outs = [*range(len(closed.out_avals)), *(~i for i in flagged(written))]
+        flat, written = discharge.discharge_jaxpr(closed, due)
+    outs = [*range(len(closed.out_avals)), *(~i for i in flagged_indices(written))]
     _, new = xla_pmap_p.regions.rebuild(params, [flat], range(len(due)), outs)
     return new, written
 
 
-def lower_pmap(devices: Sequence[Any], params: dict[str, Any]) -> Replicas:
+def lower_pmap(devices: Sequence[Any], params: dict[str, Any]) -> ReplicatedProgram:
     """The replica program of a pmap; ValueError if there are too few devices."""
     closed, name, size = (params[k] for k in ("call_jaxpr", "name", "axis_size"))
     whole, per_slice = size_of(params), inner_replicas(closed.jaxpr)
@@ -457,7 +459,7 @@ def lower_pmap(devices: Sequence[Any], params: dict[str, Any]) -> Replicas:
                 ],
             )
         )
-    return Replicas(
+    return ReplicatedProgram(
         closed,
         name,
         devices,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr, rearranged
+from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr, permute_jaxpr
 from ...ir.regions import Branches, Call, Loop
 from ...passes.algebra import lib
 from ...passes.stage import stage_closed
@@ -73,7 +73,7 @@ def _inline(eqn: Equation, env: dict[Any, Any], eqns: list[Equation]) -> None:
 # ------------------------------------------------------------------ loops and branches
 
 
-def cut_equations(
+def split_equations(
     jaxpr: Jaxpr, answer: Answer
 ) -> tuple[list[Equation], list[Equation], dict[Any, Any]]:
     """A jaxpr's equations, those that compute again, and what may be stored for them."""
@@ -102,7 +102,7 @@ def _shows(eqn: Equation) -> bool:
 def _cut_body(closed: ClosedJaxpr, answer: Answer) -> tuple[Jaxpr, Jaxpr, list[Any]]:
     """(inputs -> outs ++ stored) and (inputs ++ stored -> outs), and the answers."""
     jaxpr = inline_calls(closed.jaxpr)
-    forward, again, stored = cut_equations(jaxpr, answer)
+    forward, again, stored = split_equations(jaxpr, answer)
     first = Jaxpr([], jaxpr.invars, [*jaxpr.outvars, *stored], forward, name=jaxpr.name)
     second = Jaxpr([], [*jaxpr.invars, *stored], jaxpr.outvars, again, name=jaxpr.name)
     return first, second, list(stored.values())
@@ -128,7 +128,7 @@ def _cut_held(eqn: Equation, answer: Answer) -> Cut | None:
         firsts.append(_with_zeros(first, avals[:start], avals[end:], n_out))
         own = range(n_in, n_in + len(found))
         ins = [*range(n_in), *avals[:start], *own, *avals[end:]]
-        seconds.append(rearranged(ClosedJaxpr(second), ins))
+        seconds.append(permute_jaxpr(ClosedJaxpr(second), ins))
         start = end
     values = [Var(stacked(a, params[held.length]) if loop else a) for a in avals]
     if loop:

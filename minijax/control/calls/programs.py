@@ -18,7 +18,7 @@ from ...base import config, errors, util
 from ...ir.core import EVAL, STATE, current
 from ...ir.jaxpr import ClosedJaxpr, Equation, lift_consts
 from ...ir.regions import Call
-from ...passes.region_rules import holds
+from ...passes.region_rules import def_region_rules
 from ...passes.stage import StageTrace
 from ...prims.sharding import constrain_evenly
 from ...runtime import assignment, dispatch, nesting
@@ -65,7 +65,7 @@ def _lie(x: Any, sharding: Any, what: str) -> Any:
 
 
 jit_p = JitPrimitive("jit")
-holds(jit_p, Call("jaxpr", reset={"donated_invars": False}))
+def_region_rules(jit_p, Call("jaxpr", reset={"donated_invars": False}))
 jit_p.takes_keys = True
 
 
@@ -101,7 +101,7 @@ def jit_discharge(due: Sequence[bool], args: Any, params: dict[str, Any]) -> Any
     if STATE.trace is not EVAL:
         return derived_discharge(due, args, params)
     # The program updates in place what it writes to.
-    flat, written = discharge.by_value(params["jaxpr"], due)
+    flat, written = discharge.discharge_jaxpr(params["jaxpr"], due)
     pairs = zip(params["donated_invars"], written, strict=True)
     new = {**params, "jaxpr": flat, "donated_invars": tuple(d or w for d, w in pairs)}
     out = jit_p.bind(*discharge.owned_values(args, due, written), **new)
@@ -146,9 +146,9 @@ def jit_impl(
 ) -> list[Any]:
     """Run a jaxpr as one program."""
     if dispatch.is_host_driven(jaxpr.jaxpr):
-        return dispatch.run_by_hand(jaxpr, args)
+        return dispatch.eval_host_driven(jaxpr, args)
     needed, kept = dispatch.drop_unused(jaxpr, keep_unused)
-    over = assignment.over_of([needed.jaxpr], len(kept))
+    over = assignment.requested_placement_of([needed.jaxpr], len(kept))
     one = None if device is None else device.devices[0]
     buffers, where, committed = assignment.place_values(
         args, name, one, over, jaxpr.jaxpr.arg_names, kept=kept
@@ -159,7 +159,7 @@ def jit_impl(
         )
     except nesting.TooDeep:
         if dispatch.is_host_driven(jaxpr.jaxpr):
-            return dispatch.run_by_hand(jaxpr, args)
+            return dispatch.eval_host_driven(jaxpr, args)
         raise
     again = None if any(donated_invars) else functools.partial(jaxpr, *args)
     return program.wrap(run_program(program, buffers, name, again))
@@ -179,7 +179,7 @@ def program_of(
     orders: tuple[list[Any], list[Any]] | None = None,
 ) -> dispatch.Program:
     """The compiled program of a jaxpr on a device; remembered with the jaxpr."""
-    if dispatch.checks and dispatch.watched():
+    if dispatch.checks and dispatch.is_nan_check_enabled():
         donated = ()  # a failed check computes again from the operands
     known = _runs.setdefault(jaxpr, {})
     key = (
@@ -195,7 +195,7 @@ def program_of(
     program = known.get(key)
     if program is None:
         began = time.perf_counter()
-        with misses.watched("compile", name, jaxpr, key, list(known)):
+        with misses.notify_listeners("compile", name, jaxpr, key, list(known)):
             program = known[key] = dispatch.compile_jaxpr(
                 jaxpr,
                 name,
@@ -249,7 +249,7 @@ class ClosedCallPrimitive(FunctionPrimitive):
 
 closed_call_p = ClosedCallPrimitive("closed_call")
 """The call of a program that is compiled with what is around it."""
-holds(closed_call_p, Call("call_jaxpr"))
+def_region_rules(closed_call_p, Call("call_jaxpr"))
 closed_call_p.takes_keys = True
 closed_call_p.impl = lambda *args, call_jaxpr: call_jaxpr(*args)
 closed_call_p.lower = lambda ctx, *args, call_jaxpr: ctx.call(call_jaxpr, "closed_call", args)

@@ -28,11 +28,11 @@ from ...passes.algebra import nonzero_flags, pick_nonzero, with_zeros
 from ...passes.dce import dce_jaxpr
 from ...passes.key_use import FORWARDS, READS, use_of
 from ...passes.linearize import linearize_flat, linearize_jaxpr
-from ...passes.region_rules import holds
+from ...passes.region_rules import def_region_rules
 from ...passes.stage import JitTracer, StageTrace, stage
 from ...prims import transfer
 from ...prims.define import batch_elementwise, linear_in_first
-from ...prims.lying import like_first
+from ...prims.lying import first_operand_sharding_rule
 from ...runtime import lower
 from ...types import dtypes
 from ...types.avals import MemorySpace, shaped
@@ -48,7 +48,7 @@ from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
 from .budget import Budget
 from .jitted import Jitted
-from .policies_inside import cut_equations, inline_calls, seen
+from .policies_inside import inline_calls, seen, split_equations
 from .programs import closed_call_p, jit_p
 
 
@@ -100,7 +100,7 @@ def stored(answer: Any) -> bool | Offloadable:
 # ------------------------------------------------------------------ naming of values
 
 name_p = Primitive("name")
-name_p.lie = like_first
+name_p.lie = first_operand_sharding_rule
 name_p.abstract = lambda x, *, name: x
 linear_in_first(name_p, lambda ct, x, *, name: [ct])
 batch_elementwise(name_p)
@@ -139,7 +139,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 remat_p = FunctionPrimitive("remat2")
 remat_p.takes_keys = True
-holds(remat_p, OpenCall("jaxpr"))
+def_region_rules(remat_p, OpenCall("jaxpr"))
 # Computing again what a pass has computed already draws nothing anew.
 remat_p.uses_keys = lambda avals, params: (
     READS if params["differentiated"] else use_of(params["jaxpr"])
@@ -230,7 +230,7 @@ def split_by_policy(
         avals = [a.aval for a in eqn.ins]
         return stored(policy(eqn.primitive, *avals, **eqn.params))
 
-    first, rest, may = cut_equations(primal, answer)
+    first, rest, may = split_equations(primal, answer)
     candidates = list(may)
     wanted = primal.outvars[n_out:]
     whole = Jaxpr([], [*inputs, *candidates], wanted, rest, name=primal.name)

@@ -30,20 +30,20 @@ from ...ir.lying import axes_in, spec_of
 from ...ir.regions import Call
 from ...ir.varying import NOTHING, joined
 from ...ir.varying import manual as manual_kinds
-from ...passes.algebra import Linear, nonzero_flags
-from ...passes.batch import Axis, batch_jaxpr, bring_front
-from ...passes.region_rules import flagged, holds
+from ...passes.algebra import UndefinedPrimal, nonzero_flags
+from ...passes.batch import Axis, batch_jaxpr, lane_to_front
+from ...passes.region_rules import def_region_rules, flagged_indices
 from ...passes.stage import remembered, stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
 from ...prims.collectives.varying import casts_to
 from ...runtime import assignment, dispatch
-from ...runtime.lower import Lowering, captured
+from ...runtime.lower import Lowering, captured_consts
 from ...runtime.mesh import Mesh, inside, made_current
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.partition_spec import axes_of as axes_of_entry
 from ...runtime.sharding import NamedSharding
-from ...runtime.spread import lies, mesh_of
+from ...runtime.spread import mesh_of, multi_device_sharding
 from ...types import dtypes
 from ...types.avals import AbstractRef, shaped
 from ..refs.discharge import FunctionPrimitive
@@ -134,19 +134,19 @@ def unnamed(spec: Any, params: dict[str, Any]) -> list[tuple[Any, int]]:
     return [(n, k) for n, k in axes if n not in used]
 
 
-def cuts(spec: PartitionSpec, mesh: Any, ndim: int) -> list[int]:
+def num_shards_per_axis(spec: PartitionSpec, mesh: Any, ndim: int) -> list[int]:
     """In how many parts each axis of a value is cut."""
     found = [math.prod(mesh.shape[a] for a in axes_of_entry(entry)) for entry in spec]
     return found + [1] * (ndim - len(found))
 
 
-def whole(aval: Any, spec: Any, params: dict[str, Any]) -> Any:
+def unshard_aval(aval: Any, spec: Any, params: dict[str, Any]) -> Any:
     """The type of a whole value, of that of its parts."""
     shape = list(aval.shape)
     if isinstance(spec, Stacked):
         shape.insert(len(spec.after), 1)
     spec, mesh = placed(spec, params), params["mesh"]
-    parts = cuts(spec, mesh, len(shape))
+    parts = num_shards_per_axis(spec, mesh, len(shape))
     inner: list[Any] = list(spec_of(aval))
     if len(inner) < len(shape):
         inner = [None] * len(shape)
@@ -164,7 +164,7 @@ def whole(aval: Any, spec: Any, params: dict[str, Any]) -> Any:
     return aval.update(shape=sizes, lies=lies, manual=kinds)
 
 
-def part(
+def shard_aval(
     aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any], typed: bool = False
 ) -> Any:
     """The type of the parts of a whole value, whose axes are divisible.
@@ -172,8 +172,8 @@ def part(
     typed: whether it says along which axes they vary.
     """
     if type(aval) is AbstractRef:
-        return AbstractRef(part(aval.inner_aval, spec, mesh, manual, typed))
-    parts = cuts(spec, mesh, len(aval.shape))
+        return AbstractRef(shard_aval(aval.inner_aval, spec, mesh, manual, typed))
+    parts = num_shards_per_axis(spec, mesh, len(aval.shape))
     lies = aval.lies
     if lies is not None:
         rest = [tuple(a for a in axes_in(entry) if a not in manual) for entry in lies.spec]
@@ -192,7 +192,7 @@ def part(
     return aval.update(shape=sizes, lies=lies, manual=kinds)
 
 
-holds(
+def_region_rules(
     shard_map_p,
     Call(
         "jaxpr",
@@ -204,7 +204,7 @@ holds(
     ),
 )
 shard_map_p.abstract = lambda *avals, **params: [
-    whole(a, spec, params)
+    unshard_aval(a, spec, params)
     for a, spec in zip(params["jaxpr"].out_avals, params["out_specs"], strict=True)
 ]
 shard_map_p.named_axes = lambda params: (
@@ -247,7 +247,8 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         )
     batched = [d is not None for d in dims]
     ins = [
-        bring_front(x, axis, d) if b else x for x, d, b in zip(args, dims, batched, strict=True)
+        lane_to_front(x, axis, d) if b else x
+        for x, d, b in zip(args, dims, batched, strict=True)
     ]
     with _inside(params):
         inner = Axis(axis.name, axis.size // parts)
@@ -287,25 +288,25 @@ shard_map_p.batch = _batch
 
 
 def _transpose(cts: Any, *args: Any, **params: Any) -> Any:
-    linear = [type(x) is Linear for x in args]
+    linear = [type(x) is UndefinedPrimal for x in args]
     given = nonzero_flags(cts)
     in_specs, out_specs = params["in_specs"], params["out_specs"]
     with _inside(params):
         turned, present = transpose_jaxpr(params["jaxpr"], linear, given, instantiate_out=False)
     still = [i for i, lin in enumerate(linear) if not lin]
-    outs = pick(flagged(linear), present)
+    outs = pick(flagged_indices(linear), present)
     ins = [args[i] for i in still]
     if params["check_vma"]:
-        ins += [cts[i] for i in flagged(given)]
+        ins += [cts[i] for i in flagged_indices(given)]
     else:
         shared = [tuple(n for n, _ in unnamed(in_specs[i], params)) for i in outs]
         if any(shared):
             turned = _summed(turned, shared, params)
-        for i in flagged(given):
+        for i in flagged_indices(given):
             # A result that devices share took its cotangent once for each: share it out.
             n = math.prod(k for _, k in unnamed(out_specs[i], params))
             ins.append(cts[i] if n == 1 else lax.mul(cts[i], 1.0 / n))
-    origins = [*still, *(~i for i in flagged(given))], [~i for i in outs]
+    origins = [*still, *(~i for i in flagged_indices(given))], [~i for i in outs]
     _, new = shard_map_p.regions.rebuild(params, [turned], *origins)
     for what, from_others in (("in_specs", len(still)), ("out_specs", 0)):
         specs = new[what]
@@ -379,13 +380,13 @@ def _lower(ctx: Any, *args: Any, **params: Any) -> Any:
             tries=["ordered=False"],
         )
     now_manual = ctx.manual | manual
-    hidden = [c for c in captured(closed) if id(c) in ctx.consts]
+    hidden = [c for c in captured_consts(closed) if id(c) in ctx.consts]
     in_specs = [placed(spec, params) for spec in params["in_specs"]]
     out_specs = [placed(spec, params) for spec in params["out_specs"]]
     ins = [(core.aval_of(c), PartitionSpec()) for c in hidden]
     ins += zip(ctx.avals_in, in_specs, strict=True)
     outs = list(zip(ctx.avals_out, out_specs, strict=True))
-    parts = [part(a, spec, mesh, manual) for a, spec in ins]
+    parts = [shard_aval(a, spec, mesh, manual) for a, spec in ins]
 
     def body(*values: Any) -> list[Any]:
         inner = Lowering(ctx.module, ctx.prefix)
@@ -399,7 +400,7 @@ def _lower(ctx: Any, *args: Any, **params: Any) -> Any:
         out = inner.jaxpr(closed, *inside, scope="shard_map")
         for i, spec in enumerate(params["out_specs"]):
             if isinstance(spec, Stacked):
-                out[i] = inner.op("reshape", part(*outs[i], mesh, manual), out[i])
+                out[i] = inner.op("reshape", shard_aval(*outs[i], mesh, manual), out[i])
         return out
 
     operands = [*(ctx.consts[id(c)] for c in hidden), *args]
@@ -413,7 +414,7 @@ def _impl(*args: Any, **params: Any) -> Any:
     """On concrete values: as a compiled program over the mesh."""
     mesh = params["mesh"]
     if not isinstance(mesh, Mesh):
-        given = (mesh_of(lie) for lie in map(lies, args) if lie is not None)
+        given = (mesh_of(lie) for lie in map(multi_device_sharding, args) if lie is not None)
         found = next(given, None)
         if found is None:
             raise errors.value_error(
@@ -424,7 +425,7 @@ def _impl(*args: Any, **params: Any) -> Any:
     outs: list[Any] = [None] * len(params["out_specs"])
     if params["newly_manual_axes"].issuperset(mesh.axis_names):  # else XLA chooses
         outs = [NamedSharding(mesh, placed(s, params)) for s in params["out_specs"]]
-    over = assignment.Over(mesh, [None] * len(args), outs)
+    over = assignment.RequestedPlacement(mesh, [None] * len(args), outs)
     return dispatch.run(shard_map_p, args, params, over)
 
 

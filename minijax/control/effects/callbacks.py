@@ -36,7 +36,7 @@ from ...runtime.failures import Failures
 from ...runtime.operands import to_array
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.sharding import OneOf, SingleDeviceSharding
-from ...runtime.spread import Spread, put
+from ...runtime.spread import PartitionedPlacement, put_sharded
 from ...types import dtypes
 from ...types.avals import shaped
 from ..loops.scan import scan_rows
@@ -379,8 +379,8 @@ def _run_on_host(name: str, callback: Any, args: Sequence[Any], avals: Any) -> l
         raise compat.RuntimeFailure(
             f"INTERNAL: CpuCallback error calling callback: {traceback.format_exc()}"
         ) from e
-    if isinstance(where, Spread):
-        buffers = [put(v, where.whole) for v in found]
+    if isinstance(where, PartitionedPlacement):
+        buffers = [put_sharded(v, where.whole) for v in found]
     else:
         buffers = [
             transfers.put_numpy(v, a, where, committed)
@@ -393,7 +393,7 @@ def _run_on_host(name: str, callback: Any, args: Sequence[Any], avals: Any) -> l
 
 def host_arguments(args: Sequence[Any], where: Any) -> list[Any]:
     """The operands of a callback in evaluation, all as arrays."""
-    if isinstance(where, Spread):
+    if isinstance(where, PartitionedPlacement):
         where = placements.default_placement()
     return [x if type(x) in arrays.ARRAYS else to_array(x, where) for x in args]
 
@@ -449,9 +449,9 @@ def batch_by(
         ins = []
         for x, d in zip(args, dims, strict=True):
             if d is not None:
-                ins.append(batching.bring_front(x, n, d))
+                ins.append(batching.lane_to_front(x, n, d))
             elif method == "broadcast_all":
-                ins.append(batching.bring_front(x, n, None))
+                ins.append(batching.lane_to_front(x, n, None))
             elif method == "expand_dims":
                 ins.append(shapes.expand_dims(x, (0,)))
             else:
@@ -505,7 +505,7 @@ def over_lanes(
 ) -> Any:
     """Apply a flat function lane after lane, in a loop or unrolled."""
     moving = [
-        batching.bring_front(x, axis, d)
+        batching.lane_to_front(x, axis, d)
         for x, d in zip(args, dims, strict=True)
         if d is not None
     ]

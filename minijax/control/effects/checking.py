@@ -22,7 +22,7 @@ from ...base.tracebacks import is_refusal
 from ...base.util import split_list
 from ...ir import core
 from ...ir.core import STATE, Primitive
-from ...ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, eval_jaxpr, rearranged
+from ...ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, eval_jaxpr, permute_jaxpr
 from ...ir.regions import Bodies, Loop, Params, Region
 from ...passes.batch import batch_flat
 from ...passes.stage import remembered, stage, stage_closed
@@ -218,8 +218,8 @@ def _check_loop(
     )
     # The test does not read the error, and finds none.
     order = [*range(n_asked), *start_avals, *range(n_asked, n_asked + len(first))]
-    quiet = [rearranged(ask.jaxpr, order, [ask.width]) for ask in asks]
-    bodies = [*(quiet or [rearranged(t, order) for t in test]), new]
+    quiet = [permute_jaxpr(ask.jaxpr, order, [ask.width]) for ask in asks]
+    bodies = [*(quiet or [permute_jaxpr(t, order) for t in test]), new]
     groups = [asked, [*also, *consts], [*start, *first], rows]
     operands = [x for group in groups for x in group]
     error, outs = step.split(prim.bind(*operands, **loop.rebuild(params, bodies, groups)))

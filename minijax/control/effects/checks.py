@@ -348,7 +348,7 @@ check_p.transpose = lambda cts, *args, **params: [None] * len(args)
 
 def check_batch(axis: Any, args: Any, dims: Any, *, debug: bool) -> Any:
     failed, code, *slots = (
-        batching.bring_front(x, axis, d) for x, d in zip(args, dims, strict=True)
+        batching.lane_to_front(x, axis, d) for x, d in zip(args, dims, strict=True)
     )
     one = of_lanes(Error(failed, code, slots))
     return check_p.bind(*one.leaves(), debug=debug), []
@@ -435,7 +435,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
         failed: Any = np.bool_(not pred)
     else:
         failed = logic.bitwise_not(pred)
-    error = error_at(FailedCheckError, msg, failed, fmt_args, fmt_kwargs, source.here())
+    error = error_at(FailedCheckError, msg, failed, fmt_args, fmt_kwargs, source.user_source())
     check_p.bind(*error.leaves(), debug=debug)
 
 

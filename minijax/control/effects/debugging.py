@@ -100,7 +100,7 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
 
     def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         rows = [
-            None if d is None else batching.bring_front(x, axis, d)
+            None if d is None else batching.lane_to_front(x, axis, d)
             for x, d in zip(args, dims, strict=True)
         ]
         for i in range(axis.size):
@@ -367,7 +367,7 @@ def _print(
 
 def _record() -> logging.LogRecord:
     """A log record of the user's line, without its text."""
-    place = source.here()
+    place = source.user_source()
     file, line = ("", 0) if place is None else (place.file, place.position()[0])
     return logger.makeRecord(logger.name, logging.INFO, file, line, "", (), None)
 

@@ -11,7 +11,7 @@ from ...ir import core
 from ...passes import batch as batching
 from ...passes.algebra import lib
 from ...prims.shape import concatenation
-from ..bodies import Loop, same_for
+from ..bodies import LoopDescription, cached_wrapper
 from ..flat import FlatFun
 from .scanning import run_scan, scan_length
 
@@ -39,9 +39,9 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     """
     if not callable(f):
         raise TypeError(f"lax.map: f argument should be a callable, got {f!r}.")
-    loop = Loop("map", f, "carry")
+    loop = LoopDescription("map", f, "carry")
     if not batch_size:
-        return run_scan(same_for(f, _one_row), (), xs, loop=loop)[1]
+        return run_scan(cached_wrapper(f, _one_row), (), xs, loop=loop)[1]
     leaves, xs_tree = tree.flatten(xs)
     n = scan_length(f, leaves, xs_tree, None)
     full, rest = divmod(n, batch_size)
@@ -54,7 +54,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
             )
             for x in leaves
         ]
-        step = same_for(f, _some_rows, batch_size)
+        step = cached_wrapper(f, _some_rows, batch_size)
         many = run_scan(step, (), tree.unflatten(xs_tree, head), loop=loop)[1]
         parts.append(
             tree.map(lambda y: lib.reshape(y, (full * batch_size, *y.shape[2:])), many)
@@ -82,5 +82,5 @@ def _lanes(f: Callable[[Any], Any], size: int, xs: Any) -> Any:
     flat = FlatFun(f, tree.treedef_tuple([xs_tree]), "map")
     axis = batching.Axis(batching.no_name, size)
     outs, dims = batching.batch_flat(flat, axis, leaves, [0] * len(leaves))
-    rows = [batching.bring_front(x, size, d) for x, d in zip(outs, dims, strict=True)]
+    rows = [batching.lane_to_front(x, size, d) for x, d in zip(outs, dims, strict=True)]
     return flat.result(rows)

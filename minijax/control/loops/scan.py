@@ -17,20 +17,28 @@ from typing import Any
 
 from ...base.util import merge, pick, split_list
 from ...ir import core
-from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
+from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxpr
 from ...ir.names import Inside
 from ...ir.regions import Loop
-from ...passes.algebra import Linear, Zero, add, instantiate, lib, nonzero_flags, with_zeros
+from ...passes.algebra import (
+    UndefinedPrimal,
+    Zero,
+    add,
+    instantiate,
+    lib,
+    nonzero_flags,
+    with_zeros,
+)
 from ...passes.dce import dce_jaxpr, depends_on, results_depend
 from ...passes.linearize import linearize_jaxpr
-from ...passes.loop_rules import repeats, settled
+from ...passes.loop_rules import carry_fixed_point, def_loop_rules
 from ...passes.stage import remembered, stage, stage_closed
 from ...passes.transpose import backward_pass, cotangent_type
 from ...prims.shape import concatenation, shapes
 from ...runtime import lower
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import Dimension
+from ...types.dimensions import SymbolicDim
 from .. import bodies
 from ..refs import discharge
 from ..refs.discharge import Flags, FunctionPrimitive
@@ -40,7 +48,7 @@ scan_p = FunctionPrimitive("scan")
 scan_p.takes_keys = True
 
 
-repeats(scan_p, Loop("jaxpr", consts="num_consts", carry="num_carry", length="length"))
+def_loop_rules(scan_p, Loop("jaxpr", consts="num_consts", carry="num_carry", length="length"))
 scan_p.pretty = {"_split_transpose": False}
 
 
@@ -67,7 +75,7 @@ def scan_linearize(
         parts = linearize_jaxpr(body, nonzero, force, may_in, may_out)
         return parts, parts.nonzero_out
 
-    parts, nz_carry, _ = settled(jaxpr, [nz_consts, nz_init, nz_xs], cut)
+    parts, nz_carry, _ = carry_fixed_point(jaxpr, [nz_consts, nz_init, nz_xs], cut)
     consts, init, xs = split_list(primals, sizes)
     hoisted = hoist_invariants(parts.primal, num_consts, parts.num_new)
     once = eval_jaxpr(hoisted.once.jaxpr, hoisted.once.consts, *consts)
@@ -105,7 +113,7 @@ def scan_linearize(
     ]
     counts = [len(values), len(ts[0]), len(ts[1])]
     order, *places = split_list(range(len(parts.linear.in_avals)), counts)
-    linear = rearranged(
+    linear = permute_jaxpr(
         parts.linear,
         [*pick(order, shared), *places[0], *places[1], *pick(order, stacked), *places[2]],
     )
@@ -133,8 +141,8 @@ def scan_transpose(
     cts: Any, *args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, **params: Any
 ) -> list[Any]:
     sizes = [num_consts, num_carry]
-    lin_c, lin_i, lin_x = split_list([type(x) is Linear for x in args], sizes)
-    _, lin_carry, _ = settled(
+    lin_c, lin_i, lin_x = split_list([type(x) is UndefinedPrimal for x in args], sizes)
+    _, lin_carry, _ = carry_fixed_point(
         jaxpr,
         [lin_c, lin_i, lin_x],
         lambda body, lin, _: (None, results_depend(body.jaxpr, lin)),
@@ -155,13 +163,15 @@ def scan_transpose(
         nothing = [None] * num_carry
         return [*ct_c, *merge(lin_carry, ct_i, nothing), *ct_x[: len(lin_x)]]
     consts, _, xs = split_list(args, sizes)
-    res_c, res_x = ([x for x in group if type(x) is not Linear] for group in (consts, xs))
+    res_c, res_x = (
+        [x for x in group if type(x) is not UndefinedPrimal] for group in (consts, xs)
+    )
     nz_ys = nonzero_flags(ct_ys)
     const_avals, carry_avals, _ = split_list(jaxpr.in_avals, sizes)
     sum_avals = list(map(cotangent_type, pick(const_avals, lin_c)))
     carry_avals = list(map(cotangent_type, carry_avals))
     y_avals = list(map(cotangent_type, jaxpr.out_avals[num_carry:]))
-    rows = [bodies.row(core.aval_of(x)) for x in res_x]
+    rows = [bodies.slice_aval(core.aval_of(x)) for x in res_x]
     avals = [*map(core.aval_of, res_c), *sum_avals, *carry_avals, *pick(y_avals, nz_ys), *rows]
     closed = remembered(
         jaxpr,
@@ -210,9 +220,9 @@ def _step_back(
         core.STATE.names = Inside(core.STATE.names)
         rc, sums, carry, cys, rx = split_list(vals, groups)
         ins = [
-            *merge(lin_c, map(Linear, pick(const_avals, lin_c)), rc),
-            *map(Linear, carry_avals),
-            *merge(lin_x, map(Linear, pick(x_avals, lin_x)), rx),
+            *merge(lin_c, map(UndefinedPrimal, pick(const_avals, lin_c)), rc),
+            *map(UndefinedPrimal, carry_avals),
+            *merge(lin_x, map(UndefinedPrimal, pick(x_avals, lin_x)), rx),
         ]
         zeros = [Zero(a) for a, nz in zip(y_avals, nz_ys, strict=True) if not nz]
         cts = [*carry, *merge(nz_ys, cys, zeros)]
@@ -325,13 +335,14 @@ def _run_nonlinear_carry(
     )
     first, carry, last = split_list(range(len(args)), [num_consts, n])
     given, ys = split_list(range(len(jaxpr.out_avals)), [n])
-    rest = rearranged(
+    rest = permute_jaxpr(
         jaxpr,
         [*first, *pick(carry, lin_carry), *last, *pick(carry, non)],
         [*pick(given, lin_carry), *ys],
     )
     moving = [
-        x if type(x) is Linear else Linear(core.aval_of(x)) for x in pick(init, lin_carry)
+        x if type(x) is UndefinedPrimal else UndefinedPrimal(core.aval_of(x))
+        for x in pick(init, lin_carry)
     ]
     return rest, [*consts, *moving, *xs, *out[len(start) :]]
 
@@ -389,7 +400,7 @@ def scan_lower(
         return carry, ys
 
     ys = [ctx.as_typed(ctx.constant(0, a), a) for a in y_avals]
-    if isinstance(length, Dimension):
+    if isinstance(length, SymbolicDim):
         carry, ys = _emit_loop(ctx, length, 1, one_step, carry, ys, number)
         return [*carry, *ys]
     step = max(1, min(unroll or length, length))
@@ -458,7 +469,7 @@ def _read_row(ctx: Any, x: Any, aval: Any, at: Any) -> Any:
         *[zero] * (len(aval.shape) - 1),
         slice_sizes=ctx.i64s(one.shape),
     )
-    return ctx.op("reshape", bodies.row(aval), cut)
+    return ctx.op("reshape", bodies.slice_aval(aval), cut)
 
 
 def _write_row(ctx: Any, y: Any, value: Any, aval: Any, at: Any) -> Any:
@@ -495,14 +506,14 @@ def scan_by_hand(
     return [*carry, *map(concatenation.stack, zip(*rows, strict=True))]
 
 
-discharge.run_by_hand(scan_p, scan_by_hand)
+discharge.def_host_driven_impl(scan_p, scan_by_hand)
 
 
 def scan_rows(
     fun: Callable[..., Sequence[Any]], rows: Sequence[Any], n: int, unroll: int = 1
 ) -> list[Any]:
     """A flat function of one of each of `n` rows, one after the other; rows of results."""
-    jaxpr, consts = stage(fun, [bodies.row(core.aval_of(x)) for x in rows])
+    jaxpr, consts = stage(fun, [bodies.slice_aval(core.aval_of(x)) for x in rows])
     return scan_p.bind(
         *consts,
         *rows,

@@ -88,13 +88,13 @@ def run_scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
     *,
-    loop: bodies.Loop | None = None,
+    loop: bodies.LoopDescription | None = None,
 ) -> tuple[Any, Any]:
     """`scan` without a bar; `loop` says how messages speak of it, if not as of a scan."""
     if not callable(f):
         raise TypeError(f"lax.scan: f argument should be a callable, got {f!r}.")
     xs_leaves, xs_tree = tree.flatten(xs)
-    loop = loop or bodies.Loop.of("scan body", f)
+    loop = loop or bodies.LoopDescription.of("scan body", f)
     n = scan_length(loop.fun, xs_leaves, xs_tree, length)
     if not isinstance(unroll, (int, np.integer)) or unroll < 0:
         raise errors.value_error(
@@ -116,7 +116,7 @@ def run_scan(
             )
     init_leaves, init_tree = tree.flatten(init)
     bodies.types_of("init", init_leaves, init_tree)
-    x_avals = [bodies.row(core.aval_of(x)) for x in xs_leaves]
+    x_avals = [bodies.slice_aval(core.aval_of(x)) for x in xs_leaves]
     in_tree = tree.structure((init, xs))
     body, init_leaves = stage_carry(f, loop, in_tree, init_tree, init_leaves, x_avals)
     discharge.check_references(loop.fun, "scan", (init, xs), body.consts)
@@ -147,7 +147,7 @@ def run_scan(
     return tree.unflatten(body.out_tree, [*carry, *ys])
 
 
-def _split_out(loop: bodies.Loop, body: bodies.Body) -> tuple[Any, Any]:
+def _split_out(loop: bodies.LoopDescription, body: bodies.Body) -> tuple[Any, Any]:
     """The trees of the carry and the ys that a body returns."""
     children = body.out_tree.children()
     if len(children) != 2 or body.out_tree.node_data() is None:
@@ -169,7 +169,12 @@ def _split_out(loop: bodies.Loop, body: bodies.Body) -> tuple[Any, Any]:
 
 
 def stage_carry(
-    f: Any, loop: bodies.Loop, in_tree: Any, init_tree: Any, init: list[Any], x_avals: list[Any]
+    f: Any,
+    loop: bodies.LoopDescription,
+    in_tree: Any,
+    init_tree: Any,
+    init: list[Any],
+    x_avals: list[Any],
 ) -> tuple[bodies.Body, list[Any]]:
     """Trace a body until the carry's weak types are settled; check the carry."""
     n = len(init)

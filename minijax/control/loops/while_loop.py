@@ -25,17 +25,24 @@ from ...base.tracebacks import boundary
 from ...base.util import merge, pick, split_list
 from ...ir import core
 from ...ir.core import unsupported
-from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr, jaxprs_effects, read_vars, rearranged, unweaken
+from ...ir.jaxpr import (
+    ClosedJaxpr,
+    eval_jaxpr,
+    jaxprs_effects,
+    permute_jaxpr,
+    read_vars,
+    unweaken,
+)
 from ...ir.regions import Loop
 from ...passes.algebra import lib
-from ...passes.loop_rules import repeats
+from ...passes.loop_rules import def_loop_rules
 from ...passes.stage import stage_closed
 from ...prims import lax
 from ...prims.math import logic
 from ...prims.reduce import over_axes
 from ...prims.shape import fresh
 from ...types import dtypes
-from ...types.dimensions import Dimension
+from ...types.dimensions import SymbolicDim
 from .. import bodies
 from ..arguments import as_value, concrete_or_error
 from ..branches.switch import cond
@@ -51,14 +58,14 @@ while_p.takes_keys = True
 
 
 def _refuse_lanes(params: dict[str, Any]) -> None:
-    bodies.refuse_lanes(
+    bodies.check_no_batched_effects(
         jaxprs_effects(params),
         "Unordered {} effects not supported in while_loop with batched predicate",
         "lanes that are done would go on acting.",
     )
 
 
-repeats(
+def_loop_rules(
     while_p,
     Loop(
         "body_jaxpr",
@@ -181,7 +188,7 @@ def while_by_hand(
     return carry
 
 
-discharge.run_by_hand(while_p, while_by_hand)
+discharge.def_host_driven_impl(while_p, while_by_hand)
 
 
 @boundary
@@ -191,7 +198,7 @@ def while_loop(
     init_val: Any,
     *,
     max_steps: int | None = None,
-    loop: bodies.Loop | None = None,
+    loop: bodies.LoopDescription | None = None,
 ) -> Any:
     """Repeat `val = body_fun(val)` while `cond_fun(val)` holds, in one compiled loop.
 
@@ -237,7 +244,7 @@ def while_loop(
             return val
         except errors.ConcretizationTypeError:
             pass  # a traced condition: stage the loop after all
-    loop = loop or bodies.Loop.of("while_loop body", body_fun)
+    loop = loop or bodies.LoopDescription.of("while_loop body", body_fun)
     init, init_tree = tree.flatten(init_val)
     bodies.types_of("init_val", init, init_tree)
     in_tree = tree.structure((init_val,))
@@ -272,7 +279,7 @@ def while_loop(
         *cond.consts,
         *consts,
         *move,
-        cond_jaxpr=rearranged(cond.closed(), [*range(k), *moving]),
+        cond_jaxpr=permute_jaxpr(cond.closed(), [*range(k), *moving]),
         cond_nconsts=k,
         body_jaxpr=bodies.lift_fixed(body, fixed, ()),
         body_nconsts=len(consts),
@@ -377,7 +384,7 @@ def fori_loop(
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
     lower, upper = (
-        x.dimension_as_value() if isinstance(x, Dimension) else x for x in (lower, upper)
+        x.dimension_as_value() if isinstance(x, SymbolicDim) else x for x in (lower, upper)
     )
     lo, up = core.aval_of(lower), core.aval_of(upper)
     for a in (lo, up):
@@ -399,12 +406,12 @@ def fori_loop(
         if not dtypes.is_unsigned(lo.dtype) or first + n <= largest:
             lower = first  # a Python int, but for what only unsigned integers hold
         return run_scan(
-            bodies.same_for(body_fun, _scan_step),
+            bodies.cached_wrapper(body_fun, _scan_step),
             (lower, init_val),
             None,
             length=n,
             unroll=1 if unroll is None else unroll,
-            loop=bodies.Loop.of("fori_loop body", body_fun, 1, inside=1),
+            loop=bodies.LoopDescription.of("fori_loop body", body_fun, 1, inside=1),
         )[0][1]
     if unroll not in (None, 1) and unroll is not False:
         raise ValueError(
@@ -412,9 +419,9 @@ def fori_loop(
         )
     return while_loop(
         _is_before,
-        bodies.same_for(body_fun, _while_step),
+        bodies.cached_wrapper(body_fun, _while_step),
         (lower, upper, init_val),
-        loop=bodies.Loop.of("fori_loop body", body_fun, 1, inside=1),
+        loop=bodies.LoopDescription.of("fori_loop body", body_fun, 1, inside=1),
     )[2]
 
 

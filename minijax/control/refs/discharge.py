@@ -1,6 +1,6 @@
 """References become values: how functions that touch them run.
 
-`by_value(jaxpr, due)` is the program in which the inputs flagged `due` are not
+`discharge_jaxpr(jaxpr, due)` is the program in which the inputs flagged `due` are not
 references, but their values; those that it writes to come back as further results.
 Programs stay functional, the compiler updates in place.
 
@@ -22,17 +22,17 @@ from ...base.source import function_text
 from ...base.util import flags_of, pick, split_list
 from ...ir import core, hooks
 from ...ir.core import EVAL, STATE, Primitive, Tracer
-from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged, sub_jaxprs
+from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxpr, sub_jaxprs
 from ...ir.regions import Loop, Region
 from ...passes.batch import BatchTrace
-from ...passes.region_rules import agreed, flagged
+from ...passes.region_rules import flagged_indices, transform_consistently
 from ...passes.stage import remembered, stage_closed
 from ...prims.shape.shapes import copy_p
 from ...runtime import dispatch, nesting
 from ..arguments import ArgNames
-from ..bodies import settle_weak
+from ..bodies import unify_weak_types
 from . import refs
-from .refs import ByValue, MakingPrimitive, Ref, read_all, write_all
+from .refs import DischargeTrace, MakingPrimitive, Ref, read_all, write_all
 
 Flags = Sequence[bool]
 _HELD = (Ref, core.Tracer)  # constants that a program must not keep
@@ -67,7 +67,7 @@ class FunctionPrimitive(Primitive):
                 break
         for x in args:
             if isinstance(x, Ref):
-                due = [isinstance(x, Ref) and _is_due(x) for x in args]
+                due = [isinstance(x, Ref) and _needs_discharge(x) for x in args]
                 if any(due):
                     return self.discharge(due, args, params)
                 break
@@ -106,7 +106,7 @@ def open_jaxpr(closed: ClosedJaxpr, captured: Sequence[Any]) -> ClosedJaxpr:
     of = {id(c): i for i, c in enumerate(closed.consts)}
     first = [of.get(id(c), core.aval_of(c)) for c in captured]
     stay = [i for i in range(k) if i not in first]
-    lifted = rearranged(lift_consts(j), [*stay, *first, *range(k, k + len(j.invars))])
+    lifted = permute_jaxpr(lift_consts(j), [*stay, *first, *range(k, k + len(j.invars))])
     key = ("opened", len(stay))
     if key not in lifted.jaxpr.memo:
         ins = lifted.jaxpr.invars
@@ -116,7 +116,7 @@ def open_jaxpr(closed: ClosedJaxpr, captured: Sequence[Any]) -> ClosedJaxpr:
     return ClosedJaxpr(lifted.jaxpr.memo[key], [closed.consts[i] for i in stay])
 
 
-def _is_due(ref: Ref) -> bool:
+def _needs_discharge(ref: Ref) -> bool:
     """Whether a reference is held by a transformation between program and evaluation."""
     return not refs.is_recorded(ref) and (ref._home is not EVAL or STATE.trace is EVAL)
 
@@ -152,7 +152,7 @@ def write_back(
             write_all(x, next(new), owned)
 
 
-def by_value(
+def discharge_jaxpr(
     closed: ClosedJaxpr, due: Flags, force: Flags | bool = False
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """inputs -> results ++ new values of the references that are due and written to.
@@ -169,7 +169,7 @@ def by_value(
             avals,
             name=closed.jaxpr.name,
             text="discharge",
-            kind=ByValue,
+            kind=DischargeTrace,
         )
         return flat, flags
 
@@ -183,7 +183,7 @@ def by_value(
         ]
         return [*outs, *pick(last, flags)]
 
-    return remembered(closed, ("by_value", tuple(due), must, is_final()), make)
+    return remembered(closed, ("discharge_jaxpr", tuple(due), must, is_final()), make)
 
 
 # -------------------------------------------------------------- of what holds programs
@@ -204,10 +204,12 @@ def _discharge_call(
     region: Region = prim.regions
     k, bodies = region.index, region.bodies(params)
     with region.scope(params):
-        flat, written = agreed(bodies, lambda b, force: by_value(b, due[k:], force))
-        flat = settle_weak(flat)
+        flat, written = transform_consistently(
+            bodies, lambda b, force: discharge_jaxpr(b, due[k:], force)
+        )
+        flat = unify_weak_types(flat)
     n = len(bodies[0].out_avals)
-    outs = [*range(n), *(~i for i in flagged(written))]  # like the operands
+    outs = [*range(n), *(~i for i in flagged_indices(written))]  # like the operands
     first, new = region.rebuild(params, flat, range(len(args) - k), outs)
     values = values_of(args, due)
     out = prim.bind(*values[:k], *first, *values[k:], **new)
@@ -223,15 +225,15 @@ def _discharge_loop(
     *test, body = loop.bodies(params)
     asked, consts, first, _ = loop.groups(params, args)
     k, n, n_consts, n_out = len(asked), len(first), len(consts), len(body.out_avals)
-    asks = [by_value(t, [*due[:k], *[False] * n]) for t in test]
+    asks = [discharge_jaxpr(t, [*due[:k], *[False] * n]) for t in test]
     if any(any(writes) for _, writes in asks):
         return _ask_ahead(prim, args, params)
-    flat, written = by_value(body, due[k:])
+    flat, written = discharge_jaxpr(body, due[k:])
     moves = written[:n_consts]  # into the carry
     stays = [not m for m in moves]
     carried, m = pick(consts, moves), sum(moves)
     order, new = range(len(written)), range(n_out, n_out + sum(written))
-    flat = rearranged(
+    flat = permute_jaxpr(
         flat,
         [*pick(order, stays), *pick(order, moves), *order[n_consts:]],
         [*new[:m], *range(n_out), *new[m:]],
@@ -240,7 +242,7 @@ def _discharge_loop(
     place = {id(x): i for i, x in enumerate(asked)}
     more = [place.get(id(x), x.aval.inner_aval) for x in carried]
     rest = [i for i in range(k) if i not in more]
-    flat_test = [rearranged(t, [*rest, *more, *range(k, k + n)]) for t, _ in asks]
+    flat_test = [permute_jaxpr(t, [*rest, *more, *range(k, k + n)]) for t, _ in asks]
     values = loop.groups(params, values_of(args, due))
     groups = [
         [values[0][i] for i in rest],
@@ -289,7 +291,7 @@ def _ask_ahead(prim: FunctionPrimitive, args: Sequence[Any], params: dict[str, A
     return prim.bind(*operands, **loop.rebuild(params, bodies, groups))[1:]
 
 
-class Inside:
+class DischargedFunction:
     """A flat function of references as a function of their values, and back.
 
     `fun(*values)` returns the results and then the references' last values, which
@@ -381,12 +383,12 @@ def check_references(
 def is_final() -> bool:
     """Whether the program made by value is about to run, and not to be transformed."""
     trace = STATE.trace
-    while isinstance(trace, (ByValue, BatchTrace)):
+    while isinstance(trace, (DischargeTrace, BatchTrace)):
         trace = trace.parent
     return trace is EVAL
 
 
-@hooks.by_value.fill
+@hooks.discharge_jaxpr.fill
 def without_own(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The jaxpr in which references made inside are values; itself, if there are none."""
     jaxpr = closed.jaxpr
@@ -396,7 +398,7 @@ def without_own(closed: ClosedJaxpr) -> ClosedJaxpr:
         if any(isinstance(p, MakingPrimitive) for p in {e.primitive for e in jaxpr.eqns}):
             ins, n = [*jaxpr.constvars, *jaxpr.invars], len(jaxpr.constvars)
             opened = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, name=jaxpr.name)
-            new, _ = by_value(ClosedJaxpr(opened), [False] * len(ins))
+            new, _ = discharge_jaxpr(ClosedJaxpr(opened), [False] * len(ins))
             j = new.jaxpr
             constvars = [*j.constvars, *j.invars[:n]]
             found = (Jaxpr(constvars, j.invars[n:], j.outvars, j.eqns, name=j.name), new.consts)
@@ -414,7 +416,7 @@ class RulePrimitive(FunctionPrimitive):
     def bind(self, *args: Any, **params: Any) -> Any:
         if "subfuns" in params:
             return hooks.bind_functions.call(self, args, params)
-        if isinstance(STATE.trace, ByValue) and any(
+        if isinstance(STATE.trace, DischargeTrace) and any(
             isinstance(x, Ref) and not refs.is_recorded(x) for x in args
         ):
             return self.plain(args, params)
@@ -453,7 +455,7 @@ class RulePrimitive(FunctionPrimitive):
         return batch
 
 
-def run_by_hand(prim: FunctionPrimitive, by_hand: Callable[..., list[Any]]) -> None:
+def def_host_driven_impl(prim: FunctionPrimitive, by_hand: Callable[..., list[Any]]) -> None:
     """Evaluate in Python, step by step, what cannot be part of a compiled program."""
 
     def impl(*args: Any, **params: Any) -> Any:

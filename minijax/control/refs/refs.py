@@ -144,7 +144,7 @@ def _recorded(tracer: Any) -> Ref:
     return ref
 
 
-class ByValue(StageTrace):
+class DischargeTrace(StageTrace):
     """Records a program in which references made inside are values."""
 
     __slots__ = ()
@@ -286,7 +286,7 @@ class MakingPrimitive(Primitive):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         trace = STATE.trace
-        if not trace.records or isinstance(trace, ByValue):
+        if not trace.records or isinstance(trace, DischargeTrace):
             return self.impl(*args, **params)  # type: ignore[misc]
         atoms = [trace.atom(x) for x in args]  # type: ignore[attr-defined]
         aval = self.abstract(*(a.aval for a in atoms), **params)

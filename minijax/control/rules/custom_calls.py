@@ -31,7 +31,7 @@ from ...types import dtypes
 from ..arguments import as_array
 
 
-class WithRules:
+class CustomRuleFunction:
     """A function with rules, which also hands on the methods that set those of what it
     wraps: of a `custom_vjp` of a `custom_vmap`, `def_vmap`."""
 
@@ -42,7 +42,7 @@ class WithRules:
 
     def __getattr__(self, name: str) -> Any:
         inner = self.__dict__.get("fun")
-        if name.startswith("def") and isinstance(inner, WithRules):
+        if name.startswith("def") and isinstance(inner, CustomRuleFunction):
             return getattr(inner, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -144,7 +144,7 @@ class LaneAxes:
     def fronted(self, args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
         """The operands, lane axes first."""
         return [
-            x if d is None else batching.bring_front(x, self.axis, d)
+            x if d is None else batching.lane_to_front(x, self.axis, d)
             for x, d in zip(args, dims, strict=True)
         ]
 
@@ -182,7 +182,7 @@ class LaneAxes:
     ) -> list[Any]:
         """The results, lane axes first where flagged."""
         return [
-            batching.bring_front(x, self.axis, d)
+            batching.lane_to_front(x, self.axis, d)
             if f and (d is not None or core.aval_of(x).dtype != dtypes.float0)
             else x
             for x, d, f in zip(outs, dims, flags, strict=True)

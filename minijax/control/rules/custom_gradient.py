@@ -15,10 +15,10 @@ from ...base.tracebacks import boundary
 from ...base.util import pick
 from ...ir import core
 from ...ir.core import Primitive, Tracer
-from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, rearranged
+from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxpr
 from ...ir.regions import Call
 from ...passes import batch as batching
-from ...passes.algebra import Linear, Zero, instantiate
+from ...passes.algebra import UndefinedPrimal, Zero, instantiate
 from ...passes.stage import stage
 from ...types import dtypes
 from ...types.avals import same_type
@@ -195,7 +195,7 @@ def linear_call_transpose(
     cts: Any, *args: Any, num_res: int, callee: ClosedJaxpr, transpose: ClosedJaxpr
 ) -> Any:
     res = args[:num_res]
-    if any(type(x) is Linear for x in res):
+    if any(type(x) is UndefinedPrimal for x in res):
         raise TypeError("linear_call: residual arguments are not linear.")
     found = linear_call_p.bind(
         *res, *map(instantiate, cts), num_res=num_res, callee=transpose, transpose=callee
@@ -216,7 +216,7 @@ def linear_call_batch(
     transpose: ClosedJaxpr,
 ) -> Any:
     ins = [
-        batching.bring_front(x, axis, d) if d is not None or i >= num_res else x
+        batching.lane_to_front(x, axis, d) if d is not None or i >= num_res else x
         for i, (x, d) in enumerate(zip(args, dims, strict=True))
     ]
     n_lin = len(args) - num_res
@@ -304,4 +304,4 @@ def _take(jaxpr: Jaxpr, start: int, stop: int, captured: Sequence[Any]) -> Close
     n = stop - start
     own, rest = range(n), range(n, len(lifted.in_avals))
     ins = [*map(core.aval_of, before), *own, *map(core.aval_of, after), *rest]
-    return rearranged(lifted, ins)
+    return permute_jaxpr(lifted, ins)

@@ -34,8 +34,8 @@ from ..arguments import POSITIONAL, as_tuple, check_values, signature_of
 from ..effects import checking, checks
 from ..refs.discharge import RulePrimitive
 from .custom_calls import (
+    CustomRuleFunction,
     LaneAxes,
-    WithRules,
     as_arrays,
     call_pretty,
     calls_with_rule,
@@ -486,7 +486,7 @@ class Result:
         )
 
 
-class custom_jvp(WithRules):
+class custom_jvp(CustomRuleFunction):
     """Give a function its own forward-mode derivative rule.
 
     Args:

@@ -20,7 +20,7 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ...passes import batch as batching
-from ...passes.algebra import Linear, Zero, add, instantiate
+from ...passes.algebra import UndefinedPrimal, Zero, add, instantiate
 from ...passes.jvp import jvp_flat
 from ...passes.linearize import linearize_flat
 from ...passes.transpose import backward_pass
@@ -144,13 +144,13 @@ def solve_batch(
     n_aux: int,
 ) -> Any:
     ins = [
-        batching.bring_front(x, axis, d) if d is not None else x
+        batching.lane_to_front(x, axis, d) if d is not None else x
         for x, d in zip(args, dims, strict=True)
     ]
     *consts, b = split_list(ins, list(const_lengths))
     *c_dims, b_dims = split_list(dims, list(const_lengths))
     b = [
-        batching.bring_front(x, axis, None) if d is None else x
+        batching.lane_to_front(x, axis, None) if d is None else x
         for x, d in zip(b, b_dims, strict=True)
     ]
     lanes: list[Any] = []
@@ -287,7 +287,9 @@ def check_tree(what: str, fun: Any, got: Any, name: str, want: Any) -> None:
 
 def _transposed(mv: bodies.Body, in_tree: Any, avals: Sequence[Any]) -> Callable[[Any], Any]:
     def vecmat(v: Any) -> Any:
-        found = backward_pass(mv.jaxpr, mv.consts, [Linear(a) for a in avals], tree.leaves(v))
+        found = backward_pass(
+            mv.jaxpr, mv.consts, [UndefinedPrimal(a) for a in avals], tree.leaves(v)
+        )
         return tree.unflatten(in_tree, map(instantiate, found))
 
     return vecmat

@@ -21,7 +21,7 @@ from ...types import dtypes
 from ..arguments import check_values, signature_of
 from ..bodies import to_vary, type_difference
 from . import rule_refs
-from .custom_calls import WithRules, as_arrays
+from .custom_calls import CustomRuleFunction, as_arrays
 from .custom_jvp import (
     RESIDUALS,
     Result,
@@ -82,7 +82,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     return _map(value, tree)
 
 
-class custom_vjp(WithRules):
+class custom_vjp(CustomRuleFunction):
     """Give a function its own reverse-mode derivative rule.
 
     Args:

@@ -373,13 +373,13 @@ def batched_bwd(
 
 def _settle(ct: Any, dim: Any, axis: Any, want: Any, shared: bool) -> Any:
     if want is not None:
-        return batching.bring_front(ct, axis, dim)
+        return batching.lane_to_front(ct, axis, dim)
     if shared:  # one call, one cotangent
         if dim is not None:
             raise lane_closure_error()
         return ct
     if dim is None:
-        ct, dim = batching.bring_front(ct, axis, None), 0
+        ct, dim = batching.lane_to_front(ct, axis, None), 0
     return lib.sum(ct, (dim,))
 
 
@@ -453,7 +453,7 @@ def _forward_error(*_: Any, name: str, error: Any = TypeError, **__: Any) -> Any
 
 custom_lin_p.impl = _forward_error
 custom_lin_p.lower = lambda ctx, *args, name, **_: _forward_error(
-    name=name, error=lower.OnlyDead
+    name=name, error=lower.NotLowerable
 )
 
 
@@ -501,11 +501,11 @@ def custom_lin_batch(
     # Residuals are given a lane axis; tangents keep theirs, and shared ones are summed.
     res_dims = [None if isinstance(x, PYTHON_NUMBERS) else 0 for x in args[:num_res]]
     ins = [
-        x if where is None else batching.bring_front(x, axis, d)
+        x if where is None else batching.lane_to_front(x, axis, d)
         for x, d, where in zip(args, dims, res_dims, strict=False)
     ]
     ts = [
-        x if d is None else batching.bring_front(x, axis, d)
+        x if d is None else batching.lane_to_front(x, axis, d)
         for x, d in zip(args[num_res:], dims[num_res:], strict=True)
     ]
     moving = iter(dims[num_res:])

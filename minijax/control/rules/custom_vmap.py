@@ -20,7 +20,7 @@ from ..arguments import check_values, signature_of
 from ..effects import checking
 from ..flat import FlatFun
 from ..loops.map import map as map_rows
-from .custom_calls import WithRules, as_arrays, calls_with_rule, stage_call
+from .custom_calls import CustomRuleFunction, as_arrays, calls_with_rule, stage_call
 from .custom_jvp import bind_arguments, name_of
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True)
@@ -68,7 +68,7 @@ def custom_vmap_jvp(primals: Any, tangents: Any, *, call: Any, rule: Any, name: 
     def pushed_rule(size: int, flags: Sequence[bool], *xs: Any) -> Any:
         both = [p or t for p, t in zip(flags[:n], flags[n:], strict=True)]
         full = [
-            batching.bring_front(x, size, None) if b and not f else x
+            batching.lane_to_front(x, size, None) if b and not f else x
             for x, f, b in zip(xs, flags, [*both, *both], strict=True)
         ]
         out_flags: list[bool] = []
@@ -106,7 +106,7 @@ def custom_vmap_batch(
     axis: Any, args: Any, dims: Any, *, call: Any, rule: Any, name: str
 ) -> Any:
     ins = [
-        x if d is None else batching.bring_front(x, axis, d)
+        x if d is None else batching.lane_to_front(x, axis, d)
         for x, d in zip(args, dims, strict=True)
     ]
     out, flags = rule(axis.size, [d is not None for d in dims], *ins)
@@ -126,7 +126,7 @@ def custom_vmap_checked(enabled: checking.Enabled, args: Any, params: Any) -> ch
 custom_vmap_call_p.checked = custom_vmap_checked
 
 
-class custom_vmap(WithRules):
+class custom_vmap(CustomRuleFunction):
     """Give a function its own batching rule.
 
     Example:

@@ -16,7 +16,7 @@ from typing import Any
 from ...base.util import pick
 from ...ir import core
 from ...ir.core import Primitive, unsupported
-from ...ir.jaxpr import ClosedJaxpr, Equation, Literal, rearranged
+from ...ir.jaxpr import ClosedJaxpr, Equation, Literal, permute_jaxpr
 from ...ir.regions import Call
 from ...passes import batch as batching
 from ...passes.dce import dce_jaxpr
@@ -56,7 +56,7 @@ def remat_opt_batch(
     fwd, _ = batching.batch_jaxpr(fwd_jaxpr, axis, moving, True)
     fun, _ = batching.batch_jaxpr(fun_jaxpr, axis, moving, True)
     ins = [
-        x if d is None else batching.bring_front(x, axis, d)
+        x if d is None else batching.lane_to_front(x, axis, d)
         for x, d in zip(args, dims, strict=True)
     ]
     out = remat_opt_p.bind(*ins, fwd_jaxpr=fwd, fun_jaxpr=fun, **params)
@@ -139,4 +139,4 @@ def run_forward(
 def taking_more(closed: ClosedJaxpr, at: int, extra: Sequence[Any]) -> ClosedJaxpr:
     """The jaxpr with inputs for some more values at a position, which it ignores."""
     unread = map(core.aval_of, extra)
-    return rearranged(closed, [*range(at), *unread, *range(at, len(closed.in_avals))])
+    return permute_jaxpr(closed, [*range(at), *unread, *range(at, len(closed.in_avals))])

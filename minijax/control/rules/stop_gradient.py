@@ -9,14 +9,14 @@ from ...ir import core
 from ...ir.core import Missing, Primitive, Tracer
 from ...passes.algebra import Zero
 from ...passes.key_use import FORWARDS
-from ...prims.lying import like_first
+from ...prims.lying import first_operand_sharding_rule
 from ...types import dtypes
 from ..arguments import check_values
 
 # discarded: the result counts nowhere, as in lanes that do not take a branch.  Only then
 # is zero its cotangent; of a tangent that counts, jvp and transpose would disagree.
 stop_gradient_p = Primitive("stop_gradient")
-stop_gradient_p.lie = like_first
+stop_gradient_p.lie = first_operand_sharding_rule
 stop_gradient_p.takes_keys = True
 stop_gradient_p.uses_keys = FORWARDS
 stop_gradient_p.abstract = lambda x, **_: x

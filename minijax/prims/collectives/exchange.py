@@ -30,7 +30,7 @@ from ..shape.slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 from . import named_axes
 from .named_axes import Groups, all_lanes, axis_tuple
 from .psum import axis_index
-from .varying import moved, state_of, typed, vary_over
+from .varying import moved, pcast_to_varying, state_of, typed
 
 __all__ = (
     "all_gather_p",
@@ -193,7 +193,7 @@ def _kind_of_gather(name: str, kind: str, back: Any) -> Primitive:
 def _own_part(
     ct: Any, x: Any, *, all_gather_dimension: int, axis_name: Any, tiled: bool, **_: Any
 ) -> list[Any]:
-    ct, at = vary_over(ct, axis_name), all_gather_dimension
+    ct, at = pcast_to_varying(ct, axis_name), all_gather_dimension
     index = axis_index(axis_name)
     if not tiled:
         return [dynamic_index_in_dim(ct, index, at, keepdims=False)]
@@ -265,7 +265,7 @@ def all_gather(
     def one(leaf: Any) -> Any:
         ndim = len(core.aval_of(leaf).shape)
         return prim.bind(
-            vary_over(leaf, axes),
+            pcast_to_varying(leaf, axes),
             all_gather_dimension=canonical_axis(axis, ndim if tiled else ndim + 1),
             axis_name=axes,
             axis_size=named_axes.group_size(axes, groups),
@@ -498,7 +498,9 @@ def psum_scatter(
         known = typed(axes)
         if known and state_of(leaf, known, "jax.lax.psum_scatter") == "unreduced":
             return unreduced_reduce_scatter_p.bind(leaf, **params)
-        return reduce_scatter_p.bind(vary_over(leaf, axes), axis_index_groups=groups, **params)
+        return reduce_scatter_p.bind(
+            pcast_to_varying(leaf, axes), axis_index_groups=groups, **params
+        )
 
     return tree.map(one, x)
 
@@ -687,7 +689,7 @@ def all_to_all(
 
     def bind(leaf: Any, split: int, concat: int) -> Any:
         return all_to_all_p.bind(
-            vary_over(leaf, axes),
+            pcast_to_varying(leaf, axes),
             split_axis=split,
             concat_axis=concat,
             axis_name=axis_name,

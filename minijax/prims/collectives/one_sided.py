@@ -17,7 +17,7 @@ from ...types.avals import abstract_token, shaped
 from . import named_axes
 from .named_axes import axis_tuple
 from .permute import Pairs, check_pairs, pairs_of
-from .varying import typed, vary_over
+from .varying import pcast_to_varying, typed
 
 __all__ = ("precv", "psend")
 
@@ -152,7 +152,7 @@ def psend(x: Any, axis_name: Any, perm: Any) -> Any:
     params = _called("psend", axis_name, perm)
     core.axis_size(params["axis_name"])
     send: Callable[[Any], Any] = lambda leaf: psend_p.bind(
-        vary_over(leaf, params["axis_name"]), **params
+        pcast_to_varying(leaf, params["axis_name"]), **params
     )
     return tree.map(send, x)
 

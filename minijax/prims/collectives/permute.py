@@ -35,7 +35,7 @@ from . import named_axes
 from .exchange import all_gather, all_gather_p, all_to_all
 from .named_axes import Groups, all_lanes, axis_tuple
 from .psum import axis_index, psum_p
-from .varying import vary_over
+from .varying import pcast_to_varying
 
 __all__ = (
     "ppermute_p",
@@ -195,7 +195,8 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
     core.axis_size(axes)
     pairs = pairs_of("ppermute", perm)
     return tree.map(
-        lambda leaf: ppermute_p.bind(vary_over(leaf, axes), axis_name=axes, perm=pairs), x
+        lambda leaf: ppermute_p.bind(pcast_to_varying(leaf, axes), axis_name=axes, perm=pairs),
+        x,
     )
 
 
@@ -312,7 +313,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     source = int(source)
     return tree.map(
         lambda leaf: pbroadcast_p.bind(
-            vary_over(leaf, axis_tuple(axis_name)), axis_name=axis_name, source=source
+            pcast_to_varying(leaf, axis_tuple(axis_name)), axis_name=axis_name, source=source
         ),
         x,
     )
@@ -499,5 +500,5 @@ def ragged_all_to_all(
     groups = named_axes.canonical_groups(axis_index_groups, axes, equal=True)
     operands = operand, output, input_offsets, send_sizes, output_offsets, recv_sizes
     return ragged_all_to_all_p.bind(
-        *[vary_over(x, axes) for x in operands], axis_name=axes, axis_index_groups=groups
+        *[pcast_to_varying(x, axes) for x in operands], axis_name=axes, axis_index_groups=groups
     )

@@ -27,13 +27,20 @@ from ..define import ANY, NUMBER, check_kind, linear_jvp
 from ..math.algebraic import add, add_p, div, mul
 from ..math.cast import cast, scalar
 from ..math.order import max_p, min_p
-from ..reduce.over_axes import drop_cuts, reduce_max_p, reduce_min_p, reduce_sum_p
+from ..reduce.over_axes import reduce_max_p, reduce_min_p, reduce_sum_p, reduction_sharding_rule
 from ..shape.concatenation import stack
 from ..shape.fresh import iota
 from ..shape.shapes import broadcast_in_dim
 from . import named_axes
 from .named_axes import axis_tuple, names_only
-from .varying import all_reduce, psum_invariant_p, state_of, typed, unreduced_psum_p, vary_over
+from .varying import (
+    all_reduce,
+    pcast_to_varying,
+    psum_invariant_p,
+    state_of,
+    typed,
+    unreduced_psum_p,
+)
 
 __all__ = (
     "psum_p",
@@ -85,7 +92,7 @@ def _vary(kinds: Sequence[Any], params: dict[str, Any]) -> Any:
 def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
     """A primitive that reduces over named and positional axes."""
     prim = Primitive(name)
-    prim.lie = lambda specs, avals, outs, params: drop_cuts(
+    prim.lie = lambda specs, avals, outs, params: reduction_sharding_rule(
         specs, avals, outs, {"axes": params["axes"]}
     )
     kinds = NUMBER if reduce_p is reduce_sum_p else ANY
@@ -207,12 +214,12 @@ def _psum_leaf(x: Any, axes: tuple[Any, ...], groups: Any) -> Any:
     if not known:
         return psum_p.bind(x, axes=axes, axis_index_groups=groups)
     if groups is not None:
-        return psum_p.bind(vary_over(x, axes), axes=axes, axis_index_groups=groups)
+        return psum_p.bind(pcast_to_varying(x, axes), axes=axes, axis_index_groups=groups)
     prim = _SUMS.get(state_of(x, known, "jax.lax.psum"), psum_invariant_p)
     rest = tuple(a for a in axes if a not in known)
     if rest:
         x = psum_p.bind(x, axes=rest, axis_index_groups=None)
-    return prim.bind(vary_over(x, known) if prim is psum_invariant_p else x, axes=known)
+    return prim.bind(pcast_to_varying(x, known) if prim is psum_invariant_p else x, axes=known)
 
 
 _SUMS = {"unreduced": unreduced_psum_p}
@@ -294,7 +301,10 @@ def _extreme(prim: Primitive, x: Any, axis_name: Any, axis_index_groups: Any) ->
     axes = axis_tuple(axis_name)
     groups = named_axes.canonical_groups(axis_index_groups, axes)
     return tree.map(
-        lambda leaf: prim.bind(vary_over(leaf, axes), axes=axes, axis_index_groups=groups), x
+        lambda leaf: prim.bind(
+            pcast_to_varying(leaf, axes), axes=axes, axis_index_groups=groups
+        ),
+        x,
     )
 
 

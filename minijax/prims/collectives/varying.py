@@ -23,7 +23,7 @@ from ...ir import core, varying
 from ...ir.core import Primitive
 from ...passes.algebra import lib
 from ...types.avals import shaped
-from ...types.manual_axes import Manual
+from ...types.manual_axes import ManualAxisKinds
 from ..define import linear_jvp
 from ..math.algebraic import add_p
 from ..reduce.over_axes import emit_monoid
@@ -37,7 +37,9 @@ KINDS = ("varying", "unreduced", "reduced")
 # ------------------------------------------------------------------------- primitives
 
 
-def moved(kinds: Manual | None, axes: Sequence[Any], old: str, new: str) -> Manual | None:
+def moved(
+    kinds: ManualAxisKinds | None, axes: Sequence[Any], old: str, new: str
+) -> ManualAxisKinds | None:
     """What a type says where `axes` go from one kind to another ('': invarying)."""
     key = kinds, axes, old, new, core.STATE.axes  # in whose order names are
     found = _moves.get(key, _moves)
@@ -112,7 +114,7 @@ def typed(axes: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([a for a in axes if a in known]) if known else ()
 
 
-def _state(kinds: Manual | None, axis: Any) -> str:
+def _state(kinds: ManualAxisKinds | None, axis: Any) -> str:
     for name, axes in zip(KINDS, kinds or (), strict=False):
         if axis in axes:
             return name
@@ -154,7 +156,7 @@ def _vary(x: Any, axes: tuple[Any, ...]) -> Any:
     return pvary_p.bind(x, axes=axes)
 
 
-def vary_over(x: Any, axes: Sequence[Any]) -> Any:
+def pcast_to_varying(x: Any, axes: Sequence[Any]) -> Any:
     """`x`, as varying along those of the axes of which types say so."""
     known = typed(axes)
     if not known:
@@ -184,7 +186,7 @@ def _left_to_the_program(what: str, avals: Sequence[Any]) -> Exception:
 
 
 def casts_to(
-    kinds: Manual | None, vary: Sequence[Any], unreduced: Any, reduced: Any
+    kinds: ManualAxisKinds | None, vary: Sequence[Any], unreduced: Any, reduced: Any
 ) -> tuple[tuple[Primitive, tuple[Any, ...]], ...]:
     """What makes values of a type vary along axes, be terms along others, and so on."""
     mine = kinds or varying.NOTHING
@@ -196,7 +198,7 @@ def casts_to(
     return tuple([(prim, varying.ordered(axes)) for prim, axes in steps if axes])
 
 
-def vary_as(x: Any, kinds: Manual | None) -> Any:
+def vary_as(x: Any, kinds: ManualAxisKinds | None) -> Any:
     """`x`, as varying along the axes of a type.
 
     Along others, where it does so too, it is summed: as a cotangent of what is the same

@@ -30,7 +30,7 @@ from ...types.dimensions import falls_below, size_of
 from ..define import defjvp, same_dtype
 from ..dot import precision as precisions
 from ..dot.dot import bit_width, element_type
-from ..lying import ambiguous, asked, moved_sharding
+from ..lying import ambiguous_sharding_error, canonicalize_out_sharding, sharding_for_aval
 from ..math.cast import cast
 from ..reaching import in_groups, under_windows
 from ..shape.fresh import zero_array
@@ -169,7 +169,7 @@ conv_general_dilated_p.asks = "out_sharding"
 def _conv_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (left, right), (lhs, _, out) = specs, params["dimension_numbers"]
     if any(right) or left[lhs[1]]:  # sums over parts, or cuts of two operands in one
-        raise ambiguous(
+        raise ambiguous_sharding_error(
             "Please specify the output sharding via `out_sharding` parameter of"
             " `conv_general_dilated`",
             avals,
@@ -416,7 +416,7 @@ def _transpose_lhs(
         dimension_numbers=ConvDimensionNumbers(out_spec, _swap(rhs_spec), lhs_spec),
         feature_group_count=groups,
         batch_group_count=1,
-        out_sharding=moved_sharding(aval, ct, rhs) if batches == 1 else None,
+        out_sharding=sharding_for_aval(aval, ct, rhs) if batches == 1 else None,
         **params,
     )
     if batches > 1:
@@ -465,7 +465,7 @@ def _transpose_rhs(
         ),
         feature_group_count=batches,
         batch_group_count=features,
-        out_sharding=moved_sharding(aval, lhs, ct),
+        out_sharding=sharding_for_aval(aval, lhs, ct),
         **params,
     )
     return cast(out, aval.dtype)
@@ -767,7 +767,7 @@ def conv_general_dilated(
         batch_group_count=int(batch_group_count),
         precision=precisions.canonical(precision),
         preferred_element_type=element_type(preferred_element_type, "conv_general_dilated"),
-        out_sharding=asked("conv_general_dilated", out_sharding, lhs, rhs),
+        out_sharding=canonicalize_out_sharding("conv_general_dilated", out_sharding, lhs, rhs),
     )
 
 

@@ -27,7 +27,12 @@ from ...passes.costs import widened
 from ...types import dtypes
 from ...types.avals import ShapedArray, shaped
 from ..define import defjvp, keep_nans
-from ..lying import ambiguous, asked, lane_sharding, moved_sharding
+from ..lying import (
+    add_lane_to_sharding,
+    ambiguous_sharding_error,
+    canonicalize_out_sharding,
+    sharding_for_aval,
+)
 from ..math.cast import cast
 from ..shape.shapes import transpose
 from . import precision as precisions
@@ -183,25 +188,25 @@ def _dot_abstract(
     return shaped(shape, dtype, lhs.weak_type and rhs.weak_type)
 
 
-def _dot_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _dot_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (left, right), numbers = specs, params["dimension_numbers"]
     (l_sum, r_sum), (l_batch, r_batch) = numbers
     batch = []
     for i, j in zip(l_batch, r_batch, strict=True):
         if None not in (left[i], right[j]) and left[i] != right[j]:
-            raise ambiguous(
+            raise ambiguous_sharding_error(
                 "dot_general requires lhs batch dimensions and rhs batch dimensions to"
                 f" have the consistent sharding, got {left[i]} and {right[j]}."
             )
         batch.append(left[i])  # where the left is whole there, so is the result
     sums = tuple(left[i] for i in l_sum), tuple(right[j] for j in r_sum)
     if any(a and b and a != b for a, b in zip(*sums, strict=True)):
-        raise ambiguous(
+        raise ambiguous_sharding_error(
             "dot_general requires contracting dimensions to have consistent sharding,"
             f" got {sums[0]} and {sums[1]}."
         )
     if any(a and b for a, b in zip(*sums, strict=True)):
-        raise ambiguous(
+        raise ambiguous_sharding_error(
             "Contracting dimensions are sharded and it is ambiguous how the output should"
             " be sharded. Please specify the output sharding via the `out_sharding`"
             f" parameter. Got lhs_contracting_spec={sums[0]} and"
@@ -213,7 +218,7 @@ def _dot_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     return [(*batch, *(left[i] for i in l_kept), *(right[i] for i in r_kept))]
 
 
-dot_general_p.lie = _dot_lie
+dot_general_p.lie = _dot_sharding_rule
 dot_general_p.asks = "out_sharding"
 dot_general_p.sums = "product"
 
@@ -225,7 +230,7 @@ def _check_asked(said: Any, specs: Any, avals: Any, params: Any) -> None:
     cut = tuple(specs[0][i] for i in l_sum)
     before = frozenset().union(*[sums_of(a).unreduced for a in avals])
     if terms and terms != before | {a for entry in cut for a in axes_in(entry)}:
-        raise ambiguous(
+        raise ambiguous_sharding_error(
             "out_sharding's unreduced axes should be equal to the contracting specs. Got"
             f" unreduced axes={terms} and contracting spec={cut}",
             avals,
@@ -249,7 +254,7 @@ def _dot_transpose_one(ct, other, aval, own, others, left: bool, params):
     # The dot leaves the operand's contracted axes in the order of the other's.
     by_other = sorted(range(len(other_sum)), key=other_sum.__getitem__)
     places = (*own_batch, *own_kept, *(own_sum[i] for i in by_other))
-    there = moved_sharding(aval.to_ct_aval(), ct, other)
+    there = sharding_for_aval(aval.to_ct_aval(), ct, other)
     if there is not None:
         entries = tuple(there.spec[i] if i < len(there.spec) else None for i in places)
         there = there.with_spec(there.spec.update(partitions=entries))
@@ -302,7 +307,7 @@ def batch_dimensions(
 def _dot_batch(axis, args, dims, *, dimension_numbers, **params):
     ndims = [len(core.aval_of(x).shape) for x in args]
     numbers, out = batch_dimensions(ndims, dims, dimension_numbers)
-    params["out_sharding"] = lane_sharding(axis, params["out_sharding"], out)
+    params["out_sharding"] = add_lane_to_sharding(axis, params["out_sharding"], out)
     return dot_general_p.bind(*args, dimension_numbers=numbers, **params), out
 
 
@@ -425,7 +430,7 @@ def dot_general(
         ),
         precision=precisions.canonical(precision),
         preferred_element_type=element_type(preferred_element_type, "dot_general"),
-        out_sharding=asked("dot_general", out_sharding, lhs, rhs),
+        out_sharding=canonicalize_out_sharding("dot_general", out_sharding, lhs, rhs),
     )
 
 
@@ -447,7 +452,7 @@ def element_type(dtype: Any, name: str) -> Any:
     """The dtype that `preferred_element_type` means."""
     if dtype is None:
         return None
-    return dtypes.asked(dtype, name)
+    return dtypes.requested_dtype(dtype, name)
 
 
 def dot(

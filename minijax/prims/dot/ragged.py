@@ -26,7 +26,7 @@ from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import defjvp
-from ..lying import asked
+from ..lying import canonicalize_out_sharding
 from ..math.algebraic import mul, sub
 from ..math.cast import cast
 from ..math.logic import bitwise_and, ge, lt, select
@@ -477,7 +477,7 @@ def ragged_dot_general(
         precision=precisions.canonical(precision),
         preferred_element_type=element_type(preferred_element_type, "ragged_dot_general"),
         group_offset=None,
-        out_sharding=asked("ragged_dot_general", out_sharding, lhs, rhs),
+        out_sharding=canonicalize_out_sharding("ragged_dot_general", out_sharding, lhs, rhs),
     )
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import unknowns
+from ...types.dimensions import dimension_variables
 from ..shape.shapes import type_problem, value_problem
 
 __all__ = ("GatherScatterMode", "GatherDimensionNumbers", "ScatterDimensionNumbers")
@@ -382,7 +382,7 @@ def last_starts(operand, indices, index_map: Sequence[int], sizes: Dims):
     """The largest index in bounds of each component, as the indices' dtype holds it."""
     top = int(ml_dtypes.iinfo(indices.dtype).max)
     bounds = [operand.shape[i] - sizes[i] for i in index_map]
-    if unknowns(bounds):
+    if dimension_variables(bounds):
         return bounds
     bounds = [min(b, top) for b in bounds]
     return np.array(bounds, indices.dtype)

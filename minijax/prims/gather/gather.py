@@ -23,7 +23,7 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr
 from ...passes.algebra import Zero, instantiate, is_linear, lib
-from ...passes.batch import bring_front
+from ...passes.batch import lane_to_front
 from ...passes.costs import copies
 from ...passes.key_use import FORWARDS
 from ...passes.stage import stage
@@ -116,11 +116,11 @@ def _gather_batch(
     (x, indices), (x_lane, index_lane) = args, lanes
     size, dims = axis.size, dimension_numbers
     if x_lane is not None:
-        x = bring_front(x, axis, x_lane)
+        x = lane_to_front(x, axis, x_lane)
     if index_lane is None:
         dims, slice_sizes = operand_lanes(dims), (size, *slice_sizes)
     else:
-        indices = bring_front(indices, axis, index_lane)
+        indices = lane_to_front(indices, axis, index_lane)
         if x_lane is None:  # lanes may repeat one another's indices
             dims, indices_are_sorted, unique_indices = index_lanes(dims), False, False
         else:
@@ -489,10 +489,10 @@ def _scatter_batch(prim: Primitive) -> Any:
         if index_lane is None:
             dims = operand_lanes(dims)
         else:
-            indices = bring_front(indices, axis, index_lane)
+            indices = lane_to_front(indices, axis, index_lane)
             dims = common_lanes(dims)
-        x = bring_front(x, axis, x_lane)
-        updates = bring_front(updates, axis, update_lane)
+        x = lane_to_front(x, axis, x_lane)
+        updates = lane_to_front(updates, axis, update_lane)
         out = prim.bind(x, indices, updates, dimension_numbers=dims, **params)
         return out, 0
 

@@ -23,7 +23,7 @@ from ...types.dimensions import min_dim
 from ..define import FLOAT, check_kind, same_dtype, weak_if_operands, zero_jvp
 from ..gather.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ..gather.gather import gather
-from ..lying import matrices, stacks
+from ..lying import batched_sharding_rule, matrices
 from ..math.algebraic import add, mul, sub
 from ..math.logic import eq, select
 from ..reduce.over_axes import reduce_sum
@@ -105,7 +105,7 @@ def permutation_of(ctx: Any, pivots: Any, aval: Any, out: Any) -> Any:
 
 lu_pivots_to_permutation_p.abstract = _pivots_abstract
 zero_jvp(lu_pivots_to_permutation_p)
-lu_pivots_to_permutation_p.lie = stacks(1)
+lu_pivots_to_permutation_p.lie = batched_sharding_rule(1)
 batch_matrices(lu_pivots_to_permutation_p, vectors=True)
 lu_pivots_to_permutation_p.lower = _pivots_lower
 
@@ -279,7 +279,7 @@ def _symmetric_abstract(a: Any, c: Any, *, alpha: float, beta: float) -> Any:
 def _symmetric_lower(ctx: Any, a: Any, c: Any, *, alpha: float, beta: float) -> Any:
     def product(a: Any, c: Any) -> Any:
         dtype = core.aval_of(c).dtype
-        out = mul(dtype.type(alpha), matmul(a, turned(a)))
+        out = mul(dtype.type(alpha), matmul(a, transpose_matrix(a)))
         return out if beta == 0 else add(out, mul(dtype.type(beta), c))
 
     return ctx.fun(product, a, c)[0]
@@ -340,7 +340,7 @@ def symmetric_product(
     out = symmetric_product_p.bind(a_matrix, c_matrix, alpha=float(alpha), beta=float(beta))
     if symmetrize_output:
         low = lower_triangle(out)
-        out = add(low, turned(strictly_lower(out)))
+        out = add(low, transpose_matrix(strictly_lower(out)))
     return out
 
 

@@ -38,7 +38,7 @@ __all__ = (
     "only_on",
     "matmul",
     "inner",
-    "turned",
+    "transpose_matrix",
     "is_complex",
     "conjugate",
     "adjoint",
@@ -140,7 +140,7 @@ def inner(a: Any, b: Any) -> Any:
     return dot_general(conjugate(a), b, numbers, Precision.HIGHEST)
 
 
-def turned(x: Any) -> Any:
+def transpose_matrix(x: Any) -> Any:
     """The transpose."""
     n = len(shape_of(x))
     return transpose(x, (*range(n - 2), n - 1, n - 2))
@@ -157,7 +157,7 @@ def conjugate(x: Any) -> Any:
 
 def adjoint(x: Any) -> Any:
     """The conjugate transpose."""
-    return conjugate(turned(x))
+    return conjugate(transpose_matrix(x))
 
 
 def real_part(x: Any) -> Any:

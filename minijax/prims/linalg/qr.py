@@ -25,7 +25,7 @@ from ...types import dtypes
 from ...types.avals import shaped
 from ...types.dimensions import max_dim, min_dim
 from ..define import same_dtype, weak_if_operands
-from ..lying import matrices, stacks
+from ..lying import batched_sharding_rule, matrices
 from ..math.algebraic import add, mul, neg, sub
 from ..math.logic import eq, gt, select
 from ..sequential import emit_loop
@@ -164,7 +164,7 @@ def _product_lower(ctx: Any, a: Any, taus: Any) -> Any:
 
 householder_product_p.abstract = _product_abstract
 no_jvp(householder_product_p)
-householder_product_p.lie = stacks(2, 1)
+householder_product_p.lie = batched_sharding_rule(2, 1)
 batch_matrices(householder_product_p)
 householder_product_p.lower = _product_lower
 householder_product_p.flops = matrix_flops(2.0, -2 / 3)
@@ -261,7 +261,7 @@ def _ormqr_lower_plain(ctx, a, taus, c, *, left: bool, transpose: bool):
 
 ormqr_p.abstract = _ormqr_abstract
 no_jvp(ormqr_p)
-ormqr_p.lie = stacks(2, 1, 2)
+ormqr_p.lie = batched_sharding_rule(2, 1, 2)
 batch_matrices(ormqr_p)
 ormqr_p.lower = _ormqr_lower_plain
 ormqr_p.lower_on.update(cpu=_ormqr_lower, cuda=_ormqr_lower)
@@ -327,7 +327,7 @@ def _qr_jvp(primals: Any, tangents: Any, *, pivoting: bool, **params: Any) -> An
 
 
 def _permute_columns(x: Any, perm: Any) -> Any:
-    return turned(permute_rows(turned(x), perm))
+    return transpose_matrix(permute_rows(transpose_matrix(x), perm))
 
 
 def _qr_tangents(q: Any, r: Any, da: Any) -> tuple[Any, Any]:

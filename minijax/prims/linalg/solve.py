@@ -24,7 +24,7 @@ from ...passes.costs import copies
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import FLOAT, check_kind, same_dtype, weak_if_operands
-from ..lying import matrices, stacks
+from ..lying import batched_sharding_rule, matrices
 from ..math.algebraic import add, div, mul, neg, sqrt, square, sub
 from ..math.cast import cast, scalar
 from ..reaching import backwards, mixed, onwards
@@ -118,7 +118,7 @@ def _tri_jvp(
             da = strictly_lower(da) if lower else strictly_upper(da)
         else:
             da = lower_triangle(da) if lower else upper_triangle(da)
-        da = neg(turned(da) if transpose_a else da)
+        da = neg(transpose_matrix(da) if transpose_a else da)
         da = conjugate(da) if conjugate_a else da
         right = algebra.add(db, matmul(da, x) if left_side else matmul(x, da))
     return x, triangular_solve_p.bind(a, right, **params)
@@ -401,7 +401,7 @@ def _update_lower_cuda(ctx: Any, r: Any, w: Any) -> Any:
 
 
 cholesky_update_p.abstract = _update_abstract
-cholesky_update_p.lie = stacks(2, 1)
+cholesky_update_p.lie = batched_sharding_rule(2, 1)
 cholesky_update_p.jvp = unsupported(
     "Differentiation rule for 'cholesky_update' not implemented"
 )
@@ -583,7 +583,7 @@ def _tridiagonal_lower_plain(ctx: Any, *operands: Any, perturb_singular: bool) -
 tridiagonal_solve_p.abstract = _tridiagonal_abstract
 tridiagonal_solve_p.jvp = _tridiagonal_jvp
 tridiagonal_solve_p.transpose = _tridiagonal_transpose
-tridiagonal_solve_p.lie = stacks(1, 1, 1, 2)
+tridiagonal_solve_p.lie = batched_sharding_rule(1, 1, 1, 2)
 batch_matrices(tridiagonal_solve_p, vectors=True)
 tridiagonal_solve_p.lower = _tridiagonal_lower_plain
 tridiagonal_solve_p.lower_on["cpu"] = _tridiagonal_lower

@@ -370,7 +370,7 @@ square_p = nary(
     "square",
     [NUMBER],
     lower=_lower_square,
-    jvp=[lambda t, ans, x: mul(t, mul(factor(x, 2), x))],
+    jvp=[lambda t, ans, x: mul(t, mul(derivative_constant(x, 2), x))],
 )
 
 
@@ -408,10 +408,10 @@ def _integer_pow_tangent(t: Any, ans: Any, x: Any, *, y: int) -> Any:
     if y == 1:
         return t
     if y == -1:
-        return mul(t, mul(factor(x, -1), square(ans)))
+        return mul(t, mul(derivative_constant(x, -1), square(ans)))
     if y < 0:  # x^(1-y) leaves the range before its inverse does
-        return mul(t, mul(factor(x, y), mul(ans, reciprocal(x))))
-    return mul(t, mul(factor(x, y), x if y == 2 else integer_pow(x, y - 1)))
+        return mul(t, mul(derivative_constant(x, y), mul(ans, reciprocal(x))))
+    return mul(t, mul(derivative_constant(x, y), x if y == 2 else integer_pow(x, y - 1)))
 
 
 def _lower_integer_pow(ctx: Any, x: Any, *, y: int) -> Any:
@@ -480,7 +480,7 @@ def reciprocal(x: Any) -> Any:
 sqrt_p = accurate(
     "sqrt",
     with_signs(lower_accurate("sqrt"), imag="imag"),
-    lambda t, ans, x, accuracy=None: mul(t, div(factor(x, 0.5), ans)),
+    lambda t, ans, x, accuracy=None: mul(t, div(derivative_constant(x, 0.5), ans)),
 )
 
 
@@ -502,7 +502,9 @@ def sqrt(x: Any, *, accuracy: Any = None) -> Any:
 
 
 rsqrt_p = accurate(
-    "rsqrt", "rsqrt", lambda t, ans, x, accuracy=None: mul(t, mul(factor(x, -0.5), div(ans, x)))
+    "rsqrt",
+    "rsqrt",
+    lambda t, ans, x, accuracy=None: mul(t, mul(derivative_constant(x, -0.5), div(ans, x))),
 )
 
 
@@ -525,7 +527,7 @@ def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
 
 def _cbrt_tangent(t: Any, ans: Any, x: Any, *, accuracy: Any = None) -> Any:
     inverse = reciprocal(ans)  # whose square may leave the range
-    return mul(t, mul(mul(factor(x, 1 / 3), inverse), inverse))
+    return mul(t, mul(mul(derivative_constant(x, 1 / 3), inverse), inverse))
 
 
 cbrt_p = accurate("cbrt", "cbrt", _cbrt_tangent, FLOAT)
@@ -549,4 +551,4 @@ def cbrt(x: Any, *, accuracy: Any = None) -> Any:
 
 
 keep_nans(neg_p, add_p, sub_p, mul_p, add_any_p, square_p, sqrt_p, cbrt_p)
-hands_on_nans(neg_p)
+def_makes_no_nans(neg_p)

@@ -25,7 +25,7 @@ from ...runtime.transfers import put_numpy, typed_constant
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
-from ..lying import like_first
+from ..lying import first_operand_sharding_rule
 from ..shape.shapes import is_array
 
 __all__ = (
@@ -112,7 +112,7 @@ convert_element_type_p.transpose = convert_transpose
 batch_elementwise(convert_element_type_p)
 convert_element_type_p.lower = lower_convert
 convert_element_type_p.takes_keys = True
-convert_element_type_p.lie = like_first
+convert_element_type_p.lie = first_operand_sharding_rule
 convert_element_type_p.sums = "first"
 convert_element_type_p.uses_keys = FORWARDS
 convert_element_type_p.pretty = {"sharding": None}
@@ -226,7 +226,7 @@ def user_dtype(dtype: Any, fun: str) -> Any:
         return found
     if dtype is None:
         raise ValueError(f"{fun}: dtype must be specified, got None.")
-    return dtypes.asked(dtype, fun)
+    return dtypes.requested_dtype(dtype, fun)
 
 
 def warn_if_complex_to_real(old: Any, new: Any) -> None:
@@ -242,7 +242,7 @@ def warn_if_complex_to_real(old: Any, new: Any) -> None:
 # ---- conversion by bits
 
 bitcast_convert_type_p = Primitive("bitcast_convert_type")
-bitcast_convert_type_p.lie = like_first
+bitcast_convert_type_p.lie = first_operand_sharding_rule
 
 
 def bitcast_abstract(x: Any, *, new_dtype: Any) -> Any:
@@ -370,6 +370,6 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     return reduce_precision_p.bind(operand, exponent_bits=exponent, mantissa_bits=mantissa)
 
 
-hands_on_nans(convert_element_type_p, bitcast_convert_type_p, reduce_precision_p)
+def_makes_no_nans(convert_element_type_p, bitcast_convert_type_p, reduce_precision_p)
 keep_nans(convert_element_type_p, reduce_precision_p)
 convert_element_type_p.elementwise = True

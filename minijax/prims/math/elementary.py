@@ -76,7 +76,7 @@ LOG_2 = 0.6931471805599453
 exp2_p = accurate(
     "exp2",
     with_signs(_lower_exp2, imag="imag or"),
-    lambda t, ans, x, accuracy=None: mul(log(factor(x, 2)), mul(t, ans)),
+    lambda t, ans, x, accuracy=None: mul(log(derivative_constant(x, 2)), mul(t, ans)),
 )
 
 
@@ -152,7 +152,7 @@ logistic_slope_p = nary(
     "logistic_slope",
     [FLOAT],
     lower=_lower_logistic_slope,
-    jvp=[lambda t, ans, x: mul(t, mul(ans, tanh(mul(x, factor(x, -0.5)))))],
+    jvp=[lambda t, ans, x: mul(t, mul(ans, tanh(mul(x, derivative_constant(x, -0.5)))))],
 )
 
 
@@ -474,7 +474,7 @@ def cos(x: Any, *, accuracy: Any = None) -> Any:
 tan_p = accurate(
     "tan",
     with_signs(lower_accurate("tan"), real="real or"),
-    lambda t, ans, x, accuracy=None: mul(t, add(factor(x, 1), square(ans))),
+    lambda t, ans, x, accuracy=None: mul(t, add(derivative_constant(x, 1), square(ans))),
 )
 
 
@@ -498,7 +498,7 @@ def tan(x: Any, *, accuracy: Any = None) -> Any:
 def _inverse_circular(x: Any) -> Any:
     if _is_precise(x):
         return asin_slope_p.bind(x)
-    return rsqrt(sub(factor(x, 1), square(x)))
+    return rsqrt(sub(derivative_constant(x, 1), square(x)))
 
 
 asin_p = nary(
@@ -552,7 +552,7 @@ def acos(x: Any) -> Any:
 def _atan_tangent(t: Any, ans: Any, x: Any) -> Any:
     if _is_precise(x):
         return mul(t, atan_slope_p.bind(x))
-    return div(t, add(factor(x, 1), square(x)))
+    return div(t, add(derivative_constant(x, 1), square(x)))
 
 
 atan_p = nary("atan", [INEXACT], lower=lower_atan, jvp=[_atan_tangent])
@@ -712,7 +712,7 @@ tanh_slope_p = nary(
     "tanh_slope",
     [FLOAT],
     lower=_lower_tanh_slope,
-    jvp=[lambda t, ans, x: mul(t, mul(mul(factor(x, -2), tanh(x)), ans))],
+    jvp=[lambda t, ans, x: mul(t, mul(mul(derivative_constant(x, -2), tanh(x)), ans))],
 )
 
 

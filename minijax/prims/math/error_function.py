@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..define import FLOAT, factor, keep_finite, nary
+from ..define import FLOAT, derivative_constant, keep_finite, nary
 from .algebraic import mul, neg, square
 from .elementary import exp
 from .widen import lower_chlo
@@ -20,7 +20,7 @@ __all__ = ("erf_p", "erf", "erfc_p", "erfc", "erf_inv_p", "erf_inv")
 
 def _bell(t: Any, x: Any, height: float) -> Any:
     """height t e^(-x^2)"""
-    return mul(factor(x, height), mul(t, exp(neg(square(x)))))
+    return mul(derivative_constant(x, height), mul(t, exp(neg(square(x)))))
 
 
 erf_p = nary(
@@ -73,7 +73,7 @@ def erfc(x: Any) -> Any:
 
 
 def _erf_inv_tangent(t: Any, ans: Any, x: Any) -> Any:
-    return mul(factor(x, math.sqrt(math.pi) / 2), mul(t, exp(square(ans))))
+    return mul(derivative_constant(x, math.sqrt(math.pi) / 2), mul(t, exp(square(ans))))
 
 
 erf_inv_p = nary("erf_inv", [FLOAT], lower=lower_chlo("erf_inv"), jvp=[_erf_inv_tangent])

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ...ir import core
 from ...ir.core import unsupported
-from ..define import FLOAT, const, factor, filled, nary
+from ..define import FLOAT, const, derivative_constant, filled, nary
 from .algebraic import add, div, mul, neg, reciprocal, square, sub
 from .elementary import exp, log
 from .logic import bitwise_and, bitwise_or, eq, gt, le, lt, ne, select
@@ -278,7 +278,7 @@ digamma_p = nary(
     "digamma",
     [FLOAT],
     lower=lower_wide(_digamma),
-    jvp=[lambda t, ans, x: mul(t, polygamma(factor(x, 1), x))],
+    jvp=[lambda t, ans, x: mul(t, polygamma(derivative_constant(x, 1), x))],
 )
 
 

@@ -15,13 +15,13 @@ from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, instantiate, is_linear, lib
-from ...passes.batch import bring_beside, bring_front
+from ...passes.batch import lane_to_front, lane_to_front_unsharded
 from ...passes.key_use import READS, KeyUse
 from ...runtime import lower
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
-from ..lying import alike
+from ..lying import equal_sharding_rule
 
 __all__ = (
     "eq_p", "ne_p", "lt_p", "le_p", "gt_p", "ge_p", "eq", "ne", "lt", "le", "gt", "ge",
@@ -385,7 +385,7 @@ def clz(x: Any) -> Any:
 # ---- choice
 
 select_n_p = Primitive("select_n")
-select_n_p.lie = alike("select cases must have the same shardings", 1)
+select_n_p.lie = equal_sharding_rule("select cases must have the same shardings", 1)
 
 
 def select_abstract(which: Any, *cases: Any) -> Any:
@@ -465,8 +465,10 @@ def select_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
         shape = shapes[0]
         cases = [lib.broadcast_in_dim(x, shape, ()) for x in args[1:]]
         return select_n_p.bind(which, *cases), dims[0]
-    which = args[0] if shared else bring_beside(args[0], axis, dims[0])
-    cases = [bring_beside(x, axis, d) for x, d in zip(args[1:], dims[1:], strict=True)]
+    which = args[0] if shared else lane_to_front_unsharded(args[0], axis, dims[0])
+    cases = [
+        lane_to_front_unsharded(x, axis, d) for x, d in zip(args[1:], dims[1:], strict=True)
+    ]
     shape = core.aval_of(cases[0]).shape
     if not shared and len(shapes[0]) < len(shape) and dims[0] is not None:
         which = lib.broadcast_in_dim(which, shape, (0,))  # one choice a lane
@@ -597,7 +599,7 @@ def clamp_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     lined, lane = same_lanes(args, shapes, dims)
     if lined is not None and dims[1] is not None:
         return clamp_p.bind(*lined), lane
-    x = bring_front(args[1], axis, dims[1])
+    x = lane_to_front(args[1], axis, dims[1])
     shape = core.aval_of(x).shape
     bounds = []
     for i in (0, 2):
@@ -605,7 +607,7 @@ def clamp_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
         bounds.append(
             lib.broadcast_in_dim(args[i], shape, ())
             if scalar
-            else bring_front(args[i], axis, dims[i])
+            else lane_to_front(args[i], axis, dims[i])
         )
     for k, bound in enumerate(bounds):
         if len(core.aval_of(bound).shape) < len(shape):  # one bound a lane
@@ -640,7 +642,7 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
     return clamp_p.bind(min, x, max)
 
 
-hands_on_nans(clamp_p, select_n_p)
+def_makes_no_nans(clamp_p, select_n_p)
 keep_finite(clamp_p, select_n_p)
 select_n_p.uses_keys = lambda avals, params: KeyUse(
     dict.fromkeys(range(1, len(avals)), True), frozenset({0})

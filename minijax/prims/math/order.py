@@ -486,7 +486,7 @@ def conj(x: Any) -> Any:
     return conj_p.bind(x, input_dtype=core.aval_of(x).dtype)
 
 
-hands_on_nans(
+def_makes_no_nans(
     sign_p,
     abs_p,
     max_p,

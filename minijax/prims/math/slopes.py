@@ -46,7 +46,7 @@ atan_slope_p = nary(
     "atan_slope",
     [FLOAT],
     lower=lower_wide(lambda x: reciprocal(add(const(x, 1), square(x)))),
-    jvp=[lambda t, ans, x: mul(t, mul(mul(x, ans), mul(factor(x, -2), ans)))],
+    jvp=[lambda t, ans, x: mul(t, mul(mul(x, ans), mul(derivative_constant(x, -2), ans)))],
 )
 atan_slope_p.abstract = _strong_if_array
 
@@ -68,7 +68,7 @@ def _lower_over_squares(ctx: Any, x: Any, y: Any, *, first: bool) -> Any:
 def _turning(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
     """-2xy / (x^2 + y^2)^2, with p = x / (x^2 + y^2) and q = y / (x^2 + y^2)."""
     p, q = (over_squares_p.bind(x, y, first=f) for f in (True, False))
-    return mul(t, mul(mul(factor(ans, -2), p), q))
+    return mul(t, mul(mul(derivative_constant(ans, -2), p), q))
 
 
 def _stretching(t: Any, ans: Any, x: Any, y: Any, *, first: bool) -> Any:
@@ -112,7 +112,7 @@ atanh_slope_p = nary(
     "atanh_slope",
     [FLOAT],
     lower=lower_wide(lambda x: reciprocal(mul(sub(const(x, 1), x), add(const(x, 1), x)))),
-    jvp=[lambda t, ans, x: mul(t, mul(mul(factor(x, 2), x), square(ans)))],
+    jvp=[lambda t, ans, x: mul(t, mul(mul(derivative_constant(x, 2), x), square(ans)))],
 )
 
 keep_finite(atan_slope_p, asinh_slope_p)

@@ -15,11 +15,11 @@ import numpy as np
 
 from ...ir import core
 from ...ir.core import Primitive, unsupported
-from ...passes.batch import bring_front
+from ...passes.batch import lane_to_front
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import zero_jvp
-from ..lying import asked, lane_sharding
+from ..lying import add_lane_to_sharding, canonicalize_out_sharding
 from ..shape.concatenation import concatenate
 from ..shape.shapes import check_sizes, expand_dims, int_tuple, type_problem, value_problem
 from ..shape.slicing import index_in_dim, slice_in_dim
@@ -89,9 +89,9 @@ rng_bit_generator_p.transpose = unsupported("random bits are linear in nothing")
 def _generator_batch(axis, args, dims, *, shape, out_sharding, **params):
     # The first lane's state makes the bits of all lanes, as in JAX: lanes differ, but
     # are not what the other lanes' states would give.
-    states = bring_front(args[0], axis, dims[0])
+    states = lane_to_front(args[0], axis, dims[0])
     first = index_in_dim(states, 0, keepdims=False)
-    params["out_sharding"] = lane_sharding(axis, out_sharding, 0)
+    params["out_sharding"] = add_lane_to_sharding(axis, out_sharding, 0)
     new, bits = rng_bit_generator_p.bind(first, shape=(axis.size, *shape), **params)
     new = concatenate([expand_dims(new, (0,)), slice_in_dim(states, 1, None)], 0)
     return [new, bits], 0
@@ -155,9 +155,9 @@ def rng_bit_generator(
     new, bits = rng_bit_generator_p.bind(
         key,
         shape=int_tuple(shape, "shape"),
-        dtype=dtypes.asked(dtype, "rng_bit_generator"),
+        dtype=dtypes.requested_dtype(dtype, "rng_bit_generator"),
         algorithm=RandomAlgorithm(algorithm),
-        out_sharding=asked("rng_bit_generator", out_sharding),
+        out_sharding=canonicalize_out_sharding("rng_bit_generator", out_sharding),
     )
     return new, bits
 

@@ -23,7 +23,7 @@ from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import batch_elementwise, broadcast_shape, zero_jvp
-from ..lying import aligned
+from ..lying import elementwise_sharding_rule
 from ..shape.shapes import type_problem
 
 Rounds = Callable[[list["Word"], list["Word"]], list["Word"]]
@@ -171,7 +171,7 @@ def _called(rounds: Primitive, avals: tuple[Any, ...], outs: tuple[Any, ...]) ->
 def counter_hash(name: str, key_words: int, words: int, rounds: Rounds) -> Primitive:
     """The primitive of a hash: the key's words, then the counter's, to as many words."""
     prim = Primitive(name, multiple_results=True)
-    prim.lie = aligned(name)
+    prim.lie = elementwise_sharding_rule(name)
     prim.abstract = _type(name, words)
     zero_jvp(prim)
     batch_elementwise(prim)

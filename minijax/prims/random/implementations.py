@@ -23,7 +23,7 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import Dimension, exceeds
+from ...types.dimensions import SymbolicDim, exceeds
 from ..math.algebraic import add, mul
 from ..math.cast import bitcast_convert_type_p, convert_element_type_p
 from ..math.logic import bitwise_or, bitwise_xor, shift_left, shift_right_logical
@@ -183,7 +183,7 @@ def counters(shape: Sequence[int], wide: bool | None = None) -> tuple[Any, Any]:
 
 
 def _stride(stride: Any, dtype: Any) -> Any:
-    if isinstance(stride, Dimension):
+    if isinstance(stride, SymbolicDim):
         return to_uint(stride.dimension_as_value(), dtype)
     return dtype.type(stride)
 

@@ -20,7 +20,7 @@ from ...base import config
 from ...ir import core
 from ...ir.core import Primitive, unsupported
 from ...ir.jaxpr import ClosedJaxpr
-from ...passes.batch import Axis, batch_flat, bring_front, no_name
+from ...passes.batch import Axis, batch_flat, lane_to_front, no_name
 from ...passes.key_use import CONSUMES, MAKES, READS, SPLITS
 from ...passes.stage import stage_closed
 from ...runtime import dispatch, lower
@@ -28,9 +28,9 @@ from ...runtime.array import ArrayImpl, base_array, under_key
 from ...runtime.transfers import put_numpy
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import Dimension
+from ...types.dimensions import SymbolicDim
 from ..define import batch_elementwise, broadcast_shape, zero_jvp
-from ..lying import aligned, like_first
+from ..lying import elementwise_sharding_rule, first_operand_sharding_rule
 from ..shape.shapes import broadcast_in_dim, check_sizes, lane_first, reshape, type_problem
 from .implementations import PRNGImpl, uint_of
 
@@ -46,7 +46,7 @@ def each(fun: Callable[..., Any], lead: Sequence[int], *xs: Any) -> Any:
     (out,), (dim,) = batch_flat(
         lambda *lanes: [fun(*lanes)], Axis(no_name, size), flat, [0] * len(flat)
     )
-    out = bring_front(out, size, dim)
+    out = lane_to_front(out, size, dim)
     return reshape(out, (*lead, *core.aval_of(out).shape[1:]))
 
 
@@ -104,7 +104,7 @@ def kept_apart(prim: Primitive) -> None:
     def rule(ctx: Any, *operands: Any, **params: Any) -> Any:
         (aval,) = ctx.avals_out
         out = emit(ctx, *operands, **params)
-        many = isinstance(aval.size, Dimension) or aval.size > 64
+        many = isinstance(aval.size, SymbolicDim) or aval.size > 64
         return out if many else ctx.op("optimization_barrier", aval, out)
 
     prim.lower_on["cpu"] = rule
@@ -139,7 +139,7 @@ def check_keys(name: str, keys: Any) -> None:
 # ------------------------------------------------------------------------- random_seed
 
 random_seed_p = Primitive("random_seed")
-random_seed_p.lie = like_first
+random_seed_p.lie = first_operand_sharding_rule
 
 
 def _seed_type(seeds: Any, *, impl: PRNGImpl) -> Any:
@@ -173,7 +173,7 @@ def random_seed(seeds: Any, impl: PRNGImpl) -> Any:
 # ------------------------------------------------------------------------ random_split
 
 random_split_p = Primitive("random_split")
-random_split_p.lie = like_first
+random_split_p.lie = first_operand_sharding_rule
 
 
 def _split_type(keys: Any, *, shape: Any, partitionable: Any = None) -> Any:
@@ -213,7 +213,7 @@ def random_split(keys: Any, shape: tuple[int, ...]) -> Any:
 # ---------------------------------------------------------------------- random_fold_in
 
 random_fold_in_p = Primitive("random_fold_in")
-random_fold_in_p.lie = aligned("random_fold_in")
+random_fold_in_p.lie = elementwise_sharding_rule("random_fold_in")
 
 
 def _fold_type(keys: Any, data: Any) -> Any:
@@ -261,7 +261,7 @@ def random_fold_in(keys: Any, data: Any) -> Any:
 # ------------------------------------------------------------------------- random_bits
 
 random_bits_p = Primitive("random_bits")
-random_bits_p.lie = like_first
+random_bits_p.lie = first_operand_sharding_rule
 
 
 def _bits_type(keys, *, bit_width: int, shape, partitionable=None):
@@ -296,7 +296,7 @@ def _bits_cpu(ctx: Any, keys: Any, **params: Any) -> Any:
     # erf_inv.  Large hashes get a loop of their own.
     (aval,) = ctx.avals_out
     out = _emit_bits(ctx, keys, **params)
-    small = isinstance(aval.size, Dimension) or aval.size < 4096
+    small = isinstance(aval.size, SymbolicDim) or aval.size < 4096
     return out if small else ctx.op("optimization_barrier", aval, out)
 
 
@@ -312,7 +312,7 @@ def random_bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
 
 random_wrap_p = Primitive("random_wrap")
 random_unwrap_p = Primitive("random_unwrap")
-random_wrap_p.lie = random_unwrap_p.lie = like_first
+random_wrap_p.lie = random_unwrap_p.lie = first_operand_sharding_rule
 
 
 def _wrap_type(words: Any, *, impl: PRNGImpl) -> Any:
@@ -389,7 +389,7 @@ def random_unwrap(keys: Any) -> Any:
 # ------------------------------------------------------------------------ random_clone
 
 random_clone_p = Primitive("random_clone")
-random_clone_p.lie = like_first
+random_clone_p.lie = first_operand_sharding_rule
 
 
 def _clone_batch(axis: Any, args: Any, dims: Any) -> Any:

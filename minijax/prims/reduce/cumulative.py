@@ -20,17 +20,17 @@ from ...passes.costs import copies
 from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import Dimension
+from ...types.dimensions import SymbolicDim
 from ..define import (
     INEXACT,
     NUMBER,
     check_kind,
+    def_makes_no_nans,
     filled,
-    hands_on_nans,
     keep_finite,
     linear_in_first,
 )
-from ..lying import along
+from ..lying import replicated_axes_rule
 from ..math.algebraic import add, add_p, mul, mul_p, sub
 from ..math.elementary import exp, log1p, logistic
 from ..math.logic import bitwise_and, eq, ne, select
@@ -65,7 +65,7 @@ def cumulative(
     emit(ctx, region, cell) fills the body of the window, on scalars of type `cell`.
     """
     out = Primitive(name)
-    out.lie = along(
+    out.lie = replicated_axes_rule(
         lambda avals, params: [params["axis"]],
         "Input should be unsharded over the axis being reduced.",
     )
@@ -93,7 +93,7 @@ def cumulative(
         n, rank = aval.shape[axis], len(aval.shape)
         if n == 0:
             return x
-        if isinstance(n, Dimension):
+        if isinstance(n, SymbolicDim):
             return _emit_steps(ctx, x, axis, reverse, neutral, emit)
         low, high = (0, n - 1) if reverse else (n - 1, 0)
         rows = [[low, high] if i == axis else [0, 0] for i in range(rank)]
@@ -395,7 +395,7 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return cumlogsumexp_p.bind(operand, axis=int(axis), reverse=bool(reverse))
 
 
-hands_on_nans(cummax_p, cummin_p)
+def_makes_no_nans(cummax_p, cummin_p)
 keep_finite(cummax_p, cummin_p)
 for _prim in (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p):
     _prim.workspace = copies(1.5)

@@ -36,7 +36,6 @@ from .over_axes import (
     all_ones,
     check_axes,
     drop_axes,
-    drop_cuts,
     highest,
     lowest,
     reduce_and,
@@ -46,13 +45,16 @@ from .over_axes import (
     reduce_prod,
     reduce_sum,
     reduce_xor,
+    reduction_sharding_rule,
 )
 
 __all__ = ("reduce_p", "reduce")
 
 # ------------------------------------------------------------------ the computation
 
-_staged = util.cache(util.Memos("staged", lambda closed: not holds_functions(closed.jaxpr)))
+_staged = util.cache(
+    util.WeakIdentityCache("staged", lambda closed: not holds_functions(closed.jaxpr))
+)
 
 
 def staged_computation(
@@ -107,7 +109,7 @@ def _stage_computation(
 # ----------------------------------------------------------------------- the primitive
 
 reduce_p = Primitive("reduce", multiple_results=True)
-reduce_p.lie = lambda specs, avals, outs, params: drop_cuts(
+reduce_p.lie = lambda specs, avals, outs, params: reduction_sharding_rule(
     specs, avals, outs, {"axes": params["dimensions"]}
 )
 

@@ -23,7 +23,7 @@ from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import *
-from ..lying import asked
+from ..lying import canonicalize_out_sharding
 from ..math.algebraic import add_p, div, mul, mul_p
 from ..math.cast import cast, from_two_bits, user_dtype
 from ..math.logic import and_p, eq, or_p, xor_p
@@ -136,7 +136,7 @@ def drop_axes(dim: int, axes: Sequence[int]) -> tuple[tuple[int, ...], int]:
     return moved, dim - sum(a < dim for a in moved)
 
 
-def drop_cuts(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def reduction_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     """Results lie as the operands do, without the reduced axes."""
     axes = params["axes"]
     n = len(outs)
@@ -165,7 +165,7 @@ def reduction(
         return emit_reduce(ctx, x, neutral(aval.dtype), aval, axes, prim)
 
     out.abstract = abstract
-    out.lie = drop_cuts
+    out.lie = reduction_sharding_rule
     out.batch = batch
     out.lower = lower
     out.flops = lambda ins, outs, params: ins[0].size
@@ -229,7 +229,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return reduce_sum_p.bind(
         operand,
         axes=int_tuple(axes, "axes"),
-        out_sharding=asked("reduce_sum", out_sharding, operand),
+        out_sharding=canonicalize_out_sharding("reduce_sum", out_sharding, operand),
     )
 
 
@@ -445,7 +445,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
         return _emit_position(ctx, x, aval, axes[0], index_dtype, direction, worst(aval.dtype))
 
     out.abstract = abstract
-    out.lie = drop_cuts
+    out.lie = reduction_sharding_rule
     zero_jvp(out)
     out.batch = batch
     out.lower = lower
@@ -531,6 +531,6 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
     return argmin_p.bind(operand, axes=int_tuple((axis,), "axis"), index_dtype=dtype)
 
 
-hands_on_nans(reduce_max_p, reduce_min_p)
+def_makes_no_nans(reduce_max_p, reduce_min_p)
 keep_nans(reduce_sum_p)
 argmax_p.workspace = argmin_p.workspace = copies(0)

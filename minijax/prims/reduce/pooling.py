@@ -22,7 +22,7 @@ import numpy as np
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Linear, Zero
+from ...passes.algebra import UndefinedPrimal, Zero
 from ...passes.batch import move_lane
 from ...passes.costs import copies
 from ...passes.stage import stage
@@ -261,7 +261,7 @@ def _monoid(
         return emit_windows(ctx, [x], [init], [out], fill, params)[0]
 
     prim.abstract = abstract
-    prim.lie = window_cuts
+    prim.lie = window_sharding_rule
     prim.batch = batch
     prim.lower = lower
     prim.flops = lambda ins, outs, params: outs[0].size * math.prod(params["window_dimensions"])
@@ -269,7 +269,7 @@ def _monoid(
     return prim
 
 
-def window_cuts(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def window_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     """Results lie as operands do, also along windows: parts lend each other their edges."""
     return [specs[0] for _ in outs]
 
@@ -338,7 +338,7 @@ def _worst(select_prim: Primitive) -> Callable[[Any], Any]:
 
 
 select_and_gather_add_p = Primitive("select_and_gather_add")
-select_and_gather_add_p.lie = window_cuts
+select_and_gather_add_p.lie = window_sharding_rule
 
 
 def _gather_add_abstract(t, x, *, select_prim: Primitive, **params):
@@ -387,7 +387,7 @@ def _gather_add_transpose(
         ],
         [t.aval],
     )
-    return [*backward_pass(jaxpr, consts, [Linear(t.aval)], [ct]), None]
+    return [*backward_pass(jaxpr, consts, [UndefinedPrimal(t.aval)], [ct]), None]
 
 
 def _pair_batch(prim: Primitive) -> Callable[..., Any]:
@@ -450,7 +450,7 @@ def _scatter_add_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
 
 
 select_and_scatter_add_p = Primitive("select_and_scatter_add")
-select_and_scatter_add_p.lie = lambda specs, avals, outs, params: window_cuts(
+select_and_scatter_add_p.lie = lambda specs, avals, outs, params: window_sharding_rule(
     specs[1:], avals[1:], outs, params
 )
 

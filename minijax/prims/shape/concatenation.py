@@ -21,14 +21,14 @@ from ...base.util import canonical_axis
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes.algebra import Zero, instantiate, is_linear, lib
-from ...passes.batch import bring_beside, bring_front
+from ...passes.batch import lane_to_front, lane_to_front_unsharded
 from ...passes.key_use import FORWARDS, KeyUse
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.transfers import kept_wide
 from ...types import dtypes
 from ...types.avals import shaped
 from ..define import (
-    hands_on_nans,
+    def_makes_no_nans,
     keep_finite,
     keep_nans,
     linear_jvp,
@@ -36,7 +36,12 @@ from ..define import (
     move_nothing,
     same_dtype,
 )
-from ..lying import alike, ambiguous, check_whole, told
+from ..lying import (
+    ambiguous_sharding_error,
+    check_replicated,
+    equal_sharding_rule,
+    sharded_aval_text,
+)
 from ..math.algebraic import sub
 from .fresh import zero_array
 from .shapes import (
@@ -86,7 +91,7 @@ def linear_many_jvp(prim: Primitive) -> None:
 
 def lanes_first(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
     """All operands with their lane axes at the front; shared ones are repeated."""
-    return [bring_beside(x, axis, d) for x, d in zip(args, dims, strict=True)]
+    return [lane_to_front_unsharded(x, axis, d) for x, d in zip(args, dims, strict=True)]
 
 
 def cut(ctx: Any, x: Any, aval: Any, axis: int, start: int, stop: int) -> Any:
@@ -187,7 +192,7 @@ concatenate_p = primitive(
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
     lower=_concatenate_lower,
-    lie=alike("All operands should have the same sharding"),
+    lie=equal_sharding_rule("All operands should have the same sharding"),
 )
 linear_jvp(concatenate_p)
 
@@ -328,7 +333,7 @@ def _stack_lower(ctx: Any, *xs: Any, axis: int) -> Any:
 
 def _stack_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     if any(s != specs[0] for s in specs):
-        raise ambiguous(
+        raise ambiguous_sharding_error(
             "All operands should have the same sharding. Got shardings"
             f" {[PartitionSpec(*s) for s in specs]}"
         )
@@ -403,7 +408,7 @@ def _unstack_lower(ctx: Any, x: Any, *, axis: int) -> list[Any]:
 
 def _unstack_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     (spec,), at = specs, params["axis"]
-    check_whole(spec, avals, [at], "unstack takes the axis apart, which must be whole.")
+    check_replicated(spec, avals, [at], "unstack takes the axis apart, which must be whole.")
     return [(*spec[:at], *spec[at + 1 :])] * len(outs)
 
 
@@ -477,9 +482,9 @@ def _tile_lies(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     """Axes of which there is one copy lie as they do; others must be whole."""
     for i, (entry, n) in enumerate(zip(specs[0], params["reps"], strict=True)):
         if entry is not None and n != 1:
-            raise ambiguous(
+            raise ambiguous_sharding_error(
                 f"Operand cannot be sharded on dimension {i} when the tiling is"
-                f" non-trivial. Got input type: {told(avals[0], specs[0])} with reps:"
+                f" non-trivial. Got input type: {sharded_aval_text(avals[0], specs[0])} with reps:"
                 f" {params['reps']}"
             )
     return [specs[0]]
@@ -581,7 +586,7 @@ def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: Any) -> list[
 def _pad_batch(axis: Any, args: Any, dims: Any, *, padding_config: Any) -> Any:
     (x, value), (lane, value_lane) = args, dims
     if lane is None:
-        x, lane = bring_front(x, axis, None), 0
+        x, lane = lane_to_front(x, axis, None), 0
     config = (*padding_config[:lane], (0, 0, 0), *padding_config[lane:])
     if value_lane is None:
         return pad_p.bind(x, value, padding_config=config), lane
@@ -693,7 +698,7 @@ def optimization_barrier(operand: Any, /) -> Any:
     return tree.unflatten(treedef, optimization_barrier_p.bind(*leaves))
 
 
-hands_on_nans(concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p)
+def_makes_no_nans(concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p)
 keep_nans(concatenate_p, split_p, stack_p, unstack_p, tile_p, optimization_barrier_p)
 keep_finite(concatenate_p, split_p, stack_p, unstack_p, tile_p, pad_p)
 

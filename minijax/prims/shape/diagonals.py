@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...ir import core
-from ...passes.batch import bring_front
+from ...passes.batch import lane_to_front
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import Dimension, max_dim, min_dim
-from ..define import hands_on_nans, keep_finite, keep_nans, move_elements
-from ..lying import stacks
+from ...types.dimensions import SymbolicDim, max_dim, min_dim
+from ..define import def_makes_no_nans, keep_finite, keep_nans, move_elements
+from ..lying import batched_sharding_rule
 from .concatenation import pad
 from .fresh import zero_array
 from .shapes import primitive, reshape
@@ -35,7 +35,7 @@ def _span(m: Any, n: Any, offset: int) -> tuple[int, int, Any]:
 def diagonal_of(x: Any, offset: int = 0) -> Any:
     """A diagonal of each of the matrices in the last two axes: [..., m, n] -> [..., k]."""
     aval = core.aval_of(x)
-    if any(isinstance(d, Dimension) for d in aval.shape) or dtypes.is_extended(aval.dtype):
+    if any(isinstance(d, SymbolicDim) for d in aval.shape) or dtypes.is_extended(aval.dtype):
         return sliced(x, aval.shape, offset)
     return diagonal_p.bind(x, offset=offset)
 
@@ -43,7 +43,7 @@ def diagonal_of(x: Any, offset: int = 0) -> Any:
 def matrix_of_diagonal(v: Any, sizes: Sequence[int], offset: int = 0) -> Any:
     """Matrices of these sizes that are 0 off a diagonal: [..., k] -> [..., m, n]."""
     aval = core.aval_of(v)
-    if any(isinstance(d, Dimension) for d in aval.shape) or dtypes.is_extended(aval.dtype):
+    if any(isinstance(d, SymbolicDim) for d in aval.shape) or dtypes.is_extended(aval.dtype):
         return _padded(v, sizes, offset)
     return matrix_of_diagonal_p.bind(v, sizes=tuple(sizes), offset=offset)
 
@@ -163,7 +163,7 @@ def _diagonal_transpose(ct: Any, x: Any, *, offset: int) -> list[Any]:
 
 
 def _diagonal_batch(axis: Any, args: Any, dims: Any, *, offset: int) -> Any:
-    return diagonal_of(bring_front(args[0], axis, dims[0]), offset), 0
+    return diagonal_of(lane_to_front(args[0], axis, dims[0]), offset), 0
 
 
 # -------------------------------------------------------------- matrices of a diagonal
@@ -201,7 +201,7 @@ def _matrix_transpose(ct: Any, v: Any, *, sizes: tuple[int, int], offset: int) -
 def _matrix_batch(
     axis: Any, args: Any, dims: Any, *, sizes: tuple[int, int], offset: int
 ) -> Any:
-    return matrix_of_diagonal(bring_front(args[0], axis, dims[0]), sizes, offset), 0
+    return matrix_of_diagonal(lane_to_front(args[0], axis, dims[0]), sizes, offset), 0
 
 
 diagonal_p = primitive(
@@ -210,7 +210,7 @@ diagonal_p = primitive(
     transpose=_diagonal_transpose,
     batch=_diagonal_batch,
     lower=_diagonal_lower,
-    lie=stacks(2),
+    lie=batched_sharding_rule(2),
 )
 matrix_of_diagonal_p = primitive(
     "matrix_of_diagonal",
@@ -218,10 +218,10 @@ matrix_of_diagonal_p = primitive(
     transpose=_matrix_transpose,
     batch=_matrix_batch,
     lower=_matrix_lower,
-    lie=stacks(1),
+    lie=batched_sharding_rule(1),
 )
 
-hands_on_nans(diagonal_p, matrix_of_diagonal_p)
+def_makes_no_nans(diagonal_p, matrix_of_diagonal_p)
 keep_nans(matrix_of_diagonal_p)
 keep_finite(diagonal_p, matrix_of_diagonal_p)
 move_elements(diagonal_p, matrix_of_diagonal_p)

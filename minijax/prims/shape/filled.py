@@ -16,9 +16,9 @@ from ...runtime.partition_spec import PartitionSpec
 from ...runtime.sharding import NamedSharding, Sharding
 from ...runtime.transfers import put_numpy
 from ...types import dtypes
-from ...types.avals import Known, shaped
-from ...types.manual_axes import Manual, ManualAxisType, held
-from ..lying import unsaid
+from ...types.avals import TypeFlags, shaped
+from ...types.manual_axes import ManualAxisKinds, ManualAxisType, held
+from ..lying import is_empty_sharding
 from ..math.cast import HOST, cast, user_dtype
 from .fresh import zero_array
 from .shapes import broadcast, shape_tuple, type_problem
@@ -81,7 +81,7 @@ def _filled(shape: tuple[int, ...], value, dtype, weak: bool, sharding):
             out = broadcast(out, shape)
         elif isinstance(out, HOST):
             out = put_numpy(np.asarray(out, dtype), shaped((), dtype, weak))
-    return out if sharding is None or unsaid(sharding) else lib.place(out, sharding)
+    return out if sharding is None or is_empty_sharding(sharding) else lib.place(out, sharding)
 
 
 def full_like(
@@ -118,7 +118,7 @@ def full_like(
     else:
         aval = _type_of_like(x)
         out = _filled(shape, fill_value, aval.dtype, aval.weak_type, sharding)
-    return lib.lie_as(out, aval) if Known.cuts and sharding is None else out
+    return lib.lie_as(out, aval) if TypeFlags.cuts and sharding is None else out
 
 
 def _type_of_like(x: Any) -> Any:
@@ -133,7 +133,7 @@ def manual_of_like(x: Any) -> Any:
     kinds, known = getattr(x, "manual_axis_type", None), core.typed_axes()
     if not isinstance(kinds, ManualAxisType) or not known:
         return None
-    in_scope = {k: getattr(kinds, k).intersection(known) for k in Manual._fields}
+    in_scope = {k: getattr(kinds, k).intersection(known) for k in ManualAxisKinds._fields}
     return held(ManualAxisType(**in_scope), known)
 
 

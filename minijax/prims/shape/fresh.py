@@ -13,8 +13,8 @@ import numpy as np
 from ...runtime.transfers import typed_constant
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import hands_on_nans, zero_jvp
-from ..lying import asked
+from ..define import def_makes_no_nans, zero_jvp
+from ..lying import canonicalize_out_sharding
 from .shapes import broadcast, check_sizes, primitive, shape_tuple, type_problem, value_problem
 
 __all__ = ("iota_p", "iota", "broadcasted_iota", "empty")
@@ -94,10 +94,10 @@ def broadcasted_iota(
              [0, 1]], dtype=int32)
     """
     return iota_p.bind(
-        dtype=dtypes.asked(dtype, "broadcasted_iota"),
+        dtype=dtypes.requested_dtype(dtype, "broadcasted_iota"),
         shape=shape_tuple(shape),
         dimension=operator.index(dimension),
-        sharding=asked("broadcasted_iota", out_sharding),
+        sharding=canonicalize_out_sharding("broadcasted_iota", out_sharding),
     )
 
 
@@ -144,8 +144,8 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     """
     return empty_p.bind(
         shape=shape_tuple(shape),
-        dtype=dtypes.asked(dtype, "empty"),
-        out_sharding=asked("empty", out_sharding),
+        dtype=dtypes.requested_dtype(dtype, "empty"),
+        out_sharding=canonicalize_out_sharding("empty", out_sharding),
     )
 
 
@@ -167,4 +167,4 @@ def zero_array(aval: Any) -> Any:
     return broadcast(zero, aval.shape) if aval.shape else zero
 
 
-hands_on_nans(empty_p)
+def_makes_no_nans(empty_p)

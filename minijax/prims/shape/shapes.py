@@ -29,16 +29,22 @@ from ...passes.key_use import FORWARDS, SPLITS
 from ...runtime.array import ARRAYS
 from ...runtime.partition_spec import PartitionSpec
 from ...types.avals import AbstractValue, shaped
-from ...types.dimensions import Dimension, is_negative
+from ...types.dimensions import SymbolicDim, is_negative
 from ..define import (
-    hands_on_nans,
+    def_makes_no_nans,
     keep_finite,
     keep_nans,
     keep_order,
     linear_in_first,
     move_elements,
 )
-from ..lying import ambiguous, asked, lane_sharding, like_first, moved_sharding
+from ..lying import (
+    add_lane_to_sharding,
+    ambiguous_sharding_error,
+    canonicalize_out_sharding,
+    first_operand_sharding_rule,
+    sharding_for_aval,
+)
 
 __all__ = (
     "broadcast_in_dim_p",
@@ -125,7 +131,7 @@ def int_tuple(values: Any, what: str) -> tuple[int, ...]:
         return tuple(map(operator.index, values))
     except TypeError:
         if isinstance(values, (tuple, list)) and builtins.any(
-            isinstance(v, Dimension) for v in values
+            isinstance(v, SymbolicDim) for v in values
         ):
             known: Any = (size_of(v, what) for v in values)
             return tuple(known)
@@ -138,13 +144,13 @@ _NO_SEQUENCES = (str, bytes, dict, set, frozenset)
 
 def shape_tuple(shape: Any, what: str = "shape") -> tuple[int, ...]:
     """A shape as a tuple; one integer stands for an array of one axis."""
-    one = isinstance(shape, (int, Dimension))
+    one = isinstance(shape, (int, SymbolicDim))
     return int_tuple((shape,) if one else shape, what)
 
 
 def size_of(value: Any, what: str) -> Any:
-    """One size as a Python int, or a `Dimension`; TypeError for anything else."""
-    return value if isinstance(value, Dimension) else int_tuple([value], what)[0]
+    """One size as a Python int, or a `SymbolicDim`; TypeError for anything else."""
+    return value if isinstance(value, SymbolicDim) else int_tuple([value], what)[0]
 
 
 def _shape_error(values: Any, what: str) -> TypeError:
@@ -234,7 +240,7 @@ def _broadcast_batch(axis, args, dims, *, shape, broadcast_dimensions, sharding)
         x,
         shape=(axis.size, *shape),
         broadcast_dimensions=(0, *(d + 1 for d in broadcast_dimensions)),
-        sharding=lane_sharding(axis, sharding, 0),
+        sharding=add_lane_to_sharding(axis, sharding, 0),
     )
     return out, 0
 
@@ -291,7 +297,7 @@ def broadcast_in_dim(
     same = shape == old and dims == tuple(range(len(shape)))
     if same and out_sharding is None and is_array(operand):
         return operand
-    where = asked("broadcast_in_dim", out_sharding, operand)
+    where = canonicalize_out_sharding("broadcast_in_dim", out_sharding, operand)
     return broadcast_in_dim_p.bind(
         operand, shape=shape, broadcast_dimensions=dims, sharding=where
     )
@@ -323,7 +329,7 @@ def broadcast(operand: Any, sizes: Any, *, out_sharding: Any = None) -> Any:
         operand,
         shape=shape,
         broadcast_dimensions=tuple(range(len(sizes), len(shape))),
-        sharding=asked("broadcast", out_sharding, operand),
+        sharding=canonicalize_out_sharding("broadcast", out_sharding, operand),
     )
 
 
@@ -444,7 +450,7 @@ def _reshape_type(x: Any, *, new_sizes: Any, dimensions: Any, sharding: Any) -> 
 def _reshape_transpose(ct, x, *, new_sizes, dimensions, sharding) -> list[Any]:
     old = x.aval.shape
     if dimensions is None:
-        there = moved_sharding(x.aval.to_ct_aval(), ct)
+        there = sharding_for_aval(x.aval.to_ct_aval(), ct)
         return [reshape_p.bind(ct, new_sizes=old, dimensions=None, sharding=there)]
     ct = reshape(ct, tuple(old[d] for d in dimensions))
     return [transpose(ct, tuple(np.argsort(dimensions).tolist()))]
@@ -458,7 +464,7 @@ def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
         x,
         new_sizes=(axis.size, *new_sizes),
         dimensions=dimensions,
-        sharding=lane_sharding(axis, sharding, 0),
+        sharding=add_lane_to_sharding(axis, sharding, 0),
     )
     return out, 0
 
@@ -485,7 +491,7 @@ def _reshape_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     found: list[Any] = [None] * len(out.shape)
 
     def not_supported() -> Exception:
-        return ambiguous(
+        return ambiguous_sharding_error(
             "This reshape is not supported. Please specify the sharding of the output"
             " via the `out_sharding` argument of jax.lax.reshape. Got operand type:"
             f" {x.update(lies=None).str_short(False)} with spec {PartitionSpec(*spec)},"
@@ -581,7 +587,7 @@ def reshape(
         operand,
         new_sizes=new_sizes,
         dimensions=dimensions,
-        sharding=asked("reshape", out_sharding, operand),
+        sharding=canonicalize_out_sharding("reshape", out_sharding, operand),
     )
 
 
@@ -823,7 +829,7 @@ rev_p: Primitive = primitive(
     transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
     batch=_rev_batch,
     lower=_rev_lower,
-    lie=like_first,
+    lie=first_operand_sharding_rule,
 )
 
 
@@ -853,7 +859,7 @@ copy_p: Primitive = primitive(
     transpose=lambda ct, x: [copy_p.bind(ct)],
     batch=lambda axis, args, dims: (copy_p.bind(args[0]), dims[0]),
     lower=lambda ctx, x: x,
-    lie=like_first,
+    lie=first_operand_sharding_rule,
 )
 
 
@@ -862,7 +868,7 @@ def copy(x: Any) -> Any:
     return copy_p.bind(x)
 
 
-hands_on_nans(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
+def_makes_no_nans(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
 keep_nans(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
 keep_finite(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, copy_p)
 for _prim in (broadcast_in_dim_p, reshape_p, squeeze_p, copy_p):

@@ -24,8 +24,8 @@ from ...passes.algebra import Zero, instantiate, is_linear
 from ...passes.key_use import FORWARDS, KeyUse
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import Dimension, exceeds
-from ..define import hands_on_nans, keep_finite, move_elements, same_dtype
+from ...types.dimensions import SymbolicDim, exceeds
+from ..define import def_makes_no_nans, keep_finite, move_elements, same_dtype
 from ..gather.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -33,7 +33,7 @@ from ..gather.dimension_numbers import (
 )
 from ..gather.gather import gather_p
 from ..gather.scatter import scatter_p
-from ..lying import boxes
+from ..lying import slice_sharding_rule
 from ..math.algebraic import add
 from ..math.cast import convert_element_type
 from ..math.logic import lt, select_n
@@ -152,7 +152,7 @@ slice_p = primitive(
     transpose=_slice_transpose,
     batch=_slice_batch,
     lower=_slice_lower,
-    lie=boxes,
+    lie=slice_sharding_rule,
 )
 
 
@@ -313,12 +313,12 @@ def _from_start(index: Any, n: int, negative: bool) -> Any:
                 why="it would be moved to 0.",
             )
         value = value + n if negative and value < 0 else value
-        if isinstance(value, Dimension):
+        if isinstance(value, SymbolicDim):
             return convert_element_type(value.dimension_as_value(), aval.dtype)
         return np.asarray(value, aval.dtype)[()]
     if not negative or not dtypes.is_signed(aval.dtype):
         return index
-    if isinstance(n, Dimension):
+    if isinstance(n, SymbolicDim):
         size = convert_element_type(n.dimension_as_value(), aval.dtype)
     else:
         size = np.asarray(n, aval.dtype)[()]
@@ -427,7 +427,7 @@ dynamic_slice_p = primitive(
     transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch,
     lower=_dynamic_slice_lower,
-    lie=boxes,
+    lie=slice_sharding_rule,
 )
 dynamic_slice_p.axes_of = lambda ins, outs, params: [
     _whole_axes(ins[0].shape, outs[0].shape),
@@ -724,7 +724,7 @@ dynamic_slice_p.bounds = _slice_bounds
 dynamic_update_slice_p.bounds = lambda x, update, *starts, **_: _slice_bounds(
     x, *starts, slice_sizes=core.aval_of(update).shape
 )
-hands_on_nans(slice_p, dynamic_slice_p, dynamic_update_slice_p)
+def_makes_no_nans(slice_p, dynamic_slice_p, dynamic_update_slice_p)
 keep_finite(slice_p, dynamic_slice_p, dynamic_update_slice_p)
 
 

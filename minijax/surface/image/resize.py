@@ -19,7 +19,7 @@ import numpy as np
 from ...base import errors
 from ...control.calls.jit import composite
 from ...prims.dot.precision import Precision
-from ...types.dimensions import Dimension
+from ...types.dimensions import SymbolicDim
 from .. import jnp
 from ..numpy._common import (
     canonical_axis,
@@ -190,7 +190,7 @@ def nearest(image: Any, shape: Sequence[int]) -> Any:
     """The pixels under the middles of the new ones, exactly, by integers."""
     for d, (n, m) in enumerate(zip(image.shape, shape, strict=True)):
         if n != m:
-            if isinstance(n, Dimension) or isinstance(m, Dimension):
+            if isinstance(n, SymbolicDim) or isinstance(m, SymbolicDim):
                 at = (2 * jnp.arange(m, dtype="uint32") + 1) * n // (2 * m)
             else:
                 at = (2 * np.arange(m, dtype=np.int64) + 1) * n // (2 * max(m, 1))

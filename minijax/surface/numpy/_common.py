@@ -28,21 +28,21 @@ from ...ir.core import aval_of as aval_of
 from ...ir.jaxpr import Literal
 from ...passes.stage import JitTracer, StageTrace
 from ...prims import lax
-from ...prims.lying import asked
+from ...prims.lying import canonicalize_out_sharding
 from ...prims.math.cast import scalar
-from ...prims.resharding import cut_together, lay_out, uncut
+from ...prims.resharding import align_shardings, apply_out_sharding, drop_explicit_sharding
 from ...prims.shape.shapes import int_tuple
 from ...runtime import array as arrays
 from ...runtime import transfers
 from ...runtime.array import ARRAYS, Array
 from ...runtime.transfers import typed_constant
 from ...types import dtypes
-from ...types.avals import Known, shaped
-from ...types.dimensions import Dimension, broadcast_sizes
+from ...types.avals import TypeFlags, shaped
+from ...types.dimensions import SymbolicDim, broadcast_sizes
 
 __all__ = (
     "ArrayLike", "DTypeLike", "Axis", "is_arraylike", "check_arraylike", "shape_of",
-    "as_array", "typed_constant", "from_host", "convert", "settled", "promote_dtypes",
+    "as_array", "typed_constant", "from_host", "convert", "strong_unless_scalar", "promote_dtypes",
     "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_shapes",
     "lead_with_ones", "ranked", "check_ranks", "check_rank_promotion", "promote_pair",
     "promote_args", "promote_args_inexact", "promote_args_numeric", "wider",
@@ -151,7 +151,7 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     return lax.convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak, sharding=None)
 
 
-def settled(x: Any) -> Any:
+def strong_unless_scalar(x: Any) -> Any:
     """`x`, strongly typed if it has axes: combined with a constant of its shape."""
     aval = aval_of(x)
     return convert(x, aval.dtype) if aval.weak_type and aval.shape else x
@@ -372,7 +372,7 @@ def _joined(name: str, promote: Callable[..., Any], xs: Sequence[Any]) -> Sequen
 
 def number(n: Any, dtype: Any) -> Any:
     """A size as a scalar of this dtype; one that is not known as a value."""
-    return convert(n, dtype) if isinstance(n, Dimension) else typed_constant(n, dtype)
+    return convert(n, dtype) if isinstance(n, SymbolicDim) else typed_constant(n, dtype)
 
 
 def promote_args(name: str, *xs: Any) -> Sequence[Any]:
@@ -432,8 +432,8 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 def broadcast_together(shape: tuple[int, ...], *xs: Any) -> list[Any]:
     """Values repeated to `shape`; where one has to be, all are cut as all of them are."""
     out = [broadcast_to(x, shape) for x in xs]
-    if Known.cuts and any(x is not y for x, y in zip(xs, out, strict=True)):
-        return cut_together("broadcast_shardings", out)
+    if TypeFlags.cuts and any(x is not y for x, y in zip(xs, out, strict=True)):
+        return align_shardings("broadcast_shardings", out)
     return out
 
 
@@ -446,16 +446,16 @@ def laid_out(
     `out_sharding` says.  Operations alone would lie as XLA has them: so it is one program.
     """
     if all(aval_of(x).lies is None for x in xs):
-        return lay_out(name, fun(xs, *options), out_sharding)
-    there = asked(name, out_sharding, *xs)
+        return apply_out_sharding(name, fun(xs, *options), out_sharding)
+    there = canonicalize_out_sharding(name, out_sharding, *xs)
     if isinstance(STATE.trace, StageTrace):
         return _laid_out(name, there, fun, xs, options)
     out = _program_laid_out(name, there, fun, list(xs), options)
-    return lay_out(name, out, out_sharding)
+    return apply_out_sharding(name, out, out_sharding)
 
 
 def _laid_out(name: str, there: Any, fun: Any, xs: Sequence[Any], options: Any) -> Any:
-    return lay_out(name, fun(list(map(uncut, xs)), *options), there)
+    return apply_out_sharding(name, fun(list(map(drop_explicit_sharding, xs)), *options), there)
 
 
 _program_laid_out = jit(_laid_out, static_argnames=("name", "there", "fun", "options"))
@@ -573,7 +573,7 @@ def static_dtype(dtype: Any, name: str) -> Any:
         plain = getattr(dtype, "dtype", None)
     if isinstance(plain, np.dtype) and plain in _SAFE:
         return plain
-    return dtypes.asked(dtype, name)
+    return dtypes.requested_dtype(dtype, name)
 
 
 _SAFE = frozenset(

@@ -20,9 +20,9 @@ from ...ir.core import EVAL, STATE
 from ...ir.lying import has_sums
 from ...prims import lax
 from ...prims.dot.dot import check_width, element_type
-from ...prims.lying import asked
+from ...prims.lying import canonicalize_out_sharding
 from ...types import dtypes
-from ...types.dimensions import Dimension
+from ...types.dimensions import SymbolicDim
 from ._common import as_array, check_arraylike, convert, laid_out, no_out
 from .diagonals import diagonal_of
 from .linear import contract, product
@@ -222,7 +222,7 @@ def contraction_path(
 
     method = "optimal" if optimize is True else optimize
     text = ",".join(inputs) + "->" + output
-    guessed = [tuple([_LONG if isinstance(n, Dimension) else n for n in s]) for s in shapes]
+    guessed = [tuple([_LONG if isinstance(n, SymbolicDim) else n for n in s]) for s in shapes]
     path, _ = opt_einsum.contract_path(text, *guessed, shapes=True, optimize=method)
     return path
 
@@ -246,7 +246,7 @@ def _evaluate(
 ):
     """The sum; `product_sharding` says how the product of two operands lies."""
     if out_sharding is not None and len(operands) == 2 and dot_general is None:
-        there = asked("einsum", out_sharding, *operands)
+        there = canonicalize_out_sharding("einsum", out_sharding, *operands)
         lies = [core.aval_of(x).lies for x in operands]
         sums = any(map(has_sums, (there, *lies)))
         if there is not None and (sums or any(s is not None for s in lies)):

@@ -24,9 +24,9 @@ from ...ir import core
 from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
 from ...prims.collectives.varying import vary_as
-from ...prims.lying import asked, unsaid
+from ...prims.lying import canonicalize_out_sharding, is_empty_sharding
 from ...prims.math.cast import scalar
-from ...prims.resharding import lay_out
+from ...prims.resharding import apply_out_sharding
 from ...prims.shape.filled import manual_of_like, place_of_like
 from ...runtime import array as arrays
 from ...runtime import transfers
@@ -34,7 +34,7 @@ from ...runtime.array import ARRAYS, Array, ArrayImpl
 from ...runtime.sharding import NamedSharding
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import Dimension
+from ...types.dimensions import SymbolicDim
 from ._common import *
 
 __all__ = (
@@ -352,8 +352,8 @@ def stack_rows(x: Any, dtype: Any) -> Any:
 def on_device(x: Any, device: Any, out_sharding: Any = None, name: str = "array") -> Any:
     """`x` put where `device` (a device or sharding) says."""
     if out_sharding is not None:
-        return lay_out(f"jnp.{name}", x, out_sharding)
-    if device is None or unsaid(device):
+        return apply_out_sharding(f"jnp.{name}", x, out_sharding)
+    if device is None or is_empty_sharding(device):
         return x
     if isinstance(device, NamedSharding):
         device = device.for_rank(len(core.aval_of(x).shape))
@@ -457,7 +457,7 @@ def constant(
     dtype = dtypes.float_default() if dtype is None else _dtype_of_shape(name, given, dtype)
     aval = shaped(shape, dtype)
     if out_sharding is not None and STATE.trace is not EVAL:
-        return filled(name, shape, value, aval, asked(name, out_sharding))
+        return filled(name, shape, value, aval, canonicalize_out_sharding(name, out_sharding))
     out = filled(name, shape, value, aval)
     if device is None and out_sharding is None:
         return out
@@ -711,7 +711,7 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
     weak = aval.weak_type and dtype is None
     dtype = aval.dtype if dtype is None else static_dtype(dtype, name)
     if type(value) is not int and (
-        aval_of(value).shape or isinstance(value, (Array, Tracer, Dimension))
+        aval_of(value).shape or isinstance(value, (Array, Tracer, SymbolicDim))
     ):
         weak = weak and not aval_of(value).shape
         out = repeat_to(convert(value, dtype, weak), shape, name)

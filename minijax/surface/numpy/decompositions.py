@@ -18,7 +18,7 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...prims import lax, lax_linalg
 from ...types import dtypes
-from ...types.dimensions import Dimension
+from ...types.dimensions import SymbolicDim
 from . import indexing, linear, manipulation, selection, ufuncs
 from ._common import *
 from .creation import asarray
@@ -161,7 +161,7 @@ def rounding_share(dtype: Any, size: Any, factor: int = 1) -> Any:
     At most 1/100: of a million rows, size * eps is above 1 in float32.
     """
     share = size * (factor * eps_of(dtype))
-    return share if isinstance(size, Dimension) else min(share, 0.01)
+    return share if isinstance(size, SymbolicDim) else min(share, 0.01)
 
 
 # ----------------------------------------------------------------------- decompositions

@@ -17,7 +17,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.lying import spec_of
 from ...prims import lax
-from ...prims.lying import ambiguous
+from ...prims.lying import ambiguous_sharding_error
 from ...prims.shape import diagonals
 from ...types import dtypes
 from ._common import *
@@ -32,7 +32,7 @@ def diagonal_of(x: Any, offset: int = 0) -> Any:
     """The diagonal of the matrices in the last two axes."""
     aval = core.aval_of(x)
     if _matrices_are_cut(aval):
-        raise ambiguous(
+        raise ambiguous_sharding_error(
             "A diagonal is read from matrices that are whole: how it lies could not be"
             " resolved unambiguously (or would require collectives on inputs).",
             [aval],

@@ -17,7 +17,7 @@ from ...ir import core
 from ...prims import lax
 from ...prims.shape import shapes
 from ...types import dtypes
-from ...types.dimensions import Dimension
+from ...types.dimensions import SymbolicDim
 from . import reductions, running, searching, selection, sorting, ufuncs
 from ._common import *
 from .creation import asarray
@@ -27,7 +27,7 @@ __all__ = ("diff", "ediff1d", "gradient", "trapezoid", "interp", "unwrap")
 
 def part(x: Any, axis: int, start: int | None = None, stop: int | None = None) -> Any:
     """`x[..., start:stop, ...]` along an axis."""
-    if isinstance(x.shape[axis], Dimension):
+    if isinstance(x.shape[axis], SymbolicDim):
         return lax.slice_in_dim(x, start, stop, axis=axis)
     start, stop, _ = slice(start, stop).indices(x.shape[axis])
     return lax.slice_in_dim(x, start, max(start, stop), axis=axis)

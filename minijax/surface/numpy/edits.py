@@ -20,7 +20,7 @@ from ...ir.core import Tracer
 from ...prims import lax
 from ...prims.define import const
 from ...types import dtypes
-from ...types.dimensions import Dimension
+from ...types.dimensions import SymbolicDim
 from ._common import *
 from .manipulation import moveaxis, ravel
 from .rearrange import _take_rows, take_rows
@@ -161,7 +161,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         raise ValueError(
             "jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar"
         )
-    if isinstance(obj, Tracer) or isinstance(size, Dimension):
+    if isinstance(obj, Tracer) or isinstance(size, SymbolicDim):
         return _insert_traced(arr, obj, values, axis)
     value = np.asarray(obj)
     places = tuple(value.reshape(-1).tolist())

@@ -228,7 +228,9 @@ def _integer_pair(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     if not dtypes.is_integer(_dtype(x)):
         raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
     shape = broadcast_sizes(shape_of(x), shape_of(y))
-    return settled(broadcast_to(x, shape)), settled(broadcast_to(y, shape))
+    return strong_unless_scalar(broadcast_to(x, shape)), strong_unless_scalar(
+        broadcast_to(y, shape)
+    )
 
 
 @composite
@@ -501,7 +503,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
       Array(1000.69, dtype=float32, weak_type=True)
     """
     out = _log_sum(*_same_shapes("logaddexp", x1, x2))
-    return settled(out) if _is_complex(out) else out
+    return strong_unless_scalar(out) if _is_complex(out) else out
 
 
 @composite
@@ -520,7 +522,7 @@ def logaddexp2(x1: Any, x2: Any, /) -> Any:
       >>> jnp.logaddexp2(1000., 1000.)
       Array(1001., dtype=float32, weak_type=True)
     """
-    return settled(_log2_sum(*_same_shapes("logaddexp2", x1, x2)))
+    return strong_unless_scalar(_log2_sum(*_same_shapes("logaddexp2", x1, x2)))
 
 
 # ------------------------------------------------------------------- extrema, clipping
@@ -668,7 +670,7 @@ def _round_real(x: Any, decimals: int) -> Any:
     wide = convert(x, dtypes.float32) if half else x
     factor = const(wide, 10.0**decimals)
     out = lax.div(lax.round(lax.mul(wide, factor), _EVEN), factor)
-    return settled(convert(out, aval.dtype, aval.weak_type))
+    return strong_unless_scalar(convert(out, aval.dtype, aval.weak_type))
 
 
 def around(a: Any, decimals: int = 0, out: None = None) -> Any:

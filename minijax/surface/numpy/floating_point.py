@@ -16,7 +16,7 @@ import numpy as np
 from ...control.calls.jit import composite
 from ...control.rules.custom_jvp import custom_jvp
 from ...prims import lax
-from ...prims.define import ANY, check_kind, const, factor
+from ...prims.define import ANY, check_kind, const, derivative_constant
 from ...types import dtypes
 from ._common import *
 from .ufuncs import float_args
@@ -198,7 +198,7 @@ def iscomplex(x: Any) -> Any:
         weak = aval_of(x).weak_type and not shape_of(x)
         return convert(_all_false(x), dtypes.bool_, weak)
     part = lax.imag(x)
-    return lax.ne(part, factor(part, 0))
+    return lax.ne(part, derivative_constant(part, 0))
 
 
 @composite
@@ -222,7 +222,7 @@ def isreal(x: Any) -> Any:
         weak = aval_of(x).weak_type and not shape_of(x)
         return convert(lax.full_like(x, True, dtypes.bool_), dtypes.bool_, weak)
     part = lax.imag(x)
-    return lax.eq(part, factor(part, 0))
+    return lax.eq(part, derivative_constant(part, 0))
 
 
 # ---------------------------------------------------------------------- bits of floats

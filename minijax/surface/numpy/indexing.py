@@ -25,7 +25,7 @@ from ...runtime import key_checks
 from ...runtime.array import ArrayImpl
 from ...runtime.rows import in_slices, local_row
 from ...types import dtypes
-from ...types.dimensions import Dimension, exceeds, falls_below, max_dim, min_dim
+from ...types.dimensions import SymbolicDim, exceeds, falls_below, max_dim, min_dim
 from . import subscripts
 from ._common import *
 from .subscripts import ARRAY, NEW, POINT, SCALAR, SPAN, Plan
@@ -178,7 +178,7 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
         else:
             start, size, step = e[1] if kind == POINT else None, 1, 1
             gone.append(axis)
-            unknown = isinstance(n, Dimension) or isinstance(start, Dimension)
+            unknown = isinstance(n, SymbolicDim) or isinstance(start, SymbolicDim)
             if start is not None and (clip or unknown):
                 start = min_dim(max_dim(start, 0), n - 1)
             elif start is not None and not 0 <= start < n:
@@ -215,7 +215,7 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
 
 def _stop(start: Any, size: Any, step: int, n: Any) -> Any:
     """Where a slice ends: past its last element, or at the end of the axis."""
-    if isinstance(size, Dimension) and (n - start + step - 1) // step == size:
+    if isinstance(size, SymbolicDim) and (n - start + step - 1) // step == size:
         return n  # also where there are no elements
     return min_dim(start + (size - 1) * step + 1, n) if size else start
 

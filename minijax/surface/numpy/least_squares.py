@@ -21,7 +21,7 @@ from ...control.rules.custom_jvp import custom_jvp
 from ...ir import core
 from ...prims import lax
 from ...types import dtypes
-from ...types.dimensions import Dimension, max_dim
+from ...types.dimensions import SymbolicDim, max_dim
 from . import manipulation, moments, reductions, selection, ufuncs
 from ._common import ArrayLike, convert, lead_with_ones, typed_constant
 from .creation import asarray
@@ -206,7 +206,7 @@ def _cutoff(a: Any) -> Any:
     """The singular values below this part of the largest count as 0."""
     real, eps = dtypes.real_of(a.dtype), eps_of(a.dtype)
     size = max_dim(*a.shape)
-    if isinstance(size, Dimension):
+    if isinstance(size, SymbolicDim):
         return lax.mul(size.of_dtype(real), real.type(eps))
     return real.type(rounding_share(a.dtype, size))
 

@@ -20,7 +20,7 @@ from ...ir import core
 from ...prims import lax
 from ...prims.dot.dot import element_type
 from ...prims.dot.precision import canonical as canonical_precision
-from ...prims.lying import asked
+from ...prims.lying import canonicalize_out_sharding
 from ...prims.shape.shapes import broadcast_to, move_axis
 from ...types import dtypes
 from ._common import (
@@ -36,7 +36,7 @@ from ._common import (
     no_out,
     promote_args,
     promote_dtypes,
-    settled,
+    strong_unless_scalar,
 )
 
 __all__ = (
@@ -84,7 +84,7 @@ def contract(
         ),
         precision=canonical_precision(precision),
         preferred_element_type=dtype,
-        out_sharding=asked("dot_general", out_sharding, a, b),
+        out_sharding=canonicalize_out_sharding("dot_general", out_sharding, a, b),
     )
     return convert(out, dtype, weak)
 
@@ -646,7 +646,7 @@ def cross(
         lax.sub(lax.mul(xs[i], ys[j]), lax.mul(xs[j], ys[i]))
         for i, j in ((1, 2), (2, 0), (0, 1))
     ]
-    whole = settled(lax.concatenate(out, rank))
+    whole = strong_unless_scalar(lax.concatenate(out, rank))
     return move_axis(whole, rank, canonical_axis(axisc, rank + 1))
 
 

@@ -19,8 +19,8 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir.core import EVAL, STATE
 from ...prims import lax
-from ...types.avals import Known
-from ...types.dimensions import Dimension, inconclusive, is_negative, size_of
+from ...types.avals import TypeFlags
+from ...types.dimensions import SymbolicDim, inconclusive, is_negative, size_of
 from ._common import (
     as_array,
     broadcast_sizes,
@@ -132,7 +132,7 @@ def complete_shape(old: tuple[int, ...], new: tuple[int, ...], asked: Any) -> tu
     if unknown == 1:
         known = -wanted
         rest = size % known if known else 0
-        if isinstance(rest, Dimension):
+        if isinstance(rest, SymbolicDim):
             raise inconclusive(
                 f"Cannot divide evenly the sizes of shapes {old} and {asked}. The"
                 f" remainder {rest} should be 0.",
@@ -560,7 +560,7 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     check_arraylike("broadcast_arrays", *args)
     shapes = [shape_of(x) for x in args]
     shape = broadcast_shapes(*shapes)
-    if Known.cuts:
+    if TypeFlags.cuts:
         return tuple(broadcast_together(shape, *map(as_array, args)))
     return tuple(
         [

@@ -20,7 +20,7 @@ from ...ir.core import EVAL, STATE
 from ...prims import lax
 from ...prims.shape.shapes import broadcast_to
 from ...types import dtypes
-from ...types.dimensions import Dimension
+from ...types.dimensions import SymbolicDim
 from ._common import (
     ArrayLike,
     Axis,
@@ -228,7 +228,7 @@ def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any)
             return convert(lax.div(total, dtype.type(n)), result)
         nan = lax.broadcast_in_dim(typed_constant(np.nan, dtype), core.aval_of(total).shape, ())
         return convert(nan, result)
-    if isinstance(count, (int, Dimension)):
+    if isinstance(count, (int, SymbolicDim)):
         count = number(count, dtype)
     n = lax.sub(count, convert(correction, dtype))
     x = choose(lax.gt(n, dtype.type(0)), lax.div(total, n), dtype.type(np.nan))

@@ -19,7 +19,7 @@ from ...ir.core import Tracer
 from ...prims import lax
 from ...prims.define import const
 from ...types import dtypes
-from ...types.dimensions import Dimension
+from ...types.dimensions import SymbolicDim
 from . import moments, reductions
 from ._common import *
 from .functional import apply_along_axis
@@ -124,7 +124,7 @@ def pad_widths(given: Any, rank: int, name: str = "pad_width") -> Widths:
     if isinstance(given, Tracer):
         given = concrete_or_error(None, given, f"It is the {name} of jnp.pad.")
     widths = np.asarray(given)
-    sizes = (int, np.integer, Dimension)
+    sizes = (int, np.integer, SymbolicDim)
     if widths.dtype.kind not in "iu" and not all(isinstance(n, sizes) for n in widths.flat):
         raise TypeError(f"`{name}` must be of integral type.")
     if widths.shape not in ((), (1,), (2,), (1, 2), (rank, 2)):

@@ -16,7 +16,7 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
-from ...prims.resharding import lay_out
+from ...prims.resharding import apply_out_sharding
 from ...prims.shape import shapes
 from ...types import dtypes
 from . import indexing
@@ -160,7 +160,7 @@ def percentile(
     axis = _checked("percentile", axis, out, overwrite_input, method, weights)
     check_arraylike("percentile", a, q)
     found = _quantile(a, share_of(q), weights, axis, method, keepdims, False)
-    return lay_out("percentile", found, out_sharding)
+    return apply_out_sharding("percentile", found, out_sharding)
 
 
 def _middle(name: str, squash: bool, sentence: str, example: str) -> Any:

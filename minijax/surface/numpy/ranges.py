@@ -24,7 +24,7 @@ from ...runtime import transfers
 from ...runtime.array import ArrayImpl
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import Dimension, max_dim
+from ...types.dimensions import SymbolicDim, max_dim
 from . import elementwise
 from ._common import *
 from .creation import SMALL, on_device
@@ -84,7 +84,7 @@ def arange(
     first, last, by = values["start"], values.get("stop"), values.get("step", 1)
     if last is None:
         first, last = 0, first
-    if any(isinstance(x, Dimension) for x in (first, last, by)):
+    if any(isinstance(x, SymbolicDim) for x in (first, last, by)):
         there, back, step_ = (last, first, by) if by > 0 else (first, last, -by)
         size = max_dim((there - back + step_ - 1) // step_, 0)
     else:
@@ -127,7 +127,7 @@ def known_number(x: Any, name: str) -> Any:
 
 def type_of_number(x: Any) -> tuple[Any, bool]:
     """(dtype, weak) of a scalar argument."""
-    if isinstance(x, Dimension):
+    if isinstance(x, SymbolicDim):
         return dtypes.scalar_dtype(int), True
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
         kind = next(k for k in (bool, int, float) if isinstance(x, k))
@@ -136,7 +136,7 @@ def type_of_number(x: Any) -> tuple[Any, bool]:
 
 
 def _number(x: Any, dtype: Any) -> Any:
-    if isinstance(x, Dimension):
+    if isinstance(x, SymbolicDim):
         return x.of_dtype(dtype)
     return np.asarray(x).astype(dtype)[()]
 

@@ -22,10 +22,10 @@ from ...ir.core import EVAL, STATE, Tracer
 from ...ir.lying import spec_of
 from ...prims import lax
 from ...prims.define import const
-from ...prims.resharding import uncut
-from ...runtime.spread import lies
+from ...prims.resharding import drop_explicit_sharding
+from ...runtime.spread import multi_device_sharding
 from ...types import dtypes
-from ...types.dimensions import Dimension, index_of
+from ...types.dimensions import SymbolicDim, index_of
 from ._common import *
 from .elementwise import remainder
 from .manipulation import moveaxis, ravel, reshape
@@ -161,7 +161,7 @@ def _repeat_known(a: Any, repeats: Any, axis: int) -> Any:
             "When jit-compiling jnp.repeat, the total number of repeats must be static:"
             " give total_repeat_length, or static repeats.",
         )
-    if isinstance(repeats, Dimension):
+    if isinstance(repeats, SymbolicDim):
         return _repeat_each(a, repeats, axis)
     counts = np.asarray(repeats)
     if counts.dtype.kind not in "biu":
@@ -207,7 +207,7 @@ def _repeat_to_length(a: Any, repeats: Any, axis: int, total: int) -> Any:
     if not size:
         return a
     repeats = convert(repeats, dtypes.int_default())
-    flat = lax.reshape(uncut(repeats), (math.prod(shape_of(repeats)),))
+    flat = lax.reshape(drop_explicit_sharding(repeats), (math.prod(shape_of(repeats)),))
     if shape_of(flat)[0] not in (1, size):
         raise uneven_repeats(a, shape_of(flat)[0], size)
     if shape_of(flat)[0] != size:
@@ -264,7 +264,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if aval_of(a).size == 0:
         return as_array(a)
     # Of what lies on several devices the compiler knows by how much each part moves.
-    fixed = STATE.trace is not EVAL or lies(a) is not None
+    fixed = STATE.trace is not EVAL or multi_device_sharding(a) is not None
     if fixed and all(isinstance(s, (int, np.integer)) for s in shifts):
         return _roll_fixed(a, tuple(map(int, shifts)), axes)
     return _roll(a, shifts, axes)

@@ -24,11 +24,11 @@ from ...control.loops.while_loop import fori_loop
 from ...ir import core
 from ...prims import lax
 from ...prims.define import const
-from ...prims.resharding import lie_as, uncut
+from ...prims.resharding import drop_explicit_sharding, reshard_to_aval
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.sharding import NamedSharding
 from ...types import dtypes
-from ...types.dimensions import Dimension, exceeds, index_of, max_dim
+from ...types.dimensions import SymbolicDim, exceeds, index_of, max_dim
 from . import indexing, updates
 from ._common import *
 from .creation import asarray
@@ -286,7 +286,7 @@ def goes_left(v: Any, element: Any, side: str) -> Any:
 
 
 def _everywhere(v: Any, n: Any, dtype: Any) -> Any:
-    if not isinstance(n, Dimension):
+    if not isinstance(n, SymbolicDim):
         return lax.full_like(v, n, dtype)
     return lax.broadcast_in_dim(n.of_dtype(dtype), v.shape, ())
 
@@ -300,7 +300,9 @@ def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> An
         low, high = bounds
         middle = lax.div(lax.add(low, high), dtype.type(2))
         if v.ndim:  # where v is cut, so is what is read
-            element = lie_as(indexing.read(a, (uncut(middle),), plan), core.aval_of(v))
+            element = reshard_to_aval(
+                indexing.read(a, (drop_explicit_sharding(middle),), plan), core.aval_of(v)
+            )
         else:
             element = a[middle]
         left = goes_left(v, element, side)
@@ -308,7 +310,7 @@ def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> An
         return lax.select_n(left, after, low), lax.select_n(left, high, middle)
 
     bounds = lax.full_like(v, 0, dtype), _everywhere(v, n, dtype)
-    known = not isinstance(n, Dimension)
+    known = not isinstance(n, SymbolicDim)
     steps = int(np.ceil(np.log2(n + 1))) if known else 8 * dtype.itemsize - 1
     if unroll:
         for i in range(steps):

@@ -16,7 +16,7 @@ import numpy as np
 from ...control.arguments import concrete_or_error
 from ...prims import lax
 from ...prims.reduce.over_axes import highest, lowest
-from ...prims.resharding import lay_out
+from ...prims.resharding import apply_out_sharding
 from ...types import dtypes
 from ...types.dimensions import falls_below, index_of
 from . import creation, reductions
@@ -65,7 +65,7 @@ def _segment(
         wrap_negative_indices=False,
         out_sharding=out_sharding if where is ids else None,
     )
-    return out if where is ids else lay_out(name, together(out, (0,)), out_sharding)
+    return out if where is ids else apply_out_sharding(name, together(out, (0,)), out_sharding)
 
 
 def _maker(

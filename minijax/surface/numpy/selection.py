@@ -19,7 +19,7 @@ from ...ir import core
 from ...ir.core import EVAL, STATE, aval_of
 from ...prims import lax
 from ...types import dtypes
-from ...types.avals import Known
+from ...types.avals import TypeFlags
 from . import indexing, searching
 from ._common import (
     ArrayLike,
@@ -93,7 +93,7 @@ def three_way(condition: Any, x: Any, y: Any) -> Any:
         return lax.select_n_p.bind(condition, y, x)
     shape = mask.shape or first.shape or second.shape
     fit = first.shape in ((), shape) and second.shape in ((), shape)
-    if Known.cuts or not fit:
+    if TypeFlags.cuts or not fit:
         return pick(condition, x, y)
     x, y = promote_dtypes(x, y)  # scalars beside arrays of one shape
     if first.shape != shape:

@@ -21,7 +21,7 @@ from ...prims import lax
 from ...prims.define import const
 from ...prims.shape import shapes
 from ...types import dtypes
-from ...types.dimensions import Dimension, falls_below, min_dim
+from ...types.dimensions import SymbolicDim, falls_below, min_dim
 from . import indexing, searching
 from ._common import *
 from .creation import asarray
@@ -175,7 +175,7 @@ def _unique_results(
 ):
     runs = Runs(*found)
     n = x.shape[0]
-    limit = n.of_dtype(ends.dtype) if isinstance(n, Dimension) else ends.dtype.type(n)
+    limit = n.of_dtype(ends.dtype) if isinstance(n, SymbolicDim) else ends.dtype.type(n)
     there = lax.lt(ends[:size], limit)
     starts = choose(there, ends[:size], typed_constant(0, ends.dtype))
     out = [take_rows(runs.rows, starts)]

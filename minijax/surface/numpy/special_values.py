@@ -84,7 +84,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
             " Try: jnp.hypot(abs(x1), abs(x2))"
         )
     shape = joint_shape("max", shape_of(x), shape_of(y))
-    return settled(_hypot(broadcast_to(x, shape), broadcast_to(y, shape)))
+    return strong_unless_scalar(_hypot(broadcast_to(x, shape), broadcast_to(y, shape)))
 
 
 @custom_jvp
@@ -157,7 +157,7 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     out = choose(lax.ne(x, x), x, at_zero)
     out = choose(lax.gt(x, zero), const(x, 1), out)
     out = choose(lax.lt(x, zero), zero, out)
-    return settled(out) if shape_of(x) else out
+    return strong_unless_scalar(out) if shape_of(x) else out
 
 
 @composite
@@ -177,7 +177,7 @@ def sinc(x: Any, /) -> Any:
     """
     check_arraylike("sinc", x)
     (x,) = promote_dtypes_inexact(x)
-    return settled(sine_quotient(lax.mul(const(x, np.pi), x)))
+    return strong_unless_scalar(sine_quotient(lax.mul(const(x, np.pi), x)))
 
 
 @custom_jvp
@@ -285,7 +285,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     """
     check_arraylike("angle", z)
     out = _angle(z, bool(deg))
-    return settled(out) if deg else out
+    return strong_unless_scalar(out) if deg else out
 
 
 @composite

@@ -25,7 +25,7 @@ from ...runtime.array import ArrayImpl
 from ...runtime.transfers import typed_constant
 from ...types import dtypes
 from ...types.dimensions import (
-    Dimension,
+    SymbolicDim,
     broadcast_sizes,
     exceeds,
     inconclusive,
@@ -157,7 +157,7 @@ def _span(s: slice, n: int, axis: int, eager: bool, leaves: list[Any]) -> Any:
     try:
         start, stop, step = s.indices(n)
     except TypeError:
-        if any(isinstance(x, Dimension) for x in (n, s.start, s.stop)):
+        if any(isinstance(x, SymbolicDim) for x in (n, s.start, s.stop)):
             return _unknown_span(s, n)
         start, stop, step = _checked_slice(s, axis).indices(n)
     size = len(range(start, stop, step))
@@ -497,7 +497,7 @@ def wrap(index: Any, n: int) -> Any:
     if isinstance(index, (np.ndarray, np.generic)):
         wide = np.asarray(index).astype(np.int64)
         below, dtype = wide < 0, dtypes.canonical(dtypes.int64)
-        if not isinstance(n, Dimension):
+        if not isinstance(n, SymbolicDim):
             return np.where(below, wide + n, wide).astype(dtype)
         index = wide.astype(dtype)
         if not below.any():
@@ -514,7 +514,7 @@ def wrap(index: Any, n: int) -> Any:
         dtypes.check_holds("indexing", n - 1, dtype)
         index = lax.convert_element_type(index, dtype)
     zero = typed_constant(0, dtype)
-    if isinstance(n, Dimension):
+    if isinstance(n, SymbolicDim):
         size = lax.convert_element_type(n.dimension_as_value(), dtype)
     else:
         size = typed_constant(n, dtype)

@@ -448,7 +448,7 @@ def scaled(ratio: float) -> Callable[[Any], Any]:
         factor = np.asarray(ratio).astype(aval_of(x).dtype)[()]
         if aval_of(x).weak_type:
             factor = factor.item()
-        return settled(lax.mul_p.bind(x, factor))
+        return strong_unless_scalar(lax.mul_p.bind(x, factor))
 
     return op
 
@@ -571,7 +571,7 @@ def truth(x: Any) -> Any:
     if aval.dtype is dtypes.bool_:
         return x
     zero = np.zeros((), aval.dtype)[()]
-    return settled(lax.ne_p.bind(x, zero.item() if aval.weak_type else zero))
+    return strong_unless_scalar(lax.ne_p.bind(x, zero.item() if aval.weak_type else zero))
 
 
 def _logical(prim: Any) -> Callable[[Any, Any], Any]:

@@ -24,7 +24,7 @@ from ...ir.core import Tracer, aval_of
 from ...prims.math.cast import convert_element_type
 from ...prims.random.implementations import find_impl
 from ...prims.random.key_arrays import random_wrap_p
-from ...prims.resharding import lay_out
+from ...prims.resharding import apply_out_sharding
 from ...prims.shape.shapes import broadcast_in_dim
 from ...runtime.array import ArrayImpl, KeyArray
 from ...types import dtypes
@@ -192,7 +192,7 @@ def float_dtype(name: str, dtype: Any) -> Any:
 
 def checked_dtype(name: str, dtype: Any, accepts: Any, kind: str) -> Any:
     """A user's dtype as it means now; ValueError unless `accepts` it."""
-    found = dtypes.asked(dtype, name)
+    found = dtypes.requested_dtype(dtype, name)
     if not accepts(found):
         raise value_problem(
             f"dtype argument to `{name}` must be {kind}, got {found}",
@@ -295,7 +295,7 @@ def safely(name: str, x: Any, dtype: Any) -> Any:
 
 def placed(x: Any, out_sharding: Any, name: str) -> Any:
     """A sample laid out as `out_sharding` says (None: anywhere)."""
-    return lay_out(name, x, out_sharding)
+    return apply_out_sharding(name, x, out_sharding)
 
 
 # --------------------------------------------------------------------- the public samplers

@@ -57,7 +57,7 @@ __all__ = ("rademacher", "geometric", "poisson", "binomial", "multinomial")
 
 
 def _any_dtype(name: str, dtype: Any) -> Any:
-    return dtypes.int_default() if dtype is None else dtypes.asked(dtype, name)
+    return dtypes.int_default() if dtype is None else dtypes.requested_dtype(dtype, name)
 
 
 def _int_dtype(name: str, dtype: Any) -> Any:
@@ -489,6 +489,6 @@ def multinomial(
     if dtype is None:
         dtype = dtypes.float_default()
     else:
-        dtype = dtypes.asked(dtype, "multinomial")
+        dtype = dtypes.requested_dtype(dtype, "multinomial")
     shape = None if shape is None else static_shape(shape, "multinomial")
     return _multinomial(key, n, p, shape, dtype, unroll)

@@ -23,9 +23,9 @@ from ...control.loops.while_loop import while_loop
 from ...control.rules.custom_jvp import custom_jvp
 from ...ir.core import Primitive, aval_of
 from ...passes.algebra import Zero
-from ...passes.batch import bring_front
+from ...passes.batch import lane_to_front
 from ...passes.costs import copies
-from ...prims.lying import aligned
+from ...prims.lying import elementwise_sharding_rule
 from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub
 from ...prims.math.elementary import exp, log, log1p, pow
 from ...prims.math.gamma import random_gamma_grad
@@ -52,7 +52,7 @@ __all__ = ("random_gamma_p", "gamma", "loggamma", "beta", "chisquare", "f", "t",
 # ------------------------------------------------------------------------ random_gamma
 
 random_gamma_p = Primitive("random_gamma")
-random_gamma_p.lie = aligned("random_gamma")
+random_gamma_p.lie = elementwise_sharding_rule("random_gamma")
 
 
 def _gamma_type(keys, a, *, log_space: bool, partitionable=None):
@@ -86,7 +86,7 @@ def _slope(a: Any, sample: Any, log_space: bool) -> Any:
 
 
 def _gamma_batch(axis: Any, args: Any, dims: Any, *, log_space: bool) -> Any:
-    keys, a = (bring_front(x, axis, d) for x, d in zip(args, dims, strict=True))
+    keys, a = (lane_to_front(x, axis, d) for x, d in zip(args, dims, strict=True))
     return random_gamma_p.bind(keys, a, log_space=log_space), 0
 
 

@@ -389,7 +389,7 @@ def randint(
     if dtype is None:
         dtype = dtypes.int_default()
     else:
-        dtype = dtypes.asked(dtype, "randint")
+        dtype = dtypes.requested_dtype(dtype, "randint")
         if not dtypes.is_integer(dtype):
             raise type_problem(
                 f"randint only accepts integer dtypes, got {dtype}",

@@ -166,7 +166,7 @@ def _extract(indices: Any, arr: Any, *, assume_unique: bool) -> Any:
     if n_sparse:
         first = _is_first(indices)
     wide = lax.expand_dims(first, range(n_batch + 1, n_batch + 1 + n_dense))
-    wide = along_batches(wide, shape_of(data))
+    wide = broadcast_to_batch(wide, shape_of(data))
     return lax.select(wide, data, lax.full_like(data, 0))
 
 
@@ -203,7 +203,7 @@ def _extract_transpose(ct: Any, indices: Any, arr: Any, *, assume_unique: bool) 
         first = lax.expand_dims(
             _is_first(indices), range(len(shape_of(ct)) - n_dense, len(shape_of(ct)))
         )
-        ct = lax.select(along_batches(first, shape_of(ct)), ct, lax.full_like(ct, 0))
+        ct = lax.select(broadcast_to_batch(first, shape_of(ct)), ct, lax.full_like(ct, 0))
     return [None, bcoo_todense_p.bind(ct, indices, spinfo=info)]
 
 
@@ -212,7 +212,7 @@ bcoo_extract_p.transpose = _extract_transpose
 
 def _extract_batch(axis: Any, args: Any, dims: Any, *, assume_unique: bool) -> Any:
     indices, arr = map(lambda x, d: in_front(axis, x, d), args, dims)
-    arr = along_batches(arr, (axis.size,))
+    arr = broadcast_to_batch(arr, (axis.size,))
     return bcoo_extract_p.bind(indices, arr, assume_unique=assume_unique), 0
 
 
@@ -348,7 +348,7 @@ def _fromdense(
         data = fetch(mat, indices, n_batch)
         mask = lax.squeeze(found, (n_batch + 1,))
         more = range(n_batch + 1, len(shape_of(data)))
-        mask = along_batches(lax.expand_dims(mask, more), shape_of(data))
+        mask = broadcast_to_batch(lax.expand_dims(mask, more), shape_of(data))
         data = lax.select(mask, data, lax.full_like(data, 0))
     dtype = dtypes.canonical(index_dtype)
     return [data, lax.convert_element_type(indices, dtype)]

@@ -346,7 +346,7 @@ def _sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Dims) -> Any:
     out = product_type("dot_general", a, b, dimension_numbers, None)
     labels = product_labels(dimension_numbers, len(a.shape), len(b.shape))
     found = sampled_einsum(A, labels[0], B, labels[1], indices, out.ndim, out.dtype)
-    return along_batches(found, out.shape[: len(shape_of(indices)) - 2])
+    return broadcast_to_batch(found, out.shape[: len(shape_of(indices)) - 2])
 
 
 bcoo_dot_general_sampled_p.abstract = _sampled_type
@@ -539,10 +539,10 @@ def _spdot(
         (right, rhs_indices, rhs_spinfo, rhs),
     ):
         inside = lax.squeeze(lined(_inside(at, info, kind)), (n + 2,))
-        same = lax.bitwise_and(same, along_batches(inside, pairs))
+        same = lax.bitwise_and(same, broadcast_to_batch(inside, pairs))
     dtype = types[0].dtype
     product = multiplied(left(lhs_data), right(rhs_data), dtype)
-    product = along_batches(product, pairs)
+    product = broadcast_to_batch(product, pairs)
     product = lax.select(same, product, lax.full_like(product, 0))
     return _stored_pairs(
         product,
@@ -596,13 +596,13 @@ def _stored_pairs(
             x = lax.reshape(
                 x, (*(shape_of(x)[i] for i in range(n)), *(shape_of(x)[i] for i in left), m)
             )
-            parts.append(along_batches(x, shape))
+            parts.append(broadcast_to_batch(x, shape))
     product = lax.reshape(product, (*batch, count))
     wide = indices.shape[:n]
     if not k:
         found = lax.full((*batch, count, 0), 0, indices.dtype)
-        product = along_batches(product, wide)
-        return [product, along_batches(found, wide)]
+        product = broadcast_to_batch(product, wide)
+        return [product, broadcast_to_batch(found, wide)]
     found = lax.concatenate(parts, len(shape))
     found = lax.reshape(found, (*batch, count, k))
     same = lax.reshape(same, (*batch, count, 1))
@@ -611,8 +611,8 @@ def _stored_pairs(
         shaped(tuple(rhs_spinfo.shape), data.dtype),
         dims,
     )
-    found = lax.select(along_batches(same, shape_of(found)), found, ends(found, sizes[n:]))
-    product, found = along_batches(product, wide), along_batches(found, wide)
+    found = lax.select(broadcast_to_batch(same, shape_of(found)), found, ends(found, sizes[n:]))
+    product, found = broadcast_to_batch(product, wide), broadcast_to_batch(found, wide)
     nse = data.shape[n]
     if nse != count:
         full = tuple(m if w != 1 else 1 for m, w in zip(sizes[:n], wide, strict=True))
@@ -630,8 +630,8 @@ def _meet(x: Any, y: Any, pairs: Any) -> Any:
     if not shape_of(x)[-1]:
         return lax.full(pairs, True, dtypes.bool_)
     shape = span(shape_of(x), shape_of(y))
-    equal = lax.eq(along_batches(x, shape), along_batches(y, shape))
-    return along_batches(lax.reduce_and(equal, (len(shape) - 1,)), pairs)
+    equal = lax.eq(broadcast_to_batch(x, shape), broadcast_to_batch(y, shape))
+    return broadcast_to_batch(lax.reduce_and(equal, (len(shape) - 1,)), pairs)
 
 
 bcoo_spdot_general_p.abstract = _spdot_type

@@ -142,7 +142,7 @@ def _transpose_batch(axis: Any, args: Any, dims: Any, *, permutation: Any, spinf
     spinfo = infos_in_front(axis, spinfo)
     params = {"permutation": permutation, "spinfo": spinfo}
     outs = bcoo_transpose_p.bind(data, indices, **params)
-    return [along_batches(x, (axis.size,)) for x in outs], [0, 0]
+    return [broadcast_to_batch(x, (axis.size,)) for x in outs], [0, 0]
 
 
 bcoo_transpose_p.batch = _transpose_batch
@@ -176,7 +176,7 @@ def _common(data: Any, indices: Any) -> tuple[Any, Any]:
     """Buffers with the same batch axes."""
     n_batch = len(shape_of(indices)) - 2
     batch = span(shape_of(data)[:n_batch], shape_of(indices)[:n_batch])
-    return along_batches(data, batch), along_batches(indices, batch)
+    return broadcast_to_batch(data, batch), broadcast_to_batch(indices, batch)
 
 
 def _common_types(data: Any, indices: Any, nse: int) -> list[Any]:
@@ -277,7 +277,7 @@ def _padded_alike(indices: Any, shape: Any) -> Any:
     n_batch, n_sparse = len(shape_of(indices)) - 2, shape_of(indices)[-1]
     sizes = shape[n_batch : n_batch + n_sparse]
     inside = lax.expand_dims(in_bounds(indices, sizes), (n_batch + 1,))
-    inside = along_batches(inside, shape_of(indices))
+    inside = broadcast_to_batch(inside, shape_of(indices))
     return lax.select(inside, indices, ends(indices, sizes))
 
 
@@ -384,9 +384,9 @@ def _without_zeros(data: Any, indices: Any, shape: Any) -> Any:
     some = lax.ne(data, lax.full_like(data, 0))
     some = full_sum(some, range(n_batch + 1, n_batch + 1 + n_dense))
     batch = span(shape_of(some)[:n_batch], shape_of(indices)[:n_batch])
-    indices = along_batches(indices, batch)
-    some = lax.expand_dims(along_batches(some, batch), (n_batch + 1,))
-    some = along_batches(some, shape_of(indices))
+    indices = broadcast_to_batch(indices, batch)
+    some = lax.expand_dims(broadcast_to_batch(some, batch), (n_batch + 1,))
+    some = broadcast_to_batch(some, shape_of(indices))
     sizes = shape[n_batch : n_batch + n_sparse]
     return lax.select(some, indices, ends(indices, sizes))
 
@@ -538,7 +538,7 @@ def _batch_to_sparse(data: Any, indices: Any, shape: Any, n: int) -> tuple[Any, 
     gone = list(range(n, old))
     batch = span(shape_of(data)[:n], shape_of(indices)[:n])
     batch = (*batch, *shape[n:old])
-    data, indices = along_batches(data, batch), along_batches(indices, batch)
+    data, indices = broadcast_to_batch(data, batch), broadcast_to_batch(indices, batch)
     wide, dtype = (*batch, shape_of(indices)[-2], 1), aval_of(indices).dtype
     numbers = [lax.broadcasted_iota(dtype, wide, i) for i in gone]
     indices = lax.concatenate([*numbers, indices], old + 1)
@@ -554,9 +554,9 @@ def _sparse_to_batch(data: Any, indices: Any, shape: Any, n: int) -> tuple[Any, 
     wide = (*batch, *shape[old:n])
     first, rest = columns_of(indices, range(new)), columns_of(indices, range(new, k))
     more = tuple(range(old, n))
-    data = along_batches(lax.expand_dims(data, more), wide)
-    rest = along_batches(lax.expand_dims(rest, more), wide)
-    first = along_batches(lax.expand_dims(first, more), wide)
+    data = broadcast_to_batch(lax.expand_dims(data, more), wide)
+    rest = broadcast_to_batch(lax.expand_dims(rest, more), wide)
+    first = broadcast_to_batch(lax.expand_dims(first, more), wide)
     dtype = aval_of(indices).dtype
     here = [lax.broadcasted_iota(dtype, (*wide, shape_of(first)[-2], 1), i) for i in more]
     mine = lax.reduce_and(lax.eq(first, lax.concatenate(here, n + 1)), (n + 1,))
@@ -567,6 +567,6 @@ def _sparse_to_batch(data: Any, indices: Any, shape: Any, n: int) -> tuple[Any, 
     data, kept = fetch(data, order, n), fetch(rest, order, n)
     if sizes:
         found = in_bounds(order, shape_of(mine)[-1:])
-        found = along_batches(lax.expand_dims(found, (n + 1,)), shape_of(kept))
+        found = broadcast_to_batch(lax.expand_dims(found, (n + 1,)), shape_of(kept))
         kept = lax.select(found, kept, ends(kept, sizes))
     return data, kept

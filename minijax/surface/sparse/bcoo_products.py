@@ -65,7 +65,7 @@ def over_dense(mat: Any, v: Any, accuracy: Any = None) -> Any:
     """The data of `mat / v`."""
     data, v = _at_elements(mat, v)
     shape = span(shape_of(data), shape_of(v))
-    x, y = along_batches(data, shape), along_batches(v, shape)
+    x, y = broadcast_to_batch(data, shape), broadcast_to_batch(v, shape)
     return lax.div(x, y, accuracy=accuracy)
 
 
@@ -141,7 +141,7 @@ def _multiply_sparse(lhs: Any, rhs: Any) -> Any:
     left, right = lax.expand_dims(index[0], (n + 1,)), lax.expand_dims(index[1], (n,))
     batch = span(*(shape_of(x)[:n] for x in (left, right)))
     wide = (*batch, *nse, k)
-    left, right = along_batches(left, wide), along_batches(right, wide)
+    left, right = broadcast_to_batch(left, wide), broadcast_to_batch(right, wide)
     # Along an axis of size 1, an element meets all of the other operand.
     met = [i for i in range(k) if old[0][i] == old[1][i]]
     pairs = wide[:-1]
@@ -151,7 +151,7 @@ def _multiply_sparse(lhs: Any, rhs: Any) -> Any:
         same = lax.reduce_and(equal, (n + 2,))
     for x, where, gap in ((lhs, old[0], n + 1), (rhs, old[1], n)):
         inside = lax.expand_dims(in_bounds(x.indices, where), (gap,))
-        same = lax.bitwise_and(same, along_batches(inside, pairs))
+        same = lax.bitwise_and(same, broadcast_to_batch(inside, pairs))
     repeats = [old[0][i] == 1 for i in range(k)]
     columns = [
         lax.slice_in_dim(right if repeats[i] else left, i, i + 1, 1, n + 2) for i in range(k)
@@ -163,8 +163,8 @@ def _multiply_sparse(lhs: Any, rhs: Any) -> Any:
         lax.expand_dims(data[0], (n + 1,)), lax.expand_dims(data[1], (n,)), dtype
     )
     lead = span(shape_of(product)[:n], batch)
-    product = along_batches(product, (*lead, *nse))
-    mask = along_batches(
+    product = broadcast_to_batch(product, (*lead, *nse))
+    mask = broadcast_to_batch(
         lax.expand_dims(same, range(n + 2, len(shape_of(product)))), shape_of(product)
     )
     product = lax.select(mask, product, lax.full_like(product, 0))
@@ -175,7 +175,7 @@ def _multiply_sparse(lhs: Any, rhs: Any) -> Any:
     product = fetch(product, order, n)
     if columns:
         found = lax.reshape(lax.concatenate(columns, n + 2), (*batch, count, k))
-        there = along_batches(in_bounds_of(order, count), (*batch, count, k))
+        there = broadcast_to_batch(in_bounds_of(order, count), (*batch, count, k))
         found = fetch(found, order, n)
         found = lax.select(there, found, ends(found, sizes))
     else:
@@ -279,8 +279,8 @@ def _convolved(lhs: Any, rhs: Any, padding: Any, dtype: Any) -> Any:
     product = multiplied(lax.expand_dims(data, (1,)), lax.expand_dims(other, (0,)), dtype)
     index = [lax.convert_element_type(x.indices, jnp.int32) for x in (lhs, rhs)]
     at = lax.sub(
-        along_batches(lax.expand_dims(index[0], (1,)), (*nse, 1)),
-        along_batches(lax.expand_dims(index[1], (0,)), (*nse, 1)),
+        broadcast_to_batch(lax.expand_dims(index[0], (1,)), (*nse, 1)),
+        broadcast_to_batch(lax.expand_dims(index[1], (0,)), (*nse, 1)),
     )
     at = lax.add(at, lax.full_like(at, padding[0]))
     fits = lax.bitwise_and(
@@ -288,14 +288,16 @@ def _convolved(lhs: Any, rhs: Any, padding: Any, dtype: Any) -> Any:
     )
     for x, gap in ((lhs, 1), (rhs, 0)):
         inside = lax.expand_dims(in_bounds(x.indices, x.shape), (gap, 2))
-        fits = lax.bitwise_and(fits, along_batches(inside, (*nse, 1)))
+        fits = lax.bitwise_and(fits, broadcast_to_batch(inside, (*nse, 1)))
     count = elements(nse)
     at = lax.reshape(lax.select(fits, at, lax.full_like(at, length)), (count, 1))
     product = lax.select(lax.squeeze(fits, (2,)), product, lax.full_like(product, 0))
     zero = lax.full((count, 2), 0, jnp.int32)
     one = lax.full((count, 1), 1, jnp.int32)
     far = lax.eq(at, lax.full_like(at, length))
-    lead = lax.select(along_batches(far, (count, 2)), along_batches(one, (count, 2)), zero)
+    lead = lax.select(
+        broadcast_to_batch(far, (count, 2)), broadcast_to_batch(one, (count, 2)), zero
+    )
     indices = lax.convert_element_type(
         lax.concatenate([lead, at], 1), aval_of(lhs.indices).dtype
     )

@@ -163,7 +163,7 @@ def _concatenate(operands: Any, dimension: int) -> Any:
         nse = max(x.nse for x in operands)
         operands = [set_nse(x, nse) for x in operands]
         data, indices = (
-            [along_batches(x._bufs[i], x.shape[:n]) for x in operands] for i in (0, 1)
+            [broadcast_to_batch(x._bufs[i], x.shape[:n]) for x in operands] for i in (0, 1)
         )
         return BCOO(
             (lax.concatenate(data, dimension), lax.concatenate(indices, dimension)), shape=shape
@@ -176,7 +176,7 @@ def _concatenate(operands: Any, dimension: int) -> Any:
         here[dimension - n] = start
         shift = lax.broadcast_in_dim(here, shape_of(x.indices), (n + 1,))
         inside = lax.expand_dims(in_bounds(x.indices, x.shape[n : n + k]), (n + 1,))
-        inside = along_batches(inside, shape_of(x.indices))
+        inside = broadcast_to_batch(inside, shape_of(x.indices))
         moved = lax.add(x.indices, shift)
         padding = ends(x.indices, shape[n : n + k])
         parts.append(lax.select(inside, moved, padding))
@@ -277,7 +277,7 @@ def _renumbered(indices: Any, old: Sequence[int], new: Sequence[int]) -> Any:
         flat = lax.div(flat, wide)
     found = lax.concatenate(columns[::-1], axis)
     inside = lax.expand_dims(in_bounds(indices, old), (axis,))
-    inside = along_batches(inside, shape_of(found))
+    inside = broadcast_to_batch(inside, shape_of(found))
     return lax.select(inside, found, ends(found, new))
 
 
@@ -315,7 +315,7 @@ def _rev(mat: Any, dimensions: Any) -> Any:
         inside = lax.expand_dims(in_bounds(indices, sizes), (n + 1,))
         turned = np.isin(np.arange(k), sparse)
         turned = lax.broadcast_in_dim(turned, shape_of(indices), (n + 1,))
-        turned = lax.bitwise_and(turned, along_batches(inside, shape_of(indices)))
+        turned = lax.bitwise_and(turned, broadcast_to_batch(inside, shape_of(indices)))
         last = lax.sub(ends(indices, sizes), lax.full_like(indices, 1))
         indices = lax.select(turned, lax.sub(last, indices), indices)
     info = SparseInfo(mat.shape, False, mat.unique_indices)
@@ -372,14 +372,14 @@ def _without_columns(mat: Any, left: Sequence[int]) -> tuple[Any, Any]:
     inside = lax.expand_dims(in_bounds(indices, sizes), (n + 1,))
     if left:
         kept = columns_of(indices, left)
-        inside = along_batches(inside, shape_of(kept))
+        inside = broadcast_to_batch(inside, shape_of(kept))
         return data, lax.select(inside, kept, ends(kept, [sizes[i] for i in left]))
     # Without indices padding could not be told from what is stored: it becomes 0.
     inside = lax.expand_dims(inside, range(n + 2, n + 1 + mat.n_dense))
     shape = span(shape_of(data), shape_of(inside)[: len(shape_of(data))])
     if not mat.n_dense:
         inside = lax.squeeze(inside, (n + 1,))
-    inside, data = along_batches(inside, shape), along_batches(data, shape[:n])
+    inside, data = broadcast_to_batch(inside, shape), broadcast_to_batch(data, shape[:n])
     data = lax.select(inside, data, lax.full_like(data, 0))
     return data, columns_of(indices, [])
 
@@ -417,6 +417,6 @@ def _reduce_sum(mat: Any, axes: Any) -> Any:
             mat.shape[i] if i in gone else m
             for i, m in enumerate(span(shape_of(data)[:n], shape_of(indices)[:n]))
         ]
-        data, indices = (merged(along_batches(x, batch), gone, n) for x in (data, indices))
+        data, indices = (merged(broadcast_to_batch(x, batch), gone, n) for x in (data, indices))
     shape = tuple(m for i, m in enumerate(mat.shape) if i not in axes)
     return BCOO((data, indices), shape=shape)

@@ -146,12 +146,12 @@ def _kept_between(
 def _masked(data: Any, indices: Any, inside: Any, n: int, sizes: Any) -> Any:
     """The buffers with padding wherever an index is not inside."""
     inside = lax.reduce_and(inside, (n + 1,))
-    rows = along_batches(lax.expand_dims(inside, (n + 1,)), shape_of(indices))
+    rows = broadcast_to_batch(lax.expand_dims(inside, (n + 1,)), shape_of(indices))
     indices = lax.select(rows, indices, ends(indices, sizes))
     more = range(n + 1, len(shape_of(data)))
     batch = span(shape_of(data)[:n], shape_of(inside)[:n])
-    data = along_batches(data, batch)
-    inside = along_batches(lax.expand_dims(inside, more), shape_of(data))
+    data = broadcast_to_batch(data, batch)
+    inside = broadcast_to_batch(lax.expand_dims(inside, more), shape_of(data))
     return lax.select(inside, data, lax.full_like(data, 0)), indices
 
 

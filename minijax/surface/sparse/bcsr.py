@@ -223,7 +223,7 @@ def pairs_of(indices: Any, indptr: Any) -> Any:
     dtype = dtypes.promote(((aval_of(indices).dtype, False), (aval_of(rows).dtype, False)))[0]
     batch = span(shape_of(indices)[:-1], shape_of(rows)[:-1])
     columns = [
-        lax.expand_dims(along_batches(lax.convert_element_type(x, dtype), batch), (axis,))
+        lax.expand_dims(broadcast_to_batch(lax.convert_element_type(x, dtype), batch), (axis,))
         for x in (rows, indices)
     ]
     return lax.concatenate(columns, axis)

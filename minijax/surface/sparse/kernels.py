@@ -29,7 +29,7 @@ __all__ = (
     "fetch",
     "add_up",
     "span",
-    "along_batches",
+    "broadcast_to_batch",
     "first_set",
     "in_bounds",
     "lexicographic",
@@ -53,7 +53,7 @@ def span(*shapes: Sequence[int]) -> Shape:
     return broadcast_sizes(*map(tuple, shapes))
 
 
-def along_batches(x: Any, batch: Sequence[int]) -> Any:
+def broadcast_to_batch(x: Any, batch: Sequence[int]) -> Any:
     """`x` with its leading axes repeated to these."""
     shape = shape_of(x)
     wide = (*batch, *shape[len(batch) :])
@@ -94,7 +94,7 @@ def fetch(x: Any, index: Any, n_batch: int) -> Any:
         return lax.broadcast_in_dim(x, out, dims)
     if not math.prod(xs[n_batch : n_batch + k]) or not math.prod(out):
         return lax.full(out, 0, aval_of(x).dtype)
-    index = along_batches(index, batch)
+    index = broadcast_to_batch(index, batch)
     kept = [i for i in range(n_batch) if xs[i] != 1 or batch[i] == 1]
     x = lax.reshape(x, (*(xs[i] for i in kept), *xs[n_batch:]))
     m = len(kept)
@@ -128,13 +128,13 @@ def add_up(
         out = add_up(counts, index, batch, sizes, indices_sorted, unique_indices)
         return lax.ne(out, lax.full_like(out, 0))
     if not sizes:
-        return along_batches(full_sum(data, (n_batch,)), batch)
+        return broadcast_to_batch(full_sum(data, (n_batch,)), batch)
     own = span(ds[:n_batch], js[:n_batch])
-    data, index = along_batches(data, own), along_batches(index, own)
+    data, index = broadcast_to_batch(data, own), broadcast_to_batch(index, own)
     window, k = ds[n_batch + 1 :], len(sizes)
     zeros = lax.full((*own, *sizes, *window), 0, aval_of(data).dtype)
     if not math.prod(shape_of(zeros)) or not math.prod(shape_of(data)):
-        return along_batches(zeros, batch)
+        return broadcast_to_batch(zeros, batch)
     numbers = lax.ScatterDimensionNumbers(
         update_window_dims=tuple(range(n_batch + 1, len(ds))),
         inserted_window_dims=tuple(range(n_batch, n_batch + k)),
@@ -151,7 +151,7 @@ def add_up(
         unique_indices=unique_indices,
         mode="drop",
     )
-    return along_batches(dense, batch)
+    return broadcast_to_batch(dense, batch)
 
 
 def first_set(mask: Any, n: int) -> Any:
@@ -257,7 +257,7 @@ def merged(x: Any, axes: Sequence[int], at: int) -> Any:
 def multiplied(x: Any, y: Any, dtype: Any) -> Any:
     """The product of two arrays whose axes repeat, in `dtype`."""
     shape = span(shape_of(x), shape_of(y))
-    x, y = (along_batches(lax.convert_element_type(z, dtype), shape) for z in (x, y))
+    x, y = (broadcast_to_batch(lax.convert_element_type(z, dtype), shape) for z in (x, y))
     return lax.bitwise_and(x, y) if dtype == dtypes.bool_ else lax.mul(x, y)
 
 
@@ -307,7 +307,10 @@ def sparse_einsum(
             shape[a] if a in gone else n
             for a, n in enumerate(span(shape_of(product)[:n_batch], shape_of(index)[:-2]))
         ]
-        product, columns = along_batches(product, batch), along_batches(columns, batch)
+        product, columns = (
+            broadcast_to_batch(product, batch),
+            broadcast_to_batch(columns, batch),
+        )
         product, columns = (merged(x, gone, n_batch) for x in (product, columns))
     left = [a for a in range(n_batch) if a not in gone]
     sizes = tuple(shape[a] for a in rest)
@@ -366,7 +369,7 @@ def contracted(
     found = [*both, *(a for a in x_axes if a in left), *(a for a in y_axes if a in right)]
     out = lax.transpose(out, tuple(found.index(a) for a in kept))
     sizes = [wide.get(a, n) for a, n in zip(kept, shape_of(out), strict=True)]
-    return along_batches(out, sizes)
+    return broadcast_to_batch(out, sizes)
 
 
 def sampled_einsum(
@@ -400,4 +403,4 @@ def sampled_einsum(
     n = shape_of(index)[-2]
     found = shape_of(out)
     batch = span(found[:n_batch], shape_of(index)[:-2])
-    return along_batches(out, (*batch, n))
+    return broadcast_to_batch(out, (*batch, n))

@@ -179,7 +179,7 @@ def _sum(x: Any, y: Any, plus: Rule) -> Any:
     parts = []
     for a, b in ((x.data, y.data), (x.indices, y.indices)):
         batch = span(shape_of(a)[:n], shape_of(b)[:n])
-        both = [along_batches(z, batch) for z in (a, b)]
+        both = [broadcast_to_batch(z, batch) for z in (a, b)]
         parts.append(lax.concatenate(both, n))
     return buffers(parts[0], parts[1], SparseInfo(tuple(x.shape)))
 

@@ -22,7 +22,7 @@ from ...passes.stage import remembered, stage_closed
 from ...types.avals import shaped
 from .bcoo import BCOO
 from .bcsr import BCSR
-from .kernels import along_batches, shape_of
+from .kernels import broadcast_to_batch, shape_of
 from .lanes import of_all, of_one
 
 __all__ = (
@@ -252,5 +252,5 @@ def without_first(aval: Any) -> Any:
 def _repeated(x: Any) -> Any:
     """The array with each of its buffers as long as the first axis."""
     leaves, known = x.tree_flatten()
-    long = [along_batches(leaf, (x.shape[0],)) for leaf in leaves]
+    long = [broadcast_to_batch(leaf, (x.shape[0],)) for leaf in leaves]
     return type(x).tree_unflatten(known, long)

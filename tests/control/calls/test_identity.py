@@ -11,7 +11,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.base.util import Memos
+from minijax.base.util import WeakIdentityCache
 
 X = np.float32(1)
 ROWS = np.ones(2, np.float32)
@@ -151,7 +151,7 @@ def test_static_values_are_compared_with_their_types():
 @pytest.mark.parametrize("make", [lambda: lambda x: x, lambda: functools.partial(len)])
 def test_a_trace_is_forgotten_with_its_function(make):
     """It may refer to the function, which owns it: both go at the next collection."""
-    memos = Memos("of_tests", lambda value: False)
+    memos = WeakIdentityCache("of_tests", lambda value: False)
     f, g = make(), make()
     memos.of(f)["known"] = f
     assert memos.of(f)["known"] is f and not memos.of(g)
@@ -166,7 +166,7 @@ def test_a_trace_is_forgotten_with_its_function(make):
 
 def test_a_trace_is_forgotten_with_a_function_that_cannot_own_it():
     """A table keeps what cannot refer to the function; who made the rest keeps that."""
-    memos = Memos("of_tests", lambda value: value == 1)
+    memos = WeakIdentityCache("of_tests", lambda value: value == 1)
     f, g = Times("t", 1.0), Times("t", 2.0)  # equal, and two
     mine = memos.of(f)
     mine["known"], mine["itself"] = 1, f

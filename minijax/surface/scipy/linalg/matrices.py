@@ -20,7 +20,7 @@ from ....prims import lax
 from ....runtime import transfers
 from ....types import dtypes
 from ....types.avals import shaped
-from ....types.dimensions import Dimension
+from ....types.dimensions import SymbolicDim
 from ... import jnp
 from ...numpy._common import ArrayLike, DTypeLike, as_array, check_arraylike
 from .common import *
@@ -90,7 +90,7 @@ def block_diag(*arrs: ArrayLike) -> Any:
 
 def _along_diagonals(values: Any, rows: int, columns: int, step: int) -> Any:
     """[..., i, j] = values[..., start + step i + j]: what lies along diagonals once."""
-    if isinstance(rows, Dimension) or isinstance(columns, Dimension):
+    if isinstance(rows, SymbolicDim) or isinstance(columns, SymbolicDim):
         place = jnp.arange(rows)[:, None] * step + jnp.arange(columns)
     else:
         place = np.arange(rows)[:, None] * step + np.arange(columns)
@@ -568,7 +568,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Any:
     odd = np.zeros((n, n), np.int8)
     for k in range(n.bit_length()):
         odd ^= ((place[:, None] & place) >> k & 1).astype(np.int8)
-    dtype = dtypes.asked(float if dtype is None else dtype, "hadamard")
+    dtype = dtypes.requested_dtype(float if dtype is None else dtype, "hadamard")
     return _own((1 - 2 * odd).astype(dtype))
 
 
@@ -623,7 +623,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     if dtype is None:
         dtype = dtypes.complex_of(dtypes.float_default())
     else:
-        dtype = dtypes.asked(dtype, "dft")
+        dtype = dtypes.requested_dtype(dtype, "dft")
         if not dtypes.is_complex(dtype):
             raise ValueError(f"dtype must be a complex floating-point type; got {dtype}.")
     n = _size(n)

@@ -63,7 +63,7 @@ __all__ = (
     "promote_real",
     "special",
     "staged",
-    "strong",
+    "strip_weak_type",
 )
 
 
@@ -183,7 +183,7 @@ def only_float(x: Any, hint: str = "") -> Any:
     return x
 
 
-def strong(x: Any) -> Any:
+def strip_weak_type(x: Any) -> Any:
     """`x`, no longer of a weak type."""
     return convert(x, dtype_of(x))
 

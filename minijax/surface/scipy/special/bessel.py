@@ -136,7 +136,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Any:
 @composite(static=("last", "top"))
 def _bessel_jn(z: Any, last: int, top: int) -> Any:
     (z,) = promote_real("bessel_jn", z)
-    z = strong(z)
+    z = strip_weak_type(z)
     if last < 0:
         return lax.broadcast_in_dim(const(z, 0), (0, *aval_of(z).shape), ())
     return in_float32(lambda z: _first_orders(z, last, top), elementwise=False)(z)

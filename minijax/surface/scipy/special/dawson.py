@@ -80,4 +80,4 @@ _dawson.defjvps(
 )
 def dawsn(x: ArrayLike) -> Any:
     (x,) = promote_real("dawsn", x)
-    return in_float32(_dawson)(strong(x))
+    return in_float32(_dawson)(strip_weak_type(x))

@@ -75,4 +75,4 @@ _spence.defjvps(lambda t, ans, x: -t * _slope(x))
 )
 def spence(x: ArrayLike) -> Any:
     x = only_float(asarray(x), ", see docstring for supported types")
-    return _spence(strong(x))
+    return _spence(strip_weak_type(x))

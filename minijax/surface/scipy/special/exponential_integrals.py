@@ -130,7 +130,7 @@ _expi.defjvps(lambda t, ans, x: t * (lax.exp(x) / x))
 )
 def expi(x: ArrayLike) -> Any:
     (x,) = promote_real("expi", x)
-    return in_float32(_expi)(strong(x))
+    return in_float32(_expi)(strip_weak_type(x))
 
 
 @custom_jvp
@@ -151,7 +151,7 @@ _exp1.defjvps(lambda t, ans, x: -t * lax.exp(-x) / x)
 )
 def exp1(x: ArrayLike) -> Any:
     (x,) = promote_real("exp1", x)
-    return in_float32(_exp1)(strong(x))
+    return in_float32(_exp1)(strip_weak_type(x))
 
 
 # --------------------------------------------------------------------- of any order
@@ -233,4 +233,4 @@ _expn.defjvps(None, lambda t, ans, n, x: t * _slope(ans, n, x))
 )
 def expn(n: ArrayLike, x: ArrayLike) -> Any:
     n, x = promote_real("expn", asarray(n), asarray(x))
-    return in_float32(_expn)(strong(n), strong(x))
+    return in_float32(_expn)(strip_weak_type(n), strip_weak_type(x))

@@ -131,7 +131,7 @@ def _at_least_float32(dtype: Any) -> Any:
 )
 def erfcx(x: ArrayLike) -> Any:
     (x,) = promote_args_inexact("erfcx", x)
-    x = strong(x)
+    x = strip_weak_type(x)
     if dtypes.is_complex(dtype_of(x)):
         return _wofz(lax.complex(-lax.imag(x), lax.real(x)))
     return in_float32(erfcx_of_real)(x)

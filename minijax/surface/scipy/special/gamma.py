@@ -86,7 +86,7 @@ def _sign(x: Any) -> Any:
 )
 def gammasgn(x: ArrayLike) -> Any:
     (x,) = promote_real("gammasgn", x)
-    return _sign(strong(x))
+    return _sign(strip_weak_type(x))
 
 
 @special(
@@ -97,7 +97,7 @@ def gammasgn(x: ArrayLike) -> Any:
 )
 def gamma(x: ArrayLike) -> Any:
     (x,) = promote_args_inexact("gamma", x)
-    x = strong(x)
+    x = strip_weak_type(x)
     if dtypes.is_complex(dtype_of(x)):
         return complex_gamma(x)
     return in_float32(_gamma)(x)
@@ -174,7 +174,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Any:
     raises=NO_COMPLEX,
 )
 def beta(a: ArrayLike, b: ArrayLike) -> Any:
-    return in_float32(_beta)(*map(strong, promote_real("beta", a, b)))
+    return in_float32(_beta)(*map(strip_weak_type, promote_real("beta", a, b)))
 
 
 @custom_jvp
@@ -368,7 +368,7 @@ _rising.defjvps(_by_z, lambda t, ans, z, m: t * (lax.digamma(z + m) * ans))
     raises=NO_COMPLEX,
 )
 def poch(z: ArrayLike, m: ArrayLike) -> Any:
-    return in_float32(_rising)(*map(strong, promote_real("poch", z, m)))
+    return in_float32(_rising)(*map(strip_weak_type, promote_real("poch", z, m)))
 
 
 # ------------------------------------------------------------------- several at a time
@@ -397,7 +397,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Any:
 @composite(static="d")
 def _multigammaln(a: Any, d: int) -> Any:
     (a,) = promote_args_inexact("multigammaln", a)
-    a = strong(a)
+    a = strip_weak_type(a)
     dtype, shape = dtype_of(a), aval_of(a).shape
     steps = from_host(np.arange(d) / 2, shaped((d,), dtype))
     each = lax.expand_dims(a, (len(shape),)) - lax.expand_dims(steps, range(len(shape)))

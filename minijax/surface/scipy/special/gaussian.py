@@ -80,7 +80,7 @@ def ndtr(x: ArrayLike) -> Any:
 
 def _strong(x: Any, hint: str = "") -> Any:
     """A number, an array, or a sequence of them, as an array of float32 or float64."""
-    return strong(only_float(asarray(x), hint))
+    return strip_weak_type(only_float(asarray(x), hint))
 
 
 # Numerators and denominators of three rational functions, by powers.
@@ -161,7 +161,7 @@ _ndtri_slope.defjvps(lambda t, ans, p: t * (_ndtri(p) * ans * ans))
 )
 def ndtri(p: ArrayLike) -> Any:
     check_arraylike("ndtri", p)
-    return _ndtri(strong(only_float(p, ", see docstring for supported types")))
+    return _ndtri(strip_weak_type(only_float(p, ", see docstring for supported types")))
 
 
 def _series(x: Any, order: int) -> Any:

@@ -191,7 +191,7 @@ _hyp1f1 = forwards(_confluent, functools.partial(_confluent, finite=False), 3, _
 )
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Any:
     xs = promote_real("hyp1f1", asarray(a), asarray(b), asarray(x))
-    return in_float32(_hyp1f1)(*map(strong, xs))
+    return in_float32(_hyp1f1)(*map(strip_weak_type, xs))
 
 
 # ---------------------------------------------------------------------------- Gauss
@@ -329,4 +329,4 @@ _hyp2f1 = forwards(_gauss, functools.partial(_gauss, finite=False), 4, _gauss_sl
 )
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Any:
     xs = promote_real("hyp2f1", *map(asarray, (a, b, c, x)))
-    return in_float32(_hyp2f1)(*map(strong, xs))
+    return in_float32(_hyp2f1)(*map(strip_weak_type, xs))

@@ -166,7 +166,7 @@ def lpmn(m: int, n: int, z: Any) -> tuple[Any, Any]:
 
 @composite(static="last")
 def _lpmn(z: Any, last: int) -> Any:
-    z = strong(z)
+    z = strip_weak_type(z)
     values = _legendre(z, last, False)
     return values, _slopes(z, values, last, False)
 
@@ -201,7 +201,7 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Any:
 
 @composite(static=("last", "normalized"))
 def _lpmn_values(z: Any, last: int, normalized: bool) -> Any:
-    return _legendre(strong(z), last, normalized)
+    return _legendre(strip_weak_type(z), last, normalized)
 
 
 def sph_harm_y(
@@ -264,7 +264,7 @@ def sph_harm_y(
 @composite(static="last")
 def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, last: int) -> Any:
     theta, phi = promote_real("sph_harm_y", theta, phi)
-    n, m, theta, phi = jnp.broadcast_arrays(n, m, strong(theta), strong(phi))
+    n, m, theta, phi = jnp.broadcast_arrays(n, m, strip_weak_type(theta), strip_weak_type(phi))
     shape = aval_of(theta).shape
     n, m, theta, phi = [lax.reshape(x, (math.prod(shape),)) for x in (n, m, theta, phi)]
     size = lax.abs(m)

@@ -121,7 +121,7 @@ def _relative(p: Any, q: Any, inside: Any, of_none: Any) -> Any:
     # Elsewhere away from the logarithms, which would spoil the derivatives.
     p, q = choose(both, p, const(p, 1)), choose(both, q, const(q, 1))
     out = choose(both, in_float32(inside)(p, q), outside)
-    return strong(out) if aval_of(out).shape else out
+    return strip_weak_type(out) if aval_of(out).shape else out
 
 
 def _quotient(p: Any, q: Any) -> tuple[Any, Any, Any]:
@@ -288,7 +288,7 @@ def _logit(x: Any) -> Any:
     """Near 1/2 by the series of 2 atanh(2x - 1), elsewhere of the quotient."""
     if dtypes.is_complex(dtype_of(x)):
         out = lax.log(x / (1 - x))
-        return strong(out) if aval_of(out).shape else out
+        return strip_weak_type(out) if aval_of(out).shape else out
     gap = 2 * x - 1
     near = lax.lt(lax.abs(gap), const(x, 0.25))
     square = gap * gap
@@ -296,7 +296,7 @@ def _logit(x: Any) -> Any:
     series = polynomial(square, [2 / (2 * k + 1) for k in range(1, terms + 1)])
     odds = lax.div(x, lax.sub(const(x, 1), x))
     out = choose(near, 2 * gap + gap * (square * series), lax.log(odds))
-    return strong(out) if aval_of(out).shape else out
+    return strip_weak_type(out) if aval_of(out).shape else out
 
 
 @custom_jvp

@@ -157,7 +157,7 @@ def sici(x: ArrayLike) -> Any:
             f"Argument `x` to sici must be real-valued. Got dtype {dtype_of(x)}.",
             tries=["jnp.real(...) of it"],
         )
-    return in_float32(_sici, elementwise=False)(strong(x))
+    return in_float32(_sici, elementwise=False)(strip_weak_type(x))
 
 
 # ---------------------------------------------------------------------------- Fresnel
@@ -242,4 +242,4 @@ def fresnel(x: ArrayLike) -> Any:
                 tries=["jnp.real(...) of it"],
             )
         )
-    return in_float32(_fresnel, elementwise=False)(strong(x))
+    return in_float32(_fresnel, elementwise=False)(strip_weak_type(x))

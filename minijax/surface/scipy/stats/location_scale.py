@@ -14,7 +14,7 @@ from ....prims import lax
 from ....prims.math.pairs import exact_product
 from ....types import dtypes
 from ...nn.activations import log1mexp, log_sigmoid
-from ..special._common import by_slopes, strong
+from ..special._common import by_slopes, strip_weak_type
 from ..special.gaussian import log_ndtr, ndtr, ndtri
 from ..special.logarithms import expit, growth, logit
 from ._common import *
@@ -63,7 +63,7 @@ uniform = of_location(
     inside=0.5,
     strong="cdf",
     logpdf=lambda z: choose(z == z, lax.full_like(z, 0), NAN),
-    cdf=strong,
+    cdf=strip_weak_type,
     ppf=lambda q: within_one(q, q),
 )
 
