@@ -232,7 +232,7 @@ def test_no_room_writes_into_another(path):
 
 
 # What takes its parts from above by design: the operations lent, options, rules.
-GIVEN = {"lib", "config"}
+GIVEN = {"core_ops", "config"}
 
 
 def test_modules_say_where_to_read_on():

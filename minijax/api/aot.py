@@ -113,7 +113,7 @@ class Traced:
     @property
     def out_info(self) -> Any:
         """The types of the results, with their shardings if requested."""
-        lies = self._jitted.lies
+        lies = self._jitted.shardings
         outs = list(map(struct_of, self.result_types))
         if lies is not None:
             with made_current(self._call.mesh):
@@ -229,7 +229,7 @@ class Lowered:
         if over_devices:
             self._where = self._where.typed(closed)
         kept = [self._donated[i] for i in self._kept]
-        self._orders = orders = jitted.orders(stage._call, stage._traced, ahead=True)
+        self._orders = orders = jitted.layouts_of(stage._call, stage._traced, ahead=True)
         if orders is not None:
             more = [None] * (len(closed.out_avals) - len(orders[1]))  # what is written
             orders = [*[None] * len(self._before), *orders[0]], [*orders[1], *more]
@@ -239,7 +239,7 @@ class Lowered:
             options: dict[str, Any] = dict(
                 donated=kept if any(kept) else (),
                 ordered=self._ordered,
-                spread=self._where if over_devices else None,
+                placement=self._where if over_devices else None,
                 orders=dispatch.modes(orders, self._kept, self._where),
             )
             if symbolic:
@@ -525,7 +525,7 @@ class Compiled:
         """ValueError unless the arguments are where the program was compiled for."""
         stage = self._lowered._stage
         names = stage._jitted.names(stage._call)
-        place = self._program.place
+        place = self._program.placement
         before = len(self._lowered._before)
         wrong = []
         for k, i in enumerate(self._lowered._kept):
@@ -551,10 +551,10 @@ class Compiled:
     def check_orders(self, leaves: list[Any]) -> None:
         """ValueError unless committed arguments lie in the order compiled for."""
         program = self._program
-        if program.orders is None and not any(map(current_layout, leaves)):
+        if program.operand_layouts is None and not any(map(current_layout, leaves)):
             return
         before = len(self._lowered._before)
-        wanted = program.orders or [None] * len(self._lowered._kept)
+        wanted = program.operand_layouts or [None] * len(self._lowered._kept)
         names = self._lowered._stage._jitted.names(self._lowered._stage._call)
         wrong = []
         for want, i in zip(wanted, self._lowered._kept, strict=True):
@@ -580,7 +580,7 @@ class Compiled:
 
     def _required(self, k: int) -> Any:
         """How operand number `k` of the program is to lie."""
-        place = self._program.place
+        place = self._program.placement
         if isinstance(place, PartitionedPlacement):
             return place.sharding_in(k)
         return shardings.SingleDeviceSharding(place.device)
@@ -612,9 +612,9 @@ class Compiled:
         refs = [isinstance(x, core.Reference) for x in args]
         buffers = assignment.buffers_at(
             values_of(args, refs),
-            self._program.place,
-            self._program.kept,
-            as_they_lie=self._program.orders is not None,
+            self._program.placement,
+            self._program.kept_indices,
+            as_they_lie=self._program.operand_layouts is not None,
         )
         donated = self._lowered._donated
         once = any(donated) or any(refs)  # what was there cannot be had again
@@ -652,7 +652,7 @@ def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, TracedCall
             raise core.leak_error(x)
     names = ArgNames(jitted.fun, call.in_tree, call.positions)
     avals = tuple(avals_like(call.leaves, jitted.fun, names))
-    mesh = block_mesh() if jitted.entered else config.MESH.value
+    mesh = block_mesh() if jitted.uses_mesh_block else config.MESH.value
     with made_current(mesh):
         return call._replace(mesh=mesh), jitted.trace_avals(call, avals)
 

@@ -23,7 +23,7 @@ from ..control.flat import FlatFun
 from ..control.refs.discharge import DischargedFunction, values_of, write_back
 from ..ir import core
 from ..ir.core import EVAL, STATE
-from ..passes.algebra import UndefinedPrimal, Zero, instantiate, lib
+from ..passes.algebra import UndefinedPrimal, Zero, core_ops, instantiate
 from ..passes.jvp import jvp_flat
 from ..passes.linearize import LinearPart, linearize_flat
 from ..passes.transpose import Sinks, backward_pass
@@ -437,16 +437,16 @@ def jvp(
             f" structure {t_tree}."
         )
     flat = Flat(fun, in_tree, has_aux)
-    due = [isinstance(x, core.Reference) for x in leaves]
-    if due != [isinstance(t, core.Reference) for t in t_leaves]:
+    needs_discharge = [isinstance(x, core.Reference) for x in leaves]
+    if needs_discharge != [isinstance(t, core.Reference) for t in t_leaves]:
         raise TypeError("jvp: the tangent of a reference is a reference to its tangent.")
     run, directions = (
-        DischargedFunction(flat, leaves, due),
-        DischargedFunction(flat, t_leaves, due),
+        DischargedFunction(flat, leaves, needs_discharge),
+        DischargedFunction(flat, t_leaves, needs_discharge),
     )
     ts = [tangent_for(x, t, "jvp") for x, t in zip(run.start, directions.start, strict=True)]
     outs, out_ts = jvp_flat(run, run.start, ts)
-    if n := sum(due):  # both the values and their tangents were written
+    if n := sum(needs_discharge):  # both the values and their tangents were written
         run.write_back(outs[-n:])
         directions.write_back(map(instantiate, out_ts[-n:]))
         outs, out_ts = outs[:-n], out_ts[:-n]
@@ -475,7 +475,11 @@ def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
         )
     if t.dtype == dtypes.float0:
         return Zero(want)
-    return tangent if t.lies == want.lies else lib.lie_as(tangent, t.update(lies=want.lies))
+    return (
+        tangent
+        if t.explicit_sharding == want.explicit_sharding
+        else core_ops.lie_as(tangent, t.update(explicit_sharding=want.explicit_sharding))
+    )
 
 
 # ------------------------------------------------------------------------- linearize
@@ -488,14 +492,22 @@ class LinearMap:
     get a new value.
     """
 
-    __slots__ = ("due", "in_avals", "in_tree", "jaxpr", "out_tree", "out_zeros", "written")
+    __slots__ = (
+        "needs_discharge",
+        "in_avals",
+        "in_tree",
+        "jaxpr",
+        "out_tree",
+        "out_zeros",
+        "written",
+    )
 
     def __init__(
         self,
         part: LinearPart,
         in_tree: Any,
         out_tree: Any,
-        due: Sequence[bool] = (),
+        needs_discharge: Sequence[bool] = (),
         written: Sequence[bool] = (),
     ) -> None:
         self.jaxpr = part.jaxpr
@@ -503,7 +515,7 @@ class LinearMap:
         self.in_tree = in_tree
         self.out_tree = out_tree
         self.in_avals = [v.aval for v in part.jaxpr.invars]
-        self.due = due or [False] * len(self.in_avals)
+        self.needs_discharge = needs_discharge or [False] * len(self.in_avals)
         self.written = written
 
     def part(self, consts: Sequence[Any]) -> LinearPart:
@@ -517,8 +529,10 @@ class LinearMap:
                 f"expected {self.in_tree}, got {t_tree}",
                 why="a linearized function takes tangents like its primals.",
             )
-        for x, aval, due in zip(leaves, self.in_avals, self.due, strict=True):
-            if due is not isinstance(x, core.Reference):
+        for x, aval, needs_discharge in zip(
+            leaves, self.in_avals, self.needs_discharge, strict=True
+        ):
+            if needs_discharge is not isinstance(x, core.Reference):
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the"
                     " original primal values: the tangent of a reference, and of nothing"
@@ -535,9 +549,11 @@ class LinearMap:
                     f" original primal values: got tangent {got.str_short(True)} where"
                     f" {aval.str_short(True)} was expected."
                 )
-        outs = [instantiate(x) for x in self.part(consts)(*values_of(leaves, self.due))]
-        if n := sum(self.due):
-            refs = pick(leaves, self.due)
+        outs = [
+            instantiate(x) for x in self.part(consts)(*values_of(leaves, self.needs_discharge))
+        ]
+        if n := sum(self.needs_discharge):
+            refs = pick(leaves, self.needs_discharge)
             new = zip(outs[-n:], self.written, strict=True)
             write_back(refs, self.written, [x for x, w in new if w])
             outs = outs[:-n]
@@ -566,18 +582,20 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """
     check_callable(fun)
     leaves, in_tree = tree.flatten(primals)
-    due = [isinstance(x, core.Reference) for x in leaves]
+    needs_discharge = [isinstance(x, core.Reference) for x in leaves]
     flat = Flat(fun, in_tree, has_aux)
-    run = DischargedFunction(flat, leaves, due)
+    run = DischargedFunction(flat, leaves, needs_discharge)
     for x in run.start:
         check_value(x, "linearize")
     outs, part = linearize_flat(run, run.start)
     written: list[bool] = []
-    if n := sum(due):
-        held = pick(run.start, due)
+    if n := sum(needs_discharge):
+        held = pick(run.start, needs_discharge)
         written = [new is not old for new, old in zip(outs[-n:], held, strict=True)]
         run.write_back(outs[-n:])
         outs = outs[:-n]
-    lin = tree.Partial(LinearMap(part, in_tree, flat.out_tree, due, written), part.consts)
+    lin = tree.Partial(
+        LinearMap(part, in_tree, flat.out_tree, needs_discharge, written), part.consts
+    )
     out = tree.unflatten(flat.out_tree, map(as_array, outs))
     return (out, lin, flat.aux_value()) if has_aux else (out, lin)

@@ -61,7 +61,7 @@ class AsyncManager:
             if client.backend().process_index() == 0:
                 if on_commit is not None:
                     on_commit()
-                state.tell(f"{name}/committed", b"1")
+                state.key_value_set(f"{name}/committed", b"1")
         except compat.RuntimeFailure as e:
             if "DEADLINE_EXCEEDED" not in str(e):
                 raise
@@ -108,7 +108,7 @@ class AsyncManager:
         self._thread = None
         self.check_for_errors()
         if client.process_count() > 1:
-            state.hear(f"{self._name}/committed")
+            state.blocking_key_value_get(f"{self._name}/committed")
         log.logger.debug("checkpoint %s is stored", self._name)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..base import errors
 from ..control.loops import scanning as loops
 from ..ir import core
-from ..passes.algebra import lib
+from ..passes.algebra import core_ops
 from ..passes.batch import Axis, batch_flat, lane_to_front, no_name
 from ..prims.shape import concatenation
 
@@ -63,8 +63,8 @@ def batch_in_chunks(
         ]
 
     head = [
-        lib.reshape(
-            lib.slice_axis(x, 0, 0, full * chunk) if rest else x,
+        core_ops.reshape(
+            core_ops.slice_axis(x, 0, 0, full * chunk) if rest else x,
             (full, chunk, *core.aval_of(x).shape[1:]),
         )
         for x in mapped
@@ -72,7 +72,7 @@ def batch_in_chunks(
     _, many = loops.run_scan(lambda _, rows: ((), run(chunk, rows)), (), head, length=full)
     outs = [_joined(y, full * chunk) if s else y for y, s in zip(many, stacked, strict=True)]
     if rest:
-        tail = [lib.slice_axis(x, 0, full * chunk, axis.size) for x in mapped]
+        tail = [core_ops.slice_axis(x, 0, full * chunk, axis.size) for x in mapped]
         last = run(rest, tail)
         outs = [
             concatenation.concatenate([y, z], 0) if s else z
@@ -85,8 +85,8 @@ def batch_in_chunks(
 
 def _joined(x: Any, size: int) -> Any:
     """The chunks of a result, one after the other."""
-    return lib.reshape(x, (size, *core.aval_of(x).shape[2:]))
+    return core_ops.reshape(x, (size, *core.aval_of(x).shape[2:]))
 
 
 def _first(x: Any) -> Any:
-    return lib.reshape(lib.slice_axis(x, 0, 0, 1), core.aval_of(x).shape[1:])
+    return core_ops.reshape(core_ops.slice_axis(x, 0, 0, 1), core.aval_of(x).shape[1:])

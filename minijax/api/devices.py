@@ -178,7 +178,7 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
                 )
         whole = shaped((len(xs), *aval.shape), aval.dtype)
         parts = [np.asarray(x, aval.dtype)[None] for x in xs]
-        inner = sharding.internal(len(whole.shape))
+        inner = sharding.cpp_sharding(len(whole.shape))
         return compat.put_parts(whole, inner, parts, mesh.flat)
 
     return tree.map(stack, *shards)

@@ -215,7 +215,7 @@ def _mesh_of(leaves: Sequence[Any], what: str) -> Any:
         sharding = getattr(x, "sharding", None)
         if isinstance(sharding, NamedSharding) and not sharding.mesh.empty:
             return sharding.mesh
-        lies = core.aval_of(x).lies if core.is_value(x) else None
+        lies = core.aval_of(x).explicit_sharding if core.is_value(x) else None
         if lies is not None:
             return lies.mesh
     raise errors.value_error(
@@ -259,7 +259,11 @@ class _current:
 def _cast(x: Any, mesh: Any) -> Any:
     """A value whose type tells of the `Explicit` axes of this mesh alone."""
     aval = core.aval_of(x) if core.is_value(x) else None
-    if aval is None or aval.lies is None or aval.lies.mesh == mesh.abstract_mesh:
+    if (
+        aval is None
+        or aval.explicit_sharding is None
+        or aval.explicit_sharding.mesh == mesh.abstract_mesh
+    ):
         return x
     lies = NamedSharding(mesh.abstract_mesh, PartitionSpec(*spec_of(aval)))
-    return mesh_cast(x, lies.said(len(aval.shape)) or lies)
+    return mesh_cast(x, lies.to_explicit(len(aval.shape)) or lies)

@@ -16,7 +16,7 @@ from ..base.source import wraps
 from ..control.arguments import check_callable
 from ..ir import core
 from ..ir.varying import NOTHING, ordered, union
-from ..passes.algebra import lib
+from ..passes.algebra import core_ops
 from ..prims.collectives.varying import pcast_to_varying, vary_as
 from ..prims.math.cast import convert_element_type_p
 from ..prims.shape.concatenation import split_p
@@ -40,16 +40,16 @@ def standard_basis(leaves: Sequence[Any]) -> list[Any]:
     sizes = [a.size for a in avals]
     total = sum(sizes)
     if len({a.dtype for a in avals}) == 1:
-        pieces = cut(lib.eye(total, total, 0, avals[0].dtype), 1, sizes)
+        pieces = cut(core_ops.eye(total, total, 0, avals[0].dtype), 1, sizes)
     else:
         starts = [sum(sizes[:i]) for i in range(len(sizes))]
         pieces = [
-            lib.eye(total, a.size, -start, a.dtype)
+            core_ops.eye(total, a.size, -start, a.dtype)
             for a, start in zip(avals, starts, strict=True)
         ]
     out = []
     for a, piece in zip(avals, pieces, strict=True):
-        x = lib.reshape(piece, (total, *a.shape))
+        x = core_ops.reshape(piece, (total, *a.shape))
         out.append(weak_as(x, a))
     return out
 
@@ -72,7 +72,7 @@ def still(shape: tuple[int, ...], like: Any) -> Any:
     """The derivative where a value of type `like` is no number that moves: its zeros."""
     if dtypes.is_extended(like.dtype) or like.dtype == dtypes.float0:
         return np.zeros(shape, dtypes.float0)
-    return weak_as(lib.broadcast_in_dim(typed_constant(0, like.dtype), shape, ()), like)
+    return weak_as(core_ops.broadcast_in_dim(typed_constant(0, like.dtype), shape, ()), like)
 
 
 def _split_axis(x: Any, axis: int, leaves: Sequence[Any], like: Any) -> list[Any]:
@@ -83,7 +83,7 @@ def _split_axis(x: Any, axis: int, leaves: Sequence[Any], like: Any) -> list[Any
         return [still((*shape[:axis], *a.shape, *shape[axis + 1 :]), like) for a in avals]
     pieces = cut(x, axis, [a.size for a in avals])
     return [
-        lib.reshape(piece, (*shape[:axis], *a.shape, *shape[axis + 1 :]))
+        core_ops.reshape(piece, (*shape[:axis], *a.shape, *shape[axis + 1 :]))
         for piece, a in zip(pieces, avals, strict=True)
     ]
 
@@ -221,7 +221,7 @@ def jacrev(
             y, pull = out[:2]
             rows = tree.leaves(y)
         basis = [
-            vary_as(x, core.aval_of(row).to_ct_aval().manual)
+            vary_as(x, core.aval_of(row).to_ct_aval().manual_axis_kinds)
             for x, row in zip(standard_basis(rows), rows, strict=True)
         ]
         jac = vmap(lambda *cts: pull(tree.unflatten(out_tree, cts)))(*basis)
@@ -243,11 +243,11 @@ def jacrev(
 
 def _shared_along(ins: Any, outs: Sequence[Any]) -> tuple[Any, ...]:
     """The axes of `shard_map` along which outputs vary and some input does not."""
-    kinds = [core.aval_of(x).manual for x in outs]
+    kinds = [core.aval_of(x).manual_axis_kinds for x in outs]
     found = union(kinds)
     if not found:
         return ()
-    each = [core.aval_of(x).manual or NOTHING for x in tree.leaves(ins)]
+    each = [core.aval_of(x).manual_axis_kinds or NOTHING for x in tree.leaves(ins)]
     return ordered(a for a in found if any(all(a not in n for n in k) for k in each))
 
 

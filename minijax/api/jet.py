@@ -29,7 +29,7 @@ from ..ir import core
 from ..ir.core import STATE, Primitive, Trace, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr, permute_jaxpr
 from ..ir.regions import Loop, Region
-from ..passes.algebra import instantiate, lib
+from ..passes.algebra import core_ops, instantiate
 from ..passes.jvp import jvp_flat
 from ..passes.loop_rules import carry_fixed_point
 from ..passes.region_rules import transform_consistently
@@ -186,7 +186,7 @@ def by_jvp(prim: Primitive, many: Sequence[Series], order: int, params) -> list[
 
 def full(s: Series, order: int, moves: bool) -> Series:
     """The series with all of its terms, if it moves."""
-    zeros = [lib.zeros(core.aval_of(s[0]))] * (order + 1 - len(s)) if moves else []
+    zeros = [core_ops.zeros(core.aval_of(s[0]))] * (order + 1 - len(s)) if moves else []
     return [*s, *zeros]
 
 
@@ -308,7 +308,7 @@ def integrate(
 def product(x: Any, y: Any) -> Any:
     """x y; 0 where x is 0, also where y is infinite at a singular point."""
     none = ops.eq(x, const(x, 0))
-    return ops.select_n(none, ops.mul(x, y), lib.zeros(core.aval_of(x)))
+    return ops.select_n(none, ops.mul(x, y), core_ops.zeros(core.aval_of(x)))
 
 
 def quotient(a: Series, b: Series, order: int, div: Callable[..., Any] = ops.div) -> Series:
@@ -368,7 +368,7 @@ def linear_rule(
         args = []
         for i, s in enumerate(many):
             if k and (places is None or i in places):
-                args.append(s[k] if k < len(s) else lib.zeros(core.aval_of(s[0])))
+                args.append(s[k] if k < len(s) else core_ops.zeros(core.aval_of(s[0])))
             else:
                 args.append(s[0])
         return prim.bind(*args, **params)
@@ -420,7 +420,7 @@ def select_rule(prim: Primitive, many: list[Series], order: int, params: Any) ->
     which, *cases = many
     shape = core.aval_of(cases[0][0])
     return [
-        prim.bind(which[0], *(c[k] if k < len(c) else lib.zeros(shape) for c in cases))
+        prim.bind(which[0], *(c[k] if k < len(c) else core_ops.zeros(shape) for c in cases))
         for k in range(order + 1)
     ]
 
@@ -497,16 +497,16 @@ def _constant_power(
     aval = core.aval_of(start)
     convert = ops.convert_element_type_p
     power = convert.bind(p, new_dtype=aval.dtype, weak_type=False, sharding=None)
-    power = lib.broadcast_to(power, aval.shape)
-    x = [lib.broadcast_to(v, aval.shape) for v in x]
+    power = core_ops.broadcast_to(power, aval.shape)
+    x = [core_ops.broadcast_to(v, aval.shape) for v in x]
     flags = lambda value: ops.eq(power, const(power, value))
-    zero = lib.zeros(aval)
+    zero = core_ops.zeros(aval)
     slope = ops.mul(power, prim.bind(x[0], ops.sub(power, const(power, 1)), **params))
     slope = ops.select_n(flags(0), slope, zero)
     y = root(start, x, power, slope)
     # At 0 whole powers are products, and others have one term that outgrows the rest.
     none = ops.eq(x[0], const(x[0], 0))
-    factor, ahead = const(power, 1), lib.broadcast_to(const(start, 1), aval.shape)
+    factor, ahead = const(power, 1), core_ops.broadcast_to(const(start, 1), aval.shape)
     at_zero = []
     for k in range(order + 1):
         left = ops.sub(power, const(power, k))
@@ -518,7 +518,7 @@ def _constant_power(
         whole = integer_pow_rule(ops.integer_pow_p, [x], order, {"y": n})
         terms = whole + [zero] * (order + 1 - len(whole))
         at_zero = [
-            ops.select_n(flags(n), a, lib.broadcast_to(b, aval.shape))
+            ops.select_n(flags(n), a, core_ops.broadcast_to(b, aval.shape))
             for a, b in zip(at_zero, terms, strict=True)
         ]
     return [y[0], *(ops.select_n(none, a, b) for a, b in zip(y[1:], at_zero[1:], strict=True))]
@@ -608,7 +608,7 @@ def by_derivative(prim: Primitive, derivative: Callable[[Any], Any]) -> None:
         return integrate(
             prim.bind(x[0], **params),
             x,
-            lambda _, k: g[k] if k < len(g) else lib.zeros(core.aval_of(g[0])),
+            lambda _, k: g[k] if k < len(g) else core_ops.zeros(core.aval_of(g[0])),
             product,
         )
 
@@ -667,7 +667,7 @@ def abs_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Se
     (x,) = many
     if dtypes.is_complex(core.aval_of(x[0]).dtype):
         return by_jvp(prim, many, order, params)[0]
-    one = lib.broadcast_to(const(x[0], 1), core.aval_of(x[0]).shape)
+    one = core_ops.broadcast_to(const(x[0], 1), core.aval_of(x[0]).shape)
     sign = ops.select_n(ops.ge(x[0], const(x[0], 0)), ops.neg(one), one)
     return [prim.bind(x[0]), *(ops.mul(sign, t) for t in x[1:])]
 
@@ -679,11 +679,11 @@ def extremum_rule(prim: Primitive, many: list[Series], order: int, params) -> Se
     compare = ops.gt if prim is ops.max_p else ops.lt
     out = [prim.bind(a[0], b[0])]
     aval = core.aval_of(out[0])
-    full = [lib.broadcast_to(s[0], aval.shape) for s in (a, b)]
-    half = lib.broadcast_to(const(out[0], 0.5), aval.shape)
+    full = [core_ops.broadcast_to(s[0], aval.shape) for s in (a, b)]
+    half = core_ops.broadcast_to(const(out[0], 0.5), aval.shape)
     for k in range(1, order + 1):
         x, y = (
-            lib.broadcast_to(s[k], aval.shape) if k < len(s) else lib.zeros(aval)
+            core_ops.broadcast_to(s[k], aval.shape) if k < len(s) else core_ops.zeros(aval)
             for s in (a, b)
         )
         tie = ops.mul(half, ops.add(x, y))
@@ -758,7 +758,7 @@ def jet(
         aval = core.aval_of(s[0])
         if not dtypes.is_inexact(aval.dtype):
             aval = shaped(aval.shape, dtypes.scalar_dtype(float))
-        rest = s[1:] or [lib.zeros(aval)] * order
+        rest = s[1:] or [core_ops.zeros(aval)] * order
         terms_out.append([as_value(times(t, k)) for t, k in zip(rest, scales[1:], strict=True)])
     return (flat.result([as_value(s[0]) for s in outs]), flat.result(terms_out))
 
@@ -777,5 +777,7 @@ def _term(t: Any, i: int, aval: Any) -> Any:
     if have.dtype != aval.dtype:
         t = convert.bind(t, new_dtype=aval.dtype, weak_type=False, sharding=None)
     return (
-        lib.broadcast_to(as_value(t), aval.shape) if have.shape != aval.shape else as_value(t)
+        core_ops.broadcast_to(as_value(t), aval.shape)
+        if have.shape != aval.shape
+        else as_value(t)
     )

@@ -17,7 +17,7 @@ from typing import Any
 from ..base import tree
 from ..ir import core
 from ..ir.core import STATE, Primitive, registry
-from ..passes.algebra import lib
+from ..passes.algebra import core_ops
 from ..prims import lax as ops
 from .jet import JetTrace, integrate, jet
 
@@ -65,7 +65,7 @@ def _moves(terms: Any) -> bool:
 
 def _terms(primal: Any, terms: Any) -> list[Any]:
     """The terms, those that are zero as arrays."""
-    zeros = lambda: lib.zeros(core.aval_of(primal))
+    zeros = lambda: core_ops.zeros(core.aval_of(primal))
     return [zeros() if isinstance(t, ZeroTerm) else t for t in terms]
 
 
@@ -78,7 +78,8 @@ class _Given:
     def __call__(self, many: Sequence[Any], order: int, params: Any) -> Any:
         primals = [s[0] for s in many]
         series = [
-            list(s[1:]) + [lib.zeros(core.aval_of(s[0]))] * (order + 1 - len(s)) for s in many
+            list(s[1:]) + [core_ops.zeros(core.aval_of(s[0]))] * (order + 1 - len(s))
+            for s in many
         ]
         out, terms = self.rule(primals, series, **params)
         if not self.prim.multiple_results:
@@ -372,7 +373,7 @@ def jet_fun(fun: Rule, order: int) -> Rule:
 
     def pushed(primals: Sequence[Any], series: Sequence[Any]) -> Any:
         outs, terms = fun(object(), order, primals, series)
-        zeros = lambda x: [lib.zeros(core.aval_of(x))] * order
+        zeros = lambda x: [core_ops.zeros(core.aval_of(x))] * order
         pairs = zip(outs, terms, strict=True)
         return outs, [zeros(x) if isinstance(t, ZeroSeries) else t for x, t in pairs]
 

@@ -279,11 +279,11 @@ def check_cotangent(ct: Any, aval: Any) -> Any:
             " corresponding output of the differentiated function had JAX type"
             f" {aval.str_short(False)}."
         )
-    if not still and got.manual != (kinds := want.to_ct_aval().manual):
+    if not still and got.manual_axis_kinds != (kinds := want.to_ct_aval().manual_axis_kinds):
         raise _varies_differently(
             "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got"
             f" {got.str_short(False)}, but expected"
-            f" {want.update(manual=kinds).str_short(False)} because the corresponding"
+            f" {want.update(manual_axis_kinds=kinds).str_short(False)} because the corresponding"
             " output of the differentiated function had JAX type"
             f" {aval.str_short(False)}.",
             ValueError,
@@ -449,7 +449,7 @@ def linear_transpose(
                     "cotangent type does not match function output, expected"
                     f" {v.aval.str_short(False)} but got {got.str_short(False)}."
                 )
-            if got.manual != v.aval.to_ct_aval().manual:
+            if got.manual_axis_kinds != v.aval.to_ct_aval().manual_axis_kinds:
                 raise _varies_differently(
                     "cotangent type does not match function output, expected"
                     f" {v.aval.to_ct_aval().str_short(False)} but got"

@@ -64,7 +64,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
             why="the program calls Python functions of this process.",
             tries=["take callbacks and prints out"],
         )
-    place, executable = program.place, program.executable
+    place, executable = program.placement, program.executable
     if read:
         code = lowered.code
     elif compat.is_compile_only(place.device.client):

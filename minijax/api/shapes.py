@@ -17,7 +17,7 @@ from ..control.flat import FlatCall
 from ..control.refs.discharge import check_closed_over, check_passed_once
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr
-from ..passes.algebra import lib
+from ..passes.algebra import core_ops
 from ..passes.key_use import use_of
 from ..runtime import key_checks
 from ..runtime.array import ARRAYS
@@ -165,7 +165,7 @@ class ShapeDtypeStruct:
             aval.dtype,
             weak_type=aval.weak_type,
             sharding=lies,
-            manual_axis_type=manual_axis_type(aval.manual),
+            manual_axis_type=manual_axis_type(aval.manual_axis_kinds),
         )
 
     def update(self, **kwargs: Any) -> ShapeDtypeStruct:
@@ -241,7 +241,7 @@ def aval_like(x: Any) -> Any:
         aval = shaped(tuple(x.shape), dtypes.canonical(x.dtype), x.weak_type)
         aval = aval_with_sharding(aval, x.sharding)
         if x.manual_axis_type is not None:
-            aval = aval.update(manual=held(x.manual_axis_type, core.typed_axes()))
+            aval = aval.update(manual_axis_kinds=held(x.manual_axis_type, core.typed_axes()))
         return AbstractRef(aval) if x.is_ref else aval
     if not core.is_value(x) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
@@ -354,8 +354,8 @@ def struct_of(aval: Any) -> Any:
         aval.shape,
         aval.dtype,
         weak_type=aval.weak_type,
-        sharding=aval.lies,
-        manual_axis_type=manual_axis_type(aval.manual),
+        sharding=aval.explicit_sharding,
+        manual_axis_type=manual_axis_type(aval.manual_axis_kinds),
     )
 
 
@@ -374,7 +374,7 @@ class _TypesToo(FlatCall):
 def _of_type(x: Any) -> Any:
     if type(x) is not ShapeDtypeStruct:
         return x
-    return lib.lie_as(lib.zeros(shaped(x.shape, x.dtype, x.weak_type)), aval_like(x))
+    return core_ops.lie_as(core_ops.zeros(shaped(x.shape, x.dtype, x.weak_type)), aval_like(x))
 
 
 @boundary

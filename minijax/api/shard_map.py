@@ -389,7 +389,9 @@ class _Who:
         parts = [
             tuple(a for a in axes_of(entry) if a in self.manual) for entry in spec_of(aval)
         ]
-        spec = PartitionSpec() if aval.lies is None else aval.lies.spec
+        spec = (
+            PartitionSpec() if aval.explicit_sharding is None else aval.explicit_sharding.spec
+        )
         sums = {"unreduced": spec.unreduced, "reduced": spec.reduced}
         return PartitionSpec(*parts, **{k: n & self.manual for k, n in sums.items()})
 
@@ -415,7 +417,7 @@ class _Who:
             if len(spec) > len(aval.shape):
                 which = f"{name_of(self.fun)}(*args), result number {i},"
                 raise self.too_long("out_specs", "output", spec, which, aval)
-            if check and aval.manual is not None:
+            if check and aval.manual_axis_kinds is not None:
                 self.check_equal(spec, aval)
         return outs
 
@@ -428,20 +430,26 @@ class _Who:
             of_all = [*[PartitionSpec()] * len(traced.hoisted), *specs]
             last = flat.out_avals[len(closed.out_avals) :]
             for spec, aval in zip(pick(of_all, written), last, strict=True):
-                if aval.manual is not None:
+                if aval.manual_axis_kinds is not None:
                     self.check_equal(spec, aval)
 
     def check_equal(self, spec: PartitionSpec, aval: Any) -> None:
         """Raise where a result may vary along an axis that its spec does not name."""
         named = {a for entry in spec for a in axes_of(entry)}
-        over = [a for a in aval.manual.varying if a in self.manual and a not in named]
-        sums = zip(aval.manual[1:], _sums(spec), strict=True)
+        over = [
+            a for a in aval.manual_axis_kinds.varying if a in self.manual and a not in named
+        ]
+        sums = zip(aval.manual_axis_kinds[1:], _sums(spec), strict=True)
         over += [a for k, s in sums for a in k if a in self.manual and a not in s]
-        over = [a for a in over if a not in spec.unreduced or a not in aval.manual.varying]
+        over = [
+            a
+            for a in over
+            if a not in spec.unreduced or a not in aval.manual_axis_kinds.varying
+        ]
         if not over:
             return
         axes = ",".join(map(str, over))
-        if self.manual.issubset(n for kind in aval.manual for n in kind):
+        if self.manual.issubset(n for kind in aval.manual_axis_kinds for n in kind):
             across = f"axis {over[0]!r}" if len(over) == 1 else f"axes {tuple(over)}"
             why = (
                 f"is replicated across mesh {across}, but could not infer replication"

@@ -101,7 +101,7 @@ def make_array_from_callback(
         for p in parts
     ]
     stored = shardings.aval_with_sharding(physical(aval), sharding)
-    made = compat.put_parts(stored, sharding.internal(len(stored.shape)), words, here)
+    made = compat.put_parts(stored, sharding.cpp_sharding(len(stored.shape)), words, here)
     return arrays_of.wrap(made, aval)
 
 
@@ -305,7 +305,7 @@ def _parts_along(sharding: Any, ndim: int) -> list[tuple[list[int], int]]:
     """For each axis, which parts this process's devices hold, and of how many: all of them,
     where what the processes hold overlaps."""
     if isinstance(sharding, shardings.NamedSharding):
-        cuts, places = sharding.cuts(ndim), sharding.places(ndim)
+        cuts, places = sharding.num_shards(ndim), sharding.places(ndim)
     else:
         cuts = shardings.parts_of(sharding.hlo(ndim), ndim)
         places = shardings.places_of(sharding.hlo(ndim), ndim, len(sharding.devices))

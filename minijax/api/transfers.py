@@ -37,7 +37,7 @@ class _Type:
         if isinstance(lies, SingleDeviceSharding):
             self.sharding = placement(lies.devices[0]).sharding_of(aval, True)
         else:
-            self.sharding = lies.internal(len(aval.shape))
+            self.sharding = lies.cpp_sharding(len(aval.shape))
 
     def of(self, x: Any) -> Any:
         """What C++ made, as an array of this type."""

@@ -120,7 +120,7 @@ def vmap(
         elif lane_kinds:
             in_tree = _lane_tree((args, kwargs), dims)
         flat: Any = opened or _Lane(fun, in_tree, "vmap")
-        cut = _cut_of_lanes(avals, dims) if TypeFlags.cuts else None
+        cut = _cut_of_lanes(avals, dims) if TypeFlags.has_sharded_types else None
         axis = Axis(name, size, spmd_axis_name, cut)
         run: Any = flat
         moving = [
@@ -185,8 +185,8 @@ def _cut_of_lanes(avals: Any, dims: Sequence[int | None]) -> Any:
     """The sharding of one number a lane, where types say along which axes lanes are cut."""
     found = []
     for a, d in zip(avals, dims, strict=True):
-        if d is not None and a.lies is not None:
-            found.append((a.lies.spec[d], a.lies))
+        if d is not None and a.explicit_sharding is not None:
+            found.append((a.explicit_sharding.spec[d], a.explicit_sharding))
     entries = [entry for entry, _ in found if entry is not None]
     if any(entry != entries[0] for entry in entries):
         raise errors.value_error(

@@ -32,7 +32,7 @@ def _parse_bool(text: str) -> bool:
 class Option:
     """One option: `.value` reads it, `opt(v)` is a context manager for this thread."""
 
-    __slots__ = ("__dict__", "_cell", "_told", "check", "name", "on_change")
+    __slots__ = ("__dict__", "_cell", "_callback", "check", "name", "on_change")
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Option:
         self.name = name
         self.check = check
         self.on_change: Callable[[Any], None] | None = None
-        self._told: Callable[[Any, bool], None] | None = None
+        self._callback: Callable[[Any, bool], None] | None = None
         self._cell = _jax.config.Config(
             "minijax:" + name,
             default,
@@ -72,7 +72,7 @@ class Option:
         `local` says that the value is this thread's; it is `UNSET` where the thread has
         none any more.
         """
-        self._told = told
+        self._callback = told
         if not now:
             return
         told(self._cell.get_global(), False)
@@ -90,20 +90,20 @@ class Option:
         """Set the process-wide value."""
         value = self.checked(value)
         self._cell.set_global(value)
-        if self._told is not None:
-            self._told(value, False)
+        if self._callback is not None:
+            self._callback(value, False)
 
     def swap(self, value: Any) -> Any:
         """Set this thread's value; returns what `swap_back` takes to undo it."""
         before = self._cell.swap_local(value)
-        if self._told is not None:
-            self._told(value, True)
+        if self._callback is not None:
+            self._callback(value, True)
         return before
 
     def swap_back(self, before: Any) -> None:
         self._cell.set_local(before)
-        if self._told is not None:
-            self._told(before, True)
+        if self._callback is not None:
+            self._callback(before, True)
 
     @contextlib.contextmanager
     def __call__(self, new_val: Any = UNSET) -> Iterator[None]:

@@ -19,7 +19,7 @@ from ..ir import core, lying
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxpr
 from ..ir.user_functions import holds_functions
 from ..ir.varying import missing
-from ..passes.algebra import lib
+from ..passes.algebra import core_ops
 from ..passes.stage import remembered, stage_closed
 from ..prims.math.cast import convert_element_type_p
 from ..types import dtypes
@@ -229,14 +229,16 @@ def type_difference(a: Any, b: Any) -> str:
         found.append("the shapes do not match")
     if a.memory_space is not b.memory_space:
         found.append("the memory spaces do not match")
-    if a.manual != b.manual:
+    if a.manual_axis_kinds != b.manual_axis_kinds:
         found.append("the manual axis types do not match")
     return ", and ".join(found)
 
 
 def to_vary(a: Any, b: Any) -> str:
     """What makes a value of type `a` vary along the axes along which one of `b` does."""
-    axes = missing(a.manual, () if b.manual is None else b.manual.varying)
+    axes = missing(
+        a.manual_axis_kinds, () if b.manual_axis_kinds is None else b.manual_axis_kinds.varying
+    )
     return f"jax.lax.pcast(..., {axes}, to='varying')" if axes else ""
 
 
@@ -285,8 +287,8 @@ def promote_weak(
             dtype = b.dtype if _joins(a, b) else a.dtype
             x = with_dtype(x, dtype)
             changed = True
-        elif b.manual is not None and to_vary(a, b) and source.is_own(fun):
-            x = lib.lie_as(x, a.update(manual=b.manual))
+        elif b.manual_axis_kinds is not None and to_vary(a, b) and source.is_own(fun):
+            x = core_ops.lie_as(x, a.update(manual_axis_kinds=b.manual_axis_kinds))
             changed = True
         out.append(x)
     return out if changed else None
@@ -337,7 +339,7 @@ def check_no_batched_effects(effects: frozenset[Any], what: str, why: str) -> No
 
     `what`, with a place for the kind of effect, says what cannot be done.
     """
-    acting = [e for e in effects if getattr(e, "once", False)]
+    acting = [e for e in effects if getattr(e, "is_once_per_call", False)]
     if acting:
         state = all(getattr(e, "on_references", False) for e in acting)
         raise NotImplementedError(

@@ -29,19 +29,19 @@ class LoweredValue:
     same: which of the values before it is the very same object, instead.
     """
 
-    __slots__ = ("aval", "known", "lows", "same")
+    __slots__ = ("aval", "known", "lo_values", "same")
 
     def __init__(self, aval: Any, known: Any, same: int | None, lows: Any) -> None:
         self.aval = aval
         self.known = known
         self.same = same
-        self.lows = lows
+        self.lo_values = lows
 
     def put_together(self) -> Any:
         """The value."""
         if not self.aval.has_qdd:
-            return self.aval.raise_val(*self.lows)
-        x = self.aval.new_from_loval(self.known, *self.lows)
+            return self.aval.raise_val(*self.lo_values)
+        x = self.aval.new_from_loval(self.known, *self.lo_values)
         _own(x)
         return x
 
@@ -51,7 +51,9 @@ def _rebuilt(told: tuple[Any, Any, Any], lows: Any) -> LoweredValue:
     return LoweredValue(aval, known, same, lows)
 
 
-tree.register_pytree_node(LoweredValue, lambda x: (x.lows, (x.aval, x.known, x.same)), _rebuilt)
+tree.register_pytree_node(
+    LoweredValue, lambda x: (x.lo_values, (x.aval, x.known, x.same)), _rebuilt
+)
 
 
 def is_high(x: Any) -> bool:
@@ -118,7 +120,7 @@ def _changed(x: Any, was: LoweredValue) -> LoweredValue | None:
     now = _open(x)
     if now.known != was.known:
         return now
-    kept = all(a is b for a, b in zip(now.lows, was.lows, strict=True))
+    kept = all(a is b for a, b in zip(now.lo_values, was.lo_values, strict=True))
     return None if kept else now
 
 
@@ -157,7 +159,7 @@ def call(
     out, states = fun(*each, **named)
     for x, state in zip(given, states, strict=True):
         if state is not None:
-            state.aval.update_from_loval(state.known, x, *state.lows)
+            state.aval.update_from_loval(state.known, x, *state.lo_values)
 
     def closed(x: Any) -> Any:
         if type(x) is not LoweredValue:
@@ -235,7 +237,7 @@ class _Cell:
         cells[id(self.x)] = self
         return True
 
-    def stand_in(self) -> tuple[Any, list[Any]]:
+    def make_proxy(self) -> tuple[Any, list[Any]]:
         """What stands for the value in the program being recorded; its arrays."""
         lows = [r[...] for r in self.refs]
         stand = self.aval.new_from_loval(self.known, *lows)
@@ -293,7 +295,7 @@ def apply(rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any])
                 awake.hand_back()
         elif home is not None:
             cell = _cell(x, home)
-            x, lows = cell.stand_in()
+            x, lows = cell.make_proxy()
             stands.append((cell, x, lows))
         now.append(x)
     out = rule(*now, **params)

@@ -62,65 +62,67 @@ class Primitive:
     abstract(*avals, **params) -> aval | [avals]
     jvp(primals, tangents, **params) -> (out, out_tangent)        tangents may be `Zero`
     linearize(trace, primals, tangents, **params) -> (out, out_tangent)     optional
-    transpose(ct, *args, **params) -> [ct | None]      linear args come as `Linear(aval)`
+    transpose(ct, *args, **params) -> [ct | None]      linear args are `UndefinedPrimal(aval)`
     batch(axis, args, dims, **params) -> (out, dim)
     batch_named(axis, args, dims, **params) -> (out, dim)   where `axis.name` is reduced
-    lower(ctx, *operands, **params) -> value | [values]; `lower_on[platform]` goes first
-    impl(*args, **params): evaluation, if not by compiling the primitive alone
-    stage(trace, args, params): recording, if not as one equation
+    lower(ctx, *operands, **params) -> value | [values]; `lower_by_platform[platform]`
+        takes precedence
+    impl(*args, **params): evaluation, unless the primitive alone is compiled
+    stage(trace, args, params): recording, unless it is one equation
     effects(params) -> frozenset; named_axes(params) -> names of mapped axes it uses
-    depends(moving, params) -> for each result, whether it depends on a flagged operand;
-        without the rule all do as soon as one is flagged
-    vary(kinds, params) -> along which manual axes the results vary, of what the types of
-        operands say of it: see varying.py; without the rule, along all that an operand
-        does; "abstract": `abstract` says it, as that of what holds programs does
-    sums: where it is linear, for terms of sums: see sums.py
-    closes: whether its params hold functions, which may close over lanes: `batch` is
-        called even if no operand has any
-    takes_keys: whether `lower` knows of keys, which others see as trailing axes
-    places: whether `abstract` says in which memory the results are
-    lie(specs, avals, outs, params) -> for each result along which axes of a mesh it is
-        cut, where operands are cut along `Explicit` ones: see lying.py; without the rule,
-        results are whole everywhere
-    asks: the name of the param that may say how the result is to lie instead;
-        check_asked(sharding, specs, avals, params) raises where it cannot
+    depends(flags, params) -> for each result, whether it depends on a flagged operand;
+        without the rule all results do as soon as one operand is flagged
+    manual_axis_rule(kinds, params) -> the manual axis kinds of the results, given those of
+        the operands, see varying.py; without the rule the results vary along all axes that
+        an operand varies along; "abstract": the types that `abstract` returns have them, as
+        for primitives that hold programs
+    linearity: in which operands it is linear, for unreduced operands: see sums.py
+    has_closures: whether its params hold functions, which may close over lanes: `batch` is
+        called even if no operand is mapped
+    lowers_key_arrays: whether `lower` handles key arrays; other rules get arrays of words
+    sets_memory_space: whether `abstract` sets the memory space of the results
+    sharding_rule(specs, avals, outs, params) -> the spec of each result along `Explicit` mesh
+        axes, given the operands' specs: see lying.py; without the rule results are replicated
+    out_sharding_param: the name of the param that requests the result's sharding;
+        check_out_sharding(sharding, specs, avals, params) raises if it is impossible
     regions: how it holds programs, see regions.py
-    checked(enabled, args, params) -> (error | None, results), as `checkify` runs it, if it
-        is not by running its programs so; of what holds none `checkify` asks for
-        divisor: the operand that may not be 0;
+    checked(enabled, args, params) -> (error | None, results), the rule of `checkify`, unless
+        `checkify` transforms its programs; for other primitives `checkify` reads
+        divisor: the operand that must not be 0;
         bounds(*args, **params) -> (shape, index, axes, last): the indices at which it reads
-        or writes an array of that shape, of which axes, and the last one of each;
-        makes_nans: whether results may hold a NaN where no operand does
-    keeps_nans: whether results always hold a NaN or an infinity where an operand does
-    keeps_finite: whether real results are finite where all operands are
-    elementwise: whether each element of a result is made of those at its own place
-    moves: whether results are elements of those operands that have their dtype, moved;
-        "in order": elements of one operand, one after the other, some of them repeated;
-        "back": sums of such elements, which the transpose moves back; "nothing": results
-        are the operands, one by one
-    axes_of(avals of operands, of results, params) -> for each operand, for each axis of
-        the result, the operand's axis that it is (or None), or that axis and its reach, see
-        prims/reaching.py; along its others elements mix
-    runs(args, params) -> (program, its operands), which gives the results, of what holds
-        programs but is no region
-    flops(avals of operands, of results, params) -> how many operations on numbers it takes;
-        without it one for each element, see passes/costs.py
-    workspace(avals of operands, of results, params) -> bytes that it needs besides them
+        or writes an array of that shape, along which axes, and the last valid index of each;
+        makes_nans: whether results may hold a NaN although no operand does
+    keeps_nans: whether results always hold a NaN or an infinity if an operand does
+    keeps_finite: whether real results are finite if all operands are
+    elementwise: whether each element of a result depends on the operands' elements at its
+        own position only
+    is_data_movement: whether results are moved elements of those operands that have their
+        dtype; "in order": elements of one operand in their order, some of them repeated;
+        "back": sums of such elements, the transpose; "nothing": each result is an operand
+    axes_of(avals of operands, of results, params) -> for each operand, for each axis of the
+        result, the operand's axis that corresponds to it (or None), or that axis and its
+        reach, see prims/reaching.py; elements mix along the other axes
+    as_program(args, params) -> (program, its operands) that compute the results, for
+        primitives that hold programs but are not regions
+    flops(avals of operands, of results, params) -> number of arithmetic operations; without
+        it one for each element, see passes/costs.py
+    workspace(avals of operands, of results, params) -> bytes of scratch memory that it needs
         while it runs, see passes/costs.py
     taylor(series of operands, order, params) -> series of the result(s), for `jet`
-    uses_keys: what it does with random keys, a `KeyUse` (passes/key_use.py) or
-        (avals, params) -> KeyUse; without it, or programs, it consumes them
+    uses_keys: how it uses random keys, a `KeyUse` (passes/key_use.py) or
+        (avals, params) -> KeyUse; a primitive without it, or programs, consumes its keys
     pretty: params that are not printed, or (eqn, printer) -> [(param, value)], see
-        printer.py; text(eqn, printer) -> the whole equation as text, if in its own form
+        printer.py; text(eqn, printer) -> the text of the whole equation, for a special form
     """
 
     __slots__ = (
-        "__weakref__", "abstract", "asks", "axes_of", "batch", "batch_named", "bounds",
-        "check_asked", "checked", "closes", "dce", "depends", "divisor", "effects",
-        "elementwise", "flops", "impl", "jvp", "keeps_finite", "keeps_nans", "lie",
-        "linearize", "lower", "lower_on", "makes_nans", "moves", "multiple_results",
-        "name", "named_axes", "places", "pretty", "regions", "runs", "stage", "sums",
-        "takes_keys", "taylor", "text", "transpose", "uses_keys", "vary", "workspace",
+        "__weakref__", "abstract", "as_program", "axes_of", "batch", "batch_named", "bounds",
+        "check_out_sharding", "checked", "dce", "depends", "divisor", "effects",
+        "elementwise", "flops", "has_closures", "impl", "is_data_movement", "jvp",
+        "keeps_finite", "keeps_nans", "linearity", "linearize", "lower", "lower_by_platform",
+        "lowers_key_arrays", "makes_nans", "manual_axis_rule", "multiple_results", "name",
+        "named_axes", "out_sharding_param", "pretty", "regions", "sets_memory_space",
+        "sharding_rule", "stage", "taylor", "text", "transpose", "uses_keys", "workspace",
     )  # fmt: skip
 
     # As interpreters of libraries ask: whether `bind` takes a function first.
@@ -136,15 +138,15 @@ class Primitive:
         )
         self.batch: Rule = Missing("Batching rule", name)
         self.lower: Rule = Missing("MLIR translation rule", name)
-        self.lower_on: dict[str, Rule] = {}
+        self.lower_by_platform: dict[str, Rule] = {}
         self.linearize: Rule | None = None
         self.batch_named: Rule | None = None
-        self.closes = False
-        self.takes_keys = False
-        self.places = False
-        self.lie: Rule | None = None
-        self.asks: str | None = None
-        self.check_asked: Rule | None = None
+        self.has_closures = False
+        self.lowers_key_arrays = False
+        self.sets_memory_space = False
+        self.sharding_rule: Rule | None = None
+        self.out_sharding_param: str | None = None
+        self.check_out_sharding: Rule | None = None
         self.impl: Rule | None = None
         self.stage: Rule | None = None
         self.effects: Rule | None = None
@@ -153,8 +155,8 @@ class Primitive:
         self.text: Rule | None = None
         self.dce: Rule | None = None
         self.depends: Rule | None = None
-        self.vary: Rule | str | None = None
-        self.sums: str | None = None
+        self.manual_axis_rule: Rule | str | None = None
+        self.linearity: str | None = None
         self.uses_keys: Any = None
         self.regions: Any = None
         self.checked: Rule | None = None
@@ -164,9 +166,9 @@ class Primitive:
         self.keeps_nans = False
         self.keeps_finite = False
         self.elementwise = False
-        self.moves: bool | str = False
+        self.is_data_movement: bool | str = False
         self.axes_of: Rule | None = None
-        self.runs: Rule | None = None
+        self.as_program: Rule | None = None
         self.flops: Rule | None = None
         self.workspace: Rule | None = None
         self.taylor: Rule | None = None
@@ -215,7 +217,7 @@ class Primitive:
         self.abstract = rule
         return rule
 
-    def admit(self, aval: Any) -> None:
+    def check_accepts_ref(self, aval: Any) -> None:
         """Raise unless the primitive takes references, of type `aval`."""
         raise tracer_errors.reference(aval, self.name, STATE.trace)
 
@@ -259,9 +261,9 @@ class Trace:
 
     __slots__ = ("__weakref__", "alive", "memo", "parent")
     transform = "trace"
-    records = False  # whether it makes a program, which must not touch what is outside
-    divides = False  # whether it records what depends on tangents, and runs all else
-    lends = False  # whether programs recorded around it take its tracers for constants
+    is_staging = False  # whether it makes a program, which must not touch what is outside
+    is_linear_only = False  # whether it records what depends on tangents, and runs all else
+    allows_capture = False  # whether programs recorded around it take its tracers for constants
     parent: Trace
     memo: dict[Any, Any]  # what floors above know of it; not there before they do
 
@@ -652,7 +654,7 @@ def check_reach(x: Tracer, trace: Trace) -> None:
     t = trace
     while t is not maker:
         if t is EVAL:
-            if maker.alive and maker.lends and _inside(maker, trace):
+            if maker.alive and maker.allows_capture and _inside(maker, trace):
                 return
             raise leak_error(x)
         t = t.parent

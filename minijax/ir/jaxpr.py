@@ -654,12 +654,12 @@ def result_type(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -
 
     In their place `varying.DIFFERING`, where operands must be made to vary alike first.
     """
-    if prim.vary is not None:
-        if prim.vary != "abstract":
+    if prim.manual_axis_rule is not None:
+        if prim.manual_axis_rule != "abstract":
             return _varying(prim, avals, params)
     elif prim.regions is None:  # of the others, programs say it
         for a in avals:
-            if a.manual is not None:
+            if a.manual_axis_kinds is not None:
                 return _varying(prim, avals, params)
     return _placed(prim, avals, params)
 
@@ -677,10 +677,12 @@ def _varying(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> A
 
 def _placed(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
     """The types of results, and where these are."""
-    if prim.asks is not None and params[prim.asks] is not None:
+    if prim.out_sharding_param is not None and params[prim.out_sharding_param] is not None:
         return lying.sharded_result_type(prim, avals, params)
     for a in avals:
-        if a.lies is not None and (prim.lie is not None or not any(sub_jaxprs(params))):
+        if a.explicit_sharding is not None and (
+            prim.sharding_rule is not None or not any(sub_jaxprs(params))
+        ):
             return lying.sharded_result_type(prim, avals, params)
     out = prim.abstract(*avals, **params)
     for a in avals:
@@ -691,7 +693,7 @@ def _placed(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> An
 
 def _kept_there(prim: Primitive, avals: Sequence[Any], params: dict[str, Any], out: Any) -> Any:
     """The types of results where the operands are; those must be in one memory."""
-    if prim.places or any(sub_jaxprs(params)):
+    if prim.sets_memory_space or any(sub_jaxprs(params)):
         return out
     spaces = {a.memory_space for a in avals if getattr(a, "shape", ())}
     if len(spaces) > 1:

@@ -37,26 +37,32 @@ class Specs(list[Spec]):
 
 def sharded_result_type(prim: core.Primitive, avals: Sequence[Any], params: Any) -> Any:
     """The type(s) of results of operands that are cut, or of one that is to be."""
-    bare = [a if a.lies is None else a.update(lies=None) for a in avals]
+    bare = [
+        a if a.explicit_sharding is None else a.update(explicit_sharding=None) for a in avals
+    ]
     out = prim.abstract(*bare, **params)
-    asked = params[prim.asks] if prim.asks is not None else None
+    asked = params[prim.out_sharding_param] if prim.out_sharding_param is not None else None
     mesh = common_mesh(prim.name, avals)
     terms = NOTHING
-    if any(has_sums(a.lies) for a in avals):
+    if any(has_sums(a.explicit_sharding) for a in avals):
         terms = sums.of_results(prim, avals, list(map(sums_of, avals)))
     if asked is not None:
         asked = asked.for_rank(len(out.shape))
         asked.check_compatible_aval(out.shape)
-        said = asked.said(len(out.shape))
-        if prim.check_asked is not None:
-            prim.check_asked(said, list(map(spec_of, avals)), avals, params)
-        return out.update(lies=said)
+        said = asked.to_explicit(len(out.shape))
+        if prim.check_out_sharding is not None:
+            prim.check_out_sharding(said, list(map(spec_of, avals)), avals, params)
+        return out.update(explicit_sharding=said)
     outs = out if prim.multiple_results else [out]
-    if prim.lie is None and not any(terms):
+    if prim.sharding_rule is None and not any(terms):
         return out
-    lie = prim.lie or (lambda *_: [None] * len(outs))
+    lie = prim.sharding_rule or (lambda *_: [None] * len(outs))
     found = lie(Specs(avals, mesh), bare, outs, params)
-    like = next(a.lies for a in avals if a.lies is not None and a.lies.mesh is mesh)
+    like = next(
+        a.explicit_sharding
+        for a in avals
+        if a.explicit_sharding is not None and a.explicit_sharding.mesh is mesh
+    )
     outs = [
         with_explicit_sharding(prim.name, a, like, s, avals, terms)
         for a, s in zip(outs, found, strict=True)
@@ -75,9 +81,9 @@ def has_sums(lies: Any) -> bool:
 
 def sums_of(aval: Any) -> sums.ReductionAxes:
     """Along which `Explicit` axes values are terms of sums, or have such as cotangents."""
-    if aval.lies is None:
+    if aval.explicit_sharding is None:
         return sums.ReductionAxes()
-    spec = aval.lies.spec
+    spec = aval.explicit_sharding.spec
     cut = frozenset(a for entry in spec for a in axes_in(entry))
     return sums.ReductionAxes(spec.unreduced, spec.reduced, cut)
 
@@ -86,14 +92,14 @@ def common_mesh(name: str, avals: Sequence[Any]) -> Any:
     """The mesh of operands that are cut; all are over one."""
     mesh = None
     for a in avals:
-        if a.lies is None:
+        if a.explicit_sharding is None:
             continue
         if mesh is None:
-            mesh = a.lies.mesh
-        elif a.lies.mesh != mesh:
+            mesh = a.explicit_sharding.mesh
+        elif a.explicit_sharding.mesh != mesh:
             raise value_error(
                 f"Mesh for all inputs should be equal. Got one mesh: {mesh} and another"
-                f" mesh: {a.lies.mesh}",
+                f" mesh: {a.explicit_sharding.mesh}",
                 where=name,
                 which=", ".join(x.str_short(True) for x in avals),
                 tries=["jax.sharding.reshard(x, sharding)"],
@@ -104,7 +110,11 @@ def common_mesh(name: str, avals: Sequence[Any]) -> Any:
 def spec_of(aval: Any) -> Spec:
     """The spec of a type: an entry for each of its axes."""
     shape = getattr(aval, "shape", ())
-    return tuple(aval.lies.spec) if aval.lies is not None else (None,) * len(shape)
+    return (
+        tuple(aval.explicit_sharding.spec)
+        if aval.explicit_sharding is not None
+        else (None,) * len(shape)
+    )
 
 
 def axes_in(entry: Any) -> tuple[Any, ...]:
@@ -155,24 +165,26 @@ def with_explicit_sharding(
             )
         seen.update(axes)
     unreduced, reduced = terms
-    return aval.update(lies=like.with_spec(spec).with_sums(unreduced, reduced - seen))
+    return aval.update(
+        explicit_sharding=like.with_spec(spec).with_sums(unreduced, reduced - seen)
+    )
 
 
 def without(aval: Any, dim: int) -> Any:
     """`aval` without axis `dim`."""
-    shape, lies = aval.shape, aval.lies
+    shape, lies = aval.shape, aval.explicit_sharding
     if lies is not None:
         spec = tuple(lies.spec)
         rest = spec[:dim] + spec[dim + 1 :]
         lies = lies.with_entries(rest)
-    return aval.update(shape=shape[:dim] + shape[dim + 1 :], lies=lies)
+    return aval.update(shape=shape[:dim] + shape[dim + 1 :], explicit_sharding=lies)
 
 
 def with_axis(aval: Any, size: int, dim: int, like: Any = None, entry: Any = None) -> Any:
     """`aval` with one more axis, at `dim`, cut along `entry` over the mesh of `like`."""
-    shape, lies = aval.shape, aval.lies
+    shape, lies = aval.shape, aval.explicit_sharding
     if lies is not None or entry is not None:
         spec = spec_of(aval)
         entries = (*spec[:dim], entry, *spec[dim:])
         lies = like.with_spec(entries) if lies is None else lies.with_entries(entries)
-    return aval.update(shape=(*shape[:dim], size, *shape[dim:]), lies=lies)
+    return aval.update(shape=(*shape[:dim], size, *shape[dim:]), explicit_sharding=lies)

@@ -56,7 +56,7 @@ class NamedTrace(Trace):
         self.base = self.seen = STATE.names
         self.mark = ""
 
-    def marked(self) -> str:
+    def name_stack(self) -> str:
         """The name stack for what this trace does at its parent."""
         names = STATE.names
         if self.parent is EVAL or type(self.base) is Inside:  # EVAL forgets them

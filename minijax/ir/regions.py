@@ -37,8 +37,8 @@ class Region:
         "index",
         "opaque",
         "param",
-        "per_in",
-        "per_out",
+        "operand_param",
+        "result_param",
         "reset",
         "residual",
         "scope",
@@ -51,8 +51,8 @@ class Region:
         *,
         index: int = 0,
         scope: Callable[[Params], AbstractContextManager[Any]] | None = None,
-        per_in: str = "",
-        per_out: str = "",
+        operand_param: str = "",
+        result_param: str = "",
         residual: Callable[[Params, Any], Any] | None = None,
         shift: Callable[[Any], Any] = lambda said: said,
         reset: Mapping[str, Any] | None = None,
@@ -72,8 +72,8 @@ class Region:
         self.param = param
         self.index = index
         self.scope = scope or (lambda params: _NO_SCOPE)
-        self.per_in = per_in
-        self.per_out = per_out
+        self.operand_param = operand_param
+        self.result_param = result_param
         self.residual = residual
         self.shift = shift
         self.reset = reset or {}
@@ -105,14 +105,18 @@ class Region:
                 if keep
                 else (value,) * len(ins)
             )
-        if self.per_in:
-            of_ins, of_outs = params[self.per_in], params[self.per_out]
+        if self.operand_param:
+            of_ins, of_outs = params[self.operand_param], params[self.result_param]
             avals = bodies[0].in_avals, bodies[0].out_avals
-            new[self.per_in] = self._said(params, ins, avals[0], of_ins, of_outs)
-            new[self.per_out] = self._said(params, outs, avals[1], of_outs, of_ins)
+            new[self.operand_param] = self._param_entries(
+                params, ins, avals[0], of_ins, of_outs
+            )
+            new[self.result_param] = self._param_entries(
+                params, outs, avals[1], of_outs, of_ins
+            )
         return first, new
 
-    def _said(
+    def _param_entries(
         self, params: Params, origins: Origins, avals: Sequence[Any], own: Any, others: Any
     ) -> tuple[Any, ...]:
         assert self.residual is not None
@@ -126,7 +130,7 @@ class Region:
     def shifted(self, params: Params, ins: Sequence[bool], outs: Sequence[bool]) -> Params:
         """The params where the flagged operands and results have got lanes, first."""
         new = dict(params)
-        for name, flags in ((self.per_in, ins), (self.per_out, outs)):
+        for name, flags in ((self.operand_param, ins), (self.result_param, outs)):
             pairs = zip(params[name], flags, strict=True)
             new[name] = tuple([self.shift(said) if f else said for said, f in pairs])
         return new
@@ -194,7 +198,7 @@ class Loop:
     differ: (params) -> None, called before the test becomes one of each lane; may refuse.
     """
 
-    __slots__ = ("carry", "consts", "differ", "length", "param", "test")
+    __slots__ = ("carry", "consts", "differ", "length", "param", "cond")
 
     def __init__(
         self,
@@ -203,7 +207,7 @@ class Loop:
         consts: str,
         carry: str | None = None,
         length: str | None = None,
-        test: tuple[str, str] | None = None,
+        cond: tuple[str, str] | None = None,
         differ: Callable[[Params], None] | None = None,
     ) -> None:
         """
@@ -218,13 +222,13 @@ class Loop:
         self.consts = consts
         self.carry = carry
         self.length = length
-        self.test = test
+        self.cond = cond
         self.differ = differ or (lambda params: None)
 
     def bodies(self, params: Params) -> Bodies:
         """The programs: the test, if there is one, and the body."""
         body = params[self.param]
-        return (body,) if self.test is None else (params[self.test[0]], body)
+        return (body,) if self.cond is None else (params[self.cond[0]], body)
 
     def carried(self, params: Params) -> int:
         """The number of components of the carry."""
@@ -234,7 +238,7 @@ class Loop:
 
     def groups(self, params: Params, operands: Sequence[Any]) -> list[list[Any]]:
         """What goes with the operands: of the test's consts, the body's, carry, rows."""
-        n_test = 0 if self.test is None else params[self.test[1]]
+        n_test = 0 if self.cond is None else params[self.cond[1]]
         return split_list(operands, [n_test, params[self.consts], self.carried(params)])
 
     def rebuild(
@@ -242,8 +246,8 @@ class Loop:
     ) -> Params:
         """The params of a loop of other programs, on operands in these groups."""
         new = {**params, self.param: bodies[-1], self.consts: len(groups[1])}
-        if self.test is not None:
-            new |= {self.test[0]: bodies[0], self.test[1]: len(groups[0])}
+        if self.cond is not None:
+            new |= {self.cond[0]: bodies[0], self.cond[1]: len(groups[0])}
         if self.carry is not None:
             new[self.carry] = len(groups[2])
         return new
@@ -253,7 +257,7 @@ class Loop:
     ) -> tuple[Sequence[Any], Params]:
         """The equation whose programs take some of their constants as first operands."""
         asked, own, *rest = self.groups(params, args)
-        if self.test is not None:
+        if self.cond is not None:
             asked = [*consts, *asked]
         groups = [asked, [*consts, *own], *rest]
         return [x for g in groups for x in g], self.rebuild(params, bodies, groups)

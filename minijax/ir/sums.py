@@ -27,7 +27,7 @@ class ReductionAxes(NamedTuple):
 
     unreduced: frozenset[Any] = NONE
     reduced: frozenset[Any] = NONE
-    cut: frozenset[Any] = NONE
+    sharded: frozenset[Any] = NONE
 
 
 def of_results(
@@ -37,14 +37,14 @@ def of_results(
 
     Scalars go with reduced values as they are: what adds up their cotangents is one number.
     """
-    if prim.sums == "any":
+    if prim.linearity == "any":
         return NONE, NONE
     unreduced = _unreduced(prim, avals, found)
     reduced = set()
     for axis in NONE.union(*[s.reduced for s in found]) - unreduced:
         there = [axis in s.reduced for s in found]
         for a, s, yes in zip(avals, found, there, strict=True):
-            if not yes and axis not in s.cut and a.shape:
+            if not yes and axis not in s.sharded and a.shape:
                 raise _mismatch(
                     "Inputs cannot be replicated on the same axes that another input is"
                     f" reduced on. Got input type: {a.str_short(False)} and reduced spec:"
@@ -64,7 +64,7 @@ def _unreduced(
         return NONE
     names = ("lhs", "rhs")
     told = [f"{n}={a.str_short(False)}" for n, a in zip(names, avals, strict=False)]
-    if prim.sums == "product" and len(terms) == 2:
+    if prim.linearity == "product" and len(terms) == 2:
         left, right = terms
         if left and right:
             raise _mismatch(
@@ -80,7 +80,7 @@ def _unreduced(
                 avals,
             )
         return left or right
-    if prim.sums == "together":
+    if prim.linearity == "together":
         for name, mine in zip(names, terms, strict=False):
             if mine and any(other != mine for other in terms):
                 rest = "rhs" if name == "lhs" else "lhs"
@@ -91,7 +91,7 @@ def _unreduced(
                     avals,
                 )
         return terms[0]
-    if prim.sums == "first" and not any(terms[1:]):
+    if prim.linearity == "first" and not any(terms[1:]):
         return terms[0]
     raise error(
         NotImplementedError,

@@ -36,9 +36,9 @@ def of_results(
     prim: core.Primitive, avals: Sequence[Any], params: Any
 ) -> ManualAxisKinds | Differing | None:
     """What types of results say of manual axes, of those of operands."""
-    kinds = [a.manual for a in avals if isinstance(a, ShapedArray)]
-    if prim.vary is not None:
-        found: ManualAxisKinds | None = prim.vary(kinds, params)  # type: ignore[operator]
+    kinds = [a.manual_axis_kinds for a in avals if isinstance(a, ShapedArray)]
+    if prim.manual_axis_rule is not None:
+        found: ManualAxisKinds | None = prim.manual_axis_rule(kinds, params)  # type: ignore[operator]
         return found
     first: ManualAxisKinds | None = kinds[0]
     if all(k is first or k == first for k in kinds) and not (first and first.unreduced):
@@ -70,21 +70,21 @@ def manual(varying: Any = (), unreduced: Any = (), reduced: Any = ()) -> ManualA
 
 def with_kinds(aval: Any, kinds: ManualAxisKinds | None) -> Any:
     """A result's type that says this of manual axes."""
-    if not isinstance(aval, ShapedArray) or aval.manual == kinds:
+    if not isinstance(aval, ShapedArray) or aval.manual_axis_kinds == kinds:
         return aval
-    return aval.update(manual=kinds)
+    return aval.update(manual_axis_kinds=kinds)
 
 
 def joined(aval: Any, *others: Any) -> Any:
     """A type that varies along all axes along which it or others do."""
-    more = [a.manual for a in others if a.manual is not None]
+    more = [a.manual_axis_kinds for a in others if a.manual_axis_kinds is not None]
     if not more:
         return aval
-    mine = aval.manual or NOTHING
+    mine = aval.manual_axis_kinds or NOTHING
     names = {n for kinds in (mine, *more) for n in kinds.varying}
     if names.issubset(mine.varying):
         return aval
-    return aval.update(manual=manual(names, mine.unreduced, mine.reduced))
+    return aval.update(manual_axis_kinds=manual(names, mine.unreduced, mine.reduced))
 
 
 def missing(mine: ManualAxisKinds | None, wanted: Iterable[Any]) -> tuple[Any, ...]:

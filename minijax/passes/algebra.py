@@ -1,7 +1,7 @@
 """What machinery needs of mathematics: zeros, sums of cotangents, lane axes.
 
 The interpreters may name no operation.  The handful that they need reaches them here:
-`prims/` fills `lib` when it loads.  `Zero` is a tangent or cotangent known to be zero,
+`prims/` fills `core_ops` when it loads.  `Zero` is a tangent or cotangent known to be zero,
 never materialised; `UndefinedPrimal` marks a linear argument in a transpose rule.
 
 Next: stage.py.
@@ -52,7 +52,7 @@ class CoreOps:
         return vars(self)[name]
 
 
-lib = CoreOps()
+core_ops = CoreOps()
 
 
 class Zero:
@@ -116,11 +116,11 @@ def instantiate(tangent: Any) -> Any:
     if type(tangent) is not Zero:
         return tangent
     aval, trace = tangent.aval, core.STATE.trace
-    if trace.divides and not trace.all:  # type: ignore[attr-defined]
+    if trace.is_linear_only and not trace.all:  # type: ignore[attr-defined]
         return trace.instantiate(tangent)  # type: ignore[attr-defined]
     if aval.dtype == dtypes.float0 and not dimension_variables(aval.shape):
         return np.zeros(aval.shape, dtypes.float0)
-    return lib.zeros(aval)
+    return core_ops.zeros(aval)
 
 
 def nonzero_flags(tangents: Sequence[Any]) -> list[bool]:
@@ -145,7 +145,7 @@ def add(x: Any, y: Any) -> Any:
         return y
     if type(y) is Zero:
         return x
-    return lib.add(x, y)
+    return core_ops.add(x, y)
 
 
 # Kind of types -> how that of one lane is made of that of all, (size, axis, type) -> type,

@@ -21,7 +21,7 @@ from ..ir.core import EVAL, STATE, Primitive, Trace, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ir.lying import spec_of, with_axis, without
 from ..ir.names import Inside, NamedTrace
-from .algebra import lib, mapped_aval, unmapped_aval
+from .algebra import core_ops, mapped_aval, unmapped_aval
 from .stage import remembered, stage_closed
 
 
@@ -40,31 +40,31 @@ no_name = NoAxisName()
 class Axis:
     """A mapped axis: its name and size."""
 
-    __slots__ = ("lies", "name", "size", "spmd_name")
+    __slots__ = ("lane_sharding", "name", "size", "spmd_name")
 
     def __init__(self, name: Any, size: int, spmd_name: Any = None, lies: Any = None) -> None:
         self.name = name
         self.size = size
         self.spmd_name = spmd_name
-        self.lies = lies  # the sharding of an array of one number a lane, if it is cut
+        self.lane_sharding = lies  # the sharding of an array of one number a lane, if it is cut
 
     def key(self) -> tuple[Any, ...]:
-        return (self.name, self.size, self.spmd_name, self.lies)
+        return (self.name, self.size, self.spmd_name, self.lane_sharding)
 
     def stacked(self, aval: Any) -> Any:
         """The type of all lanes, stacked in front, of a value of type `aval`."""
-        if self.lies is None or not hasattr(aval, "shape"):
+        if self.lane_sharding is None or not hasattr(aval, "shape"):
             return unmapped_aval(self.size, 0, aval)
-        return with_axis(aval, self.size, 0, self.lies, self.lies.spec[0])
+        return with_axis(aval, self.size, 0, self.lane_sharding, self.lane_sharding.spec[0])
 
-    def cut(self, x: Any, dim: int) -> Any:
+    def constrain_lanes(self, x: Any, dim: int) -> Any:
         """`x`, whose axis `dim` is that of the lanes, cut along it as they are."""
         aval = core.aval_of(x)
-        entry = self.lies.spec[0]
+        entry = self.lane_sharding.spec[0]
         if spec_of(aval)[dim] == entry:
             return x
         lane = without(aval, dim)
-        return lib.lie_as(x, with_axis(lane, self.size, dim, self.lies, entry))
+        return core_ops.lie_as(x, with_axis(lane, self.size, dim, self.lane_sharding, entry))
 
 
 _lanes: dict[Any, Any] = util.cache({})  # the type of a lane by that of all, and axis
@@ -136,10 +136,10 @@ class BatchTrace(NamedTrace):
         found = None
         try:
             if parent is not EVAL:  # which forgets names
-                STATE.names = self.marked()
+                STATE.names = self.name_stack()
             elif some and rule is prim.batch:
                 found = hooks.evaluate_batched.call(prim, self.axis, vals, dims, params)
-            if not (some or prim.closes):
+            if not (some or prim.has_closures):
                 return parent.process(prim, args, params)
             out, out_dims = found or rule(self.axis, vals, dims, **params)
         finally:
@@ -177,12 +177,12 @@ def move_lane(x: Any, lanes: Axis | int, src: int | None, dst: int | None) -> An
         if dst is None:
             return x
         if not isinstance(lanes, Axis):
-            return lib.broadcast_lane(x, lanes, dst)
-        out = lib.broadcast_lane(x, lanes.size, dst)
-        return out if lanes.lies is None else lanes.cut(out, dst)
+            return core_ops.broadcast_lane(x, lanes, dst)
+        out = core_ops.broadcast_lane(x, lanes.size, dst)
+        return out if lanes.lane_sharding is None else lanes.constrain_lanes(out, dst)
     if dst is None:
         raise TypeError("minijax bug: a mapped value cannot become a shared one")
-    return x if src == dst else lib.move_axis(x, src, dst)
+    return x if src == dst else core_ops.move_axis(x, src, dst)
 
 
 def lane_to_front(x: Any, lanes: Axis | int, dim: int | None) -> Any:
@@ -192,7 +192,7 @@ def lane_to_front(x: Any, lanes: Axis | int, dim: int | None) -> Any:
 
 def lane_to_front_unsharded(x: Any, axis: Axis, dim: int | None) -> Any:
     """As `lane_to_front`, for operations that take what is whole beside what is cut."""
-    shared = dim is None and core.aval_of(x).lies is None
+    shared = dim is None and core.aval_of(x).explicit_sharding is None
     return lane_to_front(x, axis.size if shared else axis, dim)
 
 

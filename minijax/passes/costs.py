@@ -74,7 +74,7 @@ class InnerProgram(NamedTuple):
     """A program inside of an equation: how often it runs, and whether that is known."""
 
     closed: ClosedJaxpr
-    times: int
+    trip_count: int
     known: bool
     choice: bool  # one of several, of which one runs
 
@@ -123,7 +123,7 @@ def equation_flops(eqn: Equation, once: bool = False) -> float:
     inside = inner_programs(eqn)
     if not inside:
         return own_flops(eqn)
-    each = [flops(p.closed.jaxpr, once) * (1 if once else p.times) for p in inside]
+    each = [flops(p.closed.jaxpr, once) * (1 if once else p.trip_count) for p in inside]
     return max(each) if inside[0].choice else sum(each)
 
 
@@ -131,7 +131,7 @@ class Step(NamedTuple):
     """An equation that holds no programs, met on a walk; how often it runs."""
 
     eqn: Equation
-    times: int
+    trip_count: int
     known: bool
 
 
@@ -145,7 +145,7 @@ def walk(jaxpr: Jaxpr, times: int = 1, known: bool = True) -> Iterator[Step]:
         if inside[0].choice:
             inside = [max(inside, key=lambda p: flops(p.closed.jaxpr))]
         for p in inside:
-            yield from walk(p.closed.jaxpr, times * p.times, known and p.known)
+            yield from walk(p.closed.jaxpr, times * p.trip_count, known and p.known)
 
 
 def bytes_accessed(eqn: Equation) -> int:

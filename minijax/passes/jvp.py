@@ -78,7 +78,7 @@ class JVPTrace(NamedTrace):
         both = None
         try:
             if parent is not EVAL:  # which forgets names
-                STATE.names = self.marked()
+                STATE.names = self.name_stack()
             elif some:
                 both = hooks.evaluate_jvp.call(prim, primals, tangents, params)
             if not some:
@@ -101,7 +101,7 @@ class JVPTrace(NamedTrace):
         A loop or call of both would be recorded with its primal results.
         """
         parent = self.parent
-        if not parent.divides or prim.linearize is None:
+        if not parent.is_linear_only or prim.linearize is None:
             return False
         recorded = lambda x: isinstance(x, Tracer) and x._trace is parent
         return any(map(recorded, tangents)) and not any(map(recorded, primals))

@@ -33,8 +33,8 @@ class TangentTrace(StageTrace):
     """Records equations that depend on a tangent; runs all others in the parent."""
 
     __slots__ = ("all",)
-    records = False
-    divides = True
+    is_staging = False
+    is_linear_only = True
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent, transform="")
@@ -113,7 +113,7 @@ class LinearizeTrace(JVPTrace):
         parent = self.parent
         place, names = STATE.source, STATE.names
         try:
-            STATE.names = self.marked()
+            STATE.names = self.name_stack()
             if not some:
                 STATE.trace = parent
                 return parent.process(prim, args, params)

@@ -44,7 +44,9 @@ def def_loop_rules(prim: Primitive, loop: Loop) -> None:
 def _abstract(loop: Loop, *avals: Any, **params: Any) -> list[Any]:
     *test, body = loop.bodies(params)
     out: list[Any] = body.out_avals
-    if any(t.out_avals[0].manual is not None for t in test):  # each device stops for itself
+    if any(
+        t.out_avals[0].manual_axis_kinds is not None for t in test
+    ):  # each device stops for itself
         return [joined(a, test[0].out_avals[0]) for a in out]
     if loop.length is None:
         return out

@@ -45,7 +45,7 @@ def describe(prim: Primitive, region: Region) -> None:
 def _abstract(region: Region, *avals: Any, **params: Any) -> Sequence[Any]:
     outs: Sequence[Any] = region.bodies(params)[0].out_avals
     chosen = avals[: region.index]
-    if any(a.manual is not None for a in chosen):  # each device chooses for itself
+    if any(a.manual_axis_kinds is not None for a in chosen):  # each device chooses for itself
         return [joined(a, *chosen) for a in outs]
     return outs
 
@@ -135,7 +135,7 @@ def _linearize(
     nonzero = nonzero_flags(tangents)
     with region.scope(params):
         primal, read, linear, nz_out = _cut(
-            region.bodies(params), nonzero, forward_out=not region.per_out
+            region.bodies(params), nonzero, forward_out=not region.result_param
         )
     n = len(nz_out)
     outs_from = [*range(n), *[None] * (len(primal[0].out_avals) - n)]
@@ -297,7 +297,7 @@ def _batch(
         lanes, out_batched = transform_consistently(
             region.bodies(params), lambda b, force: batch_jaxpr(b, axis, batched, force)
         )
-    if region.per_in:
+    if region.operand_param:
         params = region.shifted(params, batched, out_batched)
     same = range(len(ins)), range(len(out_batched))
     out = bind(prim, region, params, lanes, args[:k], ins, *same, keep=True)

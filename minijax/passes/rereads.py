@@ -57,7 +57,7 @@ def _chains(jaxpr: Jaxpr, least: int) -> Chains:
     moves = shifts = False
     for i, eqn in enumerate(jaxpr.eqns):
         prim = eqn.primitive
-        if prim.moves is True:
+        if prim.is_data_movement is True:
             moves = True
         elif prim.regions is not None and isinstance(prim.regions, _CALLS):
             body = prim.regions.bodies(eqn.params)[0].jaxpr
@@ -83,8 +83,10 @@ def _joins_moved(jaxpr: Jaxpr, called: dict[int, Chains], least: int) -> bool:
     for i, eqn in enumerate(jaxpr.eqns):
         prim = eqn.primitive
         call = called.get(i) if called else None
-        shifts = prim.moves is True if call is None else call.shifts
-        if not shifts and (not joins or not (prim.elementwise or prim.moves or call)):
+        shifts = prim.is_data_movement is True if call is None else call.shifts
+        if not shifts and (
+            not joins or not (prim.elementwise or prim.is_data_movement or call)
+        ):
             continue
         count = 0
         for a in eqn.ins:
@@ -105,7 +107,7 @@ def _joins_moved(jaxpr: Jaxpr, called: dict[int, Chains], least: int) -> bool:
 def _joins(eqn: Any, call: Chains | None) -> bool:
     if call is not None:
         return bool(call.inputs)
-    if eqn.primitive.moves:
+    if eqn.primitive.is_data_movement:
         return False
     return sum([type(a) is not Literal for a in eqn.ins]) > 1
 
@@ -122,8 +124,8 @@ def _read_again(jaxpr: Jaxpr, called: dict[int, Chains]) -> set[Any]:
     made_of: dict[Any, dict[Any, set[int]]] = {}
     for i, eqn in enumerate(jaxpr.eqns):
         prim, call = eqn.primitive, called.get(i)
-        shifts = prim.moves is True if call is None else call.shifts
-        if call is None and not prim.moves and not prim.elementwise:
+        shifts = prim.is_data_movement is True if call is None else call.shifts
+        if call is None and not prim.is_data_movement and not prim.elementwise:
             continue
         joined: dict[Any, set[int]] = {}
         for k, a in enumerate(eqn.ins):
@@ -150,7 +152,7 @@ def _cuts(jaxpr: Jaxpr, again: set[Any], called: dict[int, Chains]) -> set[Any]:
     cuts = set()
     for i, eqn in enumerate(jaxpr.eqns):
         prim = eqn.primitive
-        if i not in called and not prim.moves and not prim.elementwise:
+        if i not in called and not prim.is_data_movement and not prim.elementwise:
             continue
         level = max(
             [levels.get(a, 0) + (a in again) for a in eqn.ins if type(a) is not Literal],

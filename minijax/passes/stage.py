@@ -35,7 +35,7 @@ from ..ir.tracer_errors import returned_reference
 from ..ir.varying import DIFFERING
 from ..types.avals import WIDE_SCALARS, AbstractRef, ShapedArray, is_wide_beside, shaped
 from ..types.dtypes import is_extended
-from .algebra import lib
+from .algebra import core_ops
 
 T = TypeVar("T")
 
@@ -143,10 +143,10 @@ class StageTrace(Trace):
         "fun",
         "invars",
         "reads_scalars",
-        "stands",
+        "ref_vars",
         "transform",
     )
-    records = True
+    is_staging = True
 
     def __init__(self, parent: Trace, fun: str = "", transform: str = "jit") -> None:
         self.parent = parent
@@ -157,7 +157,7 @@ class StageTrace(Trace):
         self.invars: list[Var] = []
         self.consts: list[Any] = []
         self.constvars: dict[int, Var] = {}
-        self.stands: dict[int, tuple[Any, Var]] = {}  # references of this program
+        self.ref_vars: dict[int, tuple[Any, Var]] = {}  # references of this program
         self.fun = fun
         self.transform = transform
         self.arg_names: Sequence[str] = ()
@@ -167,14 +167,14 @@ class StageTrace(Trace):
         var = Var(aval)
         self.invars.append(var)
         tracer = JitTracer(self, aval, var)
-        return tracer if type(aval) is ShapedArray else self.boxed(tracer)
+        return tracer if type(aval) is ShapedArray else self.to_user_value(tracer)
 
-    def boxed(self, tracer: JitTracer) -> Any:
+    def to_user_value(self, tracer: JitTracer) -> Any:
         """What the function sees of a variable; found again by identity."""
         if type(tracer.aval) is not AbstractRef:
             return tracer
         x = hooks.reference.call(tracer)
-        self.stands[id(x)] = x, tracer.variable
+        self.ref_vars[id(x)] = x, tracer.variable
         return x
 
     def atom(self, x: Any) -> Any:
@@ -187,8 +187,8 @@ class StageTrace(Trace):
         if isinstance(x, (np.ndarray, np.generic)) and not x.shape:
             aval = core.aval_of(x)
             return Literal(np.asarray(x, aval.dtype)[()], aval)
-        if id(x) in self.stands:
-            return self.stands[id(x)][1]
+        if id(x) in self.ref_vars:
+            return self.ref_vars[id(x)][1]
         var = self.constvars.get(id(x))
         if var is None:
             if isinstance(x, Tracer):
@@ -206,7 +206,7 @@ class StageTrace(Trace):
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         if self.folds and _is_concrete(prim, args, params):
-            with core.current(self if prim.closes else EVAL):
+            with core.current(self if prim.has_closures else EVAL):
                 return EVAL.process(prim, args, params)
         if prim.stage is not None:
             return prim.stage(self, args, params)
@@ -226,12 +226,12 @@ class StageTrace(Trace):
                 else:
                     a = self.atom(x)
                 if type(a.aval) is AbstractRef:
-                    prim.admit(a.aval)
+                    prim.check_accepts_ref(a.aval)
                 atoms.append(a)
                 avals.append(a.aval)
         out = abstract(prim, avals, params)
         if out is DIFFERING:
-            return self.process(prim, lib.vary_alike(prim, args, avals), params)
+            return self.process(prim, core_ops.vary_alike(prim, args, avals), params)
         return self.record(prim, atoms, params, out)
 
     def record(self, prim: Primitive, atoms: list[Any], params: Any, out: Any) -> Any:

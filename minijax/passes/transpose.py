@@ -19,7 +19,7 @@ from ..ir.core import EVAL, STATE, Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from ..ir.names import Inside, wrap_name_stack
 from ..types.avals import TypeFlags
-from .algebra import UndefinedPrimal, Zero, instantiate, lib
+from .algebra import UndefinedPrimal, Zero, core_ops, instantiate
 from .stage import remembered, stage_closed
 
 Sinks = Mapping[Any, Callable[[Any], None]]
@@ -65,7 +65,7 @@ def backward_pass(
     place = STATE.source
     named = STATE.trace is not EVAL  # which forgets names
     # Cotangents come from meshes that were current inside of a function.
-    cuts = TypeFlags.cuts
+    cuts = TypeFlags.has_sharded_types
     recast = config.RECAST_MESH.swap(True) if cuts else None
     try:
         while tape:
@@ -92,7 +92,7 @@ def backward_pass(
 
 def _no_cotangent(aval: Any) -> Zero:
     """The cotangent of a value that no result depends on."""
-    return Zero(cotangent_type(aval) if TypeFlags.cuts else aval)
+    return Zero(cotangent_type(aval) if TypeFlags.has_sharded_types else aval)
 
 
 class _Draining(dict[Any, Any]):
@@ -145,10 +145,10 @@ def _transpose_equation(
 
 
 def _accumulate(ct_of: dict[Any, Any], v: Var, ct: Any) -> None:
-    if TypeFlags.cuts:
-        ct = lib.lie_as(ct, v.aval.to_ct_aval())
+    if TypeFlags.has_sharded_types:
+        ct = core_ops.lie_as(ct, v.aval.to_ct_aval())
     old = ct_of.get(v)
-    ct_of[v] = ct if old is None else lib.add(old, ct)
+    ct_of[v] = ct if old is None else core_ops.add(old, ct)
 
 
 def _run(eqn: Equation, env: dict[Any, Any]) -> None:
@@ -162,7 +162,11 @@ def _run(eqn: Equation, env: dict[Any, Any]) -> None:
 
 def cotangent_type(aval: Any) -> Any:
     """The type of the cotangents of values of a type, as it lies and varies."""
-    return aval if aval.lies is None and aval.manual is None else aval.to_ct_aval()
+    return (
+        aval
+        if aval.explicit_sharding is None and aval.manual_axis_kinds is None
+        else aval.to_ct_aval()
+    )
 
 
 def transpose_jaxpr(

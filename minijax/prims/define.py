@@ -20,7 +20,7 @@ from ..base import errors
 from ..ir import core
 from ..ir.core import Primitive
 from ..passes import algebra
-from ..passes.algebra import Zero, lib
+from ..passes.algebra import Zero, core_ops
 from ..runtime.transfers import typed_constant
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
@@ -176,19 +176,19 @@ def def_makes_no_nans(*prims: Primitive) -> None:
 def move_elements(*prims: Primitive) -> None:
     """Declare that results are elements of the operands, moved."""
     for prim in prims:
-        prim.moves = True
+        prim.is_data_movement = True
 
 
 def keep_order(*prims: Primitive) -> None:
     """Declare that results are the elements of an operand, in their order."""
     for prim in prims:
-        prim.moves = "in order"
+        prim.is_data_movement = "in order"
 
 
 def move_nothing(*prims: Primitive) -> None:
     """Declare that results are the operands, one by one."""
     for prim in prims:
-        prim.moves = "nothing"
+        prim.is_data_movement = "nothing"
 
 
 def keep_nans(*prims: Primitive) -> None:
@@ -237,7 +237,7 @@ def linear_jvp(prim: Primitive) -> None:
         return ans, prim.bind(*map(algebra.instantiate, tangents), **params)
 
     prim.jvp = jvp
-    prim.sums = "together"
+    prim.linearity = "together"
 
 
 def linear_in_first(prim: Primitive, transpose: Rule | None = None) -> None:
@@ -251,7 +251,7 @@ def linear_in_first(prim: Primitive, transpose: Rule | None = None) -> None:
         return ans, prim.bind(t, *primals[1:], **params)
 
     prim.jvp = jvp
-    prim.sums = "first"
+    prim.linearity = "first"
     if transpose is not None:
         prim.transpose = transpose
 
@@ -285,7 +285,7 @@ def batch_elementwise(prim: Primitive) -> None:
                     # A shared scalar repeats by itself; an array needs a lane axis.
                     lined.append(expand(x, (0,)) if s else x)
                 else:
-                    lined.append(x if d == 0 else lib.move_axis(x, d, 0))
+                    lined.append(x if d == 0 else core_ops.move_axis(x, d, 0))
             for i, (d, s) in enumerate(zip(dims, shapes, strict=True)):
                 if d is not None and len(s) <= rank:  # of fewer axes in each lane
                     lined[i] = expand(lined[i], range(len(s), rank + 1))
@@ -300,7 +300,7 @@ def expand(x: Any, axes: Sequence[int]) -> Any:
     for i in axes:
         shape.insert(i, 1)
     dims = tuple(i for i in range(len(shape)) if i not in axes)
-    return lib.broadcast_in_dim(x, tuple(shape), dims)
+    return core_ops.broadcast_in_dim(x, tuple(shape), dims)
 
 
 def same_lanes(
@@ -424,7 +424,7 @@ def nary(
     if transpose is not None:
         prim.transpose = transpose
     batch_elementwise(prim)
-    prim.lie = elementwise_sharding_rule(name)
+    prim.sharding_rule = elementwise_sharding_rule(name)
     prim.lower = lower_elementwise(lower) if isinstance(lower, str) else lower
     return prim
 
@@ -461,7 +461,7 @@ _PYTHON_KIND: dict[str, Any] = {
 def filled(x: Any, value: Any) -> Any:
     """`value` in the shape and dtype of `x`."""
     scalar, shape = const(x, value), core.aval_of(x).shape
-    return lib.broadcast_in_dim(scalar, shape, ()) if shape else scalar
+    return core_ops.broadcast_in_dim(scalar, shape, ()) if shape else scalar
 
 
 def repeat_like(t: Any, ans: Any) -> Any:
@@ -471,8 +471,8 @@ def repeat_like(t: Any, ans: Any) -> Any:
         return t
     dims = tuple(i for i, n in enumerate(given) if n == shape[i])
     if len(dims) < len(given):
-        t = lib.reshape(t, tuple(shape[i] for i in dims))
-    return lib.broadcast_in_dim(t, shape, dims)
+        t = core_ops.reshape(t, tuple(shape[i] for i in dims))
+    return core_ops.broadcast_in_dim(t, shape, dims)
 
 
 def unbroadcast(x: Any, aval: Any) -> Any:
@@ -481,6 +481,6 @@ def unbroadcast(x: Any, aval: Any) -> Any:
     if shape == aval.shape:
         return x
     if not aval.shape:
-        return lib.sum(x, tuple(range(len(shape))))
+        return core_ops.sum(x, tuple(range(len(shape))))
     axes = tuple(i for i, (m, n) in enumerate(zip(shape, aval.shape, strict=True)) if m != n)
-    return lib.reshape(lib.sum(x, axes), aval.shape)
+    return core_ops.reshape(core_ops.sum(x, axes), aval.shape)

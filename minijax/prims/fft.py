@@ -70,7 +70,7 @@ def _fft_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     return [specs[0]]
 
 
-fft_p.lie = _fft_lie
+fft_p.sharding_rule = _fft_lie
 
 
 def _fft_abstract(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:

@@ -46,7 +46,7 @@ def _parts(mesh: Mesh, pspec: Any) -> tuple[NamedSharding, NamedSharding]:
 
 def _other(aval: Any, mine: NamedSharding, other: NamedSharding) -> ShapedArray:
     """The type of a value whose parts lie as those of one of type `aval`."""
-    part, cuts = mine.shard_shape(aval.shape), other.cuts(len(aval.shape))
+    part, cuts = mine.shard_shape(aval.shape), other.num_shards(len(aval.shape))
     return shaped(
         tuple(n * k for n, k in zip(part, cuts, strict=True)), aval.dtype, aval.weak_type
     )
@@ -207,7 +207,7 @@ def _lower(ctx: Any, x: Any, *, global_mesh: Mesh, pspec: Any) -> Any:
 
 def _define(prim: Primitive, back: Primitive, abstract: Any, impl: Any) -> None:
     """The rules of one of the two, whose transpose is the other."""
-    prim.takes_keys = True
+    prim.lowers_key_arrays = True
     prim.makes_nans = False
     prim.abstract = abstract
     linear_jvp(prim)

@@ -25,13 +25,13 @@ def _evaluate(x: Any, *, layout: Layout) -> Any:
     if type(x) not in arrays.ARRAYS:
         x = to_array(x, placements.default_placement())
     check_tiles(layout, next(iter(x.devices())), "with_layout_constraint arguments")
-    return array_with_layout(x, None if layout.is_plain else layout)
+    return array_with_layout(x, None if layout.is_default else layout)
 
 
 layout_constraint_p.impl = lambda x, *, layout: _evaluate(arrays.adopted(x), layout=layout)
 layout_constraint_p.makes_nans = False
 layout_constraint_p.keeps_nans = layout_constraint_p.elementwise = True
-layout_constraint_p.lie = first_operand_sharding_rule
+layout_constraint_p.sharding_rule = first_operand_sharding_rule
 linear_jvp(layout_constraint_p)
 layout_constraint_p.transpose = lambda ct, x, *, layout: [
     layout_constraint_p.bind(ct, layout=layout)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir import core
-from ..passes.algebra import lib
+from ..passes.algebra import core_ops
 from ..types import dtypes
 from ..types.avals import DEVICE
 from .math.algebraic import add, add_any_p
@@ -62,17 +62,17 @@ def zeros(aval: Any) -> Any:
     return x if aval.memory_space is DEVICE else place(x, aval.memory_space)
 
 
-lib.add = add_any_p.bind
-lib.zeros = zeros
-lib.place = place
-lib.lie_as = reshard_to_aval
-lib.move_axis = move_axis
-lib.broadcast_lane = broadcast_lane
-lib.broadcast_in_dim = broadcast_in_dim
-lib.broadcast_to = broadcast_to
-lib.eye = eye
-lib.reshape = reshape
-lib.select = select_n
-lib.slice_axis = slice_axis
-lib.strided = strided
-lib.sum = total
+core_ops.add = add_any_p.bind
+core_ops.zeros = zeros
+core_ops.place = place
+core_ops.lie_as = reshard_to_aval
+core_ops.move_axis = move_axis
+core_ops.broadcast_lane = broadcast_lane
+core_ops.broadcast_in_dim = broadcast_in_dim
+core_ops.broadcast_to = broadcast_to
+core_ops.eye = eye
+core_ops.reshape = reshape
+core_ops.select = select_n
+core_ops.slice_axis = slice_axis
+core_ops.strided = strided
+core_ops.sum = total

@@ -180,16 +180,16 @@ def add_lane_to_sharding(axis: Any, sharding: Any, at: int) -> Any:
         return None
     spec = list(sharding.spec)
     spec += [None] * (at - len(spec))
-    spec.insert(at, None if axis.lies is None else axis.lies.spec[0])
+    spec.insert(at, None if axis.lane_sharding is None else axis.lane_sharding.spec[0])
     return sharding.with_spec(sharding.spec.update(partitions=tuple(spec)))
 
 
 def sharding_for_aval(aval: Any, *others: Any) -> Any:
     """What to ask for so that a result has the type `aval`, made of these operands."""
-    if aval.lies is not None:
-        return aval.lies
+    if aval.explicit_sharding is not None:
+        return aval.explicit_sharding
     for x in others:
-        lies = core.aval_of(x).lies
+        lies = core.aval_of(x).explicit_sharding
         if lies is not None:
             return lies.with_spec([None] * len(aval.shape))
     return None
@@ -212,7 +212,7 @@ def canonicalize_out_sharding(name: str, sharding: Any, *operands: Any) -> Any:
     if isinstance(sharding, PartitionSpec):
         mesh = meshes.get_abstract_mesh()
         if mesh.empty:
-            known = (core.aval_of(x).lies for x in operands)
+            known = (core.aval_of(x).explicit_sharding for x in operands)
             lies = next((s for s in known if s is not None), None)
             if lies is None:
                 raise errors.value_error(

@@ -39,19 +39,19 @@ mesh_cast_p = Primitive("mesh_cast")
 
 
 def _recast(x: Any, *, dst_sharding: Any) -> Any:
-    lies = None if dst_sharding is None else dst_sharding.said(len(x.shape))
-    return x.update(lies=lies)
+    lies = None if dst_sharding is None else dst_sharding.to_explicit(len(x.shape))
+    return x.update(explicit_sharding=lies)
 
 
 def _set_rules(prim: Primitive) -> None:
     """What both have in common: they are linear, and change types alone."""
-    prim.takes_keys = True
+    prim.lowers_key_arrays = True
     prim.makes_nans = False
     prim.keeps_nans = prim.elementwise = True
     prim.abstract = _recast
-    prim.asks = "dst_sharding"
-    prim.lie = lambda specs, avals, outs, params: [None]
-    prim.sums = "any"
+    prim.out_sharding_param = "dst_sharding"
+    prim.sharding_rule = lambda specs, avals, outs, params: [None]
+    prim.linearity = "any"
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         (t,), out = tangents, prim.bind(*primals, **params)
@@ -64,7 +64,7 @@ def _set_rules(prim: Primitive) -> None:
         aval = core.aval_of(x)
         entry = spec_of(aval)[d]
         if dst_sharding is None and entry is not None:
-            dst_sharding = aval.lies.with_spec(())
+            dst_sharding = aval.explicit_sharding.with_spec(())
         if dst_sharding is not None:
             spec = list(dst_sharding.spec)
             spec += [None] * (d - len(spec))
@@ -85,11 +85,15 @@ _set_rules(mesh_cast_p)
 
 def _lower(ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
     aval = ctx.avals_out[0]
-    if aval.lies is not None and aval.lies.spec.unreduced and ctx.avals_in[0].lies is None:
+    if (
+        aval.explicit_sharding is not None
+        and aval.explicit_sharding.spec.unreduced
+        and ctx.avals_in[0].explicit_sharding is None
+    ):
         # Else the compiler may take what it computes from sums for terms of one.
-        whole = aval.lies.with_sums(frozenset(), frozenset())
-        return lower_constraint(ctx, x, aval.update(lies=None), whole)
-    if aval.lies is not None:  # which is emitted for all such values
+        whole = aval.explicit_sharding.with_sums(frozenset(), frozenset())
+        return lower_constraint(ctx, x, aval.update(explicit_sharding=None), whole)
+    if aval.explicit_sharding is not None:  # which is emitted for all such values
         return x
     return lower_constraint(ctx, x, aval, dst_sharding)
 
@@ -119,12 +123,16 @@ def _recast_now(x: Any, *, dst_sharding: Any) -> Any:
     if isinstance(known, NamedSharding):
         over = known.mesh.update(axis_types=dst_sharding.mesh.axis_types)
         known = NamedSharding(over, known.spec, memory_kind=known.given_kind)
-        lie = known.internal(len(aval.shape))
+        lie = known.cpp_sharding(len(aval.shape))
     out = wrap(compat.with_aval(held, aval, lie), core.aval_of(x))
-    if aval.lies is None or not any(aval.lies.spec):
+    if aval.explicit_sharding is None or not any(aval.explicit_sharding.spec):
         return out
-    there = isinstance(known, NamedSharding) and known.said(len(aval.shape))
-    return out if there == aval.lies else _move_now(out, dst_sharding=aval.lies)
+    there = isinstance(known, NamedSharding) and known.to_explicit(len(aval.shape))
+    return (
+        out
+        if there == aval.explicit_sharding
+        else _move_now(out, dst_sharding=aval.explicit_sharding)
+    )
 
 
 mesh_cast_p.impl = _recast_now
@@ -135,9 +143,9 @@ def reshard_to_aval(x: Any, aval: Any) -> Any:
     mine = core.aval_of(x)
     if mine is aval:
         return x
-    if mine.manual != aval.manual:
-        x = vary_as(x, aval.manual)
-    if mine.lies == aval.lies or mine.shape != aval.shape:
+    if mine.manual_axis_kinds != aval.manual_axis_kinds:
+        x = vary_as(x, aval.manual_axis_kinds)
+    if mine.explicit_sharding == aval.explicit_sharding or mine.shape != aval.shape:
         return x
     return reshard_p.bind(x, dst_sharding=sharding_for_aval(aval, x))
 
@@ -149,17 +157,20 @@ def align_shardings(name: str, xs: Sequence[Any]) -> list[Any]:
       ShardingTypeError: one of their axes is cut in two ways.
     """
     avals = list(map(core.aval_of, xs))
-    like = next((a.lies for a in avals if a.lies is not None), None)
+    like = next((a.explicit_sharding for a in avals if a.explicit_sharding is not None), None)
     if like is None:
         return list(xs)
     (spec,) = elementwise_sharding_rule(name)(list(map(spec_of, avals)), avals, avals[:1], {})
-    there = NamedSharding(like.mesh, PartitionSpec(*spec)).said(len(spec))
-    return [reshard_to_aval(x, a.update(lies=there)) for x, a in zip(xs, avals, strict=True)]
+    there = NamedSharding(like.mesh, PartitionSpec(*spec)).to_explicit(len(spec))
+    return [
+        reshard_to_aval(x, a.update(explicit_sharding=there))
+        for x, a in zip(xs, avals, strict=True)
+    ]
 
 
 def mesh_cast(x: Any, lies: Any) -> Any:
     """A value whose type says that it lies so, wherever it does."""
-    mine = core.aval_of(x).lies
+    mine = core.aval_of(x).explicit_sharding
     if mine == lies:
         return x
     if mine is not None and (mine.spec.unreduced or mine.spec.reduced):
@@ -169,7 +180,7 @@ def mesh_cast(x: Any, lies: Any) -> Any:
 
 def drop_explicit_sharding(x: Any) -> Any:
     """A value whose type says nothing of how it lies."""
-    known = core.is_value(x) and core.aval_of(x).lies is not None
+    known = core.is_value(x) and core.aval_of(x).explicit_sharding is not None
     return mesh_cast(x, None) if known else x
 
 

@@ -35,7 +35,7 @@ from .layout import with_layout_constraint
 __all__ = ("sharding_constraint_p", "with_sharding_constraint")
 
 sharding_constraint_p = Primitive("sharding_constraint")
-sharding_constraint_p.takes_keys = True
+sharding_constraint_p.lowers_key_arrays = True
 sharding_constraint_p.uses_keys = FORWARDS
 sharding_constraint_p.makes_nans = False
 sharding_constraint_p.keeps_nans = sharding_constraint_p.elementwise = True
@@ -57,12 +57,12 @@ sharding_constraint_p.transpose = lambda ct, x, **params: [
 ]
 
 
-sharding_constraint_p.lie = lambda specs, avals, outs, params: [specs[0]]
+sharding_constraint_p.sharding_rule = lambda specs, avals, outs, params: [specs[0]]
 
 
 def _check_lies(spec: Any, sharding: NamedSharding, ndim: int) -> None:
     """AssertionError unless a spec is what types say of a sharding."""
-    said = sharding.said(ndim)
+    said = sharding.to_explicit(ndim)
     if spec != ((None,) * ndim if said is None else tuple(said.spec)):
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of"
@@ -110,15 +110,15 @@ def lower_constraint(
     ctx: Any, x: Any, aval: Any, sharding: Any, free: frozenset[int] = frozenset()
 ) -> Any:
     """Emit that a value of type `aval` lies as a sharding says."""
-    if ctx.spread is None or not isinstance(sharding, NamedSharding):
+    if ctx.placement is None or not isinstance(sharding, NamedSharding):
         return x  # one device: there is no other way to lie
     mixed = bool(sharding.mesh.auto_axes and sharding.mesh.explicit_axes)
-    if mixed and aval.lies is not None:
+    if mixed and aval.explicit_sharding is not None:
         # Along `Explicit` axes it lies as its type says.
         said = (*sharding.spec, *[None] * (len(aval.shape) - len(sharding.spec)))
         spec = [
             w if w is UNCONSTRAINED else (*axes_of(s), *axes_of(w))
-            for s, w in zip(aval.lies.spec, said, strict=True)
+            for s, w in zip(aval.explicit_sharding.spec, said, strict=True)
         ]
         sharding = sharding.with_spec(PartitionSpec(*spec))
     attr = ctx.sharding(sharding, aval, free)
@@ -286,7 +286,7 @@ def constrain(x: Any, sharding: Any) -> Any:
     named = isinstance(sharding, NamedSharding)
     if named and around.axis_names and around.are_all_axes_explicit:
         _check_lies(spec_of(aval), sharding, len(aval.shape))
-    elif spec and sharding.said(aval.ndim):
+    elif spec and sharding.to_explicit(aval.ndim):
         why = "of others, types say how values lie."
         raise _not_auto(sharding, why, "jax.sharding.reshard(x, sharding)")
     free = frozenset(i for i, s in enumerate(spec) if s is UNCONSTRAINED)
@@ -302,7 +302,7 @@ def constrain(x: Any, sharding: Any) -> Any:
 # ------------------------------------------------------------------------- shard_alike
 
 shard_alike_p = Primitive("shard_alike", multiple_results=True)
-shard_alike_p.takes_keys = True
+shard_alike_p.lowers_key_arrays = True
 shard_alike_p.uses_keys = KeyUse(forwards={0: 0, 1: 1})
 shard_alike_p.abstract = lambda x, y: [x, y]
 shard_alike_p.impl = lambda x, y: [x, y]
@@ -323,7 +323,7 @@ def _alike_batch(axis: Any, args: Any, dims: Any) -> Any:
 
 
 def _alike_lower(ctx: Any, x: Any, y: Any) -> Any:
-    if ctx.spread is not None:
+    if ctx.placement is not None:
         group = ctx.i64(ctx.module.groups)
         ctx.module.groups += 1
         for value in (x, y):

@@ -23,7 +23,7 @@ from jaxlib import _jax
 from ..base.util import canonical_axis
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr
-from ..passes.algebra import Zero, lib
+from ..passes.algebra import Zero, core_ops
 from ..passes.batch import move_lane
 from ..passes.costs import copies
 from ..passes.stage import stage_closed
@@ -243,7 +243,7 @@ def _emit_ordinal(ctx: Any, x: Any, aval: Any) -> Any:
 sort_p = primitive(
     "sort", type=_sort_type, jvp=_sort_jvp, batch=_sort_batch, lower=_sort_lower, many=True
 )
-sort_p.lower_on["cpu"] = _sort_lower_cpu
+sort_p.lower_by_platform["cpu"] = _sort_lower_cpu
 sort_p.makes_nans, sort_p.keeps_finite = False, True
 
 
@@ -258,7 +258,7 @@ def _sort_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     return elementwise_sharding_rule("sort")(specs, avals, outs, params)
 
 
-sort_p.lie = _sort_lie
+sort_p.sharding_rule = _sort_lie
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
@@ -364,7 +364,7 @@ def _selected_jvp(out: Any, index: Any, t: Any, axis: int) -> Any:
     still = Zero(core.aval_of(index).to_tangent())
     if type(t) is Zero:
         return [out, index], [Zero(core.aval_of(out).to_tangent()), still]
-    rows = lib.reshape(index, (*core.aval_of(index).shape, 1))
+    rows = core_ops.reshape(index, (*core.aval_of(index).shape, 1))
     return [out, index], [_take_along(t, rows, axis), still]
 
 
@@ -409,7 +409,7 @@ top_k_p = primitive(
     "top_k", type=_top_k_type, jvp=_top_k_jvp, batch=_top_k_batch, lower=_top_k_lower, many=True
 )
 top_k_p.makes_nans = False
-top_k_p.lie = replicated_axes_rule(
+top_k_p.sharding_rule = replicated_axes_rule(
     lambda avals, params: [params["axis"]],
     "top_k operand must be unsharded over the axis that is searched.",
 )
@@ -546,7 +546,7 @@ approx_top_k_p = primitive(
     lower=_approx_lower,
     many=True,
 )
-approx_top_k_p.lie = replicated_axes_rule(
+approx_top_k_p.sharding_rule = replicated_axes_rule(
     lambda avals, params: [params["reduction_dimension"]],
     "approx_top_k operand must be unsharded over the axis that is searched.",
 )

@@ -50,11 +50,11 @@ def check_place(where: Any) -> None:
 
 
 device_put_p = Primitive("device_put", multiple_results=True)
-device_put_p.takes_keys = True
+device_put_p.lowers_key_arrays = True
 device_put_p.uses_keys = lambda avals, params: KeyUse(
     forwards={i: i for i in range(len(avals))}
 )
-device_put_p.places = True
+device_put_p.sets_memory_space = True
 device_put_p.makes_nans = False
 device_put_p.keeps_nans = device_put_p.elementwise = True
 
@@ -76,8 +76,8 @@ def _put_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
 
 
 device_put_p.abstract = _put_type
-device_put_p.vary = "abstract"  # each result is like its operand
-device_put_p.lie = _put_lie
+device_put_p.manual_axis_rule = "abstract"  # each result is like its operand
+device_put_p.sharding_rule = _put_lie
 linear_many_jvp(device_put_p)
 
 
@@ -117,7 +117,7 @@ def _put_lower(ctx: Any, *xs: Any, devices: Sequence[Any], **_: Any) -> list[Any
 
 def _laid_out(ctx: Any, xs: Sequence[Any], wheres: Sequence[Any]) -> list[Any]:
     """The values, as shardings over meshes say how they lie."""
-    if ctx.spread is None:
+    if ctx.placement is None:
         return list(xs)
     return [
         lower_constraint(ctx, x, aval, where)
@@ -143,7 +143,9 @@ def _annotated(ctx: Any, x: Any, aval: Any) -> Any:
 
 device_put_p.lower = _put_lower
 # One memory serves a CPU and its host, and its compiler knows no annotations.
-device_put_p.lower_on["cpu"] = lambda ctx, *xs, devices, **_: _laid_out(ctx, xs, devices)
+device_put_p.lower_by_platform["cpu"] = lambda ctx, *xs, devices, **_: _laid_out(
+    ctx, xs, devices
+)
 device_put_p.impl = lambda *xs, devices, **_: list(map(placing.put_value, xs, devices))
 
 

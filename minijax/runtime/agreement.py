@@ -45,12 +45,14 @@ def check_same_value(x: Any, value: np.ndarray[Any, Any], devices: Sequence[Any]
     mine = digest.digest()
     count = _counts[every] = _counts.get(every, -1) + 1
     where = f"minijax/values/{'.'.join(map(str, every))}"
-    state.tell(f"{where}/{count}/{state.process_id}", mine)
+    state.key_value_set(f"{where}/{count}/{state.process_id}", mine)
     first = every[0]
     if state.process_id != first:
-        alike = state.hear(f"{where}/{count}/{first}") == mine
+        alike = state.blocking_key_value_get(f"{where}/{count}/{first}") == mine
     else:
-        theirs = [state.hear(f"{where}/{count}/{other}") for other in every[1:]]
+        theirs = [
+            state.blocking_key_value_get(f"{where}/{count}/{other}") for other in every[1:]
+        ]
         alike = all(other == mine for other in theirs)
         state.client.key_value_delete(f"{where}/{count - 1}")  # all are beyond it
     if not alike:
@@ -91,7 +93,9 @@ def check_same_program(module: Any, bytecode: bytes, devices: Sequence[Any]) -> 
     where = f"minijax/programs/{'.'.join(map(str, every))}/{len(known)}"
     known.add(digest)
     packed = zlib.compress(bytecode, 1)
-    state.tell(f"{where}/{state.process_id}", digest + (packed if len(packed) < _MOST else b""))
+    state.key_value_set(
+        f"{where}/{state.process_id}", digest + (packed if len(packed) < _MOST else b"")
+    )
     for key, told in state.client.key_value_dir_get_bytes(where + "/"):
         if told[:_SIZE] != digest:
             raise _differs(module, key.rpartition("/")[2], told[_SIZE:])

@@ -378,8 +378,12 @@ class KeyArray(Array):
     def aval(self) -> Any:
         words = self._b.aval
         n = len(words.shape) - len(self._dtype.base_shape)
-        lies = None if words.lies is None else words.lies.with_spec(words.lies.spec[:n])
-        return shaped(words.shape[:n], self._dtype, lies=lies)
+        lies = (
+            None
+            if words.explicit_sharding is None
+            else words.explicit_sharding.with_spec(words.explicit_sharding.spec[:n])
+        )
+        return shaped(words.shape[:n], self._dtype, explicit_sharding=lies)
 
     @property
     def shape(self) -> tuple[int, ...]:

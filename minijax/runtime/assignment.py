@@ -367,7 +367,7 @@ def move_buffer(buffer: Any, where: Placement, as_it_lies: bool = False) -> Any:
     """The ArrayImpl on a device, in its own order: itself if it is there."""
     found = placements.placement_of(buffer)
     if found is None:
-        aval = buffer.aval.update(lies=None)
+        aval = buffer.aval.update(explicit_sharding=None)
         return transfers.put_numpy(transfers.host_value(buffer), aval, where)
     if has_custom_layout(buffer) and not (as_it_lies and found[0] is where):
         buffer = with_default_layout(buffer)

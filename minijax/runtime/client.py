@@ -258,13 +258,13 @@ class Factory:
     experimental: bool = False
     c_api: Any = None
     make_topology: Callable[..., Any] | None = None
-    there: Callable[[], bool] = lambda: True
+    is_available: Callable[[], bool] = lambda: True
 
 
 factories: dict[str, Factory] = {
     "cpu": Factory(_make_cpu, 0),
-    "cuda": Factory(_make_cuda, 200, there=_has_cuda),
-    "tpu": Factory(_make_tpu, 300, there=_has_tpu),
+    "cuda": Factory(_make_cuda, 200, is_available=_has_cuda),
+    "tpu": Factory(_make_tpu, 300, is_available=_has_tpu),
 }
 
 
@@ -369,7 +369,7 @@ def _platforms() -> list[str]:
     if chosen:
         return [_platform(p) for p in chosen.split(",") if p]
     plugins.discover(register_backend_factory)
-    found = [(f.priority, name) for name, f in factories.items() if f.there()]
+    found = [(f.priority, name) for name, f in factories.items() if f.is_available()]
     return [name for _, name in sorted(found, key=lambda pair: -pair[0])]
 
 

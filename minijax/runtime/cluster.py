@@ -96,11 +96,11 @@ class Cluster:
         self.service = self.client = self.preemption_sync_manager = self.roll = None
 
     # ---- what processes tell one another
-    def tell(self, key: str, value: bytes) -> None:
+    def key_value_set(self, key: str, value: bytes) -> None:
         """Let all processes know a value."""
         self.client.key_value_set_bytes(key, value, allow_overwrite=True)
 
-    def hear(self, key: str) -> bytes:
+    def blocking_key_value_get(self, key: str) -> bytes:
         """A value that another process tells, once it does."""
         while True:
             try:

@@ -68,13 +68,13 @@ class Program:
         "handlers",
         "has_keys",
         "in_sharding",
-        "kept",
-        "orders",
+        "kept_indices",
+        "operand_layouts",
         "out_avals",
         "out_shardings",
         "ordered",
         "pace",
-        "place",
+        "placement",
         "run",
         "stable",
     )
@@ -93,10 +93,10 @@ class Program:
     ) -> None:
         self.executable = executable
         # In which orders the arguments that are kept must lie.
-        self.orders: list[Any] | None = None
+        self.operand_layouts: list[Any] | None = None
         self.consts = consts
-        self.kept = kept if len(kept) < n_in or consts else None
-        self.place = place
+        self.kept_indices = kept if len(kept) < n_in or consts else None
+        self.placement = place
         self.committed = committed
         self.out_avals = list(out_avals)
         stored = list(map(main_aval, out_avals))
@@ -104,13 +104,15 @@ class Program:
             self.in_sharding = None
             self.out_shardings = place.results(executable, stored, in_avals)
         else:
-            self.in_sharding = place.committed if committed else place.loose
+            self.in_sharding = (
+                place.committed_sharding if committed else place.uncommitted_sharding
+            )
             self.out_shardings = [place.sharding_of(a, committed) for a in stored]
         if laid_out:
             here = place.devices[0]
             lies = orders.result_shardings(executable, self.out_shardings, here)
             self.out_shardings = lies
-            self.orders = orders.argument_layouts(executable, len(consts), here)
+            self.operand_layouts = orders.argument_layouts(executable, len(consts), here)
         self.handlers = [
             compat.result_handler(a, s, committed)
             for a, s in zip(stored, self.out_shardings, strict=True)
@@ -132,21 +134,21 @@ class Program:
 
     def __call__(self, buffers: Sequence[Any]) -> list[Any]:
         """Run on ArrayImpls; returns ArrayImpls."""
-        if self.orders is not None:
-            buffers = self.in_orders(buffers)
-        if self.kept is not None:
-            buffers = self.consts + [buffers[i] for i in self.kept]
+        if self.operand_layouts is not None:
+            buffers = self.with_operand_layouts(buffers)
+        if self.kept_indices is not None:
+            buffers = self.consts + [buffers[i] for i in self.kept_indices]
         if self.stable:
             results = self.run(buffers)
             return results.consume_with_handlers(self.handlers)  # type: ignore[no-any-return]
         return self.run_with_effects(buffers)
 
-    def in_orders(self, buffers: Sequence[Any]) -> list[Any]:
+    def with_operand_layouts(self, buffers: Sequence[Any]) -> list[Any]:
         """The operands as they are to lie in memory."""
-        assert self.orders is not None
+        assert self.operand_layouts is not None
         out = list(buffers)
-        kept = range(len(out)) if self.kept is None else self.kept
-        for i, order in zip(kept, self.orders, strict=True):
+        kept = range(len(out)) if self.kept_indices is None else self.kept_indices
+        for i, order in zip(kept, self.operand_layouts, strict=True):
             out[i] = with_layout(out[i], order)
         return out
 
@@ -244,7 +246,7 @@ def run(
     if program is None:
         program = _find_program(key, prim, avals, params, where, committed)
     try:
-        if program.stable and program.kept is None:
+        if program.stable and program.kept_indices is None:
             out = program.run(buffers).consume_with_handlers(program.handlers)
         else:
             out = program(buffers)
@@ -411,7 +413,7 @@ def compile_jaxpr(
             donated=[donated[i] for i in kept] if donated else (),
             ordered=ordered,
             locations=locations,
-            spread=over,
+            placement=over,
             orders=modes(lie, kept, where),
         )
     nesting.check(lowered, name)
@@ -467,7 +469,7 @@ def kept_const(value: Any, where: Placement | PartitionedPlacement) -> Any:
     if compat.is_compile_only(where.device.client):
         return value
     if isinstance(where, PartitionedPlacement):
-        return put_sharded(value, where.whole)
+        return put_sharded(value, where.replicated)
     return move_buffer(kept_buffer(value, where), where)
 
 
@@ -533,7 +535,7 @@ def drop_unused(closed: ClosedJaxpr, keep_unused: bool) -> tuple[ClosedJaxpr, li
 
 def has_explicit_sharding(atom: Any) -> bool:
     """Whether the type of a value says along which axes of a mesh it is cut."""
-    return atom.aval.lies is not None
+    return atom.aval.explicit_sharding is not None
 
 
 def eval_host_driven(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:

@@ -60,5 +60,5 @@ def _run_last(where: Any) -> None:
         module = ir.Module.parse(_LAST)
     executable = compile_module(module, where.devices, has_locations=False)
     zero = transfers.put_numpy(np.zeros((), np.int32), shaped((), dtypes.int32), where)
-    handler = compat.result_handler(zero.aval, where.loose, False)
+    handler = compat.result_handler(zero.aval, where.uncommitted_sharding, False)
     compat.block_all(executable.execute_sharded([zero]).consume_with_handlers([handler]))

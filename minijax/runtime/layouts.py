@@ -55,7 +55,7 @@ class Layout:
             object.__setattr__(self, "tiling", tuple(map(tuple, self.tiling)))
 
     @property
-    def is_plain(self) -> bool:
+    def is_default(self) -> bool:
         """Whether the last axis comes first, without tiles: mostly the device's own."""
         own = tuple(range(len(self.major_to_minor)))
         return self.major_to_minor == own and not self.tiling
@@ -72,7 +72,7 @@ class Layout:
         layout = self
         if self.tiling and chooses_tiles(device):
             layout = Layout(self.major_to_minor)
-        return None if layout.is_plain else layout
+        return None if layout.is_default else layout
 
     def check(self, shape: tuple[int, ...], what: str) -> None:
         """ValueError unless it is one of arrays of this shape."""
@@ -150,7 +150,7 @@ class Format:
         self.layout.check(shape, what)
         for device in getattr(self.sharding, "devices", ())[:1]:
             check_tiles(self.layout, device, what)
-        return self.sharding, None if self.layout.is_plain else self.layout
+        return self.sharding, None if self.layout.is_default else self.layout
 
 
 def chooses_tiles(device: Any) -> bool:

@@ -53,7 +53,7 @@ def physical(aval: Any) -> Any:
     """The aval under which a value is stored: keys as trailing axes of numbers."""
     dtype: Any = getattr(aval, "dtype", None)
     if dtypes.is_extended(dtype):
-        lies = aval.lies
+        lies = aval.explicit_sharding
         if lies is not None:
             lies = lies.with_spec((*lies.spec, *[None] * len(dtype.base_shape)))
         shape = aval.shape + dtype.base_shape
@@ -124,15 +124,15 @@ class Lowering:
         return self.module.platform
 
     @property
-    def spread(self) -> Any:
+    def placement(self) -> Any:
         """How the program lies on several devices; None where it is that of one."""
-        over = self.module.spread
+        over = self.module.placement
         return None if over is None or self.manual.issuperset(over.mesh.axis_names) else over
 
     @property
     def is_sharded_by_compiler(self) -> bool:
         """Whether the compiler divides the values here among several devices."""
-        over = self.spread
+        over = self.placement
         return over is not None and len(over.devices) > 1
 
     def begin(self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]) -> None:
@@ -204,35 +204,37 @@ class Lowering:
         self, sharding: Any, aval: Any, free: Any = frozenset(), more: Any = False
     ) -> Any:
         """The attribute that says how a value of type `aval` lies on the devices."""
-        sharding = sharding.on(self.module.spread.devices)
+        sharding = sharding.on(self.module.placement.devices)
         symbol = self.module.mesh(sharding.mesh)
         ndim = len(physical(aval).shape)
         return self.parse(sharding.shardy(ndim, symbol, free, more))
 
-    def cut(self, x: Any, aval: Any) -> Any:
+    def constrain(self, x: Any, aval: Any) -> Any:
         """A value that lies as its type says."""
-        if aval.lies is None:
+        if aval.explicit_sharding is None:
             return x
-        more = len(aval.lies.mesh.explicit_axes) < len(aval.lies.mesh.axis_names)
-        attr = self.sharding(aval.lies, aval, more=more)
+        more = len(aval.explicit_sharding.mesh.explicit_axes) < len(
+            aval.explicit_sharding.mesh.axis_names
+        )
+        attr = self.sharding(aval.explicit_sharding, aval, more=more)
         types = [self.type(aval)]
         return self.create("sdy.sharding_constraint", types, [x], sharding=attr).result
 
     def as_typed(self, x: Any, aval: Any) -> Any:
         """A value that a rule makes inside, sharded as its type says."""
-        return x if self.spread is None else self.cut(x, aval)
+        return x if self.placement is None else self.constrain(x, aval)
 
     def gathered(self, x: Any, aval: Any) -> Any:
         """A value whole on every device of a program that is spread over some."""
-        if self.spread is None or isinstance(aval, AbstractToken):
+        if self.placement is None or isinstance(aval, AbstractToken):
             return x
-        whole = self.sharding(self.module.spread.whole, aval)
+        whole = self.sharding(self.module.placement.replicated, aval)
         types = [self.type(aval)]
         return self.create("sdy.sharding_constraint", types, [x], sharding=whole).result
 
     def on_one_device(self, results: int, i: int = 0) -> dict[str, Any]:
         """The attribute of an operation that runs once, on device `i` alone."""
-        if self.spread is None:
+        if self.placement is None:
             return {}
         one = f"<@{self.module.one_device(i)}, []>"
         rows = ", ".join([one] * max(results, 1))
@@ -360,7 +362,7 @@ class Lowering:
         ins, outs: types of whole values, and the specs by which the manual axes cut them.
         parts: the types of the operands' parts.
         """
-        if not self.module.parted:  # one device: parts are wholes
+        if not self.module.is_partitioned:  # one device: parts are wholes
             return list(body(*operands))
         symbol = self.module.mesh(mesh)
         free = "" if self.manual | manual >= {*mesh.axis_names} else "?"
@@ -391,7 +393,7 @@ class Lowering:
 
     def op_of_each_device(self, emit: Callable[[], Any], aval: Any) -> Any:
         """What `emit` emits, where the axes that are left are manual, too."""
-        over = self.spread
+        over = self.placement
         if over is None or not self.manual:
             return emit()
         mesh = over.mesh
@@ -660,9 +662,9 @@ def emit_jaxpr(
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
     emit = _emit_with_keys if has_keys(jaxpr) else emit_equation
-    if ctx.module.spread is not None and has_explicit_shardings(jaxpr):
+    if ctx.module.placement is not None and has_explicit_shardings(jaxpr):
         emit = functools.partial(_emit_cut, emit)
-    if ctx.module.platform == "cpu" and not ctx.module.parted:
+    if ctx.module.platform == "cpu" and not ctx.module.is_partitioned:
         stored = chains(jaxpr).stored
         if stored:
             emit = functools.partial(_emit_stored, emit, stored)
@@ -704,7 +706,7 @@ def has_explicit_shardings(jaxpr: Jaxpr) -> bool:
     if found is None:
         values = (*jaxpr.invars, *jaxpr.constvars, *(v for e in jaxpr.eqns for v in e.outs))
         found = jaxpr.memo["has_explicit_shardings"] = any(
-            v.aval.lies is not None for v in values
+            v.aval.explicit_sharding is not None for v in values
         ) or any(has_explicit_shardings(p.jaxpr) for p in closed_jaxprs_in(jaxpr))
     return bool(found)
 
@@ -715,7 +717,7 @@ def check_one_device(jaxpr: Jaxpr) -> None:
         return
     outs = (v for e in jaxpr.eqns for v in e.outs)
     for v in (*jaxpr.invars, *jaxpr.constvars, *outs):
-        sharding = v.aval.lies
+        sharding = v.aval.explicit_sharding
         if sharding is not None and sharding.mesh.size > 1:
             mesh = sharding.mesh
             raise errors.value_error(
@@ -734,14 +736,14 @@ def _emit_cut(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]) -> Any
     """Emit an equation, and that its results lie as their types say."""
     out = emit(ctx, eqn, values)
     avals = [v.aval for v in eqn.outs]
-    if ctx.spread is None or all(a.lies is None for a in avals):
+    if ctx.placement is None or all(a.explicit_sharding is None for a in avals):
         return out
     outs = out if eqn.primitive.multiple_results else [out]
     # Values inside of regions have their shardings.  Of these the compiler hands on all but
     # those of terms of sums, which it would add up.
     inside = eqn.primitive.regions is not None
     outs = [
-        x if inside and not _is_terms(a) else ctx.cut(x, a)
+        x if inside and not _is_terms(a) else ctx.constrain(x, a)
         for x, a in zip(outs, avals, strict=True)
     ]
     return outs if eqn.primitive.multiple_results else outs[0]
@@ -749,7 +751,7 @@ def _emit_cut(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]) -> Any
 
 def _is_terms(aval: Any) -> bool:
     """Whether each device has a term of a sum, the value."""
-    return aval.lies is not None and bool(aval.lies.spec.unreduced)
+    return aval.explicit_sharding is not None and bool(aval.explicit_sharding.spec.unreduced)
 
 
 def _emit_stored(
@@ -779,8 +781,8 @@ def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
     """Emit an equation by its recipe or, if it has none, by its rule."""
     prim, params = eqn.primitive, eqn.params
     rule = prim.lower
-    if prim.lower_on:
-        rule = prim.lower_on.get(ctx.module.platform, rule)
+    if prim.lower_by_platform:
+        rule = prim.lower_by_platform.get(ctx.module.platform, rule)
     key = (rule, *ctx.avals_in, *ctx.avals_out, *params.items())
     try:
         recipe = ctx.recipes.get(key, UNSEEN)
@@ -815,7 +817,7 @@ def _learn(ctx: Lowering, key: tuple[Any, ...], eqn: Equation, so_far: str) -> A
 def _emit_with_keys(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
     """`emit_equation` of a jaxpr in which there are keys."""
     prim = eqn.primitive
-    if not prim.takes_keys and any(
+    if not prim.lowers_key_arrays and any(
         dtypes.is_extended(getattr(a, "dtype", None)) for a in (*ctx.avals_in, *ctx.avals_out)
     ):
         return _emit_on_keys(ctx, prim, values, eqn.params)

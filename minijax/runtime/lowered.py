@@ -84,7 +84,7 @@ def _lower_jaxpr(
     result_attributes: Sequence[dict[str, Any]] = (),
     ordered: bool = False,
     locations: bool = True,
-    spread: Any = None,
+    placement: Any = None,
     literals: bool = False,
     emitter: type[Lowering] = Lowering,
     names: Sequence[str] = (),
@@ -94,16 +94,16 @@ def _lower_jaxpr(
 
     `main` takes the captured constants, then the jaxpr's inputs.  With `ordered` a token
     is threaded through the operations that have ordered effects.  Of a program over
-    several devices `spread` says how inputs and results lie on them.  With `literals` the
+    several devices `placement` says how inputs and results lie on them.  With `literals` the
     captured constants stand in the program.  `emitter` emits it; it is told the inputs'
     `names`.  `orders` says in which orders inputs and results lie in memory.
     """
-    if spread is None and TypeFlags.cuts and replicas == partitions == 1:
+    if placement is None and TypeFlags.has_sharded_types and replicas == partitions == 1:
         check_one_device(closed.jaxpr)
     with context.ir, context.unknown:
         module = Module(_module_name(name), platform, replicas, partitions)
         hidden = [] if literals else captured_consts(closed)
-        module.spread = spread
+        module.placement = placement
         ctx = emitter(module, f"jit({name})" if locations else "")
         ctx.axes = axes
         hidden_avals = [core.aval_of(c) for c in hidden]
@@ -118,20 +118,20 @@ def _lower_jaxpr(
             arg_attributes = _with_orders(arg_attributes, orders[0])
             result_attributes = _with_orders(result_attributes, orders[1])
         if any(donated):
-            donations = _donations(donated, closed.in_avals, closed.out_avals, spread)
+            donations = _donations(donated, closed.in_avals, closed.out_avals, placement)
             given = arg_attributes or [{}] * len(donations)
             arg_attributes = [{**a, **d} for a, d in zip(given, donations, strict=True)]
         arg_attributes = [{}] * shift + list(arg_attributes or [{}] * len(closed.in_avals))
-        if spread is not None:
-            lies = [spread.whole] * shift + list(
-                map(spread.sharding_in, range(len(closed.in_avals)))
+        if placement is not None:
+            lies = [placement.replicated] * shift + list(
+                map(placement.sharding_in, range(len(closed.in_avals)))
             )
             arg_attributes = _with_shardings(
                 ctx, arg_attributes, lies, [*hidden_avals, *closed.in_avals]
             )
-            if spread.outs is not None:
+            if placement.outs is not None:
                 result_attributes = _with_shardings(
-                    ctx, result_attributes, spread.outs, closed.out_avals
+                    ctx, result_attributes, placement.outs, closed.out_avals
                 )
         attributes = _attributes(arg_attributes, result_attributes)
         block = module.function("main", types, outs, "public", ctx.loc, attributes)
@@ -149,7 +149,7 @@ def _lower_jaxpr(
             for i, a in enumerate(closed.out_avals):
                 if isinstance(a, AbstractToken):
                     values[i] = ctx.constant(0, main_aval(a))
-            if spread is not None:
+            if placement is not None:
                 values = _drop_redundant_constraints(
                     args, values, arg_attributes, result_attributes, closed.out_avals
                 )
@@ -241,7 +241,7 @@ def _drop_redundant_constraints(
                 break
             before = made.operands[0].owner
             moved = not isinstance(before, ir.Block) and before.name == _CONSTRAINT
-            if getattr(out_avals[i], "lies", None) is not None and not moved:
+            if getattr(out_avals[i], "explicit_sharding", None) is not None and not moved:
                 break
             was, values[i] = values[i], made.operands[0]
             if was not in values and not any(True for _ in was.uses):
@@ -251,7 +251,7 @@ def _drop_redundant_constraints(
 
 
 def _donations(
-    donated: Sequence[bool], ins: Sequence[Any], outs: Sequence[Any], spread: Any = None
+    donated: Sequence[bool], ins: Sequence[Any], outs: Sequence[Any], placement: Any = None
 ) -> list[dict[str, Any]]:
     """For each argument, how its memory may be used: for a result, or not at all.
 
@@ -274,9 +274,9 @@ def _donations(
 
     lies: list[Any] = [None] * len(ins)
     outs_lie: Sequence[Any] = [None] * len(outs)
-    if spread is not None:
-        lies = [spread.sharding_in(i) for i in range(len(ins))]
-        outs_lie = spread.outs or outs_lie
+    if placement is not None:
+        lies = [placement.sharding_in(i) for i in range(len(ins))]
+        outs_lie = placement.outs or outs_lie
     found: list[dict[str, Any]] = [{} for _ in ins]
     left = [i for i, d in enumerate(donated) if d]
     sizes = []
@@ -286,7 +286,7 @@ def _donations(
             sizes.append(size(out, lie))
             continue
         left.remove(i)
-        if spread is None or lie is not None:
+        if placement is None or lie is not None:
             number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), j)
             found[i]["tf.aliasing_output"] = number
         else:

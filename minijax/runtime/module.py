@@ -32,7 +32,7 @@ class Module:
         "partitions",
         "platform",
         "replicas",
-        "spread",
+        "placement",
         "symbols",
         "tagged",
     )
@@ -58,12 +58,14 @@ class Module:
         self.groups = 0  # of values that lie alike
         # Locations of operations that users tell the compiler of, and what they tell.
         self.tagged: dict[str, dict[str, str]] = {}
-        self.spread: Any = None  # how a program over several devices lies on them
+        self.placement: Any = None  # how a program over several devices lies on them
 
     @property
-    def parted(self) -> bool:
+    def is_partitioned(self) -> bool:
         """Whether devices run parts of one program, not replicas of it."""
-        return self.partitions > 1 or (self.spread is not None and len(self.spread.devices) > 1)
+        return self.partitions > 1 or (
+            self.placement is not None and len(self.placement.devices) > 1
+        )
 
     def mesh(self, mesh: Any) -> str:
         """The symbol of a mesh of the program's devices; its axes cut values."""
@@ -72,7 +74,7 @@ class Module:
         if found is None:
             found = "mesh" if not self.meshes else f"mesh_{len(self.meshes) - 1}"
             axes = ", ".join(f'"{n}"={s}' for n, s in mesh.shape_tuple)
-            places = {d: i for i, d in enumerate(self.spread.devices)}
+            places = {d: i for i, d in enumerate(self.placement.devices)}
             order = [places[d] for d in mesh.flat]
             ids = "" if order == sorted(order) else f", device_ids={order}"
             self.meshes[key] = self._declare_mesh(found, f"[{axes}]{ids}")
@@ -133,7 +135,7 @@ class Module:
           inputs: names of the last arguments of `main`, as locations.
         """
         load_dialect("func")
-        partitions = len(self.spread.devices) if self.spread else self.partitions
+        partitions = len(self.placement.devices) if self.placement else self.partitions
         with context.ir, context.unknown:
             copy = ir.Module.create(context.unknown)
             number, text = ir.IntegerType.get_signless(32), ir.StringAttr.get

@@ -2,7 +2,7 @@
 
 A program is compiled for the order of each of its arguments, and reads wrong elements in
 any other.  So arrays that bear a `LaidOut` sharding are made plain where they enter a
-program, unless it was compiled for them (`Program.orders`).
+program, unless it was compiled for them (`Program.operand_layouts`).
 
 Next: dispatch.py.
 """

@@ -16,13 +16,21 @@ from . import jaxlib_compat as compat
 class Placement:
     """A device, and the two C++ shardings of arrays on it."""
 
-    __slots__ = ("committed", "device", "device_list", "devices", "kinds", "loose", "platform")
+    __slots__ = (
+        "committed_sharding",
+        "device",
+        "device_list",
+        "devices",
+        "kinds",
+        "uncommitted_sharding",
+        "platform",
+    )
 
     def __init__(self, device: Any) -> None:
         self.device = device
         self.devices = (device,)
-        self.loose = compat.SingleDeviceSharding(device)
-        self.committed = compat.SingleDeviceSharding(device)
+        self.uncommitted_sharding = compat.SingleDeviceSharding(device)
+        self.committed_sharding = compat.SingleDeviceSharding(device)
         self.device_list = compat.DeviceList((device,))
         self.platform = client.platform_of(device)
         self.kinds: dict[str, Any] = {}
@@ -44,7 +52,7 @@ class Placement:
         """The C++ sharding of a value of type `aval` here."""
         if aval.memory_space is HOST:
             return self.kept(HOST_KINDS[0])
-        return self.committed if committed else self.loose
+        return self.committed_sharding if committed else self.uncommitted_sharding
 
 
 _placements: dict[Any, Placement] = {}
@@ -56,8 +64,8 @@ def placement(device: Any) -> Placement:
     found = _placements.get(device)
     if found is None:
         found = _placements.setdefault(device, Placement(device))
-        by_sharding[id(found.loose)] = (found, False)
-        by_sharding[id(found.committed)] = (found, True)
+        by_sharding[id(found.uncommitted_sharding)] = (found, False)
+        by_sharding[id(found.committed_sharding)] = (found, True)
     return found
 
 

@@ -101,7 +101,7 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
             tries=["multihost_utils.process_allgather(x, tiled=True)"],
         )
     space = MemorySpace.of_kind(kind)
-    sharding = place.committed if kind is None else place.kept(kind)
+    sharding = place.committed_sharding if kind is None else place.kept(kind)
     if x.aval.memory_space is space is DEVICE:
         alone = placements.placement_of(held)
         if has_custom_layout(held) and alone is not None and alone[0] is place:
@@ -112,12 +112,12 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
     elif held._sharding is sharding:
         return x  # type: ignore[no-any-return]
     elif multi_device_sharding(x) is not None:  # by way of the host
-        inner = held.aval.update(memory_space=DEVICE, lies=None)
+        inner = held.aval.update(memory_space=DEVICE, explicit_sharding=None)
         there = transfers.put_numpy(transfers.host_value(held), inner, place, committed=True)
         found = arrays.wrap(there, x.aval)
         return found if kind is None else _put_in(found, place, kind)
     else:
         moved = compat.copy_to(with_default_layout(held), place.device, sharding)
-    inner = held.aval.update(memory_space=space, lies=None)
-    aval = x.aval.update(memory_space=space, lies=None)
+    inner = held.aval.update(memory_space=space, explicit_sharding=None)
+    aval = x.aval.update(memory_space=space, explicit_sharding=None)
     return arrays.wrap(compat.with_aval(moved, inner, sharding), aval)

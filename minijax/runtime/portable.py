@@ -70,7 +70,7 @@ def lower_for(closed: ClosedJaxpr, name: str, platforms: Sequence[str], **option
             ir.Operation.create("func.return", operands=found)
     first.module = module.module
     first.described = module.described
-    module.spread = options.get("spread")
+    module.placement = options.get("spread")
     return first
 
 

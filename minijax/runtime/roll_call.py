@@ -40,7 +40,7 @@ class _Connection:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
-    def say(self, **message: Any) -> bool:
+    def send(self, **message: Any) -> bool:
         """Send a message; False if nobody is there any more."""
         try:
             self.sock.sendall(json.dumps(message).encode() + b"\n")
@@ -48,7 +48,7 @@ class _Connection:
             return False
         return True
 
-    def hear(self) -> list[dict[str, Any]] | None:
+    def receive(self) -> list[dict[str, Any]] | None:
         """The messages that have come, waiting for some; None: nobody is there any more.
 
         Raises:
@@ -154,17 +154,17 @@ class ProcessMembership:
         else:  # one that had come has gone again
             self._lose(line)
         for each in self._lines.values():
-            each.say(missing=self._missing())
+            each.send(missing=self._missing())
 
     def open(self) -> None:
         """Tell all that what they gathered for is there."""
         for line in self._lines.values() if self.me == 0 else ():
-            line.say(go=True)
+            line.send(go=True)
 
     def _admit(self, line: _Connection, ready: selectors.BaseSelector) -> None:
         """Take in who speaks on a new connection, if it is one of us."""
         try:
-            hello: Any = next(iter(line.hear() or ()), {})
+            hello: Any = next(iter(line.receive() or ()), {})
             who, count = int(hello["process_id"]), int(hello["num_processes"])
         except (KeyError, TypeError, ValueError):
             line.close()  # some other program
@@ -190,7 +190,7 @@ class ProcessMembership:
     def _refuse(self, message: str, more: list[_Connection]) -> None:
         """Tell all that have come why there is no cluster, and raise."""
         for line in (*self._lines.values(), *more):
-            line.say(error=message)
+            line.send(error=message)
             line.close()
         self._lines.clear()
         raise RuntimeError(message)
@@ -208,13 +208,13 @@ class ProcessMembership:
                 pause = min(pause * 1.5, 0.5)
                 continue
             line = _Connection(sock)
-            line.say(
+            line.send(
                 hello=_GREETING, process_id=self.me, num_processes=self.count
             )  # and now wait to be called
             while (left := deadline + 1.0 - time.monotonic()) > 0:
                 sock.settimeout(left)
                 try:
-                    heard = line.hear()
+                    heard = line.receive()
                 except ValueError:
                     missing, wrong = [0], f"another program answers at {address}"
                     break
@@ -253,7 +253,7 @@ class ProcessMembership:
         elif self._gone is not None:
             said = {"who": self._gone[0], "failed": self._gone[1]}
         for line in list(self._lines.values()):
-            line.say(**said)
+            line.send(**said)
 
     def close(self) -> None:
         """Hear nothing any more."""
@@ -271,7 +271,7 @@ class ProcessMembership:
                 for key, _ in ready.select(1.0):
                     who, line = key.data
                     try:
-                        heard = line.hear()
+                        heard = line.receive()
                     except ValueError:
                         heard = None
                     if heard is None:
@@ -299,7 +299,7 @@ class ProcessMembership:
         if self.me == 0:
             for other, line in list(self._lines.items()):
                 if other != who:
-                    line.say(**message)
+                    line.send(**message)
 
     def _end(self, who: int, why: str) -> None:
         """End this process, since another one is gone."""

@@ -25,7 +25,7 @@ def in_slices(x: Array) -> bool:
         return False
     if not whole.is_fully_addressable:  # all processes take the row together
         return False
-    return whole.cuts(len(shape)) == [shape[0], *[1] * (len(shape) - 1)]
+    return whole.num_shards(len(shape)) == [shape[0], *[1] * (len(shape) - 1)]
 
 
 def local_row(x: Array, i: int) -> Array:
@@ -43,7 +43,7 @@ def local_row(x: Array, i: int) -> Array:
     where = placement(whole.devices[k])
     part = shaped((1, *aval.shape[1:]), aval.dtype, aval.weak_type)
     one = compat.shards_of(x)[k]
-    return compat.with_aval(one, part, where.loose)  # type: ignore[no-any-return]
+    return compat.with_aval(one, part, where.uncommitted_sharding)  # type: ignore[no-any-return]
 
 
 def iterate_rows(x: Array) -> Iterator[Any]:

@@ -255,7 +255,7 @@ class _Spread(Sharding):
     def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
         return self.hlo(num_dimensions)
 
-    def internal(self, ndim: int) -> Any:
+    def cpp_sharding(self, ndim: int) -> Any:
         """The C++ sharding of arrays of this rank: one object for equal ones."""
         key = (self, ndim)
         found = _internal.get(key)
@@ -440,7 +440,7 @@ class NamedSharding(_Spread):
         self._holders: list[int] | None = None
         self._said: dict[int, NamedSharding | None] = {}
 
-    def said(self, ndim: int) -> NamedSharding | None:
+    def to_explicit(self, ndim: int) -> NamedSharding | None:
         """What types say of it: along which `Explicit` axes it cuts arrays, if any."""
         if AxisType.Explicit not in self.mesh.axis_types:
             return None
@@ -533,14 +533,14 @@ class NamedSharding(_Spread):
         """For each axis of an array of this rank the mesh axes that cut it."""
         return [axes_of(self.spec[i]) if i < len(self.spec) else () for i in range(ndim)]
 
-    def cuts(self, ndim: int) -> list[int]:
+    def num_shards(self, ndim: int) -> list[int]:
         """In how many parts each axis is cut."""
         sizes = self.mesh.shape
         return [math.prod(sizes[a] for a in axes) for axes in self.tiles(ndim)]
 
     @property
     def is_fully_replicated(self) -> bool:
-        whole = all(n == 1 for n in self.cuts(len(self.spec)))
+        whole = all(n == 1 for n in self.num_shards(len(self.spec)))
         return whole and not self.spec.unreduced
 
     def check_compatible_aval(self, shape: Sequence[int], what: str | None = None) -> None:
@@ -549,7 +549,7 @@ class NamedSharding(_Spread):
         if key in _fitting:
             return
         self.check_rank(shape, what)
-        cuts = self.cuts(len(shape))
+        cuts = self.num_shards(len(shape))
         for i, (n, k) in enumerate(zip(shape, cuts, strict=True)):
             if n % k:
                 raise errors.error(
@@ -589,7 +589,7 @@ class NamedSharding(_Spread):
 
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         self.for_rank(len(shape)).check_compatible_aval(shape)
-        return tuple(n // k for n, k in zip(shape, self.cuts(len(shape)), strict=True))
+        return tuple(n // k for n, k in zip(shape, self.num_shards(len(shape)), strict=True))
 
     def places(self, ndim: int) -> np.ndarray[Any, Any]:
         """For each device, in their order, the number of its part along each axis."""
@@ -634,7 +634,7 @@ class NamedSharding(_Spread):
         return self.parts_or_terms(shape)
 
     def parts_or_terms(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-        part, cuts = self.shard_shape(shape), self.cuts(len(shape))
+        part, cuts = self.shard_shape(shape), self.num_shards(len(shape))
         found = {}
         for device, place in zip(self._device_assignment, self.places(len(shape)), strict=True):
             found[device] = tuple(
@@ -645,7 +645,7 @@ class NamedSharding(_Spread):
 
     def hlo(self, ndim: int) -> Any:
         sizes, names = self.mesh.axis_sizes, list(self.mesh.axis_names)
-        cuts = self.cuts(ndim)
+        cuts = self.num_shards(ndim)
         terms = [i for i, n in enumerate(names) if n in self.spec.unreduced]
         if all(n == 1 for n in cuts) and not terms:
             return compat.HloSharding.replicate()
@@ -705,8 +705,8 @@ class NamedSharding(_Spread):
 def aval_with_sharding(aval: Any, sharding: Any) -> Any:
     """The type of a value of type `aval` that lies as a sharding says."""
     known = isinstance(sharding, NamedSharding)
-    lies = sharding.said(len(aval.shape)) if known else None
-    return aval if lies == aval.lies else aval.update(lies=lies)
+    lies = sharding.to_explicit(len(aval.shape)) if known else None
+    return aval if lies == aval.explicit_sharding else aval.update(explicit_sharding=lies)
 
 
 register_uncut(lambda ndim: NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * ndim)))

@@ -180,7 +180,7 @@ class SymbolicLowering(Lowering):
                 size,
                 want,
             )
-        for least, said in found.scope.said if found.scope is not None else ():
+        for least, said in found.scope.constraints if found.scope is not None else ():
             if set(dimension_variables([least])) <= set(self.sizes):
                 value = self.size(least)
                 assert_(

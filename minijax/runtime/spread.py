@@ -45,7 +45,7 @@ class PartitionedPlacement:
     ins, outs: a `NamedSharding` for each; None: whole on each device; as XLA likes.
     """
 
-    __slots__ = ("device", "devices", "ins", "mesh", "outs", "platform", "whole")
+    __slots__ = ("device", "devices", "ins", "mesh", "outs", "platform", "replicated")
 
     def __init__(self, mesh: Mesh, ins: tuple[Any, ...], outs: tuple[Any, ...] | None) -> None:
         self.mesh = mesh
@@ -54,7 +54,7 @@ class PartitionedPlacement:
         self.platform = client.platform_of(self.device)
         self.ins = ins
         self.outs = outs
-        self.whole = NamedSharding(mesh, PartitionSpec())
+        self.replicated = NamedSharding(mesh, PartitionSpec())
 
     def keeping(self, kept: Sequence[int]) -> PartitionedPlacement:
         """The same with some of the operands alone."""
@@ -75,18 +75,18 @@ class PartitionedPlacement:
 
     def _of_type(self, aval: Any) -> NamedSharding:
         """The sharding of a result: over its type's mesh, if that has another shape."""
-        said = getattr(aval, "lies", None)
+        said = getattr(aval, "explicit_sharding", None)
         if said is None or said.mesh.shape_tuple == self.mesh.shape_tuple:
             return NamedSharding(self.mesh, aval.sharding.spec)
         return said.on(self.devices)  # type: ignore[no-any-return]
 
     def sharding_in(self, i: int) -> NamedSharding:
         """How operand number `i` lies."""
-        return self.ins[i] or self.whole
+        return self.ins[i] or self.replicated
 
-    def lies_right(self, i: int, buffer: Any) -> bool:
+    def has_operand_sharding(self, i: int, buffer: Any) -> bool:
         """Whether an ArrayImpl lies as operand number `i` is to lie."""
-        want = self.sharding_in(i).internal(len(buffer.aval.shape))
+        want = self.sharding_in(i).cpp_sharding(len(buffer.aval.shape))
         return buffer._sharding is want
 
     def results(
@@ -116,7 +116,7 @@ class PartitionedPlacement:
                 asked = alike.get((ndim, hlo, kind))
                 if asked is None:
                     asked = shardings.named(hlo, self.mesh, ndim, kind)
-            found.append(asked.internal(ndim))
+            found.append(asked.cpp_sharding(ndim))
         return found
 
     def take(self, values: Sequence[Any], as_they_lie: bool = False) -> list[Any]:
@@ -179,7 +179,7 @@ def put_sharded(x: Any, sharding: Any) -> Any:
         buffer = base_array(x)
         if has_custom_layout(buffer):
             buffer = with_default_layout(buffer)
-        inner = sharding.internal(len(buffer.aval.shape))
+        inner = sharding.cpp_sharding(len(buffer.aval.shape))
         if buffer._sharding is inner:
             aval = aval_with_sharding(buffer.aval, sharding)
             return buffer if aval is buffer.aval else compat.with_aval(buffer, aval, inner)
@@ -260,8 +260,8 @@ def _moved(buffer: Any, mine: Any, sharding: Any) -> Any:
         came = buffer._sharding
         buffer = _in_memory(buffer, mine)
         move = resharding(buffer, mine, near)
-        if near is sharding and came is mine.internal(ndim):  # it is all there is to do
-            key = id(came), id(near.internal(ndim)), buffer.aval
+        if near is sharding and came is mine.cpp_sharding(ndim):  # it is all there is to do
+            key = id(came), id(near.cpp_sharding(ndim)), buffer.aval
             util.remember(_moves, key, move, _MOST_MOVES)
         buffer = move(buffer)
     return _in_memory(buffer, sharding)
@@ -276,7 +276,7 @@ def _plain(sharding: Any) -> Any:
 
 def _in_memory(buffer: Any, sharding: Any) -> Any:
     """A spread ArrayImpl, cut as `sharding` says, on its devices and in its memory."""
-    inner = sharding.internal(len(buffer.aval.shape))
+    inner = sharding.cpp_sharding(len(buffer.aval.shape))
     if buffer._sharding is inner:
         return buffer
     aval = buffer.aval.update(memory_space=MemorySpace.of_kind(sharding.given_kind))
@@ -301,7 +301,7 @@ def _copies(buffer: Any, sharding: Any) -> Any:
     ]
     return compat.assemble(
         aval_with_sharding(buffer.aval, sharding),
-        sharding.internal(len(buffer.aval.shape)),
+        sharding.cpp_sharding(len(buffer.aval.shape)),
         parts,
     )
 
@@ -317,7 +317,7 @@ def _shard_host_value(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> 
         where = sharding.devices_indices_map(shape)
         mine = sharding.addressable_devices
         here = [d for d in sharding.devices if d in mine]
-        found = here, [where[d] for d in here], sharding.internal(len(shape))
+        found = here, [where[d] for d in here], sharding.cpp_sharding(len(shape))
         util.remember(_cuts, key, found, _MOST_MOVES)
     devices, indices, inner = found
     value = dtypes.stored(value, aval.dtype)
@@ -325,7 +325,7 @@ def _shard_host_value(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> 
     if value.dtype == aval.dtype:
         return compat.put_parts(aval, inner, parts, devices)
     held = compat.put_parts(
-        shaped(shape, value.dtype, False, space, aval.lies), inner, parts, devices
+        shaped(shape, value.dtype, False, space, aval.explicit_sharding), inner, parts, devices
     )
     return compat.with_aval(held, aval, inner)
 
@@ -333,7 +333,7 @@ def _shard_host_value(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> 
 def assemble(aval: Any, sharding: Any, parts: Sequence[Any]) -> Array:
     """One array of the parts that lie on this process's devices already."""
     stored = aval_with_sharding(physical(aval), sharding)
-    inner = sharding.internal(len(stored.shape))
+    inner = sharding.cpp_sharding(len(stored.shape))
     whole = compat.assemble(stored, inner, list(map(with_default_layout, parts)))
     for part in parts:
         arrays.share_memory(part, whole)
@@ -363,11 +363,11 @@ def resharding(
         closed = ClosedJaxpr(Jaxpr([], [var], [var], []))
         where = PartitionedPlacement(mesh_of(sharding), (mine,), (sharding,))
         said = None if modes is None else ([modes[0]], [modes[1]])
-        lowered = lower_jaxpr(closed, "reshard", where.platform, spread=where, orders=said)
+        lowered = lower_jaxpr(closed, "reshard", where.platform, placement=where, orders=said)
         executable = compile_module(
             lowered.module, where.devices, partitions=len(where.devices)
         )
-        inner = sharding.internal(len(aval.shape))
+        inner = sharding.cpp_sharding(len(aval.shape))
         if modes is not None:
             first = where.devices[0]
             (inner,) = orders.result_shardings(executable, [inner], first)

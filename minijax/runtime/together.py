@@ -38,8 +38,8 @@ class CompiledRule(NamedTuple):
     """
 
     program: dispatch.Program | None
-    reads: Sequence[int] | None
-    gives: Sequence[int]
+    operand_indices: Sequence[int] | None
+    result_indices: Sequence[int]
     about: Any
 
 
@@ -51,8 +51,8 @@ _UNSEEN: Any = object()
 
 def _is_simple(prim: Primitive) -> bool:
     """Whether a primitive is evaluated by its program, and does nothing besides."""
-    held = prim.impl is not None or prim.regions is not None or prim.closes
-    acts = prim.effects is not None or prim.named_axes is not None or prim.places
+    held = prim.impl is not None or prim.regions is not None or prim.has_closures
+    acts = prim.effects is not None or prim.named_axes is not None or prim.sets_memory_space
     return not (held or acts or prim.multiple_results)
 
 
@@ -154,7 +154,7 @@ def _compiled(
         program = dispatch.compile_jaxpr(
             alone, name, where, committed, keep_unused=True, locations=False
         )
-    plain = program.stable and program.kept is None and not program.has_keys
+    plain = program.stable and program.kept_indices is None and not program.has_keys
     return CompiledRule(program, reads, gives, about) if plain else None
 
 
@@ -286,7 +286,7 @@ def evaluate_batched(
 ) -> tuple[Any, Any] | None:
     """The result for all lanes, and its lane axis; None where the rule is to be applied
     itself."""
-    if axis.lies is not None or axis.spmd_name is not None:
+    if axis.lane_sharding is not None or axis.spmd_name is not None:
         return None
     found = _run(_batched, prim.batch, prim, (axis.size, *dims), list(vals), params)
     return None if found is None else (found[0][0], found[1][0])

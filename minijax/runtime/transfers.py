@@ -48,7 +48,7 @@ def copied(buffer: Any) -> Any:
     if where is None:
         lie: Any = buffer._sharding
         if not shardings.has_custom_layout(buffer):
-            lie = shardings.of_buffer(buffer).internal(len(buffer.aval.shape))
+            lie = shardings.of_buffer(buffer).cpp_sharding(len(buffer.aval.shape))
         parts = [copied(b) for b in shards.shard_buffers(buffer)]
         return compat.assemble(buffer.aval, lie, parts)
     return compat.copy_to(buffer, where[0].device, buffer._sharding)
@@ -103,7 +103,7 @@ def put_numpy(
             whole = shardings.NamedSharding(mesh, PartitionSpec())
             here = mesh.local_devices
             parts = [np.asarray(x, order="C")] * len(here)
-            return compat.put_parts(aval, whole.internal(x.ndim), parts, here)
+            return compat.put_parts(aval, whole.cpp_sharding(x.ndim), parts, here)
         where = default_placement()
     sharding = where.sharding_of(aval, committed)
     if x.dtype == aval.dtype:
@@ -140,7 +140,9 @@ def put_scalar(x: Any, where: Placement) -> Any:
     key = (x, type(x), aval.dtype, id(where))
     found = _scalars.get(key) if kept else None
     if found is None or found.is_deleted():
-        found = compat.put(np.asarray(x, aval.dtype), aval, where.loose, where.device, False)
+        found = compat.put(
+            np.asarray(x, aval.dtype), aval, where.uncommitted_sharding, where.device, False
+        )
         if kept:
             if len(_scalars) > 4096:
                 _scalars.clear()

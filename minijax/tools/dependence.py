@@ -129,16 +129,16 @@ class Interpreter:
         prim, params, regions = eqn.primitive, eqn.params, eqn.primitive.regions
         if isinstance(regions, Loop):
             return self.loop(eqn, args)
-        if regions is not None and not regions.per_out:
+        if regions is not None and not regions.result_param:
             with regions.scope(params):
                 return self.choice(eqn, args)
-        if prim.moves == "nothing":
+        if prim.is_data_movement == "nothing":
             return args
         sets = [x for x in args if type(x) is Sets]
         if not any(s.pairs.size for s in sets):
             return self.constant(eqn, args)
-        if prim.runs is not None:
-            return self.closed(*prim.runs(args, params))
+        if prim.as_program is not None:
+            return self.closed(*prim.as_program(args, params))
         outs = [v.aval for v in eqn.outs]
         moving = [dtypes.is_inexact(getattr(a, "dtype", np.dtype(bool))) for a in outs]
         if not any(moving):
@@ -146,7 +146,7 @@ class Interpreter:
         rule = None
         if prim.elementwise:
             rule = self.elementwise(eqn, args)
-        elif prim.moves:
+        elif prim.is_data_movement:
             rule = self.moved(eqn, args)
         if rule is None and prim.axes_of is not None:
             rule = self.along_axes(eqn, args)
@@ -189,7 +189,7 @@ class Interpreter:
         data = [getattr(a.aval, "dtype", None) == dtype for a in eqn.ins]
         if any(not d and type(x) is Unknown for d, x in zip(data, args, strict=True)):
             return None
-        if eqn.primitive.moves == "back":
+        if eqn.primitive.is_data_movement == "back":
             return self.moved_back(eqn, args)
         found: list[list[Sets]] = [[] for _ in eqn.outs]
         for k, x in enumerate(args):

@@ -204,7 +204,7 @@ def _maker(eqn: Equation, i: int, made: dict[Any, Equation]) -> Equation:
     """The innermost equation that makes result `i`, before it is moved."""
     regions = eqn.primitive.regions
     if regions is None:
-        moves = eqn.primitive.moves
+        moves = eqn.primitive.is_data_movement
         given = [eqn.ins[i]] if moves == "nothing" else eqn.ins
         moved = [a for a in given if a in made and a.aval.dtype == eqn.outs[i].aval.dtype]
         if moves in (True, "in order", "nothing") and len(moved) == 1:

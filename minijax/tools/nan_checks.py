@@ -233,7 +233,7 @@ class NonfiniteInterpreter:
         """A call, or a choice: each program hands on a record of one size."""
         region: Region = eqn.primitive.regions
         params, k = eqn.params, region.index
-        spread = bool(region.per_out)
+        spread = bool(region.result_param)
         if spread:
             loops = (*loops, len(self.around))
             self.around.append(Around(eqn, "device"))
@@ -409,7 +409,9 @@ def _stopping(test: ClosedJaxpr, n: int, state: Sequence[Any]) -> ClosedJaxpr:
 
 def _varying(avals: Sequence[Any]) -> tuple[Any, ...]:
     """The manual axes along which some of these values vary."""
-    kinds = [a.manual for a in avals if getattr(a, "manual", None) is not None]
+    kinds = [
+        a.manual_axis_kinds for a in avals if getattr(a, "manual_axis_kinds", None) is not None
+    ]
     return tuple(dict.fromkeys(n for k in kinds for n in k.varying))
 
 

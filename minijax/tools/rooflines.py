@@ -317,7 +317,7 @@ class _Walk:
         inside = inner_programs(eqn)
         if not inside:
             return _standard(eqn, ctx)
-        found = [self.program(p.closed.jaxpr)._times(p.times) for p in inside]
+        found = [self.program(p.closed.jaxpr)._times(p.trip_count) for p in inside]
         if inside[0].choice:
             return max(found, key=lambda r: (r.unfused_flops, r.unfused_hbm_bytes))
         return functools.reduce(RooflineResult.__add__, found)

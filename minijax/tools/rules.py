@@ -28,8 +28,8 @@ def mark(prim: Primitive, column: str) -> str:
     rule = getattr(prim, column)
     if column == "jvp" and isinstance(rule, Unsupported) and prim.linearize is not None:
         return "linearize"
-    if column == "lower" and isinstance(rule, Unsupported) and prim.lower_on:
-        return ", ".join(sorted(prim.lower_on))
+    if column == "lower" and isinstance(rule, Unsupported) and prim.lower_by_platform:
+        return ", ".join(sorted(prim.lower_by_platform))
     return "no" if isinstance(rule, Unsupported) else "yes"
 
 

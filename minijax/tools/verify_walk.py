@@ -89,7 +89,7 @@ class Walk:
         regions, params = eqn.primitive.regions, eqn.params
         if isinstance(regions, Loop):
             return self.loop(eqn, args)
-        if regions is not None and not regions.per_out:
+        if regions is not None and not regions.result_param:
             with regions.scope(params):
                 (inside,) = self.insides(eqn, args)
                 body = inside.closed
@@ -110,7 +110,7 @@ class Walk:
         regions, params = eqn.primitive.regions, eqn.params
         if isinstance(regions, Loop):
             yield from self.steps(eqn, args, lambda outs: None)
-        elif regions is not None and not regions.per_out:
+        elif regions is not None and not regions.result_param:
             bodies, at = regions.bodies(params), 0
             if regions.index:
                 at = min(max(int(np.asarray(args[0])), 0), len(bodies) - 1)
@@ -170,7 +170,7 @@ class Walk:
         """Results moved by their rounding; of integers sums and products are exact."""
         if not any(_inexact(v.aval) for v in eqn.outs):
             return outs
-        if eqn.primitive.moves and not _narrows(eqn):
+        if eqn.primitive.is_data_movement and not _narrows(eqn):
             return outs
         floats = [x for x, a in zip(args, eqn.ins, strict=True) if _inexact(a.aval)]
         divides = eqn.primitive.divisor is not None

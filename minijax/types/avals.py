@@ -52,8 +52,8 @@ class AbstractValue:
 
     __slots__ = ("__weakref__",)
     memory_space = DEVICE
-    lies: Any = None
-    manual: Any = None
+    explicit_sharding: Any = None
+    manual_axis_kinds: Any = None
     is_high = False  # whether it is a library's own, made of values of other types
 
     def str_short(self, short_dtypes: bool = False) -> str:
@@ -99,7 +99,14 @@ class ShapedArray(AbstractValue):
     'f32[3]'
     """
 
-    __slots__ = ("dtype", "lies", "manual", "memory_space", "shape", "weak_type")
+    __slots__ = (
+        "dtype",
+        "explicit_sharding",
+        "manual_axis_kinds",
+        "memory_space",
+        "shape",
+        "weak_type",
+    )
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
@@ -116,7 +123,7 @@ class ShapedArray(AbstractValue):
         memory_space: MemorySpace = DEVICE,
     ) -> ShapedArray:
         dtype = dtypes.as_dtype(dtype)
-        lies = None if sharding is None else sharding.said(len(shape))
+        lies = None if sharding is None else sharding.to_explicit(len(shape))
         manual = held(manual_axis_type)
         try:
             sizes = tuple(map(index_of, shape))
@@ -127,18 +134,28 @@ class ShapedArray(AbstractValue):
         return shaped(sizes, dtype, bool(weak_type), memory_space, lies, manual)
 
     def __reduce__(self) -> Any:
-        parts = self.shape, self.dtype, self.weak_type, self.memory_space, self.lies
-        return shaped, (*parts, self.manual)
+        parts = (
+            self.shape,
+            self.dtype,
+            self.weak_type,
+            self.memory_space,
+            self.explicit_sharding,
+        )
+        return shaped, (*parts, self.manual_axis_kinds)
 
     @property
     def sharding(self) -> Any:
         """How values lie along `Explicit` axes: a sharding over an abstract mesh."""
-        return _uncut[0](len(self.shape)) if self.lies is None else self.lies
+        return (
+            _uncut[0](len(self.shape))
+            if self.explicit_sharding is None
+            else self.explicit_sharding
+        )
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
         """Along which manual axes values vary, or are terms of sums."""
-        return manual_axis_type(self.manual)
+        return manual_axis_type(self.manual_axis_kinds)
 
     mat = manual_axis_type
 
@@ -158,11 +175,13 @@ class ShapedArray(AbstractValue):
         name = dtypes.short_name(self.dtype) if short else str(self.dtype.name)
         there = self.memory_space
         space = "" if there is DEVICE else f"<{there.name.lower()}>"
-        kinds = "" if self.manual is None else self.manual.text()
-        if self.lies is not None and (self.lies.spec.unreduced or self.lies.spec.reduced):
-            kinds = _with_sums(self.manual, self.lies).text()
-        if self.lies is not None:
-            sizes = ",".join(map(sharded_axis_text, self.shape, self.lies.spec))
+        kinds = "" if self.manual_axis_kinds is None else self.manual_axis_kinds.text()
+        if self.explicit_sharding is not None and (
+            self.explicit_sharding.spec.unreduced or self.explicit_sharding.spec.reduced
+        ):
+            kinds = _with_sums(self.manual_axis_kinds, self.explicit_sharding).text()
+        if self.explicit_sharding is not None:
+            sizes = ",".join(map(sharded_axis_text, self.shape, self.explicit_sharding.spec))
             return f"{name}{space}[{sizes}]{kinds}"
         return f"{name}{space}[{','.join(map(str, self.shape))}]{kinds}"
 
@@ -178,14 +197,14 @@ class ShapedArray(AbstractValue):
 
         One of another shape is not cut, unless `lies` says how.
         """
-        lies = None if "shape" in changes else self.lies
+        lies = None if "shape" in changes else self.explicit_sharding
         return shaped(
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak_type", self.weak_type),
             changes.get("memory_space", self.memory_space),
-            changes.get("lies", lies),
-            changes.get("manual", self.manual),
+            changes.get("explicit_sharding", lies),
+            changes.get("manual_axis_kinds", self.manual_axis_kinds),
         )
 
     def strip_weak_type(self) -> ShapedArray:
@@ -202,12 +221,12 @@ class ShapedArray(AbstractValue):
     def to_ct_aval(self) -> ShapedArray:
         """The type of cotangents: terms of sums where values are reduced, and so on."""
         found = self.to_tangent()
-        kinds = found.manual
+        kinds = found.manual_axis_kinds
         if kinds is not None and (kinds.unreduced or kinds.reduced):
             turned = ManualAxisKinds(kinds.varying, kinds.reduced, kinds.unreduced)
-            found = found.update(manual=turned)
-        if found.lies is not None:
-            found = found.update(lies=found.lies.of_cotangents())
+            found = found.update(manual_axis_kinds=turned)
+        if found.explicit_sharding is not None:
+            found = found.update(explicit_sharding=found.explicit_sharding.of_cotangents())
         return found
 
     def __len__(self) -> int:
@@ -236,7 +255,7 @@ class TypeFlags:
     """What has been seen in this process."""
 
     # a type that says how its values lie, or whether they vary: else nobody need look
-    cuts = False
+    has_sharded_types = False
 
 
 # (number of axes) -> the sharding that types show which say nothing of it
@@ -252,19 +271,23 @@ def shaped(
     dtype: Any,
     weak_type: bool = False,
     memory: MemorySpace = DEVICE,
-    lies: Any = None,
-    manual: ManualAxisKinds | None = None,
+    explicit_sharding: Any = None,
+    manual_axis_kinds: ManualAxisKinds | None = None,
 ) -> ShapedArray:
     """The `ShapedArray` of a tuple of ints and a dtype: one object for equal ones."""
-    key = (shape, dtype, weak_type, memory, lies, manual)
+    key = (shape, dtype, weak_type, memory, explicit_sharding, manual_axis_kinds)
     aval = _interned.get(key)
     if aval is None:
         aval = _blank(ShapedArray)
         aval.shape, aval.dtype = tuple(map(size_of, shape)), dtype
-        aval.weak_type, aval.memory_space, aval.lies = weak_type, memory, lies
-        aval.manual = manual
-        if lies is not None or manual is not None:
-            TypeFlags.cuts = True
+        aval.weak_type, aval.memory_space, aval.explicit_sharding = (
+            weak_type,
+            memory,
+            explicit_sharding,
+        )
+        aval.manual_axis_kinds = manual_axis_kinds
+        if explicit_sharding is not None or manual_axis_kinds is not None:
+            TypeFlags.has_sharded_types = True
         # setdefault: two threads that meet here must get one object.
         aval = _interned.setdefault(key, aval)
     return aval
@@ -412,6 +435,10 @@ def same_type(a: Any, b: Any) -> bool:
     """Equal types, weak types aside."""
     if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
         same = a.shape == b.shape and a.memory_space is b.memory_space
-        alike = same and a.lies == b.lies and a.manual == b.manual
+        alike = (
+            same
+            and a.explicit_sharding == b.explicit_sharding
+            and a.manual_axis_kinds == b.manual_axis_kinds
+        )
         return alike and bool(a.dtype == b.dtype)
     return bool(a == b)

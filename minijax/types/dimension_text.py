@@ -180,7 +180,7 @@ class SymbolicScope:
         place = user_source()
         self.place = "" if place is None else f" created at {place}"
         self.least: list[Any] = []  # what is at least 0
-        self.said: list[tuple[Any, str]] = []  # the same, with the texts that say so
+        self.constraints: list[tuple[Any, str]] = []  # the same, with the texts that say so
         self.equal: dict[Any, tuple[int, Size]] = {}  # factor * monomial is a size
         for text in self.texts:
             self._add(text)
@@ -202,7 +202,7 @@ class SymbolicScope:
     def _say(self, difference: Size, text: str) -> None:
         if isinstance(difference, SymbolicDim):
             self.least += [tightened(difference), *facts(difference)]
-            self.said.append((difference, text))
+            self.constraints.append((difference, text))
         elif difference < 0:
             raise errors.value_error(f"Unsatisfiable explicit constraint: {text}")
 

@@ -146,7 +146,7 @@ def solved(
                 f" {names[i]}.shape[{axis}] (= {size}) and the specification '{d}'"
                 f" (= {want})."
             )
-    for least, said in found.scope.said if found.scope is not None else ():
+    for least, said in found.scope.constraints if found.scope is not None else ():
         if set(dimension_variables([least])) <= set(known):
             value = least.evaluated(known)
             if not value >= 0:

@@ -83,7 +83,7 @@ class ModuleContext:
     @property
     def axis_context(self) -> SPMDAxisContext | ShardingContext:
         """The devices that the module is for, and the axes whose parts are mapped."""
-        over = self._emit.module.spread
+        over = self._emit.module.placement
         if over is None:
             return ShardingContext(self._emit.module.partitions)
         if self._emit.manual:
@@ -160,7 +160,7 @@ def register_lowering(
         prim.lower = made
     else:
         names = ("cuda", "rocm") if platform == "gpu" else (platform,)
-        prim.lower_on = prim.lower_on | dict.fromkeys(names, made)
+        prim.lower_by_platform = prim.lower_by_platform | dict.fromkeys(names, made)
     return rule
 
 
@@ -371,4 +371,4 @@ class JaxIrContext(ir.Context):
 
 def lower_with_sharding_in_types(ctx: LoweringRuleContext, op: ir.Value, aval: Any) -> Any:
     """A value that lies on devices as its type says."""
-    return ctx.emit.cut(op, aval)
+    return ctx.emit.constrain(op, aval)

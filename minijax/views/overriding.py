@@ -26,7 +26,7 @@ def standing(prim: Primitive, rule: Any) -> Primitive:
     for slot in Primitive.__slots__:
         if slot not in ("__weakref__", "name", "multiple_results"):
             setattr(found, slot, getattr(prim, slot))
-    found.lower, found.lower_on = adapted(prim, rule), {}
+    found.lower, found.lower_by_platform = adapted(prim, rule), {}
     return found
 
 

@@ -17,7 +17,7 @@ from ..ir import check, core
 from ..ir.core import Primitive, Rule, Unsupported, load_primitives, registry
 from ..ir.jaxpr import Equation, Jaxpr, Var, no_effects, read_vars, result_type
 from ..passes import dce
-from ..passes.algebra import Zero, is_linear, lib
+from ..passes.algebra import Zero, core_ops, is_linear
 from ..passes.batch import Axis, BatchTrace, lane_to_front, no_name
 from ..prims import define
 from ..prims.shape.fresh import iota
@@ -111,7 +111,7 @@ class FancyBatchers(Rules):
         return batch
 
     def write(self, prim: Primitive, rule: Rule) -> Rule:
-        prim.closes, prim.batch_named = True, None
+        prim.has_closures, prim.batch_named = True, None
         return Adapted(
             lambda axis, args, dims, /, **params: rule(
                 axis, tuple(args), tuple(dims), **params
@@ -151,7 +151,7 @@ class AxisBatchers(FancyBatchers):
         )
 
     def write(self, prim: Primitive, rule: Rule) -> Rule:
-        prim.closes, prim.batch_named = True, None
+        prim.has_closures, prim.batch_named = True, None
         return Adapted(
             lambda axis, args, dims, /, **params: rule(
                 axis.size, axis.name, None, tuple(args), tuple(dims), **params
@@ -306,12 +306,12 @@ def get_primitive_transpose(p: Primitive) -> Rule:
 
 def add_jaxvals(x: Any, y: Any) -> Any:
     """The sum of two values of one type."""
-    return lib.add(x, y)
+    return core_ops.add(x, y)
 
 
 def zeros_like_aval(aval: Any) -> Any:
     """Zeros of a type."""
-    return lib.zeros(aval)
+    return core_ops.zeros(aval)
 
 
 # --------------------------------------------------------------------------- batching
@@ -326,12 +326,12 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
     """A shared value repeated along a lane axis."""
-    return lib.broadcast_lane(x, sz, axis)
+    return core_ops.broadcast_lane(x, sz, axis)
 
 
 def moveaxis(x: Any, src: int, dst: int) -> Any:
     """`x` with an axis moved."""
-    return lib.move_axis(x, src, dst)
+    return core_ops.move_axis(x, src, dst)
 
 
 def make_iota(size: Any) -> Any:

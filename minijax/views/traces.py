@@ -42,7 +42,7 @@ class Trace(core.Trace, metaclass=_AnyTrace):
     """
 
     transform = "trace"
-    lends = True
+    allows_capture = True
 
     def __init__(self, parent: core.Trace | None = None) -> None:
         super().__init__(STATE.trace if parent is None else parent)

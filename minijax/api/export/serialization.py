@@ -248,13 +248,13 @@ class _Pool:
 
     def __init__(self, tell: Callable[[Any], Fields]) -> None:
         self.numbers: dict[Any, int] = {}
-        self.tell = tell
+        self.key_value_set = tell
 
     def number(self, x: Any) -> int:
         return self.numbers.setdefault(x, len(self.numbers))
 
     def fields(self) -> tuple[str, list[Fields]]:
-        return "[table", [self.tell(x) for x in list(self.numbers)]
+        return "[table", [self.key_value_set(x) for x in list(self.numbers)]
 
 
 def _aval_fields(aval: Any) -> Fields:

@@ -18,7 +18,7 @@ from ...base.util import pick
 from ...ir import core, regions
 from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr, jaxprs_effects
 from ...passes import batch as batching
-from ...passes.algebra import Zero, instantiate, lib
+from ...passes.algebra import Zero, core_ops, instantiate
 from ...passes.dce import dce_jaxpr
 from ...passes.region_rules import def_region_rules, union
 from ...passes.stage import stage_closed
@@ -37,7 +37,7 @@ from ..rules.stop_gradient import stop_gradient_p
 Branches = tuple[ClosedJaxpr, ...]
 
 cond_p = FunctionPrimitive("cond")
-cond_p.takes_keys = True
+cond_p.lowers_key_arrays = True
 def_region_rules(cond_p, regions.Branches("branches"))
 
 
@@ -106,7 +106,7 @@ class _Select:
         shape = core.aval_of(cases[0]).shape
         index = self.known.get(shape)
         if index is None:
-            index = lib.broadcast_in_dim(self.known[shape[:1]], shape, (0,))
+            index = core_ops.broadcast_in_dim(self.known[shape[:1]], shape, (0,))
             self.known[shape] = index
         return logic.select_n(index, *cases)
 

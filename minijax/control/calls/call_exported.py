@@ -20,7 +20,7 @@ from ...types import dtypes
 from ...types.avals import shaped
 
 call_exported_p = Primitive("call_exported", multiple_results=True)
-call_exported_p.takes_keys = True
+call_exported_p.lowers_key_arrays = True
 call_exported_p.abstract = lambda *avals, exported: list(exported.results_for(avals))
 call_exported_p.effects = lambda params: frozenset(params["exported"].unordered_effects)
 call_exported_p.jvp = unsupported("jvp of a program that was exported")
@@ -91,7 +91,7 @@ call_exported_p.lower = _lower
 
 def _check_devices(ctx: Any, exported: Any) -> None:
     """ValueError unless the program around is for as many devices."""
-    over = ctx.module.spread
+    over = ctx.module.placement
     count = 1 if over is None else len(over.devices)
     if exported.nr_devices not in (1, count):
         raise errors.value_error(

@@ -26,7 +26,7 @@ from .programs import closed_call_p
 
 composite_p = FunctionPrimitive("composite")
 def_region_rules(composite_p, Call("jaxpr"))
-composite_p.takes_keys = True
+composite_p.lowers_key_arrays = True
 composite_p.impl = lambda *args, jaxpr, **_: jaxpr(*args)
 # The name is that of the function itself alone: transformed, it is another.
 composite_p.linearize = composite_p.dce = None

@@ -192,7 +192,7 @@ def _program(closed: ClosedJaxpr, mesh: Mesh, platform: str) -> bytes:
     """The bytes of a program in which all axes of the mesh are manual."""
     with context.ir, context.unknown:
         module = Module("part", platform, 1, len(mesh.flat))
-        module.spread = partitioned_placement(mesh, ())
+        module.placement = partitioned_placement(mesh, ())
         ctx = Lowering(module)
         ctx.axes, ctx.manual = mesh.shape_tuple, frozenset(mesh.axis_names)
         types, outs = map(ctx.type, closed.in_avals), map(ctx.type, closed.out_avals)
@@ -227,7 +227,7 @@ def _register() -> None:
 
 
 def _lower(ctx: Any, *args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:
-    over = ctx.spread
+    over = ctx.placement
     if over is None or len(over.devices) == 1:
         return ctx.jaxpr(call, *args)
     mesh = over.mesh

@@ -87,7 +87,7 @@ class Route:
         "handlers",
         "hosts",
         "keys",
-        "kept",
+        "kept_indices",
         "out_tree",
         "outs",
         "run",
@@ -107,8 +107,8 @@ class Route:
             else:
                 flat.append(x)
         bits = fast.kept_var_bitvec[len(self.consts) :]
-        self.kept = None if all(bits) else [i for i, b in enumerate(bits) if b]
-        read = flat if self.kept is None else [flat[i] for i in self.kept]
+        self.kept_indices = None if all(bits) else [i for i, b in enumerate(bits) if b]
+        read = flat if self.kept_indices is None else [flat[i] for i in self.kept_indices]
         if fast.in_shardings:  # those that are not read may lie elsewhere
             self.where = placements.placement(fast.in_shardings[0]._device)
         self.keys = [k for k, x in enumerate(read) if type(x) is KeyArray]
@@ -127,8 +127,8 @@ class Route:
                 buffers += x._leaves
             else:
                 buffers.append(x)
-        if self.kept is not None:
-            buffers = [buffers[i] for i in self.kept]
+        if self.kept_indices is not None:
+            buffers = [buffers[i] for i in self.kept_indices]
         for k in self.keys:
             buffers[k] = buffers[k]._b
         for k in self.hosts:
@@ -187,7 +187,7 @@ class FlattenedDispatch:
     """A function of C++, `cpp`, that runs what `miss` taught it; and calls with a
     `Flattened` here."""
 
-    __slots__ = ("__weakref__", "cpp", "look", "miss", "of", "routes", "statics")
+    __slots__ = ("__weakref__", "cpp", "look", "cache_miss", "of", "routes", "statics")
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class FlattenedDispatch:
         statics: Statics,
         key: tuple[Any, ...],
     ) -> None:
-        self.miss = miss
+        self.cache_miss = miss
         self.statics = statics
         self.of = (name, fun, miss, statics, key)
         self.routes: dict[Any, Route | None] = {}
@@ -218,7 +218,7 @@ class FlattenedDispatch:
             forbidden = dispatch.barred and config.NO_EXECUTION.value
             if STATE.trace is not EVAL or config.TRACING.value or forbidden:
                 # Not as a method, which with `*args` passes through C: see flat.py.
-                call: Any = self.miss
+                call: Any = self.cache_miss
                 return call.__func__(call.__self__, *args, **kwargs)  # type: ignore
             static: tuple[Any, ...] = ()
             dynamic: Any = args, kwargs
@@ -226,7 +226,7 @@ class FlattenedDispatch:
                 static, _, dynamic = self.statics.apart(args, kwargs)
             leaves, in_tree = tree.WHOLE.flatten(dynamic)
             if Flattened not in map(type, leaves):
-                return self.miss(*args, **kwargs)  # type: ignore[no-any-return]
+                return self.cache_miss(*args, **kwargs)  # type: ignore[no-any-return]
             types = types_of(leaves)
             if types is None:
                 return self.looked(args, kwargs)
@@ -235,11 +235,11 @@ class FlattenedDispatch:
             try:
                 route = self.routes.get(key, _UNSEEN)
             except TypeError:  # of a static argument
-                return self.miss(*args, **kwargs)  # type: ignore[no-any-return]
+                return self.cache_miss(*args, **kwargs)  # type: ignore[no-any-return]
             if route is None:
                 return self.looked(args, kwargs)
             if route is _UNSEEN:
-                out: tuple[Any, Any, bool] = self.miss(*args, **kwargs)
+                out: tuple[Any, Any, bool] = self.cache_miss(*args, **kwargs)
                 fits = out[1] is not None and on_one_device(out[1])
                 route = Route(out[1], leaves, out[0]) if fits else None
                 util.remember(self.routes, key, route, _MOST_ROUTES)

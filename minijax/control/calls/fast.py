@@ -90,20 +90,20 @@ def fast_path(program: dispatch.Program, leaves: Sequence[Any], result: Any) -> 
     watched = dispatch.checks and dispatch.is_nan_check_enabled()
     if not program.stable or watched or not _native(leaves, program):
         return None
-    if program.orders is not None and any(program.orders):
+    if program.operand_layouts is not None and any(program.operand_layouts):
         return None
     n = len(leaves)
-    kept = range(n) if program.kept is None else program.kept
+    kept = range(n) if program.kept_indices is None else program.kept_indices
     bits = [False] * n
     for i in kept:
         bits[i] = True
     m = len(program.consts)
     sharding = program.in_sharding
-    place: Any = program.place
+    place: Any = program.placement
     if isinstance(place, PartitionedPlacement):
         lie = [b._sharding for b in program.consts]
         lie += [
-            place.sharding_in(k).internal(lower.physical(core.aval_of(x)).ndim)
+            place.sharding_in(k).cpp_sharding(lower.physical(core.aval_of(x)).ndim)
             for k, x in enumerate(leaves[i] for i in kept)
         ]
     else:
@@ -133,16 +133,16 @@ _C_TYPES = (np.ndarray, bool, int, float, complex)
 
 def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
     """Whether C++ can take these leaves by itself."""
-    place: Any = program.place
+    place: Any = program.placement
     over = isinstance(place, PartitionedPlacement)
-    if program.kept is not None:
-        leaves = [leaves[i] for i in program.kept]
+    if program.kept_indices is not None:
+        leaves = [leaves[i] for i in program.kept_indices]
     numbers = False
     for i, x in enumerate(leaves):
         kind = type(x)
         if kind in ARRAYS:
             if over:
-                if not place.lies_right(i, base_array(x)):
+                if not place.has_operand_sharding(i, base_array(x)):
                     return False
                 continue
             where = placements.placement_of(x)

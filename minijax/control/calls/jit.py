@@ -196,8 +196,8 @@ def _make(
         inline=inline,
         options=tuple(sorted((compiler_options or {}).items())),
         max_traces=max_traces,
-        lies=lies,
-        entered=entered,
+        shardings=lies,
+        uses_mesh_block=entered,
     )
     return finish(jitted, fun)
 

@@ -1,7 +1,7 @@
 """What stands behind a jitted function: calls taken apart, traces, how they are evaluated.
 
 C++ knows the signatures it has seen and runs their programs itself; for a new one, and for
-anything that is not concrete evaluation, it calls `Jitted.miss` here: trace (remembered by
+anything that is not concrete evaluation, it calls `Jitted.cache_miss` here: trace (remembered by
 function and signature), then either compile and run, or bind `jit_p` under the current
 trace.  Next: jit.py, the function that users wrap theirs with.
 """
@@ -101,7 +101,7 @@ class _LaidOut(_Dynamic):
     __slots__ = ()
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        lies = self.jitted.lies
+        lies = self.jitted.shardings
         assert lies is not None
         ins = lies.of_arguments(self.in_tree)
         names = self.jitted.names(self.given)
@@ -179,14 +179,14 @@ class Jitted:
         "device",
         "direct",
         "donate",
-        "entered",
+        "uses_mesh_block",
         "floats",
         "fun",
         "high",
         "inline",
         "inline_traced",
         "keep_unused",
-        "lies",
+        "shardings",
         "max_traces",
         "name",
         "options",
@@ -210,12 +210,12 @@ class Jitted:
         accepts: Callable[..., bool] | None = None,
         floats: bool = False,
         transform: str = "jit",
-        lies: JitShardings | None = None,
-        entered: bool = False,
+        shardings: JitShardings | None = None,
+        uses_mesh_block: bool = False,
     ) -> None:
         self.fun = fun
-        self.entered = entered
-        self.lies = lies
+        self.uses_mesh_block = uses_mesh_block
+        self.shardings = shardings
         self.accepts = accepts
         self.floats = floats
         self.statics = statics
@@ -229,12 +229,12 @@ class Jitted:
         self.transform = transform
         self.high: Jitted | None = None  # the same, of values taken apart
         self.name = name_of(fun)
-        self.traces = _traces.of(fun if lies is None else self)
+        self.traces = _traces.of(fun if shardings is None else self)
         # C++ takes equal functions for one, and crashes where they cannot be compared.
-        same = (id(fun), statics, donate, keep_unused, device, inline, options, lies)
-        key = (*same, inline_traced, entered)
+        same = (id(fun), statics, donate, keep_unused, device, inline, options, shardings)
+        key = (*same, inline_traced, uses_mesh_block)
         called = _Compiled(self) if inline_traced else for_cpp(fun)
-        of = (self.name, called, self.miss, statics, key)
+        of = (self.name, called, self.cache_miss, statics, key)
         self.direct = None if inline_traced else FlattenedDispatch(*of)
         self.cpp = dispatcher(*of) if self.direct is None else self.direct.cpp
 
@@ -280,7 +280,7 @@ class Jitted:
     # ---- tracing
     def flat(self, call: Call) -> FlatFun:
         """The function of a call's dynamic leaves."""
-        return (_Dynamic if self.lies is None else _LaidOut)(self, call)
+        return (_Dynamic if self.shardings is None else _LaidOut)(self, call)
 
     def names(self, call: Call) -> ArgNames:
         """What the leaves of a call are called."""
@@ -371,7 +371,7 @@ class Jitted:
         )
 
     # ---- calling
-    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+    def cache_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """What C++ calls for a signature it cannot run by itself."""
         if self.accepts is not None and not self.accepts(*args):
             return NotImplemented, None, False
@@ -380,9 +380,9 @@ class Jitted:
             kwargs = {k: float(x) if _is_long(x) else x for k, x in kwargs.items()}
             return self.cpp(*args, **kwargs), None, False
         try:
-            if self.entered and (mesh := block_mesh()) is not config.MESH.value:
+            if self.uses_mesh_block and (mesh := block_mesh()) is not config.MESH.value:
                 with made_current(mesh):
-                    return self.miss(*args, **kwargs)
+                    return self.cache_miss(*args, **kwargs)
             inlined = self.inline_traced and STATE.trace is not EVAL
             if inlined or (config.DISABLE_JIT.value and not self.inline_traced):
                 return self.fun(*args, **kwargs), None, False
@@ -391,11 +391,11 @@ class Jitted:
             if not isinstance(e.__cause__, RecursionError):
                 raise
             if depth.again(e.__cause__):
-                return depth.deeper(self.miss, *args, **kwargs)
+                return depth.deeper(self.cache_miss, *args, **kwargs)
             raise e.__cause__ from None
         except Exception as e:
             if depth.again(e):
-                return depth.deeper(self.miss, *args, **kwargs)
+                return depth.deeper(self.cache_miss, *args, **kwargs)
             simplify(e)
             raise
 
@@ -419,8 +419,8 @@ class Jitted:
                 _warn_of_static_arrays(self.name, names)
             out = self.evaluate(call, traced)
             return (out[0], None, False) if asked_by_trace else out
-        if STATE.trace is EVAL and self.lies is not None:
-            _check_references(call.leaves, self.lies.of_arguments(call.in_tree))
+        if STATE.trace is EVAL and self.shardings is not None:
+            _check_references(call.leaves, self.shardings.of_arguments(call.in_tree))
         n = len(traced.hoisted)
         donated = (False,) * n + self.donated(call)
         out = jit_p.bind(
@@ -444,7 +444,7 @@ class Jitted:
     def on_high(self, call: Call) -> Any:
         """Call with values that libraries made, taken apart into arrays."""
         if self.high is None:
-            lies = None if self.lies is None else self.lies.with_states()
+            lies = None if self.shardings is None else self.shardings.with_states()
             self.high = Jitted(
                 high.LoweredFunction(self.fun),
                 self.statics,
@@ -453,8 +453,8 @@ class Jitted:
                 device=self.device,
                 inline=self.inline,
                 options=self.options,
-                lies=lies,
-                entered=self.entered,
+                shardings=lies,
+                uses_mesh_block=self.uses_mesh_block,
             )
         fixed = [where for where, _ in call.static]
         return high.call(self.high.cpp, call.args, call.kwargs, fixed)
@@ -489,7 +489,7 @@ class Jitted:
         over = self.over(call, traced.out_tree, call.leaves, needed, kept)
         # What is allowed while a mesh is made of another is not told to C++.
         anywhere = not self.inline_traced or check_meshes(self.name, call.leaves)
-        orders = self.orders(call, traced)
+        orders = self.layouts_of(call, traced)
         # A function of ours runs where its arguments are, even if it reads no element.
         binding = None if self.inline_traced and over is None else kept
         buffers, where, committed = assignment.place_values(
@@ -536,17 +536,17 @@ class Jitted:
         out = key_checks.checked_call(run, traced.jaxpr, call.leaves, own)
         return tree.unflatten(traced.out_tree, out)
 
-    def orders(self, call: Call, traced: TracedCall, ahead: bool = False) -> Orders | None:
+    def layouts_of(self, call: Call, traced: TracedCall, ahead: bool = False) -> Orders | None:
         """In which orders arguments and results lie, where the function says so, or
         arguments of one that is compiled ahead do, or the program puts results."""
-        lies = self.lies
+        lies = self.shardings
         chosen = auto_result_layouts(traced.jaxpr.jaxpr)
         if lies is None or not lies.say_orders:
             came = ahead and any(map(current_layout, call.leaves))
             if not came and not any(chosen):
                 return None
             lies = lies or JitShardings(None, None)
-        ins, outs = lies.orders(
+        ins, outs = lies.layouts_of(
             call.in_tree, call.leaves, self.names(call), traced.out_tree, traced.jaxpr.out_avals
         )
         return ins, [said or free for said, free in zip(outs, chosen, strict=True)]
@@ -565,16 +565,16 @@ class Jitted:
         those `kept`.
         """
         n = len(kept)
-        if self.lies is None:
+        if self.shardings is None:
             return assignment.requested_placement_of([needed.jaxpr], n)
-        ins = self.lies.of_arguments(call.in_tree)
+        ins = self.shardings.of_arguments(call.in_tree)
         ins = [*[None] * (len(values) - len(ins)), *ins]
         if n < len(values):
             for i in set(range(len(values))).difference(kept):
                 assignment.check_unread(values[i], ins[i])
             ins = [ins[i] for i in kept]
         return assignment.requested_placement_of(
-            [needed.jaxpr], n, ins, self.lies.of_results(out_tree)
+            [needed.jaxpr], n, ins, self.shardings.of_results(out_tree)
         )
 
 

@@ -66,11 +66,11 @@ def argument_layout(given: Any, x: Any, what: str) -> Any:
 class JitShardings:
     """How a function's arguments and results are to lie: prefixes of their trees."""
 
-    __slots__ = ("entered", "ins", "outs", "say_orders")
+    __slots__ = ("uses_mesh_block", "ins", "outs", "say_orders")
 
-    def __init__(self, ins: Any, outs: Any, entered: bool = False) -> None:
+    def __init__(self, ins: Any, outs: Any, uses_mesh_block: bool = False) -> None:
         # Over the mesh of a block None says that a value is whole on each device.
-        self.entered = entered
+        self.uses_mesh_block = uses_mesh_block
         self.ins = ins
         self.outs = outs
         self.say_orders = any(
@@ -91,7 +91,7 @@ class JitShardings:
         if isinstance(sharding, Format):
             order = getattr(sharding.layout, "major_to_minor", ())
             sharding, _ = sharding.place((1,) * len(order), what)
-        if sharding is None and self.entered and isinstance(current_mesh(), Mesh):
+        if sharding is None and self.uses_mesh_block and isinstance(current_mesh(), Mesh):
             sharding = PartitionSpec()
         return concrete(sharding, "jit", what)
 
@@ -99,14 +99,14 @@ class JitShardings:
         """The same, of a function that gives states of mutable values besides."""
         found = object.__new__(JitShardings)
         found.ins, found.outs = self.ins, (self.outs, UNSPECIFIED)
-        found.say_orders, found.entered = self.say_orders, self.entered
+        found.say_orders, found.uses_mesh_block = self.say_orders, self.uses_mesh_block
         return found
 
     def of_arguments(self, in_tree: Any) -> list[Any]:
         """The sharding of each dynamic leaf; None where it may lie as it likes."""
         return [self._concrete(s, "in_shardings") for s in self._asked(in_tree)]
 
-    def orders(
+    def layouts_of(
         self,
         in_tree: Any,
         leaves: Sequence[Any],

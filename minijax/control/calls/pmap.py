@@ -80,8 +80,8 @@ def_region_rules(
     Call(
         "call_jaxpr",
         scope=_inside,
-        per_in="in_axes",
-        per_out="out_axes",
+        operand_param="in_axes",
+        result_param="out_axes",
         residual=lambda params, aval: 0,
         shift=lambda d: d if d is None else d + 1,
         reset={"donated_invars": False},
@@ -181,7 +181,7 @@ def pmap_lower(
 # The last axis of a replica program: the replicas that are left for pmaps further inside.
 _REST = AxisName()
 xla_pmap_p.lower = pmap_lower
-xla_pmap_p.takes_keys = True
+xla_pmap_p.lowers_key_arrays = True
 
 
 # ------------------------------------------------------------------------- running it
@@ -300,7 +300,7 @@ class ReplicatedProgram:
         self.acts |= self.lowered.failures is not None
         stored = map(lower.physical, self.out_avals)
         self.handlers = [
-            compat.result_handler(a, self.layout(d).internal(len(a.shape)), True)
+            compat.result_handler(a, self.layout(d).cpp_sharding(len(a.shape)), True)
             for a, d in zip(stored, out_axes, strict=True)
         ]
 
@@ -317,7 +317,7 @@ class ReplicatedProgram:
                 overrides=overrides,
                 ahead=ahead,
             )
-        self.consts = [self.place(c, None) for c in self.lowered.consts]
+        self.consts = [self.placement(c, None) for c in self.lowered.consts]
         self.pace = pacing.pace_of(self.devices)
         self.start = self.executable.execute_sharded
         if self.pace is not None:
@@ -335,7 +335,7 @@ class ReplicatedProgram:
         cut = () if axis is None else (*[None] * axis, self.mesh.axis_names[0])
         return NamedSharding(self.mesh, PartitionSpec(*cut))
 
-    def place(self, x: Any, axis: int | None) -> Any:
+    def placement(self, x: Any, axis: int | None) -> Any:
         """A value cut along `axis` (or repeated), one part on each device."""
         return put_sharded(x, self.layout(axis))
 
@@ -343,16 +343,16 @@ class ReplicatedProgram:
         self, args: Sequence[Any], in_axes: Sequence[Any], donated: Sequence[bool]
     ) -> list[Any]:
         """Run on whole operands; of donated ones those go that lay in place already."""
-        out = self.run([self.place(x, d) for x, d in zip(args, in_axes, strict=True)])
+        out = self.run([self.placement(x, d) for x, d in zip(args, in_axes, strict=True)])
         return list(map(arrays.wrap, out, self.out_avals))
 
-    def lies_right(self, x: Any, axis: int | None) -> bool:
+    def has_operand_sharding(self, x: Any, axis: int | None) -> bool:
         """Whether an operand lies in place already."""
         if type(x) not in arrays.ARRAYS or arrays.foreign(x):
             return False
         x = arrays.base_array(x)
         ndim, want = len(x.aval.shape), self.layout(axis)
-        if x._sharding is want.internal(ndim):
+        if x._sharding is want.cpp_sharding(ndim):
             return True
         return bool(of_buffer(x).is_equivalent_to(want, ndim))
 
@@ -364,15 +364,15 @@ class ReplicatedProgram:
             return None
         given = [b._sharding for b in self.consts]
         for x, d in zip(leaves, in_axes, strict=True):
-            if self.lies_right(x, d):
+            if self.has_operand_sharding(x, d):
                 given.append(x._sharding)
             elif is_cpp_convertible(x) and sees_x64():
-                given.append(self.layout(d).internal(np.ndim(x)))
+                given.append(self.layout(d).cpp_sharding(np.ndim(x)))
             else:
                 return None
         whole = list(map(lower.physical, self.out_avals))
         lie = [
-            self.layout(d).internal(len(a.shape))
+            self.layout(d).cpp_sharding(len(a.shape))
             for d, a in zip(self.out_axes, whole, strict=True)
         ]
         return FastpathData(
@@ -430,13 +430,13 @@ def discharge_refs_of_params(params: dict[str, Any]) -> tuple[dict[str, Any], li
     """The params of a pmap that takes values for references, and gives what those hold in
     the end that it writes to; and which of the operands these are."""
     closed = params["call_jaxpr"]
-    due = [isinstance(a, AbstractRef) for a in closed.in_avals]
-    if not any(due):
-        return params, due
+    needs_discharge = [isinstance(a, AbstractRef) for a in closed.in_avals]
+    if not any(needs_discharge):
+        return params, needs_discharge
     with _inside(params):
-        flat, written = discharge.discharge_jaxpr(closed, due)
+        flat, written = discharge.discharge_jaxpr(closed, needs_discharge)
     outs = [*range(len(closed.out_avals)), *(~i for i in flagged_indices(written))]
-    _, new = xla_pmap_p.regions.rebuild(params, [flat], range(len(due)), outs)
+    _, new = xla_pmap_p.regions.rebuild(params, [flat], range(len(needs_discharge)), outs)
     return new, written
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr, permute_jaxpr
 from ...ir.regions import Branches, Call, Loop
-from ...passes.algebra import lib
+from ...passes.algebra import core_ops
 from ...passes.stage import stage_closed
 from ..bodies import stacked
 from .programs import jit_p
@@ -96,7 +96,7 @@ def split_equations(
 
 def _shows(eqn: Equation) -> bool:
     """Whether an equation is there for its effect only, which may happen again."""
-    return not eqn.outs and any(not getattr(e, "once", True) for e in eqn.effects)
+    return not eqn.outs and any(not getattr(e, "is_once_per_call", True) for e in eqn.effects)
 
 
 def _cut_body(closed: ClosedJaxpr, answer: Answer) -> tuple[Jaxpr, Jaxpr, list[Any]]:
@@ -112,10 +112,10 @@ def _cut_held(eqn: Equation, answer: Answer) -> Cut | None:
     """A loop, call or choice between branches in two; None if nothing is stored inside."""
     held, params = eqn.primitive.regions, eqn.params
     loop = isinstance(held, Loop)
-    if held is None or (held.test if loop else type(held) not in (Call, Branches)):
+    if held is None or (held.cond if loop else type(held) not in (Call, Branches)):
         return None
     bodies = held.bodies(params)
-    if any(b.consts for b in bodies) or (not loop and (held.opaque or held.per_out)):
+    if any(b.consts for b in bodies) or (not loop and (held.opaque or held.result_param)):
         return None
     cuts = [_cut_body(b, answer) for b in bodies]
     n_in, n_out = len(bodies[0].in_avals), len(bodies[0].out_avals)
@@ -152,6 +152,6 @@ def _with_zeros(jaxpr: Jaxpr, before: Any, after: Any, n: int) -> ClosedJaxpr:
 
     def fun(*args: Any) -> list[Any]:
         outs = eval_jaxpr(jaxpr, (), *args)
-        return [*outs[:n], *map(lib.zeros, before), *outs[n:], *map(lib.zeros, after)]
+        return [*outs[:n], *map(core_ops.zeros, before), *outs[n:], *map(core_ops.zeros, after)]
 
     return stage_closed(fun, jaxpr.in_avals, name=jaxpr.name, text="checkpoint")

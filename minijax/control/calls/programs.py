@@ -66,7 +66,7 @@ def _lie(x: Any, sharding: Any, what: str) -> Any:
 
 jit_p = JitPrimitive("jit")
 def_region_rules(jit_p, Call("jaxpr", reset={"donated_invars": False}))
-jit_p.takes_keys = True
+jit_p.lowers_key_arrays = True
 
 
 def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -97,14 +97,14 @@ jit_p.lower = jit_lower
 derived_discharge = jit_p.discharge
 
 
-def jit_discharge(due: Sequence[bool], args: Any, params: dict[str, Any]) -> Any:
+def jit_discharge(needs_discharge: Sequence[bool], args: Any, params: dict[str, Any]) -> Any:
     if STATE.trace is not EVAL:
-        return derived_discharge(due, args, params)
+        return derived_discharge(needs_discharge, args, params)
     # The program updates in place what it writes to.
-    flat, written = discharge.discharge_jaxpr(params["jaxpr"], due)
+    flat, written = discharge.discharge_jaxpr(params["jaxpr"], needs_discharge)
     pairs = zip(params["donated_invars"], written, strict=True)
     new = {**params, "jaxpr": flat, "donated_invars": tuple(d or w for d, w in pairs)}
-    out = jit_p.bind(*discharge.owned_values(args, due, written), **new)
+    out = jit_p.bind(*discharge.owned_values(args, needs_discharge, written), **new)
     n = len(params["jaxpr"].out_avals)
     discharge.write_back(args, written, out[n:], owned=True)
     return out[:n]
@@ -231,7 +231,7 @@ def run_program(
     try:
         out = program(buffers)
     except (RuntimeError, ValueError) as e:
-        raise dispatch.execution_error(e, buffers, program.kept) from None
+        raise dispatch.execution_error(e, buffers, program.kept_indices) from None
     for check in dispatch.checks:
         check(f"jit({name})", out, again)
     return out
@@ -250,6 +250,6 @@ class ClosedCallPrimitive(FunctionPrimitive):
 closed_call_p = ClosedCallPrimitive("closed_call")
 """The call of a program that is compiled with what is around it."""
 def_region_rules(closed_call_p, Call("call_jaxpr"))
-closed_call_p.takes_keys = True
+closed_call_p.lowers_key_arrays = True
 closed_call_p.impl = lambda *args, call_jaxpr: call_jaxpr(*args)
 closed_call_p.lower = lambda ctx, *args, call_jaxpr: ctx.call(call_jaxpr, "closed_call", args)

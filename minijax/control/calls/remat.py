@@ -100,7 +100,7 @@ def stored(answer: Any) -> bool | Offloadable:
 # ------------------------------------------------------------------ naming of values
 
 name_p = Primitive("name")
-name_p.lie = first_operand_sharding_rule
+name_p.sharding_rule = first_operand_sharding_rule
 name_p.abstract = lambda x, *, name: x
 linear_in_first(name_p, lambda ct, x, *, name: [ct])
 batch_elementwise(name_p)
@@ -110,7 +110,7 @@ name_p.makes_nans = False
 name_p.keeps_nans = name_p.elementwise = True
 # The value has the name, not its tangent.
 name_p.jvp = lambda primals, tangents, *, name: (name_p.bind(*primals, name=name), tangents[0])
-name_p.takes_keys = True
+name_p.lowers_key_arrays = True
 name_p.uses_keys = FORWARDS
 
 
@@ -138,7 +138,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 # ---------------------------------------------------------------------- the primitive
 
 remat_p = FunctionPrimitive("remat2")
-remat_p.takes_keys = True
+remat_p.lowers_key_arrays = True
 def_region_rules(remat_p, OpenCall("jaxpr"))
 # Computing again what a pass has computed already draws nothing anew.
 remat_p.uses_keys = lambda avals, params: (
@@ -224,7 +224,10 @@ def split_by_policy(
     inputs = [*primal.constvars, *primal.invars]
 
     def answer(eqn: Equation) -> bool | Offloadable:
-        once = any(getattr(e, "once", False) or getattr(e, "kept", False) for e in eqn.effects)
+        once = any(
+            getattr(e, "is_once_per_call", False) or getattr(e, "kept", False)
+            for e in eqn.effects
+        )
         if once or policy is None:
             return once
         avals = [a.aval for a in eqn.ins]
@@ -325,7 +328,7 @@ def remat_lower_cpu(ctx: Any, *args: Any, **params: Any) -> Any:
     return ctx.case(index, branches, [ctx.type(a) for a in outs])
 
 
-remat_p.lower_on["cpu"] = remat_lower_cpu
+remat_p.lower_by_platform["cpu"] = remat_lower_cpu
 
 
 def _unknown_zero(ctx: Any, args: Sequence[Any]) -> Any:

@@ -86,7 +86,7 @@ def _residual(params: dict[str, Any], aval: Any) -> Any:
     lanes = core.axes_of_lanes()  # along which `vmap` will shard the values
     axes = [n for n, _ in named(params["mesh"], params["newly_manual_axes"]) if n not in lanes]
     if params["check_vma"]:
-        varying = () if aval.manual is None else aval.manual.varying
+        varying = () if aval.manual_axis_kinds is None else aval.manual_axis_kinds.varying
         axes = [n for n in axes if n in varying]
     return Stacked(tuple(axes)) if axes else PartitionSpec()
 
@@ -155,13 +155,13 @@ def unshard_aval(aval: Any, spec: Any, params: dict[str, Any]) -> Any:
         for i, entry in enumerate(inner)
     ]
     spec = spec.update(partitions=tuple(rows))
-    lies = NamedSharding(mesh.abstract_mesh, spec).said(len(shape))
+    lies = NamedSharding(mesh.abstract_mesh, spec).to_explicit(len(shape))
     sizes = tuple(n * k for n, k in zip(shape, parts, strict=True))
-    kinds = aval.manual
+    kinds = aval.manual_axis_kinds
     if kinds is not None:
         inner_axes = params["newly_manual_axes"]
         kinds = manual_kinds(*[[n for n in k if n not in inner_axes] for k in kinds])
-    return aval.update(shape=sizes, lies=lies, manual=kinds)
+    return aval.update(shape=sizes, explicit_sharding=lies, manual_axis_kinds=kinds)
 
 
 def shard_aval(
@@ -174,7 +174,7 @@ def shard_aval(
     if type(aval) is AbstractRef:
         return AbstractRef(shard_aval(aval.inner_aval, spec, mesh, manual, typed))
     parts = num_shards_per_axis(spec, mesh, len(aval.shape))
-    lies = aval.lies
+    lies = aval.explicit_sharding
     if lies is not None:
         rest = [tuple(a for a in axes_in(entry) if a not in manual) for entry in lies.spec]
         sums = [lies.spec.unreduced - manual, lies.spec.reduced - manual]
@@ -182,14 +182,14 @@ def shard_aval(
         if lies is not None:
             lies = lies.update(mesh=inside(lies.mesh, manual))
     sizes = tuple(n // k for n, k in zip(aval.shape, parts, strict=True))
-    kinds = aval.manual
+    kinds = aval.manual_axis_kinds
     if typed:
         used = [a for entry in spec for a in axes_of_entry(entry)]
         varying, unreduced, reduced = kinds or NOTHING
         kinds = manual_kinds(
             [*varying, *used], [*unreduced, *spec.unreduced], [*reduced, *spec.reduced]
         )
-    return aval.update(shape=sizes, lies=lies, manual=kinds)
+    return aval.update(shape=sizes, explicit_sharding=lies, manual_axis_kinds=kinds)
 
 
 def_region_rules(
@@ -197,8 +197,8 @@ def_region_rules(
     Call(
         "jaxpr",
         scope=_inside,
-        per_in="in_specs",
-        per_out="out_specs",
+        operand_param="in_specs",
+        result_param="out_specs",
         residual=_residual,
         shift=_shifted,
     ),
@@ -210,7 +210,7 @@ shard_map_p.abstract = lambda *avals, **params: [
 shard_map_p.named_axes = lambda params: (
     axes_of(params["jaxpr"].jaxpr) - params["newly_manual_axes"]
 )
-shard_map_p.takes_keys = True
+shard_map_p.lowers_key_arrays = True
 
 
 # -------------------------------------------------------------------------------- lanes
@@ -273,7 +273,7 @@ def _varying_over(
     closed: ClosedJaxpr, names: tuple[Any, ...], flags: Sequence[bool]
 ) -> ClosedJaxpr:
     """A program whose flagged inputs vary along axes, too."""
-    like = shaped((), dtypes.bool_, manual=manual_kinds(names))
+    like = shaped((), dtypes.bool_, manual_axis_kinds=manual_kinds(names))
     avals = [joined(a, like) if f else a for a, f in zip(closed.in_avals, flags, strict=True)]
     return remembered(
         closed,
@@ -345,7 +345,10 @@ def vary_as(closed: ClosedJaxpr, specs: Sequence[Any]) -> ClosedJaxpr:
     """
     casts = [
         casts_to(
-            a.manual, [n for e in spec for n in axes_of_entry(e)], spec.unreduced, spec.reduced
+            a.manual_axis_kinds,
+            [n for e in spec for n in axes_of_entry(e)],
+            spec.unreduced,
+            spec.reduced,
         )
         for a, spec in zip(closed.out_avals, specs, strict=True)
     ]
@@ -370,7 +373,7 @@ def vary_as(closed: ClosedJaxpr, specs: Sequence[Any]) -> ClosedJaxpr:
 
 def _lower(ctx: Any, *args: Any, **params: Any) -> Any:
     closed, manual = params["jaxpr"], params["newly_manual_axes"]
-    devices = ctx.module.spread.devices
+    devices = ctx.module.placement.devices
     mesh = NamedSharding(params["mesh"], PartitionSpec()).on(devices).mesh
     if ctx.token is not None and any(getattr(e, "ordered", False) for e in closed.effects):
         raise errors.value_error(

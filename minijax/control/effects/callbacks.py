@@ -26,7 +26,7 @@ from ...ir.core import Primitive, unsupported
 from ...ir.jaxpr import result_type
 from ...ir.varying import DIFFERING
 from ...passes import batch as batching
-from ...passes.algebra import lib, unmapped_aval
+from ...passes.algebra import core_ops, unmapped_aval
 from ...passes.stage import StageTrace
 from ...prims.shape import shapes
 from ...runtime import array as arrays
@@ -174,11 +174,11 @@ def emit_callback(
         )
     index = len(module.callbacks)
     run: Any = call
-    if module.replicas * module.partitions > 1 or module.spread is not None:
+    if module.replicas * module.partitions > 1 or module.placement is not None:
         module.failures = failures = module.failures or Failures()
         run = failures.caught(call, [None, *avals_out] if after else avals_out)
     module.callbacks.append(run)
-    by_parts = partitioned and ctx.spread is not None
+    by_parts = partitioned and ctx.placement is not None
     tokens = [token] if token is not None else []
     types = [*(t.type for t in tokens), *(ctx.type(a) for a in avals_out)]
     kind = "partitioned_python" if by_parts else "python"
@@ -201,7 +201,7 @@ def emit_callback(
     if ctx.manual and not types:
         _once_for_each_part(ctx, args, emit)
         return []
-    if ctx.manual and effect and ctx.spread is not None:
+    if ctx.manual and effect and ctx.placement is not None:
         raise errors.error(
             NotImplementedError,
             f"{name}: callbacks are only supported in spmd computations when all mesh axes"
@@ -211,8 +211,8 @@ def emit_callback(
         )
     args = list(map(ctx.gathered, args, ctx.avals_in))
     i = 0
-    if sharding is not None and module.spread is not None:
-        i = _position(name, sharding, module.spread, bool(avals_out))
+    if sharding is not None and module.placement is not None:
+        i = _position(name, sharding, module.placement, bool(avals_out))
     results = emit(*tokens, *args, **ctx.on_one_device(len(types), i))
     if tokens:
         ctx.token = results.pop(0)
@@ -221,7 +221,7 @@ def emit_callback(
 
 def _once_for_each_part(ctx: Any, args: Sequence[Any], emit: Callable[..., Any]) -> None:
     """Emit a call, by one device for each part along axes of the mesh that are manual."""
-    spread = ctx.spread
+    spread = ctx.placement
     if spread is None:  # all axes are
         emit(*args)
         return
@@ -286,7 +286,7 @@ def stage_callback(prim: Primitive) -> Callable[..., Any]:
         avals = [a.aval for a in atoms]
         out = result_type(prim, avals, params)
         if out is DIFFERING:
-            return stage(trace, lib.vary_alike(prim, args, avals), params)
+            return stage(trace, core_ops.vary_alike(prim, args, avals), params)
         return trace.record(prim, atoms, params, out)
 
     return stage
@@ -380,7 +380,7 @@ def _run_on_host(name: str, callback: Any, args: Sequence[Any], avals: Any) -> l
             f"INTERNAL: CpuCallback error calling callback: {traceback.format_exc()}"
         ) from e
     if isinstance(where, PartitionedPlacement):
-        buffers = [put_sharded(v, where.whole) for v in found]
+        buffers = [put_sharded(v, where.replicated) for v in found]
     else:
         buffers = [
             transfers.put_numpy(v, a, where, committed)
@@ -402,7 +402,7 @@ def host_arguments(args: Sequence[Any], where: Any) -> list[Any]:
 
 pure_callback_p = Primitive("pure_callback", multiple_results=True)
 pure_callback_p.makes_nans = False
-pure_callback_p.takes_keys = True
+pure_callback_p.lowers_key_arrays = True
 pure_callback_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
 pure_callback_p.stage = stage_callback(pure_callback_p)
 pure_callback_p.impl = lambda *args, callback, result_avals, **params: _run_on_host(
@@ -596,7 +596,7 @@ def pure_callback(
 
 io_callback_p = Primitive("io_callback", multiple_results=True)
 io_callback_p.makes_nans = False
-io_callback_p.takes_keys = True
+io_callback_p.lowers_key_arrays = True
 io_callback_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
 io_callback_p.effects = lambda params: effects.set_of(
     effects.ordered_io_effect if params["ordered"] else effects.io_effect

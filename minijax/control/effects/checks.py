@@ -24,7 +24,7 @@ from ...base import errors, source, tree
 from ...ir import core, varying
 from ...ir.core import Primitive
 from ...passes import batch as batching
-from ...passes.algebra import lib
+from ...passes.algebra import core_ops
 from ...prims.collectives.varying import pvary_p
 from ...prims.math import logic
 from ...prims.math.cast import convert_element_type_p
@@ -213,7 +213,9 @@ def join_layouts(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
 def layout_of(error: Error) -> list[Any]:
     """The types of an error's slots, wherever they vary."""
     avals = map(core.aval_of, error.slots)
-    return [a if a.manual is None else a.update(manual=None) for a in avals]
+    return [
+        a if a.manual_axis_kinds is None else a.update(manual_axis_kinds=None) for a in avals
+    ]
 
 
 def with_layout(error: Error, layout: Sequence[Any]) -> Error:
@@ -225,13 +227,13 @@ def with_layout(error: Error, layout: Sequence[Any]) -> Error:
     slots: list[Any] = [None] * len(layout)
     for x, i in zip(error.slots, _places(own, layout), strict=True):
         slots[i] = x
-    slots = [lib.zeros(a) if x is None else x for x, a in zip(slots, layout, strict=True)]
+    slots = [core_ops.zeros(a) if x is None else x for x, a in zip(slots, layout, strict=True)]
     failed, code, *slots = map(_varied, (error.failed, error.code, *slots))
     return Error(failed, code, slots)
 
 
 def _varied(x: Any) -> Any:
-    lacking = varying.missing(core.aval_of(x).manual, core.typed_axes())
+    lacking = varying.missing(core.aval_of(x).manual_axis_kinds, core.typed_axes())
     return pvary_p.bind(x, axes=lacking) if lacking else x
 
 
@@ -269,7 +271,7 @@ def of_lanes(error: Error) -> Error:
         shape = core.aval_of(x).shape[len(lanes) :]
         rows = shapes.reshape(x, (n, *shape))
         if not n:
-            return lib.zeros(shaped(shape, core.aval_of(x).dtype))
+            return core_ops.zeros(shaped(shape, core.aval_of(x).dtype))
         return slicing.dynamic_index_in_dim(rows, at, 0, keepdims=False)
 
     slots = [lane(x) for x in error.slots]

@@ -23,7 +23,7 @@ from ...base import errors, source, tree
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes import batch as batching
-from ...passes.algebra import lib
+from ...passes.algebra import core_ops
 from ...passes.key_use import READS
 from ...prims.shape import shapes
 from ...runtime import placements
@@ -115,7 +115,7 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
 
         run.fun = getattr(params.get("callback"), "fun", run)  # type: ignore[attr-defined]
         ordered = _effect(params).ordered
-        if ordered and params["partitioned"] and ctx.spread is not None:
+        if ordered and params["partitioned"] and ctx.placement is not None:
             raise errors.value_error(
                 "The following ordered effects are not supported for more than 1 device:"
                 f" {prim.name} with partitioned=True.",
@@ -141,7 +141,7 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
     prim.transpose = lambda cts, *args, **params: [None] * len(args)
     prim.batch = batch
     prim.lower = emit
-    prim.takes_keys = True
+    prim.lowers_key_arrays = True
     prim.uses_keys = READS
 
 
@@ -154,7 +154,7 @@ def _effect(params: Any) -> effects.Effect:
 
 
 def _lane(x: Any, i: int) -> Any:
-    return shapes.squeeze(lib.slice_axis(x, 0, i, i + 1), (0,))
+    return shapes.squeeze(core_ops.slice_axis(x, 0, i, i + 1), (0,))
 
 
 _define(debug_callback_p, show_callback)

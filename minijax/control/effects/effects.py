@@ -25,12 +25,14 @@ class Effect:
     # Those of a library's own effects, which say nothing of themselves.
     name = ""
     ordered = False
-    once = True
+    is_once_per_call = True
 
-    def __init__(self, name: str = "", *, ordered: bool = False, once: bool = True) -> None:
+    def __init__(
+        self, name: str = "", *, ordered: bool = False, is_once_per_call: bool = True
+    ) -> None:
         self.name = name
         self.ordered = ordered
-        self.once = once
+        self.is_once_per_call = is_once_per_call
 
     def __repr__(self) -> str:
         return self.name or type(self).__name__
@@ -42,7 +44,7 @@ class DebugEffect(Effect):
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__("Debug", ordered=False, once=False)
+        super().__init__("Debug", ordered=False, is_once_per_call=False)
 
 
 class OrderedDebugEffect(Effect):
@@ -51,13 +53,13 @@ class OrderedDebugEffect(Effect):
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__("OrderedDebug", ordered=True, once=False)
+        super().__init__("OrderedDebug", ordered=True, is_once_per_call=False)
 
 
 debug_effect = DebugEffect()
 ordered_debug_effect = OrderedDebugEffect()
-io_effect = Effect("IO", ordered=False, once=True)
-ordered_io_effect = Effect("OrderedIO", ordered=True, once=True)
+io_effect = Effect("IO", ordered=False, is_once_per_call=True)
+ordered_io_effect = Effect("OrderedIO", ordered=True, is_once_per_call=True)
 
 
 def set_of(effect: Effect) -> frozenset[Effect]:

@@ -336,7 +336,7 @@ def ffi_lowering(
 
 ffi_call_p = Primitive("ffi_call", multiple_results=True)
 ffi_call_p.makes_nans = False
-ffi_call_p.takes_keys = True
+ffi_call_p.lowers_key_arrays = True
 ffi_call_p.abstract = lambda *avals, result_avals, **params: list(result_avals)
 ffi_call_p.effects = lambda params: (
     effects.set_of(effects.io_effect) if params["has_side_effect"] else frozenset()

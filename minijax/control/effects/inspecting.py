@@ -30,12 +30,12 @@ class _Told(Effect):
     runs = False
 
 
-_TOLD = frozenset((_Told("InspectSharding", ordered=False, once=False),))
+_TOLD = frozenset((_Told("InspectSharding", ordered=False, is_once_per_call=False),))
 
 inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True)
 inspect_sharding_p.abstract = lambda x, **params: []
 inspect_sharding_p.effects = lambda params: _TOLD
-inspect_sharding_p.takes_keys = True
+inspect_sharding_p.lowers_key_arrays = True
 inspect_sharding_p.uses_keys = READS
 
 
@@ -57,7 +57,7 @@ inspect_sharding_p.batch = lambda axis, args, dims, **params: (
 
 
 def _lower(ctx: Any, x: Any, *, callback: Callable[[Any], Any]) -> list[Any]:
-    over = ctx.module.spread
+    over = ctx.module.placement
     if over is not None and len(over.devices) > 1:
         ndim = len(ctx.avals_in[0].shape)
 

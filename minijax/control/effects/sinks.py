@@ -21,7 +21,7 @@ class _Kept(Effect):
     runs = False
 
 
-_KEPT = frozenset((_Kept("NoDCE", ordered=False, once=False),))
+_KEPT = frozenset((_Kept("NoDCE", ordered=False, is_once_per_call=False),))
 
 dce_sink_p = Primitive("dce_sink", multiple_results=True)
 dce_sink_p.abstract = lambda x, **params: []
@@ -47,7 +47,7 @@ def _lower(ctx: Any, x: Any, *, prevent_mlir_dce: bool) -> list[Any]:
 
 
 dce_sink_p.lower = _lower
-dce_sink_p.takes_keys = True
+dce_sink_p.lowers_key_arrays = True
 dce_sink_p.uses_keys = READS
 
 

@@ -9,7 +9,7 @@ from ...base import tree
 from ...base.tracebacks import boundary
 from ...ir import core
 from ...passes import batch as batching
-from ...passes.algebra import lib
+from ...passes.algebra import core_ops
 from ...prims.shape import concatenation
 from ..bodies import LoopDescription, cached_wrapper
 from ..flat import FlatFun
@@ -48,8 +48,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     parts = []
     if full:
         head = [
-            lib.reshape(
-                lib.slice_axis(x, 0, 0, full * batch_size) if rest else x,
+            core_ops.reshape(
+                core_ops.slice_axis(x, 0, 0, full * batch_size) if rest else x,
                 (full, batch_size, *core.aval_of(x).shape[1:]),
             )
             for x in leaves
@@ -57,11 +57,11 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         step = cached_wrapper(f, _some_rows, batch_size)
         many = run_scan(step, (), tree.unflatten(xs_tree, head), loop=loop)[1]
         parts.append(
-            tree.map(lambda y: lib.reshape(y, (full * batch_size, *y.shape[2:])), many)
+            tree.map(lambda y: core_ops.reshape(y, (full * batch_size, *y.shape[2:])), many)
         )
     if rest or not full:
         done = full * batch_size
-        tail = [lib.slice_axis(x, 0, done, n) if done else x for x in leaves]
+        tail = [core_ops.slice_axis(x, 0, done, n) if done else x for x in leaves]
         parts.append(_lanes(f, rest, tree.unflatten(xs_tree, tail)))
     if len(parts) == 1:
         return parts[0]

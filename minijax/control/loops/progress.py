@@ -16,7 +16,7 @@ import numpy as np
 from ...base import tree
 from ...base.source import wraps
 from ...ir import core
-from ...passes.algebra import lib
+from ...passes.algebra import core_ops
 from ...prims import lax
 from ...prims.math.cast import cast
 from ..arguments import concrete_or_error
@@ -87,12 +87,12 @@ def scan_with_bar(
 
     def in_blocks(x: Any) -> Any:
         shape = core.aval_of(x).shape[1:]
-        return lib.reshape(lib.slice_axis(x, 0, 0, whole), (blocks, size, *shape))
+        return core_ops.reshape(core_ops.slice_axis(x, 0, 0, whole), (blocks, size, *shape))
 
     def in_a_row(y: Any) -> Any:
-        return lib.reshape(y, (whole, *core.aval_of(y).shape[2:]))
+        return core_ops.reshape(y, (whole, *core.aval_of(y).shape[2:]))
 
-    rest = tree.map(lambda x: lib.slice_axis(x, 0, whole, n), xs)
+    rest = tree.map(lambda x: core_ops.slice_axis(x, 0, whole, n), xs)
     carry, last = init, None
     if left and reverse:
         carry, last = part(carry, rest, left)

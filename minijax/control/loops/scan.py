@@ -24,8 +24,8 @@ from ...passes.algebra import (
     UndefinedPrimal,
     Zero,
     add,
+    core_ops,
     instantiate,
-    lib,
     nonzero_flags,
     with_zeros,
 )
@@ -45,7 +45,7 @@ from ..refs.discharge import Flags, FunctionPrimitive
 from .hoisting import hoist_invariants
 
 scan_p = FunctionPrimitive("scan")
-scan_p.takes_keys = True
+scan_p.lowers_key_arrays = True
 
 
 def_loop_rules(scan_p, Loop("jaxpr", consts="num_consts", carry="num_carry", length="length"))
@@ -474,7 +474,7 @@ def _read_row(ctx: Any, x: Any, aval: Any, at: Any) -> Any:
 
 def _write_row(ctx: Any, y: Any, value: Any, aval: Any, at: Any) -> Any:
     zero = ctx.constant(0, shaped((), dtypes.int32))
-    one = aval.update(shape=(1, *aval.shape[1:]), lies=aval.lies)
+    one = aval.update(shape=(1, *aval.shape[1:]), explicit_sharding=aval.explicit_sharding)
     value = ctx.as_typed(ctx.op("reshape", one, value), one)
     starts = [at, *[zero] * (len(aval.shape) - 1)]
     return ctx.as_typed(ctx.op("dynamic_update_slice", aval, y, value, *starts), aval)
@@ -495,12 +495,12 @@ def scan_by_hand(
     consts, carry, xs = split_list(args, [num_consts, num_carry])
     rows: list[list[Any]] = []
     for i in reversed(range(length)) if reverse else range(length):
-        row = [shapes.squeeze(lib.slice_axis(x, 0, i, i + 1), (0,)) for x in xs]
+        row = [shapes.squeeze(core_ops.slice_axis(x, 0, i, i + 1), (0,)) for x in xs]
         carry, ys = split_list(jaxpr(*consts, *carry, *row), [num_carry])
         rows.append(ys)
     if not rows:
         empty = [bodies.stacked(a, 0) for a in jaxpr.out_avals[num_carry:]]
-        return [*carry, *map(lib.zeros, empty)]
+        return [*carry, *map(core_ops.zeros, empty)]
     if reverse:
         rows.reverse()
     return [*carry, *map(concatenation.stack, zip(*rows, strict=True))]

@@ -34,7 +34,7 @@ from ...ir.jaxpr import (
     unweaken,
 )
 from ...ir.regions import Loop
-from ...passes.algebra import lib
+from ...passes.algebra import core_ops
 from ...passes.loop_rules import def_loop_rules
 from ...passes.stage import stage_closed
 from ...prims import lax
@@ -54,7 +54,7 @@ from .progress import fori_with_bar, wants_bar
 from .scanning import run_scan
 
 while_p = FunctionPrimitive("while")
-while_p.takes_keys = True
+while_p.lowers_key_arrays = True
 
 
 def _refuse_lanes(params: dict[str, Any]) -> None:
@@ -70,7 +70,7 @@ def_loop_rules(
     Loop(
         "body_jaxpr",
         consts="body_nconsts",
-        test=("cond_jaxpr", "cond_nconsts"),
+        cond=("cond_jaxpr", "cond_nconsts"),
         differ=_refuse_lanes,
     ),
 )
@@ -132,7 +132,7 @@ def select_lanes(which: Any, new: Any, old: Any) -> Any:
     """`new` in the lanes where `which` holds, `old` elsewhere."""
     shape, lanes = core.aval_of(new).shape, core.aval_of(which).ndim
     if len(shape) > lanes:
-        which = lib.broadcast_in_dim(which, shape, tuple(range(lanes)))
+        which = core_ops.broadcast_in_dim(which, shape, tuple(range(lanes)))
     return logic.select_n(which, old, new)
 
 

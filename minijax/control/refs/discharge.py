@@ -52,7 +52,7 @@ class FunctionPrimitive(Primitive):
         super().__init__(name, multiple_results=True)
         self.discharge: Callable[..., Any] = functools.partial(_discharge, self)
 
-    def admit(self, aval: Any) -> None:
+    def check_accepts_ref(self, aval: Any) -> None:
         pass
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -67,9 +67,9 @@ class FunctionPrimitive(Primitive):
                 break
         for x in args:
             if isinstance(x, Ref):
-                due = [isinstance(x, Ref) and _needs_discharge(x) for x in args]
-                if any(due):
-                    return self.discharge(due, args, params)
+                needs_discharge = [isinstance(x, Ref) and _needs_discharge(x) for x in args]
+                if any(needs_discharge):
+                    return self.discharge(needs_discharge, args, params)
                 break
         return Primitive.bind(self, *args, **params)
 
@@ -93,8 +93,8 @@ class FunctionPrimitive(Primitive):
         def run(*args: Any, **params: Any) -> Any:
             for x in args:
                 if isinstance(x, Ref):
-                    due = [isinstance(y, Ref) for y in args]
-                    return self.discharge(due, args, params)
+                    needs_discharge = [isinstance(y, Ref) for y in args]
+                    return self.discharge(needs_discharge, args, params)
             return impl(*args, **params)
 
         return run
@@ -121,24 +121,24 @@ def _needs_discharge(ref: Ref) -> bool:
     return not refs.is_recorded(ref) and (ref._home is not EVAL or STATE.trace is EVAL)
 
 
-def values_of(args: Sequence[Any], due: Flags) -> list[Any]:
+def values_of(args: Sequence[Any], needs_discharge: Flags) -> list[Any]:
     """The operands, with values for references that are due."""
-    return [read_all(x) if d else x for x, d in zip(args, due, strict=True)]
+    return [read_all(x) if d else x for x, d in zip(args, needs_discharge, strict=True)]
 
 
-def last_values(ins: Sequence[Any], due: Flags) -> list[Any]:
+def last_values(ins: Sequence[Any], needs_discharge: Flags) -> list[Any]:
     """What references that were made of values hold in the end."""
-    for x, d in zip(ins, due, strict=True):
+    for x, d in zip(ins, needs_discharge, strict=True):
         if d:
             refs.check_not_freed(x)
-    return [x._value if d else x for x, d in zip(ins, due, strict=True)]
+    return [x._value if d else x for x, d in zip(ins, needs_discharge, strict=True)]
 
 
-def owned_values(args: Sequence[Any], due: Flags, written: Flags) -> list[Any]:
+def owned_values(args: Sequence[Any], needs_discharge: Flags, written: Flags) -> list[Any]:
     """The operands, with values for references; nobody else knows those of `written`."""
     return [
         (copy_p.bind(x._value) if x._shared else x._value) if w else read_all(x) if d else x
-        for x, d, w in zip(args, due, written, strict=True)
+        for x, d, w in zip(args, needs_discharge, written, strict=True)
     ]
 
 
@@ -153,17 +153,20 @@ def write_back(
 
 
 def discharge_jaxpr(
-    closed: ClosedJaxpr, due: Flags, force: Flags | bool = False
+    closed: ClosedJaxpr, needs_discharge: Flags, force: Flags | bool = False
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """inputs -> results ++ new values of the references that are due and written to.
 
     Also tells which these are; those flagged `force` are among them in any case.
     """
-    must = flags_of(force, len(due))
+    must = flags_of(force, len(needs_discharge))
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         flags: list[bool] = []
-        avals = [a.inner_aval if d else a for a, d in zip(closed.in_avals, due, strict=True)]
+        avals = [
+            a.inner_aval if d else a
+            for a, d in zip(closed.in_avals, needs_discharge, strict=True)
+        ]
         flat = stage_closed(
             functools.partial(fun, flags),
             avals,
@@ -174,61 +177,63 @@ def discharge_jaxpr(
         return flat, flags
 
     def fun(flags: list[bool], *args: Any) -> list[Any]:
-        ins = [Ref(x) if d else x for x, d in zip(args, due, strict=True)]
+        ins = [Ref(x) if d else x for x, d in zip(args, needs_discharge, strict=True)]
         outs = eval_jaxpr(closed.jaxpr, closed.consts, *ins)
-        last = last_values(ins, due)
+        last = last_values(ins, needs_discharge)
         flags[:] = [
             d and (new is not x or m)
-            for new, x, d, m in zip(last, args, due, must, strict=True)
+            for new, x, d, m in zip(last, args, needs_discharge, must, strict=True)
         ]
         return [*outs, *pick(last, flags)]
 
-    return remembered(closed, ("discharge_jaxpr", tuple(due), must, is_final()), make)
+    return remembered(
+        closed, ("discharge_jaxpr", tuple(needs_discharge), must, is_final()), make
+    )
 
 
 # -------------------------------------------------------------- of what holds programs
 
 
 def _discharge(
-    prim: FunctionPrimitive, due: Flags, args: Sequence[Any], params: dict[str, Any]
+    prim: FunctionPrimitive, needs_discharge: Flags, args: Sequence[Any], params: dict[str, Any]
 ) -> Any:
     """Apply a primitive with values for references, and write their new values back."""
     rule = _discharge_loop if isinstance(prim.regions, Loop) else _discharge_call
-    return rule(prim, due, args, params)
+    return rule(prim, needs_discharge, args, params)
 
 
 def _discharge_call(
-    prim: FunctionPrimitive, due: Flags, args: Sequence[Any], params: dict[str, Any]
+    prim: FunctionPrimitive, needs_discharge: Flags, args: Sequence[Any], params: dict[str, Any]
 ) -> Any:
     """Each program gives what any of them writes to."""
     region: Region = prim.regions
     k, bodies = region.index, region.bodies(params)
     with region.scope(params):
         flat, written = transform_consistently(
-            bodies, lambda b, force: discharge_jaxpr(b, due[k:], force)
+            bodies, lambda b, force: discharge_jaxpr(b, needs_discharge[k:], force)
         )
         flat = unify_weak_types(flat)
     n = len(bodies[0].out_avals)
     outs = [*range(n), *(~i for i in flagged_indices(written))]  # like the operands
     first, new = region.rebuild(params, flat, range(len(args) - k), outs)
-    values = values_of(args, due)
+    values = values_of(args, needs_discharge)
     out = prim.bind(*values[:k], *first, *values[k:], **new)
     write_back(args[k:], written, out[n:])
     return out[:n]
 
 
 def _discharge_loop(
-    prim: FunctionPrimitive, due: Flags, args: Sequence[Any], params: dict[str, Any]
+    prim: FunctionPrimitive, needs_discharge: Flags, args: Sequence[Any], params: dict[str, Any]
 ) -> Any:
     """References among the consts are carried, if written to; of others go rows by."""
     loop: Loop = prim.regions
     *test, body = loop.bodies(params)
     asked, consts, first, _ = loop.groups(params, args)
     k, n, n_consts, n_out = len(asked), len(first), len(consts), len(body.out_avals)
-    asks = [discharge_jaxpr(t, [*due[:k], *[False] * n]) for t in test]
+    asks = [discharge_jaxpr(t, [*needs_discharge[:k], *[False] * n]) for t in test]
     if any(any(writes) for _, writes in asks):
         return _ask_ahead(prim, args, params)
-    flat, written = discharge_jaxpr(body, due[k:])
+    flat, written = discharge_jaxpr(body, needs_discharge[k:])
     moves = written[:n_consts]  # into the carry
     stays = [not m for m in moves]
     carried, m = pick(consts, moves), sum(moves)
@@ -243,7 +248,7 @@ def _discharge_loop(
     more = [place.get(id(x), x.aval.inner_aval) for x in carried]
     rest = [i for i in range(k) if i not in more]
     flat_test = [permute_jaxpr(t, [*rest, *more, *range(k, k + n)]) for t, _ in asks]
-    values = loop.groups(params, values_of(args, due))
+    values = loop.groups(params, values_of(args, needs_discharge))
     groups = [
         [values[0][i] for i in rest],
         pick(values[1], stays),
@@ -298,24 +303,26 @@ class DischargedFunction:
     `write_back` gives to the references outside.
     """
 
-    __slots__ = ("due", "fun", "leaves", "start")
+    __slots__ = ("needs_discharge", "fun", "leaves", "start")
 
-    def __init__(self, fun: Callable[..., Any], leaves: Sequence[Any], due: Flags) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], leaves: Sequence[Any], needs_discharge: Flags
+    ) -> None:
         self.fun = fun
         self.leaves = leaves
-        self.due = due
-        self.start = values_of(leaves, due)
+        self.needs_discharge = needs_discharge
+        self.start = values_of(leaves, needs_discharge)
 
     def __call__(self, *args: Any) -> list[Any]:
-        ins = [Ref(x) if d else x for x, d in zip(args, self.due, strict=True)]
+        ins = [Ref(x) if d else x for x, d in zip(args, self.needs_discharge, strict=True)]
         outs = self.fun(*ins)
-        last = last_values(ins, self.due)
-        return [*outs, *pick(last, self.due)]
+        last = last_values(ins, self.needs_discharge)
+        return [*outs, *pick(last, self.needs_discharge)]
 
     def write_back(self, values: Iterable[Any]) -> None:
         """Write, where something was written."""
         it = iter(values)
-        for x, old, d in zip(self.leaves, self.start, self.due, strict=True):
+        for x, old, d in zip(self.leaves, self.start, self.needs_discharge, strict=True):
             if d and (new := next(it)) is not old:
                 write_all(x, new)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...ir import core
 from ...ir.core import Tracer
-from ...passes.algebra import lib
+from ...passes.algebra import core_ops
 from ...prims.shape.slicing import dynamic_update_slice
 from ...prims.shape.spans import Slice
 from ...types import dtypes
@@ -223,6 +223,6 @@ def write(x: Any, index: Index, operands: Sequence[Any], value: Any, how: str) -
         at.append(next(it) if moving else fixed)
         sizes.append(getattr(e, "size", 1))
     if how == "add":
-        value = lib.add(read(x, index, operands), value)
-    box = lib.reshape(value, tuple(sizes))
+        value = core_ops.add(read(x, index, operands), value)
+    box = core_ops.reshape(value, tuple(sizes))
     return dynamic_update_slice(x, box, at)

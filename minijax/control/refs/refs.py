@@ -22,7 +22,7 @@ from ...base import errors
 from ...ir import core, hooks, varying
 from ...ir.core import EVAL, STATE, Primitive, Reference, Trace, Tracer, unsupported
 from ...ir.jaxpr import Equation
-from ...passes.algebra import Zero, lib
+from ...passes.algebra import Zero, core_ops
 from ...passes.batch import batch_flat
 from ...passes.stage import StageTrace
 from ...prims.math.cast import convert_element_type_p
@@ -154,9 +154,9 @@ def is_recorded(ref: Ref) -> bool:
     """Whether what is done to a reference now is recorded, not done."""
     home, trace = ref._home, STATE.trace
     while trace is not home:
-        if trace is EVAL or (trace.records and not home.alive):
+        if trace is EVAL or (trace.is_staging and not home.alive):
             raise _ended(ref)
-        if trace.records:
+        if trace.is_staging:
             return True
         trace = trace.parent
     check_not_freed(ref)
@@ -257,8 +257,8 @@ class _Effect(Effect):
     kept = True  # a result may not be computed again later: the reference changes
 
 
-READS = frozenset((_Effect("Read", ordered=False, once=False),))
-WRITES = frozenset((_Effect("Write", ordered=False, once=True),))
+READS = frozenset((_Effect("Read", ordered=False, is_once_per_call=False),))
+WRITES = frozenset((_Effect("Write", ordered=False, is_once_per_call=True),))
 
 
 class RefPrimitive(Primitive):
@@ -270,7 +270,7 @@ class RefPrimitive(Primitive):
     __slots__ = ("act",)
     act: Callable[..., Any]
 
-    def admit(self, aval: Any) -> None:
+    def check_accepts_ref(self, aval: Any) -> None:
         pass
 
     def bind(self, *args: Any, **params: Any) -> Any:
@@ -286,11 +286,11 @@ class MakingPrimitive(Primitive):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         trace = STATE.trace
-        if not trace.records or isinstance(trace, DischargeTrace):
+        if not trace.is_staging or isinstance(trace, DischargeTrace):
             return self.impl(*args, **params)  # type: ignore[misc]
         atoms = [trace.atom(x) for x in args]  # type: ignore[attr-defined]
         aval = self.abstract(*(a.aval for a in atoms), **params)
-        return trace.boxed(trace.record(self, atoms, params, aval))  # type: ignore
+        return trace.to_user_value(trace.record(self, atoms, params, aval))  # type: ignore
 
 
 def _result(ref: Any, operands: Any, index: Index | None) -> Any:
@@ -314,7 +314,7 @@ new_ref_p.impl = lambda x, **_: Ref(x)
 
 empty_ref_p = MakingPrimitive("empty_ref")
 empty_ref_p.abstract = lambda *, ty, memory_space: AbstractRef(ty.aval)
-empty_ref_p.impl = lambda *, ty, memory_space: Ref(lib.zeros(ty.aval))
+empty_ref_p.impl = lambda *, ty, memory_space: Ref(core_ops.zeros(ty.aval))
 
 free_ref_p = RefPrimitive("free_ref", multiple_results=True)
 free_ref_p.abstract = lambda ref: []
@@ -419,7 +419,7 @@ addupdate_p.effects = lambda params: WRITES
 def _add(ref: Ref, value: Any, *operands: Any, index: Index | None) -> list[Any]:
     old = ref._value
     if index is None:
-        new = lib.add(old, value)
+        new = core_ops.add(old, value)
     else:
         new = write(old, index, operands, value, "add")
     _update(ref, new, "an addupdate")
@@ -448,7 +448,7 @@ addupdate_p.act, addupdate_p.jvp, addupdate_p.batch, addupdate_p.text = (
 
 
 for _prim in (new_ref_p, empty_ref_p, free_ref_p, freeze_p, get_p, swap_p, addupdate_p):
-    _prim.vary = "abstract"
+    _prim.manual_axis_rule = "abstract"
     _prim.lower = unsupported("references become values before lowering")
     _prim.transpose = unsupported("what references hold is transposed, not references")
 
@@ -627,8 +627,8 @@ def _write(
 
 def _check_varying(ref: Ref, value: Any, operands: list[Any], name: str) -> None:
     """Raise where what is written varies along axes along which the reference does not."""
-    kinds = [core.aval_of(x).manual for x in (value, *operands)]
-    mine = varying.union([ref.aval.inner_aval.manual])
+    kinds = [core.aval_of(x).manual_axis_kinds for x in (value, *operands)]
+    mine = varying.union([ref.aval.inner_aval.manual_axis_kinds])
     if more := varying.ordered(varying.union(kinds) - mine):
         axes = ", ".join(map(str, more))
         raise errors.value_error(

@@ -63,7 +63,7 @@ def calls_with_rule(prim: Primitive, region: Region) -> None:
     prim.transpose = transpose
     prim.lower = lambda ctx, *args, **params: ctx.jaxpr(function(params), *args)
     prim.dce = whole_or_none
-    prim.takes_keys = True
+    prim.lowers_key_arrays = True
 
 
 def whole_or_none(used: Sequence[bool], eqn: Equation) -> Equation | None:
@@ -177,7 +177,7 @@ class LaneAxes:
         finally:
             _asking.now = False
 
-    def settle(
+    def align_lane_axes(
         self, outs: Sequence[Any], dims: Sequence[Any], flags: Sequence[bool]
     ) -> list[Any]:
         """The results, lane axes first where flagged."""
@@ -197,7 +197,7 @@ class LaneAxes:
         def call(*xs: Any) -> list[Any]:
             core.STATE.names = Inside(core.STATE.names)
             outs, dims = batching.batch_flat(fun, self.axis, xs, self.dims)
-            return self.settle(outs, dims, self.flags(dims, xs))
+            return self.align_lane_axes(outs, dims, self.flags(dims, xs))
 
         return call
 

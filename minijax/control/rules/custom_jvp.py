@@ -23,7 +23,7 @@ from ...ir.regions import Call
 from ...ir.tracer_errors import leaked_into_rule
 from ...passes import algebra
 from ...passes import batch as batching
-from ...passes.algebra import Zero, instantiate, lib, with_zeros
+from ...passes.algebra import Zero, core_ops, instantiate, with_zeros
 from ...passes.dce import depends_on
 from ...passes.linearize import linearize_flat
 from ...passes.stage import StageTrace, stage
@@ -244,7 +244,7 @@ def custom_jvp_batch(
         out, out_dims, found = run(primals, tangents)
         k = len(found)
         there = lanes.flags(found)
-        out = lanes.settle(out, out_dims, [*there, *there])
+        out = lanes.align_lane_axes(out, out_dims, [*there, *there])
         return out[:k], [as_zero(t, x) for x, t in zip(out[:k], out[k:], strict=True)]
 
     out = custom_jvp_call_p.bind(
@@ -254,7 +254,7 @@ def custom_jvp_batch(
 
 
 custom_jvp_call_p.batch = custom_jvp_call_p.batched(custom_jvp_batch)
-custom_jvp_call_p.closes = True
+custom_jvp_call_p.has_closures = True
 
 
 # --------------------------------------------------------------------------- checkify
@@ -272,7 +272,7 @@ def custom_jvp_checked(enabled: checking.Enabled, args: Any, params: Any) -> che
         return _run_checked(enabled, jvp, primals, tangents)
 
     def probe(*primals: Any) -> checks.Error | None:
-        tangents = [lib.zeros(a.to_tangent()) for a in call.in_avals]
+        tangents = [core_ops.zeros(a.to_tangent()) for a in call.in_avals]
         return run(primals, tangents)[0]
 
     layout = checking.rule_layout(inner, jvp, probe, call.in_avals)

@@ -47,7 +47,7 @@ def solve_abstract(*avals: Any, jaxprs: Solvers, **_: Any) -> list[Any]:
 
 
 linear_solve_p.abstract = solve_abstract
-linear_solve_p.vary = "abstract"
+linear_solve_p.manual_axis_rule = "abstract"
 linear_solve_p.pretty = {"n_aux": 0}
 
 
@@ -72,7 +72,7 @@ def _solve_runs(args: Any, params: Any) -> tuple[ClosedJaxpr, list[Any]]:
     return params["jaxprs"].solve, [*_pick(consts, params["jaxprs"], "solve"), *b]
 
 
-linear_solve_p.runs = _solve_runs
+linear_solve_p.as_program = _solve_runs
 
 
 def solve_jvp(

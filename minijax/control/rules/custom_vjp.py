@@ -15,7 +15,7 @@ from ...base.source import function_text, own_name, wraps
 from ...base.tracebacks import boundary
 from ...ir import core
 from ...ir.core import STATE, Tracer
-from ...passes.algebra import Zero, instantiate, lib
+from ...passes.algebra import Zero, core_ops, instantiate
 from ...prims.math.cast import convert_element_type
 from ...types import dtypes
 from ..arguments import check_values, signature_of
@@ -315,9 +315,9 @@ class Rules:
             # As wide as the rule happens to compute: the argument's dtype counts.
             return convert_element_type(ct, want.dtype)
         wrong = got.shape != want.shape or got.dtype != want.dtype
-        if got.manual != want.manual:
+        if got.manual_axis_kinds != want.manual_axis_kinds:
             wrong = wrong or bool(to_vary(want, got))
-            ct = ct if wrong else lib.lie_as(ct, want)
+            ct = ct if wrong else core_ops.lie_as(ct, want)
         if changes or (wrong and not config.UNCHECKED_BWD.value):
             raise ValueError(
                 errors.message(

@@ -19,7 +19,7 @@ from ...ir.jaxpr import ClosedJaxpr
 from ...ir.regions import Call
 from ...ir.tracer_errors import leaked_into_rule
 from ...passes import batch as batching
-from ...passes.algebra import Zero, instantiate, lib, mapped_aval, unmapped_aval
+from ...passes.algebra import Zero, core_ops, instantiate, mapped_aval, unmapped_aval
 from ...passes.dce import results_depend
 from ...passes.stage import StageTrace, stage
 from ...runtime import lower
@@ -271,7 +271,7 @@ def custom_vjp_batch(
             for x, d in zip(out, out_dims[:n], strict=False)
         ]
         res_dims[:] = [0 if k else None for k in kept]
-        out = lanes.settle(out, out_dims, [*kept, *there])
+        out = lanes.align_lane_axes(out, out_dims, [*kept, *there])
         return out[:n], out[n:]
 
     def ct_dims(cts: Sequence[Any]) -> list[Any]:
@@ -380,11 +380,11 @@ def _settle(ct: Any, dim: Any, axis: Any, want: Any, shared: bool) -> Any:
         return ct
     if dim is None:
         ct, dim = batching.lane_to_front(ct, axis, None), 0
-    return lib.sum(ct, (dim,))
+    return core_ops.sum(ct, (dim,))
 
 
 custom_vjp_call_p.batch = custom_vjp_call_p.batched(custom_vjp_batch)
-custom_vjp_call_p.closes = True
+custom_vjp_call_p.has_closures = True
 
 
 def custom_vjp_checked(enabled: checking.Enabled, args: Any, params: Any) -> checking.Outcome:
@@ -432,7 +432,7 @@ custom_vjp_call_p.checked = custom_vjp_checked
 
 custom_lin_p = RulePrimitive("custom_lin")
 custom_lin_p.abstract = lambda *avals, out_avals, **params: list(out_avals)
-custom_lin_p.vary = "abstract"
+custom_lin_p.manual_axis_rule = "abstract"
 custom_lin_p.pretty = lambda eqn, printer: [
     (k, v.__name__ if k == "bwd" else v)
     for k, v in printer.shown(eqn, {})

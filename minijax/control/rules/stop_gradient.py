@@ -16,8 +16,8 @@ from ..arguments import check_values
 # discarded: the result counts nowhere, as in lanes that do not take a branch.  Only then
 # is zero its cotangent; of a tangent that counts, jvp and transpose would disagree.
 stop_gradient_p = Primitive("stop_gradient")
-stop_gradient_p.lie = first_operand_sharding_rule
-stop_gradient_p.takes_keys = True
+stop_gradient_p.sharding_rule = first_operand_sharding_rule
+stop_gradient_p.lowers_key_arrays = True
 stop_gradient_p.uses_keys = FORWARDS
 stop_gradient_p.abstract = lambda x, **_: x
 stop_gradient_p.jvp = lambda primals, tangents, **params: (

@@ -174,7 +174,9 @@ def _kind_of_gather(name: str, kind: str, back: Any) -> Primitive:
     prim = Primitive(name)
     all_alike: dict[str, Any] = {"axis_index_groups": None}
     prim.abstract = lambda x, **params: _gather_abstract(x, **params, **all_alike)
-    prim.vary = lambda kinds, params: moved(kinds[0], params["axis_name"], "varying", kind)
+    prim.manual_axis_rule = lambda kinds, params: moved(
+        kinds[0], params["axis_name"], "varying", kind
+    )
     linear_jvp(prim)
     prim.transpose = back
 
@@ -429,7 +431,7 @@ def _dealt_out(ct: Any, *, all_gather_dimension: int, **params: Any) -> list[Any
 unreduced_reduce_scatter_p.abstract = lambda x, **params: _scatter_abstract(
     x, **params, axis_index_groups=None
 )
-unreduced_reduce_scatter_p.vary = lambda kinds, params: moved(
+unreduced_reduce_scatter_p.manual_axis_rule = lambda kinds, params: moved(
     kinds[0], params["axis_name"], "unreduced", "varying"
 )
 linear_jvp(unreduced_reduce_scatter_p)

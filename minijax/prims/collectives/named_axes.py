@@ -175,7 +175,7 @@ def dense_i64(ctx: Any, values: Any) -> Any:
 
 def channel(ctx: Any, *, global_ids: bool = True) -> dict[str, Any]:
     """What a collective among partitions of one program says beyond its groups."""
-    if not ctx.module.parted:
+    if not ctx.module.is_partitioned:
         return {}
     out = {"channel_handle": ctx.parse("#stablehlo.channel_handle<handle = 1, type = 1>")}
     if global_ids:

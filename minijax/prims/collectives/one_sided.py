@@ -63,7 +63,7 @@ def _refused(ctx: Any, *args: Any, **params: Any) -> Any:
 
 
 def _pairs(ctx: Any, name: str, axis_name: Any, perm: Pairs) -> dict[str, Any]:
-    if not ctx.module.parted:
+    if not ctx.module.is_partitioned:
         raise errors.error(
             NotImplementedError,
             f"{name} currently only supports manual sharding",
@@ -91,8 +91,8 @@ def _send_lower(ctx: Any, x: Any, *, axis_name: Any, perm: Pairs) -> Any:
 
 
 psend_p.abstract = _send_type
-psend_p.vary = "abstract"
-psend_p.lower_on["cuda"] = psend_p.lower_on["rocm"] = _send_lower
+psend_p.manual_axis_rule = "abstract"
+psend_p.lower_by_platform["cuda"] = psend_p.lower_by_platform["rocm"] = _send_lower
 
 precv_p = _one_side("precv")
 
@@ -105,7 +105,7 @@ def _receive_type(token: Any, *, out_shape: Any, axis_name: Any, perm: Pairs) ->
             tries=["lax.create_token()"],
         )
     check_pairs("precv", axis_name, perm)
-    return out_shape.update(manual=varying.manual(typed(axis_name)))
+    return out_shape.update(manual_axis_kinds=varying.manual(typed(axis_name)))
 
 
 def _receive_lower(ctx: Any, token: Any, *, out_shape: Any, axis_name: Any, perm: Pairs):
@@ -115,8 +115,8 @@ def _receive_lower(ctx: Any, token: Any, *, out_shape: Any, axis_name: Any, perm
 
 
 precv_p.abstract = _receive_type
-precv_p.vary = "abstract"
-precv_p.lower_on["cuda"] = precv_p.lower_on["rocm"] = _receive_lower
+precv_p.manual_axis_rule = "abstract"
+precv_p.lower_by_platform["cuda"] = precv_p.lower_by_platform["rocm"] = _receive_lower
 
 
 def _called(name: str, axis_name: Any, perm: Any) -> dict[str, Any]:

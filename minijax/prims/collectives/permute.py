@@ -286,7 +286,7 @@ pbroadcast_p.batch = _spread_batch
 pbroadcast_p.batch_named = _spread_batch_named
 pbroadcast_p.named_axes = named_axes.uses("axis_name")
 pbroadcast_p.lower = _spread_lower
-pbroadcast_p.lower_on["cuda"] = _spread_lower_cuda
+pbroadcast_p.lower_by_platform["cuda"] = _spread_lower_cuda
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
@@ -439,7 +439,7 @@ def _ragged_lower_call(ctx, *args, axis_name, axis_index_groups: Groups):
     text = ", ".join(str(list(map(int, row))) for row in rows)
     kind = f"tensor<{rows.shape[0]}x{rows.shape[1]}xi64>"
     config = f"replica_groups = dense<[{text}]> : {kind}"
-    config += f", channel_id = {int(ctx.module.parted)} : i64"
+    config += f", channel_id = {int(ctx.module.is_partitioned)} : i64"
     op = ctx.create(
         "stablehlo.custom_call",
         [ctx.type(ctx.avals_out[0])],
@@ -456,7 +456,7 @@ ragged_all_to_all_p.transpose = _ragged_transpose
 ragged_all_to_all_p.batch = ragged_all_to_all_p.batch_named = _ragged_batch
 ragged_all_to_all_p.named_axes = named_axes.uses("axis_name")
 ragged_all_to_all_p.lower = _ragged_lower_call
-ragged_all_to_all_p.lower_on["cpu"] = _ragged_lower
+ragged_all_to_all_p.lower_by_platform["cpu"] = _ragged_lower
 
 
 def ragged_all_to_all(

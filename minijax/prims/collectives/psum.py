@@ -92,7 +92,7 @@ def _vary(kinds: Sequence[Any], params: dict[str, Any]) -> Any:
 def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
     """A primitive that reduces over named and positional axes."""
     prim = Primitive(name)
-    prim.lie = lambda specs, avals, outs, params: reduction_sharding_rule(
+    prim.sharding_rule = lambda specs, avals, outs, params: reduction_sharding_rule(
         specs, avals, outs, {"axes": params["axes"]}
     )
     kinds = NUMBER if reduce_p is reduce_sum_p else ANY
@@ -146,7 +146,7 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
     prim.batch = batch
     prim.batch_named = batch_named
     prim.named_axes = named_axes.uses("axes")
-    prim.vary = _vary
+    prim.manual_axis_rule = _vary
     prim.lower = lower
     return prim
 
@@ -325,7 +325,7 @@ def _index_lower(ctx: Any, *, axis_name: Any) -> Any:
     place = len(names) - 1 - names[::-1].index(axis_name)
     sizes = [n for _, n in ctx.axes]
     u32 = shaped((), dtypes.uint32)
-    kind = "partition_id" if ctx.module.parted else "replica_id"
+    kind = "partition_id" if ctx.module.is_partitioned else "replica_id"
 
     def index() -> Any:
         found = ctx.op(kind, u32)
@@ -342,7 +342,9 @@ axis_index_p.jvp = unsupported("axis_index has no operand to differentiate by")
 axis_index_p.batch = unsupported("axis_index has no operand to map over")
 axis_index_p.batch_named = _index_batch_named
 axis_index_p.named_axes = named_axes.uses("axis_name")
-axis_index_p.vary = lambda kinds, params: varying.manual(typed([params["axis_name"]]))
+axis_index_p.manual_axis_rule = lambda kinds, params: varying.manual(
+    typed([params["axis_name"]])
+)
 axis_index_p.lower = _index_lower
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from ...base import config, errors, tree, util
 from ...ir import core, varying
 from ...ir.core import Primitive
-from ...passes.algebra import lib
+from ...passes.algebra import core_ops
 from ...types.avals import shaped
 from ...types.manual_axes import ManualAxisKinds
 from ..define import linear_jvp
@@ -59,10 +59,10 @@ _moves: dict[Any, Any] = util.cache({})
 def _cast(name: str, old: str, new: str) -> Primitive:
     """A primitive whose operand is of one kind along its axes, its result of another."""
     prim = Primitive(name)
-    prim.takes_keys = True
+    prim.lowers_key_arrays = True
     prim.makes_nans = False
     prim.abstract = lambda x, *, axes: x
-    prim.vary = lambda kinds, params: moved(kinds[0], params["axes"], old, new)
+    prim.manual_axis_rule = lambda kinds, params: moved(kinds[0], params["axes"], old, new)
     prim.named_axes = named_axes.uses("axes")
     linear_jvp(prim)
     prim.batch = lambda axis, args, dims, *, axes: (prim.bind(*args, axes=axes), dims[0])
@@ -83,7 +83,7 @@ def all_reduce(ctx: Any, x: Any, names: Sequence[Any], groups: Any, combine: Pri
 def _sum(name: str, old: str) -> Primitive:
     """A primitive that sums over its axes, along which its operand is of one kind."""
     prim = _cast(name, old, "")
-    prim.takes_keys = False
+    prim.lowers_key_arrays = False
     prim.makes_nans = True
     prim.impl = None
     prim.lower = lambda ctx, x, *, axes: all_reduce(ctx, x, axes, None, add_p)
@@ -128,7 +128,7 @@ def state_of(x: Any, axes: Sequence[Any], what: str) -> str:
       ValueError: it says different things.
     """
     aval = core.aval_of(x)
-    states = {_state(aval.manual, a) for a in axes}
+    states = {_state(aval.manual_axis_kinds, a) for a in axes}
     if len(states) > 1:
         raise errors.value_error(
             f"{what} can only accept axis_name which corresponds to one of varying,"
@@ -143,7 +143,7 @@ def state_of(x: Any, axes: Sequence[Any], what: str) -> str:
 def _vary(x: Any, axes: tuple[Any, ...]) -> Any:
     """`x` as varying along axes along which it does not yet."""
     aval = core.aval_of(x)
-    said = aval.manual or varying.NOTHING
+    said = aval.manual_axis_kinds or varying.NOTHING
     for name, known in zip(KINDS[1:], said[1:], strict=True):
         if known and not set(axes).isdisjoint(known):
             raise errors.value_error(
@@ -162,7 +162,7 @@ def pcast_to_varying(x: Any, axes: Sequence[Any]) -> Any:
     if not known:
         return x
     aval = core.aval_of(x)
-    lacking = varying.missing(aval.manual, known)
+    lacking = varying.missing(aval.manual_axis_kinds, known)
     if not lacking:
         return x
     if not config.AUTO_PCAST.value:
@@ -204,7 +204,10 @@ def vary_as(x: Any, kinds: ManualAxisKinds | None) -> Any:
     Along others, where it does so too, it is summed: as a cotangent of what is the same
     everywhere, of which each device has its own share.
     """
-    mine, wanted = core.aval_of(x).manual or varying.NOTHING, kinds or varying.NOTHING
+    mine, wanted = (
+        core.aval_of(x).manual_axis_kinds or varying.NOTHING,
+        kinds or varying.NOTHING,
+    )
     known = {n for names in wanted for n in names}
     if more := tuple(n for n in mine.varying if n not in known):
         x = psum_invariant_p.bind(x, axes=more)
@@ -217,14 +220,16 @@ def _alike(prim: Primitive, args: Sequence[Any], avals: Sequence[Any]) -> tuple[
     if not config.AUTO_PCAST.value:
         raise _left_to_the_program(
             f"Primitive {prim} requires varying manual axes to match, but got"
-            f" {[frozenset((a.manual or varying.NOTHING).varying) for a in avals]}.",
+            f" {[frozenset((a.manual_axis_kinds or varying.NOTHING).varying) for a in avals]}.",
             avals,
         )
-    names = varying.union([a.manual for a in avals])
-    reduced = {n for a in avals if a.manual is not None for n in a.manual.reduced}
+    names = varying.union([a.manual_axis_kinds for a in avals])
+    reduced = {
+        n for a in avals if a.manual_axis_kinds is not None for n in a.manual_axis_kinds.reduced
+    }
     out = []
     for x, a in zip(args, avals, strict=True):
-        mine = a.manual or varying.NOTHING
+        mine = a.manual_axis_kinds or varying.NOTHING
         still = names
         if reduced:
             for axis in reduced.difference(names, mine.reduced) if a.shape else ():
@@ -250,7 +255,7 @@ def _alike(prim: Primitive, args: Sequence[Any], avals: Sequence[Any]) -> tuple[
     return tuple(out)
 
 
-lib.vary_alike = _alike
+core_ops.vary_alike = _alike
 
 _CASTS: dict[tuple[str, str], Callable[..., Any]] = {
     ("invarying", "varying"): lambda x, *, axes: _vary(x, axes),

@@ -163,7 +163,7 @@ def _spatial(shape: Sequence[int], spec: Sequence[int]) -> list[int]:
 # ------------------------------------------------------------------ the type of results
 
 conv_general_dilated_p = Primitive("conv_general_dilated")
-conv_general_dilated_p.asks = "out_sharding"
+conv_general_dilated_p.out_sharding_param = "out_sharding"
 
 
 def _conv_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
@@ -181,7 +181,7 @@ def _conv_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     return [tuple(spec)]
 
 
-conv_general_dilated_p.lie = _conv_lie
+conv_general_dilated_p.sharding_rule = _conv_lie
 
 
 def _conv_abstract(

@@ -218,9 +218,9 @@ def _dot_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[A
     return [(*batch, *(left[i] for i in l_kept), *(right[i] for i in r_kept))]
 
 
-dot_general_p.lie = _dot_sharding_rule
-dot_general_p.asks = "out_sharding"
-dot_general_p.sums = "product"
+dot_general_p.sharding_rule = _dot_sharding_rule
+dot_general_p.out_sharding_param = "out_sharding"
+dot_general_p.linearity = "product"
 
 
 def _check_asked(said: Any, specs: Any, avals: Any, params: Any) -> None:
@@ -237,7 +237,7 @@ def _check_asked(said: Any, specs: Any, avals: Any, params: Any) -> None:
         )
 
 
-dot_general_p.check_asked = _check_asked
+dot_general_p.check_out_sharding = _check_asked
 
 
 def _dot_transpose_one(ct, other, aval, own, others, left: bool, params):

@@ -422,7 +422,7 @@ defjvp(
 ragged_dot_general_p.transpose = _ragged_transpose
 ragged_dot_general_p.batch = _ragged_batch
 ragged_dot_general_p.lower = _ragged_lower_chlo
-ragged_dot_general_p.lower_on["cpu"] = _ragged_lower
+ragged_dot_general_p.lower_by_platform["cpu"] = _ragged_lower
 
 
 def ragged_dot_general(

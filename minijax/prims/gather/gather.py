@@ -22,7 +22,7 @@ from ...base.util import canonical_axis, named_after
 from ...ir import core
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr
-from ...passes.algebra import Zero, instantiate, is_linear, lib
+from ...passes.algebra import Zero, core_ops, instantiate, is_linear
 from ...passes.batch import lane_to_front
 from ...passes.costs import copies
 from ...passes.key_use import FORWARDS
@@ -74,7 +74,7 @@ PROMISE_IN_BOUNDS = GatherScatterMode.PROMISE_IN_BOUNDS
 def zeros(aval: Any, dtype: Any = None) -> Any:
     """An array of zeros of a type, or of another dtype, that lies as values of it."""
     out = zero_array(shaped(aval.shape, dtype or aval.dtype))
-    return out if aval.lies is None else lib.lie_as(out, aval)
+    return out if aval.explicit_sharding is None else core_ops.lie_as(out, aval)
 
 
 # ----------------------------------------------------------------------------- gather
@@ -245,10 +245,10 @@ def _gather_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     return [tuple(next(kept if i in dims.offset_dims else lanes) for i in range(n))]
 
 
-gather_p.lie = _gather_lie
+gather_p.sharding_rule = _gather_lie
 gather_p.bounds = _gather_bounds
 gather_p.makes_nans = False
-gather_p.moves = True
+gather_p.is_data_movement = True
 
 
 def _gather_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
@@ -592,7 +592,7 @@ def scatter_primitive(name: str) -> Primitive:
     """A scatter without its jvp and transpose."""
     prim = Primitive(name)
     prim.abstract = _scatter_type
-    prim.lie = _scatter_lie
+    prim.sharding_rule = _scatter_lie
     prim.batch = _scatter_batch(prim)
     prim.lower = _scatter_lower
     prim.bounds = _scatter_bounds
@@ -653,7 +653,7 @@ def _linear_scatter(prim: Primitive) -> None:
 scatter_add_p = scatter_primitive("scatter-add")
 _linear_scatter(scatter_add_p)
 scatter_add_p.transpose = _scatter_add_transpose(lambda ct: ct)
-scatter_add_p.moves = "back"
+scatter_add_p.is_data_movement = "back"
 
 scatter_sub_p = scatter_primitive("scatter-sub")
 _linear_scatter(scatter_sub_p)

@@ -105,7 +105,7 @@ def permutation_of(ctx: Any, pivots: Any, aval: Any, out: Any) -> Any:
 
 lu_pivots_to_permutation_p.abstract = _pivots_abstract
 zero_jvp(lu_pivots_to_permutation_p)
-lu_pivots_to_permutation_p.lie = batched_sharding_rule(1)
+lu_pivots_to_permutation_p.sharding_rule = batched_sharding_rule(1)
 batch_matrices(lu_pivots_to_permutation_p, vectors=True)
 lu_pivots_to_permutation_p.lower = _pivots_lower
 
@@ -133,7 +133,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
 # ----------------------------------------------------------------------------------- lu
 
 lu_p = Primitive("lu", multiple_results=True)
-lu_p.lie = matrices
+lu_p.sharding_rule = matrices
 
 
 @weak_if_operands
@@ -259,7 +259,7 @@ def solve(a: Any, b: Any) -> Any:
 # ----------------------------------------------------------------------- products x x^T
 
 symmetric_product_p = Primitive("symmetric_product")
-symmetric_product_p.lie = matrices
+symmetric_product_p.sharding_rule = matrices
 
 
 @weak_if_operands
@@ -308,7 +308,7 @@ symmetric_product_p.abstract = _symmetric_abstract
 no_jvp(symmetric_product_p)
 batch_matrices(symmetric_product_p)
 symmetric_product_p.lower = _symmetric_lower
-symmetric_product_p.lower_on["cuda"] = _symmetric_lower_cuda
+symmetric_product_p.lower_by_platform["cuda"] = _symmetric_lower_cuda
 
 
 def symmetric_product(

@@ -108,7 +108,7 @@ def no_jvp(prim: Primitive) -> None:
 def only_on(prim: Primitive, lower: Callable[..., Any], *platforms: str) -> None:
     """Set the lowering on some platforms; elsewhere it is missing."""
     for platform in platforms:
-        prim.lower_on[platform] = lower
+        prim.lower_by_platform[platform] = lower
 
     def missing(ctx: Any, *_: Any, **__: Any) -> Any:
         raise errors.error(

@@ -54,9 +54,9 @@ __all__ = (
 # ---------------------------------------------------- Householder's reflections, packed
 
 geqrf_p = Primitive("geqrf", multiple_results=True)
-geqrf_p.lie = matrices
+geqrf_p.sharding_rule = matrices
 geqp3_p = Primitive("geqp3", multiple_results=True)
-geqp3_p.lie = matrices
+geqp3_p.sharding_rule = matrices
 
 
 @weak_if_operands
@@ -164,7 +164,7 @@ def _product_lower(ctx: Any, a: Any, taus: Any) -> Any:
 
 householder_product_p.abstract = _product_abstract
 no_jvp(householder_product_p)
-householder_product_p.lie = batched_sharding_rule(2, 1)
+householder_product_p.sharding_rule = batched_sharding_rule(2, 1)
 batch_matrices(householder_product_p)
 householder_product_p.lower = _product_lower
 householder_product_p.flops = matrix_flops(2.0, -2 / 3)
@@ -261,10 +261,10 @@ def _ormqr_lower_plain(ctx, a, taus, c, *, left: bool, transpose: bool):
 
 ormqr_p.abstract = _ormqr_abstract
 no_jvp(ormqr_p)
-ormqr_p.lie = batched_sharding_rule(2, 1, 2)
+ormqr_p.sharding_rule = batched_sharding_rule(2, 1, 2)
 batch_matrices(ormqr_p)
 ormqr_p.lower = _ormqr_lower_plain
-ormqr_p.lower_on.update(cpu=_ormqr_lower, cuda=_ormqr_lower)
+ormqr_p.lower_by_platform.update(cpu=_ormqr_lower, cuda=_ormqr_lower)
 
 
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
@@ -292,7 +292,7 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
 # ----------------------------------------------------------------------------------- qr
 
 qr_p = Primitive("qr", multiple_results=True)
-qr_p.lie = matrices
+qr_p.sharding_rule = matrices
 
 
 @weak_if_operands
@@ -468,7 +468,7 @@ def qr(
 # ----------------------------------------------------------- hessenberg and tridiagonal
 
 hessenberg_p = Primitive("hessenberg", multiple_results=True)
-hessenberg_p.lie = matrices
+hessenberg_p.sharding_rule = matrices
 
 
 @weak_if_operands
@@ -526,7 +526,7 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
 
 
 tridiagonal_p = Primitive("tridiagonal", multiple_results=True)
-tridiagonal_p.lie = matrices
+tridiagonal_p.sharding_rule = matrices
 
 
 @weak_if_operands

@@ -52,7 +52,7 @@ _HALF = frozenset((dtypes.float16, dtypes.bfloat16, *dtypes.SMALL_FLOATS))
 # -------------------------------------------------------------------- triangular_solve
 
 triangular_solve_p = Primitive("triangular_solve")
-triangular_solve_p.lie = matrices
+triangular_solve_p.sharding_rule = matrices
 
 
 def _tri_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[Any]:
@@ -131,7 +131,7 @@ def _tri_transpose(ct, a, b, *, transpose_a: bool, **params) -> list[Any]:
 
 def _tri_batch(axis, args, dims, *, left_side: bool, **params):
     (a, b), (i, j) = args, dims
-    if i is not None or axis.lies is not None:
+    if i is not None or axis.lane_sharding is not None:
         a, b = (move_lane(x, axis, d, 0) for x, d in ((a, i), (b, j)))
         return triangular_solve_p.bind(a, b, left_side=left_side, **params), 0
     # All lanes share the matrix, and none is elsewhere: their right-hand sides become
@@ -256,7 +256,7 @@ def triangular_solve(
 # ---------------------------------------------------------------------------- cholesky
 
 cholesky_p = Primitive("cholesky")
-cholesky_p.lie = matrices
+cholesky_p.sharding_rule = matrices
 
 
 @weak_if_operands
@@ -401,13 +401,13 @@ def _update_lower_cuda(ctx: Any, r: Any, w: Any) -> Any:
 
 
 cholesky_update_p.abstract = _update_abstract
-cholesky_update_p.lie = batched_sharding_rule(2, 1)
+cholesky_update_p.sharding_rule = batched_sharding_rule(2, 1)
 cholesky_update_p.jvp = unsupported(
     "Differentiation rule for 'cholesky_update' not implemented"
 )
 cholesky_update_p.batch = unsupported("Batching rule for 'cholesky_update' not implemented")
 cholesky_update_p.lower = _update_lower
-cholesky_update_p.lower_on["cuda"] = _update_lower_cuda
+cholesky_update_p.lower_by_platform["cuda"] = _update_lower_cuda
 
 
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
@@ -583,11 +583,11 @@ def _tridiagonal_lower_plain(ctx: Any, *operands: Any, perturb_singular: bool) -
 tridiagonal_solve_p.abstract = _tridiagonal_abstract
 tridiagonal_solve_p.jvp = _tridiagonal_jvp
 tridiagonal_solve_p.transpose = _tridiagonal_transpose
-tridiagonal_solve_p.lie = batched_sharding_rule(1, 1, 1, 2)
+tridiagonal_solve_p.sharding_rule = batched_sharding_rule(1, 1, 1, 2)
 batch_matrices(tridiagonal_solve_p, vectors=True)
 tridiagonal_solve_p.lower = _tridiagonal_lower_plain
-tridiagonal_solve_p.lower_on["cpu"] = _tridiagonal_lower
-tridiagonal_solve_p.lower_on["cuda"] = _tridiagonal_lower_cuda
+tridiagonal_solve_p.lower_by_platform["cpu"] = _tridiagonal_lower
+tridiagonal_solve_p.lower_by_platform["cuda"] = _tridiagonal_lower_cuda
 
 
 def tridiagonal_solve(

@@ -229,7 +229,7 @@ class EighImplementation(enum.Enum):
 
 
 eigh_p = Primitive("eigh", multiple_results=True)
-eigh_p.lie = matrices
+eigh_p.sharding_rule = matrices
 
 
 @weak_if_operands
@@ -333,7 +333,7 @@ eigh_p.flops = matrix_flops(9.0)
 # What `eigh` is to its derivatives; `last` says that this one's are derivatives of the
 # third order, which are not defined where values are equal.
 eigh_frame_p = Primitive("eigh_frame", multiple_results=True)
-eigh_frame_p.lie = matrices
+eigh_frame_p.sharding_rule = matrices
 eigh_frame_p.abstract = lambda x, *, last, **params: _eigh_abstract(
     x, subset_by_index=None, **params
 )
@@ -436,7 +436,7 @@ class EigImplementation(enum.Enum):
 
 
 eig_p = Primitive("eig", multiple_results=True)
-eig_p.lie = matrices
+eig_p.sharding_rule = matrices
 
 
 @weak_if_operands
@@ -673,7 +673,7 @@ def eig(
 # -------------------------------------------------------------------------------- schur
 
 schur_p = Primitive("schur", multiple_results=True)
-schur_p.lie = matrices
+schur_p.sharding_rule = matrices
 
 
 @weak_if_operands

@@ -66,7 +66,7 @@ class SvdAlgorithm(enum.Enum):
 # ---------------------------------------------------------------------------------- svd
 
 svd_p = Primitive("svd", multiple_results=True)
-svd_p.lie = matrices
+svd_p.sharding_rule = matrices
 
 
 @weak_if_operands
@@ -361,7 +361,7 @@ svd_p.flops = matrix_flops(6.0, 20.0)
 
 # What `svd` is to its derivatives, as `eigh_frame` is to those of `eigh`.
 svd_frame_p = Primitive("svd_frame", multiple_results=True)
-svd_frame_p.lie = matrices
+svd_frame_p.sharding_rule = matrices
 _THIN = {"full_matrices": False, "compute_uv": True, "subset_by_index": None}
 svd_frame_p.abstract = lambda x, *, last, algorithm: _svd_abstract(
     x, algorithm=algorithm, **_THIN

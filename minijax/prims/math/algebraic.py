@@ -113,7 +113,7 @@ def _add_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
 add_p = nary("add", [NUMBER, NUMBER], lower="add")
 _sum_jvp(add_p, minus=False)
 add_p.transpose = _add_transpose
-add_p.sums = "together"
+add_p.linearity = "together"
 
 
 def add(x: Any, y: Any) -> Any:
@@ -142,7 +142,7 @@ def _sub_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
 sub_p = nary("sub", [NUMBER, NUMBER], lower="subtract")
 _sum_jvp(sub_p, minus=True)
 sub_p.transpose = _sub_transpose
-sub_p.sums = "together"
+sub_p.linearity = "together"
 
 
 def sub(x: Any, y: Any) -> Any:
@@ -171,7 +171,7 @@ def _add_any_lower(ctx: Any, x: Any, y: Any) -> Any:
 
 _plain_add = lower_elementwise("add")
 add_any_p = nary("add_any", [ANY | KEY, ANY | KEY], lower=_add_any_lower)
-add_any_p.takes_keys = True
+add_any_p.lowers_key_arrays = True
 linear_jvp(add_any_p)
 add_any_p.transpose = _add_transpose
 
@@ -231,7 +231,7 @@ def _lower_mul(ctx: Any, x: Any, y: Any, *, out_dtype: Any = None) -> Any:
 mul_p = nary("mul", [NUMBER, NUMBER], lower=_lower_mul, transpose=_mul_transpose)
 mul_p.abstract = _mul_abstract
 mul_p.jvp = _mul_jvp
-mul_p.sums = "product"
+mul_p.linearity = "product"
 
 
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:

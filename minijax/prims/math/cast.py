@@ -18,7 +18,7 @@ import numpy as np
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Zero, lib
+from ...passes.algebra import Zero, core_ops
 from ...passes.key_use import FORWARDS
 from ...runtime.lower import physical
 from ...runtime.transfers import put_numpy, typed_constant
@@ -111,9 +111,9 @@ convert_element_type_p.jvp = convert_jvp
 convert_element_type_p.transpose = convert_transpose
 batch_elementwise(convert_element_type_p)
 convert_element_type_p.lower = lower_convert
-convert_element_type_p.takes_keys = True
-convert_element_type_p.lie = first_operand_sharding_rule
-convert_element_type_p.sums = "first"
+convert_element_type_p.lowers_key_arrays = True
+convert_element_type_p.sharding_rule = first_operand_sharding_rule
+convert_element_type_p.linearity = "first"
 convert_element_type_p.uses_keys = FORWARDS
 convert_element_type_p.pretty = {"sharding": None}
 
@@ -242,7 +242,7 @@ def warn_if_complex_to_real(old: Any, new: Any) -> None:
 # ---- conversion by bits
 
 bitcast_convert_type_p = Primitive("bitcast_convert_type")
-bitcast_convert_type_p.lie = first_operand_sharding_rule
+bitcast_convert_type_p.sharding_rule = first_operand_sharding_rule
 
 
 def bitcast_abstract(x: Any, *, new_dtype: Any) -> Any:
@@ -281,7 +281,7 @@ def bitcast_batch(axis: Any, args: Any, dims: Any, *, new_dtype: Any) -> Any:
     (x,), (d,) = args, dims
     aval = core.aval_of(x)
     if dtypes.bits_of(new_dtype) > dtypes.bits_of(aval.dtype) and d == aval.ndim - 1:
-        x, d = lib.move_axis(x, d, 0), 0  # the last axis will disappear
+        x, d = core_ops.move_axis(x, d, 0), 0  # the last axis will disappear
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), d
 
 

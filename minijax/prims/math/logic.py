@@ -14,7 +14,7 @@ from typing import Any
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Zero, instantiate, is_linear, lib
+from ...passes.algebra import Zero, core_ops, instantiate, is_linear
 from ...passes.batch import lane_to_front, lane_to_front_unsharded
 from ...passes.key_use import READS, KeyUse
 from ...runtime import lower
@@ -74,7 +74,7 @@ def key_comparison(name: str) -> Primitive:
 
     def word(x: Any, i: int) -> Any:
         shape = core.aval_of(x).shape
-        return lib.reshape(lib.slice_axis(x, len(shape) - 1, i, i + 1), shape[:-1])
+        return core_ops.reshape(core_ops.slice_axis(x, len(shape) - 1, i, i + 1), shape[:-1])
 
     def rule(ctx: Any, x: Any, y: Any) -> Any:
         if not dtypes.is_extended(ctx.avals_in[0].dtype):
@@ -83,7 +83,7 @@ def key_comparison(name: str) -> Primitive:
         return ctx.fun(words, x, y, avals=avals)[0]
 
     prim.lower = rule
-    prim.takes_keys = True
+    prim.lowers_key_arrays = True
     prim.uses_keys = READS
     return prim
 
@@ -385,7 +385,7 @@ def clz(x: Any) -> Any:
 # ---- choice
 
 select_n_p = Primitive("select_n")
-select_n_p.lie = equal_sharding_rule("select cases must have the same shardings", 1)
+select_n_p.sharding_rule = equal_sharding_rule("select cases must have the same shardings", 1)
 
 
 def select_abstract(which: Any, *cases: Any) -> Any:
@@ -463,7 +463,7 @@ def select_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     if dims[0] is not None and len(shapes[0]) > 1 and not any(shapes[1:]):
         which = args[0]  # scalars that all lanes share serve each of its elements
         shape = shapes[0]
-        cases = [lib.broadcast_in_dim(x, shape, ()) for x in args[1:]]
+        cases = [core_ops.broadcast_in_dim(x, shape, ()) for x in args[1:]]
         return select_n_p.bind(which, *cases), dims[0]
     which = args[0] if shared else lane_to_front_unsharded(args[0], axis, dims[0])
     cases = [
@@ -471,7 +471,7 @@ def select_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     ]
     shape = core.aval_of(cases[0]).shape
     if not shared and len(shapes[0]) < len(shape) and dims[0] is not None:
-        which = lib.broadcast_in_dim(which, shape, (0,))  # one choice a lane
+        which = core_ops.broadcast_in_dim(which, shape, (0,))  # one choice a lane
     return select_n_p.bind(which, *cases), 0
 
 
@@ -551,7 +551,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
 # ---- clamp
 
 clamp_p = Primitive("clamp")
-clamp_p.lie = lambda specs, avals, outs, params: [specs[1]]
+clamp_p.sharding_rule = lambda specs, avals, outs, params: [specs[1]]
 
 
 def clamp_abstract(low: Any, x: Any, high: Any) -> Any:
@@ -591,7 +591,7 @@ def _high_tangent(t: Any, ans: Any, low: Any, x: Any, high: Any) -> Any:
 def _spread(t: Any, ans: Any) -> Any:
     """A scalar bound's tangent in the shape of the answer."""
     shape = core.aval_of(ans).shape
-    return t if core.aval_of(t).shape == shape else lib.broadcast_in_dim(t, shape, ())
+    return t if core.aval_of(t).shape == shape else core_ops.broadcast_in_dim(t, shape, ())
 
 
 def clamp_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
@@ -605,13 +605,13 @@ def clamp_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     for i in (0, 2):
         scalar = dims[i] is None and not shapes[i]
         bounds.append(
-            lib.broadcast_in_dim(args[i], shape, ())
+            core_ops.broadcast_in_dim(args[i], shape, ())
             if scalar
             else lane_to_front(args[i], axis, dims[i])
         )
     for k, bound in enumerate(bounds):
         if len(core.aval_of(bound).shape) < len(shape):  # one bound a lane
-            bounds[k] = lib.broadcast_in_dim(bound, shape, (0,))
+            bounds[k] = core_ops.broadcast_in_dim(bound, shape, (0,))
     return clamp_p.bind(bounds[0], x, bounds[1]), 0
 
 

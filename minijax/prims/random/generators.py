@@ -76,7 +76,7 @@ def _generator_type(state, *, shape, dtype, algorithm, out_sharding) -> list[Any
         )
     bits = shaped(shape, dtype)
     if out_sharding is not None:
-        bits = bits.update(lies=out_sharding.said(len(shape)))
+        bits = bits.update(explicit_sharding=out_sharding.to_explicit(len(shape)))
     return [state, bits]
 
 

@@ -171,7 +171,7 @@ def _called(rounds: Primitive, avals: tuple[Any, ...], outs: tuple[Any, ...]) ->
 def counter_hash(name: str, key_words: int, words: int, rounds: Rounds) -> Primitive:
     """The primitive of a hash: the key's words, then the counter's, to as many words."""
     prim = Primitive(name, multiple_results=True)
-    prim.lie = elementwise_sharding_rule(name)
+    prim.sharding_rule = elementwise_sharding_rule(name)
     prim.abstract = _type(name, words)
     zero_jvp(prim)
     batch_elementwise(prim)

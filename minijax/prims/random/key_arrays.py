@@ -84,7 +84,7 @@ def lowering(
             key = (fun, impl, lead, avals, tuple(params.items()), config.trace_key())
             return ctx.call(_program(*key), prim.name, operands)[0]
 
-    prim.takes_keys = True
+    prim.lowers_key_arrays = True
     return rule
 
 
@@ -107,7 +107,7 @@ def kept_apart(prim: Primitive) -> None:
         many = isinstance(aval.size, SymbolicDim) or aval.size > 64
         return out if many else ctx.op("optimization_barrier", aval, out)
 
-    prim.lower_on["cpu"] = rule
+    prim.lower_by_platform["cpu"] = rule
 
 
 def by_setting(prim: Primitive) -> None:
@@ -139,7 +139,7 @@ def check_keys(name: str, keys: Any) -> None:
 # ------------------------------------------------------------------------- random_seed
 
 random_seed_p = Primitive("random_seed")
-random_seed_p.lie = first_operand_sharding_rule
+random_seed_p.sharding_rule = first_operand_sharding_rule
 
 
 def _seed_type(seeds: Any, *, impl: PRNGImpl) -> Any:
@@ -173,7 +173,7 @@ def random_seed(seeds: Any, impl: PRNGImpl) -> Any:
 # ------------------------------------------------------------------------ random_split
 
 random_split_p = Primitive("random_split")
-random_split_p.lie = first_operand_sharding_rule
+random_split_p.sharding_rule = first_operand_sharding_rule
 
 
 def _split_type(keys: Any, *, shape: Any, partitionable: Any = None) -> Any:
@@ -213,7 +213,7 @@ def random_split(keys: Any, shape: tuple[int, ...]) -> Any:
 # ---------------------------------------------------------------------- random_fold_in
 
 random_fold_in_p = Primitive("random_fold_in")
-random_fold_in_p.lie = elementwise_sharding_rule("random_fold_in")
+random_fold_in_p.sharding_rule = elementwise_sharding_rule("random_fold_in")
 
 
 def _fold_type(keys: Any, data: Any) -> Any:
@@ -261,7 +261,7 @@ def random_fold_in(keys: Any, data: Any) -> Any:
 # ------------------------------------------------------------------------- random_bits
 
 random_bits_p = Primitive("random_bits")
-random_bits_p.lie = first_operand_sharding_rule
+random_bits_p.sharding_rule = first_operand_sharding_rule
 
 
 def _bits_type(keys, *, bit_width: int, shape, partitionable=None):
@@ -300,7 +300,7 @@ def _bits_cpu(ctx: Any, keys: Any, **params: Any) -> Any:
     return out if small else ctx.op("optimization_barrier", aval, out)
 
 
-random_bits_p.lower_on["cpu"] = _bits_cpu
+random_bits_p.lower_by_platform["cpu"] = _bits_cpu
 
 
 def random_bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
@@ -312,7 +312,7 @@ def random_bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
 
 random_wrap_p = Primitive("random_wrap")
 random_unwrap_p = Primitive("random_unwrap")
-random_wrap_p.lie = random_unwrap_p.lie = first_operand_sharding_rule
+random_wrap_p.sharding_rule = random_unwrap_p.sharding_rule = first_operand_sharding_rule
 
 
 def _wrap_type(words: Any, *, impl: PRNGImpl) -> Any:
@@ -353,7 +353,7 @@ zero_jvp(random_wrap_p)
 no_transpose(random_wrap_p)
 random_wrap_p.batch = _wrap_batch
 random_wrap_p.lower = lambda ctx, words, *, impl: words
-random_wrap_p.takes_keys = True
+random_wrap_p.lowers_key_arrays = True
 random_wrap_p.uses_keys = MAKES
 
 
@@ -377,7 +377,7 @@ zero_jvp(random_unwrap_p)
 no_transpose(random_unwrap_p)
 random_unwrap_p.batch = _unwrap_batch
 random_unwrap_p.lower = lambda ctx, keys: keys
-random_unwrap_p.takes_keys = True
+random_unwrap_p.lowers_key_arrays = True
 random_unwrap_p.uses_keys = READS
 
 
@@ -389,7 +389,7 @@ def random_unwrap(keys: Any) -> Any:
 # ------------------------------------------------------------------------ random_clone
 
 random_clone_p = Primitive("random_clone")
-random_clone_p.lie = first_operand_sharding_rule
+random_clone_p.sharding_rule = first_operand_sharding_rule
 
 
 def _clone_batch(axis: Any, args: Any, dims: Any) -> Any:
@@ -402,7 +402,7 @@ zero_jvp(random_clone_p)
 no_transpose(random_clone_p)
 random_clone_p.batch = _clone_batch
 random_clone_p.lower = lambda ctx, keys: keys
-random_clone_p.takes_keys = True
+random_clone_p.lowers_key_arrays = True
 random_clone_p.uses_keys = MAKES
 
 

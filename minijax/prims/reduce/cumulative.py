@@ -65,7 +65,7 @@ def cumulative(
     emit(ctx, region, cell) fills the body of the window, on scalars of type `cell`.
     """
     out = Primitive(name)
-    out.lie = replicated_axes_rule(
+    out.sharding_rule = replicated_axes_rule(
         lambda avals, params: [params["axis"]],
         "Input should be unsharded over the axis being reduced.",
     )

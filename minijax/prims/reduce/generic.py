@@ -109,7 +109,7 @@ def _stage_computation(
 # ----------------------------------------------------------------------- the primitive
 
 reduce_p = Primitive("reduce", multiple_results=True)
-reduce_p.lie = lambda specs, avals, outs, params: reduction_sharding_rule(
+reduce_p.sharding_rule = lambda specs, avals, outs, params: reduction_sharding_rule(
     specs, avals, outs, {"axes": params["dimensions"]}
 )
 

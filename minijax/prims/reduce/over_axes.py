@@ -17,7 +17,7 @@ import numpy as np
 from ...base import config, errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Zero, lib
+from ...passes.algebra import Zero, core_ops
 from ...passes.costs import copies
 from ...passes.jvp import jvp_flat
 from ...types import dtypes
@@ -165,7 +165,7 @@ def reduction(
         return emit_reduce(ctx, x, neutral(aval.dtype), aval, axes, prim)
 
     out.abstract = abstract
-    out.lie = reduction_sharding_rule
+    out.sharding_rule = reduction_sharding_rule
     out.batch = batch
     out.lower = lower
     out.flops = lambda ins, outs, params: ins[0].size
@@ -181,7 +181,7 @@ def reduction(
 def _sum_transpose(ct: Any, x: Any, *, axes: Any, out_sharding: Any) -> list[Any]:
     shape = x.aval.shape
     kept = tuple(i for i in range(len(shape)) if i not in axes)
-    return [lib.broadcast_in_dim(ct, shape, kept) if axes else ct]
+    return [core_ops.broadcast_in_dim(ct, shape, kept) if axes else ct]
 
 
 _HALF = (dtypes.float16, dtypes.bfloat16)
@@ -202,7 +202,7 @@ def _checked_sum_type(x: Any, **params: Any) -> Any:
 
 reduce_sum_p.abstract = _checked_sum_type
 linear_in_first(reduce_sum_p, _sum_transpose)
-reduce_sum_p.asks = "out_sharding"
+reduce_sum_p.out_sharding_param = "out_sharding"
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
@@ -445,7 +445,7 @@ def position(name: str, direction: str, worst: Callable[[Any], Any]) -> Primitiv
         return _emit_position(ctx, x, aval, axes[0], index_dtype, direction, worst(aval.dtype))
 
     out.abstract = abstract
-    out.lie = reduction_sharding_rule
+    out.sharding_rule = reduction_sharding_rule
     zero_jvp(out)
     out.batch = batch
     out.lower = lower

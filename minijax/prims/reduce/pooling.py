@@ -261,7 +261,7 @@ def _monoid(
         return emit_windows(ctx, [x], [init], [out], fill, params)[0]
 
     prim.abstract = abstract
-    prim.lie = window_sharding_rule
+    prim.sharding_rule = window_sharding_rule
     prim.batch = batch
     prim.lower = lower
     prim.flops = lambda ins, outs, params: outs[0].size * math.prod(params["window_dimensions"])
@@ -338,7 +338,7 @@ def _worst(select_prim: Primitive) -> Callable[[Any], Any]:
 
 
 select_and_gather_add_p = Primitive("select_and_gather_add")
-select_and_gather_add_p.lie = window_sharding_rule
+select_and_gather_add_p.sharding_rule = window_sharding_rule
 
 
 def _gather_add_abstract(t, x, *, select_prim: Primitive, **params):
@@ -430,7 +430,7 @@ select_and_gather_add_p.axes_of = windowed
 linear_in_first(select_and_gather_add_p, _gather_add_transpose)
 select_and_gather_add_p.batch = _pair_batch(select_and_gather_add_p)
 select_and_gather_add_p.lower = _gather_add_lower
-select_and_gather_add_p.lower_on["tpu"] = _gather_add_lower_tpu
+select_and_gather_add_p.lower_by_platform["tpu"] = _gather_add_lower_tpu
 
 
 def _scatter_add_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
@@ -450,8 +450,8 @@ def _scatter_add_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
 
 
 select_and_scatter_add_p = Primitive("select_and_scatter_add")
-select_and_scatter_add_p.lie = lambda specs, avals, outs, params: window_sharding_rule(
-    specs[1:], avals[1:], outs, params
+select_and_scatter_add_p.sharding_rule = lambda specs, avals, outs, params: (
+    window_sharding_rule(specs[1:], avals[1:], outs, params)
 )
 
 

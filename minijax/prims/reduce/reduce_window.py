@@ -137,7 +137,7 @@ reduce_window_p.abstract = _windows_abstract
 reduce_window_p.jvp = _windows_jvp
 reduce_window_p.batch = _windows_batch
 reduce_window_p.lower = _windows_lower
-reduce_window_p.lie = window_sharding_rule
+reduce_window_p.sharding_rule = window_sharding_rule
 
 _POOLS = {add: reduce_window_sum_p, max: reduce_window_max_p, min: reduce_window_min_p}
 

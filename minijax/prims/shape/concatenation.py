@@ -20,7 +20,7 @@ from ...base import tree
 from ...base.util import canonical_axis
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Zero, instantiate, is_linear, lib
+from ...passes.algebra import Zero, core_ops, instantiate, is_linear
 from ...passes.batch import lane_to_front, lane_to_front_unsharded
 from ...passes.key_use import FORWARDS, KeyUse
 from ...runtime.partition_spec import PartitionSpec
@@ -192,7 +192,7 @@ concatenate_p = primitive(
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
     lower=_concatenate_lower,
-    lie=equal_sharding_rule("All operands should have the same sharding"),
+    sharding_rule=equal_sharding_rule("All operands should have the same sharding"),
 )
 linear_jvp(concatenate_p)
 
@@ -270,7 +270,7 @@ split_p = primitive(
     batch=_split_batch,
     lower=_split_lower,
     many=True,
-    lie=lambda specs, avals, outs, params: [specs[0]] * len(outs),
+    sharding_rule=lambda specs, avals, outs, params: [specs[0]] * len(outs),
 )
 linear_many_jvp(split_p)
 
@@ -347,7 +347,7 @@ stack_p = primitive(
     transpose=_stack_transpose,
     batch=_stack_batch,
     lower=_stack_lower,
-    lie=_stack_lie,
+    sharding_rule=_stack_lie,
 )
 linear_jvp(stack_p)
 
@@ -419,7 +419,7 @@ unstack_p = primitive(
     batch=_unstack_batch,
     lower=_unstack_lower,
     many=True,
-    lie=_unstack_lie,
+    sharding_rule=_unstack_lie,
 )
 linear_many_jvp(unstack_p)
 
@@ -462,7 +462,7 @@ def _tile_transpose(ct: Any, x: Any, *, reps: Any) -> list[Any]:
     for n, r in zip(x.aval.shape, reps, strict=True):
         axes.append(len(shape))
         shape += [r, n]
-    return [lib.sum(reshape(ct, shape), tuple(axes))]
+    return [core_ops.sum(reshape(ct, shape), tuple(axes))]
 
 
 def _tile_batch(axis: Any, args: Any, dims: Any, *, reps: Any) -> Any:
@@ -496,7 +496,7 @@ tile_p = primitive(
     transpose=_tile_transpose,
     batch=_tile_batch,
     lower=_tile_lower,
-    lie=_tile_lies,
+    sharding_rule=_tile_lies,
 )
 
 
@@ -575,11 +575,11 @@ def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: Any) -> list[
     zero = zero_array(shaped((), ct.dtype))
     shrunk = tuple((-low, -high, 0) for low, high, _ in padding_config)
     strides = tuple(inside + 1 for _, _, inside in padding_config)
-    inner = lib.strided(pad_p.bind(ct, zero, padding_config=shrunk), strides)
+    inner = core_ops.strided(pad_p.bind(ct, zero, padding_config=shrunk), strides)
     if not is_linear(value):
         return [inner, None]
     axes = tuple(range(len(padding_config)))
-    outside = sub(lib.sum(ct, axes), lib.sum(inner, axes))
+    outside = sub(core_ops.sum(ct, axes), core_ops.sum(inner, axes))
     return [inner if is_linear(x) else None, outside]
 
 
@@ -594,7 +594,7 @@ def _pad_batch(axis: Any, args: Any, dims: Any, *, padding_config: Any) -> Any:
     out = pad_p.bind(x, zero_array(shaped((), aval.dtype)), padding_config=config)
     inside = pad_p.bind(broadcast(np.True_, aval.shape), np.False_, padding_config=config)
     values = broadcast_in_dim(value, core.aval_of(out).shape, (lane,))
-    return lib.select(inside, values, out), lane
+    return core_ops.select(inside, values, out), lane
 
 
 def _pad_lower(ctx: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
@@ -616,7 +616,7 @@ pad_p = primitive(
     transpose=_pad_transpose,
     batch=_pad_batch,
     lower=_pad_lower,
-    lie=lambda specs, *_: [specs[0]],
+    sharding_rule=lambda specs, *_: [specs[0]],
 )
 linear_jvp(pad_p)
 
@@ -676,7 +676,7 @@ optimization_barrier_p: Primitive = primitive(
         ctx.create("stablehlo.optimization_barrier", [x.type for x in xs], xs).results
     ),
     many=True,
-    lie=lambda specs, *_: list(specs),
+    sharding_rule=lambda specs, *_: list(specs),
 )
 
 

@@ -210,7 +210,7 @@ diagonal_p = primitive(
     transpose=_diagonal_transpose,
     batch=_diagonal_batch,
     lower=_diagonal_lower,
-    lie=batched_sharding_rule(2),
+    sharding_rule=batched_sharding_rule(2),
 )
 matrix_of_diagonal_p = primitive(
     "matrix_of_diagonal",
@@ -218,7 +218,7 @@ matrix_of_diagonal_p = primitive(
     transpose=_matrix_transpose,
     batch=_matrix_batch,
     lower=_matrix_lower,
-    lie=batched_sharding_rule(1),
+    sharding_rule=batched_sharding_rule(1),
 )
 
 def_makes_no_nans(diagonal_p, matrix_of_diagonal_p)

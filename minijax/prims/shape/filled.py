@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import core
-from ...passes.algebra import lib
+from ...passes.algebra import core_ops
 from ...runtime.array import ARRAYS
 from ...runtime.partition_spec import PartitionSpec
 from ...runtime.sharding import NamedSharding, Sharding
@@ -81,7 +81,11 @@ def _filled(shape: tuple[int, ...], value, dtype, weak: bool, sharding):
             out = broadcast(out, shape)
         elif isinstance(out, HOST):
             out = put_numpy(np.asarray(out, dtype), shaped((), dtype, weak))
-    return out if sharding is None or is_empty_sharding(sharding) else lib.place(out, sharding)
+    return (
+        out
+        if sharding is None or is_empty_sharding(sharding)
+        else core_ops.place(out, sharding)
+    )
 
 
 def full_like(
@@ -118,14 +122,16 @@ def full_like(
     else:
         aval = _type_of_like(x)
         out = _filled(shape, fill_value, aval.dtype, aval.weak_type, sharding)
-    return lib.lie_as(out, aval) if TypeFlags.cuts and sharding is None else out
+    return (
+        core_ops.lie_as(out, aval) if TypeFlags.has_sharded_types and sharding is None else out
+    )
 
 
 def _type_of_like(x: Any) -> Any:
     """The type of a value; of anything else with a dtype, one without axes."""
     if core.is_value(x):
         return core.aval_of(x)
-    return shaped((), dtypes.canonical(x.dtype)).update(manual=manual_of_like(x))
+    return shaped((), dtypes.canonical(x.dtype)).update(manual_axis_kinds=manual_of_like(x))
 
 
 def manual_of_like(x: Any) -> Any:

@@ -47,7 +47,7 @@ def _iota_lower(ctx, *, dtype, shape, dimension, sharding):
 
 
 iota_p = primitive("iota", type=_iota_type, batch=_no_operand, lower=_iota_lower)
-iota_p.asks = "sharding"
+iota_p.out_sharding_param = "sharding"
 zero_jvp(iota_p)
 
 
@@ -119,10 +119,10 @@ def _empty_lower_device(ctx: Any, *, shape: Any, dtype: Any, out_sharding: Any) 
 
 
 empty_p = primitive("empty", type=_empty_type, batch=_no_operand, lower=_empty_lower)
-empty_p.lower_on.update(cuda=_empty_lower_device, tpu=_empty_lower_device)
-empty_p.asks = "out_sharding"
+empty_p.lower_by_platform.update(cuda=_empty_lower_device, tpu=_empty_lower_device)
+empty_p.out_sharding_param = "out_sharding"
 zero_jvp(empty_p)
-empty_p.takes_keys = True
+empty_p.lowers_key_arrays = True
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:

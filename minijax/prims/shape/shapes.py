@@ -24,7 +24,7 @@ from ...base.util import canonical_axis
 from ...ir import core, tracer_errors
 from ...ir.core import Primitive
 from ...ir.lying import axes_in
-from ...passes.algebra import lib
+from ...passes.algebra import core_ops
 from ...passes.key_use import FORWARDS, SPLITS
 from ...runtime.array import ARRAYS
 from ...runtime.partition_spec import PartitionSpec
@@ -81,14 +81,14 @@ def primitive(
     jvp: Rule | None = None,
     transpose: Rule | None = None,
     many: bool = False,
-    lie: Rule | None = None,
+    sharding_rule: Rule | None = None,
 ) -> Primitive:
     """Declare a primitive by its rules; without `jvp` it is linear in operand 0."""
     prim = Primitive(name, multiple_results=many)
     prim.abstract = type
     prim.batch = batch
     prim.lower = lower
-    prim.lie = lie
+    prim.sharding_rule = sharding_rule
     if jvp is None:
         linear_in_first(prim)
     else:
@@ -179,7 +179,7 @@ def check_sizes(name: str, what: str, sizes: Sequence[int]) -> None:
 
 def lane_first(x: Any, dim: int) -> Any:
     """`x` with its lane axis moved to the front."""
-    return x if dim == 0 else lib.move_axis(x, dim, 0)
+    return x if dim == 0 else core_ops.move_axis(x, dim, 0)
 
 
 # ------------------------------------------------------------------- broadcast_in_dim
@@ -227,7 +227,7 @@ def _broadcast_transpose(ct, x, *, shape, broadcast_dimensions, sharding) -> lis
     kept = [(d, i) for i, d in enumerate(broadcast_dimensions) if old[i] != 1]
     places = {d for d, _ in kept}
     axes = tuple(d for d in range(len(shape)) if d not in places)
-    out = lib.sum(ct, axes) if axes else ct
+    out = core_ops.sum(ct, axes) if axes else ct
     order = [i for _, i in sorted(kept)]  # the operand's axes as they lie in `out`
     if order != sorted(order):
         out = transpose(out, tuple(np.argsort(order).tolist()))
@@ -263,9 +263,9 @@ broadcast_in_dim_p = primitive(
     transpose=_broadcast_transpose,
     batch=_broadcast_batch,
     lower=_broadcast_lower,
-    lie=_broadcast_lie,
+    sharding_rule=_broadcast_lie,
 )
-broadcast_in_dim_p.asks = "sharding"
+broadcast_in_dim_p.out_sharding_param = "sharding"
 broadcast_in_dim_p.pretty = {"shape": ..., "broadcast_dimensions": (), "sharding": ...}
 
 
@@ -494,7 +494,8 @@ def _reshape_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
         return ambiguous_sharding_error(
             "This reshape is not supported. Please specify the sharding of the output"
             " via the `out_sharding` argument of jax.lax.reshape. Got operand type:"
-            f" {x.update(lies=None).str_short(False)} with spec {PartitionSpec(*spec)},"
+            f" {x.update(explicit_sharding=None).str_short(False)} with spec"
+            f" {PartitionSpec(*spec)},"
             f" new sizes: {out.shape}",
             why="an axis that is cut becomes the first part of another, or data move.",
             tries=["lax.reshape(x, sizes, out_sharding=...)"],
@@ -547,9 +548,9 @@ reshape_p = primitive(
     transpose=_reshape_transpose,
     batch=_reshape_batch,
     lower=_reshape_lower,
-    lie=_reshape_lie,
+    sharding_rule=_reshape_lie,
 )
-reshape_p.asks = "sharding"
+reshape_p.out_sharding_param = "sharding"
 
 
 def reshape(
@@ -657,7 +658,9 @@ transpose_p = primitive(
     transpose=_transpose_transpose,
     batch=_transpose_batch,
     lower=_transpose_lower,
-    lie=lambda specs, avals, outs, params: [tuple(specs[0][d] for d in params["permutation"])],
+    sharding_rule=lambda specs, avals, outs, params: [
+        tuple(specs[0][d] for d in params["permutation"])
+    ],
 )
 
 
@@ -727,7 +730,7 @@ squeeze_p = primitive(
     transpose=_squeeze_transpose,
     batch=_squeeze_batch,
     lower=_squeeze_lower,
-    lie=lambda specs, avals, outs, params: [
+    sharding_rule=lambda specs, avals, outs, params: [
         tuple(s for i, s in enumerate(specs[0]) if i not in params["dimensions"])
     ],
 )
@@ -829,7 +832,7 @@ rev_p: Primitive = primitive(
     transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
     batch=_rev_batch,
     lower=_rev_lower,
-    lie=first_operand_sharding_rule,
+    sharding_rule=first_operand_sharding_rule,
 )
 
 
@@ -859,7 +862,7 @@ copy_p: Primitive = primitive(
     transpose=lambda ct, x: [copy_p.bind(ct)],
     batch=lambda axis, args, dims: (copy_p.bind(args[0]), dims[0]),
     lower=lambda ctx, x: x,
-    lie=first_operand_sharding_rule,
+    sharding_rule=first_operand_sharding_rule,
 )
 
 

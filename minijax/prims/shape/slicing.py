@@ -152,7 +152,7 @@ slice_p = primitive(
     transpose=_slice_transpose,
     batch=_slice_batch,
     lower=_slice_lower,
-    lie=slice_sharding_rule,
+    sharding_rule=slice_sharding_rule,
 )
 
 
@@ -427,7 +427,7 @@ dynamic_slice_p = primitive(
     transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch,
     lower=_dynamic_slice_lower,
-    lie=slice_sharding_rule,
+    sharding_rule=slice_sharding_rule,
 )
 dynamic_slice_p.axes_of = lambda ins, outs, params: [
     _whole_axes(ins[0].shape, outs[0].shape),
@@ -541,7 +541,7 @@ dynamic_update_slice_p = primitive(
     transpose=_update_transpose,
     batch=_update_batch,
     lower=lambda ctx, *xs: ctx.op("dynamic_update_slice", ctx.avals_out[0], *xs),
-    lie=lambda specs, *_: [specs[0]],
+    sharding_rule=lambda specs, *_: [specs[0]],
 )
 dynamic_update_slice_p.axes_of = lambda ins, outs, params: [
     list(range(outs[0].ndim)),

@@ -432,7 +432,7 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 def broadcast_together(shape: tuple[int, ...], *xs: Any) -> list[Any]:
     """Values repeated to `shape`; where one has to be, all are cut as all of them are."""
     out = [broadcast_to(x, shape) for x in xs]
-    if TypeFlags.cuts and any(x is not y for x, y in zip(xs, out, strict=True)):
+    if TypeFlags.has_sharded_types and any(x is not y for x, y in zip(xs, out, strict=True)):
         return align_shardings("broadcast_shardings", out)
     return out
 
@@ -445,7 +445,7 @@ def laid_out(
     Inside, types say nothing of how values lie along `Explicit` axes; the result lies as
     `out_sharding` says.  Operations alone would lie as XLA has them: so it is one program.
     """
-    if all(aval_of(x).lies is None for x in xs):
+    if all(aval_of(x).explicit_sharding is None for x in xs):
         return apply_out_sharding(name, fun(xs, *options), out_sharding)
     there = canonicalize_out_sharding(name, out_sharding, *xs)
     if isinstance(STATE.trace, StageTrace):

@@ -247,7 +247,7 @@ def _evaluate(
     """The sum; `product_sharding` says how the product of two operands lies."""
     if out_sharding is not None and len(operands) == 2 and dot_general is None:
         there = canonicalize_out_sharding("einsum", out_sharding, *operands)
-        lies = [core.aval_of(x).lies for x in operands]
+        lies = [core.aval_of(x).explicit_sharding for x in operands]
         sums = any(map(has_sums, (there, *lies)))
         if there is not None and (sums or any(s is not None for s in lies)):
             # One product: its derivatives then move no more than they must.
@@ -366,7 +366,7 @@ def _pair(
     batch = [c for c in both if c in needed]
     free_a = [c for c in la if c not in lb]
     free_b = [c for c in lb if c not in la]
-    cut = any(core.aval_of(x).lies is not None for x in (a, b))
+    cut = any(core.aval_of(x).explicit_sharding is not None for x in (a, b))
     plain = not summed and batch and not (free_a and free_b)
     if plain and not cut and dot_general is None:
         return _multiply(a, la, b, lb, output, dtype)

@@ -704,7 +704,7 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
         aval = aval_of(a)
     elif hasattr(a, "shape") and hasattr(a, "dtype"):
         aval = shaped(tuple(a.shape), dtypes.canonical(a.dtype))
-        aval = aval.update(manual=manual_of_like(a))
+        aval = aval.update(manual_axis_kinds=manual_of_like(a))
     else:
         check_arraylike(name, a)
     shape = aval.shape if shape is None else static_shape(shape, name)
@@ -716,10 +716,10 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
         weak = weak and not aval_of(value).shape
         out = repeat_to(convert(value, dtype, weak), shape, name)
     else:
-        lies = aval.lies if shape == aval.shape and out_sharding is None else None
+        lies = aval.explicit_sharding if shape == aval.shape and out_sharding is None else None
         out = filled(name, shape, value, shaped(shape, dtype, weak), lies)
     if device is None and out_sharding is None:
         device = place_of_like(a, shape)
-    if aval.manual is not None:
-        out = vary_as(out, aval.manual)
+    if aval.manual_axis_kinds is not None:
+        out = vary_as(out, aval.manual_axis_kinds)
     return on_device(out, device, out_sharding)

@@ -47,7 +47,7 @@ def diagonal_of_whole(x: Any) -> Any:
 
 def _matrices_are_cut(aval: Any) -> bool:
     """Whether one of the last two axes is cut along `Explicit` axes of a mesh."""
-    return aval.lies is not None and any(spec_of(aval)[-2:])
+    return aval.explicit_sharding is not None and any(spec_of(aval)[-2:])
 
 
 def _diagonal_axes_last(name: str, a: Any, axis1: int, axis2: int) -> Any:

@@ -560,7 +560,7 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     check_arraylike("broadcast_arrays", *args)
     shapes = [shape_of(x) for x in args]
     shape = broadcast_shapes(*shapes)
-    if TypeFlags.cuts:
+    if TypeFlags.has_sharded_types:
         return tuple(broadcast_together(shape, *map(as_array, args)))
     return tuple(
         [

@@ -93,7 +93,7 @@ def three_way(condition: Any, x: Any, y: Any) -> Any:
         return lax.select_n_p.bind(condition, y, x)
     shape = mask.shape or first.shape or second.shape
     fit = first.shape in ((), shape) and second.shape in ((), shape)
-    if TypeFlags.cuts or not fit:
+    if TypeFlags.has_sharded_types or not fit:
         return pick(condition, x, y)
     x, y = promote_dtypes(x, y)  # scalars beside arrays of one shape
     if first.shape != shape:

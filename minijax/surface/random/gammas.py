@@ -52,7 +52,7 @@ __all__ = ("random_gamma_p", "gamma", "loggamma", "beta", "chisquare", "f", "t",
 # ------------------------------------------------------------------------ random_gamma
 
 random_gamma_p = Primitive("random_gamma")
-random_gamma_p.lie = elementwise_sharding_rule("random_gamma")
+random_gamma_p.sharding_rule = elementwise_sharding_rule("random_gamma")
 
 
 def _gamma_type(keys, a, *, log_space: bool, partitionable=None):
@@ -178,7 +178,7 @@ def _lower_cpu(ctx: Any, *operands: Any, **params: Any) -> Any:
     return emit(ctx, *operands, **params)
 
 
-random_gamma_p.lower_on["cpu"] = _lower_cpu
+random_gamma_p.lower_by_platform["cpu"] = _lower_cpu
 by_setting(random_gamma_p)
 
 

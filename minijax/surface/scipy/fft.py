@@ -138,7 +138,7 @@ def _transformed(
         wide = dtypes.to_inexact(dtype)
         dtype = wide if wide.itemsize >= 4 else dtypes.float32
     x = convert(x, dtype)
-    lies = aval_of(x).lies
+    lies = aval_of(x).explicit_sharding
     if lies is not None and any(spec_of(aval_of(x))[axis] for axis in axes):
         options = sizes, axes, inverse, ortho
         return laid_out("idct" if inverse else "dct", lies, _uncut, [x], *options)

@@ -310,4 +310,4 @@ def _lower_cuda(ctx: Any, *operands: Any, tol: float, reorder: int) -> Any:
     )[0]
 
 
-spsolve_p.lower_on["cuda"] = _lower_cuda
+spsolve_p.lower_by_platform["cuda"] = _lower_cuda
