@@ -7,7 +7,7 @@ Names only: each is looked up in the room where it lives when it is first used, 
 from __future__ import annotations
 
 from .base.config import config as config
-from .base.faces import face
+from .base.lazy_modules import face
 from .ir import hooks as _hooks
 
 __version__ = "0.1.0"
@@ -24,12 +24,12 @@ _TABLE = {
         transfer_guard_device_to_host array_garbage_collection_guard thread_guard
         no_execution remove_size_one_mesh_axis_from_type auto_pcast make_user_context
     """,
-    "prims.shape.spans": "ds",
-    "runtime.array": "Array Shard block_until_ready copy_to_host_async",
-    "runtime.client": "devices local_devices",
-    "runtime.mesh": "make_mesh set_mesh",
-    "runtime.partition_spec": "P=PartitionSpec",
-    "runtime.sharding": "NamedSharding",
+    "prims.shape.ds": "ds",
+    "runtime.arrays.array": "Array Shard block_until_ready copy_to_host_async",
+    "runtime.backends.client": "devices local_devices",
+    "runtime.sharding.mesh": "make_mesh set_mesh",
+    "runtime.sharding.partition_spec": "P=PartitionSpec",
+    "runtime.sharding.shardings": "NamedSharding",
     "types.dtypes": "float0",
     "control.calls.jit": "clear_caches",
     "control.calls.remat": "checkpoint remat",
@@ -49,11 +49,11 @@ _TABLE = {
     "api.jacobians": "jacfwd jacrev jacobian hessian",
     "api.pmap": "pmap",
     "api.shard_map": "shard_map smap",
-    "api.reverse": "vjp linear_transpose fwd_and_bwd",
+    "api.vjp": "vjp linear_transpose fwd_and_bwd",
     "api.scopes": "named_scope named_call ensure_compile_time_eval",
-    "api.explicit": "reshard",
-    "api.shapes": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
-    "api.spread_arrays": """
+    "api.explicit_axes": "reshard",
+    "api.eval_shape": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
+    "api.make_array": """
         make_array_from_callback make_array_from_process_local_data
         make_array_from_single_device_arrays
     """,
@@ -71,24 +71,24 @@ __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)
 
 # Low floors reach what is above them through hooks alone: name -> rooms that fill it.
 _FILLED_BY = {
-    "operations": "prims.lend",
+    "operations": "prims.core_ops",
     "surface": "surface.numpy.methods",
     "primitives": """
         prims.lax prims.lax_linalg prims.fft prims.dot.ragged prims.reduce.generic
-        prims.reduce.reduce_window prims.reduce.pooling prims.random.generators
+        prims.reduce.reduce_window prims.reduce.window_reductions prims.random.generators
         surface.random.gammas control.branches.cond control.calls.pmap
         control.calls.shard_map control.calls.custom_partitioning prims.layout
-        control.calls.remat control.effects.callbacks control.effects.checks
-        control.effects.debugging control.effects.inspecting control.effects.sinks
+        control.calls.remat control.effects.callbacks control.effects.checkify_errors
+        control.effects.debugging control.effects.inspect_sharding control.effects.sinks
         control.loops.scan control.loops.while_loop control.rules.custom_gradient
         control.rules.custom_jvp control.rules.custom_solve control.rules.custom_vjp
         control.rules.remat_opt control.rules.stop_gradient surface.numpy.methods
     """,
-    "evaluate": "runtime.dispatch",
-    "evaluate_batched": "runtime.together",
-    "evaluate_jvp": "runtime.together",
-    "evaluate_linearized": "runtime.together",
-    "evaluate_transpose": "runtime.together",
+    "evaluate": "runtime.running.dispatch",
+    "evaluate_batched": "runtime.running.compiled_rules",
+    "evaluate_jvp": "runtime.running.compiled_rules",
+    "evaluate_linearized": "runtime.running.compiled_rules",
+    "evaluate_transpose": "runtime.running.compiled_rules",
     "jaxpr_text": "ir.printer",
     "equation_text": "ir.printer",
     "reference": "control.refs.refs",
@@ -96,8 +96,8 @@ _FILLED_BY = {
     "started": "control.effects.effects",
     "key_array": "surface.random.keys",
     "jit_methods": "api.aot",
-    "overridden": "views.overriding",
-    "param_by_jax_name": "views.params",
+    "overridden": "views.lowering_overrides",
+    "param_by_jax_name": "views.jax_params",
     "bind_params": "views.subfuns",
     "bind_functions": "views.subfuns",
     "array_namespace": "numpy",

@@ -1,5 +1,5 @@
 """What `VJP.with_refs` takes and returns for a gradient: see `minijax.vjp`."""
 
-from .api.reverse import DidntWant, DontWant, GradRef, GradValue
+from .api.vjp import DidntWant, DontWant, GradRef, GradValue
 
 __all__ = ["DidntWant", "DontWant", "GradRef", "GradValue"]

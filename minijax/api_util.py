@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .base.faces import face
+from .base.lazy_modules import face
 
 _TABLE = {
     "views.backends": "safe_map safe_zip",
-    "views.functions": """
+    "views.linear_util": """
         argnums_partial debug_info donation_vector flatten_axes flatten_fun
         flatten_fun_nokwargs rebase_donate_argnums shaped_abstractify
     """,

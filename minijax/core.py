@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from .base.faces import face
+from .base.lazy_modules import face
 
 _TABLE = {
     "api.scopes": "ensure_compile_time_eval",
-    "api.shapes": "get_aval=typeof",
+    "api.eval_shape": "get_aval=typeof",
     "base.errors": "InconclusiveDimensionOperation",
     "control.effects.effects": "Effect",
     "ir.check": "JaxprTypeError check_jaxpr",
     "ir.core": "Tracer is_concrete pytype_aval_mappings=aval_rules valid_jaxtype:=is_value",
-    "passes.algebra": "aval_mapping_handlers=mappings",
+    "passes.ad_util": "aval_mapping_handlers=mappings",
     "ir.jaxpr": "Atom ClosedJaxpr DebugInfo DropVar Jaxpr Literal Var eval_jaxpr no_effects",
     "types.avals": "AbstractToken AbstractValue ShapedArray abstract_token",
     "views.primitives": "CallPrimitive Primitive call call_impl jaxpr_as_fun",
@@ -20,7 +20,7 @@ _TABLE = {
         concretization_function_error literalable_types new_jaxpr_eqn no_axis_name
     """,
     "views.rules": "custom_typechecks",
-    "types.dimensions": "max_dim min_dim",
+    "types.symbolic_dims": "max_dim min_dim",
     "views.traces": """
         Trace TraceTag concrete_or_error:=to_value eval_context find_top_trace gensym
         get_opaque_trace_state is_constant_dim is_constant_shape jaxprs_in_params

@@ -1,7 +1,7 @@
 """The face `minijax.core`."""
 
+from .api.eval_shape import typeof as get_aval
 from .api.scopes import ensure_compile_time_eval as ensure_compile_time_eval
-from .api.shapes import typeof as get_aval
 from .base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from .control.effects.effects import Effect as Effect
 from .ir.check import JaxprTypeError as JaxprTypeError
@@ -19,13 +19,13 @@ from .ir.jaxpr import Literal as Literal
 from .ir.jaxpr import Var as Var
 from .ir.jaxpr import eval_jaxpr as eval_jaxpr
 from .ir.jaxpr import no_effects as no_effects
-from .passes.algebra import mappings as aval_mapping_handlers
+from .passes.ad_util import mappings as aval_mapping_handlers
 from .types.avals import AbstractToken as AbstractToken
 from .types.avals import AbstractValue as AbstractValue
 from .types.avals import ShapedArray as ShapedArray
 from .types.avals import abstract_token as abstract_token
-from .types.dimensions import max_dim as max_dim
-from .types.dimensions import min_dim as min_dim
+from .types.symbolic_dims import max_dim as max_dim
+from .types.symbolic_dims import min_dim as min_dim
 from .views.primitives import CallPrimitive as CallPrimitive
 from .views.primitives import Primitive as Primitive
 from .views.primitives import call as call

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .base.faces import face
+from .base.lazy_modules import face
 
 _TABLE = {
     "control.effects.breakpoints": "breakpoint",
     "control.effects.debugging": "callback=debug_callback log=debug_log print=debug_print",
     "control.effects.effects": "DebugEffect OrderedDebugEffect",
-    "control.effects.inspecting": """
+    "control.effects.inspect_sharding": """
         inspect_array_sharding visualize_array_sharding visualize_sharding
     """,
 }

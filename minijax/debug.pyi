@@ -6,9 +6,9 @@ from .control.effects.debugging import debug_log as log
 from .control.effects.debugging import debug_print as print
 from .control.effects.effects import DebugEffect as DebugEffect
 from .control.effects.effects import OrderedDebugEffect as OrderedDebugEffect
-from .control.effects.inspecting import inspect_array_sharding as inspect_array_sharding
-from .control.effects.inspecting import visualize_array_sharding as visualize_array_sharding
-from .control.effects.inspecting import visualize_sharding as visualize_sharding
+from .control.effects.inspect_sharding import inspect_array_sharding as inspect_array_sharding
+from .control.effects.inspect_sharding import visualize_array_sharding as visualize_array_sharding
+from .control.effects.inspect_sharding import visualize_sharding as visualize_sharding
 
 __all__ = [
     "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback",

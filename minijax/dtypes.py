@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base.faces import face
+from .base.lazy_modules import face
 
 _TABLE = {
     "surface.dtypes": "bfloat16 canonicalize_dtype itemsize_bits result_type scalar_type_of",

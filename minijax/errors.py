@@ -13,7 +13,7 @@ from .base.errors import UnexpectedTracerError as UnexpectedTracerError
 from .base.tracebacks import SimplifiedTraceback as SimplifiedTraceback
 from .base.tracebacks import UnfilteredStackTrace as UnfilteredStackTrace
 from .ir.check import JaxprTypeError as JaxprTypeError
-from .runtime.jaxlib_compat import RuntimeFailure as JaxRuntimeError
+from .runtime.backends.jaxlib_compat import RuntimeFailure as JaxRuntimeError
 
 __all__ = [
     "ConcretizationTypeError",

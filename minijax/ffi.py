@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .base.faces import face
+from .base.lazy_modules import face
 
 _TABLE = {
     "control.effects.ffi_call": "build_ffi_lowering_function ffi_call ffi_lowering",
-    "runtime.ffi": """
+    "runtime.backends.ffi": """
         TypeRegistration include_dir pycapsule register_ffi_target
         register_ffi_target_as_batch_partitionable register_ffi_type register_ffi_type_id
     """,

@@ -13,7 +13,7 @@ looked up in its room (`surface/random/`) when it is first used.
 
 from __future__ import annotations
 
-from .base.faces import face
+from .base.lazy_modules import face
 
 _TABLE = {
     "surface.random.keys": """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base.faces import face
+from .base.lazy_modules import face
 
 _TABLE = {
     "control.refs.refs": "Ref addupdate empty_ref free_ref freeze get new_ref set swap",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from .base.faces import face
+from .base.lazy_modules import face
 
 _TABLE = {
-    "api.explicit": "auto_axes explicit_axes reshard",
-    "runtime.mesh": """
+    "api.explicit_axes": "auto_axes explicit_axes reshard",
+    "runtime.sharding.mesh": """
         AbstractDevice AbstractMesh AxisType Mesh get_abstract_mesh get_mesh set_mesh
         use_abstract_mesh
     """,
-    "runtime.partition_spec": "Infer PartitionSpec",
-    "runtime.sharding": """
+    "runtime.sharding.partition_spec": "Infer PartitionSpec",
+    "runtime.sharding.shardings": """
         NamedSharding Sharding SingleDeviceSharding make_single_device_sharding
     """,
     "types.manual_axes": "ManualAxisType",

@@ -1,22 +1,22 @@
 """The face `minijax.sharding`: how arrays lie on devices."""
 
-from .api.explicit import auto_axes as auto_axes
-from .api.explicit import explicit_axes as explicit_axes
-from .api.explicit import reshard as reshard
-from .runtime.mesh import AbstractDevice as AbstractDevice
-from .runtime.mesh import AbstractMesh as AbstractMesh
-from .runtime.mesh import AxisType as AxisType
-from .runtime.mesh import Mesh as Mesh
-from .runtime.mesh import get_abstract_mesh as get_abstract_mesh
-from .runtime.mesh import get_mesh as get_mesh
-from .runtime.mesh import set_mesh as set_mesh
-from .runtime.mesh import use_abstract_mesh as use_abstract_mesh
-from .runtime.partition_spec import Infer as Infer
-from .runtime.partition_spec import PartitionSpec as PartitionSpec
-from .runtime.sharding import NamedSharding as NamedSharding
-from .runtime.sharding import Sharding as Sharding
-from .runtime.sharding import SingleDeviceSharding as SingleDeviceSharding
-from .runtime.sharding import make_single_device_sharding as make_single_device_sharding
+from .api.explicit_axes import auto_axes as auto_axes
+from .api.explicit_axes import explicit_axes as explicit_axes
+from .api.explicit_axes import reshard as reshard
+from .runtime.sharding.mesh import AbstractDevice as AbstractDevice
+from .runtime.sharding.mesh import AbstractMesh as AbstractMesh
+from .runtime.sharding.mesh import AxisType as AxisType
+from .runtime.sharding.mesh import Mesh as Mesh
+from .runtime.sharding.mesh import get_abstract_mesh as get_abstract_mesh
+from .runtime.sharding.mesh import get_mesh as get_mesh
+from .runtime.sharding.mesh import set_mesh as set_mesh
+from .runtime.sharding.mesh import use_abstract_mesh as use_abstract_mesh
+from .runtime.sharding.partition_spec import Infer as Infer
+from .runtime.sharding.partition_spec import PartitionSpec as PartitionSpec
+from .runtime.sharding.shardings import NamedSharding as NamedSharding
+from .runtime.sharding.shardings import Sharding as Sharding
+from .runtime.sharding.shardings import SingleDeviceSharding as SingleDeviceSharding
+from .runtime.sharding.shardings import make_single_device_sharding as make_single_device_sharding
 from .types.manual_axes import ManualAxisType as ManualAxisType
 
 __all__ = [

@@ -5,7 +5,7 @@ from typing import Any, Protocol, Union
 
 import numpy as np
 
-from .runtime.array import Array as Array
+from .runtime.arrays.array import Array as Array
 
 
 class SupportsDType(Protocol):

@@ -22,7 +22,7 @@ import os, resource, sys
 if int(sys.argv[3]):
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
 import numpy as np, minijax as mj
-from minijax.runtime.compile import statistics
+from minijax.runtime.running.compile import statistics
 mj.config.update("jax_compilation_cache_dir", sys.argv[1])
 x = np.arange(3, dtype=np.float32)
 print("ready", flush=True)

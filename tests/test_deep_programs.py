@@ -10,7 +10,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import depth
 from minijax.ir.jaxpr import closed_jaxprs
-from minijax.runtime import nesting
+from minijax.runtime.lowering import nesting
 
 
 def nested(wrap, depth, f=lambda x: x + 1):

@@ -15,7 +15,7 @@ import warnings
 
 import pytest
 
-from minijax.base import faces
+from minijax.base import lazy_modules
 from minijax.tools import stubs
 
 # Small faces, which import by name.
@@ -71,7 +71,7 @@ def public_values(for_libraries=False):
             continue
         module = importlib.import_module(face)
         table = getattr(module, "_TABLE", None)
-        names = vars(module) if table is None else faces.homes(table)
+        names = vars(module) if table is None else lazy_modules.homes(table)
         for name in sorted(names):
             if name.startswith("_") or name.endswith("_p"):
                 continue
@@ -193,8 +193,8 @@ def test_help_on_methods_of_arrays_before_the_first_is_called():
     program = """
 import inspect
 import minijax as jax
-from minijax.ir import deferred
-names = [n for n in (*deferred.METHODS, *deferred.PROPERTIES) if not n.startswith("_")]
+from minijax.ir import array_methods
+names = [n for n in (*array_methods.METHODS, *array_methods.PROPERTIES) if not n.startswith("_")]
 x = jax.device_put(1.0)
 assert len(inspect.getdoc(x.sum)) > 100
 assert not [n for n in names if not inspect.getdoc(getattr(jax.Array, n))]

@@ -186,7 +186,7 @@ def test_no_primitive_is_asked_for_by_name(path):
 
 
 # Those whose room imports this one.
-LOOKED_UP = {"prims/shape/filled.py"}
+LOOKED_UP = {"prims/shape/full.py"}
 
 
 def test_each_hook_is_filled_once():

@@ -22,8 +22,8 @@ from minijax.experimental.custom_partitioning import custom_partitioning
 from minijax.experimental.jet import jet
 from minijax.experimental.ode import odeint
 from minijax.ir.jaxpr import Jaxpr
-from minijax.runtime import compile as compiler
-from minijax.runtime import dispatch
+from minijax.runtime.running import compile as compiler
+from minijax.runtime.running import dispatch
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
 

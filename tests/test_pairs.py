@@ -18,7 +18,7 @@ from subjects_nested import NESTED
 from transformations import TRANSFORMATIONS
 
 import minijax as mj
-from minijax.runtime import dispatch
+from minijax.runtime.running import dispatch
 
 X = np.array([0.6, -0.4, 0.9])
 W = np.array([0.8, 0.5, -0.7])

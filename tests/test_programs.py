@@ -16,7 +16,7 @@ from transformations import BY_NAME
 
 import minijax as mj
 import minijax.numpy as jnp
-from minijax.runtime import dispatch
+from minijax.runtime.running import dispatch
 
 COUNT = os.environ.get("MINIJAX_PROGRAMS")
 X = np.array([0.61, -0.43, 0.92])

@@ -13,7 +13,7 @@ from region_laws import discharges, every_lane, obeys_regions
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.control.calls.programs import closed_call_p, jit_p
+from minijax.control.calls.jit_primitive import closed_call_p, jit_p
 from minijax.experimental import jet
 from minijax.ir.jaxpr import ClosedJaxpr
 

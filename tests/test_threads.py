@@ -12,13 +12,14 @@ import pytest
 
 import minijax as mj
 from minijax.base import util
+from minijax.control.calls import cache_misses
 from minijax.control.calls import jitted as jitting
-from minijax.control.calls import misses
-from minijax.control.effects import checks, effects
+from minijax.control.effects import checkify_errors, effects
 from minijax.ir import hooks
-from minijax.passes import algebra
-from minijax.runtime import compile as compiler
-from minijax.runtime import dispatch, sharding
+from minijax.passes import ad_util
+from minijax.runtime.running import compile as compiler
+from minijax.runtime.running import dispatch
+from minijax.runtime.sharding import shardings
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
 AVAL = mj.core.ShapedArray((3,), np.dtype("float32"))
@@ -153,15 +154,15 @@ def test_caches_are_cleared_beside_tracing(eager_switches):
 def test_misses_are_explained_beside_tracing(monkeypatch):
     jitted = jitting.Jitted(lambda x: x * 2, jitting.NO_STATICS)
     jitted.cpp(1.0)
-    known = misses.compared
+    known = cache_misses.compared
 
     def from_known(jitted, key, now):
         jitted.traces["another", len(jitted.traces)] = None  # by another thread
         return known(jitted, key, now)
 
-    monkeypatch.setattr(misses, "compared", from_known)
+    monkeypatch.setattr(cache_misses, "compared", from_known)
     call = jitted.split((X,), {})
-    found = misses.differences(jitted, call, (AVAL,))
+    found = cache_misses.differences(jitted, call, (AVAL,))
     assert found == ["x: known ~float32[], now float32[3]"]
 
 
@@ -193,16 +194,19 @@ def test_traces_and_programs_are_bounded(monkeypatch):
 
 def test_checks_have_a_number_each(eager_switches):
     sites = [
-        [checks.Site(checks.NaNError, f"{k} {i}", None, (), None) for i in range(2000)]
+        [
+            checkify_errors.Site(checkify_errors.NaNError, f"{k} {i}", None, (), None)
+            for i in range(2000)
+        ]
         for k in range(8)
     ]
-    before = len(checks._sites)
-    together(*[lambda mine=mine: [checks.code_of(s) for s in mine] for mine in sites])
+    before = len(checkify_errors._sites)
+    together(*[lambda mine=mine: [checkify_errors.code_of(s) for s in mine] for mine in sites])
     for site in itertools.chain(*sites):
-        assert checks._sites[checks.code_of(site)] is site
+        assert checkify_errors._sites[checkify_errors.code_of(site)] is site
     for site in itertools.chain(*sites):
-        del checks._codes[site]
-    del checks._sites[before:]
+        del checkify_errors._codes[site]
+    del checkify_errors._sites[before:]
 
 
 def test_a_layout_on_devices_is_one_object(monkeypatch):
@@ -210,10 +214,10 @@ def test_a_layout_on_devices_is_one_object(monkeypatch):
         def get(self, key, default=None):  # another thread is about to put it there
             return None
 
-    monkeypatch.setattr(sharding, "_internal", Unseen())
+    monkeypatch.setattr(shardings, "_internal", Unseen())
     mesh = mj.sharding.Mesh(np.array(mj.local_devices()[:2]), ("x",))
     layout = mj.NamedSharding(mesh, mj.P("x"))
-    assert layout.internal(2) is layout.internal(2)
+    assert layout.cpp_sharding(2) is layout.cpp_sharding(2)
 
 
 # ------------------------------------------------------------------------------ barriers
@@ -348,7 +352,7 @@ print(failures)
 
 
 def test_operations_are_lent_to_all_threads_and_after_an_interrupt(monkeypatch):
-    lib, loading, gate = algebra.CoreOps(), threading.Event(), threading.Lock()
+    lib, loading, gate = ad_util.CoreOps(), threading.Event(), threading.Lock()
 
     def load(name):
         assert name == "operations"

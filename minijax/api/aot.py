@@ -14,30 +14,31 @@ from typing import Any
 from ..base import config, errors, monitoring, tree
 from ..base.source import function_text
 from ..base.tracebacks import boundary
-from ..control import high
+from ..control import hijax_values
 from ..control.arguments import NO_STATICS, ArgNames
-from ..control.bodies import tree_difference
+from ..control.body_staging import tree_difference
 from ..control.calls import jit as jitting
-from ..control.calls.direct import FlattenedDispatch
-from ..control.calls.fast import fast_path
+from ..control.calls.cache_misses import differences
+from ..control.calls.cpp_dispatch import fast_path
+from ..control.calls.flattened_calls import FlattenedDispatch
+from ..control.calls.jit_primitive import run_program
+from ..control.calls.jit_shardings import current_layout
 from ..control.calls.jitted import Call, Jitted, TracedCall
-from ..control.calls.lies import current_layout
-from ..control.calls.misses import differences
-from ..control.calls.programs import run_program
 from ..control.refs.discharge import discharge_jaxpr, is_lasting, ready, values_of, write_back
 from ..ir import core, hooks
 from ..ir.core import EVAL, STATE
 from ..ir.jaxpr import ClosedJaxpr
-from ..runtime import assignment, dispatch, lowered, nesting, placements, sizes
-from ..runtime import compile as compiler
-from ..runtime import sharding as shardings
-from ..runtime.layouts import Format, Layout, layout_of
-from ..runtime.mesh import block_mesh, made_current
-from ..runtime.orders import layout_mode
-from ..runtime.portable import lower_for
-from ..runtime.spread import PartitionedPlacement
+from ..runtime.lowering import lower_jaxpr, nesting, symbolic_sizes
+from ..runtime.lowering.portable_artifact import lower_for
+from ..runtime.running import compile as compiler
+from ..runtime.running import dispatch
+from ..runtime.sharding import device_assignment, placement, shardings
+from ..runtime.sharding.layout_conversion import layout_mode
+from ..runtime.sharding.layouts import Format, Layout, layout_of
+from ..runtime.sharding.mesh import block_mesh, made_current
+from ..runtime.sharding.partitioned_placement import PartitionedPlacement
 from ..types.avals import AbstractRef
-from .shapes import ShapeDtypeStruct, aval_like, avals_like, struct_of
+from .eval_shape import ShapeDtypeStruct, aval_like, avals_like, struct_of
 
 jit = jitting.jit
 pjit = jitting.pjit
@@ -209,7 +210,7 @@ class Lowered:
         if any(due):
             closed, self._written = discharge_jaxpr(stage.jaxpr, due)
         # Arguments tell sizes that are not known, even those that nothing else reads.
-        symbolic = sizes.has_unknowns(closed.jaxpr)
+        symbolic = symbolic_sizes.has_unknowns(closed.jaxpr)
         keep = jitted.keep_unused or symbolic
         closed, self._kept = dispatch.drop_unused(closed, keep)
         self._closed = closed
@@ -219,11 +220,11 @@ class Lowered:
         over = jitted.over(stage._call, stage.out_tree, values, closed, self._kept)
         names = stage.jaxpr.jaxpr.arg_names  # types may say how values will lie
         self._inputs = [names[i] for i in self._kept] if names else ()
-        self._where, self._committed = assignment.common_place(
+        self._where, self._committed = device_assignment.common_place(
             [values[i] for i in self._kept], jitted.name, over, self._inputs
         )
         if jitted.device is not None:
-            self._where, self._committed = placements.placement(jitted.device), True
+            self._where, self._committed = placement.placement(jitted.device), True
         self._platforms = tuple(platforms or (self._where.platform,))
         over_devices = isinstance(self._where, PartitionedPlacement)
         if over_devices:
@@ -244,12 +245,12 @@ class Lowered:
             )
             if symbolic:
                 paths = tree.leaf_names(stage.in_tree)
-                options.update(emitter=sizes.SymbolicLowering, names=paths)
+                options.update(emitter=symbolic_sizes.SymbolicLowering, names=paths)
             self._symbolic = symbolic
             if len(self._platforms) > 1:
                 self._lowered = lower_for(closed, jitted.name, self._platforms, **options)
             else:
-                self._lowered = lowered.lower_jaxpr(
+                self._lowered = lower_jaxpr.lower_jaxpr(
                     closed, jitted.name, *self._platforms, literals=portable, **options
                 )
         self._consts = [dispatch.kept_const(c, self._where) for c in self._lowered.consts]
@@ -529,7 +530,9 @@ class Compiled:
         before = len(self._lowered._before)
         wrong = []
         for k, i in enumerate(self._lowered._kept):
-            if i < before or assignment.matches_operand_sharding(leaves[i - before], place, k):
+            if i < before or device_assignment.matches_operand_sharding(
+                leaves[i - before], place, k
+            ):
                 continue
             x = leaves[i - before]
             aval = core.aval_of(x).str_short(False)
@@ -610,7 +613,7 @@ class Compiled:
         check_ready(self._lowered._before, stage._jitted.name)
         args = (*self._lowered._before, *leaves)
         refs = [isinstance(x, core.Reference) for x in args]
-        buffers = assignment.buffers_at(
+        buffers = device_assignment.buffers_at(
             values_of(args, refs),
             self._program.placement,
             self._program.kept_indices,
@@ -640,7 +643,7 @@ def check_ready(consts: Sequence[Any], name: str) -> None:
 
 def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, TracedCall]:
     call = jitted.split(args, kwargs)
-    if any(map(high.is_high, call.leaves)):
+    if any(map(hijax_values.is_high, call.leaves)):
         raise errors.type_error(
             "programs compiled ahead of time take arrays, and no values of types that"
             " libraries make.",

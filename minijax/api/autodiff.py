@@ -2,7 +2,7 @@
 
 `grad` runs the function once, keeping its linear part (passes/linearize.py), and
 turns that part around (passes/transpose.py).  Everything here is bookkeeping:
-pytrees, argnums, checks and their messages.  Next: reverse.py, jacobians.py.
+pytrees, argnums, checks and their messages.  Next: vjp.py, jacobians.py.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from ..control.flat import FlatFun
 from ..control.refs.discharge import DischargedFunction, values_of, write_back
 from ..ir import core
 from ..ir.core import EVAL, STATE
-from ..passes.algebra import UndefinedPrimal, Zero, core_ops, instantiate
+from ..passes.ad_util import UndefinedPrimal, Zero, core_ops, instantiate
 from ..passes.jvp import jvp_flat
 from ..passes.linearize import LinearPart, linearize_flat
 from ..passes.transpose import Sinks, backward_pass
-from ..runtime.array import ARRAYS, ArrayImpl, adopted
-from ..runtime.placements import default_placement
-from ..runtime.transfers import copied, put_numpy, typed_constant
+from ..runtime.arrays.array import ARRAYS, ArrayImpl, adopted
+from ..runtime.arrays.transfers import copied, put_numpy, typed_constant
+from ..runtime.sharding.placement import default_placement
 from ..types import dtypes
 
 # -------------------------------------------------------------------------- plumbing

@@ -16,7 +16,7 @@ from ..base.source import function_text
 from ..ir import core
 from ..types import dtypes
 from .autodiff import jvp
-from .reverse import vjp
+from .vjp import vjp
 
 # Relative and absolute error that is still taken for rounding: JAX's, by dtype.
 TOLERANCE = {

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import errors, log
-from ..runtime import client
-from ..runtime import jaxlib_compat as compat
-from ..runtime.cluster import state
-from . import stored_arrays
-from .stored_arrays import async_serialize, get_tensorstore_spec, run_deserialization
+from ..runtime.backends import client
+from ..runtime.backends import jaxlib_compat as compat
+from ..runtime.backends.cluster import state
+from . import array_serialization
+from .array_serialization import async_serialize, get_tensorstore_spec, run_deserialization
 
 _names = itertools.count()  # of checkpoints; all processes make the same
 
@@ -169,8 +169,8 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         self.wait_until_finished()
         futures: list[Any] = []
         pairs = zip(arrays, tensorstore_specs, strict=True)
-        stored_arrays._run(
-            stored_arrays._all(
+        array_serialization._run(
+            array_serialization._all(
                 [
                     async_serialize(x, spec, futures, transaction=transaction)
                     for x, spec in pairs

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import errors
-from ..control.loops import scanning as loops
+from ..control.loops import scan_functions as loops
 from ..ir import core
-from ..passes.algebra import core_ops
+from ..passes.ad_util import core_ops
 from ..passes.batch import Axis, batch_flat, lane_to_front, no_name
 from ..prims.shape import concatenation
 

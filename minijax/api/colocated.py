@@ -15,10 +15,10 @@ import numpy as np
 from ..base import errors, tree
 from ..base.source import name_of, wraps
 from ..ir import core
-from ..runtime import client
-from ..runtime.array import ARRAYS
-from ..runtime.mesh import Mesh
-from ..runtime.sharding import NamedSharding, SingleDeviceSharding
+from ..runtime.arrays.array import ARRAYS
+from ..runtime.backends import client
+from ..runtime.sharding.mesh import Mesh
+from ..runtime.sharding.shardings import NamedSharding, SingleDeviceSharding
 from .devices import device_put
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
-from ..runtime import client
+from ..runtime.backends import client
 
 __all__ = ("create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict")
 

@@ -11,19 +11,21 @@ from ..base import errors, tree
 from ..base.util import renamed
 from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
-from ..prims import transfer
+from ..prims import device_put as transfer
+from ..prims.device_put import Copy
 from ..prims.layout import layout_constraint_p
-from ..prims.sharding import check_not_manual
-from ..prims.transfer import Copy
-from ..runtime import array as arrays
-from ..runtime import client, guards, placing, transfers
-from ..runtime import jaxlib_compat as compat
-from ..runtime import sharding as shardings
-from ..runtime.array import ARRAYS, Array, ArrayImpl, base_array
-from ..runtime.layouts import AutoLayout, Format, Layout
-from ..runtime.mesh import Mesh, mesh_of_specs
-from ..runtime.partition_spec import UNCONSTRAINED, PartitionSpec
-from ..runtime.spread import array_with_layout
+from ..prims.sharding_constraint import check_not_manual
+from ..runtime.arrays import array as arrays
+from ..runtime.arrays import device_put as placing
+from ..runtime.arrays import transfers
+from ..runtime.arrays.array import ARRAYS, Array, ArrayImpl, base_array
+from ..runtime.backends import client, guards
+from ..runtime.backends import jaxlib_compat as compat
+from ..runtime.sharding import shardings
+from ..runtime.sharding.layouts import AutoLayout, Format, Layout
+from ..runtime.sharding.mesh import Mesh, mesh_of_specs
+from ..runtime.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
+from ..runtime.sharding.partitioned_placement import array_with_layout
 from ..types.avals import shaped
 
 Device = compat.Device

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import config, errors
-from ..runtime import client
-from ..runtime.cluster import partition_from_environment, state
-from ..runtime.roll_call import ProcessMembership
+from ..runtime.backends import client
+from ..runtime.backends.cluster import partition_from_environment, state
+from ..runtime.backends.process_membership import ProcessMembership
 from . import cluster_environments
 
 

@@ -15,12 +15,12 @@ from ..base import errors, tree
 from ..base.source import wraps
 from ..control.arguments import check_callable
 from ..ir import core
-from ..ir.varying import NOTHING, ordered, union
-from ..passes.algebra import core_ops
-from ..prims.collectives.varying import pcast_to_varying, vary_as
+from ..ir.manual_axis_rules import NOTHING, ordered, union
+from ..passes.ad_util import core_ops
+from ..prims.collectives.pcast import pcast_to_varying, vary_as
 from ..prims.math.cast import convert_element_type_p
 from ..prims.shape.concatenation import split_p
-from ..runtime.transfers import typed_constant
+from ..runtime.arrays.transfers import typed_constant
 from ..types import dtypes
 from .autodiff import (
     about_derivative,
@@ -30,7 +30,7 @@ from .autodiff import (
     jvp,
     partial_argnums,
 )
-from .reverse import vjp
+from .vjp import vjp
 from .vmap import vmap
 
 

@@ -29,17 +29,17 @@ from ..ir import core
 from ..ir.core import STATE, Primitive, Trace, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr, permute_jaxpr
 from ..ir.regions import Loop, Region
-from ..passes.algebra import core_ops, instantiate
+from ..passes.ad_util import core_ops, instantiate
 from ..passes.jvp import jvp_flat
 from ..passes.loop_rules import carry_fixed_point
 from ..passes.region_rules import transform_consistently
 from ..passes.stage import abstract, remembered, stage_closed
 from ..prims import lax as ops
-from ..prims.define import const
+from ..prims.elementwise import const
 from ..prims.fft import fft_p
 from ..prims.math.algebraic import add_any_p
 from ..prims.math.elementary import logistic_slope_p, tanh_slope_p
-from ..prims.reduce.pooling import reduce_window_sum_p
+from ..prims.reduce.window_reductions import reduce_window_sum_p
 from ..prims.shape.diagonals import diagonal_p, matrix_of_diagonal_p
 from ..types import dtypes
 from ..types.avals import shaped

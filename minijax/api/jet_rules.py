@@ -17,7 +17,7 @@ from typing import Any
 from ..base import tree
 from ..ir import core
 from ..ir.core import STATE, Primitive, registry
-from ..passes.algebra import core_ops
+from ..passes.ad_util import core_ops
 from ..prims import lax as ops
 from .jet import JetTrace, integrate, jet
 

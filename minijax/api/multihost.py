@@ -21,14 +21,15 @@ from ..prims.host_local import (
     global_array_to_host_local_array_p,
     host_local_array_to_global_array_p,
 )
-from ..prims.sharding import broadcast_sharding_prefix
-from ..runtime import client, placing
-from ..runtime.array import ARRAYS
-from ..runtime.cluster import state
-from ..runtime.mesh import Mesh
-from ..runtime.partition_spec import PartitionSpec
-from ..runtime.sharding import NamedSharding
-from ..runtime.spread import mesh_of
+from ..prims.sharding_constraint import broadcast_sharding_prefix
+from ..runtime.arrays import device_put
+from ..runtime.arrays.array import ARRAYS
+from ..runtime.backends import client
+from ..runtime.backends.cluster import state
+from ..runtime.sharding.mesh import Mesh
+from ..runtime.sharding.partition_spec import PartitionSpec
+from ..runtime.sharding.partitioned_placement import mesh_of
+from ..runtime.sharding.shardings import NamedSharding
 
 _HOSTS = "processes"
 
@@ -51,7 +52,7 @@ def _everywhere(x: Any) -> np.ndarray[Any, Any]:
     """The whole of a global array."""
     mesh = x.sharding.mesh if isinstance(x.sharding, NamedSharding) else None
     whole = NamedSharding(mesh or mesh_of(x.sharding), PartitionSpec())
-    return np.asarray(placing.put_value(x, whole))
+    return np.asarray(device_put.put_value(x, whole))
 
 
 def _is_global(x: Any) -> bool:

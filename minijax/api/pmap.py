@@ -14,19 +14,19 @@ from ..base import tree
 from ..base.source import wraps
 from ..base.tracebacks import simplify
 from ..control.arguments import ArgNames, Statics, as_tuple, check_callable
-from ..control.axes import Mapped, result_axis
 from ..control.calls import pmap as replicas
-from ..control.calls.fast import dispatcher
+from ..control.calls.cpp_dispatch import dispatcher
 from ..control.calls.jitted import Call, Jitted, TracedCall, touches_references
 from ..control.calls.pmap import AxisName, xla_pmap_p
+from ..control.mapped_axes import Mapped, result_axis
 from ..control.refs.discharge import values_of, write_back
 from ..ir import core
 from ..ir.core import EVAL, STATE, Tracer
-from ..passes.algebra import mapped_aval, unmapped_aval
-from ..runtime import sharding as shardings
+from ..passes.ad_util import mapped_aval, unmapped_aval
+from ..runtime.sharding import shardings
 from .aot import Compiled, Lowered, Traced
 from .devices import Device
-from .shapes import aval_like
+from .eval_shape import aval_like
 
 
 def pmap(

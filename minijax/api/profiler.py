@@ -18,7 +18,7 @@ from typing import Any
 from jaxlib import _profile_data, _profiler  # type: ignore[attr-defined]
 
 from ..base import errors
-from ..runtime import client
+from ..runtime.backends import client
 
 __all__ = (
     "ProfileData",

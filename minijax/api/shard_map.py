@@ -23,10 +23,10 @@ from ..control.calls.shard_map import (
 from ..control.refs.discharge import discharge_jaxpr
 from ..ir import core
 from ..ir.core import STATE
-from ..ir.lying import spec_of
-from ..runtime import mesh as meshes
-from ..runtime.mesh import AbstractMesh, Mesh
-from ..runtime.partition_spec import Infer, PartitionSpec, axes_of, check_spec
+from ..ir.explicit_sharding import spec_of
+from ..runtime.sharding import mesh as meshes
+from ..runtime.sharding.mesh import AbstractMesh, Mesh
+from ..runtime.sharding.partition_spec import Infer, PartitionSpec, axes_of, check_spec
 from ..types.avals import AbstractRef
 
 __all__ = ("shard_map", "shard_map_by_position", "smap")

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import errors
-from ..runtime import client
-from ..runtime.jaxlib_compat import Device, RuntimeFailure
-from ..runtime.mesh import Mesh
+from ..runtime.backends import client
+from ..runtime.backends.jaxlib_compat import Device, RuntimeFailure
+from ..runtime.sharding.mesh import Mesh
 from .device_meshes import create_device_mesh
 
 __all__ = (

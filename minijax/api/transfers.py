@@ -11,9 +11,9 @@ from typing import Any
 from jaxlib import _jax
 
 from ..base import tree
-from ..runtime import jaxlib_compat as compat
-from ..runtime.placements import placement
-from ..runtime.sharding import SingleDeviceSharding
+from ..runtime.backends import jaxlib_compat as compat
+from ..runtime.sharding.placement import placement
+from ..runtime.sharding.shardings import SingleDeviceSharding
 from ..types.avals import shaped
 
 __all__ = ("TransferConnection", "TransferServer", "make_error_array", "start_transfer_server")

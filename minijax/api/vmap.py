@@ -1,6 +1,6 @@
 """`vmap`: lift a function of one lane to all lanes.
 
-The work is passes/batch.py; control/axes.py reads the axis specifications.
+The work is passes/batch.py; control/mapped_axes.py reads the axis specifications.
 Next: autodiff.py.
 """
 
@@ -13,8 +13,8 @@ from ..base import errors, tree
 from ..base.source import wraps
 from ..base.util import pick
 from ..control.arguments import ArgNames, check_callable
-from ..control.axes import Mapped, result_axis
 from ..control.flat import FlatCall
+from ..control.mapped_axes import Mapped, result_axis
 from ..control.refs.discharge import DischargedFunction, check_passed_once
 from ..ir import core
 from ..ir.core import Reference

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..base import tree
-from ..control.axes import Mapped
 from ..control.flat import FlatFun
+from ..control.mapped_axes import Mapped
 from ..ir import core
-from ..prims.shape.fresh import iota
+from ..prims.shape.creation import iota
 
 
 class Kind(NamedTuple):

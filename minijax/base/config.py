@@ -19,7 +19,7 @@ from typing import Any
 
 from jaxlib import _jax
 
-from . import declined, errors, flags
+from . import errors, flags, unsupported_options
 from .option import (
     Option,
     UserContext,
@@ -289,9 +289,9 @@ RENEWING = (
     IEEE_ARITHMETIC,
 )
 
-for _name, _default, _check in declined.rows():
+for _name, _default, _check in unsupported_options.rows():
     _option(_name, _default, _check)
-for _name, _default in declined.EITHER.items():
+for _name, _default in unsupported_options.EITHER.items():
     _option(_name, _default, as_bool)
 
 # The current mesh (a `Mesh`, or None) of `set_mesh`, and of `with mesh:`; no options of

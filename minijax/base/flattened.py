@@ -75,7 +75,7 @@ class Flattened:
     """
 
     # `_known`: what is remembered of the types and places of the leaves, of those who run
-    # programs on them (control/calls/direct.py).
+    # programs on them (control/calls/flattened_calls.py).
     __slots__ = ("_form", "_known", "_leaves", "_tree")
     _tree: Any
 

@@ -12,11 +12,11 @@ from ..base import errors, tree, util
 from ..base.source import function_text
 from ..ir import core, tracer_errors
 from ..ir.core import Tracer
-from ..runtime import array as arrays
-from ..runtime import placements
-from ..runtime.array import ARRAYS, Array
-from ..runtime.operands import to_array
-from ..types.dimensions import SymbolicDim
+from ..runtime.arrays import array as arrays
+from ..runtime.arrays.array import ARRAYS, Array
+from ..runtime.arrays.operands import to_array
+from ..runtime.sharding import placement
+from ..types.symbolic_dims import SymbolicDim
 
 
 class Statics(NamedTuple):
@@ -252,7 +252,7 @@ def as_value(x: Any) -> Any:
 def as_array(x: Any) -> Array:
     """A concrete value as an `Array`."""
     x = arrays.adopted(x)
-    return x if type(x) in ARRAYS else to_array(x, placements.default_placement())
+    return x if type(x) in ARRAYS else to_array(x, placement.default_placement())
 
 
 def concrete_or_error(kind: Any, x: Any, context: str = "") -> Any:

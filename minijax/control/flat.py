@@ -4,7 +4,7 @@ Machinery knows flat lists of values.  A `FlatFun` stands between: it puts the u
 arguments together again, calls the user's function, takes the result apart and remembers
 its tree, and refuses what is no value in the words of the transformation that asks.
 
-Next: bodies.py, which stages such functions for control flow.
+Next: body_staging.py, which stages such functions for control flow.
 """
 
 from __future__ import annotations

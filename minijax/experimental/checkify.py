@@ -9,9 +9,9 @@ from ..control.effects.checkify import float_checks as float_checks
 from ..control.effects.checkify import index_checks as index_checks
 from ..control.effects.checkify import nan_checks as nan_checks
 from ..control.effects.checkify import user_checks as user_checks
-from ..control.effects.checks import Error as Error
-from ..control.effects.checks import JaxRuntimeError as JaxRuntimeError
-from ..control.effects.checks import check as check
-from ..control.effects.checks import check_error as check_error
-from ..control.effects.checks import debug_check as debug_check
-from ..control.effects.checks import init_error as init_error
+from ..control.effects.checkify_errors import Error as Error
+from ..control.effects.checkify_errors import JaxRuntimeError as JaxRuntimeError
+from ..control.effects.checkify_errors import check as check
+from ..control.effects.checkify_errors import check_error as check_error
+from ..control.effects.checkify_errors import debug_check as debug_check
+from ..control.effects.checkify_errors import init_error as init_error

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
-_TABLE = {"api.hints": "compute_on compute_on2"}
+_TABLE = {"api.compiler_hints": "compute_on compute_on2"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,7 +1,7 @@
 """The face `minijax.experimental.compute_on`: where to compute."""
 
-from ..api.hints import compute_on as compute_on
-from ..api.hints import compute_on2 as compute_on2
+from ..api.compiler_hints import compute_on as compute_on
+from ..api.compiler_hints import compute_on2 as compute_on2
 
 __all__ = [
     "compute_on", "compute_on2"

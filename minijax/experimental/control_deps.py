@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
-_TABLE = {"api.hints": "control_dep schedule"}
+_TABLE = {"api.compiler_hints": "control_dep schedule"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

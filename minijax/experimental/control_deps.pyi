@@ -1,7 +1,7 @@
 """The face `minijax.experimental.control_deps`: the order of operations."""
 
-from ..api.hints import control_dep as control_dep
-from ..api.hints import schedule as schedule
+from ..api.compiler_hints import control_dep as control_dep
+from ..api.compiler_hints import schedule as schedule
 
 __all__ = [
     "control_dep", "schedule"

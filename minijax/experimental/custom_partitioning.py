@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
     "control.calls.custom_partitioning": "custom_partitioning custom_partitioning_p",
-    "control.calls.sharding_rules": "ArrayMapping BATCHING CompoundFactor SdyShardingRule",
+    "control.calls.sdy_sharding_rule": "ArrayMapping BATCHING CompoundFactor SdyShardingRule",
 }
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

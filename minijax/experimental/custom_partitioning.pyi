@@ -2,10 +2,10 @@
 
 from ..control.calls.custom_partitioning import custom_partitioning as custom_partitioning
 from ..control.calls.custom_partitioning import custom_partitioning_p as custom_partitioning_p
-from ..control.calls.sharding_rules import ArrayMapping as ArrayMapping
-from ..control.calls.sharding_rules import BATCHING as BATCHING
-from ..control.calls.sharding_rules import CompoundFactor as CompoundFactor
-from ..control.calls.sharding_rules import SdyShardingRule as SdyShardingRule
+from ..control.calls.sdy_sharding_rule import ArrayMapping as ArrayMapping
+from ..control.calls.sdy_sharding_rule import BATCHING as BATCHING
+from ..control.calls.sdy_sharding_rule import CompoundFactor as CompoundFactor
+from ..control.calls.sdy_sharding_rule import SdyShardingRule as SdyShardingRule
 
 __all__ = [
     "ArrayMapping", "BATCHING", "CompoundFactor", "SdyShardingRule",

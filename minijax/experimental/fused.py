@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
-    "api.hints": "fused fused_p",
+    "api.compiler_hints": "fused fused_p",
     "base.paired": "map=safe_map zip=safe_zip unsafe_map unsafe_zip",
 }
 

@@ -1,7 +1,7 @@
 """The face `minijax.experimental.fused`: functions that run as one kernel."""
 
-from ..api.hints import fused as fused
-from ..api.hints import fused_p as fused_p
+from ..api.compiler_hints import fused as fused
+from ..api.compiler_hints import fused_p as fused_p
 from ..base.paired import safe_map as map
 from ..base.paired import safe_zip as zip
 from ..base.paired import unsafe_map as unsafe_map

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
-    "passes.algebra": "Zero instantiate_zeros:=instantiate is_undefined_primal:=is_linear",
+    "passes.ad_util": "Zero instantiate_zeros:=instantiate is_undefined_primal:=is_linear",
     "types.avals": "AbstractRef AbstractValue ShapedArray",
     "views.hijax": """
         AvalMutableQDD AvalQDD HiPrimitive HiPspec HiType MutableHiType VJPHiPrimitive

@@ -1,8 +1,8 @@
 """The face `minijax.experimental.hijax`: types and primitives made of others."""
 
-from ..passes.algebra import Zero as Zero
-from ..passes.algebra import instantiate as instantiate_zeros
-from ..passes.algebra import is_linear as is_undefined_primal
+from ..passes.ad_util import Zero as Zero
+from ..passes.ad_util import instantiate as instantiate_zeros
+from ..passes.ad_util import is_linear as is_undefined_primal
 from ..types.avals import AbstractRef as AbstractRef
 from ..types.avals import AbstractValue as AbstractValue
 from ..types.avals import ShapedArray as ShapedArray

@@ -5,7 +5,7 @@ The checks are switched on by `jax_debug_key_reuse`, or `minijax.debug_key_reuse
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE: dict[str, str] = {}
 

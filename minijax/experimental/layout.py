@@ -1,7 +1,7 @@
 """The face `minijax.experimental.layout`."""
 
 from ..prims.layout import with_layout_constraint as with_layout_constraint
-from ..runtime.layouts import Format as Format
-from ..runtime.layouts import Layout as Layout
+from ..runtime.sharding.layouts import Format as Format
+from ..runtime.sharding.layouts import Layout as Layout
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]

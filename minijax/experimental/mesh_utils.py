@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
     "api.device_meshes": "create_device_mesh create_hybrid_device_mesh device_kind_handler_dict"

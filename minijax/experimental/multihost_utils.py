@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
-    "runtime.partition_spec": "P=PartitionSpec",
+    "runtime.sharding.partition_spec": "P=PartitionSpec",
     "prims.host_local": """
         global_array_to_host_local_array_impl global_array_to_host_local_array_p
         gtl_abstract_eval host_local_array_to_global_array_impl

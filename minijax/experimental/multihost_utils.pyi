@@ -16,7 +16,7 @@ from ..prims.host_local import host_local_array_to_global_array_impl as host_loc
 from ..prims.host_local import host_local_array_to_global_array_p as host_local_array_to_global_array_p
 from ..prims.host_local import ltg_abstract_eval as ltg_abstract_eval
 from ..prims.host_local import ltg_batcher as ltg_batcher
-from ..runtime.partition_spec import PartitionSpec as P
+from ..runtime.sharding.partition_spec import PartitionSpec as P
 
 __all__ = [
     "P", "ProcessFailureError", "assert_equal", "broadcast_one_to_all",

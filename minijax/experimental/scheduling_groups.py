@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
     "base.paired": "map=safe_map zip=safe_zip unsafe_map unsafe_zip",
-    "api.hints": "scheduling_group xla_metadata_call xla_metadata_call_p",
+    "api.compiler_hints": "scheduling_group xla_metadata_call xla_metadata_call_p",
 }
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

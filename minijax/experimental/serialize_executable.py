@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
-_TABLE = {"api.serialized": "deserialize_and_load serialize"}
+_TABLE = {"api.serialize_executable": "deserialize_and_load serialize"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

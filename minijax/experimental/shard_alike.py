@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
-_TABLE = {"prims.sharding": "shard_alike"}
+_TABLE = {"prims.sharding_constraint": "shard_alike"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

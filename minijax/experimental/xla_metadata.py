@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
-_TABLE = {"api.metadata": "set_xla_metadata"}
+_TABLE = {"api.xla_metadata": "set_xla_metadata"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,6 +1,6 @@
 """The face `minijax.experimental.xla_metadata`: telling the compiler of operations."""
 
-from ..api.metadata import set_xla_metadata as set_xla_metadata
+from ..api.xla_metadata import set_xla_metadata as set_xla_metadata
 
 __all__ = [
     "set_xla_metadata"

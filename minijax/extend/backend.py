@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
     "api.devices": "clear_backends",
-    "runtime.client": """
+    "runtime.backends.client": """
         get_backend:=backend get_default_device:=default_device register_backend_factory
     """,
     "views.backends": """

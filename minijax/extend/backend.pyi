@@ -1,9 +1,9 @@
 """The face `minijax.extend.backend`."""
 
 from ..api.devices import clear_backends as clear_backends
-from ..runtime.client import backend as get_backend
-from ..runtime.client import default_device as get_default_device
-from ..runtime.client import register_backend_factory as register_backend_factory
+from ..runtime.backends.client import backend as get_backend
+from ..runtime.backends.client import default_device as get_default_device
+from ..runtime.backends.client import register_backend_factory as register_backend_factory
 from ..views.backends import backend_xla_version as backend_xla_version
 from ..views.backends import backends as backends
 from ..views.backends import clear_in_memory_compilation_cache as clear_in_memory_compilation_cache

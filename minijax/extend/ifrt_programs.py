@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
-_TABLE = {"runtime.jaxlib_compat": "ifrt_programs"}
+_TABLE = {"runtime.backends.jaxlib_compat": "ifrt_programs"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

@@ -1,6 +1,6 @@
 """The face `minijax.extend.ifrt_programs`: programs in jaxlib's own forms."""
 
-from ..runtime.jaxlib_compat import ifrt_programs as ifrt_programs
+from ..runtime.backends.jaxlib_compat import ifrt_programs as ifrt_programs
 
 __all__ = [
     "ifrt_programs"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
-    "views.functions": """
+    "views.linear_util": """
         StoreException WrappedFun _missing_debug_info=missing_debug_info cache
         merge_linear_aux transformation transformation2 transformation_with_aux
         transformation_with_aux2 wrap_init

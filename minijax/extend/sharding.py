@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
-    "runtime.sharding": "GSPMDSharding",
+    "runtime.sharding.shardings": "GSPMDSharding",
     "views.backends": """
         get_hlo_sharding_from_serialized_proto get_op_sharding_from_serialized_proto
         get_serialized_proto_from_hlo_sharding

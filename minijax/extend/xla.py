@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
-    "runtime.compiler_passes": """
+    "runtime.running.compiler_passes": """
         PipelineStage clear_hlo_module_transformation register_hlo_module_transformation
     """
 }

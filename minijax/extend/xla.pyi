@@ -1,8 +1,8 @@
 """The face `minijax.extend.xla`: passes of one's own in the compiler."""
 
-from ..runtime.compiler_passes import PipelineStage as PipelineStage
-from ..runtime.compiler_passes import clear_hlo_module_transformation as clear_hlo_module_transformation
-from ..runtime.compiler_passes import register_hlo_module_transformation as register_hlo_module_transformation
+from ..runtime.running.compiler_passes import PipelineStage as PipelineStage
+from ..runtime.running.compiler_passes import clear_hlo_module_transformation as clear_hlo_module_transformation
+from ..runtime.running.compiler_passes import register_hlo_module_transformation as register_hlo_module_transformation
 
 __all__ = [
     "PipelineStage", "clear_hlo_module_transformation",

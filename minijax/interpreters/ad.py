@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
-    "passes.algebra": """
+    "passes.ad_util": """
         UndefinedPrimal Zero add_tangents:=add instantiate_zeros:=instantiate
         is_undefined_primal:=is_linear
     """,

@@ -1,10 +1,10 @@
 """The face `minijax.interpreters.ad`."""
 
-from ..passes.algebra import UndefinedPrimal as UndefinedPrimal
-from ..passes.algebra import Zero as Zero
-from ..passes.algebra import add as add_tangents
-from ..passes.algebra import instantiate as instantiate_zeros
-from ..passes.algebra import is_linear as is_undefined_primal
+from ..passes.ad_util import UndefinedPrimal as UndefinedPrimal
+from ..passes.ad_util import Zero as Zero
+from ..passes.ad_util import add as add_tangents
+from ..passes.ad_util import instantiate as instantiate_zeros
+from ..passes.ad_util import is_linear as is_undefined_primal
 from ..passes.jvp import JVPTrace as JVPTrace
 from ..passes.jvp import JVPTracer as JVPTracer
 from ..prims.math.algebraic import add_any_p as add_jaxvals_p

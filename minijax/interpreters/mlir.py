@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
-    "runtime.mesh": "Mesh",
+    "runtime.sharding.mesh": "Mesh",
     "views.lowering": """
         LoweringRuleContext ModuleContext Token Value aval_to_ir_type aval_to_ir_types
         core_call_lowering dense_bool_array dense_bool_elements dense_int_array

@@ -1,6 +1,6 @@
 """The face `minijax.interpreters.mlir`."""
 
-from ..runtime.mesh import Mesh as Mesh
+from ..runtime.sharding.mesh import Mesh as Mesh
 from ..views.lowering import LoweringRuleContext as LoweringRuleContext
 from ..views.lowering import ModuleContext as ModuleContext
 from ..views.lowering import Token as Token

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
-    "runtime.mesh": "Mesh",
+    "runtime.sharding.mesh": "Mesh",
     "api.aot": "MeshComputation=Lowered MeshExecutable=Compiled",
-    "runtime.sharding": "_UNSPECIFIED=UNSPECIFIED",
+    "runtime.sharding.shardings": "_UNSPECIFIED=UNSPECIFIED",
     "views.meshes": """
         ArrayMapping Index MeshAxisName are_hlo_shardings_equal
         array_mapping_to_axis_resources is_hlo_sharding_replicated op_sharding_to_indices

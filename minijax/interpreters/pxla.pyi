@@ -2,8 +2,8 @@
 
 from ..api.aot import Compiled as MeshExecutable
 from ..api.aot import Lowered as MeshComputation
-from ..runtime.mesh import Mesh as Mesh
-from ..runtime.sharding import UNSPECIFIED as _UNSPECIFIED
+from ..runtime.sharding.mesh import Mesh as Mesh
+from ..runtime.sharding.shardings import UNSPECIFIED as _UNSPECIFIED
 from ..views.meshes import ArrayMapping as ArrayMapping
 from ..views.meshes import Index as Index
 from ..views.meshes import MeshAxisName as MeshAxisName

@@ -76,7 +76,7 @@ class Primitive:
         the operands, see varying.py; without the rule the results vary along all axes that
         an operand varies along; "abstract": the types that `abstract` returns have them, as
         for primitives that hold programs
-    linearity: in which operands it is linear, for unreduced operands: see sums.py
+    linearity: in which operands it is linear, for unreduced operands: see reduction_axes.py
     has_closures: whether its params hold functions, which may close over lanes: `batch` is
         called even if no operand is mapped
     lowers_key_arrays: whether `lower` handles key arrays; other rules get arrays of words
@@ -101,13 +101,13 @@ class Primitive:
         "back": sums of such elements, the transpose; "nothing": each result is an operand
     axes_of(avals of operands, of results, params) -> for each operand, for each axis of the
         result, the operand's axis that corresponds to it (or None), or that axis and its
-        reach, see prims/reaching.py; elements mix along the other axes
+        reach, see prims/axis_dependence.py; elements mix along the other axes
     as_program(args, params) -> (program, its operands) that compute the results, for
         primitives that hold programs but are not regions
     flops(avals of operands, of results, params) -> number of arithmetic operations; without
-        it one for each element, see passes/costs.py
+        it one for each element, see passes/cost_model.py
     workspace(avals of operands, of results, params) -> bytes of scratch memory that it needs
-        while it runs, see passes/costs.py
+        while it runs, see passes/cost_model.py
     taylor(series of operands, order, params) -> series of the result(s), for `jet`
     uses_keys: how it uses random keys, a `KeyUse` (passes/key_use.py) or
         (avals, params) -> KeyUse; a primitive without it, or programs, consumes its keys
@@ -507,7 +507,7 @@ def stack_text() -> str:
 
 
 class Tracer:
-    """A value of a trace.  Array methods and operators come from deferred.py."""
+    """A value of a trace.  Array methods and operators come from array_methods.py."""
 
     __slots__ = ("__weakref__", "_trace", "aval")
     __array_priority__ = 1000

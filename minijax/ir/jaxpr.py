@@ -18,7 +18,7 @@ from ..base import depth, errors
 from ..base.source import Source
 from ..base.util import pick
 from ..types.avals import DEVICE, AbstractRef, ShapedArray
-from . import core, hooks, lying, varying
+from . import core, explicit_sharding, hooks, manual_axis_rules
 from .core import Primitive, stack_text
 from .names import within
 
@@ -666,24 +666,24 @@ def result_type(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -
 
 def _varying(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
     """The types of results, and along which manual axes they vary."""
-    kinds = varying.of_results(prim, avals, params)
-    if isinstance(kinds, varying.Differing):
+    kinds = manual_axis_rules.of_results(prim, avals, params)
+    if isinstance(kinds, manual_axis_rules.Differing):
         return kinds
-    out = _placed(prim, [varying.with_kinds(a, None) for a in avals], params)
+    out = _placed(prim, [manual_axis_rules.with_kinds(a, None) for a in avals], params)
     if prim.multiple_results:
-        return [varying.with_kinds(a, kinds) for a in out]
-    return varying.with_kinds(out, kinds)
+        return [manual_axis_rules.with_kinds(a, kinds) for a in out]
+    return manual_axis_rules.with_kinds(out, kinds)
 
 
 def _placed(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
     """The types of results, and where these are."""
     if prim.out_sharding_param is not None and params[prim.out_sharding_param] is not None:
-        return lying.sharded_result_type(prim, avals, params)
+        return explicit_sharding.sharded_result_type(prim, avals, params)
     for a in avals:
         if a.explicit_sharding is not None and (
             prim.sharding_rule is not None or not any(sub_jaxprs(params))
         ):
-            return lying.sharded_result_type(prim, avals, params)
+            return explicit_sharding.sharded_result_type(prim, avals, params)
     out = prim.abstract(*avals, **params)
     for a in avals:
         if a.memory_space is not DEVICE:

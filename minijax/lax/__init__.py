@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
     "control.loops.associative_scan": "associative_scan",
     "control.branches.cond": "cond_p",
     "control.calls.composite": "composite",
-    "control.branches.switch": "cond platform_dependent switch",
+    "control.branches.cond_functions": "cond platform_dependent switch",
     "control.rules.custom_solve": "custom_linear_solve custom_root linear_solve_p",
-    "control.calls.one_index": "dynamic_index_in_dim dynamic_update_index_in_dim",
+    "control.calls.jitted_indexing": "dynamic_index_in_dim dynamic_update_index_in_dim",
     "control.loops.while_loop": "fori_loop while_loop while_p",
     "control.loops.map": "map",
     "control.loops.scan": "scan_p",
-    "control.loops.scanning": "scan",
+    "control.loops.scan_functions": "scan",
     "control.effects.sinks": "dce_sink dce_sink_p",
     "control.rules.stop_gradient": "stop_gradient stop_gradient_p",
-    "prims.collectives.exchange": """
+    "prims.collectives.all_gather": """
         all_gather_p all_gather reduce_scatter_p psum_scatter all_to_all_p all_to_all
         pswapaxes
     """,
@@ -28,8 +28,8 @@ _TABLE = {
     "prims.collectives.psum": """
         psum_p pmax_p pmin_p psum pmean pmax pmin axis_index_p axis_index axis_size
     """,
-    "prims.collectives.varying": "pcast",
-    "prims.conv.forms": """
+    "prims.collectives.pcast": "pcast",
+    "prims.conv.conv_functions": """
         conv conv_with_general_padding conv_transpose conv_shape_tuple
         conv_general_shape_tuple conv_transpose_shape_tuple conv_general_dilated_patches
         conv_general_dilated_local
@@ -103,7 +103,7 @@ _TABLE = {
         reduce_prod_p reduce_prod reduce_and_p reduce_or_p reduce_xor_p reduce_and reduce_or
         reduce_xor argmax_p argmin_p argmax argmin
     """,
-    "prims.reduce.pooling": """
+    "prims.reduce.window_reductions": """
         reduce_window_shape_tuple reduce_window_sum_p reduce_window_max_p
         reduce_window_min_p select_and_gather_add_p select_and_scatter_add_p
     """,
@@ -112,8 +112,8 @@ _TABLE = {
         concatenate_p concatenate split_p split stack_p stack unstack_p unstack tile_p tile
         pad_p pad optimization_barrier_p optimization_barrier
     """,
-    "prims.shape.filled": "full full_like dtype",
-    "prims.shape.fresh": "iota_p iota broadcasted_iota empty",
+    "prims.shape.full": "full full_like dtype",
+    "prims.shape.creation": "iota_p iota broadcasted_iota empty",
     "prims.shape.shapes": """
         broadcast_in_dim_p broadcast_in_dim broadcast broadcast_to_rank broadcast_shapes
         broadcast_like reshape_p reshape collapse transpose_p transpose squeeze_p squeeze
@@ -124,13 +124,13 @@ _TABLE = {
         dynamic_update_slice_p dynamic_update_slice dynamic_slice_in_dim
         dynamic_update_slice_in_dim
     """,
-    "prims.sharding": "sharding_constraint_p with_sharding_constraint",
-    "prims.sliding": "padtype_to_pads",
+    "prims.sharding_constraint": "sharding_constraint_p with_sharding_constraint",
+    "prims.window_padding": "padtype_to_pads",
     "prims.sort": """
         sort_p sort sort_key_val top_k_p top_k approx_top_k_p approx_max_k approx_min_k
     """,
     "prims.tokens": "after_all after_all_p create_token create_token_p",
-    "prims.transfer": "device_put_p",
+    "prims.device_put": "device_put_p",
     "surface.values": "shape_as_value stage stage_p",
 }
 

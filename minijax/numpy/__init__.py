@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ml_dtypes as _ml_dtypes
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
-    "runtime.array": "ndarray=Array",
+    "runtime.arrays.array": "ndarray=Array",
     "surface.numpy.constants": "e pi inf nan euler_gamma newaxis ComplexWarning",
     "surface.numpy.contraction": "einsum einsum_path",
     "surface.numpy.conversion": "astype copy",

@@ -1,6 +1,6 @@
 """NumPy's interface on minijax arrays: `import minijax.numpy as jnp`."""
 
-from ..runtime.array import Array as ndarray
+from ..runtime.arrays.array import Array as ndarray
 from ..surface.numpy.constants import ComplexWarning as ComplexWarning
 from ..surface.numpy.constants import e as e
 from ..surface.numpy.constants import euler_gamma as euler_gamma

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
     "surface.numpy.decompositions": """
@@ -11,7 +11,7 @@ _TABLE = {
     """,
     "surface.numpy.least_squares": "pinv lstsq",
     "surface.numpy.norms": "norm matrix_norm vector_norm cond matrix_rank",
-    "surface.numpy.systems": """
+    "surface.numpy.linear_solve": """
         solve inv slogdet det matrix_power multi_dot tensorinv tensorsolve
     """,
     "surface.numpy.array_api_linalg": """

@@ -23,19 +23,19 @@ from ..surface.numpy.decompositions import svd as svd
 from ..surface.numpy.decompositions import svdvals as svdvals
 from ..surface.numpy.least_squares import lstsq as lstsq
 from ..surface.numpy.least_squares import pinv as pinv
+from ..surface.numpy.linear_solve import det as det
+from ..surface.numpy.linear_solve import inv as inv
+from ..surface.numpy.linear_solve import matrix_power as matrix_power
+from ..surface.numpy.linear_solve import multi_dot as multi_dot
+from ..surface.numpy.linear_solve import slogdet as slogdet
+from ..surface.numpy.linear_solve import solve as solve
+from ..surface.numpy.linear_solve import tensorinv as tensorinv
+from ..surface.numpy.linear_solve import tensorsolve as tensorsolve
 from ..surface.numpy.norms import cond as cond
 from ..surface.numpy.norms import matrix_norm as matrix_norm
 from ..surface.numpy.norms import matrix_rank as matrix_rank
 from ..surface.numpy.norms import norm as norm
 from ..surface.numpy.norms import vector_norm as vector_norm
-from ..surface.numpy.systems import det as det
-from ..surface.numpy.systems import inv as inv
-from ..surface.numpy.systems import matrix_power as matrix_power
-from ..surface.numpy.systems import multi_dot as multi_dot
-from ..surface.numpy.systems import slogdet as slogdet
-from ..surface.numpy.systems import solve as solve
-from ..surface.numpy.systems import tensorinv as tensorinv
-from ..surface.numpy.systems import tensorsolve as tensorsolve
 
 __all__ = [
     "EigResult", "EighResult", "QRResult", "SVDResult", "SlogdetResult", "cholesky",

@@ -18,10 +18,10 @@ from ..base.depth import applied
 from ..base.util import flags_of
 from ..ir import core, hooks
 from ..ir.core import EVAL, STATE, Primitive, Trace, Tracer
+from ..ir.explicit_sharding import spec_of, with_axis, without
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
-from ..ir.lying import spec_of, with_axis, without
 from ..ir.names import Inside, NamedTrace
-from .algebra import core_ops, mapped_aval, unmapped_aval
+from .ad_util import core_ops, mapped_aval, unmapped_aval
 from .stage import remembered, stage_closed
 
 

@@ -17,7 +17,7 @@ from ..ir import core, hooks
 from ..ir.core import EVAL, STATE, Primitive, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ir.names import Inside, NamedTrace
-from .algebra import Zero, instantiate, zero_tangent
+from .ad_util import Zero, instantiate, zero_tangent
 from .stage import remembered, stage_closed
 
 

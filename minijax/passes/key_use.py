@@ -5,7 +5,7 @@ operands and results, as a `KeyUse`; without it, it consumes those it gets.  Wha
 that holds programs follows from what these do.  `use_of` finds out for a program and raises
 where a key is consumed twice; parts of an array of keys may be so one after the other.
 
-This room names no operation.  Next: ../runtime/key_checks.py, which does so for values.
+This room names no operation.  Next: ../runtime/arrays/key_checks.py, which does so for values.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr
 from ..ir.names import Inside
 from ..types import dtypes
 from . import dce
-from .algebra import Zero, instantiate
+from .ad_util import Zero, instantiate
 from .jvp import JVPTrace, JVPTracer
 from .stage import JitTracer, StageTrace, remembered
 

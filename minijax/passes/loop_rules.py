@@ -17,9 +17,9 @@ from ..base.util import pick, split_list
 from ..ir import core
 from ..ir.core import Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, jaxprs_axes, jaxprs_effects, permute_jaxpr
+from ..ir.manual_axis_rules import joined
 from ..ir.regions import Loop, Params
-from ..ir.varying import joined
-from .algebra import nonzero_flags, pick_nonzero, unmapped_aval, with_zeros
+from .ad_util import nonzero_flags, pick_nonzero, unmapped_aval, with_zeros
 from .batch import Axis, batch_jaxpr, move_lane
 from .dce import dce_jaxpr, results_depend
 from .jvp import jvp_jaxpr

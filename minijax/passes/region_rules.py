@@ -18,10 +18,17 @@ from ..base.util import pick
 from ..ir import core
 from ..ir.core import Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, jaxprs_axes, no_effects
+from ..ir.manual_axis_rules import joined
 from ..ir.regions import Bodies, Origins, Params, Region
-from ..ir.varying import joined
 from ..types.avals import same_type
-from .algebra import UndefinedPrimal, Zero, instantiate, nonzero_flags, pick_nonzero, with_zeros
+from .ad_util import (
+    UndefinedPrimal,
+    Zero,
+    instantiate,
+    nonzero_flags,
+    pick_nonzero,
+    with_zeros,
+)
 from .batch import Axis, batch_jaxpr, lane_to_front
 from .dce import dce_jaxpr, results_depend
 from .jvp import jvp_jaxpr

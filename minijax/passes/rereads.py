@@ -11,7 +11,7 @@ elements in different ways.  Where such a value is computed from others that are
 two levels deep and with nothing stored between, it is to be stored.  Operations that are
 not elementwise and move nothing store their results anyway.
 
-This package names no operation.  Next: runtime/lower.py, which stores the values.
+This package names no operation.  Next: runtime/lowering/context.py, which stores the values.
 """
 
 from __future__ import annotations

@@ -31,11 +31,11 @@ from ..ir.jaxpr import (
     params_of,
     result_type,
 )
+from ..ir.manual_axis_rules import DIFFERING
 from ..ir.tracer_errors import returned_reference
-from ..ir.varying import DIFFERING
 from ..types.avals import WIDE_SCALARS, AbstractRef, ShapedArray, is_wide_beside, shaped
 from ..types.dtypes import is_extended
-from .algebra import core_ops
+from .ad_util import core_ops
 
 T = TypeVar("T")
 

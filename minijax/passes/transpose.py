@@ -19,7 +19,7 @@ from ..ir.core import EVAL, STATE, Primitive
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from ..ir.names import Inside, wrap_name_stack
 from ..types.avals import TypeFlags
-from .algebra import UndefinedPrimal, Zero, core_ops, instantiate
+from .ad_util import UndefinedPrimal, Zero, core_ops, instantiate
 from .stage import remembered, stage_closed
 
 Sinks = Mapping[Any, Callable[[Any], None]]

@@ -22,17 +22,17 @@ import numpy as np
 from ..base import errors
 from ..ir import core
 from ..ir.core import Primitive
-from ..ir.lying import axes_in
+from ..ir.explicit_sharding import axes_in
 from ..passes.batch import move_lane
-from ..passes.costs import copies
+from ..passes.cost_model import copies
 from ..types import dtypes
 from ..types.avals import shaped
-from .define import linear_in_first
+from .axis_dependence import mixed
+from .elementwise import linear_in_first
 from .math.algebraic import div, mul
 from .math.cast import cast, scalar
 from .math.order import conj
-from .reaching import mixed
-from .shape.fresh import zero_array
+from .shape.creation import zero_array
 
 __all__ = ("FftType", "fft_p", "fft")
 

@@ -13,15 +13,16 @@ import numpy as np
 
 from ..base import errors
 from ..ir.core import Primitive
-from ..runtime import placing, spread
-from ..runtime.array import ARRAYS, base_array
-from ..runtime.mesh import Mesh
-from ..runtime.partition_spec import PartitionSpec
-from ..runtime.sharding import NamedSharding
-from ..runtime.shards import shard_buffers
+from ..runtime.arrays import device_put
+from ..runtime.arrays.array import ARRAYS, base_array
+from ..runtime.arrays.shards import shard_buffers
+from ..runtime.sharding import partitioned_placement
+from ..runtime.sharding.mesh import Mesh
+from ..runtime.sharding.partition_spec import PartitionSpec
+from ..runtime.sharding.shardings import NamedSharding
 from ..types import dtypes
 from ..types.avals import ShapedArray, shaped
-from .define import linear_jvp
+from .elementwise import linear_jvp
 
 host_local_array_to_global_array_p = Primitive("host_local_array_to_global_array")
 global_array_to_host_local_array_p = Primitive("global_array_to_host_local_array")
@@ -147,10 +148,10 @@ def _regroup(x: Any, mine: NamedSharding, other: NamedSharding, done: bool) -> A
             x = np.zeros(x.shape, np.bool_)
     elif bool(x.is_fully_addressable) is done:
         return x
-    there = placing.put_value(x, mine)
+    there = device_put.put_value(x, mine)
     aval = _other(there.aval, mine, other)
     parts = shard_buffers(base_array(there))
-    return spread.assemble(aval, other, parts)
+    return partitioned_placement.assemble(aval, other, parts)
 
 
 def ltg_batcher(

@@ -5,13 +5,14 @@ need (Fourier transforms, ragged products, windows, matrix factorizations) is no
 so that it loads on first use.  Control flow has floors of its own.
 """
 
-from .collectives.exchange import *
+from .collectives.all_gather import *
 from .collectives.one_sided import *
+from .collectives.pcast import *
 from .collectives.permute import *
 from .collectives.psum import *
-from .collectives.varying import *
-from .conv.forms import *
+from .conv.conv_functions import *
 from .conv.general import *
+from .device_put import *
 from .dot.dot import *
 from .dot.precision import *
 from .gather.dimension_numbers import *
@@ -31,11 +32,10 @@ from .math.order import *
 from .reduce.cumulative import *
 from .reduce.over_axes import *
 from .shape.concatenation import *
-from .shape.filled import *
-from .shape.fresh import *
+from .shape.creation import *
+from .shape.full import *
 from .shape.shapes import *
 from .shape.slicing import *
-from .sliding import *
 from .sort import *
 from .tokens import *
-from .transfer import *
+from .window_padding import *

@@ -8,13 +8,13 @@ from ..base import errors, tree
 from ..ir import core
 from ..passes.batch import lane_to_front
 from ..passes.key_use import FORWARDS
-from ..runtime import array as arrays
-from ..runtime import placements
-from ..runtime.layouts import Layout, check_tiles
-from ..runtime.operands import to_array
-from ..runtime.spread import array_with_layout
-from .define import linear_jvp
-from .lying import first_operand_sharding_rule
+from ..runtime.arrays import array as arrays
+from ..runtime.arrays.operands import to_array
+from ..runtime.sharding import placement
+from ..runtime.sharding.layouts import Layout, check_tiles
+from ..runtime.sharding.partitioned_placement import array_with_layout
+from .elementwise import linear_jvp
+from .explicit_sharding_rules import first_operand_sharding_rule
 
 layout_constraint_p = core.Primitive("layout_constraint")
 layout_constraint_p.abstract = lambda x, *, layout: x
@@ -23,7 +23,7 @@ layout_constraint_p.abstract = lambda x, *, layout: x
 def _evaluate(x: Any, *, layout: Layout) -> Any:
     """The value where it is, in this order."""
     if type(x) not in arrays.ARRAYS:
-        x = to_array(x, placements.default_placement())
+        x = to_array(x, placement.default_placement())
     check_tiles(layout, next(iter(x.devices())), "with_layout_constraint arguments")
     return array_with_layout(x, None if layout.is_default else layout)
 

@@ -7,8 +7,8 @@ from typing import Any
 from ..base import errors
 from ..ir.core import Primitive, register_aval
 from ..types.avals import scalar_aval
-from ..types.dimensions import SymbolicDim, as_value
-from .define import zero_jvp
+from ..types.symbolic_dims import SymbolicDim, as_value
+from .elementwise import zero_jvp
 
 dim_as_value_p = Primitive("dim_as_value")
 dim_as_value_p.abstract = lambda *, dim: scalar_aval(int)

@@ -23,20 +23,24 @@ from jaxlib import _jax
 from ..base.util import canonical_axis
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr
-from ..passes.algebra import Zero, core_ops
+from ..passes.ad_util import Zero, core_ops
 from ..passes.batch import move_lane
-from ..passes.costs import copies
+from ..passes.cost_model import copies
 from ..passes.stage import stage_closed
-from ..runtime.lower import typed_call
+from ..runtime.lowering.context import typed_call
 from ..types import dtypes
 from ..types.avals import shaped
-from ..types.dimensions import SymbolicDim, exceeds
+from ..types.symbolic_dims import SymbolicDim, exceeds
+from .explicit_sharding_rules import (
+    check_replicated,
+    elementwise_sharding_rule,
+    replicated_axes_rule,
+)
 from .gather.dimension_numbers import GatherDimensionNumbers
 from .gather.gather import gather
-from .lying import check_replicated, elementwise_sharding_rule, replicated_axes_rule
 from .math.cast import from_two_bits
 from .math.logic import gt, lt
-from .shape.fresh import broadcasted_iota, zero_array
+from .shape.creation import broadcasted_iota, zero_array
 from .shape.shapes import expand_dims, primitive, size_of, type_problem, value_problem
 
 __all__ = (

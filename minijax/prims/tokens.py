@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base import errors
 from ..ir.core import Primitive, aval_of
-from ..runtime.tokens import Token, is_token
+from ..runtime.arrays.tokens import Token, is_token
 from ..types.avals import abstract_token
 
 __all__ = ("after_all", "after_all_p", "create_token", "create_token_p")

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from ..prims.math.cast import convert_element_type
-from ..prims.shape.filled import full
+from ..prims.shape.full import full
 from ..types import dtypes
 from ..types.avals import shaped
 

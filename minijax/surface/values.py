@@ -12,8 +12,8 @@ import numpy as np
 
 from ..control.arguments import check_values
 from ..ir.core import Primitive
-from ..prims.define import batch_elementwise, linear_jvp
-from ..runtime import transfers
+from ..prims.elementwise import batch_elementwise, linear_jvp
+from ..runtime.arrays import transfers
 from ..types import dtypes
 from ..types.avals import shaped
 from .numpy._common import as_array

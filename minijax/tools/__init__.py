@@ -5,16 +5,16 @@ Each tool is a function here, and a command: `python -m minijax.tools nans scrip
 
 from __future__ import annotations
 
-from ..base.faces import face
+from ..base.lazy_modules import face
 
 _TABLE = {
-    "control.calls.budget": "budget",
+    "control.calls.remat_budget": "budget",
     "tools.coloring": "sparse_hessian sparse_jacobian sparsity",
     "tools.costs": "Roofline cost",
-    "tools.footprint": "memory",
-    "tools.ledger": "plan_remat residuals",
+    "tools.memory_report": "memory",
+    "tools.residuals_report": "plan_remat residuals",
     "tools.nan_finder": "nans",
-    "tools.parting": "diff",
+    "tools.jaxpr_diff": "diff",
     "tools.stages_page": "show",
     "tools.recompiles": "watch why",
     "tools.verifier": "verify",

@@ -23,11 +23,11 @@ from typing import Any
 
 from .coloring import sparsity
 from .costs import cost
-from .footprint import memory
-from .ledger import plan_remat, residuals
+from .jaxpr_diff import diff
+from .memory_report import memory
 from .nan_finder import nans
-from .parting import diff
 from .recompiles import watch
+from .residuals_report import plan_remat, residuals
 from .stages_page import show
 from .verifier import verify
 

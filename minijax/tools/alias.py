@@ -26,9 +26,9 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from ..base import faces, log
+from ..base import lazy_modules, log
 from ..ir.core import Reference, Tracer
-from ..runtime.array import Array
+from ..runtime.arrays.array import Array
 from ..views import private
 
 INTERFACE = "0.10.2"
@@ -110,7 +110,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         spec = module.__spec__
         if spec is not None and spec.loader_state is not None:
             module.__spec__ = spec.loader_state
-            if faces.called(spec.loader_state.name) == spec.name:
+            if lazy_modules.called(spec.loader_state.name) == spec.name:
                 module.__name__ = spec.name
         if module is sys.modules[_PACKAGE]:  # `jax` itself, not before it is asked for
             for name in _LOADED.split():
@@ -153,7 +153,7 @@ def install() -> None:
     numbers = tuple(map(int, INTERFACE.split(".")))
     for module in (sys.modules[_PACKAGE], importlib.import_module(f"{_PACKAGE}.version")):
         vars(module).update(__version__=INTERFACE, __version_info__=numbers, _version=INTERFACE)
-    faces.impersonate("jax")
+    lazy_modules.impersonate("jax")
     for values in (Tracer, Array, Reference):
         _name(values)
         values.__init_subclass__ = classmethod(_name)  # type: ignore[attr-defined, assignment]
@@ -161,7 +161,7 @@ def install() -> None:
 
 def _name(cls: type[Any]) -> None:
     """Where values are from: libraries choose by it what functions take them."""
-    cls.__module__ = faces.called(cls.__module__)
+    cls.__module__ = lazy_modules.called(cls.__module__)
     for inner in cls.__subclasses__():
         _name(inner)
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from ..api.aot import jit
 from ..api.autodiff import grad, jvp
-from ..api.reverse import vjp
-from ..api.shapes import make_jaxpr
+from ..api.eval_shape import make_jaxpr
+from ..api.vjp import vjp
 from ..api.vmap import vmap
 from ..base import errors, tree
 from ..base.source import name_of, wraps

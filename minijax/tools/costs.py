@@ -1,7 +1,7 @@
 """`cost`: operations and bytes by line and scope, against what the device can do.
 
 Counted on the jaxpr, each equation by itself; the compiler fuses, and so moves fewer bytes.
-What XLA says of the compiled program stands beside.  The cost model is passes/costs.py.
+What XLA says of the compiled program stands beside.  The cost model is passes/cost_model.py.
 
 Source of the picture: Williams, Waterman & Patterson, Roofline, CACM 52 (2009).
 """
@@ -18,11 +18,11 @@ import numpy as np
 
 from ..api.aot import jit
 from ..api.devices import device_put
-from ..passes.costs import bytes_accessed, flops, own_flops, walk
+from ..passes.cost_model import bytes_accessed, flops, own_flops, walk
 from ..prims import lax
-from ..runtime import client
-from .places import SourceLine, source_line_of
+from ..runtime.backends import client
 from .programs import Report, amount, program_of, table
+from .source_lines import SourceLine, source_line_of
 
 
 @dataclasses.dataclass(frozen=True)

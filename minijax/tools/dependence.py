@@ -20,7 +20,7 @@ from ..base.util import split_list
 from ..ir import core
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, closed_jaxprs
 from ..ir.regions import Loop
-from ..passes.algebra import UndefinedPrimal
+from ..passes.ad_util import UndefinedPrimal
 from ..types import dtypes
 
 MOST = 50_000_000

@@ -1,12 +1,12 @@
 """The table of the compiler's faults, printed as docs/compiler.md.
 
 `python -m minijax.tools.faults > docs/compiler.md` writes the page; a test compares it with
-the table in `runtime/compiler_faults.py`.
+the table in `runtime/running/compiler_faults.py`.
 """
 
 from __future__ import annotations
 
-from ..runtime.compiler_faults import FAULTS, Fault
+from ..runtime.running.compiler_faults import FAULTS, Fault
 
 _HEAD = """\
 # Faults of the compiler, and what minijax does about them

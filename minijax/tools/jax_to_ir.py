@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
+from ..api.eval_shape import ShapeDtypeStruct
 from ..api.export.exported import export
-from ..api.shapes import ShapeDtypeStruct
 from ..base import errors
 from ..control.calls.jit import jit
 from ..surface import jnp

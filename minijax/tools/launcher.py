@@ -80,7 +80,7 @@ def _environment(said: argparse.Namespace, port: int, i: int) -> dict[str, str]:
     return env
 
 
-# What a process says that ends since another has (runtime/roll_call.py).
+# What a process says that ends since another has (runtime/backends/process_membership.py).
 _BLAMES = re.compile(r"minijax: process (\d+) of \d+ has (?:died|ended)")
 
 

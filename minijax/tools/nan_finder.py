@@ -4,7 +4,7 @@ A call runs the function once, compiled, with looks added where a bad number cou
 a call that is clean is done.  Else the same interpreter looks at every value, compiled too,
 and names the first site; and once more for the statistics of its operands.
 
-The interpreter stands in nan_checks.py, what it looks at in nan_looks.py.
+The interpreter stands in nan_interpreter.py, what it looks at in nan_probes.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..api.aot import jit
-from ..api.shapes import make_jaxpr
+from ..api.eval_shape import make_jaxpr
 from ..base import config, errors, tree
 from ..base.source import wraps
 from ..control.arguments import NO_STATICS, check_callable, resolve_statics
@@ -24,10 +24,16 @@ from ..control.calls.jit import jitted_of
 from ..ir import hooks
 from ..ir.jaxpr import ClosedJaxpr
 from ..passes.dce import dce_jaxpr
-from .nan_checks import Coarse, Every, NonfiniteInterpreter, One, Record
-from .nan_looks import NOTHING, STATS
-from .places import NOWHERE, SourceLine, is_backward, report_lines, source_line_of
+from .nan_interpreter import Coarse, Every, NonfiniteInterpreter, One, Record
+from .nan_probes import NOTHING, STATS
 from .programs import Report, without_statics
+from .source_lines import (
+    NOWHERE,
+    SourceLine,
+    is_backward,
+    report_lines,
+    source_line_of,
+)
 
 KINDS = ("nan", "inf")
 

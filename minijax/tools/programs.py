@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..api.aot import jit
-from ..api.shapes import make_jaxpr
+from ..api.eval_shape import make_jaxpr
 from ..base import tree
 from ..base.source import wraps
 from ..control.arguments import NO_STATICS, ArgNames
 from ..control.calls.jit import jitted_of
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr
-from ..runtime.dispatch import is_host_driven
-from .places import called_here
+from ..runtime.running.dispatch import is_host_driven
+from .source_lines import called_here
 
 
 @dataclasses.dataclass

@@ -14,9 +14,9 @@ from typing import Any
 
 from ..base import errors, monitoring, source
 from ..base.source import function_text
+from ..control.calls import cache_misses, jit_primitive
 from ..control.calls import jit as jitting
-from ..control.calls import misses, programs
-from ..runtime import compile as compiler
+from ..runtime.running import compile as compiler
 from .programs import Report
 
 
@@ -139,7 +139,7 @@ def why(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Log:
         found.append(event)
         keys.append(key)
         before: list[Any] = []
-        for place, took in programs.compiled_for(traced.jaxpr).items():
+        for place, took in jit_primitive.compiled_for(traced.jaxpr).items():
             event = _compile_event(jitted.name, traced.jaxpr, place, before)
             event.seconds, event.function = took, found[-1].function
             found.append(event)
@@ -147,7 +147,7 @@ def why(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Log:
     if args or kwargs:
         call = jitted.split(args, kwargs)
         avals = tuple(jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves))
-        key = (call.in_tree, avals, call.static, None, misses.config.trace_key(), None)
+        key = (call.in_tree, avals, call.static, None, cache_misses.config.trace_key(), None)
         event = _trace_event(jitted, key, keys)
         event.kind = "call"
         if keys and not event.changes:
@@ -226,12 +226,12 @@ def watch() -> Iterator[Log]:
             )
 
     alive: list[Any] = []
-    misses.watchers.append(begin)
+    cache_misses.watchers.append(begin)
     monitoring.register_event_duration_secs_listener(alone)
     try:
         yield log
     finally:
-        misses.watchers.remove(begin)
+        cache_misses.watchers.remove(begin)
         monitoring.unregister_event_duration_listener(alone)
 
 
@@ -251,7 +251,7 @@ def _signature(avals: Sequence[Any], static: Sequence[Any] = ()) -> str:
 
 
 def _trace_event(jitted: Any, key: Any, known: Sequence[Any]) -> Event:
-    found = misses.nearest(jitted, key, list(known))
+    found = cache_misses.nearest(jitted, key, list(known))
     reason = "the first call"
     if found is not None:
         reason = "; ".join(map(str, found)) or "mapped axes in scope differ"
@@ -272,7 +272,7 @@ def _compile_event(name: str, closed: Any, key: Any, known: Sequence[Any]) -> Ev
         differ = [
             [
                 {"path": "", "known": str(a), "now": str(b), "what": what}
-                for what, a, b in zip(programs.KEY, old, key, strict=True)
+                for what, a, b in zip(jit_primitive.KEY, old, key, strict=True)
                 if a != b
             ]
             for old in known

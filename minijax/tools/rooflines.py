@@ -1,7 +1,7 @@
 """What a function costs on each device, and between devices, without running it.
 
 Products of matrices are what fused code spends its time on: `flops` and `hbm_bytes` are
-theirs.  The `unfused_` numbers are of all operations, each by itself (passes/costs.py).
+theirs.  The `unfused_` numbers are of all operations, each by itself (passes/cost_model.py).
 Collectives cross links: what each device sends and how many steps that takes, along each
 axis of the mesh, is that of rings (Chan, Heimlich, Purkayastha & van de Geijn, Collective
 communication: theory, practice, and experience, 2007).
@@ -17,15 +17,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..api.reverse import vjp as vjp_of
-from ..api.shapes import eval_shape, make_jaxpr
+from ..api.eval_shape import eval_shape, make_jaxpr
 from ..api.shard_map import shard_map
+from ..api.vjp import vjp as vjp_of
 from ..base import tree
 from ..control.calls.shard_map import shard_map_p
 from ..ir.core import Primitive
 from ..ir.jaxpr import Equation, Jaxpr, Literal, last_uses
-from ..passes.costs import inner_programs, nbytes, own_flops
-from ..prims.collectives import exchange, permute, psum
+from ..passes.cost_model import inner_programs, nbytes, own_flops
+from ..prims.collectives import all_gather, permute, psum
 from ..prims.conv.general import conv_general_dilated_p
 from ..prims.dot.dot import dot_general_p
 
@@ -259,10 +259,10 @@ _links: dict[Primitive, Rule] = {
     psum.psum_invariant_p: _reduced,
     psum.pmax_p: _reduced,
     psum.pmin_p: _reduced,
-    exchange.all_gather_p: _gathered,
-    exchange.all_gather_invariant_p: _gathered,
-    exchange.reduce_scatter_p: _scattered,
-    exchange.all_to_all_p: _exchanged,
+    all_gather.all_gather_p: _gathered,
+    all_gather.all_gather_invariant_p: _gathered,
+    all_gather.reduce_scatter_p: _scattered,
+    all_gather.all_to_all_p: _exchanged,
     permute.ppermute_p: _permuted,
 }
 _rules.update(_links)

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ..api.aot import jit
-from ..api.shapes import make_jaxpr
+from ..api.eval_shape import make_jaxpr
 from ..base import config, errors
 from ..ir.jaxpr import ClosedJaxpr, Equation, closed_jaxprs
-from .places import source_line_of
+from .source_lines import source_line_of
 
 __all__ = (
     "CompileFn",

@@ -18,18 +18,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..api.aot import jit
-from ..api.shapes import ShapeDtypeStruct, make_jaxpr
+from ..api.eval_shape import ShapeDtypeStruct, make_jaxpr
 from ..base import config, errors, tree
 from ..base.source import name_of, wraps
-from ..control.calls.policies_inside import inline_calls
+from ..control.calls.remat_regions import inline_calls
 from ..ir import core
 from ..ir.jaxpr import Equation, Jaxpr, Literal, closed_jaxprs
 from ..ir.printer import Printer, literal_text
-from ..passes.costs import equation_flops, nbytes
-from ..runtime.dispatch import is_host_driven
+from ..passes.cost_model import equation_flops, nbytes
+from ..runtime.running.dispatch import is_host_driven
 from .page import page
-from .places import NOWHERE, source_line_of
 from .programs import amount, without_statics
+from .source_lines import NOWHERE, source_line_of
 
 
 @dataclasses.dataclass

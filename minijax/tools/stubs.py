@@ -10,7 +10,7 @@ import importlib
 import textwrap
 from pathlib import Path
 
-from ..base import faces
+from ..base import lazy_modules
 
 _ROOT = Path(__file__).parent.parent
 DISTRIBUTIONS = (
@@ -97,7 +97,7 @@ def stub(name: str) -> str:
     module = importlib.import_module(name)
     depth = len(path_of(name).relative_to(_ROOT).parts)
     lines = [f'"""{(module.__doc__ or "").strip().splitlines()[0]}"""', ""]
-    homes = faces.homes(module._TABLE)
+    homes = lazy_modules.homes(module._TABLE)
     rooms = sorted({(room, inner, public) for public, (room, inner) in homes.items()})
     owned = {(room, inner.partition(".")[0]) for room, inner, _ in rooms if "." in inner}
     for room, owner in sorted(owned):

@@ -19,12 +19,12 @@ from ..base import errors, tree
 from ..base.source import name_of, wraps
 from ..control.arguments import check_callable
 from ..control.calls.jit import jitted_of
-from ..control.calls.policies_inside import inline_calls
+from ..control.calls.remat_regions import inline_calls
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr
 from ..passes.dce import dce_jaxpr
-from ..runtime.dispatch import drives_devices
-from .places import NOWHERE, SourceLine, report_lines, source_line_of
+from ..runtime.running.dispatch import drives_devices
 from .programs import Report, program_of
+from .source_lines import NOWHERE, SourceLine, report_lines, source_line_of
 from .verify_numpy import greatest_of, reference
 from .verify_walk import Walk, beyond, comparable
 

@@ -22,7 +22,7 @@ from ..prims.dot.dot import dot_general_p
 from ..prims.math import algebraic, elementary, logic, order
 from ..prims.math.cast import convert_element_type_p
 from ..prims.reduce import cumulative, over_axes
-from ..prims.shape import concatenation, diagonals, fresh, shapes, slicing
+from ..prims.shape import concatenation, creation, diagonals, shapes, slicing
 from ..prims.sort import sort_p
 from ..types import dtypes
 
@@ -271,7 +271,7 @@ _RULES: dict[Primitive, Callable[..., Result]] = {
         np.concatenate(xs, eqn.params["dimension"]),
         0,
     ),
-    fresh.iota_p: lambda eqn, *xs: (_iota(eqn), 0),
+    creation.iota_p: lambda eqn, *xs: (_iota(eqn), 0),
 }
 
 

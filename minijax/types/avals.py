@@ -19,8 +19,8 @@ import numpy as np
 
 from ..base import errors
 from . import dtypes
-from .dimensions import index_of, size_of
 from .manual_axes import ManualAxisKinds, ManualAxisType, held, manual_axis_type
+from .symbolic_dims import index_of, size_of
 
 
 class MemorySpace(enum.Enum):

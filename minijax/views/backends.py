@@ -15,8 +15,8 @@ from ..ir import core, hooks
 from ..ir.core import Primitive
 from ..prims.random import implementations
 from ..prims.random.implementations import PRNGImpl
-from ..runtime import client
-from ..runtime import jaxlib_compat as compat
+from ..runtime.backends import client
+from ..runtime.backends import jaxlib_compat as compat
 from ..surface.random import keys
 
 jaxlib_version = jaxlib.__version__

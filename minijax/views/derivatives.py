@@ -13,7 +13,7 @@ from ..base import tree
 from ..base.util import flags_of
 from ..ir.core import aval_of
 from ..ir.jaxpr import Jaxpr
-from ..passes import algebra
+from ..passes import ad_util
 from ..passes.jvp import jvp_flat
 from ..passes.linearize import linearize_flat
 
@@ -22,9 +22,9 @@ class CustomVJPException(Exception):
     """A function with a reverse rule was differentiated forwards: here a TypeError."""
 
 
-def p2tz(x: Any) -> algebra.Zero:
+def p2tz(x: Any) -> ad_util.Zero:
     """The zero tangent of a value."""
-    return algebra.Zero(aval_of(x).to_tangent())
+    return ad_util.Zero(aval_of(x).to_tangent())
 
 
 class FlatTree:
@@ -123,7 +123,7 @@ def jvp(
     flat = _Flat(fun, primals, has_aux)
     outs, out_ts = jvp_flat(flat, primals.vals, tangents.vals)
     force = flags_of(instantiate, len(outs))
-    out_ts = [algebra.instantiate(t) if f else t for t, f in zip(out_ts, force, strict=True)]
+    out_ts = [ad_util.instantiate(t) if f else t for t, f in zip(out_ts, force, strict=True)]
     structure = flat.outs.tree
     return FlatTree(outs, structure), FlatTree(out_ts, structure), *flat.aux
 

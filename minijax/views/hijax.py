@@ -3,7 +3,7 @@
 A `HiPrimitive` is evaluated by its `impl` and, in a program, becomes what `to_lojax` does
 at once: programs hold no others than ours.  A `VJPHiPrimitive` is a function with its own
 cotangents.  A `HiType` is the type of a library's values, which programs take as the arrays
-that they are made of (control/high.py).
+that they are made of (control/hijax_values.py).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..base import tree
-from ..control import high
+from ..control import hijax_values
 from ..control.rules.custom_jvp import custom_jvp
 from ..control.rules.custom_vjp import custom_vjp
 from ..ir import core
-from ..passes.algebra import Zero, add, instantiate
+from ..passes.ad_util import Zero, add, instantiate
 from ..types.avals import AbstractValue
 from .primitives import Primitive
 
@@ -45,12 +45,12 @@ class HiPrimitive(Primitive):
         for rule, given in rules.items():
             setattr(self, rule, given)
         if "impl" in rules:
-            self.impl = lambda *args, **params: high.apply(rules["impl"], args, params)
+            self.impl = lambda *args, **params: hijax_values.apply(rules["impl"], args, params)
         self.stage = self._stage
 
     def _stage(self, trace: core.Trace, args: Any, params: Any) -> Any:
         with core.current(trace):
-            return high.apply(self.to_lojax, args, params)
+            return hijax_values.apply(self.to_lojax, args, params)
 
     def to_lojax(self, *args: Any, **params: Any) -> Any:
         """What it does, said by other operations: how it is evaluated, by default."""
@@ -206,7 +206,7 @@ class aval_property(NamedTuple):
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
     """Say what type the values of a class have."""
-    high.register(val_cls, typeof_fn)
+    hijax_values.register(val_cls, typeof_fn)
 
 
 def cur_qdd(x: Any) -> Any:

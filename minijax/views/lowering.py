@@ -18,10 +18,11 @@ from jaxlib.mlir import ir
 from ..ir import core
 from ..ir.core import Primitive, Rule
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, NameStack
-from ..runtime import client, lower
-from ..runtime import jaxlib_compat as compat
-from ..runtime.lower import Lowering
-from ..runtime.mlir_context import context, register_own, upstream_dialects
+from ..runtime.backends import client
+from ..runtime.backends import jaxlib_compat as compat
+from ..runtime.lowering import context as lower
+from ..runtime.lowering.context import Lowering
+from ..runtime.lowering.mlir_context import context, register_own, upstream_dialects
 from ..types.avals import AbstractToken, ShapedArray, shaped
 from .meshes import ShardingContext, SPMDAxisContext
 from .rules import Adapted

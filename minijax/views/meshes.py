@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..api.devices import device_put
-from ..api.spread_arrays import make_array_from_single_device_arrays
+from ..api.make_array import make_array_from_single_device_arrays
 from ..base import config, errors
-from ..prims.lying import canonicalize_out_sharding
-from ..runtime.mesh import Mesh, get_abstract_mesh
-from ..runtime.partition_spec import PartitionSpec
-from ..runtime.sharding import NamedSharding, parts_of, places_of
+from ..prims.explicit_sharding_rules import canonicalize_out_sharding
+from ..runtime.sharding.mesh import Mesh, get_abstract_mesh
+from ..runtime.sharding.partition_spec import PartitionSpec
+from ..runtime.sharding.shardings import NamedSharding, parts_of, places_of
 
 MeshAxisName = Any
 Index = int | slice | tuple[int | slice, ...]

@@ -16,14 +16,15 @@ from ..base import errors
 from ..control.effects.callbacks import emit_callback
 from ..ir.core import Primitive
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr
-from ..runtime import lower, lowered, portable
-from ..runtime.lower import Lowering
-from ..runtime.mlir_context import context, hlo
-from ..runtime.module import Module
+from ..runtime.lowering import context as lower
+from ..runtime.lowering import lower_jaxpr, portable_artifact
+from ..runtime.lowering.context import Lowering
+from ..runtime.lowering.mlir_context import context, hlo
+from ..runtime.lowering.module import Module
 from .hijax import EffectTypeSet
 from .lowering import LoweringRuleContext, ModuleContext
+from .lowering_overrides import with_rules
 from .meshes import ShardingContext, SPMDAxisContext
-from .overriding import with_rules
 
 LoweringRule = Callable[..., Sequence[Any]]
 AxisContext = SPMDAxisContext | ShardingContext
@@ -265,7 +266,7 @@ def lower_jaxpr_to_module(
         )
     told = lowering_parameters.override_lowering_rules
     closed = with_rules(jaxpr, told) if told else jaxpr
-    found = lowered.lower_jaxpr(
+    found = lower_jaxpr.lower_jaxpr(
         closed,
         module_name,
         platforms[0],
@@ -297,7 +298,7 @@ def merge_mlir_modules(
     with context.ir, context.unknown:
         into = Module("merged", "cpu")
     into.module = dst_module
-    return portable.merge(into, src_module, sym_name)
+    return portable_artifact.merge(into, src_module, sym_name)
 
 
 def emit_python_callback(

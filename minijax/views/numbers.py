@@ -10,11 +10,11 @@ import numpy as np
 from ..api.check_grads import Tolerance
 from ..base import tree
 from ..ir import core
-from ..runtime.array import KeyArray, under_key
+from ..runtime.arrays.array import KeyArray, under_key
 from ..surface.numpy._common import convert, promote_dtypes_inexact
 from ..surface.numpy.contraction import einsum
 from ..surface.numpy.dtype_info import finfo
-from ..surface.numpy.systems import Factors, solve_factored
+from ..surface.numpy.linear_solve import Factors, solve_factored
 from ..types import dtypes
 
 DType = np.dtype

@@ -14,7 +14,7 @@ from ..ir import core
 from ..ir.core import STATE, Primitive
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, lift_consts
 from ..passes.stage import JitTracer, StageTrace, stage
-from .functions import WrappedFun
+from .linear_util import WrappedFun
 from .rules import dce_jaxpr_consts
 
 Val = Any

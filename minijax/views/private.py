@@ -1,7 +1,7 @@
 """Names that libraries take from JAX's inside, by module: for the alias alone.
 
 Each module is faces, whose names are in it too, and a table as those of faces
-(base/faces.py).  What is not here is no part of any interface.
+(base/lazy_modules.py).  What is not here is no part of any interface.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from ..base.faces import held, homes
+from ..base.lazy_modules import held, homes
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -29,9 +29,9 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "views.derivatives": "p2tz",
     }),
     "api": ("", {"functools": "partial"}),
-    "api_util": ("api_util", {"views.functions": "infer_argnums_and_argnames"}),
+    "api_util": ("api_util", {"views.linear_util": "infer_argnums_and_argnames"}),
     "array": ("", {
-        "runtime.array_class": "ArrayImpl",
+        "runtime.arrays.array_impl_methods": "ArrayImpl",
         "views.meshes": "Index",
         "views.tools": "Shape",
     }),
@@ -41,7 +41,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "views.modules": "emit_python_callback",
     }),
     "checkify": ("experimental.checkify", {
-        "control.effects.checks": "JaxException=JaxRuntimeError",
+        "control.effects.checkify_errors": "JaxException=JaxRuntimeError",
         "views.tools": "Out",
     }),
     "clusters": ("", {
@@ -55,15 +55,15 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "base.config:config": "update parse_flags_with_absl",
     }),
     "core": ("extend.core core", {
-        "api.shapes": "typeof",
-        "control.calls.programs": "closed_call_p",
+        "api.eval_shape": "typeof",
+        "control.calls.jit_primitive": "closed_call_p",
         "control.refs.refs": "Ref empty_ref free_ref freeze",
         "ir.core": "EvalTrace",
         "ir.jaxpr": "JaxprEqnContext=EquationContext",
-        "runtime.lower": "physical_aval=physical",
+        "runtime.lowering.context": "physical_aval=physical",
         "types.manual_axes": "ManualAxisType",
         "views.backends": "safe_map safe_zip",
-        "views.functions": "shaped_abstractify",
+        "views.linear_util": "shaped_abstractify",
         "views.hijax": "AvalMutableQDD AvalQDD aval_method aval_property cur_qdd",
         "views.primitives": "call_p",
         "views.programs": "pp_jaxpr",
@@ -86,7 +86,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "views.backends": "apply_primitive",
     }),
     "distributed": ("distributed", {
-        "runtime.cluster": "State=Cluster global_state=state",
+        "runtime.backends.cluster": "State=Cluster global_state=state",
     }),
     "dtypes": ("dtypes", {
         "surface.own_dtypes": "primal_tangent_dtype",
@@ -111,7 +111,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "api.vmappables": "is_vmappable=is_known",
         "views.rules": "make_iota to_elt",
     }),
-    "indexing": ("", {"prims.shape.spans": "Slice ds dslice=ds"}),
+    "indexing": ("", {"prims.shape.ds": "Slice ds dslice=ds"}),
     "interpreters.mlir": ("interpreters.mlir extend.mlir", {
         "views.lowering": "JaxIrContext",
     }),
@@ -119,14 +119,14 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "ad_checkpoint": "Offloadable Recompute Saveable",
     }),
     "interpreters.pxla": ("interpreters.pxla", {
-        "runtime.client": "get_default_device=default_device",
+        "runtime.backends.client": "get_default_device=default_device",
         "views.backends": "clear_in_memory_compilation_cache",
     }),
     "interpreters.xla": ("interpreters.xla", {}),
     "layout": ("experimental.layout", {}),
     "lib": ("lib", {
         "jaxlib._jax": "Device ffi guard_lib jax_jit pytree",
-        "runtime.jaxlib_compat": "jaxlib_extension_version=VERSION",
+        "runtime.backends.jaxlib_compat": "jaxlib_extension_version=VERSION",
     }),
     "lib._jax": ("jaxlib._jax", {"views.meshes": "batched_device_put"}),
     "lib.mlir": ("", {}),
@@ -173,11 +173,11 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "partition_spec": ("sharding", {}),
     "pjit": ("experimental.pjit", {
-        "api.explicit": "auto_axes explicit_axes reshard",
-        "control.calls.programs": "jit_p",
+        "api.explicit_axes": "auto_axes explicit_axes reshard",
+        "control.calls.jit_primitive": "jit_p",
         "control.calls.jitted": "JitWrapped=Jitted",
         "experimental.layout": "with_layout_constraint",
-        "prims.sharding": "with_sharding_constraint",
+        "prims.sharding_constraint": "with_sharding_constraint",
     }),
     "pretty_printer": ("", {"ir.printer:pp": "Doc brk concat group nest text"}),
     "prng": ("extend.random", {}),
@@ -196,11 +196,11 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "scipy.special": ("scipy.special", {}),
     "sharding": ("sharding", {}),
     "sharding_impls": ("sharding", {
-        "runtime.mesh": "make_mesh",
+        "runtime.sharding.mesh": "make_mesh",
         "views.meshes": "SPMDAxisContext ShardingContext canonicalize_sharding",
         # C++ makes these of the parts of arrays.
-        "runtime.jaxlib_compat": "make_single_device_sharding=SingleDeviceSharding",
-        "runtime.sharding": "UNSPECIFIED UnspecifiedValue",
+        "runtime.backends.jaxlib_compat": "make_single_device_sharding=SingleDeviceSharding",
+        "runtime.sharding.shardings": "UNSPECIFIED UnspecifiedValue",
     }),
     "source_info_util": ("extend.source_info_util", {
         "views.sources": """
@@ -211,7 +211,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         """,
     }),
     "state": ("", {"types.avals": "AbstractRef"}),
-    "state.indexing": ("", {"prims.shape.spans": "dslice=ds"}),
+    "state.indexing": ("", {"prims.shape.ds": "dslice=ds"}),
     "state.types": ("", {"types.avals": "AbstractRef"}),
     "test_util": ("test_util", {}),
     "traceback_util": ("errors", {
@@ -224,7 +224,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "views.tools": "BuiltInKeyEntry tracing_registry",
         "views.numbers": "_registry",
     }),
-    "typing": ("typing", {"runtime.array": "Array"}),
+    "typing": ("typing", {"runtime.arrays.array": "Array"}),
     "util": ("", {
         "base.source": "wraps",
         "base.util": "canonicalize_axis=canonical_axis split_list",
@@ -242,7 +242,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             device_count host_count host_id host_ids local_device_count process_count
             process_index process_indices
         """,
-        "runtime.client": """
+        "runtime.backends.client": """
             _backend_factories=factories _backends=_clients default_backend=default_platform
             devices local_devices register_plugin
         """,
@@ -320,7 +320,7 @@ MODULES["export.shape_poly"] = (
     "export",
     {
         "base.errors": "InconclusiveDimensionOperation UnexpectedDimVar",
-        "types.dimensions": "_DimExpr=SymbolicDim is_symbolic_dim",
+        "types.symbolic_dims": "_DimExpr=SymbolicDim is_symbolic_dim",
     },
 )
 MODULES["custom_partitioning_sharding_rule"] = ("experimental.custom_partitioning", {})
@@ -341,7 +341,7 @@ MODULES["state.primitives"] = (
 MODULES["xla_transform"] = (
     "",
     {
-        "runtime.compiler_passes": """
+        "runtime.running.compiler_passes": """
             PipelineStage clear_hlo_module_transformation register_hlo_module_transformation
         """
     },
@@ -365,7 +365,7 @@ SAME = {
 # Of kernels written for one kind of device: what libraries import before they run any.
 _SPLASH = "experimental.pallas.ops.tpu.splash_attention"
 KERNELS: dict[str, dict[str, str]] = {
-    "experimental.pallas": {"prims.shape.spans": "Slice ds dslice=ds"},
+    "experimental.pallas": {"prims.shape.ds": "Slice ds dslice=ds"},
     "experimental.pallas.mosaic_gpu": {},
     "experimental.pallas.ops": {},
     "experimental.pallas.ops.tpu": {},

@@ -12,8 +12,8 @@ from ..ir.core import Primitive
 from ..ir.jaxpr import Equation, EquationContext, Jaxpr, SourceInfo, Var, params_of
 from ..ir.printer import WIDTH, Printer
 from ..passes.batch import no_name
-from ..runtime.array import Array
-from ..runtime.tokens import Token as Token
+from ..runtime.arrays.array import Array
+from ..runtime.arrays.tokens import Token as Token
 from ..types import dtypes
 from ..types.avals import AbstractValue
 from .traces import to_value

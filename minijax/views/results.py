@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime import jaxlib_compat as compat
-from ..runtime import spread
+from ..runtime.backends import jaxlib_compat as compat
+from ..runtime.sharding import partitioned_placement
 from ..types.avals import AbstractToken, ShapedArray
 from .programs import Token
 
 
 def _array_of(aval: Any, sharding: Any, committed: bool) -> Callable[[Any], Any]:
     """Arrays of the parts on the devices of a sharding, in their order."""
-    return lambda parts: spread.assemble(aval, sharding, list(parts))
+    return lambda parts: partitioned_placement.assemble(aval, sharding, list(parts))
 
 
 def _token_of(aval: Any, sharding: Any, committed: bool) -> Callable[[Any], Any]:

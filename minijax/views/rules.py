@@ -17,10 +17,10 @@ from ..ir import check, core
 from ..ir.core import Primitive, Rule, Unsupported, load_primitives, registry
 from ..ir.jaxpr import Equation, Jaxpr, Var, no_effects, read_vars, result_type
 from ..passes import dce
-from ..passes.algebra import Zero, core_ops, is_linear
+from ..passes.ad_util import Zero, core_ops, is_linear
 from ..passes.batch import Axis, BatchTrace, lane_to_front, no_name
-from ..prims import define
-from ..prims.shape.fresh import iota
+from ..prims import elementwise
+from ..prims.shape.creation import iota
 
 
 class Adapted:
@@ -236,7 +236,7 @@ dce_rules = DceRules()
 
 def defjvp(primitive: Primitive, *jvprules: Rule | None) -> None:
     """Set a jvp of one rule an operand: (tangent, *primals, **params) -> tangent."""
-    define.defjvp(primitive, [rule and _without_result(rule) for rule in jvprules])
+    elementwise.defjvp(primitive, [rule and _without_result(rule) for rule in jvprules])
     primitive.linearize = None
 
 
@@ -246,7 +246,7 @@ def _without_result(rule: Rule) -> Rule:
 
 def defjvp2(primitive: Primitive, *jvprules: Rule | None) -> None:
     """The same, of rules (tangent, result, *primals, **params) -> tangent."""
-    define.defjvp(primitive, jvprules)
+    elementwise.defjvp(primitive, jvprules)
     primitive.linearize = None
 
 
@@ -255,7 +255,7 @@ def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
 
     transpose_rule: (ct, *args, **params) -> a cotangent for each operand.
     """
-    define.linear_jvp(primitive)
+    elementwise.linear_jvp(primitive)
     primitive.linearize = None
 
     def transpose(ct: Any, /, *args: Any, **params: Any) -> Any:
@@ -276,7 +276,7 @@ def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
 
     lhs_rule, rhs_rule: (ct, x, y, **params) -> the cotangent of the first, the second.
     """
-    define.defjvp(
+    elementwise.defjvp(
         prim,
         [
             lambda t, ans, x, y, /, **params: prim.bind(t, y, **params),
@@ -365,7 +365,7 @@ def defvectorized(prim: Primitive) -> None:
 
 def defbroadcasting(prim: Primitive) -> None:
     """Set the batch rule of an elementwise primitive whose operands repeat."""
-    define.batch_elementwise(prim)
+    elementwise.batch_elementwise(prim)
 
 
 def defreducer(prim: Primitive) -> None:

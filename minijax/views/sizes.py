@@ -1,6 +1,6 @@
 """Sizes and shapes as libraries ask JAX's inside for them; some may be symbolic.
 
-Arithmetic of symbolic dimensions is in types/dimensions.py.  Next: traces.py.
+Arithmetic of symbolic dimensions is in types/symbolic_dims.py.  Next: traces.py.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import operator
 from collections.abc import Sequence
 from typing import Any, Union
 
-from ..api.shapes import typeof
+from ..api.eval_shape import typeof
 from ..base import errors
 from ..base.util import canonical_axis
-from ..types import dimensions
-from ..types.dimensions import SymbolicDim, divided, max_dim, size_of
+from ..types import symbolic_dims
 from ..types.dtypes import scalar_dtype
+from ..types.symbolic_dims import SymbolicDim, divided, max_dim, size_of
 
 DimSize = Union[int, Any]  # noqa: UP007 (libraries read its origin)
 Shape = Sequence[DimSize]
@@ -141,4 +141,4 @@ def canonicalize_axis_tuple(
     return found
 
 
-is_symbolic_dim = dimensions.is_symbolic_dim
+is_symbolic_dim = symbolic_dims.is_symbolic_dim

@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import tree
-from ..control.calls.programs import closed_call_p
+from ..control.calls.jit_primitive import closed_call_p
 from ..control.rules.custom_jvp import SymbolicZero, as_zero, custom_jvp_call_p, from_symbolic
 from ..control.rules.custom_vjp_call import custom_vjp_call_p
 from ..ir import core, hooks
 from ..ir.core import Primitive
 from ..ir.jaxpr import DebugInfo
-from ..passes.algebra import Zero, instantiate
+from ..passes.ad_util import Zero, instantiate
 from ..passes.stage import hoist_tracers, stage
-from .functions import WrappedFun
-from .params import out_trees
+from .jax_params import out_trees
+from .linear_util import WrappedFun
 
 Params = dict[str, Any]
 

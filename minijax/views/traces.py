@@ -1,6 +1,6 @@
 """Traces that libraries make, and what is current, under JAX's names.
 
-Next: functions.py.
+Next: linear_util.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..control.rules.custom_vjp_call import custom_vjp_call_p
 from ..ir import core
 from ..ir.core import EVAL, STATE, Primitive, current
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr, Var, sub_jaxprs
-from ..passes import algebra
+from ..passes import ad_util
 from ..passes.batch import BatchTrace
 from ..passes.stage import StageTrace
 from ..types.avals import shaped
@@ -225,14 +225,14 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
 
 def mapped_aval(size: int, axis: int | None, aval: Any) -> Any:
     """The type of one lane, of that of all together."""
-    return algebra.mapped_aval(size, axis, aval)
+    return ad_util.mapped_aval(size, axis, aval)
 
 
 def unmapped_aval(
     size: int, axis: int | None, aval: Any, explicit_mesh_axis: Any = None
 ) -> Any:
     """The type of all lanes together, of that of one."""
-    return algebra.unmapped_aval(size, axis, aval)
+    return ad_util.unmapped_aval(size, axis, aval)
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:

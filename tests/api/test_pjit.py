@@ -9,7 +9,7 @@ import pytest
 import minijax as mj
 from minijax import lax
 from minijax.experimental.pjit import pjit
-from minijax.runtime.mesh import block_mesh
+from minijax.runtime.sharding.mesh import block_mesh
 from minijax.sharding import Mesh, NamedSharding
 from minijax.sharding import PartitionSpec as P
 

@@ -13,7 +13,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import monitoring, profiler
 from minijax.experimental.profiler import get_profiled_instructions_proto
-from minijax.runtime import compile as compiler
+from minijax.runtime.running import compile as compiler
 
 
 def work():

@@ -11,7 +11,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax.experimental import serialize_executable as se
 from minijax.experimental.compilation_cache import compilation_cache
-from minijax.runtime import compile as compiler
+from minijax.runtime.running import compile as compiler
 from minijax.sharding import Mesh, NamedSharding
 from minijax.sharding import PartitionSpec as P
 
@@ -91,7 +91,7 @@ def test_where_programs_are_kept(tmp_path):
 import numpy as np, minijax as mj
 from minijax.experimental.compilation_cache import compilation_cache as cc
 from minijax.experimental import serialize_executable as se
-from minijax.runtime.compile import statistics
+from minijax.runtime.running.compile import statistics
 x = np.arange(4.0, dtype="float32")
 cc.set_cache_dir({str(tmp_path)!r})
 compiled = lambda: mj.jit(lambda x: x * 5 - 1).lower(x).compile()

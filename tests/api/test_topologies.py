@@ -12,7 +12,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax.experimental import topologies
-from minijax.runtime import client
+from minijax.runtime.backends import client
 from minijax.sharding import NamedSharding, SingleDeviceSharding
 from minijax.sharding import PartitionSpec as P
 from tests.platforms.targets import H200

@@ -13,8 +13,8 @@ from jaxlib import xla_client
 
 import minijax as mj
 import minijax.numpy as jnp
-from minijax.base import declined
-from minijax.runtime import compile as compiler
+from minijax.base import unsupported_options
+from minijax.runtime.running import compile as compiler
 
 # Recorded from JAX 0.10.2.
 NAMES = """
@@ -83,10 +83,10 @@ def test_the_option_exists_and_may_be_what_it_is(name):
 OTHER = {bool: lambda v: not v, int: lambda v: v + 1, str: lambda v: "another"}
 
 
-@pytest.mark.parametrize("name, held", [row[:2] for row in declined.rows()])
+@pytest.mark.parametrize("name, held", [row[:2] for row in unsupported_options.rows()])
 def test_what_cannot_be_honoured_is_refused(name, held):
     other = OTHER.get(type(held), lambda v: 1)(held)
-    if isinstance(held, int) and declined._ALSO.get(name):
+    if isinstance(held, int) and unsupported_options._ALSO.get(name):
         other = 0  # no more than one frame is known: any limit but none holds
     with pytest.raises(NotImplementedError, match=f"{name}=.* is not supported") as e:
         mj.config.update(name, other)
@@ -94,13 +94,13 @@ def test_what_cannot_be_honoured_is_refused(name, held):
     assert mj.config.read(name) == held
 
 
-@pytest.mark.parametrize("name", declined.EITHER)
+@pytest.mark.parametrize("name", unsupported_options.EITHER)
 def test_either_implementation_may_be_requested(name):
     f = mj.custom_vjp(jnp.sin)
     f.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (g * jnp.cos(x),))
     loss = lambda x: mj.lax.scan(lambda c, _: (mj.checkpoint(f)(c), 0), x, length=2)[0]
-    with changed(name, not declined.EITHER[name]):
-        assert mj.config.read(name) is not declined.EITHER[name]
+    with changed(name, not unsupported_options.EITHER[name]):
+        assert mj.config.read(name) is not unsupported_options.EITHER[name]
         slope = mj.grad(loss)(0.5)
     assert np.allclose(slope, np.cos(np.sin(0.5)) * np.cos(0.5))
 
@@ -463,7 +463,7 @@ def test_the_profile_version(monkeypatch):
 
 
 def test_xla_caches_stand_beside_the_programs():
-    from minijax.runtime import jaxlib_compat as compat
+    from minijax.runtime.backends import jaxlib_compat as compat
 
     def files(value, where):
         with changed("jax_persistent_cache_enable_xla_caches", value):

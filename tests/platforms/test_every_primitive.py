@@ -15,7 +15,7 @@ import pytest
 
 import minijax as mj
 from minijax.ir.jaxpr import sub_jaxprs
-from minijax.runtime import client
+from minijax.runtime.backends import client
 
 from .child import calls, devices, lowered, outcome, structs
 from .samples import SAMPLES, function

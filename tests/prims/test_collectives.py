@@ -5,16 +5,16 @@ import pytest
 
 import minijax as mj
 from minijax.ir import core
-from minijax.passes.algebra import UndefinedPrimal
+from minijax.passes.ad_util import UndefinedPrimal
 from minijax.passes.stage import stage_closed
 from minijax.passes.transpose import backward_pass
-from minijax.prims.collectives.exchange import all_gather, all_to_all, psum_scatter, pswapaxes
+from minijax.prims.collectives.all_gather import all_gather, all_to_all, psum_scatter, pswapaxes
+from minijax.prims.collectives.pcast import pcast
 from minijax.prims.collectives.permute import pbroadcast, ppermute, pshuffle, ragged_all_to_all
 from minijax.prims.collectives.psum import axis_index, axis_size, pmax, pmean, pmin, psum
-from minijax.prims.collectives.varying import pcast
 from minijax.prims.math.algebraic import add, mul
 from minijax.prims.shape.shapes import copy, move_axis, reshape
-from minijax.runtime.lowered import lower_jaxpr
+from minijax.runtime.lowering.lower_jaxpr import lower_jaxpr
 from minijax.types.avals import shaped
 
 GROUPS = [[0, 2], [3, 1]]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import minijax as mj
-from minijax.prims.conv import forms as convs
+from minijax.prims.conv import conv_functions as convs
 from minijax.prims.conv.general import ConvDimensionNumbers, conv_general_dilated
-from minijax.prims.sliding import padtype_to_pads
+from minijax.prims.window_padding import padtype_to_pads
 
 FIRST = {1: ("NCH", "OIH", "NCH"), 2: ("NCHW", "OIHW", "NCHW"), 0: ("NC", "OI", "NC")}
 

@@ -9,7 +9,7 @@ from laws import obeys, same
 
 import minijax as mj
 from minijax import lax
-from minijax.runtime.sharding import SingleDeviceSharding
+from minijax.runtime.sharding.shardings import SingleDeviceSharding
 from minijax.types import dtypes
 
 REAL = ["bool", "int4", "uint4", "int8", "uint8", "int16", "uint16", "int32", "uint32"]

@@ -604,7 +604,7 @@ CALLS = {
 def test_other_platforms(name, platform):
     """What is called there; or that it is not there."""
     from minijax.passes.stage import stage_closed
-    from minijax.runtime.lowered import lower_jaxpr
+    from minijax.runtime.lowering.lower_jaxpr import lower_jaxpr
     from minijax.types.avals import shaped
 
     fun, shape, cuda, tpu = CALLS[name]
@@ -650,9 +650,9 @@ def test_thomas_and_reflections_without_a_library():
         for left in (True, False)
         for turned in (True, False)
     ]
-    saved = solve.tridiagonal_solve_p.lower_on, reflections.ormqr_p.lower_on
+    saved = solve.tridiagonal_solve_p.lower_by_platform, reflections.ormqr_p.lower_by_platform
     try:
-        solve.tridiagonal_solve_p.lower_on = reflections.ormqr_p.lower_on = {}
+        solve.tridiagonal_solve_p.lower_by_platform = reflections.ormqr_p.lower_by_platform = {}
         close(mj.jit(la.tridiagonal_solve)(dl, d, du, b), want)
         got = mj.jit(
             lambda: [
@@ -664,7 +664,9 @@ def test_thomas_and_reflections_without_a_library():
         for a, w in zip(got, wanted, strict=True):
             close(a, w)
     finally:
-        solve.tridiagonal_solve_p.lower_on, reflections.ormqr_p.lower_on = saved
+        solve.tridiagonal_solve_p.lower_by_platform, reflections.ormqr_p.lower_by_platform = (
+            saved
+        )
 
 
 # ------------------------------------------------------------------------------ errors

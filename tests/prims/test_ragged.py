@@ -8,7 +8,7 @@ import minijax as mj
 from minijax import lax
 from minijax.lax import RaggedDotDimensionNumbers as Numbers
 from minijax.passes.stage import stage_closed
-from minijax.runtime.lowered import lower_jaxpr
+from minijax.runtime.lowering.lower_jaxpr import lower_jaxpr
 from minijax.types.avals import shaped
 
 RANDOM = np.random.default_rng(0)

@@ -7,7 +7,7 @@ from laws import obeys, same
 
 import minijax as mj
 from minijax import lax
-from minijax.runtime import dispatch
+from minijax.runtime.running import dispatch
 
 
 def f32(*shape):

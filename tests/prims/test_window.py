@@ -12,7 +12,7 @@ from minijax.ir.jaxpr import Jaxpr
 from minijax.passes.stage import stage
 from minijax.prims.math.logic import ge_p, le_p
 from minijax.prims.reduce.over_axes import highest, lowest
-from minijax.prims.reduce.pooling import _windows_chosen
+from minijax.prims.reduce.window_reductions import _windows_chosen
 from minijax.types.avals import shaped
 
 RANDOM = np.random.default_rng(0)

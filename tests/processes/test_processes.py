@@ -15,7 +15,7 @@ import pytest
 import minijax as mj
 from minijax.api import cluster_environments as environments
 from minijax.experimental import multihost_utils as hosts
-from minijax.runtime.roll_call import ProcessMembership
+from minijax.runtime.backends.process_membership import ProcessMembership
 from minijax.tools import launcher
 from tests.processes.starting import LIMIT, environment, free_port, together
 
@@ -215,7 +215,7 @@ def test_another_program_answers():
     ],
 )
 def test_arguments_that_do_not_do(monkeypatch, args, error, says):
-    monkeypatch.setattr("minijax.runtime.client._clients", {})
+    monkeypatch.setattr("minijax.runtime.backends.client._clients", {})
     clean(monkeypatch)
     with pytest.raises(error, match=says.replace(".", r"\.")):
         mj.distributed.initialize(*args)

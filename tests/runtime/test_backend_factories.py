@@ -9,7 +9,8 @@ import minijax as jax
 import minijax.numpy as jnp
 from minijax.base import config
 from minijax.extend import backend, xla
-from minijax.runtime import client, compiler_passes
+from minijax.runtime.backends import client
+from minijax.runtime.running import compiler_passes
 from minijax.views import private
 
 

@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import minijax as mj, minijax.numpy as jnp
-from minijax.runtime import compile as c
+from minijax.runtime.running import compile as c
 {setup}
 x = jnp.arange(8.0)
 y = mj.jit(lambda x: jnp.tanh(x) @ x)(x) + mj.grad(lambda x: (x ** 3).sum())(x).sum()
@@ -37,7 +37,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
     again = run(tmp_path)
     assert again[:3] == (value, 0, compiled)
     found = [p for p in tmp_path.rglob("*") if p.is_file()]
-    assert len(found) == compiled + 1  # and what ends last: runtime/ending.py
+    assert len(found) == compiled + 1  # and what ends last: runtime/running/shutdown.py
     assert all(p.stat().st_mode & 0o077 == 0 for p in found), "private to the user"
 
 

@@ -17,10 +17,10 @@ from jaxlib.mlir import ir
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.runtime import compile as compiler
-from minijax.runtime import compiler_faults as faults
-from minijax.runtime import jaxlib_compat as compat
-from minijax.runtime.mlir_context import context
+from minijax.runtime.backends import jaxlib_compat as compat
+from minijax.runtime.lowering.mlir_context import context
+from minijax.runtime.running import compile as compiler
+from minijax.runtime.running import compiler_faults as faults
 from minijax.tools import faults as faults_page
 
 ROOT = pathlib.Path(__file__).parents[2]

@@ -17,8 +17,8 @@ import time
 import pytest
 
 from minijax.base import config
-from minijax.runtime import disk_cache
-from minijax.runtime.disk_cache import DiskCache, default_directory
+from minijax.runtime.running import disk_cache
+from minijax.runtime.running.disk_cache import DiskCache, default_directory
 
 MB = 1 << 20
 PROGRAM = b"some words of a program, " * 4000
@@ -498,7 +498,7 @@ def test_only_its_own_files_are_evicted(tmp_path):
 
 WORKER = """
 import random, sys
-from minijax.runtime.disk_cache import DiskCache
+from minijax.runtime.running.disk_cache import DiskCache
 path, seed = sys.argv[1], int(sys.argv[2])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -549,7 +549,7 @@ def test_many_processes(tmp_path):
 def test_a_process_that_dies_in_the_middle(tmp_path):
     code = (
         "import os, sys\n"
-        "from minijax.runtime.disk_cache import DiskCache\n"
+        "from minijax.runtime.running.disk_cache import DiskCache\n"
         "os.replace = lambda *a: os._exit(3)\n"
         "DiskCache(sys.argv[1], 10**6).put('k', b'1')\n"
     )

@@ -7,9 +7,9 @@ PROGRAM = """
 import atexit, os
 atexit.register(lambda: print(len(waited), flush=True))  # runs last
 import minijax.numpy as jnp
-from minijax.runtime import ending
-waited, run = [], ending._run_last
-ending._run_last = lambda where: (run(where), waited.append(where))
+from minijax.runtime.running import shutdown
+waited, run = [], shutdown._run_last
+shutdown._run_last = lambda where: (run(where), waited.append(where))
 jnp.ones(3) + 1
 if not (child := os.fork()):
     raise SystemExit  # whose threads are the parent's

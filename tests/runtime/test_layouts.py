@@ -10,7 +10,7 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax.experimental import serialize_executable
 from minijax.experimental.layout import Format, Layout, with_layout_constraint
-from minijax.runtime.layouts import check_tiles
+from minijax.runtime.sharding.layouts import check_tiles
 
 X = jnp.arange(6.0).reshape(2, 3)
 BACK, PLAIN = Layout((1, 0)), Layout((0, 1))

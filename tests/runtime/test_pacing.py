@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax as mj
-from minijax.runtime import pacing
+from minijax.runtime.running import pacing
 from minijax.sharding import NamedSharding
 from minijax.sharding import PartitionSpec as P
 

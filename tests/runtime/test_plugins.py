@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import minijax as mj
-from minijax.runtime import client, plugins
+from minijax.runtime.backends import client, plugins
 
 MODULES = """
 import warnings

@@ -12,11 +12,11 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.ir.core import Primitive
-from minijax.runtime import lower as lowering
-from minijax.runtime.compile import module_bytes
-from minijax.runtime.lowered import lower_jaxpr
-from minijax.runtime.mlir_context import context
-from minijax.runtime.recipes import LONGEST, RecordedLowering
+from minijax.runtime.lowering import context as lowering
+from minijax.runtime.lowering.lower_jaxpr import lower_jaxpr
+from minijax.runtime.lowering.mlir_context import context
+from minijax.runtime.lowering.recorded_lowering import LONGEST, RecordedLowering
+from minijax.runtime.running.compile import module_bytes
 
 X = np.ones((2, 3, 4), np.float32)
 INTS = np.ones((2, 3), np.int32)

@@ -10,9 +10,9 @@ import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.experimental import jet
-from minijax.prims.math import pairs
-from minijax.runtime import compiler_faults as faults
-from minijax.runtime import jaxlib_compat as compat
+from minijax.prims.math import double_double
+from minijax.runtime.backends import jaxlib_compat as compat
+from minijax.runtime.running import compiler_faults as faults
 from minijax.scipy import special
 
 rng = np.random.default_rng(0)
@@ -136,7 +136,7 @@ def test_own_functions():
             for g in (f, mj.jit(f)):
                 np.testing.assert_allclose(g(x), [*values.values()], 1e-14)
         large, small = 1e10, 1e-3
-        total, lost = mj.jit(lambda b: pairs.exact_sum(np.float64(large), b))(small)
+        total, lost = mj.jit(lambda b: double_double.exact_sum(np.float64(large), b))(small)
         exact = Fraction(large) + Fraction(small)
         assert float(total) == large + small
         assert Fraction(float(total)) + Fraction(float(lost)) == exact

@@ -9,7 +9,7 @@ from minijax import lax
 from minijax.interpreters import ad
 from minijax.ir import hooks
 from minijax.ir.core import Primitive
-from minijax.runtime import together
+from minijax.runtime.running import compiled_rules
 
 ASKED = ("evaluate_batched", "evaluate_jvp", "evaluate_linearized", "evaluate_transpose")
 
@@ -26,14 +26,14 @@ def apart(monkeypatch, f, *args):
 def programs(monkeypatch):
     """The names of primitives whose rules were evaluated as one program."""
     seen = []
-    real = together._run
+    real = compiled_rules._run
 
     def run(make, needed, prim, *rest):
         out = real(make, needed, prim, *rest)
         seen.extend([prim.name] if out is not None else [])
         return out
 
-    monkeypatch.setattr(together, "_run", run)
+    monkeypatch.setattr(compiled_rules, "_run", run)
     return seen
 
 
@@ -175,9 +175,9 @@ def test_values_on_other_devices(programs):
 
 def test_caches_are_emptied():
     mj.jvp(jnp.tanh, (x,), (x,))
-    assert together._rules
+    assert compiled_rules._rules
     mj.clear_caches()
-    assert not together._rules
+    assert not compiled_rules._rules
 
 
 def broken_in(module):
@@ -192,7 +192,7 @@ def broken_in(module):
 def test_a_fault_of_ours_is_not_taken_for_a_rule_that_refuses(part, monkeypatch):
     mj.clear_caches()
     with monkeypatch.context() as patch:
-        patch.setattr(together, part, broken_in(together))
+        patch.setattr(compiled_rules, part, broken_in(compiled_rules))
         with pytest.raises(KeyError, match="a fault"):
             mj.jvp(jnp.tanh, (x,), (x,))
     mj.jvp(jnp.tanh, (x,), (x,))  # and nothing of it is remembered

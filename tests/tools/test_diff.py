@@ -6,7 +6,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax, tools
-from minijax.tools.parting import matches
+from minijax.tools.jaxpr_diff import matches
 
 X = jnp.linspace(0.1, 1, 12).reshape(3, 4)
 

@@ -8,7 +8,7 @@ import minijax.numpy as jnp
 from minijax import lax, tools
 from minijax.ir.core import registry
 from minijax.sharding import Mesh, NamedSharding, PartitionSpec
-from minijax.tools.nan_checks import Coarse
+from minijax.tools.nan_interpreter import Coarse
 
 
 @mj.custom_vjp

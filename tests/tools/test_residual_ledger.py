@@ -10,9 +10,9 @@ import minijax as mj
 import minijax.numpy as jnp
 import minijax.scipy.stats
 from minijax import lax, nn, tools
-from minijax.control.calls import budget as budgets
-from minijax.passes.costs import equation_flops
-from minijax.tools import ledger as ledgers
+from minijax.control.calls import remat_budget as budgets
+from minijax.passes.cost_model import equation_flops
+from minijax.tools import residuals_report as ledgers
 from minijax.tools.programs import amount
 
 W = jnp.full((48, 48), 0.01)

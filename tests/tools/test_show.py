@@ -10,7 +10,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import lax, tools
-from minijax.tools.places import _assigned
+from minijax.tools.source_lines import _assigned
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 

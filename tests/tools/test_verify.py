@@ -10,8 +10,8 @@ import minijax.numpy as jnp
 from minijax import lax, tools
 from minijax.ir.core import Primitive
 from minijax.prims.math import elementary
-from minijax.runtime import compiler_faults as faults
-from minijax.runtime import jaxlib_compat as compat
+from minijax.runtime.backends import jaxlib_compat as compat
+from minijax.runtime.running import compiler_faults as faults
 from minijax.tools import __main__ as command
 from minijax.tools import verify_numpy
 from minijax.tools.verify_walk import Walk, beyond

@@ -78,11 +78,11 @@ assert found is jnp.__dict__ and type(jnp).__name__ == "module"
 assert "grad" in vars(jax) and "normal" in vars(jax.random)
 
 # Every module that is there resolves, and every name of JAX's inside that is listed.
-from minijax.base import faces
+from minijax.base import lazy_modules
 from minijax.views import private
 for name, (inside, table) in private.MODULES.items():
     module = importlib.import_module(f"jax._src.{name}".rstrip("."))
-    for public in faces.homes(table):
+    for public in lazy_modules.homes(table):
         getattr(module, public)
 for name, target in private.SAME.items():
     module = importlib.import_module(f"jax._src.{name}")

@@ -116,7 +116,7 @@ def test_the_lock_of_finders_is_no_trap():
     import subprocess
     import sys
 
-    code = "import _imp; _imp.acquire_lock(); import minijax.runtime.mlir_context"
+    code = "import _imp; _imp.acquire_lock(); import minijax.runtime.lowering.mlir_context"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 

@@ -94,7 +94,7 @@ picture
 #
 # One thing is otherwise in your programs. The picture shows each operation that a rule asks
 # for; outside of `jit` a whole rule is usually evaluated at once, as one compiled program
-# (`runtime/together.py`).
+# (`runtime/running/compiled_rules.py`).
 
 # %%
 assert picture.by("grad") == ["sin", "mul"]  # what the user wrote

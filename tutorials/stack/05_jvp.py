@@ -27,7 +27,7 @@ import minijax as jax
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.ir import core
-from minijax.passes.algebra import Zero
+from minijax.passes.ad_util import Zero
 from minijax.passes.jvp import JVPTrace, jvp_jaxpr
 
 # %% [markdown]

@@ -30,12 +30,12 @@ from minijax import lax
 from minijax.ir import core
 from minijax.ir.jaxpr import ClosedJaxpr, Literal
 from minijax.passes import transpose
-from minijax.passes.algebra import UndefinedPrimal
+from minijax.passes.ad_util import UndefinedPrimal
 from minijax.passes.linearize import linearize_flat
 
 # %% [markdown]
 # A transpose rule takes the cotangent of the result and gives those of the operands. In
-# place of a linear operand stands a mark, `Linear(aval)`: it has no value. A product is
+# place of a linear operand stands a mark, `UndefinedPrimal(aval)`: it has no value. A product is
 # linear in one operand while the other is fixed.
 
 # %%

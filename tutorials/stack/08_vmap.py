@@ -166,7 +166,7 @@ def exercise_2(pairwise):
 
 # %% [markdown]
 # **3.** Give the primitive `row_max` below a batch rule. (It takes the maximum along the
-# last axis, so the lanes have to stand in front: `bring_front`.)
+# last axis, so the lanes have to stand in front: `lane_to_front`.)
 
 # %%
 row_max_p = core.Primitive("row_max")

@@ -29,8 +29,8 @@ import minijax as jax
 import minijax.numpy as jnp
 from minijax.ir import core
 from minijax.ir.jaxpr import Literal
-from minijax.runtime import compile as compiler
-from minijax.runtime import lower
+from minijax.runtime.lowering import context
+from minijax.runtime.running import compile as compiler
 
 
 def f(x):
@@ -101,7 +101,7 @@ assert np.allclose(build(text, x), f(x), rtol=1e-6)
 # remembered as a *recipe*, for the next equation of these types.
 
 # %%
-shown = draw.source(lower.emit_jaxpr, lower.emit_equation)
+shown = draw.source(context.emit_jaxpr, context.emit_equation)
 assert "return rule(ctx, *values, **params)" in shown
 assert "recipe" in shown
 shown

@@ -29,8 +29,9 @@ import minijax as jax
 import minijax.numpy as jnp
 from minijax.control.calls.jitted import Jitted
 from minijax.ir import core
-from minijax.runtime import assignment, dispatch
-from minijax.runtime import compile as compiler
+from minijax.runtime.running import compile as compiler
+from minijax.runtime.running import dispatch
+from minijax.runtime.sharding import device_assignment
 
 # %% [markdown]
 # ## Thirty lines to try: a jit of your own
@@ -46,7 +47,7 @@ def my_jit(f):
         if core.STATE.trace is not core.EVAL:
             return f(*args)  # inside another transformation: as if it were not there
         key = tuple(map(core.aval_of, args))
-        buffers, where, committed = assignment.place_values(args, "mine")
+        buffers, where, committed = device_assignment.place_values(args, "mine")
         if key not in programs:
             closed = jax.make_jaxpr(f)(*args)
             programs[key] = dispatch.compile_jaxpr(closed, "mine", where, committed)

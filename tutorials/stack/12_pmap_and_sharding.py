@@ -28,7 +28,7 @@ import draw
 import minijax as jax
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.prims.collectives.varying import all_reduce
+from minijax.prims.collectives.pcast import all_reduce
 from minijax.sharding import NamedSharding
 from minijax.sharding import PartitionSpec as P
 

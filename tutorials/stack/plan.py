@@ -17,7 +17,7 @@ PLAN = [
     (
         "05_jvp",
         "How can a program compute an exact derivative?",
-        ["passes/algebra.py", "passes/jvp.py"],
+        ["passes/ad_util.py", "passes/jvp.py"],
     ),
     ("06_linearize", "Backwards through what?", ["passes/linearize.py", "passes/dce.py"]),
     (
@@ -29,12 +29,20 @@ PLAN = [
     (
         "09_lowering",
         "What does the compiler read, and what does it make of it?",
-        ["runtime/lower.py", "runtime/recipes.py", "runtime/lowered.py"],
+        [
+            "runtime/lowering/context.py",
+            "runtime/lowering/recorded_lowering.py",
+            "runtime/lowering/lower_jaxpr.py",
+        ],
     ),
     (
         "10_jit",
         "Who remembers what, from call to call?",
-        ["control/calls/jitted.py", "runtime/dispatch.py", "runtime/compile.py"],
+        [
+            "control/calls/jitted.py",
+            "runtime/running/dispatch.py",
+            "runtime/running/compile.py",
+        ],
     ),
     (
         "11_control_flow",

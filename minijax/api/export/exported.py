@@ -23,17 +23,18 @@ from ...control.calls.jit import jit
 from ...control.rules.custom_vjp import custom_vjp
 from ...ir.jaxpr import ClosedJaxpr
 from ...prims.sizes import dim_as_value_p as dim_as_value_p  # the values of sizes
-from ...runtime import client, portable
-from ...runtime.mesh import AbstractMesh, Mesh
-from ...runtime.sharding import NamedSharding
-from ...runtime.spread import PartitionedPlacement
+from ...runtime.backends import client
+from ...runtime.lowering import portable_artifact
+from ...runtime.sharding.mesh import AbstractMesh, Mesh
+from ...runtime.sharding.partitioned_placement import PartitionedPlacement
+from ...runtime.sharding.shardings import NamedSharding
 from ...types import dtypes
-from ...types.dimension_text import SymbolicScope, symbolic_shape
-from ...types.dimensions import SymbolicDim, dimension_variables, is_symbolic_dim
-from ...types.solving import common_scope, solution, solved
+from ...types.symbolic_dim_solver import common_scope, solution, solved
+from ...types.symbolic_dims import SymbolicDim, dimension_variables, is_symbolic_dim
+from ...types.symbolic_shape_parser import SymbolicScope, symbolic_shape
 from ..aot import Lowered, Traced
-from ..reverse import vjp
-from ..shapes import ShapeDtypeStruct, aval_like
+from ..eval_shape import ShapeDtypeStruct, aval_like
+from ..vjp import vjp
 from . import serialization
 
 __all__ = (
@@ -150,7 +151,11 @@ class Exported:
     def mlir_module(self, serialized: bool = True) -> Any:
         """The program as StableHLO: its text or, unless `serialized`, an MLIR module."""
         data = self.mlir_module_serialized
-        return portable.text_of(data) if serialized else portable.from_bytes(data)
+        return (
+            portable_artifact.text_of(data)
+            if serialized
+            else portable_artifact.from_bytes(data)
+        )
 
     def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Any, ...]:
         """How the arguments are to lie on the devices of a mesh; None: anyhow."""
@@ -466,7 +471,7 @@ def _exported(
             tries=["take the callback or debug.print out", "jit instead of export"],
         )
     module = lowered.compiler_ir()
-    portable.check_calls(module, [t for c in checks if (t := c.is_custom_call())])
+    portable_artifact.check_calls(module, [t for c in checks if (t := c.is_custom_call())])
     where = lowered._where
     several = isinstance(where, PartitionedPlacement)
     ins: list[Any] = [None] * len(in_avals)
@@ -497,7 +502,7 @@ def _exported(
         ordered_effects=tuple(ordered),
         unordered_effects=tuple(unordered),
         disabled_safety_checks=checks,
-        mlir_module_serialized=portable.to_bytes(module, polymorphic, several),
+        mlir_module_serialized=portable_artifact.to_bytes(module, polymorphic, several),
         calling_convention_version=_calling_convention(),
         module_kept_var_idx=tuple(lowered._kept),
         uses_global_constants=polymorphic,

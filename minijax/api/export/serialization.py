@@ -23,10 +23,10 @@ from ...base.flatbuffers import Fields, Table, read, write
 from ...base.tree_nodes import USER, is_tree_node
 from ...control.effects import effects
 from ...prims.random.implementations import impls
-from ...runtime.jaxlib_compat import HloSharding
-from ...runtime.mesh import AbstractDevice, AbstractMesh, AxisType
-from ...runtime.partition_spec import PartitionSpec
-from ...runtime.sharding import NamedSharding, aval_with_sharding
+from ...runtime.backends.jaxlib_compat import HloSharding
+from ...runtime.sharding.mesh import AbstractDevice, AbstractMesh, AxisType
+from ...runtime.sharding.partition_spec import PartitionSpec
+from ...runtime.sharding.shardings import NamedSharding, aval_with_sharding
 from ...types import dtypes
 from ...types.avals import MemorySpace, ShapedArray, shaped
 

@@ -2,7 +2,7 @@
 
 Operands are (index, *ops); all branches take all operands, constants they capture
 included.  Batched over the index, all branches run and their results are selected; the
-caller may choose otherwise with `batched=`.  Next: switch.py.
+caller may choose otherwise with `batched=`.  Next: cond_functions.py.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ...base.util import pick
 from ...ir import core, regions
 from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr, jaxprs_effects
 from ...passes import batch as batching
-from ...passes.algebra import Zero, core_ops, instantiate
+from ...passes.ad_util import Zero, core_ops, instantiate
 from ...passes.dce import dce_jaxpr
 from ...passes.region_rules import def_region_rules, union
 from ...passes.stage import stage_closed
 from ...prims.math import logic
 from ...prims.math.cast import convert_element_type_p
 from ...prims.reduce import over_axes
-from ...runtime import placements
+from ...runtime.sharding import placement
 from ...types import dtypes
-from .. import bodies
-from ..effects import checking, checks
+from .. import body_staging
+from ..effects import checkify_errors, checkify_transform
 from ..loops.scan import scan_p
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
@@ -54,11 +54,11 @@ def cond_batch(axis: Any, args: Any, dims: Any, *, branches: Branches, **params:
     if how != "select":
         return BATCHED[how](axis, index, ops, batched, branches, params)
     effects = jaxprs_effects({"branches": branches})
-    if checks.fails(effects):  # lanes that do not take a branch check nothing in it
+    if checkify_errors.fails(effects):  # lanes that do not take a branch check nothing in it
         front = [0, *(0 if b else None for b in batched)]
         params = {"branches": branches, **params}
-        return checking.batch_outside(cond_p, axis, [index, *ops], front, params)
-    bodies.check_no_batched_effects(
+        return checkify_transform.batch_outside(cond_p, axis, [index, *ops], front, params)
+    body_staging.check_no_batched_effects(
         effects,
         "{} effect not supported in vmap-of-cond with batched predicate",
         "every lane runs all branches, and untaken ones would act.",
@@ -135,7 +135,7 @@ def _batch_loop(
         return cond_p.bind(i, *full, branches=branches, **params)
 
     avals = [core.aval_of(x) for x in shared]
-    avals += [bodies.slice_aval(core.aval_of(x)) for x in (index, *moving)]
+    avals += [body_staging.slice_aval(core.aval_of(x)) for x in (index, *moving)]
     body = stage_closed(one, avals, text="cond lane")
     out = scan_p.bind(
         *shared,
@@ -165,7 +165,7 @@ def _batch_group(
             text="cond skipped",
         )
         taken = over_axes.reduce_or(logic.eq(index, np.int32(i)), (0,))
-        run = tuple(bodies.unify_weak_types([skip, lanes]))
+        run = tuple(body_staging.unify_weak_types([skip, lanes]))
         results.append(cond_p.bind(index_of(taken), *ops, branches=run, **params))
     select = _Select(index)
     outs = [select(*column) for column in zip(*results, strict=True)]
@@ -218,7 +218,7 @@ def cond_by_hand(
     index: Any, *ops: Any, branches: Branches, platforms: tuple[str | None, ...] = (), **_: Any
 ) -> list[Any]:
     if platforms:
-        here = placements.default_placement().platform
+        here = placement.default_placement().platform
         return branches[platforms.index(choose_platform(here, platforms))](*ops)
     return branches[int(index)](*ops)
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...base import errors
 from ...ir.core import Primitive, unsupported
-from ...runtime import portable
-from ...runtime.sizes import is_symbolic
+from ...runtime.lowering import portable_artifact
+from ...runtime.lowering.symbolic_sizes import is_symbolic
 from ...types import dtypes
 from ...types.avals import shaped
 
@@ -54,24 +54,24 @@ def _lower(ctx: Any, *args: Any, exported: Any) -> list[Any]:
     key = exported, tuple(map(str, types)), index
     found = ctx.module.functions.get(key)
     if found is None:
-        module = portable.from_bytes(exported.mlir_module_serialized)
+        module = portable_artifact.from_bytes(exported.mlir_module_serialized)
         if exported.uses_global_constants and static:
-            module = portable.refined(module, index if several else None, types)
-        wanted = portable.argument_types(module)
-        results = portable.result_types(module)
+            module = portable_artifact.refined(module, index if several else None, types)
+        wanted = portable_artifact.argument_types(module)
+        results = portable_artifact.result_types(module)
         name = f"call_exported_{exported.fun_name}"
-        symbol = portable.merge(ctx.module, module, name)
-        lies = portable.shardings_of(ctx.module, symbol)
+        symbol = portable_artifact.merge(ctx.module, module, name)
+        lies = portable_artifact.shardings_of(ctx.module, symbol)
         found = ctx.module.functions[key] = symbol, [wanted, results, *lies]
     symbol, (wanted, results, ins_lie, outs_lie) = found
-    values = [portable.converted(x, t) for x, t in zip(kept, wanted, strict=True)]
+    values = [portable_artifact.converted(x, t) for x, t in zip(kept, wanted, strict=True)]
     op = ctx.create(
         "func.call", results, _placed(ctx, values, ins_lie), callee=ctx.parse(f'@"{symbol}"')
     )
     return [
         ctx.constant(False, aval)
         if aval.dtype == dtypes.float0
-        else portable.converted(x, ctx.type(aval))
+        else portable_artifact.converted(x, ctx.type(aval))
         for x, aval in zip(_placed(ctx, op.results, outs_lie), ctx.avals_out, strict=True)
     ]
 

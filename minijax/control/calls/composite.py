@@ -20,9 +20,9 @@ from ...ir.regions import Call
 from ...passes.region_rules import def_region_rules
 from ...types.avals import shaped
 from ..arguments import check_values
-from ..bodies import stage_body
+from ..body_staging import stage_body
 from ..refs.discharge import FunctionPrimitive
-from .programs import closed_call_p
+from .jit_primitive import closed_call_p
 
 composite_p = FunctionPrimitive("composite")
 def_region_rules(composite_p, Call("jaxpr"))

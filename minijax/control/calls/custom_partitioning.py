@@ -4,7 +4,7 @@ On one device it is the function.  In a program over several it is one operation
 the partitioner knows a sharding rule; once it has laid out the operands and results, it
 asks `partition` for the program of each device's part.
 
-Source: XLA, `CustomCallPartitioner`.  Next: sharding_rules.py, its rules as data.
+Source: XLA, `CustomCallPartitioner`.  Next: sdy_sharding_rule.py, its rules as data.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr
 from ...ir.regions import Call
 from ...passes.region_rules import def_region_rules
-from ...prims.sharding import broadcast_sharding_prefix
-from ...runtime import jaxlib_compat as compat
-from ...runtime import sharding as shardings
-from ...runtime.compile import OF_THIS_PROCESS, bytecode_of
-from ...runtime.lower import Lowering
-from ...runtime.mesh import Mesh, current_mesh
-from ...runtime.mlir_context import context
-from ...runtime.module import Module
-from ...runtime.partition_spec import PartitionSpec
-from ...runtime.plugins import tell_plugins
-from ...runtime.sharding import GSPMDSharding, NamedSharding, SingleDeviceSharding
-from ...runtime.spread import partitioned_placement
+from ...prims.sharding_constraint import broadcast_sharding_prefix
+from ...runtime.backends import jaxlib_compat as compat
+from ...runtime.backends.plugins import tell_plugins
+from ...runtime.lowering.context import Lowering
+from ...runtime.lowering.mlir_context import context
+from ...runtime.lowering.module import Module
+from ...runtime.running.compile import OF_THIS_PROCESS, bytecode_of
+from ...runtime.sharding import shardings
+from ...runtime.sharding.mesh import Mesh, current_mesh
+from ...runtime.sharding.partition_spec import PartitionSpec
+from ...runtime.sharding.partitioned_placement import partitioned_placement
+from ...runtime.sharding.shardings import GSPMDSharding, NamedSharding, SingleDeviceSharding
 from ...types.avals import shaped
 from ..arguments import Statics, check_callable, check_values, resolve_statics, signature_of
-from ..bodies import stage_body
+from ..body_staging import stage_body
 from ..flat import FlatFun
 from ..refs.discharge import FunctionPrimitive
-from .programs import closed_call_p
-from .sharding_rules import SdyShardingRule, rule_of
+from .jit_primitive import closed_call_p
+from .sdy_sharding_rule import SdyShardingRule, rule_of
 
 custom_partitioning_p = FunctionPrimitive("custom_partitioning")
 def_region_rules(custom_partitioning_p, Call("call"))

@@ -16,12 +16,12 @@ from ...base import config, errors, util
 from ...base.source import OwnMethod, wraps
 from ...base.tracebacks import boundary
 from ...ir import hooks
-from ...runtime import client
-from ...runtime import jaxlib_compat as compat
-from ...runtime.sharding import UNSPECIFIED
+from ...runtime.backends import client
+from ...runtime.backends import jaxlib_compat as compat
+from ...runtime.sharding.shardings import UNSPECIFIED
 from ..arguments import check_apart, check_callable, resolve_statics
+from .jit_shardings import JitShardings
 from .jitted import Jitted
-from .lies import JitShardings
 
 _jitted: util.WeakIdentitySet[Any] = util.WeakIdentitySet()
 

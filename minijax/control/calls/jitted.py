@@ -28,25 +28,28 @@ from ...ir.jaxpr import ClosedJaxpr
 from ...ir.user_functions import holds_functions
 from ...passes.key_use import use_of
 from ...passes.stage import hoist_tracers
-from ...prims.resharding import apply_out_sharding
-from ...prims.sharding import constrain_evenly
-from ...runtime import assignment, dispatch, key_checks, nesting
-from ...runtime import jaxlib_compat as compat
-from ...runtime.mesh import block_mesh, made_current
-from ...runtime.orders import auto_result_layouts
-from ...runtime.sharding import NamedSharding, SingleDeviceSharding
-from ...runtime.spread import check_meshes, sharding_mismatch_error
+from ...prims.reshard import apply_out_sharding
+from ...prims.sharding_constraint import constrain_evenly
+from ...runtime.arrays import key_checks
+from ...runtime.backends import jaxlib_compat as compat
+from ...runtime.lowering import nesting
+from ...runtime.running import dispatch
+from ...runtime.sharding import device_assignment
+from ...runtime.sharding.layout_conversion import auto_result_layouts
+from ...runtime.sharding.mesh import block_mesh, made_current
+from ...runtime.sharding.partitioned_placement import check_meshes, sharding_mismatch_error
+from ...runtime.sharding.shardings import NamedSharding, SingleDeviceSharding
 from ...types import dtypes
 from ...types.avals import AbstractRef
-from .. import high
+from .. import hijax_values
 from ..arguments import NO_STATICS, ArgNames, Statics, as_array
 from ..flat import FlatFun
 from ..refs import discharge
-from . import misses
-from .direct import FlattenedDispatch
-from .fast import dispatcher, fast_path, for_cpp
-from .lies import JitShardings, Orders, current_layout
-from .programs import jit_p, program_of, run_program
+from . import cache_misses
+from .cpp_dispatch import dispatcher, fast_path, for_cpp
+from .flattened_calls import FlattenedDispatch
+from .jit_primitive import jit_p, program_of, run_program
+from .jit_shardings import JitShardings, Orders, current_layout
 
 
 class TracedCall(NamedTuple):
@@ -338,13 +341,13 @@ class Jitted:
         if self.max_traces is not None and len(self.traces) >= self.max_traces:
             raise RuntimeError(self.too_many_traces(avals))
         if config.NO_TRACING.value or config.EXPLAIN_MISSES.value:
-            misses.note_tracing(self, call, avals)
+            cache_misses.note_tracing(self, call, avals)
         flat = self.flat(call)
         names = self.names(call)
         began = time.perf_counter()
         with (
             monitoring.stage(monitoring.TRACING, self.name),
-            misses.notify_listeners("trace", self, key),
+            cache_misses.notify_listeners("trace", self, key),
             mixing.noted() if self.inline_traced else nullcontext() as excused,
         ):
             closed, hoisted = hoist_tracers(*flat.stage(avals, names, self.name))
@@ -401,7 +404,7 @@ class Jitted:
 
     def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         call = self.split(args, kwargs)
-        if high.HIGH and any(map(high.is_high, call.leaves)):
+        if hijax_values.HIGH and any(map(hijax_values.is_high, call.leaves)):
             return self.on_high(call), None, False
         if config.EXPLICIT_X64.value == "allow":
             # C++ narrows NumPy's scalars, and so do arrays of them here.
@@ -446,7 +449,7 @@ class Jitted:
         if self.high is None:
             lies = None if self.shardings is None else self.shardings.with_states()
             self.high = Jitted(
-                high.LoweredFunction(self.fun),
+                hijax_values.LoweredFunction(self.fun),
                 self.statics,
                 self.donate,
                 keep_unused=self.keep_unused,
@@ -457,7 +460,7 @@ class Jitted:
                 uses_mesh_block=self.uses_mesh_block,
             )
         fixed = [where for where, _ in call.static]
-        return high.call(self.high.cpp, call.args, call.kwargs, fixed)
+        return hijax_values.call(self.high.cpp, call.args, call.kwargs, fixed)
 
     def donated(self, call: Call) -> tuple[bool, ...]:
         """Which dynamic leaves are donated."""
@@ -492,7 +495,7 @@ class Jitted:
         orders = self.layouts_of(call, traced)
         # A function of ours runs where its arguments are, even if it reads no element.
         binding = None if self.inline_traced and over is None else kept
-        buffers, where, committed = assignment.place_values(
+        buffers, where, committed = device_assignment.place_values(
             call.leaves,
             self.name,
             device,
@@ -558,7 +561,7 @@ class Jitted:
         values: Sequence[Any],
         needed: ClosedJaxpr,
         kept: Sequence[int],
-    ) -> assignment.RequestedPlacement | None:
+    ) -> device_assignment.RequestedPlacement | None:
         """The devices on which a call runs, where it says so itself.
 
         values: what the program closes over, then the leaves; of them `needed` takes
@@ -566,14 +569,14 @@ class Jitted:
         """
         n = len(kept)
         if self.shardings is None:
-            return assignment.requested_placement_of([needed.jaxpr], n)
+            return device_assignment.requested_placement_of([needed.jaxpr], n)
         ins = self.shardings.of_arguments(call.in_tree)
         ins = [*[None] * (len(values) - len(ins)), *ins]
         if n < len(values):
             for i in set(range(len(values))).difference(kept):
-                assignment.check_unread(values[i], ins[i])
+                device_assignment.check_unread(values[i], ins[i])
             ins = [ins[i] for i in kept]
-        return assignment.requested_placement_of(
+        return device_assignment.requested_placement_of(
             [needed.jaxpr], n, ins, self.shardings.of_results(out_tree)
         )
 

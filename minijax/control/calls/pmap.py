@@ -24,24 +24,26 @@ from ...base.util import pick
 from ...ir import core, hooks
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, axes_of, sub_jaxprs
 from ...ir.regions import Call
-from ...passes.algebra import UndefinedPrimal, nonzero_flags, unmapped_aval
+from ...passes.ad_util import UndefinedPrimal, nonzero_flags, unmapped_aval
 from ...passes.region_rules import def_region_rules, flagged_indices
 from ...passes.stage import stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
 from ...prims.shape.slicing import dynamic_index_in_dim
-from ...runtime import array as arrays
-from ...runtime import client, dispatch, lower, lowered, pacing
-from ...runtime import compile as compiler
-from ...runtime import jaxlib_compat as compat
-from ...runtime.mesh import Mesh
-from ...runtime.partition_spec import PartitionSpec
-from ...runtime.sharding import NamedSharding, of_buffer
-from ...runtime.spread import put_sharded
+from ...runtime.arrays import array as arrays
+from ...runtime.backends import client
+from ...runtime.backends import jaxlib_compat as compat
+from ...runtime.lowering import context, lower_jaxpr
+from ...runtime.running import compile as compiler
+from ...runtime.running import dispatch, pacing
+from ...runtime.sharding.mesh import Mesh
+from ...runtime.sharding.partition_spec import PartitionSpec
+from ...runtime.sharding.partitioned_placement import put_sharded
+from ...runtime.sharding.shardings import NamedSharding, of_buffer
 from ...types.avals import AbstractRef
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
-from .fast import FastpathData, is_cpp_convertible, sees_x64
+from .cpp_dispatch import FastpathData, is_cpp_convertible, sees_x64
 
 xla_pmap_p = FunctionPrimitive("xla_pmap")
 core.host_driven.add(xla_pmap_p)
@@ -288,7 +290,7 @@ class ReplicatedProgram:
         self.name = f"pmap({name})"
         dispatch.note_compiling(self.name, parts)
         with monitoring.stage(monitoring.LOWERING, self.name):
-            self.lowered = lowered.lower_jaxpr(
+            self.lowered = lower_jaxpr.lower_jaxpr(
                 parts,
                 name,
                 client.platform_of(self.devices[0].client),
@@ -298,7 +300,7 @@ class ReplicatedProgram:
                 ordered=any(getattr(e, "ordered", False) for e in closed.effects),
             )
         self.acts |= self.lowered.failures is not None
-        stored = map(lower.physical, self.out_avals)
+        stored = map(context.physical, self.out_avals)
         self.handlers = [
             compat.result_handler(a, self.layout(d).cpp_sharding(len(a.shape)), True)
             for a, d in zip(stored, out_axes, strict=True)
@@ -370,7 +372,7 @@ class ReplicatedProgram:
                 given.append(self.layout(d).cpp_sharding(np.ndim(x)))
             else:
                 return None
-        whole = list(map(lower.physical, self.out_avals))
+        whole = list(map(context.physical, self.out_avals))
         lie = [
             self.layout(d).cpp_sharding(len(a.shape))
             for d, a in zip(self.out_axes, whole, strict=True)

@@ -24,16 +24,16 @@ from ...ir import core
 from ...ir.core import STATE, Primitive
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var, eval_jaxpr, lift_consts
 from ...ir.regions import OpenCall
-from ...passes.algebra import nonzero_flags, pick_nonzero, with_zeros
+from ...passes.ad_util import nonzero_flags, pick_nonzero, with_zeros
 from ...passes.dce import dce_jaxpr
 from ...passes.key_use import FORWARDS, READS, use_of
 from ...passes.linearize import linearize_flat, linearize_jaxpr
 from ...passes.region_rules import def_region_rules
 from ...passes.stage import JitTracer, StageTrace, stage
-from ...prims import transfer
-from ...prims.define import batch_elementwise, linear_in_first
-from ...prims.lying import first_operand_sharding_rule
-from ...runtime import lower
+from ...prims import device_put
+from ...prims.elementwise import batch_elementwise, linear_in_first
+from ...prims.explicit_sharding_rules import first_operand_sharding_rule
+from ...runtime.lowering import context
 from ...types import dtypes
 from ...types.avals import MemorySpace, shaped
 from ..arguments import (
@@ -46,10 +46,10 @@ from ..arguments import (
 )
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
-from .budget import Budget
+from .jit_primitive import closed_call_p, jit_p
 from .jitted import Jitted
-from .policies_inside import inline_calls, seen, split_equations
-from .programs import closed_call_p, jit_p
+from .remat_budget import Budget
+from .remat_regions import inline_calls, seen, split_equations
 
 
 class Offloadable(NamedTuple):
@@ -266,9 +266,9 @@ def _move(a: Var, b: Var) -> Equation:
     params = {
         "devices": (b.aval.memory_space,),
         "srcs": (None,),
-        "copy_semantics": (transfer.Copy.ALWAYS_COPY,),
+        "copy_semantics": (device_put.Copy.ALWAYS_COPY,),
     }
-    return Equation(transfer.device_put_p, [a], [b], params)
+    return Equation(device_put.device_put_p, [a], [b], params)
 
 
 def _named_again(e: Equation) -> Equation:
@@ -334,7 +334,7 @@ remat_p.lower_by_platform["cpu"] = remat_lower_cpu
 def _unknown_zero(ctx: Any, args: Sequence[Any]) -> Any:
     """A zero of which the compiler does not know: (x | 1) == 0, x the bits of a value."""
     i32, boolean = shaped((), dtypes.int32), shaped((), dtypes.bool_)
-    for x, aval in zip(args, map(lower.physical, ctx.avals_in), strict=True):
+    for x, aval in zip(args, map(context.physical, ctx.avals_in), strict=True):
         if aval.size and aval.dtype in _NUMBERS:
             bits = shaped((), _NUMBERS[aval.dtype])
             ones = (1,) * aval.ndim

@@ -25,25 +25,26 @@ from typing import Any
 from ...base import errors
 from ...base.util import pick
 from ...ir import core
+from ...ir.explicit_sharding import axes_in, spec_of
 from ...ir.jaxpr import ClosedJaxpr, Equation, Var, axes_of, result_type
-from ...ir.lying import axes_in, spec_of
+from ...ir.manual_axis_rules import NOTHING, joined
+from ...ir.manual_axis_rules import manual as manual_kinds
 from ...ir.regions import Call
-from ...ir.varying import NOTHING, joined
-from ...ir.varying import manual as manual_kinds
-from ...passes.algebra import UndefinedPrimal, nonzero_flags
+from ...passes.ad_util import UndefinedPrimal, nonzero_flags
 from ...passes.batch import Axis, batch_jaxpr, lane_to_front
 from ...passes.region_rules import def_region_rules, flagged_indices
 from ...passes.stage import remembered, stage_closed
 from ...passes.transpose import transpose_jaxpr
 from ...prims import lax
-from ...prims.collectives.varying import casts_to
-from ...runtime import assignment, dispatch
-from ...runtime.lower import Lowering, captured_consts
-from ...runtime.mesh import Mesh, inside, made_current
-from ...runtime.partition_spec import PartitionSpec
-from ...runtime.partition_spec import axes_of as axes_of_entry
-from ...runtime.sharding import NamedSharding
-from ...runtime.spread import mesh_of, multi_device_sharding
+from ...prims.collectives.pcast import casts_to
+from ...runtime.lowering.context import Lowering, captured_consts
+from ...runtime.running import dispatch
+from ...runtime.sharding import device_assignment
+from ...runtime.sharding.mesh import Mesh, inside, made_current
+from ...runtime.sharding.partition_spec import PartitionSpec
+from ...runtime.sharding.partition_spec import axes_of as axes_of_entry
+from ...runtime.sharding.partitioned_placement import mesh_of, multi_device_sharding
+from ...runtime.sharding.shardings import NamedSharding
 from ...types import dtypes
 from ...types.avals import AbstractRef, shaped
 from ..refs.discharge import FunctionPrimitive
@@ -428,7 +429,7 @@ def _impl(*args: Any, **params: Any) -> Any:
     outs: list[Any] = [None] * len(params["out_specs"])
     if params["newly_manual_axes"].issuperset(mesh.axis_names):  # else XLA chooses
         outs = [NamedSharding(mesh, placed(s, params)) for s in params["out_specs"]]
-    over = assignment.RequestedPlacement(mesh, [None] * len(args), outs)
+    over = device_assignment.RequestedPlacement(mesh, [None] * len(args), outs)
     return dispatch.run(shard_map_p, args, params, over)
 
 

@@ -24,19 +24,22 @@ from ...base.source import function_text
 from ...ir import core
 from ...ir.core import Primitive, unsupported
 from ...ir.jaxpr import result_type
-from ...ir.varying import DIFFERING
+from ...ir.manual_axis_rules import DIFFERING
 from ...passes import batch as batching
-from ...passes.algebra import core_ops, unmapped_aval
+from ...passes.ad_util import core_ops, unmapped_aval
 from ...passes.stage import StageTrace
 from ...prims.shape import shapes
-from ...runtime import array as arrays
-from ...runtime import assignment, dispatch, lower, placements, transfers
-from ...runtime import jaxlib_compat as compat
-from ...runtime.failures import Failures
-from ...runtime.operands import to_array
-from ...runtime.partition_spec import PartitionSpec
-from ...runtime.sharding import OneOf, SingleDeviceSharding
-from ...runtime.spread import PartitionedPlacement, put_sharded
+from ...runtime.arrays import array as arrays
+from ...runtime.arrays import transfers
+from ...runtime.arrays.operands import to_array
+from ...runtime.backends import jaxlib_compat as compat
+from ...runtime.lowering import context
+from ...runtime.running import dispatch
+from ...runtime.running.callback_errors import Failures
+from ...runtime.sharding import device_assignment, placement
+from ...runtime.sharding.partition_spec import PartitionSpec
+from ...runtime.sharding.partitioned_placement import PartitionedPlacement, put_sharded
+from ...runtime.sharding.shardings import OneOf, SingleDeviceSharding
 from ...types import dtypes
 from ...types.avals import shaped
 from ..loops.scan import scan_rows
@@ -248,7 +251,7 @@ def _once_for_each_part(ctx: Any, args: Sequence[Any], emit: Callable[..., Any])
 
 def _rows_first(ctx: Any) -> dict[str, Any]:
     """The layouts of a call without results, which XLA's partitioner asks for."""
-    ranks = (len(lower.physical(a).shape) for a in ctx.avals_in)
+    ranks = (len(context.physical(a).shape) for a in ctx.avals_in)
     orders = ((n, [*range(n - 1, -1, -1)] or "") for n in ranks)
     ins = ", ".join(f"dense<{order}> : tensor<{n}xindex>" for n, order in orders)
     return {"operand_layouts": ctx.parse(f"[{ins}]"), "result_layouts": ctx.parse("[]")}
@@ -370,7 +373,7 @@ def flat_call(
 
 def _run_on_host(name: str, callback: Any, args: Sequence[Any], avals: Any) -> list[Any]:
     """A callback in evaluation: no program needed.  Results lie where the operands do."""
-    where, committed = assignment.common_place(args, name)
+    where, committed = device_assignment.common_place(args, name)
     fun = getattr(callback, "fun", callback)
     try:
         out = callback(*host_arguments(args, where))
@@ -394,7 +397,7 @@ def _run_on_host(name: str, callback: Any, args: Sequence[Any], avals: Any) -> l
 def host_arguments(args: Sequence[Any], where: Any) -> list[Any]:
     """The operands of a callback in evaluation, all as arrays."""
     if isinstance(where, PartitionedPlacement):
-        where = placements.default_placement()
+        where = placement.default_placement()
     return [x if type(x) in arrays.ARRAYS else to_array(x, where) for x in args]
 
 

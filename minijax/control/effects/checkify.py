@@ -1,6 +1,6 @@
 """`checkify`: checks become an `Error` among a function's results.
 
-The function is staged, and its jaxpr run by checking.py.
+The function is staged, and its jaxpr run by checkify_transform.py.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from ...base import tree
 from ...base.source import wraps
 from ..arguments import as_value
 from ..flat import FlatFun
-from . import checks
-from .checking import Enabled, run_checked
-from .checks import (
+from . import checkify_errors
+from .checkify_errors import (
     DivisionByZeroError,
     Error,
     FailedCheckError,
@@ -22,6 +21,7 @@ from .checks import (
     NaNError,
     OOBError,
 )
+from .checkify_transform import Enabled, run_checked
 
 ErrorCategory = type[JaxException]
 
@@ -71,7 +71,7 @@ def checkify(
         flat = FlatFun(lambda: f(*args, **kwargs), tree.structure(()), "checkify", f)
         jaxpr, consts = flat.stage([])
         error, outs = run_checked(enabled, jaxpr, consts, ())
-        error = error or checks.init_error
+        error = error or checkify_errors.init_error
         return tree.map(as_value, error), flat.result(outs)
 
     return checked_fun

@@ -23,10 +23,10 @@ from ...base import errors, source, tree
 from ...ir import core
 from ...ir.core import Primitive
 from ...passes import batch as batching
-from ...passes.algebra import core_ops
+from ...passes.ad_util import core_ops
 from ...passes.key_use import READS
 from ...prims.shape import shapes
-from ...runtime import placements
+from ...runtime.sharding import placement
 from . import effects
 from .callbacks import FlatCallback, emit_callback, host_arguments, stage_callback
 
@@ -89,7 +89,7 @@ def _define(prim: Primitive, show: Callable[..., None]) -> None:
     """The rules of a primitive that shows values to the user."""
 
     def impl(*args: Any, **params: Any) -> list[Any]:
-        show(*host_arguments(args, placements.default_placement()), **params)
+        show(*host_arguments(args, placement.default_placement()), **params)
         return []
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:

@@ -18,9 +18,9 @@ from jaxlib.mlir import ir
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...runtime.layouts import Layout
-from ...runtime.lower import Lowering, physical, typed_call
-from ...runtime.mlir_context import context
+from ...runtime.lowering.context import Lowering, physical, typed_call
+from ...runtime.lowering.mlir_context import context
+from ...runtime.sharding.layouts import Layout
 from ...types import dtypes
 from ...types.avals import AbstractToken, shaped
 from ..calls.composite import HashableArray

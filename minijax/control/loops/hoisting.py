@@ -3,7 +3,7 @@
 A linearized loop stacks its residuals.  Those that depend on the loop's constants alone,
 even inside of the calls and loops of its body, are computed once, outside.
 
-Next: scanning.py.
+Next: scan_functions.py.
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ from ...base import tree
 from ...base.tracebacks import boundary
 from ...ir import core
 from ...passes import batch as batching
-from ...passes.algebra import core_ops
+from ...passes.ad_util import core_ops
 from ...prims.shape import concatenation
-from ..bodies import LoopDescription, cached_wrapper
+from ..body_staging import LoopDescription, cached_wrapper
 from ..flat import FlatFun
-from .scanning import run_scan, scan_length
+from .scan_functions import run_scan, scan_length
 
 
 @boundary

@@ -16,7 +16,7 @@ import numpy as np
 from ...base import tree
 from ...base.source import wraps
 from ...ir import core
-from ...passes.algebra import core_ops
+from ...passes.ad_util import core_ops
 from ...prims import lax
 from ...prims.math.cast import cast
 from ..arguments import concrete_or_error

@@ -7,7 +7,7 @@ Linearized, the forward loop stacks the residuals as extra ys; those that do not
 from step to step are computed once, outside.  The transposed loop runs backwards, with
 cotangents of consts added up in its carry.
 
-Next: hoisting.py, and scanning.py (the function).
+Next: hoisting.py, and scan_functions.py (the function).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...ir import core
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxpr
 from ...ir.names import Inside
 from ...ir.regions import Loop
-from ...passes.algebra import (
+from ...passes.ad_util import (
     UndefinedPrimal,
     Zero,
     add,
@@ -35,11 +35,11 @@ from ...passes.loop_rules import carry_fixed_point, def_loop_rules
 from ...passes.stage import remembered, stage, stage_closed
 from ...passes.transpose import backward_pass, cotangent_type
 from ...prims.shape import concatenation, shapes
-from ...runtime import lower
+from ...runtime.lowering import context
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import SymbolicDim
-from .. import bodies
+from ...types.symbolic_dims import SymbolicDim
+from .. import body_staging
 from ..refs import discharge
 from ..refs.discharge import Flags, FunctionPrimitive
 from .hoisting import hoist_invariants
@@ -171,7 +171,7 @@ def scan_transpose(
     sum_avals = list(map(cotangent_type, pick(const_avals, lin_c)))
     carry_avals = list(map(cotangent_type, carry_avals))
     y_avals = list(map(cotangent_type, jaxpr.out_avals[num_carry:]))
-    rows = [bodies.slice_aval(core.aval_of(x)) for x in res_x]
+    rows = [body_staging.slice_aval(core.aval_of(x)) for x in res_x]
     avals = [*map(core.aval_of, res_c), *sum_avals, *carry_avals, *pick(y_avals, nz_ys), *rows]
     closed = remembered(
         jaxpr,
@@ -383,8 +383,8 @@ def scan_lower(
 ) -> list[Any]:
     consts, carry, xs = split_list(args, [num_consts, num_carry])
     ctx.rename("while")
-    x_avals = list(map(lower.physical, ctx.avals_in[num_consts + num_carry :]))
-    y_avals = list(map(lower.physical, ctx.avals_out[num_carry:]))
+    x_avals = list(map(context.physical, ctx.avals_in[num_consts + num_carry :]))
+    y_avals = list(map(context.physical, ctx.avals_out[num_carry:]))
     i32 = shaped((), dtypes.int32)
 
     def number(n: int) -> Any:
@@ -469,7 +469,7 @@ def _read_row(ctx: Any, x: Any, aval: Any, at: Any) -> Any:
         *[zero] * (len(aval.shape) - 1),
         slice_sizes=ctx.i64s(one.shape),
     )
-    return ctx.op("reshape", bodies.slice_aval(aval), cut)
+    return ctx.op("reshape", body_staging.slice_aval(aval), cut)
 
 
 def _write_row(ctx: Any, y: Any, value: Any, aval: Any, at: Any) -> Any:
@@ -499,7 +499,7 @@ def scan_by_hand(
         carry, ys = split_list(jaxpr(*consts, *carry, *row), [num_carry])
         rows.append(ys)
     if not rows:
-        empty = [bodies.stacked(a, 0) for a in jaxpr.out_avals[num_carry:]]
+        empty = [body_staging.stacked(a, 0) for a in jaxpr.out_avals[num_carry:]]
         return [*carry, *map(core_ops.zeros, empty)]
     if reverse:
         rows.reverse()
@@ -513,7 +513,7 @@ def scan_rows(
     fun: Callable[..., Sequence[Any]], rows: Sequence[Any], n: int, unroll: int = 1
 ) -> list[Any]:
     """A flat function of one of each of `n` rows, one after the other; rows of results."""
-    jaxpr, consts = stage(fun, [bodies.slice_aval(core.aval_of(x)) for x in rows])
+    jaxpr, consts = stage(fun, [body_staging.slice_aval(core.aval_of(x)) for x in rows])
     return scan_p.bind(
         *consts,
         *rows,

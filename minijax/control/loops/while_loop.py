@@ -34,31 +34,31 @@ from ...ir.jaxpr import (
     unweaken,
 )
 from ...ir.regions import Loop
-from ...passes.algebra import core_ops
+from ...passes.ad_util import core_ops
 from ...passes.loop_rules import def_loop_rules
 from ...passes.stage import stage_closed
 from ...prims import lax
 from ...prims.math import logic
 from ...prims.reduce import over_axes
-from ...prims.shape import fresh
+from ...prims.shape import creation
 from ...types import dtypes
-from ...types.dimensions import SymbolicDim
-from .. import bodies
+from ...types.symbolic_dims import SymbolicDim
+from .. import body_staging
 from ..arguments import as_value, concrete_or_error
-from ..branches.switch import cond
+from ..branches.cond_functions import cond
 from ..calls.remat import checkpoint
-from ..effects import checking, checks
+from ..effects import checkify_errors, checkify_transform
 from ..refs import discharge
 from ..refs.discharge import FunctionPrimitive
 from .progress import fori_with_bar, wants_bar
-from .scanning import run_scan
+from .scan_functions import run_scan
 
 while_p = FunctionPrimitive("while")
 while_p.lowers_key_arrays = True
 
 
 def _refuse_lanes(params: dict[str, Any]) -> None:
-    bodies.check_no_batched_effects(
+    body_staging.check_no_batched_effects(
         jaxprs_effects(params),
         "Unordered {} effects not supported in while_loop with batched predicate",
         "lanes that are done would go on acting.",
@@ -93,8 +93,8 @@ derived_batch = while_p.batch
 
 
 def while_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
-    if checks.fails(jaxprs_effects(params)):  # lanes that are done check nothing
-        return checking.batch_outside(while_p, axis, args, dims, params)
+    if checkify_errors.fails(jaxprs_effects(params)):  # lanes that are done check nothing
+        return checkify_transform.batch_outside(while_p, axis, args, dims, params)
     return derived_batch(axis, args, dims, **params)
 
 
@@ -198,7 +198,7 @@ def while_loop(
     init_val: Any,
     *,
     max_steps: int | None = None,
-    loop: bodies.LoopDescription | None = None,
+    loop: body_staging.LoopDescription | None = None,
 ) -> Any:
     """Repeat `val = body_fun(val)` while `cond_fun(val)` holds, in one compiled loop.
 
@@ -244,22 +244,22 @@ def while_loop(
             return val
         except errors.ConcretizationTypeError:
             pass  # a traced condition: stage the loop after all
-    loop = loop or bodies.LoopDescription.of("while_loop body", body_fun)
+    loop = loop or body_staging.LoopDescription.of("while_loop body", body_fun)
     init, init_tree = tree.flatten(init_val)
-    bodies.types_of("init_val", init, init_tree)
+    body_staging.types_of("init_val", init, init_tree)
     in_tree = tree.structure((init_val,))
     while True:
         avals = [core.aval_of(x) for x in init]
-        cond = bodies.stage_body(cond_fun, in_tree, avals, "while_loop")
-        body = bodies.stage_body(body_fun, in_tree, avals, loop.transform, loop.fun)
+        cond = body_staging.stage_body(cond_fun, in_tree, avals, "while_loop")
+        body = body_staging.stage_body(body_fun, in_tree, avals, loop.transform, loop.fun)
         if body.out_tree == init_tree:
-            promoted = bodies.promote_weak(loop.fun, init, avals, body.out_avals)
+            promoted = body_staging.promote_weak(loop.fun, init, avals, body.out_avals)
             if promoted is not None:
                 init = promoted
                 continue
         break
     _check_condition(cond_fun, cond)
-    bodies.check_carry(loop, init_tree, avals, body.out_tree, body.out_avals)
+    body_staging.check_carry(loop, init_tree, avals, body.out_tree, body.out_avals)
     if max_steps is not None:
         return _bounded(cond_fun, body_fun, tree.unflatten(init_tree, init), max_steps)
     # What no step changes, and the condition does not ask for, is no carry.
@@ -281,7 +281,7 @@ def while_loop(
         *move,
         cond_jaxpr=permute_jaxpr(cond.closed(), [*range(k), *moving]),
         cond_nconsts=k,
-        body_jaxpr=bodies.lift_fixed(body, fixed, ()),
+        body_jaxpr=body_staging.lift_fixed(body, fixed, ()),
         body_nconsts=len(consts),
     )
     return tree.unflatten(init_tree, merge(fixed, stay, out))
@@ -304,7 +304,7 @@ def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any
 
     @functools.partial(checkpoint, prevent_cse=False)
     def segment(val: Any, start: Any) -> Any:
-        steps = lax.add(fresh.iota(np.int32, inner), start)
+        steps = lax.add(creation.iota(np.int32, inner), start)
         return run_scan(step, val, steps)[0]
 
     def next_segment(val: Any, start: Any) -> tuple[Any, None]:
@@ -313,11 +313,11 @@ def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any
     out = run_scan(next_segment, init_val, np.arange(outer, dtype=np.int32) * inner)[0]
     if core.STATE.trace is not core.EVAL:  # seen by checkify alone
         done = logic.bitwise_not(cond_fun(out))
-        checks.debug_check(done, f"while_loop: more than max_steps={max_steps} steps")
+        checkify_errors.debug_check(done, f"while_loop: more than max_steps={max_steps} steps")
     return out
 
 
-def _check_condition(cond_fun: Any, cond: bodies.Body) -> None:
+def _check_condition(cond_fun: Any, cond: body_staging.Body) -> None:
     avals = cond.out_avals
     if cond.out_tree.num_leaves != 1 or cond.out_tree.num_nodes != 1:
         raise TypeError(
@@ -406,12 +406,12 @@ def fori_loop(
         if not dtypes.is_unsigned(lo.dtype) or first + n <= largest:
             lower = first  # a Python int, but for what only unsigned integers hold
         return run_scan(
-            bodies.cached_wrapper(body_fun, _scan_step),
+            body_staging.cached_wrapper(body_fun, _scan_step),
             (lower, init_val),
             None,
             length=n,
             unroll=1 if unroll is None else unroll,
-            loop=bodies.LoopDescription.of("fori_loop body", body_fun, 1, inside=1),
+            loop=body_staging.LoopDescription.of("fori_loop body", body_fun, 1, inside=1),
         )[0][1]
     if unroll not in (None, 1) and unroll is not False:
         raise ValueError(
@@ -419,9 +419,9 @@ def fori_loop(
         )
     return while_loop(
         _is_before,
-        bodies.cached_wrapper(body_fun, _while_step),
+        body_staging.cached_wrapper(body_fun, _while_step),
         (lower, upper, init_val),
-        loop=bodies.LoopDescription.of("fori_loop body", body_fun, 1, inside=1),
+        loop=body_staging.LoopDescription.of("fori_loop body", body_fun, 1, inside=1),
     )[2]
 
 
@@ -434,9 +434,9 @@ def _alike(lower: Any, lo: Any, upper: Any, up: Any) -> tuple[Any, Any]:
     dtype, _ = dtypes.promote(((lo.dtype, lo.weak_type), (up.dtype, up.weak_type)))
     try:
         if lo.weak_type and dtype == up.dtype:
-            return bodies.with_dtype(lower, dtype), upper
+            return body_staging.with_dtype(lower, dtype), upper
         if up.weak_type and dtype == lo.dtype:
-            return lower, bodies.with_dtype(upper, dtype)
+            return lower, body_staging.with_dtype(upper, dtype)
     except OverflowError:
         pass  # a Python int that the other dtype does not hold
     raise TypeError(

@@ -8,7 +8,7 @@ A primitive that holds functions (jit, scan, cond ...) is a `FunctionPrimitive`.
 that is being staged takes references as operands of its equations; everywhere else, an
 operand that is held is discharged, by the primitive's `discharge` rule, on binding.
 
-Next: ../calls/programs.py.
+Next: ../calls/jit_primitive.py.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from ...passes.batch import BatchTrace
 from ...passes.region_rules import flagged_indices, transform_consistently
 from ...passes.stage import remembered, stage_closed
 from ...prims.shape.shapes import copy_p
-from ...runtime import dispatch, nesting
+from ...runtime.lowering import nesting
+from ...runtime.running import dispatch
 from ..arguments import ArgNames
-from ..bodies import unify_weak_types
+from ..body_staging import unify_weak_types
 from . import refs
 from .refs import DischargeTrace, MakingPrimitive, Ref, read_all, write_all
 

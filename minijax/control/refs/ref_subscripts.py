@@ -17,9 +17,9 @@ import numpy as np
 
 from ...ir import core
 from ...ir.core import Tracer
-from ...passes.algebra import core_ops
+from ...passes.ad_util import core_ops
+from ...prims.shape.ds import Slice
 from ...prims.shape.slicing import dynamic_update_slice
-from ...prims.shape.spans import Slice
 from ...types import dtypes
 
 

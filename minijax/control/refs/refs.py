@@ -19,16 +19,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...base import errors
-from ...ir import core, hooks, varying
+from ...ir import core, hooks, manual_axis_rules
 from ...ir.core import EVAL, STATE, Primitive, Reference, Trace, Tracer, unsupported
 from ...ir.jaxpr import Equation
-from ...passes.algebra import Zero, core_ops
+from ...passes.ad_util import Zero, core_ops
 from ...passes.batch import batch_flat
 from ...passes.stage import StageTrace
 from ...prims.math.cast import convert_element_type_p
-from ...runtime.array import ARRAYS
-from ...runtime.operands import to_array
-from ...runtime.placements import default_placement
+from ...runtime.arrays.array import ARRAYS
+from ...runtime.arrays.operands import to_array
+from ...runtime.sharding.placement import default_placement
 from ...types import dtypes
 from ...types.avals import AbstractRef, shaped
 from ..effects.effects import Effect
@@ -298,7 +298,7 @@ def _result(ref: Any, operands: Any, index: Index | None) -> Any:
     if index is None:
         return inner
     shape = index.result_shape([a.shape for a in operands])
-    return varying.joined(inner.update(shape=shape), *operands)
+    return manual_axis_rules.joined(inner.update(shape=shape), *operands)
 
 
 def _place_text(eqn: Equation, printer: Any, first: int) -> str:
@@ -628,8 +628,8 @@ def _write(
 def _check_varying(ref: Ref, value: Any, operands: list[Any], name: str) -> None:
     """Raise where what is written varies along axes along which the reference does not."""
     kinds = [core.aval_of(x).manual_axis_kinds for x in (value, *operands)]
-    mine = varying.union([ref.aval.inner_aval.manual_axis_kinds])
-    if more := varying.ordered(varying.union(kinds) - mine):
+    mine = manual_axis_rules.union([ref.aval.inner_aval.manual_axis_kinds])
+    if more := manual_axis_rules.ordered(manual_axis_rules.union(kinds) - mine):
         axes = ", ".join(map(str, more))
         raise errors.value_error(
             f"{name}: a value that varies along {axes} cannot be written to a reference"

@@ -18,11 +18,11 @@ from ...ir.core import Primitive, Tracer
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxpr
 from ...ir.regions import Call
 from ...passes import batch as batching
-from ...passes.algebra import UndefinedPrimal, Zero, instantiate
+from ...passes.ad_util import UndefinedPrimal, Zero, instantiate
 from ...passes.stage import stage
 from ...types import dtypes
 from ...types.avals import same_type
-from .. import bodies
+from .. import body_staging
 from ..arguments import check_values
 from ..flat import FlatFun
 from .custom_calls import calls_with_rule
@@ -35,7 +35,7 @@ class Converted:
 
     __slots__ = ("in_tree", "jaxpr", "n_consts", "out_tree")
 
-    def __init__(self, body: bodies.Body, in_tree: Any) -> None:
+    def __init__(self, body: body_staging.Body, in_tree: Any) -> None:
         self.jaxpr = body.jaxpr
         self.in_tree = in_tree
         self.out_tree = body.out_tree
@@ -62,7 +62,7 @@ def convert_for(
     fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]
 ) -> tuple[Converted, list[Any]]:
     """`convert` for arguments of which only the types are known."""
-    body = bodies.stage_body(fun, in_tree, avals, "closure")
+    body = body_staging.stage_body(fun, in_tree, avals, "closure")
     return Converted(body, in_tree), body.consts
 
 

@@ -21,9 +21,9 @@ from ...ir.core import Tracer
 from ...ir.jaxpr import DropVar, Jaxpr, Literal, eval_jaxpr
 from ...ir.regions import Call
 from ...ir.tracer_errors import leaked_into_rule
-from ...passes import algebra
+from ...passes import ad_util
 from ...passes import batch as batching
-from ...passes.algebra import Zero, core_ops, instantiate, with_zeros
+from ...passes.ad_util import Zero, core_ops, instantiate, with_zeros
 from ...passes.dce import depends_on
 from ...passes.linearize import linearize_flat
 from ...passes.stage import StageTrace, stage
@@ -31,7 +31,7 @@ from ...prims.shape.shapes import copy_p
 from ...types import dtypes
 from ...types.avals import AbstractRef, same_type
 from ..arguments import POSITIONAL, as_tuple, check_values, signature_of
-from ..effects import checking, checks
+from ..effects import checkify_errors, checkify_transform
 from ..refs.discharge import RulePrimitive
 from .custom_calls import (
     CustomRuleFunction,
@@ -260,30 +260,32 @@ custom_jvp_call_p.has_closures = True
 # --------------------------------------------------------------------------- checkify
 
 
-def custom_jvp_checked(enabled: checking.Enabled, args: Any, params: Any) -> checking.Outcome:
+def custom_jvp_checked(
+    enabled: checkify_transform.Enabled, args: Any, params: Any
+) -> checkify_transform.Outcome:
     """The function is checked, and so is what its rule does with primals.
 
     What it does with tangents is not: they may have no value yet, as under `grad`.
     """
     call, jvp = params["call_jaxpr"], params["jvp"]
-    inner = checking.checked(enabled, call)
+    inner = checkify_transform.checked(enabled, call)
 
     def run(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         return _run_checked(enabled, jvp, primals, tangents)
 
-    def probe(*primals: Any) -> checks.Error | None:
+    def probe(*primals: Any) -> checkify_errors.Error | None:
         tangents = [core_ops.zeros(a.to_tangent()) for a in call.in_avals]
         return run(primals, tangents)[0]
 
-    layout = checking.rule_layout(inner, jvp, probe, call.in_avals)
+    layout = checkify_transform.rule_layout(inner, jvp, probe, call.in_avals)
     if layout is None:
         return None, custom_jvp_call_p.bind(*args, **params)
-    whole = checking.with_layout(call, inner, layout)
+    whole = checkify_transform.with_layout(call, inner, layout)
 
     @functools.wraps(jvp)
     def with_error(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         error, outs, out_ts = run(primals, tangents)
-        head = checking.fitted(error, layout, params["name"]).leaves()
+        head = checkify_transform.fitted(error, layout, params["name"]).leaves()
         none = [Zero(core.aval_of(x).to_tangent()) for x in head]
         return [*head, *outs], [*none, *out_ts]
 
@@ -292,8 +294,11 @@ def custom_jvp_checked(enabled: checking.Enabled, args: Any, params: Any) -> che
 
 
 def _run_checked(
-    enabled: checking.Enabled, jvp: Any, primals: Sequence[Any], tangents: Sequence[Any]
-) -> tuple[checks.Error | None, list[Any], list[Any]]:
+    enabled: checkify_transform.Enabled,
+    jvp: Any,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+) -> tuple[checkify_errors.Error | None, list[Any], list[Any]]:
     """A rule's results, and the first error in what does not depend on tangents."""
     given = [type(t) is not Zero for t in tangents]
     n, n_out = len(primals), 0
@@ -312,11 +317,11 @@ def _run_checked(
     for eqn in jaxpr.eqns:
         if not any(type(a) is not Literal and a in moving for a in eqn.ins):
             still.append(eqn)
-        elif eqn.primitive is not checks.check_p:
+        elif eqn.primitive is not checkify_errors.check_p:
             rest.append(eqn)
     made = [v for e in still for v in e.outs if type(v) is not DropVar]
     first = Jaxpr(jaxpr.constvars, jaxpr.invars[:n], made, still)
-    error, values = checking.run_checked(enabled, first, consts, primals)
+    error, values = checkify_transform.run_checked(enabled, first, consts, primals)
     second = Jaxpr([*jaxpr.constvars, *made], jaxpr.invars, jaxpr.outvars, rest)
     found = eval_jaxpr(second, [*consts, *values], *ins)
     return error, found[:n_out], found[n_out:]
@@ -551,7 +556,7 @@ class custom_jvp(CustomRuleFunction):
             for rule, t in zip(jvps, tangents, strict=True):
                 if rule is not None:
                     terms = tree.leaves(rule(t, out, *primals))
-                    total = [algebra.add(*pair) for pair in zip(total, terms, strict=True)]
+                    total = [ad_util.add(*pair) for pair in zip(total, terms, strict=True)]
             return out, tree.unflatten(out_tree, map(instantiate, total))
 
         self.defjvp(jvp)

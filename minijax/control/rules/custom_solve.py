@@ -20,12 +20,12 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ...passes import batch as batching
-from ...passes.algebra import UndefinedPrimal, Zero, add, instantiate
+from ...passes.ad_util import UndefinedPrimal, Zero, add, instantiate
 from ...passes.jvp import jvp_flat
 from ...passes.linearize import linearize_flat
 from ...passes.transpose import backward_pass
 from ...prims import lax
-from .. import bodies
+from .. import body_staging
 from .custom_gradient import convert, convert_for
 from .custom_jvp import custom_jvp
 
@@ -214,10 +214,10 @@ def custom_linear_solve(
       Array(3., dtype=float32, weak_type=True)
     """
     leaves, b_tree = tree.flatten(b)
-    avals = bodies.types_of("b", leaves, b_tree)
+    avals = body_staging.types_of("b", leaves, b_tree)
 
-    def staged(name: str, fun: Any, user: Any, has_aux: bool = False) -> bodies.Body:
-        body = bodies.stage_body(fun, tree.structure((b,)), avals, name, user)
+    def staged(name: str, fun: Any, user: Any, has_aux: bool = False) -> body_staging.Body:
+        body = body_staging.stage_body(fun, tree.structure((b,)), avals, name, user)
         got = solution_tree(name, user, body, has_aux)
         check_tree(f"{name}()", user, got, "b", b_tree)
         shapes = [a.shape for a in body.out_avals[: len(leaves)]]
@@ -285,7 +285,9 @@ def check_tree(what: str, fun: Any, got: Any, name: str, want: Any) -> None:
         )
 
 
-def _transposed(mv: bodies.Body, in_tree: Any, avals: Sequence[Any]) -> Callable[[Any], Any]:
+def _transposed(
+    mv: body_staging.Body, in_tree: Any, avals: Sequence[Any]
+) -> Callable[[Any], Any]:
     def vecmat(v: Any) -> Any:
         found = backward_pass(
             mv.jaxpr, mv.consts, [UndefinedPrimal(a) for a in avals], tree.leaves(v)

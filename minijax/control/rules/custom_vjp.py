@@ -15,11 +15,11 @@ from ...base.source import function_text, own_name, wraps
 from ...base.tracebacks import boundary
 from ...ir import core
 from ...ir.core import STATE, Tracer
-from ...passes.algebra import Zero, core_ops, instantiate
+from ...passes.ad_util import Zero, core_ops, instantiate
 from ...prims.math.cast import convert_element_type
 from ...types import dtypes
 from ..arguments import check_values, signature_of
-from ..bodies import to_vary, type_difference
+from ..body_staging import to_vary, type_difference
 from . import rule_refs
 from .custom_calls import CustomRuleFunction, as_arrays
 from .custom_jvp import (

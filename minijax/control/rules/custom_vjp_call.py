@@ -19,12 +19,12 @@ from ...ir.jaxpr import ClosedJaxpr
 from ...ir.regions import Call
 from ...ir.tracer_errors import leaked_into_rule
 from ...passes import batch as batching
-from ...passes.algebra import Zero, core_ops, instantiate, mapped_aval, unmapped_aval
+from ...passes.ad_util import Zero, core_ops, instantiate, mapped_aval, unmapped_aval
 from ...passes.dce import results_depend
 from ...passes.stage import StageTrace, stage
-from ...runtime import lower
+from ...runtime.lowering import context
 from ...types import dtypes
-from ..effects import checking
+from ..effects import checkify_transform
 from ..refs.discharge import RulePrimitive
 from .custom_calls import (
     LaneAxes,
@@ -387,10 +387,12 @@ custom_vjp_call_p.batch = custom_vjp_call_p.batched(custom_vjp_batch)
 custom_vjp_call_p.has_closures = True
 
 
-def custom_vjp_checked(enabled: checking.Enabled, args: Any, params: Any) -> checking.Outcome:
+def custom_vjp_checked(
+    enabled: checkify_transform.Enabled, args: Any, params: Any
+) -> checkify_transform.Outcome:
     """The function is checked, and `fwd`; `bwd` runs when the error is long a result."""
     call, fwd, bwd = params["call_jaxpr"], params["fwd"], params["back"]
-    inner = checking.checked(enabled, call)
+    inner = checkify_transform.checked(enabled, call)
 
     def run(flags: Sequence[bool], xs: Sequence[Any]) -> Any:
         n_res = 0
@@ -402,21 +404,24 @@ def custom_vjp_checked(enabled: checking.Enabled, args: Any, params: Any) -> che
             return [*residuals, *outs]
 
         jaxpr, consts = stage(flat, [core.aval_of(x) for x in xs], text="checkify")
-        error, found = checking.run_checked(enabled, jaxpr, consts, xs)
+        error, found = checkify_transform.run_checked(enabled, jaxpr, consts, xs)
         return error, found[:n_res], found[n_res:]
 
-    def probe(*xs: Any) -> checking.Error | None:
+    def probe(*xs: Any) -> checkify_transform.Error | None:
         return run([True] * len(xs), xs)[0]
 
-    layout = checking.rule_layout(inner, fwd, probe, call.in_avals)
+    layout = checkify_transform.rule_layout(inner, fwd, probe, call.in_avals)
     if layout is None:
         return None, custom_vjp_call_p.bind(*args, **params)
-    whole = checking.with_layout(call, inner, layout)
+    whole = checkify_transform.with_layout(call, inner, layout)
 
     @functools.wraps(fwd)
     def with_error(flags: Sequence[bool], *xs: Any) -> Any:
         error, residuals, outs = run(flags, xs)
-        return residuals, [*checking.fitted(error, layout, params["name"]).leaves(), *outs]
+        return residuals, [
+            *checkify_transform.fitted(error, layout, params["name"]).leaves(),
+            *outs,
+        ]
 
     @functools.wraps(bwd)
     def without_error(residuals: Sequence[Any], cts: Sequence[Any]) -> Any:
@@ -453,7 +458,7 @@ def _forward_error(*_: Any, name: str, error: Any = TypeError, **__: Any) -> Any
 
 custom_lin_p.impl = _forward_error
 custom_lin_p.lower = lambda ctx, *args, name, **_: _forward_error(
-    name=name, error=lower.NotLowerable
+    name=name, error=context.NotLowerable
 )
 
 

@@ -13,11 +13,11 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...ir.regions import Call
 from ...passes import batch as batching
-from ...passes.algebra import instantiate
+from ...passes.ad_util import instantiate
 from ...passes.jvp import jvp_flat
 from ...passes.stage import StageTrace
 from ..arguments import check_values, signature_of
-from ..effects import checking
+from ..effects import checkify_transform
 from ..flat import FlatFun
 from ..loops.map import map as map_rows
 from .custom_calls import CustomRuleFunction, as_arrays, calls_with_rule, stage_call
@@ -116,8 +116,10 @@ def custom_vmap_batch(
 custom_vmap_call_p.batch = custom_vmap_batch
 
 
-def custom_vmap_checked(enabled: checking.Enabled, args: Any, params: Any) -> checking.Outcome:
-    inner = checking.checked(enabled, params["call"])
+def custom_vmap_checked(
+    enabled: checkify_transform.Enabled, args: Any, params: Any
+) -> checkify_transform.Outcome:
+    inner = checkify_transform.checked(enabled, params["call"])
     if inner is None:
         return None, custom_vmap_call_p.bind(*args, **params)
     return inner(*args)

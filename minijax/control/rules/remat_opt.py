@@ -22,7 +22,7 @@ from ...passes import batch as batching
 from ...passes.dce import dce_jaxpr
 from ...passes.jvp import jvp_flat
 from ...passes.stage import hoist_tracers, stage
-from ..calls.programs import jit_p
+from ..calls.jit_primitive import jit_p
 from .custom_calls import calls_with_rule
 
 # Operands are `num_consts` closed-over values and the arguments, of which `fwd_jaxpr` makes

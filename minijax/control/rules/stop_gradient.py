@@ -7,9 +7,9 @@ from typing import Any
 from ...base import tree
 from ...ir import core
 from ...ir.core import Missing, Primitive, Tracer
-from ...passes.algebra import Zero
+from ...passes.ad_util import Zero
 from ...passes.key_use import FORWARDS
-from ...prims.lying import first_operand_sharding_rule
+from ...prims.explicit_sharding_rules import first_operand_sharding_rule
 from ...types import dtypes
 from ..arguments import check_values
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...api import stored_arrays
-from ...base.faces import face
+from ...api import array_serialization
+from ...base.lazy_modules import face
 
 _TABLE = {
     "api.checkpoint_managers": """
         AsyncManager BarrierTimeoutError GlobalAsyncCheckpointManager
         GlobalAsyncCheckpointManagerBase
     """,
-    "api.stored_arrays": """
+    "api.array_serialization": """
         async_deserialize async_serialize get_tensorstore_spec is_remote_storage
         run_deserialization run_serialization
     """,
@@ -24,7 +24,7 @@ _get, __dir__, __all__ = face(__name__, _TABLE)
 def __getattr__(name: str) -> Any:
     if name == "TS_CONTEXT":  # TensorStore's, which is imported when it is asked for
         try:
-            return stored_arrays.default()
+            return array_serialization.default()
         except ImportError as e:
             raise AttributeError(str(e)) from None
     return _get(name)

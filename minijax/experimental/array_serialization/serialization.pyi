@@ -1,15 +1,15 @@
 """The face `minijax.experimental.array_serialization.serialization`: arrays on disk."""
 
+from ...api.array_serialization import async_deserialize as async_deserialize
+from ...api.array_serialization import async_serialize as async_serialize
+from ...api.array_serialization import get_tensorstore_spec as get_tensorstore_spec
+from ...api.array_serialization import is_remote_storage as is_remote_storage
+from ...api.array_serialization import run_deserialization as run_deserialization
+from ...api.array_serialization import run_serialization as run_serialization
 from ...api.checkpoint_managers import AsyncManager as AsyncManager
 from ...api.checkpoint_managers import BarrierTimeoutError as BarrierTimeoutError
 from ...api.checkpoint_managers import GlobalAsyncCheckpointManager as GlobalAsyncCheckpointManager
 from ...api.checkpoint_managers import GlobalAsyncCheckpointManagerBase as GlobalAsyncCheckpointManagerBase
-from ...api.stored_arrays import async_deserialize as async_deserialize
-from ...api.stored_arrays import async_serialize as async_serialize
-from ...api.stored_arrays import get_tensorstore_spec as get_tensorstore_spec
-from ...api.stored_arrays import is_remote_storage as is_remote_storage
-from ...api.stored_arrays import run_deserialization as run_deserialization
-from ...api.stored_arrays import run_serialization as run_serialization
 
 __all__ = [
     "AsyncManager", "BarrierTimeoutError", "GlobalAsyncCheckpointManager",

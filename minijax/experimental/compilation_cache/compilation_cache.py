@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...base.faces import face
+from ...base.lazy_modules import face
 
-_TABLE = {"runtime.compile": "reset_cache set_cache_dir"}
+_TABLE = {"runtime.running.compile": "reset_cache set_cache_dir"}
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE)

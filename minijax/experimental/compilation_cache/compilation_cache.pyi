@@ -1,7 +1,7 @@
 """The face of where compiled programs are kept: `set_cache_dir`, `reset_cache`."""
 
-from ...runtime.compile import reset_cache as reset_cache
-from ...runtime.compile import set_cache_dir as set_cache_dir
+from ...runtime.running.compile import reset_cache as reset_cache
+from ...runtime.running.compile import set_cache_dir as set_cache_dir
 
 __all__ = [
     "reset_cache", "set_cache_dir"

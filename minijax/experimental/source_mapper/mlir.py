@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...base.faces import face
+from ...base.lazy_modules import face
 
 _TABLE = {
     "tools.source_maps": """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...base.faces import face
+from ...base.lazy_modules import face
 
 _TABLE = {
     "control.branches.cond": "cond_p",
-    "control.calls.programs": "closed_call_p jit_p",
+    "control.calls.jit_primitive": "closed_call_p jit_p",
     "control.calls.remat": "name_p remat_p",
     "control.loops.scan": "scan_p",
     "control.loops.while_loop": "while_p",
@@ -15,7 +15,7 @@ _TABLE = {
     "control.rules.custom_solve": "linear_solve_p",
     "control.rules.custom_vjp_call": "custom_lin_p custom_vjp_call_p",
     "control.rules.stop_gradient": "stop_gradient_p",
-    "prims.collectives.exchange": "all_gather_p all_to_all_p",
+    "prims.collectives.all_gather": "all_gather_p all_to_all_p",
     "prims.collectives.permute": "ppermute_p ragged_all_to_all_p",
     "prims.collectives.psum": "axis_index_p pmax_p pmin_p psum_p",
     "prims.conv.general": "conv_general_dilated_p",
@@ -60,19 +60,19 @@ _TABLE = {
         argmax_p argmin_p reduce_and_p reduce_max_p reduce_min_p reduce_or_p reduce_prod_p
         reduce_sum_p reduce_xor_p
     """,
-    "prims.reduce.pooling": """
+    "prims.reduce.window_reductions": """
         reduce_window_max_p reduce_window_min_p reduce_window_sum_p select_and_gather_add_p
         select_and_scatter_add_p
     """,
     "prims.reduce.reduce_window": "reduce_window_p select_and_scatter_p",
     "prims.shape.concatenation": "concatenate_p pad_p",
-    "prims.shape.fresh": "iota_p",
+    "prims.shape.creation": "iota_p",
     "prims.shape.shapes": "broadcast_in_dim_p copy_p reshape_p rev_p squeeze_p transpose_p",
     "prims.shape.slicing": "dynamic_slice_p dynamic_update_slice_p slice_p",
-    "prims.sharding": "sharding_constraint_p",
+    "prims.sharding_constraint": "sharding_constraint_p",
     "prims.sort": "approx_top_k_p sort_p top_k_p",
     "prims.tokens": "after_all_p create_token_p",
-    "prims.transfer": "device_put_p",
+    "prims.device_put": "device_put_p",
     "surface.random.gammas": "random_gamma_p",
     "views.primitives": "call_p",
 }

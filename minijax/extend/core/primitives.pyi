@@ -1,8 +1,8 @@
 """The face `minijax.extend.core.primitives`."""
 
 from ...control.branches.cond import cond_p as cond_p
-from ...control.calls.programs import closed_call_p as closed_call_p
-from ...control.calls.programs import jit_p as jit_p
+from ...control.calls.jit_primitive import closed_call_p as closed_call_p
+from ...control.calls.jit_primitive import jit_p as jit_p
 from ...control.calls.remat import name_p as name_p
 from ...control.calls.remat import remat_p as remat_p
 from ...control.loops.scan import scan_p as scan_p
@@ -14,8 +14,8 @@ from ...control.rules.custom_solve import linear_solve_p as linear_solve_p
 from ...control.rules.custom_vjp_call import custom_lin_p as custom_lin_p
 from ...control.rules.custom_vjp_call import custom_vjp_call_p as custom_vjp_call_p
 from ...control.rules.stop_gradient import stop_gradient_p as stop_gradient_p
-from ...prims.collectives.exchange import all_gather_p as all_gather_p
-from ...prims.collectives.exchange import all_to_all_p as all_to_all_p
+from ...prims.collectives.all_gather import all_gather_p as all_gather_p
+from ...prims.collectives.all_gather import all_to_all_p as all_to_all_p
 from ...prims.collectives.permute import ppermute_p as ppermute_p
 from ...prims.collectives.permute import ragged_all_to_all_p as ragged_all_to_all_p
 from ...prims.collectives.psum import axis_index_p as axis_index_p
@@ -23,6 +23,7 @@ from ...prims.collectives.psum import pmax_p as pmax_p
 from ...prims.collectives.psum import pmin_p as pmin_p
 from ...prims.collectives.psum import psum_p as psum_p
 from ...prims.conv.general import conv_general_dilated_p as conv_general_dilated_p
+from ...prims.device_put import device_put_p as device_put_p
 from ...prims.dot.dot import dot_general_p as dot_general_p
 from ...prims.fft import fft_p as fft_p
 from ...prims.gather.gather import gather_p as gather_p
@@ -146,16 +147,16 @@ from ...prims.reduce.over_axes import reduce_or_p as reduce_or_p
 from ...prims.reduce.over_axes import reduce_prod_p as reduce_prod_p
 from ...prims.reduce.over_axes import reduce_sum_p as reduce_sum_p
 from ...prims.reduce.over_axes import reduce_xor_p as reduce_xor_p
-from ...prims.reduce.pooling import reduce_window_max_p as reduce_window_max_p
-from ...prims.reduce.pooling import reduce_window_min_p as reduce_window_min_p
-from ...prims.reduce.pooling import reduce_window_sum_p as reduce_window_sum_p
-from ...prims.reduce.pooling import select_and_gather_add_p as select_and_gather_add_p
-from ...prims.reduce.pooling import select_and_scatter_add_p as select_and_scatter_add_p
 from ...prims.reduce.reduce_window import reduce_window_p as reduce_window_p
 from ...prims.reduce.reduce_window import select_and_scatter_p as select_and_scatter_p
+from ...prims.reduce.window_reductions import reduce_window_max_p as reduce_window_max_p
+from ...prims.reduce.window_reductions import reduce_window_min_p as reduce_window_min_p
+from ...prims.reduce.window_reductions import reduce_window_sum_p as reduce_window_sum_p
+from ...prims.reduce.window_reductions import select_and_gather_add_p as select_and_gather_add_p
+from ...prims.reduce.window_reductions import select_and_scatter_add_p as select_and_scatter_add_p
 from ...prims.shape.concatenation import concatenate_p as concatenate_p
 from ...prims.shape.concatenation import pad_p as pad_p
-from ...prims.shape.fresh import iota_p as iota_p
+from ...prims.shape.creation import iota_p as iota_p
 from ...prims.shape.shapes import broadcast_in_dim_p as broadcast_in_dim_p
 from ...prims.shape.shapes import copy_p as copy_p
 from ...prims.shape.shapes import reshape_p as reshape_p
@@ -165,13 +166,12 @@ from ...prims.shape.shapes import transpose_p as transpose_p
 from ...prims.shape.slicing import dynamic_slice_p as dynamic_slice_p
 from ...prims.shape.slicing import dynamic_update_slice_p as dynamic_update_slice_p
 from ...prims.shape.slicing import slice_p as slice_p
-from ...prims.sharding import sharding_constraint_p as sharding_constraint_p
+from ...prims.sharding_constraint import sharding_constraint_p as sharding_constraint_p
 from ...prims.sort import approx_top_k_p as approx_top_k_p
 from ...prims.sort import sort_p as sort_p
 from ...prims.sort import top_k_p as top_k_p
 from ...prims.tokens import after_all_p as after_all_p
 from ...prims.tokens import create_token_p as create_token_p
-from ...prims.transfer import device_put_p as device_put_p
 from ...surface.random.gammas import random_gamma_p as random_gamma_p
 from ...views.primitives import call_p as call_p
 

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base import errors, tree
-from ...ir import core, varying
+from ...ir import core, manual_axis_rules
 from ...ir.core import Primitive, unsupported
-from ...runtime.tokens import is_token
+from ...runtime.arrays.tokens import is_token
 from ...types.avals import abstract_token, shaped
 from . import named_axes
 from .named_axes import axis_tuple
+from .pcast import pcast_to_varying, typed
 from .permute import Pairs, check_pairs, pairs_of
-from .varying import pcast_to_varying, typed
 
 __all__ = ("precv", "psend")
 
@@ -105,7 +105,7 @@ def _receive_type(token: Any, *, out_shape: Any, axis_name: Any, perm: Pairs) ->
             tries=["lax.create_token()"],
         )
     check_pairs("precv", axis_name, perm)
-    return out_shape.update(manual_axis_kinds=varying.manual(typed(axis_name)))
+    return out_shape.update(manual_axis_kinds=manual_axis_rules.manual(typed(axis_name)))
 
 
 def _receive_lower(ctx: Any, token: Any, *, out_shape: Any, axis_name: Any, perm: Pairs):

@@ -4,7 +4,7 @@ pbroadcast, ragged_all_to_all.
 ppermute is its own transpose with the arrows reversed; that of pbroadcast is a sum that
 only the source gets.  Under `vmap` an index is a lane, so sending is taking rows.
 
-Read psum.py and exchange.py first.
+Read psum.py and all_gather.py first.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import numpy as np
 from ...base import errors, tree
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Zero, instantiate, is_linear
+from ...passes.ad_util import Zero, instantiate, is_linear
 from ...passes.batch import batch_flat
-from ...runtime.lower import typed_call
+from ...runtime.lowering.context import typed_call
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import linear_jvp
+from ..elementwise import linear_jvp
 from ..math.algebraic import add, sub
 from ..math.cast import cast
 from ..math.logic import bitwise_and, clamp, eq, ge, lt, select
 from ..reduce.over_axes import reduce_or
-from ..shape.fresh import broadcasted_iota, zero_array
+from ..shape.creation import broadcasted_iota, zero_array
 from ..shape.shapes import broadcast_in_dim, broadcast_to, move_axis, reshape
 from ..shape.slicing import dynamic_index_in_dim, index_in_dim
 from . import named_axes
-from .exchange import all_gather, all_gather_p, all_to_all
+from .all_gather import all_gather, all_gather_p, all_to_all
 from .named_axes import Groups, all_lanes, axis_tuple
+from .pcast import pcast_to_varying
 from .psum import axis_index, psum_p
-from .varying import pcast_to_varying
 
 __all__ = (
     "ppermute_p",

@@ -6,7 +6,7 @@ Axes may also be positions: then they are reduced like any array axis.  Under `v
 named axis becomes the position of the lane axis; so one primitive serves both.  psum is
 linear, and (every participant getting the sum) its own transpose.
 
-Next: exchange.py, the movers of data.
+Next: all_gather.py, the movers of data.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from typing import Any
 import numpy as np
 
 from ...base import tree
-from ...ir import core, varying
+from ...ir import core, manual_axis_rules
 from ...ir.core import Primitive, Tracer, unsupported
-from ...runtime.array import Array
+from ...runtime.arrays.array import Array
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import ANY, NUMBER, check_kind, linear_jvp
+from ..elementwise import ANY, NUMBER, check_kind, linear_jvp
 from ..math.algebraic import add, add_p, div, mul
 from ..math.cast import cast, scalar
 from ..math.order import max_p, min_p
 from ..reduce.over_axes import reduce_max_p, reduce_min_p, reduce_sum_p, reduction_sharding_rule
 from ..shape.concatenation import stack
-from ..shape.fresh import iota
+from ..shape.creation import iota
 from ..shape.shapes import broadcast_in_dim
 from . import named_axes
 from .named_axes import axis_tuple, names_only
-from .varying import (
+from .pcast import (
     all_reduce,
     pcast_to_varying,
     psum_invariant_p,
@@ -86,7 +86,7 @@ def _vary(kinds: Sequence[Any], params: dict[str, Any]) -> Any:
     if mine is None or params["axis_index_groups"] is not None:
         return mine
     left = set(mine.varying).difference(params["axes"])
-    return varying.manual(left, mine.unreduced, mine.reduced)
+    return manual_axis_rules.manual(left, mine.unreduced, mine.reduced)
 
 
 def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
@@ -342,7 +342,7 @@ axis_index_p.jvp = unsupported("axis_index has no operand to differentiate by")
 axis_index_p.batch = unsupported("axis_index has no operand to map over")
 axis_index_p.batch_named = _index_batch_named
 axis_index_p.named_axes = named_axes.uses("axis_name")
-axis_index_p.manual_axis_rule = lambda kinds, params: varying.manual(
+axis_index_p.manual_axis_rule = lambda kinds, params: manual_axis_rules.manual(
     typed([params["axis_name"]])
 )
 axis_index_p.lower = _index_lower

@@ -9,7 +9,7 @@ axes exchanged, strides and window dilation exchanged (Dumoulin and Visin, "A gu
 convolution arithmetic for deep learning", arXiv:1603.07285).  Feature groups of one are
 batch groups of the other.  A lane axis goes into the batch axis, or becomes groups.
 
-Next: forms.py, the functions over conv_general_dilated.
+Next: conv_functions.py, the functions over conv_general_dilated.
 """
 
 from __future__ import annotations
@@ -22,20 +22,32 @@ import numpy as np
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import is_linear
-from ...passes.costs import copies
+from ...passes.ad_util import is_linear
+from ...passes.cost_model import copies
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import falls_below, size_of
-from ..define import defjvp, same_dtype
+from ...types.symbolic_dims import falls_below, size_of
+from ..axis_dependence import in_groups, under_windows
 from ..dot import precision as precisions
 from ..dot.dot import bit_width, element_type
-from ..lying import ambiguous_sharding_error, canonicalize_out_sharding, sharding_for_aval
+from ..elementwise import defjvp, same_dtype
+from ..explicit_sharding_rules import (
+    ambiguous_sharding_error,
+    canonicalize_out_sharding,
+    sharding_for_aval,
+)
 from ..math.cast import cast
-from ..reaching import in_groups, under_windows
-from ..shape.fresh import zero_array
+from ..shape.creation import zero_array
 from ..shape.shapes import reshape, rev
-from ..sliding import Pads, dilated, ints, is_open, padded, padtype_to_pads, places
+from ..window_padding import (
+    Pads,
+    dilated,
+    ints,
+    is_open,
+    padded,
+    padtype_to_pads,
+    places,
+)
 
 __all__ = (
     "ConvDimensionNumbers",

@@ -21,13 +21,13 @@ import ml_dtypes
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...ir.lying import axes_in, sums_of
-from ...passes.algebra import is_linear
-from ...passes.costs import widened
+from ...ir.explicit_sharding import axes_in, sums_of
+from ...passes.ad_util import is_linear
+from ...passes.cost_model import widened
 from ...types import dtypes
 from ...types.avals import ShapedArray, shaped
-from ..define import defjvp, keep_nans
-from ..lying import (
+from ..elementwise import defjvp, keep_nans
+from ..explicit_sharding_rules import (
     add_lane_to_sharding,
     ambiguous_sharding_error,
     canonicalize_out_sharding,

@@ -20,18 +20,18 @@ import numpy as np
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import is_linear
+from ...passes.ad_util import is_linear
 from ...passes.batch import move_lane
 from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import defjvp
-from ..lying import canonicalize_out_sharding
+from ..elementwise import defjvp
+from ..explicit_sharding_rules import canonicalize_out_sharding
 from ..math.algebraic import mul, sub
 from ..math.cast import cast
 from ..math.logic import bitwise_and, ge, lt, select
 from ..reduce.cumulative import cumsum
-from ..shape.fresh import broadcasted_iota, zero_array
+from ..shape.creation import broadcasted_iota, zero_array
 from ..shape.shapes import broadcast_in_dim, reshape, transpose
 from . import precision as precisions
 from .dot import (

@@ -22,7 +22,7 @@ import numpy as np
 
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import dimension_variables
+from ...types.symbolic_dims import dimension_variables
 from ..shape.shapes import type_problem, value_problem
 
 __all__ = ("GatherScatterMode", "GatherDimensionNumbers", "ScatterDimensionNumbers")

@@ -22,20 +22,20 @@ from ...base.util import canonical_axis, named_after
 from ...ir import core
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr
-from ...passes.algebra import Zero, core_ops, instantiate, is_linear
+from ...passes.ad_util import Zero, core_ops, instantiate, is_linear
 from ...passes.batch import lane_to_front
-from ...passes.costs import copies
+from ...passes.cost_model import copies
 from ...passes.key_use import FORWARDS
 from ...passes.stage import stage
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import ANY, NUMBER, check_kind, same_dtype
-from ..lying import unresolved
+from ..elementwise import ANY, NUMBER, check_kind, same_dtype
+from ..explicit_sharding_rules import unresolved
 from ..math.algebraic import add, neg, sub
 from ..math.logic import lt, select_n
 from ..math.order import rem
 from ..shape.concatenation import concatenate
-from ..shape.fresh import zero_array
+from ..shape.creation import zero_array
 from ..shape.shapes import expand_dims, int_tuple, primitive, type_problem, value_problem
 from .dimension_numbers import (
     GatherDimensionNumbers,

@@ -14,17 +14,17 @@ import numpy as np
 
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Zero, instantiate, is_linear
+from ...passes.ad_util import Zero, instantiate, is_linear
 from ...passes.key_use import KeyUse
 from ...passes.stage import stage
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import const
+from ..elementwise import const
 from ..math.algebraic import add, add_any, div, mul
 from ..math.cast import convert_element_type
 from ..math.logic import eq, select_n
 from ..math.order import max, min
-from ..shape.fresh import iota, zero_array
+from ..shape.creation import iota, zero_array
 from ..shape.shapes import broadcast, int_tuple, problem, reshape, value_problem
 from .dimension_numbers import GatherScatterMode, ScatterDimensionNumbers, plain
 from .gather import (

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...runtime import jaxlib_compat as compat
-from ...runtime.lower import typed_call
+from ...runtime.backends import jaxlib_compat as compat
+from ...runtime.lowering.context import typed_call
 from ...types import dtypes
 from ...types.avals import shaped
 from ..math.cast import convert_element_type_p

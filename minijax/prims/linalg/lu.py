@@ -15,21 +15,21 @@ import numpy as np
 
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Zero
-from ...passes.costs import copies
+from ...passes.ad_util import Zero
+from ...passes.cost_model import copies
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import min_dim
-from ..define import FLOAT, check_kind, same_dtype, weak_if_operands, zero_jvp
+from ...types.symbolic_dims import min_dim
+from ..elementwise import FLOAT, check_kind, same_dtype, weak_if_operands, zero_jvp
+from ..explicit_sharding_rules import batched_sharding_rule, matrices
 from ..gather.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ..gather.gather import gather
-from ..lying import batched_sharding_rule, matrices
 from ..math.algebraic import add, mul, sub
 from ..math.logic import eq, select
 from ..reduce.over_axes import reduce_sum
 from ..sequential import emit_loop
 from ..shape.concatenation import concatenate
-from ..shape.fresh import broadcasted_iota
+from ..shape.creation import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, expand_dims
 from ..shape.slicing import dynamic_index_in_dim, slice_in_dim
 from .lapack import call, nan_where_failed, plain_call, routine

@@ -19,15 +19,15 @@ from ...ir import core
 from ...ir.core import Primitive, unsupported
 from ...passes.batch import move_lane
 from ...types import dtypes
-from ..define import INEXACT, check_kind, const, filled
 from ..dot.dot import dot_general
 from ..dot.precision import Precision
+from ..elementwise import INEXACT, check_kind, const, filled
 from ..math.algebraic import add, div
 from ..math.cast import scalar
 from ..math.logic import eq, ge, gt, le, lt, select
 from ..math.order import conj, real
+from ..shape.creation import broadcasted_iota
 from ..shape.diagonals import sliced
-from ..shape.fresh import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, transpose
 
 __all__ = (

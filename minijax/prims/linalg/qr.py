@@ -19,18 +19,18 @@ import numpy as np
 
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Zero
-from ...passes.costs import copies
+from ...passes.ad_util import Zero
+from ...passes.cost_model import copies
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import max_dim, min_dim
-from ..define import same_dtype, weak_if_operands
-from ..lying import batched_sharding_rule, matrices
+from ...types.symbolic_dims import max_dim, min_dim
+from ..elementwise import same_dtype, weak_if_operands
+from ..explicit_sharding_rules import batched_sharding_rule, matrices
 from ..math.algebraic import add, mul, neg, sub
 from ..math.logic import eq, gt, select
 from ..sequential import emit_loop
 from ..shape.concatenation import concatenate, pad
-from ..shape.fresh import broadcasted_iota
+from ..shape.creation import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, expand_dims
 from ..shape.slicing import dynamic_index_in_dim, slice_in_dim
 from .lapack import call, char, flag, nan_where_failed, plain_call, routine

@@ -17,20 +17,20 @@ import numpy as np
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive, unsupported
-from ...passes import algebra
-from ...passes.algebra import Zero, is_linear
+from ...passes import ad_util
+from ...passes.ad_util import Zero, is_linear
 from ...passes.batch import move_lane
-from ...passes.costs import copies
+from ...passes.cost_model import copies
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import FLOAT, check_kind, same_dtype, weak_if_operands
-from ..lying import batched_sharding_rule, matrices
+from ..axis_dependence import backwards, mixed, onwards
+from ..elementwise import FLOAT, check_kind, same_dtype, weak_if_operands
+from ..explicit_sharding_rules import batched_sharding_rule, matrices
 from ..math.algebraic import add, div, mul, neg, sqrt, square, sub
 from ..math.cast import cast, scalar
-from ..reaching import backwards, mixed, onwards
 from ..sequential import emit_loop
 from ..shape.concatenation import concatenate
-from ..shape.fresh import zero_array
+from ..shape.creation import zero_array
 from ..shape.shapes import expand_dims, move_axis, reshape, squeeze
 from ..shape.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim, slice_in_dim
 from .lapack import call, char, nan_where_failed, routine
@@ -120,7 +120,7 @@ def _tri_jvp(
             da = lower_triangle(da) if lower else upper_triangle(da)
         da = neg(transpose_matrix(da) if transpose_a else da)
         da = conjugate(da) if conjugate_a else da
-        right = algebra.add(db, matmul(da, x) if left_side else matmul(x, da))
+        right = ad_util.add(db, matmul(da, x) if left_side else matmul(x, da))
     return x, triangular_solve_p.bind(a, right, **params)
 
 
@@ -483,7 +483,7 @@ def _tridiagonal_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     for t, neighbour in ((lower_t, 1), (main_t, 0), (upper_t, -1)):
         if type(t) is not Zero:
             moved = _shifted(x, axis, neighbour) if neighbour else x
-            right = algebra.add(right, neg(_times(t, moved)))
+            right = ad_util.add(right, neg(_times(t, moved)))
     if type(right) is Zero:
         return x, Zero(core.aval_of(x).to_tangent())
     return x, tridiagonal_solve_p.bind(dl, d, du, right, **params)

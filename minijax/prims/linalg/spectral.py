@@ -26,20 +26,20 @@ import numpy as np
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes import algebra
-from ...passes.algebra import Zero
-from ...passes.costs import copies
+from ...passes import ad_util
+from ...passes.ad_util import Zero
+from ...passes.cost_model import copies
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import const, filled, weak_if_operands, zero_jvp
-from ..lying import matrices
+from ..elementwise import const, filled, weak_if_operands, zero_jvp
+from ..explicit_sharding_rules import matrices
 from ..math.algebraic import add, div, mul, neg, sub
 from ..math.cast import cast, scalar
 from ..math.logic import bitwise_and, bitwise_or, eq, gt, le, lt, select
 from ..math.order import abs, complex, imag, real
 from ..reduce.over_axes import argmax, reduce_max, reduce_or, reduce_sum
 from ..shape.concatenation import concatenate
-from ..shape.fresh import broadcasted_iota
+from ..shape.creation import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim
 from ..shape.slicing import slice_in_dim
 from .lapack import call, char, flag, nan_where_failed, plain_call, routine
@@ -135,7 +135,7 @@ def _over_gaps_jvp(primals: Any, tangents: Any) -> Any:
     if type(u) is not Zero:
         across, down = _pairs(u)
         moved = mul(ans, cast(sub(across, down), core.aval_of(ans).dtype))
-        total = algebra.add(total, neg(over_gaps_p.bind(moved, w)))
+        total = ad_util.add(total, neg(over_gaps_p.bind(moved, w)))
     return ans, total
 
 

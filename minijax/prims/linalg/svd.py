@@ -22,20 +22,20 @@ import numpy as np
 
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Zero
-from ...passes.costs import copies
+from ...passes.ad_util import Zero
+from ...passes.cost_model import copies
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import min_dim
-from ..define import filled, weak_if_operands
-from ..lying import matrices
+from ...types.symbolic_dims import min_dim
+from ..elementwise import filled, weak_if_operands
+from ..explicit_sharding_rules import matrices
 from ..math.algebraic import add, div, mul, neg, rsqrt, sqrt, square, sub
 from ..math.cast import cast, scalar
 from ..math.logic import bitwise_and, eq, gt, lt, select
 from ..math.order import abs, max
 from ..reduce.over_axes import reduce_max, reduce_sum
 from ..shape.concatenation import concatenate
-from ..shape.fresh import broadcasted_iota
+from ..shape.creation import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, rev
 from ..shape.slicing import slice_in_dim
 from .lapack import call, char, flag, nan_where_failed, routine

@@ -9,7 +9,7 @@ import enum
 from typing import Any
 
 from ...ir.core import Primitive
-from ..define import INEXACT, Rule, nary
+from ..elementwise import INEXACT, Rule, nary
 
 __all__ = ("AccuracyMode", "Tolerance")
 

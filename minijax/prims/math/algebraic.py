@@ -20,11 +20,11 @@ import numpy as np
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes import algebra
-from ...passes.algebra import Zero, is_linear
+from ...passes import ad_util
+from ...passes.ad_util import Zero, is_linear
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import *
+from ..elementwise import *
 from .accuracy import accurate, attribute_text, lower_accurate
 from .cast import emit_convert, user_dtype
 from .signs import with_signs
@@ -200,7 +200,7 @@ def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> 
         if type(t) is not Zero:
             out = mul_p.bind(t, y, **params)
         if type(u) is not Zero:
-            out = algebra.add(out, mul_p.bind(x, u, **params))
+            out = ad_util.add(out, mul_p.bind(x, u, **params))
     return ans, out
 
 

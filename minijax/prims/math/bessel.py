@@ -18,15 +18,15 @@ import ml_dtypes
 
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import instantiate
+from ...passes.ad_util import instantiate
 from ...passes.jvp import jvp_flat
-from ..define import FLOAT, Rule, const, filled, nary
+from ..elementwise import FLOAT, Rule, const, filled, nary
 from .algebraic import add, div, mul, neg, reciprocal, rsqrt, sqrt, square, sub
 from .elementary import exp
 from .log_gamma import polynomial
 from .logic import bitwise_or, eq, ge, le, lt, select
 from .order import abs, sign
-from .widen import lower_chlo, lower_wide
+from .special_lowering import lower_chlo, lower_wide
 
 __all__ = ("bessel_i0e_p", "bessel_i0e", "bessel_i1e_p", "bessel_i1e")
 

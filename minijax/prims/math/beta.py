@@ -15,15 +15,15 @@ from typing import Any
 import ml_dtypes
 
 from ...ir import core
-from ..define import FLOAT, const, filled, nary
+from ..elementwise import FLOAT, const, filled, nary
 from .algebraic import add, div, mul, neg, reciprocal, sub
+from .double_double import exact_sum, exp_of, times
 from .elementary import exp, log, log1p
 from .gamma import log_ratio, shifted_gamma
 from .log_gamma import lgamma
 from .logic import bitwise_and, bitwise_not, bitwise_or, clamp, eq, ge, gt, le, lt, select
 from .order import abs, max, min
-from .pairs import exact_sum, exp_of, times
-from .widen import emit_loop, narrow, widen
+from .special_lowering import emit_loop, narrow, widen
 
 __all__ = ("regularized_incomplete_beta_p", "betainc")
 

@@ -18,14 +18,14 @@ import numpy as np
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Zero, core_ops
+from ...passes.ad_util import Zero, core_ops
 from ...passes.key_use import FORWARDS
-from ...runtime.lower import physical
-from ...runtime.transfers import put_numpy, typed_constant
+from ...runtime.arrays.transfers import put_numpy, typed_constant
+from ...runtime.lowering.context import physical
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import *
-from ..lying import first_operand_sharding_rule
+from ..elementwise import *
+from ..explicit_sharding_rules import first_operand_sharding_rule
 from ..shape.shapes import is_array
 
 __all__ = (

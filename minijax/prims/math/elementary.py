@@ -19,10 +19,10 @@ import numpy as np
 
 from ...base import config
 from ...ir import core
-from ...passes.algebra import Zero
+from ...passes.ad_util import Zero
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import *
+from ..elementwise import *
 from .accuracy import accurate, emit_accurate, lower_accurate
 from .algebraic import add, div, integer_pow, mul, neg, rsqrt, square, sub
 from .cast import cast

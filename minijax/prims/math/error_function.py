@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..define import FLOAT, derivative_constant, keep_finite, nary
+from ..elementwise import FLOAT, derivative_constant, keep_finite, nary
 from .algebraic import mul, neg, square
 from .elementary import exp
-from .widen import lower_chlo
+from .special_lowering import lower_chlo
 
 __all__ = ("erf_p", "erf", "erfc_p", "erfc", "erf_inv_p", "erf_inv")
 

@@ -19,17 +19,25 @@ import ml_dtypes
 
 from ...ir import core
 from ...ir.core import unsupported
-from ...passes.algebra import Zero, instantiate
+from ...passes.ad_util import Zero, instantiate
 from ...passes.jvp import jvp_flat
-from ..define import FLOAT, Rule, const, filled, nary
+from ..elementwise import FLOAT, Rule, const, filled, nary
 from .algebraic import add, div, mul, neg, reciprocal, sqrt, square, sub
+from .double_double import (
+    Pair,
+    exact_product,
+    exact_sum,
+    exp_of,
+    log_of,
+    ratio,
+    times,
+)
 from .elementary import exp, expm1, log, log1p
 from .error_function import erfc
 from .log_gamma import digamma, lgamma, polynomial
 from .logic import bitwise_and, bitwise_not, bitwise_or, clamp, eq, ge, gt, lt, ne, select
 from .order import abs
-from .pairs import Pair, exact_product, exact_sum, exp_of, log_of, ratio, times
-from .widen import emit_loop, narrow, widen
+from .special_lowering import emit_loop, narrow, widen
 
 __all__ = (
     "igamma_p",

@@ -14,14 +14,14 @@ from typing import Any
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Zero, core_ops, instantiate, is_linear
+from ...passes.ad_util import Zero, core_ops, instantiate, is_linear
 from ...passes.batch import lane_to_front, lane_to_front_unsharded
 from ...passes.key_use import READS, KeyUse
-from ...runtime import lower
+from ...runtime.lowering import context
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import *
-from ..lying import equal_sharding_rule
+from ..elementwise import *
+from ..explicit_sharding_rules import equal_sharding_rule
 
 __all__ = (
     "eq_p", "ne_p", "lt_p", "le_p", "gt_p", "ge_p", "eq", "ne", "lt", "le", "gt", "ge",
@@ -79,7 +79,7 @@ def key_comparison(name: str) -> Primitive:
     def rule(ctx: Any, x: Any, y: Any) -> Any:
         if not dtypes.is_extended(ctx.avals_in[0].dtype):
             return plain(ctx, x, y)
-        avals = [lower.physical(a) for a in ctx.avals_in]
+        avals = [context.physical(a) for a in ctx.avals_in]
         return ctx.fun(words, x, y, avals=avals)[0]
 
     prim.lower = rule

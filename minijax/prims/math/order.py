@@ -12,10 +12,10 @@ import numpy as np
 
 from ...ir import core
 from ...ir.core import unsupported
-from ...passes.algebra import is_linear
+from ...passes.ad_util import is_linear
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import *
+from ..elementwise import *
 from .algebraic import add, div, lower_division, mul, neg, sqrt, square
 from .cast import cast
 from .logic import eq_p, ge_p, ne_p, select

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import Rule, emit_compare, lower_elementwise
+from ..elementwise import Rule, emit_compare, lower_elementwise
 
 
 def with_signs(lower: str | Rule, **signs: str) -> Rule:

@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any
 
 from ...ir import core
-from ..define import *
+from ..elementwise import *
 from .algebraic import add, div, mul, neg, reciprocal, rsqrt, square, sub
 from .logic import ge, gt, select
 from .order import abs
-from .widen import lower_wide
+from .special_lowering import lower_wide
 
 __all__ = ()
 

@@ -18,8 +18,8 @@ from ...ir.core import Primitive, unsupported
 from ...passes.batch import lane_to_front
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import zero_jvp
-from ..lying import add_lane_to_sharding, canonicalize_out_sharding
+from ..elementwise import zero_jvp
+from ..explicit_sharding_rules import add_lane_to_sharding, canonicalize_out_sharding
 from ..shape.concatenation import concatenate
 from ..shape.shapes import check_sizes, expand_dims, int_tuple, type_problem, value_problem
 from ..shape.slicing import index_in_dim, slice_in_dim

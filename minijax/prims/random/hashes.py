@@ -22,8 +22,8 @@ from ...ir.core import Primitive, unsupported
 from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import batch_elementwise, broadcast_shape, zero_jvp
-from ..lying import elementwise_sharding_rule
+from ..elementwise import batch_elementwise, broadcast_shape, zero_jvp
+from ..explicit_sharding_rules import elementwise_sharding_rule
 from ..shape.shapes import type_problem
 
 Rounds = Callable[[list["Word"], list["Word"]], list["Word"]]

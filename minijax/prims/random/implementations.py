@@ -23,12 +23,12 @@ from ...ir import core
 from ...ir.core import Primitive
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import SymbolicDim, exceeds
+from ...types.symbolic_dims import SymbolicDim, exceeds
 from ..math.algebraic import add, mul
 from ..math.cast import bitcast_convert_type_p, convert_element_type_p
 from ..math.logic import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from ..shape.concatenation import concatenate
-from ..shape.fresh import iota_p, zero_array
+from ..shape.creation import iota_p, zero_array
 from ..shape.shapes import expand_dims, reshape
 from ..shape.slicing import index_in_dim, slice_in_dim
 from .generators import RandomAlgorithm, rng_bit_generator_p

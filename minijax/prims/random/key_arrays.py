@@ -23,14 +23,15 @@ from ...ir.jaxpr import ClosedJaxpr
 from ...passes.batch import Axis, batch_flat, lane_to_front, no_name
 from ...passes.key_use import CONSUMES, MAKES, READS, SPLITS
 from ...passes.stage import stage_closed
-from ...runtime import dispatch, lower
-from ...runtime.array import ArrayImpl, base_array, under_key
-from ...runtime.transfers import put_numpy
+from ...runtime.arrays.array import ArrayImpl, base_array, under_key
+from ...runtime.arrays.transfers import put_numpy
+from ...runtime.lowering import context
+from ...runtime.running import dispatch
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import SymbolicDim
-from ..define import batch_elementwise, broadcast_shape, zero_jvp
-from ..lying import elementwise_sharding_rule, first_operand_sharding_rule
+from ...types.symbolic_dims import SymbolicDim
+from ..elementwise import batch_elementwise, broadcast_shape, zero_jvp
+from ..explicit_sharding_rules import elementwise_sharding_rule, first_operand_sharding_rule
 from ..shape.shapes import broadcast_in_dim, check_sizes, lane_first, reshape, type_problem
 from .implementations import PRNGImpl, uint_of
 
@@ -76,7 +77,7 @@ def lowering(
 
     def rule(ctx, *operands, impl=None, partitionable=None, **params):
         keys = ctx.avals_in[0]
-        avals = tuple([lower.physical(a) for a in ctx.avals_in])
+        avals = tuple([context.physical(a) for a in ctx.avals_in])
         lead = broadcast_shape(prim.name, ctx.avals_in) if elementwise else keys.shape
         impl = impl or keys.dtype.impl
         option = config.THREEFRY_PARTITIONABLE
@@ -364,7 +365,7 @@ def random_wrap(words: Any, impl: PRNGImpl) -> Any:
 
 def _unwrap_type(keys: Any) -> Any:
     check_keys("random_unwrap", keys)
-    return lower.physical(keys)
+    return context.physical(keys)
 
 
 def _unwrap_batch(axis: Any, args: Any, dims: Any) -> Any:

@@ -15,13 +15,14 @@ from typing import Any
 
 from ...base import errors
 from ...ir.core import Primitive
-from ...passes.algebra import Zero
-from ...passes.costs import copies
+from ...passes.ad_util import Zero
+from ...passes.cost_model import copies
 from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import SymbolicDim
-from ..define import (
+from ...types.symbolic_dims import SymbolicDim
+from ..axis_dependence import backwards, onwards
+from ..elementwise import (
     INEXACT,
     NUMBER,
     check_kind,
@@ -30,12 +31,11 @@ from ..define import (
     keep_finite,
     linear_in_first,
 )
-from ..lying import replicated_axes_rule
+from ..explicit_sharding_rules import replicated_axes_rule
 from ..math.algebraic import add, add_p, mul, mul_p, sub
 from ..math.elementary import exp, log1p, logistic
 from ..math.logic import bitwise_and, eq, ne, select
 from ..math.order import max, max_p, min_p
-from ..reaching import backwards, onwards
 from ..shape.shapes import problem, rev
 from .fold import prefix_scan
 from .over_axes import emit_monoid, highest, lowest

@@ -19,11 +19,11 @@ from ...ir import core
 from ...ir.core import Primitive, Tracer
 from ...ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ...ir.user_functions import holds_functions
-from ...passes.algebra import Zero
+from ...passes.ad_util import Zero
 from ...passes.batch import Axis, batch_flat, move_lane, no_name
 from ...passes.jvp import jvp_flat
 from ...passes.stage import stage
-from ...runtime import dispatch
+from ...runtime.running import dispatch
 from ...types import dtypes
 from ...types.avals import shaped
 from ..math.algebraic import add, mul

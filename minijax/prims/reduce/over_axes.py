@@ -17,13 +17,13 @@ import numpy as np
 from ...base import config, errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Zero, core_ops
-from ...passes.costs import copies
+from ...passes.ad_util import Zero, core_ops
+from ...passes.cost_model import copies
 from ...passes.jvp import jvp_flat
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import *
-from ..lying import canonicalize_out_sharding
+from ..elementwise import *
+from ..explicit_sharding_rules import canonicalize_out_sharding
 from ..math.algebraic import add_p, div, mul, mul_p
 from ..math.cast import cast, from_two_bits, user_dtype
 from ..math.logic import and_p, eq, or_p, xor_p

@@ -1,11 +1,11 @@
 """Windows under any computation: reduce_window, and select_and_scatter.
 
 A computation that is a sum, a maximum or a minimum from its neutral element becomes
-that primitive of pooling.py.  Any other is staged once on scalars, and lives in the
+that primitive of window_reductions.py.  Any other is staged once on scalars, and lives in the
 equation as a jaxpr; its derivative is that of the same windows written out as shifted
 slices.
 
-pooling.py holds what windows are; its primitives are handed on from here.
+window_reductions.py holds what windows are; its primitives are handed on from here.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from ...base import errors, tree
 from ...ir import core
 from ...ir.core import Primitive, Tracer, unsupported
 from ...ir.jaxpr import ClosedJaxpr, Jaxpr
-from ...passes.algebra import Zero
+from ...passes.ad_util import Zero
 from ...passes.batch import move_lane
-from ...passes.costs import copies
+from ...passes.cost_model import copies
 from ...passes.jvp import jvp_flat
 from ...types.avals import shaped
-from ...types.dimensions import size_of
+from ...types.symbolic_dims import size_of
 from ..math.algebraic import add
 from ..math.cast import cast, scalar
 from ..math.logic import select
 from ..math.order import max, min
 from ..shape.shapes import broadcast
-from ..sliding import dilated, ints, padtype_to_pads
+from ..window_padding import dilated, ints, padtype_to_pads
 from .generic import monoid_of, on_arrays, staged_computation
-from .pooling import (
+from .window_reductions import (
     batch_windows,
     check_windows,
     emit_scatter,

@@ -20,14 +20,14 @@ from ...base import tree
 from ...base.util import canonical_axis
 from ...ir import core
 from ...ir.core import Primitive
-from ...passes.algebra import Zero, core_ops, instantiate, is_linear
+from ...passes.ad_util import Zero, core_ops, instantiate, is_linear
 from ...passes.batch import lane_to_front, lane_to_front_unsharded
 from ...passes.key_use import FORWARDS, KeyUse
-from ...runtime.partition_spec import PartitionSpec
-from ...runtime.transfers import kept_wide
+from ...runtime.arrays.transfers import kept_wide
+from ...runtime.sharding.partition_spec import PartitionSpec
 from ...types import dtypes
 from ...types.avals import shaped
-from ..define import (
+from ..elementwise import (
     def_makes_no_nans,
     keep_finite,
     keep_nans,
@@ -36,14 +36,14 @@ from ..define import (
     move_nothing,
     same_dtype,
 )
-from ..lying import (
+from ..explicit_sharding_rules import (
     ambiguous_sharding_error,
     check_replicated,
     equal_sharding_rule,
     sharded_aval_text,
 )
 from ..math.algebraic import sub
-from .fresh import zero_array
+from .creation import zero_array
 from .shapes import (
     broadcast,
     broadcast_in_dim,

@@ -17,11 +17,11 @@ from ...ir import core
 from ...passes.batch import lane_to_front
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import SymbolicDim, max_dim, min_dim
-from ..define import def_makes_no_nans, keep_finite, keep_nans, move_elements
-from ..lying import batched_sharding_rule
+from ...types.symbolic_dims import SymbolicDim, max_dim, min_dim
+from ..elementwise import def_makes_no_nans, keep_finite, keep_nans, move_elements
+from ..explicit_sharding_rules import batched_sharding_rule
 from .concatenation import pad
-from .fresh import zero_array
+from .creation import zero_array
 from .shapes import primitive, reshape
 from .slicing import slice, slice_in_dim
 

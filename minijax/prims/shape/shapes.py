@@ -23,14 +23,14 @@ from ...base import errors
 from ...base.util import canonical_axis
 from ...ir import core, tracer_errors
 from ...ir.core import Primitive
-from ...ir.lying import axes_in
-from ...passes.algebra import core_ops
+from ...ir.explicit_sharding import axes_in
+from ...passes.ad_util import core_ops
 from ...passes.key_use import FORWARDS, SPLITS
-from ...runtime.array import ARRAYS
-from ...runtime.partition_spec import PartitionSpec
+from ...runtime.arrays.array import ARRAYS
+from ...runtime.sharding.partition_spec import PartitionSpec
 from ...types.avals import AbstractValue, shaped
-from ...types.dimensions import SymbolicDim, is_negative
-from ..define import (
+from ...types.symbolic_dims import SymbolicDim, is_negative
+from ..elementwise import (
     def_makes_no_nans,
     keep_finite,
     keep_nans,
@@ -38,7 +38,7 @@ from ..define import (
     linear_in_first,
     move_elements,
 )
-from ..lying import (
+from ..explicit_sharding_rules import (
     add_lane_to_sharding,
     ambiguous_sharding_error,
     canonicalize_out_sharding,

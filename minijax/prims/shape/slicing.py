@@ -20,12 +20,13 @@ import numpy as np
 
 from ...base.util import canonical_axis
 from ...ir import core
-from ...passes.algebra import Zero, instantiate, is_linear
+from ...passes.ad_util import Zero, instantiate, is_linear
 from ...passes.key_use import FORWARDS, KeyUse
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import SymbolicDim, exceeds
-from ..define import def_makes_no_nans, keep_finite, move_elements, same_dtype
+from ...types.symbolic_dims import SymbolicDim, exceeds
+from ..elementwise import def_makes_no_nans, keep_finite, move_elements, same_dtype
+from ..explicit_sharding_rules import slice_sharding_rule
 from ..gather.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -33,12 +34,11 @@ from ..gather.dimension_numbers import (
 )
 from ..gather.gather import gather_p
 from ..gather.scatter import scatter_p
-from ..lying import slice_sharding_rule
 from ..math.algebraic import add
 from ..math.cast import convert_element_type
 from ..math.logic import lt, select_n
 from .concatenation import concatenate, pad
-from .fresh import zero_array
+from .creation import zero_array
 from .shapes import (
     broadcast_in_dim,
     expand_dims,

@@ -17,7 +17,7 @@ from typing import Any
 from ...base import errors
 from ...prims import lax
 from ...prims.reduce.reduce_window import reduce_window
-from ...prims.sliding import padtype_to_pads
+from ...prims.window_padding import padtype_to_pads
 from .. import jnp
 from ..nn import activations, initializers, normalization
 from ..random import keys

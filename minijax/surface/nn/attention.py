@@ -20,7 +20,7 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...control.rules.stop_gradient import stop_gradient
 from ...ir.core import Tracer
-from ...prims.shape.fresh import broadcasted_iota
+from ...prims.shape.creation import broadcasted_iota
 from ...types import dtypes
 from .. import jnp
 from .normalization import logsumexp, softmax

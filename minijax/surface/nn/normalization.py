@@ -21,9 +21,9 @@ from ...control.rules.stop_gradient import stop_gradient
 from ...ir.core import aval_of
 from ...prims import lax
 from ...prims.math.algebraic import rsqrt
-from ...prims.shape.fresh import broadcasted_iota
+from ...prims.shape.creation import broadcasted_iota
 from ...types import dtypes
-from ...types.dimensions import index_of
+from ...types.symbolic_dims import index_of
 from .. import jnp
 from ..numpy._common import (
     Axis,

@@ -28,17 +28,17 @@ from ...ir.core import aval_of as aval_of
 from ...ir.jaxpr import Literal
 from ...passes.stage import JitTracer, StageTrace
 from ...prims import lax
-from ...prims.lying import canonicalize_out_sharding
+from ...prims.explicit_sharding_rules import canonicalize_out_sharding
 from ...prims.math.cast import scalar
-from ...prims.resharding import align_shardings, apply_out_sharding, drop_explicit_sharding
+from ...prims.reshard import align_shardings, apply_out_sharding, drop_explicit_sharding
 from ...prims.shape.shapes import int_tuple
-from ...runtime import array as arrays
-from ...runtime import transfers
-from ...runtime.array import ARRAYS, Array
-from ...runtime.transfers import typed_constant
+from ...runtime.arrays import array as arrays
+from ...runtime.arrays import transfers
+from ...runtime.arrays.array import ARRAYS, Array
+from ...runtime.arrays.transfers import typed_constant
 from ...types import dtypes
 from ...types.avals import TypeFlags, shaped
-from ...types.dimensions import SymbolicDim, broadcast_sizes
+from ...types.symbolic_dims import SymbolicDim, broadcast_sizes
 
 __all__ = (
     "ArrayLike", "DTypeLike", "Axis", "is_arraylike", "check_arraylike", "shape_of",

@@ -13,8 +13,8 @@ from . import diagonals, linear, manipulation
 from ._common import ArrayLike, DTypeLike, canonical_axis, check_arraylike
 from .decompositions import *
 from .least_squares import *
+from .linear_solve import *
 from .norms import *
-from .systems import *
 
 # --------------------------------------------------- the array API's names for products
 

@@ -17,12 +17,12 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
-from ...ir.lying import has_sums
+from ...ir.explicit_sharding import has_sums
 from ...prims import lax
 from ...prims.dot.dot import check_width, element_type
-from ...prims.lying import canonicalize_out_sharding
+from ...prims.explicit_sharding_rules import canonicalize_out_sharding
 from ...types import dtypes
-from ...types.dimensions import SymbolicDim
+from ...types.symbolic_dims import SymbolicDim
 from ._common import as_array, check_arraylike, convert, laid_out, no_out
 from .diagonals import diagonal_of
 from .linear import contract, product

@@ -1,6 +1,6 @@
 """Discrete convolution and correlation of sequences.
 
-Next: prims/conv/forms.py, which does the work.
+Next: prims/conv/conv_functions.py, which does the work.
 """
 
 from __future__ import annotations

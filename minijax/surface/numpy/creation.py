@@ -23,18 +23,18 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
-from ...prims.collectives.varying import vary_as
-from ...prims.lying import canonicalize_out_sharding, is_empty_sharding
+from ...prims.collectives.pcast import vary_as
+from ...prims.explicit_sharding_rules import canonicalize_out_sharding, is_empty_sharding
 from ...prims.math.cast import scalar
-from ...prims.resharding import apply_out_sharding
-from ...prims.shape.filled import manual_of_like, place_of_like
-from ...runtime import array as arrays
-from ...runtime import transfers
-from ...runtime.array import ARRAYS, Array, ArrayImpl
-from ...runtime.sharding import NamedSharding
+from ...prims.reshard import apply_out_sharding
+from ...prims.shape.full import manual_of_like, place_of_like
+from ...runtime.arrays import array as arrays
+from ...runtime.arrays import transfers
+from ...runtime.arrays.array import ARRAYS, Array, ArrayImpl
+from ...runtime.sharding.shardings import NamedSharding
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import SymbolicDim
+from ...types.symbolic_dims import SymbolicDim
 from ._common import *
 
 __all__ = (

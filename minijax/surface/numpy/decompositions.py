@@ -3,7 +3,7 @@
 The work is done by `minijax.lax.linalg`; here are NumPy's names, arguments and results.
 Matrices are in the last two axes; leading axes are a stack of them.
 
-Next: systems.py, which solves; prims/lax_linalg.py, which decomposes.
+Next: linear_solve.py, which solves; prims/lax_linalg.py, which decomposes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...prims import lax, lax_linalg
 from ...types import dtypes
-from ...types.dimensions import SymbolicDim
+from ...types.symbolic_dims import SymbolicDim
 from . import indexing, linear, manipulation, selection, ufuncs
 from ._common import *
 from .creation import asarray

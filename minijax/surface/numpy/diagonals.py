@@ -15,9 +15,9 @@ import numpy as np
 from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
-from ...ir.lying import spec_of
+from ...ir.explicit_sharding import spec_of
 from ...prims import lax
-from ...prims.lying import ambiguous_sharding_error
+from ...prims.explicit_sharding_rules import ambiguous_sharding_error
 from ...prims.shape import diagonals
 from ...types import dtypes
 from ._common import *

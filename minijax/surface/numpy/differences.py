@@ -17,7 +17,7 @@ from ...ir import core
 from ...prims import lax
 from ...prims.shape import shapes
 from ...types import dtypes
-from ...types.dimensions import SymbolicDim
+from ...types.symbolic_dims import SymbolicDim
 from . import reductions, running, searching, selection, sorting, ufuncs
 from ._common import *
 from .creation import asarray

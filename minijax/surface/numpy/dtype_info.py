@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ...runtime.array import Array
+from ...runtime.arrays.array import Array
 from ...types import dtypes
 from ._common import aval_of, is_arraylike, not_numeric
 from .creation import asarray

@@ -18,9 +18,9 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import Tracer
 from ...prims import lax
-from ...prims.define import const
+from ...prims.elementwise import const
 from ...types import dtypes
-from ...types.dimensions import SymbolicDim
+from ...types.symbolic_dims import SymbolicDim
 from ._common import *
 from .manipulation import moveaxis, ravel
 from .rearrange import _take_rows, take_rows

@@ -19,11 +19,11 @@ from ...control.calls.jit import composite
 from ...control.loops.while_loop import while_loop
 from ...control.rules.custom_jvp import custom_jvp
 from ...prims import lax
-from ...prims.define import const
-from ...runtime.array import ArrayImpl
+from ...prims.elementwise import const
+from ...runtime.arrays.array import ArrayImpl
 from ...types import dtypes
 from ._common import *
-from ._rows import synonym
+from ._function_tables import synonym
 from .ufuncs import with_keywords
 
 __all__ = (

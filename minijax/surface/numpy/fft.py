@@ -37,7 +37,7 @@ from ._common import (
     has_items,
     static_dtype,
 )
-from ._rows import row
+from ._function_tables import row
 from .creation import on_device
 from .rearrange import roll
 from .ufuncs import conjugate

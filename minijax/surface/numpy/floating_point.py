@@ -16,7 +16,7 @@ import numpy as np
 from ...control.calls.jit import composite
 from ...control.rules.custom_jvp import custom_jvp
 from ...prims import lax
-from ...prims.define import ANY, check_kind, const, derivative_constant
+from ...prims.elementwise import ANY, check_kind, const, derivative_constant
 from ...types import dtypes
 from ._common import *
 from .ufuncs import float_args

@@ -22,7 +22,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import Tracer
 from ...prims import lax
-from ...prims.define import const
+from ...prims.elementwise import const
 from ...types import dtypes
 from ._common import *
 from .creation import asarray, on_device, ones

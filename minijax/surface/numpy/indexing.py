@@ -21,11 +21,11 @@ from ...ir import core
 from ...ir.core import EVAL, STATE
 from ...prims import lax
 from ...prims.shape.shapes import move_axis
-from ...runtime import key_checks
-from ...runtime.array import ArrayImpl
-from ...runtime.rows import in_slices, local_row
+from ...runtime.arrays import key_checks
+from ...runtime.arrays.array import ArrayImpl
+from ...runtime.arrays.row_access import in_slices, local_row
 from ...types import dtypes
-from ...types.dimensions import SymbolicDim, exceeds, falls_below, max_dim, min_dim
+from ...types.symbolic_dims import SymbolicDim, exceeds, falls_below, max_dim, min_dim
 from . import subscripts
 from ._common import *
 from .subscripts import ARRAY, NEW, POINT, SCALAR, SPAN, Plan

@@ -13,9 +13,10 @@ import numpy as np
 
 from ...base import errors
 from ...prims.shape import shapes
-from ...runtime import client, guards, placements
-from ...runtime import jaxlib_compat as compat
-from ...runtime.array import Array, ArrayImpl
+from ...runtime.arrays.array import Array, ArrayImpl
+from ...runtime.backends import client, guards
+from ...runtime.backends import jaxlib_compat as compat
+from ...runtime.sharding import placement
 from ...types import dtypes
 from ...types.avals import shaped
 from .creation import asarray, on_device
@@ -277,13 +278,13 @@ def _from_host(x: Any) -> np.ndarray[Any, Any]:
     try:
         return np.from_dlpack(x)
     except (BufferError, RuntimeError):  # dtypes that NumPy's importer does not know
-        return compat.to_host(_imported(x, placements.default_placement()))
+        return compat.to_host(_imported(x, placement.default_placement()))
 
 
 def _from_device(x: Any, number: int) -> Any:
     """A tensor in the memory of an accelerator, without a copy."""
     device = next(d for d in client.local_devices() if d.local_hardware_id == number)
-    where = placements.placement(device)
+    where = placement.placement(device)
     return _imported(x, where)
 
 
@@ -292,7 +293,7 @@ def _imported(x: Any, where: Any) -> Any:
     capsule = x.__dlpack__()
     aval = shaped(*compat.described(capsule))
     buffer = compat.from_dlpack(capsule, where.device)
-    return compat.with_aval(buffer, aval, where.committed)
+    return compat.with_aval(buffer, aval, where.committed_sharding)
 
 
 def array_repr(

@@ -21,7 +21,7 @@ from ...control.rules.custom_jvp import custom_jvp
 from ...ir import core
 from ...prims import lax
 from ...types import dtypes
-from ...types.dimensions import SymbolicDim, max_dim
+from ...types.symbolic_dims import SymbolicDim, max_dim
 from . import manipulation, moments, reductions, selection, ufuncs
 from ._common import ArrayLike, convert, lead_with_ones, typed_constant
 from .creation import asarray

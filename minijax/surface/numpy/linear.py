@@ -20,7 +20,7 @@ from ...ir import core
 from ...prims import lax
 from ...prims.dot.dot import element_type
 from ...prims.dot.precision import canonical as canonical_precision
-from ...prims.lying import canonicalize_out_sharding
+from ...prims.explicit_sharding_rules import canonicalize_out_sharding
 from ...prims.shape.shapes import broadcast_to, move_axis
 from ...types import dtypes
 from ._common import (

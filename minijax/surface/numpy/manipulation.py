@@ -20,7 +20,7 @@ from ...control.calls.jit import composite
 from ...ir.core import EVAL, STATE
 from ...prims import lax
 from ...types.avals import TypeFlags
-from ...types.dimensions import SymbolicDim, inconclusive, is_negative, size_of
+from ...types.symbolic_dims import SymbolicDim, inconclusive, is_negative, size_of
 from ._common import (
     as_array,
     broadcast_sizes,

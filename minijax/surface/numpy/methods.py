@@ -4,7 +4,7 @@
 behind it.  An operand that is no array is declined, so that Python may ask it.
 Methods are the functions of the same names.
 
-Next: ir/deferred.py, which names what is filled in here.
+Next: ir/array_methods.py, which names what is filled in here.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import numpy as np
 
 from ...base import errors, util
 from ...control.calls.jit import composite
-from ...ir import core, deferred, hooks
+from ...ir import array_methods, core, hooks
 from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
-from ...runtime import array as arrays
-from ...runtime import placements
-from ...runtime.array import ArrayImpl
-from ...runtime.rows import in_slices, iterate_rows
+from ...runtime.arrays import array as arrays
+from ...runtime.arrays.array import ArrayImpl
+from ...runtime.arrays.row_access import in_slices, iterate_rows
+from ...runtime.sharding import placement
 from ...types import dtypes
 from . import (
     conversion,
@@ -180,7 +180,7 @@ def iterate(self: Any) -> Iterator[Any]:
     if not self.shape:
         raise TypeError("iteration over a 0-d array")
     eager = STATE.trace is EVAL and not isinstance(self, Tracer)
-    if eager and not placements.placement_of(self):
+    if eager and not placement.placement_of(self):
         return rows_of_several(self)
     if eager:
         if may_be_keys(self) and self.shape[0] <= 16:
@@ -403,8 +403,10 @@ def install() -> None:
     for name, fun in _UNARY.items():
         arrays.set_method(f"__{name}__", fun)
         setattr(Tracer, f"__{name}__", fun.__wrapped__)
-    deferred.install(_METHODS)
-    deferred.install({name: property(get, doc=doc) for name, (get, doc) in _PROPERTIES.items()})
+    array_methods.install(_METHODS)
+    array_methods.install(
+        {name: property(get, doc=doc) for name, (get, doc) in _PROPERTIES.items()}
+    )
 
 
 install()

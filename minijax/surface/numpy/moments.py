@@ -20,7 +20,7 @@ from ...ir.core import EVAL, STATE
 from ...prims import lax
 from ...prims.shape.shapes import broadcast_to
 from ...types import dtypes
-from ...types.dimensions import SymbolicDim
+from ...types.symbolic_dims import SymbolicDim
 from ._common import (
     ArrayLike,
     Axis,

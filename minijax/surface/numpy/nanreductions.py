@@ -18,7 +18,7 @@ from ...prims import lax
 from ...types import dtypes
 from . import moments, reductions, running
 from ._common import *
-from ._rows import row
+from ._function_tables import row
 from .moments import spread_dtypes
 from .reductions import check_where, keep, masked, reduce_axes, reduction, strong
 

@@ -16,7 +16,7 @@ from ...types import dtypes
 from . import manipulation, reductions, selection, ufuncs
 from ._common import *
 from .decompositions import eigvalsh, operand, rounding_share, svdvals
-from .systems import inv
+from .linear_solve import inv
 
 __all__ = ("norm", "matrix_norm", "vector_norm", "cond", "matrix_rank")
 

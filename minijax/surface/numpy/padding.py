@@ -17,9 +17,9 @@ from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir.core import Tracer
 from ...prims import lax
-from ...prims.define import const
+from ...prims.elementwise import const
 from ...types import dtypes
-from ...types.dimensions import SymbolicDim
+from ...types.symbolic_dims import SymbolicDim
 from . import moments, reductions
 from ._common import *
 from .functional import apply_along_axis

@@ -15,10 +15,10 @@ import numpy as np
 from ...base import errors
 from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
-from ...control.loops.scanning import run_scan
+from ...control.loops.scan_functions import run_scan
 from ...ir import core
 from ...prims import lax
-from ...prims.define import const
+from ...prims.elementwise import const
 from ...types import dtypes
 from . import convolution, diagonals, linear, rearrange, reductions, selection, sorting, ufuncs
 from ._common import *

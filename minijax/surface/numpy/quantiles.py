@@ -16,12 +16,12 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
-from ...prims.resharding import apply_out_sharding
+from ...prims.reshard import apply_out_sharding
 from ...prims.shape import shapes
 from ...types import dtypes
 from . import indexing
 from ._common import *
-from ._rows import row
+from ._function_tables import row
 from .reductions import hashable_axis
 from .subscripts import ARRAY, SPAN, Plan
 

@@ -20,11 +20,11 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import STATE, Tracer
 from ...prims import lax
-from ...runtime import transfers
-from ...runtime.array import ArrayImpl
+from ...runtime.arrays import transfers
+from ...runtime.arrays.array import ArrayImpl
 from ...types import dtypes
 from ...types.avals import shaped
-from ...types.dimensions import SymbolicDim, max_dim
+from ...types.symbolic_dims import SymbolicDim, max_dim
 from . import elementwise
 from ._common import *
 from .creation import SMALL, on_device

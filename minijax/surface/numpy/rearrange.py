@@ -19,13 +19,13 @@ from ...base import errors
 from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir.core import EVAL, STATE, Tracer
-from ...ir.lying import spec_of
+from ...ir.explicit_sharding import spec_of
 from ...prims import lax
-from ...prims.define import const
-from ...prims.resharding import drop_explicit_sharding
-from ...runtime.spread import multi_device_sharding
+from ...prims.elementwise import const
+from ...prims.reshard import drop_explicit_sharding
+from ...runtime.sharding.partitioned_placement import multi_device_sharding
 from ...types import dtypes
-from ...types.dimensions import SymbolicDim, index_of
+from ...types.symbolic_dims import SymbolicDim, index_of
 from ._common import *
 from .elementwise import remainder
 from .manipulation import moveaxis, ravel, reshape

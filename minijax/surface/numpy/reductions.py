@@ -24,7 +24,7 @@ from ...prims import lax
 from ...prims.reduce.over_axes import highest, lowest
 from ...types import dtypes
 from ._common import *
-from ._rows import row, synonym
+from ._function_tables import row, synonym
 
 __all__ = (
     "sum",

@@ -13,7 +13,7 @@ from ...control.calls.jit import composite
 from ...prims import lax
 from ...types import dtypes
 from ._common import *
-from ._rows import row
+from ._function_tables import row
 from .reductions import strong, wide_int
 
 __all__ = ("cumsum", "cumprod", "cumulative_sum", "cumulative_prod")

@@ -23,12 +23,12 @@ from ...control.calls.jit import composite
 from ...control.loops.while_loop import fori_loop
 from ...ir import core
 from ...prims import lax
-from ...prims.define import const
-from ...prims.resharding import drop_explicit_sharding, reshard_to_aval
-from ...runtime.partition_spec import PartitionSpec
-from ...runtime.sharding import NamedSharding
+from ...prims.elementwise import const
+from ...prims.reshard import drop_explicit_sharding, reshard_to_aval
+from ...runtime.sharding.partition_spec import PartitionSpec
+from ...runtime.sharding.shardings import NamedSharding
 from ...types import dtypes
-from ...types.dimensions import SymbolicDim, exceeds, index_of, max_dim
+from ...types.symbolic_dims import SymbolicDim, exceeds, index_of, max_dim
 from . import indexing, updates
 from ._common import *
 from .creation import asarray

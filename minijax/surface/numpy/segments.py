@@ -16,9 +16,9 @@ import numpy as np
 from ...control.arguments import concrete_or_error
 from ...prims import lax
 from ...prims.reduce.over_axes import highest, lowest
-from ...prims.resharding import apply_out_sharding
+from ...prims.reshard import apply_out_sharding
 from ...types import dtypes
-from ...types.dimensions import falls_below, index_of
+from ...types.symbolic_dims import falls_below, index_of
 from . import creation, reductions
 from ._common import as_array
 from .updates import update

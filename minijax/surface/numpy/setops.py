@@ -18,10 +18,10 @@ from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir import core
 from ...prims import lax
-from ...prims.define import const
+from ...prims.elementwise import const
 from ...prims.shape import shapes
 from ...types import dtypes
-from ...types.dimensions import SymbolicDim, falls_below, min_dim
+from ...types.symbolic_dims import SymbolicDim, falls_below, min_dim
 from . import indexing, searching
 from ._common import *
 from .creation import asarray

@@ -10,7 +10,7 @@ from typing import Any
 from ...control.calls.jit import composite
 from ...prims import lax
 from ...types import dtypes
-from ...types.dimensions import exceeds
+from ...types.symbolic_dims import exceeds
 from ._common import *
 
 __all__ = ("sort", "argsort", "lexsort", "sort_complex", "partition", "argpartition")

@@ -17,7 +17,7 @@ import numpy as np
 from ...control.calls.jit import composite
 from ...control.rules.custom_jvp import custom_jvp
 from ...prims import lax
-from ...prims.define import const
+from ...prims.elementwise import const
 from ...prims.math.bessel import i1_slope
 from ...prims.math.log_gamma import polynomial
 from ...types import dtypes

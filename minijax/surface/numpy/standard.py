@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base import errors
-from ...runtime import client
+from ...runtime.backends import client
 from ...types import dtypes
 from .dtype_info import isdtype
 

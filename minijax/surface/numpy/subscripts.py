@@ -20,11 +20,11 @@ from ...base import config, errors
 from ...ir import core
 from ...ir.core import Tracer
 from ...prims import lax
-from ...prims.shape.spans import Slice
-from ...runtime.array import ArrayImpl
-from ...runtime.transfers import typed_constant
+from ...prims.shape.ds import Slice
+from ...runtime.arrays.array import ArrayImpl
+from ...runtime.arrays.transfers import typed_constant
 from ...types import dtypes
-from ...types.dimensions import (
+from ...types.symbolic_dims import (
     SymbolicDim,
     broadcast_sizes,
     exceeds,

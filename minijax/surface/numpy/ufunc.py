@@ -21,11 +21,11 @@ from ...base import errors
 from ...base.source import name_of
 from ...base.util import owns_memos
 from ...control.arguments import check_callable
-from ...control.bodies import kept_by
+from ...control.body_staging import kept_by
 from ...control.calls.jit import composite
-from ...control.loops.scanning import run_scan
+from ...control.loops.scan_functions import run_scan
 from ...prims import lax
-from ...prims.define import const
+from ...prims.elementwise import const
 from ...types import dtypes
 from . import elementwise, reductions, running, ufuncs
 from ._common import (

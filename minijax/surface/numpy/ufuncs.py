@@ -24,7 +24,7 @@ from ...ir.core import Tracer
 from ...prims import lax
 from ...types import dtypes
 from ._common import *
-from ._rows import describe, synonym
+from ._function_tables import describe, synonym
 
 __all__ = (
     "add", "subtract", "multiply", "divide", "true_divide", "negative", "positive",

@@ -20,7 +20,7 @@ from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
 from ...prims import lax
-from ...runtime.array import Array, ArrayImpl
+from ...runtime.arrays.array import Array, ArrayImpl
 from ...types import dtypes
 from . import indexing, subscripts
 from ._common import as_array, convert, laid_out, not_broadcastable, promote_dtypes

@@ -13,10 +13,10 @@ import numpy as np
 from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...prims import lax
-from ...prims.define import const
+from ...prims.elementwise import const
 from ...types import dtypes
 from ._common import *
-from ._rows import row
+from ._function_tables import row
 from .creation import ones
 from .ranges import arange
 from .special_values import modified_bessel_0

@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...api.reverse import vjp
+from ...api.vjp import vjp
 from ...api.vmap import vmap
 from ...base import config, errors, tree
-from ...control.bodies import kept_by
+from ...control.body_staging import kept_by
 from ...control.calls.jit import jit
-from ...control.loops.scanning import scan
+from ...control.loops.scan_functions import scan
 from ...control.loops.while_loop import while_loop
 from ...control.rules.custom_gradient import closure_convert
 from ...control.rules.custom_vjp import custom_vjp

@@ -40,7 +40,7 @@ from ...prims.math.logic import (
 from ...prims.random.key_arrays import random_bits_p
 from ...prims.reduce.cumulative import cumsum
 from ...prims.reduce.over_axes import argmax
-from ...prims.shape.fresh import iota
+from ...prims.shape.creation import iota
 from ...prims.shape.shapes import expand_dims, reshape, transpose
 from ...prims.shape.slicing import index_in_dim, slice_in_dim
 from ...prims.sort import sort_key_val, top_k

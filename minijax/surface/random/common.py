@@ -24,11 +24,11 @@ from ...ir.core import Tracer, aval_of
 from ...prims.math.cast import convert_element_type
 from ...prims.random.implementations import find_impl
 from ...prims.random.key_arrays import random_wrap_p
-from ...prims.resharding import apply_out_sharding
+from ...prims.reshard import apply_out_sharding
 from ...prims.shape.shapes import broadcast_in_dim
-from ...runtime.array import ArrayImpl, KeyArray
+from ...runtime.arrays.array import ArrayImpl, KeyArray
 from ...types import dtypes
-from ...types.dimensions import broadcast_sizes, index_of
+from ...types.symbolic_dims import broadcast_sizes, index_of
 
 __all__ = (
     "problem",

@@ -18,7 +18,7 @@ import numpy as np
 from ...control.calls.jit import composite
 from ...control.rules.stop_gradient import stop_gradient
 from ...ir.core import aval_of
-from ...prims.define import const
+from ...prims.elementwise import const
 from ...prims.math.algebraic import add, div, integer_pow, mul, neg, sqrt, sub
 from ...prims.math.elementary import exp, log, log1p, pow, tan
 from ...prims.math.error_function import erf, erf_inv

@@ -20,7 +20,7 @@ import ml_dtypes
 import numpy as np
 
 from ...control.calls.jit import composite
-from ...control.loops.scanning import run_scan
+from ...control.loops.scan_functions import run_scan
 from ...control.loops.while_loop import while_loop
 from ...ir.core import aval_of
 from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub

@@ -22,10 +22,10 @@ from ...control.loops.map import map as map_
 from ...control.loops.while_loop import while_loop
 from ...control.rules.custom_jvp import custom_jvp
 from ...ir.core import Primitive, aval_of
-from ...passes.algebra import Zero
+from ...passes.ad_util import Zero
 from ...passes.batch import lane_to_front
-from ...passes.costs import copies
-from ...prims.lying import elementwise_sharding_rule
+from ...passes.cost_model import copies
+from ...prims.explicit_sharding_rules import elementwise_sharding_rule
 from ...prims.math.algebraic import add, div, mul, neg, sqrt, sub
 from ...prims.math.elementary import exp, log, log1p, pow
 from ...prims.math.gamma import random_gamma_grad

@@ -27,8 +27,8 @@ from ...prims.random.key_arrays import (
     random_unwrap_p,
     random_wrap_p,
 )
-from ...runtime import transfers
-from ...runtime.array import ArrayImpl
+from ...runtime.arrays import transfers
+from ...runtime.arrays.array import ArrayImpl
 from ...types import dtypes
 from .common import *
 

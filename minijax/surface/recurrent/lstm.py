@@ -24,15 +24,15 @@ from typing import Any
 import numpy as np
 
 from ...api.autodiff import jvp
-from ...api.reverse import vjp
+from ...api.vjp import vjp
 from ...api.vmap import vmap
 from ...base import config, errors
 from ...control.calls.jit import jit
-from ...control.loops.scanning import scan
+from ...control.loops.scan_functions import scan
 from ...control.rules.custom_vjp import custom_vjp
 from ...ir.core import Primitive
 from ...ir.jaxpr import ClosedJaxpr
-from ...passes.algebra import Zero
+from ...passes.ad_util import Zero
 from ...passes.stage import stage_closed
 from ...prims.dot.precision import Precision, canonical
 from ...types.avals import shaped

@@ -20,9 +20,9 @@ import numpy as np
 from ...base import errors
 from ...control.calls.jit import composite
 from ...ir.core import aval_of
-from ...ir.lying import spec_of
+from ...ir.explicit_sharding import spec_of
 from ...prims import lax
-from ...prims.define import const
+from ...prims.elementwise import const
 from ...prims.fft import FftType
 from ...prims.fft import fft as fourier
 from ...types import dtypes

@@ -11,7 +11,7 @@ from ...api.vmap import vmap
 from ...base import errors, tree
 from ...base.util import split_list
 from ...ir.core import Primitive, aval_of
-from ...passes.algebra import Zero
+from ...passes.ad_util import Zero
 from ...types import dtypes
 from ...types.avals import shaped
 from .. import jnp

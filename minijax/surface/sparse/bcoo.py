@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ...base import errors, tree
 from ...base.util import split_list
 from ...ir.core import Primitive, aval_of
-from ...passes.algebra import Zero, is_linear
+from ...passes.ad_util import Zero, is_linear
 from ...passes.batch import batch_flat, move_lane
 from ...passes.stage import stage_closed
 from ...passes.transpose import backward_pass

@@ -16,9 +16,9 @@ from ...base import errors
 from ...control.arguments import concrete_or_error
 from ...control.calls.jit import composite
 from ...ir.core import Primitive, aval_of
-from ...passes.algebra import Zero
+from ...passes.ad_util import Zero
 from ...prims import lax
-from ...prims.define import linear_in_first
+from ...prims.elementwise import linear_in_first
 from ...types import dtypes
 from ...types.avals import shaped
 from .. import jnp

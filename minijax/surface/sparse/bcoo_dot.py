@@ -15,8 +15,8 @@ from typing import Any
 
 from ...base import errors
 from ...ir.core import Primitive, aval_of
-from ...passes import algebra
-from ...passes.algebra import Zero, is_linear
+from ...passes import ad_util
+from ...passes.ad_util import Zero, is_linear
 from ...passes.batch import move_lane
 from ...prims import lax
 from ...prims.dot.dot import dot_shape, kept_axes, product_dtype
@@ -211,7 +211,7 @@ def bilinear_jvp(prim: Primitive, first: int, second: int) -> None:
             if type(tangents[i]) is not Zero:
                 operands = [*primals[:i], tangents[i], *primals[i + 1 :]]
                 share = prim.bind(*operands, **params)
-                total = algebra.add(total, share if single else share[0])
+                total = ad_util.add(total, share if single else share[0])
         if single:
             return out, total
         return out, [total, *(Zero(aval_of(x).to_tangent()) for x in out[1:])]

@@ -25,8 +25,8 @@ import numpy as np
 from ...base import errors
 from ...control.effects.callbacks import over_lanes, pure_callback
 from ...ir.core import Primitive, aval_of
-from ...passes import algebra
-from ...passes.algebra import Zero, is_linear
+from ...passes import ad_util
+from ...passes.ad_util import Zero, is_linear
 from ...prims import lax
 from ...prims.linalg.lapack import call
 from ...types import dtypes
@@ -256,7 +256,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         change = csr_matvec_p.bind(
             tangents[0], indices, indptr, x, shape=(n, n), transpose=False
         )
-        moved = algebra.add(moved, lax.neg(change))
+        moved = ad_util.add(moved, lax.neg(change))
     if type(moved) is Zero:
         return x, Zero(aval_of(x).to_tangent())
     return x, spsolve_p.bind(data, indices, indptr, moved, **params)

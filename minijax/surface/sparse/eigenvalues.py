@@ -16,9 +16,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ...api.shapes import eval_shape
+from ...api.eval_shape import eval_shape
 from ...base import errors
-from ...control.bodies import kept_by
+from ...control.body_staging import kept_by
 from ...control.calls.jit import jit
 from ...control.loops.while_loop import while_loop
 from ...types import dtypes

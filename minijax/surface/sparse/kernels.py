@@ -18,7 +18,7 @@ import numpy as np
 from ...ir.core import aval_of
 from ...prims import lax
 from ...types import dtypes
-from ...types.dimensions import broadcast_sizes
+from ...types.symbolic_dims import broadcast_sizes
 
 __all__ = (
     "shape_of",

@@ -9,7 +9,7 @@ import pytest
 import minijax as mj
 import minijax.numpy as jnp
 from minijax import tree_util as tu
-from minijax.control.calls import direct
+from minijax.control.calls import flattened_calls
 
 
 class Layer:
@@ -31,13 +31,13 @@ def model(n=3, put=jnp.asarray):
 def run_here(monkeypatch):
     """How many calls were run past C++."""
     runs = []
-    real = direct.Route.__call__
+    real = flattened_calls.Route.__call__
 
     def counted(self, leaves):
         runs.append(self)
         return real(self, leaves)
 
-    monkeypatch.setattr(direct.Route, "__call__", counted)
+    monkeypatch.setattr(flattened_calls.Route, "__call__", counted)
     return runs
 
 

@@ -318,7 +318,7 @@ def test_what_a_check_means_does_not_depend_on_imports():
     program = """
 import sys
 import minijax as mj, minijax.numpy as jnp
-from minijax.control.effects.checks import check
+from minijax.control.effects.checkify_errors import check
 f = lambda v: mj.lax.cond(v > 0, lambda: v, lambda: (check(False, "no"), v)[1])
 step = lambda v, s: (check(s < v, "no"), s + 1)[1]
 g = lambda v: mj.lax.while_loop(lambda s: s < v, lambda s: step(v, s), 0)

@@ -236,7 +236,7 @@ def test_types_of_writes():
 
 
 def test_eager_positions_compile_once(monkeypatch):
-    from minijax.runtime import compile as compiler
+    from minijax.runtime.running import compile as compiler
 
     x = jnp.asarray(np.arange(60.0).reshape(20, 3))
     x[3], x[3:5], x.at[3].set(1.0), x.at[1, 2].add(1.0)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ....api.reverse import linear_transpose
+from ....api.vjp import linear_transpose
 from ....base import errors, tree
 from ....control.rules.custom_solve import custom_linear_solve
 from ....prims.dot.precision import Precision

@@ -25,7 +25,7 @@ import numpy as np
 
 from ....api.autodiff import jvp
 from ....base import errors
-from ....control.branches.switch import cond
+from ....control.branches.cond_functions import cond
 from ....control.calls.jit import composite
 from ....control.loops.while_loop import fori_loop
 from ....control.rules.custom_jvp import custom_jvp
@@ -34,7 +34,7 @@ from ....prims import lax_linalg
 from ....prims.shape.slicing import dynamic_update_index_in_dim
 from ....types import dtypes
 from ... import jnp
-from ...numpy import systems
+from ...numpy import linear_solve
 from ...numpy._common import ArrayLike
 from ...numpy.floating_point import exponent_of, power_of_two
 from .common import *
@@ -201,7 +201,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     if upper_triangular:
         x = lax_linalg.triangular_solve(below, above, left_side=True, lower=False)
     else:
-        x = systems.solve_matrix(below, above)
+        x = linear_solve.solve_matrix(below, above)
 
     def square(i: Any, x: Any) -> Any:
         def once(x: Any) -> Any:

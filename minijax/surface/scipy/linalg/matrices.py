@@ -17,10 +17,10 @@ from ....base import errors
 from ....control.calls.jit import composite
 from ....ir.core import aval_of
 from ....prims import lax
-from ....runtime import transfers
+from ....runtime.arrays import transfers
 from ....types import dtypes
 from ....types.avals import shaped
-from ....types.dimensions import SymbolicDim
+from ....types.symbolic_dims import SymbolicDim
 from ... import jnp
 from ...numpy._common import ArrayLike, DTypeLike, as_array, check_arraylike
 from .common import *

@@ -16,7 +16,7 @@ from ....control.rules.custom_solve import custom_linear_solve
 from ....control.rules.stop_gradient import stop_gradient
 from ....prims import lax, lax_linalg
 from ... import jnp
-from ...numpy import systems
+from ...numpy import linear_solve
 from ...numpy._common import ArrayLike
 from .common import *
 
@@ -246,10 +246,10 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, trans: int, vector: bool) -> An
 
     def one(factors: Any, pivots: Any, b: Any) -> Any:
         rows = lax_linalg.lu_pivots_to_permutation(pivots, n)
-        known = systems.Factors(factors, rows, pivots)
+        known = linear_solve.Factors(factors, rows, pivots)
         if vector:
-            return systems.solve_factored(known, b[:, None], trans)[:, 0]
-        return systems.solve_factored(known, b, trans)
+            return linear_solve.solve_factored(known, b[:, None], trans)[:, 0]
+        return linear_solve.solve_factored(known, b, trans)
 
     columns = "(n)" if vector else "(n,k)"
     signature = f"(n,n),(n),{columns}->{columns}"
@@ -362,7 +362,7 @@ def solve(
         raise errors.value_error(f"Expected assume_a to be one of {_ASSUMED}; got {assume_a!r}")
     if assume_a == "pos":
         return _solve_positive(a, b, lower)
-    return systems.solve(a, b)
+    return linear_solve.solve(a, b)
 
 
 @composite(static=("overwrite_a", "check_finite"))
@@ -386,7 +386,7 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
       Array([[0.5 , 0.  ],
              [0.  , 0.25]], dtype=float32)
     """
-    return systems.inv(a)
+    return linear_solve.inv(a)
 
 
 @composite(static=("overwrite_a", "check_finite"))
@@ -408,4 +408,4 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
       >>> det(jnp.array([[1., 2.], [3., 4.]]))
       Array(-2., dtype=float32)
     """
-    return systems.det(a)
+    return linear_solve.det(a)

@@ -21,7 +21,7 @@ from ....control.rules.custom_solve import custom_linear_solve
 from ....prims import lax, lax_linalg
 from ....prims.shape.slicing import dynamic_update_index_in_dim
 from ... import jnp
-from ...numpy import systems
+from ...numpy import linear_solve
 from ...numpy._common import ArrayLike
 from .common import *
 from .decompositions import schur
@@ -54,9 +54,9 @@ def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
 def _by_eigenvectors(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
     left, u = lax_linalg.eig(a, compute_left_eigenvectors=False)
     right, v = lax_linalg.eig(b, compute_left_eigenvectors=False)
-    inside = systems.solve_matrix(u, precise(c.astype(u.dtype), v))
+    inside = linear_solve.solve_matrix(u, precise(c.astype(u.dtype), v))
     y = inside / (left[:, None] + right)
-    x = turn(systems.solve_matrix(turn(v), turn(precise(u, y))))
+    x = turn(linear_solve.solve_matrix(turn(v), turn(precise(u, y))))
     return x, _nearest(left, right)
 
 

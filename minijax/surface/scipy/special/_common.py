@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from ....api.reverse import vjp
+from ....api.vjp import vjp
 from ....base import errors
 from ....control.calls.jit import composite, jit
 from ....control.rules.custom_jvp import SymbolicZero, custom_jvp
 from ....ir.core import aval_of
 from ....prims import lax
-from ....prims.define import const, filled
+from ....prims.elementwise import const, filled
 from ....prims.math.bessel import enough
+from ....prims.math.double_double import rounded
 from ....prims.math.log_gamma import polynomial
-from ....prims.math.pairs import rounded
 from ....types import dtypes
 from ...numpy._common import (
     ArrayLike,

@@ -17,10 +17,10 @@ from typing import Any
 
 from ....api.autodiff import jvp
 from ....control.arguments import concrete_or_error
-from ....prims.define import FLOAT, check_kind
+from ....prims.elementwise import FLOAT, check_kind
 from ....prims.math.beta import reciprocal_beta
+from ....prims.math.double_double import exact_sum
 from ....prims.math.gamma import gamma_above_1, rising_gamma, stirling_rest
-from ....prims.math.pairs import exact_sum
 from ....types.avals import shaped
 from ...numpy._common import from_host, in_order
 from ._common import *

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....api.autodiff import jvp
-from ....prims.define import FLOAT, check_kind
+from ....prims.elementwise import FLOAT, check_kind
 from ...numpy._common import check_arraylike
 from ._common import *
 

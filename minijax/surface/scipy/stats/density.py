@@ -17,7 +17,7 @@ from ....prims import lax_linalg
 from ....types import dtypes
 from ... import jnp
 from ...nn.normalization import logsumexp
-from ...numpy import systems
+from ...numpy import linear_solve
 from ...numpy._common import check_arraylike, promote_dtypes_inexact
 from ...random.choosing import choice
 from ...random.keys import split
@@ -130,7 +130,7 @@ class gaussian_kde:
         factor = _factor(bw_method, self)
         spread = jnp.atleast_2d(jnp.cov(dataset, rowvar=1, bias=False, aweights=weights))
         square = factor * factor
-        self._set(covariance=spread * square, inv_cov=systems.inv(spread) / square)
+        self._set(covariance=spread * square, inv_cov=linear_solve.inv(spread) / square)
 
     def _set(self, **fields: Any) -> None:
         for name, value in fields.items():
@@ -196,7 +196,7 @@ class gaussian_kde:
             raise errors.value_error(f"mean does not have dimension {self.d}")
         if cov.shape != (self.d, self.d):
             raise errors.value_error(f"covariance does not have dimension {self.d}")
-        both = systems.inv(self.covariance + cov)
+        both = linear_solve.inv(self.covariance + cov)
         out = _log_density(mean[:, None], self.dataset, self.weights, both)
         return jnp.exp(out[0])
 
@@ -216,7 +216,7 @@ class gaussian_kde:
         """The integral of the product with another estimate."""
         if other.d != self.d:
             raise errors.value_error("KDEs are not the same dimensionality")
-        both = systems.inv(self.covariance + other.covariance)
+        both = linear_solve.inv(self.covariance + other.covariance)
         out = _log_density(other.dataset, self.dataset, self.weights, both)
         return jnp.sum(jnp.exp(out) * other.weights)
 

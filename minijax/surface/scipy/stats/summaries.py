@@ -13,7 +13,7 @@ from ....base import errors
 from ....control.calls.jit import composite
 from ....prims import lax
 from ....types import dtypes
-from ....types.dimensions import min_dim
+from ....types.symbolic_dims import min_dim
 from ... import jnp
 from ...numpy._common import canonical_axes, check_arraylike, promote_dtypes_inexact
 from ._common import *

@@ -1,0 +1,398 @@
+"""Arrays on disk, by TensorStore: each process writes and reads the parts that it holds.
+
+An array is stored in chunks of one device's part, so that no two processes write to the
+same file, and is read in any other way of lying on devices.  TensorStore is imported when
+it is first asked for: `pip install minijax[checkpoint]`.  Next: checkpoint_managers.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import importlib
+import os
+import re
+from collections.abc import Awaitable, Coroutine, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ..base import errors
+from ..runtime.backends import client
+from ..runtime.sharding import shardings
+from ..runtime.sharding.layouts import Format
+from ..types import dtypes
+from .devices import device_put
+from .make_array import make_array_from_single_device_arrays
+
+
+@functools.cache
+def tensorstore() -> Any:
+    """The library that stores arrays."""
+    try:
+        return importlib.import_module("tensorstore")
+    except ImportError:
+        raise errors.error(
+            ImportError,
+            "Arrays cannot be stored: tensorstore is not installed.",
+            tries=["pip install minijax[checkpoint]"],
+        ) from None
+
+
+@functools.cache
+def default() -> Any:
+    """TensorStore's context, of all that is stored here."""
+    return tensorstore().Context({"file_io_concurrency": {"limit": 128}})
+
+
+_REMOTE = re.compile(r"(gs|s3)://([^/]+)/(.+)")
+
+
+def get_tensorstore_spec(
+    ckpt_path: str | os.PathLike[str],
+    *,
+    ocdbt: bool = False,
+    process_idx: int | None = None,
+    arr: Any = None,
+    driver: str = "zarr",
+) -> dict[str, Any]:
+    """Where and how an array is stored, as TensorStore takes it.
+
+    Args:
+      ckpt_path: a path (absolute, for `ocdbt`), or one that begins with gs:// or s3://.
+      ocdbt: keep many arrays in one database, in the directory of the path; its last part
+        is the array's name there.
+      process_idx: the process whose own database it is, for those that are merged later.
+      arr: the array, if its shape and dtype are to be said.
+      driver: TensorStore's format of arrays, 'zarr' or 'zarr3'.
+
+    Returns:
+      A dict.
+
+    Raises:
+      ValueError: the path is no absolute one, or names no bucket and object.
+
+    Example:
+      >>> get_tensorstore_spec('/tmp/a/b')['kvstore']
+      {'driver': 'file', 'path': '/tmp/a/b'}
+    """
+    path = os.fspath(ckpt_path).rstrip("/")
+    folder, name = os.path.split(path)
+    if process_idx is not None:
+        folder = f"{folder}/ocdbt.process_{process_idx}"
+    if ocdbt and "://" not in path and not os.path.isabs(path):
+        raise errors.value_error(
+            f"Checkpoint path should be absolute. Got {path}", tries=["os.path.abspath(path)"]
+        )
+    where = _kvstore(folder if ocdbt else path)
+    if ocdbt:
+        where = {"driver": "ocdbt", "base": where, "path": name}
+    spec: dict[str, Any] = {"driver": driver, "kvstore": where}
+    if arr is not None:
+        spec["metadata"] = _metadata(arr, driver)
+        spec["dtype"] = _stored_dtype(arr.dtype)
+    return spec
+
+
+def _kvstore(path: str) -> dict[str, Any]:
+    if "://" in path:
+        found = _REMOTE.fullmatch(path)
+        if found is None:
+            raise errors.value_error(
+                "The ckpt_path should contain the bucket name and the file path inside the"
+                f" bucket. Got: {path}",
+                tries=["'gs://bucket/path'", "'s3://bucket/path'"],
+            )
+        kind = {"gs": "gcs", "s3": "s3"}[found[1]]
+        return {"driver": kind, "bucket": found[2], "path": found[3]}
+    return {"driver": "file", "path": path}
+
+
+def is_remote_storage(tspec: dict[str, Any] | str) -> bool:
+    """Whether arrays stored so are on another machine.
+
+    Args:
+      tspec: a spec of TensorStore's, or a path.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> is_remote_storage('gs://bucket/a'), is_remote_storage('/tmp/a')
+      (True, False)
+    """
+    if isinstance(tspec, str):
+        return bool(re.match(r"(gs|s3)://", tspec))
+    if tspec.get("driver") in ("gcs", "s3", "http"):
+        return True
+    inner = (tspec[key] for key in ("base", "kvstore") if key in tspec)
+    return any(map(is_remote_storage, inner))
+
+
+def _stored_dtype(dtype: Any) -> str:
+    return "bool" if dtypes.is_bool(dtype) else np.dtype(dtype).name
+
+
+def _metadata(arr: Any, driver: str = "zarr") -> dict[str, Any]:
+    """How TensorStore is to keep an array: in chunks of one device's part."""
+    part = [max(1, n) for n in arr.sharding.shard_shape(tuple(arr.shape))]
+    if driver == "zarr3":
+        grid = {"name": "regular", "configuration": {"chunk_shape": part}}
+        return {"shape": list(arr.shape), "chunk_grid": grid}
+    return {"compressor": {"id": "zstd"}, "shape": list(arr.shape), "chunks": part}
+
+
+def _completed(spec: Any, arr: Any) -> Any:
+    """A spec with what is to be said of an array that is stored anew."""
+    if not isinstance(spec, dict):
+        return spec
+    if "metadata" not in spec:
+        spec["metadata"] = _metadata(arr, spec.get("driver", "zarr"))
+    spec.setdefault("dtype", _stored_dtype(arr.dtype))
+    return spec
+
+
+async def async_serialize(
+    arr_inp: Any,
+    tensorstore_spec: Any,
+    commit_future: list[Any] | None = None,
+    context: Any = None,
+    chunk_layout: Any = None,
+    primary_host: int | None = None,
+    replica_id: int = 0,
+    transaction: Any = None,
+) -> None:
+    """Store what this process holds of an array.
+
+    Args:
+      arr_inp: the array.
+      tensorstore_spec: where and how, see `get_tensorstore_spec`; what it does not say of
+        the array is added to it.
+      commit_future: a list to which is added what waits until all is on disk; None: wait.
+      context: TensorStore's context; None: `TS_CONTEXT`.
+      chunk_layout: TensorStore's, of chunks within those of the spec.
+      primary_host: the process that makes the files; None: all do, each on a disk of its
+        own.
+      replica_id: of equal parts, the number of the one that is written.
+      transaction: a transaction of TensorStore's, of which this is a part.
+
+    Returns:
+      None, when the parts have been copied.
+
+    Raises:
+      ValueError: TensorStore cannot store it so.
+
+    Example:
+      >>> import asyncio, minijax as mj
+      >>> spec = get_tensorstore_spec('/tmp/x')
+      >>> asyncio.run(async_serialize(mj.numpy.ones(2), spec))  # doctest: +SKIP
+    """
+    ts = tensorstore()
+    spec = ts.Spec(_completed(tensorstore_spec, arr_inp))
+    if chunk_layout is not None:
+        spec.update(chunk_layout=chunk_layout)
+    given = {"context": context or default(), "transaction": transaction}
+    first = primary_host is None or client.backend().process_index() == primary_host
+    if first:
+        # It is there before any part is written.
+        made = ts.open(spec, create=True, open=True, **given)
+        if commit_future is not None and transaction is None:
+            commit_future.append(made)
+        else:
+            await made
+    store = await ts.open(spec, open=True, assume_metadata=True, **given)
+    writes = []
+    for shard in arr_inp.addressable_shards:
+        if shard.replica_id == replica_id:
+            writes.append(
+                store[shard.index].write(
+                    np.asarray(shard.data), can_reference_source_data_indefinitely=True
+                )
+            )
+    for write in writes:
+        if commit_future is not None and transaction is None:
+            commit_future.append(write.commit)
+            await write.copy
+        else:
+            await write.commit
+
+
+class _Room:
+    """So many bytes of the host's memory, to be taken and given back."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.left = most
+        self.changed = asyncio.Condition()
+
+    async def take(self, n: int) -> None:
+        async with self.changed:
+            # What is larger than all there is goes alone.
+            await self.changed.wait_for(lambda: min(n, self.most) <= self.left)
+            self.left -= n
+
+    async def give(self, n: int) -> None:
+        async with self.changed:
+            self.left += n
+            self.changed.notify_all()
+
+
+async def async_deserialize(
+    in_type: Any,
+    tensorstore_spec: Any,
+    global_shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    byte_limiter: Any = None,
+    context: Any = None,
+    chunk_layout: Any = None,
+    assume_metadata: bool = False,
+) -> Any:
+    """An array of what is stored: each process reads the parts that it is to hold.
+
+    Args:
+      in_type: how it is to lie: a sharding or `Format`, or a `ShapeDtypeStruct` with one,
+        whose shape and dtype are those of the result.
+      tensorstore_spec: where it is, see `get_tensorstore_spec`.
+      global_shape: the shape of the result: what is stored is cut, or filled up with
+        zeros; None: that of what is stored.
+      dtype: of the result; None: that of what is stored.
+      byte_limiter: what says how much is read at a time.
+      context: TensorStore's context; None: `TS_CONTEXT`.
+      chunk_layout: TensorStore's, for reading.
+      assume_metadata: believe what the spec says of the array, and do not read it.
+
+    Returns:
+      An array.
+
+    Raises:
+      ValueError: there is nothing there, or it cannot be spread so.
+
+    Example:
+      >>> import asyncio, minijax as mj
+      >>> where = mj.numpy.ones(2).sharding
+      >>> spec = get_tensorstore_spec('/tmp/x')
+      >>> asyncio.run(async_deserialize(where, spec))  # doctest: +SKIP
+    """
+    ts = tensorstore()
+    if not isinstance(in_type, (shardings.Sharding, Format)):
+        global_shape = in_type.shape if global_shape is None else global_shape
+        dtype = in_type.dtype if dtype is None else dtype
+        in_type = in_type.sharding
+    lies: Any = in_type.sharding if isinstance(in_type, Format) else in_type
+    spec = ts.Spec(tensorstore_spec)
+    if chunk_layout is not None:
+        spec.update(chunk_layout=chunk_layout)
+    store = await ts.open(
+        spec, open=True, assume_metadata=assume_metadata, context=context or default()
+    )
+    shape = tuple(store.shape if global_shape is None else global_shape)
+    if len(shape) != store.ndim:
+        raise errors.value_error(
+            f"global_shape={shape} has another rank than what is stored, of shape"
+            f" {tuple(store.shape)}."
+        )
+    kind = np.dtype(store.dtype.numpy_dtype if dtype is None else dtype)
+
+    async def part(device: Any, at: tuple[slice, ...]) -> Any:
+        wanted = ts.IndexTransform(input_shape=shape)[at].domain
+        there = wanted.intersect(store.domain)
+        value = np.zeros(wanted.shape, store.dtype.numpy_dtype)
+        inner = ts.array(value)[ts.d[:].translate_to[wanted.origin]][there]
+        if byte_limiter is not None:
+            await byte_limiter.take(value.nbytes)
+        try:
+            await inner.write(store[there])
+            one = device_put(
+                value.astype(kind, copy=False),
+                shardings.SingleDeviceSharding(device, memory_kind=lies.memory_kind),
+            )
+            one.block_until_ready()
+        finally:
+            if byte_limiter is not None:
+                await byte_limiter.give(value.nbytes)
+        return one
+
+    where = lies.addressable_devices_indices_map(shape)
+    parts = await asyncio.gather(*(part(d, at) for d, at in where.items()))
+    return make_array_from_single_device_arrays(
+        shape, lies, parts, dtype=dtypes.canonical(kind)
+    )
+
+
+def _run(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(work)
+
+
+async def _all(work: Sequence[Awaitable[Any]]) -> list[Any]:
+    return list(await asyncio.gather(*work))
+
+
+def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -> None:
+    """Store what this process holds of arrays, and wait until it is on disk.
+
+    Args:
+      arrays: the arrays.
+      tensorstore_specs: where each goes.
+
+    Returns:
+      None.
+
+    Raises:
+      ValueError: TensorStore cannot store one so.
+
+    Example:
+      >>> import minijax as mj
+      >>> run_serialization(
+      ...     [mj.numpy.ones(2)], [get_tensorstore_spec('/tmp/x')])  # doctest: +SKIP
+    """
+    pairs = zip(arrays, tensorstore_specs, strict=True)
+    _run(_all([async_serialize(x, spec) for x, spec in pairs]))
+
+
+def run_deserialization(
+    shardings: Sequence[Any],
+    tensorstore_specs: Sequence[Any],
+    global_shapes: Sequence[Any] | None = None,
+    dtypes: Sequence[Any] | None = None,
+    concurrent_gb: int = 32,
+) -> list[Any]:
+    """Read arrays, each process the parts that it is to hold.
+
+    Args:
+      shardings: how each is to lie on devices.
+      tensorstore_specs: where each is.
+      global_shapes: the shape of each; None: as stored.
+      dtypes: the dtype of each; None: as stored.
+      concurrent_gb: how many gigabytes are under way at a time.
+
+    Returns:
+      A list of arrays.
+
+    Raises:
+      ValueError: there is nothing there, or it cannot be spread so.
+
+    Example:
+      >>> import minijax as mj
+      >>> run_deserialization(
+      ...     [mj.numpy.ones(2).sharding],
+      ...     [get_tensorstore_spec('/tmp/x')])  # doctest: +SKIP
+    """
+    n = len(tensorstore_specs)
+
+    async def read() -> list[Any]:
+        room = _Room(concurrent_gb * 10**9)
+        rows = zip(
+            shardings,
+            tensorstore_specs,
+            global_shapes or [None] * n,
+            dtypes or [None] * n,
+            strict=True,
+        )
+        return await _all(
+            [
+                async_deserialize(lie, spec, shape, dtype, room)
+                for lie, spec, shape, dtype in rows
+            ]
+        )
+
+    return cast("list[Any]", _run(read()))

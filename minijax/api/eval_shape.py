@@ -1,0 +1,411 @@
+"""Types without values: ShapeDtypeStruct, eval_shape, make_jaxpr, typeof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base import errors, tree
+from ..base.source import wraps
+from ..base.tracebacks import boundary
+from ..control import hijax_values
+from ..control.arguments import ArgNames, Statics, check_callable, resolve_statics
+from ..control.calls.jit import jitted_of
+from ..control.calls.jit_shardings import current_layout
+from ..control.calls.jitted import Jitted, no_argument
+from ..control.flat import FlatCall
+from ..control.refs.discharge import check_closed_over, check_passed_once
+from ..ir import core
+from ..ir.jaxpr import ClosedJaxpr
+from ..passes.ad_util import core_ops
+from ..passes.key_use import use_of
+from ..runtime.arrays import key_checks
+from ..runtime.arrays.array import ARRAYS
+from ..runtime.sharding.layouts import Format, Layout
+from ..runtime.sharding.mesh import current_mesh
+from ..runtime.sharding.partition_spec import PartitionSpec
+from ..runtime.sharding.shardings import NamedSharding, Sharding, aval_with_sharding
+from ..types import dtypes
+from ..types.avals import AbstractRef, AbstractToken, AbstractValue, shaped
+from ..types.manual_axes import ManualAxisType, held, manual_axis_type
+
+
+class ShapeDtypeStruct:
+    """The type of an array: `shape`, `dtype`, `sharding`, `weak_type` ...; no value.
+
+    Args:
+      shape: its sizes.
+      dtype: its dtype.
+      sharding: where it is, if that is to be said.  A `PartitionSpec` alone is over
+        the mesh that is current when `sharding` is read.
+      weak_type: whether its dtype gives way to others.
+      manual_axis_type: a `ManualAxisType`, of values inside of `shard_map`.
+      is_ref: whether it is a reference to such an array.
+
+    Raises:
+      ValueError: there is no dtype, or `sharding` is none, or has too many entries.
+      TypeError: `sharding` of a `PartitionSpec` is read, and no mesh is current.
+
+    Example:
+      >>> ShapeDtypeStruct((2, 3), 'float32')
+      ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __module__ = "minijax"
+
+    __slots__ = ("_lies", "dtype", "is_ref", "layout", "manual_axis_type", "shape", "weak_type")
+    shape: tuple[int, ...]
+    dtype: Any
+    _lies: Any
+    layout: Any
+    weak_type: bool
+    manual_axis_type: ManualAxisType | None
+    is_ref: bool
+
+    def __init__(
+        self,
+        shape: Any,
+        dtype: Any,
+        *,
+        sharding: Any = None,
+        weak_type: bool = False,
+        manual_axis_type: ManualAxisType | None = None,
+        is_ref: bool = False,
+    ) -> None:
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        shape = tuple(shape)
+        layout = None
+        if isinstance(sharding, Format):
+            layout, sharding = sharding.layout, sharding.sharding
+        if layout is Layout.AUTO:
+            raise errors.type_error(
+                "`Layout.AUTO` cannot be used in place of a device-local layout in a"
+                f" `ShapeDtypeStruct`. Got {Format(layout, sharding)}",
+                tries=["Format(None, sharding)"],
+            )
+        object.__setattr__(self, "layout", layout)
+        object.__setattr__(self, "_lies", _checked(sharding, shape))
+        if manual_axis_type is not None and manual_axis_type.empty:
+            manual_axis_type = None
+        dtype = dtypes.as_dtype(dtype)
+        fields = shape, dtype, weak_type, manual_axis_type, is_ref
+        names = [name for name in _FIELDS if name != "sharding"]
+        for name, value in zip(names, fields, strict=True):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIELDS:
+            raise RuntimeError(
+                f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct"
+                " objects.\nTry: update, which makes a copy."
+            )
+        raise AttributeError(f"'ShapeDtypeStruct' object has no attribute {name!r}")
+
+    def fields(self) -> tuple[Any, ...]:
+        """What it says, in the order of `_FIELDS`."""
+        lies = self._lies if self.layout is None else Format(self.layout, self._lies)
+        return (
+            self.shape,
+            self.dtype,
+            lies,
+            self.weak_type,
+            self.manual_axis_type,
+            self.is_ref,
+        )
+
+    @property
+    def sharding(self) -> Any:
+        """Where it is; None if nothing is said."""
+        if not isinstance(self._lies, PartitionSpec):
+            return self._lies
+        mesh = current_mesh()
+        if mesh is None:
+            raise errors.type_error(
+                "When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh"
+                " cannot be empty. Please use `jax.set_mesh` to set the mesh context.",
+                tries=["NamedSharding(mesh, spec)"],
+            )
+        return NamedSharding(mesh, self._lies)
+
+    @property
+    def format(self) -> Format:
+        """Its layout and its sharding."""
+        return Format(self.layout, self.sharding)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return shaped(self.shape, self.dtype).size
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return int(self.shape[0])
+
+    @staticmethod
+    def like(x: Any) -> ShapeDtypeStruct:
+        """The type of `x`, which has a shape and a dtype, and of where it is.
+
+        Of an array that is on one device because nobody has said otherwise, nothing is
+        said.
+        """
+        aval = typeof(x)
+        said = isinstance(x, ShapeDtypeStruct) or (type(x) in ARRAYS and x.committed)
+        lies = x.sharding if said else None
+        if said and current_layout(x) is not None:
+            lies = x.format
+        return ShapeDtypeStruct(
+            aval.shape,
+            aval.dtype,
+            weak_type=aval.weak_type,
+            sharding=lies,
+            manual_axis_type=manual_axis_type(aval.manual_axis_kinds),
+        )
+
+    def update(self, **kwargs: Any) -> ShapeDtypeStruct:
+        """A copy with some fields changed."""
+        old = zip(_FIELDS, self.fields(), strict=True)
+        return ShapeDtypeStruct(**{k: kwargs.get(k, v) for k, v in old})
+
+    def __repr__(self) -> str:
+        said = self._said()
+        tail = f", sharding={said}" if said is not None else ""
+        tail += f", format={self.layout}" if self.layout is not None else ""
+        tail += ", weak_type=True" if self.weak_type else ""
+        if self.manual_axis_type is not None:
+            tail += f", manual_axis_type={self.manual_axis_type}"
+        tail += ", is_ref=True" if self.is_ref else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{tail})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ShapeDtypeStruct):
+            return False
+        mine, others = self.fields(), other.fields()
+        return mine == others or (
+            mine[:2] == others[:2]
+            and mine[3:] == others[3:]
+            and (self.layout, self._said()) == (other.layout, other._said())
+        )
+
+    def __hash__(self) -> int:  # of what no mesh changes
+        return hash((self.shape, self.dtype, self.weak_type, self.is_ref))
+
+    def _said(self) -> Any:
+        """Its sharding; of a spec without a mesh, the spec."""
+        if isinstance(self._lies, PartitionSpec) and current_mesh() is None:
+            return self._lies
+        return self.sharding
+
+    def __reduce__(self) -> Any:
+        return _struct_of_fields, self.fields()
+
+
+def _checked(given: Any, shape: tuple[int, ...]) -> Any:
+    """A sharding or a spec that a type of this shape may have."""
+    if isinstance(given, PartitionSpec):
+        if len(given) > len(shape):
+            raise errors.value_error(
+                f"PartitionSpec {given} is only valid for values of rank at least"
+                f" {len(given)}, but was applied to a value of rank {len(shape)}."
+            )
+        return given
+    if given is not None and not isinstance(given, Sharding):
+        raise errors.value_error(
+            "sharding should be an instance of `jax.sharding.Sharding`,"
+            " `jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got"
+            f" {given} of type {type(given)}."
+        )
+    if isinstance(given, NamedSharding) and len(given.spec) > len(shape):
+        given.check_compatible_aval(shape)
+    return given
+
+
+_FIELDS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref")
+
+
+def _struct_of_fields(*fields: Any) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(**dict(zip(_FIELDS, fields, strict=True)))
+
+
+def aval_like(x: Any) -> Any:
+    """The aval of an array, a number, or anything with `shape` and `dtype`; an aval."""
+    if isinstance(x, AbstractValue):
+        return x
+    if isinstance(x, ShapeDtypeStruct):
+        aval = shaped(tuple(x.shape), dtypes.canonical(x.dtype), x.weak_type)
+        aval = aval_with_sharding(aval, x.sharding)
+        if x.manual_axis_type is not None:
+            aval = aval.update(manual_axis_kinds=held(x.manual_axis_type, core.typed_axes()))
+        return AbstractRef(aval) if x.is_ref else aval
+    if not core.is_value(x) and hasattr(x, "shape") and hasattr(x, "dtype"):
+        weak = bool(getattr(x, "weak_type", False))
+        return shaped(tuple(x.shape), dtypes.canonical(x.dtype), weak)
+    return core.aval_of(x)
+
+
+def avals_like(leaves: Sequence[Any], fun: Any, names: Sequence[str]) -> list[Any]:
+    """The avals of a call's leaves; TypeError names the one that has none."""
+    out = []
+    for i, x in enumerate(leaves):
+        try:
+            out.append(aval_like(x))
+        except TypeError as e:
+            if core.is_value(x) or isinstance(e, errors.UnexpectedTracerError):
+                raise
+            raise TypeError(no_argument(fun, x, names[i])) from None
+    return out
+
+
+def typeof(x: Any) -> Any:
+    """The abstract value of an array or number: its type.
+
+    Args:
+      x: an array, a number, a traced value, or a `ShapeDtypeStruct`.
+
+    Returns:
+      A `ShapedArray` with `shape`, `dtype` and `weak_type`; of a reference, an
+      `AbstractRef`.
+
+    Raises:
+      TypeError: `x` is no such value.
+
+    Example:
+      >>> typeof(1.0)
+      ShapedArray(float32[], weak_type=True)
+    """
+    return aval_like(x) if isinstance(x, ShapeDtypeStruct) else hijax_values.type_of(x)
+
+
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+    abstracted_axes: Any = None,
+) -> Callable[..., Any]:
+    """Make a function that returns `fun`'s jaxpr for given arguments.
+
+    Args:
+      fun: the function to trace; it is not run.
+      static_argnums: positions of arguments that are compile-time constants.
+      axis_env: (name, size) of mapped axes that `fun` may use.
+      return_shape: also return the tree of `ShapeDtypeStruct`s of the result.
+      abstracted_axes: must be None (shapes are static).
+
+    Returns:
+      A function with `fun`'s arguments that returns a `ClosedJaxpr`, or the pair
+      (jaxpr, shapes) with `return_shape`.
+
+    Raises:
+      TypeError: an argument is no array.
+      NotImplementedError: `abstracted_axes`.
+
+    Example:
+      >>> make_jaxpr(lambda x: x)(1.0)
+      { lambda ; a:f32[]. let  in (a,) }
+    """
+    check_callable(fun)
+    if abstracted_axes is not None:
+        raise NotImplementedError(
+            "make_jaxpr: abstracted_axes (dynamic shapes) is not supported: shapes are"
+            " static here."
+        )
+    statics = resolve_statics(fun, static_argnums, None, "static")
+    jitted = Jitted(fun, Statics(statics.nums, ()), inline_traced=True)
+    outer = tuple((name, size) for name, size in axis_env or ())
+
+    @wraps(fun, name="make_jaxpr({fun})")
+    def make_jaxpr_f(*args: Any, **kwargs: Any) -> Any:
+        call = jitted.split(args, kwargs)
+        if hijax_values.HIGH and any(map(hijax_values.is_high, call.leaves)):
+            fixed = [where for where, _ in call.static]
+            each, named, _ = hijax_values.opened(args, kwargs, fixed)
+            known = (static_argnums, axis_env, return_shape)
+            return make_jaxpr(hijax_values.LoweredFunction(fun), *known)(*each, **named)
+        names = ArgNames(fun, call.in_tree, call.positions)
+        check_passed_once(call.leaves, fun, "jit", names)
+        avals = avals_like(call.leaves, fun, names)
+        flat = jitted.flat(call)
+        jaxpr, consts = core.within_axes(
+            (*core.STATE.axes, *outer), flat.stage, avals, names, transform="make_jaxpr"
+        )
+        check_closed_over(consts, call.leaves, fun, "jit", names)
+        if key_checks.checking():
+            use_of(jaxpr)
+        closed = ClosedJaxpr(jaxpr, consts)
+        if not return_shape:
+            return closed
+        return closed, flat.result(map(struct_of, closed.out_avals))
+
+    return make_jaxpr_f
+
+
+def struct_of(aval: Any) -> Any:
+    """The `ShapeDtypeStruct` of an array's type; that of a token stands for itself."""
+    if isinstance(aval, AbstractToken):
+        return aval
+    return ShapeDtypeStruct(
+        aval.shape,
+        aval.dtype,
+        weak_type=aval.weak_type,
+        sharding=aval.explicit_sharding,
+        manual_axis_type=manual_axis_type(aval.manual_axis_kinds),
+    )
+
+
+class _TypesToo(FlatCall):
+    """A function of which some results may be types already."""
+
+    __slots__ = ()
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        out = super().call(leaves)
+        if not any(type(x) is ShapeDtypeStruct for x in tree.leaves(out)):
+            return out
+        return tree.map(_of_type, out)
+
+
+def _of_type(x: Any) -> Any:
+    if type(x) is not ShapeDtypeStruct:
+        return x
+    return core_ops.lie_as(core_ops.zeros(shaped(x.shape, x.dtype, x.weak_type)), aval_like(x))
+
+
+@boundary
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The types of `fun(*args, **kwargs)`, without computing it.
+
+    Args:
+      fun: a function of arrays to a pytree of arrays.
+      args, kwargs: arrays, `ShapeDtypeStruct`s, or anything with `shape` and `dtype`,
+        in pytrees.
+
+    Returns:
+      The tree of the result, with a `ShapeDtypeStruct` for each leaf.
+
+    Raises:
+      TypeError: an argument has no shape and dtype.
+
+    Example:
+      >>> eval_shape(lambda x: x, ShapeDtypeStruct((3,), 'int32'))
+      ShapeDtypeStruct(shape=(3,), dtype=int32)
+    """
+    check_callable(fun)
+    if jitted_of(fun) is not None:  # which knows more: its shardings, its static arguments
+        return fun.eval_shape(*args, **kwargs)  # type: ignore[attr-defined]
+    leaves, in_tree = tree.flatten((args, kwargs))
+    if hijax_values.HIGH and any(map(hijax_values.is_high, leaves)):
+        each, named, _ = hijax_values.opened(args, kwargs)
+        return eval_shape(hijax_values.LoweredFunction(fun), *each, **named)[0]
+    names = ArgNames(fun, in_tree, range(len(args)))
+    check_passed_once(leaves, fun, "jit", names)
+    avals = avals_like(leaves, fun, names)
+    flat = _TypesToo(fun, in_tree)
+    jaxpr, _ = flat.stage(avals, transform="eval_shape")
+    return flat.result(map(struct_of, jaxpr.out_avals))

@@ -1,0 +1,269 @@
+"""Meshes whose axes are `Explicit`: types say how values lie along them.
+
+`reshard` moves values, and changes their types; `auto_axes` leaves what happens inside of
+a function to the compiler, `explicit_axes` has types say it there.  Next: shard_map.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..base import config, errors, tree
+from ..control.arguments import check_callable
+from ..ir import core
+from ..ir.explicit_sharding import spec_of
+from ..prims.explicit_sharding_rules import canonicalize_out_sharding, is_empty_sharding
+from ..prims.reshard import apply_out_sharding, mesh_cast, reshard_p
+from ..prims.sharding_constraint import broadcast_sharding_prefix, constrain
+from ..runtime.sharding import mesh as meshes
+from ..runtime.sharding.mesh import AxisType
+from ..runtime.sharding.partition_spec import PartitionSpec
+from ..runtime.sharding.shardings import NamedSharding
+
+__all__ = ("auto_axes", "explicit_axes", "reshard")
+
+_ABSENT: Any = object()  # a keyword that a call leaves out
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """Move values on a mesh with `Explicit` axes; their types say how they lie then.
+
+    Args:
+      xs: a pytree of arrays.
+      out_shardings: a `NamedSharding`, or a `PartitionSpec` over the current mesh; or a
+        pytree prefix of them.
+
+    Returns:
+      The same values, of the types `out_shardings` says.
+
+    Raises:
+      ValueError: a spec names axes that are not `Explicit`, or cuts an axis unevenly.
+      TypeError: `out_shardings` holds something else.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mesh = mj.make_mesh((1,), ('x',))
+      >>> with mj.set_mesh(mesh):
+      ...     mj.typeof(reshard(jnp.arange(4), mj.P('x')))
+      ShapedArray(int32[4@x])
+    """
+    leaves, treedef = tree.flatten(xs)
+    wanted = broadcast_sharding_prefix("reshard out_shardings", treedef, out_shardings)
+    return tree.unflatten(treedef, list(map(_moved, leaves, wanted)))
+
+
+def _moved(x: Any, wanted: Any) -> Any:
+    return apply_out_sharding("reshard", x, _said(wanted))
+
+
+def _said(wanted: Any) -> Any:
+    """A sharding that says how a value is to lie."""
+    if wanted is None or is_empty_sharding(wanted):
+        raise errors.value_error(
+            "Reshard should only be used with out_shardings which are non-None and have"
+            f" a non-empty mesh. Got sharding {wanted}.",
+            tries=["PartitionSpec(): whole on each device"],
+        )
+    return wanted
+
+
+def auto_axes(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    axes: str | tuple[str, ...] | None = None,
+    out_sharding: Any = None,
+) -> Callable[..., Any]:
+    """A function inside of which some `Explicit` axes of the mesh are `Auto`.
+
+    Args:
+      f: the function; None: a decorator is made.
+      axes: which axes; None: all that are `Explicit`.
+      out_sharding: how its results lie: a spec or sharding, or a pytree prefix of them.
+        May be given to each call instead, there None where there are no results.  On a
+        mesh whose axes are all `Auto` it is a constraint.
+
+    Returns:
+      A function as `f`, with one keyword more, `out_sharding`.
+
+    Raises:
+      TypeError: no `out_sharding` is given.
+      ValueError: there is no mesh, an axis is not `Explicit`, or a result's sharding is
+        None.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> with mj.set_mesh(mj.make_mesh((1,), ('x',))):
+      ...     x = mj.sharding.reshard(jnp.arange(4), mj.P('x'))
+      ...     auto_axes(jnp.sort, out_sharding=mj.P('x'))(x)
+      Array([0, 1, 2, 3], dtype=int32)
+    """
+    if f is None:
+        return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)  # type: ignore[return-value]
+    check_callable(f)
+    default = out_sharding
+
+    @functools.wraps(f)
+    def call(*args: Any, out_sharding: Any = _ABSENT, **kwargs: Any) -> Any:
+        wanted = _given(out_sharding, default, "auto_axes", "out_sharding")
+        leaves, treedef = tree.flatten((args, kwargs))
+        outer = _mesh_of(leaves, "auto_axes")
+        inner = _with_types(outer, axes, AxisType.Auto, AxisType.Explicit, "auto_axes")
+        ins = [_cast(x, inner) for x in leaves]
+        with _current(inner):
+            args, kwargs = tree.unflatten(treedef, ins)
+            out = f(*args, **kwargs)
+        outs, out_tree = tree.flatten(out)
+        shardings = broadcast_sharding_prefix("auto_axes out_sharding", out_tree, wanted)
+        with _current(outer):
+            found = _laid_out("auto_axes", outs, shardings, outer)
+        return tree.unflatten(out_tree, found)
+
+    return call
+
+
+def explicit_axes(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    axes: str | tuple[str, ...] | None = None,
+    in_sharding: Any = None,
+) -> Callable[..., Any]:
+    """A function inside of which some `Auto` axes of the mesh are `Explicit`.
+
+    Args:
+      f: the function; None: a decorator is made.
+      axes: which axes; None: all that are `Auto`.
+      in_sharding: how its arguments lie: a spec or sharding, or a pytree prefix of them
+        for the tuple of arguments.  May be given to each call instead, there None where
+        there are no arguments.
+
+    Returns:
+      A function as `f`, with one keyword more, `in_sharding`.
+
+    Raises:
+      TypeError: no `in_sharding` is given.
+      ValueError: there is no mesh, an axis is not `Auto`, or an argument's sharding is
+        None.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mesh = mj.make_mesh((1,), ('x',), (mj.sharding.AxisType.Auto,))
+      >>> with mj.set_mesh(mesh):
+      ...     f = explicit_axes(lambda x: x * 2, in_sharding=mj.P('x'))
+      ...     mj.jit(f)(jnp.arange(4))
+      Array([0, 2, 4, 6], dtype=int32)
+    """
+    if f is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)  # type: ignore[return-value]
+    check_callable(f)
+    default = in_sharding
+
+    @functools.wraps(f)
+    def call(*args: Any, in_sharding: Any = _ABSENT, **kwargs: Any) -> Any:
+        wanted = _given(in_sharding, default, "explicit_axes", "in_sharding")
+        leaves, treedef = tree.flatten(args)
+        outer = _mesh_of(leaves, "explicit_axes")
+        inner = _with_types(outer, axes, AxisType.Explicit, AxisType.Auto, "explicit_axes")
+        shardings = broadcast_sharding_prefix("explicit_axes in_sharding", treedef, wanted)
+        with _current(inner):
+            ins = _laid_out("explicit_axes", leaves, shardings, inner)
+            out = f(*tree.unflatten(treedef, ins), **kwargs)
+        return tree.map(lambda x: _cast(x, outer), out)
+
+    return call
+
+
+def _given(now: Any, before: Any, what: str, name: str) -> Any:
+    """The sharding that a call names, or else its decorator."""
+    if now is not _ABSENT:
+        return now
+    if before is None:
+        raise errors.type_error(
+            f"Missing required keyword argument: '{name}'",
+            where=what,
+            tries=[f"{what}(f, {name}=P(...))"],
+        )
+    return before
+
+
+def _laid_out(what: str, xs: Sequence[Any], shardings: Any, mesh: Any) -> list[Any]:
+    """Values on a mesh, each as its sharding says; constrained if all axes are `Auto`."""
+    pairs = zip(xs, shardings, strict=True)
+    if mesh.are_all_axes_auto:
+        over = [
+            NamedSharding(mesh, s) if isinstance(s, PartitionSpec) else s
+            for s in map(_said, shardings)
+        ]
+        return list(map(constrain, xs, over))
+    return [
+        reshard_p.bind(
+            _cast(x, mesh), dst_sharding=canonicalize_out_sharding(what, _said(s), x)
+        )
+        for x, s in pairs
+    ]
+
+
+def _mesh_of(leaves: Sequence[Any], what: str) -> Any:
+    """The current mesh; failing that, the one over which a value lies."""
+    mesh = meshes.current_mesh()
+    if mesh is not None:
+        return mesh
+    for x in leaves:
+        sharding = getattr(x, "sharding", None)
+        if isinstance(sharding, NamedSharding) and not sharding.mesh.empty:
+            return sharding.mesh
+        lies = core.aval_of(x).explicit_sharding if core.is_value(x) else None
+        if lies is not None:
+            return lies.mesh
+    raise errors.value_error(
+        f"{what}: there is no mesh whose axes could change their types.",
+        why="none is current, and no argument lies on one.",
+        tries=["jax.set_mesh(mesh)"],
+    )
+
+
+def _with_types(mesh: Any, axes: Any, to: AxisType, of: AxisType, what: str) -> Any:
+    """The mesh with these axes, of type `of`, of type `to`."""
+    kinds = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+    given = [a for a, t in kinds.items() if t is of] if axes is None else axes
+    names: Iterable[Any] = (given,) if isinstance(given, str) else given
+    for name in names:
+        if kinds.get(name) is not of:
+            raise errors.value_error(
+                f"{what}: the axis {name!r} of the mesh is not of type {of}.", which=f"{mesh}"
+            )
+        kinds[name] = to
+    return mesh.update(axis_types=tuple(kinds.values()))
+
+
+class _current:
+    """Make a mesh current for a block, while functions are traced, too."""
+
+    __slots__ = ("before", "mesh", "recast")
+
+    def __init__(self, mesh: Any) -> None:
+        self.mesh = mesh
+
+    def __enter__(self) -> None:
+        self.recast = config.RECAST_MESH.swap(True)
+        self.before = config.MESH.swap(self.mesh)
+
+    def __exit__(self, *_: object) -> None:
+        config.MESH.swap_back(self.before)
+        config.RECAST_MESH.swap_back(self.recast)
+
+
+def _cast(x: Any, mesh: Any) -> Any:
+    """A value whose type tells of the `Explicit` axes of this mesh alone."""
+    aval = core.aval_of(x) if core.is_value(x) else None
+    if (
+        aval is None
+        or aval.explicit_sharding is None
+        or aval.explicit_sharding.mesh == mesh.abstract_mesh
+    ):
+        return x
+    lies = NamedSharding(mesh.abstract_mesh, PartitionSpec(*spec_of(aval)))
+    return mesh_cast(x, lies.to_explicit(len(aval.shape)) or lies)

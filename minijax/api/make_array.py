@@ -1,0 +1,321 @@
+"""Arrays over several devices, made of their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors, tree
+from ..prims.sharding_constraint import broadcast_sharding_prefix
+from ..runtime.arrays import array as arrays_of
+from ..runtime.arrays import device_put, transfers
+from ..runtime.arrays.array import ARRAYS, base_array
+from ..runtime.backends import jaxlib_compat as compat
+from ..runtime.lowering.context import physical
+from ..runtime.sharding import partitioned_placement, shardings
+from ..runtime.sharding.layouts import Format
+from ..runtime.sharding.partitioned_placement import array_with_layout
+from ..types import dtypes
+from ..types.avals import MemorySpace, shaped
+
+
+def _check_sharding(sharding: Any, what: str) -> None:
+    if not isinstance(sharding, shardings.Sharding):
+        raise errors.type_error(
+            f"sharding should be an instance of `jax.sharding`. Got {sharding} of type"
+            f" {type(sharding)}",
+            where=what,
+        )
+
+
+def make_array_from_callback(
+    shape: Sequence[int], sharding: Any, data_callback: Callable[[Any], Any], dtype: Any = None
+) -> Any:
+    """An array spread over devices, of parts that a function makes.
+
+    Args:
+      shape: the shape of the whole array.
+      sharding: how it lies on devices; or a `Format`.
+      data_callback: called with the index of a part, a tuple of slices into the whole
+        array; returns the part, an array or number.  Equal parts are made once.
+      dtype: the dtype of the parts, if it is to be checked.
+
+    Returns:
+      An array of that shape, committed to the sharding's devices.
+
+    Raises:
+      ValueError: a part has another shape than its index says, or another dtype.
+
+    Example:
+      >>> import minijax as mj, numpy as np
+      >>> where = mj.NamedSharding(mj.make_mesh((1,), ('x',)), mj.P('x'))
+      >>> mj.make_array_from_callback((4,), where, lambda at: np.arange(4)[at])
+      Array([0, 1, 2, 3], dtype=int32)
+    """
+    shape = tuple(shape)
+    if isinstance(sharding, Format):
+        sharding, layout = sharding.place(shape, "make_array_from_callback")
+        made = make_array_from_callback(shape, sharding, data_callback, dtype)
+        return made if layout is None else array_with_layout(made, layout)
+    _check_sharding(sharding, "make_array_from_callback")
+    found: dict[Any, Any] = {}
+    parts = []
+    where = sharding.devices_indices_map(shape)
+    mine = sharding.addressable_devices
+    here = [d for d in where if d in mine]
+    want = sharding.shard_shape(shape)
+    for device in here:
+        at = where[device]
+        key = tuple((s.start, s.stop) for s in at)
+        if key not in found:
+            part = data_callback(at)
+            part = part if type(part) in ARRAYS else np.asarray(part)
+            if part.shape != want:
+                raise errors.value_error(
+                    f"Expected shard shape {want} doesn't match the single device array"
+                    f" shape {part.shape}. Shape of Array is"
+                    f" {shaped(shape, part.dtype).str_short(False)} with sharding"
+                    f" {sharding}",
+                    which=f"what data_callback returned for index {at}",
+                    where="make_array_from_callback",
+                )
+            found[key] = part
+        parts.append(found[key])
+    given = parts[0].dtype
+    if dtype is not None and dtypes.as_dtype(dtype) != given:
+        raise errors.value_error(
+            "If `dtype` is provided to `jax.make_array_from_callback`, it must match the"
+            f" dtype of the addressable shards. Got dtype={dtypes.as_dtype(dtype)} and"
+            f" shard dtype={given}.",
+            tries=["let data_callback return parts of that dtype"],
+        )
+    if isinstance(sharding, shardings.SingleDeviceSharding):
+        return device_put.put_value(parts[0], sharding)
+    kind = dtypes.canonical(given)
+    space = MemorySpace.of_kind(sharding.memory_kind)
+    aval = shaped(shape, kind, False, space)
+    words = [
+        transfers.host_value(base_array(p)) if type(p) in ARRAYS else dtypes.stored(p, kind)
+        for p in parts
+    ]
+    stored = shardings.aval_with_sharding(physical(aval), sharding)
+    made = compat.put_parts(stored, sharding.cpp_sharding(len(stored.shape)), words, here)
+    return arrays_of.wrap(made, aval)
+
+
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
+) -> Any:
+    """An array spread over devices, of parts that lie there already; nothing is copied.
+
+    Args:
+      shape: the shape of the whole array.
+      sharding: how it lies on devices.
+      arrays: one array on each of this process's devices.
+      dtype: the dtype of the parts; only needed where there are none.
+
+    Returns:
+      An array of that shape, whose parts share their memory with `arrays`.
+
+    Raises:
+      ValueError: the parts are not one a device, or of other shapes or dtypes.
+      TypeError: `arrays` is no list of arrays.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> where = mj.NamedSharding(mj.make_mesh((1,), ('x',)), mj.P('x'))
+      >>> part = mj.device_put(jnp.arange(3), mj.devices()[0])
+      >>> mj.make_array_from_single_device_arrays((3,), where, [part])
+      Array([0, 1, 2], dtype=int32)
+    """
+    what = "make_array_from_single_device_arrays"
+    _check_sharding(sharding, what)
+    if not isinstance(arrays, (list, tuple)):
+        raise errors.type_error(
+            f"jax.{what} `arrays` argument must be a list or tuple, but got {type(arrays)}.",
+            tries=["[x], of a single array"],
+        )
+    shape = tuple(shape)
+    want = sharding.shard_shape(shape)
+    if not arrays and dtype is None:
+        raise errors.value_error(
+            "If the Array has no addressable shards, `dtype` must be provided via the"
+            f" `dtype` argument to `jax.{what}`."
+        )
+    for x in arrays:
+        if type(x) not in ARRAYS:
+            raise errors.type_error(
+                f"Unsupported type for elements in `arrays`: {type(x)}",
+                where=what,
+                tries=["device_put(x, device)"],
+            )
+        if len(x.devices()) != 1:
+            raise errors.value_error(
+                "When making an array from single-device arrays the input arrays must have"
+                f" one shard each. An argument array had {len(x.devices())} shard(s).",
+                where=what,
+            )
+        if x.dtype != arrays[0].dtype:
+            raise errors.value_error(
+                "Input buffers to `Array` must have matching dtypes. Got"
+                f" {x.dtype}, expected {arrays[0].dtype}.",
+                where=what,
+            )
+    parts = _by_device(sharding, shape, arrays, what)
+    for x in parts:
+        if x.shape != want:
+            raise errors.value_error(
+                f"Expected shard shape {want} doesn't match the single device array shape"
+                f" {x.shape}. Shape of Array is"
+                f" {shaped(shape, x.dtype).str_short(False)} with sharding {sharding}",
+                where=what,
+            )
+    if isinstance(sharding, shardings.SingleDeviceSharding):
+        return device_put.put_value(parts[0], sharding)
+    space = MemorySpace.of_kind(sharding.memory_kind)
+    aval = shaped(shape, arrays[0].dtype, arrays[0].weak_type, space)
+    return partitioned_placement.assemble(aval, sharding, list(map(base_array, parts)))
+
+
+def _by_device(
+    sharding: Any, shape: tuple[int, ...], arrays: Sequence[Any], what: str
+) -> list[Any]:
+    """Single-device arrays in the order of a sharding's devices, one on each."""
+    mine = sharding.addressable_devices
+    order = [d for d in sharding.parts_or_terms(shape) if d in mine]
+    ids = [x.device.id for x in arrays]
+    if len(arrays) != len(order):
+        raise errors.value_error(
+            f"Expected {len(order)} per-device arrays (this is how many devices are"
+            f" addressable by the sharding), but got {len(arrays)}",
+            where=what,
+        )
+    if len(set(ids)) != len(ids):
+        raise errors.value_error(
+            "When making an array from single-device arrays, the input arrays must be from"
+            f" distinct devices, but got device IDs {ids}",
+            where=what,
+        )
+    found = {x.device: x for x in arrays}
+    if set(found) != set(order):
+        lacks, more = (
+            {d.id for d in a} - {d.id for d in b} for a, b in ((order, found), (found, order))
+        )
+        raise errors.value_error(
+            "Addressable devices and per-device arrays devices do not match. Sharding"
+            f" contains devices {lacks} that are not present in per-device arrays."
+            f" Per-device arrays contain devices {more} that are not present in the"
+            " sharding.",
+            where=what,
+        )
+    return [found[d] for d in order]
+
+
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Any = None
+) -> Any:
+    """An array spread over devices, of the data that this process has.
+
+    Args:
+      sharding: how the array lies on devices.
+      local_data: what this process has, an array or a pytree of them.  Along each axis it
+        is either the whole, or the parts that this process's devices hold, in order.
+      global_shape: the shape of the whole, or a pytree of shapes; None: `local_data` is
+        this process's parts along all axes.
+
+    Returns:
+      An array of that shape (a tree of them).
+
+    Raises:
+      ValueError: the data is neither the whole nor this process's parts.
+
+    Example:
+      >>> import minijax as mj, numpy as np
+      >>> where = mj.NamedSharding(mj.make_mesh((1,), ('x',)), mj.P('x'))
+      >>> mj.make_array_from_process_local_data(where, np.arange(2))
+      Array([0, 1], dtype=int32)
+    """
+    leaves, treedef = tree.flatten(local_data)
+    if global_shape is None or _is_shape(global_shape):
+        shapes = [global_shape] * len(leaves)
+    else:
+        shapes = tree.leaves(global_shape, is_leaf=lambda x: x is None or _is_shape(x))
+    lies = broadcast_sharding_prefix("make_array_from_process_local_data", treedef, sharding)
+    return tree.unflatten(
+        treedef, [_from_process(*each) for each in zip(lies, leaves, shapes, strict=True)]
+    )
+
+
+def _is_shape(x: Any) -> bool:
+    return isinstance(x, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in x)
+
+
+def _from_process(sharding: Any, given: Any, global_shape: Any) -> Any:
+    data = given if hasattr(given, "shape") else np.asarray(given)
+    local = tuple(data.shape)
+    if sharding.is_fully_addressable:
+        shape = local if global_shape is None else tuple(global_shape)
+        if local != shape:
+            raise errors.value_error(
+                "When calling `make_array_from_process_local_data` on a single process,"
+                " global_shape should be None or equal to local_data.shape."
+                f" Got global_shape={shape} and local_data.shape={local}.",
+                why="this process has all devices of the sharding.",
+            )
+        return make_array_from_callback(shape, sharding, lambda at: data[at])
+    known = _parts_along(sharding, len(local))
+    if global_shape is None:
+        shape = tuple(
+            n * k // max(len(parts), 1) for n, (parts, k) in zip(local, known, strict=True)
+        )
+    else:
+        shape = tuple(global_shape)
+    if len(shape) != len(local):
+        raise errors.value_error(
+            f"global_shape={shape} and local_data.shape={local} differ in rank."
+        )
+    for i, (n, whole, (parts, k)) in enumerate(zip(local, shape, known, strict=True)):
+        held = whole * len(parts) // k
+        if n not in (whole, held) or (n != whole and whole % k):
+            raise errors.value_error(
+                "Invalid host data, each dimension should match either global or process"
+                f" shape. In dimension {i}, the process data has {n} elements. Process"
+                f" addresses {held} elements and global_shape={shape}.",
+                which=f"local_data of shape {local}, with sharding {sharding}",
+            )
+    sizes = sharding.shard_shape(shape)
+
+    def part(at: Any) -> Any:
+        own = []
+        for i, s in enumerate(at):
+            if local[i] == shape[i]:
+                own.append(s)
+                continue
+            n, (parts, _) = sizes[i], known[i]
+            k = parts.index((s.start or 0) // n) if n else 0
+            own.append(slice(k * n, (k + 1) * n))
+        return data[tuple(own)]
+
+    return make_array_from_callback(shape, sharding, part)
+
+
+def _parts_along(sharding: Any, ndim: int) -> list[tuple[list[int], int]]:
+    """For each axis, which parts this process's devices hold, and of how many: all of them,
+    where what the processes hold overlaps."""
+    if isinstance(sharding, shardings.NamedSharding):
+        cuts, places = sharding.num_shards(ndim), sharding.places(ndim)
+    else:
+        cuts = shardings.parts_of(sharding.hlo(ndim), ndim)
+        places = shardings.places_of(sharding.hlo(ndim), ndim, len(sharding.devices))
+    me = sharding.devices[0].client.process_index()
+    found = []
+    for axis, k in enumerate(cuts):
+        held: dict[int, set[int]] = {}
+        for device, place in zip(sharding.devices, places[:, axis].tolist(), strict=True):
+            held.setdefault(device.process_index, set()).add(place)
+        kinds = set(map(frozenset, held.values()))
+        apart = sum(map(len, kinds)) == k and len(set(map(len, kinds))) == 1
+        found.append((sorted(held.get(me, ())) if apart else list(range(k)), k))
+    return found

@@ -1,0 +1,112 @@
+"""`set_xla_metadata`: telling the compiler of single operations.
+
+Next: scopes.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..base import config, tree
+from ..base.source import wraps
+from ..ir.core import STATE, Primitive
+from ..prims.elementwise import batch_elementwise, linear_in_first
+from ..runtime.lowering import frontend_attributes
+
+__all__ = ("set_xla_metadata", "xla_metadata_value_p")
+
+xla_metadata_value_p = Primitive("xla_metadata_value")
+xla_metadata_value_p.abstract = lambda x, *, xla_metadata_kvs: x
+linear_in_first(xla_metadata_value_p, lambda ct, x, **_: [ct])
+batch_elementwise(xla_metadata_value_p)
+
+
+def _lower(ctx: Any, x: Any, *, xla_metadata_kvs: Any) -> Any:
+    _ = ctx.module  # which operation made a value knows no recipe
+    if "operands" in dir(x.owner):  # else an argument of the program
+        told = {key: frontend_attributes.as_text(value) for key, value in xla_metadata_kvs}
+        frontend_attributes.tag(x.owner, told)
+    return x
+
+
+xla_metadata_value_p.lower = _lower
+
+
+class _Told:
+    """What the compiler is told of the operations of a block, or of a function."""
+
+    def __init__(self, updates: dict[str, Any]) -> None:
+        self.updates = updates
+        self.before: list[tuple[Any, str]] = []
+
+    def __enter__(self) -> None:
+        now = frontend_attributes.attributes_in_name_stack(config.METADATA.value) or {}
+        now |= {
+            k: frontend_attributes.as_text(v) for k, v in self.updates.items() if v is not None
+        }
+        for key, value in self.updates.items():
+            if value is None:
+                now.pop(key, None)
+        scope = frontend_attributes.scope_of(dict(sorted(now.items())))
+        names = STATE.names
+        self.before.append((config.METADATA.swap(scope), names))
+        STATE.names = f"{names}/{scope}" if names else scope
+
+    def __exit__(self, *exc: Any) -> None:
+        option, STATE.names = self.before.pop()
+        config.METADATA.swap_back(option)
+
+    def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        return _ToldOf(fun, self.updates)
+
+
+class _ToldOf:
+    """A function whose operations the compiler is told of; also those of its methods."""
+
+    def __init__(self, fun: Callable[..., Any], updates: dict[str, Any]) -> None:
+        functools.update_wrapper(self, fun, updated=())
+        self._fun, self._updates = fun, updates
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with _Told(self._updates):
+            return self._fun(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._fun, name)
+        if not callable(found):
+            return found
+
+        @wraps(found)
+        def told(*args: Any, **kwargs: Any) -> Any:
+            with _Told(self._updates):
+                return found(*args, **kwargs)
+
+        return told
+
+
+def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
+    """Attach frontend attributes to operations, for XLA and for tools that read its HLO.
+
+    Args:
+      x: a pytree of arrays: the operations that make them are told of.  None: those of
+        a block, or of a function.
+      kwargs: the attributes, as strings; Booleans become 'true' and 'false'.  None takes
+        an attribute of an outer block away.
+
+    Returns:
+      The arrays; without `x`, a context manager that is a decorator as well.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> def f(x):
+      ...     with set_xla_metadata(stage="head"):
+      ...         return jnp.sin(x)
+      >>> 'stage = "head"' in mj.jit(f).lower(1.).as_text()
+      True
+    """
+    if x is None:
+        return _Told(kwargs)
+    told = tuple(sorted(kwargs.items()))
+    return tree.map(lambda v: xla_metadata_value_p.bind(v, xla_metadata_kvs=told), x)

@@ -1,0 +1,363 @@
+"""What the higher-order primitives share: staging of bodies, types of carries and results.
+
+Bodies of control flow are closed jaxprs without constants: what they capture becomes
+leading operands.  Next: refs/discharge.py.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import config, errors, source, tree, util
+from ..base.source import function_text, own_name
+from ..base.util import pick
+from ..ir import core, explicit_sharding
+from ..ir.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, lift_consts, permute_jaxpr
+from ..ir.manual_axis_rules import missing
+from ..ir.user_functions import holds_functions
+from ..passes.ad_util import core_ops
+from ..passes.stage import remembered, stage_closed
+from ..prims.math.cast import convert_element_type_p
+from ..types import dtypes
+from ..types.avals import AbstractRef, same_type
+from .arguments import ArgNames, signature_of
+from .flat import FlatFun
+
+
+class Body:
+    """A user's function staged for control flow: jaxpr, captured values, output tree."""
+
+    __slots__ = ("consts", "jaxpr", "out_tree")
+
+    def __init__(self, jaxpr: Jaxpr, consts: list[Any], out_tree: Any) -> None:
+        self.jaxpr = jaxpr
+        self.consts = consts
+        self.out_tree = out_tree
+
+    def closed(self) -> ClosedJaxpr:
+        """The jaxpr with its captured values as leading inputs."""
+        return lift_consts(self.jaxpr)
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return self.jaxpr.out_avals
+
+
+def stage_body(
+    fun: Callable[..., Any],
+    in_tree: Any,
+    avals: Sequence[Any],
+    transform: str,
+    user: Callable[..., Any] | None = None,
+) -> Body:
+    """Trace `fun`, called with the arguments that `in_tree` makes of leaves.
+
+    Remembered by function and types, so that a loop run again is not compiled again.
+    Messages speak of the function `user`, if `fun` only calls it.
+    """
+    key = (in_tree, tuple(avals), transform, config.trace_key(), core.STATE.axes)
+    known = _bodies.of(fun)
+    found = known.get(key)
+    if found is None:
+        found = _stage_body(fun, in_tree, avals, transform, user or fun)
+        if not any(isinstance(c, core.Tracer) for c in found.consts):
+            known[key] = found
+    return found
+
+
+_bodies = util.cache(
+    util.WeakIdentityCache("bodies", lambda body: not holds_functions(body.jaxpr))
+)
+_NO_KEYWORDS = tree.structure({})
+
+
+def _stage_body(
+    fun: Callable[..., Any],
+    in_tree: Any,
+    avals: Sequence[Any],
+    transform: str,
+    user: Callable[..., Any],
+) -> Body:
+    names: Any = ()
+    if user is fun:  # else it has other parameters
+        names = ArgNames(fun, tree.treedef_tuple([in_tree, _NO_KEYWORDS]), ())
+    flat = FlatFun(fun, in_tree, transform, user)
+    jaxpr, consts = flat.stage(avals, names, own_name(fun) or transform)
+    return Body(jaxpr, consts, flat.out_tree)
+
+
+def cached_wrapper(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -> Any:
+    """`make(fun, *options)`: one function each, so that what was traced is found again."""
+    made = _made.of(fun)
+    key = (make, *options)
+    found = made.get(key)
+    if found is None:
+        try:  # No cycle that would keep `fun` alive, who calls it does.
+            ref: Callable[[], Any] = weakref.ref(fun)
+        except TypeError:
+            return make(fun, *options)
+
+        def call(*args: Any) -> Any:
+            return ref()(*args)
+
+        found = made[key] = make(call, *options)
+    return found
+
+
+_made = util.cache(util.WeakIdentityCache("made", lambda made: True))
+
+
+def kept_by(fun: Callable[..., Any], make: Callable[..., Any], *options: Any) -> Any:
+    """`make(fun, *options)`, which `fun` keeps while it lives, if it can.
+
+    A jitted function of ours that took `fun` as a static argument would keep it for ever.
+    """
+    kept = _kept.of(fun)
+    key = (make, *options)
+    found = kept.get(key)
+    return kept.setdefault(key, make(fun, *options)) if found is None else found
+
+
+_kept = util.cache(util.WeakIdentityCache("kept", lambda made: False))
+
+
+def lift_fixed(body: Body, fixed: Sequence[bool], keep: Sequence[bool]) -> ClosedJaxpr:
+    """A loop's body that takes what no step changes as leading constants.
+
+    fixed: which components of the carry stay as they are; they are no longer results.
+    keep: which of the results after the carry are still wanted.
+    """
+    n, k = len(fixed), len(body.consts)
+    carry = range(k, k + n)
+    moves = [not f for f in fixed]
+    rest = range(k + n, k + len(body.jaxpr.invars))
+    ins = [*pick(carry, fixed), *range(k), *pick(carry, moves), *rest]
+    outs = pick(range(n + len(keep)), [*moves, *keep])
+    return permute_jaxpr(body.closed(), ins, outs)
+
+
+class LoopDescription(NamedTuple):
+    """What messages say about a loop: its kind, the user's function, the carry's name.
+
+    `inside` keys of a path lead to what the user calls the carry.
+    """
+
+    what: str
+    fun: Callable[..., Any]
+    name: str
+    inside: int = 0
+
+    @classmethod
+    def of(
+        cls, what: str, fun: Callable[..., Any], position: int = 0, inside: int = 0
+    ) -> LoopDescription:
+        """The loop over `fun`, whose parameter number `position` is the carry."""
+        sig = signature_of(fun)
+        names = list(sig.parameters) if sig is not None else []
+        return cls(what, fun, names[position] if position < len(names) else "carry", inside)
+
+    @property
+    def transform(self) -> str:
+        """The function that the user called."""
+        return self.what.split()[0]
+
+    def component(self, path: Sequence[Any]) -> str:
+        """The carry or a component of it, as a path from the user's name for it."""
+        inner = tree.keystr(tuple(path[self.inside :]))
+        return f"carry component {self.name}{inner}" if inner else f"carry {self.name}"
+
+    def error(self, differs: str, lines: Sequence[str], tries: Sequence[str]) -> TypeError:
+        """The carry that a step takes is unlike the one that it gives back."""
+        return TypeError(
+            errors.message(
+                f"{self.what} function carry input and carry output must have {differs},"
+                " but they differ:",
+                which="\n  ".join(lines[:2]),
+                where=function_text(self.fun),
+                why="the output of one step is the input of the next.",
+                tries=list(tries),
+            )
+        )
+
+
+def check_carry(
+    loop: LoopDescription,
+    in_tree: Any,
+    in_avals: Sequence[Any],
+    out_tree: Any,
+    out_avals: Sequence[Any],
+) -> None:
+    """TypeError unless a body gives back a carry of the type that it took."""
+    if in_tree != out_tree:
+        path, was, now, why = tree_difference(in_tree, out_tree)
+        line = (
+            f"The input {loop.component(path)} is {was} but the corresponding component"
+            f" of the carry output is {now}: {why}"
+        )
+        raise loop.error(
+            "the same pytree structure", [line], ["return the carry as it was taken apart"]
+        )
+    lines = []
+    tries = ["convert the result with .astype(...)", "start with that type"]
+    labels = [p for p, _ in tree.leaves_with_path(tree.unflatten(in_tree, in_avals))]
+    for path, a, b in zip(labels, in_avals, out_avals, strict=True):
+        if not same_type(a, b):
+            lines.append(
+                f"the input {loop.component(path)} has type {a.str_short(False)} but"
+                " the corresponding output carry component has type"
+                f" {b.str_short(False)}, so {type_difference(a, b)}"
+            )
+            if more := to_vary(a, b):
+                start = f"the initial carry value of {loop.component(path)}"
+                tries = [f"{more}, to {start}"]
+    if len(lines) == 1:
+        lines = [f"T{lines[0][1:]}"]
+    if lines:
+        raise loop.error("equal types", lines, tries)
+
+
+def type_difference(a: Any, b: Any) -> str:
+    """What differs between two types, in words."""
+    found = []
+    if a.dtype != b.dtype:
+        found.append("the dtypes do not match")
+    if a.shape != b.shape:
+        found.append("the shapes do not match")
+    if a.memory_space is not b.memory_space:
+        found.append("the memory spaces do not match")
+    if a.manual_axis_kinds != b.manual_axis_kinds:
+        found.append("the manual axis types do not match")
+    return ", and ".join(found)
+
+
+def to_vary(a: Any, b: Any) -> str:
+    """What makes a value of type `a` vary along the axes along which one of `b` does."""
+    axes = missing(
+        a.manual_axis_kinds, () if b.manual_axis_kinds is None else b.manual_axis_kinds.varying
+    )
+    return f"jax.lax.pcast(..., {axes}, to='varying')" if axes else ""
+
+
+def tree_difference(in_tree: Any, out_tree: Any) -> tuple[tuple[Any, ...], str, str, str]:
+    """Where two trees first differ: the path, the one, the other, and in what."""
+    a = tree.unflatten(in_tree, [0] * in_tree.num_leaves)
+    b = tree.unflatten(out_tree, [0] * out_tree.num_leaves)
+    for path, was, now, why in tree.equality_errors(a, b):
+        return path, _leaf_text(was), _leaf_text(now), why
+    return (), str(in_tree), str(out_tree), "their registered data differ"
+
+
+def _leaf_text(said: str) -> str:
+    return "an array" if said.startswith("a leaf") else said
+
+
+def types_of(what: str, leaves: Sequence[Any], treedef: Any) -> list[Any]:
+    """The types of the leaves of an argument called `what`; TypeError names the path."""
+    try:
+        return [core.aval_of(x) for x in leaves]
+    except TypeError:
+        for path, x in tree.leaves_with_path(tree.unflatten(treedef, leaves)):
+            if not core.is_value(x):
+                raise TypeError(
+                    errors.message(
+                        f"Argument {x!r} of type {type(x)} is not a valid JAX type.",
+                        which=what + tree.keystr(path),
+                        tries=["close over values that are not arrays"],
+                    )
+                ) from None
+        raise
+
+
+def promote_weak(
+    fun: Any, values: Sequence[Any], in_avals: Sequence[Any], out_avals: Sequence[Any]
+) -> list[Any] | None:
+    """Initial values of the dtypes that results of the body `fun` have; None: no need.
+
+    Only weakly typed values give way, to a wider kind of number.  Those of our own loops
+    vary along manual axes where results do; a program says so itself.
+    """
+    out = []
+    changed = False
+    for x, a, b in zip(values, in_avals, out_avals, strict=True):
+        if getattr(a, "weak_type", False) and a.dtype != b.dtype:
+            dtype = b.dtype if _joins(a, b) else a.dtype
+            x = with_dtype(x, dtype)
+            changed = True
+        elif b.manual_axis_kinds is not None and to_vary(a, b) and source.is_own(fun):
+            x = core_ops.lie_as(x, a.update(manual_axis_kinds=b.manual_axis_kinds))
+            changed = True
+        out.append(x)
+    return out if changed else None
+
+
+def with_dtype(x: Any, dtype: Any) -> Any:
+    """The scalar or array `x`, strongly typed; a Python number without an equation."""
+    if isinstance(x, (bool, int, float, complex, np.generic)):
+        return np.asarray(x, dtype)[()]
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
+
+
+def _joins(a: Any, b: Any) -> bool:
+    return bool(dtypes.promote(((a.dtype, True), (b.dtype, False)))[0] == b.dtype)
+
+
+def unify_weak_types(branches: Sequence[ClosedJaxpr]) -> tuple[ClosedJaxpr, ...]:
+    """Make results strongly typed where any branch's is."""
+    columns = zip(*(b.out_avals for b in branches), strict=True)
+    strong = [any(not getattr(a, "weak_type", False) for a in c) for c in columns]
+    return tuple(_strengthened(b, strong) for b in branches)
+
+
+def _strengthened(closed: ClosedJaxpr, strong: Sequence[bool]) -> ClosedJaxpr:
+    todo = [
+        s and getattr(a, "weak_type", False)
+        for s, a in zip(strong, closed.out_avals, strict=True)
+    ]
+    if not any(todo):
+        return closed
+
+    def fun(*args: Any) -> list[Any]:
+        out = eval_jaxpr(closed.jaxpr, closed.consts, *args)
+        return [
+            with_dtype(x, a.dtype) if t else x
+            for x, t, a in zip(out, todo, closed.out_avals, strict=True)
+        ]
+
+    return remembered(
+        closed,
+        ("strong", *todo),
+        lambda: stage_closed(fun, closed.in_avals, name=closed.jaxpr.name),
+    )
+
+
+def check_no_batched_effects(effects: frozenset[Any], what: str, why: str) -> None:
+    """NotImplementedError for effects that lanes which take no part would have, too.
+
+    `what`, with a place for the kind of effect, says what cannot be done.
+    """
+    acting = [e for e in effects if getattr(e, "is_once_per_call", False)]
+    if acting:
+        state = all(getattr(e, "on_references", False) for e in acting)
+        raise NotImplementedError(
+            errors.message(
+                f"{what.format('State' if state else 'IO')}.",
+                why=why,
+                tries=["lax.map instead of vmap", "pure_callback, if it has no effect"],
+            )
+        )
+
+
+def stacked(aval: Any, n: int) -> Any:
+    """The type of `n` values stacked along a new first axis."""
+    return explicit_sharding.with_axis(aval, n, 0)
+
+
+def slice_aval(aval: Any) -> Any:
+    """The type of one row."""
+    if isinstance(aval, AbstractRef):
+        return AbstractRef(slice_aval(aval.inner_aval))
+    return explicit_sharding.without(aval, 0)

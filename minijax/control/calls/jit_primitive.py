@@ -1,0 +1,257 @@
+"""`jit_p`: the call of a compiled function; `closed_call_p`: that of a program.
+
+Evaluated, its jaxpr is compiled once a device and run; staged, it is an equation; each
+transformation of it is the call of the transformed jaxpr.
+
+Next: jitted.py, which calls them.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base import config, errors, util
+from ...ir.core import EVAL, STATE, current
+from ...ir.jaxpr import ClosedJaxpr, Equation, lift_consts
+from ...ir.regions import Call
+from ...passes.region_rules import def_region_rules
+from ...passes.stage import StageTrace
+from ...prims.sharding_constraint import constrain_evenly
+from ...runtime.lowering import nesting
+from ...runtime.running import dispatch
+from ...runtime.sharding import device_assignment
+from ...runtime.sharding.shardings import Sharding
+from ..refs import discharge
+from ..refs.discharge import FunctionPrimitive
+from . import cache_misses
+
+
+class JitPrimitive(FunctionPrimitive):
+    """The call of a compiled function."""
+
+    __slots__ = ()
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        if "in_shardings" in params:
+            return self.laid_out(args, params)
+        return FunctionPrimitive.bind(self, *args, **params)
+
+    def laid_out(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The call in the form that says of operands and results how they lie.
+
+        Which mesh was current while its program was traced is said there already.
+        """
+        ins, outs = params.pop("in_shardings"), params.pop("out_shardings")
+        params.pop("ctx_mesh", None)
+        layouts = (*params.pop("in_layouts", ()), *params.pop("out_layouts", ()))
+        if any(x is not None for x in layouts):
+            raise errors.value_error(
+                "jit_p.bind does not take layouts.",
+                why="arrays have their device's own order.",
+                tries=["None for each operand and result"],
+            )
+        params.setdefault("device", None)
+        pairs = zip(args, ins, strict=True)
+        found = super().bind(*[_lie(x, s, "arguments") for x, s in pairs], **params)
+        return [_lie(x, s, "outputs") for x, s in zip(found, outs, strict=True)]
+
+
+def _lie(x: Any, sharding: Any, what: str) -> Any:
+    if not isinstance(sharding, Sharding):
+        return x
+    return constrain_evenly(x, sharding, f"pjit {what}")
+
+
+jit_p = JitPrimitive("jit")
+def_region_rules(jit_p, Call("jaxpr", reset={"donated_invars": False}))
+jit_p.lowers_key_arrays = True
+
+
+def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    closed = params["jaxpr"]
+    if params["inline"] and params["device"] is None:
+        with current(trace):  # a rule that hands on to it runs at its parent
+            return closed(*args)
+    if consts := closed.consts:  # the program around it holds them, once for all calls
+        donated = (*(False for _ in consts), *params["donated_invars"])
+        args = (*consts, *args)
+        closed = lift_consts(closed.jaxpr)
+        params = {**params, "jaxpr": closed, "donated_invars": donated}
+    atoms = [trace.atom(x) for x in args]
+    return trace.record(jit_p, atoms, params, closed.out_avals)
+
+
+jit_p.stage = jit_stage
+
+
+def jit_lower(ctx: Any, *args: Any, jaxpr: ClosedJaxpr, name: str, **params: Any) -> list[Any]:
+    ctx.rename(f"jit({name})", fills=True)
+    return ctx.call(jaxpr, name, args)  # type: ignore[no-any-return]
+
+
+jit_p.lower = jit_lower
+
+
+derived_discharge = jit_p.discharge
+
+
+def jit_discharge(needs_discharge: Sequence[bool], args: Any, params: dict[str, Any]) -> Any:
+    if STATE.trace is not EVAL:
+        return derived_discharge(needs_discharge, args, params)
+    # The program updates in place what it writes to.
+    flat, written = discharge.discharge_jaxpr(params["jaxpr"], needs_discharge)
+    pairs = zip(params["donated_invars"], written, strict=True)
+    new = {**params, "jaxpr": flat, "donated_invars": tuple(d or w for d, w in pairs)}
+    out = jit_p.bind(*discharge.owned_values(args, needs_discharge, written), **new)
+    n = len(params["jaxpr"].out_avals)
+    discharge.write_back(args, written, out[n:], owned=True)
+    return out[:n]
+
+
+jit_p.discharge = jit_discharge
+
+
+def jit_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
+    """What is unlike the default; the inner variables bear the outer ones' names."""
+    printer.same_names(eqn.params["jaxpr"].jaxpr, eqn)
+    plain = {
+        "compiler_options_kvs": (),
+        "device": None,
+        "inline": False,
+        "keep_unused": False,
+        "donated_invars": (False,) * len(eqn.ins),
+    }
+    return printer.shown(eqn, plain, first="name")
+
+
+jit_p.pretty = jit_pretty
+
+_runs: Any = util.cache(weakref.WeakKeyDictionary())
+_took: Any = util.cache(weakref.WeakKeyDictionary())
+# What programs are remembered by.
+KEY = ("place", "committed", "donated", "keep_unused", "options", "optimizations off")
+
+
+def jit_impl(
+    *args: Any,
+    jaxpr: ClosedJaxpr,
+    name: str,
+    donated_invars: Sequence[bool] = (),
+    keep_unused: bool = False,
+    device: Any = None,
+    compiler_options_kvs: tuple[Any, ...] = (),
+    **_: Any,
+) -> list[Any]:
+    """Run a jaxpr as one program."""
+    if dispatch.is_host_driven(jaxpr.jaxpr):
+        return dispatch.eval_host_driven(jaxpr, args)
+    needed, kept = dispatch.drop_unused(jaxpr, keep_unused)
+    over = device_assignment.requested_placement_of([needed.jaxpr], len(kept))
+    one = None if device is None else device.devices[0]
+    buffers, where, committed = device_assignment.place_values(
+        args, name, one, over, jaxpr.jaxpr.arg_names, kept=kept
+    )
+    try:
+        program = program_of(
+            jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
+        )
+    except nesting.TooDeep:
+        if dispatch.is_host_driven(jaxpr.jaxpr):
+            return dispatch.eval_host_driven(jaxpr, args)
+        raise
+    again = None if any(donated_invars) else functools.partial(jaxpr, *args)
+    return program.wrap(run_program(program, buffers, name, again))
+
+
+jit_p.impl = jit_p.evaluated(jit_impl)
+
+
+def program_of(
+    jaxpr: ClosedJaxpr,
+    name: str,
+    where: Any,
+    committed: bool,
+    donated: Sequence[bool],
+    keep_unused: bool,
+    options: tuple[Any, ...],
+    orders: tuple[list[Any], list[Any]] | None = None,
+) -> dispatch.Program:
+    """The compiled program of a jaxpr on a device; remembered with the jaxpr."""
+    if dispatch.checks and dispatch.is_nan_check_enabled():
+        donated = ()  # a failed check computes again from the operands
+    known = _runs.setdefault(jaxpr, {})
+    key = (
+        where,
+        committed,
+        tuple(donated),
+        keep_unused,
+        options,
+        config.DISABLE_MOST_OPTIMIZATIONS.value,
+    )
+    if orders is not None:
+        key = (*key, *map(tuple, orders))
+    program = known.get(key)
+    if program is None:
+        began = time.perf_counter()
+        with cache_misses.notify_listeners("compile", name, jaxpr, key, list(known)):
+            program = known[key] = dispatch.compile_jaxpr(
+                jaxpr,
+                name,
+                where,
+                committed,
+                donated=donated if any(donated) else (),
+                keep_unused=keep_unused,
+                overrides=dict(options) or None,
+                lie=orders,
+            )
+        _took.setdefault(jaxpr, {})[key] = time.perf_counter() - began
+    return program
+
+
+def compiled_for(jaxpr: ClosedJaxpr) -> dict[Any, float]:
+    """For what a jaxpr was compiled, and the seconds that this took."""
+    return dict(_took.get(jaxpr, {}))
+
+
+def run_program(
+    program: dispatch.Program,
+    buffers: Sequence[Any],
+    name: str,
+    again: Callable[[], Any] | None,
+) -> Any:
+    """Run a program on ArrayImpls, with the checks that are switched on.
+
+    `again`, where it can be had, evaluates it operation by operation: to find the one
+    that fails a check.
+    """
+    if dispatch.barred:
+        dispatch.check_barred(name)
+    try:
+        out = program(buffers)
+    except (RuntimeError, ValueError) as e:
+        raise dispatch.execution_error(e, buffers, program.kept_indices) from None
+    for check in dispatch.checks:
+        check(f"jit({name})", out, again)
+    return out
+
+
+# ------------------------------------------------------------------------- closed calls
+
+
+class ClosedCallPrimitive(FunctionPrimitive):
+    """The call of a program."""
+
+    __slots__ = ()
+    call_primitive = True
+
+
+closed_call_p = ClosedCallPrimitive("closed_call")
+"""The call of a program that is compiled with what is around it."""
+def_region_rules(closed_call_p, Call("call_jaxpr"))
+closed_call_p.lowers_key_arrays = True
+closed_call_p.impl = lambda *args, call_jaxpr: call_jaxpr(*args)
+closed_call_p.lower = lambda ctx, *args, call_jaxpr: ctx.call(call_jaxpr, "closed_call", args)

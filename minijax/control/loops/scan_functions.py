@@ -1,0 +1,259 @@
+"""The functions behind `lax.scan`: they check what they are given and stage the body.
+
+The primitive and its rules are in scan.py.  `loop` lets other functions that are built on
+a scan (`fori_loop`, `map`) speak of themselves in messages.  Next: while_loop.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base import config, errors, tree
+from ...base.source import function_text
+from ...base.tracebacks import boundary
+from ...base.util import merge, split_list
+from ...ir import core
+from ...ir.explicit_sharding import spec_of
+from ...prims.shape import concatenation
+from ...runtime.sharding.partition_spec import PartitionSpec
+from ...types.symbolic_dims import size_of
+from .. import body_staging
+from ..arguments import as_value, concrete_or_error
+from ..refs import discharge
+from ..refs.refs import Ref
+from .progress import scan_with_bar, wants_bar
+from .scan import scan_p
+
+
+@boundary
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+    *,
+    progress: str | None = None,
+) -> tuple[Any, Any]:
+    r"""Carry a state through a function over the rows of `xs`, in one compiled loop.
+
+    .. math:: c_{i+1}, y_i = f(c_i, x_i)
+
+    Args:
+      f: takes (carry, x) and returns (carry, y); the carry keeps its type.
+      init: the initial carry, a pytree.
+      xs: a pytree of arrays with equal leading sizes, or None.
+      length: the number of steps, needed when `xs` is None.
+      reverse: go from the last row to the first (ys keep their rows).
+      unroll: how many steps one turn of the loop takes; True or 0 unrolls wholly.
+      _split_transpose: make the backward pass two loops: one for what its steps hand on
+        to each other, one for the rest, which keeps more but waits for less.
+      progress: 'text' draws a progress bar on standard error.
+
+    Returns:
+      The final carry, and the ys stacked along a new first axis.
+
+    Raises:
+      ValueError: the rows' counts differ; TypeError: the carry changes its type.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mj.lax.scan(lambda c, x: (c + x, c), 0, jnp.arange(4))
+      (Array(6, dtype=int32), Array([0, 0, 1, 3], dtype=int32, weak_type=True))
+
+    Differs from JAX: `progress`.
+    """
+    if not wants_bar(progress):
+        return run_scan(f, init, xs, length, reverse, unroll, _split_transpose)
+
+    def part(carry: Any, rows: Any, count: int, step: Any = f) -> tuple[Any, Any]:
+        mine = (unroll, _split_transpose) if step is f else ()
+        return run_scan(step, carry, rows, count, reverse, *mine)
+
+    n = scan_length(f, *tree.flatten(xs), length)
+    return scan_with_bar(part, init, xs, n, reverse)
+
+
+def run_scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+    *,
+    loop: body_staging.LoopDescription | None = None,
+) -> tuple[Any, Any]:
+    """`scan` without a bar; `loop` says how messages speak of it, if not as of a scan."""
+    if not callable(f):
+        raise TypeError(f"lax.scan: f argument should be a callable, got {f!r}.")
+    xs_leaves, xs_tree = tree.flatten(xs)
+    loop = loop or body_staging.LoopDescription.of("scan body", f)
+    n = scan_length(loop.fun, xs_leaves, xs_tree, length)
+    if not isinstance(unroll, (int, np.integer)) or unroll < 0:
+        raise errors.value_error(
+            f"{loop.what}: `unroll` must be a `bool` or a non-negative `int`.",
+            which=f"unroll={unroll!r}",
+        )
+    if isinstance(unroll, bool):
+        unroll = max(n, 1) if unroll else 1
+    if config.DISABLE_JIT.value:
+        return _scan_in_python(f, init, xs_leaves, xs_tree, n, reverse)
+    for x in xs_leaves:
+        spec = spec_of(core.aval_of(x))
+        if spec[0] is not None:
+            raise errors.value_error(
+                f"0th dimension of all xs should be replicated. Got {PartitionSpec(*spec)}",
+                where=function_text(f),
+                why="each step takes one row, on every device.",
+                tries=["jax.sharding.reshard(xs, sharding)", "jax.vmap"],
+            )
+    init_leaves, init_tree = tree.flatten(init)
+    body_staging.types_of("init", init_leaves, init_tree)
+    x_avals = [body_staging.slice_aval(core.aval_of(x)) for x in xs_leaves]
+    in_tree = tree.structure((init, xs))
+    body, init_leaves = stage_carry(f, loop, in_tree, init_tree, init_leaves, x_avals)
+    discharge.check_references(loop.fun, "scan", (init, xs), body.consts)
+    # What no step changes is no carry, and rows handed on are xs again.
+    j, n_carry = body.jaxpr, len(init_leaves)
+    fixed = [a is b for a, b in zip(j.outvars[:n_carry], j.invars[:n_carry], strict=True)]
+    rows = dict(zip(j.invars[n_carry:], xs_leaves, strict=True))
+    handed_on = [a in rows for a in j.outvars[n_carry:]]
+    stay = [as_value(x) for x, f in zip(init_leaves, fixed, strict=True) if f]
+    move = [x for x, f in zip(init_leaves, fixed, strict=True) if not f]
+    consts = [*stay, *body.consts]
+    out = scan_p.bind(
+        *consts,
+        *move,
+        *xs_leaves,
+        jaxpr=body_staging.lift_fixed(body, fixed, [not h for h in handed_on]),
+        length=n,
+        reverse=bool(reverse),
+        unroll=int(unroll),
+        num_consts=len(consts),
+        num_carry=len(move),
+        _split_transpose=_split_transpose,
+    )
+    moved, made = split_list(out, [len(move)])
+    direct = [as_value(rows[a]) for a in j.outvars[n_carry:] if a in rows]
+    carry = merge(fixed, stay, moved)
+    ys = merge(handed_on, direct, made)
+    return tree.unflatten(body.out_tree, [*carry, *ys])
+
+
+def _split_out(loop: body_staging.LoopDescription, body: body_staging.Body) -> tuple[Any, Any]:
+    """The trees of the carry and the ys that a body returns."""
+    children = body.out_tree.children()
+    if len(children) != 2 or body.out_tree.node_data() is None:
+        got = tree.unflatten(
+            body.out_tree,
+            [
+                ("~" if getattr(a, "weak_type", False) else "") + a.str_short(False)
+                for a in body.out_avals
+            ],
+        )
+        raise TypeError(
+            errors.message(
+                f"{loop.what} output must be a pair, got {got}.",
+                where=function_text(loop.fun),
+                tries=["return (carry, y); y may be None"],
+            )
+        )
+    return children[0], children[1]
+
+
+def stage_carry(
+    f: Any,
+    loop: body_staging.LoopDescription,
+    in_tree: Any,
+    init_tree: Any,
+    init: list[Any],
+    x_avals: list[Any],
+) -> tuple[body_staging.Body, list[Any]]:
+    """Trace a body until the carry's weak types are settled; check the carry."""
+    n = len(init)
+    while True:
+        carry_avals = [core.aval_of(x) for x in init]
+        body = body_staging.stage_body(
+            f, in_tree, [*carry_avals, *x_avals], loop.transform, loop.fun
+        )
+        out_tree, _ = _split_out(loop, body)
+        if out_tree == init_tree:
+            promoted = body_staging.promote_weak(
+                loop.fun, init, carry_avals, body.out_avals[:n]
+            )
+            if promoted is not None:
+                init = promoted
+                continue
+        carry_out = body.out_avals[: out_tree.num_leaves]
+        body_staging.check_carry(loop, init_tree, carry_avals, out_tree, carry_out)
+        return body, init
+
+
+def scan_length(f: Any, xs: list[Any], xs_tree: Any, length: Any) -> int:
+    """The number of steps on which all of `xs` agree."""
+    sizes = []
+    for x, aval in zip(xs, body_staging.types_of("xs", xs, xs_tree), strict=True):
+        if not getattr(aval, "shape", ()):
+            raise ValueError(
+                errors.message(
+                    f"scan got value with no leading axis to scan over: {x}.",
+                    where=function_text(f),
+                    tries=["close over values that every step shares"],
+                )
+            )
+        sizes.append(aval.shape[0])
+    if length is not None:
+        length = concrete_or_error(
+            int,
+            length,
+            "The `length` argument to `scan` decides the program; for a number of steps"
+            " that is only known when it runs, use `while_loop` or `fori_loop`.",
+        )
+        if any(s != length for s in sizes):
+            raise ValueError(
+                f"scan got `length` argument of {length} which disagrees with leading"
+                f" axis sizes {sizes}."
+            )
+        return size_of(length)
+    if not sizes:
+        raise ValueError("scan got no values to scan over and `length` not provided.")
+    if len(set(sizes)) > 1:
+        rows = tree.leaves_with_path(tree.unflatten(xs_tree, xs))
+        first = next(i for i, n in enumerate(sizes) if n != sizes[0])
+        raise ValueError(
+            errors.message(
+                "scan got values with different leading axis sizes:"
+                f" {', '.join(map(str, sizes))}.",
+                which=" and ".join(
+                    f"xs{tree.keystr(rows[i][0])}: {core.aval_of(xs[i]).str_short(True)}"
+                    for i in (0, first)
+                ),
+                where=function_text(f),
+            )
+        )
+    return sizes[0]
+
+
+def _scan_in_python(
+    f: Any, init: Any, xs: list[Any], xs_tree: Any, n: int, reverse: bool
+) -> tuple[Any, Any]:
+    if n == 0:
+        raise ValueError("zero-length scan is not supported in disable_jit() mode.")
+    carry, ys = init, []
+    for i in reversed(range(n)) if reverse else range(n):
+        rows = [Ref(x[i]) if isinstance(x, Ref) else x[i] for x in xs]
+        carry, y = f(carry, tree.unflatten(xs_tree, rows))
+        ys.append(y)
+        for x, row in zip(xs, rows, strict=True):
+            if isinstance(x, Ref):
+                x[i] = row[...]
+    if reverse:
+        ys.reverse()
+    return carry, tree.map(lambda *rows: concatenation.stack(rows), *ys)

@@ -1,0 +1,174 @@
+"""What machinery needs of mathematics: zeros, sums of cotangents, lane axes.
+
+The interpreters may name no operation.  The handful that they need reaches them here:
+`prims/` fills `core_ops` when it loads.  `Zero` is a tangent or cotangent known to be zero,
+never materialised; `UndefinedPrimal` marks a linear argument in a transpose rule.
+
+Next: stage.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors, source
+from ..ir import core, explicit_sharding, hooks
+from ..types import dtypes
+from ..types.avals import AbstractRef, ShapedArray
+from ..types.symbolic_dims import dimension_variables
+
+
+class CoreOps:
+    """The operations that `prims/` lends to machinery."""
+
+    add: Callable[[Any, Any], Any]
+    zeros: Callable[[Any], Any]
+    move_axis: Callable[[Any, int, int], Any]
+    broadcast_lane: Callable[[Any, int, int], Any]
+    reshape: Callable[[Any, tuple[int, ...]], Any]
+    broadcast_in_dim: Callable[[Any, tuple[int, ...], tuple[int, ...]], Any]
+    broadcast_to: Callable[[Any, tuple[int, ...]], Any]
+    eye: Callable[[int, int, int, Any], Any]
+    select: Callable[..., Any]
+    slice_axis: Callable[[Any, int, int, int], Any]
+    strided: Callable[[Any, tuple[int, ...]], Any]
+    sum: Callable[[Any, tuple[int, ...]], Any]
+    lie_as: Callable[[Any, Any], Any]  # as a type says
+    # (a primitive, its operands, their types): operands that vary alike
+    vary_alike: Callable[[Any, Any, Any], tuple[Any, ...]]
+    place: Callable[[Any, Any], Any]  # on a device, with a sharding, in a memory
+
+    def __getattr__(self, name: str) -> Any:
+        # The first use loads prims/, which fills the attributes in.  Threads that come
+        # meanwhile wait there, and after an interrupt the next use loads again.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        hooks.load("operations")
+        if name not in vars(self):
+            raise AttributeError(name)
+        return vars(self)[name]
+
+
+core_ops = CoreOps()
+
+
+class Zero:
+    """A tangent or cotangent of type `aval` that is known to be zero."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def instantiate(self) -> Any:
+        """Zeros of the type."""
+        return instantiate(self)
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval})"
+
+
+class UndefinedPrimal:
+    """The place of a linear argument in a call of a transpose rule."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Linear({self.aval})"
+
+
+def _read(x: UndefinedPrimal) -> Any:
+    raise TypeError(
+        errors.message(
+            "Only linear functions can be transposed, and this one is not: it computes"
+            " with a linear argument what is not linear in it.",
+            which=x.aval.str_short(True),
+            where=str(source.user_source() or core.stack_text()),
+            tries=["vjp, which linearizes first"],
+        )
+    )
+
+
+core.register_aval(UndefinedPrimal, _read)
+
+
+def is_linear(x: Any) -> bool:
+    """Whether `x` marks a linear argument."""
+    return type(x) is UndefinedPrimal
+
+
+def zero_tangent(x: Any) -> Zero:
+    """The zero tangent of a value."""
+    return Zero(core.aval_of(x).to_tangent())
+
+
+def instantiate(tangent: Any) -> Any:
+    """A value for a tangent that may be a `Zero`.
+
+    While a linear part is recorded, the zeros are made there: they are no residual.
+    """
+    if type(tangent) is not Zero:
+        return tangent
+    aval, trace = tangent.aval, core.STATE.trace
+    if trace.is_linear_only and not trace.all:  # type: ignore[attr-defined]
+        return trace.instantiate(tangent)  # type: ignore[attr-defined]
+    if aval.dtype == dtypes.float0 and not dimension_variables(aval.shape):
+        return np.zeros(aval.shape, dtypes.float0)
+    return core_ops.zeros(aval)
+
+
+def nonzero_flags(tangents: Sequence[Any]) -> list[bool]:
+    """Which tangents are not known to be zero."""
+    return [type(t) is not Zero for t in tangents]
+
+
+def pick_nonzero(tangents: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    """The flagged tangents, made real."""
+    return [instantiate(t) for t, f in zip(tangents, flags, strict=True) if f]
+
+
+def with_zeros(found: Iterable[Any], flags: Sequence[bool], avals: Iterable[Any]) -> list[Any]:
+    """Tangents for all results of types `avals`: those found where flagged, else zeros."""
+    it = iter(found)
+    return [next(it) if f else Zero(a.to_tangent()) for f, a in zip(flags, avals, strict=True)]
+
+
+def add(x: Any, y: Any) -> Any:
+    """Sum of two tangents or cotangents, of which any may be a `Zero`."""
+    if type(x) is Zero:
+        return y
+    if type(y) is Zero:
+        return x
+    return core_ops.add(x, y)
+
+
+# Kind of types -> how that of one lane is made of that of all, (size, axis, type) -> type,
+# and that of all of that of one; those of other kinds are the same.
+mappings: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    ShapedArray: (
+        lambda size, dim, a: explicit_sharding.without(a, dim),
+        lambda size, dim, a: explicit_sharding.with_axis(a, size, dim),
+    ),
+    AbstractRef: (
+        lambda size, dim, a: AbstractRef(explicit_sharding.without(a.inner_aval, dim)),
+        lambda size, dim, a: AbstractRef(explicit_sharding.with_axis(a.inner_aval, size, dim)),
+    ),
+}
+
+
+def mapped_aval(size: int, dim: int | None, aval: Any) -> Any:
+    """The type of one lane."""
+    rules = None if dim is None else mappings.get(type(aval))
+    return aval if rules is None else rules[0](size, dim, aval)
+
+
+def unmapped_aval(size: int, dim: int | None, aval: Any) -> Any:
+    """The type of all lanes together, stacked along `dim`."""
+    rules = None if dim is None else mappings.get(type(aval))
+    return aval if rules is None else rules[1](size, dim, aval)

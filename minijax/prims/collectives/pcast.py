@@ -1,0 +1,315 @@
+"""What types say along the manual axes of `shard_map`, changed: pcast, and sums that do so.
+
+    invarying  pvary ->               varying     the same everywhere; maybe not
+    varying    psum_invariant ->      invarying
+    varying    vary_unreduced_cast -> unreduced   each device's value is a term of a sum
+    unreduced  unreduced_psum ->      invarying   which is taken
+    invarying  preduced ->            reduced     whose cotangents are unreduced
+    reduced    reduced_vary_cast ->   varying
+
+Casts compute nothing.  Each is the transpose of another, or of a sum: so derivatives by
+what is the same everywhere are summed over the devices that used it.
+
+Next: psum.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base import config, errors, tree, util
+from ...ir import core, manual_axis_rules
+from ...ir.core import Primitive
+from ...passes.ad_util import core_ops
+from ...types.avals import shaped
+from ...types.manual_axes import ManualAxisKinds
+from ..elementwise import linear_jvp
+from ..math.algebraic import add_p
+from ..reduce.over_axes import emit_monoid
+from . import named_axes
+from .named_axes import axis_tuple
+
+__all__ = ("pcast",)
+
+KINDS = ("varying", "unreduced", "reduced")
+
+# ------------------------------------------------------------------------- primitives
+
+
+def moved(
+    kinds: ManualAxisKinds | None, axes: Sequence[Any], old: str, new: str
+) -> ManualAxisKinds | None:
+    """What a type says where `axes` go from one kind to another ('': invarying)."""
+    key = kinds, axes, old, new, core.STATE.axes  # in whose order names are
+    found = _moves.get(key, _moves)
+    if found is _moves:
+        said = {k: set(n) for k, n in (kinds or manual_axis_rules.NOTHING)._asdict().items()}
+        if old:
+            said[old].difference_update(axes)
+        if new:
+            said[new].update(axes)
+        found = util.remember(_moves, key, manual_axis_rules.manual(**said), 4096)
+    return found
+
+
+_moves: dict[Any, Any] = util.cache({})
+
+
+def _cast(name: str, old: str, new: str) -> Primitive:
+    """A primitive whose operand is of one kind along its axes, its result of another."""
+    prim = Primitive(name)
+    prim.lowers_key_arrays = True
+    prim.makes_nans = False
+    prim.abstract = lambda x, *, axes: x
+    prim.manual_axis_rule = lambda kinds, params: moved(kinds[0], params["axes"], old, new)
+    prim.named_axes = named_axes.uses("axes")
+    linear_jvp(prim)
+    prim.batch = lambda axis, args, dims, *, axes: (prim.bind(*args, axes=axes), dims[0])
+    prim.lower = lambda ctx, x, *, axes: x
+    prim.impl = lambda x, *, axes: x
+    return prim
+
+
+def all_reduce(ctx: Any, x: Any, names: Sequence[Any], groups: Any, combine: Primitive) -> Any:
+    """Emit the reduction of a value over named axes."""
+    (out,) = ctx.avals_out
+    attrs = named_axes.groups_attributes(ctx, names, groups)
+    op = ctx.region_op("stablehlo.all_reduce", [ctx.type(out)], [x], **attrs)
+    emit_monoid(ctx, op.regions[0], combine, shaped((), out.dtype))
+    return op.result
+
+
+def _sum(name: str, old: str) -> Primitive:
+    """A primitive that sums over its axes, along which its operand is of one kind."""
+    prim = _cast(name, old, "")
+    prim.lowers_key_arrays = False
+    prim.makes_nans = True
+    prim.impl = None
+    prim.lower = lambda ctx, x, *, axes: all_reduce(ctx, x, axes, None, add_p)
+    return prim
+
+
+pvary_p = _cast("pvary", "", "varying")
+preduced_p = _cast("preduced", "", "reduced")
+vary_unreduced_cast_p = _cast("vary_unreduced_cast_p", "varying", "unreduced")
+reduced_vary_cast_p = _cast("reduced_vary_cast_p", "reduced", "varying")
+psum_invariant_p = _sum("psum_invariant", "varying")
+unreduced_psum_p = _sum("unreduced_psum", "unreduced")
+
+for _one, _other in (
+    (pvary_p, psum_invariant_p),
+    (preduced_p, unreduced_psum_p),
+    (vary_unreduced_cast_p, reduced_vary_cast_p),
+):
+    _one.transpose = lambda ct, x, *, axes, back=_other: [back.bind(ct, axes=axes)]
+    _other.transpose = lambda ct, x, *, axes, back=_one: [back.bind(ct, axes=axes)]
+
+# ---------------------------------------------------------------------------- functions
+
+
+def typed(axes: Sequence[Any]) -> tuple[Any, ...]:
+    """Those of the axes of which types say whether values vary along them."""
+    known = core.typed_axes()
+    return tuple([a for a in axes if a in known]) if known else ()
+
+
+def _state(kinds: ManualAxisKinds | None, axis: Any) -> str:
+    for name, axes in zip(KINDS, kinds or (), strict=False):
+        if axis in axes:
+            return name
+    return "invarying"
+
+
+def state_of(x: Any, axes: Sequence[Any], what: str) -> str:
+    """What the type of `x` says along all of some typed axes.
+
+    Raises:
+      ValueError: it says different things.
+    """
+    aval = core.aval_of(x)
+    states = {_state(aval.manual_axis_kinds, a) for a in axes}
+    if len(states) > 1:
+        raise errors.value_error(
+            f"{what} can only accept axis_name which corresponds to one of varying,"
+            " unreduced, reduced or invarying state of the input. Got input type:"
+            f" {aval.str_short(False)}, axes: {tuple(axes)} and input state: {states}",
+            why="along each kind of axis it is another operation.",
+            tries=["lax.pcast(x, axis, to='varying')", "one call for each kind of axis"],
+        )
+    return states.pop()
+
+
+def _vary(x: Any, axes: tuple[Any, ...]) -> Any:
+    """`x` as varying along axes along which it does not yet."""
+    aval = core.aval_of(x)
+    said = aval.manual_axis_kinds or manual_axis_rules.NOTHING
+    for name, known in zip(KINDS[1:], said[1:], strict=True):
+        if known and not set(axes).isdisjoint(known):
+            raise errors.value_error(
+                f"pvary cannot accept args which are {name}. Got {aval.str_short(True)} and"
+                f" axes={set(axes)}",
+                tries=["lax.psum(x, axis)"]
+                if name == "unreduced"
+                else ["lax.pcast(x, axis, to='varying')"],
+            )
+    return pvary_p.bind(x, axes=axes)
+
+
+def pcast_to_varying(x: Any, axes: Sequence[Any]) -> Any:
+    """`x`, as varying along those of the axes of which types say so."""
+    known = typed(axes)
+    if not known:
+        return x
+    aval = core.aval_of(x)
+    lacking = manual_axis_rules.missing(aval.manual_axis_kinds, known)
+    if not lacking:
+        return x
+    if not config.AUTO_PCAST.value:
+        raise _left_to_the_program(
+            "The axis names of a collective must be present in"
+            f" `jax.typeof(inp).mat.varying`. Got axes={tuple(axes)} and"
+            f" jax.typeof(inp).mat.varying={aval.mat.varying}",
+            [aval],
+        )
+    return _vary(x, lacking)
+
+
+def _left_to_the_program(what: str, avals: Sequence[Any]) -> Exception:
+    """The error for values that vary otherwise, where the program is to write casts."""
+    return errors.value_error(
+        what,
+        which=", ".join(a.str_short(True) for a in avals),
+        why="jax_auto_pcast is off.",
+        tries=["lax.pcast(x, axis, to='varying')"],
+    )
+
+
+def casts_to(
+    kinds: ManualAxisKinds | None, vary: Sequence[Any], unreduced: Any, reduced: Any
+) -> tuple[tuple[Primitive, tuple[Any, ...]], ...]:
+    """What makes values of a type vary along axes, be terms along others, and so on."""
+    mine = kinds or manual_axis_rules.NOTHING
+    steps = (
+        (pvary_p, manual_axis_rules.missing(mine, vary)),
+        (vary_unreduced_cast_p, set(unreduced).intersection(mine.varying)),
+        (preduced_p, set(reduced).difference(*mine)),
+    )
+    return tuple([(prim, manual_axis_rules.ordered(axes)) for prim, axes in steps if axes])
+
+
+def vary_as(x: Any, kinds: ManualAxisKinds | None) -> Any:
+    """`x`, as varying along the axes of a type.
+
+    Along others, where it does so too, it is summed: as a cotangent of what is the same
+    everywhere, of which each device has its own share.
+    """
+    mine, wanted = (
+        core.aval_of(x).manual_axis_kinds or manual_axis_rules.NOTHING,
+        kinds or manual_axis_rules.NOTHING,
+    )
+    known = {n for names in wanted for n in names}
+    if more := tuple(n for n in mine.varying if n not in known):
+        x = psum_invariant_p.bind(x, axes=more)
+    lacking = manual_axis_rules.missing(mine, wanted.varying)
+    return _vary(x, lacking) if lacking else x
+
+
+def _alike(prim: Primitive, args: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:
+    """Operands of one operation, made to vary along the same axes."""
+    if not config.AUTO_PCAST.value:
+        kinds = [a.manual_axis_kinds or manual_axis_rules.NOTHING for a in avals]
+        raise _left_to_the_program(
+            f"Primitive {prim} requires varying manual axes to match, but got"
+            f" {[frozenset(k.varying) for k in kinds]}.",
+            avals,
+        )
+    names = manual_axis_rules.union([a.manual_axis_kinds for a in avals])
+    reduced = {
+        n for a in avals if a.manual_axis_kinds is not None for n in a.manual_axis_kinds.reduced
+    }
+    out = []
+    for x, a in zip(args, avals, strict=True):
+        mine = a.manual_axis_kinds or manual_axis_rules.NOTHING
+        still = names
+        if reduced:
+            for axis in reduced.difference(names, mine.reduced) if a.shape else ():
+                raise manual_axis_rules.mismatch(
+                    "Inputs cannot be replicated on the same axes that another input is"
+                    f" reduced on. Got input type: {a.str_short(False)} and reduced spec:"
+                    f" frozenset({{{axis!r}}})",
+                    avals,
+                    tries=[f"lax.pcast(x, {axis!r}, to='reduced')"],
+                )
+            if back := manual_axis_rules.ordered(names.intersection(mine.reduced)):
+                x = reduced_vary_cast_p.bind(x, axes=back)
+                still = names.difference(back)
+        lacking = manual_axis_rules.missing(mine, still)
+        out.append(_vary(x, lacking) if lacking else x)
+    if all(x is y for x, y in zip(args, out, strict=True)):
+        raise manual_axis_rules.mismatch(
+            "Inputs of an operation are unreduced along different axes.",
+            avals,
+            why="only terms of the same sums go together.",
+            tries=["lax.psum(x, axis)"],
+        )
+    return tuple(out)
+
+
+core_ops.vary_alike = _alike
+
+_CASTS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("invarying", "varying"): lambda x, *, axes: _vary(x, axes),
+    ("invarying", "reduced"): preduced_p.bind,
+    ("varying", "unreduced"): vary_unreduced_cast_p.bind,
+    ("reduced", "varying"): reduced_vary_cast_p.bind,
+}
+
+
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """Change what types say of values along manual axes of `shard_map`; not the values.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of a manual axis, or several.
+      to: 'varying', of values that are the same everywhere, or reduced; 'unreduced': values
+        that vary are from now on the terms of a sum; 'reduced': cotangents of values that
+        are the same everywhere are to be unreduced.
+
+    Returns:
+      `x`.  Where types say nothing of the axis (under `vmap`, `pmap`, and with
+      `check_vma=False`) as it is.
+
+    Raises:
+      NameError: a name is not in scope.
+      ValueError: another `to`, or one that `x` is no candidate for.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mesh = mj.make_mesh((1,), ('i',))
+      >>> f = lambda x: mj.lax.psum(pcast(x, 'i', to='varying'), 'i')
+      >>> mj.shard_map(f, mesh=mesh, in_specs=mj.P(), out_specs=mj.P())(jnp.ones(2))
+      Array([1., 1.], dtype=float32)
+    """
+    if to not in KINDS:
+        raise errors.value_error(
+            "Got unexpected `to` value. Allowed `to` values are: {'unreduced', 'varying',"
+            f" 'reduced'}}. Got {to!r}.",
+            tries=["lax.psum(x, axis), which makes values the same everywhere"],
+        )
+    axes = axis_tuple(axis_name)
+    core.axis_size(axes)
+    known = typed(axes)
+    return tree.map(lambda leaf: _pcast(leaf, known, to), x) if known else x
+
+
+def _pcast(x: Any, axes: tuple[Any, ...], to: str) -> Any:
+    state = state_of(x, axes, "jax.lax.pcast")
+    cast = _CASTS.get((state, to))
+    if cast is None:
+        raise errors.value_error(
+            f"Unsupported pcast from={state}, to={to!r}",
+            which=f"{core.aval_of(x).str_short(True)}, along {', '.join(map(str, axes))}",
+            tries=[f"to={t!r}" for s, t in _CASTS if s == state],
+        )
+    return cast(x, axes=axes)

@@ -1,0 +1,78 @@
+"""What prims/ lends to machinery: the handful of operations behind `algebra.lib`.
+
+The interpreters name no operation, and low rooms of this floor must not import higher
+ones; both reach these few through `lib`.  Loading this module fills it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir import core
+from ..passes.ad_util import core_ops
+from ..types import dtypes
+from ..types.avals import DEVICE
+from .device_put import place
+from .math.algebraic import add, add_any_p
+from .math.cast import convert_element_type_p
+from .math.logic import eq, select_n
+from .reduce.over_axes import reduce_sum_p
+from .reshard import reshard_to_aval
+from .shape.creation import broadcasted_iota, zero_array
+from .shape.shapes import broadcast_in_dim, broadcast_to, move_axis, reshape
+from .shape.slicing import slice as slice_
+from .shape.slicing import slice_in_dim
+
+
+def broadcast_lane(x: Any, size: int, dim: int) -> Any:
+    """Repeat a shared value along a new lane axis at `dim`."""
+    shape = core.aval_of(x).shape
+    kept = tuple(i for i in range(len(shape) + 1) if i != dim)
+    return broadcast_in_dim(x, (*shape[:dim], size, *shape[dim:]), kept)
+
+
+def total(x: Any, axes: tuple[int, ...]) -> Any:
+    """The sum over axes."""
+    return reduce_sum_p.bind(x, axes=axes, out_sharding=None)
+
+
+def strided(x: Any, strides: tuple[int, ...]) -> Any:
+    """Every `strides[i]`-th element along each axis `i`."""
+    shape = core.aval_of(x).shape
+    return slice_(x, (0,) * len(shape), shape, strides)
+
+
+def slice_axis(x: Any, axis: int, start: int, stop: int) -> Any:
+    """Indices `start` to `stop` along an axis."""
+    return slice_in_dim(x, start, stop, 1, axis)
+
+
+def eye(rows: int, columns: int, offset: int, dtype: Any) -> Any:
+    """Ones where column - row is `offset`, else zeros."""
+    kind = dtypes.int_default()
+    row = broadcasted_iota(kind, (rows, columns), 0)
+    column = broadcasted_iota(kind, (rows, columns), 1)
+    on = eq(add(row, kind.type(offset)), column)
+    return convert_element_type_p.bind(on, new_dtype=dtype, weak_type=False, sharding=None)
+
+
+def zeros(aval: Any) -> Any:
+    """Zeros of a type, in its memory, lying as it says."""
+    x = reshard_to_aval(zero_array(aval), aval)
+    return x if aval.memory_space is DEVICE else place(x, aval.memory_space)
+
+
+core_ops.add = add_any_p.bind
+core_ops.zeros = zeros
+core_ops.place = place
+core_ops.lie_as = reshard_to_aval
+core_ops.move_axis = move_axis
+core_ops.broadcast_lane = broadcast_lane
+core_ops.broadcast_in_dim = broadcast_in_dim
+core_ops.broadcast_to = broadcast_to
+core_ops.eye = eye
+core_ops.reshape = reshape
+core_ops.select = select_n
+core_ops.slice_axis = slice_axis
+core_ops.strided = strided
+core_ops.sum = total

@@ -1,0 +1,93 @@
+"""Lowering of special functions: in a wider dtype where need be, and by iteration.
+
+`lower_wide` lowers a function written in the primitives of this floor; dtypes narrower
+than float32 are computed in float32.  `emit_loop` repeats a step until no element is
+active: the primitive of loops stands on a higher floor.
+
+Next: bessel.py, gamma.py, beta.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...types import dtypes
+from ...types.avals import shaped
+from ..elementwise import Rule, broadcast_operands
+from ..reduce.over_axes import reduce_or
+
+WIDE = frozenset((dtypes.float32, dtypes.float64))
+
+
+def widen(ctx, operands: Sequence[Any], narrow: frozenset[Any] | None = None):
+    """Operands in one shape and a dtype that is wide enough, and the aval they have.
+
+    narrow: the dtypes to be widened, by default all but float32 and float64.
+    """
+    out = ctx.avals_out[0]
+    operands = broadcast_operands(ctx, operands, out.shape)
+    is_narrow = out.dtype in narrow if narrow is not None else out.dtype not in WIDE
+    if not is_narrow:
+        return operands, shaped(out.shape, out.dtype)
+    aval = shaped(out.shape, dtypes.float32)
+    return [ctx.op("convert", aval, x) for x in operands], aval
+
+
+def narrow(ctx: Any, value: Any, aval: Any) -> Any:
+    """A result of type `aval` in the dtype that is wanted."""
+    out = ctx.avals_out[0]
+    return value if aval.dtype == out.dtype else ctx.op("convert", out, value)
+
+
+def lower_wide(fun: Callable[..., Any]) -> Rule:
+    """The lowering rule of an elementwise function written in primitives."""
+
+    def lower(ctx: Any, *operands: Any) -> Any:
+        values, aval = widen(ctx, operands)
+        (out,) = ctx.fun(fun, *values, avals=[aval] * len(values))
+        return narrow(ctx, out, aval)
+
+    return lower
+
+
+_TINY = frozenset(dtypes.SMALL_FLOATS)
+
+
+def lower_chlo(op: str) -> Rule:
+    """The lowering rule that emits `chlo.<op>`, which knows no 8-bit floats."""
+
+    def lower(ctx: Any, *operands: Any) -> Any:
+        values, aval = widen(ctx, operands, _TINY)
+        return narrow(ctx, ctx.chlo(op, aval, *values), aval)
+
+    return lower
+
+
+Step = Callable[..., Sequence[Any]]
+
+
+def emit_loop(
+    ctx: Any, step: Step, state: Sequence[Any], avals: Sequence[Any], limit: int
+) -> list[Any]:
+    """Emit `while any(state[0]): state = step(n, *state)`, `limit` steps at most.
+
+    n counts the steps from 1, in the dtype of `state[1]`; `state[0]` is of bools.
+    """
+    count = shaped((), avals[1].dtype)
+    flag = shaped((), dtypes.bool_)
+    kinds = [ctx.type(a) for a in (count, *avals)]
+    op = ctx.region_op("stablehlo.while", kinds, [ctx.constant(1, count), *state], regions=2)
+    with ctx.block(op.regions[0], *kinds) as (n, active, *_):
+        (some,) = ctx.fun(
+            lambda x: reduce_or(x, tuple(range(avals[0].ndim))), active, avals=[avals[0]]
+        )
+        direction = ctx.parse("#stablehlo<comparison_direction LE>")
+        early = ctx.op(
+            "compare", flag, n, ctx.constant(limit, count), comparison_direction=direction
+        )
+        ctx.return_(ctx.op("and", flag, some, early))
+    with ctx.block(op.regions[1], *kinds) as (n, *values):
+        values = ctx.fun(step, n, *values, avals=[count, *avals])
+        ctx.return_(ctx.op("add", count, n, ctx.constant(1, count)), *values)
+    return list(op.results)[1:]

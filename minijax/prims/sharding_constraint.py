@@ -1,0 +1,374 @@
+"""`with_sharding_constraint`: how a value inside a program is to lie on devices.
+
+The value is the same; the compiler moves its parts.  Outside of programs it is moved at
+once.  Along `Explicit` axes, where types say how values lie, it is an assertion: what
+changes types is in reshard.py.  Next: device_put.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base import errors, tree
+from ..ir import core
+from ..ir.core import Primitive
+from ..ir.explicit_sharding import spec_of
+from ..passes.ad_util import Zero, instantiate
+from ..passes.batch import lane_to_front
+from ..passes.key_use import FORWARDS, KeyUse
+from ..runtime.arrays import device_put
+from ..runtime.running import dispatch
+from ..runtime.sharding import mesh as meshes
+from ..runtime.sharding.layouts import Format, Layout
+from ..runtime.sharding.mesh import Mesh
+from ..runtime.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of
+from ..runtime.sharding.partitioned_placement import (
+    committed_devices,
+    describe_argument,
+    describe_devices,
+    incompatible_devices_error,
+    multi_device_sharding,
+)
+from ..runtime.sharding.shardings import UNSPECIFIED, NamedSharding, Sharding
+from .elementwise import move_nothing
+from .layout import with_layout_constraint
+
+__all__ = ("sharding_constraint_p", "with_sharding_constraint")
+
+sharding_constraint_p = Primitive("sharding_constraint")
+sharding_constraint_p.lowers_key_arrays = True
+sharding_constraint_p.uses_keys = FORWARDS
+sharding_constraint_p.makes_nans = False
+sharding_constraint_p.keeps_nans = sharding_constraint_p.elementwise = True
+sharding_constraint_p.abstract = lambda x, **_: x
+sharding_constraint_p.pretty = lambda eqn, printer: [
+    (k, {"context_mesh": "Mesh()", "unconstrained_dims": "frozenset({})"}[k])
+    if k in ("context_mesh", "unconstrained_dims") and not getattr(v, "axis_names", v)
+    else (k, v)
+    for k, v in printer.shown(eqn, {})
+]
+sharding_constraint_p.jvp = lambda primals, tangents, **params: (
+    sharding_constraint_p.bind(*primals, **params),
+    tangents[0]
+    if type(tangents[0]) is Zero
+    else sharding_constraint_p.bind(tangents[0], **params),
+)
+sharding_constraint_p.transpose = lambda ct, x, **params: [
+    sharding_constraint_p.bind(ct, **params)
+]
+
+
+sharding_constraint_p.sharding_rule = lambda specs, avals, outs, params: [specs[0]]
+
+
+def _check_lies(spec: Any, sharding: NamedSharding, ndim: int) -> None:
+    """AssertionError unless a spec is what types say of a sharding."""
+    said = sharding.to_explicit(ndim)
+    if spec != ((None,) * ndim if said is None else tuple(said.spec)):
+        raise AssertionError(
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of"
+            f" type `Explicit`. The array sharding: {PartitionSpec(*spec)} did not"
+            f" match the sharding provided: {sharding.spec}. Please use"
+            " `jax.sharding.reshard` to shard your input to the sharding you want."
+        )
+
+
+def _constraint_batch(
+    axis: Any, args: Any, dims: Any, *, sharding: Any, unconstrained_dims: Any, **params: Any
+) -> Any:
+    (d,) = dims
+    if not isinstance(sharding, NamedSharding):
+        return sharding_constraint_p.bind(
+            *args, sharding=sharding, unconstrained_dims=unconstrained_dims, **params
+        ), d
+    free = frozenset(i + (i >= d) for i in unconstrained_dims)
+    spec = list(sharding.spec)
+    lane = axis.spmd_name
+    taken = {a for entry in spec for a in axes_of(entry)}.intersection(axes_of(lane))
+    if taken:
+        raise errors.value_error(
+            f"vmap spmd_axis_name {lane} cannot appear in with_sharding_constraint spec,"
+            f" but got spec {sharding.spec}",
+            why="the mapped axis is spread over that axis of the mesh.",
+        )
+    spec += [None] * (d - len(spec))
+    if lane is None and sharding.mesh.auto_axes:
+        lane, free = UNCONSTRAINED, free | {d}
+    spec.insert(d, lane)
+    out = sharding_constraint_p.bind(
+        *args,
+        sharding=sharding.with_spec(PartitionSpec(*spec)),
+        unconstrained_dims=free,
+        **params,
+    )
+    return out, d
+
+
+sharding_constraint_p.batch = _constraint_batch
+
+
+def lower_constraint(
+    ctx: Any, x: Any, aval: Any, sharding: Any, free: frozenset[int] = frozenset()
+) -> Any:
+    """Emit that a value of type `aval` lies as a sharding says."""
+    if ctx.placement is None or not isinstance(sharding, NamedSharding):
+        return x  # one device: there is no other way to lie
+    mixed = bool(sharding.mesh.auto_axes and sharding.mesh.explicit_axes)
+    if mixed and aval.explicit_sharding is not None:
+        # Along `Explicit` axes it lies as its type says.
+        said = (*sharding.spec, *[None] * (len(aval.shape) - len(sharding.spec)))
+        spec = [
+            w if w is UNCONSTRAINED else (*axes_of(s), *axes_of(w))
+            for s, w in zip(aval.explicit_sharding.spec, said, strict=True)
+        ]
+        sharding = sharding.with_spec(PartitionSpec(*spec))
+    attr = ctx.sharding(sharding, aval, free)
+    types = [ctx.type(aval)]
+    return ctx.create("sdy.sharding_constraint", types, [x], sharding=attr).result
+
+
+sharding_constraint_p.lower = lambda ctx, x, *, sharding, unconstrained_dims, **_: (
+    lower_constraint(ctx, x, ctx.avals_out[0], sharding, unconstrained_dims)
+)
+
+
+def _constraint_impl(x: Any, *, sharding: Any, unconstrained_dims: Any, **params: Any):
+    devices = committed_devices(x)
+    places = sharding.devices or devices  # of an abstract mesh: where it is
+    if devices is not None and len(devices) > 1 and devices != places:
+        here = describe_argument(0, x, "with_sharding_constraint", ["x"])
+        raise incompatible_devices_error(here, describe_devices(sharding.devices))
+    if not unconstrained_dims:
+        return device_put.put_value(x, sharding)
+    if multi_device_sharding(x) is None:
+        plain = [None if s is UNCONSTRAINED else s for s in sharding.spec]
+        x = device_put.put_value(x, sharding.with_spec(plain))
+    params = {"sharding": sharding, "unconstrained_dims": unconstrained_dims, **params}
+    return dispatch.run(sharding_constraint_p, (x,), params)
+
+
+sharding_constraint_p.impl = _constraint_impl
+
+
+def concrete(sharding: Any, what: str, which: str = "shardings", entered: bool = False) -> Any:
+    """A sharding of the user's with its mesh: a spec alone is one over the current mesh.
+
+    what, which: the function, and the argument of it that this is.
+    entered: the mesh of a block `with mesh:` will do.
+
+    Raises:
+      RuntimeError: there is no current mesh.
+      TypeError: it is no sharding.
+      ValueError: its mesh has no axes, or no devices, where those are needed.
+    """
+    if isinstance(sharding, PartitionSpec):
+        mesh = meshes.mesh_of_specs(entered)
+        if mesh is None:
+            raise errors.error(
+                RuntimeError,
+                f"{what} requires a non-empty mesh in context if you are passing"
+                f" `PartitionSpec`s to {which}. You can define a context mesh via"
+                f" `jax.set_mesh(mesh)`. Alternatively, provide `Sharding`s to {which}"
+                " and then the mesh context manager is not required.",
+            )
+        return NamedSharding(mesh, sharding)
+    if isinstance(sharding, NamedSharding) and not sharding.devices:
+        if sharding.mesh.empty:
+            raise errors.value_error(
+                f"One of {which} leaf specifications got an empty NamedSharding:"
+                f" {sharding} which is not allowed.",
+                where=what,
+                tries=["leave out what says nothing", "a sharding over a Mesh"],
+            )
+        mesh = meshes.mesh_of_specs()
+        if isinstance(mesh, Mesh) and mesh.abstract_mesh.shape == sharding.mesh.shape:
+            return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
+        if what == "jit" and mesh is None:
+            raise errors.value_error(
+                f"{which} over a `jax.sharding.AbstractMesh` name no devices: {sharding}",
+                tries=["jax.set_mesh(mesh)", "a sharding over a Mesh"],
+            )
+    if sharding is None or isinstance(sharding, Sharding):
+        return sharding
+    if sharding is UNSPECIFIED:
+        return None
+    raise errors.type_error(
+        f"{which} leaf specifications are expected to be PartitionSpec instances or None,"
+        f" but got {sharding}",
+        where=what,
+        tries=["a jax.sharding.Sharding, such as NamedSharding or SingleDeviceSharding"],
+    )
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """Say how a value is to lie on devices; the compiler sees to it.
+
+    Args:
+      x: a pytree of arrays.
+      shardings: a sharding, a `PartitionSpec` over the current mesh, a `Format`, or a
+        pytree prefix of them.
+
+    Returns:
+      `x`, of the same types; outside of programs moved at once.
+
+    Raises:
+      ValueError: the axes of an array cannot be cut so, or a sharding is None.
+      RuntimeError: a `PartitionSpec`, and no mesh is current.
+
+    Example:
+      >>> import minijax as mj, minijax.numpy as jnp
+      >>> mesh = mj.make_mesh((1,), ('x',), (mj.sharding.AxisType.Auto,))
+      >>> where = mj.NamedSharding(mesh, mj.P('x'))
+      >>> mj.jit(lambda x: mj.lax.with_sharding_constraint(x * 2, where))(jnp.ones(2))
+      Array([2., 2.], dtype=float32)
+    """
+    what = "with_sharding_constraint"
+    leaves, treedef = tree.flatten(x)
+    wanted = broadcast_sharding_prefix(f"{what} shardings", treedef, shardings)
+    out = []
+    for leaf, given in zip(leaves, wanted, strict=True):
+        layout = None
+        if isinstance(given, Format):
+            layout, given = given.layout, given.sharding
+        sharding = concrete(given, what, entered=True)
+        if sharding is None:
+            raise errors.value_error(
+                f"One of {what} arguments got sharding None which is not allowed. Please"
+                " only pass `jax.sharding.Sharding` instances.",
+                tries=["constrain the other leaves alone"],
+            )
+        here = constrain(leaf, sharding)
+        known = isinstance(layout, Layout)  # else in the device's own order
+        out.append(with_layout_constraint(here, layout) if known else here)
+    return tree.unflatten(treedef, out)
+
+
+def broadcast_sharding_prefix(what: str, treedef: Any, given: Any) -> list[Any]:
+    """A pytree prefix of shardings, a leaf each."""
+    if given in (None, UNSPECIFIED) or isinstance(given, (PartitionSpec, Sharding, Format)):
+        return [given] * treedef.num_leaves
+    return tree.flatten_axes(what, treedef, given)
+
+
+def check_not_manual(sharding: Any) -> None:
+    """ValueError where a spec names axes that are manual around."""
+    manual = meshes.get_abstract_mesh().manual_axes
+    spec = sharding.spec if manual and isinstance(sharding, NamedSharding) else ()
+    if any(a in manual for entry in spec for a in axes_of(entry)):
+        why = "along manual ones each device has a value of its own."
+        raise _not_auto(sharding, why, "a spec without these axes")
+
+
+def _not_auto(sharding: NamedSharding, why: str, *tries: str) -> Exception:
+    return errors.value_error(
+        "The spec of NamedSharding passed to with_sharding_constraint can only refer to"
+        f" Auto axes of the mesh. Got spec={sharding.spec} and mesh={sharding.mesh}",
+        why=why,
+        tries=tries,
+    )
+
+
+def constrain_evenly(x: Any, sharding: Any, what: str) -> Any:
+    """`constrain` for what goes into or comes out of a program, `what` in errors.
+
+    Arrays are cut in equal parts; within a program the compiler pads.
+    """
+    sharding.check_compatible_aval(core.aval_of(x).shape, what)
+    return constrain(x, sharding)
+
+
+def constrain(x: Any, sharding: Any) -> Any:
+    """One value, laid out as `sharding` says."""
+    aval = core.aval_of(x)
+    check_not_manual(sharding)
+    sharding.check_rank(aval.shape, "with_sharding_constraint arguments")
+    spec = sharding.spec if isinstance(sharding, NamedSharding) else ()
+    around = meshes.get_abstract_mesh()
+    named = isinstance(sharding, NamedSharding)
+    if named and around.axis_names and around.are_all_axes_explicit:
+        _check_lies(spec_of(aval), sharding, len(aval.shape))
+    elif spec and sharding.to_explicit(aval.ndim):
+        why = "of others, types say how values lie."
+        raise _not_auto(sharding, why, "jax.sharding.reshard(x, sharding)")
+    free = frozenset(i for i, s in enumerate(spec) if s is UNCONSTRAINED)
+    return sharding_constraint_p.bind(
+        x,
+        sharding=sharding,
+        layout=None,
+        context_mesh=meshes.get_abstract_mesh(),
+        unconstrained_dims=free,
+    )
+
+
+# ------------------------------------------------------------------------- shard_alike
+
+shard_alike_p = Primitive("shard_alike", multiple_results=True)
+shard_alike_p.lowers_key_arrays = True
+shard_alike_p.uses_keys = KeyUse(forwards={0: 0, 1: 1})
+shard_alike_p.abstract = lambda x, y: [x, y]
+shard_alike_p.impl = lambda x, y: [x, y]
+
+
+def _alike_jvp(primals: Any, tangents: Any) -> Any:
+    given = map(instantiate, tangents)
+    return shard_alike_p.bind(*primals), shard_alike_p.bind(*given)
+
+
+def _alike_transpose(cts: Any, *args: Any) -> Any:
+    return shard_alike_p.bind(*map(instantiate, cts))
+
+
+def _alike_batch(axis: Any, args: Any, dims: Any) -> Any:
+    lanes = (lane_to_front(x, axis, d) for x, d in zip(args, dims, strict=True))
+    return shard_alike_p.bind(*lanes), [0, 0]
+
+
+def _alike_lower(ctx: Any, x: Any, y: Any) -> Any:
+    if ctx.placement is not None:
+        group = ctx.i64(ctx.module.groups)
+        ctx.module.groups += 1
+        for value in (x, y):
+            ctx.create("sdy.sharding_group", [], [value], group_id=group)
+    return [x, y]
+
+
+shard_alike_p.jvp = _alike_jvp
+shard_alike_p.transpose = _alike_transpose
+shard_alike_p.batch = _alike_batch
+shard_alike_p.lower = _alike_lower
+move_nothing(shard_alike_p)
+
+
+def shard_alike(x: Any, y: Any) -> Any:
+    """Have two arrays lie on devices in the same way, whichever that is.
+
+    Args:
+      x, y: pytrees of arrays, of one structure and the same shapes.
+
+    Returns:
+      (x, y).
+
+    Raises:
+      ValueError: structures or shapes differ.
+
+    Example:
+      >>> import minijax.numpy as jnp
+      >>> shard_alike(jnp.zeros(2), jnp.ones(2))[1]
+      Array([1., 1.], dtype=float32)
+    """
+    xs, x_tree = tree.flatten(x)
+    ys, y_tree = tree.flatten(y)
+    if x_tree != y_tree:
+        raise errors.value_error(
+            f"Trees should be equal. Got x_tree: {x_tree}, y_tree: {y_tree}"
+        )
+    pairs = []
+    for a, b in zip(xs, ys, strict=True):
+        shapes = core.aval_of(a).shape, core.aval_of(b).shape
+        if shapes[0] != shapes[1]:
+            raise errors.value_error(
+                "The leaves shapes of `x` and `y` should match. Got `x` leaf shape:"
+                f" {shapes[0]} and `y` leaf shape: {shapes[1]}."
+            )
+        pairs.append(shard_alike_p.bind(a, b))
+    return tuple(tree.unflatten(x_tree, [p[i] for p in pairs]) for i in (0, 1))

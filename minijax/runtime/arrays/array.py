@@ -1,0 +1,672 @@
+"""Concrete arrays: jaxlib's C++ `ArrayImpl`, which bears our methods.
+
+`Array` is what users see: the class that their arrays, keys and tracers are instances
+of.  What it defines is set on the C++ class, so that dispatch takes and makes arrays
+without a Python object around them (array_impl_methods.py).  Arrays of keys are Python objects
+around their words.  Operators and most methods come from the surface.  Where arrays lie:
+placement.py; how they are read and put: transfers.py.  Next: operands.py.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import weakref
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from ...base import errors, tree
+from ...ir import array_methods, core, hooks, tracer_errors
+from ...types import dtypes
+from ...types.avals import ShapedArray, numpy_aval, shaped
+from ..backends import client
+from ..backends import jaxlib_compat as compat
+from ..sharding import shardings
+from ..sharding.layouts import Format, layout_of
+from ..sharding.placement import placement, placement_of
+from . import array_impl_methods
+from .array_impl_methods import ArrayImpl as ArrayImpl
+from .shards import shard_buffers
+from .tokens import Token, is_token
+from .transfers import copied, deleted_message, host_value, put_numpy
+
+
+class _Empty:
+    __slots__ = ()
+
+
+_OF_EVERY_CLASS = frozenset((*vars(_Empty), "__annotations__", "__init__"))
+
+
+class _ArrayMeta(type):
+    """`isinstance(x, Array)` holds for arrays, keys, and tracers of arrays."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        kind = type(x)
+        if cls is KeyArray or kind is KeyArray:
+            return kind is KeyArray
+        if kind is ArrayImpl:
+            return type(x.aval) is ShapedArray
+        if isinstance(x, core.Tracer):
+            return isinstance(x.aval, ShapedArray)
+        said = x.__class__
+        return said is not kind and issubclass(said, cls)  # a proxy, or a mock
+
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return (cls is not KeyArray and kind is ArrayImpl) or type.__subclasscheck__(cls, kind)
+
+
+class Array(metaclass=_ArrayMeta):
+    """An immutable array on one device or spread over several.
+
+    Made by minijax functions, never by calling the class.
+
+    >>> import minijax.numpy as jnp
+    >>> jnp.arange(3)
+    Array([0, 1, 2], dtype=int32)
+    """
+
+    __slots__ = ()
+    __array_priority__ = 100
+    __module__ = "minijax"
+    aval: Any  # this and what follows is C++'s
+    _sharding: Any
+    _npy_value: Any
+    is_deleted: Callable[[], bool]
+
+    def __init__(self, *_: Any) -> None:
+        raise TypeError("Array is made by functions: jnp.array, jnp.zeros, ...")
+
+    # ---- what it is
+    shape = property(attrgetter("aval.shape"), doc="The sizes of the axes.")
+    dtype = property(attrgetter("aval.dtype"), doc="The type of the elements.")
+    weak_type = property(
+        attrgetter("aval.weak_type"),
+        doc="Whether the dtype gives way to that of other operands.",
+    )
+    ndim = property(attrgetter("aval.ndim"), doc="The number of axes.")
+    size = property(attrgetter("aval.size"), doc="The number of elements.")
+
+    def __len__(self) -> int:
+        shape = self.aval.shape
+        if not shape:
+            raise TypeError("len() of unsized object")
+        return shape[0]  # type: ignore[no-any-return]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # ---- where it is
+    @property
+    def sharding(self) -> Any:
+        """How the array lies on devices."""
+        return shardings.of_buffer(self)
+
+    @property
+    def format(self) -> Format:
+        """In which order its elements lie in memory, and its sharding."""
+        self._check_alive()
+        return Format(layout_of(base_array(self)._pjrt_layout), self.sharding)
+
+    def devices(self) -> set[Any]:
+        """The devices that hold a part of the array."""
+        where = placement_of(self)
+        if where is not None:
+            return {where[0].device}
+        return set(self._sharding._internal_device_list)
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the array (a sharding, where it is spread)."""
+        where = placement_of(self)
+        return self.sharding if where is None else where[0].device
+
+    @property
+    def committed(self) -> bool:
+        """Whether the array's place binds computations with it."""
+        where = placement_of(self)
+        return True if where is None else where[1]
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all of it lies on this process's devices."""
+        return bool(self._sharding._internal_device_list.is_fully_addressable)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each of its devices holds the whole."""
+        return bool(self.sharding.is_fully_replicated)
+
+    @property
+    def _is_readable(self) -> bool:
+        """Whether this process has all of the value, on its devices."""
+        lies = self.sharding
+        if getattr(getattr(lies, "spec", None), "unreduced", None):
+            return False  # what there is are terms of a sum
+        return bool(
+            lies.is_fully_addressable
+            or (lies.is_fully_replicated and lies.has_addressable_devices)
+        )
+
+    @property
+    def addressable_shards(self) -> list[Any]:
+        """The array's parts on this process's devices."""
+        return shards(self)
+
+    @property
+    def global_shards(self) -> list[Any]:
+        """The array's parts on all devices; `data` of other processes' is None."""
+        return shards(self, everywhere=True)
+
+    def addressable_data(self, index: int) -> Array:
+        """The part on this process's device number `index`."""
+        return self.addressable_shards[index].data  # type: ignore[no-any-return]
+
+    # ---- its life
+    def block_until_ready(self) -> Array:
+        """Wait until the value is computed; return self.  Raises what computing did."""
+        self._check_alive()
+        compat.block_all([base_array(self)])
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Start the copy to host memory."""
+        where = placement_of(self)
+        if where is not None and where[0].platform != "cpu":  # whose memory is read
+            base_array(self)._copy_single_device_array_to_host_async()
+
+    def _check_alive(self) -> None:
+        if self.is_deleted():
+            raise RuntimeError(deleted_message(self.aval))
+
+    # ---- to the host
+    @property
+    def _value(self) -> np.ndarray[Any, Any]:
+        self._check_alive()
+        return np.asarray(self)  # of CPUs, a view; of what that cannot be, __array__
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """The value, for NumPy: where the buffer protocol does not give it."""
+        value = self._npy_value
+        if value is None:
+            self._check_alive()
+            value = host_value(self)
+            if value.base is None:  # a copy is kept; a view would keep memory in use
+                self._npy_value = value
+        if dtype is not None and value.dtype != dtype:
+            return value.astype(dtype)  # type: ignore[no-any-return]
+        return value.copy() if copy else value  # type: ignore[no-any-return]
+
+    def tolist(self) -> Any:
+        """The elements as Python numbers, in nested lists; of no axes, a number."""
+        return self._value.tolist()
+
+    def item(self, *args: Any) -> Any:
+        """The value at a position (the only one, by default) as a Python scalar."""
+        return self._value.item(*args)
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The elements as bytes, in the order of rows or (`order='F'`) of columns."""
+        return self._value.tobytes(order)
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(tracer_errors.no_truth_value(self.size))
+        return bool(self._value)
+
+    def _scalar(self, kind: Any) -> Any:
+        if self.aval.shape:
+            raise TypeError(
+                "Only scalar arrays can be converted to Python scalars;"
+                f" got arr.ndim={self.ndim}"
+            )
+        return kind(self._value)
+
+    def __float__(self) -> float:
+        return self._scalar(float)  # type: ignore[no-any-return]
+
+    def __int__(self) -> int:
+        return self._scalar(int)  # type: ignore[no-any-return]
+
+    def __complex__(self) -> complex:
+        return self._scalar(complex)  # type: ignore[no-any-return]
+
+    def __index__(self) -> int:
+        if self.shape or not dtypes.is_integer(self.dtype):
+            raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+        return int(self._value)
+
+    def __dlpack_device__(self) -> tuple[DLDeviceType, int]:
+        self._check_dlpack()
+        device = self.device
+        if device.platform == "cpu":
+            return DLDeviceType.kDLCPU, 0
+        return DLDeviceType.kDLCUDA, int(device.local_hardware_id)
+
+    def _check_dlpack(self) -> None:
+        if dtypes.is_extended(self.dtype):
+            raise _opaque(self.dtype)
+        if placement_of(self) is not None:
+            return
+        raise errors.error(
+            BufferError,
+            "to_dlpack can only pack a dlpack tensor from an array on a singular device,"
+            f" but an array with a Sharding over {len(self.devices())} devices was"
+            " provided. __dlpack__ only supported for unsharded arrays.",
+            tries=["np.asarray(x)", "the parts: x.addressable_shards"],
+        )
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:
+        self._check_dlpack()
+        source = self if dl_device is None else self._for_dlpack(dl_device, copy)
+        if copy and source is self:
+            source = copied(self)
+        source.block_until_ready()
+        return compat.to_dlpack(base_array(source), stream, max_version, bool(copy))
+
+    def _for_dlpack(self, device: Any, copy: bool | None) -> Array:
+        """The array in the memory of a device that a consumer asks for."""
+        wanted, number = DLDeviceType(device[0]), int(device[1])
+        if (wanted, number) == self.__dlpack_device__():
+            return self
+        if copy is False:
+            raise errors.error(
+                BufferError,
+                f"__dlpack__: copy=False, but {device=} needs a copy: the array lies on"
+                f" {self.device}.",
+            )
+        on = "cpu" if wanted == DLDeviceType.kDLCPU else "cuda"
+        known = {
+            0 if on == "cpu" else d.local_hardware_id: d
+            for d in reversed(client.local_devices(backend=on))
+        }
+        if number not in known:
+            raise errors.error(BufferError, f"__dlpack__: there is no {device=}.")
+        where = placement(known[number])
+        moved: Array = put_numpy(np.asarray(self._value), self.aval, where)
+        return moved
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (np.asarray(self._value), self.weak_type)
+
+    def __copy__(self) -> Array:  # which lives on where this one is donated
+        return copied(self)  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return copied(self)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        if self.is_deleted():
+            return f"Array(<deleted>, shape={self.shape}, dtype={self.dtype})"
+        aval = self.aval
+        tail = f"dtype={aval.dtype.name}" + (", weak_type=True" if aval.weak_type else "")
+        if not self._is_readable:
+            lies = self.sharding
+            if getattr(getattr(lies, "spec", None), "unreduced", None):
+                tail += f", sharding={lies}"
+            return f"Array(shape={aval.shape}, {tail})"
+        value = self._value
+        if value.size == 0:
+            return f"Array([], shape={aval.shape}, {tail})"
+        text = np.array2string(value, separator=", ", prefix="Array(", suffix=",")
+        last = len(text) - text.rfind("\n")  # with the comma
+        # A tail too long for the last line is set off, as JAX does it.
+        fits = last + 1 + len(tail) + 1 < np.get_printoptions()["linewidth"]
+        return f"Array({text},{' ' if fits else ' ' * 6}{tail})"
+
+    def __str__(self) -> str:
+        return str(self._value) if self._is_readable else repr(self)
+
+    def __format__(self, spec: str) -> str:
+        if dtypes.is_extended(self.dtype):
+            return format(str(self), spec)
+        if not self._is_readable:
+            return format(repr(self), spec)
+        value = self._value
+        return format(value if self.ndim else value[()], spec)
+
+
+class DLDeviceType(enum.IntEnum):
+    """Kinds of memory, as DLPack numbers them (dlpack.h)."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+
+
+def _opaque(dtype: Any) -> TypeError:
+    """The error for elements that NumPy is asked for, and has none of."""
+    if dtypes.rules_of(dtype) is not None:
+        return errors.type_error(
+            f"JAX array with dtype {dtype} cannot be converted to a NumPy array.",
+            why="elements of a library's own dtype are opaque.",
+            tries=["lax.convert_element_type first"],
+        )
+    return errors.type_error(
+        f"JAX array with PRNGKey dtype cannot be converted to a NumPy array: {dtype}.",
+        why="random keys are opaque.",
+        tries=["jax.random.key_data(key)"],
+    )
+
+
+class KeyArray(Array):
+    """An array of random keys: `_b` holds their words, in trailing axes.
+
+    A class of its own, since C++ knows no extended dtypes: to it, this is a pytree of
+    one plain array, with the dtype in the tree's structure.
+    """
+
+    # `jax_debug_key_reuse` keeps which keys are consumed, and where: see key_checks.py.
+    __slots__ = ("__weakref__", "_b", "_consumed", "_dtype", "_used_at")
+    __module__ = "minijax"
+    _b: Any
+    _consumed: Any
+    _used_at: Any
+
+    def __init__(self, _b: Any, _dtype: Any) -> None:
+        self._b = _b
+        self._dtype = _dtype
+
+    @property
+    def aval(self) -> Any:
+        words = self._b.aval
+        n = len(words.shape) - len(self._dtype.base_shape)
+        lies = (
+            None
+            if words.explicit_sharding is None
+            else words.explicit_sharding.with_spec(words.explicit_sharding.spec[:n])
+        )
+        return shaped(words.shape[:n], self._dtype, explicit_sharding=lies)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self._dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size  # type: ignore[no-any-return]
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    @property
+    def _value(self) -> np.ndarray[Any, Any]:
+        raise _opaque(self.dtype)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self._value  # which raises
+
+    def __bool__(self) -> bool:
+        raise TypeError("key array cannot be converted to boolean.")
+
+    def __reduce__(self) -> Any:
+        return _rebuild_key, (np.asarray(self._b._value), self._dtype.impl.name)
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return KeyArray(copied(self._b), self._dtype)
+
+    def __repr__(self) -> str:
+        if self._b.is_deleted():
+            return f"Array(<deleted>, shape={self.shape}, dtype={self._dtype.name})"
+        words = self._b._value
+        return f"Array({self.shape}, dtype={self._dtype.name}) overlaying:\n{words}"
+
+    __str__ = __repr__
+
+
+_OWN = [n for n in vars(Array) if n not in (*_OF_EVERY_CLASS, "__hash__")]
+
+# What programs look for where Python names the type of a key in an error.
+KeyArray.__name__ = "PRNGKeyArray"
+
+
+def _forward(name: str) -> Any:
+    def forward(self: KeyArray) -> Any:
+        return getattr(self._b, name)()
+
+    forward.__name__ = name
+    return forward
+
+
+# What C++ gives to arrays, of keys to their words, but for one thing that it does not
+# survive: the use of an array some of whose parts are gone.
+_delete = ArrayImpl.delete
+_wholes: dict[int, tuple[Any, list[Any]]] = {}  # part's id -> it, arrays it is a part of
+
+
+def share_memory(part: Any, whole: Any) -> None:
+    """Note that an ArrayImpl is a part of another, which goes when the part is deleted."""
+    key = id(part)
+    forget = functools.partial(_wholes.pop, key)  # called with the reference
+    known = _wholes.setdefault(key, (weakref.ref(part, forget), []))[1]
+    known[:] = [*(w for w in known if w() is not None), weakref.ref(whole)]
+
+
+def delete(self: Any) -> None:
+    """Give the memory back now; an array over several devices goes with any part of it."""
+    _delete(self)
+    for whole in _wholes.pop(id(self), (None, ()))[1]:
+        if (found := whole()) is not None:
+            _delete(found)
+
+
+for _name in (
+    "is_ready",
+    "delete",
+    "is_deleted",
+    "on_device_size_in_bytes",
+    "unsafe_buffer_pointer",
+    "platform",
+):
+    setattr(KeyArray, _name, _forward(_name))
+    setattr(Array, _name, getattr(ArrayImpl, _name))
+Array.delete = delete  # type: ignore[attr-defined]
+for _name in ("_sharding", "_committed", "traceback"):
+    setattr(KeyArray, _name, property(attrgetter(f"_b.{_name}")))
+
+ARRAYS = frozenset((ArrayImpl, KeyArray))  # the types of concrete arrays
+
+
+def foreign(x: Any) -> bool:
+    """Whether an ArrayImpl is another library's."""
+    return array_impl_methods.is_shared and type(x.aval) is not ShapedArray
+
+
+def adopted(x: Any) -> Any:
+    """A value; another library's array as its value in NumPy."""
+    given = array_impl_methods.is_shared and type(x) is ArrayImpl and foreign(x)
+    return np.asarray(x) if given else x
+
+
+def is_key(aval: Any) -> bool:
+    """Whether an abstract value is one of random keys, or of another extended dtype."""
+    return dtypes.is_extended(getattr(aval, "dtype", None))
+
+
+def wrap(buffer: Any, aval: Any) -> Array:
+    """The array of type `aval` that lies in an ArrayImpl of a program's result."""
+    if is_key(aval):
+        return KeyArray(buffer, aval.dtype)
+    return Token(buffer) if is_token(aval) else buffer  # type: ignore[return-value]
+
+
+for _registry in (tree.DISPATCH, tree.WHOLE):
+    _registry.register_dataclass_node(KeyArray, ["_b"], ["_dtype"])
+
+
+def _array_aval(x: Any) -> Any:
+    aval = x.aval
+    return aval if type(aval) is ShapedArray else numpy_aval(np.asarray(x))
+
+
+def ndarray_aval(x: np.ndarray[Any, Any]) -> Any:
+    if type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray):
+        raise errors.value_error(
+            "numpy masked arrays are not supported as direct inputs to JAX functions.",
+            why="the mask would be lost without a word.",
+            tries=["Use arr.filled() to convert the value to a standard numpy array."],
+        )
+    return numpy_aval(x)
+
+
+core.register_aval(ArrayImpl, attrgetter("aval"))  # no Python function
+array_impl_methods.when_shared(lambda: core.register_aval(ArrayImpl, _array_aval))
+core.register_aval(KeyArray, lambda x: x.aval)
+core.register_aval(np.ndarray, ndarray_aval)
+core.register_aval(np.generic, numpy_aval)
+for _scalar in (np.float32, np.float64, np.int32, np.int64, np.bool_, np.float16):
+    core.register_aval(_scalar, numpy_aval)
+
+
+def set_method(name: str, value: Any) -> None:
+    """Give all arrays a method."""
+    setattr(Array, name, value)
+    array_impl_methods.give(name, value)
+
+
+for _name in (*_OWN, "delete"):
+    array_impl_methods.give(_name, vars(Array)[_name])
+array_methods.register(Array)  # deferred operators and methods
+array_methods.register(core.Tracer)
+array_methods.register(ArrayImpl, array_impl_methods.give)
+
+
+class Shard:
+    """One device's part of an array: `device`, `index`, `replica_id`, `data`.
+
+    Of an array that is `unreduced`, `data` is the device's term of the sum, and `index`
+    says which part of the array the sum is.
+    """
+
+    __slots__ = ("data", "device", "index", "replica_id")
+
+    def __init__(self, device: Any, index: Any, replica_id: int, data: Array | None) -> None:
+        self.device = device
+        self.index = index
+        self.replica_id = replica_id
+        self.data = data
+
+    def __repr__(self) -> str:
+        return (
+            f"Shard(device={self.device!r}, index={self.index},"
+            f" replica_id={self.replica_id}, data={self.data})"
+        )
+
+
+def shards(x: Array, everywhere: bool = False) -> list[Shard]:
+    """The parts of an array on this process's devices, or on all: those without data."""
+    x._check_alive()
+    where = placement_of(x)
+    whole = shardings.of_buffer(x)
+    index = whole.parts_or_terms(x.shape)
+    if where is not None:
+        device = where[0].device
+        if whole.is_fully_addressable:
+            return [Shard(device, index[device], 0, x)]
+        return [Shard(device, index[device], 0, None)] if everywhere else []
+    copies: dict[Any, int] = {}
+    numbers = {}  # of each device's part among those that are alike
+    terms = whole.terms_of_devices()
+    for (device, at), term in zip(index.items(), terms, strict=True):
+        key = term, *((s.start, s.stop) for s in at)
+        numbers[device] = copies[key] = copies.get(key, -1) + 1
+    out = []
+    for b in shard_buffers(base_array(x)):
+        device = b._sharding._device
+        share_memory(b, base_array(x))
+        part = under_key(b, x.dtype) if type(x) is KeyArray else b
+        out.append(Shard(device, index[device], numbers[device], part))
+    if everywhere:
+        mine = {s.device for s in out}
+        others = (d for d in index if d not in mine)
+        out += [Shard(d, index[d], numbers[d], None) for d in others]
+    return out
+
+
+def base_array(x: Any) -> Any:
+    """The ArrayImpl of an array: the words of keys (no copy), any other itself."""
+    return x._b if type(x) is KeyArray else x
+
+
+def under_key(x: Array, dtype: Any) -> Array:
+    """An array of extended `dtype` over the numbers in `x` (no copy)."""
+    return KeyArray(x, dtype)
+
+
+def _rebuild(value: np.ndarray[Any, Any], weak: bool) -> Array:
+    aval = numpy_aval(value)
+    typed = shaped(aval.shape, aval.dtype, weak)
+    return put_numpy(value, typed)  # type: ignore[no-any-return]
+
+
+def _rebuild_key(data: np.ndarray[Any, Any], impl: str) -> Any:
+    return hooks.key_array.call(data, impl)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait for every array in a pytree.
+
+    Args:
+      x: a pytree; what is no array is passed over.
+
+    Returns:
+      The same tree.
+
+    Raises:
+      RuntimeError: an array has been deleted, or its program failed.
+
+    >>> import minijax as mj
+    >>> mj.block_until_ready({'a': mj.numpy.ones(2)})
+    {'a': Array([1., 1.], dtype=float32)}
+    """
+    waiting = []
+    for leaf in tree.leaves(x):
+        if type(leaf) in ARRAYS and not foreign(leaf):
+            leaf._check_alive()
+            waiting.append(base_array(leaf))
+        elif hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()
+    if waiting:
+        compat.block_all(waiting)
+    return x
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Start copying every array in a pytree to the host.
+
+    Args:
+      x: a pytree; what is no array is passed over.
+
+    Returns:
+      The same tree, at once.
+
+    >>> import minijax as mj
+    >>> mj.copy_to_host_async({'a': mj.numpy.ones(2)})
+    {'a': Array([1., 1.], dtype=float32)}
+    """
+    for leaf in tree.leaves(x):
+        if hasattr(leaf, "copy_to_host_async"):
+            leaf.copy_to_host_async()
+    return x

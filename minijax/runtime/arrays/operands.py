@@ -1,0 +1,88 @@
+"""Any value that an operation takes, as jaxlib's `ArrayImpl`: arrays, keys, tokens, NumPy's
+and Python's numbers, whatever has `__jax_array__`.
+
+Next: ../running/dispatch.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...ir import core, tracer_errors
+from ...types import dtypes
+from ...types.avals import numpy_aval
+from ..backends import jaxlib_compat as compat
+from ..sharding.placement import Placement, placement_of
+from ..sharding.shardings import has_custom_layout
+from .array import ARRAYS, base_array, foreign, ndarray_aval
+from .tokens import Token
+from .transfers import (
+    copied,
+    deleted_message,
+    host_value,
+    put_alone,
+    put_numpy,
+    put_scalar,
+    put_typed_scalar,
+)
+
+
+def to_buffer(x: Any, where: Placement) -> Any:
+    """Any value that primitives take, as an ArrayImpl (uncommitted on `where`)."""
+    kind = type(x)
+    if kind in ARRAYS:
+        if foreign(x):
+            return put_numpy(np.asarray(x), None, where)
+        return base_array(x)
+    if kind is float or kind is int or kind is bool or kind is complex:
+        return put_scalar(x, where)
+    if isinstance(x, core.Tracer):
+        raise core.leak_error(x)
+    if isinstance(x, np.generic):
+        return put_typed_scalar(x, where)
+    if isinstance(x, np.ndarray):
+        return put_numpy(x, ndarray_aval(x), where)
+    if isinstance(x, (bool, int, float, complex)):
+        kinds: tuple[Any, ...] = (bool, int, float, complex)  # x is of a subclass
+        return put_scalar(next(k for k in kinds if isinstance(x, k))(x), where)
+    custom = getattr(x, "__jax_array__", None)
+    if custom is not None:
+        return to_buffer(custom(), where)
+    if kind is Token:
+        return to_buffer(x._buf, where)
+    aval = core.aval_of(x)  # raises, saying what is wrong
+    if isinstance(x, core.Reference):
+        raise tracer_errors.reference(aval, "an operation", core.STATE.trace)
+    if hasattr(x, "__array__"):  # a proxy, or of a kind that a library has registered
+        return to_buffer(np.asarray(x, aval.dtype), where)
+    raise TypeError(f"minijax bug: no buffer for {type(x)}")
+
+
+def to_array(x: Any, where: Placement) -> Any:
+    """`to_buffer` of a value that users get: it may be donated or deleted."""
+    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+        return put_alone(x, where)
+    if isinstance(x, np.generic):
+        return put_numpy(x, numpy_aval(x), where)
+    return to_buffer(x, where)
+
+
+def kept_buffer(x: Any, where: Placement) -> Any:
+    """`to_buffer` for a program that keeps the value, though its array be deleted.
+
+    In the host's memory that is the same memory: a view of it holds it.
+    """
+    if type(x) not in ARRAYS or foreign(x):
+        return to_buffer(x, where)
+    buffer = base_array(x)
+    if buffer.is_deleted():
+        raise RuntimeError(deleted_message(x.aval))
+    found = placement_of(buffer)
+    if found is None or found[0].platform != "cpu" or buffer.aval.dtype == dtypes.float0:
+        return copied(buffer)
+    if has_custom_layout(buffer):
+        return put_numpy(host_value(buffer), buffer.aval, found[0], found[1])
+    view = compat.to_host(buffer)
+    return compat.put_owned(view, buffer.aval, buffer._sharding, found[0].device, found[1])

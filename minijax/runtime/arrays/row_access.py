@@ -1,0 +1,60 @@
+"""Rows of arrays, taken without a program: one that lies on its device, or all in turn.
+
+Next: ../running/dispatch.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...types.avals import shaped
+from ..backends import jaxlib_compat as compat
+from ..sharding import shardings
+from ..sharding.placement import placement, placement_of
+from .array import Array, KeyArray
+from .transfers import put_numpy
+
+
+def in_slices(x: Array) -> bool:
+    """Whether each row of an array lies on a device of its own, as `pmap` leaves them."""
+    if placement_of(x) is not None or shardings.has_custom_layout(x):
+        return False
+    whole, shape = shardings.of_buffer(x), x.shape
+    if not shape or not isinstance(whole, shardings.NamedSharding):
+        return False
+    if not whole.is_fully_addressable:  # all processes take the row together
+        return False
+    return whole.num_shards(len(shape)) == [shape[0], *[1] * (len(shape) - 1)]
+
+
+def local_row(x: Array, i: int) -> Array:
+    """The rows `i` to `i + 1` of an array in slices, on the device where they lie.
+
+    Not committed, so that rows of several devices can be computed with together; of the
+    same memory, which whoever takes it out of `x` must copy.
+    """
+    x._check_alive()
+    aval = x.aval
+    n = aval.shape[0]
+    at = max(0, min(i + n if i < 0 else i, n - 1))
+    whole = shardings.of_buffer(x)
+    k = whole.holder(at)
+    where = placement(whole.devices[k])
+    part = shaped((1, *aval.shape[1:]), aval.dtype, aval.weak_type)
+    one = compat.shards_of(x)[k]
+    return compat.with_aval(one, part, where.uncommitted_sharding)  # type: ignore[no-any-return]
+
+
+def iterate_rows(x: Array) -> Iterator[Any]:
+    """Rows of an array, cut on the host in one transfer."""
+    if isinstance(x, KeyArray):
+        return (KeyArray(row, x.dtype) for row in iterate_rows(x._b))
+    return _cut_on_host(x)
+
+
+def _cut_on_host(x: Array) -> Iterator[Any]:
+    aval = shaped(x.shape[1:], x.dtype, x.weak_type)
+    where, committed = placement_of(x) or (None, False)
+    for row in x._value:
+        yield put_numpy(row, aval, where, committed)

@@ -1,0 +1,38 @@
+"""Tokens as values: they order what programs do, and hold nothing.
+
+A program that takes or gives one does so as an array without elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...ir import core
+from ...types.avals import AbstractToken, abstract_token
+
+
+class Token:
+    """A value that stands for what has been done before it was made.
+
+    >>> Token().block_until_ready()
+    """
+
+    __slots__ = ("__weakref__", "_buf")
+
+    def __init__(self, buf: Any = None) -> None:
+        self._buf = np.zeros(0, bool) if buf is None else buf
+
+    def block_until_ready(self) -> None:
+        """Wait until that is done."""
+        if not isinstance(self._buf, np.ndarray):
+            self._buf.block_until_ready()
+
+
+core.register_aval(Token, lambda x: abstract_token)
+
+
+def is_token(aval: Any) -> bool:
+    """Whether an abstract value is that of tokens."""
+    return isinstance(aval, AbstractToken)

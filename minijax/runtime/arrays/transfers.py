@@ -1,0 +1,170 @@
+"""Copies between the host's memory and devices' memories.
+
+What is read and made here is jaxlib's `ArrayImpl`; Python's and NumPy's values come from
+the host.  Keys, tokens and whatever else an operation takes: see operands.py.
+Next: array.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import config, errors
+from ...ir import core
+from ...types import dtypes
+from ...types.avals import WIDE_SCALARS, is_wide_beside, numpy_aval, shaped
+from ...types.symbolic_dims import SymbolicDim
+from ..backends import client, guards
+from ..backends import jaxlib_compat as compat
+from ..sharding import shardings
+from ..sharding.mesh import Mesh
+from ..sharding.partition_spec import PartitionSpec
+from ..sharding.placement import Placement, default_placement, placement_of
+from . import shards
+
+# ------------------------------------------------------------------- device to host
+
+
+def host_value(buffer: Any) -> np.ndarray[Any, Any]:
+    """The value of an ArrayImpl as a read-only NumPy array."""
+    if buffer.aval.dtype == dtypes.float0:
+        return np.zeros(buffer.aval.shape, dtypes.float0)
+    found = placement_of(buffer)
+    if found is None:
+        return shards.gather(buffer)
+    if client.cluster.client is not None and not found[0].is_here:
+        raise shards.not_here()
+    if shardings.has_custom_layout(buffer):  # C++ reads it in its order
+        value: np.ndarray[Any, Any] = buffer._single_device_array_to_np_array_did_copy()[0]
+        return value
+    return compat.to_host(buffer)
+
+
+def copied(buffer: Any) -> Any:
+    """A copy of a single-device ArrayImpl on the same device."""
+    where = placement_of(buffer)
+    if where is None:
+        lie: Any = buffer._sharding
+        if not shardings.has_custom_layout(buffer):
+            lie = shardings.of_buffer(buffer).cpp_sharding(len(buffer.aval.shape))
+        parts = [copied(b) for b in shards.shard_buffers(buffer)]
+        return compat.assemble(buffer.aval, lie, parts)
+    return compat.copy_to(buffer, where[0].device, buffer._sharding)
+
+
+def deleted_message(aval: Any) -> str:
+    """The message for the use of an array whose memory is gone."""
+    return errors.message(
+        f"Array has been deleted with shape={aval.str_short(False)}.",
+        why="it was donated to a jitted function (donate_argnums), or .delete() was called.",
+        tries=["use the function's result instead", "drop donate_argnums", "copy first"],
+    )
+
+
+# ------------------------------------------------------------------- host to device
+
+
+def typed_constant(value: Any, dtype: Any) -> Any:
+    """A constant of exactly this dtype, for use beside operands of it.
+
+    NumPy's scalar; where those of 64 bits mean 32, and yet an operand has 64, an array.
+    """
+    if isinstance(value, SymbolicDim):
+        return value.of_dtype(dtype)
+    x = dtype.type(value)
+    if dtypes.narrow(dtype) is dtype or dtypes.wide_types():
+        return x
+    return put_numpy(np.asarray(x), shaped((), dtype))
+
+
+def kept_wide(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Operands with NumPy's scalars of 64 bits as arrays, where others have those."""
+    return tuple(
+        typed_constant(x, x.dtype) if type(x) in WIDE_SCALARS and is_wide_beside(x, args) else x
+        for x in args
+    )
+
+
+def put_numpy(
+    x: Any, aval: Any = None, where: Placement | None = None, committed: bool = False
+) -> Any:
+    """A NumPy value on a device, as an ArrayImpl of type `aval`.
+
+    where: None: the default device, or all devices of the current mesh.
+    """
+    if aval is None:
+        aval = numpy_aval(x)
+    x = dtypes.stored(x, aval.dtype)
+    if where is None:
+        mesh = config.MESH.value
+        if type(mesh) is Mesh and x.dtype == aval.dtype:
+            whole = shardings.NamedSharding(mesh, PartitionSpec())
+            here = mesh.local_devices
+            parts = [np.asarray(x, order="C")] * len(here)
+            return compat.put_parts(aval, whole.cpp_sharding(x.ndim), parts, here)
+        where = default_placement()
+    sharding = where.sharding_of(aval, committed)
+    if x.dtype == aval.dtype:
+        return compat.put(x, aval, sharding, where.device, committed)
+    held = compat.put(x, shaped(x.shape, x.dtype), sharding, where.device, committed)
+    return compat.with_aval(held, aval, sharding)
+
+
+# `put_numpy` of values that no program has given, as those of `jnp.ones`: whatever guards
+# transfers lets them pass.
+put_own: Callable[..., Any] = put_numpy
+
+
+def _put_unguarded(x: Any, aval: Any) -> Any:
+    with guards.own():
+        return put_numpy(x, aval)
+
+
+def _guarded() -> None:
+    global put_own
+    put_own = _put_unguarded
+
+
+guards.at_first_use(_guarded)
+
+_scalars: dict[Any, Any] = {}
+
+
+def put_scalar(x: Any, where: Placement) -> Any:
+    """A Python scalar on a device, weakly typed; small ones are kept there."""
+    aval = core.aval_of(x)
+    # -0.0 equals 0.0, and nan does not equal itself: neither is kept.
+    kept = x == x and (x != 0 or str(x) in ("0", "0.0", "False"))
+    key = (x, type(x), aval.dtype, id(where))
+    found = _scalars.get(key) if kept else None
+    if found is None or found.is_deleted():
+        found = compat.put(
+            np.asarray(x, aval.dtype), aval, where.uncommitted_sharding, where.device, False
+        )
+        if kept:
+            if len(_scalars) > 4096:
+                _scalars.clear()
+            _scalars[key] = found
+    return found
+
+
+def put_typed_scalar(x: np.generic, where: Placement) -> Any:
+    """A NumPy scalar on a device; it is kept there."""
+    aval = numpy_aval(x)
+    key = (x.tobytes(), x.dtype, aval, id(where))
+    found = _scalars.get(key)
+    if found is None or found.is_deleted():
+        found = put_numpy(x, aval, where)
+        if len(_scalars) > 4096:
+            _scalars.clear()
+        _scalars[key] = found
+    return found
+
+
+def put_alone(x: Any, where: Placement) -> Any:
+    """A Python scalar on a device, in memory that it does not share."""
+    aval = core.aval_of(x)
+    return put_numpy(np.asarray(x, aval.dtype), aval, where)

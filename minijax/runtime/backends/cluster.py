@@ -1,0 +1,225 @@
+"""The cluster: jaxlib's coordination service, and what this process is in it.
+
+Process 0 runs the service; every process is a client of it, by which devices of all find
+one another, and small values are handed about.  Without `distributed.initialize` there is
+one process.  Next: client.py, whose clients join it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import sys
+import warnings
+from typing import Any
+
+from ...base import config, errors, log
+from . import jaxlib_compat as compat
+
+
+class Cluster:
+    """This process among others.  Libraries read its attributes by JAX's names."""
+
+    def __init__(self) -> None:
+        self.process_id = 0
+        self.num_processes = 1
+        self.service: Any = None  # in process 0
+        self.client: Any = None  # None: there is no cluster
+        self.preemption_sync_manager: Any = None
+        self.coordinator_address: str | None = None
+        self.partition_index: int | None = None
+        self.roll: Any = None  # a roll_call.RollCall, where processes are watched
+        self._collectives: Any = None
+
+    def join(
+        self,
+        address: str,
+        bind: str,
+        num_processes: int,
+        process_id: int,
+        timeout: int,
+        heartbeat: int,
+        shutdown: int,
+        partition_index: int | None,
+        roll: Any,
+    ) -> None:
+        """Become one of the processes, once `roll` has gathered all.
+
+        Raises:
+          RuntimeError: another one does not come, or this one is in a cluster already.
+        """
+        if self.client is not None:
+            raise errors.error(
+                RuntimeError, "distributed.initialize should only be called once."
+            )
+        split_address(address)
+        _warn_of_proxies()
+        if roll is not None:
+            roll.gather(address, bind, timeout)
+        if process_id == 0:
+            self.service = compat.coordination_service(
+                bind, num_processes, heartbeat, shutdown, bool(config.RECOVERABLE.value)
+            )
+        if roll is not None:
+            roll.open()
+        client = compat.coordination_client(address, process_id, timeout, heartbeat, shutdown)
+        client.connect()
+        self.client, self.roll = client, roll
+        self.process_id, self.num_processes = process_id, num_processes
+        self.coordinator_address, self.partition_index = address, partition_index
+        if config.PREEMPTION.value:
+            self.preemption_sync_manager = compat.preemption_manager(client)
+        if roll is not None:
+            roll.watch()
+        _once_at_exit()
+        log.log_line(
+            config.DISTRIBUTED_DEBUG.value,
+            "Process %s of %s, coordinated at %s.",
+            process_id,
+            num_processes,
+            address,
+        )
+
+    def leave(self) -> None:
+        """Be one process again: wait until all others leave, too."""
+        if self.roll is not None:
+            self.roll.leave()
+        if self.preemption_sync_manager is not None:
+            self.preemption_sync_manager.shutdown()
+        if self.client is not None:
+            self.client.shutdown()
+        if self.roll is not None:
+            self.roll.close()
+        if self.service is not None:
+            self.service.shutdown()
+        self.service = self.client = self.preemption_sync_manager = self.roll = None
+
+    # ---- what processes tell one another
+    def key_value_set(self, key: str, value: bytes) -> None:
+        """Let all processes know a value."""
+        self.client.key_value_set_bytes(key, value, allow_overwrite=True)
+
+    def blocking_key_value_get(self, key: str) -> bytes:
+        """A value that another process tells, once it does."""
+        while True:
+            try:
+                return self.client.blocking_key_value_get_bytes(key, 10_000)  # type: ignore[no-any-return]
+            except compat.RuntimeFailure as e:
+                if "DEADLINE_EXCEEDED" not in str(e):
+                    raise
+
+    # ---- what clients of platforms are told
+    def for_cpu(self) -> dict[str, Any]:
+        """The arguments of a CPU client that is one of several."""
+        if self.client is None:
+            return {}
+        return {
+            "distributed_client": self.client,
+            "node_id": self.process_id,
+            "num_nodes": self.num_processes,
+            "collectives": self._cpu_collectives(),
+            "get_local_topology_timeout_minutes": config.LOCAL_TOPOLOGY.value,
+            "get_global_topology_timeout_minutes": config.GLOBAL_TOPOLOGY.value,
+        }
+
+    def _cpu_collectives(self) -> Any:
+        if config.CPU_COLLECTIVES.value == "mpi":
+            if self._collectives is None:
+                self._collectives = compat.mpi_collectives()
+                self._collectives.Init()
+                atexit.register(self._collectives.Finalize)
+            return self._collectives
+        host, _ = split_address(self.coordinator_address or "")
+        near = host in ("localhost", "::1") or host.startswith("127.")
+        # On one machine its name need not be an address that answers.
+        return compat.gloo_collectives(self.client, "127.0.0.1" if near else None)
+
+    def for_cuda(self) -> dict[str, Any]:
+        """The options of a GPU client that is one of several."""
+        if self.client is None:
+            return {}
+        found = {"node_id": self.process_id, "num_nodes": self.num_processes}
+        if self.partition_index is not None:
+            found["partition_index"] = self.partition_index
+        return found
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of `host:port` or `[host]:port`; ValueError if it is neither."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit():
+        raise errors.value_error(
+            f"the coordinator's address is no host and port: {address!r}.",
+            tries=["'10.0.0.1:1234'", "'[::1]:1234'"],
+        )
+    return host.strip("[]"), int(port)
+
+
+def _warn_of_proxies() -> None:
+    if config.CHECK_PROXIES.value:
+        found = [name for name in os.environ if "_proxy" in name.lower()]
+        if found:
+            log.logger.warning(
+                "JAX detected proxy variable(s) in the environment as distributed setup:"
+                " %s. On some systems, this may cause a hang of distributed.initialize"
+                " and you may need to unset these ENV variable(s)",
+                " ".join(found),
+            )
+
+
+state = Cluster()
+_ready_for_exit = False
+
+
+def _once_at_exit() -> None:
+    global _ready_for_exit
+    if _ready_for_exit:
+        return
+    _ready_for_exit = True
+    before = sys.excepthook
+
+    def hook(kind: Any, value: Any, traceback: Any) -> None:
+        before(kind, value, traceback)
+        _failing(kind, f"{kind.__name__}: {value}"[:2000])
+
+    sys.excepthook = hook
+    atexit.register(_at_exit)
+
+
+_failed = False
+
+
+def _failing(kind: type, why: str) -> None:
+    """An error ends this process: tell the others, unless one of them is the reason."""
+    global _failed
+    _failed = True
+    roll = state.roll
+    if roll is not None and not roll.explain(issubclass(kind, compat.RuntimeFailure)):
+        roll.fail(why)
+
+
+def _at_exit() -> None:
+    """Leave with the others; of a process that fails, nobody waits for the others."""
+    if not _failed:
+        state.leave()
+    else:
+        # Left alone as the interpreter ends: the service would end the process with its
+        # own words when it goes before the client.
+        for thing in (state.service, state.client):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+        if state.roll is not None:
+            state.roll.leave()
+            state.roll.close()
+
+
+def partition_from_environment() -> int | None:
+    """The number of the part of the machine that the environment names."""
+    found = os.environ.get("JAX_PARTITION_INDEX")
+    if found is None and (found := os.environ.get("JAX_SLICE_INDEX")) is not None:
+        warnings.warn(
+            "JAX_SLICE_INDEX has been deprecated. Please use JAX_PARTITION_INDEX instead.",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    return None if found is None else int(found)

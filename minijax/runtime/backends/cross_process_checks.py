@@ -1,0 +1,161 @@
+"""What all processes must have alike: their programs, and values that each of them gives.
+
+They are compared by what the coordination service keeps.  Programs over devices of several
+processes are numbered by each as it first compiles them: the same number must be the same
+program everywhere.  A process tells its own before it looks at those of the others, so
+that of two that differ one finds out, and ends; and with it the others, which would wait in
+a collective.  Nobody waits in order to compare.  Next: ../running/compile.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from ...base import config, errors
+from ..lowering.mlir_context import context
+from .cluster import state
+
+_counts: dict[tuple[int, ...], int] = {}  # of comparisons, by the processes that compare
+
+
+def holders(devices: Sequence[Any]) -> list[int]:
+    """The processes that have some of the devices."""
+    return sorted({d.process_index for d in devices})
+
+
+def check_same_value(x: Any, value: np.ndarray[Any, Any], devices: Sequence[Any]) -> None:
+    """See to it that all processes that have some of the devices give the same value.
+
+    Raises:
+      AssertionError: they do not.
+    """
+    every = tuple(holders(devices))
+    if state.client is None or len(every) < 2 or state.process_id not in every:
+        return
+    digest = hashlib.blake2b(f"{value.dtype}{value.shape}".encode(), digest_size=16)
+    digest.update(np.ascontiguousarray(value).view(np.uint8).data)
+    mine = digest.digest()
+    count = _counts[every] = _counts.get(every, -1) + 1
+    where = f"minijax/values/{'.'.join(map(str, every))}"
+    state.key_value_set(f"{where}/{count}/{state.process_id}", mine)
+    first = every[0]
+    if state.process_id != first:
+        alike = state.blocking_key_value_get(f"{where}/{count}/{first}") == mine
+    else:
+        theirs = [
+            state.blocking_key_value_get(f"{where}/{count}/{other}") for other in every[1:]
+        ]
+        alike = all(other == mine for other in theirs)
+        state.client.key_value_delete(f"{where}/{count - 1}")  # all are beyond it
+    if not alike:
+        raise errors.error(
+            AssertionError,
+            f"{type(x)} passed to device_put is not the same on each process. Make sure"
+            f" you are passing the same value of {type(x)} on each process.",
+            which=f"process {state.process_id} gives {value!r}"[:300],
+            why="each process puts on its devices its parts of one value.",
+            tries=[
+                "jax.make_array_from_process_local_data(sharding, x)",
+                "multihost_utils.broadcast_one_to_all(x)",
+            ],
+        )
+
+
+_SIZE = 16  # of a digest, in bytes
+_MOST = 2 << 20  # bytes of a program that others are told, compressed
+_programs: dict[tuple[int, ...], set[bytes]] = {}  # digests, by the processes
+
+
+def check_same_program(module: Any, bytecode: bytes, devices: Sequence[Any]) -> None:
+    """See to it that all processes that have some of the devices run the same program.
+
+    bytecode: the module's, which is compared, without locations.
+
+    Raises:
+      RuntimeError: another one has compiled a different program in its place.
+    """
+    every = tuple(holders(devices))
+    main = threading.current_thread() is threading.main_thread()  # others have no order
+    if len(every) < 2 or not main or not config.COMPARE_PROGRAMS.value:
+        return
+    known = _programs.setdefault(every, set())
+    digest = hashlib.blake2b(bytecode, digest_size=_SIZE).digest()
+    if digest in known:
+        return
+    where = f"minijax/programs/{'.'.join(map(str, every))}/{len(known)}"
+    known.add(digest)
+    packed = zlib.compress(bytecode, 1)
+    state.key_value_set(
+        f"{where}/{state.process_id}", digest + (packed if len(packed) < _MOST else b"")
+    )
+    for key, told in state.client.key_value_dir_get_bytes(where + "/"):
+        if told[:_SIZE] != digest:
+            raise _differs(module, key.rpartition("/")[2], told[_SIZE:])
+
+
+def _differs(module: Any, other: str, packed: bytes) -> RuntimeError:
+    """The error that names the first operation in which two programs differ."""
+    name = ir.StringAttr(module.operation.attributes["sym_name"]).value
+    which = None
+    if packed:
+        with context.ir:
+            theirs = ir.Module.parse(zlib.decompress(packed))
+            said = ir.StringAttr(theirs.operation.attributes["sym_name"]).value
+            mine, other_text = (
+                str(m.operation.get_asm(enable_debug_info=True)) for m in (module, theirs)
+            )
+            which = _first_difference(mine, other_text, state.process_id, other)
+        if said != name:
+            which = f"process {state.process_id} runs {name}, process {other} {said}"
+    return errors.error(
+        RuntimeError,
+        f"{name}: process {state.process_id} compiles another program than process {other}.",
+        which=which,
+        why="processes run the same programs over all their devices, in the same order;"
+        " else they would wait for one another without end.",
+        tries=[
+            "hand what differs in as part of a global array, not as a constant",
+            "do only on one process what concerns its own devices alone",
+            "jax.config.update('minijax_compare_programs', False)",
+        ],
+    )
+
+
+def _first_difference(mine: str, theirs: str, me: int, other: str) -> str:
+    """The first lines that differ of two modules, and where mine comes from."""
+    texts = [
+        [line.strip() for line in text.splitlines() if not line.startswith("#loc")]
+        for text in (mine, theirs)
+    ]
+    plain = [[_LOCATION.sub("", line) for line in text] for text in texts]
+    longest = max(map(len, plain))
+    a, b = ([*text, *["nothing more"] * (longest - len(text))] for text in plain)
+    k = next((i for i in range(longest) if a[i] != b[i]), longest)
+    if k == longest:
+        return "their options or signatures, and none of their operations"
+    place = _place_of(mine, texts[0][k]) if k < len(texts[0]) else ""
+    return f"process {me}: {a[k][:200]}{place}\n       process {other}: {b[k][:200]}"
+
+
+_LOCATION = re.compile(r" loc\((?:unknown|#loc\d*)\)")
+
+
+def _place_of(module: str, line: str) -> str:
+    """What a line of a module says of its source: an operation, of a file and line."""
+    said = dict(re.findall(r"^(#loc\d*) = loc\((.*)\)$", module, re.M))
+    found = re.findall(r"loc\((#loc\d*)\)", line)
+    parts = []
+    name = found[-1] if found else ""
+    while name in said:
+        parts.append(re.sub(r"\(#loc\d*\)", "", said[name]).strip('"'))
+        inner = re.search(r"#loc\d*", said[name])
+        name = inner[0] if inner else ""
+    return f"  ({', '.join(p.replace(chr(34), '') for p in parts)})" if parts else ""

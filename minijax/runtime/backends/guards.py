@@ -1,0 +1,165 @@
+"""Options that jaxlib's C++ acts upon: guards of transfers, threads, garbage; logs.
+
+Where the option is set, C++ is told, for the process or the thread.  Which transfers a
+program asked for, `asked_to_put` and `asked_to_get` say; they cost one test of a flag
+until a guard is set for the first time.
+
+Next: client.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from jaxlib import _jax
+from jaxlib import utils as utils  # type: ignore[attr-defined]
+
+from ...base import config
+from ...base.option import UNSET
+
+_lib = _jax.guard_lib
+_global, _local = _lib.global_state(), _lib.thread_local_state
+_free = contextlib.nullcontext()
+_used = False  # whether transfers were ever guarded
+_at_first_use: list[Callable[[], None]] = []  # what to do as soon as they are
+
+
+def at_first_use(act: Callable[[], None]) -> None:
+    """Call `act` as soon as transfers are guarded; now, if they ever were."""
+    if _used:
+        act()
+    else:
+        _at_first_use.append(act)
+
+
+def _mirror(opt: Any, name: str, kinds: Any) -> None:
+    """Keep a field of C++'s guard state as the option is."""
+
+    def told(value: Any, local: bool) -> None:
+        global _used
+        given = value is not UNSET and value is not None
+        if given and not _used and kinds is _lib.TransferGuardLevel:
+            _used = True
+            for act in _at_first_use:
+                act()
+        state = _local() if local else _global
+        setattr(state, name, getattr(kinds, value.upper()) if given else None)
+
+    opt.watch(told)
+
+
+for _way, _option in config.GUARDS.items():
+    _mirror(_option, _way, _lib.TransferGuardLevel)
+_mirror(config.GARBAGE_GUARD, "garbage_collect_array", _lib.GarbageCollectionGuardLevel)
+
+
+class _Set:
+    """A field of this thread's guard state, set for a block."""
+
+    __slots__ = ("before", "name", "value")
+
+    def __init__(self, name: str, value: Any) -> None:
+        self.name = name
+        self.value = value
+
+    def __enter__(self) -> None:
+        state = _local()
+        self.before = getattr(state, self.name)
+        setattr(state, self.name, self.value)
+
+    def __exit__(self, *_: object) -> None:
+        setattr(_local(), self.name, self.before)
+
+
+def asked_to_put() -> Any:
+    """A block in which values go to devices because the program says so."""
+    return _Set("explicit_device_put", True) if _used else _free
+
+
+def asked_to_get() -> Any:
+    """A block in which values come to the host because the program says so."""
+    return _Set("explicit_device_get", True) if _used else _free
+
+
+def own() -> Any:
+    """A block in which what goes to devices is minijax's own, and no value of a program."""
+    return _Set("host_to_device", _lib.TransferGuardLevel.ALLOW)
+
+
+def _process_only(set_global: Callable[[Any], None]) -> Callable[[Any, bool], None]:
+    """Watches an option that C++ keeps for the process alone.
+
+    In the block of a context manager it holds for all threads.
+    """
+    standing: list[Any] = [None]
+
+    def told(value: Any, local: bool) -> None:
+        if not local:
+            standing[0] = value
+        set_global(standing[0] if value is UNSET else value)
+
+    return told
+
+
+config.THREAD_GUARD.watch(_process_only(_lib.update_thread_guard_global_state))
+
+
+def _send_tracebacks(value: Any, local: bool) -> None:
+    mode = None if value is UNSET else getattr(_jax.RuntimeTracebackMode, value.upper())
+    if local:
+        _jax.set_send_traceback_to_runtime_thread_local(mode)
+    else:
+        _jax.set_send_traceback_to_runtime_global(mode)
+
+
+config.TRACEBACK_TO_RUNTIME.watch(_send_tracebacks)
+
+# ------------------------------------------------------------------------------------ logs
+
+_logger = logging.getLogger("minijax")
+_handler: logging.Handler | None = None
+_loud: dict[logging.Logger, int] = {}  # with the level that each had before
+
+
+def _own_handler() -> logging.Handler:
+    """Writes to the standard error stream what these options ask to see."""
+    global _handler
+    if _handler is None:
+        _handler = logging.StreamHandler(sys.stderr)
+        form = "%(levelname)s:%(asctime)s:%(name)s:%(lineno)d: %(message)s"
+        _handler.setFormatter(logging.Formatter(form))
+    return _handler
+
+
+def _set_level(value: Any, local: bool) -> None:
+    if local or value is UNSET or value is None:
+        return
+    level = logging.getLevelName(value)
+    if _logger.level != level:
+        _logger.setLevel(level)
+        handle = _logger.addHandler if level else _logger.removeHandler
+        handle(_own_handler())
+        utils.absl_set_min_log_level(max(0, min(3, level // 10 - 2)) if level else 1)
+
+
+def _set_modules(value: Any, local: bool) -> None:
+    if local:
+        return
+    for logger, level in _loud.items():
+        logger.setLevel(level)
+        logger.removeHandler(_own_handler())
+    _loud.clear()
+    for name in filter(None, map(str.strip, value.split(","))):
+        ours = "minijax" if name == "jax" or name.startswith("jax.") else name
+        logger = logging.getLogger(ours)
+        _loud.setdefault(logger, logger.level)
+        logger.setLevel(logging.DEBUG)
+        logger.addHandler(_own_handler())
+
+
+config.LOGGING_LEVEL.watch(_set_level)
+config.LOG_MODULES.watch(_set_modules)

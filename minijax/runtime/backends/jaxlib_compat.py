@@ -1,0 +1,457 @@
+"""The one place that knows how jaxlib's versions differ, and what it must be told.
+
+jaxlib 0.10.2 to 0.12 are driven through private names; each difference between them is
+hidden here (result handlers, sharding hooks, host copies, dlpack).  Also the fences
+around calls that would crash or lie: `put` copies and never lets C++ choose a dtype.
+
+Nothing else in the house may branch on jaxlib's version.  Next: client.py.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib import utils as _utils  # type: ignore[attr-defined]
+
+_utils.absl_set_min_log_level(1)  # before the first client: silences its INFO lines
+
+from jaxlib import __version__ as _version
+from jaxlib import _jax as _jax
+from jaxlib import xla_client as _xla_client
+
+from ...base import config, errors
+from ...types import dtypes
+
+xc: Any = _xla_client
+VERSION: int = xc._version
+RELEASE: tuple[int, ...] = tuple(int(part) for part in _version.split(".") if part.isdecimal())
+_OLD = VERSION < 480
+
+ArrayImpl = xc.ArrayImpl
+CopySemantics = xc.ArrayCopySemantics
+Device = _jax.Device
+DeviceList = xc.DeviceList
+GSPMDSharding = xc.GSPMDSharding
+HloSharding = xc.HloSharding
+register_custom_call_partitioner = xc.register_custom_call_partitioner
+REPLICATED = xc.OpSharding.Type.REPLICATED
+UNREDUCED = getattr(xc.OpSharding.Type, "UNREDUCED", None)  # not in the oldest
+RuntimeFailure = xc.XlaRuntimeError
+SingleDeviceSharding = xc.SingleDeviceSharding
+pjit = _jax.pjit
+ifrt_programs = _jax.ifrt_programs
+PjitFunction = _jax.PjitFunction
+inspecting = _jax.encode_inspect_sharding_callback
+PjitFunctionCache = _jax.PjitFunctionCache
+tree_registry = _jax.pytree.PyTreeRegistry
+_COPY = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_ZERO_COPY = xc.HostBufferSemantics.ZERO_COPY
+_batched_put = xc.batched_device_put
+
+
+def real_jax() -> Any:
+    """The jax package, if it is loaded in this process (not our alias of that name)."""
+    found = sys.modules.get("jax")
+    return found if getattr(found, "__package__", None) == "jax" else None
+
+
+def _register_hooks() -> None:
+    """C++ slots that exist once a process; a loaded jax keeps its own."""
+    if _OLD:
+        for cls, rule in (
+            (SingleDeviceSharding, lambda s, ndim: HloSharding.replicate()),
+            (GSPMDSharding, lambda s, ndim: s._hlo_sharding),
+        ):
+            if not hasattr(cls, "_to_xla_hlo_sharding"):
+                cls._to_xla_hlo_sharding = rule
+    if real_jax() is None:
+        post_hook = _jax.config.Config("minijax:post_hook", None)
+        _jax.jax_jit.set_enable_x64_state(config.X64._cell)
+        _jax.jax_jit.set_disable_jit_state(config.DISABLE_JIT._cell)
+        _jax.jax_jit.set_post_hook_state(post_hook)
+
+
+_register_hooks()
+
+
+class _Phases:
+    """Lets go of the Python objects that C++ dropped while it could not touch them, when
+    its attribute of a phase of Python's own collection is asked for.
+
+    All of it is C: where Python code ran, an interrupt would be raised in it, and lost.
+    """
+
+    __slots__ = ()
+    start = stop = property(defaultdict(_jax.collect_garbage).__missing__)
+
+
+# Called with a phase, and a dictionary that stands where there is no such attribute.
+gc.callbacks.append(functools.partial(getattr, _Phases()))
+
+
+def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
+    """C++ object that makes an ArrayImpl of one result of an execution."""
+    if _OLD:
+        return xc.array_result_handler(aval, sharding, committed, True)
+    return xc.array_result_handler(aval, sharding, committed)
+
+
+def put(x: np.ndarray[Any, Any], aval: Any, sharding: Any, device: Any, committed: bool) -> Any:
+    """Copy one NumPy array to one device.  Dtype must be the aval's already."""
+    if not x.dtype.isnative:
+        x = x.astype(x.dtype.newbyteorder("="))
+    return _batched_put(aval, sharding, [x], [device], committed, False, _COPY, True)
+
+
+def put_owned(
+    x: np.ndarray[Any, Any], aval: Any, sharding: Any, device: Any, committed: bool
+) -> Any:
+    """`put` without a copy, for memory that nobody writes to again."""
+    return _batched_put(aval, sharding, [x], [device], committed, False, _ZERO_COPY, True)
+
+
+def put_parts(aval: Any, sharding: Any, parts: Sequence[Any], devices: Sequence[Any]) -> Any:
+    """One array of type `aval` from one NumPy array for each device."""
+    given = list(parts)
+    if any(x.size == 0 for x in given):  # no memory: C++ fails
+        alone = [SingleDeviceSharding(d) for d in devices]
+        return assemble(
+            aval,
+            sharding,
+            [put(x, aval, s, d, True) for x, s, d in zip(given, alone, devices, strict=True)],
+        )
+    seen: set[int] = set()
+    whole = all(x.shape == aval.shape for x in given)
+    for i, x in enumerate(given):  # C++ fails where some, but not all, are the same memory
+        at = x.__array_interface__["data"][0]
+        if at in seen and not whole:
+            given[i] = x.copy()
+        seen.add(at)
+    return _batched_put(aval, sharding, given, list(devices), True, False, _COPY, True)
+
+
+def copy_to(arr: Any, device: Any, sharding: Any) -> Any:
+    """Copy a single-device array to another device of the same client."""
+    return copy_parts(arr, (device,), sharding)
+
+
+def copy_parts(arr: Any, devices: Sequence[Any], sharding: Any) -> Any:
+    """Copy each part of an array to a device, or to another memory of its own."""
+    (out,) = xc.batched_copy_array_to_devices_with_sharding(
+        [arr], [DeviceList(tuple(devices))], [sharding], [xc.ArrayCopySemantics.ALWAYS_COPY]
+    )
+    return out
+
+
+def with_aval(arr: Any, aval: Any, sharding: Any) -> Any:
+    """The same buffers under another aval."""
+    return arr._rewrap_with_aval_and_sharding(aval, sharding)
+
+
+def assemble(aval: Any, sharding: Any, shards: Sequence[Any]) -> Any:
+    """One global array of single-device arrays."""
+    return ArrayImpl(aval, sharding, list(shards), True, True)
+
+
+def to_host(arr: Any) -> np.ndarray[Any, Any]:
+    """A single-device array as NumPy, read-only, without a copy where the platform allows.
+
+    C++'s own reader looks for jax the first time that it sees an array: 50 microseconds
+    where there is none, and where there is one, it imports it.
+    """
+    dtype = arr.aval.dtype
+    if arr.platform() == "cpu":
+        if dtype in _IN_BUFFERS:
+            return _viewed(arr)
+        if dtypes.bits_of(dtype) in (8, 16):
+            return _lent(arr, dtype)
+    return arr._single_device_array_to_np_array_did_copy()[0]  # type: ignore[no-any-return]
+
+
+def _viewed(arr: Any) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(memoryview(arr))
+    except BufferError:
+        block_all([arr])  # raises what went wrong in the program
+        raise
+
+
+# The dtypes of which the buffer protocol speaks.
+_IN_BUFFERS = frozenset(map(np.dtype, "?bBhHiIqQefdFD"))
+
+
+class _DLTensor(ctypes.Structure):
+    """The beginning of a DLManagedTensor (dlpack.h)."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+    )
+
+
+_address_in = ctypes.pythonapi.PyCapsule_GetPointer
+_address_in.restype = ctypes.POINTER(_DLTensor)
+_address_in.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+# What DLDataTypeCode calls each kind of dtype.
+_DLPACK_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
+_DLPACK_FLOATS = {
+    7: "float8_e3m4",
+    8: "float8_e4m3",
+    9: "float8_e4m3b11fnuz",
+    10: "float8_e4m3fn",
+    11: "float8_e4m3fnuz",
+    12: "float8_e5m2",
+    13: "float8_e5m2fnuz",
+    14: "float8_e8m0fnu",
+    17: "float4_e2m1fn",
+}
+
+
+def described(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and dtype of a tensor that a DLPack capsule holds."""
+    tensor = _address_in(capsule, b"dltensor").contents
+    name = _DLPACK_FLOATS.get(tensor.code)
+    if name is None:
+        kind = _DLPACK_KINDS[tensor.code]
+        name = kind if kind == "bool" else f"{kind}{tensor.bits}"
+    return tuple(tensor.shape[: tensor.ndim]), np.dtype(name)
+
+
+def _lent(arr: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """The memory of a CPU array whose dtype the buffer protocol does not know."""
+    capsule = to_dlpack(arr, None, None, False)
+    address = _address_in(capsule, b"dltensor").contents.data
+    size = arr.aval.size * dtype.itemsize
+    value = np.zeros(arr.aval.shape, dtype)
+    if size:
+        memory = (ctypes.c_char * size).from_address(address)
+        memory._lender = capsule  # which keeps the array's memory
+        value = np.frombuffer(memory, dtype).reshape(arr.aval.shape)
+    value.flags.writeable = False
+    return value
+
+
+def shards_of(arr: Any) -> list[Any]:
+    """The single-device arrays of one that is spread over devices.
+
+    C++ looks for a module of jax once for each of them.  Where jax is not in use, it is
+    told so at once: nothing is imported, and eight parts take 70 microseconds, not 800.
+    """
+    if "jax" in sys.modules:
+        return arr._arrays  # type: ignore[no-any-return]
+    modules: Any = sys.modules
+    modules[_LOOKED_FOR] = None
+    try:
+        return arr._arrays  # type: ignore[no-any-return]
+    finally:
+        modules.pop(_LOOKED_FOR, None)
+
+
+_LOOKED_FOR = "jax._src.sharding_impls"
+
+
+def parts_to_host(arr: Any, aval: Any) -> list[np.ndarray[Any, Any]]:
+    """The parts of a spread array as NumPy, as `to_host` gives them; of type `aval`."""
+    parts = shards_of(arr)
+    if aval.dtype in _IN_BUFFERS and parts and parts[0].platform() == "cpu":
+        return list(map(_viewed, parts))
+    return [to_host(with_aval(part, aval, part._sharding)) for part in parts]
+
+
+def to_dlpack(arr: Any, stream: Any, max_version: Any, copied: bool) -> Any:
+    """A dlpack capsule of a single-device array."""
+    if VERSION >= 505:
+        return _jax.buffer_to_dlpack_managed_tensor(arr, stream, max_version, copied)
+    return _jax.buffer_to_dlpack_managed_tensor(arr, stream)
+
+
+def from_dlpack(capsule: Any, device: Any, stream: Any = None) -> Any:
+    """An array of a dlpack capsule; its aval must be set by the caller."""
+    return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream)
+
+
+def block_all(arrays: list[Any]) -> None:
+    """Wait for many arrays."""
+    xc.batched_block_until_ready(arrays)
+
+
+def compile_options(
+    devices: Sequence[Any],
+    replicas: int,
+    partitions: int,
+    overrides: dict[str, Any] | None,
+    disable_optimizations: bool = False,
+    caches: str | None = None,
+) -> Any:
+    """XLA options for a program on `devices`, replicas major.
+
+    `caches` says where XLA may keep files of its own.
+    """
+    options = xc.CompileOptions()
+    options.num_replicas, options.num_partitions = replicas, partitions
+    build = options.executable_build_options
+    build.use_spmd_partitioning = True
+    build.use_shardy_partitioner = True
+    ids = np.array([d.id for d in devices], np.int32).reshape(replicas, partitions)
+    options.device_assignment = xc.DeviceAssignment.create(ids)
+    if disable_optimizations:
+        debug = build.debug_options
+        debug.xla_backend_optimization_level = 0
+        debug.xla_llvm_disable_expensive_passes = True
+        debug.xla_test_all_input_layouts = False
+    given = dict(overrides or {})
+    for name, opt in _EFFORTS.items():
+        value = given.pop(name, opt.value)
+        if not hasattr(build, name):  # gone from 0.11 on
+            if value:
+                raise errors.value_error(
+                    f"{name} is not known to this jaxlib.",
+                    why="its compiler has no such setting any more.",
+                    tries=["jax_optimization_level", "jaxlib 0.10.2"],
+                )
+            continue
+        setattr(build, name, _LEVELS[value] if isinstance(value, str) else value)
+    if not config.REMAT_PASS.value:
+        build.debug_options.xla_disable_hlo_passes = "rematerialization"
+    if config.PROFILE_VERSION.value:
+        options.profile_version = config.PROFILE_VERSION.value
+    if caches is not None:
+        _use_xla_caches(build.debug_options, caches)
+    if given:
+        options.env_option_overrides = list(given.items())
+    return options
+
+
+_EFFORTS = {
+    "optimization_level": config.OPTIMIZATION,
+    "memory_fitting_level": config.FITTING,
+    "exec_time_optimization_effort": config.RUN_EFFORT,
+    "memory_fitting_effort": config.MEMORY_EFFORT,
+}
+# XLA's numbers (ExecutionOptions.EffortLevel in xla.proto).
+_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
+
+
+_PARALLEL = "xla_gpu_enable_llvm_module_compilation_parallelism"
+
+
+def _use_xla_caches(debug: Any, directory: str) -> None:
+    """Have XLA keep files of its own, for GPUs, where programs are kept."""
+    chosen = {w.strip() for w in config.XLA_CACHES.value.split(",")}
+    everything = "all" in chosen
+    name = "xla_gpu_kernel_cache_file"
+    if everything or name in chosen:
+        debug.xla_gpu_kernel_cache_file = os.path.join(directory, name)
+        if hasattr(debug, _PARALLEL):  # later ones do it by themselves
+            setattr(debug, _PARALLEL, True)
+    name = "xla_gpu_per_fusion_autotune_cache_dir"
+    if everything or name in chosen:
+        debug.xla_gpu_per_fusion_autotune_cache_dir = os.path.join(directory, name)
+        debug.xla_gpu_experimental_autotune_cache_mode = _jax.AutotuneCacheMode.UPDATE
+
+
+@functools.cache
+def xla_flags() -> frozenset[str]:
+    """The names of the options that the environment sets, which XLA has read."""
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    return frozenset(flag.lstrip("-").partition("=")[0] for flag in flags)
+
+
+def coordination_service(
+    address: str, count: int, heartbeat: int, shutdown: int, recoverable: bool
+) -> Any:
+    """The service by which `count` processes find one another; times are in seconds."""
+    return _jax.get_distributed_runtime_service(
+        address,
+        count,
+        heartbeat_timeout=heartbeat,
+        shutdown_timeout=shutdown,
+        recoverable=recoverable,
+    )
+
+
+def coordination_client(
+    address: str, me: int, timeout: int, heartbeat: int, shutdown: int
+) -> Any:
+    """What speaks to the service, still to be connected."""
+    return _jax.get_distributed_runtime_client(
+        address,
+        me,
+        init_timeout=timeout,
+        heartbeat_timeout=heartbeat,
+        shutdown_timeout=shutdown,
+        shutdown_on_destruction=False,
+        use_compression=True,
+    )
+
+
+def preemption_manager(client: Any) -> Any:
+    """What agrees on a step at which to save, once a process is told that it must end."""
+    made = _jax.create_preemption_sync_manager()
+    made.initialize(client)
+    return made
+
+
+def gloo_collectives(client: Any, hostname: str | None) -> Any:
+    """Collectives over TCP, between processes on CPUs."""
+    return _jax.make_gloo_tcp_collectives(client, hostname=hostname)
+
+
+def mpi_collectives() -> Any:
+    """Collectives by MPI, between processes on CPUs."""
+    return _jax.make_mpi_collectives()
+
+
+def make_cpu_client(num_devices: int, asynchronous: bool, **distributed: Any) -> Any:
+    """A client of the CPU platform."""
+    return xc.make_cpu_client(num_devices=num_devices, asynchronous=asynchronous, **distributed)
+
+
+def is_compile_only(client: Any) -> bool:
+    """Whether a client's devices are not there: it compiles, and loads nothing."""
+    return type(client).__name__ == "CompileOnlyPyClient"
+
+
+_lapack_ready = False
+
+
+def register_lapack() -> None:
+    """Make the LAPACK routines known to XLA on CPU; at their first use, since it costs
+    the import of scipy."""
+    global _lapack_ready
+    if _lapack_ready:
+        return
+    from jaxlib import lapack
+
+    lapack._lapack.initialize()
+    for name, capsule, version in lapack.registrations()["cpu"]:
+        xc.register_custom_call_target(name, capsule, platform="cpu", api_version=version)
+        xc.register_custom_call_as_batch_partitionable(name)
+    _lapack_ready = True
+
+
+def knowing_lapack(make: Callable[..., Any], *args: Any) -> Any:
+    """`make(*args)`, and again with LAPACK known if a program turns out to call it: one
+    that was exported or serialised elsewhere, or calls it by name."""
+    try:
+        return make(*args)
+    except RuntimeFailure as e:
+        if _lapack_ready or "No FFI handler registered" not in str(e):
+            raise
+        register_lapack()
+        return make(*args)

@@ -1,0 +1,134 @@
+"""Platforms of others: PJRT plugins by the path of their library.
+
+A plugin is registered by name: by the environment variable `PJRT_NAMES_AND_LIBRARY_PATHS`
+(`name:path,name:path`, where a path may be that of a JSON file with `library_path` and
+`create_options`), or by `client.register_plugin`, which a module of the namespace package
+`jax_plugins`, or one that an installed package names as entry point of the group
+`jax_plugins`, calls in its `initialize()`.  Such modules import jax, so they are asked
+under the alias alone.  A library is loaded when its devices are first asked for.
+
+Next: client.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...base import config, errors
+from . import jaxlib_compat as compat
+from .cluster import state
+
+_GROUP = "jax_plugins"
+_OURS = ("xla_cuda12", "xla_cuda13")  # loaded by path: see client.py
+
+
+_loaded: dict[str, Any] = {}  # what stands for a plugin's functions, by platform
+_on_loading: list[Callable[[Any], None]] = []
+
+
+def load_plugin(name: str, path: str) -> Any:
+    """The functions of a plugin's library, as jaxlib takes them; loaded once."""
+    if name not in _loaded:
+        _loaded[name] = compat.xc.load_pjrt_plugin_dynamically(name, path)
+        for tell in _on_loading:
+            tell(_loaded[name])
+    return _loaded[name]
+
+
+def tell_plugins(tell: Callable[[Any], None]) -> None:
+    """Call `tell` with each plugin's functions: of those loaded, and of later ones."""
+    _on_loading.append(tell)
+    for api in list(_loaded.values()):
+        tell(api)
+
+
+def set_options() -> dict[str, Any]:
+    """What the user gives a plugin's client: `name:value;name:value`."""
+    pairs = filter(None, (config.CLIENT_OPTIONS.value or "").split(";"))
+    return {name.strip(): value for name, value in (p.split(":", 1) for p in pairs)}
+
+
+def make(name: str, options: Any, path: str | None = None) -> Any:
+    """The client of a plugin; its library is loaded, if there is a path."""
+    if path is not None:
+        load_plugin(name, path)
+    xc = compat.xc
+    if not xc.pjrt_plugin_initialized(name):
+        xc.initialize_pjrt_plugin(name)
+    given = options() if callable(options) else options
+    return xc.make_c_api_client(name, {**(given or {}), **set_options()}, state.client)
+
+
+def described(api: Any, name: str, **options: Any) -> Any:
+    """The topology of this name, by a plugin's functions."""
+    return compat._jax.get_c_api_topology(api, name, options)
+
+
+def discover(register: Callable[..., Any]) -> None:
+    """Register what the environment and modules tell of, once."""
+    _from_environment(register)
+    _from_modules("jax" in sys.modules and compat.real_jax() is None)
+
+
+@functools.cache
+def _from_environment(register: Callable[..., Any]) -> None:
+    told = os.environ.get("PJRT_NAMES_AND_LIBRARY_PATHS", "")
+    for entry in filter(None, told.split(",")):
+        name, colon, path = entry.partition(os.pathsep)
+        if not (name and colon and path):
+            warnings.warn(
+                f"invalid value {entry!r} in env var PJRT_NAMES_AND_LIBRARY_PATHS: {told}",
+                stacklevel=2,
+            )
+            continue
+        options = None
+        if path.endswith(".json"):
+            json = importlib.import_module("json")  # few need it
+            with open(path, encoding="utf-8") as file:
+                told_there = json.load(file)
+            if "library_path" not in told_there:
+                raise errors.value_error(
+                    'PJRT plugin config file should contain "library_path" field.', which=path
+                )
+            path, options = told_there["library_path"], told_there.get("create_options")
+        register(
+            name,
+            functools.partial(make, name, options, path),
+            priority=400,
+            fail_quietly=False,
+            experimental=True,
+        )
+
+
+@functools.cache
+def _from_modules(aliased: bool) -> None:
+    """Have modules that are plugins register them."""
+    for name in dict.fromkeys(_modules()) if aliased else ():
+        try:
+            importlib.import_module(name).initialize()
+        except Exception as e:  # one that fails leaves the others alone
+            warnings.warn(
+                f"the JAX plugin {name} is not registered: {type(e).__name__}: {e}",
+                stacklevel=2,
+            )
+
+
+def _modules() -> Iterator[str]:
+    # Imported here, since they take as long as the rest of a client's start.
+    metadata = importlib.import_module("importlib.metadata")
+    pkgutil = importlib.import_module("pkgutil")
+    spec = importlib.util.find_spec(_GROUP)
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    for _, name, _ in pkgutil.iter_modules(folders):
+        if name not in _OURS:
+            yield f"{_GROUP}.{name}"
+    for entry in metadata.entry_points(group=_GROUP):
+        if entry.value.rpartition(".")[2] not in _OURS:
+            yield entry.value

@@ -1,0 +1,885 @@
+"""Lowering: jaxpr -> StableHLO module.
+
+One driver walks the equations; each primitive's `lower` rule emits its operations
+through `Lowering`, which caches types and attributes and gives every operation its
+source location and name.  A jaxpr that is called is a function, lowered once.
+Captured arrays, but short ones of NumPy, become hidden arguments of `main`, passed on to
+the functions that use them; regions of control flow see them directly.
+
+Elements of extended dtypes (random keys) are stored as trailing axes.  A primitive that
+knows nothing of them is lowered as its own batch over those axes (`takes_keys`
+says which do know).
+
+This room names no operation of the ops floor.  Next: lower_jaxpr.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _stablehlo as hlo
+
+from ...base import config, errors, util
+from ...base.source import Source
+from ...ir import core, hooks
+from ...ir.core import Primitive
+from ...ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, closed_jaxprs_in
+from ...ir.names import within
+from ...ir.tracer_errors import leaked, leaked_into_rule
+from ...passes.batch import Axis, batch_flat, move_lane, no_name
+from ...passes.rereads import chains
+from ...passes.stage import stage
+from ...types import dtypes
+from ...types.avals import AbstractToken, shaped
+from ...types.symbolic_dims import dimension_variables, unexpected
+from ..sharding.partition_spec import PartitionSpec, axes_of
+from . import frontend_attributes
+from .mlir_context import context, load_dialect
+from .module import Module
+from .recorded_lowering import (
+    KEPT,
+    NotReplayable,
+    create,
+    is_value_param,
+    record_lowering,
+)
+
+MOST_CALLS = 16  # one within another; deeper ones are emitted in place, see nesting.py
+FEW_BRANCHES = 64  # of a case; more are emitted in two levels
+
+
+def physical(aval: Any) -> Any:
+    """The aval under which a value is stored: keys as trailing axes of numbers."""
+    dtype: Any = getattr(aval, "dtype", None)
+    if dtypes.is_extended(dtype):
+        lies = aval.explicit_sharding
+        if lies is not None:
+            lies = lies.with_spec((*lies.spec, *[None] * len(dtype.base_shape)))
+        shape = aval.shape + dtype.base_shape
+        return shaped(shape, dtype.base_dtype, False, aval.memory_space, lies)
+    return aval
+
+
+_NO_ELEMENTS = shaped((0,), dtypes.bool_)
+
+
+def main_aval(aval: Any) -> Any:
+    """The aval of what a program takes or gives: for a token what has no elements."""
+    return _NO_ELEMENTS if isinstance(aval, AbstractToken) else physical(aval)
+
+
+class NotLowerable(TypeError):
+    """Raised by the lowering rule of what may be in a program only if nobody reads it."""
+
+
+class Lowering:
+    """What a lowering rule sees: the equation's types, and how to emit.
+
+    `avals_in` and `avals_out` are those of the equation at hand; a rule that lowers a
+    nested jaxpr finds them unchanged afterwards.
+    """
+
+    __slots__ = (
+        "avals_in",
+        "avals_out",
+        "axes",
+        "consts",
+        "copied",
+        "loc",
+        "locations",
+        "manual",
+        "module",
+        "prefix",
+        "recipes",
+        "repeated",
+        "scopes",
+        "token",
+        "types",
+    )
+
+    def __init__(self, module: Module, prefix: str = "") -> None:
+        self.module = module
+        self.avals_in: Sequence[Any] = ()
+        self.avals_out: Sequence[Any] = ()
+        self.consts: dict[int, Any] = {}
+        self.loc: Any = context.unknown
+        self.types = context.types
+        self.recipes = context.recipes[module.platform]
+        self.locations: dict[Any, Any] = {}
+        self.prefix = prefix
+        self.scopes: dict[str, dict[Any, Any]] = {prefix: self.locations}
+        self.axes: tuple[tuple[Any, int], ...] = ()
+        # Those axes of a mesh along which values here are parts, one on each device.
+        self.manual: frozenset[Any] = frozenset()
+        self.token: Any = None
+        # Scalars that were broadcast in this block: each once for a type.
+        self.repeated: dict[Any, Any] = {}
+        # Operations with regions, by recipe and location: copied for the next like it.
+        self.copied: dict[Any, Any] = {}
+
+    @property
+    def platform(self) -> str:
+        """'cpu', 'cuda' or 'tpu'."""
+        return self.module.platform
+
+    @property
+    def placement(self) -> Any:
+        """How the program lies on several devices; None where it is that of one."""
+        over = self.module.placement
+        return None if over is None or self.manual.issuperset(over.mesh.axis_names) else over
+
+    @property
+    def is_sharded_by_compiler(self) -> bool:
+        """Whether the compiler divides the values here among several devices."""
+        over = self.placement
+        return over is not None and len(over.devices) > 1
+
+    def begin(self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]) -> None:
+        """Emit what comes before a program, of inputs of these types and names."""
+
+    # ---- types and attributes
+    def type(self, aval: Any) -> Any:
+        """The MLIR type of a value of type `aval`."""
+        found = context.types.get(aval)
+        if found is None:
+            if isinstance(aval, AbstractToken):
+                found = hlo.TokenType.get()
+            else:
+                p = physical(aval)
+                if names := dimension_variables(p.shape):
+                    raise unexpected(names[0], ())
+                found = ir.RankedTensorType.get(p.shape, context.elements[p.dtype])
+            context.types[aval] = found
+        return found
+
+    def new_token(self) -> Any:
+        """A token that comes after nothing."""
+        kind = [hlo.TokenType.get()]
+        return self.create("stablehlo.create_token", kind, []).result
+
+    def tensor(self, shape: Sequence[int], dtype: Any) -> Any:
+        """The MLIR type of an array of this shape and dtype."""
+        return self.type(shaped(tuple(shape), dtype))
+
+    def i64s(self, values: Sequence[int]) -> Any:
+        """A dense array attribute of 64-bit integers."""
+        key = ("i64s", tuple(values))
+        found = context.attributes.get(key)
+        if found is None:
+            found = ir.DenseI64ArrayAttr.get([int(v) for v in values])
+            context.attributes[key] = found
+        return found
+
+    def bools(self, values: Sequence[bool]) -> Any:
+        """A dense array attribute of booleans."""
+        return ir.DenseBoolArrayAttr.get([bool(v) for v in values])
+
+    def i64(self, value: int) -> Any:
+        """A 64-bit integer attribute."""
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(value))
+
+    def i32(self, value: int) -> Any:
+        """A 32-bit integer attribute."""
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), int(value))
+
+    def bool(self, value: bool) -> Any:
+        """A boolean attribute."""
+        return ir.BoolAttr.get(bool(value))
+
+    def string(self, value: str) -> Any:
+        """A string attribute."""
+        return ir.StringAttr.get(value)
+
+    def parse(self, text: str) -> Any:
+        """Any attribute from its text, such as `#stablehlo<fft_type FFT>`."""
+        found = context.attributes.get(text)
+        if found is None:
+            if text.startswith("#"):
+                load_dialect(text[1:].partition("<")[0].partition(".")[0])
+            found = context.attributes[text] = ir.Attribute.parse(text)
+        return found
+
+    def sharding(
+        self, sharding: Any, aval: Any, free: Any = frozenset(), more: Any = False
+    ) -> Any:
+        """The attribute that says how a value of type `aval` lies on the devices."""
+        sharding = sharding.on(self.module.placement.devices)
+        symbol = self.module.mesh(sharding.mesh)
+        ndim = len(physical(aval).shape)
+        return self.parse(sharding.shardy(ndim, symbol, free, more))
+
+    def constrain(self, x: Any, aval: Any) -> Any:
+        """A value that lies as its type says."""
+        if aval.explicit_sharding is None:
+            return x
+        more = len(aval.explicit_sharding.mesh.explicit_axes) < len(
+            aval.explicit_sharding.mesh.axis_names
+        )
+        attr = self.sharding(aval.explicit_sharding, aval, more=more)
+        types = [self.type(aval)]
+        return self.create("sdy.sharding_constraint", types, [x], sharding=attr).result
+
+    def as_typed(self, x: Any, aval: Any) -> Any:
+        """A value that a rule makes inside, sharded as its type says."""
+        return x if self.placement is None else self.constrain(x, aval)
+
+    def gathered(self, x: Any, aval: Any) -> Any:
+        """A value whole on every device of a program that is spread over some."""
+        if self.placement is None or isinstance(aval, AbstractToken):
+            return x
+        whole = self.sharding(self.module.placement.replicated, aval)
+        types = [self.type(aval)]
+        return self.create("sdy.sharding_constraint", types, [x], sharding=whole).result
+
+    def on_one_device(self, results: int, i: int = 0) -> dict[str, Any]:
+        """The attribute of an operation that runs once, on device `i` alone."""
+        if self.placement is None:
+            return {}
+        one = f"<@{self.module.one_device(i)}, []>"
+        rows = ", ".join([one] * max(results, 1))
+        return {"sdy.sharding": self.parse(f"#sdy.sharding_per_value<[{rows}]>")}
+
+    # ---- operations
+    def create(
+        self, name: str, results: Sequence[Any], operands: Sequence[Any], **attrs: Any
+    ) -> Any:
+        """Emit operation `name` (with its dialect) with these MLIR result types."""
+        return self.emit(name, results, operands, attrs)
+
+    def emit(
+        self,
+        name: str,
+        results: Sequence[Any],
+        operands: Sequence[Any],
+        attributes: dict[str, Any],
+        regions: int = 0,
+    ) -> Any:
+        """What all operations of rules are emitted by: see `create`."""
+        return create(name, results, operands, attributes, None, regions, self.loc)
+
+    def library_call(
+        self, avals_out: Sequence[Any], operands: Sequence[Any], **attrs: Any
+    ) -> Any:
+        """Emit a call of a library's routine, whose operands may lie as attributes say."""
+        types = [self.type(a) for a in avals_out]
+        return self.create("stablehlo.custom_call", types, operands, **attrs)
+
+    def op(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
+        """Emit `stablehlo.<name>` with one result of type `aval`; return the result."""
+        return self.emit("stablehlo." + name, [self.type(aval)], operands, attrs).result
+
+    def chlo(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
+        """Emit `chlo.<name>` with one result of type `aval`; return the result."""
+        return self.create("chlo." + name, [self.type(aval)], operands, **attrs).result
+
+    def repeat(self, x: Any, aval: Any) -> Any:
+        """A scalar as an array of type `aval`."""
+        key = id(x), aval
+        found = self.repeated.get(key)
+        if found is None:
+            y = self.op("broadcast_in_dim", aval, x, broadcast_dimensions=self.i64s(()))
+            found = self.repeated[key] = y, x  # x lives on, for its id
+        return found[0]
+
+    def may_be_zero(self, x: Any) -> Any:
+        """Whether an integer may be 0: unless it is a constant, or such ones repeated."""
+        made = x.owner
+        if isinstance(made, ir.Block):
+            return True
+        if made.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
+            return self.may_be_zero(made.operands[0])
+        if made.name != "stablehlo.constant":
+            return True
+        elements = made.attributes["value"]
+        if elements.is_splat:
+            return not ir.IntegerAttr(elements.get_splat_value()).value
+        return not np.asarray(elements).all()
+
+    def constant(self, value: Any, aval: Any) -> Any:
+        """A constant; a Python or NumPy scalar is repeated to the aval's shape."""
+        if isinstance(aval, AbstractToken):
+            raise TypeError("minijax bug: a token has no constant")
+        aval = physical(aval)
+        return self.op("constant", aval, value=self.dense(value, aval))
+
+    @staticmethod
+    def dense(value: Any, aval: Any) -> Any:
+        """The attribute that holds the elements of a constant."""
+        x = dtypes.stored(value, aval.dtype)
+        splat = x.ndim == 0
+        element = context.elements[aval.dtype]
+        if aval.dtype in _BIT_VIEWS:
+            x = x.view(np.uint16 if aval.dtype == dtypes.bfloat16 else np.uint8)
+        elif aval.dtype in (dtypes.int4, dtypes.int2):
+            x = x.astype(np.int8)
+        elif aval.dtype in (dtypes.uint4, dtypes.uint2):
+            x = x.astype(np.uint8)
+        if splat:
+            x = np.ascontiguousarray(x).reshape(())
+        get: Any = ir.DenseElementsAttr.get
+        return get(np.asarray(x, order="C"), type=element, shape=aval.shape)
+
+    @contextmanager
+    def block(self, region: Any, *types: Any) -> Iterator[Any]:
+        """Append a block with arguments of these MLIR types; emit into it."""
+        block = region.blocks.append(*types, arg_locs=[self.loc] * len(types))
+        outside, self.repeated = self.repeated, {}
+        module = self.module
+        module.depth += 1
+        if module.depth > module.deepest:
+            module.deepest = module.depth
+        try:
+            with ir.InsertionPoint(block):
+                yield block.arguments
+        finally:
+            self.repeated = outside
+            module.depth -= 1
+
+    def region_op(
+        self,
+        name: str,
+        results: Sequence[Any],
+        operands: Sequence[Any],
+        regions: int = 1,
+        **attrs: Any,
+    ) -> Any:
+        """Emit an operation with empty regions, to be filled with `block`."""
+        return self.emit(name, results, operands, attrs, regions)
+
+    def manual_region(
+        self,
+        mesh: Any,
+        manual: frozenset[Any],
+        operands: Sequence[Any],
+        ins: Sequence[tuple[Any, Any]],
+        outs: Sequence[tuple[Any, Any]],
+        parts: Sequence[Any],
+        body: Callable[..., Sequence[Any]],
+    ) -> list[Any]:
+        """Emit `sdy.manual_computation`: what `body` emits of the parts of operands.
+
+        ins, outs: types of whole values, and the specs by which the manual axes cut them.
+        parts: the types of the operands' parts.
+        """
+        if not self.module.is_partitioned:  # one device: parts are wholes
+            return list(body(*operands))
+        symbol = self.module.mesh(mesh)
+        free = "" if self.manual | manual >= {*mesh.axis_names} else "?"
+
+        def told(pairs: Sequence[tuple[Any, Any]]) -> Any:
+            rows = []
+            for aval, spec in pairs:
+                entries = [[f'"{a}"' for a in axes_of(entry)] for entry in spec]
+                entries += [[] for _ in range(len(physical(aval).shape) - len(entries))]
+                dims = ["{" + ", ".join([*e, *free]) + "}" for e in entries]
+                names = [f'"{a}"' for a in mesh.axis_names if a in spec.unreduced]
+                terms = f", unreduced={{{', '.join(names)}}}" if names else ""
+                rows.append(f"<@{symbol}, [{', '.join(dims)}]{terms}>")
+            return self.parse(f"#sdy.sharding_per_value<[{', '.join(rows)}]>")
+
+        axes = ", ".join(f'"{a}"' for a in mesh.axis_names if a in manual)
+        op = self.region_op(
+            "sdy.manual_computation",
+            [self.type(a) for a, _ in outs],
+            operands,
+            in_shardings=told(ins),
+            out_shardings=told(outs),
+            manual_axes=self.parse(f"#sdy<manual_axes{{{axes}}}>"),
+        )
+        with self.block(op.regions[0], *map(self.type, parts)) as values:
+            self.create("sdy.return", [], list(body(*values)))
+        return list(op.results)
+
+    def op_of_each_device(self, emit: Callable[[], Any], aval: Any) -> Any:
+        """What `emit` emits, where the axes that are left are manual, too."""
+        over = self.placement
+        if over is None or not self.manual:
+            return emit()
+        mesh = over.mesh
+        rest = frozenset(mesh.axis_names) - self.manual
+        whole = [(aval, PartitionSpec())]
+        return self.manual_region(mesh, rest, [], [], whole, [], lambda: [emit()])[0]
+
+    def case(
+        self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]], types: Sequence[Any]
+    ) -> list[Any]:
+        """Emit `stablehlo.case`: what the branch at `index` emits, of these MLIR types.
+
+        Many branches are emitted as cases of cases: XLA's time to compile one grows with
+        the cube of their number.
+        """
+        if len(branches) > FEW_BRANCHES:
+            return self._case_of_cases(index, branches, types)
+        tokens = [self.token] if self.token is not None else []
+        results = [*(t.type for t in tokens), *types]
+        case = self.region_op("stablehlo.case", results, [index], len(branches))
+        for region, branch in zip(case.regions, branches, strict=True):
+            with self.block(region):
+                if tokens:
+                    self.token = tokens[0]
+                out = branch()
+                self.return_(*([self.token] if tokens else []), *out)
+        found = list(case.results)
+        if tokens:
+            self.token = found.pop(0)
+        return found
+
+    def _case_of_cases(
+        self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]], types: Sequence[Any]
+    ) -> list[Any]:
+        """`case` in two levels; any other index than those of branches is the last one."""
+        n = len(branches)
+        size = math.isqrt(n - 1) + 1
+        i32, u32 = (shaped((), d) for d in (dtypes.int32, dtypes.uint32))
+        last, width = (self.constant(np.uint32(k), u32) for k in (n - 1, size))
+        at = self.op("minimum", u32, self.op("convert", u32, index), last)
+        outer = self.op("divide", u32, at, width)
+        inner = self.op("remainder", u32, at, width)
+        outer, inner = (self.op("convert", i32, x) for x in (outer, inner))
+        groups = [
+            functools.partial(self.case, inner, branches[i : i + size], types)
+            for i in range(0, n, size)
+        ]
+        return self.case(outer, groups, types)
+
+    def return_(self, *values: Any) -> None:
+        """End a StableHLO region."""
+        self.create("stablehlo.return", [], list(values))
+
+    # ---- nested programs
+    def label(self, scope: str) -> str:
+        """The name of a scope inside the current equation's: `jit(f)/loop/while/body`."""
+        name = getattr(self.loc, "name_str", None)  # ends with the primitive's
+        outer = self.prefix if name is None else name.rpartition("/")[0]
+        return f"{outer}/{scope}" if outer and scope else outer or scope
+
+    def rename(self, scope: str, *, fills: Any = False) -> None:
+        """Give the equation's operations from now on this name for the primitive's.
+
+        fills: whether it is a scope, which empty marks before it enclose: `jvp(scope)`.
+        """
+        before, child = self.loc, getattr(self.loc, "child_loc", None)
+        label = within(self.label(""), scope) if fills else self.label(scope)
+        self.loc = ir.Location.name(label, childLoc=child)
+        if tagged := self.module.tagged:
+            tagged.setdefault(str(self.loc), tagged.get(str(before), {}))
+
+    def jaxpr(self, closed: ClosedJaxpr, *args: Any, scope: str = "") -> list[Any]:
+        """Emit a closed jaxpr in place; `scope` is a part of its operations' names."""
+        closed = core.within_axes(self.axes, hooks.discharge_jaxpr.call, closed)
+        consts = [
+            self.const_value(c, v.aval)
+            for c, v in zip(closed.consts, closed.jaxpr.constvars, strict=True)
+        ]
+        saved = self.avals_in, self.avals_out, self.loc, self.prefix, self.locations
+        self.prefix = label = self.label(scope)
+        self.locations = self.scopes.setdefault(label, {})
+        try:
+            return emit_jaxpr(self, closed.jaxpr, consts, args)
+        finally:
+            (self.avals_in, self.avals_out, self.loc, self.prefix, self.locations) = saved
+
+    def const_value(self, const: Any, aval: Any) -> Any:
+        """The value of a captured constant inside the current function."""
+        found = self.consts.get(id(const))
+        if found is None:
+            if isinstance(const, core.Tracer):
+                error = leaked(const, core.STATE.trace)
+                raise leaked_into_rule(error, "a function in the program")
+            found = self.constant(const, aval)
+        return found
+
+    def fun(
+        self, fun: Callable[..., Any], *operands: Any, avals: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Emit a Python function of primitives in place; always a list of results."""
+        avals = self.avals_in if avals is None else avals
+
+        def flat(*args: Any) -> Sequence[Any]:
+            out = fun(*args)
+            return out if isinstance(out, (tuple, list)) else (out,)
+
+        jaxpr, consts = core.within_axes(self.axes, stage, flat, avals, text="lowering")
+        return self.jaxpr(ClosedJaxpr(jaxpr, consts), *operands)
+
+    def call(self, closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
+        """Call a closed jaxpr as a function; equal ones are lowered once."""
+        module = self.module
+        key = (closed.jaxpr, tuple(map(id, closed.consts)), self.axes, self.manual)
+        found = module.functions.get(key)
+        if found is None:
+            if module.calls >= MOST_CALLS:
+                return self.jaxpr(closed, *args)
+            module.calls += 1
+            found = self._function(closed, name)
+            module.calls -= 1
+            module.functions[key] = found
+            module.lowered.append(closed)
+        symbol, hidden = found
+        passed = [self.consts[id(c)] for c in hidden]
+        tokens = [self.token] if self.token is not None else []
+        results = [self.type(a) for a in closed.out_avals]
+        if tokens:
+            results = [tokens[0].type, *results]
+        out = self.create(
+            "func.call",
+            results,
+            [*tokens, *passed, *args],
+            callee=ir.FlatSymbolRefAttr.get(symbol),
+        )
+        values = list(out.results)
+        if tokens:
+            self.token, *values = values
+        return values
+
+    def stored(self, x: Any) -> Any:
+        """A value that the compiler stores: the result of a call that is not inlined."""
+        functions, key = self.module.functions, ("stored", x.type)
+        if key not in functions:
+            symbol = self.module.symbol("stored")
+            block = self.module.function(symbol, [x.type], [x.type], "private", self.loc)
+            with ir.InsertionPoint(block):
+                self.create("func.return", [], list(block.arguments))
+            functions[key] = symbol, []
+        return self.create(
+            "func.call",
+            [x.type],
+            [x],
+            callee=ir.FlatSymbolRefAttr.get(functions[key][0]),
+            **{"mhlo.frontend_attributes": self.parse('{inlineable = "false"}')},
+        ).result
+
+    def symbol_of(self, closed: ClosedJaxpr, name: str) -> str:
+        """The name of a function of the module, for an operation that calls it."""
+        functions, key = self.module.functions, (closed.jaxpr, "symbol")
+        if key not in functions:
+            token, self.token = self.token, None
+            functions[key] = self._function(closed, name)
+            self.token = token
+            self.module.lowered.append(closed)
+        return str(functions[key][0])
+
+    def _function(self, closed: ClosedJaxpr, name: str) -> tuple[str, list[Any]]:
+        symbol = self.module.symbol(name)
+        hidden = [c for c in captured_consts(closed) if id(c) in self.consts]
+        types = [self.consts[id(c)].type for c in hidden]
+        types += [self.type(a) for a in closed.in_avals]
+        outs = [self.type(a) for a in closed.out_avals]
+        if self.token is not None:
+            types, outs = [self.token.type, *types], [self.token.type, *outs]
+        block = self.module.function(symbol, types, outs, "private", self.loc)
+        inner = Lowering(self.module, "")
+        inner.axes, inner.manual = self.axes, self.manual
+        with ir.InsertionPoint(block):
+            args = list(block.arguments)
+            if self.token is not None:
+                inner.token = args.pop(0)
+            inner.consts = {id(c): v for c, v in zip(hidden, args, strict=False)}
+            values = inner.jaxpr(closed, *args[len(hidden) :])
+            if inner.token is not None:
+                values = [inner.token, *values]
+            ir.Operation.create("func.return", operands=values, loc=inner.loc)
+        return symbol, hidden
+
+
+def typed_call(ctx: Lowering, config: Any) -> dict[str, Any]:
+    """The attributes of a call with XLA's typed interface, with these of its own."""
+    return {"backend_config": ctx.string(""), "mhlo.backend_config": config}
+
+
+SHORT = 4096  # bytes of a captured NumPy array that may stand in the program
+_BIT_VIEWS = frozenset((dtypes.bfloat16, *dtypes.SMALL_FLOATS))
+
+
+def _beyond(name: str) -> Any:
+    """What a rule may not look at while its recipe is learnt."""
+
+    def refuse(*_: Any) -> Any:
+        raise NotReplayable(name)
+
+    return property(refuse)
+
+
+class RecordingContext(Lowering):
+    """A `Lowering` that knows an equation's types and the platform, and no more."""
+
+    __slots__ = ("given", "on")
+    axes, consts, manual, module, token = map(
+        _beyond, ("axes", "consts", "manual", "module", "token")
+    )
+    may_be_zero = _beyond("operands")
+
+    def __init__(self, ctx: Lowering) -> None:
+        self.on = ctx.platform
+        self.given: dict[Any, dict[str, Any]] = {}  # operations and their attributes
+        self.avals_in, self.avals_out = ctx.avals_in, ctx.avals_out
+        self.loc, self.types, self.repeated = context.unknown, ctx.types, {}
+
+    @property
+    def platform(self) -> str:
+        return self.on
+
+    def emit(self, *args: Any) -> Any:
+        made = super().emit(*args)
+        self.given[made] = args[3]
+        return made
+
+
+def captured_consts(closed: ClosedJaxpr) -> list[Any]:
+    """The constants that are arguments, in a closed jaxpr and those inside it, each once.
+
+    Scalars are none, nor are short NumPy arrays: the compiler may compute with them, as
+    XLA divides by a constant, and results have the last digit that JAX's have.
+    """
+    found: dict[int, Any] = {}
+    for c in closed.consts:
+        if isinstance(c, np.ndarray) and c.nbytes <= SHORT:
+            continue
+        if getattr(c, "shape", ()) or dtypes.is_extended(getattr(c, "dtype", None)):
+            found[id(c)] = c
+    _captured_below(closed.jaxpr, found)
+    return list(found.values())
+
+
+def _captured_below(jaxpr: Jaxpr, found: dict[int, Any]) -> None:
+    below = jaxpr.memo.get("captured_consts")
+    if below is None:
+        below = {}
+        for inner in closed_jaxprs_in(jaxpr):
+            below.update((id(c), c) for c in captured_consts(inner))
+        jaxpr.memo["captured_consts"] = below
+    found.update(below)
+
+
+# ------------------------------------------------------------------------ equations
+
+
+def emit_jaxpr(
+    ctx: Lowering, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]
+) -> list[Any]:
+    """Emit a jaxpr's equations; return the values of its outputs."""
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    emit = _emit_with_keys if has_keys(jaxpr) else emit_equation
+    if ctx.module.placement is not None and has_explicit_shardings(jaxpr):
+        emit = functools.partial(_emit_cut, emit)
+    if ctx.module.platform == "cpu" and not ctx.module.is_partitioned:
+        stored = chains(jaxpr).stored
+        if stored:
+            emit = functools.partial(_emit_stored, emit, stored)
+    literals: dict[Any, Any] = {}
+    for eqn in jaxpr.eqns:
+        values = []
+        ctx.avals_in = avals = []
+        for a in eqn.ins:
+            values.append(_literal(ctx, a, literals) if type(a) is Literal else env[a])
+            avals.append(a.aval)
+        prim, outvars = eqn.primitive, eqn.outs
+        key = eqn.source, eqn.names, prim
+        ctx.loc = ctx.locations.get(key) or _location(ctx, key)
+        if prim.multiple_results:
+            ctx.avals_out = [v.aval for v in outvars]
+            env.update(zip(outvars, emit(ctx, eqn, values), strict=True))
+        else:
+            ctx.avals_out = (outvars[0].aval,)
+            env[outvars[0]] = emit(ctx, eqn, values)
+    return [
+        ctx.constant(a.val, a.aval) if type(a) is Literal else env[a] for a in jaxpr.outvars
+    ]
+
+
+def _literal(ctx: Lowering, a: Literal, seen: dict[Any, Any]) -> Any:
+    """The constant of a literal, emitted once a block."""
+    key = a.val, type(a.val), a.aval
+    if not a.val:  # 0.0 and -0.0 are equal, and differ
+        key = str(a.val), type(a.val), a.aval
+    found = seen.get(key)
+    if found is None:
+        found = seen[key] = ctx.constant(a.val, a.aval)
+    return found
+
+
+def has_explicit_shardings(jaxpr: Jaxpr) -> bool:
+    """Whether the type of any value in a jaxpr says along which mesh axes it is cut."""
+    found = jaxpr.memo.get("has_explicit_shardings")
+    if found is None:
+        values = (*jaxpr.invars, *jaxpr.constvars, *(v for e in jaxpr.eqns for v in e.outs))
+        found = jaxpr.memo["has_explicit_shardings"] = any(
+            v.aval.explicit_sharding is not None for v in values
+        ) or any(has_explicit_shardings(p.jaxpr) for p in closed_jaxprs_in(jaxpr))
+    return bool(found)
+
+
+def check_one_device(jaxpr: Jaxpr) -> None:
+    """ValueError if a type in a program for one device has a sharding over several."""
+    if not has_explicit_shardings(jaxpr):
+        return
+    outs = (v for e in jaxpr.eqns for v in e.outs)
+    for v in (*jaxpr.invars, *jaxpr.constvars, *outs):
+        sharding = v.aval.explicit_sharding
+        if sharding is not None and sharding.mesh.size > 1:
+            mesh = sharding.mesh
+            raise errors.value_error(
+                "Length of device assignment 1 is not equal to the size of the mesh"
+                f" {mesh.size} of aval {v.aval.str_short(True)}. Please enter your"
+                " `jit` into a mesh context via `jax.set_mesh`.",
+                why="no argument is on several devices and no mesh is set, so the program"
+                " runs on one device.",
+                tries=["with jax.set_mesh(mesh): ...", "call the function without jit"],
+            )
+    for inner in closed_jaxprs_in(jaxpr):
+        check_one_device(inner.jaxpr)
+
+
+def _emit_cut(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
+    """Emit an equation, and that its results lie as their types say."""
+    out = emit(ctx, eqn, values)
+    avals = [v.aval for v in eqn.outs]
+    if ctx.placement is None or all(a.explicit_sharding is None for a in avals):
+        return out
+    outs = out if eqn.primitive.multiple_results else [out]
+    # Values inside of regions have their shardings.  Of these the compiler hands on all but
+    # those of terms of sums, which it would add up.
+    inside = eqn.primitive.regions is not None
+    outs = [
+        x if inside and not _is_terms(a) else ctx.constrain(x, a)
+        for x, a in zip(outs, avals, strict=True)
+    ]
+    return outs if eqn.primitive.multiple_results else outs[0]
+
+
+def _is_terms(aval: Any) -> bool:
+    """Whether each device has a term of a sum, the value."""
+    return aval.explicit_sharding is not None and bool(aval.explicit_sharding.spec.unreduced)
+
+
+def _emit_stored(
+    emit: Any, stored: frozenset[Any], ctx: Lowering, eqn: Equation, values: list[Any]
+) -> Any:
+    """Emit an equation, and keep the compiler from fusing some results with their uses."""
+    out = emit(ctx, eqn, values)
+    if stored.isdisjoint(eqn.outs):
+        return out
+    if not eqn.primitive.multiple_results:
+        return ctx.stored(out)
+    return [ctx.stored(x) if v in stored else x for x, v in zip(out, eqn.outs, strict=True)]
+
+
+def has_keys(jaxpr: Jaxpr) -> bool:
+    """Whether any value in a jaxpr is an array of keys."""
+    found = jaxpr.memo.get("has_keys")
+    if found is None:
+        avals = {v.aval for eqn in jaxpr.eqns for v in eqn.outs}
+        avals.update(v.aval for v in (*jaxpr.invars, *jaxpr.constvars))
+        kinds = {getattr(a, "dtype", None) for a in avals}
+        found = jaxpr.memo["has_keys"] = any(map(dtypes.is_extended, kinds))
+    return bool(found)
+
+
+def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
+    """Emit an equation by its recipe or, if it has none, by its rule."""
+    prim, params = eqn.primitive, eqn.params
+    rule = prim.lower
+    if prim.lower_by_platform:
+        rule = prim.lower_by_platform.get(ctx.module.platform, rule)
+    key = (rule, *ctx.avals_in, *ctx.avals_out, *params.items())
+    try:
+        recipe = ctx.recipes.get(key, UNSEEN)
+    except TypeError:  # unhashable
+        recipe = None
+    if recipe is UNSEEN or recipe is SEEN:
+        recipe = _learn(ctx, key, eqn, recipe)
+    if recipe is None:
+        return rule(ctx, *values, **params)
+    if recipe.alone is not None:  # without a call between: most equations come here
+        name, types, attributes = recipe.alone
+        return create(name, types, values, attributes, None, 0, ctx.loc).result
+    return recipe.replay(ctx, values)
+
+
+UNSEEN, SEEN = "unseen", "seen"
+
+
+def _learn(ctx: Lowering, key: tuple[Any, ...], eqn: Equation, so_far: str) -> Any:
+    """The recipe of an equation seen before; None if its rule is to run."""
+    if so_far is UNSEEN:
+        if all(map(is_value_param, eqn.params.values())):
+            util.remember(ctx.recipes, key, SEEN, KEPT)
+        return None
+    types = [ctx.type(a) for a in ctx.avals_in]
+    several = eqn.primitive.multiple_results
+    found = record_lowering(key[0], RecordingContext(ctx), types, eqn.params, several)
+    ctx.recipes[key] = found
+    return found
+
+
+def _emit_with_keys(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
+    """`emit_equation` of a jaxpr in which there are keys."""
+    prim = eqn.primitive
+    if not prim.lowers_key_arrays and any(
+        dtypes.is_extended(getattr(a, "dtype", None)) for a in (*ctx.avals_in, *ctx.avals_out)
+    ):
+        return _emit_on_keys(ctx, prim, values, eqn.params)
+    return emit_equation(ctx, eqn, values)
+
+
+def _emit_on_keys(
+    ctx: Lowering, prim: Primitive, values: list[Any], params: dict[str, Any]
+) -> Any:
+    """Lower a primitive on keys as its own batch over the keys' trailing axes."""
+    avals_in, avals_out = list(ctx.avals_in), list(ctx.avals_out)
+    stored = next(
+        a.dtype.base_shape
+        for a in (*avals_in, *avals_out)
+        if dtypes.is_extended(getattr(a, "dtype", None))
+    )
+    dims = [a.ndim if dtypes.is_extended(a.dtype) else None for a in avals_in]
+
+    def one_lane(*xs: Any) -> Sequence[Any]:
+        out = prim.bind(*xs, **params)
+        return out if prim.multiple_results else [out]
+
+    def all_lanes(*xs: Any) -> list[Any]:
+        outs, out_dims = batch_flat(one_lane, Axis(no_name, size), xs, dims)
+        return [
+            move_lane(x, size, d, a.ndim if dtypes.is_extended(a.dtype) else None)
+            for x, d, a in zip(outs, out_dims, avals_out, strict=True)
+        ]
+
+    size = stored[0] if stored else 0
+    fun = all_lanes if stored else one_lane  # an element that is stored as one number
+    out = ctx.fun(fun, *values, avals=[physical(a) for a in avals_in])
+    return out if prim.multiple_results else out[0]
+
+
+def _location(ctx: Lowering, key: tuple[Source | None, str, Primitive]) -> Any:
+    """The location of an equation with this source, name stack and primitive."""
+    source, names, prim = key
+    label = "/".join(filter(None, (ctx.prefix, names, prim.name)))
+    found = ir.Location.name(label, childLoc=_file_location(source))
+    ctx.locations[key] = found
+    if (told := frontend_attributes.attributes_in_name_stack(names)) is not None:
+        ctx.module.tagged[str(found)] = told
+    return found
+
+
+def _file_location(source: Source | None) -> Any:
+    if source is None:
+        return context.unknown
+    key = (source.code, source.lasti, config.SOURCE_FILES.value)
+    found = context.locations.get(key)
+    if found is None:
+        line, column = source.position()
+        file, pattern = source.file, config.SOURCE_FILES.value
+        if pattern is not None:
+            file = re.sub(pattern, "", file)
+        found = ir.Location.file(file, line, column)
+        context.locations[key] = found
+    return found

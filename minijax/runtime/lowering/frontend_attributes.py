@@ -1,0 +1,75 @@
+"""What users tell the compiler of single operations: XLA's frontend attributes.
+
+Inside a program it is a part of the name stack, which every transformation hands on:
+`xla_metadata[key=value]`, of which the innermost counts.  In a module it is an attribute of
+an operation.
+
+Next: context.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from jaxlib.mlir import ir
+
+__all__ = ("scope_of", "attributes_in_name_stack", "tag", "tag_all")
+
+_MARK = "xla_metadata["
+_PART = re.compile(r"xla_metadata\[([^\]]*)\]")
+_ATTRIBUTE = "mhlo.frontend_attributes"
+_SILENT = ("stablehlo.constant", "stablehlo.return", "func.return")
+
+
+def as_text(value: Any) -> str:
+    """A value as XLA reads it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def scope_of(metadata: Mapping[str, Any]) -> str:
+    """The part of a name stack that says this.
+
+    >>> scope_of({"stage": 2})
+    'xla_metadata[stage=2]'
+    """
+    pairs = (f"{quote(k, '')}={quote(as_text(v), '')}" for k, v in metadata.items())
+    return f"{_MARK}{','.join(pairs)}]"
+
+
+def attributes_in_name_stack(names: str) -> dict[str, str] | None:
+    """What a name stack says, if it says anything.
+
+    >>> attributes_in_name_stack("f/xla_metadata[stage=2]/g")
+    {'stage': '2'}
+    """
+    if _MARK not in names:
+        return None
+    pairs = _PART.findall(names)[-1].split(",")
+    split = (pair.partition("=") for pair in pairs if pair)
+    return {unquote(key): unquote(value) for key, _, value in split}
+
+
+def tag(operation: Any, metadata: Mapping[str, str]) -> None:
+    """Tell the compiler of an operation; what it is told already stays."""
+    if not metadata:
+        return
+    found: Any = {key: ir.StringAttr.get(value) for key, value in metadata.items()}
+    if _ATTRIBUTE in operation.attributes:
+        known: Any = ir.DictAttr(operation.attributes[_ATTRIBUTE])
+        found.update((a.name, a.attr) for a in known)
+    operation.attributes[_ATTRIBUTE] = ir.DictAttr.get(found)
+
+
+def tag_all(module: Any, tagged: Mapping[str, Mapping[str, str]]) -> None:
+    """Tell the compiler of all operations at these locations that compute something."""
+
+    def visit(operation: Any) -> Any:
+        metadata = tagged.get(str(operation.location))
+        if metadata is not None and operation.name not in _SILENT:
+            tag(operation, metadata)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)

@@ -1,0 +1,320 @@
+"""A jaxpr as a module with a function `main`, ready for the compiler.
+
+What is said of `main` from outside: hidden arguments, donation, memories, and how
+arguments and results lie on several devices.  Next: ../running/compile.py.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from ...base import config
+from ...ir import core
+from ...ir.jaxpr import ClosedJaxpr
+from ...passes.dce import dce_jaxpr
+from ...types.avals import HOST, HOST_KINDS, AbstractToken, TypeFlags
+from ..running import reports
+from . import frontend_attributes
+from .context import (
+    Lowering,
+    NotLowerable,
+    captured_consts,
+    check_one_device,
+    main_aval,
+    physical,
+)
+from .mlir_context import context, load_dialect
+from .module import Module
+from .rounding import keep_rounding
+
+
+class Lowered:
+    """A module with what running it needs: hidden arguments and callbacks."""
+
+    __slots__ = (
+        "callbacks",
+        "consts",
+        "deepest",
+        "described",
+        "failures",
+        "keepalive",
+        "module",
+    )
+
+    def __init__(self, module: Module, consts: list[Any]) -> None:
+        self.module = module.module
+        self.described = module.described
+        self.deepest = module.deepest
+        self.consts = consts
+        self.callbacks = module.callbacks
+        self.failures = module.failures
+        self.keepalive = module.keepalive
+
+
+def lower_jaxpr(closed: ClosedJaxpr, *args: Any, **options: Any) -> Lowered:
+    """The module of a closed jaxpr; see `_lower_jaxpr`.
+
+    Dead code is left to the compiler, but where it cannot be lowered at all.
+    """
+    try:
+        return _lower_jaxpr(closed, *args, **options)
+    except NotLowerable:
+        jaxpr = closed.jaxpr
+        live, _ = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep_in=True)
+        try:
+            return _lower_jaxpr(ClosedJaxpr(live, closed.consts), *args, **options)
+        except NotLowerable as error:
+            raise TypeError(str(error)) from None
+
+
+def _lower_jaxpr(
+    closed: ClosedJaxpr,
+    name: str,
+    platform: str,
+    *,
+    replicas: int = 1,
+    partitions: int = 1,
+    donated: Sequence[bool] = (),
+    axes: tuple[tuple[Any, int], ...] = (),
+    arg_attributes: Sequence[dict[str, Any]] = (),
+    result_attributes: Sequence[dict[str, Any]] = (),
+    ordered: bool = False,
+    locations: bool = True,
+    placement: Any = None,
+    literals: bool = False,
+    emitter: type[Lowering] = Lowering,
+    names: Sequence[str] = (),
+    orders: tuple[Sequence[str], Sequence[str]] | None = None,
+) -> Lowered:
+    """The module of a closed jaxpr, with a function `main`.
+
+    `main` takes the captured constants, then the jaxpr's inputs.  With `ordered` a token
+    is threaded through the operations that have ordered effects.  Of a program over
+    several devices `placement` says how inputs and results lie on them.  With `literals` the
+    captured constants stand in the program.  `emitter` emits it; it is told the inputs'
+    `names`.  `orders` says in which orders inputs and results lie in memory.
+    """
+    if placement is None and TypeFlags.has_sharded_types and replicas == partitions == 1:
+        check_one_device(closed.jaxpr)
+    with context.ir, context.unknown:
+        module = Module(_module_name(name), platform, replicas, partitions)
+        hidden = [] if literals else captured_consts(closed)
+        module.placement = placement
+        ctx = emitter(module, f"jit({name})" if locations else "")
+        ctx.axes = axes
+        hidden_avals = [core.aval_of(c) for c in hidden]
+        taken = (*hidden_avals, *closed.in_avals)
+        types = [ctx.type(main_aval(a)) for a in taken]
+        outs = [ctx.type(main_aval(a)) for a in closed.out_avals]
+        shift = len(types) - len(closed.in_avals)
+        if any(a.memory_space is HOST for a in (*closed.in_avals, *closed.out_avals)):
+            arg_attributes = _with_memories(arg_attributes, closed.in_avals)
+            result_attributes = _with_memories(result_attributes, closed.out_avals)
+        if orders is not None:
+            arg_attributes = _with_orders(arg_attributes, orders[0])
+            result_attributes = _with_orders(result_attributes, orders[1])
+        if any(donated):
+            donations = _donations(donated, closed.in_avals, closed.out_avals, placement)
+            given = arg_attributes or [{}] * len(donations)
+            arg_attributes = [{**a, **d} for a, d in zip(given, donations, strict=True)]
+        arg_attributes = [{}] * shift + list(arg_attributes or [{}] * len(closed.in_avals))
+        if placement is not None:
+            lies = [placement.replicated] * shift + list(
+                map(placement.sharding_in, range(len(closed.in_avals)))
+            )
+            arg_attributes = _with_shardings(
+                ctx, arg_attributes, lies, [*hidden_avals, *closed.in_avals]
+            )
+            if placement.outs is not None:
+                result_attributes = _with_shardings(
+                    ctx, result_attributes, placement.outs, closed.out_avals
+                )
+        attributes = _attributes(arg_attributes, result_attributes)
+        block = module.function("main", types, outs, "public", ctx.loc, attributes)
+        with ir.InsertionPoint(block):
+            args = list(block.arguments)
+            for i, a in enumerate(taken):
+                if isinstance(a, AbstractToken):
+                    args[i] = ctx.new_token()
+            if ordered:
+                load_dialect("stablehlo")  # where the class of a token's value may be
+                ctx.token = ctx.new_token()
+            ctx.consts = {id(c): v for c, v in zip(hidden, args, strict=False)}
+            ctx.begin(args[len(hidden) :], closed.in_avals, names)
+            values = ctx.jaxpr(closed, *args[len(hidden) :])
+            for i, a in enumerate(closed.out_avals):
+                if isinstance(a, AbstractToken):
+                    values[i] = ctx.constant(0, main_aval(a))
+            if placement is not None:
+                values = _drop_redundant_constraints(
+                    args, values, arg_attributes, result_attributes, closed.out_avals
+                )
+            ir.Operation.create("func.return", operands=values)
+        if config.IEEE_ARITHMETIC.value:
+            keep_rounding(module.module)
+        if module.tagged:
+            frontend_attributes.tag_all(module.module, module.tagged)
+        if hidden:
+            reports.check_constants(hidden)
+        if config.DUMP_TO.value:
+            reports.dump(closed, name, module.module)
+    return Lowered(module, hidden)
+
+
+def _module_name(name: str) -> str:
+    name = f"jit({name})"
+    return "".join(c if c.isalnum() or c in "_.-" else "_" for c in name).rstrip("_")
+
+
+def _with_memories(
+    attributes: Sequence[dict[str, Any]], avals: Sequence[Any]
+) -> list[dict[str, Any]]:
+    """The attributes of arguments or results, and in which memory each one is."""
+    kinds = [HOST_KINDS[0] if a.memory_space is HOST else "device" for a in avals]
+    given = attributes or [{}] * len(kinds)
+    return [
+        {**attrs, "mhlo.memory_kind": ir.StringAttr.get(kind)}
+        for attrs, kind in zip(given, kinds, strict=True)
+    ]
+
+
+def _with_orders(
+    attributes: Sequence[dict[str, Any]], modes: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The attributes of arguments or results, and in which order each one lies."""
+    given = attributes or [{}] * len(modes)
+    return [
+        {**attrs, "mhlo.layout_mode": ir.StringAttr.get(mode)}
+        for attrs, mode in zip(given, modes, strict=True)
+    ]
+
+
+def _with_shardings(
+    ctx: Lowering,
+    attributes: Sequence[dict[str, Any]],
+    lies: Sequence[Any],
+    avals: Sequence[Any],
+) -> list[dict[str, Any]]:
+    """The attributes of arguments or results, and how each one lies on the devices."""
+    given = attributes or [{}] * len(avals)
+    return [
+        attrs if s is None else {**attrs, "sdy.sharding": ctx.sharding(s, a)}
+        for attrs, s, a in zip(given, lies, avals, strict=True)
+    ]
+
+
+_CONSTRAINT, _SHARDING = "sdy.sharding_constraint", "sdy.sharding"
+
+
+def _drop_redundant_constraints(
+    args: Sequence[Any],
+    values: Sequence[Any],
+    arg_attributes: Sequence[dict[str, Any]],
+    result_attributes: Sequence[dict[str, Any]],
+    out_avals: Sequence[Any],
+) -> list[Any]:
+    """The results of `main` without constraints that its attributes say already.
+
+    Said twice, the compiler moves twice, by a value that is whole on each device.  Terms
+    of sums stay: only the constraint says from where on they are not to be added up.  So
+    do constraints of operations whose results have a sharding in their types.
+    """
+    values = list(values)
+    for x, attributes in zip(args, arg_attributes, strict=True):
+        said = attributes.get(_SHARDING)
+        for op in [use.owner for use in x.uses] if said is not None else ():
+            if op.name == _CONSTRAINT and op.attributes["sharding"] == said:
+                values = [x if v == op.results[0] else v for v in values]
+                op.results[0].replace_all_uses_with(x)
+                op.erase()
+    for i, attributes in enumerate(result_attributes):
+        said = attributes.get(_SHARDING)
+        if said is None or "unreduced" in str(said):
+            continue
+        made = values[i].owner
+        while not isinstance(made, ir.Block):
+            if made.name != _CONSTRAINT or made.attributes["sharding"] != said:
+                break
+            before = made.operands[0].owner
+            moved = not isinstance(before, ir.Block) and before.name == _CONSTRAINT
+            if getattr(out_avals[i], "explicit_sharding", None) is not None and not moved:
+                break
+            was, values[i] = values[i], made.operands[0]
+            if was not in values and not any(True for _ in was.uses):
+                made.erase()
+            made = values[i].owner
+    return values
+
+
+def _donations(
+    donated: Sequence[bool], ins: Sequence[Any], outs: Sequence[Any], placement: Any = None
+) -> list[dict[str, Any]]:
+    """For each argument, how its memory may be used: for a result, or not at all.
+
+    A result takes the memory of the first donated argument of its type that lies as it
+    does.  What is left over may do for a result of as many elements, or one that lies as
+    the compiler likes; a warning names the rest, which stay.
+    """
+
+    def kind(a: Any) -> Any:
+        return a.shape, a.dtype, a.memory_space
+
+    def size(a: Any, sharding: Any) -> int:
+        shape = physical(a).shape
+        return math.prod(shape if sharding is None else sharding.shard_shape(shape))
+
+    def alike(i: int, out: Any, sharding: Any) -> bool:
+        if kind(ins[i]) != kind(out) or sharding is None:
+            return bool(kind(ins[i]) == kind(out))
+        return bool(lies[i].is_equivalent_to(sharding, physical(out).ndim))
+
+    lies: list[Any] = [None] * len(ins)
+    outs_lie: Sequence[Any] = [None] * len(outs)
+    if placement is not None:
+        lies = [placement.sharding_in(i) for i in range(len(ins))]
+        outs_lie = placement.outs or outs_lie
+    found: list[dict[str, Any]] = [{} for _ in ins]
+    left = [i for i, d in enumerate(donated) if d]
+    sizes = []
+    for j, (out, lie) in enumerate(zip(outs, outs_lie, strict=True)):
+        i = next((i for i in left if alike(i, out, lie)), None)
+        if i is None:
+            sizes.append(size(out, lie))
+            continue
+        left.remove(i)
+        if placement is None or lie is not None:
+            number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), j)
+            found[i]["tf.aliasing_output"] = number
+        else:
+            found[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
+    unusable = []
+    for i in left:
+        if (n := size(ins[i], lies[i])) in sizes:
+            sizes.remove(n)
+            found[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
+        else:
+            unusable.append(ins[i].str_short(False))
+    if unusable:
+        warnings.warn(
+            f"Some donated buffers were not usable: {', '.join(unusable)}.\n"
+            "No result has their type, or as many elements: they are kept.",
+            stacklevel=2,
+        )
+    return found
+
+
+def _attributes(
+    arg_attributes: Sequence[dict[str, Any]], result_attributes: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Donation, memory and layout of `main`'s arguments and results."""
+    found: dict[str, Any] = {}
+    if any(arg_attributes):
+        found["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arg_attributes])
+    if any(result_attributes):
+        found["res_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in result_attributes])
+    return found

@@ -1,0 +1,179 @@
+"""A StableHLO module under construction: its functions, the names they take, its meshes.
+
+Next: context.py, which fills one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from ..running.callback_errors import Failures
+from .mlir_context import context, load_dialect
+
+
+class Module:
+    """A module under construction: its functions, hidden arguments and callbacks."""
+
+    __slots__ = (
+        "callbacks",
+        "calls",
+        "deepest",
+        "depth",
+        "failures",
+        "functions",
+        "groups",
+        "keepalive",
+        "lowered",
+        "meshes",
+        "module",
+        "partitions",
+        "platform",
+        "replicas",
+        "placement",
+        "symbols",
+        "tagged",
+    )
+
+    def __init__(
+        self, name: str, platform: str, replicas: int = 1, partitions: int = 1
+    ) -> None:
+        self.module = ir.Module.create(context.unknown)
+        self.module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
+        self.platform = platform
+        self.replicas = replicas
+        self.partitions = partitions
+        self.functions: dict[Any, tuple[Any, list[Any]]] = {}
+        self.symbols: set[str] = {"main"}
+        self.callbacks: list[Any] = []
+        self.failures: Failures | None = None  # of callbacks beside other devices
+        self.keepalive: list[Any] = []  # what the executable must keep
+        # Programs that are functions here, found by the ids of their constants.
+        self.lowered: list[Any] = []
+        self.meshes: dict[Any, str] = {}
+        self.calls = 0  # functions that are being emitted, one within another
+        self.depth = self.deepest = 0  # of regions, one within another
+        self.groups = 0  # of values that lie alike
+        # Locations of operations that users tell the compiler of, and what they tell.
+        self.tagged: dict[str, dict[str, str]] = {}
+        self.placement: Any = None  # how a program over several devices lies on them
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether devices run parts of one program, not replicas of it."""
+        return self.partitions > 1 or (
+            self.placement is not None and len(self.placement.devices) > 1
+        )
+
+    def mesh(self, mesh: Any) -> str:
+        """The symbol of a mesh of the program's devices; its axes cut values."""
+        key = mesh.flat, mesh.shape_tuple
+        found = self.meshes.get(key)
+        if found is None:
+            found = "mesh" if not self.meshes else f"mesh_{len(self.meshes) - 1}"
+            axes = ", ".join(f'"{n}"={s}' for n, s in mesh.shape_tuple)
+            places = {d: i for i, d in enumerate(self.placement.devices)}
+            order = [places[d] for d in mesh.flat]
+            ids = "" if order == sorted(order) else f", device_ids={order}"
+            self.meshes[key] = self._declare_mesh(found, f"[{axes}]{ids}")
+        return found
+
+    def one_device(self, i: int) -> str:
+        """The symbol of a mesh of one of the program's devices alone."""
+        found = self.meshes.get(("one", i))
+        if found is None:
+            text = f"[], device_ids=[{i}]"
+            found = self._declare_mesh(f"maximal_mesh_{i}", text)
+            self.meshes["one", i] = found
+        return found
+
+    def _declare_mesh(self, symbol: str, text: str) -> str:
+        load_dialect("sdy")
+        with ir.InsertionPoint.at_block_begin(self.module.body):
+            ir.Operation.create(
+                "sdy.mesh",
+                attributes={
+                    "sym_name": ir.StringAttr.get(symbol),
+                    "mesh": ir.Attribute.parse(f"#sdy.mesh<{text}>"),
+                },
+                loc=context.unknown,
+            )
+        return symbol
+
+    def function(
+        self,
+        symbol: str,
+        types: Sequence[Any],
+        results: Sequence[Any],
+        visibility: str,
+        loc: Any,
+        attributes: dict[str, Any] | None = None,
+    ) -> Any:
+        """Add a function; returns its entry block."""
+        signature = ir.FunctionType.get(list(types), list(results))
+        with ir.InsertionPoint(self.module.body):
+            fn = ir.Operation.create(
+                "func.func",
+                attributes={
+                    "sym_name": ir.StringAttr.get(symbol),
+                    "function_type": ir.TypeAttr.get(signature),
+                    "sym_visibility": ir.StringAttr.get(visibility),
+                    **(attributes or {}),
+                },
+                regions=1,
+                loc=loc,
+            )
+        return fn.regions[0].blocks.append(*types, arg_locs=[loc] * len(types))
+
+    def described(self, results: Sequence[str], inputs: Sequence[str] = ()) -> Any:
+        """A copy with the number of devices, and names of the inputs and results.
+
+        Args:
+          results: names of the first results of `main`; others have none.
+          inputs: names of the last arguments of `main`, as locations.
+        """
+        load_dialect("func")
+        partitions = len(self.placement.devices) if self.placement else self.partitions
+        with context.ir, context.unknown:
+            copy = ir.Module.create(context.unknown)
+            number, text = ir.IntegerType.get_signless(32), ir.StringAttr.get
+            attributes = copy.operation.attributes
+            attributes["sym_name"] = self.module.operation.attributes["sym_name"]
+            attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(number, partitions)
+            attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(number, self.replicas)
+            with ir.InsertionPoint(copy.body):
+                made = [op.operation.clone() for op in self.module.body]
+            entry = next(
+                op.operation
+                for op in made
+                if op.operation.name == "func.func"
+                and ir.StringAttr(op.operation.attributes["sym_name"]).value == "main"
+            )
+            main: Any = entry.attributes
+            arguments = list(entry.regions[0].blocks[0].arguments)
+            named = arguments[len(arguments) - len(inputs) :]
+            for x, name in zip(named, inputs, strict=True):
+                x.set_location(ir.Location.name(name) if name else context.unknown)
+            count = len(ir.FunctionType(main["function_type"].value).results)
+            given: list[Any] = [{}] * count
+            if "res_attrs" in main:
+                given = [{a.name: a.attr for a in row} for row in main["res_attrs"]]
+            names = [*results, *[""] * (count - len(results))]
+            main["res_attrs"] = ir.ArrayAttr.get(
+                [
+                    ir.DictAttr.get({**row, "jax.result_info": text(name)})
+                    for row, name in zip(given, names, strict=True)
+                ]
+            )
+        return copy
+
+    def symbol(self, name: str) -> str:
+        """A function name that is not taken."""
+        base = "".join(c if c.isalnum() or c in "_." else "_" for c in name) or "f"
+        out, n = base, 0
+        while out in self.symbols:
+            out, n = f"{base}_{n}", n + 1
+        self.symbols.add(out)
+        return out

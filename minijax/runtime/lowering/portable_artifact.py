@@ -1,0 +1,329 @@
+"""Modules that run elsewhere: for several platforms, with nothing hidden, as bytes.
+
+What is called of such a module is merged into the module that calls it.  A module for
+several platforms begins with the number of that it runs on; it is refined, which leaves
+that platform's part alone, before it is merged.
+
+Next: control/calls/call_exported.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jaxlib import _jax
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _stablehlo as hlo
+
+from ...base import errors
+from ...ir.jaxpr import ClosedJaxpr
+from .lower_jaxpr import lower_jaxpr
+from .mlir_context import context, load_dialect
+from .module import Module
+
+PLATFORM_INDEX = "_platform_index"
+_GLOBAL = "jax.global_constant"
+_POLYMORPHIC = "jax.uses_shape_polymorphism"
+_MEMORY = ("tf.aliasing_output", "jax.buffer_donor")  # of what only a whole program is
+
+
+# -------------------------------------------------------------------------- lowering
+
+
+def lower_for(closed: ClosedJaxpr, name: str, platforms: Sequence[str], **options: Any) -> Any:
+    """The `Lowered` of a closed jaxpr for each of several platforms.
+
+    `main` takes the platform's number, then the jaxpr's inputs.
+    """
+    each = [lower_jaxpr(closed, name, p, literals=True, **options) for p in platforms]
+    texts = [str(lowered.module) for lowered in each]
+    first = each[0]
+    with context.ir, context.unknown:
+        module = Module(_name_of(first.module), platforms[0])
+        main = _main_of(first.module)
+        signature = ir.FunctionType(main["function_type"].value)
+        number = ir.RankedTensorType.get([], ir.IntegerType.get_signless(32))
+        rows = _rows(main, "arg_attrs", len(signature.inputs))
+        index = {_GLOBAL: ir.StringAttr.get(PLATFORM_INDEX)}
+        attributes = {"arg_attrs": _attribute([index, *rows])}
+        if "res_attrs" in main:
+            attributes["res_attrs"] = main["res_attrs"]
+        outs = list(signature.results)
+        block = module.function(
+            "main", [number, *signature.inputs], outs, "public", context.unknown, attributes
+        )
+        symbols = {}
+        for text, lowered in zip(texts, each, strict=True):
+            if text not in symbols:
+                symbols[text] = merge(module, lowered.module, name)
+        with ir.InsertionPoint(block):
+            where, *args = block.arguments
+            chosen = [symbols[text] for text in texts]
+            found = (
+                _call(chosen[0], outs, args)
+                if len(symbols) == 1
+                else _call_one_of(chosen, where, outs, args)
+            )
+            ir.Operation.create("func.return", operands=found)
+    first.module = module.module
+    first.described = module.described
+    module.placement = options.get("spread")
+    return first
+
+
+def _call(symbol: str, outs: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+    attributes: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
+    op = ir.Operation.create(
+        "func.call", results=outs, operands=args, attributes=attributes, loc=context.unknown
+    )
+    return list(op.results)
+
+
+def _call_one_of(
+    symbols: Sequence[str], where: Any, outs: Sequence[Any], args: Sequence[Any]
+) -> list[Any]:
+    """Call the function whose number `where` is."""
+    case = ir.Operation.create(
+        "stablehlo.case",
+        results=outs,
+        operands=[where],
+        regions=len(symbols),
+        loc=context.unknown,
+    )
+    for region, symbol in zip(case.regions, symbols, strict=True):
+        with ir.InsertionPoint(region.blocks.append()):
+            ir.Operation.create("stablehlo.return", operands=_call(symbol, outs, args))
+    return list(case.results)
+
+
+def _name_of(module: Any) -> str:
+    return str(ir.StringAttr(module.operation.attributes["sym_name"]).value)
+
+
+def _main_of(module: Any) -> Any:
+    """The attributes of a module's `main`."""
+    return next(op.operation.attributes for op in module.body if _symbol_of(op) == "main")
+
+
+def _symbol_of(op: Any) -> str:
+    return str(ir.StringAttr(op.operation.attributes["sym_name"]).value)
+
+
+def _rows(attributes: Any, name: str, count: int) -> list[dict[str, Any]]:
+    """The attributes of each argument or result."""
+    if name not in attributes:
+        return [{} for _ in range(count)]
+    return [{a.name: a.attr for a in row} for row in attributes[name]]
+
+
+def _attribute(rows: Sequence[dict[str, Any]]) -> Any:
+    return ir.ArrayAttr.get([ir.DictAttr.get(row) for row in rows])
+
+
+# ----------------------------------------------------------------------------- bytes
+
+
+def to_bytes(module: Any, polymorphic: bool, parted: bool) -> bytes:
+    """A module in the form that later versions of the compiler read, too."""
+    with module.context:
+        module.operation.attributes[_POLYMORPHIC] = ir.BoolAttr.get(polymorphic)
+        weeks = hlo.StablehloCompatibilityRequirement.WEEK_4
+        version = hlo.get_version_from_compatibility_requirement(weeks)
+        return bytes(_jax.mlir.serialize_portable_artifact(module, version, parted))
+
+
+def from_bytes(data: bytes) -> Any:
+    """The module of such bytes, in this thread's context."""
+    for dialect in ("func", "stablehlo", "sdy"):
+        load_dialect(dialect)
+    with context.ir, context.unknown:
+        return _jax.mlir.deserialize_portable_artifact(data, context.ir)
+
+
+def text_of(data: bytes) -> str:
+    """Such bytes as text."""
+    with context.ir:
+        return str(from_bytes(data).operation.get_asm(enable_debug_info=True))
+
+
+def _walk(operation: Any) -> Iterator[Any]:
+    yield operation
+    for region in operation.regions:
+        for block in region:
+            for op in block:
+                yield from _walk(op.operation)
+
+
+@functools.cache
+def _stable() -> frozenset[str]:
+    """Targets of custom calls whose meaning does not change: as JAX has them.
+
+    Source: https://docs.jax.dev/en/latest/export/export.html, "compatibility guarantees".
+    """
+    real = "orgqr syevd geev gesdd sytrd".split()
+    unitary = {"orgqr": "ungqr", "syevd": "heevd", "sytrd": "hetrd"}
+    routines = ["potrf", "geqrf", "getrf", "gehrd", "gees", "trsm", "gtsv", *real]
+    found = {
+        f"lapack_{kind}{unitary.get(name, name) if kind in 'cz' else name}_ffi"
+        for kind in "sdcz"
+        for name in routines
+    }
+    for family, names in (
+        ("cusolver", "getrf geqrf orgqr potrf syevd gesvd gesvdj sytrd"),
+        ("hipsolver", "getrf geqrf orgqr potrf syevd gesvd gesvdj gesdd sytrd"),
+    ):
+        found.update(f"{family}_{name}_ffi" for name in names.split())
+    found.update(
+        "cu_lu_pivots_to_permutation hip_lu_pivots_to_permutation cusparse_gtsv2_ffi"
+        " cu_threefry2x32_ffi hip_threefry2x32_ffi Sharding SPMDFullToShardShape"
+        " SPMDShardToFullShape annotate_device_placement Eigh Qr LuDecomposition"
+        " ProductOfElementaryHouseholderReflectors ApproxTopK AllocateBuffer"
+        " stablehlo.dynamic_approx_top_k stablehlo.dynamic_reduce_window"
+        " stablehlo.dynamic_rng_bit_generator stablehlo.dynamic_top_k shape_assertion"
+        " tf.call_tf_function tpu_custom_call mosaic_gpu_v2".split()
+    )
+    return frozenset(found)
+
+
+def check_calls(module: Any, allowed: Sequence[str]) -> None:
+    """ValueError for custom calls that another version may not know."""
+    known = _stable().union(allowed)
+    if "ALL" in known:
+        return
+    found = []
+    for op in _walk(module.operation):
+        target = op.name == "stablehlo.custom_call" and op.attributes["call_target_name"]
+        if target and ir.StringAttr(target).value not in known:
+            found.append(str(op))
+    if found:
+        raise errors.value_error(
+            "Cannot serialize code with custom calls whose targets have no compatibility"
+            " guarantees. Examples are:\n" + "\n".join(found),
+            why="what reads the program may be of another version, without them.",
+            tries=["disabled_checks=[export.DisabledSafetyCheck.custom_call(target)]"],
+        )
+
+
+# --------------------------------------------------------------------------- merging
+
+
+def merge(into: Module, module: Any, name: str) -> str:
+    """Move a module's functions into another; returns the symbol that its `main` gets."""
+    symbols: dict[str, str] = {}
+    table = ir.SymbolTable
+    taken = {_symbol_of(op): str(op) for op in into.module.body}
+    with context.ir, context.unknown:
+        ops = list(module.body)
+        for op in ops:
+            old = _symbol_of(op)
+            same = op.operation.name == "sdy.mesh" and taken.get(old) == str(op)
+            symbols[old] = old if same else _free(into, old, name, taken)
+        # By way of names that are in neither: one's new name may be another's old one.
+        for old, new in symbols.items():
+            if old != new:
+                table.replace_all_symbol_uses(old, f"{new}.to_be", module.operation)
+        for old, new in symbols.items():
+            if old != new:
+                table.replace_all_symbol_uses(f"{new}.to_be", new, module.operation)
+        for op in ops:
+            old = _symbol_of(op)
+            attributes = op.operation.attributes
+            if symbols[old] == old:
+                if old in taken:
+                    continue
+            else:
+                attributes["sym_name"] = ir.StringAttr.get(symbols[old])
+            if op.operation.name == "func.func":
+                attributes["sym_visibility"] = ir.StringAttr.get("private")
+                _without_memory(attributes)
+                at = ir.InsertionPoint(into.module.body)
+            else:
+                at = ir.InsertionPoint.at_block_begin(into.module.body)
+            with at:
+                op.operation.clone()
+    return symbols["main"]
+
+
+def _free(into: Module, old: str, name: str, taken: Any) -> str:
+    """A symbol that is not taken, for that of a module that is merged."""
+    base = name if old == "main" else old
+    found = into.symbol(base)
+    while found in taken:
+        found = into.symbol(base)
+    return found
+
+
+def _without_memory(attributes: Any) -> None:
+    """Drop what is said of the memory of a program's arguments: it is a function now."""
+    if "arg_attrs" in attributes:
+        rows = [
+            {a.name: a.attr for a in row if a.name not in _MEMORY}
+            for row in attributes["arg_attrs"]
+        ]
+        attributes["arg_attrs"] = _attribute(rows)
+
+
+def shardings_of(into: Module, symbol: str) -> tuple[list[Any], list[Any]]:
+    """How a function's arguments and results lie on the devices; None: anyhow."""
+    fn: Any = next(
+        op.operation.attributes for op in into.module.body if _symbol_of(op) == symbol
+    )
+    signature = ir.FunctionType(fn["function_type"].value)
+    ins = _rows(fn, "arg_attrs", len(signature.inputs))
+    outs = _rows(fn, "res_attrs", len(signature.results))
+    lie: Any = lambda rows: [row.get("sdy.sharding") for row in rows]
+    return lie(ins), lie(outs)
+
+
+def refined(module: Any, platform_index: int | None, types: Sequence[Any]) -> Any:
+    """A module whose `main` takes arguments of these MLIR types, and nothing else.
+
+    platform_index: which of its platforms it runs on; None: it has only one.
+    """
+    with context.ir, context.unknown:
+        made = Module("refined", "cpu")
+        signature = ir.FunctionType(_main_of(module)["function_type"].value)
+        symbol = merge(made, module, "refined_main")
+        wanted = list(signature.inputs)
+        # The types of results are not known before they are refined.
+        block = made.function("main", types, list(signature.results), "public", context.unknown)
+        with ir.InsertionPoint(block):
+            args = list(block.arguments)
+            if platform_index is not None:
+                number = ir.RankedTensorType.get([], ir.IntegerType.get_signless(32))
+                value = ir.IntegerAttr.get(number.element_type, platform_index)
+                dense = ir.DenseElementsAttr.get_splat(number, value)
+                args.insert(
+                    0,
+                    ir.Operation.create(
+                        "stablehlo.constant", results=[number], attributes={"value": dense}
+                    ).result,
+                )
+            args = [converted(x, t) for x, t in zip(args, wanted, strict=True)]
+            results = _call(symbol, list(signature.results), args)
+            ir.Operation.create("func.return", operands=results)
+        out = io.BytesIO()
+        made.module.operation.write_bytecode(out)
+    data = _jax.mlir.refine_polymorphic_shapes(out.getvalue(), True, True, True)
+    with context.ir, context.unknown:
+        return ir.Module.parse(data)
+
+
+def converted(x: Any, to: Any) -> Any:
+    """A value whose type says more, or less, of its shape."""
+    if x.type == to:
+        return x
+    return ir.Operation.create("stablehlo.convert", results=[to], operands=[x]).result
+
+
+def result_types(module: Any) -> list[Any]:
+    """The MLIR types of the results of a module's `main`."""
+    return list(ir.FunctionType(_main_of(module)["function_type"].value).results)
+
+
+def argument_types(module: Any) -> list[Any]:
+    """The MLIR types of the arguments of a module's `main`."""
+    return list(ir.FunctionType(_main_of(module)["function_type"].value).inputs)

@@ -1,0 +1,195 @@
+"""Recipes: what a lowering rule emitted, to be emitted again without the rule.
+
+What most rules emit depends on the types and params of their equation alone.  Such a rule
+runs for the first such equation; for the second it runs once more, in a block apart: the
+operations found there are a `RecordedLowering`, kept under (rule, params, types) with the MLIR
+context they belong to.  From then on an equation like it replays the recipe with its own
+operands at its own location.  A rule that looks at more, such as the
+module around, says `NotReplayable` there, and is run for each of its equations.
+
+This room knows operations only as MLIR knows them.  Next: context.py, which has the rules.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from ...types import dtypes
+from .mlir_context import context
+
+create = ir.Operation.create
+
+KEPT = 2048  # recipes of a context: a few megabytes
+LONGEST = 32  # operations: what is longer gains little, and holds more
+
+
+class NotReplayable(Exception):
+    """Raised where a rule looks at what is not in the key of its recipe."""
+
+
+def is_value_param(value: Any) -> bool:
+    """Whether a param says all it means by being equal: a number but a float, a name.
+
+    0.0 and -0.0 are equal, and differ; functions and programs mean more than they are.
+    """
+    if isinstance(value, tuple):
+        return all(map(is_value_param, value))
+    kinds = (int, str, type, np.dtype, enum.Enum, dtypes.ExtendedDType)
+    return value is None or isinstance(value, kinds)
+
+
+class Step(NamedTuple):
+    """One operation of a recipe."""
+
+    name: str
+    types: list[Any]
+    operands: Callable[[Any], Any]  # takes them from the list of all values so far
+    attributes: dict[str, Any]
+    repeated: Any  # of a scalar repeated to this type, which a block needs once
+    pattern: Any  # of an operation with regions: the operation to be copied
+
+
+class RecordedLowering:
+    """The operations of an equation, as functions of its operands.
+
+    A value is known by its number: the equation's operands, then the steps' results.
+    """
+
+    __slots__ = ("alone", "home", "results", "steps")
+
+    def __init__(
+        self, steps: Sequence[Step], results: Callable[[Any], Any], home: Any, alone: bool
+    ) -> None:
+        self.steps = steps
+        self.results = results
+        self.home = home  # the module that patterns live in
+        # A plain operation on all operands as they come: what most recipes are.
+        step = steps[0] if alone else None
+        self.alone = (step.name, step.types, step.attributes) if step else None
+
+    def replay(self, ctx: Any, known: list[Any]) -> Any:
+        """Emit the operations on these operands; the value of the result, or the list."""
+        for name, types, operands, attributes, repeated, pattern in self.steps:
+            taken = operands(known)
+            if repeated is not None:
+                known.append(ctx.repeat(taken[0], repeated))
+                continue
+            if pattern is not None:
+                made = self._copy(ctx, pattern, taken)
+            else:
+                made = create(name, types, taken, attributes, None, 0, ctx.loc)
+            if len(types) == 1:
+                known.append(made.result)
+            else:
+                known += made.results
+        return self.results(known)
+
+    def _copy(self, ctx: Any, pattern: Any, values: Sequence[Any]) -> Any:
+        """Emit an operation with regions again, on other operands, where `ctx` is."""
+        key = id(pattern), ctx.loc
+        found = ctx.copied.get(key)
+        if found is None:
+            made = pattern.clone()
+            _move(made, ctx.loc)
+            ctx.copied[key] = made, self  # which lives on, for the pattern's id
+        else:
+            made = found[0].clone()
+        operands = made.operands
+        for i, x in enumerate(values):
+            operands[i] = x
+        return made
+
+
+def record_lowering(
+    rule: Callable[..., Any],
+    apart: Any,
+    types: Sequence[Any],
+    params: dict[str, Any],
+    several: bool,
+) -> RecordedLowering | None:
+    """The recipe of an equation with operands of these MLIR types; None if it has none.
+
+    apart: the rule's `ctx`, which raises `NotReplayable` if it is asked for too much, and
+    tells the operations that it emitted (`given`, with attributes) and the `repeated`.
+    """
+    unknown = context.unknown
+    home = ir.Module.create(unknown)
+    with ir.InsertionPoint(home.body):
+        holder = create("builtin.module", regions=1, loc=unknown)
+    block = holder.regions[0].blocks.append(*types, arg_locs=[unknown] * len(types))
+    try:
+        with ir.InsertionPoint(block):
+            found = rule(apart, *block.arguments, **params)
+    except NotReplayable:
+        return None
+    made = [op.operation for op in block.operations]
+    if len(made) > LONGEST:
+        return None
+    numbers = {x: i for i, x in enumerate(block.arguments)}
+    for op in made:
+        for x in op.results:
+            numbers[x] = len(numbers)
+    repeated = {y: aval for (_, aval), (y, _) in apart.repeated.items()}
+    try:
+        steps = [_step(op, apart.given[op], numbers, repeated) for op in made]
+        results = [numbers[x] for x in (found if several else [found])]
+    except KeyError:  # an operation or a value from elsewhere
+        return None
+    n = len(types)
+    alone = (
+        results == [n]
+        and not several
+        and len(steps) == 1
+        and [numbers[x] for x in made[0].operands] == list(range(n))
+        and steps[0].repeated is None
+        and steps[0].pattern is None
+    )
+    return RecordedLowering(
+        steps, _items(results) if several else itemgetter(*results), home, alone
+    )
+
+
+def _step(
+    op: Any, attributes: dict[str, Any], numbers: dict[Any, int], repeated: dict[Any, Any]
+) -> Step:
+    operands = _items([numbers[x] for x in op.operands])
+    types = [x.type for x in op.results]
+    again = repeated.get(op.results[0]) if types else None
+    regions = len(op.regions) > 0
+    if any(x in numbers for inner in _inside(op) for x in inner.operands):
+        raise KeyError("a region that sees values around it")
+    return Step(op.name, types, operands, attributes, again, op if regions else None)
+
+
+def _items(numbers: Sequence[int]) -> Callable[[Any], Any]:
+    """Takes the values of these numbers, as a sequence, from a list of all."""
+    if len(numbers) > 1:
+        return itemgetter(*numbers)
+    start = numbers[0] if numbers else 0
+    return itemgetter(slice(start, start + len(numbers)))
+
+
+def _inside(op: Any) -> Iterator[Any]:
+    """The operations in an operation's regions."""
+    for region in op.regions:
+        for block in region:
+            for inner in block:
+                yield inner.operation
+                yield from _inside(inner.operation)
+
+
+def _move(op: Any, loc: Any) -> None:
+    """Give an operation, and what is in its regions, this location."""
+    op.location = loc
+    for region in op.regions:
+        for block in region:
+            for x in block.arguments:
+                x.set_location(loc)
+            for inner in block:
+                _move(inner.operation, loc)

@@ -1,0 +1,104 @@
+"""Arithmetic as IEEE 754 defines it, operation by operation: `minijax_ieee_arithmetic`.
+
+XLA takes liberties with real numbers, also without fast-math: `(x + c) - c` becomes `x`
+for a constant c, `x / c` becomes `x * (1 / c)`, `x / sqrt(y)` becomes `x * rsqrt(y)`,
+`x * y + z` is rounded once, and half precision is rounded only where a value is stored.
+Programs that rely on each rounding, such as compensated sums, set the option.  Then every
+sum, difference, product and quotient of real floats is followed by `reduce_precision` to
+its own format, which XLA keeps.  The operands of quotients are behind a barrier.  A product
+is selected where it equals itself, so that LLVM cannot join it with a sum.
+
+Next: lower_jaxpr.py, which calls `keep_rounding`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxlib.mlir import ir
+
+# Bits of the exponent and of the fraction, by the name of the element type.
+_FORMATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
+_ROUNDED = frozenset("stablehlo." + n for n in ("add", "subtract", "multiply", "divide"))
+
+
+def keep_rounding(module: Any) -> None:
+    """Change a module so that each of its roundings is in the compiled program."""
+    for function in module.body:
+        for op in _arithmetic(function.operation):
+            _keep(op)
+
+
+def _arithmetic(op: Any) -> list[Any]:
+    """The operations to keep; not those of the functions that reductions apply."""
+    found = []
+    for region in op.regions:
+        for block in region:
+            for inner in block:
+                one = inner.operation
+                if one.name in _ROUNDED:
+                    found.append(one)
+                elif len(one.regions) and not one.name.startswith(_APPLY):
+                    found += _arithmetic(one)
+    return found
+
+
+_APPLY = tuple(
+    "stablehlo." + n
+    for n in ("reduce", "scatter", "select_and_scatter", "sort", "all_reduce", "map")
+)
+
+
+def _keep(op: Any) -> None:
+    result = op.results[0]
+    form = _FORMATS.get(str(ir.RankedTensorType(result.type).element_type))
+    if form is None:
+        return
+    if op.name == "stablehlo.divide":
+        with ir.InsertionPoint(op):
+            hidden = ir.Operation.create(
+                "stablehlo.optimization_barrier",
+                [result.type] * 2,
+                list(op.operands),
+                loc=op.location,
+            )
+        op.operands[0], op.operands[1] = hidden.results
+    with ir.InsertionPoint.after(op):
+        kept = rounded = _rounded(result, form, op.location)
+        if op.name == "stablehlo.multiply":
+            kept = _selected(rounded, op.location)
+    result.replace_all_uses_except(kept, rounded.owner.operation)
+
+
+def _rounded(x: Any, form: tuple[int, int], loc: Any) -> Any:
+    number = ir.IntegerType.get_signless(32)
+    exponent, fraction = (ir.IntegerAttr.get(number, bits) for bits in form)
+    return ir.Operation.create(
+        "stablehlo.reduce_precision",
+        [x.type],
+        [x],
+        loc=loc,
+        attributes={"exponent_bits": exponent, "mantissa_bits": fraction},
+    ).result
+
+
+def _selected(x: Any, loc: Any) -> Any:
+    """`x` where it equals itself, and NaN where it does not."""
+    kind = ir.RankedTensorType(x.type)
+    truth = ir.RankedTensorType.get(kind.shape, ir.IntegerType.get_signless(1))
+    direction = ir.Attribute.parse("#stablehlo<comparison_direction EQ>")
+    equal = ir.Operation.create(
+        "stablehlo.compare",
+        [truth],
+        [x, x],
+        loc=loc,
+        attributes={"comparison_direction": direction},
+    ).result
+    nan = ir.DenseElementsAttr.get_splat(
+        kind, ir.FloatAttr.get(kind.element_type, float("nan"))
+    )
+    constant = ir.Operation.create(
+        "stablehlo.constant", [kind], [], loc=loc, attributes={"value": nan}
+    ).result
+    operands = [equal, x, constant]
+    return ir.Operation.create("stablehlo.select", [kind], operands, loc=loc).result

@@ -1,0 +1,367 @@
+"""Lowering of programs with sizes that are not known: shapes are computed where they run.
+
+Each unknown is found from the sizes of the arguments (types/symbolic_dim_solver.py), what they must
+satisfy is asserted, and operations whose results have such sizes take them as operands.
+When the program is called, its sizes are known, and the compiler computes all of that.
+
+Calls are lowered in place, so that the unknowns are in reach everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from ...base import errors
+from ...ir.jaxpr import ClosedJaxpr, Jaxpr, closed_jaxprs_in
+from ...types import dtypes
+from ...types.avals import AbstractToken, shaped
+from ...types.symbolic_dim_solver import solution
+from ...types.symbolic_dims import Size, SymbolicDim, dimension_variables
+from .context import Lowering, physical
+from .mlir_context import context
+from .module import Module
+
+_INT = shaped((), dtypes.int32)
+_PLACEHOLDERS = "https://docs.jax.dev/en/latest/export/shape_poly.html#shape-assertion-errors"
+
+# Operations whose result's shape is an operand, if it is not known.
+_DYNAMIC = {
+    "broadcast_in_dim": "dynamic_broadcast_in_dim",
+    "reshape": "dynamic_reshape",
+    "iota": "dynamic_iota",
+}
+# Those whose result's shape follows from attributes that are sizes.
+_LISTS = {
+    "slice": ("real_dynamic_slice", ("start_indices", "limit_indices", "strides")),
+    "pad": ("dynamic_pad", ("edge_padding_low", "edge_padding_high", "interior_padding")),
+    "gather": ("dynamic_gather", ("slice_sizes",)),
+}
+# Those of which the compiler finds no shape where axes come or go.
+_SAME_RANK = ("bitcast_convert",)
+# Those that become calls, of which the attributes that are sizes are operands.
+_CALLS = {"chlo.top_k": ("stablehlo.dynamic_top_k", ("k",))}
+
+
+def is_symbolic(aval: Any) -> bool:
+    """Whether a type has a size that is not known."""
+    return any(isinstance(d, SymbolicDim) for d in getattr(aval, "shape", ()))
+
+
+def has_unknowns(jaxpr: Jaxpr) -> bool:
+    """Whether sizes occur in a program that are not known."""
+    variables = (*jaxpr.invars, *(v for e in jaxpr.eqns for v in e.outs))
+    if any(is_symbolic(v.aval) for v in variables):
+        return True
+    # A loop, since `any` calls through C.
+    for inner in closed_jaxprs_in(jaxpr):  # noqa: SIM110
+        if has_unknowns(inner.jaxpr):
+            return True
+    return False
+
+
+class _Never(dict[Any, Any]):
+    """Recipes where none is used: the sizes in them are values, which are here alone."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return None
+
+
+class _Sizes(tuple[Any, ...]):
+    """Sizes of an attribute, some of them not known."""
+
+
+class SymbolicLowering(Lowering):
+    """`Lowering` of a program with unknown sizes."""
+
+    __slots__ = ("sizes",)
+
+    def __init__(self, module: Module, prefix: str = "") -> None:
+        super().__init__(module, prefix)
+        self.recipes = _Never()
+        self.sizes: dict[str, Any] = {}
+
+    # ---- sizes as values
+    def size(self, dim: Size, aval: Any = _INT) -> Any:
+        """A size as a value of type `aval`."""
+        value = dim.evaluated(self.sizes, _Emitted(self))
+        if aval.dtype == _INT.dtype:
+            return value
+        return super().op("convert", aval, value)
+
+    def vector(self, shape: Sequence[Size]) -> Any:
+        """Sizes as an array."""
+        one = shaped((1,), _INT.dtype)
+        out = shaped((len(shape),), _INT.dtype)
+        if not any(isinstance(d, SymbolicDim) for d in shape):
+            return super().constant(np.array(shape, np.int32), out)
+        emitted = _Emitted(self)
+        parts = [
+            super(SymbolicLowering, self).op(
+                "reshape", one, self.size(d) if isinstance(d, SymbolicDim) else emitted.const(d)
+            )
+            for d in shape
+        ]
+        return super().op("concatenate", out, *parts, dimension=self.i64(0))
+
+    def _assert(self, holds: Any, text: str, shown: Sequence[Any]) -> None:
+        """Emit a check; in its message each {} stands for one of `shown`."""
+        for i in range(len(shown)):  # the placeholders {0}, {1} ... are operands
+            text = text.replace("{}", f"{{{i}}}", 1)
+        text += f". Please see {_PLACEHOLDERS} for more details."
+        self.create(
+            "stablehlo.custom_call",
+            [],
+            [holds, *shown],
+            call_target_name=self.string("shape_assertion"),
+            api_version=self.i32(2),
+            has_side_effect=self.bool(True),
+            error_message=self.string(text),
+        )
+
+    def begin(self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]) -> None:
+        """Find the unknowns from the sizes of arguments, and assert what must hold."""
+        found = solution([getattr(a, "shape", ()) for a in avals], names)
+        told: list[tuple[str, Any]] = []
+
+        def assert_(holds: Any, what: str, *args: Any) -> None:
+            text = (
+                f"Input shapes do not match {what} {found.text} Obtained dimension"
+                f" variables: {''.join(part for part, _ in told)}"
+            )
+            self._assert(holds, text, [*args, *(x for _, each in told for x in each)])
+
+        emitted = _Emitted(self)
+
+        def size_at(i: int, axis: int) -> Any:
+            return super(SymbolicLowering, self).op(
+                "get_dimension_size", _INT, values[i], dimension=self.i64(axis)
+            )
+
+        general = "the polymorphic shapes specification. "
+        for step in found.steps:
+            size = size_at(step.argument, step.axis)
+            above = size
+            if isinstance(step.rest, SymbolicDim) or step.rest:
+                rest = step.rest
+                rest = self.size(rest) if isinstance(rest, SymbolicDim) else emitted.const(rest)
+                above = emitted.op("subtract", size, rest)
+            value = above
+            if step.factor != 1:
+                per = emitted.const(step.factor)
+                left = emitted.mod(above, per)
+                assert_(
+                    emitted.compare("EQ", left, emitted.const(0)),
+                    f"{general}Division had remainder {{}} when computing the value of"
+                    f" '{step.name}'.",
+                    left,
+                )
+                value = emitted.floordiv(above, per)
+            self.sizes[step.name] = value
+            where = (
+                f"'{step.name}' = {{}} from specification '{step.size}' for dimension"
+                f" {names[step.argument]}.shape[{step.axis}] (= {{}}), "
+            )
+            told.append((where, [value, size]))
+            assert_(
+                emitted.compare("GE", value, emitted.const(1)),
+                f"{general}Expected value >= 1 for dimension variable '{step.name}'.",
+            )
+        for d, i, axis in found.checks:
+            size, want = size_at(i, axis), self.size(d)
+            assert_(
+                emitted.compare("EQ", size, want),
+                f"{general}Found inconsistency between dimension size"
+                f" {names[i]}.shape[{axis}] (= {{}}) and the specification '{d}'"
+                f" (= {{}}).",
+                size,
+                want,
+            )
+        for least, said in found.scope.constraints if found.scope is not None else ():
+            if set(dimension_variables([least])) <= set(self.sizes):
+                value = self.size(least)
+                assert_(
+                    emitted.compare("GE", value, emitted.const(0)),
+                    f"the symbolic shape constraint {said}. Expected '{least}' to be"
+                    " greater or equal to 0, but found {}. ",
+                    value,
+                )
+
+    # ---- types and attributes
+    def type(self, aval: Any) -> Any:
+        if isinstance(aval, AbstractToken) or not is_symbolic(aval):
+            return super().type(aval)
+        p = physical(aval)
+        shape = [
+            ir.ShapedType.get_dynamic_size() if isinstance(d, SymbolicDim) else d
+            for d in p.shape
+        ]
+        return ir.RankedTensorType.get(shape, context.elements[p.dtype])
+
+    def i64s(self, values: Sequence[Any]) -> Any:
+        if any(isinstance(v, SymbolicDim) for v in values):
+            return _Sizes(values)
+        return super().i64s(values)
+
+    def i64(self, value: Size) -> Any:
+        return _Sizes((value,)) if isinstance(value, SymbolicDim) else super().i64(value)
+
+    # ---- operations
+    def op(self, name: str, aval: Any, *operands: Any, **attrs: Any) -> Any:
+        emit = super().op
+        if name in _LISTS and any(isinstance(a, _Sizes) for a in attrs.values()):
+            dynamic, lists = _LISTS[name]
+            vectors = [self.vector(_listed(attrs.pop(key))) for key in lists]
+            return emit(dynamic, aval, *operands, *vectors, **attrs)
+        if name == "dynamic_slice" and isinstance(attrs["slice_sizes"], _Sizes):
+            return self._dynamic_slice(aval, *operands, sizes=attrs["slice_sizes"])
+        if any(isinstance(a, _Sizes) for a in attrs.values()):
+            raise self.no_form(name)
+        same = name not in _SAME_RANK or _rank(operands[0]) == aval.ndim
+        if not same and is_symbolic(aval):
+            raise self.no_form(name)
+        if name in _DYNAMIC and is_symbolic(aval):
+            shape = self.vector(physical(aval).shape)
+            return emit(_DYNAMIC[name], aval, *operands, shape, **attrs)
+        return emit(name, aval, *operands, **attrs)
+
+    def _dynamic_slice(self, aval: Any, x: Any, *starts: Any, sizes: _Sizes) -> Any:
+        """A box of sizes that are not known, moved to where it fits."""
+        op, emitted = super().op, _Emitted(self)
+        lows = []
+        for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+            start = op("convert", _INT, start)
+            wide = self.size(size) if isinstance(size, SymbolicDim) else emitted.const(size)
+            whole = op("get_dimension_size", _INT, x, dimension=self.i64(axis))
+            most = emitted.op("subtract", whole, wide)
+            lows.append(emitted.max(emitted.const(0), emitted.min(start, most)))
+        one = shaped((1,), _INT.dtype)
+        out = shaped((len(starts),), _INT.dtype)
+        parts = [op("reshape", one, v) for v in lows]
+        low = op("concatenate", out, *parts, dimension=self.i64(0))
+        # Of this form: the compiler sees the sizes in it, whatever the start is.
+        high = op("add", out, low, self.vector(sizes))
+        steps = self.vector((1,) * len(starts))
+        return op("real_dynamic_slice", aval, x, low, high, steps)
+
+    def constant(self, value: Any, aval: Any) -> Any:
+        if isinstance(value, SymbolicDim):
+            scalar = self.size(value, shaped((), aval.dtype))
+            return self.repeat(scalar, aval) if aval.shape else scalar
+        if not is_symbolic(aval):
+            return super().constant(value, aval)
+        scalar = super().constant(value, shaped((), physical(aval).dtype))
+        return self.repeat(scalar, aval)
+
+    def library_call(
+        self, avals_out: Sequence[Any], operands: Sequence[Any], **attrs: Any
+    ) -> Any:
+        """The shapes of results are operands, too, which go where they are known."""
+        if not any(map(is_symbolic, avals_out)):
+            return super().library_call(avals_out, operands, **attrs)
+        shapes = [self.vector(physical(a).shape) for a in avals_out]
+        n = len(operands)
+        at = range(n, n + len(shapes))
+        attrs["indices_of_shape_operands"] = self.dense(
+            np.array(at, np.int64), shaped((len(at),), np.dtype(np.int64))
+        )
+        if (layouts := attrs.get("operand_layouts")) is not None:
+            row = self.parse("dense<0> : tensor<1xindex>")
+            attrs["operand_layouts"] = ir.ArrayAttr.get([*layouts, *[row] * len(at)])
+        types = [self.type(a) for a in avals_out]
+        return super().emit("stablehlo.custom_call", types, [*operands, *shapes], attrs)
+
+    def emit(
+        self,
+        name: str,
+        results: Sequence[Any],
+        operands: Sequence[Any],
+        attributes: dict[str, Any],
+        regions: int = 0,
+    ) -> Any:
+        if name == "stablehlo.custom_call" and not all(map(_is_static, results)):
+            target = attributes["call_target_name"]
+            raise self.no_form(f"a call of {target}")
+        if any(isinstance(a, _Sizes) for a in attributes.values()):
+            if name not in _CALLS:
+                raise self.no_form(name)
+            target, keys = _CALLS[name]
+            sizes = [self.size(d) for key in keys for d in attributes[key]]
+            name, operands = "stablehlo.custom_call", [*operands, *sizes]
+            attributes = {"call_target_name": self.string(target), "api_version": self.i32(2)}
+        return super().emit(name, results, operands, attributes, regions)
+
+    def no_form(self, name: str) -> NotImplementedError:
+        """The error for an operation that has no form for unknown sizes."""
+        avals = [*self.avals_in, *self.avals_out]
+        return errors.error(
+            NotImplementedError,
+            f"export: {name} of sizes that are not known is not supported.",
+            which=", ".join(a.str_short(True) for a in avals if is_symbolic(a)) or None,
+            why="the compiler has no form of it whose sizes are operands.",
+            tries=["export for each of the sizes", "sizes that are known on these axes"],
+        )
+
+    # ---- nested programs
+    def call(self, closed: ClosedJaxpr, name: str, args: Sequence[Any]) -> list[Any]:
+        return self.jaxpr(closed, *args)
+
+
+def _rank(value: Any) -> int:
+    return ir.RankedTensorType(value.type).rank
+
+
+def _is_static(kind: Any) -> bool:
+    return not isinstance(kind, ir.RankedTensorType) or kind.has_static_shape
+
+
+def _listed(attribute: Any) -> Sequence[Any]:
+    if isinstance(attribute, _Sizes):
+        return attribute
+    return list(ir.DenseI64ArrayAttr(attribute))
+
+
+class _Emitted:
+    """Arithmetic with sizes as operations of the program."""
+
+    def __init__(self, ctx: SymbolicLowering) -> None:
+        self.ctx = ctx
+
+    def op(self, name: str, x: Any, y: Any) -> Any:
+        return Lowering.op(self.ctx, name, _INT, x, y)
+
+    def const(self, n: int) -> Any:
+        return Lowering.constant(self.ctx, np.int32(n), _INT)
+
+    def add(self, x: Any, y: Any) -> Any:
+        return self.op("add", x, y)
+
+    def mul(self, x: Any, y: Any) -> Any:
+        return self.op("multiply", x, y)
+
+    def max(self, x: Any, y: Any) -> Any:
+        return self.op("maximum", x, y)
+
+    def min(self, x: Any, y: Any) -> Any:
+        return self.op("minimum", x, y)
+
+    def mod(self, x: Any, y: Any) -> Any:
+        return self.op("remainder", self.add(self.op("remainder", x, y), y), y)
+
+    def floordiv(self, x: Any, y: Any) -> Any:
+        return self.op("divide", self.op("subtract", x, self.mod(x, y)), y)
+
+    def compare(self, direction: str, x: Any, y: Any) -> Any:
+        ctx = self.ctx
+        return Lowering.op(
+            ctx,
+            "compare",
+            shaped((), dtypes.bool_),
+            x,
+            y,
+            comparison_direction=ctx.parse(f"#stablehlo<comparison_direction {direction}>"),
+            compare_type=ctx.parse("#stablehlo<comparison_type SIGNED>"),
+        )

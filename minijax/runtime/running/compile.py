@@ -1,0 +1,335 @@
+"""From a StableHLO module to an executable, through memory and disk.
+
+The disk cache's key is the program's bytes without locations, XLA's options, jaxlib's
+version, the platform and the CPU's features.  Of callbacks a program holds only the
+indices, so it is kept without them.  Next: dispatch.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import os
+import platform as host_platform
+import struct
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from ...base import config, errors, monitoring, util
+from ..backends import client as clients
+from ..backends import cross_process_checks
+from ..backends import jaxlib_compat as compat
+from . import compiler_faults, compiler_passes, disk_cache
+
+# Stands in programs that name what only this process knows: they are not kept on disk.
+OF_THIS_PROCESS = "minijax:of-this-process:"
+
+
+class Statistics:
+    """Counts of what the compiler did in this process."""
+
+    __slots__ = ("compiled", "loaded")
+
+    def __init__(self) -> None:
+        self.compiled = 0
+        self.loaded = 0
+
+
+statistics = Statistics()
+
+
+@functools.lru_cache(maxsize=1)
+def _machine() -> bytes:
+    """What of the machine decides the code: jaxlib, CPU model and features, flags."""
+    import jaxlib
+
+    cpu = host_platform.machine()
+    try:
+        with open("/proc/cpuinfo") as f:
+            text = f.read(8192).split("\n\n")[0]
+        cpu += "".join(
+            line for line in text.splitlines() if line.startswith(("flags", "model name"))
+        )
+    except OSError:
+        cpu += host_platform.processor()
+    env = [os.environ.get(k, "") for k in ("XLA_FLAGS", "LIBTPU_INIT_ARGS")]
+    return "\0".join([jaxlib.__version__, cpu, *env]).encode()
+
+
+def cache_key(bytecode: bytes, options: Any, devices: Sequence[Any]) -> str:
+    """The name of a program in the disk cache."""
+    client = devices[0].client
+    digest = hashlib.blake2b(bytecode, digest_size=20)
+    digest.update(options.SerializeAsString())
+    digest.update(_machine())
+    kinds = [d.device_kind for d in devices]
+    digest.update(f"{client.platform}|{client.platform_version}|{kinds}".encode())
+    return digest.hexdigest()
+
+
+_caches: dict[Any, disk_cache.DiskCache | None] = {}
+
+
+def _cache() -> disk_cache.DiskCache | None:
+    if not config.CACHE_ENABLED.value or compiler_passes.registered:
+        return None
+    where = config.CACHE_DIR.value or disk_cache.default_directory()
+    limit = config.CACHE_MAX_SIZE.value
+    size = 2 << 30 if limit is None else limit  # below 0: without a limit
+    if size == 0:
+        return None
+    key = (where, size)
+    if key not in _caches:
+        made = None if where is None else disk_cache.DiskCache(str(where), size)
+        _caches.setdefault(key, made)
+    return _caches[key]
+
+
+def set_cache_dir(path: Any) -> None:
+    """Say where compiled programs are kept from one process to the next.
+
+    Args:
+      path: a directory; it is made when something is written.  It is trusted: programs in
+        it are run.
+
+    Returns:
+      None.
+
+    Example:
+      >>> import minijax as mj, tempfile
+      >>> before = mj.config.jax_compilation_cache_dir
+      >>> set_cache_dir(tempfile.mkdtemp())
+      >>> mj.config.update("jax_compilation_cache_dir", before)
+    """
+    config.config.update("jax_compilation_cache_dir", str(path))
+
+
+def reset_cache() -> None:
+    """Forget which directories are in use, and the latest programs.
+
+    What is on disk stays; what is compiled next is looked up there again.
+
+    Returns:
+      None.
+
+    Example:
+      >>> reset_cache()
+    """
+    _caches.clear()
+    _recent.clear()
+
+
+def module_bytes(module: Any) -> bytes:
+    """The module as bytecode without locations."""
+    from jaxlib.mlir import passmanager
+
+    with module.context:
+        clone = module.operation.clone(ip=False)
+        passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(clone)
+        return bytecode_of(clone)
+
+
+def bytecode_of(operation: Any) -> bytes:
+    """An operation as bytecode."""
+    out = io.BytesIO()
+    operation.write_bytecode(out)
+    return out.getvalue()
+
+
+def _is_local(devices: Sequence[Any]) -> bool:
+    """Whether all devices are this process's."""
+    me = devices[0].client.process_index()
+    return all(d.process_index == me for d in devices)
+
+
+def compile_module(
+    module: Any,
+    devices: Sequence[Any],
+    *,
+    replicas: int = 1,
+    partitions: int = 1,
+    callbacks: Sequence[Any] = (),
+    overrides: dict[str, Any] | None = None,
+    has_locations: bool = True,
+    ahead: bool = False,
+) -> Any:
+    """Compile a module for `devices`, or load it from the disk cache.
+
+    ahead: it may never run, so that other processes need not compile it, too.
+    """
+    client = devices[0].client
+    if compat.is_compile_only(client):
+        options = compat.compile_options(devices, replicas, partitions, overrides)
+        return client.compile(module, compat.DeviceList(tuple(devices)), options)
+    shared = clients.cluster.client is not None and not _is_local(devices)
+    # Of programs for GPUs of several processes all compile their parts together.
+    cache = None if shared and client.platform != "cpu" else _cache()
+    stripped = has_locations and not config.CACHE_LOCATIONS.value
+    bytecode = module_bytes(module) if stripped else bytecode_of(module.operation)
+    overrides = compiler_faults.overrides_for(client.platform, module, bytecode, overrides)
+    options = compat.compile_options(
+        devices,
+        replicas,
+        partitions,
+        overrides,
+        config.DISABLE_MOST_OPTIMIZATIONS.value,
+        None if cache is None or client.platform != "cuda" else cache.path,
+    )
+    device_list = compat.DeviceList(tuple(devices))
+    private = OF_THIS_PROCESS.encode() in bytecode
+    if shared and not ahead and not private:
+        cross_process_checks.check_same_program(module, bytecode, devices)
+    if private or (callbacks and client.platform != "cpu"):
+        cache = None  # of other platforms it was not seen that indices are all they hold
+    key = cache_key(bytecode, options, devices)
+    recent = key, client, tuple(devices)
+    own = bool(callbacks or compiler_passes.registered)
+    if not own and (found := _recent.get(recent)) is not None:
+        return found
+    executable = _compile_or_load(client, module, device_list, options, cache, key, callbacks)
+    if own:
+        return executable
+    return util.remember(_recent, recent, executable, _RECENT)
+
+
+def _compile(
+    client: Any, module: Any, device_list: Any, options: Any, callbacks: Any = ()
+) -> Any:
+    return compat.knowing_lapack(
+        client.compile_and_load, module, device_list, options, list(callbacks)
+    )
+
+
+def compile_anew(module: Any, devices: Sequence[Any], partitions: int, overrides: Any) -> Any:
+    """Compile a module without the caches: what they hold cannot be written again."""
+    client = devices[0].client
+    overrides = compiler_faults.overrides_for(
+        client.platform, module, bytecode_of(module.operation), overrides
+    )
+    options = compat.compile_options(
+        devices, 1, partitions, overrides, config.DISABLE_MOST_OPTIMIZATIONS.value
+    )
+    statistics.compiled += 1
+    device_list = compat.DeviceList(tuple(devices))
+    return _compile(client, module, device_list, options)
+
+
+def cost_of(executable: Any) -> Any:
+    """XLA's estimate of a program's cost, as a dict."""
+    try:
+        return executable.cost_analysis()
+    except compat.RuntimeFailure as e:
+        if "UNIMPLEMENTED" not in str(e):
+            raise
+        (module,) = executable.hlo_modules()
+        # Of devices that are not there, one that is can count the operations.
+        return compat._jax.hlo_module_cost_analysis(clients.backend("cpu"), module)
+
+
+# The latest executables by key: an equal program traced anew is not compiled again.  They
+# are few, since each holds 100 kB of code that nothing else may need.
+_recent: dict[Any, Any] = util.cache({})
+_RECENT = 64
+
+
+_SECONDS = struct.Struct("<d")  # at the head of an entry: how long compiling took
+_in_use = False  # whether this process has used a cache directory
+
+
+def _compile_or_load(
+    client: Any,
+    module: Any,
+    device_list: Any,
+    options: Any,
+    cache: Any,
+    key: str,
+    callbacks: Sequence[Any],
+) -> Any:
+    global _in_use
+    blob = None
+    if cache is not None:
+        if not _in_use:
+            _in_use = True
+            monitoring.record_event(monitoring.IN_USE)
+        monitoring.record_event(monitoring.ASKED)
+        began = time.perf_counter()
+        blob = cache.get(key)
+        monitoring.record_event(monitoring.NOT_FOUND if blob is None else monitoring.FOUND)
+    if blob is not None:
+        (seconds,) = _SECONDS.unpack(blob[:8].ljust(8, b"\0"))
+        blob = blob[8:]
+        try:
+            loaded = compat.knowing_lapack(
+                client.deserialize_executable, blob, device_list, options, list(callbacks)
+            )
+            statistics.loaded += 1
+            took = time.perf_counter() - began
+            monitoring.record_event_duration_secs(monitoring.SAVED, seconds - took)
+            monitoring.record_event_duration_secs(monitoring.READING, took)
+        except compat.RuntimeFailure as e:
+            cache.remove(key)  # written by a runtime that this one cannot read
+            if config.CACHE_ERRORS.value:
+                raise errors.error(
+                    RuntimeError,
+                    "Error reading persistent compilation cache entry",
+                    which=key,
+                    why=str(e),
+                ) from None
+        else:
+            if config.CACHE_CHECKED.value:
+                _check_contents(client, module, device_list, options, key, loaded, callbacks)
+            return loaded
+    start = time.perf_counter()
+    executable = _compile(client, module, device_list, options, callbacks)
+    seconds = time.perf_counter() - start
+    statistics.compiled += 1
+    if cache is not None and seconds >= (config.CACHE_MIN_TIME.value or 0.0):
+        try:
+            blob = client.serialize_executable(executable)
+        except compat.RuntimeFailure:
+            return executable  # some programs cannot be serialised
+        if len(blob) >= (config.CACHE_MIN_SIZE.value or 0):
+            kept = cache.put(key, _SECONDS.pack(seconds) + blob)
+            if not kept and config.CACHE_ERRORS.value:
+                raise errors.error(
+                    RuntimeError,
+                    f"Error writing persistent compilation cache entry in {cache.path}",
+                    why=cache.problem() or "the file could not be written.",
+                    tries=["another jax_compilation_cache_dir"],
+                )
+    return executable
+
+
+_checked: set[str] = set()
+
+
+def _check_contents(
+    client: Any,
+    module: Any,
+    device_list: Any,
+    options: Any,
+    key: str,
+    loaded: Any,
+    callbacks: Sequence[Any] = (),
+) -> None:
+    """Compile anew what the cache answered, once a process: is it the same program?"""
+    if key in _checked:
+        return
+    _checked.add(key)
+    fresh = _compile(client, module, device_list, options, callbacks)
+    statistics.compiled += 1
+    if _text(fresh) != _text(loaded):
+        raise errors.error(
+            RuntimeError,
+            "Persistent compilation cache inconsistency: the program that is kept is not"
+            " the one that compiling gives.",
+            which=key,
+            why="the directory holds what another compiler or machine has written.",
+            tries=["an empty jax_compilation_cache_dir"],
+        )
+
+
+def _text(executable: Any) -> str:
+    return "\n".join(m.to_string() for m in executable.hlo_modules())

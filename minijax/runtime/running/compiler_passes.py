@@ -1,0 +1,130 @@
+"""Passes of a library's own in XLA's compiler, which take and give HLO modules as bytes.
+
+What is compiled while there are any is kept in no cache: no key tells what they do.
+Next: compile.py.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base import errors
+from ..backends import client
+
+Pass = Callable[[bytes], bytes | None]
+
+
+class PipelineStage(enum.IntEnum):
+    """When a pass runs."""
+
+    PRE_SCHEDULER = 0
+    POST_SCHEDULER = 1
+
+
+# (name, stage, platforms or None) of the passes that there are.
+registered: list[tuple[str, PipelineStage, tuple[str, ...] | None]] = []
+
+
+def _compiler(stage: Any) -> Any:
+    if not isinstance(stage, PipelineStage):
+        raise TypeError(f"stage must be a PipelineStage enum, got {type(stage)}")
+    try:
+        return importlib.import_module("jaxlib._xla")
+    except ImportError:
+        raise errors.error(
+            NotImplementedError,
+            "This jaxlib has no passes of a library's own in its compiler.",
+            tries=["jaxlib 0.10.2"],
+        ) from None
+
+
+def _names(platforms: Sequence[str] | str | None) -> tuple[str, ...] | None:
+    if platforms is None or isinstance(platforms, str):
+        return None if platforms is None else (platforms,)
+    return tuple(platforms)
+
+
+def register_hlo_module_transformation(
+    callback: Pass,
+    *,
+    name: str,
+    stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
+    platforms: Sequence[str] | str | None = None,
+) -> None:
+    """Have the compiler call a function with each program.
+
+    Args:
+      callback: takes an HLO module, a serialized `HloModuleProto`; returns another, or
+        None to leave it as it is.  Several run in the order in which they came.
+      name: what the pass is called.
+      stage: when it runs.
+      platforms: for which it is; None: for all.
+
+    Raises:
+      TypeError: `stage` is none.
+      NotImplementedError: jaxlib has no such passes.
+
+    Example:
+      >>> import minijax as mj
+      >>> sizes = []
+      >>> note = lambda module: sizes.append(len(module))
+      >>> register_hlo_module_transformation(note, name='note', platforms='cpu')
+      >>> mj.jit(lambda x: x * 7 + 3)(1.0)
+      Array(10., dtype=float32, weak_type=True)
+      >>> clear_hlo_module_transformation('note', platforms='cpu') and len(sizes)
+      1
+    """
+    compiler, names = _compiler(stage), _names(platforms)
+    if names is None or "cpu" in names:
+        compiler.register_xla_transform(name, int(stage), callback)
+    registered.append((name, stage, names))
+
+    def tell(platform: str, found: Any) -> None:
+        mine = any(r[:2] == (name, stage) for r in registered)
+        if mine and platform != "cpu" and (names is None or platform in names):
+            compiler.register_xla_transform_c_api(found, name, int(stage), callback)
+
+    client.tell_clients(tell)
+
+
+def clear_hlo_module_transformation(
+    name: str,
+    stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
+    platforms: Sequence[str] | str | None = None,
+) -> bool:
+    """Remove passes of a name.
+
+    Args:
+      name, stage, platforms: as they were registered.
+
+    Returns:
+      Whether there were any.
+
+    Example:
+      >>> clear_hlo_module_transformation('unknown')
+      False
+    """
+    compiler, names = _compiler(stage), _names(platforms)
+    found = False
+
+    def left(known: Any) -> Any:
+        """What stays of a pass: that for the other platforms."""
+        if known[:2] != (name, stage):
+            return known
+        if names is None:
+            return None
+        if known[2] is None:
+            return known
+        others = tuple(p for p in known[2] if p not in names)
+        return (name, stage, others) if others else None
+
+    if names is None or "cpu" in names:
+        found = bool(compiler.clear_xla_transform(name, int(stage)))
+    for platform, there in client.started_clients():
+        if platform != "cpu" and (names is None or platform in names):
+            found |= bool(compiler.clear_xla_transform_c_api(there, name, int(stage)))
+    registered[:] = [r for r in map(left, registered) if r is not None]
+    return found

@@ -1,0 +1,644 @@
+"""Running: eager primitives and compiled programs.
+
+`run` is evaluation: a primitive alone, compiled once for its params and types, found
+again in one flat dict.  `compile_jaxpr` makes the `Program` of a whole jaxpr for `jit`.
+Where they run is device_assignment.py's.
+
+This room names no operation.  Next: ../../prims.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ...base import config, errors, log, monitoring, source, util
+from ...ir import core, hooks
+from ...ir.core import STATE, Primitive, host_driven
+from ...ir.jaxpr import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Var,
+    closed_jaxprs_in,
+    eval_jaxpr,
+    sub_jaxprs,
+)
+from ...passes.dce import dce_jaxpr
+from ...passes.stage import abstract
+from ...types import dtypes
+from ...types.avals import WIDE_SCALARS, is_wide_beside
+from ..arrays import array as arrays
+from ..arrays import transfers
+from ..arrays.array import ArrayImpl, KeyArray
+from ..arrays.operands import kept_buffer, to_buffer
+from ..arrays.tokens import Token
+from ..backends import jaxlib_compat as compat
+from ..lowering import nesting
+from ..lowering.context import main_aval
+from ..lowering.lower_jaxpr import lower_jaxpr
+from ..sharding import layout_conversion, placement
+from ..sharding.device_assignment import (
+    RequestedPlacement,
+    move_buffer,
+    place_values,
+    requested_placement_of,
+)
+from ..sharding.partitioned_placement import (
+    PartitionedPlacement,
+    check_meshes,
+    put_sharded,
+    with_layout,
+)
+from ..sharding.placement import Placement
+from . import compile as compiler
+from . import pacing, shutdown
+from .callback_errors import Failures
+
+
+def not_loaded(*_: Any, **__: Any) -> Any:
+    """What running a program does whose devices are not there: it raises."""
+    raise errors.error(
+        RuntimeError,
+        "This program was compiled for devices that are not there: it cannot be called.",
+        tries=["compile it for jax.devices()"],
+    )
+
+
+class Program:
+    """An executable with what calling it takes."""
+
+    __slots__ = (
+        "committed",
+        "consts",
+        "executable",
+        "failures",
+        "handlers",
+        "has_keys",
+        "in_sharding",
+        "kept_indices",
+        "operand_layouts",
+        "out_avals",
+        "out_shardings",
+        "ordered",
+        "pace",
+        "placement",
+        "run",
+        "stable",
+    )
+
+    def __init__(
+        self,
+        executable: Any,
+        consts: list[Any],
+        kept: list[int],
+        n_in: int,
+        out_avals: Sequence[Any],
+        place: Placement | PartitionedPlacement,
+        committed: bool,
+        in_avals: Sequence[Any] = (),
+        laid_out: bool = False,
+    ) -> None:
+        self.executable = executable
+        # In which orders the arguments that are kept must lie.
+        self.operand_layouts: list[Any] | None = None
+        self.consts = consts
+        self.kept_indices = kept if len(kept) < n_in or consts else None
+        self.placement = place
+        self.committed = committed
+        self.out_avals = list(out_avals)
+        stored = list(map(main_aval, out_avals))
+        if isinstance(place, PartitionedPlacement):
+            self.in_sharding = None
+            self.out_shardings = place.results(executable, stored, in_avals)
+        else:
+            self.in_sharding = (
+                place.committed_sharding if committed else place.uncommitted_sharding
+            )
+            self.out_shardings = [place.sharding_of(a, committed) for a in stored]
+        if laid_out:
+            here = place.devices[0]
+            lies = layout_conversion.result_shardings(executable, self.out_shardings, here)
+            self.out_shardings = lies
+            self.operand_layouts = layout_conversion.argument_layouts(
+                executable, len(consts), here
+            )
+        self.handlers = [
+            compat.result_handler(a, s, committed)
+            for a, s in zip(stored, self.out_shardings, strict=True)
+        ]
+        self.has_keys = any(a is not s for a, s in zip(out_avals, stored, strict=True))
+        self.run = getattr(executable, "execute_sharded", not_loaded)
+        self.pace = pacing.pace_of(place.devices)
+        if self.pace is not None:
+            self.run = pacing.paced(self.run, self.pace)
+        self.stable = True
+        self.ordered = False
+        self.failures: Failures | None = None
+
+    def wrap(self, out: Sequence[Any]) -> list[Any]:
+        """Arrays around the ArrayImpls of the program's results."""
+        if self.has_keys:
+            return list(map(arrays.wrap, out, self.out_avals))
+        return list(out)
+
+    def __call__(self, buffers: Sequence[Any]) -> list[Any]:
+        """Run on ArrayImpls; returns ArrayImpls."""
+        if self.operand_layouts is not None:
+            buffers = self.with_operand_layouts(buffers)
+        if self.kept_indices is not None:
+            buffers = self.consts + [buffers[i] for i in self.kept_indices]
+        if self.stable:
+            results = self.run(buffers)
+            return results.consume_with_handlers(self.handlers)  # type: ignore[no-any-return]
+        return self.run_with_effects(buffers)
+
+    def with_operand_layouts(self, buffers: Sequence[Any]) -> list[Any]:
+        """The operands as they are to lie in memory."""
+        assert self.operand_layouts is not None
+        out = list(buffers)
+        kept = range(len(out)) if self.kept_indices is None else self.kept_indices
+        for i, order in zip(kept, self.operand_layouts, strict=True):
+            out[i] = with_layout(out[i], order)
+        return out
+
+    def run_with_effects(self, buffers: Sequence[Any]) -> list[Any]:
+        """Run a program with effects; programs with ordered ones run in turn."""
+        failures = self.failures
+        with nullcontext() if failures is None else failures.watched():
+            results = self.run(buffers, with_tokens=True)
+            token = results.consume_token()
+            out = results.consume_with_handlers(self.handlers)
+            if self.ordered or failures is not None:
+                token.block_until_ready()
+        hooks.started.call(token)
+        return out  # type: ignore[no-any-return]
+
+
+_programs: dict[Any, Program] = util.cache({})
+_MOST_PROGRAMS = 4096  # of primitives by params and types: each holds 100 kB of code
+# Checks of results, from when they are first switched on.
+checks: list[Callable[..., None]] = []
+barred = False  # whether execution was ever forbidden, so that `check_barred` is asked
+
+
+def check_barred(name: str) -> None:
+    """RuntimeError if `jax_no_execution` is on in this thread."""
+    if config.NO_EXECUTION.value:
+        raise errors.error(
+            RuntimeError,
+            f"JAX tried to execute function jit({name}), but the no_execution config"
+            " option is set",
+            where=core.stack_text(),
+            tries=["jax.make_jaxpr", "jax.jit(f).lower(...).compile()"],
+        )
+
+
+def _bar(value: Any, local: bool) -> None:
+    global barred
+    barred = barred or value is True
+
+
+config.NO_EXECUTION.watch(_bar)
+
+
+def run(
+    prim: Primitive,
+    args: tuple[Any, ...],
+    params: dict[str, Any],
+    over: RequestedPlacement | None = None,
+) -> Any:
+    """Evaluate a primitive on concrete values."""
+    if barred:
+        check_barred(prim.name)
+    sharding = None
+    plain, keys, hosts = True, False, False
+    buffers, avals = [], []
+    for x in args:
+        if type(x) is ArrayImpl:
+            if sharding is None:
+                sharding = x._sharding
+            elif x._sharding is not sharding:
+                plain = False
+            buffers.append(x)
+            avals.append(x.aval)
+        else:
+            wide = type(x) in WIDE_SCALARS and prim.regions is None
+            if wide and is_wide_beside(x, args):
+                return run(prim, transfers.kept_wide(args), params, over)
+            buffers.append(x)
+            hosts = True
+            if type(x) is KeyArray or type(x) is Token:
+                plain, keys = False, True
+    known = placement.by_sharding.get(id(sharding)) if plain and over is None else None
+    if known is None:
+        if over is None:
+            check_meshes(prim.name, args)
+        buffers, where, committed = place_values(args, prim.name, over=over)
+        avals = [b.aval for b in buffers]
+    else:
+        where, committed = known
+        if hosts:
+            for i, x in enumerate(args):
+                if type(x) is not ArrayImpl:
+                    buffers[i] = to_buffer(x, where)
+            avals = [b.aval for b in buffers]
+    if keys:
+        avals = [
+            core.aval_of(x) if type(x) is KeyArray or type(x) is Token else a
+            for x, a in zip(args, avals, strict=True)
+        ]
+    try:
+        key = (prim, id(where), committed, tuple(params.items()) if params else None, *avals)
+        program = _programs.get(key)
+    except TypeError:  # unhashable params
+        key, program = None, None
+    if program is None:
+        program = _find_program(key, prim, avals, params, where, committed)
+    try:
+        if program.stable and program.kept_indices is None:
+            out = program.run(buffers).consume_with_handlers(program.handlers)
+        else:
+            out = program(buffers)
+    except (RuntimeError, ValueError) as e:
+        raise execution_error(e, buffers) from None
+    if checks:
+        inside = None
+        if prim.regions is not None:
+            inside = lambda: (
+                single_equation_jaxpr(prim, [core.aval_of(x) for x in args], params),
+                args,
+            )
+        for check in checks:
+            check(prim.name, out, None, inside)
+    if prim.multiple_results:
+        return program.wrap(out)
+    return program.wrap(out)[0] if program.has_keys else out[0]
+
+
+def run_region(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """`run` of a primitive whose programs may say where values are to lie.
+
+    Operands that nothing needs do not count, wherever they are.
+    """
+    places = {id(x._sharding) for x in args if type(x) is ArrayImpl}
+    if len(places) > 1:
+        closed = single_equation_jaxpr(prim, [core.aval_of(x) for x in args], params)
+        live, kept = drop_unused(closed, keep_unused=False)
+        if len(kept) < len(args):
+            found = eval_jaxpr(live.jaxpr, live.consts, *(args[i] for i in kept))
+            return found if prim.multiple_results else found[0]
+    return run(prim, args, params, requested_placement_of(sub_jaxprs(params), len(args)))
+
+
+def execution_error(
+    error: Exception, buffers: Sequence[Any], kept: Sequence[int] | None = None
+) -> Exception:
+    """A clearer error for a failed execution, where the cause is known.
+
+    kept: of the buffers, those that the program reads.
+    """
+    for b in buffers if kept is None else map(buffers.__getitem__, kept):
+        if b.is_deleted():
+            return RuntimeError(transfers.deleted_message(b.aval))
+    return error
+
+
+class _WithPrograms(util.WeakIdentitySet[Any]):
+    """The jaxprs whose `memo` holds programs."""
+
+    __slots__ = ()
+
+    def clear(self) -> None:
+        found = list(self)
+        super().clear()
+        for jaxpr in found:
+            jaxpr.memo.pop("programs", None)
+
+
+_with_programs = util.cache(_WithPrograms())
+
+
+def programs_of(jaxpr: Any) -> dict[Any, Any]:
+    """Where to keep programs made of a jaxpr: they are forgotten with it."""
+    known = jaxpr.memo.get("programs")
+    if known is None:
+        _with_programs.add(jaxpr)
+        known = jaxpr.memo.setdefault("programs", {})
+    return known  # type: ignore[no-any-return]
+
+
+def _find_program(
+    key: Any,
+    prim: Primitive,
+    avals: Sequence[Any],
+    params: dict[str, Any],
+    where: Placement | PartitionedPlacement,
+    committed: bool,
+) -> Program:
+    """The program of a primitive; one that holds programs is forgotten with them."""
+    known: dict[Any, Program] = _programs
+    if key is not None:
+        exported = (x for x in params.values() if hasattr(x, "memo"))
+        if inner := next(chain(sub_jaxprs(params), exported), None):
+            known = programs_of(inner)
+    program = known.get(key)
+    if program is None:
+        program = _compile_primitive(prim, avals, params, where, committed)
+        if key is not None:
+            program = util.remember(known, key, program, _MOST_PROGRAMS)
+    return program
+
+
+def _compile_primitive(
+    prim: Primitive,
+    avals: Sequence[Any],
+    params: dict[str, Any],
+    where: Placement | PartitionedPlacement,
+    committed: bool,
+) -> Program:
+    return compile_jaxpr(
+        single_equation_jaxpr(prim, avals, params),
+        prim.name,
+        where,
+        committed,
+        keep_unused=True,
+        locations=False,
+    )
+
+
+def program_of_one(
+    prim: Primitive,
+    avals: Sequence[Any],
+    params: dict[str, Any],
+    where: Placement | PartitionedPlacement,
+    committed: bool,
+) -> Program:
+    """The program by which `run` evaluates a primitive."""
+    given = tuple(params.items()) if params else None
+    key = (prim, id(where), committed, given, *avals)
+    return _programs.get(key) or _find_program(key, prim, avals, params, where, committed)
+
+
+def single_equation_jaxpr(
+    prim: Primitive, avals: Sequence[Any], params: dict[str, Any]
+) -> ClosedJaxpr:
+    """The program of a primitive alone."""
+    out = abstract(prim, avals, params)
+    out_avals = list(out) if prim.multiple_results else [out]
+    invars = [Var(a) for a in avals]
+    outvars = [Var(a) for a in out_avals]
+    eqn = Equation(prim, invars, outvars, params)
+    return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn]))
+
+
+def compile_jaxpr(
+    closed: ClosedJaxpr,
+    name: str,
+    where: Placement | PartitionedPlacement,
+    committed: bool,
+    *,
+    donated: Sequence[bool] = (),
+    keep_unused: bool = False,
+    overrides: dict[str, Any] | None = None,
+    locations: bool = True,
+    lie: tuple[Sequence[Any], Sequence[Any]] | None = None,
+) -> Program:
+    """Lower and compile a jaxpr for the place where it is to run.
+
+    lie: the layouts of its arguments and results, where they are said.
+    """
+    note_compiling(f"jit({name})", closed)
+    n_in = len(closed.in_avals)
+    closed, kept = drop_unused(closed, keep_unused)
+    over: PartitionedPlacement | None = None
+    if isinstance(where, PartitionedPlacement):
+        where = over = where.keeping(kept).typed(closed)
+    ordered = any(getattr(e, "ordered", False) for e in closed.effects)
+    with monitoring.stage(monitoring.LOWERING, f"jit({name})"):
+        lowered = lower_jaxpr(
+            closed,
+            name,
+            where.platform,
+            donated=[donated[i] for i in kept] if donated else (),
+            ordered=ordered,
+            locations=locations,
+            placement=over,
+            orders=modes(lie, kept, where),
+        )
+    nesting.check(lowered, name)
+    with monitoring.stage(monitoring.COMPILING, f"jit({name})"):
+        executable = compiler.compile_module(
+            lowered.module,
+            where.devices,
+            partitions=len(where.devices),
+            callbacks=lowered.callbacks,
+            overrides=overrides,
+            has_locations=locations,
+        )
+    consts = [kept_const(c, where) for c in lowered.consts]
+    return finish_program(
+        executable,
+        lowered,
+        consts,
+        kept,
+        n_in,
+        closed,
+        where,
+        committed,
+        ordered,
+        lie is not None,
+    )
+
+
+def note_compiling(name: str, closed: ClosedJaxpr) -> None:
+    """Log that a program is about to be lowered and compiled."""
+    log.log_line(
+        config.LOG_COMPILES.value,
+        "Compiling %s with global shapes and types %s.",
+        name,
+        tuple(closed.in_avals),
+    )
+
+
+def modes(
+    lie: tuple[Sequence[Any], Sequence[Any]] | None,
+    kept: Sequence[int],
+    where: Placement | PartitionedPlacement,
+) -> tuple[list[str], list[str]] | None:
+    """What XLA is told of the layouts of arguments, of which some are kept, and results."""
+    if lie is None:
+        return None
+    ins, outs = lie
+    return [layout_conversion.layout_mode(ins[i]) for i in kept], list(
+        map(layout_conversion.layout_mode, outs)
+    )
+
+
+def kept_const(value: Any, where: Placement | PartitionedPlacement) -> Any:
+    """A captured constant as an ArrayImpl that its program keeps; as it is where the
+    devices are not there."""
+    if compat.is_compile_only(where.device.client):
+        return value
+    if isinstance(where, PartitionedPlacement):
+        return put_sharded(value, where.replicated)
+    return move_buffer(kept_buffer(value, where), where)
+
+
+def finish_program(
+    executable: Any,
+    lowered: Any,
+    consts: list[Any],
+    kept: list[int],
+    n_in: int,
+    closed: ClosedJaxpr,
+    where: Placement | PartitionedPlacement,
+    committed: bool,
+    ordered: bool,
+    laid_out: bool = False,
+) -> Program:
+    """Put a `Program` together; of `n_in` inputs those numbered in `kept` are read."""
+    program = Program(
+        executable,
+        consts,
+        kept,
+        n_in,
+        closed.out_avals,
+        where,
+        committed,
+        closed.in_avals,
+        laid_out,
+    )
+    program.ordered = ordered
+    # Some effects leave nothing behind in the program.
+    program.stable = not any(getattr(e, "runs", True) for e in closed.effects)
+    if lowered.failures is not None:
+        program.failures, program.stable = lowered.failures, False
+    for item in lowered.keepalive:
+        executable.keep_alive(item) if hasattr(executable, "keep_alive") else None
+    return program
+
+
+def drop_unused(closed: ClosedJaxpr, keep_unused: bool) -> tuple[ClosedJaxpr, list[int]]:
+    """Without inputs that no result and no effect needs; and which ones are left.
+
+    Of those that are cut along `Explicit` axes one is left, if a result is cut: it says
+    which devices these are.
+    """
+    jaxpr = closed.jaxpr
+    if keep_unused:
+        return closed, list(range(len(jaxpr.invars)))
+    known = jaxpr.memo.get("needed")
+    if known is None:
+        live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+        if any(map(has_explicit_sharding, jaxpr.outvars)) and not any(
+            map(has_explicit_sharding, live.invars)
+        ):
+            first = next(filter(has_explicit_sharding, jaxpr.invars), None)
+            keep = [v is first for v in jaxpr.invars]
+            live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep)
+        known = jaxpr.memo["needed"] = (
+            jaxpr if all(used) else live,
+            [i for i, u in enumerate(used) if u],
+        )
+    live, kept = known
+    return (closed if live is jaxpr else ClosedJaxpr(live, closed.consts)), kept
+
+
+def has_explicit_sharding(atom: Any) -> bool:
+    """Whether the type of a value says along which axes of a mesh it is cut."""
+    return atom.aval.explicit_sharding is not None
+
+
+def eval_host_driven(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+    """Evaluate a host-driven program operation by operation, without its dead code."""
+    jaxpr = closed.jaxpr
+    live, _ = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep_in=True)
+    return eval_jaxpr(live, closed.consts, *args)
+
+
+def is_host_driven(jaxpr: Jaxpr) -> bool:
+    """Whether a program is evaluated operation by operation, from Python."""
+    return drives_devices(jaxpr) or nesting.is_deep(jaxpr)
+
+
+def drives_devices(jaxpr: Jaxpr) -> bool:
+    """Whether a program holds a primitive that cannot be part of a compiled one."""
+    if not host_driven:
+        return False
+    found = jaxpr.memo.get("host_driven")
+    if found is None:
+        found = jaxpr.memo["host_driven"] = any(
+            eqn.primitive in host_driven for eqn in jaxpr.eqns
+        ) or any(drives_devices(p.jaxpr) for p in closed_jaxprs_in(jaxpr))
+    return bool(found)
+
+
+# ---------------------------------------------------------------------------- NaN checks
+
+
+def is_nan_check_enabled() -> bool:
+    """Whether NaNs or infinities are looked for now, in this thread."""
+    return bool(config.DEBUG_NANS.value or config.DEBUG_INFS.value)
+
+
+def nan_check(
+    name: str,
+    out: Sequence[Any],
+    again: Callable[[], Any] | None = None,
+    program: Callable[[], tuple[ClosedJaxpr, Sequence[Any]]] | None = None,
+) -> None:
+    """FloatingPointError when a result holds what is being watched for.
+
+    `again` computes the results operation by operation: it raises at the first that
+    does.  `program` gives one of a loop, a branch or a call, and its operands: the
+    operation inside is named.
+    """
+    if not is_nan_check_enabled():
+        return
+    values = [
+        transfers.host_value(b)
+        for b in out
+        if b is not None and dtypes.is_inexact(b.aval.dtype)
+    ]
+    for option, kind, wrong in (
+        (config.DEBUG_NANS, "nan", np.isnan),
+        (config.DEBUG_INFS, "inf", np.isinf),
+    ):
+        if option.value and any(wrong(v).any() for v in values):
+            if again is not None:
+                again()
+            why = (
+                "computed operation by operation, it was in none of the results: the"
+                " program got it as an operand, or XLA computes otherwise."
+            )
+            which, where = None, str(STATE.source or source.user_source() or "") or None
+            if program is not None:
+                which, where = hooks.first_nan.call(*program(), (kind,)) or (which, where)
+            raise errors.error(
+                FloatingPointError,
+                f"invalid value ({kind}) encountered in {name}",
+                which=which,
+                where=where,
+                why=None if again is None else why,
+            )
+
+
+def _switch(on: Any) -> None:
+    if on and nan_check not in checks:
+        checks.append(nan_check)
+
+
+for _option in (config.DEBUG_NANS, config.DEBUG_INFS):
+    _option.on_change = _switch
+    _switch(_option.value)
+
+atexit.register(shutdown.wait_for_all)
+
+# Last: another thread may evaluate as soon as it is there.
+hooks.evaluate.fill(run)

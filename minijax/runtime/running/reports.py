@@ -1,0 +1,100 @@
+"""What options want reported of a program when it is lowered: its text, its constants.
+
+Next: ../lowering/lower_jaxpr.py, which asks for it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pathlib
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ...base import config, errors
+from ...base.source import is_internal, stacklevel
+from ...ir.jaxpr import ClosedJaxpr
+
+_numbers = itertools.count()
+
+
+def dump(closed: ClosedJaxpr, name: str, module: Any) -> None:
+    """Write a program to the directory `jax_dump_ir_to`, in the forms asked for."""
+    where = config.DUMP_TO.value
+    if where == "sponge":
+        where = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", "")
+        if not where:
+            raise errors.value_error(
+                "jax_dump_ir_to='sponge' needs TEST_UNDECLARED_OUTPUTS_DIR.",
+                tries=["jax_dump_ir_to='a/directory'"],
+            )
+    directory = pathlib.Path(where)
+    directory.mkdir(parents=True, exist_ok=True)
+    modes = {m.strip() for m in config.DUMP_MODES.value.split(",")}
+    number = next(_numbers)
+    if "jaxpr" in modes:
+        text = closed.pretty_print(use_color=False)
+        safe = name.replace("/", "_")
+        (directory / f"jax_{number:06d}_{safe}.jaxpr.txt").write_text(text)
+    if "stablehlo" in modes:
+        operation = module.operation
+        text = operation.get_asm(enable_debug_info=config.DUMP_LOCATIONS.value)
+        called = operation.attributes["sym_name"].value
+        (directory / f"jax_ir{number:04d}_{called}_compile.mlir").write_text(text)
+
+
+def check_constants(constants: Sequence[Any]) -> None:
+    """Warn of captured constants, if they are larger than the user wants them."""
+    most = config.CONSTANTS_BYTES.value
+    sizes = [int(getattr(c, "nbytes", 0)) for c in constants]
+    total = sum(sizes)
+    if most < 0 or total < most:
+        return
+    what = (
+        "A large amount of constants were captured during lowering"
+        f" ({_amount(total)} total). If this is intentional, disable this warning by"
+        " setting JAX_CAPTURED_CONSTANTS_WARN_BYTES=-1. "
+    )
+    frames = config.CONSTANTS_FRAMES.value
+    if not frames:
+        what += (
+            "To obtain a report of where these constants were encountered, set"
+            " JAX_CAPTURED_CONSTANTS_REPORT_FRAMES=-1."
+        )
+    else:
+        what += (
+            "The subsequent report may be disabled by setting"
+            " JAX_CAPTURED_CONSTANTS_REPORT_FRAMES=0.\n\n"
+            f"Largest {min(5, len(sizes))} allocation(s):\n"
+        )
+        order = sorted(range(len(sizes)), key=lambda i: -sizes[i])[:5]
+        what += "".join(_described(constants[i], sizes[i]) for i in order)
+        what += "while lowering\n" + "".join(_frames(frames))
+    warnings.warn(what, stacklevel=stacklevel())
+
+
+def _described(constant: Any, size: int) -> str:
+    shape = "x".join(map(str, constant.shape))
+    return f"  Constant {type(constant)}, {constant.dtype}[{shape}], {_amount(size)}\n"
+
+
+def _frames(most: int) -> list[str]:
+    """Lines that name the user's frames, the innermost first; of `most` < 0 all."""
+    at: Any = sys._getframe(1)
+    found: list[str] = []
+    while at is not None and len(found) != most:
+        if not is_internal(at.f_code):
+            code = at.f_code
+            found.append(f"  {code.co_filename}:{at.f_lineno} ({code.co_qualname})\n")
+        at = at.f_back
+    return found
+
+
+def _amount(size: float) -> str:
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.2f}{unit}"
+        size /= 1000
+    raise AssertionError

@@ -1,0 +1,66 @@
+"""The end of the process: what is still computed then is waited for.
+
+Threads of the CPU client that compute while the process tears itself down read memory that
+is gone, and it ends with a crash.  Results that somebody holds are waited for by name.  Of
+others nothing is left to wait for; but the programs of a thread mostly run in turn, so one
+more, started last, ends after them.
+
+Next: dispatch.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from ...types import dtypes
+from ...types.avals import shaped
+from ..arrays import transfers
+from ..backends import client
+from ..backends import jaxlib_compat as compat
+from ..lowering.mlir_context import context
+from ..sharding import placement
+from .compile import compile_module
+
+_LAST = """
+module @wait {
+  func.func public @main(%given: tensor<i32>) -> tensor<i32> {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %out = stablehlo.while(%i = %given) : tensor<i32>
+      cond {
+        %more = stablehlo.compare LT, %i, %one : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %more : tensor<i1>
+      } do {
+        %next = stablehlo.add %i, %one : tensor<i32>
+        stablehlo.return %next : tensor<i32>
+      }
+    return %out : tensor<i32>
+  }
+}
+"""  # a loop: what is cheaper runs at once, out of turn
+
+_process = os.getpid()
+
+
+def wait_for_all() -> None:
+    """Wait for the programs that run on this process's CPUs."""
+    cpu = client.existing_client("cpu")
+    if cpu is None or os.getpid() != _process:  # threads do not survive a fork
+        return
+    with contextlib.suppress(compat.RuntimeFailure):  # nobody has asked what failed
+        compat.block_all([x for x in cpu.live_arrays() if not x.is_deleted()])
+    with contextlib.suppress(compat.RuntimeFailure):  # of a pass of the user's
+        _run_last(placement.placement(cpu.local_devices()[0]))
+
+
+def _run_last(where: Any) -> None:
+    with context.ir, context.unknown:
+        module = ir.Module.parse(_LAST)
+    executable = compile_module(module, where.devices, has_locations=False)
+    zero = transfers.put_numpy(np.zeros((), np.int32), shaped((), dtypes.int32), where)
+    handler = compat.result_handler(zero.aval, where.uncommitted_sharding, False)
+    compat.block_all(executable.execute_sharded([zero]).consume_with_handlers([handler]))

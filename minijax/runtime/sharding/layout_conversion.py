@@ -1,0 +1,104 @@
+"""Arrays in another order than the device's own: made, and made plain again.
+
+A program is compiled for the order of each of its arguments, and reads wrong elements in
+any other.  So arrays that bear a `LaidOut` sharding are made plain where they enter a
+program, unless it was compiled for them (`Program.operand_layouts`).
+
+Next: ../running/dispatch.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...base import util
+from ...ir.jaxpr import ClosedJaxpr, Jaxpr, Var
+from ..backends import jaxlib_compat as compat
+from ..lowering.lower_jaxpr import lower_jaxpr
+from ..running import compile as compiler
+from . import placement
+from .layouts import Layout, layout_of
+from .shardings import has_custom_layout, mark_custom_layout
+
+_moves: dict[Any, Any] = util.cache({})
+_MOST_MOVES = 1024  # as between shardings
+
+
+def buffer_layout(buffer: Any) -> Layout | None:
+    """The layout of an ArrayImpl; None: the device's own."""
+    if not has_custom_layout(buffer):
+        return None
+    return layout_of(buffer._pjrt_layout).on(next(iter(buffer.devices())))
+
+
+def with_layout(buffer: Any, layout: Layout | None) -> Any:
+    """The ArrayImpl of a single device in this order; None: in the device's own."""
+    came = buffer_layout(buffer)
+    if layout_mode(came) == layout_mode(layout):
+        return buffer
+    found = placement.placement_of(buffer)
+    assert found is not None
+    place, committed = found
+    key = buffer.aval, place, layout_mode(came), layout_mode(layout), committed
+    move = _moves.get(key)
+    if move is None:
+        move = _move(buffer.aval, place, came, layout, committed)
+        util.remember(_moves, key, move, _MOST_MOVES)
+    executable, handler = move
+    (out,) = executable.execute_sharded([buffer]).consume_with_handlers([handler])
+    return out
+
+
+def layout_mode(layout: Any) -> str:
+    """What XLA is told of a layout; None: the device's own."""
+    if layout is None:
+        return "default"
+    return "auto" if layout is Layout.AUTO else layout.mode
+
+
+def _move(aval: Any, place: Any, came: Any, layout: Any, committed: bool) -> Any:
+    v = Var(aval)
+    closed = ClosedJaxpr(Jaxpr([], [v], [v], []))
+    lowered = lower_jaxpr(
+        closed,
+        "with_layout",
+        place.platform,
+        locations=False,
+        orders=([layout_mode(came)], [layout_mode(layout)]),
+    )
+    executable = compiler.compile_module(lowered.module, place.devices, has_locations=False)
+    lies = [place.sharding_of(aval, committed)]
+    lies = result_shardings(executable, lies, place.device)
+    return executable, compat.result_handler(aval, lies[0], committed)
+
+
+def result_shardings(executable: Any, shardings: Sequence[Any], device: Any) -> list[Any]:
+    """C++ shardings of a program's results, which may lie in other orders."""
+    found = map(layout_of, executable.get_output_layouts())
+    return [
+        s if layout.on(device) is None else mark_custom_layout(s)
+        for layout, s in zip(found, shardings, strict=True)
+    ]
+
+
+def argument_layouts(executable: Any, skip: int, device: Any) -> list[Layout | None]:
+    """In which orders a program takes its arguments after the first `skip`."""
+    found = map(layout_of, executable.get_parameter_layouts()[skip:])
+    return [layout.on(device) for layout in found]
+
+
+def auto_result_layouts(jaxpr: Jaxpr) -> list[Any]:
+    """The compiler's choice for results that a program puts in an order last; None: the
+    device's own, for all others."""
+    found = jaxpr.memo.get("auto_result_layouts")
+    if found is None:
+        put = {
+            v
+            for eqn in jaxpr.eqns
+            for v in eqn.outs
+            if isinstance(eqn.params.get("layout"), Layout)
+        }
+        found = [Layout.AUTO if x in put else None for x in jaxpr.outvars]
+        jaxpr.memo["auto_result_layouts"] = found
+    return found

@@ -1,0 +1,563 @@
+"""Meshes: devices in a grid whose axes have names, over which arrays are spread.
+
+A `Mesh` holds devices, an `AbstractMesh` only sizes and names.  One mesh may be current in
+a thread (`set_mesh`), for specifications that name axes alone.  Next: sharding.py.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import math
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...base import config, errors
+from ...ir.core import EVAL, STATE
+from ..backends import client
+
+
+class AxisType(enum.Enum):
+    """Who decides how arrays lie along a mesh axis: the compiler, types, or the program."""
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _axis_types(given: Any, names: Sequence[Any]) -> tuple[AxisType, ...]:
+    if given is None:
+        return (AxisType.Auto,) * len(names)
+    many = isinstance(given, (tuple, list))
+    found = tuple(given) if many else (given,)
+    if not all(isinstance(t, AxisType) for t in found):
+        raise errors.type_error(
+            "axis_types passed to Mesh must be of type `jax.sharding.AxisType`. Got"
+            f" {found} of type {tuple(map(type, found))}",
+            tries=["axis_types=(AxisType.Auto,) * n", "axis_types=None: Auto for all"],
+        )
+    if len(found) != len(names):
+        raise errors.value_error(
+            "Number of axis names should match the number of axis_types. Got"
+            f" axis_names={tuple(names)} and axis_types={found}",
+            tries=["an AxisType for each axis", "axis_types=None: Auto for all"],
+        )
+    return found
+
+
+class _Axes:
+    """What meshes share: sizes and types of named axes."""
+
+    axis_names: tuple[Any, ...]
+    axis_types: tuple[AxisType, ...]
+    axis_sizes: tuple[int, ...]
+
+    @property
+    def shape(self) -> OrderedDict[Any, int]:
+        """Name -> size, in the order of the axes."""
+        return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.axis_sizes) if self.axis_sizes else 0
+
+    @property
+    def empty(self) -> bool:
+        return not self.axis_names
+
+    def _of_type(self, kind: AxisType) -> tuple[Any, ...]:
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        return tuple(name for name, t in pairs if t is kind)
+
+    def _all(self, kind: AxisType) -> bool:
+        return bool(self.axis_types) and all(t is kind for t in self.axis_types)
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        return self._all(AxisType.Auto)
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        return self._all(AxisType.Explicit)
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        return self._all(AxisType.Manual)
+
+    @property
+    def auto_axes(self) -> tuple[Any, ...]:
+        return self._of_type(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[Any, ...]:
+        return self._of_type(AxisType.Explicit)
+
+    @property
+    def _any_axis_explicit(self) -> bool:  # as libraries ask
+        return bool(self.explicit_axes)
+
+    @property
+    def manual_axes(self) -> tuple[Any, ...]:
+        return self._of_type(AxisType.Manual)
+
+    def _text(self) -> str:
+        axes = ", ".join(f"{n!r}: {s}" for n, s in self.shape_tuple)
+        return f"{axes}, axis_types={self.axis_types!r}"
+
+
+class AbstractMesh(_Axes):
+    """Sizes, names and types of a mesh's axes, without devices.
+
+    Args:
+      axis_sizes, axis_names: ints and hashable names, as many.
+      axis_types: an `AxisType` for each axis; None: Auto.
+      abstract_device: what kind of device it would hold.
+
+    >>> AbstractMesh((4, 2), ('x', 'y')).shape['y']
+    2
+    """
+
+    def __init__(
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: Any,
+        axis_types: Any = None,
+        *,
+        abstract_device: Any = None,
+    ) -> None:
+        self.axis_sizes = tuple(int(n) for n in axis_sizes)
+        self.axis_names = _names(axis_names)
+        if len(self.axis_sizes) != len(self.axis_names):
+            raise errors.value_error(
+                "The number of elements in axis_sizes and axis_names should be equal. Got"
+                f" axis_sizes={self.axis_sizes} and axis_names={self.axis_names}."
+            )
+        self.axis_types = _axis_types(axis_types, self.axis_names)
+        self.abstract_device = abstract_device
+
+    def _key(self) -> Any:
+        return self.axis_sizes, self.axis_names, self.axis_types, self.abstract_device
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is AbstractMesh and self._key() == other._key()
+
+    def __repr__(self) -> str:
+        device = self.abstract_device
+        tail = f", {device}" if device is not None else ""
+        text = self._text() if self.axis_names else "(), axis_types=()"
+        return f"AbstractMesh({text}{tail})"
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The mesh itself."""
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_DEVICES:
+            raise errors.value_error(f"AbstractMesh does not implement {name}")
+        raise AttributeError(f"'AbstractMesh' object has no attribute {name!r}")
+
+    def update_axis_types(self, types: dict[Any, AxisType]) -> AbstractMesh:
+        """One whose axes of these names are of these types."""
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        return self.update(axis_types=tuple(types.get(n, t) for n, t in pairs))
+
+    def update(
+        self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None
+    ) -> AbstractMesh:
+        """One that differs in some of its parts."""
+        return AbstractMesh(
+            self.axis_sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+            abstract_device=self.abstract_device,
+        )
+
+
+_OF_DEVICES = ("device_ids", "devices", "is_multi_process", "local_devices", "local_mesh")
+
+
+class AbstractDevice:
+    """The kind of device that an abstract mesh stands for."""
+
+    def __init__(
+        self, device_kind: str, num_cores: int | None = None, platform: str | None = None
+    ) -> None:
+        self.device_kind = device_kind
+        self.num_cores = num_cores
+        self.platform = platform
+
+    def _key(self) -> Any:
+        return self.device_kind, self.num_cores, self.platform
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is AbstractDevice and self._key() == other._key()
+
+    def __repr__(self) -> str:
+        return (
+            f"device_kind={self.device_kind}, num_cores={self.num_cores},"
+            f" platform={self.platform}"
+        )
+
+
+def _names(names: Any) -> tuple[Any, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+class Mesh(_Axes):
+    """Devices in a grid, whose axes have names.
+
+    Args:
+      devices: an array of devices, of as many axes as there are names.
+      axis_names: a hashable name for each axis.
+      axis_types: an `AxisType` for each axis; None: Auto.
+
+    Raises:
+      ValueError: numbers of axes and names differ, or a name occurs twice.
+
+    >>> import minijax as mj, numpy as np
+    >>> Mesh(np.array(mj.devices()[:1]), ('x',))
+    Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Auto,))
+    """
+
+    def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None) -> None:
+        grid = np.array(devices, dtype=object)
+        self.axis_names = _names(axis_names)
+        if grid.size == 0 or (not grid.ndim and grid[()] is None):
+            grid, self.axis_names = np.empty(0, dtype=object), ()
+        elif grid.ndim != len(self.axis_names):
+            raise errors.value_error(
+                "Mesh requires the ndim of its first argument (`devices`) to equal the"
+                " length of its second argument (`axis_names`), but got devices.ndim =="
+                f" {grid.ndim} and len(axis_names) == {len(self.axis_names)}."
+            )
+        if None in self.axis_names:
+            raise errors.value_error(f"Mesh axis names cannot be None. Got: {self.axis_names}")
+        if len(set(self.axis_names)) != len(self.axis_names):
+            raise errors.value_error(f"Mesh requires unique axis names, got {self.axis_names}.")
+        grid.flags.writeable = False
+        self.devices = grid
+        self.axis_sizes = grid.shape if grid.size else ()
+        self.axis_types = _axis_types(axis_types, self.axis_names)
+        self.flat: tuple[Any, ...] = tuple(grid.flat)
+        if len(set(self.flat)) != len(self.flat):
+            raise errors.value_error(
+                "Mesh requires each device once.", which=f"devices {list(self.flat)}"
+            )
+        self._hash = hash((self.flat, self._key()))
+
+    def _key(self) -> Any:
+        return self.axis_sizes, self.axis_names, self.axis_types
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            type(other) is Mesh
+            and self._hash == other._hash
+            and self._key() == other._key()
+            and self.flat == other.flat
+        )
+
+    def __repr__(self) -> str:
+        types = f", axis_types={self.axis_types}" if self.axis_names else ""
+        names = self.axis_names
+        return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={names}{types})"
+
+    def __str__(self) -> str:
+        return "Mesh()" if self.empty else f"Mesh({self._text()})"
+
+    @property
+    def size(self) -> int:
+        """The number of devices."""
+        return len(self.flat)
+
+    @property
+    def empty(self) -> bool:
+        """Whether the mesh has no devices."""
+        return not self.flat
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is one device, without axes."""
+        return not self.axis_names and bool(self.flat)
+
+    def __reduce__(self) -> Any:
+        told = client.ids_of(self.flat)
+        return _rebuild, (told, self.axis_sizes, self.axis_names, self.axis_types)
+
+    def __enter__(self) -> Mesh:
+        if config.NO_MESH_CONTEXT.value:
+            raise errors.error(
+                RuntimeError,
+                "Mesh context manager is disabled.",
+                why="jax_disallow_mesh_context_manager is on.",
+                tries=["jax.set_mesh(mesh)"],
+            )
+        warnings.warn(
+            "`with mesh:` context manager has been deprecated. Please use `with"
+            " jax.set_mesh(mesh):` instead.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        _entered.before.append(config.ENTERED_MESH.swap(self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        config.ENTERED_MESH.swap_back(_entered.before.pop())
+
+    @property
+    def device_ids(self) -> np.ndarray[Any, Any]:
+        """The devices' ids, in the grid."""
+        return np.array([d.id for d in self.flat]).reshape(self.axis_sizes)
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The mesh without its devices."""
+        kind = None
+        if self.flat:
+            d = self.flat[0]
+            kind = AbstractDevice(d.device_kind, getattr(d, "num_cores", None), d.platform)
+        return AbstractMesh(*self._key(), abstract_device=kind)
+
+    @property
+    def local_devices(self) -> list[Any]:
+        """The devices of this process, in the order of the mesh."""
+        return [d for d in self.flat if d.process_index == d.client.process_index()]
+
+    @property
+    def local_mesh(self) -> Mesh:
+        """The part of the mesh that this process has."""
+        if not self.is_multi_process:
+            return self
+        here = np.vectorize(lambda d: d.process_index == d.client.process_index())(self.devices)
+        rows = [np.unique(at) for at in np.nonzero(here)]
+        return Mesh(self.devices[np.ix_(*rows)], self.axis_names, self.axis_types)
+
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether some devices belong to other processes."""
+        return len(self.local_devices) != len(self.flat)
+
+    def update(
+        self, devices: Any = None, axis_names: Any = None, axis_types: Any = None
+    ) -> Mesh:
+        """One that differs in some of its parts."""
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+
+class _Entered(threading.local):
+    """What the blocks `with mesh:` of this thread give back at their ends."""
+
+    def __init__(self) -> None:
+        self.before: list[Any] = []
+
+
+_entered = _Entered()
+
+
+def _rebuild(told: Any, sizes: Any, names: Any, types: Any) -> Mesh:
+    grid = np.array(client.devices_of(*told), dtype=object).reshape(sizes)
+    return Mesh(grid, names, types)
+
+
+def current_mesh() -> Any:
+    """The mesh that `set_mesh` made current in this thread; None if there is none."""
+    return config.MESH.value
+
+
+def entered_mesh() -> Any:
+    """The same; failing that, the mesh of the block `with mesh:` around."""
+    return config.MESH.value or config.ENTERED_MESH.value
+
+
+def block_mesh() -> Any:
+    """The mesh of the block `with mesh:` around; failing that, the current one.
+
+    Where axes are manual it stays the current one: they are axes of that.
+    """
+    now = current_mesh()
+    if now is not None and now.manual_axes:
+        return now
+    return config.ENTERED_MESH.value or now
+
+
+def mesh_of_specs(entered: bool = False) -> Any:
+    """The mesh that a `PartitionSpec` alone is over; None if there is none.
+
+    It is the current one, if it has devices, or axes of a `shard_map` around are manual.
+    """
+    mesh = entered_mesh() if entered else current_mesh()
+    known = isinstance(mesh, Mesh) or (mesh is not None and mesh.manual_axes)
+    return mesh if known else None
+
+
+@functools.lru_cache(1024)
+def inside(mesh: AbstractMesh, manual: frozenset[Any]) -> AbstractMesh:
+    """What a mesh is in functions that see these axes by hand."""
+    return mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
+
+
+@contextmanager
+def made_current(mesh: Any) -> Iterator[None]:
+    """Make a mesh current, for a block."""
+    before = config.MESH.swap(mesh)
+    try:
+        yield
+    finally:
+        config.MESH.swap_back(before)
+
+
+class set_mesh:
+    """Make a mesh current: at once, or for a `with` block.
+
+    Args:
+      mesh: the `Mesh`; None: none is current.
+
+    Raises:
+      ValueError: it is no mesh, or a function is being traced.
+
+    >>> import minijax as mj, numpy as np
+    >>> with set_mesh(Mesh(np.array(mj.devices()[:1]), ('x',))):
+    ...     get_abstract_mesh().axis_names
+    ('x',)
+    """
+
+    def __init__(self, mesh: Any) -> None:
+        if mesh is not None and not isinstance(mesh, Mesh):
+            raise errors.value_error(
+                f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}"
+            )
+        _check_not_traced("set_mesh")
+        self.before = config.MESH.swap(mesh)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        config.MESH.swap_back(self.before)
+
+
+def _check_not_traced(what: str, tries: Sequence[str] = ()) -> None:
+    if STATE.trace is not EVAL:
+        raise errors.value_error(
+            f"`{what}` can only be used outside of `jax.jit`.",
+            why="the devices of a program are not known while it is traced.",
+            tries=tries,
+        )
+
+
+class use_abstract_mesh:
+    """Make an abstract mesh current, for a block."""
+
+    def __init__(self, mesh: AbstractMesh) -> None:
+        if not isinstance(mesh, AbstractMesh):
+            raise errors.value_error(
+                f"Expected mesh of type `jax.sharding.AbstractMesh`. Got type: {type(mesh)}"
+            )
+        self.mesh = mesh
+
+    def __enter__(self) -> None:
+        around, mesh = get_abstract_mesh(), self.mesh
+        if not around.empty and not mesh.empty and around.size != mesh.size:
+            raise errors.value_error(
+                "use_abstract_mesh cannot change the size of the mesh. Got new mesh:"
+                f" {mesh} with size={mesh.size} and prev mesh: {around} with"
+                f" size={around.size}"
+            )
+        self.before = config.MESH.swap(mesh)
+
+    def __exit__(self, *_: object) -> None:
+        config.MESH.swap_back(self.before)
+
+
+def get_mesh() -> Any:
+    """The current mesh; an empty one if there is none.
+
+    Returns:
+      A `Mesh`.
+
+    Raises:
+      ValueError: a function is being traced.
+
+    >>> get_mesh().empty
+    True
+    """
+    _check_not_traced("get_mesh", ["minijax.sharding.get_abstract_mesh()"])
+    mesh = current_mesh()
+    return mesh if isinstance(mesh, Mesh) else Mesh(np.empty(0, dtype=object), ())
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """The current mesh without its devices; an empty one if there is none.
+
+    Returns:
+      An `AbstractMesh`.
+
+    >>> get_abstract_mesh().empty
+    True
+    """
+    mesh = current_mesh()
+    return AbstractMesh((), ()) if mesh is None else mesh.abstract_mesh
+
+
+def make_mesh(
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[Hashable],
+    axis_types: Any = None,
+    *,
+    devices: Sequence[Any] | None = None,
+) -> Mesh:
+    """A mesh over the first devices there are.
+
+    Args:
+      axis_shapes, axis_names: size and name of each axis.
+      axis_types: an `AxisType` for each axis; None: Explicit.
+      devices: which devices; None: all.
+
+    Returns:
+      A `Mesh`.
+
+    Raises:
+      ValueError: there are fewer devices than the mesh has places.
+
+    >>> make_mesh((1,), ('x',)).shape['x']
+    1
+    """
+    shape = tuple(int(n) for n in axis_shapes)
+    found = list(client.devices()) if devices is None else list(devices)
+    n = math.prod(shape)
+    if len(found) < n:
+        raise errors.value_error(
+            f"Number of devices {len(found)} must be >= the product of mesh_shape {shape}",
+            tries=["smaller axes", "minijax.config.update('jax_num_cpu_devices', n)"],
+        )
+    names = _names(axis_names)
+    types = (AxisType.Explicit,) * len(names) if axis_types is None else axis_types
+    return Mesh(np.array(found[:n], dtype=object).reshape(shape), names, types)

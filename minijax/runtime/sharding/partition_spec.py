@@ -1,0 +1,211 @@
+"""Partition specs: along which mesh axes each axis of an array is spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...base import errors
+
+
+class _Unconstrained:
+    """The entry of an axis that the compiler may lay out as it likes."""
+
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+    def __reduce__(self) -> Any:
+        return "UNCONSTRAINED"
+
+
+UNCONSTRAINED = _Unconstrained()
+
+
+_NONE: frozenset[Any] = frozenset()
+
+
+class DuplicateSpecError(ValueError):
+    """A mesh axis occurs twice in a spec."""
+
+
+def _entry(given: Any) -> Any:
+    """An entry in its normal form: None, a name, or several in a tuple."""
+    if isinstance(given, (list, tuple)):
+        if not given:
+            return None
+        return given[0] if len(given) == 1 else tuple(given)
+    return given
+
+
+def _sums(name: str, given: Any, entries: Any, used: set[Any]) -> frozenset[Any]:
+    """The mesh axes that a spec calls `reduced` or `unreduced`."""
+    if not isinstance(given, (set, frozenset)):
+        raise errors.type_error(
+            f"{name} argument of PartitionSpec should of type `frozenset` or `set`. Got"
+            f" type {given}"
+        )
+    if None in given:
+        raise errors.value_error(
+            f"{name} cannot contain None. All elements in {name} should refer to the mesh axes."
+        )
+    if used & given:
+        raise errors.value_error(
+            f"partitions cannot overlap with {name} axes passed to PartitionSpec. Got"
+            f" partitions: {entries} and {name} axes: {frozenset(given)}"
+        )
+    return frozenset(given)
+
+
+class PartitionSpec:
+    """For each axis of an array: a mesh axis, several, or None: it is not spread.
+
+    Args:
+      partitions: names, tuples of names, None, or `PartitionSpec.UNCONSTRAINED`.
+      unreduced, reduced: mesh axes over which values are sums not yet added up, or have
+        been.
+
+    >>> P = PartitionSpec
+    >>> P('x', None, ('y', 'z'))
+    P('x', None, ('y', 'z'))
+    """
+
+    __module__, __qualname__ = "minijax", "P"
+
+    __slots__ = ("_entries", "reduced", "unreduced")
+    UNCONSTRAINED = UNCONSTRAINED
+    __match_args__ = ("_partitions",)
+
+    def __init__(self, *partitions: Any, unreduced: Any = _NONE, reduced: Any = _NONE) -> None:
+        self._entries = tuple(map(_entry, partitions))
+        if unreduced is _NONE and reduced is _NONE:
+            self.unreduced = self.reduced = _NONE
+            return
+        used = {a for entry in self._entries for a in axes_of(entry)}
+        self.unreduced = _sums("unreduced", unreduced, self._entries, used)
+        self.reduced = _sums("reduced", reduced, self._entries, used)
+        if self.unreduced & self.reduced:
+            raise errors.value_error(
+                "`unreduced` and `reduced` argument to PartitionSpec cannot overlap. Got"
+                f" unreduced: {self.unreduced} and reduced: {self.reduced}"
+            )
+
+    @property
+    def partitions(self) -> tuple[Any, ...]:
+        """The entries."""
+        return self._entries
+
+    _partitions = partitions
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._entries)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._entries[i]
+
+    def index(self, value: Any) -> int:
+        """The first axis of arrays that is cut so."""
+        return self._entries.index(_entry(value))
+
+    def count(self, value: Any) -> int:
+        """How many axes of arrays are cut so."""
+        return self._entries.count(_entry(value))
+
+    def __add__(self, other: Any) -> PartitionSpec:
+        if isinstance(other, PartitionSpec):
+            return PartitionSpec(
+                *self,
+                *other,
+                unreduced=self.unreduced | other.unreduced,
+                reduced=self.reduced | other.reduced,
+            )
+        if isinstance(other, tuple):
+            return self.update(partitions=(*self, *other))
+        return NotImplemented
+
+    def __radd__(self, other: Any) -> PartitionSpec:
+        if isinstance(other, tuple):
+            return self.update(partitions=(*other, *self))
+        return NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, PartitionSpec):
+            return (self._entries, self.unreduced, self.reduced) == (
+                other._entries,
+                other.unreduced,
+                other.reduced,
+            )
+        return False
+
+    def __hash__(self) -> int:
+        return hash((self._entries, self.unreduced, self.reduced))
+
+    def __repr__(self) -> str:
+        entries = ", ".join(map(repr, self._entries))
+        if len(self._entries) == 1:
+            entries += ","
+        for name in ("unreduced", "reduced"):
+            if found := getattr(self, name):
+                axes = ", ".join(sorted(map(repr, found)))
+                entries += f"{', ' if entries else ''}{name}={{{axes}}}"
+        if len(self._entries) == 1 and not self.unreduced and not self.reduced:
+            return f"P({entries})"
+        return f"P({entries.replace(',,', ',')})"
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (self._entries, self.unreduced, self.reduced)
+
+    def update(self, **parts: Any) -> PartitionSpec:
+        """One that differs in `partitions`, `unreduced` or `reduced`."""
+        entries = parts.pop("partitions", self._entries)
+        kept = {"unreduced": self.unreduced, "reduced": self.reduced, **parts}
+        return PartitionSpec(*entries, **kept)
+
+
+PartitionSpec.__name__ = "P"  # as it prints
+
+
+def _rebuild(entries: Any, unreduced: Any, reduced: Any) -> PartitionSpec:
+    return PartitionSpec(*entries, unreduced=unreduced, reduced=reduced)
+
+
+class _Infer:
+    """Asks for specs to be those of the arguments' types."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Infer"
+
+
+Infer = _Infer()
+
+
+def axes_of(entry: Any) -> tuple[Any, ...]:
+    """The mesh axes of one entry of a spec."""
+    if entry is None or entry is UNCONSTRAINED:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
+def check_spec(spec: PartitionSpec, names: tuple[Any, ...]) -> None:
+    """Raise unless a spec names axes of the mesh, each once."""
+    seen = set()
+    for entry in spec:
+        for axis in axes_of(entry):
+            if axis not in names:
+                raise errors.value_error(
+                    f"Resource axis: {axis} of {spec} is not found in mesh: {names}.",
+                    tries=[f"one of {', '.join(map(str, names))}"] if names else (),
+                )
+            if axis in seen:
+                raise errors.error(
+                    DuplicateSpecError,
+                    "A single NamedSharding spec specification can map every mesh axis to"
+                    f" at most one positional dimension, but {spec} has duplicate entries"
+                    f" for `{axis}`",
+                    why="an axis of the mesh cuts one axis of the array.",
+                )
+            seen.add(axis)

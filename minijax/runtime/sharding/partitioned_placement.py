@@ -1,0 +1,480 @@
+"""Programs over several devices: where they run, and how operands and results lie.
+
+A `PartitionedPlacement` is to partitioned programs what a `Placement` is to those on one
+device. All operands lie on its devices, each as its sharding says; those without one are
+whole on each device. Results lie as asked for, or as XLA chose. Next: ../running/dispatch.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import config, errors, util
+from ...ir import core
+from ...ir.jaxpr import ClosedJaxpr, Jaxpr, Var
+from ...types import dtypes
+from ...types.avals import HOST, HOST_KINDS, MemorySpace, shaped
+from ..arrays import array as arrays
+from ..arrays import transfers
+from ..arrays.array import ARRAYS, Array, adopted, base_array, foreign
+from ..backends import client
+from ..backends import jaxlib_compat as compat
+from ..lowering.context import has_explicit_shardings, physical
+from ..lowering.lower_jaxpr import lower_jaxpr
+from ..running import pacing
+from ..running.compile import compile_module
+from . import layout_conversion, placement, shardings
+from .layouts import Layout
+from .mesh import Mesh, get_abstract_mesh
+from .partition_spec import PartitionSpec
+from .shardings import (
+    GSPMDSharding,
+    NamedSharding,
+    SingleDeviceSharding,
+    aval_with_sharding,
+    has_custom_layout,
+)
+
+PLACES = (NamedSharding, GSPMDSharding, SingleDeviceSharding)  # which name devices
+
+
+class PartitionedPlacement:
+    """The devices of a partitioned program, and how its operands and results lie.
+
+    ins, outs: a `NamedSharding` for each; None: whole on each device; as XLA likes.
+    """
+
+    __slots__ = ("device", "devices", "ins", "mesh", "outs", "platform", "replicated")
+
+    def __init__(self, mesh: Mesh, ins: tuple[Any, ...], outs: tuple[Any, ...] | None) -> None:
+        self.mesh = mesh
+        self.devices = mesh.flat
+        self.device = mesh.flat[0]
+        self.platform = client.platform_of(self.device)
+        self.ins = ins
+        self.outs = outs
+        self.replicated = NamedSharding(mesh, PartitionSpec())
+
+    def keeping(self, kept: Sequence[int]) -> PartitionedPlacement:
+        """The same with some of the operands alone."""
+        if len(kept) == len(self.ins):
+            return self
+        return partitioned_placement(self.mesh, [self.ins[i] for i in kept], self.outs)
+
+    def typed(self, closed: ClosedJaxpr) -> PartitionedPlacement:
+        """The same, with results that lie as the types of a program say, if they do."""
+        if not self.mesh.are_all_axes_explicit:
+            return self
+        alike = all(s is None or s.mesh == self.mesh for s in self.ins)
+        if alike and not has_explicit_shardings(closed.jaxpr):
+            return self
+        asked = self.outs or (None,) * len(closed.out_avals)
+        outs = [s or self._of_type(a) for s, a in zip(asked, closed.out_avals, strict=True)]
+        return partitioned_placement(self.mesh, self.ins, outs)
+
+    def _of_type(self, aval: Any) -> NamedSharding:
+        """The sharding of a result: over its type's mesh, if that has another shape."""
+        said = getattr(aval, "explicit_sharding", None)
+        if said is None or said.mesh.shape_tuple == self.mesh.shape_tuple:
+            return NamedSharding(self.mesh, aval.sharding.spec)
+        return said.on(self.devices)  # type: ignore[no-any-return]
+
+    def sharding_in(self, i: int) -> NamedSharding:
+        """How operand number `i` lies."""
+        return self.ins[i] or self.replicated
+
+    def has_operand_sharding(self, i: int, buffer: Any) -> bool:
+        """Whether an ArrayImpl lies as operand number `i` is to lie."""
+        want = self.sharding_in(i).cpp_sharding(len(buffer.aval.shape))
+        return buffer._sharding is want
+
+    def results(
+        self, executable: Any, avals: Sequence[Any], in_avals: Sequence[Any] = ()
+    ) -> list[Any]:
+        """The C++ shardings of a program's results.
+
+        in_avals: the types of operands.  A result that lies as an operand of its rank
+        does has that one's sharding, of all that say so.
+        """
+        chosen = executable.get_output_shardings() if len(self.devices) > 1 else None
+        alike: dict[Any, Any] = {}
+        for s, a in zip(self.ins, in_avals, strict=False):
+            if s is not None and hasattr(a, "shape") and not dtypes.is_extended(a.dtype):
+                n = len(a.shape)
+                kind = getattr(s, "_memory_kind", None)
+                alike.setdefault((n, s.hlo(n), kind), s)
+        found = []
+        for i, aval in enumerate(avals):
+            ndim = len(aval.shape)
+            asked = self.outs[i] if self.outs is not None else None
+            if asked is None:
+                kind = HOST_KINDS[0] if aval.memory_space is HOST else None
+                hlo = compat.HloSharding.replicate()
+                if chosen is not None:
+                    hlo = compat.HloSharding.from_proto(chosen[i])
+                asked = alike.get((ndim, hlo, kind))
+                if asked is None:
+                    asked = shardings.named(hlo, self.mesh, ndim, kind)
+            found.append(asked.cpp_sharding(ndim))
+        return found
+
+    def take(self, values: Sequence[Any], as_they_lie: bool = False) -> list[Any]:
+        """The values as ArrayImpls, each cut as its operand is to be; in their order of
+        elements, or in the devices' own."""
+        cut = put_sharded_keep_layout if as_they_lie else put_sharded
+        return [cut(x, self.sharding_in(i)) for i, x in enumerate(values)]
+
+
+_spreads: dict[Any, PartitionedPlacement] = {}
+
+
+def partitioned_placement(
+    mesh: Mesh, ins: Sequence[Any], outs: Sequence[Any] | None = None
+) -> PartitionedPlacement:
+    """The `PartitionedPlacement` of these shardings: one object for equal ones."""
+    key = mesh, tuple(ins), None if outs is None else tuple(outs)
+    found = _spreads.get(key)
+    if found is None:
+        found = _spreads.setdefault(key, PartitionedPlacement(*key))
+    return found
+
+
+def mesh_of(sharding: Any) -> Any:
+    """The mesh of a sharding; of one that has none, its devices in a row."""
+    if isinstance(sharding, NamedSharding):
+        return sharding.mesh
+    row = np.array(sharding.devices, dtype=object)
+    return Mesh(row, ("devices",))
+
+
+def multi_device_sharding(x: Any) -> Any:
+    """How an array is spread over devices; None: it is on one, or no array."""
+    if type(x) not in ARRAYS or foreign(x):  # what stands for one may say how it lies
+        found = getattr(x, "sharding", None)
+    elif placement.placement_of(x) is not None:
+        return None
+    else:
+        found = shardings.of_buffer(x)
+    known = isinstance(found, (NamedSharding, GSPMDSharding)) and found.devices
+    return found if known else None
+
+
+# --------------------------------------------------------------------------- putting
+
+
+def put_sharded(x: Any, sharding: Any) -> Any:
+    """A value as an ArrayImpl that lies as `sharding` says."""
+    x = adopted(x)
+    if isinstance(sharding, NamedSharding) and not sharding.devices:
+        if type(x) not in ARRAYS:
+            raise errors.value_error(
+                "Target sharding contains a `jax.sharding.AbstractMesh` which requires the"
+                f" input passed should be a `jax.Array`. Got {type(x)}",
+                tries=["a sharding over a Mesh"],
+            )
+        sharding = sharding.on(list(x.sharding._device_assignment))
+    if type(x) in ARRAYS:
+        x._check_alive()
+        buffer = base_array(x)
+        if has_custom_layout(buffer):
+            buffer = with_default_layout(buffer)
+        inner = sharding.cpp_sharding(len(buffer.aval.shape))
+        if buffer._sharding is inner:
+            aval = aval_with_sharding(buffer.aval, sharding)
+            return buffer if aval is buffer.aval else compat.with_aval(buffer, aval, inner)
+        known = _moves.get((id(buffer._sharding), id(inner), buffer.aval))
+        if known is not None:
+            return known(buffer)
+        mine = shardings.of_buffer(buffer)
+        if mine.is_equivalent_to(sharding, len(buffer.aval.shape)):
+            return compat.with_aval(buffer, aval_with_sharding(buffer.aval, sharding), inner)
+        sharding.for_rank(len(x.shape)).check_compatible_aval(x.shape)
+        if isinstance(mine, (NamedSharding, GSPMDSharding)):
+            return _moved(buffer, mine, sharding)
+        if isinstance(mine, SingleDeviceSharding) and _whole(sharding):
+            return _copies(buffer, sharding)
+        return _shard_host_value(transfers.host_value(buffer), buffer.aval, sharding)
+    aval = core.aval_of(x)
+    if isinstance(x, core.Tracer):
+        raise core.leak_error(x)
+    sharding.for_rank(len(aval.shape)).check_compatible_aval(aval.shape)
+    return _shard_host_value(np.asarray(x), aval, sharding)
+
+
+def put_sharded_keep_layout(x: Any, sharding: Any) -> Any:
+    """`put_sharded`, but of what is there already, in whichever order."""
+    if type(x) in ARRAYS and not foreign(x) and has_custom_layout(base_array(x)):
+        x._check_alive()
+        buffer = base_array(x)
+        mine = shardings.of_buffer(buffer)
+        if mine.is_equivalent_to(sharding, len(buffer.aval.shape)):
+            return buffer
+    return put_sharded(x, sharding)
+
+
+def with_layout(buffer: Any, layout: Any) -> Any:
+    """The ArrayImpl where it is, in this order; None: in the devices' own."""
+    if placement.placement_of(buffer) is not None:
+        return layout_conversion.with_layout(buffer, layout)
+    came = layout_conversion.buffer_layout(buffer)
+    modes = layout_conversion.layout_mode(came), layout_conversion.layout_mode(layout)
+    if modes[0] == modes[1]:
+        return buffer
+    lie = shardings.of_buffer(buffer)
+    return resharding(buffer, lie, lie, modes)(buffer)
+
+
+def with_default_layout(buffer: Any) -> Any:
+    """The ArrayImpl in the devices' own order."""
+    return with_layout(buffer, None) if has_custom_layout(buffer) else buffer
+
+
+def array_with_layout(x: Any, layout: Layout | None) -> Any:
+    """The array where it is, in this order; None: in the devices' own.
+
+    Of keys, their words lie together.
+    """
+    buffer = arrays.base_array(x)
+    if layout is not None and buffer is not x:
+        order = (*layout.major_to_minor, *range(x.ndim, len(buffer.aval.shape)))
+        layout = Layout(order, layout.tiling)
+    if layout is None and not has_custom_layout(buffer):
+        return x
+    return arrays.wrap(with_layout(buffer, layout), x.aval)
+
+
+def _moved(buffer: Any, mine: Any, sharding: Any) -> Any:
+    """A spread ArrayImpl lying otherwise: its parts are moved between devices and
+    memories, through the host only where their number changes."""
+    mine, there, ndim = _plain(mine), _plain(sharding), len(buffer.aval.shape)
+    if mine != there:
+        known = isinstance(mine, NamedSharding) and isinstance(there, NamedSharding)
+        alike = len(mine.devices) == len(there.devices)
+        if not known or not alike or mine.devices[0].client is not there.devices[0].client:
+            return _shard_host_value(transfers.host_value(buffer), buffer.aval, sharding)
+        near = there
+        if mine.devices != there.devices:
+            grid = np.array(mine.devices, dtype=object).reshape(there.mesh.axis_sizes)
+            near = NamedSharding(Mesh(grid, there.mesh.axis_names), there.spec)
+        came = buffer._sharding
+        buffer = _in_memory(buffer, mine)
+        move = resharding(buffer, mine, near)
+        if near is sharding and came is mine.cpp_sharding(ndim):  # it is all there is to do
+            key = id(came), id(near.cpp_sharding(ndim)), buffer.aval
+            util.remember(_moves, key, move, _MOST_MOVES)
+        buffer = move(buffer)
+    return _in_memory(buffer, sharding)
+
+
+def _plain(sharding: Any) -> Any:
+    """The same in the devices' own memory."""
+    if sharding.given_kind is None:
+        return sharding
+    return sharding.with_memory_kind(str(sharding.devices[0].default_memory().kind))
+
+
+def _in_memory(buffer: Any, sharding: Any) -> Any:
+    """A spread ArrayImpl, cut as `sharding` says, on its devices and in its memory."""
+    inner = sharding.cpp_sharding(len(buffer.aval.shape))
+    if buffer._sharding is inner:
+        return buffer
+    aval = buffer.aval.update(memory_space=MemorySpace.of_kind(sharding.given_kind))
+    moved = compat.copy_parts(buffer, sharding.devices, inner)
+    return compat.with_aval(moved, aval_with_sharding(aval, sharding), inner)
+
+
+def _whole(sharding: Any) -> bool:
+    return bool(sharding.is_fully_replicated)
+
+
+def _copies(buffer: Any, sharding: Any) -> Any:
+    """A single-device array on every device of a sharding."""
+    away = sharding.devices[0].client is not buffer._sharding._device.client
+    if away or sharding.given_kind or buffer.aval.memory_space is HOST:
+        return _shard_host_value(transfers.host_value(buffer), buffer.aval, sharding)
+    mine = sharding.addressable_devices
+    parts = [
+        compat.copy_to(buffer, d, compat.SingleDeviceSharding(d))
+        for d in sharding.devices
+        if d in mine
+    ]
+    return compat.assemble(
+        aval_with_sharding(buffer.aval, sharding),
+        sharding.cpp_sharding(len(buffer.aval.shape)),
+        parts,
+    )
+
+
+def _shard_host_value(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> Any:
+    """A NumPy array cut into the parts that the devices hold."""
+    shape = aval.shape
+    space = MemorySpace.of_kind(sharding.given_kind)
+    aval = aval_with_sharding(aval.update(memory_space=space), sharding)
+    key = sharding, shape
+    found = _cuts.get(key)
+    if found is None:
+        where = sharding.devices_indices_map(shape)
+        mine = sharding.addressable_devices
+        here = [d for d in sharding.devices if d in mine]
+        found = here, [where[d] for d in here], sharding.cpp_sharding(len(shape))
+        util.remember(_cuts, key, found, _MOST_MOVES)
+    devices, indices, inner = found
+    value = dtypes.stored(value, aval.dtype)
+    parts = [np.asarray(value[at], order="C") for at in indices]
+    if value.dtype == aval.dtype:
+        return compat.put_parts(aval, inner, parts, devices)
+    held = compat.put_parts(
+        shaped(shape, value.dtype, False, space, aval.explicit_sharding), inner, parts, devices
+    )
+    return compat.with_aval(held, aval, inner)
+
+
+def assemble(aval: Any, sharding: Any, parts: Sequence[Any]) -> Array:
+    """One array of the parts that lie on this process's devices already."""
+    stored = aval_with_sharding(physical(aval), sharding)
+    inner = sharding.cpp_sharding(len(stored.shape))
+    whole = compat.assemble(stored, inner, list(map(with_default_layout, parts)))
+    for part in parts:
+        arrays.share_memory(part, whole)
+    return arrays.wrap(whole, aval)
+
+
+# (sharding, sharding, aval), also with the ids of C++ shardings that live on -> what
+# moves the parts
+_moves: dict[Any, Any] = util.cache({})
+_MOST_MOVES = 1024
+# (sharding, shape) -> devices, the index of each one's part, the C++ sharding
+_cuts: dict[Any, Any] = util.cache({})
+
+
+def resharding(
+    buffer: Any, mine: Any, sharding: Any, modes: tuple[str, str] | None = None
+) -> Callable[[Any], Any]:
+    """What moves the parts of such an ArrayImpl, on the same devices: a program.
+
+    modes: the orders of elements that they come in, and are to have.
+    """
+    aval = buffer.aval
+    key: Any = (mine, sharding, aval) if modes is None else (mine, aval, *modes)
+    found = _moves.get(key)
+    if found is None:
+        var = Var(aval)
+        closed = ClosedJaxpr(Jaxpr([], [var], [var], []))
+        where = PartitionedPlacement(mesh_of(sharding), (mine,), (sharding,))
+        said = None if modes is None else ([modes[0]], [modes[1]])
+        lowered = lower_jaxpr(closed, "reshard", where.platform, placement=where, orders=said)
+        executable = compile_module(
+            lowered.module, where.devices, partitions=len(where.devices)
+        )
+        inner = sharding.cpp_sharding(len(aval.shape))
+        if modes is not None:
+            first = where.devices[0]
+            (inner,) = layout_conversion.result_shardings(executable, [inner], first)
+        handler = compat.result_handler(aval_with_sharding(aval, sharding), inner, True)
+        run, handlers = executable.execute_sharded, [handler]
+        pace = pacing.pace_of(where.devices)
+        if pace is not None:
+            run = pacing.paced(run, pace)
+        found = lambda buffer: run([buffer]).consume_with_handlers(handlers)[0]
+        util.remember(_moves, key, found, _MOST_MOVES)
+    return found
+
+
+# ------------------------------------------------------------------------------ errors
+
+
+def committed_devices(x: Any) -> tuple[Any, ...] | None:
+    """The devices on which a value, or what stands for one, must be; None: on any."""
+    lie = multi_device_sharding(x)
+    if lie is not None:
+        return lie.devices  # type: ignore[no-any-return]
+    if type(x) in ARRAYS and not foreign(x):
+        where = placement.placement_of(x)
+        return where[0].devices if where is not None and where[1] else None
+    said = getattr(x, "sharding", None)
+    return said.devices if isinstance(said, SingleDeviceSharding) else None
+
+
+def check_meshes(name: str, values: Sequence[Any]) -> bool:
+    """ValueError if operands are over different meshes, or over another than is current,
+    of which one has `Explicit` axes.
+
+    False if they are, and may be: where the current mesh was made of another.
+    """
+    around = get_abstract_mesh()
+    mine = []
+    for x in values:
+        lie = multi_device_sharding(x)
+        if isinstance(lie, NamedSharding) and lie.mesh.axis_names:
+            mine.append((x, lie.mesh.abstract_mesh))
+    known = (*(m for _, m in mine), around) if around.axis_names else [m for _, m in mine]
+    if not any(m.explicit_axes for m in known):
+        return True
+    tries = ["jax.sharding.reshard(x, sharding)", "jax.device_put(x, sharding)"]
+    for x, mesh in mine:
+        beside = bool(around.axis_names) and mesh != around
+        if not beside and mesh == mine[0][1]:
+            continue
+        if config.RECAST_MESH.value:
+            return False
+        if beside:
+            aval = shaped(tuple(x.shape), x.dtype).str_short(False)
+            raise errors.value_error(
+                f"For primitive {name}, context mesh {around} should match the aval mesh"
+                f" {mesh} for shape {aval}.",
+                tries=tries,
+            )
+        raise errors.value_error(
+            "Mesh for all inputs should be equal. Got one mesh:"
+            f" {mine[0][1]} and another mesh: {mesh}",
+            where=name,
+            tries=tries,
+        )
+    return True
+
+
+def _on(devices: Sequence[Any]) -> str:
+    ids = [d.id for d in devices]
+    return f"with device ids {ids} on platform {devices[0].platform.upper()}"
+
+
+def describe_argument(i: int, x: Any, name: str, names: Sequence[str] = ()) -> str:
+    """What an error says of argument number `i`, of whose names some may be known."""
+    called = names[i] if i < len(names) and names[i] else f"args[{i}]"
+    aval = shaped(tuple(x.shape), x.dtype).str_short(False)
+    return (
+        f"argument {called} of {name} with shape {aval} and {_on(committed_devices(x) or ())}"
+    )
+
+
+def describe_sharding(what: str, sharding: Any) -> str:
+    """What an error says of a sharding that is asked for."""
+    return f"{what} {_on(sharding.devices)}"
+
+
+def describe_devices(devices: Sequence[Any]) -> str:
+    """What an error says of the devices on which a program must run."""
+    return f"a sharding {_on(devices)}"
+
+
+def incompatible_devices_error(first: str, second: str) -> ValueError:
+    """The error for arguments or shardings on different devices."""
+    return errors.value_error(
+        f"Received incompatible devices for jitted computation. Got {first} and {second}",
+        why="a program runs on one list of devices, on which all its arguments lie.",
+        tries=["device_put one of them to the other's sharding"],
+    )
+
+
+def sharding_mismatch_error(want: Any, x: Any) -> ValueError:
+    """The error for an argument that lies otherwise than `in_shardings` says."""
+    aval = shaped(tuple(x.shape), x.dtype).str_short(False)
+    return errors.value_error(
+        "Sharding passed to jit does not match the sharding on the respective"
+        f" arg. Got jit sharding: {want},\narg sharding: {x.sharding} for arg"
+        f" type: {aval}",
+        tries=["device_put it first", "in_shardings=None: as it lies"],
+    )

@@ -1,0 +1,85 @@
+"""Placements: a device, and how values lie on it alone.
+
+Each device has two canonical C++ shardings, for values committed to it and for values
+that are merely there; dispatch compares them by identity.  Next: ../arrays/transfers.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...types.avals import HOST, HOST_KINDS
+from ..backends import client
+from ..backends import jaxlib_compat as compat
+
+
+class Placement:
+    """A device, and the two C++ shardings of arrays on it."""
+
+    __slots__ = (
+        "committed_sharding",
+        "device",
+        "device_list",
+        "devices",
+        "kinds",
+        "uncommitted_sharding",
+        "platform",
+    )
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+        self.devices = (device,)
+        self.uncommitted_sharding = compat.SingleDeviceSharding(device)
+        self.committed_sharding = compat.SingleDeviceSharding(device)
+        self.device_list = compat.DeviceList((device,))
+        self.platform = client.platform_of(device)
+        self.kinds: dict[str, Any] = {}
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the device is this process's."""
+        return bool(self.device.process_index == self.device.client.process_index())
+
+    def kept(self, kind: str) -> Any:
+        """The C++ sharding of arrays in another memory of the device's."""
+        found = self.kinds.get(kind)
+        if found is None:
+            made = compat.SingleDeviceSharding(self.device, memory_kind=kind)
+            found = self.kinds.setdefault(kind, made)
+        return found
+
+    def sharding_of(self, aval: Any, committed: bool) -> Any:
+        """The C++ sharding of a value of type `aval` here."""
+        if aval.memory_space is HOST:
+            return self.kept(HOST_KINDS[0])
+        return self.committed_sharding if committed else self.uncommitted_sharding
+
+
+_placements: dict[Any, Placement] = {}
+by_sharding: dict[int, tuple[Placement, bool]] = {}
+
+
+def placement(device: Any) -> Placement:
+    """The placement of a device: one object a device."""
+    found = _placements.get(device)
+    if found is None:
+        found = _placements.setdefault(device, Placement(device))
+        by_sharding[id(found.uncommitted_sharding)] = (found, False)
+        by_sharding[id(found.committed_sharding)] = (found, True)
+    return found
+
+
+def default_placement() -> Placement:
+    """Where uncommitted values are made."""
+    return placement(client.default_device())
+
+
+def placement_of(buffer: Any) -> tuple[Placement, bool] | None:
+    """Placement and commitment of a single-device ArrayImpl; None if it is sharded."""
+    sharding = buffer._sharding
+    found = by_sharding.get(id(sharding))
+    if found is not None:
+        return found
+    if isinstance(sharding, compat.SingleDeviceSharding):
+        return placement(sharding._device), bool(buffer._committed)
+    return None

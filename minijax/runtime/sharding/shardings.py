@@ -1,0 +1,876 @@
+"""Shardings that users see: how an array lies on devices.
+
+Inside, an array carries a canonical C++ sharding; the objects here describe it.
+Next: ../running/dispatch.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import errors, util
+from ...types.avals import register_uncut
+from ..backends import client
+from ..backends import jaxlib_compat as compat
+from .mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh
+from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, check_spec
+
+
+class UnspecifiedValue:
+    """Stands where nothing says how a value lies."""
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = UnspecifiedValue()
+
+
+class Sharding:
+    """How an array is laid out on devices."""
+
+    @property
+    def device_set(self) -> set[Any]:
+        """The devices."""
+        raise TypeError(f"{type(self).__name__} names no devices")
+
+    @property
+    def memory_kind(self) -> str | None:
+        """In which of the devices' memories; None: in their own."""
+        return None
+
+    @property
+    def num_devices(self) -> int:
+        """How many devices there are."""
+        return len(self.device_set)
+
+    @property
+    def addressable_devices(self) -> set[Any]:
+        """Those of this process."""
+        me = next(iter(self.device_set)).client.process_index()
+        return {d for d in self.device_set if d.process_index == me}
+
+    @property
+    def _addressable_device_assignment(self) -> tuple[Any, ...]:
+        """This process's devices, in the order of programs: libraries read it."""
+        mine = self.addressable_devices
+        return tuple(d for d in self._device_assignment if d in mine)
+
+    @property
+    def _device_assignment(self) -> tuple[Any, ...]:
+        raise TypeError(f"{type(self).__name__} names no devices")
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        """Whether some are this process's."""
+        return bool(self.addressable_devices)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all are this process's."""
+        return len(self.addressable_devices) == len(self.device_set)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds the whole."""
+        return True
+
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        """Which part of a global array of `shape` each device holds."""
+        return {d: (slice(None),) * len(shape) for d in self.device_set}
+
+    def check_no_sums(self) -> None:
+        """NotImplementedError if devices hold terms of sums: here none does."""
+
+    def parts_or_terms(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        """Which part of a global array each device holds, or holds a term of."""
+        return self.devices_indices_map(shape)
+
+    def terms_of_devices(self) -> list[Any]:
+        """For each device, in their order, which term of a sum it holds; one number."""
+        return [0] * len(self.device_set)
+
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Any]:
+        """`devices_indices_map` of this process's devices."""
+        mine = self.addressable_devices
+        found = self.devices_indices_map(global_shape)
+        return {d: at for d, at in found.items() if d in mine}
+
+    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of one device's part of a global array of `shape`."""
+        return tuple(shape)
+
+    def check_compatible_aval(self, shape: Sequence[int], what: str | None = None) -> None:
+        """ValueError unless an array of this shape can lie so: any can."""
+
+    def check_rank(self, shape: Sequence[int], what: str | None = None) -> None:
+        """ValueError unless a value of this shape has the axes that are cut."""
+
+    def for_rank(self, ndim: int) -> Any:
+        """The same for arrays of this many axes: without a spec's further Nones."""
+        return self
+
+    def is_equivalent_to(self, other: Any, ndim: int) -> bool:
+        """Whether arrays of this many axes lie alike."""
+        return bool(self == other)
+
+
+def _default_kind(device: Any) -> str:
+    try:
+        return str(device.default_memory().kind)
+    except compat.RuntimeFailure:  # a device that is not there may not say
+        return "device"
+
+
+class SingleDeviceSharding(Sharding):
+    """The whole array on one device.
+
+    >>> import minijax as mj
+    >>> mj.numpy.ones(2).sharding
+    SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+    """
+
+    __module__ = "minijax.sharding"
+
+    __slots__ = ("_device", "_memory_kind")
+
+    def __init__(self, device: Any, *, memory_kind: str | None = None) -> None:
+        self._device = device
+        self._memory_kind = memory_kind
+        kinds = [m.kind for m in device.addressable_memories()]
+        if memory_kind is not None and memory_kind not in kinds:
+            platform = device.platform
+            raise errors.value_error(
+                f"Could not find memory addressable by device {platform}. Device"
+                f" {platform} can address the following memory kinds:"
+                f" {', '.join(kinds)}. Got memory kind: {memory_kind}",
+                which=f"memory_kind={memory_kind!r}",
+                tries=[f"memory_kind={k!r}" for k in kinds[:2]],
+            )
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        """The device, as programs list them."""
+        return (self._device,)
+
+    @property
+    def _device_assignment(self) -> tuple[Any, ...]:
+        return self.devices
+
+    @property
+    def given_kind(self) -> str | None:
+        """The memory kind, where it is not the device's default."""
+        default = str(self._device.default_memory().kind)
+        return None if self._memory_kind in (None, default) else self._memory_kind
+
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        """The same device's memory of another kind."""
+        return SingleDeviceSharding(self._device, memory_kind=kind)
+
+    def __reduce__(self) -> Any:
+        return _rebuild_single, (client.ids_of(self.devices), self._memory_kind)
+
+    @property
+    def device_set(self) -> set[Any]:
+        return {self._device}
+
+    @property
+    def memory_kind(self) -> str | None:
+        return self._memory_kind or _default_kind(self._device)
+
+    def __hash__(self) -> int:
+        return hash((self._device, self.memory_kind))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SingleDeviceSharding) and (
+            self._device == other._device and self.memory_kind == other.memory_kind
+        )
+
+    def __repr__(self) -> str:
+        kind = self.memory_kind
+        return f"SingleDeviceSharding(device={self._device!r}, memory_kind={kind})"
+
+
+def make_single_device_sharding(
+    device: Any, *, memory_kind: str | None = None
+) -> SingleDeviceSharding:
+    """The sharding of whole arrays on one device.
+
+    Args:
+      device: the device.
+      memory_kind: in which of its memories; None: its own.
+
+    Returns:
+      A `SingleDeviceSharding`.
+
+    Raises:
+      ValueError: the device has no such memory.
+
+    >>> import minijax as mj
+    >>> make_single_device_sharding(mj.devices()[0]).num_devices
+    1
+    """
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
+class OneOf(SingleDeviceSharding):
+    """Of the devices that run a program, the one that an operation of it names."""
+
+    __slots__ = ()
+
+
+class IndivisibleError(ValueError):
+    """An axis of an array cannot be cut evenly over the axes of a mesh."""
+
+
+def _rebuild_single(told: Any, kind: Any) -> SingleDeviceSharding:
+    return SingleDeviceSharding(*client.devices_of(*told), memory_kind=kind)
+
+
+class _Spread(Sharding):
+    """What shardings over several devices share; `devices` in the order of programs."""
+
+    devices: tuple[Any, ...]
+
+    @property
+    def device_set(self) -> set[Any]:
+        return set(self._device_assignment)
+
+    @property
+    def _device_assignment(self) -> tuple[Any, ...]:
+        return self.devices
+
+    @property
+    def _internal_device_list(self) -> Any:
+        return device_list(self.devices)
+
+    def hlo(self, ndim: int) -> Any:
+        """XLA's own form, for arrays of this rank."""
+        raise TypeError(f"minijax bug: {type(self).__name__} has no form for XLA")
+
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+        return self.hlo(num_dimensions)
+
+    def cpp_sharding(self, ndim: int) -> Any:
+        """The C++ sharding of arrays of this rank: one object for equal ones."""
+        key = (self, ndim)
+        found = _internal.get(key)
+        if found is None:
+            kind = getattr(self, "_memory_kind", None)
+            mesh, hlo = getattr(self, "mesh", None), self.hlo(ndim)
+            first = _meshes.setdefault((self.devices, hlo, kind), mesh)
+            form = compat.GSPMDSharding if first == mesh else _OfOtherMesh
+            made = form(device_list(self.devices), hlo, memory_kind=kind)
+            found = _internal.setdefault(key, made)  # which lives on, for its id
+            _described[id(found)] = self
+        return found
+
+    def is_equivalent_to(self, other: Any, ndim: int) -> bool:
+        """Whether arrays of this rank lie alike."""
+        if self == other:
+            return True
+        if not isinstance(other, _Spread):
+            alone = len(self.devices) == 1 and isinstance(other, SingleDeviceSharding)
+            return alone and self.device_set == other.device_set
+        return (
+            self.devices == other.devices
+            and self.memory_kind == other.memory_kind
+            and bool(self.hlo(ndim) == other.hlo(ndim))
+        )
+
+
+class _OfOtherMesh(compat.GSPMDSharding):  # type: ignore[misc]
+    """The C++ sharding of arrays that lie as others over another mesh do.
+
+    C++ finds programs by shardings, and takes those for one that cut alike; over another
+    mesh results bear its name, and other types along `Explicit` axes.  Each of this class
+    equals itself alone.  The first mesh of its kind does without.
+    """
+
+    # What C++ asks of classes that it does not know:
+    @property
+    def memory_kind(self) -> Any:
+        return self._memory_kind
+
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+        return self._hlo_sharding
+
+
+class CustomLayoutSharding(compat.SingleDeviceSharding):  # type: ignore[misc]
+    """The C++ sharding of arrays that lie in another order than the device's own.
+
+    It equals itself alone: what C++ knows of others does not hold for such arrays.
+    """
+
+    # What C++ asks of classes that it does not know:
+    @property
+    def memory_kind(self) -> Any:
+        return self._memory_kind
+
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+        return compat.HloSharding.replicate()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class CustomLayoutMeshSharding(_OfOtherMesh):
+    """The same of arrays over several devices; `lie` says how they are cut."""
+
+    lie: Any
+
+
+def mark_custom_layout(inner: Any) -> Any:
+    """A C++ sharding as one of arrays in another order."""
+    if isinstance(inner, compat.SingleDeviceSharding):
+        return CustomLayoutSharding(inner._device, memory_kind=inner._memory_kind)
+    kind = inner._memory_kind
+    made = CustomLayoutMeshSharding(
+        inner._internal_device_list, inner._hlo_sharding, memory_kind=kind
+    )
+    made.lie = _described[id(inner)]
+    return made
+
+
+def has_custom_layout(buffer: Any) -> bool:
+    """Whether an ArrayImpl lies in another order than the device's own."""
+    return type(buffer._sharding) in (CustomLayoutSharding, CustomLayoutMeshSharding)
+
+
+# (devices, HloSharding, memory) -> the mesh that was first to be cut so
+_meshes: dict[Any, Any] = {}
+_device_lists: dict[tuple[Any, ...], Any] = {}
+
+
+def device_list(devices: tuple[Any, ...]) -> Any:
+    """The C++ list of devices: one object for equal ones."""
+    found = _device_lists.get(devices)
+    if found is None:
+        found = _device_lists.setdefault(devices, compat.DeviceList(devices))
+    return found
+
+
+_fitting: dict[Any, bool] = util.cache({})  # shardings and shapes that fit each other
+
+
+def _check_sums(spec: PartitionSpec, mesh: Any) -> None:
+    """Raise unless what a spec says of sums is of `Explicit` axes of the mesh."""
+    for kind, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
+        for axis in axes:
+            if axis not in mesh.axis_names:
+                raise errors.value_error(
+                    f"{kind} axes {axis} is not found in mesh.axis_names={mesh.axis_names}."
+                    f" Got pspec={spec}",
+                    tries=[f"one of {', '.join(map(str, mesh.axis_names))}"],
+                )
+            if axis not in mesh.explicit_axes:
+                raise errors.value_error(
+                    f"{kind} axes can only refer to mesh axes that is of type `Explicit`."
+                    f" Got {kind.lower()} axes: {axes} and mesh: {mesh}",
+                    why="of other axes, types do not say it.",
+                )
+
+
+class NamedSharding(_Spread):
+    """Arrays spread over the axes of a mesh, as a spec says.
+
+    Args:
+      mesh: a `Mesh` (or an `AbstractMesh`, for types alone).
+      spec: a `PartitionSpec`.
+      memory_kind: in which memory; None: the devices' own.
+
+    Raises:
+      ValueError: the spec names an axis that the mesh lacks, or one twice.
+
+    >>> import minijax as mj
+    >>> mesh = mj.make_mesh((1,), ('x',))
+    >>> NamedSharding(mesh, mj.P('x')).spec
+    P('x',)
+    """
+
+    __module__ = "minijax.sharding"
+
+    __slots__ = ("_hash", "_holders", "_memory_kind", "_said", "devices", "mesh", "spec")
+
+    def __init__(
+        self,
+        mesh: Any,
+        spec: PartitionSpec,
+        *,
+        memory_kind: str | None = None,
+        _logical_device_ids: Any = None,
+    ) -> None:
+        if not isinstance(mesh, (Mesh, AbstractMesh)):
+            raise errors.type_error(
+                f"Unexpected type {type(mesh)} for NamedSharding.mesh: {mesh!r}"
+            )
+        if not isinstance(spec, PartitionSpec):
+            raise errors.type_error(
+                "Unexpected type"
+                f" {type(spec)} for NamedSharding.spec. Expected PartitionSpec but got"
+                f" {spec!r}.",
+                tries=["jax.sharding.PartitionSpec(...)"],
+            )
+        check_spec(spec, mesh.axis_names)
+        if UNCONSTRAINED in spec and AxisType.Auto not in mesh.axis_types:
+            raise errors.value_error(
+                f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are"
+                f" `Auto`. Got mesh axis_types: {mesh.axis_types}",
+                why="along other axes no compiler chooses how an array lies.",
+                tries=["None for that axis"],
+            )
+        if spec.unreduced or spec.reduced:
+            _check_sums(spec, mesh)
+        self.mesh = mesh
+        self.spec = spec
+        self.devices = mesh.flat if isinstance(mesh, Mesh) else ()
+        default = None
+        if self.devices and memory_kind is not None:
+            default = str(self.devices[0].default_memory().kind)
+            SingleDeviceSharding(self.devices[0], memory_kind=memory_kind)  # checks it
+        self._memory_kind = None if memory_kind == default else memory_kind
+        self._hash = hash((mesh, spec, self._memory_kind))
+        self._holders: list[int] | None = None
+        self._said: dict[int, NamedSharding | None] = {}
+
+    def to_explicit(self, ndim: int) -> NamedSharding | None:
+        """What types say of it: along which `Explicit` axes it cuts arrays, if any."""
+        if AxisType.Explicit not in self.mesh.axis_types:
+            return None
+        if ndim not in self._said:
+            kept = set(self.mesh.explicit_axes)
+            spec = [tuple(a for a in axes if a in kept) or None for axes in self.tiles(ndim)]
+            mesh, found = self.mesh.abstract_mesh, None
+            sums = self.spec.unreduced & kept, self.spec.reduced & kept
+            if any(spec) or any(sums):
+                found = NamedSharding(mesh, PartitionSpec(*spec)).with_sums(*sums)
+            self._said[ndim] = found
+        return self._said[ndim]
+
+    @property
+    def memory_kind(self) -> str | None:
+        if self._memory_kind is not None or not self.devices:
+            return self._memory_kind
+        return _default_kind(self.devices[0])
+
+    @property
+    def given_kind(self) -> str | None:
+        """The memory kind, where it is not the devices' default."""
+        return self._memory_kind
+
+    @property
+    def num_devices(self) -> int:
+        return int(self.mesh.size)
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        """The same in another memory."""
+        return NamedSharding(self.mesh, self.spec, memory_kind=kind)
+
+    def with_spec(self, spec: Any) -> NamedSharding:
+        """Another spec over the same mesh."""
+        found = spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec)
+        return NamedSharding(self.mesh, found, memory_kind=self._memory_kind)
+
+    def with_entries(self, entries: Any) -> NamedSharding | None:
+        """One that differs in what cuts arrays alone; None where it says nothing."""
+        spec = self.spec.update(partitions=tuple(entries))
+        if not (any(spec) or spec.unreduced or spec.reduced):
+            return None
+        return self.with_spec(spec)
+
+    def with_sums(self, unreduced: Any, reduced: Any) -> NamedSharding:
+        """One of which values are terms of sums, or have such as cotangents."""
+        if self.spec.unreduced == unreduced and self.spec.reduced == reduced:
+            return self
+        return self.with_spec(self.spec.update(unreduced=unreduced, reduced=reduced))
+
+    def of_cotangents(self) -> NamedSharding:
+        """How cotangents lie: as terms where values are reduced, and so on."""
+        return self.with_sums(self.spec.reduced, self.spec.unreduced)
+
+    def update(self, **parts: Any) -> NamedSharding:
+        """One that differs in `mesh`, `spec` or `memory_kind`."""
+        kept = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind}
+        return NamedSharding(**{**kept, **parts})
+
+    @property
+    def _device_assignment(self) -> tuple[Any, ...]:
+        if not self.devices:
+            raise errors.value_error(
+                "device_set is not implemented for `jax.sharding.AbstractMesh`.",
+                which=str(self),
+                tries=["a sharding over a Mesh"],
+            )
+        return self.devices
+
+    @property
+    def replicated_axes(self) -> frozenset[Any]:
+        """The mesh axes along which all devices hold the same."""
+        used = {a for axes in self.tiles(len(self.spec)) for a in axes}
+        return frozenset(self.mesh.axis_names) - used
+
+    def on(self, devices: Sequence[Any]) -> NamedSharding:
+        """The same over these devices, where the mesh has none of its own."""
+        if self.devices:
+            return self
+        if len(devices) != self.mesh.size:
+            raise errors.value_error(
+                f"{self} is over {self.mesh.size} devices, and there are {len(devices)}.",
+                tries=["a sharding over a Mesh of these devices"],
+            )
+        grid = np.array(devices, dtype=object).reshape(self.mesh.axis_sizes)
+        mesh = Mesh(grid, self.mesh.axis_names, self.mesh.axis_types)
+        return NamedSharding(mesh, self.spec, memory_kind=self._memory_kind)
+
+    def tiles(self, ndim: int) -> list[tuple[Any, ...]]:
+        """For each axis of an array of this rank the mesh axes that cut it."""
+        return [axes_of(self.spec[i]) if i < len(self.spec) else () for i in range(ndim)]
+
+    def num_shards(self, ndim: int) -> list[int]:
+        """In how many parts each axis is cut."""
+        sizes = self.mesh.shape
+        return [math.prod(sizes[a] for a in axes) for axes in self.tiles(ndim)]
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        whole = all(n == 1 for n in self.num_shards(len(self.spec)))
+        return whole and not self.spec.unreduced
+
+    def check_compatible_aval(self, shape: Sequence[int], what: str | None = None) -> None:
+        """ValueError unless an array of this shape can be spread so; `what` is it?"""
+        key = self, tuple(shape)
+        if key in _fitting:
+            return
+        self.check_rank(shape, what)
+        cuts = self.num_shards(len(shape))
+        for i, (n, k) in enumerate(zip(shape, cuts, strict=True)):
+            if n % k:
+                raise errors.error(
+                    IndivisibleError,
+                    f"Sharding {self} implies that array axis {i} is partitioned {k}"
+                    f" times, but the dimension size is {n} (full shape: {tuple(shape)},"
+                    f" per-dimension tiling factors: {cuts} should evenly divide the"
+                    " shape)",
+                    which=what and f"one of {what}",
+                    tries=["pad the axis", "spread another axis, or none"],
+                )
+        util.remember(_fitting, key, True, 4096)
+
+    def check_rank(self, shape: Sequence[int], what: str | None = None) -> None:
+        """ValueError unless a value of this shape has the axes that the spec cuts."""
+        if len(self.spec) <= len(shape):
+            return
+        wrong = (
+            f"Sharding {self} is only valid for values of rank at least"
+            f" {len(self.spec)}, but was applied to a value of rank {len(shape)}."
+        )
+        if not shape:
+            wrong += " For scalars the PartitionSpec should be P()"
+        if what is not None:
+            wrong = (
+                f"One of {what} is incompatible with its sharding annotation {self}: {wrong}"
+            )
+        raise errors.value_error(
+            wrong, tries=["a spec with at most as many entries as the value has axes"]
+        )
+
+    def for_rank(self, ndim: int) -> NamedSharding:
+        rest = self.spec[ndim:]
+        if not rest or any(entry is not None for entry in rest):
+            return self
+        return self.with_spec(self.spec.update(partitions=tuple(self.spec[:ndim])))
+
+    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        self.for_rank(len(shape)).check_compatible_aval(shape)
+        return tuple(n // k for n, k in zip(shape, self.num_shards(len(shape)), strict=True))
+
+    def places(self, ndim: int) -> np.ndarray[Any, Any]:
+        """For each device, in their order, the number of its part along each axis."""
+        names, sizes = list(self.mesh.axis_names), self.mesh.axis_sizes
+        grid = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
+        found = np.zeros((grid.shape[1], ndim), np.int64)
+        for i, axes in enumerate(self.tiles(ndim)):
+            for axis in axes:
+                at = names.index(axis)
+                found[:, i] = found[:, i] * sizes[at] + grid[at]
+        return found
+
+    def terms_of_devices(self) -> list[Any]:
+        names, sizes = list(self.mesh.axis_names), self.mesh.axis_sizes
+        grid = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
+        at = [i for i, n in enumerate(names) if n in self.spec.unreduced]
+        return list(map(tuple, grid[at].T.tolist()))
+
+    def holder(self, part: int) -> int:
+        """The number of a device that holds part number `part` along the first axis."""
+        if self._holders is None:
+            rows = self.places(1)[:, 0].tolist()
+            self._holders = [rows.index(i) for i in range(max(rows) + 1)]
+        return self._holders[part]
+
+    def check_no_sums(self) -> None:
+        """NotImplementedError if devices hold terms of sums."""
+        if self.spec.unreduced:
+            raise errors.error(
+                NotImplementedError,
+                "device_indices_map doesn't work with unreduced.",
+                which=f"{self.spec}",
+                why="devices hold terms of a sum, none of them a part of the array.",
+                tries=[
+                    "jax.sharding.reshard(x, sharding), which takes the sum",
+                    "x.addressable_shards, for the terms",
+                ],
+            )
+
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        self.check_no_sums()
+        return self.parts_or_terms(shape)
+
+    def parts_or_terms(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        part, cuts = self.shard_shape(shape), self.num_shards(len(shape))
+        found = {}
+        for device, place in zip(self._device_assignment, self.places(len(shape)), strict=True):
+            found[device] = tuple(
+                slice(int(p) * n, (int(p) + 1) * n) if k > 1 else slice(None)
+                for p, n, k in zip(place, part, cuts, strict=True)
+            )
+        return found
+
+    def hlo(self, ndim: int) -> Any:
+        sizes, names = self.mesh.axis_sizes, list(self.mesh.axis_names)
+        cuts = self.num_shards(ndim)
+        terms = [i for i, n in enumerate(names) if n in self.spec.unreduced]
+        if all(n == 1 for n in cuts) and not terms:
+            return compat.HloSharding.replicate()
+        used = [names.index(a) for axes in self.tiles(ndim) for a in axes]
+        left = [i for i in range(len(names)) if i not in used and i not in terms]
+        groups = ((left, compat.REPLICATED), (terms, compat.UNREDUCED))
+        rest = [(math.prod(sizes[i] for i in g), kind) for g, kind in groups]
+        return compat.HloSharding.iota_tile(
+            (*cuts, *(n for n, _ in rest if n > 1)),
+            tuple(sizes),
+            (*used, *left, *terms),
+            [kind for n, kind in rest if n > 1],
+        )
+
+    def shardy(
+        self, ndim: int, symbol: str, free: frozenset[int] = frozenset(), more: bool = False
+    ) -> str:
+        """The attribute of the `sdy` dialect; `symbol` names the mesh.
+
+        free: axes that the compiler may lay out as it likes.
+        more: whether it may cut all of them further.
+        """
+        rest = ["?"] if more else []
+        rows = []
+        for i, axes in enumerate(self.tiles(ndim)):
+            entry = self.spec[i] if i < len(self.spec) else None
+            if entry is UNCONSTRAINED or i in free:
+                rows.append("{?}")
+            else:
+                rows.append("{" + ", ".join([*(f'"{a}"' for a in axes), *rest]) + "}")
+        return f"#sdy.sharding<@{symbol}, [{', '.join(rows)}]{self.terms()}>"
+
+    def terms(self) -> str:
+        """What the `sdy` dialect is told of axes along which values are terms of sums."""
+        names = [f'"{a}"' for a in self.mesh.axis_names if a in self.spec.unreduced]
+        return f", unreduced={{{', '.join(names)}}}" if names else ""
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, NamedSharding) and (
+            (self.mesh, self.spec, self._memory_kind)
+            == (other.mesh, other.spec, other._memory_kind)
+        )
+
+    def __repr__(self) -> str:
+        kind = f", memory_kind={self.memory_kind}" if self.memory_kind else ""
+        return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{kind})"
+
+    def __reduce__(self) -> Any:
+        return _rebuild_named, (self.mesh, self.spec, self._memory_kind)
+
+
+def aval_with_sharding(aval: Any, sharding: Any) -> Any:
+    """The type of a value of type `aval` that lies as a sharding says."""
+    known = isinstance(sharding, NamedSharding)
+    lies = sharding.to_explicit(len(aval.shape)) if known else None
+    return aval if lies == aval.explicit_sharding else aval.update(explicit_sharding=lies)
+
+
+register_uncut(lambda ndim: NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * ndim)))
+
+
+def _rebuild_named(mesh: Any, spec: Any, kind: Any) -> NamedSharding:
+    return NamedSharding(mesh, spec, memory_kind=kind)
+
+
+class GSPMDSharding(_Spread):
+    """Arrays that lie as XLA says, where no spec over a mesh says so."""
+
+    __slots__ = ("_hlo", "_memory_kind", "devices")
+
+    def __init__(
+        self, devices: Sequence[Any], op_sharding: Any, *, memory_kind: Any = None
+    ) -> None:
+        self.devices = tuple(devices)
+        plain = isinstance(op_sharding, compat.HloSharding)
+        self._hlo = op_sharding if plain else compat.HloSharding.from_proto(op_sharding)
+        self._memory_kind: str | None = memory_kind
+
+    @property
+    def memory_kind(self) -> str | None:
+        return str(self._memory_kind or self.devices[0].default_memory().kind)
+
+    @property
+    def given_kind(self) -> str | None:
+        """The memory kind, where it is not the devices' default."""
+        return self._memory_kind
+
+    def with_memory_kind(self, kind: str) -> GSPMDSharding:
+        """The same in another memory."""
+        default = str(self.devices[0].default_memory().kind)
+        given = None if kind == default else kind
+        return GSPMDSharding(self.devices, self._hlo, memory_kind=given)
+
+    def hlo(self, ndim: int) -> Any:
+        return self._hlo
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return bool(self._hlo.is_replicated()) or len(self.devices) == 1
+
+    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        cuts = parts_of(self._hlo, len(shape))
+        return tuple(n // k for n, k in zip(shape, cuts, strict=True))
+
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        part, cuts = self.shard_shape(shape), parts_of(self._hlo, len(shape))
+        rows = places_of(self._hlo, len(shape), len(self.devices))
+        return {
+            d: tuple(
+                slice(int(p) * n, (int(p) + 1) * n) if k > 1 else slice(None)
+                for p, n, k in zip(row, part, cuts, strict=True)
+            )
+            for d, row in zip(self.devices, rows, strict=True)
+        }
+
+    def __hash__(self) -> int:
+        return hash((self.devices, self._hlo, self._memory_kind))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GSPMDSharding) and (
+            (self.devices, self._memory_kind) == (other.devices, other._memory_kind)
+            and bool(self._hlo == other._hlo)
+        )
+
+    def __repr__(self) -> str:
+        return f"GSPMDSharding({self._hlo!r}, memory_kind={self.memory_kind})"
+
+    def __reduce__(self) -> Any:
+        told = client.ids_of(self.devices)
+        return _rebuild_gspmd, (told, self._hlo.to_proto(), self._memory_kind)
+
+
+def _rebuild_gspmd(told: Any, proto: Any, kind: Any) -> GSPMDSharding:
+    return GSPMDSharding(client.devices_of(*told), proto, memory_kind=kind)
+
+
+def parts_of(hlo: Any, ndim: int) -> list[int]:
+    """In how many parts an XLA sharding cuts each axis."""
+    if hlo.is_replicated() or hlo.is_maximal():
+        return [1] * ndim
+    return [int(n) for n in hlo.tile_assignment_dimensions()[:ndim]]
+
+
+def places_of(hlo: Any, ndim: int, n: int) -> np.ndarray[Any, Any]:
+    """For each of `n` devices the number of its part along each axis."""
+    if hlo.is_replicated() or hlo.is_maximal():
+        return np.zeros((n, ndim), np.int64)
+    dims = hlo.tile_assignment_dimensions()
+    order = np.asarray(hlo.tile_assignment_devices()).reshape(dims)
+    found = np.zeros((n, ndim), np.int64)
+    for place in np.ndindex(*dims):
+        found[order[place]] = place[:ndim]
+    return found
+
+
+def named(hlo: Any, mesh: Mesh, ndim: int, kind: str | None = None) -> Any:
+    """An XLA sharding over a mesh's devices, as a spec where there is one."""
+    cuts, places = parts_of(hlo, ndim), places_of(hlo, ndim, len(mesh.flat))
+    sizes = mesh.axis_sizes
+    grid = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
+    left = [i for i in range(len(sizes)) if sizes[i] > 1]
+    spec: list[Any] = []
+    for k, want in zip(cuts, places.T, strict=True):
+        axes = _axes_for(k, want, left, sizes, grid)
+        if axes is None:
+            return GSPMDSharding(mesh.flat, hlo, memory_kind=kind)
+        left = [i for i in left if i not in axes]
+        spec.append(tuple(mesh.axis_names[i] for i in axes))
+    while spec and not spec[-1]:
+        spec.pop()
+    return NamedSharding(mesh, PartitionSpec(*spec), memory_kind=kind)
+
+
+def _axes_for(
+    k: int, want: Any, left: list[int], sizes: tuple[int, ...], grid: Any
+) -> tuple[int, ...] | None:
+    """The mesh axes, in order, that cut an axis in `k` parts as wanted."""
+    if k == 1:
+        return ()
+    for i in left:
+        if k % sizes[i]:
+            continue
+        inner = k // sizes[i]
+        if not (want // inner == grid[i]).all():
+            continue
+        rest = [j for j in left if j != i]
+        found = _axes_for(inner, want % inner, rest, sizes, grid)
+        if found is not None:
+            return (i, *found)
+    return None
+
+
+_internal: dict[Any, Any] = {}
+_described: dict[int, Any] = {}
+
+
+def described(inner: Any) -> Any:
+    """What users see of a C++ sharding."""
+    if isinstance(inner, compat.SingleDeviceSharding):
+        return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
+    return inner.lie if type(inner) is CustomLayoutMeshSharding else _described[id(inner)]
+
+
+def of_buffer(buffer: Any) -> Any:
+    """The sharding of an ArrayImpl, for users."""
+    inner = buffer._sharding
+    if isinstance(inner, compat.SingleDeviceSharding):
+        return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
+    if type(inner) is CustomLayoutMeshSharding:
+        return inner.lie
+    found = _described.get(id(inner))
+    if found is None:  # C++ handed back an equal sharding of its own
+        ndim = len(buffer.aval.shape)
+        made = GSPMDSharding(
+            tuple(inner._internal_device_list),
+            inner._hlo_sharding,
+            memory_kind=inner._memory_kind,
+        )
+        for known in list(_described.values()):
+            if known.is_equivalent_to(made, ndim):
+                return known
+        return made
+    return found

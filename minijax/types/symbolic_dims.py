@@ -1,0 +1,742 @@
+"""Sizes that are not known while a program is traced: polynomials in named unknowns.
+
+A `SymbolicDim` stands for an integer in a shape: a sum of products of unknowns, of quotients
+and remainders, and of maxima and minima.  Every unknown is at least 1.  Equal ones are told
+by their normal form; what is greater is proved, from bounds of the parts and from what a
+scope (symbolic_shape_parser.py) says of the unknowns, or it is an error to ask.
+
+This room knows no shapes. Next: avals.py, and runtime/lowering/symbolic_sizes.py, which
+computes them.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import errors
+from ..base.errors import InconclusiveDimensionOperation, UnexpectedDimVar
+
+__all__ = (
+    "SymbolicDim",
+    "InconclusiveDimensionOperation",
+    "as_value",
+    "broadcast_sizes",
+    "divided",
+    "exceeds",
+    "facts",
+    "falls_below",
+    "index_of",
+    "is_negative",
+    "inconclusive",
+    "is_symbolic_dim",
+    "max_dim",
+    "min_dim",
+    "size_of",
+    "tightened",
+    "unexpected",
+    "dimension_variables",
+)
+
+# A factor is (name,) of an unknown, or (operation, x, y).  A monomial is a tuple of pairs
+# (factor, power); that of a number is empty.
+Factor = tuple[Any, ...]
+Monomial = tuple[tuple[Factor, int], ...]
+Terms = dict[Monomial, int]
+Size = Any  # int | SymbolicDim
+
+_INFINITE = math.inf
+
+
+class Callback:
+    """What a floor above gives: a function."""
+
+    __slots__ = ("call",)
+
+    def __init__(self) -> None:
+        self.call: Callable[[Any], Any] | None = None
+
+    def fill(self, fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Give it; usable as a decorator."""
+        self.call = fun
+        return fun
+
+
+as_value = Callback()  # (dimension) -> an integer of the program that is being traced
+
+
+class SymbolicDim:
+    """A size that is not known: made by `symbolic_shape`, and by arithmetic with such.
+
+    >>> from minijax import export
+    >>> n, = export.symbolic_shape('n')
+    >>> 2 * n + n - 1, n - n == 0
+    (3*n - 1, True)
+    """
+
+    __slots__ = ("_hash", "key", "scope", "terms")
+    __array_priority__ = 1000
+
+    def __init__(self, terms: Terms, scope: Any) -> None:
+        self.terms = terms
+        self.scope = scope
+        self.key = tuple(sorted(terms.items(), key=_order, reverse=True))
+        self._hash = hash((self.key, id(scope)))
+
+    # ---- arithmetic
+    def __add__(self, other: Any) -> Any:
+        return _with(self, other, operator.add, _add)
+
+    def __radd__(self, other: Any) -> Any:
+        return _with(self, other, lambda x, y: y + x, _add)
+
+    def __sub__(self, other: Any) -> Any:
+        return _with(self, other, operator.sub, lambda x, y: _add(x, _times(y, -1)))
+
+    def __rsub__(self, other: Any) -> Any:
+        return _with(self, other, lambda x, y: y - x, lambda x, y: _add(y, _times(x, -1)))
+
+    def __mul__(self, other: Any) -> Any:
+        return _with(self, other, operator.mul, _multiplied)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _with(self, other, lambda x, y: y * x, _multiplied)
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _with(self, other, operator.floordiv, lambda x, y: divided(x, y)[0])
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _with(self, other, lambda x, y: y // x, lambda x, y: divided(y, x)[0])
+
+    def __mod__(self, other: Any) -> Any:
+        return _with(self, other, operator.mod, lambda x, y: divided(x, y)[1])
+
+    def __rmod__(self, other: Any) -> Any:
+        return _with(self, other, lambda x, y: y % x, lambda x, y: divided(y, x)[1])
+
+    def __divmod__(self, other: Any) -> Any:
+        return _with(self, other, divmod, divided)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return _with(self, other, lambda x, y: divmod(y, x), lambda x, y: divided(y, x))
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._value() / other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / self._value()
+
+    def __pow__(self, power: Any, modulo: None = None) -> Any:
+        if not isinstance(power, int):
+            return self._value() ** power
+        if power < 0:
+            raise errors.value_error(
+                f"Symbolic dimension cannot be raised to negative powers: '{self}' ** '{power}'"
+            )
+        out: Any = 1
+        for _ in range(power):
+            out = out * self
+        return out
+
+    def __rpow__(self, other: Any) -> Any:
+        return other ** self._value()
+
+    # ---- comparison
+    def __eq__(self, other: object) -> bool:
+        """Whether they are equal whatever the unknowns are."""
+        if not isinstance(other, SymbolicDim):
+            return False
+        return self is other or (self.scope is other.scope and self.key == other.key)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __ge__(self, other: Any) -> Any:
+        return _compared(self, other, ">=", self - other if _is_size(other) else None)
+
+    def __gt__(self, other: Any) -> Any:
+        return _compared(self, other, ">", self - other - 1 if _is_size(other) else None)
+
+    def __le__(self, other: Any) -> Any:
+        return _compared(self, other, "<=", other - self if _is_size(other) else None)
+
+    def __lt__(self, other: Any) -> Any:
+        return _compared(self, other, "<", other - self - 1 if _is_size(other) else None)
+
+    # ---- use as a value
+    def __int__(self) -> int:
+        raise InconclusiveDimensionOperation(
+            errors.message(
+                f"Symbolic dimension '{self}' used in a context that requires a constant",
+                why="its value is known when the program is called.",
+                tries=["export for a shape whose size this is", "jnp.asarray(size)"],
+            )
+        )
+
+    def of_dtype(self, dtype: Any) -> Any:
+        """The value as an integer or float of the program, of exactly this dtype."""
+        return self._value().astype(dtype)
+
+    def _value(self) -> Any:
+        if as_value.call is None:
+            raise TypeError(f"the dimension '{self}' is no value outside of programs")
+        return as_value.call(self)
+
+    def __jax_array__(self) -> Any:
+        return self._value()
+
+    def dimension_as_value(self) -> Any:
+        """It as an integer of a program."""
+        return self._value()
+
+    def __repr__(self) -> str:
+        return _sum_text(self.key)
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"the dimension '{self}' belongs to this process.")
+
+    def __copy__(self) -> SymbolicDim:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> SymbolicDim:
+        return self
+
+    # ---- parts, as libraries read them
+    @property
+    def _sorted_terms(self) -> tuple[tuple[Term, int], ...]:
+        """The terms of the sum with their integer coefficients; a constant is the last."""
+        return tuple((Term(monomial), count) for monomial, count in self.key)
+
+    def get_vars(self) -> set[str]:
+        """The names of its unknowns."""
+        return set(dimension_variables((self,)))
+
+    # ---- evaluation
+    def evaluated(self, known: Mapping[str, Any], ops: Any = None) -> Any:
+        """Its value where unknowns have these; `ops` does the arithmetic."""
+        ops = ops or _Integers
+        total = None
+        for monomial, count in self.key:
+            product = None
+            for factor, power in monomial:
+                value = _factor_value(factor, known, ops)
+                for _ in range(power):
+                    product = value if product is None else ops.mul(product, value)
+            if product is None:
+                product = ops.const(count)
+            elif count != 1:
+                product = ops.mul(product, ops.const(count))
+            total = product if total is None else ops.add(total, product)
+        return total
+
+
+class FactorView(NamedTuple):
+    """A factor of a term: an unknown of this name, or an operation."""
+
+    var: str | None
+    operation: str | None
+    operands: tuple[Size, ...]
+
+
+class Term:
+    """A product of powers of unknowns and operations, one of a dimension's terms."""
+
+    __slots__ = ("_factors", "_text")
+
+    def __init__(self, monomial: Monomial) -> None:
+        self._text = _product_text(monomial)
+        self._factors = tuple(
+            (FactorView(f[0], None, ()) if len(f) == 1 else FactorView(None, f[0], f[1:]), p)
+            for f, p in _sorted(monomial)
+        )
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it has no factors: its coefficient is a number of the sum."""
+        return not self._factors
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+class _Integers:
+    """Arithmetic with numbers, and with other dimensions."""
+
+    const = staticmethod(lambda n: n)
+    add = operator.add
+    mul = operator.mul
+    floordiv = staticmethod(lambda x, y: divided(x, y)[0])
+    mod = staticmethod(lambda x, y: divided(x, y)[1])
+    max = staticmethod(lambda x, y: max_dim(x, y))
+    min = staticmethod(lambda x, y: min_dim(x, y))
+
+
+def _factor_value(factor: Factor, known: Mapping[str, Any], ops: Any) -> Any:
+    if len(factor) == 1:
+        if factor[0] not in known:
+            raise unexpected(factor[0], known)
+        return known[factor[0]]
+    op, *args = factor
+    values = [
+        x.evaluated(known, ops) if isinstance(x, SymbolicDim) else ops.const(x) for x in args
+    ]
+    return getattr(ops, op)(*values)
+
+
+def unexpected(name: str, known: Iterable[str]) -> UnexpectedDimVar:
+    """The error for a dimension whose value no argument gives; `known` are those given."""
+    return UnexpectedDimVar(
+        errors.message(
+            f"Encountered dimension variable '{name}' that is not appearing in the shapes"
+            " of the function arguments.",
+            which=f"dimension variables of the arguments: {sorted(known)}",
+            why="a symbolic dimension has its value from the shapes of the arguments.",
+            tries=["export a function of an array that has this dimension"],
+        )
+    )
+
+
+# ------------------------------------------------------------------------ normal form
+
+
+def _is_size(x: Any) -> bool:
+    return isinstance(x, SymbolicDim) or (
+        hasattr(type(x), "__index__") and not hasattr(x, "aval") and not _is_array(x)
+    )
+
+
+def _is_array(x: Any) -> bool:
+    return getattr(x, "ndim", 0) != 0 or hasattr(x, "weak_type")
+
+
+def _known(x: Any) -> int | None:
+    """A number of an array that is not traced, if it is an integer."""
+    try:
+        return operator.index(x)
+    except TypeError:
+        return None
+
+
+def _with(x: SymbolicDim, y: Any, arrays: Callable[..., Any], sizes: Callable[..., Any]) -> Any:
+    """An operation of a dimension and a size; of anything else, that of their values."""
+    if not _is_size(y):
+        if getattr(y, "shape", None) == () and (number := _known(y)) is not None:
+            return sizes(x, number)
+        return arrays(x._value(), y)
+    return sizes(x, y if isinstance(y, SymbolicDim) else operator.index(y))
+
+
+def _scope_of(*sizes: Size) -> Any:
+    scopes = {id(d.scope): d.scope for d in sizes if isinstance(d, SymbolicDim)}
+    if len(scopes) > 1:
+        raise errors.value_error(
+            "Invalid mixing of symbolic scopes for linear combination.",
+            which=", ".join(str(d) for d in sizes),
+            why="unknowns of one name are different ones in different scopes.",
+            tries=["symbolic_shape(..., scope=scope), with one SymbolicScope for all"],
+        )
+    return next(iter(scopes.values()))
+
+
+def _terms(x: Size) -> Terms:
+    if isinstance(x, SymbolicDim):
+        return x.terms
+    return {(): x} if x else {}
+
+
+def _made(terms: Terms, scope: Any) -> Size:
+    """The size of these terms, with what is known to be equal replaced."""
+    for monomial, (per, right) in scope.equal.items():
+        for inside in list(terms):
+            rest = _without(inside, monomial)
+            if rest is None or terms[inside] % per:
+                continue
+            count = terms.pop(inside) // per
+            more = _terms(_multiplied(_made({rest: count}, scope), right))
+            for m, c in more.items():
+                terms[m] = terms.get(m, 0) + c
+    terms = {m: c for m, c in terms.items() if c}
+    if not terms:
+        return 0
+    if len(terms) == 1 and () in terms:
+        return terms[()]
+    return SymbolicDim(terms, scope)
+
+
+def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
+    """A monomial divided by another; None if it is no multiple."""
+    left = dict(monomial)
+    for factor, power in part:
+        have = left.get(factor, 0) - power
+        if have < 0:
+            return None
+        left[factor] = have
+    return tuple((f, p) for f, p in left.items() if p)
+
+
+def _add(x: Size, y: Size) -> Size:
+    terms = dict(_terms(x))
+    for m, c in _terms(y).items():
+        terms[m] = terms.get(m, 0) + c
+    if not isinstance(x, SymbolicDim) and not isinstance(y, SymbolicDim):
+        return x + y
+    return _made(terms, _scope_of(x, y))
+
+
+def _times(x: Size, n: int) -> Size:
+    if not isinstance(x, SymbolicDim):
+        return x * n
+    return _made({m: c * n for m, c in x.terms.items()}, x.scope)
+
+
+def _multiplied(x: Size, y: Size) -> Size:
+    if not isinstance(y, SymbolicDim):
+        return _times(x, y)
+    if not isinstance(x, SymbolicDim):
+        return _times(y, x)
+    terms: Terms = {}
+    for m, a in x.terms.items():
+        for n, b in y.terms.items():
+            powers: dict[Factor, int] = dict(m)
+            for factor, p in n:
+                powers[factor] = powers.get(factor, 0) + p
+            product = tuple(sorted(powers.items(), key=_factor_order))
+            terms[product] = terms.get(product, 0) + a * b
+    return _made(terms, _scope_of(x, y))
+
+
+def _operation(op: str, x: Size, y: Size) -> Size:
+    return _made({(((op, x, y), 1),): 1}, _scope_of(x, y))
+
+
+def divided(x: Size, y: Size) -> Any:
+    """Quotient and remainder, rounded down."""
+    if not isinstance(x, SymbolicDim) and not isinstance(y, SymbolicDim):
+        return divmod(x, y)
+    if isinstance(y, int) and y == 0:
+        raise ZeroDivisionError("integer division or modulo by zero")
+    quotient: Size = 0
+    left = x
+    if isinstance(y, int):
+        terms = {m: c // y for m, c in _terms(x).items() if m and c % y == 0}
+        if all(c % y == 0 for m, c in _terms(x).items() if m):
+            whole = _made(terms, _scope_of(x))
+            above, rest = divmod(_terms(x).get((), 0), y)
+            return whole + above, rest
+    else:
+        (lead, per), *_ = y.key
+        while isinstance(left, SymbolicDim):
+            (top, count), *_ = left.key
+            rest_of = _without(top, lead)
+            if rest_of is None or count % per:
+                break
+            share = _made({_sorted(rest_of): count // per}, y.scope)
+            quotient, left = quotient + share, left - share * y
+        if left == 0:
+            return quotient, 0
+    return _operation("floordiv", x, y), _operation("mod", x, y)
+
+
+def _sorted(monomial: Monomial) -> Monomial:
+    return tuple(sorted(monomial, key=_factor_order))
+
+
+def max_dim(d1: Size, d2: Size) -> Size:
+    """The greater of two sizes, known or not."""
+    return _extreme(d1, d2, "max")
+
+
+def min_dim(d1: Size, d2: Size) -> Size:
+    """The lesser of two sizes, known or not."""
+    return _extreme(d1, d2, "min")
+
+
+def _extreme(x: Size, y: Size, op: str) -> Size:
+    if not isinstance(x, SymbolicDim) and not isinstance(y, SymbolicDim):
+        return max(x, y) if op == "max" else min(x, y)
+    greater = _sign(x - y)
+    if greater is None:
+        if not _proved(y - x, 3):
+            return _operation(op, x, y)
+        greater = False
+    return x if greater == (op == "max") else y
+
+
+# --------------------------------------------------------------------------- decisions
+
+
+def _sign(x: Size) -> bool | None:
+    """Whether a size is at least 0; None if that does not follow."""
+    if not isinstance(x, SymbolicDim):
+        return bool(x >= 0)
+    if _proved(x, 3):
+        return True
+    return False if _proved(-x - 1, 3) else None
+
+
+def _proved(x: Size, depth: int) -> bool:
+    """Whether it follows that a size is at least 0."""
+    if not isinstance(x, SymbolicDim):
+        return bool(x >= 0)
+    if _bounds(x)[0] >= 0:
+        return True
+    if depth == 0:
+        return False
+    if (cases := _cases(x)) and all([_proved(case, depth - 1) for case in cases]):
+        return True
+    for fact in (*x.scope.least, *facts(x)):
+        for monomial, count in fact.terms.items():
+            have = x.terms.get(monomial, 0)
+            if not monomial or not have * count > 0:
+                continue
+            # A multiple of x is a multiple of the fact, which is at least 0, and the rest.
+            if _proved(_times(x, abs(count)) - _times(fact, abs(have)), depth - 1):
+                return True
+    return False
+
+
+def _cases(x: SymbolicDim) -> list[Size] | None:
+    """Two sizes whose lesser is `x`: with a maximum that is subtracted, or a minimum that
+    is added, replaced by each of its arguments; None if `x` has neither."""
+    for monomial, count in x.terms.items():
+        if len(monomial) != 1 or monomial[0][1] != 1 or len(monomial[0][0]) == 1:
+            continue
+        op, *args = monomial[0][0]
+        if op == ("max" if count < 0 else "min"):
+            rest = _made({m: c for m, c in x.terms.items() if m != monomial}, x.scope)
+            return [_add(rest, _times(a, count)) for a in args]
+    return None
+
+
+def _factors(x: Any) -> Iterator[Factor]:
+    for monomial in x.terms:
+        for factor, _ in monomial:
+            yield factor
+            for inner in factor[1:]:
+                if isinstance(inner, SymbolicDim):
+                    yield from _factors(inner)
+
+
+def tightened(x: Size) -> Size:
+    """The least size that is at least 0 just where `x` is: 2*a - 5 becomes a - 3."""
+    if not isinstance(x, SymbolicDim):
+        return x
+    per = math.gcd(*(c for m, c in x.terms.items() if m))
+    return _made({m: c // per for m, c in x.terms.items()}, x.scope)
+
+
+def facts(x: SymbolicDim) -> list[Any]:
+    """What is at least 0 by the meaning of the operations in a size."""
+    found = []
+    for factor in _factors(x):
+        if len(factor) == 1:
+            continue
+        op, a, b = factor
+        whole = _made({((factor, 1),): 1}, x.scope)
+        if op == "max":
+            found += [whole - a, whole - b]
+        elif op == "min":
+            found += [a - whole, b - whole]
+        elif op == "floordiv" and _bounds(b)[0] >= 1:
+            found += [a - b * whole, b * whole + b - 1 - a]
+        elif op == "mod" and _bounds(b)[0] >= 1:
+            found += [b - 1 - whole, *([a - whole] if _bounds(a)[0] >= 0 else [])]
+    return [tightened(f) for f in found if isinstance(f, SymbolicDim)]
+
+
+def _bounds(x: Size) -> tuple[float, float]:
+    """Between which numbers a size lies, by those of its parts."""
+    if not isinstance(x, SymbolicDim):
+        return x, x
+    low, high = 0.0, 0.0
+    for monomial, count in x.terms.items():
+        a, b = 1.0, 1.0
+        for factor, power in monomial:
+            c, d = _factor_bounds(factor)
+            for _ in range(power):
+                ends = [_product(p, q) for p in (a, b) for q in (c, d)]
+                a, b = min(ends), max(ends)
+        ends = [_product(count, a), _product(count, b)]
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def _product(x: float, y: float) -> float:
+    return 0.0 if 0 in (x, y) else x * y
+
+
+@functools.lru_cache(maxsize=1024)
+def _factor_bounds(factor: Factor) -> tuple[float, float]:
+    if len(factor) == 1:
+        return 1, _INFINITE
+    op, x, y = factor
+    (a, b), (c, d) = _bounds(x), _bounds(y)
+    if op == "max":
+        return max(a, c), max(b, d)
+    if op == "min":
+        return min(a, c), min(b, d)
+    if c < 1:
+        return -_INFINITE, _INFINITE
+    if op == "mod":
+        return 0, min(d - 1, b) if a >= 0 else d - 1
+    ends = [_quotient(p, q) for p in (a, b) for q in (c, d)]
+    return min(ends), max(ends)
+
+
+def _quotient(x: float, y: float) -> float:
+    if math.isinf(x):
+        return x
+    if math.isinf(y):
+        return 0 if x >= 0 else -1
+    return x // y
+
+
+def _compared(x: Any, y: Any, sign: str, difference: Any) -> Any:
+    """Whether a difference is at least 0: the answer to a comparison."""
+    if difference is None:
+        ops = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
+        return ops[sign](x._value(), y)
+    found = _sign(difference)
+    if found is None:
+        bound = y + {"<": -1, ">": 1}.get(sign, 0)  # constraints are not strict
+        raise inconclusive(
+            f"Symbolic dimension comparison '{x}' {sign} '{y}' is inconclusive.",
+            f"constraints=['{x} {sign[0]}= {bound}'] of symbolic_shape",
+        )
+    return found
+
+
+def inconclusive(what: str, attempt: str) -> InconclusiveDimensionOperation:
+    """The error for a question that has no answer for all sizes."""
+    return InconclusiveDimensionOperation(
+        errors.message(
+            what,
+            why="it holds for some values of the unknowns, and not for others.",
+            tries=[attempt, "export for other shapes"],
+        )
+    )
+
+
+# -------------------------------------------------------------------------------- text
+
+
+def _factor_text(factor: Factor) -> str:
+    if len(factor) == 1:
+        return str(factor[0])
+    return f"{factor[0]}({factor[1]}, {factor[2]})"
+
+
+def _factor_order(pair: tuple[Factor, int]) -> Any:
+    factor, power = pair
+    return len(factor), _factor_text(factor), power
+
+
+def _order(term: tuple[Monomial, int]) -> Any:
+    monomial = term[0]
+    degree = sum(p for _, p in monomial)
+    return degree, len(monomial), [_factor_order(pair) for pair in monomial]
+
+
+def _product_text(monomial: Monomial) -> str:
+    return "*".join(_factor_text(f) + (f"^{p}" if p > 1 else "") for f, p in _sorted(monomial))
+
+
+def _sum_text(key: Sequence[tuple[Monomial, int]]) -> str:
+    text = ""
+    for monomial, count in key:
+        product, size = _product_text(monomial), abs(count)
+        if size != 1 or not product:
+            product = f"{size}*{product}" if product else str(size)
+        body = product
+        sign = "-" if count < 0 else "+"
+        text += f" {sign} {body}" if text else f"- {body}" if count < 0 else body
+    return text
+
+
+def is_symbolic_dim(p: Any) -> bool:
+    """Whether a size is one that is not known yet.
+
+    Args:
+      p: an element of a shape.
+
+    Returns:
+      False for integers.
+
+    Example:
+      >>> from minijax import export
+      >>> size, = export.symbolic_shape("2*a")
+      >>> is_symbolic_dim(size), is_symbolic_dim(2)
+      (True, False)
+    """
+    return isinstance(p, SymbolicDim)
+
+
+def index_of(x: Any) -> Any:
+    """A size as `operator.index` gives it, or as the dimension that it is."""
+    if type(x) is int or hasattr(type(x), "dimension_as_value"):
+        return x
+    return operator.index(x)
+
+
+def size_of(x: Any) -> Any:
+    """A size as an int, or as the dimension that it is: ours, or a library's own."""
+    if type(x) is int or hasattr(type(x), "dimension_as_value"):
+        return x
+    return int(x)
+
+
+def broadcast_sizes(*shapes: Sequence[Size]) -> tuple[Size, ...]:
+    """What shapes broadcast to, as NumPy does; ShapeError if they do not."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as e:
+        raise errors.ShapeError(str(e)) from None
+    except TypeError:  # some are not known
+        out = []
+        rank = max(map(len, shapes))
+        for i in range(-rank, 0):
+            wide = {s[i] for s in shapes if len(s) >= -i and s[i] != 1}
+            if len(wide) > 1:
+                raise errors.ShapeError("shape mismatch") from None
+            out.append(wide.pop() if wide else 1)
+        return tuple(out)
+
+
+def exceeds(size: Size, limit: int) -> bool:
+    """Whether a size is above a limit of the machine's; those not known are not."""
+    return not isinstance(size, SymbolicDim) and bool(size > limit)
+
+
+def falls_below(size: Size, least: int) -> bool:
+    """Whether a size is below a number; those of which it does not follow are not."""
+    return _sign(size - least) is False
+
+
+def is_negative(sizes: Sequence[Size]) -> bool:
+    """Whether any size is below 0."""
+    try:
+        return bool(sizes) and bool(min(sizes) < 0)
+    except InconclusiveDimensionOperation:
+        return any(n < 0 for n in sizes)
+
+
+def dimension_variables(shape: Sequence[Size]) -> list[str]:
+    """The names of the unknowns in a shape, in the order in which they occur."""
+    found: dict[str, None] = {}
+    for d in shape:
+        if isinstance(d, SymbolicDim):
+            found.update({f[0]: None for f in _factors(d) if len(f) == 1})
+    return list(found)
