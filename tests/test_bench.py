@@ -1,6 +1,8 @@
 """The arithmetic and the instruments of the benchmark."""
 
 import importlib
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ import minijax.numpy as jnp
 from bench import cases, measure, programs, report
 from bench.harness import Outcome
 from bench.rows import Row, Sheet
+
+ROOT = pathlib.Path(__file__).parents[1]
 
 
 def test_every_case_is_well_formed():
@@ -117,3 +121,88 @@ def test_transformer_learns():
     params = jax.tree_util.tree_map(lambda p, g: p - 0.5 * g, params, grads)
     after, _ = step(params, tokens)
     assert float(after) < float(before)
+
+
+# The sentences of README.md that quote bench/RESULTS.md.  `{row}` is minijax's figure of a
+# row, `{row|JAX}` is JAX's, `{row|ratio}` the ratio.
+QUOTED = (
+    "`import` takes {import: CPU time} of CPU time (JAX: {import: CPU time|JAX}) and loads"
+    " {import: modules loaded} modules (JAX: {import: modules loaded|JAX}).",
+    "Tracing `value_and_grad` of a 24-layer transformer takes"
+    " {make_jaxpr: 24-layer transformer, value_and_grad}"
+    " (JAX: {make_jaxpr: 24-layer transformer, value_and_grad|JAX}),",
+    "and lowering it {lower: 24-layer transformer, value_and_grad}"
+    " (JAX: {lower: 24-layer transformer, value_and_grad|JAX}).",
+    "A small training script finishes in {training script, warm: wall clock} with a warm cache"
+    " (JAX: {training script, warm: wall clock|JAX}).",
+    "The gradient of a 6-layer transformer compiles to"
+    " {6-layer transformer, value_and_grad: HLO operations} HLO operations"
+    " (JAX: {6-layer transformer, value_and_grad: HLO operations|JAX}) and runs in"
+    " {6-layer transformer, value_and_grad: run time}"
+    " (JAX: {6-layer transformer, value_and_grad: run time|JAX}).",
+    "Calling a jitted function takes {calls} of the time that it takes in JAX.",
+    "the gradient of a 12-layer transformer needs"
+    " {remat transformer: temporary bytes, of those without remat} of the temporary memory that"
+    " it needs without `checkpoint`"
+    " (JAX: {remat transformer: temporary bytes, of those without remat|JAX}).",
+    "A compiled `jnp.split` of a million elements takes {jnp.split(v, 2), compiled|ratio} of"
+    " JAX's time, `jnp.stack` {jnp.stack([m, m]), compiled|ratio}, and `m.flatten()`"
+    " {m.flatten()|ratio}.",
+    "Hamiltonian Monte Carlo compiles to {Hamiltonian Monte Carlo: HLO operations|ratio} of"
+    " JAX's HLO operations.",
+    "measured on {date}.",
+    "Of its {goals} goals {met} are met, {noise} are missed within noise and {missed} are missed.",
+)
+SLOWER = (  # README says that these are slower than in JAX
+    "jnp.split(v, 2), compiled",
+    "jnp.stack([m, m]), compiled",
+    "m.flatten()",
+    "Hamiltonian Monte Carlo: HLO operations",
+)
+
+
+def figures_of_the_table(page):
+    """Each figure of bench/RESULTS.md that README may quote, by its name in `QUOTED`."""
+    figures = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if len(cells) == 8:
+            name, _, ratio, _, ours, theirs, _, _ = cells
+            figures |= {name: ours, f"{name}|JAX": theirs, f"{name}|ratio": ratio}
+    calls = [
+        ratio
+        for name, ratio in figures.items()
+        if name.startswith("jit call:") and name.endswith("|ratio") and "5,000" not in name
+    ]
+    figures["calls"] = f"{min(calls)} to {max(calls)}"
+    figures["date"] = re.search(r"\d{4}-\d\d-\d\d", page)[0]
+    counts = re.search(
+        r"^(\d+) goals met, (\d+) missed within noise, (\d+) not met", page, re.M
+    )
+    figures |= dict(zip(("met", "noise", "missed"), counts.groups(), strict=True))
+    figures["goals"] = str(sum(map(int, counts.groups())))
+    return figures
+
+
+def wrong_figures(readme, results):
+    """Sentences that README should have, and figures in it that no sentence accounts for."""
+    figures = figures_of_the_table(results)
+    text = " ".join(readme[: readme.index("## Try it")].split())
+    wrong = []
+    for sentence in QUOTED:
+        expected = re.sub(r"\{([^}]*)\}", lambda match: figures[match[1]], sentence)
+        if expected not in text:
+            wrong.append(expected)
+        text = text.replace(expected, "")
+    text = re.sub(r"\]\([^)]*\)|0\.10\.2|version 0\.1\.0|\d+-layer", "", text)  # no figures
+    return wrong + re.findall(r"\d[\d.,]*", text)
+
+
+def test_figures_of_the_readme_are_those_of_the_table():
+    readme, results = (ROOT / "README.md").read_text(), (ROOT / "bench/RESULTS.md").read_text()
+    assert wrong_figures(readme, results) == []
+    figures = figures_of_the_table(results)
+    assert all(float(figures[f"{name}|ratio"]) > 1 for name in SLOWER)
+    split = figures["jnp.split(v, 2), compiled|ratio"]
+    assert wrong_figures(readme.replace(split, "9.99"), results)  # a wrong figure is found
+    assert wrong_figures(readme.replace("## Try it", "Others need 3 ms.\n\n## Try it"), results)
