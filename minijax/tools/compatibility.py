@@ -1,9 +1,9 @@
-"""The page that says of each public name of JAX whether it is here, and what differs.
+"""The page that lists each public name of JAX, whether minijax has it, and what differs.
 
-`make compatibility` writes `docs/compatibility.md`; a test compares it with the code.  The
-names are those of `docs/jax-names.txt`.  A name differs if its function takes less than
-JAX's, if its docstring says "Differs from JAX", or if a row of `docs/differences.md` is
-about it.
+`make compatibility` writes `docs/compatibility.md`, and a test compares it with the code.
+The names come from `docs/jax-names.txt`.  A name differs if its function accepts fewer
+parameters than JAX's, if its docstring has a paragraph "Differs from JAX", or if a row of
+`docs/differences.md` names it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 _DOCS = Path(__file__).parent.parent.parent / "docs"
 _OURS = (__package__ or "").partition(".")[0]
 
-_LATER = "not there yet"
-_KERNELS = "a language for kernels, with a compiler of its own: left out"
-_INNER = "what JAX's own parts are made of; ours are others"
-_PASSED_ON = "what JAX's modules take from elsewhere, or name for type checkers"
-# Why what is absent is: by the longest beginning of its name.
+_LATER = "not supported yet"
+_KERNELS = "a kernel language with its own compiler, which minijax does not have"
+_INNER = "parts of JAX's implementation, which minijax implements differently"
+_PASSED_ON = "names that JAX's modules import from other modules, or define for type checkers"
+# Why a name is absent: the entry with the longest matching prefix applies.
 _REASONS = {
     "": _LATER,
     "jax.experimental.pallas": _KERNELS,
@@ -49,11 +49,11 @@ _REASONS = {
     "jax.experimental.colocated_python.func.ShapeDtypeStructTree": _PASSED_ON,
     "jax.experimental.colocated_python.func.is_prng_key_dtype": _PASSED_ON,
     "jax.experimental.colocated_python.func.jax_register_backend_cache": _PASSED_ON,
-    "jax.cloud_tpu_init": "TPUs need no preparation here",
-    "jax.jax2tf_associative_scan_reductions": "there is no jax2tf here",
+    "jax.cloud_tpu_init": "TPUs need no initialization in minijax",
+    "jax.jax2tf_associative_scan_reductions": "minijax does not have jax2tf",
 }
 
-# Where a word of docs/differences.md may be at home.
+# Modules that a name in docs/differences.md may belong to, in the order of the search.
 _HOMES = (
     "jax",
     "jax.numpy",
@@ -69,7 +69,7 @@ _HOMES = (
     "jax.numpy.linalg",
     "jax.scipy.linalg",
 )
-_ARGUMENTS = ("dtype", "ref[...] = v", "tol", "where")  # words that name no function
+_ARGUMENTS = ("dtype", "ref[...] = v", "tol", "where")  # words that are not function names
 
 
 class Name(NamedTuple):
@@ -99,7 +99,7 @@ def public_names() -> list[Name]:
 
 
 class Missing:
-    """The place of a name that is not here."""
+    """Marker for a name that minijax does not have."""
 
 
 def _module(name: str, known: dict[str, Any]) -> Any:
@@ -113,14 +113,14 @@ def _module(name: str, known: dict[str, Any]) -> Any:
 
 
 def lookup(name: Name, known: dict[str, Any]) -> Any:
-    """What bears this name here, or `Missing`."""
+    """Return the object of this name in minijax, or `Missing`."""
     module = _module(name.module, known)
     found = Missing if module is Missing else getattr(module, name.name, Missing)
     return _module(name.path, known) if found is Missing else found
 
 
 def refused(name: Name, fun: Any) -> list[str]:
-    """Parameters of JAX's function that this one takes by no name."""
+    """Return the parameters of JAX's function that this one does not accept by name."""
     if name.params is None:
         return []
     try:
@@ -137,7 +137,7 @@ def refused(name: Name, fun: Any) -> list[str]:
 
 
 def told(found: Any) -> str:
-    """What its docstring says of differences."""
+    """Return the paragraph "Differs from JAX" of a docstring, or an empty string."""
     if not callable(found):
         return ""
     doc = inspect.cleandoc(getattr(found, "__doc__", None) or "")
@@ -146,10 +146,12 @@ def told(found: Any) -> str:
 
 
 def listed(names: list[Name]) -> dict[str, list[str]]:
-    """The rows of docs/differences.md that tell of a name, by name."""
+    """Return the rows of docs/differences.md about each name, by name.
+
+    Only tables of three columns compare: what, minijax, JAX.
+    """
     known = {n.path for n in names}
     text = (_DOCS / "differences.md").read_text()
-    text = text[text.index("## Different") : text.index("## Not there yet")]
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         cells = [c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]]
@@ -168,21 +170,21 @@ def listed(names: list[Name]) -> dict[str, list[str]]:
 
 
 def reason(path: str) -> str:
-    """Why a name is absent."""
+    """Return why a name is absent."""
     fits = [k for k in _REASONS if path.startswith(k)]
     return _REASONS[max(fits, key=len)]
 
 
 class Section(NamedTuple):
-    """A module: names that work, (name, how it differs), absent ones."""
+    """The names of one module: working, different (name, how each), absent."""
 
     works: list[str]
-    differs: list[tuple[str, str]]
+    differs: list[tuple[str, list[str]]]
     absent: list[str]
 
 
 def sections() -> dict[str, Section]:
-    """All modules of JAX, compared with ours."""
+    """Compare all modules of JAX with minijax's."""
     names = public_names()
     rows = listed(names)
     known: dict[str, Any] = {}
@@ -195,23 +197,23 @@ def sections() -> dict[str, Section]:
         if value is Missing:
             section.absent.append(name.name)
             continue
-        hows = [f"takes no `{p}=`" for p in refused(name, value)]
-        hows += [f"here: {h}" for h in [told(value)] if h] + rows.get(name.path, [])
+        hows = [f"does not accept `{p}=`" for p in refused(name, value)]
+        hows += [f"minijax: {h}" for h in [told(value)] if h] + rows.get(name.path, [])
         if hows:
-            section.differs.append((name.name, "; ".join(hows)))
+            section.differs.append((name.name, hows))
         else:
             section.works.append(name.name)
     return found
 
 
 def page() -> str:
-    """The text of docs/compatibility.md."""
+    """Return the text of docs/compatibility.md."""
     found = sections()
     out = [
-        "# What of JAX's interface is here",
+        "# Which of JAX's names minijax has",
         "",
-        "Made from the code by `make compatibility`: each public name of JAX 0.10.2, by",
-        "module. What differs is told in more words in [differences.md](differences.md).",
+        "Generated from the code by `make compatibility`: each public name of JAX 0.10.2, by",
+        "module. [differences.md](differences.md) lists the differences by topic.",
         "",
         "| module | names | work | differ | absent |",
         "| --- | ---: | ---: | ---: | ---: |",
@@ -229,7 +231,7 @@ def page() -> str:
             out += _wrapped(f"Works: {_quoted(section.works)}.")
         if section.differs:
             out += ["", "| differs | how |", "| --- | --- |"]
-            out += [f"| `{n}` | {how} |" for n, how in section.differs]
+            out += [f"| `{n}` | {how} |" for n, hows in section.differs for how in hows]
         by_reason: dict[str, list[str]] = {}
         for n in section.absent:
             by_reason.setdefault(reason(f"{module}.{n}"), []).append(n)
