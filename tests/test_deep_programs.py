@@ -74,7 +74,7 @@ def test_what_is_too_deep_for_the_compiler_runs_from_the_outside_in(monkeypatch)
 
 
 def test_a_chain_that_needs_no_depth_pays_nothing(monkeypatch):
-    monkeypatch.setattr(depth, "deeper", None)
+    monkeypatch.setattr(depth, "call_with_more_stack", None)
     assert nested(WRAPS["jit"], 12)(1.0) == 2
     assert mj.grad(nested(WRAPS["scan"], 12))(1.0) == 1
 

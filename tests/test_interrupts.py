@@ -320,7 +320,7 @@ def test_no_interrupt_is_lost_where_things_die(ends):
         if ends == "collection":  # what is remembered may refer to it
             memos.of(f)["itself"] = f.itself = f
     del f
-    assert len(memos._memos) == 3 and len(memos._known) == 1
+    assert len(memos._memos) == 3 and len(memos._tables) == 1
     gc.disable()
     if ends == "collection":
         dying.clear()
@@ -331,7 +331,7 @@ def test_no_interrupt_is_lost_where_things_die(ends):
             list(map(operator.call, [_thread.interrupt_main, die]))
             time.sleep(0)
         left = 0 if ends == "collection" else 1  # the jitted one, which is in a cycle
-        assert len(memos._memos) == left and not memos._known
+        assert len(memos._memos) == left and not memos._tables
     finally:
         gc.enable()
         gc.callbacks.extend(others)

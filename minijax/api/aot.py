@@ -114,13 +114,13 @@ class Traced:
     @property
     def out_info(self) -> Any:
         """The types of the results, with their shardings if requested."""
-        lies = self._jitted.shardings
+        requested = self._jitted.shardings
         outs = list(map(struct_of, self.result_types))
-        if lies is not None:
+        if requested is not None:
             with made_current(self._call.mesh):
-                lie = lies.of_results(self.out_tree)
-            pairs = zip(outs, lie, strict=True)
-            outs = [out.update(sharding=lie) for out, lie in pairs]
+                leaf_shardings = requested.of_results(self.out_tree)
+            pairs = zip(outs, leaf_shardings, strict=True)
+            outs = [out.update(sharding=leaf_shardings) for out, leaf_shardings in pairs]
         return tree.unflatten(self.out_tree, outs)
 
     @property
@@ -201,47 +201,52 @@ class Lowered:
     def _lower(self, stage: Traced, platforms: Any, portable: bool) -> None:
         jitted = stage._jitted
         leaves = stage._call.leaves
-        self._before = stage._traced.hoisted
-        values = [*self._before, *leaves]
+        self._captured = stage._traced.hoisted
+        values = [*self._captured, *leaves]
         # What is closed over comes first: references, and arrays beside them.
-        self._donated = (*(False for _ in self._before), *jitted.donated(stage._call))
-        due = [isinstance(a, AbstractRef) for a in stage.jaxpr.in_avals]
-        closed, self._written = stage.jaxpr, due
-        if any(due):
-            closed, self._written = discharge_jaxpr(stage.jaxpr, due)
+        self._donated = (*(False for _ in self._captured), *jitted.donated(stage._call))
+        needs_discharge = [isinstance(a, AbstractRef) for a in stage.jaxpr.in_avals]
+        closed, self._written = stage.jaxpr, needs_discharge
+        if any(needs_discharge):
+            closed, self._written = discharge_jaxpr(stage.jaxpr, needs_discharge)
         # Arguments tell sizes that are not known, even those that nothing else reads.
         symbolic = symbolic_sizes.has_unknowns(closed.jaxpr)
         keep = jitted.keep_unused or symbolic
-        closed, self._kept = dispatch.drop_unused(closed, keep)
+        closed, self._kept_indices = dispatch.drop_unused(closed, keep)
         self._closed = closed
         if dispatch.drives_devices(closed.jaxpr):
             raise _drives_devices(jitted)
         self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
-        over = jitted.over(stage._call, stage.out_tree, values, closed, self._kept)
+        requested_placement = jitted.over(
+            stage._call, stage.out_tree, values, closed, self._kept_indices
+        )
         names = stage.jaxpr.jaxpr.arg_names  # types may say how values will lie
-        self._inputs = [names[i] for i in self._kept] if names else ()
-        self._where, self._committed = device_assignment.common_place(
-            [values[i] for i in self._kept], jitted.name, over, self._inputs
+        self._inputs = [names[i] for i in self._kept_indices] if names else ()
+        self._placement, self._committed = device_assignment.common_place(
+            [values[i] for i in self._kept_indices],
+            jitted.name,
+            requested_placement,
+            self._inputs,
         )
         if jitted.device is not None:
-            self._where, self._committed = placement.placement(jitted.device), True
-        self._platforms = tuple(platforms or (self._where.platform,))
-        over_devices = isinstance(self._where, PartitionedPlacement)
+            self._placement, self._committed = placement.placement(jitted.device), True
+        self._platforms = tuple(platforms or (self._placement.platform,))
+        over_devices = isinstance(self._placement, PartitionedPlacement)
         if over_devices:
-            self._where = self._where.typed(closed)
-        kept = [self._donated[i] for i in self._kept]
-        self._orders = orders = jitted.layouts_of(stage._call, stage._traced, ahead=True)
-        if orders is not None:
-            more = [None] * (len(closed.out_avals) - len(orders[1]))  # what is written
-            orders = [*[None] * len(self._before), *orders[0]], [*orders[1], *more]
+            self._placement = self._placement.typed(closed)
+        donated = [self._donated[i] for i in self._kept_indices]
+        self._layouts = layouts = jitted.layouts_of(stage._call, stage._traced, ahead=True)
+        if layouts is not None:
+            unrequested = [None] * (len(closed.out_avals) - len(layouts[1]))  # what is written
+            layouts = [*[None] * len(self._captured), *layouts[0]], [*layouts[1], *unrequested]
         name = f"jit({jitted.name})"
         dispatch.note_compiling(name, closed)
         with monitoring.stage(monitoring.LOWERING, name):
             options: dict[str, Any] = dict(
-                donated=kept if any(kept) else (),
+                donated=donated if any(donated) else (),
                 ordered=self._ordered,
-                placement=self._where if over_devices else None,
-                orders=dispatch.modes(orders, self._kept, self._where),
+                placement=self._placement if over_devices else None,
+                orders=dispatch.modes(layouts, self._kept_indices, self._placement),
             )
             if symbolic:
                 paths = tree.leaf_names(stage.in_tree)
@@ -253,7 +258,7 @@ class Lowered:
                 self._lowered = lower_jaxpr.lower_jaxpr(
                     closed, jitted.name, *self._platforms, literals=portable, **options
                 )
-        self._consts = [dispatch.kept_const(c, self._where) for c in self._lowered.consts]
+        self._consts = [dispatch.kept_const(c, self._placement) for c in self._lowered.consts]
 
     @property
     def in_tree(self) -> Any:
@@ -283,13 +288,17 @@ class Lowered:
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """Which leaves of the arguments are donated."""
-        return tuple(i for i, d in enumerate(self._donated[len(self._before) :]) if d)
+        return tuple(i for i, d in enumerate(self._donated[len(self._captured) :]) if d)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: 'stablehlo' (default) or 'hlo'."""
         if dialect == "hlo":
-            found = self._computation()
-            text = found.get_hlo_module().to_string() if debug_info else found.as_hlo_text()
+            computation = self._computation()
+            text = (
+                computation.get_hlo_module().to_string()
+                if debug_info
+                else computation.as_hlo_text()
+            )
             return str(text)
         module = self.compiler_ir(dialect)
         return str(module.operation.get_asm(enable_debug_info=debug_info))
@@ -348,8 +357,8 @@ class Lowered:
         with monitoring.stage(monitoring.COMPILING, name):
             executable = compiler.compile_module(
                 self._lowered.module,
-                self._where.devices,
-                partitions=len(self._where.devices),
+                self._placement.devices,
+                partitions=len(self._placement.devices),
                 callbacks=self._lowered.callbacks,
                 overrides=options or None,
                 ahead=True,
@@ -358,13 +367,13 @@ class Lowered:
             executable,
             self._lowered,
             self._consts,
-            self._kept,
+            self._kept_indices,
             len(self._stage.jaxpr.in_avals),
             self._closed,
-            self._where,
+            self._placement,
             self._committed,
             self._ordered,
-            self._orders is not None,
+            self._layouts is not None,
         )
         return Compiled(self, program, options)
 
@@ -409,36 +418,41 @@ class Compiled:
     @property
     def out_info(self) -> Any:
         """The types of the results, and how they lie."""
-        lie = lambda struct, found: struct.update(sharding=found)
-        return tree.map(lie, self._lowered.out_info, self.output_formats)
+        with_format = lambda struct, fmt: struct.update(sharding=fmt)
+        return tree.map(with_format, self._lowered.out_info, self.output_formats)
 
     @property
     def input_shardings(self) -> Any:
         """The shardings that the program requires of its arguments."""
-        n, before = self.in_tree.num_leaves, len(self._lowered._before)
-        kept = {i - before: k for k, i in enumerate(self._lowered._kept)}
-        lie = [self._required(kept[i]) if i in kept else None for i in range(n)]
-        return tree.unflatten(self.in_tree, lie)
+        n, before = self.in_tree.num_leaves, len(self._lowered._captured)
+        operand_numbers = {i - before: k for k, i in enumerate(self._lowered._kept_indices)}
+        required = [
+            self._required(operand_numbers[i]) if i in operand_numbers else None
+            for i in range(n)
+        ]
+        return tree.unflatten(self.in_tree, required)
 
     @property
     def output_shardings(self) -> Any:
         """The shardings of the results."""
         n = self.out_tree.num_leaves
-        lie = map(shardings.described, self._program.out_shardings[:n])
-        return tree.unflatten(self.out_tree, lie)
+        out_shardings = map(shardings.described, self._program.out_shardings[:n])
+        return tree.unflatten(self.out_tree, out_shardings)
 
     @property
     def input_formats(self) -> Any:
         """The layouts and shardings of the arguments."""
-        n, before = self.in_tree.num_leaves, len(self._lowered._before)
-        kept = {i - before: k for k, i in enumerate(self._lowered._kept)}
-        found = self._program.executable.get_parameter_layouts()
-        found = found[len(self._lowered._consts) :]
+        n, before = self.in_tree.num_leaves, len(self._lowered._captured)
+        operand_numbers = {i - before: k for k, i in enumerate(self._lowered._kept_indices)}
+        layouts = self._program.executable.get_parameter_layouts()
+        layouts = layouts[len(self._lowered._consts) :]
         return tree.unflatten(
             self.in_tree,
             [
-                Format(layout_of(found[kept[i]]), self._required(kept[i]))
-                if i in kept
+                Format(
+                    layout_of(layouts[operand_numbers[i]]), self._required(operand_numbers[i])
+                )
+                if i in operand_numbers
                 else None
                 for i in range(n)
             ],
@@ -448,9 +462,9 @@ class Compiled:
     def output_formats(self) -> Any:
         """The layouts and shardings of the results."""
         n = self.out_tree.num_leaves
-        found = map(layout_of, self._program.executable.get_output_layouts()[:n])
-        lie = map(shardings.described, self._program.out_shardings[:n])
-        return tree.unflatten(self.out_tree, map(Format, found, lie))
+        layouts = map(layout_of, self._program.executable.get_output_layouts()[:n])
+        out_shardings = map(shardings.described, self._program.out_shardings[:n])
+        return tree.unflatten(self.out_tree, map(Format, layouts, out_shardings))
 
     def as_text(self) -> str:
         """The optimised HLO."""
@@ -522,16 +536,16 @@ class Compiled:
             )
         return leaves
 
-    def check_places(self, leaves: list[Any]) -> None:
+    def check_placement(self, leaves: list[Any]) -> None:
         """ValueError unless the arguments are where the program was compiled for."""
         stage = self._lowered._stage
         names = stage._jitted.names(stage._call)
-        place = self._program.placement
-        before = len(self._lowered._before)
+        placement = self._program.placement
+        before = len(self._lowered._captured)
         wrong = []
-        for k, i in enumerate(self._lowered._kept):
+        for k, i in enumerate(self._lowered._kept_indices):
             if i < before or device_assignment.matches_operand_sharding(
-                leaves[i - before], place, k
+                leaves[i - before], placement, k
             ):
                 continue
             x = leaves[i - before]
@@ -551,27 +565,29 @@ class Compiled:
                 tries=["device_put them first", "compile for these, too"],
             )
 
-    def check_orders(self, leaves: list[Any]) -> None:
+    def check_layouts(self, leaves: list[Any]) -> None:
         """ValueError unless committed arguments lie in the order compiled for."""
         program = self._program
         if program.operand_layouts is None and not any(map(current_layout, leaves)):
             return
-        before = len(self._lowered._before)
-        wanted = program.operand_layouts or [None] * len(self._lowered._kept)
+        before = len(self._lowered._captured)
+        required_layouts = program.operand_layouts or [None] * len(self._lowered._kept_indices)
         names = self._lowered._stage._jitted.names(self._lowered._stage._call)
         wrong = []
-        for want, i in zip(wanted, self._lowered._kept, strict=True):
+        for required_layout, i in zip(
+            required_layouts, self._lowered._kept_indices, strict=True
+        ):
             x: Any = leaves[i - before] if i >= before else None
             if not getattr(x, "committed", False) or layout_mode(
                 current_layout(x)
-            ) == layout_mode(want):
+            ) == layout_mode(required_layout):
                 continue
             shape = core.aval_of(x).shape
             wrong.append(
                 f"Argument {names[i - before]} with shape"
                 f" {core.aval_of(x).str_short(False)}:\n"
                 f"  Passed layout: {x.format.layout}\n"
-                f"  Required layout: {want or Layout(tuple(range(len(shape))))}"
+                f"  Required layout: {required_layout or Layout(tuple(range(len(shape))))}"
             )
         if wrong:
             raise errors.value_error(
@@ -583,10 +599,10 @@ class Compiled:
 
     def _required(self, k: int) -> Any:
         """How operand number `k` of the program is to lie."""
-        place = self._program.placement
-        if isinstance(place, PartitionedPlacement):
-            return place.sharding_in(k)
-        return shardings.SingleDeviceSharding(place.device)
+        placement = self._program.placement
+        if isinstance(placement, PartitionedPlacement):
+            return placement.sharding_in(k)
+        return shardings.SingleDeviceSharding(placement.device)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._cpp(*args, **kwargs)
@@ -600,18 +616,18 @@ class Compiled:
         leaves = self.checked_leaves(args, kwargs)
         if self._program.run is dispatch.not_loaded:
             dispatch.not_loaded()
-        self.check_places(leaves)
-        self.check_orders(leaves)
+        self.check_placement(leaves)
+        self.check_layouts(leaves)
         result = self._evaluate(leaves)
         fast = None
-        if STATE.trace is EVAL and not self._lowered._before:
+        if STATE.trace is EVAL and not self._lowered._captured:
             fast = fast_path(self._program, leaves, result)
         return result, fast, False
 
     def _evaluate(self, leaves: list[Any]) -> Any:
         stage = self._lowered._stage
-        check_ready(self._lowered._before, stage._jitted.name)
-        args = (*self._lowered._before, *leaves)
+        check_ready(self._lowered._captured, stage._jitted.name)
+        args = (*self._lowered._captured, *leaves)
         refs = [isinstance(x, core.Reference) for x in args]
         buffers = device_assignment.buffers_at(
             values_of(args, refs),
@@ -620,10 +636,10 @@ class Compiled:
             as_they_lie=self._program.operand_layouts is not None,
         )
         donated = self._lowered._donated
-        once = any(donated) or any(refs)  # what was there cannot be had again
-        once = once or stage.jaxpr is None  # it was read from bytes
-        again = None if once else functools.partial(stage.jaxpr, *leaves)
-        out = run_program(self._program, buffers, stage._jitted.name, again)
+        runs_once = any(donated) or any(refs)  # what was there cannot be had again
+        runs_once = runs_once or stage.jaxpr is None  # it was read from bytes
+        rerun = None if runs_once else functools.partial(stage.jaxpr, *leaves)
+        out = run_program(self._program, buffers, stage._jitted.name, rerun)
         results = self._program.wrap(out)
         n = self.out_tree.num_leaves
         write_back(args, self._lowered._written, results[n:])

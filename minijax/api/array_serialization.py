@@ -84,10 +84,10 @@ def get_tensorstore_spec(
         raise errors.value_error(
             f"Checkpoint path should be absolute. Got {path}", tries=["os.path.abspath(path)"]
         )
-    where = _kvstore(folder if ocdbt else path)
+    kvstore = _kvstore(folder if ocdbt else path)
     if ocdbt:
-        where = {"driver": "ocdbt", "base": where, "path": name}
-    spec: dict[str, Any] = {"driver": driver, "kvstore": where}
+        kvstore = {"driver": "ocdbt", "base": kvstore, "path": name}
+    spec: dict[str, Any] = {"driver": driver, "kvstore": kvstore}
     if arr is not None:
         spec["metadata"] = _metadata(arr, driver)
         spec["dtype"] = _stored_dtype(arr.dtype)
@@ -96,15 +96,15 @@ def get_tensorstore_spec(
 
 def _kvstore(path: str) -> dict[str, Any]:
     if "://" in path:
-        found = _REMOTE.fullmatch(path)
-        if found is None:
+        match = _REMOTE.fullmatch(path)
+        if match is None:
             raise errors.value_error(
                 "The ckpt_path should contain the bucket name and the file path inside the"
                 f" bucket. Got: {path}",
                 tries=["'gs://bucket/path'", "'s3://bucket/path'"],
             )
-        kind = {"gs": "gcs", "s3": "s3"}[found[1]]
-        return {"driver": kind, "bucket": found[2], "path": found[3]}
+        kind = {"gs": "gcs", "s3": "s3"}[match[1]]
+        return {"driver": kind, "bucket": match[2], "path": match[3]}
     return {"driver": "file", "path": path}
 
 
@@ -135,11 +135,11 @@ def _stored_dtype(dtype: Any) -> str:
 
 def _metadata(arr: Any, driver: str = "zarr") -> dict[str, Any]:
     """How TensorStore is to keep an array: in chunks of one device's part."""
-    part = [max(1, n) for n in arr.sharding.shard_shape(tuple(arr.shape))]
+    shard_shape = [max(1, n) for n in arr.sharding.shard_shape(tuple(arr.shape))]
     if driver == "zarr3":
-        grid = {"name": "regular", "configuration": {"chunk_shape": part}}
+        grid = {"name": "regular", "configuration": {"chunk_shape": shard_shape}}
         return {"shape": list(arr.shape), "chunk_grid": grid}
-    return {"compressor": {"id": "zstd"}, "shape": list(arr.shape), "chunks": part}
+    return {"compressor": {"id": "zstd"}, "shape": list(arr.shape), "chunks": shard_shape}
 
 
 def _completed(spec: Any, arr: Any) -> Any:
@@ -191,16 +191,16 @@ async def async_serialize(
     spec = ts.Spec(_completed(tensorstore_spec, arr_inp))
     if chunk_layout is not None:
         spec.update(chunk_layout=chunk_layout)
-    given = {"context": context or default(), "transaction": transaction}
+    options = {"context": context or default(), "transaction": transaction}
     first = primary_host is None or client.backend().process_index() == primary_host
     if first:
         # It is there before any part is written.
-        made = ts.open(spec, create=True, open=True, **given)
+        created = ts.open(spec, create=True, open=True, **options)
         if commit_future is not None and transaction is None:
-            commit_future.append(made)
+            commit_future.append(created)
         else:
-            await made
-    store = await ts.open(spec, open=True, assume_metadata=True, **given)
+            await created
+    store = await ts.open(spec, open=True, assume_metadata=True, **options)
     writes = []
     for shard in arr_inp.addressable_shards:
         if shard.replica_id == replica_id:
@@ -217,7 +217,7 @@ async def async_serialize(
             await write.commit
 
 
-class _Room:
+class _ByteLimiter:
     """So many bytes of the host's memory, to be taken and given back."""
 
     def __init__(self, most: int) -> None:
@@ -278,7 +278,7 @@ async def async_deserialize(
         global_shape = in_type.shape if global_shape is None else global_shape
         dtype = in_type.dtype if dtype is None else dtype
         in_type = in_type.sharding
-    lies: Any = in_type.sharding if isinstance(in_type, Format) else in_type
+    sharding: Any = in_type.sharding if isinstance(in_type, Format) else in_type
     spec = ts.Spec(tensorstore_spec)
     if chunk_layout is not None:
         spec.update(chunk_layout=chunk_layout)
@@ -293,18 +293,18 @@ async def async_deserialize(
         )
     kind = np.dtype(store.dtype.numpy_dtype if dtype is None else dtype)
 
-    async def part(device: Any, at: tuple[slice, ...]) -> Any:
-        wanted = ts.IndexTransform(input_shape=shape)[at].domain
-        there = wanted.intersect(store.domain)
-        value = np.zeros(wanted.shape, store.dtype.numpy_dtype)
-        inner = ts.array(value)[ts.d[:].translate_to[wanted.origin]][there]
+    async def read_shard(device: Any, at: tuple[slice, ...]) -> Any:
+        requested_domain = ts.IndexTransform(input_shape=shape)[at].domain
+        stored_domain = requested_domain.intersect(store.domain)
+        value = np.zeros(requested_domain.shape, store.dtype.numpy_dtype)
+        inner = ts.array(value)[ts.d[:].translate_to[requested_domain.origin]][stored_domain]
         if byte_limiter is not None:
             await byte_limiter.take(value.nbytes)
         try:
-            await inner.write(store[there])
+            await inner.write(store[stored_domain])
             one = device_put(
                 value.astype(kind, copy=False),
-                shardings.SingleDeviceSharding(device, memory_kind=lies.memory_kind),
+                shardings.SingleDeviceSharding(device, memory_kind=sharding.memory_kind),
             )
             one.block_until_ready()
         finally:
@@ -312,10 +312,10 @@ async def async_deserialize(
                 await byte_limiter.give(value.nbytes)
         return one
 
-    where = lies.addressable_devices_indices_map(shape)
-    parts = await asyncio.gather(*(part(d, at) for d, at in where.items()))
+    indices = sharding.addressable_devices_indices_map(shape)
+    shards = await asyncio.gather(*(read_shard(d, at) for d, at in indices.items()))
     return make_array_from_single_device_arrays(
-        shape, lies, parts, dtype=dtypes.canonical(kind)
+        shape, sharding, shards, dtype=dtypes.canonical(kind)
     )
 
 
@@ -380,8 +380,8 @@ def run_deserialization(
     n = len(tensorstore_specs)
 
     async def read() -> list[Any]:
-        room = _Room(concurrent_gb * 10**9)
-        rows = zip(
+        limiter = _ByteLimiter(concurrent_gb * 10**9)
+        requests = zip(
             shardings,
             tensorstore_specs,
             global_shapes or [None] * n,
@@ -390,8 +390,8 @@ def run_deserialization(
         )
         return await _all(
             [
-                async_deserialize(lie, spec, shape, dtype, room)
-                for lie, spec, shape, dtype in rows
+                async_deserialize(sharding, spec, shape, dtype, limiter)
+                for sharding, spec, shape, dtype in requests
             ]
         )
 

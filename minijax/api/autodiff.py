@@ -58,9 +58,9 @@ class Flat(FlatFun):
                     why="has_aux=True: the result is a pair (out, aux).",
                 )
             out, aux = out
-            found, self.aux_tree = tree.flatten(aux)
+            aux_leaves, self.aux_tree = tree.flatten(aux)
             unwrap: Any = STATE.trace.unwrap  # type: ignore[attr-defined]
-            self.aux = [unwrap(x)[0] if core.is_value(x) else x for x in found]
+            self.aux = [unwrap(x)[0] if core.is_value(x) else x for x in aux_leaves]
         return out
 
     def refused(self, out: Any, i: int, x: Any) -> Exception:
@@ -80,10 +80,10 @@ def one(aval: Any) -> Any:
         weak = aval.weak_type and dtypes.scalar_dtype(type(python)) == aval.dtype
         return python if weak else typed_constant(1, aval.dtype)
     key = aval.dtype, aval.weak_type, id(default_placement())
-    found = _ones.get(key)
-    if found is None or found.is_deleted():
-        found = _ones[key] = put_numpy(np.ones((), aval.dtype), aval)
-    return found
+    cached = _ones.get(key)
+    if cached is None or cached.is_deleted():
+        cached = _ones[key] = put_numpy(np.ones((), aval.dtype), aval)
+    return cached
 
 
 def check_value(x: Any, name: str) -> Any:
@@ -284,7 +284,7 @@ def value_and_grad(
         partial, chosen = partial_argnums(fun, argnums, args, kwargs)
         leaves, in_tree = check_inputs(chosen, "grad", holomorphic, allow_int)
         flat = Flat(partial, in_tree, has_aux)
-        outs, part = linearize_flat(flat, leaves)
+        outs, linear_part = linearize_flat(flat, leaves)
         if len(outs) != 1 or flat.out_tree.num_nodes != 1:
             raise errors.type_error(
                 "Gradient only defined for scalar-output functions. Output was"
@@ -303,7 +303,7 @@ def value_and_grad(
             )
         check_output(aval, "grad", holomorphic)
         seed = one(aval)
-        grads = pull_back(part, [seed])
+        grads = pull_back(linear_part, [seed])
         if type(seed) is ArrayImpl:  # is kept, and what users get they may give away
             grads = [copied(seed) if g is seed else g for g in grads]
         result = tree.unflatten(in_tree, map(as_array, grads))
@@ -332,17 +332,19 @@ def as_array(x: Any) -> Any:
     return put_numpy(np.asarray(x, aval.dtype), aval)
 
 
-def pull_back(part: LinearPart, cts: Sequence[Any], sinks: Sinks | None = None) -> list[Any]:
+def pull_back(
+    linear_part: LinearPart, cts: Sequence[Any], sinks: Sinks | None = None
+) -> list[Any]:
     """Cotangents of all inputs of a linearized function; None where a sink took it."""
-    ins = part.jaxpr.invars
-    kept = [ct for ct, z in zip(cts, part.out_zeros, strict=False) if z is None]
+    ins = linear_part.jaxpr.invars
+    nonzero_cts = [ct for ct, z in zip(cts, linear_part.out_zeros, strict=False) if z is None]
     args = [UndefinedPrimal(v.aval) for v in ins]
-    found = backward_pass(part.jaxpr, part.consts, args, kept, sinks)
+    operand_cts = backward_pass(linear_part.jaxpr, linear_part.consts, args, nonzero_cts, sinks)
     return [
         None
         if sinks and v in sinks
         else instantiate(ct if type(ct) is not Zero else Zero(v.aval))
-        for ct, v in zip(found, ins, strict=True)
+        for ct, v in zip(operand_cts, ins, strict=True)
     ]
 
 
@@ -458,13 +460,13 @@ def jvp(
 def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
     """A tangent, checked against its primal, that lies as it; float0 becomes a `Zero`."""
     p, t = check_value(primal, name), check_value(tangent, name)
-    want = p.to_tangent()
-    if want.dtype != t.dtype:
+    expected = p.to_tangent()
+    if expected.dtype != t.dtype:
         raise errors.type_error(
             f"primal and tangent arguments to jax.{name} do not match; dtypes must"
             f" be equal, or in case of int/bool primal dtype the tangent dtype must"
             f" be float0. Got primal dtype {p.dtype.name} and so expected tangent"
-            f" dtype {getattr(want.dtype, 'name', want.dtype)}, but got tangent"
+            f" dtype {getattr(expected.dtype, 'name', expected.dtype)}, but got tangent"
             f" dtype {getattr(t.dtype, 'name', t.dtype)} instead.",
             tries=["convert the tangent with .astype"],
         )
@@ -474,11 +476,11 @@ def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
             f" {p.shape} and tangent shape as {t.shape}."
         )
     if t.dtype == dtypes.float0:
-        return Zero(want)
+        return Zero(expected)
     return (
         tangent
-        if t.explicit_sharding == want.explicit_sharding
-        else core_ops.lie_as(tangent, t.update(explicit_sharding=want.explicit_sharding))
+        if t.explicit_sharding == expected.explicit_sharding
+        else core_ops.lie_as(tangent, t.update(explicit_sharding=expected.explicit_sharding))
     )
 
 
@@ -504,21 +506,21 @@ class LinearMap:
 
     def __init__(
         self,
-        part: LinearPart,
+        linear_part: LinearPart,
         in_tree: Any,
         out_tree: Any,
         needs_discharge: Sequence[bool] = (),
         written: Sequence[bool] = (),
     ) -> None:
-        self.jaxpr = part.jaxpr
-        self.out_zeros = tuple(part.out_zeros)
+        self.jaxpr = linear_part.jaxpr
+        self.out_zeros = tuple(linear_part.out_zeros)
         self.in_tree = in_tree
         self.out_tree = out_tree
-        self.in_avals = [v.aval for v in part.jaxpr.invars]
+        self.in_avals = [v.aval for v in linear_part.jaxpr.invars]
         self.needs_discharge = needs_discharge or [False] * len(self.in_avals)
         self.written = written
 
-    def part(self, consts: Sequence[Any]) -> LinearPart:
+    def linear_part(self, consts: Sequence[Any]) -> LinearPart:
         return LinearPart(self.jaxpr, list(consts), list(self.out_zeros))
 
     @bounded
@@ -550,7 +552,8 @@ class LinearMap:
                     f" {aval.str_short(True)} was expected."
                 )
         outs = [
-            instantiate(x) for x in self.part(consts)(*values_of(leaves, self.needs_discharge))
+            instantiate(x)
+            for x in self.linear_part(consts)(*values_of(leaves, self.needs_discharge))
         ]
         if n := sum(self.needs_discharge):
             refs = pick(leaves, self.needs_discharge)
@@ -587,7 +590,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     run = DischargedFunction(flat, leaves, needs_discharge)
     for x in run.start:
         check_value(x, "linearize")
-    outs, part = linearize_flat(run, run.start)
+    outs, linear_part = linearize_flat(run, run.start)
     written: list[bool] = []
     if n := sum(needs_discharge):
         held = pick(run.start, needs_discharge)
@@ -595,7 +598,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         run.write_back(outs[-n:])
         outs = outs[:-n]
     lin = tree.Partial(
-        LinearMap(part, in_tree, flat.out_tree, needs_discharge, written), part.consts
+        LinearMap(linear_part, in_tree, flat.out_tree, needs_discharge, written),
+        linear_part.consts,
     )
     out = tree.unflatten(flat.out_tree, map(as_array, outs))
     return (out, lin, flat.aux_value()) if has_aux else (out, lin)

@@ -186,26 +186,26 @@ def check_vjp(
     cotangents = _directions(out, seed=1)
     pulled = pull(cotangents)
     leaves = tree.leaves
-    found = _inner(leaves(pulled), leaves(tangents))
+    product = _inner(leaves(pulled), leaves(tangents))
     values = (*leaves(args), *leaves(out))
     absolute, relative = (
-        max([_limit(x, given) for x in values], default=0.0) for given in (atol, rtol)
+        max([_limit(x, tolerance) for x in values], default=0.0) for tolerance in (atol, rtol)
     )
 
     def agree(moved: Any) -> None:
-        expected = _inner(leaves(cotangents), leaves(moved))
+        expected_product = _inner(leaves(cotangents), leaves(moved))
         # What each product may be off adds up; their sum may be much smaller.
         sizes = [
             np.abs(_wide(u) * _wide(t)).sum()
             for u, t in zip(leaves(cotangents), leaves(moved), strict=True)
         ]
         allowed = absolute + relative * sum(sizes)
-        if np.isnan(found) and np.isnan(expected):
+        if np.isnan(product) and np.isnan(expected_product):
             return
-        if not abs(found - expected) <= allowed:
+        if not abs(product - expected_product) <= allowed:
             raise AssertionError(
-                f"{err_msg}: <vjp(u), t> is {found}, <u, J t> by differences {expected};"
-                f" they differ by {abs(found - expected):.3g}, more than {allowed:.3g}."
+                f"{err_msg}: <vjp(u), t> is {product}, <u, J t> by differences {expected_product};"
+                f" they differ by {abs(product - expected_product):.3g}, more than {allowed:.3g}."
             )
 
     _one_agrees(agree, _differences(f, args, tangents, eps))
@@ -221,15 +221,15 @@ def _is_smooth(x: Any) -> bool:
 def _smooth_part(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """The function of the leaves that have derivatives, to such leaves; those leaves."""
     leaves, in_tree = tree.flatten(args)
-    moving = [i for i, x in enumerate(leaves) if _is_smooth(x)]
+    smooth_indices = [i for i, x in enumerate(leaves) if _is_smooth(x)]
 
     def flat(*xs: Any) -> list[Any]:
         full = list(leaves)
-        for i, x in zip(moving, xs, strict=True):
+        for i, x in zip(smooth_indices, xs, strict=True):
             full[i] = x
         return [y for y in tree.leaves(f(*tree.unflatten(in_tree, full))) if _is_smooth(y)]
 
-    return flat, tuple(leaves[i] for i in moving)
+    return flat, tuple(leaves[i] for i in smooth_indices)
 
 
 def _directions(values: Any, seed: int) -> Any:
@@ -238,10 +238,10 @@ def _directions(values: Any, seed: int) -> Any:
 
     def one(x: Any) -> Any:
         aval = core.aval_of(x)
-        made = draw.normal(size=aval.shape)
+        samples = draw.normal(size=aval.shape)
         if dtypes.is_complex(aval.dtype):
-            made = made + 1j * draw.normal(size=aval.shape)
-        return np.asarray(made).astype(aval.dtype)
+            samples = samples + 1j * draw.normal(size=aval.shape)
+        return np.asarray(samples).astype(aval.dtype)
 
     return tree.map(one, values)
 
@@ -258,16 +258,16 @@ def _real_size(x: Any) -> int:
     return int(dtype.itemsize // (2 if dtypes.is_complex(dtype) else 1))
 
 
-def _limit(x: Any, given: Tolerance, scale: float = 1.0) -> float:
+def _limit(x: Any, tolerance: Tolerance, scale: float = 1.0) -> float:
     """What a result may be off, of what was given for it or for all."""
-    if isinstance(given, Mapping):
+    if isinstance(tolerance, Mapping):
         dtype = core.aval_of(x).dtype
-        known = {dtypes.as_dtype(kind): limit for kind, limit in given.items()}
+        by_dtype = {dtypes.as_dtype(kind): limit for kind, limit in tolerance.items()}
         # Inner products of complex values are taken of their parts.
-        given = known.get(dtype, known.get(dtypes.real_of(dtype)))
-    if given is None:
+        tolerance = by_dtype.get(dtype, by_dtype.get(dtypes.real_of(dtype)))
+    if tolerance is None:
         return scale * TOLERANCE.get(core.aval_of(x).dtype, COARSE)
-    return given
+    return tolerance
 
 
 def _differences(
@@ -326,10 +326,10 @@ def _inner(a: list[Any], b: list[Any]) -> float:
 
 
 def _agree(
-    found: Any, expected: Any, atol: Tolerance, rtol: Tolerance, what: str, exact: bool = False
+    result: Any, expected: Any, atol: Tolerance, rtol: Tolerance, what: str, exact: bool = False
 ) -> None:
-    paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(found)]
-    pairs = zip(paths, tree.leaves(found), tree.leaves(expected), strict=True)
+    paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(result)]
+    pairs = zip(paths, tree.leaves(result), tree.leaves(expected), strict=True)
     for path, x, y in pairs:
         scale = 1e-2 if exact and _real_size(x) > 2 else 1.0
         np.testing.assert_allclose(

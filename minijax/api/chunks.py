@@ -47,8 +47,8 @@ def batch_in_chunks(
     full, rest = divmod(axis.size, chunk)
     stacked: list[bool] = []
 
-    def run(size: int, rows: Sequence[Any]) -> list[Any]:
-        it = iter(rows)
+    def run(size: int, slices: Sequence[Any]) -> list[Any]:
+        it = iter(slices)
         ins = [x if d is None else next(it) for x, d in zip(args, dims, strict=True)]
         outs, out_dims = batch_flat(
             fun,
@@ -69,7 +69,7 @@ def batch_in_chunks(
         )
         for x in mapped
     ]
-    _, many = loops.run_scan(lambda _, rows: ((), run(chunk, rows)), (), head, length=full)
+    _, many = loops.run_scan(lambda _, slices: ((), run(chunk, slices)), (), head, length=full)
     outs = [_joined(y, full * chunk) if s else y for y, s in zip(many, stacked, strict=True)]
     if rest:
         tail = [core_ops.slice_axis(x, 0, full * chunk, axis.size) for x in mapped]

@@ -26,19 +26,19 @@ _FIRST_PORT = 65536 - 4096
 class Environment(NamedTuple):
     """How processes of one kind of job know of one another."""
 
-    here: Callable[[], bool]  # whether this is such a process
+    is_detected: Callable[[], bool]  # whether this is such a process
     address: Callable[[str | None, float], str]  # of a chosen port and a time limit
     processes: Callable[[], int]
     process: Callable[[], int]
     local: Callable[[], int | None]  # the number among those of this machine
-    asked: bool = False  # used only where it is asked for by name
+    by_name_only: bool = False  # used only where it is asked for by name
 
 
 def _number(name: str) -> Callable[[], int]:
     return lambda: int(os.environ[name])
 
 
-def _all_there(*names: str) -> Callable[[], bool]:
+def _all_set(*names: str) -> Callable[[], bool]:
     return lambda: all(name in os.environ for name in names)
 
 
@@ -52,15 +52,15 @@ def _port(number: int) -> int:
 def _slurm_address(port: str | None, _: float) -> str:
     """The first host of a list such as `node[001-004,007],other`."""
     nodes = os.environ["SLURM_STEP_NODELIST"]
-    found = re.match(r"([^,\[]+)(?:\[([^,\-\]]+))?", nodes)
-    if found is None:
+    match = re.match(r"([^,\[]+)(?:\[([^,\-\]]+))?", nodes)
+    if match is None:
         raise errors.error(RuntimeError, f"SLURM_STEP_NODELIST={nodes!r} names no host.")
-    host = found[1] + (found[2] or "")
+    host = match[1] + (match[2] or "")
     return f"{host}:{port or _port(int(os.environ['SLURM_JOB_ID']))}"
 
 
 _SLURM = Environment(
-    _all_there(
+    _all_set(
         "SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID"
     ),
     _slurm_address,
@@ -79,20 +79,20 @@ _OMPI_URI = "OMPI_MCA_orte_hnp_uri"
 def _ompi_address(port: str | None, _: float) -> str:
     """The launcher's host, of `job.0;tcp://10.0.0.1,10.1.0.1:34911` or with `tcp6://[`."""
     uri = os.environ[_OMPI_URI]
-    found = re.search(r"tcp://([^,:]+)|tcp6://\[([^,\]]+)", uri)
-    if found is None:
+    match = re.search(r"tcp://([^,:]+)|tcp6://\[([^,\]]+)", uri)
+    if match is None:
         raise errors.error(
             RuntimeError,
             "Could not parse coordinator IP address from Open MPI environment.",
             which=f"OMPI_MCA_orte_hnp_uri={uri!r}",
             tries=["jax.distributed.initialize(coordinator_address='host:port')"],
         )
-    host = found[1] or f"[{found[2]}]"
+    host = match[1] or f"[{match[2]}]"
     return f"{host}:{port or _port(int(uri.split('.')[0]) // 4096)}"
 
 
 _OMPI = Environment(
-    _all_there(_OMPI_URI),
+    _all_set(_OMPI_URI),
     _ompi_address,
     _number("OMPI_COMM_WORLD_SIZE"),
     _number("OMPI_COMM_WORLD_RANK"),
@@ -110,8 +110,8 @@ def _world() -> Any:
 def _mpi_address(port: str | None, _: float) -> str:
     """The host of rank 0, which all are told by a broadcast."""
     world, host = _world(), socket.gethostname()
-    mine = f"{host}:{port or _port(sum(host.encode()))}"
-    return str(world.bcast(mine if world.Get_rank() == 0 else None, root=0))
+    address = f"{host}:{port or _port(sum(host.encode()))}"
+    return str(world.bcast(address if world.Get_rank() == 0 else None, root=0))
 
 
 def _mpi_local() -> int:
@@ -125,7 +125,7 @@ _MPI = Environment(
     lambda: int(_world().Get_size()),
     lambda: int(_world().Get_rank()),
     _mpi_local,
-    asked=True,
+    by_name_only=True,
 )
 
 
@@ -149,9 +149,9 @@ def _in_kubernetes() -> bool:
 
 
 def _kubernetes() -> Any:
-    found = importlib.import_module("kubernetes")
-    found.config.load_incluster_config()
-    return found.client
+    kubernetes = importlib.import_module("kubernetes")
+    kubernetes.config.load_incluster_config()
+    return kubernetes.client
 
 
 def _job_and_pod() -> tuple[Any, Any]:
@@ -214,14 +214,14 @@ def _kubernetes_address(port: str | None, timeout: float) -> str:
 
 
 def _kubernetes_index() -> int:
-    found = os.environ.get("JOB_COMPLETION_INDEX")
-    if found is None:
+    index = os.environ.get("JOB_COMPLETION_INDEX")
+    if index is None:
         raise errors.error(
             RuntimeError,
             "To enable automatic bootstrap in a K8s cluster, jobs must be indexed by"
             ' setting `completionMode: "Indexed"`.',
         )
-    return int(found)
+    return int(index)
 
 
 _KUBERNETES = Environment(
@@ -237,7 +237,7 @@ _KUBERNETES = Environment(
 
 ADDRESS, COUNT, INDEX = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 _LAUNCHED = Environment(
-    _all_there(ADDRESS, COUNT, INDEX),
+    _all_set(ADDRESS, COUNT, INDEX),
     lambda *_: os.environ[ADDRESS],
     _number(COUNT),
     _number(INDEX),
@@ -256,14 +256,14 @@ ENVIRONMENTS = {
 def find(method: str | None) -> Environment | None:
     """The environment that this process is in, or the one that is asked for by name."""
     if method is None:
-        known = ENVIRONMENTS.values()
-        return next((e for e in known if not e.asked and e.here()), None)
-    found = ENVIRONMENTS.get(method)
-    if found is None or not found.here():
-        wrong = "is not there" if found else "is not known"
+        automatic = ENVIRONMENTS.values()
+        return next((e for e in automatic if not e.by_name_only and e.is_detected()), None)
+    environment = ENVIRONMENTS.get(method)
+    if environment is None or not environment.is_detected():
+        wrong = "is not there" if environment else "is not known"
         raise errors.value_error(
             f"jax.distributed.initialize(): cluster_detection_method={method!r} {wrong}.",
-            why="no environment variable of it is set." if found else None,
+            why="no environment variable of it is set." if environment else None,
             tries=[", ".join(map(repr, (*ENVIRONMENTS, "deactivate")))],
         )
-    return found
+    return environment

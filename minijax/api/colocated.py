@@ -26,19 +26,19 @@ def _cpu_of(device: Any) -> Any:
     """The CPU device of the host that has a device."""
     if device.platform == "cpu":
         return device
-    mates = sorted(
+    host_devices = sorted(
         (d for d in device.client.devices() if d.process_index == device.process_index),
         key=lambda d: d.id,
     )
-    there = [d for d in client.devices("cpu") if d.process_index == device.process_index]
-    place = mates.index(device)
-    if place >= len(there):
+    host_cpus = [d for d in client.devices("cpu") if d.process_index == device.process_index]
+    position = host_devices.index(device)
+    if position >= len(host_cpus):
         raise errors.value_error(
-            f"The host of {device} has {len(there)} CPU devices, and needs"
-            f" {len(mates)}, one for each of its devices.",
-            tries=[f"jax.config.update('jax_num_cpu_devices', {len(mates)})"],
+            f"The host of {device} has {len(host_cpus)} CPU devices, and needs"
+            f" {len(host_devices)}, one for each of its devices.",
+            tries=[f"jax.config.update('jax_num_cpu_devices', {len(host_devices)})"],
         )
-    return there[place]
+    return host_cpus[position]
 
 
 def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
@@ -72,7 +72,7 @@ def _specs(values: Any) -> Any:
 
 def _check_arguments(name: str, args: Any, devices: Any) -> Any:
     """The devices on which the arguments of a call lie."""
-    found = devices
+    common_devices = devices
     for x in tree.leaves(args):
         if isinstance(x, core.Tracer):
             raise core.leak_error(x)
@@ -82,22 +82,22 @@ def _check_arguments(name: str, args: Any, devices: Any) -> Any:
                 which=name,
                 tries=["device_put(x, sharding)"],
             )
-        there = frozenset(x.devices())
-        if found is not None and there != found:
+        arg_devices = frozenset(x.devices())
+        if common_devices is not None and arg_devices != common_devices:
             raise errors.value_error(
                 "All arguments of a colocated_python function must lie on the same devices.",
-                which=f"{name}: {sorted(d.id for d in there)} and"
-                f" {sorted(d.id for d in found)}",
+                which=f"{name}: {sorted(d.id for d in arg_devices)} and"
+                f" {sorted(d.id for d in common_devices)}",
             )
-        found = there
-    if found is None:
+        common_devices = arg_devices
+    if common_devices is None:
         raise errors.value_error(
             "No devices found. colocated_python function without input arguments must be"
             " first specialized with devices.",
             which=name,
             tries=["f.specialize(devices=jax.devices())"],
         )
-    return found
+    return common_devices
 
 
 def make_callable(
@@ -132,7 +132,7 @@ def make_callable(
 
     @wraps(fun)
     def colocated(*args: Any, **kwargs: Any) -> Any:
-        where = _check_arguments(name, (args, kwargs), fixed)
+        arg_devices = _check_arguments(name, (args, kwargs), fixed)
         if in_specs is not None and _specs((args, kwargs)) != _specs(in_specs):
             raise errors.value_error(
                 "Input specs of the colocated_python function do not match:"
@@ -141,16 +141,16 @@ def make_callable(
             )
         out = fun(*args, **kwargs)
         if out_specs_fn is not None:
-            wanted = out_specs_fn(*args, **kwargs)
-            out = tree.map(_lie_as, wanted, out)
-            if _specs(out) != _specs(wanted):
+            out_specs = out_specs_fn(*args, **kwargs)
+            out = tree.map(_placed, out_specs, out)
+            if _specs(out) != _specs(out_specs):
                 raise errors.value_error(
                     "Results of the colocated_python function are not as out_specs_fn"
-                    f" says: {_specs(out)}, not {_specs(wanted)}.",
+                    f" says: {_specs(out)}, not {_specs(out_specs)}.",
                     which=name,
                 )
-        elif len(where) == 1:
-            (device,) = where
+        elif len(arg_devices) == 1:
+            (device,) = arg_devices
             out = tree.map(lambda x: device_put(x, device), out)
         return out
 
@@ -172,10 +172,10 @@ def make_callable(
     return colocated
 
 
-def _lie_as(wanted: Any, x: Any) -> Any:
-    lies = getattr(wanted, "sharding", None)
-    if isinstance(lies, (NamedSharding, SingleDeviceSharding)):
-        return device_put(x, lies)
+def _placed(spec: Any, x: Any) -> Any:
+    sharding = getattr(spec, "sharding", None)
+    if isinstance(sharding, (NamedSharding, SingleDeviceSharding)):
+        return device_put(x, sharding)
     return x
 
 
@@ -238,7 +238,7 @@ def wrap_class(cls: type[object], cls_sourceinfo: str | None = None) -> type[obj
       >>> wrap_class(dict, "a dictionary").__name__
       'dict'
     """
-    told = cls_sourceinfo or cls.__name__
+    label = cls_sourceinfo or cls.__name__
 
     class Colocated:
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -255,9 +255,9 @@ def wrap_class(cls: type[object], cls_sourceinfo: str | None = None) -> type[obj
             def call(*args: Any, **kwargs: Any) -> Any:
                 return getattr(self._make(), name)(*args, **kwargs)
 
-            found = make_callable(call, f"{told}.{name}")
-            self.__dict__[name] = found
-            return found
+            colocated_method = make_callable(call, f"{label}.{name}")
+            self.__dict__[name] = colocated_method
+            return colocated_method
 
     Colocated.__name__ = cls.__name__
     Colocated.__qualname__ = cls.__qualname__

@@ -100,10 +100,10 @@ for _prim in (xla_metadata_call_p, compute_on_p, fused_p):
     _prim.impl = lambda *args, jaxpr, **_: jaxpr(*args)
 
 
-def _lower_call(ctx: Any, name: str, jaxpr: ClosedJaxpr, args: Any, told: Any) -> Any:
+def _lower_call(ctx: Any, name: str, jaxpr: ClosedJaxpr, args: Any, attributes: Any) -> Any:
     out = ctx.call(jaxpr, name, args)
     if out:
-        frontend_attributes.tag(out[0].owner, told)
+        frontend_attributes.tag(out[0].owner, attributes)
     return out
 
 
@@ -124,10 +124,10 @@ def _lower_compute_on(
     compute_type: str,
     compiler_options_json: str | None,
 ) -> Any:
-    told = _unit(compute_type)
+    attributes = _unit(compute_type)
     if compiler_options_json is not None:
-        told["backend_config"] = compiler_options_json
-    return _lower_call(ctx, "compute_on", jaxpr, args, told)
+        attributes["backend_config"] = compiler_options_json
+    return _lower_call(ctx, "compute_on", jaxpr, args, attributes)
 
 
 compute_on_p.lower = _lower_compute_on
@@ -144,9 +144,9 @@ def _text(value: Any) -> str:
 
 
 def _call(
-    prim: Any, fun: Callable[..., Any], what: str, around: dict[str, str], **params: Any
+    prim: Any, fun: Callable[..., Any], what: str, inner_metadata: dict[str, str], **params: Any
 ) -> Callable[..., Any]:
-    """A function whose calls are equations of `prim`; `around`: told of what is inside."""
+    """A function whose calls are equations of `prim`; `inner_metadata`: told of what is inside."""
     check_callable(fun)
 
     @wraps(fun)
@@ -155,9 +155,9 @@ def _call(
         check_values(leaves, what)
 
         def inner(args: Any, kwargs: Any) -> Any:
-            if not around:
+            if not inner_metadata:
                 return fun(*args, **kwargs)
-            with set_xla_metadata(**around):
+            with set_xla_metadata(**inner_metadata):
                 return fun(*args, **kwargs)
 
         avals = [core.aval_of(x) for x in leaves]

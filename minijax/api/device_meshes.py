@@ -53,21 +53,21 @@ def create_device_mesh(
       >>> create_device_mesh((1, 1), mj.devices()[:1]).shape
       (1, 1)
     """
-    found = list(client.devices() if devices is None else devices)
+    chosen = list(client.devices() if devices is None else devices)
     shape = tuple(int(n) for n in mesh_shape)
-    if math.prod(shape) != len(found):
+    if math.prod(shape) != len(chosen):
         raise errors.value_error(
-            f"Number of devices {len(found)} must equal the product of mesh_shape {shape}",
+            f"Number of devices {len(chosen)} must equal the product of mesh_shape {shape}",
             tries=["devices=jax.devices()[:n]", "another mesh_shape"],
         )
-    kind = getattr(found[0], "device_kind", "") if found else ""
+    kind = getattr(chosen[0], "device_kind", "") if chosen else ""
     by_kind = device_kind_handler_dict.get(kind)
     if by_kind is not None:
         options = {"contiguous_submeshes": contiguous_submeshes}
-        grid = by_kind(shape, found, **options)
+        grid = by_kind(shape, chosen, **options)
         if grid is not None:
             return grid
-    if all(getattr(d, "coords", None) is not None for d in found):
+    if all(getattr(d, "coords", None) is not None for d in chosen):
         if contiguous_submeshes:
             raise errors.error(
                 NotImplementedError,
@@ -75,9 +75,9 @@ def create_device_mesh(
                 why="they are ordered by their places alone.",
                 tries=["Mesh(np.array(devices).reshape(...), names), ordered by hand"],
             )
-        found.sort(key=lambda d: (*reversed(d.coords), getattr(d, "core_on_chip", 0)))
-    grid = np.empty(len(found), dtype=object)
-    grid[:] = found
+        chosen.sort(key=lambda d: (*reversed(d.coords), getattr(d, "core_on_chip", 0)))
+    grid = np.empty(len(chosen), dtype=object)
+    grid[:] = chosen
     return grid.reshape(shape)
 
 

@@ -29,7 +29,9 @@ from ..runtime.sharding.partitioned_placement import array_with_layout
 from ..types.avals import shaped
 
 Device = compat.Device
-AS_IT_IS = object()  # the order of an array of which nobody says in which it is to lie
+UNSPECIFIED_LAYOUT = (
+    object()
+)  # the order of an array of which nobody says in which it is to lie
 clear_backends = client.clear_backends
 
 
@@ -60,21 +62,21 @@ def device_put(
     """
     leaves, treedef = tree.flatten(x)
 
-    def spread(name: str, given: Any) -> list[Any]:
-        if isinstance(given, (tuple, list, dict)):
-            return tree.flatten_axes(f"device_put {name}", treedef, given)
-        return [given] * len(leaves)
+    def per_leaf(name: str, user_value: Any) -> list[Any]:
+        if isinstance(user_value, (tuple, list, dict)):
+            return tree.flatten_axes(f"device_put {name}", treedef, user_value)
+        return [user_value] * len(leaves)
 
-    wheres, gifts = spread("device", device), spread("donate", donate)
-    aliases = spread("may_alias", may_alias)
-    if any(gift and alias for gift, alias in zip(gifts, aliases, strict=True)):
+    destinations, donations = per_leaf("device", device), per_leaf("donate", donate)
+    aliases = per_leaf("may_alias", may_alias)
+    if any(donated and alias for donated, alias in zip(donations, aliases, strict=True)):
         raise errors.value_error(
             "may_alias and donate cannot be True at the same time.",
             why="what is donated is gone, and shares nothing.",
         )
-    layouts: list[Any] = [AS_IT_IS] * len(leaves)
-    for i, (leaf, where) in enumerate(zip(leaves, wheres, strict=True)):
-        wheres[i], layouts[i] = _place_and_order(leaf, where)
+    layouts: list[Any] = [UNSPECIFIED_LAYOUT] * len(leaves)
+    for i, (leaf, destination) in enumerate(zip(leaves, destinations, strict=True)):
+        destinations[i], layouts[i] = _destination_and_layout(leaf, destination)
     if STATE.trace is not EVAL or any(isinstance(leaf, Tracer) for leaf in leaves):
         if not leaves:
             return x
@@ -82,13 +84,13 @@ def device_put(
             Copy.ALWAYS_COPY
             if alias is False
             else Copy.DONATE_INPUT
-            if gift
+            if donated
             else Copy.REUSE_INPUT
-            for gift, alias in zip(gifts, aliases, strict=True)
+            for donated, alias in zip(donations, aliases, strict=True)
         )
-        srcs = tuple(spread("src", src))
+        srcs = tuple(per_leaf("src", src))
         out = transfer.device_put_p.bind(
-            *leaves, devices=tuple(wheres), srcs=srcs, copy_semantics=how
+            *leaves, devices=tuple(destinations), srcs=srcs, copy_semantics=how
         )
         out = [
             layout_constraint_p.bind(x, layout=layout) if isinstance(layout, Layout) else x
@@ -96,14 +98,14 @@ def device_put(
         ]
         return tree.unflatten(treedef, out)
     out = []
-    for leaf, where, layout, gift, alias in zip(
-        leaves, wheres, layouts, gifts, aliases, strict=True
+    for leaf, destination, layout, donated, alias in zip(
+        leaves, destinations, layouts, donations, aliases, strict=True
     ):
         with guards.asked_to_put():
-            moved = placing.put_value(leaf, where)
-            if layout is not AS_IT_IS:
+            moved = placing.put_value(leaf, destination)
+            if layout is not UNSPECIFIED_LAYOUT:
                 moved = array_with_layout(moved, layout)
-        if gift and type(leaf) in ARRAYS and moved is not leaf:
+        if donated and type(leaf) in ARRAYS and moved is not leaf:
             leaf.delete()
         elif alias is False and type(leaf) in ARRAYS and moved is leaf:
             moved = arrays.wrap(transfers.copied(base_array(leaf)), leaf.aval)
@@ -111,18 +113,20 @@ def device_put(
     return tree.unflatten(treedef, out)
 
 
-def _place_and_order(leaf: Any, where: Any) -> tuple[Any, Any]:
+def _destination_and_layout(leaf: Any, destination: Any) -> tuple[Any, Any]:
     """Where `device_put` is to put a leaf, and in which order of its axes."""
-    order: Any = AS_IT_IS
-    if isinstance(where, Format):
-        if isinstance(where.layout, AutoLayout):
+    layout: Any = UNSPECIFIED_LAYOUT
+    if isinstance(destination, Format):
+        if isinstance(destination.layout, AutoLayout):
             raise errors.value_error(
                 "sharding and layout in `Layout` instance should be concrete. Got"
-                f" layout: {where} for input {errors.type_text(leaf)}",
+                f" layout: {destination} for input {errors.type_text(leaf)}",
                 tries=["Format(None, sharding)"],
             )
-        where, order = where.place(core.aval_of(leaf).shape, "device_put arguments")
-    if isinstance(where, PartitionSpec):
+        destination, layout = destination.place(
+            core.aval_of(leaf).shape, "device_put arguments"
+        )
+    if isinstance(destination, PartitionSpec):
         mesh = mesh_of_specs()
         if mesh is None:
             raise errors.value_error(
@@ -130,19 +134,19 @@ def _place_and_order(leaf: Any, where: Any) -> tuple[Any, Any]:
                 " device_put",
                 tries=["NamedSharding(mesh, spec)"],
             )
-        where = shardings.NamedSharding(mesh, where)
+        destination = shardings.NamedSharding(mesh, destination)
     else:
-        transfer.check_place(where)
-    if isinstance(where, shardings.NamedSharding):
-        check_not_manual(where)
-        where.check_compatible_aval(core.aval_of(leaf).shape, "device_put args")
-        if UNCONSTRAINED in where.spec:
+        transfer.check_place(destination)
+    if isinstance(destination, shardings.NamedSharding):
+        check_not_manual(destination)
+        destination.check_compatible_aval(core.aval_of(leaf).shape, "device_put args")
+        if UNCONSTRAINED in destination.spec:
             raise errors.value_error(
-                f"Unconstrained dims are not allowed when passed to device_put: {where}",
+                f"Unconstrained dims are not allowed when passed to device_put: {destination}",
                 why="no compiler chooses how the array is to lie.",
                 tries=["None for that axis"],
             )
-    return where, order
+    return destination, layout
 
 
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
@@ -178,10 +182,10 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
                     "the shards passed to device_put_sharded must have consistent shape"
                     f" and dtype, got {aval.str_short(True)} and {other.str_short(True)}."
                 )
-        whole = shaped((len(xs), *aval.shape), aval.dtype)
-        parts = [np.asarray(x, aval.dtype)[None] for x in xs]
-        inner = sharding.cpp_sharding(len(whole.shape))
-        return compat.put_parts(whole, inner, parts, mesh.flat)
+        stacked_aval = shaped((len(xs), *aval.shape), aval.dtype)
+        slices = [np.asarray(x, aval.dtype)[None] for x in xs]
+        inner = sharding.cpp_sharding(len(stacked_aval.shape))
+        return compat.put_parts(stacked_aval, inner, slices, mesh.flat)
 
     return tree.map(stack, *shards)
 

@@ -74,17 +74,17 @@ def initialize(
         )
     address = coordinator_address or os.environ.get(cluster_environments.ADDRESS)
     ids = _device_ids(local_device_ids)
-    given = (address, num_processes, process_id, ids)
-    if cluster_detection_method != "deactivate" and None in given:
-        where = cluster_environments.find(cluster_detection_method)
-        if where is not None:
+    settings = (address, num_processes, process_id, ids)
+    if cluster_detection_method != "deactivate" and None in settings:
+        environment = cluster_environments.find(cluster_detection_method)
+        if environment is not None:
             port = os.environ.get("JAX_COORDINATOR_PORT")
-            address = address or where.address(port, initialization_timeout)
-            num_processes = where.processes() if num_processes is None else num_processes
-            process_id = where.process() if process_id is None else process_id
-            if ids is None and (mine := where.local()) is not None:
-                ids = [mine]
-    count, me = _checked(address, num_processes, process_id)
+            address = address or environment.address(port, initialization_timeout)
+            num_processes = environment.processes() if num_processes is None else num_processes
+            process_id = environment.process() if process_id is None else process_id
+            if ids is None and (local_id := environment.local()) is not None:
+                ids = [local_id]
+    count, process_index = _checked_count_and_index(address, num_processes, process_id)
     bind = coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS")
     assert address is not None
     if bind is None:
@@ -105,30 +105,30 @@ def initialize(
         address,
         bind,
         count,
-        me,
+        process_index,
         initialization_timeout,
         heartbeat_timeout_seconds,
         shutdown_timeout_seconds,
         partition_index,
-        ProcessMembership(me, count) if watched else None,
+        ProcessMembership(process_index, count) if watched else None,
     )
 
 
-def _device_ids(given: int | Sequence[int] | None) -> list[int] | None:
-    if isinstance(given, int):
-        return [given]
-    if given is None and (listed := os.environ.get("JAX_LOCAL_DEVICE_IDS")):
+def _device_ids(user_value: int | Sequence[int] | None) -> list[int] | None:
+    if isinstance(user_value, int):
+        return [user_value]
+    if user_value is None and (listed := os.environ.get("JAX_LOCAL_DEVICE_IDS")):
         return list(map(int, listed.split(",")))
-    return None if given is None else list(given)
+    return None if user_value is None else list(user_value)
 
 
-def _checked(address: Any, count: Any, me: Any) -> tuple[int, int]:
+def _checked_count_and_index(address: Any, count: Any, process_index: Any) -> tuple[int, int]:
     """The number of processes and of this one, if all is known that must be."""
     tries = ["jax.distributed.initialize('host:port', num_processes, process_id)"]
     for value, wrong in (
         (address, "coordinator_address should be defined."),
         (count, "Number of processes must be defined."),
-        (me, "The process id of the current process must be defined."),
+        (process_index, "The process id of the current process must be defined."),
     ):
         if value is None:
             raise errors.value_error(
@@ -137,20 +137,20 @@ def _checked(address: Any, count: Any, me: Any) -> tuple[int, int]:
                 tries=tries,
             )
     for name, value, kind in (
-        ("process_id", me, "nonnegative"),
+        ("process_id", process_index, "nonnegative"),
         ("num_processes", count, "positive"),
     ):
         if not isinstance(value, int):
             raise errors.type_error(
                 f"{name} must be a {kind} int. Got {name}={value} of type {type(value)}."
             )
-    if not 0 <= me < count:
+    if not 0 <= process_index < count:
         raise errors.value_error(
             "process_id and num_processes must be nonnegative, with process_id <"
-            f" num_processes. Got process_id={me}, num_processes={count}.",
+            f" num_processes. Got process_id={process_index}, num_processes={count}.",
             tries=tries,
         )
-    return count, me
+    return count, process_index
 
 
 def is_initialized() -> bool:

@@ -53,10 +53,18 @@ class ShapeDtypeStruct:
 
     __module__ = "minijax"
 
-    __slots__ = ("_lies", "dtype", "is_ref", "layout", "manual_axis_type", "shape", "weak_type")
+    __slots__ = (
+        "_sharding",
+        "dtype",
+        "is_ref",
+        "layout",
+        "manual_axis_type",
+        "shape",
+        "weak_type",
+    )
     shape: tuple[int, ...]
     dtype: Any
-    _lies: Any
+    _sharding: Any
     layout: Any
     weak_type: bool
     manual_axis_type: ManualAxisType | None
@@ -85,7 +93,7 @@ class ShapeDtypeStruct:
                 tries=["Format(None, sharding)"],
             )
         object.__setattr__(self, "layout", layout)
-        object.__setattr__(self, "_lies", _checked(sharding, shape))
+        object.__setattr__(self, "_sharding", _checked_sharding(sharding, shape))
         if manual_axis_type is not None and manual_axis_type.empty:
             manual_axis_type = None
         dtype = dtypes.as_dtype(dtype)
@@ -104,11 +112,13 @@ class ShapeDtypeStruct:
 
     def fields(self) -> tuple[Any, ...]:
         """What it says, in the order of `_FIELDS`."""
-        lies = self._lies if self.layout is None else Format(self.layout, self._lies)
+        sharding = (
+            self._sharding if self.layout is None else Format(self.layout, self._sharding)
+        )
         return (
             self.shape,
             self.dtype,
-            lies,
+            sharding,
             self.weak_type,
             self.manual_axis_type,
             self.is_ref,
@@ -117,8 +127,8 @@ class ShapeDtypeStruct:
     @property
     def sharding(self) -> Any:
         """Where it is; None if nothing is said."""
-        if not isinstance(self._lies, PartitionSpec):
-            return self._lies
+        if not isinstance(self._sharding, PartitionSpec):
+            return self._sharding
         mesh = current_mesh()
         if mesh is None:
             raise errors.type_error(
@@ -126,7 +136,7 @@ class ShapeDtypeStruct:
                 " cannot be empty. Please use `jax.set_mesh` to set the mesh context.",
                 tries=["NamedSharding(mesh, spec)"],
             )
-        return NamedSharding(mesh, self._lies)
+        return NamedSharding(mesh, self._sharding)
 
     @property
     def format(self) -> Format:
@@ -156,15 +166,15 @@ class ShapeDtypeStruct:
         said.
         """
         aval = typeof(x)
-        said = isinstance(x, ShapeDtypeStruct) or (type(x) in ARRAYS and x.committed)
-        lies = x.sharding if said else None
-        if said and current_layout(x) is not None:
-            lies = x.format
+        is_explicit = isinstance(x, ShapeDtypeStruct) or (type(x) in ARRAYS and x.committed)
+        sharding = x.sharding if is_explicit else None
+        if is_explicit and current_layout(x) is not None:
+            sharding = x.format
         return ShapeDtypeStruct(
             aval.shape,
             aval.dtype,
             weak_type=aval.weak_type,
-            sharding=lies,
+            sharding=sharding,
             manual_axis_type=manual_axis_type(aval.manual_axis_kinds),
         )
 
@@ -174,8 +184,8 @@ class ShapeDtypeStruct:
         return ShapeDtypeStruct(**{k: kwargs.get(k, v) for k, v in old})
 
     def __repr__(self) -> str:
-        said = self._said()
-        tail = f", sharding={said}" if said is not None else ""
+        sharding = self._resolved_sharding()
+        tail = f", sharding={sharding}" if sharding is not None else ""
         tail += f", format={self.layout}" if self.layout is not None else ""
         tail += ", weak_type=True" if self.weak_type else ""
         if self.manual_axis_type is not None:
@@ -186,44 +196,45 @@ class ShapeDtypeStruct:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ShapeDtypeStruct):
             return False
-        mine, others = self.fields(), other.fields()
-        return mine == others or (
-            mine[:2] == others[:2]
-            and mine[3:] == others[3:]
-            and (self.layout, self._said()) == (other.layout, other._said())
+        fields, other_fields = self.fields(), other.fields()
+        return fields == other_fields or (
+            fields[:2] == other_fields[:2]
+            and fields[3:] == other_fields[3:]
+            and (self.layout, self._resolved_sharding())
+            == (other.layout, other._resolved_sharding())
         )
 
     def __hash__(self) -> int:  # of what no mesh changes
         return hash((self.shape, self.dtype, self.weak_type, self.is_ref))
 
-    def _said(self) -> Any:
+    def _resolved_sharding(self) -> Any:
         """Its sharding; of a spec without a mesh, the spec."""
-        if isinstance(self._lies, PartitionSpec) and current_mesh() is None:
-            return self._lies
+        if isinstance(self._sharding, PartitionSpec) and current_mesh() is None:
+            return self._sharding
         return self.sharding
 
     def __reduce__(self) -> Any:
         return _struct_of_fields, self.fields()
 
 
-def _checked(given: Any, shape: tuple[int, ...]) -> Any:
+def _checked_sharding(user_value: Any, shape: tuple[int, ...]) -> Any:
     """A sharding or a spec that a type of this shape may have."""
-    if isinstance(given, PartitionSpec):
-        if len(given) > len(shape):
+    if isinstance(user_value, PartitionSpec):
+        if len(user_value) > len(shape):
             raise errors.value_error(
-                f"PartitionSpec {given} is only valid for values of rank at least"
-                f" {len(given)}, but was applied to a value of rank {len(shape)}."
+                f"PartitionSpec {user_value} is only valid for values of rank at least"
+                f" {len(user_value)}, but was applied to a value of rank {len(shape)}."
             )
-        return given
-    if given is not None and not isinstance(given, Sharding):
+        return user_value
+    if user_value is not None and not isinstance(user_value, Sharding):
         raise errors.value_error(
             "sharding should be an instance of `jax.sharding.Sharding`,"
             " `jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got"
-            f" {given} of type {type(given)}."
+            f" {user_value} of type {type(user_value)}."
         )
-    if isinstance(given, NamedSharding) and len(given.spec) > len(shape):
-        given.check_compatible_aval(shape)
-    return given
+    if isinstance(user_value, NamedSharding) and len(user_value.spec) > len(shape):
+        user_value.check_compatible_aval(shape)
+    return user_value
 
 
 _FIELDS = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref")
@@ -324,10 +335,10 @@ def make_jaxpr(
     def make_jaxpr_f(*args: Any, **kwargs: Any) -> Any:
         call = jitted.split(args, kwargs)
         if hijax_values.HIGH and any(map(hijax_values.is_high, call.leaves)):
-            fixed = [where for where, _ in call.static]
+            fixed = [position for position, _ in call.static]
             each, named, _ = hijax_values.opened(args, kwargs, fixed)
-            known = (static_argnums, axis_env, return_shape)
-            return make_jaxpr(hijax_values.LoweredFunction(fun), *known)(*each, **named)
+            options = (static_argnums, axis_env, return_shape)
+            return make_jaxpr(hijax_values.LoweredFunction(fun), *options)(*each, **named)
         names = ArgNames(fun, call.in_tree, call.positions)
         check_passed_once(call.leaves, fun, "jit", names)
         avals = avals_like(call.leaves, fun, names)
@@ -359,7 +370,7 @@ def struct_of(aval: Any) -> Any:
     )
 
 
-class _TypesToo(FlatCall):
+class _WithStructResults(FlatCall):
     """A function of which some results may be types already."""
 
     __slots__ = ()
@@ -368,10 +379,10 @@ class _TypesToo(FlatCall):
         out = super().call(leaves)
         if not any(type(x) is ShapeDtypeStruct for x in tree.leaves(out)):
             return out
-        return tree.map(_of_type, out)
+        return tree.map(_zeros_of_struct, out)
 
 
-def _of_type(x: Any) -> Any:
+def _zeros_of_struct(x: Any) -> Any:
     if type(x) is not ShapeDtypeStruct:
         return x
     return core_ops.lie_as(core_ops.zeros(shaped(x.shape, x.dtype, x.weak_type)), aval_like(x))
@@ -406,6 +417,6 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     names = ArgNames(fun, in_tree, range(len(args)))
     check_passed_once(leaves, fun, "jit", names)
     avals = avals_like(leaves, fun, names)
-    flat = _TypesToo(fun, in_tree)
+    flat = _WithStructResults(fun, in_tree)
     jaxpr, _ = flat.stage(avals, transform="eval_shape")
     return flat.result(map(struct_of, jaxpr.out_avals))

@@ -50,23 +50,23 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
       ShapedArray(int32[4@x])
     """
     leaves, treedef = tree.flatten(xs)
-    wanted = broadcast_sharding_prefix("reshard out_shardings", treedef, out_shardings)
-    return tree.unflatten(treedef, list(map(_moved, leaves, wanted)))
+    requested = broadcast_sharding_prefix("reshard out_shardings", treedef, out_shardings)
+    return tree.unflatten(treedef, list(map(_resharded, leaves, requested)))
 
 
-def _moved(x: Any, wanted: Any) -> Any:
-    return apply_out_sharding("reshard", x, _said(wanted))
+def _resharded(x: Any, requested: Any) -> Any:
+    return apply_out_sharding("reshard", x, _checked_sharding(requested))
 
 
-def _said(wanted: Any) -> Any:
+def _checked_sharding(requested: Any) -> Any:
     """A sharding that says how a value is to lie."""
-    if wanted is None or is_empty_sharding(wanted):
+    if requested is None or is_empty_sharding(requested):
         raise errors.value_error(
             "Reshard should only be used with out_shardings which are non-None and have"
-            f" a non-empty mesh. Got sharding {wanted}.",
+            f" a non-empty mesh. Got sharding {requested}.",
             tries=["PartitionSpec(): whole on each device"],
         )
-    return wanted
+    return requested
 
 
 def auto_axes(
@@ -107,7 +107,7 @@ def auto_axes(
 
     @functools.wraps(f)
     def call(*args: Any, out_sharding: Any = _ABSENT, **kwargs: Any) -> Any:
-        wanted = _given(out_sharding, default, "auto_axes", "out_sharding")
+        requested = _user_sharding(out_sharding, default, "auto_axes", "out_sharding")
         leaves, treedef = tree.flatten((args, kwargs))
         outer = _mesh_of(leaves, "auto_axes")
         inner = _with_types(outer, axes, AxisType.Auto, AxisType.Explicit, "auto_axes")
@@ -116,10 +116,10 @@ def auto_axes(
             args, kwargs = tree.unflatten(treedef, ins)
             out = f(*args, **kwargs)
         outs, out_tree = tree.flatten(out)
-        shardings = broadcast_sharding_prefix("auto_axes out_sharding", out_tree, wanted)
+        shardings = broadcast_sharding_prefix("auto_axes out_sharding", out_tree, requested)
         with _current(outer):
-            found = _laid_out("auto_axes", outs, shardings, outer)
-        return tree.unflatten(out_tree, found)
+            sharded = _with_shardings("auto_axes", outs, shardings, outer)
+        return tree.unflatten(out_tree, sharded)
 
     return call
 
@@ -163,44 +163,45 @@ def explicit_axes(
 
     @functools.wraps(f)
     def call(*args: Any, in_sharding: Any = _ABSENT, **kwargs: Any) -> Any:
-        wanted = _given(in_sharding, default, "explicit_axes", "in_sharding")
+        requested = _user_sharding(in_sharding, default, "explicit_axes", "in_sharding")
         leaves, treedef = tree.flatten(args)
         outer = _mesh_of(leaves, "explicit_axes")
         inner = _with_types(outer, axes, AxisType.Explicit, AxisType.Auto, "explicit_axes")
-        shardings = broadcast_sharding_prefix("explicit_axes in_sharding", treedef, wanted)
+        shardings = broadcast_sharding_prefix("explicit_axes in_sharding", treedef, requested)
         with _current(inner):
-            ins = _laid_out("explicit_axes", leaves, shardings, inner)
+            ins = _with_shardings("explicit_axes", leaves, shardings, inner)
             out = f(*tree.unflatten(treedef, ins), **kwargs)
         return tree.map(lambda x: _cast(x, outer), out)
 
     return call
 
 
-def _given(now: Any, before: Any, what: str, name: str) -> Any:
+def _user_sharding(call_value: Any, default: Any, what: str, name: str) -> Any:
     """The sharding that a call names, or else its decorator."""
-    if now is not _ABSENT:
-        return now
-    if before is None:
+    if call_value is not _ABSENT:
+        return call_value
+    if default is None:
         raise errors.type_error(
             f"Missing required keyword argument: '{name}'",
             where=what,
             tries=[f"{what}(f, {name}=P(...))"],
         )
-    return before
+    return default
 
 
-def _laid_out(what: str, xs: Sequence[Any], shardings: Any, mesh: Any) -> list[Any]:
+def _with_shardings(what: str, xs: Sequence[Any], shardings: Any, mesh: Any) -> list[Any]:
     """Values on a mesh, each as its sharding says; constrained if all axes are `Auto`."""
     pairs = zip(xs, shardings, strict=True)
     if mesh.are_all_axes_auto:
-        over = [
+        named = [
             NamedSharding(mesh, s) if isinstance(s, PartitionSpec) else s
-            for s in map(_said, shardings)
+            for s in map(_checked_sharding, shardings)
         ]
-        return list(map(constrain, xs, over))
+        return list(map(constrain, xs, named))
     return [
         reshard_p.bind(
-            _cast(x, mesh), dst_sharding=canonicalize_out_sharding(what, _said(s), x)
+            _cast(x, mesh),
+            dst_sharding=canonicalize_out_sharding(what, _checked_sharding(s), x),
         )
         for x, s in pairs
     ]
@@ -215,9 +216,9 @@ def _mesh_of(leaves: Sequence[Any], what: str) -> Any:
         sharding = getattr(x, "sharding", None)
         if isinstance(sharding, NamedSharding) and not sharding.mesh.empty:
             return sharding.mesh
-        lies = core.aval_of(x).explicit_sharding if core.is_value(x) else None
-        if lies is not None:
-            return lies.mesh
+        explicit_sharding = core.aval_of(x).explicit_sharding if core.is_value(x) else None
+        if explicit_sharding is not None:
+            return explicit_sharding.mesh
     raise errors.value_error(
         f"{what}: there is no mesh whose axes could change their types.",
         why="none is current, and no argument lies on one.",
@@ -225,17 +226,18 @@ def _mesh_of(leaves: Sequence[Any], what: str) -> Any:
     )
 
 
-def _with_types(mesh: Any, axes: Any, to: AxisType, of: AxisType, what: str) -> Any:
-    """The mesh with these axes, of type `of`, of type `to`."""
+def _with_types(mesh: Any, axes: Any, new_type: AxisType, old_type: AxisType, what: str) -> Any:
+    """The mesh with these axes, of type `old_type`, of type `new_type`."""
     kinds = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
-    given = [a for a, t in kinds.items() if t is of] if axes is None else axes
-    names: Iterable[Any] = (given,) if isinstance(given, str) else given
+    chosen = [a for a, t in kinds.items() if t is old_type] if axes is None else axes
+    names: Iterable[Any] = (chosen,) if isinstance(chosen, str) else chosen
     for name in names:
-        if kinds.get(name) is not of:
+        if kinds.get(name) is not old_type:
             raise errors.value_error(
-                f"{what}: the axis {name!r} of the mesh is not of type {of}.", which=f"{mesh}"
+                f"{what}: the axis {name!r} of the mesh is not of type {old_type}.",
+                which=f"{mesh}",
             )
-        kinds[name] = to
+        kinds[name] = new_type
     return mesh.update(axis_types=tuple(kinds.values()))
 
 
@@ -265,5 +267,5 @@ def _cast(x: Any, mesh: Any) -> Any:
         or aval.explicit_sharding.mesh == mesh.abstract_mesh
     ):
         return x
-    lies = NamedSharding(mesh.abstract_mesh, PartitionSpec(*spec_of(aval)))
-    return mesh_cast(x, lies.to_explicit(len(aval.shape)) or lies)
+    sharding = NamedSharding(mesh.abstract_mesh, PartitionSpec(*spec_of(aval)))
+    return mesh_cast(x, sharding.to_explicit(len(aval.shape)) or sharding)

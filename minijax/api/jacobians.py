@@ -40,7 +40,7 @@ def standard_basis(leaves: Sequence[Any]) -> list[Any]:
     sizes = [a.size for a in avals]
     total = sum(sizes)
     if len({a.dtype for a in avals}) == 1:
-        pieces = cut(core_ops.eye(total, total, 0, avals[0].dtype), 1, sizes)
+        pieces = split_along(core_ops.eye(total, total, 0, avals[0].dtype), 1, sizes)
     else:
         starts = [sum(sizes[:i]) for i in range(len(sizes))]
         pieces = [
@@ -61,14 +61,14 @@ def weak_as(x: Any, aval: Any) -> Any:
     return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=True, sharding=None)
 
 
-def cut(x: Any, axis: int, sizes: Sequence[int]) -> list[Any]:
+def split_along(x: Any, axis: int, sizes: Sequence[int]) -> list[Any]:
     """`x` cut along an axis."""
     if len(sizes) == 1:
         return [x]
     return list(split_p.bind(x, sizes=tuple(sizes), axis=axis))
 
 
-def still(shape: tuple[int, ...], like: Any) -> Any:
+def zero_derivative(shape: tuple[int, ...], like: Any) -> Any:
     """The derivative where a value of type `like` is no number that moves: its zeros."""
     if dtypes.is_extended(like.dtype) or like.dtype == dtypes.float0:
         return np.zeros(shape, dtypes.float0)
@@ -80,8 +80,10 @@ def _split_axis(x: Any, axis: int, leaves: Sequence[Any], like: Any) -> list[Any
     shape = core.aval_of(x).shape
     avals = [core.aval_of(leaf) for leaf in leaves]
     if core.aval_of(x).dtype == dtypes.float0:
-        return [still((*shape[:axis], *a.shape, *shape[axis + 1 :]), like) for a in avals]
-    pieces = cut(x, axis, [a.size for a in avals])
+        return [
+            zero_derivative((*shape[:axis], *a.shape, *shape[axis + 1 :]), like) for a in avals
+        ]
+    pieces = split_along(x, axis, [a.size for a in avals])
     return [
         core_ops.reshape(piece, (*shape[:axis], *a.shape, *shape[axis + 1 :]))
         for piece, a in zip(pieces, avals, strict=True)
@@ -210,19 +212,19 @@ def jacrev(
         check_inputs(chosen, "jacrev", holomorphic, allow_int)
         out = vjp(partial, *chosen, has_aux=has_aux)
         y, pull = out[:2]
-        rows, out_tree = tree.flatten(y)
-        for x in rows:
+        out_leaves, out_tree = tree.flatten(y)
+        for x in out_leaves:
             check_output(core.aval_of(x), "jacrev", holomorphic)
-        if varying is not False and (axes := _shared_along(chosen, rows)):
+        if varying is not False and (axes := _shared_along(chosen, out_leaves)):
             if varying is None:
-                raise _own_or_sum(chosen, rows, axes)
+                raise _own_or_sum(chosen, out_leaves, axes)
             own = tree.map(lambda x: pcast_to_varying(x, axes), chosen)
             out = vjp(partial, *own, has_aux=has_aux)
             y, pull = out[:2]
-            rows = tree.leaves(y)
+            out_leaves = tree.leaves(y)
         basis = [
             vary_as(x, core.aval_of(row).to_ct_aval().manual_axis_kinds)
-            for x, row in zip(standard_basis(rows), rows, strict=True)
+            for x, row in zip(standard_basis(out_leaves), out_leaves, strict=True)
         ]
         jac = vmap(lambda *cts: pull(tree.unflatten(out_tree, cts)))(*basis)
         if isinstance(argnums, int):
@@ -231,7 +233,7 @@ def jacrev(
         stacked, jac_tree = tree.flatten(jac)
         kinds = [core.aval_of(x) for x in tree.leaves(chosen)]
         split = [
-            [weak_as(piece, kind) for piece in _split_axis(x, 0, rows, kind)]
+            [weak_as(piece, kind) for piece in _split_axis(x, 0, out_leaves, kind)]
             for x, kind in zip(stacked, kinds, strict=True)
         ]
         outs = [tree.unflatten(jac_tree, column) for column in zip(*split, strict=True)]
@@ -244,11 +246,11 @@ def jacrev(
 def _shared_along(ins: Any, outs: Sequence[Any]) -> tuple[Any, ...]:
     """The axes of `shard_map` along which outputs vary and some input does not."""
     kinds = [core.aval_of(x).manual_axis_kinds for x in outs]
-    found = union(kinds)
-    if not found:
+    varying = union(kinds)
+    if not varying:
         return ()
     each = [core.aval_of(x).manual_axis_kinds or NOTHING for x in tree.leaves(ins)]
-    return ordered(a for a in found if any(all(a not in n for n in k) for k in each))
+    return ordered(a for a in varying if any(all(a not in n for n in k) for k in each))
 
 
 def _own_or_sum(ins: Any, outs: Sequence[Any], axes: Sequence[Any]) -> Exception:

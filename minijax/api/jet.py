@@ -94,35 +94,35 @@ class JetTrace(Trace):
         self.order = order
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
-        many = [self.unwrap(x) for x in args]
+        series_in = [self.unwrap(x) for x in args]
         STATE.trace = self.parent
         try:
-            if all(len(s) == 1 for s in many):
+            if all(len(s) == 1 for s in series_in):
                 return self.parent.process(prim, args, params)
-            outs = self.apply(prim, many, params)
+            outs = self.apply(prim, series_in, params)
         finally:
             STATE.trace = self
         wrapped = [self.wrap(s) for s in outs]
         return wrapped if prim.multiple_results else wrapped[0]
 
-    def apply(self, prim: Primitive, many: list[Series], params: Any) -> list[Series]:
+    def apply(self, prim: Primitive, series_in: list[Series], params: Any) -> list[Series]:
         """The series of the results."""
-        held = prim.regions
-        if isinstance(held, Loop):
-            return by_loop(prim, held, many, self.order, params)
-        if held is not None:
-            if held.opaque:  # a call whose own rule for derivatives counts
-                return by_jvp(prim, many, self.order, params)
-            return by_call(prim, held, many, self.order, params)
-        avals = abstract(prim, [core.aval_of(s[0]) for s in many], params)
+        region = prim.regions
+        if isinstance(region, Loop):
+            return by_loop(prim, region, series_in, self.order, params)
+        if region is not None:
+            if region.opaque:  # a call whose own rule for derivatives counts
+                return by_jvp(prim, series_in, self.order, params)
+            return by_call(prim, region, series_in, self.order, params)
+        avals = abstract(prim, [core.aval_of(s[0]) for s in series_in], params)
         avals = avals if prim.multiple_results else [avals]
-        moving = [dtypes.is_inexact(getattr(a, "dtype", dtypes.float0)) for a in avals]
-        if not any(moving):
-            out = prim.bind(*(s[0] for s in many), **params)
+        has_terms = [dtypes.is_inexact(getattr(a, "dtype", dtypes.float0)) for a in avals]
+        if not any(has_terms):
+            out = prim.bind(*(s[0] for s in series_in), **params)
             return [[x] for x in (out if prim.multiple_results else [out])]
         if prim.taylor is None:
-            return by_jvp(prim, many, self.order, params)
-        out = prim.taylor(many, self.order, params)
+            return by_jvp(prim, series_in, self.order, params)
+        out = prim.taylor(series_in, self.order, params)
         return out if prim.multiple_results else [out]
 
     def wrap(self, series: Series) -> Any:
@@ -134,29 +134,29 @@ class JetTrace(Trace):
         return x.series if type(x) is JetTracer and x._trace is self else [x]
 
 
-def push(fun: Callable[..., Any], order: int, many: Sequence[Series]) -> list[Series]:
+def push(fun: Callable[..., Any], order: int, series_in: Sequence[Series]) -> list[Series]:
     """The series of a flat function's results, of those of its arguments."""
     if not order:
-        return [[x] for x in fun(*(s[0] for s in many))]
+        return [[x] for x in fun(*(s[0] for s in series_in))]
     trace = JetTrace(None, STATE.trace, order)
-    outs = core.under(trace, fun, *map(trace.wrap, many))
+    outs = core.under(trace, fun, *map(trace.wrap, series_in))
     return [trace.unwrap(x) for x in outs]
 
 
-def by_jvp(prim: Primitive, many: Sequence[Series], order: int, params) -> list[Series]:
+def by_jvp(prim: Primitive, series_in: Sequence[Series], order: int, params) -> list[Series]:
     """Derivatives one after the other: each is the jvp of all before."""
-    moving = [len(s) > 1 for s in many]
-    fixed = [s[0] for s in many]
+    varies = [len(s) > 1 for s in series_in]
+    fixed = [s[0] for s in series_in]
 
     def value(*xs: Any) -> list[Any]:
         it = iter(xs)
-        args = [next(it) if m else x for m, x in zip(moving, fixed, strict=True)]
+        args = [next(it) if m else x for m, x in zip(varies, fixed, strict=True)]
         out = prim.bind(*args, **params)
         return out if prim.multiple_results else [out]
 
     # The k-th derivatives of the path through the arguments.
     path = [
-        [times(s[k], math.factorial(k)) for s, m in zip(many, moving, strict=True) if m]
+        [scaled(s[k], math.factorial(k)) for s, m in zip(series_in, varies, strict=True) if m]
         for k in range(order + 1)
     ]
     n = len(path[0])
@@ -169,13 +169,13 @@ def by_jvp(prim: Primitive, many: Sequence[Series], order: int, params) -> list[
         width = len(outs) // k
         return [*outs, *map(instantiate, ts[-width:])]
 
-    found = derivatives(order, *(x for level in path for x in level))
-    width = len(found) // (order + 1)
+    outs = derivatives(order, *(x for level in path for x in level))
+    width = len(outs) // (order + 1)
     out: list[Series] = []
     for i in range(width):
-        terms = found[i::width]
+        terms = outs[i::width]
         if dtypes.is_inexact(core.aval_of(terms[0]).dtype):
-            out.append([over(t, math.factorial(k)) for k, t in enumerate(terms)])
+            out.append([divided(t, math.factorial(k)) for k, t in enumerate(terms)])
         else:
             out.append(terms[:1])
     return out
@@ -184,20 +184,20 @@ def by_jvp(prim: Primitive, many: Sequence[Series], order: int, params) -> list[
 # -------------------------------------------------------------- of what holds programs
 
 
-def full(s: Series, order: int, moves: bool) -> Series:
+def padded_series(s: Series, order: int, varies: bool) -> Series:
     """The series with all of its terms, if it moves."""
-    zeros = [core_ops.zeros(core.aval_of(s[0]))] * (order + 1 - len(s)) if moves else []
+    zeros = [core_ops.zeros(core.aval_of(s[0]))] * (order + 1 - len(s)) if varies else []
     return [*s, *zeros]
 
 
-def cut(terms: Sequence[Any], order: int, moving: Sequence[bool]) -> list[Series]:
+def split_series(terms: Sequence[Any], order: int, varies: Sequence[bool]) -> list[Series]:
     """The series that stand one after the other."""
-    *many, _ = split_list(terms, [order + 1 if m else 1 for m in moving])
-    return many
+    *series_in, _ = split_list(terms, [order + 1 if m else 1 for m in varies])
+    return series_in
 
 
 def jet_jaxpr(
-    closed: ClosedJaxpr, order: int, moving: Sequence[bool], force: Any
+    closed: ClosedJaxpr, order: int, varies: Sequence[bool], force: Any
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr on series, all terms of each in a row; and which results move."""
     inexact = [dtypes.is_inexact(a.dtype) for a in closed.out_avals]
@@ -207,79 +207,79 @@ def jet_jaxpr(
 
         def fun(*terms: Any) -> list[Any]:
             program = functools.partial(eval_jaxpr, closed.jaxpr, closed.consts)
-            outs = push(program, order, cut(terms, order, moving))
+            outs = push(program, order, split_series(terms, order, varies))
             must = [force] * len(outs) if isinstance(force, bool) else force
             flags[:] = [
                 (len(s) > 1 or f) and i for s, f, i in zip(outs, must, inexact, strict=True)
             ]
             pairs = zip(outs, flags, strict=True)
-            return [x for s, m in pairs for x in (full(s, order, m) if m else s[:1])]
+            return [x for s, m in pairs for x in (padded_series(s, order, m) if m else s[:1])]
 
         avals = [
             a
-            for a, m in zip(closed.in_avals, moving, strict=True)
+            for a, m in zip(closed.in_avals, varies, strict=True)
             for a in [a] * (order + 1 if m else 1)
         ]
         return stage_closed(fun, avals, name=closed.jaxpr.name, text="jet"), flags
 
     key = force if isinstance(force, bool) else tuple(force)
-    return remembered(closed, ("jet", order, tuple(moving), key), make)
+    return remembered(closed, ("jet", order, tuple(varies), key), make)
 
 
 def by_call(
-    prim: Primitive, region: Region, many: list[Series], order: int, params: Any
+    prim: Primitive, region: Region, series_in: list[Series], order: int, params: Any
 ) -> list[Series]:
     """The call of the program on series, or the choice between them."""
     k = region.index
-    moving = [len(s) > 1 for s in many[k:]]
+    varies = [len(s) > 1 for s in series_in[k:]]
     with region.scope(params):
         bodies, flags = transform_consistently(
-            region.bodies(params), lambda b, force: jet_jaxpr(b, order, moving, force)
+            region.bodies(params), lambda b, force: jet_jaxpr(b, order, varies, force)
         )
-    ins = [i for i, s in enumerate(many[k:]) for _ in s]
+    ins = [i for i, s in enumerate(series_in[k:]) for _ in s]
     outs = [i for i, m in enumerate(flags) for _ in range(order + 1 if m else 1)]
     first, new = region.rebuild(params, bodies, ins, outs)
-    index = [s[0] for s in many[:k]]
-    out = prim.bind(*index, *first, *(x for s in many[k:] for x in s), **new)
-    return cut(out, order, flags)
+    index = [s[0] for s in series_in[:k]]
+    out = prim.bind(*index, *first, *(x for s in series_in[k:] for x in s), **new)
+    return split_series(out, order, flags)
 
 
 def by_loop(
-    prim: Primitive, loop: Loop, many: list[Series], order: int, params: Any
+    prim: Primitive, loop: Loop, series_in: list[Series], order: int, params: Any
 ) -> list[Series]:
     """The loop that carries series."""
-    *test, body = loop.bodies(params)
-    asked, consts, first, rows = loop.groups(params, many)
-    flags = [[len(s) > 1 for s in group] for group in (consts, first, rows)]
-    pushed, moving, out_moving = carry_fixed_point(
+    *cond, body = loop.bodies(params)
+    cond_consts, consts, first, xs = loop.groups(params, series_in)
+    flags = [[len(s) > 1 for s in group] for group in (consts, first, xs)]
+    pushed, carry_varies, out_moving = carry_fixed_point(
         body, flags, lambda b, ins, force: jet_jaxpr(b, order, ins, force)
     )
-    first = [full(s, order, m) for s, m in zip(first, moving, strict=True)]
+    first = [padded_series(s, order, m) for s, m in zip(first, carry_varies, strict=True)]
     groups = [
-        [s[0] for s in asked],
-        *([x for s in group for x in s] for group in (consts, first, rows)),
+        [s[0] for s in cond_consts],
+        *([x for s in group for x in s] for group in (consts, first, xs)),
     ]
     # The test asks for the primals alone.
-    places = range(len(asked), len(asked) + len(first))
+    carry_range = range(len(cond_consts), len(cond_consts) + len(first))
     terms = [
         t
-        for at, m in zip(places, moving, strict=True)
-        for t in (at, *([core.aval_of(many[at][0])] * (order if m else 0)))
+        for at, m in zip(carry_range, carry_varies, strict=True)
+        for t in (at, *([core.aval_of(series_in[at][0])] * (order if m else 0)))
     ]
-    test = [permute_jaxpr(t, [*range(len(asked)), *terms]) for t in test]
+    cond = [permute_jaxpr(t, [*range(len(cond_consts)), *terms]) for t in cond]
     operands = [x for group in groups for x in group]
-    new = loop.rebuild(params, [*test, pushed], groups)
-    return cut(prim.bind(*operands, **new), order, out_moving)
+    new = loop.rebuild(params, [*cond, pushed], groups)
+    return split_series(prim.bind(*operands, **new), order, out_moving)
 
 
 # --------------------------------------------------------------- arithmetic of series
 
 
-def times(x: Any, k: int) -> Any:
+def scaled(x: Any, k: int) -> Any:
     return x if k == 1 else ops.mul(x, const(x, k))
 
 
-def over(x: Any, k: int) -> Any:
+def divided(x: Any, k: int) -> Any:
     return x if k == 1 else ops.div(x, const(x, k))
 
 
@@ -301,14 +301,14 @@ def integrate(
     y, g = [start], []
     for k in range(1, len(x)):
         g.append(slope(y, k - 1))
-        y.append(over(total([times(join(x[j], g[k - j]), j) for j in range(1, k + 1)]), k))
+        y.append(divided(total([scaled(join(x[j], g[k - j]), j) for j in range(1, k + 1)]), k))
     return y
 
 
 def product(x: Any, y: Any) -> Any:
     """x y; 0 where x is 0, also where y is infinite at a singular point."""
-    none = ops.eq(x, const(x, 0))
-    return ops.select_n(none, ops.mul(x, y), core_ops.zeros(core.aval_of(x)))
+    is_zero = ops.eq(x, const(x, 0))
+    return ops.select_n(is_zero, ops.mul(x, y), core_ops.zeros(core.aval_of(x)))
 
 
 def quotient(a: Series, b: Series, order: int, div: Callable[..., Any] = ops.div) -> Series:
@@ -316,13 +316,13 @@ def quotient(a: Series, b: Series, order: int, div: Callable[..., Any] = ops.div
         return [div(x, b[0]) for x in a]
     out: Series = []
     for k in range(order + 1):
-        known = [product(b[k - j], out[j]) for j in range(k) if k - j < len(b)]
-        if not known:
+        products = [product(b[k - j], out[j]) for j in range(k) if k - j < len(b)]
+        if not products:
             out.append(div(a[0], b[0]))
         elif k < len(a):
-            out.append(div(ops.sub(a[k], total(known)), b[0]))
+            out.append(div(ops.sub(a[k], total(products)), b[0]))
         else:
-            out.append(ops.neg(div(total(known), b[0])))
+            out.append(ops.neg(div(total(products), b[0])))
     return out
 
 
@@ -337,7 +337,7 @@ def root(start: Any, x: Series, power: Any, slope: Any) -> Series:
         for j in range(1, k + 1):
             weight = ops.sub(ops.mul(power, const(power, j)), const(power, k - j))
             terms.append(ops.mul(weight, product(x[j], y[k - j])))
-        y.append(ops.div(over(total(terms), k), x[0]))
+        y.append(ops.div(divided(total(terms), k), x[0]))
     return y
 
 
@@ -357,17 +357,17 @@ def rule(*prims: Primitive) -> Callable[[Rule], Rule]:
 
 def linear_rule(
     prim: Primitive,
-    many: list[Series],
+    series_in: list[Series],
     order: int,
     params: Any,
-    places: tuple[int, ...] | None = None,
+    linear_in: tuple[int, ...] | None = None,
 ) -> Any:
-    """Linear in the operands at `places` (None: in all) together."""
+    """Linear in the operands at `linear_in` (None: in all) together."""
 
     def term(k: int) -> Any:
         args = []
-        for i, s in enumerate(many):
-            if k and (places is None or i in places):
+        for i, s in enumerate(series_in):
+            if k and (linear_in is None or i in linear_in):
                 args.append(s[k] if k < len(s) else core_ops.zeros(core.aval_of(s[0])))
             else:
                 args.append(s[0])
@@ -410,14 +410,14 @@ rule(
     ops.optimization_barrier_p,
     ops.reduce_precision_p,
 )(linear_rule)
-rule(ops.dynamic_slice_p, ops.gather_p)(functools.partial(linear_rule, places=(0,)))
-rule(ops.dynamic_update_slice_p)(functools.partial(linear_rule, places=(0, 1)))
-rule(ops.scatter_add_p, ops.scatter_p)(functools.partial(linear_rule, places=(0, 2)))
+rule(ops.dynamic_slice_p, ops.gather_p)(functools.partial(linear_rule, linear_in=(0,)))
+rule(ops.dynamic_update_slice_p)(functools.partial(linear_rule, linear_in=(0, 1)))
+rule(ops.scatter_add_p, ops.scatter_p)(functools.partial(linear_rule, linear_in=(0, 2)))
 
 
 @rule(ops.select_n_p)
-def select_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
-    which, *cases = many
+def select_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+    which, *cases = series_in
     shape = core.aval_of(cases[0][0])
     return [
         prim.bind(which[0], *(c[k] if k < len(c) else core_ops.zeros(shape) for c in cases))
@@ -426,27 +426,27 @@ def select_rule(prim: Primitive, many: list[Series], order: int, params: Any) ->
 
 
 @rule(ops.mul_p, ops.dot_general_p, ops.conv_general_dilated_p)
-def bilinear_rule(prim: Primitive, many: list[Series], order: int, params) -> Series:
-    a, b = many
+def bilinear_rule(prim: Primitive, series_in: list[Series], order: int, params) -> Series:
+    a, b = series_in
     product = functools.partial(prim.bind, **params)
     return [cauchy(a, b, k, product) for k in range(order + 1)]
 
 
 @rule(ops.div_p)
-def div_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
-    a, b = many
+def div_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+    a, b = series_in
     return quotient(a, b, order, functools.partial(prim.bind, **params))
 
 
 @rule(ops.square_p)
-def square_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
-    (x,) = many
+def square_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+    (x,) = series_in
     return [cauchy(x, x, k) for k in range(order + 1)]
 
 
 @rule(ops.integer_pow_p)
-def integer_pow_rule(prim: Primitive, many: list[Series], order: int, params) -> Series:
-    (x,), n = many, params["y"]
+def integer_pow_rule(prim: Primitive, series_in: list[Series], order: int, params) -> Series:
+    (x,), n = series_in, params["y"]
     start = x[0]
     if n < 0:  # and then powers, each of which outgrows the one before at 0
         x = quotient([const(x[0], 1)], x, order)
@@ -464,8 +464,8 @@ def integer_pow_rule(prim: Primitive, many: list[Series], order: int, params) ->
 
 
 @rule(ops.sqrt_p, ops.rsqrt_p, ops.cbrt_p)
-def root_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
-    (x,) = many
+def root_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+    (x,) = series_in
     power = {ops.sqrt_p: 0.5, ops.rsqrt_p: -0.5, ops.cbrt_p: 1 / 3}[prim]
     start = prim.bind(x[0], **params)
     # Its slope by the root itself, which is right at 0, too.
@@ -476,8 +476,8 @@ def root_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> S
 
 
 @rule(ops.pow_p)
-def pow_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
-    x, p = many
+def pow_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+    x, p = series_in
     start = prim.bind(x[0], p[0], **params)
     if len(p) == 1:
         return _constant_power(prim, start, x, p[0], order, params)
@@ -491,8 +491,8 @@ def pow_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Se
 def _constant_power(
     prim: Primitive, start: Any, x: Series, p: Any, order: int, params: Any
 ) -> Series:
-    known = core.is_concrete(p) and not core.aval_of(p).shape
-    if known and float(p).is_integer() and 0 <= p <= 64:
+    is_scalar = core.is_concrete(p) and not core.aval_of(p).shape
+    if is_scalar and float(p).is_integer() and 0 <= p <= 64:
         return integer_pow_rule(ops.integer_pow_p, [x], order, {"y": int(p)})
     aval = core.aval_of(start)
     convert = ops.convert_element_type_p
@@ -505,36 +505,39 @@ def _constant_power(
     slope = ops.select_n(flags(0), slope, zero)
     y = root(start, x, power, slope)
     # At 0 whole powers are products, and others have one term that outgrows the rest.
-    none = ops.eq(x[0], const(x[0], 0))
-    factor, ahead = const(power, 1), core_ops.broadcast_to(const(start, 1), aval.shape)
+    is_zero = ops.eq(x[0], const(x[0], 0))
+    factor, leading_power = const(power, 1), core_ops.broadcast_to(const(start, 1), aval.shape)
     at_zero = []
     for k in range(order + 1):
         left = ops.sub(power, const(power, k))
         term = ops.mul(factor, prim.bind(x[0], left, **params))
-        at_zero.append(product(ahead, term))
-        factor = over(ops.mul(factor, left), k + 1)
-        ahead = ops.mul(ahead, x[1])
-    for n in range(0 if known else order + 1):
-        whole = integer_pow_rule(ops.integer_pow_p, [x], order, {"y": n})
-        terms = whole + [zero] * (order + 1 - len(whole))
+        at_zero.append(product(leading_power, term))
+        factor = divided(ops.mul(factor, left), k + 1)
+        leading_power = ops.mul(leading_power, x[1])
+    for n in range(0 if is_scalar else order + 1):
+        integer_terms = integer_pow_rule(ops.integer_pow_p, [x], order, {"y": n})
+        terms = integer_terms + [zero] * (order + 1 - len(integer_terms))
         at_zero = [
             ops.select_n(flags(n), a, core_ops.broadcast_to(b, aval.shape))
             for a, b in zip(at_zero, terms, strict=True)
         ]
-    return [y[0], *(ops.select_n(none, a, b) for a, b in zip(y[1:], at_zero[1:], strict=True))]
+    return [
+        y[0],
+        *(ops.select_n(is_zero, a, b) for a, b in zip(y[1:], at_zero[1:], strict=True)),
+    ]
 
 
 def of_itself(prim: Primitive, slope: Callable[[Series, int], Any]) -> None:
     """y = f(x) with y' = g(y) x': `slope(y, k)` is the k-th term of g(y)."""
 
     @rule(prim)
-    def series(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
-        (x,) = many
+    def series(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+        (x,) = series_in
         return integrate(prim.bind(x[0], **params), x, slope)
 
 
 def _one_plus(y: Series, k: int, sign: int) -> Any:
-    square = times(cauchy(y, y, k), sign)
+    square = scaled(cauchy(y, y, k), sign)
     return square if k else ops.add(square, const(square, 1))
 
 
@@ -544,8 +547,8 @@ of_itself(ops.tan_p, lambda y, k: _one_plus(y, k, 1))
 
 
 @rule(ops.expm1_p)
-def expm1_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
-    (x,) = many
+def expm1_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+    (x,) = series_in
     terms = integrate(ops.exp(x[0]), x, lambda y, k: y[k])
     return [prim.bind(x[0], **params), *terms[1:]]
 
@@ -562,8 +565,8 @@ def saturated(
     """
 
     @rule(prim)
-    def series(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
-        (x,) = many
+    def series(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+        (x,) = series_in
         real = dtypes.is_float(core.aval_of(x[0]).dtype)
         y, c = [prim.bind(x[0], **params)], []
         g = [slope.bind(x[0]) if real else of_complex(y[0])]
@@ -571,22 +574,22 @@ def saturated(
         for k in range(1, order + 1):
             c.append(bend(x[0], y, k - 1))
             sums.append(cauchy(c, g, k - 1))
-            parts = [
-                total([times(ops.mul(x[j], w[k - j]), j) for j in range(1, k + 1)])
+            sums_by_factor = [
+                total([scaled(ops.mul(x[j], w[k - j]), j) for j in range(1, k + 1)])
                 for w in (g, sums)
             ]
-            y.append(over(parts[0], k))
-            g.append(over(parts[1], k))
+            y.append(divided(sums_by_factor[0], k))
+            g.append(divided(sums_by_factor[1], k))
         return y
 
 
 def _tanh_bend(x: Any, y: Series, k: int) -> Any:
-    return times(y[k], -2)
+    return scaled(y[k], -2)
 
 
 def _logistic_bend(x: Any, y: Series, k: int) -> Any:
     """1 - 2 y"""
-    return times(y[k], -2) if k else ops.tanh(ops.mul(x, const(x, -0.5)))
+    return scaled(y[k], -2) if k else ops.tanh(ops.mul(x, const(x, -0.5)))
 
 
 saturated(ops.tanh_p, tanh_slope_p, _tanh_bend, lambda y: _one_minus_square(y))
@@ -602,8 +605,8 @@ def by_derivative(prim: Primitive, derivative: Callable[[Any], Any]) -> None:
     """y = f(x) with y' = g(x) x', where g is itself pushed one order less."""
 
     @rule(prim)
-    def series(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
-        (x,) = many
+    def series(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+        (x,) = series_in
         (g,) = push(lambda v: [derivative(v)], order - 1, [x[:order]])
         return integrate(
             prim.bind(x[0], **params),
@@ -642,17 +645,17 @@ def pair(prim: Primitive, other: Primitive, sign: int) -> None:
     """y = f(x) and z = g(x) with y' = z x' and z' = sign y x' (or both turned around)."""
 
     @rule(prim)
-    def series(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
-        (x,) = many
+    def series(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+        (x,) = series_in
         y, z = [prim.bind(x[0], **params)], [other.bind(x[0], **params)]
-        turn = (1, sign) if prim in (ops.sin_p, ops.sinh_p) else (sign, 1)
+        signs = (1, sign) if prim in (ops.sin_p, ops.sinh_p) else (sign, 1)
         for k in range(1, order + 1):
             steps = [
-                over(total([times(ops.mul(x[j], w[k - j]), j) for j in range(1, k + 1)]), k)
+                divided(total([scaled(ops.mul(x[j], w[k - j]), j) for j in range(1, k + 1)]), k)
                 for w in (z, y)
             ]
-            y.append(times(steps[0], turn[0]))
-            z.append(times(steps[1], turn[1]))
+            y.append(scaled(steps[0], signs[0]))
+            z.append(scaled(steps[1], signs[1]))
         return y
 
 
@@ -663,23 +666,23 @@ pair(ops.cosh_p, ops.sinh_p, 1)
 
 
 @rule(ops.abs_p)
-def abs_rule(prim: Primitive, many: list[Series], order: int, params: Any) -> Series:
-    (x,) = many
+def abs_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
+    (x,) = series_in
     if dtypes.is_complex(core.aval_of(x[0]).dtype):
-        return by_jvp(prim, many, order, params)[0]
+        return by_jvp(prim, series_in, order, params)[0]
     one = core_ops.broadcast_to(const(x[0], 1), core.aval_of(x[0]).shape)
     sign = ops.select_n(ops.ge(x[0], const(x[0], 0)), ops.neg(one), one)
     return [prim.bind(x[0]), *(ops.mul(sign, t) for t in x[1:])]
 
 
 @rule(ops.max_p, ops.min_p)
-def extremum_rule(prim: Primitive, many: list[Series], order: int, params) -> Series:
+def extremum_rule(prim: Primitive, series_in: list[Series], order: int, params) -> Series:
     """The terms of the operand that is chosen; of both, halved, where they are equal."""
-    a, b = many
+    a, b = series_in
     compare = ops.gt if prim is ops.max_p else ops.lt
     out = [prim.bind(a[0], b[0])]
     aval = core.aval_of(out[0])
-    full = [core_ops.broadcast_to(s[0], aval.shape) for s in (a, b)]
+    operands = [core_ops.broadcast_to(s[0], aval.shape) for s in (a, b)]
     half = core_ops.broadcast_to(const(out[0], 0.5), aval.shape)
     for k in range(1, order + 1):
         x, y = (
@@ -687,8 +690,8 @@ def extremum_rule(prim: Primitive, many: list[Series], order: int, params) -> Se
             for s in (a, b)
         )
         tie = ops.mul(half, ops.add(x, y))
-        least = ops.select_n(ops.eq(*full), y, tie)
-        out.append(ops.select_n(compare(*full), least, x))
+        least = ops.select_n(ops.eq(*operands), y, tie)
+        out.append(ops.select_n(compare(*operands), least, x))
     return out
 
 
@@ -737,7 +740,7 @@ def jet(
         raise ValueError("jet terms have inconsistent lengths for different arguments")
     order = orders.pop() if orders else 0
     scales = [math.factorial(k) if factorial_scaled else 1 for k in range(order + 1)]
-    many = []
+    series_in = []
     for i, (x, terms) in enumerate(zip(primals, series, strict=True)):
         if not core.is_value(x):
             raise ValueError(f"primal value at position {i} is not an array")
@@ -747,19 +750,21 @@ def jet(
                 f"jet: primal value at position {i} has dtype {aval.dtype.name}, which is"
                 " not differentiable.\nTry: x.astype(float)."
             )
-        found = [_term(t, i, aval) for t in terms]
-        many.append(
-            [as_value(x), *(over(t, s) for t, s in zip(found, scales[1:], strict=True))]
+        terms_in = [_term(t, i, aval) for t in terms]
+        series_in.append(
+            [as_value(x), *(divided(t, s) for t, s in zip(terms_in, scales[1:], strict=True))]
         )
     flat = FlatFun(fun, tree.structure(tuple(primals)), "jet")
-    outs = push(flat, order, many)
+    outs = push(flat, order, series_in)
     terms_out = []
     for s in outs:
         aval = core.aval_of(s[0])
         if not dtypes.is_inexact(aval.dtype):
             aval = shaped(aval.shape, dtypes.scalar_dtype(float))
         rest = s[1:] or [core_ops.zeros(aval)] * order
-        terms_out.append([as_value(times(t, k)) for t, k in zip(rest, scales[1:], strict=True)])
+        terms_out.append(
+            [as_value(scaled(t, k)) for t, k in zip(rest, scales[1:], strict=True)]
+        )
     return (flat.result([as_value(s[0]) for s in outs]), flat.result(terms_out))
 
 

@@ -59,7 +59,7 @@ tree.register_pytree_node(ZeroTerm, lambda _: ((), None), lambda *_: zero_term)
 tree.register_pytree_node(ZeroSeries, lambda _: ((), None), lambda *_: zero_series)
 
 
-def _moves(terms: Any) -> bool:
+def _varies(terms: Any) -> bool:
     return not isinstance(terms, ZeroSeries) and len(terms) > 0
 
 
@@ -69,7 +69,7 @@ def _terms(primal: Any, terms: Any) -> list[Any]:
     return [zeros() if isinstance(t, ZeroTerm) else t for t in terms]
 
 
-class _Given:
+class _UserRule:
     """A user's rule as one of the house: its `taylor` attribute."""
 
     def __init__(self, prim: Primitive, rule: Rule) -> None:
@@ -83,25 +83,25 @@ class _Given:
         ]
         out, terms = self.rule(primals, series, **params)
         if not self.prim.multiple_results:
-            return [out, *_terms(out, terms)] if _moves(terms) else [out]
+            return [out, *_terms(out, terms)] if _varies(terms) else [out]
         if isinstance(terms, ZeroSeries):
             return [[x] for x in out]
         return [
-            [x, *_terms(x, t)] if _moves(t) else [x] for x, t in zip(out, terms, strict=True)
+            [x, *_terms(x, t)] if _varies(t) else [x] for x, t in zip(out, terms, strict=True)
         ]
 
 
 def _rule_of(prim: Primitive) -> Rule:
     """The rule of a primitive in the form of users' rules."""
     taylor: Any = prim.taylor
-    if isinstance(taylor, _Given):
+    if isinstance(taylor, _UserRule):
         return taylor.rule
 
     def rule(primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any) -> Any:
         pairs = zip(primals_in, series_in, strict=True)
-        many = [[x, *_terms(x, t)] if _moves(t) else [x] for x, t in pairs]
-        order = max((len(s) - 1 for s in many), default=0)
-        out = taylor(many, order, params)
+        operands = [[x, *_terms(x, t)] if _varies(t) else [x] for x, t in pairs]
+        order = max((len(s) - 1 for s in operands), default=0)
+        out = taylor(operands, order, params)
         if not prim.multiple_results:
             return out[0], list(out[1:]) or zero_series
         return [s[0] for s in out], [list(s[1:]) or zero_series for s in out]
@@ -118,7 +118,7 @@ class _Rules(MutableMapping[Primitive, Rule]):
         return _rule_of(prim)
 
     def __setitem__(self, prim: Primitive, rule: Rule) -> None:
-        prim.taylor = _Given(prim, rule)
+        prim.taylor = _UserRule(prim, rule)
 
     def __delitem__(self, prim: Primitive) -> None:
         if prim.taylor is None:
@@ -347,7 +347,7 @@ def jet_subtrace(fun: Rule) -> Rule:
     ) -> tuple[list[Any], list[Any]]:
         trace = JetTrace(tag, STATE.trace, order)
         pairs = zip(primals, series, strict=True)
-        ins = [trace.wrap([x, *_terms(x, t)] if _moves(t) else [x]) for x, t in pairs]
+        ins = [trace.wrap([x, *_terms(x, t)] if _varies(t) else [x]) for x, t in pairs]
         outs = [trace.unwrap(x) for x in core.under(trace, fun, *ins)]
         return [s[0] for s in outs], [list(s[1:]) or zero_series for s in outs]
 
@@ -396,11 +396,11 @@ def traceable(fun: Rule, in_tree_def: Any) -> tuple[Rule, Callable[[], Any]]:
       >>> flat(1., 2.), out_tree()
       ([1.0, 2.0], PyTreeDef(([*], [[*]])))
     """
-    found: list[Any] = []
+    out_trees: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:
         out, out_tree = tree.flatten(tuple(fun(*tree.unflatten(in_tree_def, leaves))))
-        found[:] = [out_tree]
+        out_trees[:] = [out_tree]
         return out
 
-    return _Wrapped(flat), lambda: found[0]
+    return _Wrapped(flat), lambda: out_trees[0]

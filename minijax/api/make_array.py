@@ -57,52 +57,56 @@ def make_array_from_callback(
     shape = tuple(shape)
     if isinstance(sharding, Format):
         sharding, layout = sharding.place(shape, "make_array_from_callback")
-        made = make_array_from_callback(shape, sharding, data_callback, dtype)
-        return made if layout is None else array_with_layout(made, layout)
+        result = make_array_from_callback(shape, sharding, data_callback, dtype)
+        return result if layout is None else array_with_layout(result, layout)
     _check_sharding(sharding, "make_array_from_callback")
-    found: dict[Any, Any] = {}
-    parts = []
-    where = sharding.devices_indices_map(shape)
-    mine = sharding.addressable_devices
-    here = [d for d in where if d in mine]
-    want = sharding.shard_shape(shape)
-    for device in here:
-        at = where[device]
+    shards_by_index: dict[Any, Any] = {}
+    shards = []
+    indices = sharding.devices_indices_map(shape)
+    addressable = sharding.addressable_devices
+    local_devices = [d for d in indices if d in addressable]
+    shard_shape = sharding.shard_shape(shape)
+    for device in local_devices:
+        at = indices[device]
         key = tuple((s.start, s.stop) for s in at)
-        if key not in found:
-            part = data_callback(at)
-            part = part if type(part) in ARRAYS else np.asarray(part)
-            if part.shape != want:
+        if key not in shards_by_index:
+            shard = data_callback(at)
+            shard = shard if type(shard) in ARRAYS else np.asarray(shard)
+            if shard.shape != shard_shape:
                 raise errors.value_error(
-                    f"Expected shard shape {want} doesn't match the single device array"
-                    f" shape {part.shape}. Shape of Array is"
-                    f" {shaped(shape, part.dtype).str_short(False)} with sharding"
+                    f"Expected shard shape {shard_shape} doesn't match the single device array"
+                    f" shape {shard.shape}. Shape of Array is"
+                    f" {shaped(shape, shard.dtype).str_short(False)} with sharding"
                     f" {sharding}",
                     which=f"what data_callback returned for index {at}",
                     where="make_array_from_callback",
                 )
-            found[key] = part
-        parts.append(found[key])
-    given = parts[0].dtype
-    if dtype is not None and dtypes.as_dtype(dtype) != given:
+            shards_by_index[key] = shard
+        shards.append(shards_by_index[key])
+    shard_dtype = shards[0].dtype
+    if dtype is not None and dtypes.as_dtype(dtype) != shard_dtype:
         raise errors.value_error(
             "If `dtype` is provided to `jax.make_array_from_callback`, it must match the"
             f" dtype of the addressable shards. Got dtype={dtypes.as_dtype(dtype)} and"
-            f" shard dtype={given}.",
+            f" shard dtype={shard_dtype}.",
             tries=["let data_callback return parts of that dtype"],
         )
     if isinstance(sharding, shardings.SingleDeviceSharding):
-        return device_put.put_value(parts[0], sharding)
-    kind = dtypes.canonical(given)
+        return device_put.put_value(shards[0], sharding)
+    result_dtype = dtypes.canonical(shard_dtype)
     space = MemorySpace.of_kind(sharding.memory_kind)
-    aval = shaped(shape, kind, False, space)
-    words = [
-        transfers.host_value(base_array(p)) if type(p) in ARRAYS else dtypes.stored(p, kind)
-        for p in parts
+    aval = shaped(shape, result_dtype, False, space)
+    stored_shards = [
+        transfers.host_value(base_array(p))
+        if type(p) in ARRAYS
+        else dtypes.stored(p, result_dtype)
+        for p in shards
     ]
     stored = shardings.aval_with_sharding(physical(aval), sharding)
-    made = compat.put_parts(stored, sharding.cpp_sharding(len(stored.shape)), words, here)
-    return arrays_of.wrap(made, aval)
+    result = compat.put_parts(
+        stored, sharding.cpp_sharding(len(stored.shape)), stored_shards, local_devices
+    )
+    return arrays_of.wrap(result, aval)
 
 
 def make_array_from_single_device_arrays(
@@ -138,7 +142,7 @@ def make_array_from_single_device_arrays(
             tries=["[x], of a single array"],
         )
     shape = tuple(shape)
-    want = sharding.shard_shape(shape)
+    shard_shape = sharding.shard_shape(shape)
     if not arrays and dtype is None:
         raise errors.value_error(
             "If the Array has no addressable shards, `dtype` must be provided via the"
@@ -163,32 +167,32 @@ def make_array_from_single_device_arrays(
                 f" {x.dtype}, expected {arrays[0].dtype}.",
                 where=what,
             )
-    parts = _by_device(sharding, shape, arrays, what)
-    for x in parts:
-        if x.shape != want:
+    shards = _by_device(sharding, shape, arrays, what)
+    for x in shards:
+        if x.shape != shard_shape:
             raise errors.value_error(
-                f"Expected shard shape {want} doesn't match the single device array shape"
+                f"Expected shard shape {shard_shape} doesn't match the single device array shape"
                 f" {x.shape}. Shape of Array is"
                 f" {shaped(shape, x.dtype).str_short(False)} with sharding {sharding}",
                 where=what,
             )
     if isinstance(sharding, shardings.SingleDeviceSharding):
-        return device_put.put_value(parts[0], sharding)
+        return device_put.put_value(shards[0], sharding)
     space = MemorySpace.of_kind(sharding.memory_kind)
     aval = shaped(shape, arrays[0].dtype, arrays[0].weak_type, space)
-    return partitioned_placement.assemble(aval, sharding, list(map(base_array, parts)))
+    return partitioned_placement.assemble(aval, sharding, list(map(base_array, shards)))
 
 
 def _by_device(
     sharding: Any, shape: tuple[int, ...], arrays: Sequence[Any], what: str
 ) -> list[Any]:
     """Single-device arrays in the order of a sharding's devices, one on each."""
-    mine = sharding.addressable_devices
-    order = [d for d in sharding.parts_or_terms(shape) if d in mine]
+    addressable = sharding.addressable_devices
+    local_devices = [d for d in sharding.parts_or_terms(shape) if d in addressable]
     ids = [x.device.id for x in arrays]
-    if len(arrays) != len(order):
+    if len(arrays) != len(local_devices):
         raise errors.value_error(
-            f"Expected {len(order)} per-device arrays (this is how many devices are"
+            f"Expected {len(local_devices)} per-device arrays (this is how many devices are"
             f" addressable by the sharding), but got {len(arrays)}",
             where=what,
         )
@@ -198,19 +202,20 @@ def _by_device(
             f" distinct devices, but got device IDs {ids}",
             where=what,
         )
-    found = {x.device: x for x in arrays}
-    if set(found) != set(order):
-        lacks, more = (
-            {d.id for d in a} - {d.id for d in b} for a, b in ((order, found), (found, order))
+    arrays_by_device = {x.device: x for x in arrays}
+    if set(arrays_by_device) != set(local_devices):
+        missing, unexpected = (
+            {d.id for d in a} - {d.id for d in b}
+            for a, b in ((local_devices, arrays_by_device), (arrays_by_device, local_devices))
         )
         raise errors.value_error(
             "Addressable devices and per-device arrays devices do not match. Sharding"
-            f" contains devices {lacks} that are not present in per-device arrays."
-            f" Per-device arrays contain devices {more} that are not present in the"
+            f" contains devices {missing} that are not present in per-device arrays."
+            f" Per-device arrays contain devices {unexpected} that are not present in the"
             " sharding.",
             where=what,
         )
-    return [found[d] for d in order]
+    return [arrays_by_device[d] for d in local_devices]
 
 
 def make_array_from_process_local_data(
@@ -242,9 +247,12 @@ def make_array_from_process_local_data(
         shapes = [global_shape] * len(leaves)
     else:
         shapes = tree.leaves(global_shape, is_leaf=lambda x: x is None or _is_shape(x))
-    lies = broadcast_sharding_prefix("make_array_from_process_local_data", treedef, sharding)
+    leaf_shardings = broadcast_sharding_prefix(
+        "make_array_from_process_local_data", treedef, sharding
+    )
     return tree.unflatten(
-        treedef, [_from_process(*each) for each in zip(lies, leaves, shapes, strict=True)]
+        treedef,
+        [_from_process(*each) for each in zip(leaf_shardings, leaves, shapes, strict=True)],
     )
 
 
@@ -252,8 +260,8 @@ def _is_shape(x: Any) -> bool:
     return isinstance(x, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in x)
 
 
-def _from_process(sharding: Any, given: Any, global_shape: Any) -> Any:
-    data = given if hasattr(given, "shape") else np.asarray(given)
+def _from_process(sharding: Any, local_data: Any, global_shape: Any) -> Any:
+    data = local_data if hasattr(local_data, "shape") else np.asarray(local_data)
     local = tuple(data.shape)
     if sharding.is_fully_addressable:
         shape = local if global_shape is None else tuple(global_shape)
@@ -265,10 +273,11 @@ def _from_process(sharding: Any, given: Any, global_shape: Any) -> Any:
                 why="this process has all devices of the sharding.",
             )
         return make_array_from_callback(shape, sharding, lambda at: data[at])
-    known = _parts_along(sharding, len(local))
+    shards_along = _shards_along(sharding, len(local))
     if global_shape is None:
         shape = tuple(
-            n * k // max(len(parts), 1) for n, (parts, k) in zip(local, known, strict=True)
+            n * k // max(len(held_shards), 1)
+            for n, (held_shards, k) in zip(local, shards_along, strict=True)
         )
     else:
         shape = tuple(global_shape)
@@ -276,46 +285,55 @@ def _from_process(sharding: Any, given: Any, global_shape: Any) -> Any:
         raise errors.value_error(
             f"global_shape={shape} and local_data.shape={local} differ in rank."
         )
-    for i, (n, whole, (parts, k)) in enumerate(zip(local, shape, known, strict=True)):
-        held = whole * len(parts) // k
-        if n not in (whole, held) or (n != whole and whole % k):
+    for i, (n, global_size, (held_shards, k)) in enumerate(
+        zip(local, shape, shards_along, strict=True)
+    ):
+        local_size = global_size * len(held_shards) // k
+        if n not in (global_size, local_size) or (n != global_size and global_size % k):
             raise errors.value_error(
                 "Invalid host data, each dimension should match either global or process"
                 f" shape. In dimension {i}, the process data has {n} elements. Process"
-                f" addresses {held} elements and global_shape={shape}.",
+                f" addresses {local_size} elements and global_shape={shape}.",
                 which=f"local_data of shape {local}, with sharding {sharding}",
             )
     sizes = sharding.shard_shape(shape)
 
-    def part(at: Any) -> Any:
-        own = []
+    def local_shard(at: Any) -> Any:
+        local_index = []
         for i, s in enumerate(at):
             if local[i] == shape[i]:
-                own.append(s)
+                local_index.append(s)
                 continue
-            n, (parts, _) = sizes[i], known[i]
+            n, (parts, _) = sizes[i], shards_along[i]
             k = parts.index((s.start or 0) // n) if n else 0
-            own.append(slice(k * n, (k + 1) * n))
-        return data[tuple(own)]
+            local_index.append(slice(k * n, (k + 1) * n))
+        return data[tuple(local_index)]
 
-    return make_array_from_callback(shape, sharding, part)
+    return make_array_from_callback(shape, sharding, local_shard)
 
 
-def _parts_along(sharding: Any, ndim: int) -> list[tuple[list[int], int]]:
+def _shards_along(sharding: Any, ndim: int) -> list[tuple[list[int], int]]:
     """For each axis, which parts this process's devices hold, and of how many: all of them,
     where what the processes hold overlaps."""
     if isinstance(sharding, shardings.NamedSharding):
-        cuts, places = sharding.num_shards(ndim), sharding.places(ndim)
+        num_shards, positions = sharding.num_shards(ndim), sharding.places(ndim)
     else:
-        cuts = shardings.parts_of(sharding.hlo(ndim), ndim)
-        places = shardings.places_of(sharding.hlo(ndim), ndim, len(sharding.devices))
-    me = sharding.devices[0].client.process_index()
-    found = []
-    for axis, k in enumerate(cuts):
-        held: dict[int, set[int]] = {}
-        for device, place in zip(sharding.devices, places[:, axis].tolist(), strict=True):
-            held.setdefault(device.process_index, set()).add(place)
-        kinds = set(map(frozenset, held.values()))
-        apart = sum(map(len, kinds)) == k and len(set(map(len, kinds))) == 1
-        found.append((sorted(held.get(me, ())) if apart else list(range(k)), k))
-    return found
+        num_shards = shardings.parts_of(sharding.hlo(ndim), ndim)
+        positions = shardings.places_of(sharding.hlo(ndim), ndim, len(sharding.devices))
+    process_index = sharding.devices[0].client.process_index()
+    result = []
+    for axis, k in enumerate(num_shards):
+        positions_by_process: dict[int, set[int]] = {}
+        for device, position in zip(sharding.devices, positions[:, axis].tolist(), strict=True):
+            positions_by_process.setdefault(device.process_index, set()).add(position)
+        held_sets = set(map(frozenset, positions_by_process.values()))
+        is_disjoint = sum(map(len, held_sets)) == k and len(set(map(len, held_sets))) == 1
+        result.append(
+            (
+                sorted(positions_by_process.get(process_index, ()))
+                if is_disjoint
+                else list(range(k)),
+                k,
+            )
+        )
+    return result

@@ -34,39 +34,39 @@ from ..runtime.sharding.shardings import NamedSharding
 _HOSTS = "processes"
 
 
-def _everybody() -> Mesh:
+def _process_mesh() -> Mesh:
     """The devices of all processes, a row each."""
     devices = client.devices()
     grid = np.array(devices, dtype=object)
     return Mesh(grid.reshape(client.process_count(), -1), (_HOSTS, "local_devices"))
 
 
-def _row(x: np.ndarray[Any, Any]) -> Any:
+def _stacked_over_processes(x: np.ndarray[Any, Any]) -> Any:
     """The global array of which each process has a row."""
     return host_local_array_to_global_array_p.bind(
-        x, global_mesh=_everybody(), pspec=PartitionSpec(_HOSTS)
+        x, global_mesh=_process_mesh(), pspec=PartitionSpec(_HOSTS)
     )
 
 
-def _everywhere(x: Any) -> np.ndarray[Any, Any]:
+def _replicated_value(x: Any) -> np.ndarray[Any, Any]:
     """The whole of a global array."""
     mesh = x.sharding.mesh if isinstance(x.sharding, NamedSharding) else None
-    whole = NamedSharding(mesh or mesh_of(x.sharding), PartitionSpec())
-    return np.asarray(device_put.put_value(x, whole))
+    replicated = NamedSharding(mesh or mesh_of(x.sharding), PartitionSpec())
+    return np.asarray(device_put.put_value(x, replicated))
 
 
 def _is_global(x: Any) -> bool:
     return type(x) in ARRAYS and not x.is_fully_addressable
 
 
-def _chosen(rows: Any) -> Any:
+def _sum_of_rows(rows: Any) -> Any:
     """The sum of rows of which all but one are zero."""
     if rows.dtype == np.bool_:
         return lax.reduce_or(rows, (0,))
     return lax.reduce_sum(rows, (0,))
 
 
-_choose = jit(_chosen)
+_choose = jit(_sum_of_rows)
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
@@ -91,9 +91,9 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
         is_source = client.backend().process_index() == 0
 
     def one(x: Any) -> Any:
-        mine = np.asarray(x)
-        rows = _row((mine if is_source else np.zeros_like(mine))[None])
-        return np.asarray(_choose(rows).addressable_data(0))
+        value = np.asarray(x)
+        stacked = _stacked_over_processes((value if is_source else np.zeros_like(value))[None])
+        return np.asarray(_choose(stacked).addressable_data(0))
 
     return tree.map(one, in_tree)
 
@@ -125,12 +125,12 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
                     "Gathering global non-fully-addressable arrays only supports tiled=True",
                     why="each process has parts of one value, and none of its own.",
                 )
-            return _everywhere(x)
-        mine = np.asarray(x)
-        alone = client.process_count() == 1
-        if not tiled or (mine.ndim == 0 and not alone):
-            mine = mine[None]
-        return mine if alone else _everywhere(_row(mine))
+            return _replicated_value(x)
+        value = np.asarray(x)
+        is_single_process = client.process_count() == 1
+        if not tiled or (value.ndim == 0 and not is_single_process):
+            value = value[None]
+        return value if is_single_process else _replicated_value(_stacked_over_processes(value))
 
     return tree.map(one, in_tree)
 
@@ -179,8 +179,8 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         value = np.asarray(x)
         return np.concatenate([value[None] if value.ndim == 0 else value] * count)
 
-    known = tree.leaves(tree.map(expected, in_tree))
-    pairs = zip(known, tree.leaves(gathered), strict=True)
+    expected_leaves = tree.leaves(tree.map(expected, in_tree))
+    pairs = zip(expected_leaves, tree.leaves(gathered), strict=True)
     if not all(np.all(np.equal(a, b)) for a, b in pairs):
         raise AssertionError(f"{fail_message}. Expected: {gathered}; got: {in_tree}.")
 
@@ -284,7 +284,7 @@ class ProcessFailureError(Exception):
         super().__init__(f"Devices failed: {failed_devices}")
 
 
-def _alive(devices: Sequence[Any]) -> dict[Any, int]:
+def _incarnations(devices: Sequence[Any]) -> dict[Any, int]:
     """Those of the devices whose processes live, and which life of theirs it is."""
     holders = {d.process_index for d in devices}
     if state.process_id not in holders:
@@ -292,11 +292,13 @@ def _alive(devices: Sequence[Any]) -> dict[Any, int]:
             "Provided devices do not have any local devices.",
             why="the processes that hold devices agree on which of them live.",
         )
-    lives = state.client.get_live_nodes(sorted(holders))
-    return {d: lives[d.process_index] for d in devices if d.process_index in lives}
+    incarnations = state.client.get_live_nodes(sorted(holders))
+    return {
+        d: incarnations[d.process_index] for d in devices if d.process_index in incarnations
+    }
 
 
-_last_alive: dict[Any, int] | None = None
+_last_incarnations: dict[Any, int] | None = None
 
 
 @contextlib.contextmanager
@@ -322,19 +324,19 @@ def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
       >>> with live_devices(mj.devices()) as devices:  # doctest: +SKIP
       ...     step(devices)
     """
-    global _last_alive
+    global _last_incarnations
     if state.client is None:
         raise errors.error(RuntimeError, "Distributed JAX not initialized.")
     if not devices:
         raise errors.value_error("No devices provided.", tries=["jax.devices()"])
-    before = _alive(devices) if _last_alive is None else _last_alive
+    before = _incarnations(devices) if _last_incarnations is None else _last_incarnations
     failure: Exception | None = None
     try:
         yield sorted(before, key=lambda d: d.id)
     except Exception as e:
         failure = e
-    after = _last_alive = _alive(devices)
-    if failed := {d for d, life in before.items() if after.get(d) != life}:
+    after = _last_incarnations = _incarnations(devices)
+    if failed := {d for d, incarnation in before.items() if after.get(d) != incarnation}:
         raise ProcessFailureError(failed) from failure
     if failure is not None:
         raise failure

@@ -188,11 +188,11 @@ class Prepared(NamedTuple):
 
 def _positions(what: str, nums: Any) -> Statics:
     """Positions of arguments, as given."""
-    found = as_tuple(nums)
-    for n in found:
+    positions = as_tuple(nums)
+    for n in positions:
         if not hasattr(n, "__index__") or isinstance(n, bool):
             raise TypeError(f"pmap: {what} takes ints, got {n!r}.")
-    return Statics(found, ())
+    return Statics(positions, ())
 
 
 def _check_statics(statics: Statics, args: Sequence[Any]) -> None:
@@ -274,7 +274,7 @@ class PmapStage(Traced):
         super().__init__(jitted, ready.call, ready.traced)
         self.params = ready.params
         self._in_avals = ready.avals
-        self.before = self._hoisted()
+        self.captured = self._hoisted()
         self.by_value, self.written = replicas.discharge_refs_of_params(ready.params)
 
     @property
@@ -284,8 +284,8 @@ class PmapStage(Traced):
     @property
     def result_types(self) -> list[Any]:
         size = self.params["axis_size"]
-        found = zip(self.params["out_axes"], self.jaxpr.out_avals, strict=True)
-        return [unmapped_aval(size, d, a) for d, a in found]
+        pairs = zip(self.params["out_axes"], self.jaxpr.out_avals, strict=True)
+        return [unmapped_aval(size, d, a) for d, a in pairs]
 
 
 class PmapLowered(Lowered):
@@ -315,7 +315,7 @@ class PmapCompiled(Compiled):
     @property
     def input_shardings(self) -> Any:
         stage = self._lowered._stage
-        axes = stage.params["in_axes"][len(stage.before) :]
+        axes = stage.params["in_axes"][len(stage.captured) :]
         return tree.unflatten(self.in_tree, map(self._sharding, axes))
 
     @property
@@ -329,7 +329,7 @@ class PmapCompiled(Compiled):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves = self.checked_leaves(args, kwargs)
         stage = self._lowered._stage
-        args = (*stage.before, *leaves)
+        args = (*stage.captured, *leaves)
         values = values_of(args, [isinstance(x, core.Reference) for x in args])
         params = stage.by_value
         out = self._program(values, params["in_axes"], params["donated_invars"])

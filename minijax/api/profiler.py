@@ -225,13 +225,13 @@ def _for_perfetto(folder: str) -> pathlib.Path:
     """The latest profile's events, as a file of their own beside it."""
     runs = pathlib.Path(folder, "plugins", "profile")
     latest = max(runs.iterdir(), key=lambda p: p.stat().st_mtime)
-    parts = sorted(latest.glob("*.trace.json.gz"))
-    if len(parts) != 1:
+    traces = sorted(latest.glob("*.trace.json.gz"))
+    if len(traces) != 1:
         raise RuntimeError(
-            f"{latest} holds {len(parts)} files *.trace.json.gz, not one: {parts}"
+            f"{latest} holds {len(traces)} files *.trace.json.gz, not one: {traces}"
         )
     path = latest / "perfetto_trace.json.gz"
-    path.write_bytes(gzip.compress(gzip.decompress(parts[0].read_bytes())))
+    path.write_bytes(gzip.compress(gzip.decompress(traces[0].read_bytes())))
     return path
 
 
@@ -240,7 +240,7 @@ def _serve(path: pathlib.Path) -> None:
     import http.server  # heavy, and seldom asked for
 
     origin = "https://ui.perfetto.dev"
-    given = threading.Event()
+    is_served = threading.Event()
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *args: Any) -> None:
@@ -255,7 +255,7 @@ def _serve(path: pathlib.Path) -> None:
                 self.send_error(404)
                 return
             super().do_GET()
-            given.set()
+            is_served.set()
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -263,7 +263,7 @@ def _serve(path: pathlib.Path) -> None:
     with http.server.HTTPServer(("127.0.0.1", 9001), Handler) as server:
         address = f"http://127.0.0.1:{server.server_port}/{path.name}"
         print(f"Open URL in browser: {origin}/#!/?url={address}", flush=True)
-        while not given.is_set():
+        while not is_served.is_set():
             server.handle_request()
 
 

@@ -52,81 +52,84 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         raise ValueError("Compilation does not support serialization")
     lowered: Any = compiled._lowered
     program = compiled._program
-    if any(lowered._written) or lowered._before:
+    if any(lowered._written) or lowered._captured:
         raise errors.value_error(
             "can't serialize with a closed-over mutable array ref",
             tries=["pass its value, and return the new one"],
         )
-    read = isinstance(lowered, _Read)
-    calls = not read and lowered._lowered.callbacks
-    if calls or not program.stable or program.ordered:
+    is_loaded = isinstance(lowered, _LoadedStages)
+    has_callbacks = not is_loaded and lowered._lowered.callbacks
+    if has_callbacks or not program.stable or program.ordered:
         raise errors.value_error(
             "Compilation does not support serialization",
             why="the program calls Python functions of this process.",
             tries=["take callbacks and prints out"],
         )
-    place, executable = program.placement, program.executable
-    if read:
+    placement, executable = program.placement, program.executable
+    if is_loaded:
         code = lowered.code
-    elif compat.is_compile_only(place.device.client):
+    elif compat.is_compile_only(placement.device.client):
         code = executable.serialize()
     else:
         executable = compiler.compile_anew(
-            lowered._lowered.module, place.devices, len(place.devices), compiled._options
+            lowered._lowered.module,
+            placement.devices,
+            len(placement.devices),
+            compiled._options,
         )
-        code = place.device.client.serialize_executable(executable)
-    lies = None
-    if isinstance(place, PartitionedPlacement):
-        outs = program.out_shardings if place.outs is None else place.outs
-        lies = (
-            place.mesh.axis_sizes,
-            place.mesh.axis_names,
-            place.mesh.axis_types,
-            *(list(map(_told, row)) for row in (place.ins, outs)),
+        code = placement.device.client.serialize_executable(executable)
+    mesh_and_shardings = None
+    if isinstance(placement, PartitionedPlacement):
+        outs = program.out_shardings if placement.outs is None else placement.outs
+        mesh_and_shardings = (
+            placement.mesh.axis_sizes,
+            placement.mesh.axis_names,
+            placement.mesh.axis_types,
+            *(list(map(_sharding_state, row)) for row in (placement.ins, outs)),
         )
-    consts = lowered.consts if read else map(np.asarray, lowered._lowered.consts)
-    told = {
+    consts = lowered.consts if is_loaded else map(np.asarray, lowered._lowered.consts)
+    state = {
         "code": code,
         "name": lowered._stage._jitted.name,
-        "ids": [d.id for d in place.devices],
-        "lies": lies,
+        "ids": [d.id for d in placement.devices],
+        "lies": mesh_and_shardings,
         "committed": program.committed,
-        "kept": list(lowered._kept),
+        "kept": list(lowered._kept_indices),
         "arguments": list(lowered._stage.arg_types),
         "results": list(program.out_avals),
         "donated": tuple(lowered._donated),
         "consts": list(consts),
     }
     out = io.BytesIO()
-    pickle.dump(told, out)
+    pickle.dump(state, out)
     return out.getvalue(), compiled.in_tree, compiled.out_tree
 
 
-def _told(sharding: Any) -> Any:
+def _sharding_state(sharding: Any) -> Any:
     if not isinstance(sharding, NamedSharding):
         return None
     return sharding.spec, sharding._memory_kind
 
 
-class _Read:
+class _LoadedStages:
     """A program that was read, in place of what it was compiled of."""
 
     jaxpr = None  # that is not known
-    _before: Sequence[Any] = ()
+    _captured: Sequence[Any] = ()
 
-    def __init__(self, told: dict[str, Any], in_tree: Any, out_tree: Any) -> None:
+    def __init__(self, state: dict[str, Any], in_tree: Any, out_tree: Any) -> None:
         self._stage = self._jitted = self._call = self
-        self.name, self.code = told["name"], told["code"]
+        self.name, self.code = state["name"], state["code"]
         self.in_tree, self.out_tree = in_tree, out_tree
-        self.arg_types = told["arguments"]
-        self._kept, self._donated = told["kept"], told["donated"]
-        self.consts = self._consts = told["consts"]
+        self.arg_types = state["arguments"]
+        self._kept_indices, self._donated = state["kept"], state["donated"]
+        self.consts = self._consts = state["consts"]
         self._written = (False,) * len(self.arg_types)
         self.in_avals = tree.unflatten(in_tree, self.arg_types)
         infos = map(ArgInfo, self.arg_types, self._donated)
         self.args_info = tree.unflatten(in_tree, list(infos))
         self.donate_argnums = tuple(i for i, d in enumerate(self._donated) if d)
-        self.out_info = tree.unflatten(out_tree, list(map(struct_of, told["results"])))
+        self.out_info = tree.unflatten(out_tree, list(map(struct_of, state["results"])))
 
     def names(self, _: Any) -> list[str]:
         """What the leaves of the arguments are called."""
@@ -165,56 +168,56 @@ def deserialize_and_load(
     """
     if backend is None or isinstance(backend, str):
         backend = clients.backend(backend)
-    given = backend.devices() if execution_devices is None else list(execution_devices)
-    if given and given[0].client != backend:
-        other = given[0].client
+    available = backend.devices() if execution_devices is None else list(execution_devices)
+    if available and available[0].client != backend:
+        other = available[0].client
         raise errors.value_error(
             "Execution devices belong to a client other than `backend`. Got backend"
             f" client: {(backend.platform, backend.platform_version)} and execution devices"
             f" client: {(other.platform, other.platform_version)}"
         )
-    told = pickle.loads(serialized)
-    devices = _devices(told["ids"], given, execution_devices is not None)
+    state = pickle.loads(serialized)
+    devices = _devices(state["ids"], available, execution_devices is not None)
     options = compat.compile_options(devices, 1, len(devices), None)
-    listed = compat.DeviceList(tuple(devices))
+    device_list = compat.DeviceList(tuple(devices))
     executable = compat.knowing_lapack(
-        backend.deserialize_executable, told["code"], listed, options
+        backend.deserialize_executable, state["code"], device_list, options
     )
-    place: Any = placement.placement(devices[0])
-    if told["lies"] is not None:
-        sizes, names, types, ins, outs = told["lies"]
+    target: Any = placement.placement(devices[0])
+    if state["lies"] is not None:
+        sizes, names, types, ins, outs = state["lies"]
         grid = np.array(devices, dtype=object).reshape(sizes)
         mesh = Mesh(grid, names, axis_types=types)
-        place = partitioned_placement(
-            mesh, *([_made(mesh, s) for s in row] for row in (ins, outs))
+        target = partitioned_placement(
+            mesh, *([_sharding_from_state(mesh, s) for s in row] for row in (ins, outs))
         )
-    consts = [dispatch.kept_const(c, place) for c in told["consts"]]
+    consts = [dispatch.kept_const(c, target) for c in state["consts"]]
     program = dispatch.Program(
         executable,
         consts,
-        told["kept"],
-        len(told["arguments"]),
-        told["results"],
-        place,
-        told["committed"],
+        state["kept"],
+        len(state["arguments"]),
+        state["results"],
+        target,
+        state["committed"],
         laid_out=True,
     )
-    read: Any = _Read(told, in_tree, out_tree)
-    return Compiled(read, program)
+    stages: Any = _LoadedStages(state, in_tree, out_tree)
+    return Compiled(stages, program)
 
 
-def _devices(ids: Sequence[int], given: Sequence[Any], chosen: bool) -> list[Any]:
-    known = {d.id: d for d in given}
-    if all(i in known for i in ids):
-        return [known[i] for i in ids]
-    if chosen and len(given) >= len(ids):
-        return list(given[: len(ids)])
+def _devices(ids: Sequence[int], available: Sequence[Any], chosen: bool) -> list[Any]:
+    by_id = {d.id: d for d in available}
+    if all(i in by_id for i in ids):
+        return [by_id[i] for i in ids]
+    if chosen and len(available) >= len(ids):
+        return list(available[: len(ids)])
     raise errors.value_error(
         f"deserialize_and_load: the program runs on devices {list(ids)}; there are"
-        f" {sorted(known)}.",
+        f" {sorted(by_id)}.",
         tries=["execution_devices=jax.devices()[:n]"],
     )
 
 
-def _made(mesh: Mesh, told: Any) -> Any:
-    return None if told is None else NamedSharding(mesh, told[0], memory_kind=told[1])
+def _sharding_from_state(mesh: Mesh, state: Any) -> Any:
+    return None if state is None else NamedSharding(mesh, state[0], memory_kind=state[1])

@@ -89,41 +89,41 @@ def shard_map(
     for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
         if specs is not Infer:
             _check_types(what, specs)
-    jits: dict[Any, Jitted] = {}  # by what their traces are made under
+    jitted_by_mesh: dict[Any, Jitted] = {}  # by what their traces are made under
 
     @wraps(f)
     def mapped(*args: Any) -> Any:
-        over = _mesh_of(mesh)
-        known = frozenset(n for n, _ in STATE.axes)
-        manual = frozenset(axis_names) or frozenset(over.axis_names) - known
-        who = _Who(f, over, manual)
-        jitted = jits.get((over, manual))
+        current_mesh = _mesh_of(mesh)
+        axes_in_scope = frozenset(n for n, _ in STATE.axes)
+        manual = frozenset(axis_names) or frozenset(current_mesh.axis_names) - axes_in_scope
+        spec_checks = _SpecChecks(f, current_mesh, manual)
+        jitted = jitted_by_mesh.get((current_mesh, manual))
         if jitted is None:
             jitted = Jitted(f, NO_STATICS, NO_STATICS, transform="shard_map")
-            jits[over, manual] = jitted
+            jitted_by_mesh[current_mesh, manual] = jitted
         call = jitted.split(args, {})
         avals = [jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves)]
         jitted.check_references(call, avals)
-        ins = who.in_specs(in_specs, call, avals, jitted.names(call))
+        ins = spec_checks.in_specs(in_specs, call, avals, jitted.names(call))
 
         def trace() -> Any:
-            parts = tuple(
-                shard_aval(a, s, over, manual, check_vma)
+            shard_avals = tuple(
+                shard_aval(a, s, current_mesh, manual, check_vma)
                 for a, s in zip(avals, ins, strict=True)
             )
-            traced = jitted.trace_avals(call, parts)
-            outs = who.out_specs(out_specs, traced, check_vma)
+            traced = jitted.trace_avals(call, shard_avals)
+            outs = spec_checks.out_specs(out_specs, traced, check_vma)
             if check_vma:
-                who.check_written(traced, ins)
+                spec_checks.check_written(traced, ins)
             closed = vary_as(traced.jaxpr, outs) if check_vma else traced.jaxpr
             return traced, closed, outs
 
-        axes = scope(over, manual, check_vma)
-        with meshes.made_current(meshes.inside(over.abstract_mesh, manual)):
+        axes = scope(current_mesh, manual, check_vma)
+        with meshes.made_current(meshes.inside(current_mesh.abstract_mesh, manual)):
             traced, closed, outs = core.within_axes(axes, trace)
         params = {
             "jaxpr": closed,
-            "mesh": over,
+            "mesh": current_mesh,
             "newly_manual_axes": manual,
             "in_specs": (*[PartitionSpec()] * len(traced.hoisted), *ins),
             "out_specs": outs,
@@ -213,9 +213,9 @@ def shard_map_by_position(
 
 
 def _mesh_of(mesh: Any) -> Any:
-    around = meshes.entered_mesh()
-    if mesh is None or _is_inside(around, mesh):
-        mesh = around
+    context_mesh = meshes.entered_mesh()
+    if mesh is None or _is_inside(context_mesh, mesh):
+        mesh = context_mesh
     if mesh is None or mesh.empty:
         raise errors.value_error(
             "The context mesh cannot be empty. Use `jax.set_mesh(mesh)` to enter into a"
@@ -226,9 +226,13 @@ def _mesh_of(mesh: Any) -> Any:
     return mesh
 
 
-def _is_inside(around: Any, mesh: Any) -> bool:
+def _is_inside(context_mesh: Any, mesh: Any) -> bool:
     """Whether a mesh is the one that is current, of which some axes are manual."""
-    return around is not None and around.manual_axes and around.shape_tuple == mesh.shape_tuple
+    return (
+        context_mesh is not None
+        and context_mesh.manual_axes
+        and context_mesh.shape_tuple == mesh.shape_tuple
+    )
 
 
 def _is_spec(x: Any) -> bool:
@@ -248,7 +252,7 @@ def _check_types(what: str, specs: Any) -> None:
             )
 
 
-def _sums(spec: PartitionSpec) -> tuple[frozenset[Any], frozenset[Any]]:
+def _reduction_axes(spec: PartitionSpec) -> tuple[frozenset[Any], frozenset[Any]]:
     return spec.unreduced, spec.reduced
 
 
@@ -258,7 +262,7 @@ def _entries(spec: PartitionSpec, aval: Any) -> list[Any]:
     return entries + [()] * (len(aval.shape) - len(entries))
 
 
-class _Who:
+class _SpecChecks:
     """A function that is mapped, and over what: for checks and their messages."""
 
     __slots__ = ("fun", "manual", "mesh")
@@ -272,9 +276,9 @@ class _Who:
                 f"jax.shard_map requires axis_names={manual} to be a subset of"
                 f" mesh.axis_names={frozenset(mesh.axis_names)}"
             )
-        if again := [n for n, _ in STATE.axes if n in manual]:
+        if manual_already := [n for n, _ in STATE.axes if n in manual]:
             raise self.error(
-                f"shard_map: the axes {again} are manual already, or mapped.",
+                f"shard_map: the axes {manual_already} are manual already, or mapped.",
                 tries=["axis_names={...}, of the other axes of the mesh"],
             )
 
@@ -322,11 +326,11 @@ class _Who:
             )
         args, _ = call.in_tree.children()
         specs = tuple(specs) if isinstance(specs, list) else specs
-        found = tree.flatten_axes("shard_map in_specs", args, specs)
-        everywhere = self.manual == {*self.mesh.axis_names}
-        typed = everywhere and self.mesh.are_all_axes_explicit
+        leaf_specs = tree.flatten_axes("shard_map in_specs", args, specs)
+        all_manual = self.manual == {*self.mesh.axis_names}
+        typed = all_manual and self.mesh.are_all_axes_explicit
         out = []
-        for i, (spec, aval) in enumerate(zip(found, avals, strict=True)):
+        for i, (spec, aval) in enumerate(zip(leaf_specs, avals, strict=True)):
             spec = PartitionSpec() if spec is None else spec
             self.check("in_specs", spec)
             if len(spec) > len(aval.shape):
@@ -351,16 +355,16 @@ class _Who:
                     which=f"{names[i]}: {aval.str_short(False)}",
                     tries=["pad the axis", "another mesh, or another axis of the array"],
                 )
-            mine = self.inferred(aval)
-            if _sums(spec) != _sums(mine):
+            inferred = self.inferred(aval)
+            if _reduction_axes(spec) != _reduction_axes(inferred):
                 raise self.mismatch(
                     spec,
                     aval,
                     names[i],
                     "the argument is unreduced along"
-                    f" {set(mine.unreduced)}, and reduced along {set(mine.reduced)}.",
+                    f" {set(inferred.unreduced)}, and reduced along {set(inferred.reduced)}.",
                 )
-            if typed and _entries(spec, aval) != _entries(mine, aval):
+            if typed and _entries(spec, aval) != _entries(inferred, aval):
                 raise self.mismatch(
                     spec,
                     aval,
@@ -373,9 +377,11 @@ class _Who:
     def mismatch(self, spec: Any, aval: Any, which: str, why: str) -> Exception:
         """The error for an argument that lies otherwise than `in_specs` says."""
         rest = [None] * (len(aval.shape) - len(spec))
-        given = PartitionSpec(*spec, *rest, unreduced=spec.unreduced, reduced=spec.reduced)
+        padded_spec = PartitionSpec(
+            *spec, *rest, unreduced=spec.unreduced, reduced=spec.reduced
+        )
         return self.error(
-            f"in_specs passed to shard_map: {given} does not match the specs of the"
+            f"in_specs passed to shard_map: {padded_spec} does not match the specs of the"
             f" input: {self.inferred(aval)} for arg: {aval.str_short(False)}.",
             which=which,
             why=why,
@@ -386,14 +392,14 @@ class _Who:
         """The spec by which a value of this type lies along the axes that are manual."""
         if type(aval) is AbstractRef:
             aval = aval.inner_aval
-        parts = [
+        entries = [
             tuple(a for a in axes_of(entry) if a in self.manual) for entry in spec_of(aval)
         ]
         spec = (
             PartitionSpec() if aval.explicit_sharding is None else aval.explicit_sharding.spec
         )
         sums = {"unreduced": spec.unreduced, "reduced": spec.reduced}
-        return PartitionSpec(*parts, **{k: n & self.manual for k, n in sums.items()})
+        return PartitionSpec(*entries, **{k: n & self.manual for k, n in sums.items()})
 
     def too_long(self, what: str, kind: str, spec: Any, which: str, aval: Any) -> Exception:
         tries = ["a shorter spec"]
@@ -410,8 +416,8 @@ class _Who:
 
     def out_specs(self, specs: Any, traced: Any, check: bool) -> Any:
         """A spec for each result, which it fits."""
-        found = tree.flatten_axes("shard_map out_specs", traced.out_tree, specs)
-        outs = tuple(PartitionSpec() if s is None else s for s in found)
+        leaf_specs = tree.flatten_axes("shard_map out_specs", traced.out_tree, specs)
+        outs = tuple(PartitionSpec() if s is None else s for s in leaf_specs)
         for i, (spec, aval) in enumerate(zip(outs, traced.jaxpr.out_avals, strict=True)):
             self.check("out_specs", spec)
             if len(spec) > len(aval.shape):
@@ -424,9 +430,9 @@ class _Who:
     def check_written(self, traced: Any, specs: Sequence[PartitionSpec]) -> None:
         """Raise where a reference gets a value that varies along further axes."""
         closed = traced.jaxpr
-        due = [type(a) is AbstractRef for a in closed.in_avals]
-        if any(due):
-            flat, written = discharge_jaxpr(closed, due)
+        needs_discharge = [type(a) is AbstractRef for a in closed.in_avals]
+        if any(needs_discharge):
+            flat, written = discharge_jaxpr(closed, needs_discharge)
             of_all = [*[PartitionSpec()] * len(traced.hoisted), *specs]
             last = flat.out_avals[len(closed.out_avals) :]
             for spec, aval in zip(pick(of_all, written), last, strict=True):
@@ -436,21 +442,21 @@ class _Who:
     def check_equal(self, spec: PartitionSpec, aval: Any) -> None:
         """Raise where a result may vary along an axis that its spec does not name."""
         named = {a for entry in spec for a in axes_of(entry)}
-        over = [
+        unnamed = [
             a for a in aval.manual_axis_kinds.varying if a in self.manual and a not in named
         ]
-        sums = zip(aval.manual_axis_kinds[1:], _sums(spec), strict=True)
-        over += [a for k, s in sums for a in k if a in self.manual and a not in s]
-        over = [
+        sums = zip(aval.manual_axis_kinds[1:], _reduction_axes(spec), strict=True)
+        unnamed += [a for k, s in sums for a in k if a in self.manual and a not in s]
+        unnamed = [
             a
-            for a in over
+            for a in unnamed
             if a not in spec.unreduced or a not in aval.manual_axis_kinds.varying
         ]
-        if not over:
+        if not unnamed:
             return
-        axes = ",".join(map(str, over))
+        axes = ",".join(map(str, unnamed))
         if self.manual.issubset(n for kind in aval.manual_axis_kinds for n in kind):
-            across = f"axis {over[0]!r}" if len(over) == 1 else f"axes {tuple(over)}"
+            across = f"axis {unnamed[0]!r}" if len(unnamed) == 1 else f"axes {tuple(unnamed)}"
             why = (
                 f"is replicated across mesh {across}, but could not infer replication"
                 " over any axes"
@@ -469,8 +475,8 @@ class _Who:
             f" corresponding output value {why}",
             which=f"a result of type {aval.str_short(False)}",
             tries=[
-                f"a spec that names {over[0]!r}",
-                f"lax.psum(x, {over[0]!r})",
+                f"a spec that names {unnamed[0]!r}",
+                f"lax.psum(x, {unnamed[0]!r})",
                 "check_vma=False, if the results are equal",
             ],
         )

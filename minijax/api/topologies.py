@@ -71,12 +71,12 @@ def get_topology_desc(
       >>> topology = get_topology_desc('v5e:2x2', 'tpu')  # doctest: +SKIP
     """
     try:
-        found = client.topology(platform or "tpu", topology_name, kwargs)
+        devices = client.topology(platform or "tpu", topology_name, kwargs)
     except RuntimeFailure as e:
         if str(e).startswith("UNIMPLEMENTED"):
             raise NotImplementedError(str(e)) from e
         raise
-    return TopologyDescription(found)
+    return TopologyDescription(devices)
 
 
 def make_mesh(

@@ -27,17 +27,17 @@ def _client_of(sharding: Any) -> Any:
     return next(iter(sharding.device_set)).client
 
 
-class _Type:
+class _RequestedType:
     """A type as C++ reads it of one that is asked for."""
 
     def __init__(self, struct: Any) -> None:
         self.aval = aval = shaped(tuple(struct.shape), struct.dtype)
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, False
-        lies = struct.sharding
-        if isinstance(lies, SingleDeviceSharding):
-            self.sharding = placement(lies.devices[0]).sharding_of(aval, True)
+        sharding = struct.sharding
+        if isinstance(sharding, SingleDeviceSharding):
+            self.sharding = placement(sharding.devices[0]).sharding_of(aval, True)
         else:
-            self.sharding = lies.cpp_sharding(len(aval.shape))
+            self.sharding = sharding.cpp_sharding(len(aval.shape))
 
     def of(self, x: Any) -> Any:
         """What C++ made, as an array of this type."""
@@ -59,9 +59,9 @@ def _pull(self: Any, uuid: int, xs: Any, timeout: Any = None) -> Any:
     if not leaves:
         return xs
     options = {} if timeout is None else {"timeout": timeout}
-    types = [_Type(s) for s in leaves]
-    found = self._pull_flat(uuid, _client_of(leaves[0].sharding), types, **options)
-    flat = [t.of(x) for x, t in zip(found, types, strict=True)]
+    types = [_RequestedType(s) for s in leaves]
+    fetched = self._pull_flat(uuid, _client_of(leaves[0].sharding), types, **options)
+    flat = [t.of(x) for x, t in zip(fetched, types, strict=True)]
     return tree.unflatten(treedef, flat)
 
 
@@ -95,9 +95,9 @@ def make_error_array(aval: Any, message: Any) -> Any:
       Traceback (most recent call last):
       JaxRuntimeError: INTERNAL: lost
     """
-    wanted = _Type(aval)
-    made = _jax._make_error_array(_client_of(aval.sharding), wanted, str(message))
-    return wanted.of(made)
+    error_type = _RequestedType(aval)
+    error_array = _jax._make_error_array(_client_of(aval.sharding), error_type, str(message))
+    return error_type.of(error_array)
 
 
 for _class, _name, _method in (

@@ -96,15 +96,15 @@ class Pullback:
     the leaves or among the `VJP`'s other residuals
     """
 
-    __slots__ = ("in_tree", "map", "out_avals", "places")
+    __slots__ = ("in_tree", "map", "out_avals", "residual_slots")
 
     def __init__(
-        self, linear_map: LinearMap, in_tree: Any, out_avals: list[Any], places: Any
+        self, linear_map: LinearMap, in_tree: Any, out_avals: list[Any], residual_slots: Any
     ) -> None:
         self.map = linear_map
         self.in_tree = in_tree
         self.out_avals = out_avals
-        self.places = places
+        self.residual_slots = residual_slots
 
     def cotangents(self, ct: tuple[Any, ...]) -> list[Any]:
         """The leaves of the cotangent that a `VJP` is called with, checked."""
@@ -120,12 +120,12 @@ class Pullback:
         leaves, ct_tree = tree.flatten(ct[0])
         out_tree = self.map.out_tree
         if ct_tree != out_tree:
-            path, want, got, why = tree_difference(out_tree, ct_tree)
+            path, expected, got, why = tree_difference(out_tree, ct_tree)
             raise errors.value_error(
                 "unexpected tree structure. The argument to a VJP function returned by"
                 " `jax.vjp` must match the pytree structure of the differentiated"
                 f" function's result: got {ct_tree}, but expected {out_tree}.",
-                which=f"out{tree.keystr(path)} is {want} in the result, {got} here: {why}",
+                which=f"out{tree.keystr(path)} is {expected} in the result, {got} here: {why}",
             )
         return [check_cotangent(x, a) for x, a in zip(leaves, self.out_avals, strict=True)]
 
@@ -139,7 +139,9 @@ class Pullback:
                 why="values of arguments that were taken out must be put back before"
                 " the function is called.",
             )
-        return [leaves[i] if of_args else others[i] for of_args, i in self.places]
+        return [
+            leaves[i] if is_argument else others[i] for is_argument, i in self.residual_slots
+        ]
 
 
 class VJP:
@@ -179,8 +181,8 @@ class VJP:
         pullback = self._pullback
         cts = pullback.cotangents(out_ct)
         values = pullback.residuals(self.args_res, self.opaque_residuals)
-        found = pull_back(pullback.map.part(values), cts)
-        return tree.unflatten(pullback.in_tree, map(as_array, found))
+        grads = pull_back(pullback.map.linear_part(values), cts)
+        return tree.unflatten(pullback.in_tree, map(as_array, grads))
 
     def with_refs(self, *maybe_ct_refs: Any) -> Callable[..., Any]:
         """The function that adds gradients to references instead of returning them.
@@ -207,9 +209,9 @@ class VJP:
           Array(13., dtype=float32)
         """
         pullback = self._pullback
-        given, in_tree = tree.flatten(maybe_ct_refs or [GradValue()])
+        markers, in_tree = tree.flatten(maybe_ct_refs or [GradValue()])
         if not maybe_ct_refs:
-            given = given * pullback.in_tree.num_leaves
+            markers = markers * pullback.in_tree.num_leaves
         elif in_tree != pullback.in_tree:
             raise errors.value_error(
                 "with_refs: unexpected tree structure: got"
@@ -223,9 +225,9 @@ class VJP:
             else DidntWant()
             if isinstance(x, DontWant)
             else None
-            for x in given
+            for x in markers
         ]
-        refs = [x for x in given if isinstance(x, Ref)]
+        refs = [x for x in markers if isinstance(x, Ref)]
         values = pullback.residuals(self.args_res, self.opaque_residuals)
         return tree.Partial(Accumulation(pullback, marks), values, refs)
 
@@ -248,16 +250,16 @@ class Accumulation:
 
     def __call__(self, values: Sequence[Any], refs: Sequence[Ref], *ct: Any) -> Any:
         cts = self.pullback.cotangents(ct)
-        part, it = self.pullback.map.part(values), iter(refs)
+        linear_part, it = self.pullback.map.linear_part(values), iter(refs)
         sinks = {
             v: _adder(next(it)) if isinstance(m, GradRef) else lambda ct: None
-            for v, m in zip(part.jaxpr.invars, self.marks, strict=True)
+            for v, m in zip(linear_part.jaxpr.invars, self.marks, strict=True)
             if m is not None
         }
-        found = pull_back(part, cts, sinks)
+        grads = pull_back(linear_part, cts, sinks)
         return tree.unflatten(
             self.pullback.in_tree,
-            [as_array(ct) if m is None else m for ct, m in zip(found, self.marks, strict=True)],
+            [as_array(ct) if m is None else m for ct, m in zip(grads, self.marks, strict=True)],
         )
 
 
@@ -267,28 +269,30 @@ def _adder(ref: Ref) -> Callable[[Any], None]:
 
 def check_cotangent(ct: Any, aval: Any) -> Any:
     """A cotangent, checked against the output it belongs to."""
-    want = aval.to_tangent()
-    still = want.dtype == dtypes.float0  # then a cotangent of any dtype is nothing
-    if still and isinstance(ct, Zero):
+    expected = aval.to_tangent()
+    is_float0 = expected.dtype == dtypes.float0  # then a cotangent of any dtype is nothing
+    if is_float0 and isinstance(ct, Zero):
         return ct
     got = check_value(ct, "the cotangents of a vjp function")
-    if got.shape != want.shape or not (still or got.dtype == want.dtype):
+    if got.shape != expected.shape or not (is_float0 or got.dtype == expected.dtype):
         raise ValueError(
             "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got"
-            f" {got.str_short(False)}, but expected {want.str_short(False)} because the"
+            f" {got.str_short(False)}, but expected {expected.str_short(False)} because the"
             " corresponding output of the differentiated function had JAX type"
             f" {aval.str_short(False)}."
         )
-    if not still and got.manual_axis_kinds != (kinds := want.to_ct_aval().manual_axis_kinds):
+    if not is_float0 and got.manual_axis_kinds != (
+        kinds := expected.to_ct_aval().manual_axis_kinds
+    ):
         raise _varies_differently(
             "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got"
             f" {got.str_short(False)}, but expected"
-            f" {want.update(manual_axis_kinds=kinds).str_short(False)} because the corresponding"
-            " output of the differentiated function had JAX type"
+            f" {expected.update(manual_axis_kinds=kinds).str_short(False)} because the"
+            " corresponding output of the differentiated function had JAX type"
             f" {aval.str_short(False)}.",
             ValueError,
         )
-    return Zero(want) if still else ct
+    return Zero(expected) if is_float0 else ct
 
 
 def _varies_differently(what: str, kind: type[Exception]) -> Exception:
@@ -342,22 +346,22 @@ def vjp(
     for x in leaves:
         check_value(x, "vjp")
     flat = Flat(fun, in_tree, has_aux)
-    outs, part = linearize_flat(flat, leaves)
-    at = {id(x): i for i, x in enumerate(leaves)}
-    places: list[tuple[bool, int]] = []
+    outs, linear_part = linearize_flat(flat, leaves)
+    leaf_index = {id(x): i for i, x in enumerate(leaves)}
+    residual_slots: list[tuple[bool, int]] = []
     opaque: list[Any] = []
-    for x in part.consts:
-        if id(x) in at:
-            places.append((True, at[id(x)]))
+    for x in linear_part.consts:
+        if id(x) in leaf_index:
+            residual_slots.append((True, leaf_index[id(x)]))
         else:
-            places.append((False, len(opaque)))
+            residual_slots.append((False, len(opaque)))
             opaque.append(x if isinstance(x, Ref) else as_array(x))
-    read = {id(leaves[i]) for of_args, i in places if of_args}
-    kept = [as_array(x) if id(x) in read else NotNeeded() for x in leaves]
-    args_res = list(in_tree.walk(lambda xs, _: tuple(xs), lambda x: x, kept))
+    read_ids = {id(leaves[i]) for is_argument, i in residual_slots if is_argument}
+    arg_residuals = [as_array(x) if id(x) in read_ids else NotNeeded() for x in leaves]
+    args_res = list(in_tree.walk(lambda xs, _: tuple(xs), lambda x: x, arg_residuals))
     out_avals = [core.aval_of(x) for x in outs]
-    linear_map = LinearMap(part, in_tree, flat.out_tree)
-    pull = VJP(Pullback(linear_map, in_tree, out_avals, places), args_res, opaque)
+    linear_map = LinearMap(linear_part, in_tree, flat.out_tree)
+    pull = VJP(Pullback(linear_map, in_tree, out_avals, residual_slots), args_res, opaque)
     out = tree.unflatten(flat.out_tree, map(as_array, outs))
     return (out, pull, flat.aux_value()) if has_aux else (out, pull)
 
@@ -396,8 +400,8 @@ def fwd_and_bwd(
         return vjp(partial, *chosen, has_aux=has_aux)
 
     def bwd(residuals: Any, ct: Any) -> Any:
-        found = residuals(ct)
-        return found[0] if isinstance(argnums, int) else found
+        grads = residuals(ct)
+        return grads[0] if isinstance(argnums, int) else grads
 
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
@@ -456,8 +460,8 @@ def linear_transpose(
                     f" {got.str_short(False)}.",
                     TypeError,
                 )
-        found = backward_pass(jaxpr, consts, [UndefinedPrimal(a) for a in avals], cts)
-        return tree.unflatten(in_tree, [as_array(instantiate(x)) for x in found])
+        operand_cts = backward_pass(jaxpr, consts, [UndefinedPrimal(a) for a in avals], cts)
+        return tree.unflatten(in_tree, [as_array(instantiate(x)) for x in operand_cts])
 
     return tree.Partial(transposed, consts)
 

@@ -86,7 +86,7 @@ def vmap(
     mapped.check_spec("in_axes", in_axes, vmappables.is_spec)
     mapped.check_spec("out_axes", out_axes, vmappables.is_spec)
     name = no_name if axis_name is None else axis_name
-    at_once = None if chunk is None else chunk_size(chunk)
+    lanes_per_chunk = None if chunk is None else chunk_size(chunk)
 
     @wraps(fun, about="Vectorized version of {fun}: of all lanes at once.")
     def vmapped(*args: Any, **kwargs: Any) -> Any:
@@ -98,13 +98,14 @@ def vmap(
             )
         leaves, in_tree = tree.flatten((args, kwargs))
         names: Any = ArgNames(fun, in_tree, range(len(args)))
-        opened = None
+        unpacked = None
         if vmappables.kinds and (
-            (given := vmappables.found((args, kwargs))) or not _holds_known_kind((args, kwargs))
+            (has_registered := vmappables.holds_registered((args, kwargs)))
+            or not _holds_lane_kind((args, kwargs))
         ):
-            opened = vmappables.Opened(fun, mapped, in_axes, out_axes, args, kwargs)
-            leaves, dims = opened.start, opened.dims
-            if given:
+            unpacked = vmappables.UnpackedFunction(fun, mapped, in_axes, out_axes, args, kwargs)
+            leaves, dims = unpacked.start, unpacked.dims
+            if has_registered:
                 names = [f"part {i} of the arguments" for i in range(len(leaves))]
         else:
             dims = mapped.spread(in_axes, in_tree)
@@ -113,43 +114,43 @@ def vmap(
         size = mapped.size(avals, dims, names, axis_size)
         if size is None:
             raise _no_size(mapped, leaves, args, kwargs)
-        if opened is not None:
-            opened.with_size(size)
-            leaves, dims = opened.start, [*dims, *opened.dims[len(dims) :]]
+        if unpacked is not None:
+            unpacked.with_size(size)
+            leaves, dims = unpacked.start, [*dims, *unpacked.dims[len(dims) :]]
             avals += [core.aval_of(x) for x in leaves[len(avals) :]]
         elif lane_kinds:
             in_tree = _lane_tree((args, kwargs), dims)
-        flat: Any = opened or _Lane(fun, in_tree, "vmap")
-        cut = _cut_of_lanes(avals, dims) if TypeFlags.has_sharded_types else None
-        axis = Axis(name, size, spmd_axis_name, cut)
+        flat: Any = unpacked or _Lane(fun, in_tree, "vmap")
+        lane_sharding = _lane_sharding(avals, dims) if TypeFlags.has_sharded_types else None
+        axis = Axis(name, size, spmd_axis_name, lane_sharding)
         run: Any = flat
-        moving = [
+        mapped_refs = [
             isinstance(x, Reference) and d is not None
             for x, d in zip(leaves, dims, strict=True)
         ]
-        if any(moving):
+        if any(mapped_refs):
             check_passed_once(leaves, fun, "vmap", names)
-            run = DischargedFunction(flat, leaves, moving)
+            run = DischargedFunction(flat, leaves, mapped_refs)
             leaves = run.start
-        if at_once is not None and at_once < size:
-            outs, out_dims = batch_in_chunks(run, axis, leaves, dims, at_once)
+        if lanes_per_chunk is not None and lanes_per_chunk < size:
+            outs, out_dims = batch_in_chunks(run, axis, leaves, dims, lanes_per_chunk)
         else:
             outs, out_dims = batch_flat(run, axis, leaves, dims)
-        if any(moving):
-            n = len(outs) - sum(moving)
-            places = pick(dims, moving)
+        if any(mapped_refs):
+            n = len(outs) - sum(mapped_refs)
+            ref_dims = pick(dims, mapped_refs)
             run.write_back(
                 move_lane(x, size, d, to)
-                for x, d, to in zip(outs[n:], out_dims[n:], places, strict=True)
+                for x, d, to in zip(outs[n:], out_dims[n:], ref_dims, strict=True)
             )
             outs, out_dims = outs[:n], out_dims[:n]
-        if opened is None:
-            wanted = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
+        if unpacked is None:
+            requested_axes = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         else:
-            wanted = opened.wanted
-        result = _placed(flat, outs, out_dims, wanted, axis)
-        if lane_kinds and (opened is None or not vmappables.found(result)):
-            result = _whole(result, wanted, size)
+            requested_axes = unpacked.requested_axes
+        result = _with_lane_axes(flat, outs, out_dims, requested_axes, axis)
+        if lane_kinds and (unpacked is None or not vmappables.holds_registered(result)):
+            result = _tree_of_lanes(result, requested_axes, size)
         return result
 
     return vmapped
@@ -165,29 +166,33 @@ def _no_size(mapped: Mapped, leaves: Sequence[Any], args: Any, kwargs: Any) -> E
     )
 
 
-def _placed(
-    flat: Any, outs: Sequence[Any], dims: Sequence[Any], wanted: Sequence[Any], axis: Axis
+def _with_lane_axes(
+    flat: Any,
+    outs: Sequence[Any],
+    dims: Sequence[Any],
+    requested_axes: Sequence[Any],
+    axis: Axis,
 ) -> Any:
-    """The result of all lanes, the lane axis of each leaf where `wanted` says."""
-    for i, (d, w) in enumerate(zip(dims, wanted, strict=True)):
-        if w is None and d is not None:
+    """The result of all lanes, the lane axis of each leaf where `requested_axes` says."""
+    for i, (d, requested) in enumerate(zip(dims, requested_axes, strict=True)):
+        if requested is None and d is not None:
             results = tree.leaves_with_path(flat.result(outs))
             raise _shared_result(tree.keystr(results[i][0]), outs[i], d)
-    pairs = zip(outs, dims, wanted, strict=True)
-    return flat.result([_place(x, axis, d, w) for x, d, w in pairs])
+    pairs = zip(outs, dims, requested_axes, strict=True)
+    return flat.result([_with_lane_axis(x, axis, d, requested) for x, d, requested in pairs])
 
 
-def _known_kind(x: Any) -> bool:
+def _is_lane_kind(x: Any) -> bool:
     return type(x) in lane_kinds
 
 
-def _cut_of_lanes(avals: Any, dims: Sequence[int | None]) -> Any:
+def _lane_sharding(avals: Any, dims: Sequence[int | None]) -> Any:
     """The sharding of one number a lane, where types say along which axes lanes are cut."""
-    found = []
+    entry_and_sharding = []
     for a, d in zip(avals, dims, strict=True):
         if d is not None and a.explicit_sharding is not None:
-            found.append((a.explicit_sharding.spec[d], a.explicit_sharding))
-    entries = [entry for entry, _ in found if entry is not None]
+            entry_and_sharding.append((a.explicit_sharding.spec[d], a.explicit_sharding))
+    entries = [entry for entry, _ in entry_and_sharding if entry is not None]
     if any(entry != entries[0] for entry in entries):
         raise errors.value_error(
             "Mapped away dimension of inputs passed to vmap should be sharded the same."
@@ -195,25 +200,25 @@ def _cut_of_lanes(avals: Any, dims: Sequence[int | None]) -> Any:
             f" {next(e for e in entries if e != entries[0])}",
             tries=["jax.sharding.reshard(x, sharding) of one of them"],
         )
-    return found[0][1].with_spec([entries[0]]) if entries else None
+    return entry_and_sharding[0][1].with_spec([entries[0]]) if entries else None
 
 
-def _holds_known_kind(values: Any) -> bool:
-    return any(map(_known_kind, tree.leaves(values, is_leaf=_known_kind)))
+def _holds_lane_kind(values: Any) -> bool:
+    return any(map(_is_lane_kind, tree.leaves(values, is_leaf=_is_lane_kind)))
 
 
 def _lane_tree(args: Any, dims: list[Any]) -> Any:
     """The tree of the arguments of one lane."""
-    if not _holds_known_kind(args):
+    if not _holds_lane_kind(args):
         return tree.structure(args)
-    nodes, outer = tree.flatten(args, is_leaf=_known_kind)
-    left, lane = iter(dims), []
+    nodes, outer = tree.flatten(args, is_leaf=_is_lane_kind)
+    remaining_dims, lane = iter(dims), []
     for x in nodes:
-        if not _known_kind(x):
-            next(left)
+        if not _is_lane_kind(x):
+            next(remaining_dims)
             lane.append(x)
             continue
-        axes = {next(left) for _ in tree.leaves(x)}
+        axes = {next(remaining_dims) for _ in tree.leaves(x)}
         if len(axes) != 1:
             raise errors.value_error(
                 f"vmap needs the same in_axes for all buffers of a {type(x).__name__}"
@@ -224,21 +229,21 @@ def _lane_tree(args: Any, dims: list[Any]) -> Any:
     return tree.structure(tree.unflatten(outer, lane))
 
 
-def _whole(result: Any, dims: Any, size: int) -> Any:
+def _tree_of_lanes(result: Any, dims: Any, size: int) -> Any:
     """The result of all lanes, of the tree of one lane and what all have computed."""
-    nodes, outer = tree.flatten(result, is_leaf=_known_kind)
-    if not any(map(_known_kind, nodes)):
+    nodes, outer = tree.flatten(result, is_leaf=_is_lane_kind)
+    if not any(map(_is_lane_kind, nodes)):
         return result
-    left, whole = iter(dims), []
+    remaining_dims, full_nodes = iter(dims), []
     for x in nodes:
-        if not _known_kind(x):
-            next(left)
-            whole.append(x)
+        if not _is_lane_kind(x):
+            next(remaining_dims)
+            full_nodes.append(x)
             continue
-        axes = {next(left) for _ in tree.leaves(x)}
+        axes = {next(remaining_dims) for _ in tree.leaves(x)}
         shared = axes == {None}
-        whole.append(x if shared else lane_kinds[type(x)][1](x, min(axes), size))
-    return tree.unflatten(outer, whole)
+        full_nodes.append(x if shared else lane_kinds[type(x)][1](x, min(axes), size))
+    return tree.unflatten(outer, full_nodes)
 
 
 class _Lane(FlatCall):
@@ -261,9 +266,9 @@ def _shared_result(path: str, x: Any, dim: int) -> ValueError:
     )
 
 
-def _place(x: Any, axis: Axis, dim: int | None, want: int | None) -> Any:
+def _with_lane_axis(x: Any, axis: Axis, dim: int | None, requested: int | None) -> Any:
     """An output with its lane axis where it is wanted."""
-    if want is None:
+    if requested is None:
         return x
-    to = result_axis(want, core.aval_of(x).ndim + (dim is None))
+    to = result_axis(requested, core.aval_of(x).ndim + (dim is None))
     return move_lane(x, axis, dim, to)

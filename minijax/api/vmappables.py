@@ -84,14 +84,14 @@ def unregister_vmappable(data_type: type) -> None:
     del kinds[data_type]
 
 
-def is_known(x: Any) -> bool:
+def is_registered(x: Any) -> bool:
     """Whether a value is of a class that was registered."""
     return type(x) in kinds
 
 
-def found(values: Any) -> bool:
+def holds_registered(values: Any) -> bool:
     """Whether there are such values in a tree."""
-    return any(map(is_known, tree.leaves(values, is_leaf=is_known)))
+    return any(map(is_registered, tree.leaves(values, is_leaf=is_registered)))
 
 
 def is_spec(x: Any) -> bool:
@@ -99,7 +99,7 @@ def is_spec(x: Any) -> bool:
     return any(type(x) is kind.spec for kind in kinds.values())
 
 
-class Opened(FlatFun):
+class UnpackedFunction(FlatFun):
     """A function of the parts of values, for arguments and their axes."""
 
     __slots__ = (
@@ -112,7 +112,7 @@ class Opened(FlatFun):
         "dims",
         "size",
         "start",
-        "wanted",
+        "requested_axes",
     )
     eager = True
 
@@ -125,7 +125,7 @@ class Opened(FlatFun):
         args: Any,
         kwargs: Any,
     ) -> None:
-        nodes, in_tree = tree.flatten((args, kwargs), is_leaf=is_known)
+        nodes, in_tree = tree.flatten((args, kwargs), is_leaf=is_registered)
         super().__init__(fun, in_tree, "vmap")
         self._nodes = nodes
         self._specs = mapped.spread(in_axes, in_tree)
@@ -134,9 +134,9 @@ class Opened(FlatFun):
         self.size: Any = None  # the number of lanes, once it is known
         self.start: list[Any] = []
         self.dims: list[int | None] = []
-        self.wanted: list[int | None] = []
+        self.requested_axes: list[int | None] = []
 
-        def part(x: Any, axis: Any) -> Any:
+        def record(x: Any, axis: Any) -> Any:
             self.start.append(x)
             self.dims.append(axis)
             return x
@@ -148,51 +148,51 @@ class Opened(FlatFun):
         for x, spec in zip(nodes, self._specs, strict=True):
             kind = kinds.get(type(x))
             if kind is None:
-                part(x, spec)
+                record(x, spec)
             else:
-                kind.to_elt(parts_of(part, index), index, x, spec)
+                kind.to_elt(recursive_take(record, index), index, x, spec)
 
     def with_size(self, size: int) -> None:
         """Say how many lanes there are."""
         self.size = size
         if self._index is not None:
-            makers = (kinds[type(x)].make_iota for x in self._nodes if is_known(x))
+            makers = (kinds[type(x)].make_iota for x in self._nodes if is_registered(x))
             make = next(filter(None, makers), None)
             self.start.append(iota("int32", size) if make is None else make(size))
             self.dims.append(0)
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        left = iter(leaves)
-        part = lambda x, axis: next(left)
+        remaining = iter(leaves)
+        next_leaf = lambda x, axis: next(remaining)
         index = lambda: leaves[-1]
         args, kwargs = self.in_tree.unflatten(
-            kinds[type(x)].to_elt(parts_of(part, index), index, x, spec)
-            if is_known(x)
-            else next(left)
+            kinds[type(x)].to_elt(recursive_take(next_leaf, index), index, x, spec)
+            if is_registered(x)
+            else next(remaining)
             for x, spec in zip(self._nodes, self._specs, strict=True)
         )
         out = self.fun(*args, **kwargs)
-        self._nodes_out, self.out_tree = tree.flatten(out, is_leaf=is_known)
+        self._nodes_out, self.out_tree = tree.flatten(out, is_leaf=is_registered)
         self._specs_out = tree.flatten_axes("vmap out_axes", self.out_tree, self._out_axes)
         outs: list[Any] = []
-        self.wanted = []
+        self.requested_axes = []
 
-        def whole(size: Any, x: Any, axis: Any) -> Any:
+        def record(size: Any, x: Any, axis: Any) -> Any:
             outs.append(x)
-            self.wanted.append(axis)
+            self.requested_axes.append(axis)
             return x
 
-        self._each(whole)
+        self._each(record)
         for i, x in enumerate(outs):
             if not core.is_value(x):
                 raise self.refused(out, i, x)
         return outs
 
-    def _each(self, whole: Callable[..., Any]) -> list[Any]:
+    def _each(self, combine: Callable[..., Any]) -> list[Any]:
         return [
-            kinds[type(x)].from_elt(_wholes(whole), self.size, x, spec)
-            if is_known(x)
-            else whole(self.size, x, spec)
+            kinds[type(x)].from_elt(recursive_combine(combine), self.size, x, spec)
+            if is_registered(x)
+            else combine(self.size, x, spec)
             for x, spec in zip(self._nodes_out, self._specs_out, strict=True)
         ]
 
@@ -200,23 +200,25 @@ class Opened(FlatFun):
         return Mapped("vmap", self.fun, "lanes").unstackable(x)
 
     def result(self, leaves: Any) -> Any:
-        left: Iterator[Any] = iter(leaves)
-        return self.out_tree.unflatten(self._each(lambda size, x, axis: next(left)))
+        remaining: Iterator[Any] = iter(leaves)
+        return self.out_tree.unflatten(self._each(lambda size, x, axis: next(remaining)))
 
 
-def parts_of(part: Callable[..., Any], index: Callable[[], Any]) -> Callable[..., Any]:
+def recursive_take(
+    take_lane: Callable[..., Any], index: Callable[[], Any]
+) -> Callable[..., Any]:
     """The same for arrays, and for parts that are of a registered kind themselves."""
 
-    def cont(x: Any, axis: Any) -> Any:
+    def take(x: Any, axis: Any) -> Any:
         kind = kinds.get(type(x))
-        return part(x, axis) if kind is None else kind.to_elt(cont, index, x, axis)
+        return take_lane(x, axis) if kind is None else kind.to_elt(take, index, x, axis)
 
-    return cont
+    return take
 
 
-def _wholes(whole: Callable[..., Any]) -> Callable[..., Any]:
-    def cont(size: Any, x: Any, axis: Any) -> Any:
+def recursive_combine(combine: Callable[..., Any]) -> Callable[..., Any]:
+    def join(size: Any, x: Any, axis: Any) -> Any:
         kind = kinds.get(type(x))
-        return whole(size, x, axis) if kind is None else kind.from_elt(cont, size, x, axis)
+        return combine(size, x, axis) if kind is None else kind.from_elt(join, size, x, axis)
 
-    return cont
+    return join

@@ -26,15 +26,17 @@ batch_elementwise(xla_metadata_value_p)
 def _lower(ctx: Any, x: Any, *, xla_metadata_kvs: Any) -> Any:
     _ = ctx.module  # which operation made a value knows no recipe
     if "operands" in dir(x.owner):  # else an argument of the program
-        told = {key: frontend_attributes.as_text(value) for key, value in xla_metadata_kvs}
-        frontend_attributes.tag(x.owner, told)
+        attributes = {
+            key: frontend_attributes.as_text(value) for key, value in xla_metadata_kvs
+        }
+        frontend_attributes.tag(x.owner, attributes)
     return x
 
 
 xla_metadata_value_p.lower = _lower
 
 
-class _Told:
+class _MetadataScope:
     """What the compiler is told of the operations of a block, or of a function."""
 
     def __init__(self, updates: dict[str, Any]) -> None:
@@ -59,10 +61,10 @@ class _Told:
         config.METADATA.swap_back(option)
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        return _ToldOf(fun, self.updates)
+        return _WithMetadata(fun, self.updates)
 
 
-class _ToldOf:
+class _WithMetadata:
     """A function whose operations the compiler is told of; also those of its methods."""
 
     def __init__(self, fun: Callable[..., Any], updates: dict[str, Any]) -> None:
@@ -70,20 +72,20 @@ class _ToldOf:
         self._fun, self._updates = fun, updates
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with _Told(self._updates):
+        with _MetadataScope(self._updates):
             return self._fun(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._fun, name)
-        if not callable(found):
-            return found
+        value = getattr(self._fun, name)
+        if not callable(value):
+            return value
 
-        @wraps(found)
-        def told(*args: Any, **kwargs: Any) -> Any:
-            with _Told(self._updates):
-                return found(*args, **kwargs)
+        @wraps(value)
+        def with_metadata(*args: Any, **kwargs: Any) -> Any:
+            with _MetadataScope(self._updates):
+                return value(*args, **kwargs)
 
-        return told
+        return with_metadata
 
 
 def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
@@ -107,6 +109,6 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
       True
     """
     if x is None:
-        return _Told(kwargs)
-    told = tuple(sorted(kwargs.items()))
-    return tree.map(lambda v: xla_metadata_value_p.bind(v, xla_metadata_kvs=told), x)
+        return _MetadataScope(kwargs)
+    kvs = tuple(sorted(kwargs.items()))
+    return tree.map(lambda v: xla_metadata_value_p.bind(v, xla_metadata_kvs=kvs), x)

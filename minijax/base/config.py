@@ -104,7 +104,7 @@ def _as_device_ids(value: Any) -> str:
 
 def _as_pairs(value: Any) -> Any:
     if isinstance(value, dict):
-        value = ";".join(f"{name}:{held}" for name, held in value.items())
+        value = ";".join(f"{name}:{setting}" for name, setting in value.items())
     for pair in filter(None, as_text(value).split(";")):
         if ":" not in pair:
             raise errors.value_error(
@@ -289,9 +289,9 @@ RENEWING = (
     IEEE_ARITHMETIC,
 )
 
-for _name, _default, _check in unsupported_options.rows():
+for _name, _default, _check in unsupported_options.checked_options():
     _option(_name, _default, _check)
-for _name, _default in unsupported_options.EITHER.items():
+for _name, _default in unsupported_options.ACCEPTED_EITHER_WAY.items():
     _option(_name, _default, as_bool)
 
 # The current mesh (a `Mesh`, or None) of `set_mesh`, and of `with mesh:`; no options of
@@ -341,7 +341,7 @@ class Config:
     def update(self, name: str, value: Any) -> None:
         """Set option `name` for the whole process."""
         _find(name, AttributeError).update(value)
-        flags.told(_OLD_NAMES.get(name, name), value)
+        flags.set_flag(_OLD_NAMES.get(name, name), value)
 
     def config_with_absl(self) -> None:
         """Make a flag of absl of each option: `--jax_enable_x64` and its like.
@@ -395,11 +395,11 @@ def _find(name: str, error: type[Exception]) -> Option:
     if opt is None:
         import difflib
 
-        alike = difflib.get_close_matches(name, _OPTIONS, 3, 0.5)
+        similar = difflib.get_close_matches(name, _OPTIONS, 3, 0.5)
         raise errors.error(
             error,
             f"Unrecognized config option: {name}",
-            tries=alike or ["minijax.config.values, which has them all"],
+            tries=similar or ["minijax.config.values, which has them all"],
         )
     return opt
 
@@ -437,7 +437,7 @@ auto_pcast = AUTO_PCAST
 
 # What each is for; where it is no bool, also the values that it takes, and one of them.
 _BOOL = ("True or False", True)
-_SAYS: dict[Option, tuple[Any, ...]] = {
+_DESCRIPTIONS: dict[Option, tuple[Any, ...]] = {
     X64: ("Whether there are 64-bit types, which otherwise narrow to 32 bits.",),
     MATMUL_PRECISION: (
         "The precision of matrix products and convolutions that are asked for none.",
@@ -513,7 +513,7 @@ _SAYS: dict[Option, tuple[Any, ...]] = {
     NO_UNIT_AXES: ("Whether types leave out axes of a mesh of size 1: here, they do.",),
     AUTO_PCAST: ("Whether operands that vary over a mesh in unlike ways are made alike.",),
 }
-for _opt, (_what, *_values) in _SAYS.items():
+for _opt, (_what, *_values) in _DESCRIPTIONS.items():
     _takes, _sample = _values or _BOOL
     _opt.__doc__ = f"""{_what}
 

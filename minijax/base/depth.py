@@ -19,10 +19,10 @@ from typing import Any
 
 from . import config
 
-BYTES = 1024  # of the C stack, for each frame of Python: measured, 300 to 700
+BYTES_PER_FRAME = 1024  # of the C stack, for each frame of Python: measured, 300 to 700
 FRAMES = 40_000  # a thousand nested loops take 17,000 while they are traced
-WANTED = 64 << 20  # of the main thread's stack: there is room for 128 MiB below it
-_USUAL = 8 << 20
+STACK_BYTES = 64 << 20  # of the main thread's stack: there is room for 128 MiB below it
+_DEFAULT_STACK = 8 << 20
 
 _lock = threading.Lock()
 _state: dict[str, Any] = {"inside": 0}
@@ -55,7 +55,7 @@ def partial(fun: Callable[..., Any], *first: Any) -> Callable[..., Any]:
     return rule
 
 
-def again(error: BaseException) -> bool:
+def should_retry(error: BaseException) -> bool:
     """Whether a call that ended in this error is to be made again, with more stack."""
     if type(error) is not RecursionError or config.TRACING.value:
         return False
@@ -67,12 +67,12 @@ def again(error: BaseException) -> bool:
     return 2 * count < sys.getrecursionlimit()  # else the caller calls itself
 
 
-def inside(error: BaseException) -> bool:
+def is_deep_error(error: BaseException) -> bool:
     """Whether this error leaves a call with more stack: its traceback is very long."""
     return type(error) is RecursionError and getattr(_deep, "now", False)
 
 
-def deeper(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def call_with_more_stack(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`fun(*args, **kwargs)` with as many frames as the thread's stack has room for."""
     _enter()
     _deep.now = True
@@ -92,10 +92,10 @@ def _enter() -> None:
             _state["limit"] = sys.getrecursionlimit()
             _state["stack"] = None
         _state["inside"] += 1
-        size = threading.stack_size() or _USUAL
+        size = threading.stack_size() or _DEFAULT_STACK
         if threading.current_thread() is threading.main_thread():
-            size = _grown()
-        frames = min(FRAMES, size // BYTES)
+            size = _grown_stack()
+        frames = min(FRAMES, size // BYTES_PER_FRAME)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), frames))
 
 
@@ -110,14 +110,14 @@ def _leave() -> None:
                 resource.setrlimit(resource.RLIMIT_STACK, _state["stack"])
 
 
-def _grown() -> int:
+def _grown_stack() -> int:
     """The size of the main thread's stack, after its limit has been raised."""
     if sys.platform != "linux":
-        return _USUAL
+        return _DEFAULT_STACK
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
-    size: int = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
+    size: int = STACK_BYTES if hard == resource.RLIM_INFINITY else min(STACK_BYTES, hard)
     if soft == resource.RLIM_INFINITY or soft >= size:
         return size
     if _state["stack"] is None:

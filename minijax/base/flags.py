@@ -61,8 +61,8 @@ def parse(update: Callable[[str, Any], None]) -> None:
     global _parsed
     if _parsed:
         return
-    mine = itertools.takewhile(lambda a: a != "--", sys.argv[1:])
-    _defined(["", *(a for a in mine if a.lstrip("-").startswith("jax"))], True)
+    before_separator = itertools.takewhile(lambda a: a != "--", sys.argv[1:])
+    _defined(["", *(a for a in before_separator if a.lstrip("-").startswith("jax"))], True)
     _complete(update)
     _parsed = True
 
@@ -74,7 +74,7 @@ def _complete(update: Callable[[str, Any], None]) -> None:
             update(name, flag.value)
 
 
-def told(name: str, value: Any) -> None:
+def set_flag(name: str, value: Any) -> None:
     """An option was set: so is its flag."""
     if _defined is not None and name in _names and _defined.is_parsed():
         flag = _defined[name]

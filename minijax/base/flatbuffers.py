@@ -35,35 +35,35 @@ class _Writer:
 
     def table(self, fields: Fields) -> int:
         """Write a table and what is below it; returns where it lies."""
-        places, size = {}, 4  # a reference to the table of offsets comes first
+        offsets_of, size = {}, 4  # a reference to the table of offsets comes first
         for number, (kind, _) in sorted(fields.items()):
-            wide = _SIZES.get(kind, 4)
-            size += -size % wide
-            places[number] = size
-            size += wide
+            width = _SIZES.get(kind, 4)
+            size += -size % width
+            offsets_of[number] = size
+            size += width
         count = max(fields, default=-1) + 1
         self.align(2)
         self.align(4, ahead=4 + 2 * count)
-        offsets = [places.get(i, 0) for i in range(count)]
+        offsets = [offsets_of.get(i, 0) for i in range(count)]
         self.data += struct.pack(f"<{2 + count}H", 4 + 2 * count, size, *offsets)
         start = len(self.data)
         self.data += struct.pack("<i", 4 + 2 * count) + bytes(size - 4)
-        below = []
+        references = []
         for number, (kind, value) in fields.items():
-            at = start + places[number]
+            at = start + offsets_of[number]
             if kind in _SIZES:
                 struct.pack_into("<" + kind, self.data, at, value)
             else:
-                below.append((at, kind, value))
-        for at, kind, value in below:
+                references.append((at, kind, value))
+        for at, kind, value in references:
             self.value(at, kind, value)
         return start
 
     def value(self, at: int, kind: str, value: Any) -> None:
         """Write what the reference at `at` is to point to."""
         if kind == "table":
-            found = self.table(value)
-            struct.pack_into("<I", self.data, at, found - at)
+            target = self.table(value)
+            struct.pack_into("<I", self.data, at, target - at)
             return
         if kind in ("text", "bytes"):
             value = value.encode() if kind == "text" else value
@@ -106,60 +106,60 @@ class Table:
         self.data = data
         self.start = start
 
-    def _at(self, number: int) -> int:
+    def _position(self, number: int) -> int:
         """Where a field lies; 0 if it is missing."""
         offsets = self.start - self._unpack("i", self.start)
-        place = 4 + 2 * number
-        if place >= self._unpack("H", offsets):
+        entry = 4 + 2 * number
+        if entry >= self._unpack("H", offsets):
             return 0
-        found = self._unpack("H", offsets + place)
-        return self.start + found if found else 0
+        offset = self._unpack("H", offsets + entry)
+        return self.start + offset if offset else 0
 
     def _unpack(self, kind: str, at: int) -> Any:
         return struct.unpack_from("<" + kind, self.data, at)[0]
 
-    def _referred(self, at: int) -> int:
+    def _target(self, at: int) -> int:
         return at + int(self._unpack("I", at))
 
     def _string(self, at: int) -> bytes:
         size = self._unpack("I", at)
-        found = bytes(self.data[at + 4 : at + 4 + size])
-        if len(found) != size:
+        data = bytes(self.data[at + 4 : at + 4 + size])
+        if len(data) != size:
             raise struct.error("a string ends beyond the buffer")
-        return found
+        return data
 
     def number(self, field: int, kind: str) -> Any:
-        at = self._at(field)
+        at = self._position(field)
         return self._unpack(kind, at) if at else 0
 
     def bytes(self, field: int) -> bytes:
-        at = self._at(field)
-        return self._string(self._referred(at)) if at else b""
+        at = self._position(field)
+        return self._string(self._target(at)) if at else b""
 
     def text(self, field: int) -> str:
         return self.bytes(field).decode()
 
     def table(self, field: int) -> Table | None:
-        at = self._at(field)
-        return Table(self.data, self._referred(at)) if at else None
+        at = self._position(field)
+        return Table(self.data, self._target(at)) if at else None
 
-    def _each(self, field: int, wide: int, read: Callable[[int], Any]) -> tuple[Any, ...]:
-        at = self._at(field)
+    def _each(self, field: int, width: int, read: Callable[[int], Any]) -> tuple[Any, ...]:
+        at = self._position(field)
         if not at:
             return ()
-        start = self._referred(at)
+        start = self._target(at)
         count = self._unpack("I", start)
-        return tuple([read(start + 4 + wide * i) for i in range(count)])
+        return tuple([read(start + 4 + width * i) for i in range(count)])
 
     def numbers(self, field: int, kind: str) -> tuple[Any, ...]:
         return self._each(field, _SIZES[kind], lambda at: self._unpack(kind, at))
 
     def texts(self, field: int) -> tuple[str, ...]:
-        read = lambda at: self._string(self._referred(at)).decode()
+        read = lambda at: self._string(self._target(at)).decode()
         return self._each(field, 4, read)
 
     def tables(self, field: int) -> Sequence[Table]:
-        return self._each(field, 4, lambda at: Table(self.data, self._referred(at)))
+        return self._each(field, 4, lambda at: Table(self.data, self._target(at)))
 
 
 def read(data: Any) -> Table:

@@ -16,7 +16,7 @@ from . import tree
 from .tree_nodes import keystr
 
 
-class _Inside:
+class _PathKey:
     """The key of a leaf in a flattened tree: the whole path, as messages show it."""
 
     __slots__ = ("path",)
@@ -33,38 +33,40 @@ class _Inside:
         return hash(self.path)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Inside) and self.path == other.path
+        return isinstance(other, _PathKey) and self.path == other.path
 
 
-class _Form:
+class _SharedStructure:
     """A tree's structure: one object for equal ones, compared by identity."""
 
     __slots__ = ("__weakref__", "keys", "treedef")
 
     def __init__(self, treedef: Any) -> None:
         self.treedef = treedef
-        self.keys: list[_Inside] | None = None
+        self.keys: list[_PathKey] | None = None
 
-    def paths(self) -> list[_Inside]:
+    def paths(self) -> list[_PathKey]:
         """For each leaf the way to it, as one key."""
         if self.keys is None:
             full = tree.unflatten(self.treedef, range(self.treedef.num_leaves))
-            self.keys = [_Inside(path) for path, _ in tree.leaves_with_path(full)]
+            self.keys = [_PathKey(path) for path, _ in tree.leaves_with_path(full)]
         return self.keys
 
     def __repr__(self) -> str:
         return str(self.treedef)
 
     def __reduce__(self) -> Any:
-        return _form, (self.treedef,)
+        return _structure_of, (self.treedef,)
 
 
-_forms: weakref.WeakValueDictionary[Any, _Form] = weakref.WeakValueDictionary()
+_structures: weakref.WeakValueDictionary[Any, _SharedStructure] = weakref.WeakValueDictionary()
 
 
-def _form(treedef: Any) -> _Form:
-    found = _forms.get(treedef)
-    return _forms.setdefault(treedef, _Form(treedef)) if found is None else found
+def _structure_of(treedef: Any) -> _SharedStructure:
+    cached = _structures.get(treedef)
+    return (
+        _structures.setdefault(treedef, _SharedStructure(treedef)) if cached is None else cached
+    )
 
 
 class Flattened:
@@ -76,13 +78,15 @@ class Flattened:
 
     # `_known`: what is remembered of the types and places of the leaves, of those who run
     # programs on them (control/calls/flattened_calls.py).
-    __slots__ = ("_form", "_known", "_leaves", "_tree")
+    __slots__ = ("_structure", "_cached", "_leaves", "_tree")
     _tree: Any
 
-    def __init__(self, leaves: tuple[Any, ...], form: _Form, known: Any = None) -> None:
+    def __init__(
+        self, leaves: tuple[Any, ...], form: _SharedStructure, cached: Any = None
+    ) -> None:
         self._leaves = leaves
-        self._form = form
-        self._known = known
+        self._structure = form
+        self._cached = cached
 
     @property
     def tree(self) -> Any:
@@ -90,8 +94,8 @@ class Flattened:
         try:
             return self._tree
         except AttributeError:
-            self._tree = found = tree.unflatten(self._form.treedef, self._leaves)
-            return found
+            self._tree = value = tree.unflatten(self._structure.treedef, self._leaves)
+            return value
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_tree":
@@ -117,15 +121,15 @@ class Flattened:
         return f"flattened({self.tree!r})"
 
     def __reduce__(self) -> Any:
-        return Flattened, (self._leaves, self._form)
+        return Flattened, (self._leaves, self._structure)
 
 
 for _registry in (tree.USER, tree.DISPATCH):
     _registry.register_node(
         Flattened,
-        lambda x: (x._leaves, x._form),
+        lambda x: (x._leaves, x._structure),
         lambda form, leaves: Flattened(tuple(leaves), form),
-        lambda x: (list(zip(x._form.paths(), x._leaves, strict=True)), x._form),
+        lambda x: (list(zip(x._structure.paths(), x._leaves, strict=True)), x._structure),
     )
 
 
@@ -154,4 +158,4 @@ def flattened(tree_: Any) -> Flattened:
     if isinstance(tree_, Flattened):
         return tree_
     leaves, treedef = tree.flatten(tree_)
-    return Flattened(tuple(leaves), _form(treedef))
+    return Flattened(tuple(leaves), _structure_of(treedef))

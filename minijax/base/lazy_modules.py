@@ -28,14 +28,14 @@ def homes(table: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     >>> homes({"surface.scipy.stats.shaped:beta": "pdf"})["pdf"]
     ('surface.scipy.stats.shaped', 'beta.pdf')
     """
-    found = {}
-    for room, names in table.items():
-        room, _, owner = room.partition(":")
+    result = {}
+    for module_path, names in table.items():
+        module_path, _, owner = module_path.partition(":")
         for entry in names.split():
-            public, _, inner = entry.replace(":=", "=").partition("=")
-            inner = inner or public
-            found[public] = (room, f"{owner}.{inner}" if owner else inner)
-    return found
+            public, _, target = entry.replace(":=", "=").partition("=")
+            target = target or public
+            result[public] = (module_path, f"{owner}.{target}" if owner else target)
+    return result
 
 
 def _messages(table: Mapping[str, str] | None) -> dict[str, str]:
@@ -47,10 +47,10 @@ def _messages(table: Mapping[str, str] | None) -> dict[str, str]:
 
 _tables: dict[int, Mapping[str, Any]] = {}  # names by face, by `id` of what is in it
 _submodules: dict[int, frozenset[str]] = {}
-held: Any = vars(ModuleType)["__dict__"].__get__  # of a module, what is in it by now
+namespace_of: Any = vars(ModuleType)["__dict__"].__get__  # of a module, what is in it by now
 
 
-class Whole(ModuleType):
+class CompleteModule(ModuleType):
     """A face whose `__dict__` is complete: who reads it has all of its names loaded.
 
     Until then Python takes some 20 ns longer for an attribute of such a module.
@@ -59,12 +59,12 @@ class Whole(ModuleType):
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
         self.__class__ = ModuleType  # type: ignore[assignment]
-        found = held(self)
+        namespace = namespace_of(self)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            for name in _tables[id(found)]:
+            for name in _tables[id(namespace)]:
                 getattr(self, name)
-        return found  # type: ignore[no-any-return]
+        return namespace  # type: ignore[no-any-return]
 
 
 def impersonate(package: str) -> None:
@@ -73,44 +73,49 @@ def impersonate(package: str) -> None:
     So they are to who looks for names, or at a module's own, without asking it.  In
     `sys.modules` each face has both names.
     """
-    global _stands_for
-    _stands_for = package
+    global _impersonated
+    _impersonated = package
     for module in list(sys.modules.values()):
-        if isinstance(module, ModuleType) and id(held(module)) in _tables:
-            _stand(module)
+        if isinstance(module, ModuleType) and id(namespace_of(module)) in _tables:
+            _impersonate_module(module)
 
 
-def _stand(module: ModuleType) -> None:
+def _impersonate_module(module: ModuleType) -> None:
     """Have a face stand for one of the other package, with what it has loaded by now."""
-    module.__class__ = Whole
-    space = held(module)
+    module.__class__ = CompleteModule
+    space = namespace_of(module)
     for name in _tables[id(space)].keys() & space.keys():
-        _hand_over(name, space[name], called(module.__name__))
-    for part in (module, *map(space.get, _submodules[id(space)])):
-        if part is not None:
-            own, part.__name__ = part.__name__, called(part.__name__)
+        _set_public_module(name, space[name], public_path(module.__name__))
+    for public_module in (module, *map(space.get, _submodules[id(space)])):
+        if public_module is not None:
+            own, public_module.__name__ = (
+                public_module.__name__,
+                public_path(public_module.__name__),
+            )
             if own != _PACKAGE:  # which its own import finds
-                sys.modules.setdefault(part.__name__, part)
+                sys.modules.setdefault(public_module.__name__, public_module)
 
 
-def _hand_over(name: str, value: Any, module: str) -> None:
+def _set_public_module(name: str, value: Any, module: str) -> None:
     """Have a function say that it is from the public module, as libraries expect."""
     own = getattr(value, "__module__", None) or ""
     if type(value).__name__ in _FUNCTIONS and own.partition(".")[0] == _PACKAGE:
-        value.__module__ = module if value.__qualname__ == name else called(value.__module__)
+        value.__module__ = (
+            module if value.__qualname__ == name else public_path(value.__module__)
+        )
 
 
 _FUNCTIONS = ("function", "PjitFunction")
 
 
-def called(name: str) -> str:
+def public_path(name: str) -> str:
     """What something of ours of this dotted name is called where we stand for another."""
     own, dot, rest = name.partition(".")
-    return f"{_stands_for}{dot}{rest}" if _stands_for and own == _PACKAGE else name
+    return f"{_impersonated}{dot}{rest}" if _impersonated and own == _PACKAGE else name
 
 
 _PACKAGE = __name__.partition(".")[0]
-_stands_for = ""
+_impersonated = ""
 
 
 def face(
@@ -147,8 +152,8 @@ def face(
         if ":=" in entry
     }
     submodules = _submodules[id(namespace)] = frozenset(modules.split())
-    if _stands_for:
-        _stand(module)
+    if _impersonated:
+        _impersonate_module(module)
     old = dropped or {}
     warnings_of, errors_of = _messages(warned), _messages(removed)
 
@@ -157,19 +162,19 @@ def face(
             warnings.warn(warnings_of[attribute], DeprecationWarning, stacklevel=2)
         home = home_of.get(attribute)
         if home is not None:
-            room, inner = home
-            value = attrgetter(inner)(importlib.import_module(f"{package}.{room}"))
+            module_path, inner = home
+            value = attrgetter(inner)(importlib.import_module(f"{package}.{module_path}"))
             if attribute in copies:
                 value = renamed(value, attribute, name)
-            if _stands_for:
-                _hand_over(attribute, value, called(name))
+            if _impersonated:
+                _set_public_module(attribute, value, public_path(name))
             if attribute not in warnings_of:
                 namespace[attribute] = value
             return value
         if attribute in submodules:
-            found = importlib.import_module(called(f"{name}.{attribute}"))
-            found.__name__ = called(found.__name__)
-            return found
+            submodule = importlib.import_module(public_path(f"{name}.{attribute}"))
+            submodule.__name__ = public_path(submodule.__name__)
+            return submodule
         if attribute in old:
             short = name.rpartition(".")[2]
             short = "jnp" if short == "numpy" else short
@@ -179,17 +184,17 @@ def face(
                 stacklevel=2,
             )
             return getattr(sys.modules[name], old[attribute])
-        missing = f"module {called(name)!r} has no attribute {attribute!r}"
+        missing = f"module {public_path(name)!r} has no attribute {attribute!r}"
         raise AttributeError(errors_of.get(attribute, missing))
 
     def names() -> list[str]:
         """What is public: no rooms, which Python sets beside it when they load."""
-        mine = (
+        own_names = (
             n
             for n, value in list(namespace.items())
             if n not in ("annotations", "face")
             and (n[0] == "_" or not isinstance(value, ModuleType))
         )
-        return sorted({*mine, *home_of, *submodules})
+        return sorted({*own_names, *home_of, *submodules})
 
     return get, names, sorted({*home_of, *submodules})

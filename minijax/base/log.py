@@ -11,12 +11,12 @@ from typing import Any
 logger = logging.getLogger("minijax")
 
 
-def heard(asked: Any) -> bool:
+def heard(as_warning: Any) -> bool:
     """Whether anybody would read what `log_line` logs."""
-    return logger.isEnabledFor(logging.WARNING if asked else logging.DEBUG)
+    return logger.isEnabledFor(logging.WARNING if as_warning else logging.DEBUG)
 
 
-def log_line(asked: Any, text: str, *args: Any) -> None:
+def log_line(as_warning: Any, text: str, *args: Any) -> None:
     """Log a line: a warning if an option asks for it, else for debugging."""
-    if heard(asked):
-        logger.log(logging.WARNING if asked else logging.DEBUG, text, *args)
+    if heard(as_warning):
+        logger.log(logging.WARNING if as_warning else logging.DEBUG, text, *args)

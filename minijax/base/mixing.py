@@ -19,22 +19,22 @@ from typing import Any
 from . import tree
 from .tracebacks import is_internal
 
-Test = Callable[[Sequence[Any]], bool]
+MixTest = Callable[[Sequence[Any]], bool]
 
 
 class _Notes(threading.local):
-    found: list[Test] | None = None
+    excused: list[MixTest] | None = None
 
 
 _notes = _Notes()
 
 
-def by_user(mixes: Test) -> bool:
+def by_user(mixes: MixTest) -> bool:
     """Whether a mixture is the user's: `mixes` looks at leaves of arguments."""
-    if mixes(_passed()):
+    if mixes(_user_arguments()):
         return True
-    if _notes.found is not None:
-        _notes.found.append(mixes)
+    if _notes.excused is not None:
+        _notes.excused.append(mixes)
     return False
 
 
@@ -44,7 +44,7 @@ transformations: list[str] = []
 functions: list[str] = []
 
 
-def _passed() -> list[Any]:
+def _user_arguments() -> list[Any]:
     """The leaves of the arguments that the user's innermost line has passed to us."""
     frame: FrameType | None = sys._getframe(2)
     called = outermost = None
@@ -99,18 +99,18 @@ def _holds_own(x: Any) -> bool:
 class noted:
     """A block in which excuses are noted: tests that a user's call would have failed."""
 
-    __slots__ = ("found", "outer")
+    __slots__ = ("excused", "outer")
 
     def __enter__(self) -> noted:
-        self.outer, _notes.found = _notes.found, []
-        self.found = _notes.found
+        self.outer, _notes.excused = _notes.excused, []
+        self.excused = _notes.excused
         return self
 
     def __exit__(self, *_: object) -> None:
-        _notes.found = self.outer
+        _notes.excused = self.outer
         if self.outer is not None:
-            self.outer += self.found
+            self.outer += self.excused
 
     def depends_on_caller(self, leaves: Sequence[Any]) -> bool:
         """Whether a user who had passed these would have got an error."""
-        return any(mixes(leaves) for mixes in self.found)
+        return any(mixes(leaves) for mixes in self.excused)

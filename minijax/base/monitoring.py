@@ -39,9 +39,9 @@ _ALL = (_events, _durations, _spans, _scalars)
 TRACING = "/jax/core/compile/jaxpr_trace_duration"
 LOWERING = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 COMPILING = "/jax/core/compile/backend_compile_duration"
-ASKED = "/jax/compilation_cache/compile_requests_use_cache"
-FOUND = "/jax/compilation_cache/cache_hits"
-NOT_FOUND = "/jax/compilation_cache/cache_misses"
+CACHE_REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
+CACHE_HIT = "/jax/compilation_cache/cache_hits"
+CACHE_MISS = "/jax/compilation_cache/cache_misses"
 READING = "/jax/compilation_cache/cache_retrieval_time_sec"
 SAVED = "/jax/compilation_cache/compile_time_saved_sec"
 IN_USE = "/jax/compilation_cache/tasks_using_cache"  # once a process
@@ -58,10 +58,10 @@ def stage(event: str, name: str) -> AbstractContextManager[None]:
     """Within, a function goes through a stage: its start, time and span are told, and
     logged (`jax_log_compiles`)."""
     heard = any(_ALL) or log.heard(config.LOG_COMPILES.value)
-    return _stage(event, name) if heard else _nobody_listens
+    return _stage(event, name) if heard else _no_stage
 
 
-_nobody_listens = nullcontext()
+_no_stage = nullcontext()
 
 
 @contextmanager

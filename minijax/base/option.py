@@ -66,18 +66,18 @@ class Option:
     def value(self) -> Any:
         return self._cell.value
 
-    def watch(self, told: Callable[[Any, bool], None], now: bool = True) -> None:
+    def watch(self, callback: Callable[[Any, bool], None], now: bool = True) -> None:
         """Call `told(value, local)` now, if asked, and after each change.
 
         `local` says that the value is this thread's; it is `UNSET` where the thread has
         none any more.
         """
-        self._callback = told
+        self._callback = callback
         if not now:
             return
-        told(self._cell.get_global(), False)
-        if (mine := self._cell.get_local()) is not UNSET:
-            told(mine, True)
+        callback(self._cell.get_global(), False)
+        if (thread_value := self._cell.get_local()) is not UNSET:
+            callback(thread_value, True)
 
     def checked(self, value: Any) -> Any:
         """The value that `value` means, if the option can have it."""
@@ -223,18 +223,26 @@ def between(low: float, high: float) -> Callable[[Any], Any]:
 
 
 def only(
-    name: str, held: Any, also: Callable[[Any], bool], why: str, kind: Callable[[Any], Any]
+    name: str,
+    supported: Any,
+    is_equivalent: Callable[[Any], bool],
+    why: str,
+    kind: Callable[[Any], Any],
 ) -> Callable[[Any], Any]:
-    """The check of an option that is `held`, or what `also` says is the same; and why."""
+    """Return the check of an option with one supported value.
+
+    is_equivalent: whether another value means the same.
+    why: the reason why no other value is supported, for the error.
+    """
 
     def check(value: Any) -> Any:
         value = kind(value)
-        if value != held and not also(value):
+        if value != supported and not is_equivalent(value):
             raise errors.error(
                 NotImplementedError,
                 f"{name}={value!r} is not supported.",
                 why=why,
-                tries=[f"{name}={held!r}, as it is"],
+                tries=[f"{name}={supported!r}, as it is"],
             )
         return value
 

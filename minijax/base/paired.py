@@ -16,15 +16,15 @@ unsafe_map, unsafe_zip = map, zip
 
 def _check(name: str, args: tuple[Any, ...], first: int) -> list[list[Any]]:
     """The sequences as lists; ValueError if one is shorter or longer than the first."""
-    found = [list(xs) for xs in args]
-    for i, xs in enumerate(found[1:], first + 1):
-        if len(xs) != len(found[0]):
-            how = "shorter" if len(xs) < len(found[0]) else "longer"
+    lists = [list(xs) for xs in args]
+    for i, xs in enumerate(lists[1:], first + 1):
+        if len(xs) != len(lists[0]):
+            how = "shorter" if len(xs) < len(lists[0]) else "longer"
             raise ValueError(
                 f"{name}() argument {i} is {how} than argument {first}: {len(xs)} items"
-                f" and {len(found[0])}."
+                f" and {len(lists[0])}."
             )
-    return found
+    return lists
 
 
 def safe_map(f: Callable[..., Any], /, *args: Iterable[Any]) -> list[Any]:

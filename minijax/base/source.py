@@ -17,8 +17,8 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, TypeVar
 
 from .tracebacks import bounded
+from .tracebacks import internal_codes as _ours
 from .tracebacks import is_internal as is_internal
-from .tracebacks import ours as _ours
 from .util import Memo
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -65,28 +65,28 @@ class Source:
         return f"{os.path.basename(self.file)}:{self.position()[0]} ({self.function})"
 
 
-_known: dict[tuple[int, int], Source] = {}
+_sources: dict[tuple[int, int], Source] = {}
 
 
 def source_of_frame(frame: FrameType) -> Source:
     """The current place of a frame: one object for equal places."""
     code, lasti = frame.f_code, frame.f_lasti
-    found = _known.get((id(code), lasti))
-    if found is None or found.code is not code:
-        if len(_known) > 50_000:
-            _known.clear()
-        found = _known[id(code), lasti] = Source(code, lasti)
-    return found
+    cached = _sources.get((id(code), lasti))
+    if cached is None or cached.code is not code:
+        if len(_sources) > 50_000:
+            _sources.clear()
+        cached = _sources[id(code), lasti] = Source(code, lasti)
+    return cached
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
     """The innermost frame that is not ours."""
     frame: FrameType | None = sys._getframe(depth)
-    ours = _ours
+    cache = _ours
     while frame is not None:
         code = frame.f_code
-        known = ours.get(id(code))
-        if not (is_internal(code) if known is None else known[0]):
+        cached = cache.get(id(code))
+        if not (is_internal(code) if cached is None else cached[0]):
             return frame
         frame = frame.f_back
     return None
@@ -158,21 +158,25 @@ def wraps(
     def named(wrapper: F) -> F:
         if bounds and type(wrapper) is FunctionType:
             wrapper = bounded(wrapper)
-        given = attribute(fun, "__dict__", {})
+        attributes = attribute(fun, "__dict__", {})
         left_out = (OwnMethod, Memo)
-        vars(wrapper).update({k: v for k, v in given.items() if not isinstance(v, left_out)})
-        mine: Any = wrapper
+        vars(wrapper).update(
+            {k: v for k, v in attributes.items() if not isinstance(v, left_out)}
+        )
+        wrapped: Any = wrapper
         called = name_of(fun)
         qualified = attribute(fun, "__qualname__")
         annotations = attribute(fun, "__annotations__")
-        mine.__name__ = name.format(fun=called)
-        mine.__qualname__ = name.format(fun=qualified if isinstance(qualified, str) else called)
-        mine.__module__ = attribute(fun, "__module__")
-        said, old = about.format(fun=called), attribute(fun, "__doc__") or ""
-        between = "\n\nOriginal documentation:\n\n" if said and old else ""
-        mine.__doc__ = f"{said}{between}{old}"
-        mine.__annotations__ = annotations if isinstance(annotations, dict) else {}
-        mine.__wrapped__ = fun
+        wrapped.__name__ = name.format(fun=called)
+        wrapped.__qualname__ = name.format(
+            fun=qualified if isinstance(qualified, str) else called
+        )
+        wrapped.__module__ = attribute(fun, "__module__")
+        summary, old = about.format(fun=called), attribute(fun, "__doc__") or ""
+        between = "\n\nOriginal documentation:\n\n" if summary and old else ""
+        wrapped.__doc__ = f"{summary}{between}{old}"
+        wrapped.__annotations__ = annotations if isinstance(annotations, dict) else {}
+        wrapped.__wrapped__ = fun
         return wrapper
 
     return named

@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # By identity, since a code object's hash walks its constants.  The code is kept alive.
-ours: dict[int, tuple[bool, CodeType]] = {}
+internal_codes: dict[int, tuple[bool, CodeType]] = {}
 
 
 class _Paths(list[str]):
@@ -30,11 +30,11 @@ class _Paths(list[str]):
 
     def append(self, path: str) -> None:
         super().append(path)
-        ours.clear()
+        internal_codes.clear()
 
     def remove(self, path: str) -> None:
         super().remove(path)
-        ours.clear()
+        internal_codes.clear()
 
 
 excluded = _Paths([_ROOT])
@@ -42,11 +42,11 @@ excluded = _Paths([_ROOT])
 
 def is_internal(code: CodeType) -> bool:
     """Whether `code` belongs to minijax or another excluded package."""
-    known = ours.get(id(code))
-    if known is None:
-        known = code.co_filename.startswith(tuple(excluded)), code
-        ours[id(code)] = known
-    return known[0]
+    cached = internal_codes.get(id(code))
+    if cached is None:
+        cached = code.co_filename.startswith(tuple(excluded)), code
+        internal_codes[id(code)] = cached
+    return cached[0]
 
 
 def exclude(path: str) -> None:
@@ -73,7 +73,7 @@ class UnfilteredStackTrace(Exception):
     """Stands before an error of whose traceback frames are left out, and has them all."""
 
     __module__ = "minijax.errors"
-    left: TracebackType | None = None  # what is left of the traceback
+    remaining: TracebackType | None = None  # what is left of the traceback
 
     def __init__(self) -> None:
         self.steps: list[TracebackType] = []  # the whole of it
@@ -99,7 +99,7 @@ def _mode() -> str:
 def simplify(error: BaseException) -> None:
     """Take our frames out of the traceback of an error, which is then raised again."""
     mode = _mode()
-    if mode == "off" or depth.inside(error):
+    if mode == "off" or depth.is_deep_error(error):
         return
     steps = []
     at = error.__traceback__
@@ -114,12 +114,12 @@ def simplify(error: BaseException) -> None:
             if internal:
                 step.tb_frame.f_locals["__tracebackhide__"] = True
         return
-    kept = [step for step, internal in zip(steps, inside, strict=True) if not internal]
-    left = error.__traceback__ = _linked(kept)
+    user_steps = [step for step, internal in zip(steps, inside, strict=True) if not internal]
+    remaining = error.__traceback__ = _linked(user_steps)
     note = _note(error, mode)
     if isinstance(note, UnfilteredStackTrace):  # a boundary inside knows what was there
-        outside = steps[: steps.index(note.left)] if note.left in steps else steps
-        note.steps, note.left = [*outside, *note.steps], left
+        outside = steps[: steps.index(note.remaining)] if note.remaining in steps else steps
+        note.steps, note.remaining = [*outside, *note.steps], remaining
         note.__traceback__ = _linked(note.steps)
 
 
@@ -180,8 +180,8 @@ def bounded(fun: F) -> F:
         try:
             return fun(*args, **kwargs)
         except Exception as error:
-            if depth.again(error):
-                return depth.deeper(call, *args, **kwargs)
+            if depth.should_retry(error):
+                return depth.call_with_more_stack(call, *args, **kwargs)
             for explain in explainers:
                 explain(error, args, kwargs)
             simplify(error)

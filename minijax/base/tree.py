@@ -34,8 +34,8 @@ from .tree_diff import (
 )
 from .tree_nodes import (
     DISPATCH,
+    FLATTENED_AS_LEAF,
     USER,
-    WHOLE,
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
@@ -67,7 +67,7 @@ __all__ = [
     "broadcast", "broadcast_prefix", "flatten_axes", "prefix_errors", "equality_errors",
     "structure_errors", "mismatch_error", "Difference", "PyTreeDef", "LEAF",
     "build_tree", "treedef_children", "treedef_is_leaf", "treedef_tuple", "USER",
-    "DISPATCH", "WHOLE", "Partial", "flatten_one_level", "flatten_one_level_with_keys",
+    "DISPATCH", "FLATTENED_AS_LEAF", "Partial", "flatten_one_level", "flatten_one_level_with_keys",
     "is_tree_node", "register_dataclass", "register_pytree_node",
     "register_pytree_node_class", "register_pytree_with_keys",
     "register_pytree_with_keys_class", "register_static", "static",
@@ -238,12 +238,12 @@ def _flatten_rest(
         return [treedef.flatten_up_to(r) for r in rest]
     except ValueError as error:
         for i, r in enumerate(rest):
-            found = _prefix_differences(error, tree, r, is_leaf, takes_path)
-            if found:
+            differences = _prefix_differences(error, tree, r, is_leaf, takes_path)
+            if differences:
                 what = f"tree.{name} over {len(rest) + 1} trees."
                 tries = ("give all trees the structure of the first.",)
                 raise mismatch_error(
-                    what, found, "tree", f"rest[{i}]", tries, f"tree_{name} tree"
+                    what, differences, "tree", f"rest[{i}]", tries, f"tree_{name} tree"
                 ) from None
         raise
 
@@ -479,9 +479,9 @@ def transpose(
         inner_treedef = _inner_treedef(outer_treedef, pytree_to_transpose)
     n = inner_treedef.num_leaves
     if len(items) != outer_treedef.num_leaves * n:
-        found = list(structure_errors(outer_treedef.compose(inner_treedef), treedef))
+        differences = list(structure_errors(outer_treedef.compose(inner_treedef), treedef))
         name = "outer_treedef of inner_treedef"
-        raise TypeError(str(_transpose_error(found, name)))
+        raise TypeError(str(_transpose_error(differences, name)))
     return inner_treedef.unflatten([outer_treedef.unflatten(items[i::n]) for i in range(n)])
 
 
@@ -490,10 +490,10 @@ def _inner_treedef(outer_treedef: PyTreeDef, tree: Any) -> PyTreeDef:
     try:
         subtrees = outer_treedef.flatten_up_to(tree)
     except ValueError as error:
-        found = _prefix_differences(error, outer_treedef, tree, None)
-        if not found:
+        differences = _prefix_differences(error, outer_treedef, tree, None)
+        if not differences:
             raise
-        raise _transpose_error(found, "outer_treedef") from None
+        raise _transpose_error(differences, "outer_treedef") from None
     if not subtrees:
         raise ValueError(
             message(
@@ -505,10 +505,10 @@ def _inner_treedef(outer_treedef: PyTreeDef, tree: Any) -> PyTreeDef:
     return structure(subtrees[0])
 
 
-def _transpose_error(found: list[Difference], name: str) -> ValueError:
+def _transpose_error(differences: list[Difference], name: str) -> ValueError:
     tries = ("pass the structures of the outer and of the inner trees, in this order.",)
     what = "Mismatch: tree.transpose of a tree of trees."
-    return mismatch_error(what, found, name, "pytree_to_transpose", tries)
+    return mismatch_error(what, differences, name, "pytree_to_transpose", tries)
 
 
 def broadcast_prefix(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> list[Any]:
@@ -532,12 +532,12 @@ def broadcast_prefix(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> list[Any
     try:
         subtrees = treedef.flatten_up_to(full)
     except ValueError as error:
-        found = _prefix_differences(error, prefix, full, is_leaf)
-        if not found:
+        differences = _prefix_differences(error, prefix, full, is_leaf)
+        if not differences:
             raise
         raise mismatch_error(
             "A prefix tree was to be spread over a full tree.",
-            found,
+            differences,
             "prefix_tree",
             "full_tree",
             ("a leaf of the prefix stands for the whole subtree in its place.",),
@@ -567,8 +567,8 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     >>> tree.broadcast((0, 1), ([5, 6], 7))
     ([0, 0], 1)
     """
-    spread = broadcast_prefix(prefix_tree, full_tree, is_leaf)
-    return structure(full_tree).unflatten(spread)
+    repeated = broadcast_prefix(prefix_tree, full_tree, is_leaf)
+    return structure(full_tree).unflatten(repeated)
 
 
 def _is_none(x: Any) -> bool:
@@ -601,7 +601,7 @@ def flatten_axes(
     if axis_def.num_nodes == treedef.num_nodes and axis_def == treedef:
         return entries
     out: list[Any] = []
-    if not _spread(axis_def, treedef, iter(entries), out):
+    if not _append_entries(axis_def, treedef, iter(entries), out):
         raise mismatch_error(
             f"{name} specification must be a tree prefix of the corresponding value"
             + ("." if of == "the value" else f" ({of})."),
@@ -613,7 +613,9 @@ def flatten_axes(
     return out
 
 
-def _spread(prefix: PyTreeDef, full: PyTreeDef, entries: Iterator[Any], out: list[Any]) -> bool:
+def _append_entries(
+    prefix: PyTreeDef, full: PyTreeDef, entries: Iterator[Any], out: list[Any]
+) -> bool:
     """Append the entries to `out`, repeated; False if the structures do not fit.
 
     Only treedefs are walked: making an instance of a user's class with placeholders
@@ -629,7 +631,7 @@ def _spread(prefix: PyTreeDef, full: PyTreeDef, entries: Iterator[Any], out: lis
     if len(children) != len(full_children):
         return False
     for child, full_child in zip(children, full_children):
-        if not _spread(child, full_child, entries, out):
+        if not _append_entries(child, full_child, entries, out):
             return False
     return True
 

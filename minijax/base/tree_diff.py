@@ -132,16 +132,16 @@ def _walk(
     level_b = view_b(path, b)
     if level_a is None and level_b is None:
         return
-    why = _why(level_a, level_b)
+    why = _cause(level_a, level_b)
     if why:
-        yield Difference(path, _what(a, level_a), _what(b, level_b), why)
+        yield Difference(path, _description(a, level_a), _description(b, level_b), why)
         return
     assert level_a is not None and level_b is not None
     for key, x, y in zip(level_a.keys, level_a.children, level_b.children):
         yield from _walk((*path, key), x, y, view_a, view_b, prefix)
 
 
-def _why(a: Level | None, b: Level | None) -> str:
+def _cause(a: Level | None, b: Level | None) -> str:
     """Why two roots do not match; empty if they do."""
     if a is None or b is None:
         return "one is a leaf, the other a node"
@@ -162,7 +162,7 @@ def _why(a: Level | None, b: Level | None) -> str:
     return "" if _same(a.meta, b.meta) else "their metadata differ"
 
 
-def _kind(difference: Difference) -> str:
+def _cause_phrase(difference: Difference) -> str:
     """The cause of a difference, as one phrase that programs may look for."""
     what, why = difference.what1, difference.why
     if "types" in why or "leaf" in why:
@@ -183,7 +183,7 @@ def _same(a: Any, b: Any) -> bool:
 
 def static_arrays(trees: Any) -> list[str]:
     """Class and field of each array among the metadata of these trees' nodes."""
-    found: dict[str, None] = {}
+    descriptions: dict[str, None] = {}
     todo = [trees]
     while todo:
         node = todo.pop()
@@ -199,10 +199,10 @@ def static_arrays(trees: Any) -> list[str]:
         ]
         kind = type(node).__qualname__
         if names:
-            found |= dict.fromkeys(f"the static field `{n}` of {kind}" for n in names)
+            descriptions |= dict.fromkeys(f"the static field `{n}` of {kind}" for n in names)
         elif arrays:
-            found[f"the metadata of {kind}"] = None
-    return list(found)
+            descriptions[f"the metadata of {kind}"] = None
+    return list(descriptions)
 
 
 def _explain(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -229,7 +229,7 @@ def _listed(items: Sequence[Any], most: int = 6) -> str:
     return text + ", ..." if len(items) > most else text
 
 
-def _what(x: Any, level: Level | None) -> str:
+def _description(x: Any, level: Level | None) -> str:
     """A few words for what stands at a place."""
     if level is None:
         return "a leaf" + ("" if isinstance(x, PyTreeDef) else f" ({type_text(x)})")
@@ -335,37 +335,37 @@ def mismatch_error(
     n = len(differences) - 1
     more = f" ({n} more such {'place' if n == 1 else 'places'})" if n else ""
     if label:
-        kind, spot = _kind(differences[0]), f"{label}{path_str(path)}"
+        kind, spot = _cause_phrase(differences[0]), f"{label}{path_str(path)}"
         what = f"pytree structure error: {kind} at key path\n    {spot}\n{what}"
     return ValueError(
         message(
             what,
             which=f"{name1}{path_str(path)} is {what1}, but {name2} has {what2}{more}",
-            where=_where(),
+            where=_user_location(),
             why=f"pytree structures do not match: {why}.",
             tries=tries,
         )
     )
 
 
-def _where() -> str | None:
-    place = source.user_source()
-    return None if place is None else place.text()
+def _user_location() -> str | None:
+    user_source = source.user_source()
+    return None if user_source is None else user_source.text()
 
 
 def unsortable_error(
     tree: Any, is_leaf: IsLeaf = None, *, takes_path: bool = False
 ) -> ValueError | None:
     """The error for the first dict in a tree whose keys cannot be sorted, if any."""
-    found = _unsortable((), tree, _view_with(is_leaf, takes_path))
-    if found is None:
+    unsortable = _unsortable((), tree, _view_with(is_leaf, takes_path))
+    if unsortable is None:
         return None
-    path, keys, error = found
+    path, keys, error = unsortable
     return ValueError(
         message(
             "A pytree was to be flattened.",
             which=f"tree{path_str(path)}, a dict with keys {_listed(keys)}",
-            where=_where(),
+            where=_user_location(),
             why=f"Comparator raised exception while sorting pytree dictionary keys: {error}.",
             tries=("use keys of one type, so that they have an order.",),
         )
@@ -383,7 +383,7 @@ def _unsortable(
         return path, list(tree), error.__cause__ or error
     if level is not None:
         for key, child in zip(level.keys, level.children):
-            found = _unsortable((*path, key), child, view)
-            if found is not None:
-                return found
+            unsortable = _unsortable((*path, key), child, view)
+            if unsortable is not None:
+                return unsortable
     return None

@@ -1,15 +1,17 @@
 """What counts as a node of a pytree: registries, key types, registration, Partial.
 
-Three registries of jaxlib's C++ pytrees are kept.  In `USER` an array is a leaf: users'
-trees are flattened there.  `DISPATCH` has the same nodes, and the runtime adds its
-array class to it as a one-child node, so that the C++ dispatcher unwraps arguments and
-wraps results by itself.  `WHOLE` is the same, but that trees which are flattened already
-are leaves.  Every registration goes to all.  Treedefs of different ones may be
-equal and yet hash differently, and do not compose: never mix them in one table.
-jaxlib's own default registry is never touched: it belongs to whoever else lives in the
+Each registry here is one of jaxlib's C++ pytree registries.  In `USER` an array is a leaf:
+users' trees are flattened with it.  `DISPATCH` has the same nodes, and the runtime adds its
+array class as a node with one child.  With this registry the C++ dispatcher unwraps
+arguments and wraps results without Python.  `FLATTENED_AS_LEAF` equals `DISPATCH`, except
+that a tree which `flattened` returned is a leaf.
+
+Every registration goes to all three.  Treedefs of different registries may be equal and
+still have different hashes, and they do not compose: never mix them in one table.
+jaxlib's own default registry is never changed: it belongs to other libraries in the
 process.
 
-This room knows no array and no tracer.  Next: tree_diff.py, then tree.py.
+This package knows neither arrays nor tracers.  Next: tree_diff.py, then tree.py.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from .errors import message
 __all__ = [
     "USER",
     "DISPATCH",
-    "WHOLE",
+    "FLATTENED_AS_LEAF",
     "PyTreeDef",
     "DictKey",
     "SequenceKey",
@@ -81,7 +83,7 @@ def _registry(name: str) -> Any:
 
 USER = _registry("USER")
 DISPATCH = _registry("DISPATCH")
-WHOLE = _registry("WHOLE")
+FLATTENED_AS_LEAF = _registry("WHOLE")
 
 
 def _in_all(method: str, nodetype: Any, *args: Any) -> None:
@@ -99,7 +101,7 @@ def _in_all(method: str, nodetype: Any, *args: Any) -> None:
             )
         ) from None
     getattr(USER, method)(nodetype, *args)
-    getattr(WHOLE, method)(nodetype, *args)
+    getattr(FLATTENED_AS_LEAF, method)(nodetype, *args)
 
 
 def register_pytree_node(
@@ -226,12 +228,12 @@ def register_pytree_with_keys_class(cls: ClassT) -> ClassT:
     >>> [tree_util.keystr(path) for path, _ in tree.leaves_with_path(Layer([1, 2]))]
     ['.w[0]', '.w[1]']
     """
-    plain = callable(getattr(cls, "tree_flatten", None))
+    has_flatten = callable(getattr(cls, "tree_flatten", None))
     register_pytree_with_keys(
         cls,
         methodcaller("tree_flatten_with_keys"),
         cls.tree_unflatten,
-        methodcaller("tree_flatten") if plain else None,
+        methodcaller("tree_flatten") if has_flatten else None,
     )
     return cls
 
@@ -352,9 +354,9 @@ def _check_fields(
         )
     if not is_dataclass:
         return
-    wanted = [f.name for f in dataclasses.fields(cls) if f.init and f.name not in drop]
-    unexpected = {name for name in data + meta if name not in wanted}
-    missing = {name for name in wanted if name not in data and name not in meta}
+    expected = [f.name for f in dataclasses.fields(cls) if f.init and f.name not in drop]
+    unexpected = {name for name in data + meta if name not in expected}
+    missing = {name for name in expected if name not in data and name not in meta}
     if not unexpected and not missing:
         return
     what = (

@@ -24,7 +24,7 @@ _MOCKS = "programs are compiled for absent devices by topologies, not by mock cl
 
 # Options that choose between implementations in JAX: results are the same.  There is one
 # implementation here, so that both values are accepted.
-EITHER = {
+ACCEPTED_EITHER_WAY = {
     "jax_custom_vjp3": False,
     "jax_remat3": False,
     "jax_scan3": False,
@@ -101,7 +101,7 @@ _TABLE: dict[str, dict[str, Any]] = {
     "clients are of this process.": {"jax_backend_target": ""},
 }
 # Other values that amount to the same.
-_ALSO: dict[str, Callable[[Any], bool]] = {
+_EQUIVALENT: dict[str, Callable[[Any], bool]] = {
     "jax_use_magma": lambda v: v == "off",
     "jax_backend_target": lambda v: v == "local",
     "jax_traceback_in_locations_limit": bool,
@@ -113,7 +113,7 @@ def _never(value: Any) -> bool:
     return False
 
 
-def rows() -> Iterator[tuple[str, Any, Callable[[Any], Any]]]:
+def checked_options() -> Iterator[tuple[str, Any, Callable[[Any], Any]]]:
     """Name, value and check of each."""
     kinds: dict[type, Callable[[Any], Any]] = {
         bool: option.as_bool,
@@ -121,7 +121,7 @@ def rows() -> Iterator[tuple[str, Any, Callable[[Any], Any]]]:
         str: option.as_text,
         type(None): option.as_is,
     }
-    for why, found in _TABLE.items():
-        for name, held in found.items():
-            also, kind = _ALSO.get(name, _never), kinds[type(held)]
-            yield name, held, option.only(name, held, also, why, kind)
+    for why, options in _TABLE.items():
+        for name, supported in options.items():
+            is_equivalent, kind = _EQUIVALENT.get(name, _never), kinds[type(supported)]
+            yield name, supported, option.only(name, supported, is_equivalent, why, kind)

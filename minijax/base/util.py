@@ -54,31 +54,31 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 _caches: list[Any] = []
 
 
-def cache(found: T) -> T:
+def cache(container: T) -> T:
     """The same container, which `clear_caches` empties from now on."""
-    _caches.append(found)
-    return found
+    _caches.append(container)
+    return container
 
 
 def clear_caches() -> None:
     """Empty everything that `cache` was told of."""
-    for found in _caches:
-        found.clear()
+    for container in _caches:
+        container.clear()
 
 
 # What threads share is changed in single steps, which need no lock: `setdefault`, `pop`
 # with a default, `list` of a container.  Who looks first and acts later goes by these.
 
 
-def remember(found: dict[K, T], key: K, value: T, limit: int) -> T:
+def remember(container: dict[K, T], key: K, value: T, limit: int) -> T:
     """Keep a value in a dictionary of about `limit`; returns the one that is kept.
 
     The oldest make room.  Of threads that come with one key all get one value.
     """
-    if len(found) >= limit:
-        for old in list(found)[: 1 + limit // 8]:
-            found.pop(old, None)  # another thread may have been faster
-    return found.setdefault(key, value)
+    if len(container) >= limit:
+        for old in list(container)[: 1 + limit // 8]:
+            container.pop(old, None)  # another thread may have been faster
+    return container.setdefault(key, value)
 
 
 class WeakIdentitySet(Generic[T]):
@@ -96,8 +96,8 @@ class WeakIdentitySet(Generic[T]):
         self._refs.clear()
 
     def __iter__(self) -> Iterator[T]:
-        found = [ref() for ref in list(self._refs)]
-        return iter([x for x in found if x is not None])
+        objects = [ref() for ref in list(self._refs)]
+        return iter([x for x in objects if x is not None])
 
     def __len__(self) -> int:
         return len(self._refs)
@@ -118,32 +118,32 @@ class Memo(dict[Any, Any]):
         return dict, ()
 
 
-class _Beside(dict[Any, Any]):
+class _SharedMemo(dict[Any, Any]):
     """What is remembered of an object that cannot own it, for who holds this.
 
     Others find in `shared`, which a table keeps, only what passes `harmless`.
     """
 
-    __slots__ = ("harmless", "shared")
+    __slots__ = ("is_shareable", "shared")
 
-    def __init__(self, shared: dict[Any, Any], harmless: Callable[[Any], bool]) -> None:
+    def __init__(self, shared: dict[Any, Any], is_shareable: Callable[[Any], bool]) -> None:
         self.shared = shared
-        self.harmless = harmless
+        self.is_shareable = is_shareable
 
     def get(self, key: Any, default: Any = None) -> Any:
-        found = super().get(key, self)
-        return self.shared.get(key, default) if found is self else found
+        own_value = super().get(key, self)
+        return self.shared.get(key, default) if own_value is self else own_value
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
-        if self.harmless(value):
+        if self.is_shareable(value):
             self.shared[key] = value
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        kept = super().setdefault(key, default)
-        if self.harmless(kept):
-            remember(self.shared, key, kept, _MOST_SHARED)
-        return kept
+        own_value = super().setdefault(key, default)
+        if self.is_shareable(own_value):
+            remember(self.shared, key, own_value, _SHARED_LIMIT)
+        return own_value
 
     def pop(self, key: Any, *default: Any) -> Any:
         self.shared.pop(key, None)
@@ -154,7 +154,7 @@ class _Beside(dict[Any, Any]):
         super().clear()
 
 
-_MOST_SHARED = 4096
+_SHARED_LIMIT = 4096
 _owners: set[type] = {FunctionType, functools.partial}
 
 
@@ -177,18 +177,18 @@ class WeakIdentityCache:
     `harmless(value)`.
     """
 
-    __slots__ = ("_harmless", "_known", "_memos", "_name")
+    __slots__ = ("_is_shareable", "_tables", "_memos", "_name")
 
-    def __init__(self, name: str, harmless: Callable[[Any], bool]) -> None:
+    def __init__(self, name: str, is_shareable: Callable[[Any], bool]) -> None:
         self._name = f"__minijax_{name}__"
-        self._harmless = harmless
-        self._known: dict[int, tuple[weakref.ref[Any], dict[Any, Any]]] = {}
+        self._is_shareable = is_shareable
+        self._tables: dict[int, tuple[weakref.ref[Any], dict[Any, Any]]] = {}
         self._memos: WeakIdentitySet[Memo] = WeakIdentitySet()
 
     def of(self, x: Any) -> dict[Any, Any]:
         """The dictionary of `x`; a new one for what has no weak references."""
         if type(x) not in _owners:
-            return self._beside(x)
+            return self._shared_memo(x)
         attributes = x.__dict__
         memo = attributes.get(self._name)
         # `functools.wraps` and `copy` hand on the attribute of another function.
@@ -201,21 +201,21 @@ class WeakIdentityCache:
         attributes[self._name] = new
         return new
 
-    def _beside(self, x: Any) -> dict[Any, Any]:
-        found = self._known.get(id(x))
-        if found is None or found[0]() is not x:
+    def _shared_memo(self, x: Any) -> dict[Any, Any]:
+        entry = self._tables.get(id(x))
+        if entry is None or entry[0]() is not x:
             try:  # no Python code is called when `x` dies: an interrupt would be lost
-                key = weakref.ref(x, functools.partial(self._known.pop, id(x)))
+                key = weakref.ref(x, functools.partial(self._tables.pop, id(x)))
             except TypeError:
                 return {}
-            if found is not None:  # of an object that is gone
-                self._known.pop(id(x), None)
-            found = self._known.setdefault(id(x), (key, {}))
-        return _Beside(found[1], self._harmless)
+            if entry is not None:  # of an object that is gone
+                self._tables.pop(id(x), None)
+            entry = self._tables.setdefault(id(x), (key, {}))
+        return _SharedMemo(entry[1], self._is_shareable)
 
     def clear(self) -> None:
         """Forget all of them."""
-        self._known.clear()
+        self._tables.clear()
         for memo in self._memos:
             memo.clear()
 
@@ -234,11 +234,11 @@ def named_after(stub: Any, fun: Callable[..., T]) -> Callable[..., T]:
 
 @functools.cache
 def _copied(fun: FunctionType, name: str, home: str) -> Any:
-    made = FunctionType(fun.__code__, fun.__globals__, name, fun.__defaults__, fun.__closure__)
-    made.__kwdefaults__, made.__annotations__ = fun.__kwdefaults__, fun.__annotations__
-    made.__qualname__, made.__module__, made.__doc__ = name, home, fun.__doc__
-    vars(made).update(vars(fun))
-    return made
+    copy = FunctionType(fun.__code__, fun.__globals__, name, fun.__defaults__, fun.__closure__)
+    copy.__kwdefaults__, copy.__annotations__ = fun.__kwdefaults__, fun.__annotations__
+    copy.__qualname__, copy.__module__, copy.__doc__ = name, home, fun.__doc__
+    vars(copy).update(vars(fun))
+    return copy
 
 
 def renamed(fun: T, name: str, home: str) -> T:

@@ -374,8 +374,8 @@ class Jaxpr:
         try:
             return str(hooks.jaxpr_text.call(self, **settings))
         except RecursionError as error:
-            if depth.again(error):
-                return str(depth.deeper(self.pretty_print, **settings))
+            if depth.should_retry(error):
+                return str(depth.call_with_more_stack(self.pretty_print, **settings))
             raise
 
     def __str__(self) -> str:

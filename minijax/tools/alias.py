@@ -110,7 +110,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         spec = module.__spec__
         if spec is not None and spec.loader_state is not None:
             module.__spec__ = spec.loader_state
-            if lazy_modules.called(spec.loader_state.name) == spec.name:
+            if lazy_modules.public_path(spec.loader_state.name) == spec.name:
                 module.__name__ = spec.name
         if module is sys.modules[_PACKAGE]:  # `jax` itself, not before it is asked for
             for name in _LOADED.split():
@@ -161,7 +161,7 @@ def install() -> None:
 
 def _name(cls: type[Any]) -> None:
     """Where values are from: libraries choose by it what functions take them."""
-    cls.__module__ = lazy_modules.called(cls.__module__)
+    cls.__module__ = lazy_modules.public_path(cls.__module__)
     for inner in cls.__subclasses__():
         _name(inner)
 

@@ -13,7 +13,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from ..base.lazy_modules import held, homes
+from ..base.lazy_modules import homes, namespace_of
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -108,7 +108,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "interpreters": ("interpreters", {}),
     "interpreters.ad": ("interpreters.ad", {"views.derivatives": "CustomVJPException"}),
     "interpreters.batching": ("interpreters.batching", {
-        "api.vmappables": "is_vmappable=is_known",
+        "api.vmappables": "is_vmappable=is_registered",
         "views.rules": "make_iota to_elt",
     }),
     "indexing": ("", {"prims.shape.ds": "Slice ds dslice=ds"}),
@@ -412,7 +412,7 @@ class Private(ModuleType):
             table = homes(getattr(found, "_TABLE", {}))
             if name in table:  # of names that warn, only the public ones do
                 return self._found(name, table)
-            if name in held(found) or name in dir(found):
+            if name in namespace_of(found) or name in dir(found):
                 return getattr(found, name)
         within = f"module {self.__name__!r} has no attribute {name!r}: "
         if self.__name__.startswith("jax.experimental.pallas"):

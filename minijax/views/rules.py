@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
-from ..api.vmappables import kinds, parts_of
+from ..api.vmappables import kinds, recursive_take
 from ..base.util import canonical_axis, flags_of, pick
 from ..ir import check, core
 from ..ir.core import Primitive, Rule, Unsupported, load_primitives, registry
@@ -348,7 +348,7 @@ def to_elt(trace: BatchTrace, get_idx: Any, x: Any, spec: Any) -> Any:
         ndim = len(core.aval_of(x).shape)
         return trace.wrap(x, None if axis is None else canonical_axis(axis, ndim))
 
-    return parts_of(part, get_idx)(x, spec)
+    return recursive_take(part, get_idx)(x, spec)
 
 
 def defvectorized(prim: Primitive) -> None:

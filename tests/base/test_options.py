@@ -83,10 +83,12 @@ def test_the_option_exists_and_may_be_what_it_is(name):
 OTHER = {bool: lambda v: not v, int: lambda v: v + 1, str: lambda v: "another"}
 
 
-@pytest.mark.parametrize("name, held", [row[:2] for row in unsupported_options.rows()])
+@pytest.mark.parametrize(
+    "name, held", [row[:2] for row in unsupported_options.checked_options()]
+)
 def test_what_cannot_be_honoured_is_refused(name, held):
     other = OTHER.get(type(held), lambda v: 1)(held)
-    if isinstance(held, int) and unsupported_options._ALSO.get(name):
+    if isinstance(held, int) and unsupported_options._EQUIVALENT.get(name):
         other = 0  # no more than one frame is known: any limit but none holds
     with pytest.raises(NotImplementedError, match=f"{name}=.* is not supported") as e:
         mj.config.update(name, other)
@@ -94,13 +96,13 @@ def test_what_cannot_be_honoured_is_refused(name, held):
     assert mj.config.read(name) == held
 
 
-@pytest.mark.parametrize("name", unsupported_options.EITHER)
+@pytest.mark.parametrize("name", unsupported_options.ACCEPTED_EITHER_WAY)
 def test_either_implementation_may_be_requested(name):
     f = mj.custom_vjp(jnp.sin)
     f.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (g * jnp.cos(x),))
     loss = lambda x: mj.lax.scan(lambda c, _: (mj.checkpoint(f)(c), 0), x, length=2)[0]
-    with changed(name, not unsupported_options.EITHER[name]):
-        assert mj.config.read(name) is not unsupported_options.EITHER[name]
+    with changed(name, not unsupported_options.ACCEPTED_EITHER_WAY[name]):
+        assert mj.config.read(name) is not unsupported_options.ACCEPTED_EITHER_WAY[name]
         slope = mj.grad(loss)(0.5)
     assert np.allclose(slope, np.cos(np.sin(0.5)) * np.cos(0.5))
 

@@ -81,8 +81,8 @@ class DisabledSafetyCheck:
 
     def is_custom_call(self) -> str | None:
         """The name of the foreign function; None if it is another check."""
-        found = re.match("custom_call:(.+)$", self._impl)
-        return found and found[1]
+        match = re.match("custom_call:(.+)$", self._impl)
+        return match and match[1]
 
     def __repr__(self) -> str:
         return self._impl
@@ -159,11 +159,11 @@ class Exported:
 
     def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Any, ...]:
         """How the arguments are to lie on the devices of a mesh; None: anyhow."""
-        return tuple(_over(s, mesh) for s in self._in_named_shardings)
+        return tuple(_on_mesh(s, mesh) for s in self._in_named_shardings)
 
     def out_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Any, ...]:
         """How the results lie on the devices of a mesh; None: as the compiler likes."""
-        return tuple(_over(s, mesh) for s in self._out_named_shardings)
+        return tuple(_on_mesh(s, mesh) for s in self._out_named_shardings)
 
     def has_vjp(self) -> bool:
         """Whether it can be differentiated."""
@@ -202,14 +202,14 @@ class Exported:
         """The types of the results for arguments of these types; ValueError for others."""
         names = tree.leaf_names(self.in_tree)
         check_arguments(self, avals, names)
-        known = [a.shape for a in self.in_avals]
-        if not dimension_variables([d for shape in known for d in shape]):
+        symbolic_shapes = [a.shape for a in self.in_avals]
+        if not dimension_variables([d for shape in symbolic_shapes for d in shape]):
             return self.out_avals
-        found = solved(solution(known, names), [a.shape for a in avals], names)
+        sizes = solved(solution(symbolic_shapes, names), [a.shape for a in avals], names)
         return tuple(
             a.update(
                 shape=tuple(
-                    d.evaluated(found) if isinstance(d, SymbolicDim) else d for d in a.shape
+                    d.evaluated(sizes) if isinstance(d, SymbolicDim) else d for d in a.shape
                 )
             )
             for a in self.out_avals
@@ -228,23 +228,26 @@ class Exported:
             return tuple(call_exported_p.bind(*leaves, exported=self))
 
         def forwards(*leaves: Any) -> Any:
-            return found(*leaves), leaves
+            return differentiable(*leaves), leaves
 
         def backwards(leaves: Any, cts: Any) -> Any:
             return call(self.vjp())(*leaves, *cts)
 
-        found = custom_vjp(f_flat)
-        found.defvjp(forwards, backwards)
-        return found
+        differentiable = custom_vjp(f_flat)
+        differentiable.defvjp(forwards, backwards)
+        return differentiable
 
 
-def _over(sharding: Any, mesh: Any) -> Any:
+def _on_mesh(sharding: Any, mesh: Any) -> Any:
     if sharding is None:
         return None
-    given, want = mesh.abstract_mesh, sharding.mesh
-    if (given.axis_sizes, given.axis_names) != (want.axis_sizes, want.axis_names):
+    target_mesh, export_mesh = mesh.abstract_mesh, sharding.mesh
+    if (target_mesh.axis_sizes, target_mesh.axis_names) != (
+        export_mesh.axis_sizes,
+        export_mesh.axis_names,
+    ):
         raise errors.value_error(
-            f"NamedSharding new mesh {mesh} does not match the mesh used for export {want}.",
+            f"NamedSharding new mesh {mesh} does not match the mesh used for export {export_mesh}.",
             tries=["a mesh of as many devices, with axes of these names"],
         )
     return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
@@ -283,16 +286,16 @@ def call(exported: Exported) -> Callable[..., Any]:
 
 
 def _structure_error(exported: Exported, in_tree: Any) -> ValueError:
-    rows = []
+    lines = []
     for path, was, now, why in tree.structure_errors(exported.in_tree, in_tree):
         label = ("kwargs" if path[0].idx else "args") + tree.keystr(path[1:]) if path else ""
-        rows.append(
+        lines.append(
             f"   - {label} is {now} in the invocation and {was} when exported, so {why}"
         )
     return errors.value_error(
         "The invocation args and kwargs must have the same pytree structure as when the"
         f" function '{exported.fun_name}' was exported, but they have the following"
-        " structural differences:\n" + "\n".join(rows)
+        " structural differences:\n" + "\n".join(lines)
     )
 
 
@@ -316,17 +319,17 @@ def deserialize(blob: Any) -> Exported:
       Array([2., 2.], dtype=float32)
     """
 
-    def made(disabled_safety_checks: Sequence[str], **parts: Any) -> Exported:
+    def from_fields(disabled_safety_checks: Sequence[str], **fields: Any) -> Exported:
         kinds = DisabledSafetyCheck
         checks = [
             kinds.custom_call(target) if target else kinds.platform()
             for target in disabled_safety_checks
         ]
-        return Exported(disabled_safety_checks=tuple(checks), **parts)
+        return Exported(disabled_safety_checks=tuple(checks), **fields)
 
     scope = SymbolicScope()
     shape_of = lambda sizes: symbolic_shape(",".join(sizes), scope=scope)
-    return serialization.from_bytes(blob, shape_of, made)  # type: ignore[no-any-return]
+    return serialization.from_bytes(blob, shape_of, from_fields)  # type: ignore[no-any-return]
 
 
 def symbolic_args_specs(
@@ -360,12 +363,12 @@ def symbolic_args_specs(
     leaves, structure = tree.flatten(args)
     is_spec = lambda x: x is None or isinstance(x, str)
     specs = tree.broadcast_prefix(shapes_specs, args, is_leaf=is_spec)
-    found = []
+    structs = []
     for x, spec in zip(leaves, specs, strict=True):
         aval = aval_like(x)
         shape = symbolic_shape(spec, scope=scope, like=aval.shape)
-        found.append(ShapeDtypeStruct(shape, aval.dtype))
-    return tree.unflatten(structure, found)
+        structs.append(ShapeDtypeStruct(shape, aval.dtype))
+    return tree.unflatten(structure, structs)
 
 
 # ----------------------------------------------------------------------------- export
@@ -454,7 +457,7 @@ def _exported(
 ) -> Exported:
     in_avals, out_avals = stage_.arg_types, stage_.result_types
     lowered = Lowered(stage_.with_rules(rules), platforms, portable=True)
-    if lowered._before:
+    if lowered._captured:
         raise errors.error(
             NotImplementedError,
             f"export: {stage_.fun_name} cannot be exported: it closes over references.",
@@ -472,15 +475,15 @@ def _exported(
         )
     module = lowered.compiler_ir()
     portable_artifact.check_calls(module, [t for c in checks if (t := c.is_custom_call())])
-    where = lowered._where
-    several = isinstance(where, PartitionedPlacement)
+    placement = lowered._placement
+    is_multi_device = isinstance(placement, PartitionedPlacement)
     ins: list[Any] = [None] * len(in_avals)
     outs: Sequence[Any] = [None] * len(out_avals)
-    if isinstance(where, PartitionedPlacement):
-        for k, i in enumerate(lowered._kept):
-            ins[i] = _abstract(where.ins[k])
-        if where.outs is not None:
-            outs = list(map(_abstract, where.outs))
+    if isinstance(placement, PartitionedPlacement):
+        for k, i in enumerate(lowered._kept_indices):
+            ins[i] = _abstract(placement.ins[k])
+        if placement.outs is not None:
+            outs = list(map(_abstract, placement.outs))
     polymorphic = len(platforms) > 1 or lowered._symbolic
     ordered: list[Any] = []
     unordered: list[Any] = []
@@ -497,17 +500,17 @@ def _exported(
         _out_named_shardings=tuple(outs),
         in_shardings_hlo=(None,) * len(in_avals),
         out_shardings_hlo=(None,) * len(out_avals),
-        nr_devices=len(where.devices),
+        nr_devices=len(placement.devices),
         platforms=platforms,
         ordered_effects=tuple(ordered),
         unordered_effects=tuple(unordered),
         disabled_safety_checks=checks,
-        mlir_module_serialized=portable_artifact.to_bytes(module, polymorphic, several),
+        mlir_module_serialized=portable_artifact.to_bytes(module, polymorphic, is_multi_device),
         calling_convention_version=_calling_convention(),
-        module_kept_var_idx=tuple(lowered._kept),
+        module_kept_var_idx=tuple(lowered._kept_indices),
         uses_global_constants=polymorphic,
         _get_vjp=functools.partial(
-            _export_vjp, stage_.jaxpr, rules, where.devices if several else ()
+            _export_vjp, stage_.jaxpr, rules, placement.devices if is_multi_device else ()
         ),
     )
 
@@ -553,8 +556,8 @@ def _export_vjp(
     def placed(sharding: Any, aval: Any, cotangent: bool) -> Any:
         if sharding is None or aval.dtype == dtypes.float0:
             return None
-        there = sharding.on(devices)
-        return there.of_cotangents() if cotangent else there
+        on_devices = sharding.on(devices)
+        return on_devices.of_cotangents() if cotangent else on_devices
 
     ins, outs = exported._in_named_shardings, exported._out_named_shardings
     cts = [a.to_tangent() for a in (*exported.in_avals, *exported.out_avals)]

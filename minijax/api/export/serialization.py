@@ -152,10 +152,10 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
 
 def _node(nodetype: Any, aux: Any, children: Sequence[Any]) -> Any:
     leaf = tree.structure(0)
-    made = _jax.pytree.PyTreeDef.from_node_data_and_children(
+    treedef = _jax.pytree.PyTreeDef.from_node_data_and_children(
         USER, (nodetype, aux), [leaf] * len(children)
     )
-    return made.unflatten(list(children))
+    return treedef.unflatten(list(children))
 
 
 def _ordered_keys(keys: Any) -> bytes:
@@ -182,8 +182,8 @@ def _tree_fields(treedef: Any) -> Fields:
     if data is None:
         return {0: ("b", _LEAF)}
     kind, aux = data
-    plain = {type(None): _NONE, tuple: _TUPLE, list: _LIST, dict: _DICT}
-    fields: Fields = {0: ("b", plain.get(kind, _CUSTOM))}
+    builtin_kinds = {type(None): _NONE, tuple: _TUPLE, list: _LIST, dict: _DICT}
+    fields: Fields = {0: ("b", builtin_kinds.get(kind, _CUSTOM))}
     if kind is dict:
         for key in aux:
             if not isinstance(key, str):
@@ -192,21 +192,21 @@ def _tree_fields(treedef: Any) -> Fields:
                     f" Found key {key} of type {type(key)}."
                 )
         fields[2] = "[text", list(aux)
-    elif kind not in plain:
+    elif kind not in builtin_kinds:
         if kind not in _by_type:
             raise errors.value_error(
                 f"Cannot serialize PyTreeDef containing an unregistered type `{kind}`. Use"
                 " `export.register_pytree_node_serialization` or"
                 " `export.register_namedtuple_serialization`."
             )
-        name, told = _by_type[kind]
-        found = told(aux)
-        if not isinstance(found, (bytes, bytearray)):
+        name, serialize_aux = _by_type[kind]
+        aux_bytes = serialize_aux(aux)
+        if not isinstance(aux_bytes, (bytes, bytearray)):
             raise errors.value_error(
                 f"The custom serialization function for `{kind}` must return a `bytes`"
-                f" object. It returned a {type(found)}."
+                f" object. It returned a {type(aux_bytes)}."
             )
-        fields[3], fields[4] = ("text", name), ("bytes", bytes(found))
+        fields[3], fields[4] = ("text", name), ("bytes", bytes(aux_bytes))
     children = treedef.children()
     if children:
         fields[1] = "[table", list(map(_tree_fields, children))
@@ -246,15 +246,15 @@ def _tree(table: Table | None) -> Any:
 class _Pool:
     """Values that stand once, by number."""
 
-    def __init__(self, tell: Callable[[Any], Fields]) -> None:
+    def __init__(self, to_fields: Callable[[Any], Fields]) -> None:
         self.numbers: dict[Any, int] = {}
-        self.key_value_set = tell
+        self.to_fields = to_fields
 
     def number(self, x: Any) -> int:
         return self.numbers.setdefault(x, len(self.numbers))
 
     def fields(self) -> tuple[str, list[Fields]]:
-        return "[table", [self.key_value_set(x) for x in list(self.numbers)]
+        return "[table", [self.to_fields(x) for x in list(self.numbers)]
 
 
 def _aval_fields(aval: Any) -> Fields:
@@ -291,31 +291,31 @@ def _mesh_fields(mesh: AbstractMesh) -> Fields:
     }
     device = mesh.abstract_device
     if device is not None:
-        told: Fields = {0: ("text", device.device_kind)}
+        device_fields: Fields = {0: ("text", device.device_kind)}
         if device.num_cores is not None:
-            told[1] = "I", device.num_cores
+            device_fields[1] = "I", device.num_cores
         if device.platform is not None:
-            told[2] = "text", device.platform
-        fields[3] = "table", told
+            device_fields[2] = "text", device.platform
+        fields[3] = "table", device_fields
     return fields
 
 
 def _mesh(table: Table) -> AbstractMesh:
     types = tuple(_AXIS_TYPES[t] for t in table.numbers(2, "b"))
-    told, device = table.table(3), None
-    if told is not None:
-        cores = told.number(1, "I") or None
-        device = AbstractDevice(told.text(0), cores, told.text(2) or None)
+    device_table, device = table.table(3), None
+    if device_table is not None:
+        cores = device_table.number(1, "I") or None
+        device = AbstractDevice(device_table.text(0), cores, device_table.text(2) or None)
     return AbstractMesh(table.numbers(0, "I"), table.texts(1), types, abstract_device=device)
 
 
 def _spec_fields(spec: Any) -> Fields:
-    rows: list[Fields] = []
+    entries: list[Fields] = []
     for entry in spec:
         axes = () if entry is None else (entry,) if isinstance(entry, str) else entry
-        rows.append({0: ("[text", list(axes))})
+        entries.append({0: ("[text", list(axes))})
     return {
-        0: ("[table", rows),
+        0: ("[table", entries),
         1: ("[text", sorted(spec.reduced)),
         2: ("[text", sorted(spec.unreduced)),
     }
@@ -323,12 +323,12 @@ def _spec_fields(spec: Any) -> Fields:
 
 def _spec(table: Table | None) -> PartitionSpec:
     assert table is not None
-    rows = []
+    entries = []
     for row in table.tables(0):
         axes = row.texts(0)
-        rows.append(None if not axes else axes[0] if len(axes) == 1 else axes)
+        entries.append(None if not axes else axes[0] if len(axes) == 1 else axes)
     reduced, unreduced = map(frozenset, (table.texts(1), table.texts(2)))
-    return PartitionSpec(*rows, reduced=reduced, unreduced=unreduced)
+    return PartitionSpec(*entries, reduced=reduced, unreduced=unreduced)
 
 
 def _sharding_fields(meshes: _Pool, sharding: Any) -> Fields:
@@ -347,7 +347,7 @@ def _sharding(table: Table, meshes: Sequence[AbstractMesh]) -> Any:
     return NamedSharding(mesh, _spec(table.table(1)), memory_kind=table.text(2) or None)
 
 
-def _own_sharding(table: Table, meshes: Sequence[AbstractMesh]) -> Any:
+def _legacy_sharding(table: Table, meshes: Sequence[AbstractMesh]) -> Any:
     """The sharding of a leaf that has one to itself: before version 10."""
     named = table.table(2)
     if named is not None:
@@ -362,28 +362,28 @@ def _own_sharding(table: Table, meshes: Sequence[AbstractMesh]) -> Any:
 # --------------------------------------------------------------------------- program
 
 
-def _effect_fields(found: Iterable[Any]) -> tuple[str, list[Fields]]:
-    rows: list[Fields] = []
+def _effect_fields(effects: Iterable[Any]) -> tuple[str, list[Fields]]:
+    tables: list[Fields] = []
     names = {effect: name for name, effect in _EFFECTS.items()}
-    for effect in found:
+    for effect in effects:
         if effect not in names:
             raise errors.error(
                 NotImplementedError,
                 f"Effect {effect} must have a nullary constructor to be serializable",
                 why="nothing that reads the program would know what it is.",
             )
-        rows.append({0: ("text", names[effect])})
-    return "[table", rows
+        tables.append({0: ("text", names[effect])})
+    return "[table", tables
 
 
 def _effects(tables: Iterable[Table]) -> tuple[Any, ...]:
-    found = []
+    result = []
     for table in tables:
         name = table.text(0)
         if name not in _EFFECTS:
             raise errors.error(NotImplementedError, f"cannot deserialize effect type {name}")
-        found.append(_EFFECTS[name])
-    return tuple(found)
+        result.append(_EFFECTS[name])
+    return tuple(result)
 
 
 def _check_fields(check: Any) -> Fields:
@@ -395,8 +395,8 @@ def _check_fields(check: Any) -> Fields:
 
 def _fields(exported: Any, vjp_order: int) -> Fields:
     avals, meshes = _Pool(_aval_fields), _Pool(_mesh_fields)
-    lies = _Pool(lambda s: _sharding_fields(meshes, s))
-    number = lambda s: 0 if s is None else 1 + lies.number(s)
+    shardings = _Pool(lambda s: _sharding_fields(meshes, s))
+    number = lambda s: 0 if s is None else 1 + shardings.number(s)
     fields: Fields = {
         0: ("H", VERSION),
         1: ("text", exported.fun_name),
@@ -417,7 +417,7 @@ def _fields(exported: Any, vjp_order: int) -> Fields:
         25: ("[I", list(map(number, exported._out_named_shardings))),
     }
     fields[19] = avals.fields()
-    fields[21] = lies.fields()  # which numbers the meshes
+    fields[21] = shardings.fields()  # which numbers the meshes
     fields[20] = meshes.fields()
     if vjp_order > 0 and exported.has_vjp():
         fields[17] = "table", _fields(exported.vjp(), vjp_order - 1)
@@ -429,7 +429,7 @@ def to_bytes(exported: Any, vjp_order: int) -> bytearray:
     return write(_fields(exported, vjp_order))
 
 
-def _parts(table: Table, shape_of: Callable[[Sequence[str]], Any]) -> dict[str, Any]:
+def _exported_fields(table: Table, shape_of: Callable[[Sequence[str]], Any]) -> dict[str, Any]:
     version = table.number(0, "H")
     if not _OLDEST <= version <= VERSION:
         raise errors.value_error(
@@ -440,26 +440,26 @@ def _parts(table: Table, shape_of: Callable[[Sequence[str]], Any]) -> dict[str, 
     meshes = list(map(_mesh, table.tables(20)))
     pool = [None, *(_sharding(t, meshes) for t in table.tables(21))]
 
-    def types(numbers: int, each: int) -> tuple[Any, ...]:
-        own = tuple(_aval(t, shape_of) for t in table.tables(each))
-        return own or tuple(avals[i] for i in table.numbers(numbers, "I"))
+    def types(field: int, legacy_field: int) -> tuple[Any, ...]:
+        own = tuple(_aval(t, shape_of) for t in table.tables(legacy_field))
+        return own or tuple(avals[i] for i in table.numbers(field, "I"))
 
-    def lies(numbers: int, each: int, count: int) -> tuple[Any, ...]:
-        own = tuple(_own_sharding(t, meshes) for t in table.tables(each))
-        own = own or tuple(pool[i] for i in table.numbers(numbers, "I"))
+    def shardings_of(field: int, legacy_field: int, count: int) -> tuple[Any, ...]:
+        own = tuple(_legacy_sharding(t, meshes) for t in table.tables(legacy_field))
+        own = own or tuple(pool[i] for i in table.numbers(field, "I"))
         return own or (None,) * count
 
     ins, outs = types(22, 3), types(23, 5)
-    ins_lie, outs_lie = lies(24, 7, len(ins)), lies(25, 8, len(outs))
-    old = any(isinstance(s, HloSharding) for s in (*ins_lie, *outs_lie))
+    in_shardings, out_shardings = shardings_of(24, 7, len(ins)), shardings_of(25, 8, len(outs))
+    old = any(isinstance(s, HloSharding) for s in (*in_shardings, *out_shardings))
     named = lambda row: (None,) * len(row) if old else row
-    told = lambda row: row if old else (None,) * len(row)
+    hlo = lambda row: row if old else (None,) * len(row)
     if not old:
         ins, outs = (
             tuple(
                 a if s is None else aval_with_sharding(a, s) for a, s in zip(*row, strict=True)
             )
-            for row in ((ins, ins_lie), (outs, outs_lie))
+            for row in ((ins, in_shardings), (outs, out_shardings))
         )
     return {
         "fun_name": table.text(1),
@@ -468,10 +468,10 @@ def _parts(table: Table, shape_of: Callable[[Sequence[str]], Any]) -> dict[str, 
         "out_tree": tree.structure(_tree(table.table(4))),
         "out_avals": outs,
         "_has_named_shardings": not old,
-        "_in_named_shardings": named(ins_lie),
-        "_out_named_shardings": named(outs_lie),
-        "in_shardings_hlo": told(ins_lie),
-        "out_shardings_hlo": told(outs_lie),
+        "_in_named_shardings": named(in_shardings),
+        "_out_named_shardings": named(out_shardings),
+        "in_shardings_hlo": hlo(in_shardings),
+        "out_shardings_hlo": hlo(out_shardings),
         "nr_devices": table.number(18, "I") or table.number(6, "h"),
         "platforms": table.texts(9),
         "ordered_effects": _effects(table.tables(10)),
@@ -493,15 +493,15 @@ def from_bytes(
     shape_of: texts of sizes -> a shape.
     """
 
-    def made(table: Table) -> Any:
-        parts = _parts(table, shape_of)
-        below = parts["_get_vjp"]
-        if below is not None:
-            parts["_get_vjp"] = lambda _: made(below)
-        return make(**parts)
+    def from_table(table: Table) -> Any:
+        fields = _exported_fields(table, shape_of)
+        vjp_table = fields["_get_vjp"]
+        if vjp_table is not None:
+            fields["_get_vjp"] = lambda _: from_table(vjp_table)
+        return make(**fields)
 
     try:
-        return made(read(data))
+        return from_table(read(data))
     except (struct.error, IndexError, UnicodeDecodeError) as e:
         raise errors.value_error(
             "export.deserialize: these bytes are no exported program.",

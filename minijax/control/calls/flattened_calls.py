@@ -51,9 +51,9 @@ _signatures: weakref.WeakValueDictionary[Any, Signature] = weakref.WeakValueDict
 
 def signature(flat: Flattened) -> Any:
     """The signature of a `Flattened`; False if its leaves are not arrays on one device."""
-    if flat._known is None:
-        flat._known = _found(flat)
-    return flat._known
+    if flat._cached is None:
+        flat._cached = _found(flat)
+    return flat._cached
 
 
 def _found(flat: Flattened) -> Any:
@@ -75,7 +75,7 @@ def _found(flat: Flattened) -> Any:
     if len(devices) != 1:
         return False
     (where,) = devices
-    key = (flat._form, tuple(avals), tuple(keys), where, (where, True) in places)
+    key = (flat._structure, tuple(avals), tuple(keys), where, (where, True) in places)
     known = _signatures.get(key)
     return known or _signatures.setdefault(key, Signature(keys, where))
 
@@ -115,9 +115,9 @@ class Route:
         self.keys = [k for k, x in enumerate(read) if type(x) is KeyArray]
         self.hosts = [k for k, x in enumerate(read) if type(x) not in (ArrayImpl, KeyArray)]
         # For each result how many leaves it has and what is known of it; None: one.
-        found, self.out_tree = tree.WHOLE.flatten(result)
+        found, self.out_tree = tree.FLATTENED_AS_LEAF.flatten(result)
         self.outs = [
-            (len(x._leaves), x._form, signature(x)) if type(x) is Flattened else None
+            (len(x._leaves), x._structure, signature(x)) if type(x) is Flattened else None
             for x in found
         ]
 
@@ -204,7 +204,7 @@ class FlattenedDispatch:
         self.routes: dict[Any, Route | None] = {}
         self.look: Any = None
         whole = (*key, "whole")
-        self.cpp = dispatcher(name, fun, self.missed, statics, whole, tree.WHOLE)
+        self.cpp = dispatcher(name, fun, self.missed, statics, whole, tree.FLATTENED_AS_LEAF)
         _directs.add(self)
 
     def forget(self) -> None:
@@ -225,7 +225,7 @@ class FlattenedDispatch:
             dynamic: Any = args, kwargs
             if self.statics != NO_STATICS:
                 static, _, dynamic = self.statics.apart(args, kwargs)
-            leaves, in_tree = tree.WHOLE.flatten(dynamic)
+            leaves, in_tree = tree.FLATTENED_AS_LEAF.flatten(dynamic)
             if Flattened not in map(type, leaves):
                 return self.cache_miss(*args, **kwargs)  # type: ignore[no-any-return]
             types = types_of(leaves)
@@ -268,7 +268,7 @@ def types_of(leaves: Sequence[Any]) -> list[Any] | None:
     for x in leaves:
         kind = type(x)
         if kind is Flattened:
-            known = x._known or signature(x)
+            known = x._cached or signature(x)
             if not known:
                 return None
             types.append(known)

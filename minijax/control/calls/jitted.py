@@ -393,12 +393,12 @@ class Jitted:
         except SystemError as e:  # C++ does not pass on that Python ran out of stack
             if not isinstance(e.__cause__, RecursionError):
                 raise
-            if depth.again(e.__cause__):
-                return depth.deeper(self.cache_miss, *args, **kwargs)
+            if depth.should_retry(e.__cause__):
+                return depth.call_with_more_stack(self.cache_miss, *args, **kwargs)
             raise e.__cause__ from None
         except Exception as e:
-            if depth.again(e):
-                return depth.deeper(self.cache_miss, *args, **kwargs)
+            if depth.should_retry(e):
+                return depth.call_with_more_stack(self.cache_miss, *args, **kwargs)
             simplify(e)
             raise
 

@@ -512,7 +512,7 @@ def wrap(buffer: Any, aval: Any) -> Array:
     return Token(buffer) if is_token(aval) else buffer  # type: ignore[return-value]
 
 
-for _registry in (tree.DISPATCH, tree.WHOLE):
+for _registry in (tree.DISPATCH, tree.FLATTENED_AS_LEAF):
     _registry.register_dataclass_node(KeyArray, ["_b"], ["_dtype"])
 
 

@@ -253,10 +253,10 @@ def _compile_or_load(
         if not _in_use:
             _in_use = True
             monitoring.record_event(monitoring.IN_USE)
-        monitoring.record_event(monitoring.ASKED)
+        monitoring.record_event(monitoring.CACHE_REQUEST)
         began = time.perf_counter()
         blob = cache.get(key)
-        monitoring.record_event(monitoring.NOT_FOUND if blob is None else monitoring.FOUND)
+        monitoring.record_event(monitoring.CACHE_MISS if blob is None else monitoring.CACHE_HIT)
     if blob is not None:
         (seconds,) = _SECONDS.unpack(blob[:8].ljust(8, b"\0"))
         blob = blob[8:]

@@ -158,7 +158,7 @@ def test_a_trace_is_forgotten_with_its_function(make):
     alive = weakref.ref(f)
     del f
     gc.collect()
-    assert alive() is None and len(memos._memos) == 1 and not memos._known
+    assert alive() is None and len(memos._memos) == 1 and not memos._tables
     memos.of(g)["known"] = 1
     memos.clear()
     assert not memos.of(g)
@@ -176,7 +176,7 @@ def test_a_trace_is_forgotten_with_a_function_that_cannot_own_it():
     alive = weakref.ref(f)
     del f, mine
     gc.collect()
-    assert alive() is None and len(memos._known) == 1 and not memos._memos
+    assert alive() is None and len(memos._tables) == 1 and not memos._memos
     memos.of(g)["known"] = 1
     memos.clear()
-    assert not memos._known and memos.of(g).get("known") is None
+    assert not memos._tables and memos.of(g).get("known") is None
