@@ -1,7 +1,7 @@
-"""Which places of a result an element of an operand reaches along one axis: for `axes_of`.
+"""Reaches: which positions of a result depend on an operand's element, for `axes_of`.
 
-A reach takes places of an operand, [n], and gives pairs: the index of each among the given
-ones, and a place of the result that it reaches.
+A reach describes one axis.  It maps positions of an operand, [n], to pairs of arrays: an
+index into these positions, and a position of the result that depends on that element.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Reach = Callable[[Any], tuple[Any, Any]]
 
 
 def between(first: Any, last: Any) -> tuple[Any, Any]:
-    """The pairs of places that reach from one on to before another."""
+    """Return the pairs of each index `i` with the positions `first[i]` to `last[i] - 1`."""
     count = np.maximum(last - first, 0)
     which = np.repeat(np.arange(len(count)), count)
     start = np.repeat(np.cumsum(count) - count, count)
@@ -23,21 +23,21 @@ def between(first: Any, last: Any) -> tuple[Any, Any]:
 
 
 def onwards(n: int) -> Reach:
-    """Each place reaches itself and all after it, of `n`."""
-    return lambda at: between(at, np.full_like(at, n))
+    """Return the reach of an axis of size `n` where each position affects all later ones."""
+    return lambda positions: between(positions, np.full_like(positions, n))
 
 
 def backwards() -> Reach:
-    """Each place reaches itself and all before it."""
-    return lambda at: between(np.zeros_like(at), at + 1)
+    """Return the reach of an axis where each position affects itself and all earlier ones."""
+    return lambda positions: between(np.zeros_like(positions), positions + 1)
 
 
 def in_groups(n: int, n_out: int, groups: int) -> Reach:
-    """Each of `n` places reaches its own of equal groups of results."""
+    """Return the reach where each group of operand elements affects one group of results."""
     size, size_out = n // groups, n_out // groups
 
-    def reach(at: Any) -> tuple[Any, Any]:
-        first = at // size * size_out
+    def reach(positions: Any) -> tuple[Any, Any]:
+        first = positions // size * size_out
         return between(first, first + size_out)
 
     return reach
@@ -46,35 +46,35 @@ def in_groups(n: int, n_out: int, groups: int) -> Reach:
 def under_windows(
     n_out: int, window: int, stride: int, low: int, base: int = 1, dilation: int = 1
 ) -> Reach:
-    """Each place reaches the windows that lie over it: see window_padding.py."""
+    """Return the reach from elements to the windows that cover them: see window_padding.py."""
 
-    def reach(at: Any) -> tuple[Any, Any]:
+    def reach(positions: Any) -> tuple[Any, Any]:
         taps = np.arange(window)
-        place = at[:, None] * base + low - taps * dilation
-        out = place // stride
-        which, tap = np.nonzero((place % stride == 0) & (out >= 0) & (out < n_out))
+        position = positions[:, None] * base + low - taps * dilation
+        out = position // stride
+        which, tap = np.nonzero((position % stride == 0) & (out >= 0) & (out < n_out))
         return which, out[which, tap]
 
     return reach
 
 
 def over_windows(n_out: int, window: int, stride: int, low: int) -> Reach:
-    """Each window reaches the places that lie under it."""
+    """Return the reach from windows to the elements that they cover."""
 
-    def reach(at: Any) -> tuple[Any, Any]:
-        first = at * stride - low
+    def reach(positions: Any) -> tuple[Any, Any]:
+        first = positions * stride - low
         return between(np.maximum(first, 0), np.minimum(first + window, n_out))
 
     return reach
 
 
 def mixed(ndim: int, axes: Sequence[int]) -> list[int | None]:
-    """Axes that stay, but for some along which all mix."""
+    """Return `axes_of` an operand whose axes stay, except `axes`, along which all mix."""
     return [None if i in axes else i for i in range(ndim)]
 
 
 def windowed(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[Any]:
-    """`axes_of` where windows slide over all operands alike."""
+    """Return `axes_of` operands over which the same windows slide."""
     ones = (1,) * outs[0].ndim
     each = zip(
         outs[0].shape,

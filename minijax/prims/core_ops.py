@@ -1,7 +1,7 @@
-"""What prims/ lends to machinery: the handful of operations behind `algebra.lib`.
+"""The few operations that lower layers need, in `ad_util.core_ops`.
 
-The interpreters name no operation, and low rooms of this floor must not import higher
-ones; both reach these few through `lib`.  Loading this module fills it.
+The interpreters of passes/ name no operation, and the first files of this layer must not
+import later ones.  Both call these operations through `core_ops`, which this module fills.
 """
 
 from __future__ import annotations
@@ -27,37 +27,39 @@ from .shape.slicing import slice_in_dim
 def broadcast_lane(x: Any, size: int, dim: int) -> Any:
     """Repeat a shared value along a new lane axis at `dim`."""
     shape = core.aval_of(x).shape
-    kept = tuple(i for i in range(len(shape) + 1) if i != dim)
-    return broadcast_in_dim(x, (*shape[:dim], size, *shape[dim:]), kept)
+    broadcast_dims = tuple(i for i in range(len(shape) + 1) if i != dim)
+    return broadcast_in_dim(x, (*shape[:dim], size, *shape[dim:]), broadcast_dims)
 
 
 def total(x: Any, axes: tuple[int, ...]) -> Any:
-    """The sum over axes."""
+    """Return the sum over `axes`."""
     return reduce_sum_p.bind(x, axes=axes, out_sharding=None)
 
 
 def strided(x: Any, strides: tuple[int, ...]) -> Any:
-    """Every `strides[i]`-th element along each axis `i`."""
+    """Return every `strides[i]`-th element along each axis `i`."""
     shape = core.aval_of(x).shape
     return slice_(x, (0,) * len(shape), shape, strides)
 
 
 def slice_axis(x: Any, axis: int, start: int, stop: int) -> Any:
-    """Indices `start` to `stop` along an axis."""
+    """Return the elements `start` to `stop` along an axis."""
     return slice_in_dim(x, start, stop, 1, axis)
 
 
 def eye(rows: int, columns: int, offset: int, dtype: Any) -> Any:
-    """Ones where column - row is `offset`, else zeros."""
+    """Return a matrix with ones where column - row is `offset`, and zeros otherwise."""
     kind = dtypes.int_default()
     row = broadcasted_iota(kind, (rows, columns), 0)
     column = broadcasted_iota(kind, (rows, columns), 1)
-    on = eq(add(row, kind.type(offset)), column)
-    return convert_element_type_p.bind(on, new_dtype=dtype, weak_type=False, sharding=None)
+    on_diagonal = eq(add(row, kind.type(offset)), column)
+    return convert_element_type_p.bind(
+        on_diagonal, new_dtype=dtype, weak_type=False, sharding=None
+    )
 
 
 def zeros(aval: Any) -> Any:
-    """Zeros of a type, in its memory, lying as it says."""
+    """Return zeros of a type, with its sharding and in its memory space."""
     x = reshard_to_aval(zero_array(aval), aval)
     return x if aval.memory_space is DEVICE else place(x, aval.memory_space)
 

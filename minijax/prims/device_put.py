@@ -1,7 +1,7 @@
-"""`device_put` inside programs: what moves a value between memories.
+"""`device_put` inside programs: a transfer between memory spaces.
 
-Where a program runs is decided by its arguments, so of a place only its memory matters
-here: the device's own, or the host's.
+A program runs on the devices of its arguments.  Of a target, therefore, only the memory
+space matters here: the device's or the host's.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ __all__ = ("device_put_p",)
 Copy = compat.CopySemantics
 
 
-def memory_at(where: Any, otherwise: MemorySpace) -> MemorySpace:
-    """The memory that a place (a device, sharding, memory space or None) means."""
-    if where is None:
-        return otherwise
-    if isinstance(where, MemorySpace):
-        return where
-    return MemorySpace.of_kind(getattr(where, "memory_kind", None))
+def memory_at(target: Any, default: MemorySpace) -> MemorySpace:
+    """Return the memory space of a device, sharding or memory space; None: `default`."""
+    if target is None:
+        return default
+    if isinstance(target, MemorySpace):
+        return target
+    return MemorySpace.of_kind(getattr(target, "memory_kind", None))
 
 
-def check_place(where: Any) -> None:
-    """Raise ValueError unless a value can be put at `where`."""
-    if isinstance(where, (shardings.Sharding, compat.Device, NoneType)):
+def check_place(target: Any) -> None:
+    """Raise ValueError unless `target` is a valid target of `device_put`."""
+    if isinstance(target, (shardings.Sharding, compat.Device, NoneType)):
         return
-    if isinstance(where, MemorySpace) and where is not MemorySpace.Any:
+    if isinstance(target, MemorySpace) and target is not MemorySpace.Any:
         return
     raise errors.value_error(
         "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`,"
         " `Format`, `jax.memory.Space` or a pytree of these values. Received invalid"
-        f" value: {where}",
+        f" value: {target}",
         tries=["one of minijax.devices()", "minijax.memory.Space.Host"],
     )
 
@@ -60,44 +60,44 @@ device_put_p.keeps_nans = device_put_p.elementwise = True
 
 
 def _put_type(*avals: Any, devices: Sequence[Any], **_: Any) -> list[Any]:
-    found = []
-    for a, where in zip(avals, devices, strict=True):
-        aval = a.update(memory_space=memory_at(where, a.memory_space))
-        spread = isinstance(where, shardings.NamedSharding)
-        found.append(shardings.aval_with_sharding(aval, where) if spread else aval)
-    return found
+    out_avals = []
+    for a, target in zip(avals, devices, strict=True):
+        aval = a.update(memory_space=memory_at(target, a.memory_space))
+        is_named = isinstance(target, shardings.NamedSharding)
+        out_avals.append(shardings.aval_with_sharding(aval, target) if is_named else aval)
+    return out_avals
 
 
-def _put_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _put_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     return [
-        None if isinstance(where, shardings.NamedSharding) else spec
-        for spec, where in zip(specs, params["devices"], strict=True)
+        None if isinstance(target, shardings.NamedSharding) else spec
+        for spec, target in zip(specs, params["devices"], strict=True)
     ]
 
 
 device_put_p.abstract = _put_type
-device_put_p.manual_axis_rule = "abstract"  # each result is like its operand
-device_put_p.sharding_rule = _put_lie
+device_put_p.manual_axis_rule = "abstract"  # each result has its operand's axis kinds
+device_put_p.sharding_rule = _put_sharding_rule
 linear_many_jvp(device_put_p)
 
 
 def _put_transpose(
     cts: Any, *args: Any, devices: Sequence[Any], srcs: Sequence[Any], **_: Any
 ) -> list[Any]:
-    there = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
+    present = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
     back = device_put_p.bind(
-        *(cts[i] for i in there),
+        *(cts[i] for i in present),
         devices=tuple(
             srcs[i]
             if args[i].aval.memory_space is aval_of(cts[i]).memory_space
             else args[i].aval.memory_space
-            for i in there
+            for i in present
         ),
-        srcs=tuple(devices[i] for i in there),
-        copy_semantics=(Copy.ALWAYS_COPY,) * len(there),
+        srcs=tuple(devices[i] for i in present),
+        copy_semantics=(Copy.ALWAYS_COPY,) * len(present),
     )
-    found = dict(zip(there, back, strict=True))
-    return [found.get(i) for i in range(len(cts))]
+    cts_by_index = dict(zip(present, back, strict=True))
+    return [cts_by_index.get(i) for i in range(len(cts))]
 
 
 device_put_p.transpose = _put_transpose
@@ -112,23 +112,23 @@ def _put_lower(ctx: Any, *xs: Any, devices: Sequence[Any], **_: Any) -> list[Any
         x if a.memory_space is b.memory_space else _annotated(ctx, x, b)
         for x, a, b in zip(xs, ctx.avals_in, ctx.avals_out, strict=True)
     ]
-    return _laid_out(ctx, moved, devices)
+    return _constrain_shardings(ctx, moved, devices)
 
 
-def _laid_out(ctx: Any, xs: Sequence[Any], wheres: Sequence[Any]) -> list[Any]:
-    """The values, as shardings over meshes say how they lie."""
+def _constrain_shardings(ctx: Any, xs: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
+    """Emit sharding constraints for the targets that are shardings over meshes."""
     if ctx.placement is None:
         return list(xs)
     return [
-        lower_constraint(ctx, x, aval, where)
-        if isinstance(where, shardings.NamedSharding)
+        lower_constraint(ctx, x, aval, target)
+        if isinstance(target, shardings.NamedSharding)
         else x
-        for x, aval, where in zip(xs, ctx.avals_out, wheres, strict=True)
+        for x, aval, target in zip(xs, ctx.avals_out, targets, strict=True)
     ]
 
 
 def _annotated(ctx: Any, x: Any, aval: Any) -> Any:
-    """The value in another memory, as XLA wants to be told of it."""
+    """Emit the annotation by which XLA moves a value to another memory space."""
     kind = "device" if aval.memory_space is DEVICE else HOST_KINDS[0]
     return ctx.op(
         "custom_call",
@@ -142,17 +142,17 @@ def _annotated(ctx: Any, x: Any, aval: Any) -> Any:
 
 
 device_put_p.lower = _put_lower
-# One memory serves a CPU and its host, and its compiler knows no annotations.
-device_put_p.lower_by_platform["cpu"] = lambda ctx, *xs, devices, **_: _laid_out(
+# A CPU and its host share one memory, and the CPU compiler rejects the annotation.
+device_put_p.lower_by_platform["cpu"] = lambda ctx, *xs, devices, **_: _constrain_shardings(
     ctx, xs, devices
 )
 device_put_p.impl = lambda *xs, devices, **_: list(map(device_put.put_value, xs, devices))
 
 
-def place(x: Any, where: Any) -> Any:
-    """One value at a device, a sharding or in a memory."""
-    check_place(where)
+def place(x: Any, target: Any) -> Any:
+    """Put one value on a device, with a sharding, or in a memory space."""
+    check_place(target)
     (out,) = device_put_p.bind(
-        x, devices=(where,), srcs=(None,), copy_semantics=(Copy.REUSE_INPUT,)
+        x, devices=(target,), srcs=(None,), copy_semantics=(Copy.REUSE_INPUT,)
     )
     return out

@@ -1,12 +1,12 @@
-"""How elementwise primitives are declared: one call, every rule.
+"""Declaration of elementwise primitives: one call sets every rule.
 
 `nary` fills in the shape rule (equal shapes; a scalar or an axis of size 1 repeats),
 the dtype rule, jvp, batch and lowering of an elementwise primitive; a linear one also
-names its transpose.  `defjvp` builds a jvp rule of one function per operand.
+passes its transpose.  `defjvp` builds a jvp rule from one function per operand.
 
     sin_p = nary('sin', [INEXACT], lower='sine', jvp=[lambda t, ans, x: mul(t, cos(x))])
 
-Operands reach a primitive as they were given: a Python scalar keeps its own dtype, and
+Operands reach a primitive without conversion: a Python scalar keeps its own dtype, and
 unequal dtypes are an error.  Next: math/cast.py, math/logic.py, math/algebraic.py.
 """
 
@@ -55,7 +55,7 @@ BITS = INT | BOOL
 
 
 def broadcast_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
-    """The shape of an elementwise result: scalars and axes of size 1 repeat."""
+    """Return the shape of an elementwise result: scalars and axes of size 1 repeat."""
     shape: tuple[int, ...] = avals[0].shape
     if all(a.shape == shape for a in avals):
         return shape
@@ -79,13 +79,13 @@ def broadcast_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
     raise errors.shape_error(
         what,
         which=", ".join(a.str_short(True) for a in avals),
-        why="shapes must be equal, but for scalars and axes of size 1.",
+        why="Shapes must be equal, except for scalars and axes of size 1.",
         tries=[f"minijax.numpy.{name} broadcasts as NumPy does", "lax.reshape"],
     )
 
 
 def check_kind(name: str, aval, kinds: frozenset[str], position: int, n: int) -> None:
-    """TypeError unless the aval's dtype is of one of `kinds`."""
+    """Raise TypeError unless the aval's dtype is of one of `kinds`."""
     if not isinstance(aval, ShapedArray):
         raise TypeError(f"{name} takes arrays, got {aval.str_short(True)}.")
     if dtypes.kind(aval.dtype) not in kinds:
@@ -99,26 +99,28 @@ def check_kind(name: str, aval, kinds: frozenset[str], position: int, n: int) ->
 
 
 def categories(kinds: frozenset[str]) -> str:
-    """Kinds of dtypes by the names of NumPy's categories."""
+    """Return NumPy's names of kinds of dtypes, as one text."""
     names = {"float": "floating", "complex": "complexfloating", "uint": "integer"}
     signed = "integer" if "uint" in kinds else "signedinteger"
-    found = {signed if k == "int" else names.get(k, k) for k in kinds}
-    order = ("signedinteger", "integer", "floating", "complexfloating", "bool")
-    return ", ".join([k for k in order if k in found] + sorted(found.difference(order)))
+    present = {signed if k == "int" else names.get(k, k) for k in kinds}
+    display_order = ("signedinteger", "integer", "floating", "complexfloating", "bool")
+    return ", ".join(
+        [k for k in display_order if k in present] + sorted(present.difference(display_order))
+    )
 
 
 def same_dtype(name: str, avals: Sequence[Any], similar: str = "") -> Any:
-    """The dtype of all avals; TypeError if they differ."""
+    """Return the dtype of all avals; TypeError if they differ."""
     dtype = avals[0].dtype
     for a in avals:
         if a.dtype != dtype:
-            found = ", ".join(str(getattr(a.dtype, "name", a.dtype)) for a in avals)
+            dtype_names = ", ".join(str(getattr(a.dtype, "name", a.dtype)) for a in avals)
             similar = similar or SIMILAR.get(name, "")
             tip = f" (Tip: jnp.{similar} is a similar function that does automatic type"
             tip += " promotion on inputs)."
             raise errors.type_error(
                 f"lax.{name} requires arguments to have the same dtypes, got"
-                f" {found}.{tip if similar else ''}",
+                f" {dtype_names}.{tip if similar else ''}",
                 which=", ".join(a.str_short(True) for a in avals),
                 why="lax functions do not promote.",
                 tries=["lax.convert_element_type(x, dtype)"],
@@ -154,7 +156,7 @@ SIMILAR = {
 
 
 def weak_if_operands(rule: Rule) -> Rule:
-    """A type rule whose results are weak if all operands are."""
+    """Wrap a type rule so that its results are weakly typed if all operands are."""
 
     @functools.wraps(rule)
     def abstract(*avals: Any, **params: Any) -> Any:
@@ -168,7 +170,7 @@ def weak_if_operands(rule: Rule) -> Rule:
 
 
 def def_makes_no_nans(*prims: Primitive) -> None:
-    """Declare that results have no NaN but those of the operands: for `checkify`."""
+    """Declare that results are NaN only where operands are: for `checkify`."""
     for prim in prims:
         prim.makes_nans = False
 
@@ -209,8 +211,8 @@ def keep_finite(*prims: Primitive) -> None:
 def defjvp(prim: Primitive, rules: Sequence[Rule | None]) -> None:
     """Set the jvp of a single-result primitive from one rule per operand.
 
-    rule(tangent, ans, *primals, **params) is that operand's share of the tangent; None
-    stands for no share at all.
+    rule(tangent, ans, *primals, **params) returns that operand's term of the tangent.  None
+    means that the result does not depend on the operand differentiably.
     """
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> Any:
@@ -218,8 +220,8 @@ def defjvp(prim: Primitive, rules: Sequence[Rule | None]) -> None:
         total: Any = None
         for rule, t in zip(rules, tangents, strict=True):
             if rule is not None and type(t) is not Zero:
-                share = rule(t, ans, *primals, **params)
-                total = share if total is None else ad_util.add(total, share)
+                contribution = rule(t, ans, *primals, **params)
+                total = contribution if total is None else ad_util.add(total, contribution)
         if total is None:
             total = Zero(core.aval_of(ans).to_tangent())
         return ans, total
@@ -257,7 +259,7 @@ def linear_in_first(prim: Primitive, transpose: Rule | None = None) -> None:
 
 
 def zero_jvp(prim: Primitive) -> None:
-    """Set the jvp of a primitive whose results do not move with its operands."""
+    """Set the jvp of a primitive whose results have zero tangents."""
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> Any:
         ans = prim.bind(*primals, **params)
@@ -272,7 +274,7 @@ def zero_jvp(prim: Primitive) -> None:
 
 
 def batch_elementwise(prim: Primitive) -> None:
-    """Set the batch rule: line the lane axes up, let the others repeat."""
+    """Set the batch rule: align the lane axes, and broadcast shared operands."""
 
     def batch(axis, args: Sequence[Any], dims: Sequence[Any], /, **params):
         shapes = [core.aval_of(x).shape for x in args]
@@ -282,12 +284,12 @@ def batch_elementwise(prim: Primitive) -> None:
             lined, lane = [], 0
             for x, d, s in zip(args, dims, shapes, strict=True):
                 if d is None:
-                    # A shared scalar repeats by itself; an array needs a lane axis.
+                    # The primitive broadcasts a shared scalar; a shared array needs a lane axis.
                     lined.append(expand(x, (0,)) if s else x)
                 else:
                     lined.append(x if d == 0 else core_ops.move_axis(x, d, 0))
             for i, (d, s) in enumerate(zip(dims, shapes, strict=True)):
-                if d is not None and len(s) <= rank:  # of fewer axes in each lane
+                if d is not None and len(s) <= rank:  # its lanes have fewer axes
                     lined[i] = expand(lined[i], range(len(s), rank + 1))
         return prim.bind(*lined, **params), lane
 
@@ -295,7 +297,7 @@ def batch_elementwise(prim: Primitive) -> None:
 
 
 def expand(x: Any, axes: Sequence[int]) -> Any:
-    """`x` with axes of size 1 at these positions of the result, in order."""
+    """Return `x` with axes of size 1 inserted at these ascending positions of the result."""
     shape = list(core.aval_of(x).shape)
     for i in axes:
         shape.insert(i, 1)
@@ -306,7 +308,7 @@ def expand(x: Any, axes: Sequence[int]) -> Any:
 def same_lanes(
     args: Sequence[Any], shapes: Sequence[Any], dims: Sequence[Any]
 ) -> tuple[Sequence[Any] | None, int]:
-    """The operands as they are, if they line up already: and where their lanes are."""
+    """Return the operands if their lane axes are aligned already, or None; and a lane axis."""
     lane, shape = next((d, s) for d, s in zip(dims, shapes, strict=True) if d is not None)
     for d, s in zip(dims, shapes, strict=True):
         if (d != lane or s != shape) and (d is not None or s):
@@ -330,7 +332,7 @@ def broadcast_operands(ctx, operands: Sequence[Any], shape: Sequence[int]) -> li
 
 
 def lower_elementwise(op: str) -> Rule:
-    """The lowering rule that emits `stablehlo.<op>` or, with a dot, that very op."""
+    """Return a lowering rule that emits `stablehlo.<op>`, or `op` if its name has a dot."""
     full = op if "." in op else "stablehlo." + op
 
     def lower(ctx: Any, /, *operands: Any, **params: Any) -> Any:
@@ -348,7 +350,7 @@ def lower_elementwise(op: str) -> Rule:
 def emit_compare(ctx, direction: str, x, y, aval, total: bool = False):
     """Emit a comparison (EQ, NE, LT ...) of two values of type `aval`.
 
-    `total` asks for the total order of floats, in which nan equals itself.
+    total: whether floats are compared in their total order, in which NaN equals itself.
     """
     kind = _COMPARE_KINDS[dtypes.kind(aval.dtype)]
     if total and kind == "FLOAT":
@@ -367,13 +369,13 @@ def emit_precedes(ctx: Any, direction: str, x: Any, y: Any, aval: Any) -> Any:
     """Emit GT or LT; complex numbers are ordered by real part, then imaginary part."""
     if not dtypes.is_complex(aval.dtype):
         return emit_compare(ctx, direction, x, y, aval)
-    part = shaped(aval.shape, dtypes.real_of(aval.dtype))
+    part_aval = shaped(aval.shape, dtypes.real_of(aval.dtype))
     flags = shaped(aval.shape, dtypes.bool_)
-    xr, yr = (ctx.op("real", part, z) for z in (x, y))
-    xi, yi = (ctx.op("imag", part, z) for z in (x, y))
-    tie = emit_compare(ctx, "EQ", xr, yr, part)
-    by_real = emit_compare(ctx, direction, xr, yr, part)
-    by_imag = emit_compare(ctx, direction, xi, yi, part)
+    xr, yr = (ctx.op("real", part_aval, z) for z in (x, y))
+    xi, yi = (ctx.op("imag", part_aval, z) for z in (x, y))
+    tie = emit_compare(ctx, "EQ", xr, yr, part_aval)
+    by_real = emit_compare(ctx, direction, xr, yr, part_aval)
+    by_imag = emit_compare(ctx, direction, xi, yi, part_aval)
     return ctx.op("select", flags, tie, by_imag, by_real)
 
 
@@ -399,9 +401,9 @@ def nary(
 ) -> Primitive:
     """Declare an elementwise primitive with one operand for each item of `accepts`.
 
-    jvp: one rule an operand (see `defjvp`); None for a result that does not move.
-    out_dtype(*avals) is the result's dtype (default: the first operand's); `same`
-    demands equal dtypes.  A result is weak if all operands are.
+    jvp: one rule per operand (see `defjvp`), or None if the tangent is always zero.
+    out_dtype(*avals) returns the result's dtype (default: the first operand's).  `same`
+    requires equal dtypes.  A result is weakly typed if all operands are.
     """
     prim = Primitive(name)
     prim.elementwise = True
@@ -433,7 +435,7 @@ def nary(
 
 
 def const(x: Any, value: Any) -> Any:
-    """The scalar `value` in the dtype of `x`; weakly typed if `x` is."""
+    """Return the scalar `value` in the dtype of `x`, weakly typed if `x` is."""
     aval = core.aval_of(x)
     dtype = aval.dtype
     if aval.weak_type:
@@ -444,7 +446,7 @@ def const(x: Any, value: Any) -> Any:
 
 
 def derivative_constant(x: Any, value: Any) -> Any:
-    """As `const`, but weakly typed only if `x` has no axes: so are JAX's derivatives."""
+    """Return `const(x, value)`, but weakly typed only if `x` is a scalar, as in JAX."""
     aval = core.aval_of(x)
     return typed_constant(value, aval.dtype) if aval.shape else const(x, value)
 
@@ -459,24 +461,24 @@ _PYTHON_KIND: dict[str, Any] = {
 
 
 def filled(x: Any, value: Any) -> Any:
-    """`value` in the shape and dtype of `x`."""
+    """Return an array of `value` with the shape and dtype of `x`."""
     scalar, shape = const(x, value), core.aval_of(x).shape
     return core_ops.broadcast_in_dim(scalar, shape, ()) if shape else scalar
 
 
 def repeat_like(t: Any, ans: Any) -> Any:
-    """A tangent repeated to the shape of the answer."""
-    shape, given = core.aval_of(ans).shape, core.aval_of(t).shape
-    if given == shape:
+    """Return a tangent broadcast to the shape of the result."""
+    shape, t_shape = core.aval_of(ans).shape, core.aval_of(t).shape
+    if t_shape == shape:
         return t
-    dims = tuple(i for i, n in enumerate(given) if n == shape[i])
-    if len(dims) < len(given):
+    dims = tuple(i for i, n in enumerate(t_shape) if n == shape[i])
+    if len(dims) < len(t_shape):
         t = core_ops.reshape(t, tuple(shape[i] for i in dims))
     return core_ops.broadcast_in_dim(t, shape, dims)
 
 
 def unbroadcast(x: Any, aval: Any) -> Any:
-    """Sum a cotangent over the axes along which an operand of type `aval` repeated."""
+    """Sum a cotangent over the axes along which an operand of type `aval` was broadcast."""
     shape = core.aval_of(x).shape
     if shape == aval.shape:
         return x

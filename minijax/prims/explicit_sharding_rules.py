@@ -1,8 +1,9 @@
-"""How results are cut along `Explicit` axes of a mesh: the rules that primitives share.
+"""Sharding rules that primitives share: how results are sharded along `Explicit` axes.
 
-A rule takes the specs of operands (see ir/explicit_sharding.py), their types, those of the results,
-and the params; it gives a spec for each result.  What would move data between devices, or
-could be done in two ways, is an error: the program says `reshard`, or `out_sharding=`.
+A rule takes the specs of the operands (see ir/explicit_sharding.py), the types of operands
+and results, and the params.  It returns a spec for each result.  It raises where the
+result's sharding is ambiguous or needs communication between devices; the user then adds
+`reshard` or `out_sharding=`.
 """
 
 from __future__ import annotations
@@ -37,96 +38,100 @@ __all__ = (
     "is_empty_sharding",
 )
 
-Lie = Callable[..., list[Any]]
+ShardingRule = Callable[..., list[Any]]
 
 
 def ambiguous_sharding_error(
-    what: str, avals: Sequence[Any] = (), **parts: Any
+    what: str, avals: Sequence[Any] = (), **fields: Any
 ) -> ShardingTypeError:
-    """The error for operands whose result could not lie in one way alone."""
-    parts.setdefault("which", ", ".join(a.str_short(True) for a in avals) or None)
-    parts.setdefault("tries", ["jax.sharding.reshard(x, sharding) of an operand"])
-    return errors.error(ShardingTypeError, what, **parts)
+    """Return the error for operands that leave the result's sharding ambiguous."""
+    fields.setdefault("which", ", ".join(a.str_short(True) for a in avals) or None)
+    fields.setdefault("tries", ["jax.sharding.reshard(x, sharding) of an operand"])
+    return errors.error(ShardingTypeError, what, **fields)
 
 
-def elementwise_sharding_rule(name: str) -> Lie:
-    """Results lie as operands of their rank do, which must not contradict each other."""
+def elementwise_sharding_rule(name: str) -> ShardingRule:
+    """Return the rule that merges the specs of operands of the result's rank."""
 
-    def lie(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+    def rule(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
         n = len(outs[0].shape)
-        mine = [s for s in specs if len(s) == n]
-        found: list[Any] = [None] * n
-        for spec in mine:
+        matching_specs = [s for s in specs if len(s) == n]
+        out_spec: list[Any] = [None] * n
+        for spec in matching_specs:
             for i, entry in enumerate(spec):
-                if entry is not None and found[i] not in (None, entry):
-                    found_so = ", ".join(map(str, mine))
+                if entry is not None and out_spec[i] not in (None, entry):
+                    listed = ", ".join(map(str, matching_specs))
                     raise ambiguous_sharding_error(
-                        f"{name} got incompatible shardings for broadcasting: {found_so}."
+                        f"{name} got incompatible shardings for broadcasting: {listed}."
                     )
-                found[i] = entry if entry is not None else found[i]
-        return [tuple(found) for _ in outs]
+                out_spec[i] = entry if entry is not None else out_spec[i]
+        return [tuple(out_spec) for _ in outs]
 
-    return lie
+    return rule
 
 
-def equal_sharding_rule(what: str, k: int = 0) -> Lie:
-    """Operands from number `k` on lie equally, and so does the result.
+def equal_sharding_rule(what: str, k: int = 0) -> ShardingRule:
+    """Return the rule of operands that, from number `k` on, must have the result's spec.
 
-    Scalars aside, and what is whole everywhere, which may be cut at no cost.
+    Scalars and replicated operands are exempt: sharding them moves no data.
     """
 
-    def lie(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+    def rule(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
         n = len(outs[0].shape)
-        mine = [s for s in specs[k:] if len(s) == n]
-        cut = [s for s in mine if any(s)]
-        if any(s != cut[0] for s in cut):
-            raise ambiguous_sharding_error(f"{what}, got {[PartitionSpec(*s) for s in mine]}.")
+        matching_specs = [s for s in specs[k:] if len(s) == n]
+        sharded_specs = [s for s in matching_specs if any(s)]
+        if any(s != sharded_specs[0] for s in sharded_specs):
+            raise ambiguous_sharding_error(
+                f"{what}, got {[PartitionSpec(*s) for s in matching_specs]}."
+            )
         return [
-            cut[0] if cut else elementwise_sharding_rule(what)(specs, avals, outs, params)[0]
+            sharded_specs[0]
+            if sharded_specs
+            else elementwise_sharding_rule(what)(specs, avals, outs, params)[0]
         ] * len(outs)
 
-    return lie
+    return rule
 
 
 def first_operand_sharding_rule(
     specs: Sequence[Spec], avals: Any, outs: Any, params: Any
 ) -> list[Any]:
-    """Results whose shape begins as that of the first operand lie as it does."""
-    found: list[Any] = []
+    """Give the first operand's spec to results whose shape begins as its shape does."""
+    out_specs: list[Any] = []
     for a in outs:
         n = len(a.shape)
         spec = (*specs[0], *[None] * n)[:n]
         same = a.shape[: len(specs[0])] == avals[0].shape[:n]
-        found.append(spec if same else None)
-    return found
+        out_specs.append(spec if same else None)
+    return out_specs
 
 
 def matrices(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
-    """Results of stacks of matrices are stacks that lie as those do; matrices are whole."""
+    """Give the batch axes of results the operands' spec; matrix axes must be replicated."""
     return batched_sharding_rule(*(2 for _ in specs))(specs, avals, outs, params)
 
 
-def batched_sharding_rule(*ranks: int) -> Lie:
-    """As `matrices`, of operands whose last so many axes are theirs."""
+def batched_sharding_rule(*ranks: int) -> ShardingRule:
+    """Return the rule `matrices` for operands with `ranks` trailing axes after batch axes."""
 
-    def lie(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
-        found: list[Any] = [None] * (len(specs[0]) - ranks[0])
+    def rule(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+        batch_spec: list[Any] = [None] * (len(specs[0]) - ranks[0])
         for spec, aval, rank in zip(specs, avals, ranks, strict=True):
-            lead = len(spec) - rank
-            if lead < 0:
+            batch_ndim = len(spec) - rank
+            if batch_ndim < 0:
                 continue
             what = "matrices must be unsharded." if rank > 1 else "vectors must be unsharded."
-            check_replicated(spec, [aval], range(lead, len(spec)), what)
-            if lead == len(found):
-                known = found
-                found = [a or b for a, b in zip(spec[:lead], known, strict=True)]
-        return [(*found, *[None] * (len(a.shape) - len(found))) for a in outs]
+            check_replicated(spec, [aval], range(batch_ndim, len(spec)), what)
+            if batch_ndim == len(batch_spec):
+                previous = batch_spec
+                batch_spec = [a or b for a, b in zip(spec[:batch_ndim], previous, strict=True)]
+        return [(*batch_spec, *[None] * (len(a.shape) - len(batch_spec))) for a in outs]
 
-    return lie
+    return rule
 
 
 def slice_sharding_rule(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
-    """A box out of the first operand lies as that does; axes stay even where it is cut."""
+    """Give a slice the first operand's spec; raise where a sharded axis becomes size 1."""
     for spec, a in zip(specs, avals, strict=False):
         for n, m, entry in zip(a.shape, outs[0].shape, spec, strict=False):
             if entry is not None and n != m and m == 1:
@@ -140,7 +145,7 @@ def slice_sharding_rule(specs: Sequence[Spec], avals: Any, outs: Any, params: An
 def unresolved(
     name: str, method: str, doing: str, avals: Sequence[Any], specs: Sequence[Any]
 ) -> Exception:
-    """The error for a gather or scatter of which it is not clear how its result lies."""
+    """Return the error for a gather or scatter whose result's sharding is ambiguous."""
     types = list(map(sharded_aval_text, avals, specs))
     return ambiguous_sharding_error(
         f"Use `{method}` to provide output PartitionSpec for the {name} {doing} as out"
@@ -150,23 +155,26 @@ def unresolved(
     )
 
 
-def replicated_axes_rule(axes: Callable[[Any, Any], Sequence[int]], why: str) -> Lie:
-    """Results lie as the first operand, which is whole along `axes(avals, params)`."""
+def replicated_axes_rule(axes: Callable[[Any, Any], Sequence[int]], why: str) -> ShardingRule:
+    """Return the rule that keeps the first operand's spec, unsharded along some axes.
 
-    def lie(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
+    axes(avals, params) returns these axes; `why` begins the error where one is sharded.
+    """
+
+    def rule(specs: Sequence[Spec], avals: Any, outs: Any, params: Any) -> list[Any]:
         check_replicated(specs[0], avals, axes(avals, params), why)
         return [specs[0] for _ in outs]
 
-    return lie
+    return rule
 
 
 def sharded_aval_text(aval: Any, spec: Spec) -> str:
-    """A type as it is printed, cut as a spec says."""
+    """Return the text of a type with the spec of each axis."""
     return f"{aval.dtype.name}[{','.join(map(sharded_axis_text, aval.shape, spec))}]"
 
 
 def check_replicated(spec: Spec, avals: Sequence[Any], axes: Sequence[int], what: str) -> None:
-    """Raise unless the first operand is cut along none of the axes."""
+    """Raise ShardingTypeError if the first operand is sharded along one of the axes."""
     axes = [i for i in axes if spec[i] is not None]
     if axes:
         raise ambiguous_sharding_error(
@@ -175,7 +183,7 @@ def check_replicated(spec: Spec, avals: Sequence[Any], axes: Sequence[int], what
 
 
 def add_lane_to_sharding(axis: Any, sharding: Any, at: int) -> Any:
-    """A sharding that is asked for of one lane, as one of all lanes."""
+    """Return the sharding of all lanes, given the requested sharding of one lane."""
     if sharding is None:
         return None
     spec = list(sharding.spec)
@@ -185,23 +193,26 @@ def add_lane_to_sharding(axis: Any, sharding: Any, at: int) -> Any:
 
 
 def sharding_for_aval(aval: Any, *others: Any) -> Any:
-    """What to ask for so that a result has the type `aval`, made of these operands."""
+    """Return the `out_sharding` that gives a result the sharding of `aval`.
+
+    If `aval` has none but an operand does, the result is replicated over the operand's mesh.
+    """
     if aval.explicit_sharding is not None:
         return aval.explicit_sharding
     for x in others:
-        lies = core.aval_of(x).explicit_sharding
-        if lies is not None:
-            return lies.with_spec([None] * len(aval.shape))
+        operand_sharding = core.aval_of(x).explicit_sharding
+        if operand_sharding is not None:
+            return operand_sharding.with_spec([None] * len(aval.shape))
     return None
 
 
 def is_empty_sharding(sharding: Any) -> bool:
-    """Whether it is what types that say nothing of lying have for a sharding."""
+    """Whether this is the empty sharding of types without an explicit sharding."""
     return isinstance(sharding, NamedSharding) and sharding.mesh.empty
 
 
 def canonicalize_out_sharding(name: str, sharding: Any, *operands: Any) -> Any:
-    """What a user's `out_sharding` asks for: a sharding over an abstract mesh, or None.
+    """Return a user's `out_sharding` as a sharding over an abstract mesh, or None.
 
     Raises:
       TypeError: it is neither a `NamedSharding` nor a `PartitionSpec`.
@@ -212,22 +223,22 @@ def canonicalize_out_sharding(name: str, sharding: Any, *operands: Any) -> Any:
     if isinstance(sharding, PartitionSpec):
         mesh = meshes.get_abstract_mesh()
         if mesh.empty:
-            known = (core.aval_of(x).explicit_sharding for x in operands)
-            lies = next((s for s in known if s is not None), None)
-            if lies is None:
+            operand_shardings = (core.aval_of(x).explicit_sharding for x in operands)
+            operand_sharding = next((s for s in operand_shardings if s is not None), None)
+            if operand_sharding is None:
                 raise errors.value_error(
                     "Using PartitionSpec when you are not under a mesh context is not"
                     " allowed. Please pass a NamedSharding instance or enter into a mesh"
                     f" context via `jax.set_mesh`. Got {sharding}",
                     where=name,
                 )
-            mesh = lies.mesh
-        found = NamedSharding(mesh, sharding)
+            mesh = operand_sharding.mesh
+        result = NamedSharding(mesh, sharding)
     elif is_empty_sharding(sharding):
         return None
     elif isinstance(sharding, NamedSharding):
         mesh = sharding.mesh.abstract_mesh
-        found = sharding if mesh is sharding.mesh else NamedSharding(mesh, sharding.spec)
+        result = sharding if mesh is sharding.mesh else NamedSharding(mesh, sharding.spec)
     else:
         raise errors.type_error(
             f"`out_sharding` argument of {name} only supports instances of"
@@ -235,14 +246,14 @@ def canonicalize_out_sharding(name: str, sharding: Any, *operands: Any) -> Any:
             f" {type(sharding)}"
         )
     kinds = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
-    named = [a for entry in found.spec for a in axes_of(entry)]
-    for axis in (*named, *found.spec.unreduced, *found.spec.reduced):
+    named = [a for entry in result.spec for a in axes_of(entry)]
+    for axis in (*named, *result.spec.unreduced, *result.spec.reduced):
         if kinds[axis] is not AxisType.Explicit:
             raise errors.value_error(
                 f"PartitionSpec passed to {name} cannot contain axis names that are of"
-                f" type Auto or Manual. Got PartitionSpec: {found.spec} with axis name:"
+                f" type Auto or Manual. Got PartitionSpec: {result.spec} with axis name:"
                 f" {axis} of type: {kinds[axis]}",
-                why="along other axes, the compiler decides how values lie.",
+                why="Along other axes, the compiler chooses the sharding.",
                 tries=["lax.with_sharding_constraint(result, sharding)"],
             )
-    return found
+    return result

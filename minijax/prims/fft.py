@@ -3,9 +3,9 @@
     FFT    y_k = sum over n of x_n exp(-2 pi i k n / N)         IFFT its inverse
     RFFT   the first N // 2 + 1 of these, for real x            IRFFT its inverse
 
-FFT is a symmetric matrix, so its own transpose.  RFFT and IRFFT are each other's, up to
-conjugation and a factor of 2 for each frequency that stands for two (all but the first
-and, for even N, the last).
+FFT is a symmetric matrix, so it is its own transpose.  RFFT and IRFFT are each other's
+transpose, up to conjugation and a factor of 2 for each frequency that represents two (all
+except the first and, for even N, the last).
 
 Source: the StableHLO specification, fft.
 """
@@ -55,14 +55,14 @@ class FftType(enum.IntEnum):
 fft_p = Primitive("fft")
 
 
-def _fft_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
-    """As the operand: XLA gathers what it must."""
+def _fft_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+    """Keep the operand's spec: XLA gathers the transformed axes if they are sharded."""
     for i, (n, entry) in enumerate(zip(outs[0].shape, specs[0], strict=True)):
-        parts = math.prod(specs.mesh.shape[a] for a in axes_in(entry))
-        if n % parts:
+        num_shards = math.prod(specs.mesh.shape[a] for a in axes_in(entry))
+        if n % num_shards:
             raise errors.value_error(
                 f"Sharding spec {entry!r} implies that array axis {i} is partitioned"
-                f" {parts} times, but does not evenly divide the dimension size {n}. Got"
+                f" {num_shards} times, but does not evenly divide the dimension size {n}. Got"
                 f" shape: {outs[0].shape}",
                 where="fft",
                 tries=["jax.sharding.reshard(x, sharding) first"],
@@ -70,7 +70,7 @@ def _fft_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     return [specs[0]]
 
 
-fft_p.sharding_rule = _fft_lie
+fft_p.sharding_rule = _fft_sharding_rule
 
 
 def _fft_abstract(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
@@ -83,37 +83,37 @@ def _fft_abstract(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) ->
     if n > 3:
         raise errors.value_error(
             f"FFT over {n} axes: fft_lengths={fft_lengths}.",
-            why="one operation transforms at most three axes.",
+            why="One operation transforms at most three axes.",
             tries=["minijax.numpy.fft.fftn", "two transforms, one after the other"],
         )
-    lead, last = x.shape[:-n], fft_lengths[-1]
+    batch_shape, last = x.shape[:-n], fft_lengths[-1]
     half = (*fft_lengths[:-1], last // 2 + 1 if last else 0)
     if fft_type is FftType.RFFT:
         if x.dtype not in (dtypes.float32, dtypes.float64):
             raise ValueError(f"RFFT input must be float32 or float64, got {x.dtype}")
-        want, out, dtype = fft_lengths, half, dtypes.complex_of(x.dtype)
+        expected, out, dtype = fft_lengths, half, dtypes.complex_of(x.dtype)
     else:
         if x.dtype not in dtypes.COMPLEX:
             raise ValueError(
                 f"{fft_type.name} input must be complex64 or complex128, got {x.dtype}"
             )
         if fft_type is FftType.IRFFT:
-            want, out, dtype = half, fft_lengths, dtypes.real_of(x.dtype)
+            expected, out, dtype = half, fft_lengths, dtypes.real_of(x.dtype)
         else:
-            want, out, dtype = fft_lengths, fft_lengths, x.dtype
-    if x.shape[-n:] != want:
+            expected, out, dtype = fft_lengths, fft_lengths, x.dtype
+    if x.shape[-n:] != expected:
         raise errors.value_error(
             f"{fft_type.name} input shape {x.shape} minor dimensions must be equal"
             f" to fft_lengths {fft_lengths}.",
             which=x.str_short(True),
-            why=f"{fft_type.name} of these lengths reads {want}.",
+            why=f"{fft_type.name} of these lengths needs minor dimensions {expected}.",
             tries=["pad or slice before"],
         )
-    return shaped((*lead, *out), dtype)
+    return shaped((*batch_shape, *out), dtype)
 
 
 def _frequencies(fft_lengths: tuple[int, ...], ndim: int, dtype: Any) -> Any:
-    """How many frequencies each one of the half spectrum stands for."""
+    """Return how many frequencies each element of the half spectrum represents."""
     last = fft_lengths[-1]
     counts = np.full(last // 2 + 1, 2, dtype)
     counts[0] = 1
@@ -170,20 +170,20 @@ fft_p.lower = _fft_lower
 
 
 def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
-    """Discrete Fourier transform over the last axes.
+    """Compute the discrete Fourier transform over the last axes.
 
     Args:
-      x: an array whose last axes have the lengths; but for IRFFT, which reads
-        length // 2 + 1 along the last.  Real input to a complex transform is converted.
+      x: an array whose last axes have the lengths.  For IRFFT, the last axis has
+        length // 2 + 1.  Real input to a complex transform is converted.
       fft_type: an `FftType`, or its name.
       fft_lengths: one to three lengths.
 
     Returns:
       An array of complex64 or complex128; of float32 or float64 for IRFFT.  The last
-      axes have the lengths; but for RFFT, which gives length // 2 + 1 along the last.
+      axes have the lengths.  For RFFT, the last axis has length // 2 + 1.
 
     Raises:
-      ValueError: shapes do not fit, or complex input to RFFT.
+      ValueError: the shape does not match the lengths, or RFFT has complex input.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -208,20 +208,20 @@ def _fft_type(kind: Any) -> FftType:
     if isinstance(kind, FftType):
         return kind
     if isinstance(kind, str):
-        found = FftType.__members__.get(kind.upper())
-        if found is None:
+        member = FftType.__members__.get(kind.upper())
+        if member is None:
             raise ValueError(
                 f"Unknown FFT type '{kind}'.\nTry: {', '.join(FftType.__members__)}"
             )
-        return found
+        return member
     raise TypeError(f"Unknown FFT type value '{kind}'")
 
 
 def _fft_flops(ins: Any, outs: Any, params: Any) -> float:
-    """5 n log2 n for each transform of n numbers (Cooley & Tukey)."""
+    """Count 5 n log2 n operations for each transform of n numbers (Cooley & Tukey)."""
     n = math.prod(params["fft_lengths"])
-    whole = max(ins[0].size, outs[0].size)
-    return 5.0 * whole * math.log2(max(n, 2))
+    num_elements = max(ins[0].size, outs[0].size)
+    return 5.0 * num_elements * math.log2(max(n, 2))
 
 
 fft_p.flops = _fft_flops

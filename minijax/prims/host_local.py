@@ -1,8 +1,8 @@
-"""Values that each process has, as parts of one that lies on the devices of all.
+"""Conversions between each process's local array and one global array.
 
-`host_local_array_to_global_array` puts the parts together, and its inverse takes them
-apart; nothing goes from one process to another.  Where there is one process, both are
-the identity, but for where values lie.  Next: sharding.py.
+`host_local_array_to_global_array` assembles the global array, and its inverse returns the
+local one.  No data moves between processes.  With one process, both change only the
+placement.  Next: sharding_constraint.py.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ host_local_array_to_global_array_p = Primitive("host_local_array_to_global_array
 global_array_to_host_local_array_p = Primitive("global_array_to_host_local_array")
 
 
-def _parts(mesh: Mesh, pspec: Any) -> tuple[NamedSharding, NamedSharding]:
-    """How a value lies on this process's part of a mesh, and on all of it."""
+def _local_and_global_shardings(mesh: Mesh, pspec: Any) -> tuple[NamedSharding, NamedSharding]:
+    """Return a spec's sharding over this process's part of a mesh, and over all of it."""
     if pspec is None:
         raise errors.value_error(
             "`None` is not a valid input to the pspecs argument. Please use"
@@ -45,24 +45,31 @@ def _parts(mesh: Mesh, pspec: Any) -> tuple[NamedSharding, NamedSharding]:
     return NamedSharding(local, pspec), NamedSharding(mesh, pspec)
 
 
-def _other(aval: Any, mine: NamedSharding, other: NamedSharding) -> ShapedArray:
-    """The type of a value whose parts lie as those of one of type `aval`."""
-    part, cuts = mine.shard_shape(aval.shape), other.num_shards(len(aval.shape))
+def _regrouped_aval(
+    aval: Any, src_sharding: NamedSharding, dst_sharding: NamedSharding
+) -> ShapedArray:
+    """Return the type under `dst_sharding` of the shards of an `aval` under `src_sharding`."""
+    shard_shape, num_shards = (
+        src_sharding.shard_shape(aval.shape),
+        dst_sharding.num_shards(len(aval.shape)),
+    )
     return shaped(
-        tuple(n * k for n, k in zip(part, cuts, strict=True)), aval.dtype, aval.weak_type
+        tuple(n * k for n, k in zip(shard_shape, num_shards, strict=True)),
+        aval.dtype,
+        aval.weak_type,
     )
 
 
 def ltg_abstract_eval(arr: Any, *, global_mesh: Mesh, pspec: Any) -> ShapedArray:
-    """The type of the whole of which each process has a part like `arr`.
+    """Return the type of the global array if each process has a local one like `arr`.
 
     Args:
-      arr: the type of a part.
+        arr: the type of a local array.
       global_mesh: a mesh of the devices of all processes.
       pspec: a `PartitionSpec` over it.
 
     Returns:
-      The type of the whole.
+        The type of the global array.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -70,19 +77,19 @@ def ltg_abstract_eval(arr: Any, *, global_mesh: Mesh, pspec: Any) -> ShapedArray
       >>> ltg_abstract_eval(mj.typeof(jnp.ones(2)), global_mesh=mesh, pspec=mj.P('x')).shape
       (2,)
     """
-    return _other(arr, *_parts(global_mesh, pspec))
+    return _regrouped_aval(arr, *_local_and_global_shardings(global_mesh, pspec))
 
 
 def gtl_abstract_eval(arr: Any, *, global_mesh: Mesh, pspec: Any) -> ShapedArray:
-    """The type of a process's part of a whole like `arr`.
+    """Return the type of a process's local part of a global array like `arr`.
 
     Args:
-      arr: the type of the whole.
+        arr: the type of the global array.
       global_mesh: a mesh of the devices of all processes.
       pspec: a `PartitionSpec` over it.
 
     Returns:
-      The type of the part.
+        The type of the local array.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -90,15 +97,15 @@ def gtl_abstract_eval(arr: Any, *, global_mesh: Mesh, pspec: Any) -> ShapedArray
       >>> gtl_abstract_eval(mj.typeof(jnp.ones(2)), global_mesh=mesh, pspec=mj.P('x')).shape
       (2,)
     """
-    local, whole = _parts(global_mesh, pspec)
-    return _other(arr, whole, local)
+    local, global_sharding = _local_and_global_shardings(global_mesh, pspec)
+    return _regrouped_aval(arr, global_sharding, local)
 
 
 def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Mesh, pspec: Any) -> Any:
-    """The whole of which `arr` is this process's part.
+    """Return the global array whose local part is `arr`.
 
     Args:
-      arr: an array of this process's, or of NumPy's.
+        arr: an array of this process, or a NumPy array.
       global_mesh: a mesh of the devices of all processes.
       pspec: a `PartitionSpec` over it.
 
@@ -112,11 +119,11 @@ def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Mesh, pspec:
       ...     jnp.ones(2), global_mesh=mesh, pspec=mj.P('x'))
       Array([1., 1.], dtype=float32)
     """
-    return _regroup(arr, *_parts(global_mesh, pspec), done=False)
+    return _regroup(arr, *_local_and_global_shardings(global_mesh, pspec), done=False)
 
 
 def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Mesh, pspec: Any) -> Any:
-    """This process's part of `arr`.
+    """Return this process's part of `arr`.
 
     Args:
       arr: a global array.
@@ -133,14 +140,17 @@ def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Mesh, pspec:
       ...     jnp.ones(2), global_mesh=mesh, pspec=mj.P('x'))
       Array([1., 1.], dtype=float32)
     """
-    local, whole = _parts(global_mesh, pspec)
-    return _regroup(arr, whole, local, done=True)
+    local, global_sharding = _local_and_global_shardings(global_mesh, pspec)
+    return _regroup(arr, global_sharding, local, done=True)
 
 
-def _regroup(x: Any, mine: NamedSharding, other: NamedSharding, done: bool) -> Any:
-    """The parts of a value that lies as `mine` as those of one that lies as `other`.
+def _regroup(
+    x: Any, src_sharding: NamedSharding, dst_sharding: NamedSharding, done: bool
+) -> Any:
+    """Reinterpret the shards of `x` under `src_sharding` as shards under `dst_sharding`.
 
-    done: whether what this process has all of is left as it is, or what it has not.
+    done: `x` is returned unchanged if its `is_fully_addressable` has this value, because it
+    is on the target side already.
     """
     if type(x) not in ARRAYS:
         x = np.asarray(x)
@@ -148,27 +158,27 @@ def _regroup(x: Any, mine: NamedSharding, other: NamedSharding, done: bool) -> A
             x = np.zeros(x.shape, np.bool_)
     elif bool(x.is_fully_addressable) is done:
         return x
-    there = device_put.put_value(x, mine)
-    aval = _other(there.aval, mine, other)
-    parts = shard_buffers(base_array(there))
-    return partitioned_placement.assemble(aval, other, parts)
+    placed = device_put.put_value(x, src_sharding)
+    aval = _regrouped_aval(placed.aval, src_sharding, dst_sharding)
+    buffers = shard_buffers(base_array(placed))
+    return partitioned_placement.assemble(aval, dst_sharding, buffers)
 
 
 def ltg_batcher(
     insert_axis: bool, axis_data: Any, vals_in: Any, dims_in: Any, global_mesh: Mesh, pspec: Any
 ) -> Any:
-    """Lanes of parts: those of the whole, which lie as the vmap's `spmd_axis_name` says.
+    """Batch the conversion: the lane axis is sharded over the vmap's `spmd_axis_name`.
 
     Args:
-      insert_axis: not looked at.
-      axis_data: the mapped axis: what has a `spmd_name`.
-      vals_in: the one operand.
-      dims_in: where its lanes are.
+        insert_axis: ignored.
+        axis_data: the mapped axis, with an attribute `spmd_name`.
+        vals_in: the operand, in a sequence.
+        dims_in: its lane axis, in a sequence.
       global_mesh: a mesh of the devices of all processes.
       pspec: a `PartitionSpec` over it.
 
     Returns:
-      The result, and where its lanes are.
+        The result and its lane axis.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -199,15 +209,15 @@ def _batch(prim: Primitive, axis: Any, args: Any, dims: Any, **params: Any) -> A
 def _lower(ctx: Any, x: Any, *, global_mesh: Mesh, pspec: Any) -> Any:
     if ctx.avals_in[0].shape != ctx.avals_out[0].shape:
         raise errors.value_error(
-            "A part of a value becomes the whole outside of programs, and not in jit.",
-            why="a program of several processes knows whole values alone.",
-            tries=["call it before jit, and hand the result in"],
+            "Local and global arrays can be converted only outside of jit.",
+            why="A program of several processes contains only global values.",
+            tries=["call it before jit, and pass the result to the jitted function"],
         )
     return x
 
 
 def _define(prim: Primitive, back: Primitive, abstract: Any, impl: Any) -> None:
-    """The rules of one of the two, whose transpose is the other."""
+    """Set the rules of one of the two primitives, whose transpose is `back`."""
     prim.lowers_key_arrays = True
     prim.makes_nans = False
     prim.abstract = abstract

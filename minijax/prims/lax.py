@@ -1,8 +1,9 @@
-"""The operations by their names in `jax.lax`: `from ..prims import lax` on floors above.
+"""The operations under their names in `jax.lax`, for higher layers.
 
-A table: each file of these folders says in `__all__` what it gives.  What fewer programs
-need (Fourier transforms, ragged products, windows, matrix factorizations) is not here,
-so that it loads on first use.  Control flow has floors of its own.
+Higher layers write `from ..prims import lax`.  Each file of these packages lists its public
+names in `__all__`.  Rarely used operations (Fourier transforms, ragged products, windows,
+matrix factorizations) are not imported here, so that they load on first use.  Control flow
+is a layer of its own: control/.
 """
 
 from .collectives.all_gather import *

@@ -1,4 +1,4 @@
-"""Matrix factorizations by their names in `jax.lax.linalg`, as lax.py has operations."""
+"""Matrix factorizations under their names in `jax.lax.linalg`; compare lax.py."""
 
 from .linalg.lu import *
 from .linalg.qr import *

@@ -1,4 +1,4 @@
-"""`with_layout_constraint`: in which order a value inside of a program lies in memory."""
+"""`with_layout_constraint`: the memory layout of a value inside a program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ layout_constraint_p.abstract = lambda x, *, layout: x
 
 
 def _evaluate(x: Any, *, layout: Layout) -> Any:
-    """The value where it is, in this order."""
+    """Return the value on its own devices, in this layout."""
     if type(x) not in arrays.ARRAYS:
         x = to_array(x, placement.default_placement())
     check_tiles(layout, next(iter(x.devices())), "with_layout_constraint arguments")
@@ -40,8 +40,8 @@ layout_constraint_p.transpose = lambda ct, x, *, layout: [
 
 def _batch(axis: Any, args: Any, dims: Any, *, layout: Layout) -> Any:
     x = lane_to_front(args[0], axis, dims[0])
-    order = (0, *(i + 1 for i in layout.major_to_minor))
-    lanes = Layout(order, layout.tiling, layout.sub_byte_element_size_in_bits)
+    major_to_minor = (0, *(i + 1 for i in layout.major_to_minor))
+    lanes = Layout(major_to_minor, layout.tiling, layout.sub_byte_element_size_in_bits)
     return layout_constraint_p.bind(x, layout=lanes), 0
 
 
@@ -50,8 +50,8 @@ layout_constraint_p.batch = _batch
 
 def _lower(ctx: Any, x: Any, *, layout: Layout) -> Any:
     (aval,) = ctx.avals_out
-    minor = ", ".join(map(str, reversed(layout.major_to_minor)))
-    order = ctx.parse(f"[dense<[{minor}]> : tensor<{aval.ndim}xindex>]")
+    minor_to_major = ", ".join(map(str, reversed(layout.major_to_minor)))
+    layouts = ctx.parse(f"[dense<[{minor_to_major}]> : tensor<{aval.ndim}xindex>]")
     if not aval.ndim:
         return x
     return ctx.op(
@@ -60,8 +60,8 @@ def _lower(ctx: Any, x: Any, *, layout: Layout) -> Any:
         x,
         call_target_name=ctx.string("LayoutConstraint"),
         backend_config=ctx.string(""),
-        operand_layouts=order,
-        result_layouts=order,
+        operand_layouts=layouts,
+        result_layouts=layouts,
     )
 
 
@@ -70,19 +70,19 @@ layout_constraint_p.uses_keys = FORWARDS
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """Say in which order the elements of a value are to lie in a program.
+    """Set the memory layout of a value inside a program.
 
     Args:
       x: a pytree of arrays.
       layouts: a `Layout`, or a pytree prefix of them.
 
     Returns:
-      `x`, of the same types; outside of programs arrays in that order (over several
-      devices, in theirs).  Inside of programs the compiler chooses tiles.
+        `x`, of the same types.  Outside of programs the arrays have the layout; arrays over
+        several devices keep theirs.  Inside programs the compiler chooses the tiling.
 
     Raises:
-      ValueError: a layout is not that of its array, or `layouts` is no prefix.
-      TypeError: it holds no layouts.
+        ValueError: a layout does not fit its array, or `layouts` is not a pytree prefix.
+        TypeError: a leaf of `layouts` is not a `Layout`.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -92,14 +92,14 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     """
     leaves, treedef = tree.flatten(x)
     if isinstance(layouts, Layout):
-        wanted = [layouts] * len(leaves)
+        leaf_layouts = [layouts] * len(leaves)
     else:
-        wanted = tree.flatten_axes("with_layout_constraint layouts", treedef, layouts)
+        leaf_layouts = tree.flatten_axes("with_layout_constraint layouts", treedef, layouts)
     out = []
-    for leaf, layout in zip(leaves, wanted, strict=True):
+    for leaf, layout in zip(leaves, leaf_layouts, strict=True):
         if not isinstance(layout, Layout):
             raise errors.type_error(
-                f"with_layout_constraint takes layouts, got {layout!r}.",
+                f"with_layout_constraint requires layouts, got {layout!r}.",
                 tries=["minijax.experimental.layout.Layout(major_to_minor)"],
             )
         layout.check(core.aval_of(leaf).shape, "with_layout_constraint arguments")

@@ -1,9 +1,8 @@
-"""`reshard`: values lie otherwise, and their types say so; and casts between meshes.
+"""`reshard`, which changes the explicit sharding of values, and casts between meshes.
 
-Along `Explicit` axes of a mesh types say how values lie.  `reshard_p` moves the parts of a
-value; `mesh_cast_p` leaves them where they are and changes what its type says: along axes
-that become `Auto` nothing, so that operations on it may leave the rest to the compiler.
-Next: core_ops.py.
+Types contain the sharding along `Explicit` axes of a mesh.  `reshard_p` moves the shards of
+a value.  `mesh_cast_p` changes only the type.  Along axes that become `Auto`, the type has
+no sharding, and the compiler chooses the sharding of later operations.  Next: core_ops.py.
 """
 
 from __future__ import annotations
@@ -42,17 +41,17 @@ reshard_p = Primitive("reshard")
 mesh_cast_p = Primitive("mesh_cast")
 
 
-def _recast(x: Any, *, dst_sharding: Any) -> Any:
-    lies = None if dst_sharding is None else dst_sharding.to_explicit(len(x.shape))
-    return x.update(explicit_sharding=lies)
+def _cast_type(x: Any, *, dst_sharding: Any) -> Any:
+    explicit_sharding = None if dst_sharding is None else dst_sharding.to_explicit(len(x.shape))
+    return x.update(explicit_sharding=explicit_sharding)
 
 
 def _set_rules(prim: Primitive) -> None:
-    """What both have in common: they are linear, and change types alone."""
+    """Set the rules that both primitives share: they are linear, and only change types."""
     prim.lowers_key_arrays = True
     prim.makes_nans = False
     prim.keeps_nans = prim.elementwise = True
-    prim.abstract = _recast
+    prim.abstract = _cast_type
     prim.out_sharding_param = "dst_sharding"
     prim.sharding_rule = lambda specs, avals, outs, params: [None]
     prim.linearity = "any"
@@ -77,8 +76,8 @@ def _set_rules(prim: Primitive) -> None:
         return prim.bind(x, dst_sharding=dst_sharding), d
 
     def transpose(ct: Any, x: Any, **_: Any) -> list[Any]:
-        there = sharding_for_aval(x.aval.to_ct_aval(), ct)
-        return [ct if there is None else prim.bind(ct, dst_sharding=there)]
+        target_sharding = sharding_for_aval(x.aval.to_ct_aval(), ct)
+        return [ct if target_sharding is None else prim.bind(ct, dst_sharding=target_sharding)]
 
     prim.jvp, prim.batch, prim.transpose = jvp, batch, transpose
 
@@ -94,102 +93,112 @@ def _lower(ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
         and aval.explicit_sharding.spec.unreduced
         and ctx.avals_in[0].explicit_sharding is None
     ):
-        # Else the compiler may take what it computes from sums for terms of one.
-        whole = aval.explicit_sharding.with_sums(frozenset(), frozenset())
-        return lower_constraint(ctx, x, aval.update(explicit_sharding=None), whole)
-    if aval.explicit_sharding is not None:  # which is emitted for all such values
+        # Without this, the compiler may mistake a value computed from sums for a term of one.
+        without_sums = aval.explicit_sharding.with_sums(frozenset(), frozenset())
+        return lower_constraint(ctx, x, aval.update(explicit_sharding=None), without_sums)
+    if aval.explicit_sharding is not None:  # its constraint is emitted with every value
         return x
     return lower_constraint(ctx, x, aval, dst_sharding)
 
 
 reshard_p.lower = _lower
-reshard_p.flops = mesh_cast_p.flops = lambda *_: 0  # values stay what they are
+reshard_p.flops = mesh_cast_p.flops = lambda *_: 0  # elements do not change
 
 
-def _move_now(x: Any, *, dst_sharding: Any) -> Any:
+def _evaluate_reshard(x: Any, *, dst_sharding: Any) -> Any:
     spec = [*dst_sharding.spec]
     spec += [None] * (len(core.aval_of(x).shape) - len(spec))
-    whole = dst_sharding.with_spec(dst_sharding.spec.update(partitions=tuple(spec)))
-    return put_value(x, concrete(whole, "reshard"))
+    full_sharding = dst_sharding.with_spec(dst_sharding.spec.update(partitions=tuple(spec)))
+    return put_value(x, concrete(full_sharding, "reshard"))
 
 
-reshard_p.impl = _move_now
+reshard_p.impl = _evaluate_reshard
 reshard_p.pretty = mesh_cast_p.pretty = {"dst_sharding": ...}
 mesh_cast_p.lower = lambda ctx, x, **_: x
 
 
-def _recast_now(x: Any, *, dst_sharding: Any) -> Any:
-    """The value under another type, over the mesh of which that tells: the same memory,
-    unless the type says otherwise."""
-    held = base_array(x)
-    aval, lie = _recast(held.aval, dst_sharding=dst_sharding), held._sharding
-    known = None if dst_sharding is None or has_custom_layout(held) else described(lie)
-    if isinstance(known, NamedSharding):
-        over = known.mesh.update(axis_types=dst_sharding.mesh.axis_types)
-        known = NamedSharding(over, known.spec, memory_kind=known.given_kind)
-        lie = known.cpp_sharding(len(aval.shape))
-    out = wrap(compat.with_aval(held, aval, lie), core.aval_of(x))
+def _evaluate_cast(x: Any, *, dst_sharding: Any) -> Any:
+    """Return the value with another type; move its memory only if that type requires it."""
+    base = base_array(x)
+    aval, cpp_sharding = _cast_type(base.aval, dst_sharding=dst_sharding), base._sharding
+    src_sharding = (
+        None if dst_sharding is None or has_custom_layout(base) else described(cpp_sharding)
+    )
+    if isinstance(src_sharding, NamedSharding):
+        mesh = src_sharding.mesh.update(axis_types=dst_sharding.mesh.axis_types)
+        src_sharding = NamedSharding(
+            mesh, src_sharding.spec, memory_kind=src_sharding.given_kind
+        )
+        cpp_sharding = src_sharding.cpp_sharding(len(aval.shape))
+    out = wrap(compat.with_aval(base, aval, cpp_sharding), core.aval_of(x))
     if aval.explicit_sharding is None or not any(aval.explicit_sharding.spec):
         return out
-    there = isinstance(known, NamedSharding) and known.to_explicit(len(aval.shape))
+    result_sharding = isinstance(src_sharding, NamedSharding) and src_sharding.to_explicit(
+        len(aval.shape)
+    )
     return (
         out
-        if there == aval.explicit_sharding
-        else _move_now(out, dst_sharding=aval.explicit_sharding)
+        if result_sharding == aval.explicit_sharding
+        else _evaluate_reshard(out, dst_sharding=aval.explicit_sharding)
     )
 
 
-mesh_cast_p.impl = _recast_now
+mesh_cast_p.impl = _evaluate_cast
 
 
 def reshard_to_aval(x: Any, aval: Any) -> Any:
-    """A value that lies, and varies, as the type `aval` says."""
-    mine = core.aval_of(x)
-    if mine is aval:
+    """Return a value with the explicit sharding and manual axis kinds of `aval`."""
+    current_aval = core.aval_of(x)
+    if current_aval is aval:
         return x
-    if mine.manual_axis_kinds != aval.manual_axis_kinds:
+    if current_aval.manual_axis_kinds != aval.manual_axis_kinds:
         x = vary_as(x, aval.manual_axis_kinds)
-    if mine.explicit_sharding == aval.explicit_sharding or mine.shape != aval.shape:
+    if (
+        current_aval.explicit_sharding == aval.explicit_sharding
+        or current_aval.shape != aval.shape
+    ):
         return x
     return reshard_p.bind(x, dst_sharding=sharding_for_aval(aval, x))
 
 
 def align_shardings(name: str, xs: Sequence[Any]) -> list[Any]:
-    """Values of one shape, each cut along all the axes along which any of them is.
+    """Reshard values of one shape to the union of their specs.
 
     Raises:
-      ShardingTypeError: one of their axes is cut in two ways.
+      ShardingTypeError: an axis is sharded over different mesh axes.
     """
     avals = list(map(core.aval_of, xs))
     like = next((a.explicit_sharding for a in avals if a.explicit_sharding is not None), None)
     if like is None:
         return list(xs)
     (spec,) = elementwise_sharding_rule(name)(list(map(spec_of, avals)), avals, avals[:1], {})
-    there = NamedSharding(like.mesh, PartitionSpec(*spec)).to_explicit(len(spec))
+    target_sharding = NamedSharding(like.mesh, PartitionSpec(*spec)).to_explicit(len(spec))
     return [
-        reshard_to_aval(x, a.update(explicit_sharding=there))
+        reshard_to_aval(x, a.update(explicit_sharding=target_sharding))
         for x, a in zip(xs, avals, strict=True)
     ]
 
 
-def mesh_cast(x: Any, lies: Any) -> Any:
-    """A value whose type says that it lies so, wherever it does."""
-    mine = core.aval_of(x).explicit_sharding
-    if mine == lies:
+def mesh_cast(x: Any, explicit_sharding: Any) -> Any:
+    """Return a value whose type has this explicit sharding, without moving its shards."""
+    current_sharding = core.aval_of(x).explicit_sharding
+    if current_sharding == explicit_sharding:
         return x
-    if mine is not None and (mine.spec.unreduced or mine.spec.reduced):
-        x = reshard_p.bind(x, dst_sharding=mine.with_sums(frozenset(), frozenset()))
-    return mesh_cast_p.bind(x, dst_sharding=lies)
+    if current_sharding is not None and (
+        current_sharding.spec.unreduced or current_sharding.spec.reduced
+    ):
+        x = reshard_p.bind(x, dst_sharding=current_sharding.with_sums(frozenset(), frozenset()))
+    return mesh_cast_p.bind(x, dst_sharding=explicit_sharding)
 
 
 def drop_explicit_sharding(x: Any) -> Any:
-    """A value whose type says nothing of how it lies."""
-    known = core.is_value(x) and core.aval_of(x).explicit_sharding is not None
-    return mesh_cast(x, None) if known else x
+    """Return a value whose type has no explicit sharding."""
+    is_sharded = core.is_value(x) and core.aval_of(x).explicit_sharding is not None
+    return mesh_cast(x, None) if is_sharded else x
 
 
 def apply_out_sharding(name: str, x: Any, out_sharding: Any) -> Any:
-    """The result of function `name`, on devices as its argument `out_sharding` says."""
+    """Reshard the result `x` of the public function `name` to its `out_sharding`."""
     sharding = canonicalize_out_sharding(name, out_sharding, x)
     if sharding is None:
         return x
@@ -197,6 +206,8 @@ def apply_out_sharding(name: str, x: Any, out_sharding: Any) -> Any:
     sharding = sharding.for_rank(len(shape))
     sharding.check_compatible_aval(shape, name)
     if isinstance(out_sharding, NamedSharding) and core.STATE.trace is core.EVAL:
-        there = out_sharding.for_rank(len(shape))  # which may name devices
-        return _move_now(x, dst_sharding=there)
+        full_sharding = out_sharding.for_rank(
+            len(shape)
+        )  # may be over a concrete mesh, with devices
+        return _evaluate_reshard(x, dst_sharding=full_sharding)
     return reshard_p.bind(x, dst_sharding=sharding)

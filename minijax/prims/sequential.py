@@ -1,7 +1,7 @@
-"""Loops inside a lowering, for operations that are sequential by nature.
+"""Loops inside a lowering rule, for operations that are sequential.
 
-Control flow as users write it is a floor above; here a loop is only a way to emit an
-operation that a platform lacks.
+Users' control flow is a higher layer (control/).  Here a loop only emits an operation that
+a platform lacks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`with_sharding_constraint`: how a value inside a program is to lie on devices.
+"""`with_sharding_constraint`: the sharding of a value inside a program.
 
-The value is the same; the compiler moves its parts.  Outside of programs it is moved at
-once.  Along `Explicit` axes, where types say how values lie, it is an assertion: what
-changes types is in reshard.py.  Next: device_put.py.
+The elements do not change; the compiler moves the shards.  Outside of programs the value
+moves immediately.  Along `Explicit` axes, where types contain the sharding, the constraint
+is an assertion; reshard.py changes types.  Next: device_put.py.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ sharding_constraint_p.transpose = lambda ct, x, **params: [
 sharding_constraint_p.sharding_rule = lambda specs, avals, outs, params: [specs[0]]
 
 
-def _check_lies(spec: Any, sharding: NamedSharding, ndim: int) -> None:
-    """AssertionError unless a spec is what types say of a sharding."""
-    said = sharding.to_explicit(ndim)
-    if spec != ((None,) * ndim if said is None else tuple(said.spec)):
+def _check_sharding_matches(spec: Any, sharding: NamedSharding, ndim: int) -> None:
+    """Raise AssertionError unless `spec` is the sharding's spec along `Explicit` axes."""
+    expected = sharding.to_explicit(ndim)
+    if spec != ((None,) * ndim if expected is None else tuple(expected.spec)):
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of"
             f" type `Explicit`. The array sharding: {PartitionSpec(*spec)} did not"
@@ -84,12 +84,12 @@ def _constraint_batch(
     free = frozenset(i + (i >= d) for i in unconstrained_dims)
     spec = list(sharding.spec)
     lane = axis.spmd_name
-    taken = {a for entry in spec for a in axes_of(entry)}.intersection(axes_of(lane))
-    if taken:
+    conflicts = {a for entry in spec for a in axes_of(entry)}.intersection(axes_of(lane))
+    if conflicts:
         raise errors.value_error(
             f"vmap spmd_axis_name {lane} cannot appear in with_sharding_constraint spec,"
             f" but got spec {sharding.spec}",
-            why="the mapped axis is spread over that axis of the mesh.",
+            why="The mapped axis is sharded over that mesh axis.",
         )
     spec += [None] * (d - len(spec))
     if lane is None and sharding.mesh.auto_axes:
@@ -110,16 +110,16 @@ sharding_constraint_p.batch = _constraint_batch
 def lower_constraint(
     ctx: Any, x: Any, aval: Any, sharding: Any, free: frozenset[int] = frozenset()
 ) -> Any:
-    """Emit that a value of type `aval` lies as a sharding says."""
+    """Emit a sharding constraint for a value of type `aval`."""
     if ctx.placement is None or not isinstance(sharding, NamedSharding):
-        return x  # one device: there is no other way to lie
+        return x  # one device: nothing to shard
     mixed = bool(sharding.mesh.auto_axes and sharding.mesh.explicit_axes)
     if mixed and aval.explicit_sharding is not None:
-        # Along `Explicit` axes it lies as its type says.
-        said = (*sharding.spec, *[None] * (len(aval.shape) - len(sharding.spec)))
+        # The type determines the sharding along `Explicit` axes.
+        full_spec = (*sharding.spec, *[None] * (len(aval.shape) - len(sharding.spec)))
         spec = [
             w if w is UNCONSTRAINED else (*axes_of(s), *axes_of(w))
-            for s, w in zip(aval.explicit_sharding.spec, said, strict=True)
+            for s, w in zip(aval.explicit_sharding.spec, full_spec, strict=True)
         ]
         sharding = sharding.with_spec(PartitionSpec(*spec))
     attr = ctx.sharding(sharding, aval, free)
@@ -134,15 +134,17 @@ sharding_constraint_p.lower = lambda ctx, x, *, sharding, unconstrained_dims, **
 
 def _constraint_impl(x: Any, *, sharding: Any, unconstrained_dims: Any, **params: Any):
     devices = committed_devices(x)
-    places = sharding.devices or devices  # of an abstract mesh: where it is
-    if devices is not None and len(devices) > 1 and devices != places:
-        here = describe_argument(0, x, "with_sharding_constraint", ["x"])
-        raise incompatible_devices_error(here, describe_devices(sharding.devices))
+    target_devices = (
+        sharding.devices or devices
+    )  # an abstract mesh has no devices: use those of `x`
+    if devices is not None and len(devices) > 1 and devices != target_devices:
+        argument = describe_argument(0, x, "with_sharding_constraint", ["x"])
+        raise incompatible_devices_error(argument, describe_devices(sharding.devices))
     if not unconstrained_dims:
         return device_put.put_value(x, sharding)
     if multi_device_sharding(x) is None:
-        plain = [None if s is UNCONSTRAINED else s for s in sharding.spec]
-        x = device_put.put_value(x, sharding.with_spec(plain))
+        constrained = [None if s is UNCONSTRAINED else s for s in sharding.spec]
+        x = device_put.put_value(x, sharding.with_spec(constrained))
     params = {"sharding": sharding, "unconstrained_dims": unconstrained_dims, **params}
     return dispatch.run(sharding_constraint_p, (x,), params)
 
@@ -151,15 +153,15 @@ sharding_constraint_p.impl = _constraint_impl
 
 
 def concrete(sharding: Any, what: str, which: str = "shardings", entered: bool = False) -> Any:
-    """A sharding of the user's with its mesh: a spec alone is one over the current mesh.
+    """Return a user's sharding with its mesh; a spec alone uses the current mesh.
 
-    what, which: the function, and the argument of it that this is.
-    entered: the mesh of a block `with mesh:` will do.
+    what, which: names of the public function and of its argument, for errors.
+    entered: whether the mesh of a block `with mesh:` counts as current.
 
     Raises:
       RuntimeError: there is no current mesh.
-      TypeError: it is no sharding.
-      ValueError: its mesh has no axes, or no devices, where those are needed.
+        TypeError: it is not a sharding.
+        ValueError: its mesh has no axes, or no devices where they are needed.
     """
     if isinstance(sharding, PartitionSpec):
         mesh = meshes.mesh_of_specs(entered)
@@ -178,14 +180,14 @@ def concrete(sharding: Any, what: str, which: str = "shardings", entered: bool =
                 f"One of {which} leaf specifications got an empty NamedSharding:"
                 f" {sharding} which is not allowed.",
                 where=what,
-                tries=["leave out what says nothing", "a sharding over a Mesh"],
+                tries=["omit the empty sharding", "a sharding over a Mesh"],
             )
         mesh = meshes.mesh_of_specs()
         if isinstance(mesh, Mesh) and mesh.abstract_mesh.shape == sharding.mesh.shape:
             return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
         if what == "jit" and mesh is None:
             raise errors.value_error(
-                f"{which} over a `jax.sharding.AbstractMesh` name no devices: {sharding}",
+                f"{which} over a `jax.sharding.AbstractMesh` have no devices: {sharding}",
                 tries=["jax.set_mesh(mesh)", "a sharding over a Mesh"],
             )
     if sharding is None or isinstance(sharding, Sharding):
@@ -201,7 +203,7 @@ def concrete(sharding: Any, what: str, which: str = "shardings", entered: bool =
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """Say how a value is to lie on devices; the compiler sees to it.
+    """Constrain the sharding of a value; the compiler moves its shards.
 
     Args:
       x: a pytree of arrays.
@@ -209,11 +211,11 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         pytree prefix of them.
 
     Returns:
-      `x`, of the same types; outside of programs moved at once.
+        `x`, of the same types.  Outside of programs the arrays move immediately.
 
     Raises:
-      ValueError: the axes of an array cannot be cut so, or a sharding is None.
-      RuntimeError: a `PartitionSpec`, and no mesh is current.
+        ValueError: an array cannot be sharded so, or a sharding is None.
+        RuntimeError: a `PartitionSpec` is passed, and no mesh is current.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -224,38 +226,38 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """
     what = "with_sharding_constraint"
     leaves, treedef = tree.flatten(x)
-    wanted = broadcast_sharding_prefix(f"{what} shardings", treedef, shardings)
+    requested = broadcast_sharding_prefix(f"{what} shardings", treedef, shardings)
     out = []
-    for leaf, given in zip(leaves, wanted, strict=True):
+    for leaf, sharding_arg in zip(leaves, requested, strict=True):
         layout = None
-        if isinstance(given, Format):
-            layout, given = given.layout, given.sharding
-        sharding = concrete(given, what, entered=True)
+        if isinstance(sharding_arg, Format):
+            layout, sharding_arg = sharding_arg.layout, sharding_arg.sharding
+        sharding = concrete(sharding_arg, what, entered=True)
         if sharding is None:
             raise errors.value_error(
                 f"One of {what} arguments got sharding None which is not allowed. Please"
                 " only pass `jax.sharding.Sharding` instances.",
-                tries=["constrain the other leaves alone"],
+                tries=["constrain only the other leaves"],
             )
-        here = constrain(leaf, sharding)
-        known = isinstance(layout, Layout)  # else in the device's own order
-        out.append(with_layout_constraint(here, layout) if known else here)
+        constrained = constrain(leaf, sharding)
+        has_layout = isinstance(layout, Layout)  # otherwise the device's default layout
+        out.append(with_layout_constraint(constrained, layout) if has_layout else constrained)
     return tree.unflatten(treedef, out)
 
 
-def broadcast_sharding_prefix(what: str, treedef: Any, given: Any) -> list[Any]:
-    """A pytree prefix of shardings, a leaf each."""
-    if given in (None, UNSPECIFIED) or isinstance(given, (PartitionSpec, Sharding, Format)):
-        return [given] * treedef.num_leaves
-    return tree.flatten_axes(what, treedef, given)
+def broadcast_sharding_prefix(what: str, treedef: Any, prefix: Any) -> list[Any]:
+    """Return the shardings of a pytree prefix, one per leaf."""
+    if prefix in (None, UNSPECIFIED) or isinstance(prefix, (PartitionSpec, Sharding, Format)):
+        return [prefix] * treedef.num_leaves
+    return tree.flatten_axes(what, treedef, prefix)
 
 
 def check_not_manual(sharding: Any) -> None:
-    """ValueError where a spec names axes that are manual around."""
+    """Raise ValueError if a spec names axes that are manual in the current mesh."""
     manual = meshes.get_abstract_mesh().manual_axes
     spec = sharding.spec if manual and isinstance(sharding, NamedSharding) else ()
     if any(a in manual for entry in spec for a in axes_of(entry)):
-        why = "along manual ones each device has a value of its own."
+        why = "Along manual axes each device has its own value."
         raise _not_auto(sharding, why, "a spec without these axes")
 
 
@@ -269,16 +271,17 @@ def _not_auto(sharding: NamedSharding, why: str, *tries: str) -> Exception:
 
 
 def constrain_evenly(x: Any, sharding: Any, what: str) -> Any:
-    """`constrain` for what goes into or comes out of a program, `what` in errors.
+    """Constrain an argument or result of a program, called `what` in errors.
 
-    Arrays are cut in equal parts; within a program the compiler pads.
+    Arrays consist of equal shards, so their axes must divide evenly.  Only inside programs the
+    compiler pads.
     """
     sharding.check_compatible_aval(core.aval_of(x).shape, what)
     return constrain(x, sharding)
 
 
 def constrain(x: Any, sharding: Any) -> Any:
-    """One value, laid out as `sharding` says."""
+    """Constrain one value to `sharding`."""
     aval = core.aval_of(x)
     check_not_manual(sharding)
     sharding.check_rank(aval.shape, "with_sharding_constraint arguments")
@@ -286,9 +289,9 @@ def constrain(x: Any, sharding: Any) -> Any:
     around = meshes.get_abstract_mesh()
     named = isinstance(sharding, NamedSharding)
     if named and around.axis_names and around.are_all_axes_explicit:
-        _check_lies(spec_of(aval), sharding, len(aval.shape))
+        _check_sharding_matches(spec_of(aval), sharding, len(aval.shape))
     elif spec and sharding.to_explicit(aval.ndim):
-        why = "of others, types say how values lie."
+        why = "Along `Explicit` axes, types contain the sharding."
         raise _not_auto(sharding, why, "jax.sharding.reshard(x, sharding)")
     free = frozenset(i for i, s in enumerate(spec) if s is UNCONSTRAINED)
     return sharding_constraint_p.bind(
@@ -309,21 +312,21 @@ shard_alike_p.abstract = lambda x, y: [x, y]
 shard_alike_p.impl = lambda x, y: [x, y]
 
 
-def _alike_jvp(primals: Any, tangents: Any) -> Any:
-    given = map(instantiate, tangents)
-    return shard_alike_p.bind(*primals), shard_alike_p.bind(*given)
+def _group_jvp(primals: Any, tangents: Any) -> Any:
+    dense_tangents = map(instantiate, tangents)
+    return shard_alike_p.bind(*primals), shard_alike_p.bind(*dense_tangents)
 
 
-def _alike_transpose(cts: Any, *args: Any) -> Any:
+def _group_transpose(cts: Any, *args: Any) -> Any:
     return shard_alike_p.bind(*map(instantiate, cts))
 
 
-def _alike_batch(axis: Any, args: Any, dims: Any) -> Any:
+def _group_batch(axis: Any, args: Any, dims: Any) -> Any:
     lanes = (lane_to_front(x, axis, d) for x, d in zip(args, dims, strict=True))
     return shard_alike_p.bind(*lanes), [0, 0]
 
 
-def _alike_lower(ctx: Any, x: Any, y: Any) -> Any:
+def _group_lower(ctx: Any, x: Any, y: Any) -> Any:
     if ctx.placement is not None:
         group = ctx.i64(ctx.module.groups)
         ctx.module.groups += 1
@@ -332,18 +335,18 @@ def _alike_lower(ctx: Any, x: Any, y: Any) -> Any:
     return [x, y]
 
 
-shard_alike_p.jvp = _alike_jvp
-shard_alike_p.transpose = _alike_transpose
-shard_alike_p.batch = _alike_batch
-shard_alike_p.lower = _alike_lower
+shard_alike_p.jvp = _group_jvp
+shard_alike_p.transpose = _group_transpose
+shard_alike_p.batch = _group_batch
+shard_alike_p.lower = _group_lower
 move_nothing(shard_alike_p)
 
 
 def shard_alike(x: Any, y: Any) -> Any:
-    """Have two arrays lie on devices in the same way, whichever that is.
+    """Require two arrays to have the same sharding and let the compiler choose it.
 
     Args:
-      x, y: pytrees of arrays, of one structure and the same shapes.
+        x, y: pytrees of arrays, of the same structure and shapes.
 
     Returns:
       (x, y).

@@ -1,4 +1,4 @@
-"""`dim_as_value`: a size that is not known while a program is traced, as its value."""
+"""`dim_as_value`: the value of a symbolic dimension, as an operation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _evaluate(*, dim: Any) -> Any:
         "Evaluation rule for 'dim_as_value' is not implemented. It seems that you are using"
         " shape polymorphism outside jax.export.",
         which=str(dim),
-        why="its value is known when the exported program is called.",
+        why="Its value is known only when the exported program is called.",
         tries=["export(jit(f))(...)"],
     )
 

@@ -1,12 +1,12 @@
 """Sorting, and finding the largest elements.
 
-The order of floats is total: -inf ... inf, NaN; all NaNs are equal, so are the zeros.
-Complex numbers are ordered by real, then imaginary part.  The derivative of a sort
-moves tangents as the sort moved the values: it sorts an index along, and gathers.
+The order of floats is total: -inf ... inf, NaN.  All NaNs are equal, and so are both zeros.
+Complex numbers are ordered by real, then imaginary part.  The derivative of a sort moves
+tangents as the sort moved the values: it sorts an index along with them, and gathers.
 
-On the CPU a sort by one short key sorts (key, index) packed into one integer, which the
-compiler does with native code, several times faster than by a comparison program; not in
-programs over several devices.
+On the CPU, a sort by one key of up to 32 bits sorts (key, index) packed into one integer.
+The compiler has native code for that, several times faster than a comparison program.
+Programs over several devices do not use it.
 
 Next: dot/dot.py.
 """
@@ -63,14 +63,14 @@ def _sort_type(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list
         raise type_problem(
             f"Arguments to sort must have equal shapes, got: {' '.join(map(str, shapes))}",
             *xs,
-            why="arrays are sorted together, element by element.",
+            why="The arrays are permuted together, element by element.",
         )
     for i, x in enumerate(xs[:num_keys]):
         if dtypes.is_extended(x.dtype):
             raise type_problem(
                 f"sort does not accept dtype {x.dtype} at position {i}.",
                 x,
-                why="opaque elements have no order.",
+                why="Opaque elements have no order.",
                 tries=["random.key_data(keys)"],
             )
     return list(xs)
@@ -81,9 +81,9 @@ def _sort_jvp(
 ) -> Any:
     shape = core.aval_of(primals[0]).shape
     kind = dtypes.uint64 if exceeds(shape[dimension], 2**32 - 1) else dtypes.uint32
-    places = broadcasted_iota(kind, shape, dimension)
-    *outs, order = sort_p.bind(*primals, places, dimension=dimension, **params)
-    index = expand_dims(order, (len(shape),))
+    positions = broadcasted_iota(kind, shape, dimension)
+    *outs, permutation = sort_p.bind(*primals, positions, dimension=dimension, **params)
+    index = expand_dims(permutation, (len(shape),))
     return outs, [
         Zero(core.aval_of(out).to_tangent())
         if type(t) is Zero
@@ -93,7 +93,7 @@ def _sort_jvp(
 
 
 def _take_along(x: Any, index: Any, axis: int) -> Any:
-    """`x` at positions `index[..., 0]` along one axis, the others running along."""
+    """Return `x` at positions `index[..., 0]` along one axis; other axes are batch axes."""
     aval, ndim = core.aval_of(x), len(core.aval_of(x).shape)
     if not aval.size:
         return zero_array(shaped(core.aval_of(index).shape[:-1], aval.dtype))
@@ -129,11 +129,11 @@ def _sort_lower(ctx, *xs, dimension: int, is_stable: bool, num_keys: int) -> lis
 
 
 def _emit_less(ctx: Any, pairs: Sequence[tuple[Any, Any, Any]]) -> Any:
-    """Emit whether the first of each pair come before the second, in order."""
+    """Emit whether the first keys precede the second keys, compared lexicographically."""
     flag = shaped((), dtypes.bool_)
-    parts = [part for pair in pairs for part in _emit_parts(ctx, *pair)]
+    key_parts = [key_part for pair in pairs for key_part in _emit_key_parts(ctx, *pair)]
     less = None
-    for x, y, kind in reversed(parts):
+    for x, y, kind in reversed(key_parts):
         before = _compare(ctx, x, y, flag, "LT", kind)
         if less is not None:  # where equal, the later keys decide
             equal = _compare(ctx, x, y, flag, "EQ", kind)
@@ -142,12 +142,14 @@ def _emit_less(ctx: Any, pairs: Sequence[tuple[Any, Any, Any]]) -> Any:
     return less
 
 
-def _emit_parts(ctx: Any, x: Any, y: Any, aval: Any) -> list[tuple[Any, Any, str]]:
-    """What is compared of a key: (x, y, StableHLO's kind of comparison)."""
+def _emit_key_parts(ctx: Any, x: Any, y: Any, aval: Any) -> list[tuple[Any, Any, str]]:
+    """Return the comparisons of a key: (x, y, StableHLO's kind of comparison)."""
     if dtypes.is_complex(aval.dtype):
-        part = shaped((), dtypes.real_of(aval.dtype))
+        part_aval = shaped((), dtypes.real_of(aval.dtype))
         return [
-            _emit_parts(ctx, ctx.op(op, part, x), ctx.op(op, part, y), part)[0]
+            _emit_key_parts(ctx, ctx.op(op, part_aval, x), ctx.op(op, part_aval, y), part_aval)[
+                0
+            ]
             for op in ("real", "imag")
         ]
     if dtypes.is_float(aval.dtype):
@@ -158,7 +160,7 @@ def _emit_parts(ctx: Any, x: Any, y: Any, aval: Any) -> list[tuple[Any, Any, str
 
 
 def _emit_canonical(ctx: Any, x: Any, aval: Any) -> Any:
-    """Emit one zero and one NaN for all; a form that the GPU's radix sort knows."""
+    """Emit `x` with one zero and one NaN, in the form that the GPU's radix sort matches."""
     flag = shaped(aval.shape, dtypes.bool_)
     zero, nan = ctx.constant(0, aval), ctx.constant(np.nan, aval)
     is_zero = _compare(ctx, x, zero, flag, "EQ", "FLOAT")
@@ -180,10 +182,10 @@ def _compare(ctx: Any, x: Any, y: Any, flag: Any, direction: str, kind: str) -> 
 def _sort_lower_cpu(
     ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int
 ) -> list[Any]:
-    """Sort a 32-bit key over its index in 64 bits; then fetch each operand by index.
+    """Sort a 32-bit key and its index packed into 64 bits; then gather each operand.
 
-    Not where the compiler shards values: it would gather what is fetched by index, and
-    the key needs three times the memory.
+    Values that the compiler shards use the general sort: the gathers would need all-gathers
+    of their operands, and the packed key three times the memory.
     """
     key = ctx.avals_in[0]
     alone = len(xs) == 1 and not dtypes.is_float(key.dtype)
@@ -194,11 +196,11 @@ def _sort_lower_cpu(
     wide = shaped(key.shape, dtypes.int64)
     high = ctx.op("convert", wide, _emit_ordinal(ctx, xs[0], key))
     high = ctx.op("shift_left", wide, high, ctx.constant(32, wide))
-    places = ctx.op("iota", wide, iota_dimension=ctx.i64(dimension))
+    positions = ctx.op("iota", wide, iota_dimension=ctx.i64(dimension))
     op = ctx.region_op(
         "stablehlo.sort",
         [ctx.type(wide)],
-        [ctx.op("or", wide, high, places)],
+        [ctx.op("or", wide, high, positions)],
         dimension=ctx.i64(dimension),
         is_stable=ctx.bool(False),
     )
@@ -222,8 +224,8 @@ def _is_short(key: Any, dimension: int) -> bool:
     if dtypes.is_complex(key.dtype) or dtypes.is_extended(key.dtype):
         return False
     n = key.shape[dimension]
-    known = not isinstance(n, SymbolicDim)
-    return key.dtype.itemsize <= 4 and known and 1 < n < 2**31
+    is_concrete = not isinstance(n, SymbolicDim)
+    return key.dtype.itemsize <= 4 and is_concrete and 1 < n < 2**31
 
 
 def _emit_ordinal(ctx: Any, x: Any, aval: Any) -> Any:
@@ -234,7 +236,7 @@ def _emit_ordinal(ctx: Any, x: Any, aval: Any) -> Any:
         if aval.dtype != dtypes.float32:
             x = ctx.op("convert", single, x)
         bits = ctx.op("bitcast_convert", number, _emit_canonical(ctx, x, single))
-        # Negative floats grow with falling bits: turn all but their sign.
+        # Larger bits mean smaller negative floats: flip all bits except the sign.
         sign = ctx.op("shift_right_arithmetic", number, bits, ctx.constant(31, number))
         turn = ctx.op("and", number, sign, ctx.constant(2**31 - 1, number))
         return ctx.op("xor", number, bits, turn)
@@ -251,7 +253,7 @@ sort_p.lower_by_platform["cpu"] = _sort_lower_cpu
 sort_p.makes_nans, sort_p.keeps_finite = False, True
 
 
-def _sort_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
+def _sort_sharding_rule(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     for spec, aval in zip(specs, avals, strict=True):
         check_replicated(
             spec,
@@ -262,15 +264,14 @@ def _sort_lie(specs: Any, avals: Any, outs: Any, params: Any) -> list[Any]:
     return elementwise_sharding_rule("sort")(specs, avals, outs, params)
 
 
-sort_p.sharding_rule = _sort_lie
+sort_p.sharding_rule = _sort_sharding_rule
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Sort an array along an axis, or several arrays together.
 
     Args:
-      operand: array, or sequence of arrays of one shape, all moved as the first ones
-        are.
+        operand: an array, or a sequence of arrays of one shape, all permuted as the keys.
       dimension: the axis.
       is_stable: whether elements with equal keys keep their order.
       num_keys: how many of the arrays, from the first, are keys.
@@ -280,7 +281,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
     Raises:
       TypeError: shapes differ.
-      ValueError: there is no such axis, or too few arrays.
+        ValueError: the axis does not exist, or there are fewer than `num_keys` arrays.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -290,12 +291,12 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     several = isinstance(operand, (tuple, list))
     xs = tuple(operand) if several else (operand,)
     if not xs:
-        raise type_problem("Sort requires at least one operand", why="it needs a key.")
+        raise type_problem("Sort requires at least one operand", why="A sort needs a key.")
     if not 1 <= num_keys <= len(xs):
         what = f"{num_keys=} must be between 1 and len(operand)={len(xs)}"
         if not several:
             what = f"num_keys={num_keys} must equal 1 for a single operand."
-        raise value_problem(what, why="keys are the first operands.")
+        raise value_problem(what, why="The keys are the first operands.")
     outs = sort_p.bind(
         *xs,
         dimension=canonical_axis(dimension, len(core.aval_of(xs[0]).shape)),
@@ -336,13 +337,13 @@ def _top_k_type(x: Any, *, k: int, axis: int) -> list[Any]:
         raise value_problem(
             f"k argument to top_k must be nonnegative, got {k}",
             x,
-            why="it is a number of elements.",
+            why="`k` is a number of elements.",
         )
     if dtypes.is_complex(x.dtype):
         raise value_problem(
             "top_k is not compatible with complex inputs.",
             x,
-            why="complex numbers have no largest.",
+            why="Complex numbers are not ordered.",
             tries=["top_k of jnp.abs(x)"],
         )
     if x.shape[axis] < k:
@@ -350,7 +351,7 @@ def _top_k_type(x: Any, *, k: int, axis: int) -> list[Any]:
             "k argument to top_k must be no larger than size along axis; got"
             f" k={k} with shape={list(x.shape)} and axis={axis}",
             x,
-            why="there are not as many elements.",
+            why="`k` exceeds the number of elements.",
         )
     dtypes.check_holds("top_k", x.shape[axis] - 1, dtypes.int32)
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
@@ -364,12 +365,12 @@ def _top_k_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -
 
 
 def _selected_jvp(out: Any, index: Any, t: Any, axis: int) -> Any:
-    """The tangents of elements chosen by `index` along an axis."""
-    still = Zero(core.aval_of(index).to_tangent())
+    """Return results and tangents of elements that `index` selects along an axis."""
+    index_tangent = Zero(core.aval_of(index).to_tangent())
     if type(t) is Zero:
-        return [out, index], [Zero(core.aval_of(out).to_tangent()), still]
-    rows = core_ops.reshape(index, (*core.aval_of(index).shape, 1))
-    return [out, index], [_take_along(t, rows, axis), still]
+        return [out, index], [Zero(core.aval_of(out).to_tangent()), index_tangent]
+    indices = core_ops.reshape(index, (*core.aval_of(index).shape, 1))
+    return [out, index], [_take_along(t, indices, axis), index_tangent]
 
 
 def _top_k_batch(lanes: Any, args: Any, dims: Any, *, k: int, axis: int) -> Any:
@@ -386,25 +387,27 @@ _NARROW = {
 
 
 def _top_k_lower(ctx: Any, x: Any, *, k: int, axis: int) -> list[Any]:
-    """CHLO takes the last axis, of dtypes from 8 bits on."""
+    """Emit `chlo.top_k`, which needs the last axis and dtypes of at least 8 bits."""
     aval, outs = ctx.avals_in[0], ctx.avals_out
-    order = [*(d for d in range(aval.ndim) if d != axis), axis]
-    back = np.argsort(order).tolist()
+    permutation = [*(d for d in range(aval.ndim) if d != axis), axis]
+    inverse = np.argsort(permutation).tolist()
     if aval.dtype in _NARROW:
         aval = shaped(aval.shape, _NARROW[aval.dtype])
         x = ctx.op("convert", aval, x)
     if axis != aval.ndim - 1:
-        aval = shaped(tuple(aval.shape[d] for d in order), aval.dtype)
-        x = ctx.op("transpose", aval, x, permutation=ctx.i64s(order))
+        aval = shaped(tuple(aval.shape[d] for d in permutation), aval.dtype)
+        x = ctx.op("transpose", aval, x, permutation=ctx.i64s(permutation))
     shape = (*aval.shape[:-1], k)
-    found = [shaped(shape, aval.dtype), shaped(shape, dtypes.int32)]
-    op = ctx.create("chlo.top_k", [ctx.type(a) for a in found], [x], k=ctx.i64(k))
+    out_avals = [shaped(shape, aval.dtype), shaped(shape, dtypes.int32)]
+    op = ctx.create("chlo.top_k", [ctx.type(a) for a in out_avals], [x], k=ctx.i64(k))
     results = list(op.results)
     if axis != aval.ndim - 1:
-        for i, a in enumerate(found):
-            found[i] = shaped(tuple(a.shape[d] for d in back), a.dtype)
-            results[i] = ctx.op("transpose", found[i], results[i], permutation=ctx.i64s(back))
-    if found[0].dtype != outs[0].dtype:
+        for i, a in enumerate(out_avals):
+            out_avals[i] = shaped(tuple(a.shape[d] for d in inverse), a.dtype)
+            results[i] = ctx.op(
+                "transpose", out_avals[i], results[i], permutation=ctx.i64s(inverse)
+            )
+    if out_avals[0].dtype != outs[0].dtype:
         results[0] = ctx.op("convert", outs[0], results[0])
     return results
 
@@ -420,18 +423,18 @@ top_k_p.sharding_rule = replicated_axes_rule(
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
-    """The `k` largest elements along an axis, in falling order, and where they are.
+    """Return the `k` largest elements along an axis, in descending order, and their indices.
 
     Args:
-      operand: array of any dtype but a complex one.
-      k: how many; of equal elements the first ones are taken.
+        operand: an array of any dtype that is not complex.
+        k: how many; among equal elements the first ones are taken.
       axis: the axis.
 
     Returns:
       [values, indices], with size `k` along the axis.
 
     Raises:
-      ValueError: there are not so many elements, or no such axis.
+        ValueError: `k` exceeds the number of elements, or the axis does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -456,7 +459,7 @@ def _approx_type(
     aggregate_to_topk: bool,
 ) -> list[Any]:
     if not dtypes.is_float(x.dtype):
-        raise value_problem("operand must be a floating type", x, why="XLA takes no other.")
+        raise value_problem("operand must be a floating type", x, why="XLA accepts no other.")
     shape = list(x.shape)
     axis = canonical_axis(reduction_dimension, len(shape))
     n = shape[axis]
@@ -467,7 +470,7 @@ def _approx_type(
             if k > 0
             else f"k must be positive, got {k}",
             x,
-            why="there are not as many elements.",
+            why="`k` exceeds the number of elements.",
         )
     shape[axis] = k
     if not aggregate_to_topk:
@@ -503,7 +506,7 @@ def _approx_lower(
     reduction_input_size_override: int,
     aggregate_to_topk: bool,
 ) -> list[Any]:
-    """XLA's ApproxTopK: partial reduction on the TPU, a sort elsewhere."""
+    """Emit XLA's ApproxTopK: a partial reduction on TPUs, a sort on other platforms."""
     aval = ctx.avals_in[0]
     axis = canonical_axis(reduction_dimension, aval.ndim)
     worst = -np.inf if is_max_k else np.inf
@@ -534,7 +537,7 @@ def _approx_lower(
 
 @functools.cache
 def _approx_comparator(dtype: Any, is_max_k: bool) -> tuple[str, ClosedJaxpr]:
-    """Name and program of (x, y, index of x, index of y) -> whether x is better."""
+    """Return name and jaxpr of (x, y, index of x, index of y) -> whether x ranks first."""
     value, index = shaped((), dtype), shaped((), dtypes.int32)
     better = gt if is_max_k else lt
     closed = stage_closed(lambda x, y, *_: [better(x, y)], [value, value, index, index])
@@ -585,14 +588,16 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Any, Any]:
-    """About the `k` largest elements along an axis, fast on TPUs, exact elsewhere.
+    """Return approximately the `k` largest elements along an axis.
+
+    The result is approximate and fast on TPUs, and exact on other platforms.
 
     Args:
       operand: array of floats.
       k: how many.
       reduction_dimension: the axis.
       recall_target: how many of the true ones to find, on average: 0 to 1.
-      reduction_input_size_override: the axis's size over all devices, if it is spread.
+        reduction_input_size_override: the axis's size over all devices, if it is sharded.
       aggregate_to_topk: False returns the candidates unsorted, and more than `k`.
 
     Returns:
@@ -600,7 +605,7 @@ def approx_max_k(
       axis, descending.
 
     Raises:
-      ValueError: there are not so many elements.
+      ValueError: `k` exceeds the number of elements.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -628,7 +633,9 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Any, Any]:
-    """About the `k` smallest elements along an axis, fast on TPUs, exact elsewhere.
+    """Return approximately the `k` smallest elements along an axis.
+
+    The result is approximate and fast on TPUs, and exact on other platforms.
 
     Args:
       operand: array of floats.
@@ -642,7 +649,7 @@ def approx_min_k(
       axis, ascending.
 
     Raises:
-      ValueError: there are not so many elements.
+      ValueError: `k` exceeds the number of elements.
 
     Example:
       >>> import minijax.numpy as jnp

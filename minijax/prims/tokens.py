@@ -1,6 +1,6 @@
-"""Tokens: values that order what programs do.
+"""Tokens: values without data that order the effects of programs.
 
-A token holds nothing.  `create_token` makes one, `after_all` one that comes after others.
+`create_token` makes a token.  `after_all` makes one that follows all its operands.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ create_token_p.lower = lambda ctx: (
 
 
 def create_token(_: Any = None) -> Any:
-    """Make a token, which comes before nothing and after nothing.
+    """Make a token that is not ordered after any other.
 
     Returns:
       A token.
@@ -67,7 +67,7 @@ after_all_p.lower = lambda ctx, *tokens: (
 
 
 def after_all(*operands: Any) -> Any:
-    """A token that comes after all others given.
+    """Return a token that follows all operands.
 
     Args:
       operands: tokens.
@@ -76,7 +76,7 @@ def after_all(*operands: Any) -> Any:
       A token.
 
     Raises:
-      TypeError: an operand is none.
+        TypeError: an operand is not a token.
 
     Example:
       >>> import minijax as mj

@@ -1,13 +1,13 @@
-"""Windows that slide along axes: how many places there are, and how much to pad.
+"""Sliding windows: how many windows fit along an axis, and how much to pad.
 
 With base dilation b, padding (lo, hi), window dilation d and stride s, an axis of n
 elements under a window of k has
 
-    floor((B + lo + hi - K) / s) + 1  places, if K <= B + lo + hi, else none,
+    floor((B + lo + hi - K) / s) + 1  windows if K <= B + lo + hi, otherwise none,
     B = (n - 1) b + 1 (0 if n = 0),  K = (k - 1) d + 1.
 
-Sizes may be unknown; the compiler takes no paddings that are, so that these are added
-before.
+Sizes may be symbolic.  The compiler accepts no symbolic padding, so such padding is
+emitted as an operation before.
 
 Source: the StableHLO specification, reduce_window.
 Next: conv/conv_functions.py, reduce/reduce_window.py.
@@ -28,31 +28,31 @@ Pads = tuple[tuple[int, int], ...]
 
 
 def dilated(n: int, dilation: int) -> int:
-    """The extent of `n` elements with `dilation - 1` gaps between neighbours."""
+    """Return the extent of `n` elements with `dilation - 1` gaps between neighbours."""
     return max_dim((n - 1) * dilation + 1, 0)
 
 
-def places(extent: int, window: int, stride: int) -> int:
-    """How often a window fits along a padded, dilated axis."""
+def window_count(extent: int, window: int, stride: int) -> int:
+    """Return how many windows fit along a padded, dilated axis."""
     return max_dim((extent - window) // stride + 1, 0)
 
 
 def padtype_to_pads(
     in_shape: Any, window_shape: Any, window_strides: Any, padding: Any
 ) -> list[tuple[int, int]]:
-    """The padding of each axis that 'SAME', 'SAME_LOWER' or 'VALID' stands for.
+    """Return the padding of each axis for 'SAME', 'SAME_LOWER' or 'VALID'.
 
     Args:
-      in_shape, window_shape, window_strides: one number an axis.
-      padding: 'VALID' (none), 'SAME' (as many places as elements, divided by the
-        stride; an odd one goes behind), 'SAME_LOWER' (an odd one goes in front).
+        in_shape, window_shape, window_strides: one number per axis.
+        padding: 'VALID' (no padding), 'SAME' (as many windows as elements, divided by the
+          stride; the odd element goes to the end), 'SAME_LOWER' (it goes to the front).
 
     Returns:
-      A list of pairs (low, high) of ints, one an axis.
+        A list of pairs (low, high) of ints, one per axis.
 
     Raises:
-      RuntimeError: any other name.
-      TypeError: no name at all, or strides are not positive.
+        RuntimeError: `padding` is another name.
+        TypeError: `padding` is not a string, or strides are not positive.
 
     Example:
       >>> padtype_to_pads((8, 9), (3, 3), (2, 1), 'SAME')
@@ -68,7 +68,7 @@ def padtype_to_pads(
             RuntimeError,
             "Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER',"
             f" got {padding}.",
-            tries=["a (low, high) pair an axis"],
+            tries=["a (low, high) pair per axis"],
         )
     check_positive("padding", "strides", window_strides)
     pads = []
@@ -81,7 +81,7 @@ def padtype_to_pads(
 
 
 def ints(values: Any, name: str, rank: int) -> tuple[int, ...]:
-    """`rank` integers; ones for None."""
+    """Return `values` as `rank` integers; None means ones."""
     if values is None:
         return (1,) * rank
     out = tuple(int(v) for v in values)
@@ -91,16 +91,16 @@ def ints(values: Any, name: str, rank: int) -> tuple[int, ...]:
 
 
 def check_positive(what: str, name: str, values: Sequence[int]) -> None:
-    """TypeError for numbers that must be positive and are not."""
+    """Raise TypeError unless all numbers are positive."""
     if any(v <= 0 for v in values):
         raise TypeError(f"{what} {name} must be positive integers, got {tuple(values)}.")
 
 
 def padded(
-    ctx: Any, x: Any, aval: Any, fill: Any, pads: Sequence[Any], spread: Sequence[int]
+    ctx: Any, x: Any, aval: Any, fill: Any, pads: Sequence[Any], dilation: Sequence[int]
 ) -> tuple[Any, Any]:
-    """Emit padding of an array, and gaps between its elements: the array and its type."""
-    sizes = zip(aval.shape, pads, spread, strict=True)
+    """Emit padding of an array and gaps between its elements; return it and its type."""
+    sizes = zip(aval.shape, pads, dilation, strict=True)
     out = shaped(tuple([dilated(n, d) + lo + hi for n, (lo, hi), d in sizes]), aval.dtype)
     low, high = zip(*pads, strict=True)
     x = ctx.op(
@@ -110,11 +110,11 @@ def padded(
         fill,
         edge_padding_low=ctx.i64s(low),
         edge_padding_high=ctx.i64s(high),
-        interior_padding=ctx.i64s([d - 1 for d in spread]),
+        interior_padding=ctx.i64s([d - 1 for d in dilation]),
     )
     return x, out
 
 
 def is_open(pads: Sequence[Any]) -> bool:
-    """Whether a padding is of sizes that are not known."""
+    """Whether a padding depends on symbolic dimensions."""
     return any(isinstance(n, SymbolicDim) for pair in pads for n in pair)

@@ -280,7 +280,7 @@ def test_layouts_that_do_not_fit():
         with_layout_constraint(X, Layout((0, 1, 2)))
     with pytest.raises(ValueError, match="Length of major_to_minor and the rank"):
         mj.device_put(X, Format(Layout((0,)), HERE))
-    with pytest.raises(TypeError, match="takes layouts"):
+    with pytest.raises(TypeError, match="requires layouts"):
         with_layout_constraint(X, 3)
 
 

@@ -85,7 +85,7 @@ REFUSED = {
     "put anyhow": (lambda: mj.device_put(VALUE, over(P.UNCONSTRAINED)), ValueError,
                    "Unconstrained dims are not allowed"),
     "in_shardings": (lambda: mj.jit(abs, in_shardings=ON_SHAPES), ValueError,
-                     "AbstractMesh` name no devices"),
+                     "AbstractMesh` have no devices"),
     "sums of no set": (lambda: P("x", unreduced="y"), TypeError, "`frozenset` or `set`"),
     "sums of None": (lambda: P("x", reduced={None}), ValueError, "cannot contain None"),
     "sums twice": (lambda: P(unreduced={"y"}, reduced={"y"}), ValueError, "cannot overlap"),

@@ -1,9 +1,10 @@
 """Collectives that move data along mapped axes: all_gather, psum_scatter, all_to_all.
 
-Each has a rule for lanes of `vmap` (it works on the lane axis of one array) and one for
-replicas (a StableHLO collective).  Where an axis of several is the mapped one, the
-others stay behind as a smaller collective: indices count row-major over the names.
-all_gather and reduce_scatter are each other's transposes; all_to_all turns around.
+Each has a batch rule for lanes of `vmap`, which works on the lane axis of one array, and a
+lowering for replicas, a StableHLO collective.  If `vmap` maps one of several named axes,
+a smaller collective over the others remains: indices count row-major over the names.
+all_gather and reduce_scatter are each other's transposes.  The transpose of all_to_all is
+all_to_all with its two axes swapped.
 
 Next: permute.py.
 """
@@ -48,13 +49,13 @@ def _shape(x: Any) -> tuple[int, ...]:
 
 
 def _merge(x: Any, axis: int, n: int = 2) -> Any:
-    """`x` with `n` neighbouring axes as one."""
+    """Merge `n` neighbouring axes of `x`."""
     shape = _shape(x)
     return reshape(x, (*shape[:axis], prod(shape[axis : axis + n]), *shape[axis + n :]))
 
 
 def _divide(x: Any, axis: int, sizes: Sequence[int]) -> Any:
-    """`x` with an axis cut into several, the last as long as is left."""
+    """Split an axis of `x` into axes of these sizes and a last one with the rest."""
     shape = _shape(x)
     rest = shape[axis] // prod(sizes)
     return reshape(x, (*shape[:axis], *sizes, rest, *shape[axis + 1 :]))
@@ -88,14 +89,14 @@ def _gather_transpose(ct, x, *, all_gather_dimension: int, **params) -> list[Any
 
 
 def _gather_batch(axis, args, dims, *, all_gather_dimension: int, tiled: bool, **params):
-    at, out_dim = _gather_place(all_gather_dimension, dims[0], tiled)
+    at, out_dim = _gather_dims(all_gather_dimension, dims[0], tiled)
     out = all_gather_p.bind(*args, all_gather_dimension=at, tiled=tiled, **params)
     return out, out_dim
 
 
-def _gather_place(at: int, d: int, tiled: bool) -> tuple[int, int]:
-    """Where values are gathered if lanes lie along `d`; and where those lie then."""
-    # An untiled result has one axis more: it goes before the lane axis, or after.
+def _gather_dims(at: int, d: int, tiled: bool) -> tuple[int, int]:
+    """Return the gathered dimension and the result's lane axis, for operand lanes at `d`."""
+    # An untiled result has a new axis, before or after the lane axis.
     return at + (at >= d if tiled else at > d), d + (not tiled and at <= d)
 
 
@@ -114,8 +115,10 @@ def _gather_batch_named(
     at = all_gather_dimension
     named_axes.lone_groups(axis_index_groups, axis_name)
     if axis_index_groups is not None:
-        rows = [axis_index_groups[g] for g in named_axes.group_of(axis_index_groups)]
-        x = named_axes.take_lanes(all_lanes(axis, x, d), [i for row in rows for i in row])
+        lane_groups = [axis_index_groups[g] for g in named_axes.group_of(axis_index_groups)]
+        x = named_axes.take_lanes(
+            all_lanes(axis, x, d), [i for group in lane_groups for i in group]
+        )
         x = reshape(x, (axis.size, axis_size, *_shape(x)[1:]))
         x = move_axis(x, 1, at + 1)
         return (_merge(x, at + 1) if tiled else x), 0
@@ -169,11 +172,11 @@ all_gather_p.named_axes = named_axes.uses("axis_name")
 all_gather_p.lower = _gather_lower
 
 
-def _kind_of_gather(name: str, kind: str, back: Any) -> Primitive:
-    """A gathering of values that vary along manual axes; its result is of another kind."""
+def _typed_gather(name: str, kind: str, back: Any) -> Primitive:
+    """Declare a gather of values that vary along manual axes, with a result of `kind`."""
     prim = Primitive(name)
-    all_alike: dict[str, Any] = {"axis_index_groups": None}
-    prim.abstract = lambda x, **params: _gather_abstract(x, **params, **all_alike)
+    no_groups: dict[str, Any] = {"axis_index_groups": None}
+    prim.abstract = lambda x, **params: _gather_abstract(x, **params, **no_groups)
     prim.manual_axis_rule = lambda kinds, params: moved(
         kinds[0], params["axis_name"], "varying", kind
     )
@@ -183,16 +186,16 @@ def _kind_of_gather(name: str, kind: str, back: Any) -> Primitive:
     def batch(
         axis: Any, args: Any, dims: Any, *, all_gather_dimension: int, **params: Any
     ) -> Any:
-        at, out_dim = _gather_place(all_gather_dimension, dims[0], params["tiled"])
+        at, out_dim = _gather_dims(all_gather_dimension, dims[0], params["tiled"])
         return prim.bind(*args, all_gather_dimension=at, **params), out_dim
 
     prim.batch = batch
     prim.named_axes = named_axes.uses("axis_name")
-    prim.lower = lambda ctx, x, **params: _gather_lower(ctx, x, **params, **all_alike)
+    prim.lower = lambda ctx, x, **params: _gather_lower(ctx, x, **params, **no_groups)
     return prim
 
 
-def _own_part(
+def _own_slice(
     ct: Any, x: Any, *, all_gather_dimension: int, axis_name: Any, tiled: bool, **_: Any
 ) -> list[Any]:
     ct, at = pcast_to_varying(ct, axis_name), all_gather_dimension
@@ -203,9 +206,11 @@ def _own_part(
     return [dynamic_slice_in_dim(ct, mul(index, np.int32(n)), n, at)]
 
 
-all_gather_invariant_p = _kind_of_gather("all_gather_invariant", "", _own_part)
-all_gather_reduced_p = _kind_of_gather(
-    "all_gather_reduced", "reduced", lambda ct, x, **params: _dealt_out(ct, **params)
+all_gather_invariant_p = _typed_gather("all_gather_invariant", "", _own_slice)
+all_gather_reduced_p = _typed_gather(
+    "all_gather_reduced",
+    "reduced",
+    lambda ct, x, **params: _gather_reduced_transpose(ct, **params),
 )
 _GATHERS = {"invarying": all_gather_invariant_p, "reduced": all_gather_reduced_p}
 
@@ -219,26 +224,26 @@ def all_gather(
     tiled: bool = False,
     to: str = "varying",
 ) -> Any:
-    """The values of all participants, which every one gets.
+    """Gather the values of all participants on every participant.
 
     Args:
       x: a pytree of arrays.
       axis_name: the name of a mapped axis, or several.
       axis_index_groups: lists of indices of equal length; each group gathers its own.
-      axis: where the gathered values lie in the result.
-      tiled: whether they are put one after the other along an axis that exists, instead
-        of along a new one.
-      to: what types say of the result along manual axes of `shard_map`, of which all
-        that is gathered is the same: 'varying' that it varies, 'invarying' that it does
-        not, 'reduced' that its cotangents are unreduced.  Elsewhere without effect.
+        axis: the axis of the result that contains the gathered values.
+        tiled: whether values are concatenated along an existing axis, instead of stacked
+          along a new one.
+        to: the kind of the result along manual axes of `shard_map`, along which it is equal
+          everywhere: 'varying' (treated as varying), 'invarying', or 'reduced' (its
+          cotangents are unreduced).  It has no effect on other axes.
 
     Returns:
       A pytree like `x`, of arrays with a new axis `axis` of the group's size; or, with
-      `tiled`, an axis `axis` so many times as large.
+        `tiled`, with `axis` larger by that factor.
 
     Raises:
       NameError: a name is not in scope.
-      ValueError: another `to`, or groups of unequal length.
+        ValueError: `to` is invalid, or groups have unequal lengths.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -254,12 +259,12 @@ def all_gather(
     axes = axis_tuple(axis_name)
     groups = named_axes.canonical_groups(axis_index_groups, axes, equal=True)
     prim, params = all_gather_p, {"axis_index_groups": groups}
-    if to != "varying" and (known := typed(axes)):
-        if groups is not None or len(known) < len(axes):
+    if to != "varying" and (typed_axes := typed(axes)):
+        if groups is not None or len(typed_axes) < len(axes):
             raise errors.value_error(
-                f"lax.all_gather with to={to!r} gathers along whole manual axes.",
+                f"lax.all_gather with to={to!r} requires manual axes without groups.",
                 which=f"axis_name={axis_name}, {axis_index_groups=}",
-                why="else results are not the same everywhere along them.",
+                why="Otherwise the results differ between devices along these axes.",
                 tries=["to='varying'"],
             )
         prim, params = _GATHERS[to], {}
@@ -318,13 +323,13 @@ def _scatter_transpose(ct, x, *, scatter_dimension: int, **params) -> list[Any]:
 
 
 def _scatter_batch(axis, args, dims, *, scatter_dimension: int, tiled: bool, **params):
-    at, out_dim = _scatter_place(scatter_dimension, dims[0], tiled)
+    at, out_dim = _scatter_dims(scatter_dimension, dims[0], tiled)
     out = reduce_scatter_p.bind(*args, scatter_dimension=at, tiled=tiled, **params)
     return out, out_dim
 
 
-def _scatter_place(at: int, d: int, tiled: bool) -> tuple[int, int]:
-    """What is dealt out if lanes lie along `d`; and where those lie then."""
+def _scatter_dims(at: int, d: int, tiled: bool) -> tuple[int, int]:
+    """Return the scattered dimension and the result's lane axis, for operand lanes at `d`."""
     at += at >= d
     return at, d - (not tiled and at < d)
 
@@ -354,7 +359,7 @@ def _scatter_batch_named(
     if tiled:
         x = _divide(x, at, [axis_size])
     if before or after:
-        # (before, lanes, after) -> (lanes, before x after), of which ours is taken
+        # (before, lanes, after) -> (lanes, before x after); each participant takes its own
         x = (
             _divide(x, at, (sizes[0], axis.size))
             if not tiled
@@ -375,16 +380,16 @@ def _scatter_batch_named(
 
 
 def _scatter_in_groups(axis, x, d: int | None, at: int, groups, tiled: bool):
-    """The sums in groups of lanes, each lane its part."""
+    """Sum in groups of lanes; each lane gets its slice of its group's sum."""
     x = all_lanes(axis, x, d)
     size = len(groups[0])
-    order = [i for g in groups for i in g]
-    x = _divide(named_axes.take_lanes(x, order), 0, [len(groups)])
+    lanes = [i for g in groups for i in g]
+    x = _divide(named_axes.take_lanes(x, lanes), 0, [len(groups)])
     x = reduce_sum_p.bind(x, axes=(1,), out_sharding=None)
     if tiled:
         x = _divide(x, at + 1, [size])
     x = _merge(move_axis(x, at + 1, 1), 0)  # (group, member) -> lanes in their order
-    return named_axes.take_lanes(x, np.argsort(order).tolist())
+    return named_axes.take_lanes(x, np.argsort(lanes).tolist())
 
 
 def _scatter_lower(
@@ -398,14 +403,14 @@ def _scatter_lower(
     **_: Any,
 ) -> Any:
     (out,) = ctx.avals_out
-    part = out
+    op_aval = out
     if not tiled:
         shape = list(out.shape)
         shape.insert(scatter_dimension, 1)
-        part = shaped(tuple(shape), out.dtype)
+        op_aval = shaped(tuple(shape), out.dtype)
     attrs = named_axes.groups_attributes(ctx, axis_name, axis_index_groups)
     attrs["scatter_dimension"] = ctx.i64(scatter_dimension)
-    op = ctx.region_op("stablehlo.reduce_scatter", [ctx.type(part)], [x], **attrs)
+    op = ctx.region_op("stablehlo.reduce_scatter", [ctx.type(op_aval)], [x], **attrs)
     emit_monoid(ctx, op.regions[0], add_p, shaped((), out.dtype))
     return op.result if tiled else ctx.op("reshape", out, op.result)
 
@@ -419,11 +424,13 @@ reduce_scatter_p.named_axes = named_axes.uses("axis_name")
 reduce_scatter_p.lower = _scatter_lower
 
 
-# Of the terms of a sum.
+# The reduce-scatter of unreduced values, which are the terms of a sum.
 unreduced_reduce_scatter_p = Primitive("unreduced_reduce_scatter")
 
 
-def _dealt_out(ct: Any, *, all_gather_dimension: int, **params: Any) -> list[Any]:
+def _gather_reduced_transpose(
+    ct: Any, *, all_gather_dimension: int, **params: Any
+) -> list[Any]:
     at = all_gather_dimension
     return [unreduced_reduce_scatter_p.bind(ct, scatter_dimension=at, **params)]
 
@@ -440,14 +447,14 @@ unreduced_reduce_scatter_p.transpose = lambda ct, x, *, scatter_dimension, **par
 ]
 
 
-def _terms_batch(
+def _unreduced_scatter_batch(
     axis: Any, args: Any, dims: Any, *, scatter_dimension: int, **params: Any
 ) -> Any:
-    at, out_dim = _scatter_place(scatter_dimension, dims[0], params["tiled"])
+    at, out_dim = _scatter_dims(scatter_dimension, dims[0], params["tiled"])
     return unreduced_reduce_scatter_p.bind(*args, scatter_dimension=at, **params), out_dim
 
 
-unreduced_reduce_scatter_p.batch = _terms_batch
+unreduced_reduce_scatter_p.batch = _unreduced_scatter_batch
 unreduced_reduce_scatter_p.named_axes = named_axes.uses("axis_name")
 unreduced_reduce_scatter_p.lower = lambda ctx, x, **params: _scatter_lower(
     ctx, x, **params, axis_index_groups=None
@@ -462,23 +469,23 @@ def psum_scatter(
     axis_index_groups: Any = None,
     tiled: bool = False,
 ) -> Any:
-    """The sum over a mapped axis, of which every participant gets its part.
+    """Sum over a mapped axis; every participant gets its slice of the result.
 
     Args:
       x: a pytree of arrays of numbers.
       axis_name: the name of a mapped axis, or several.
-      scatter_dimension: the axis that is dealt out.
-      axis_index_groups: lists of indices of equal length; each group has its own sum.
-      tiled: whether the size of `scatter_dimension` is a multiple of the mapped axis's,
-        and every participant gets a run of it; else they are equal.
+        scatter_dimension: the axis that is divided among the participants.
+        axis_index_groups: lists of indices of equal length; each group has its own sum.
+        tiled: whether the size of `scatter_dimension` is a multiple of the mapped axis's, and
+          every participant gets a contiguous block.  Otherwise both sizes are equal.
 
     Returns:
-      A pytree like `x`, of arrays without `scatter_dimension`; or, with `tiled`, with a
-      part of it.
+        A pytree like `x`, of arrays without `scatter_dimension`; or, with `tiled`, with a
+        block of it.
 
     Raises:
       NameError: a name is not in scope.
-      ValueError: an axis cannot be dealt out.
+        ValueError: the axis does not divide evenly.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -497,8 +504,8 @@ def psum_scatter(
             "axis_size": named_axes.group_size(axes, groups),
             "tiled": bool(tiled),
         }
-        known = typed(axes)
-        if known and state_of(leaf, known, "jax.lax.psum_scatter") == "unreduced":
+        typed_axes = typed(axes)
+        if typed_axes and state_of(leaf, typed_axes, "jax.lax.psum_scatter") == "unreduced":
             return unreduced_reduce_scatter_p.bind(leaf, **params)
         return reduce_scatter_p.bind(
             pcast_to_varying(leaf, axes), axis_index_groups=groups, **params
@@ -509,8 +516,8 @@ def psum_scatter(
 
 # --------------------------------------------------------------------------- all_to_all
 
-# Cut `split_axis` into as many pieces as there are participants, send piece k to number
-# k, and put what arrives one after the other along `concat_axis`.
+# Split `split_axis` into one piece per participant, send piece k to participant k, and
+# concatenate the received pieces along `concat_axis`.
 
 all_to_all_p = Primitive("all_to_all")
 
@@ -570,10 +577,10 @@ def _exchange_batch_named(
     named_axes.lone_groups(axis_index_groups, axes)
     x = all_lanes(axis, x, d)
     if axis_index_groups is not None:
-        order = [i for g in axis_index_groups for i in g]
-        x = _divide(named_axes.take_lanes(x, order), 0, [len(axis_index_groups)])
+        lanes = [i for g in axis_index_groups for i in g]
+        x = _divide(named_axes.take_lanes(x, lanes), 0, [len(axis_index_groups)])
         x = _swap(x, 1, split_axis + 2, concat_axis + 2, (), ())
-        return named_axes.take_lanes(_merge(x, 0), np.argsort(order).tolist()), 0
+        return named_axes.take_lanes(_merge(x, 0), np.argsort(lanes).tolist()), 0
     before, after = named_axes.split_at(axes, axis.name)
     return _swap(x, 0, split_axis + 1, concat_axis + 1, before, after), 0
 
@@ -581,8 +588,8 @@ def _exchange_batch_named(
 def _swap(x: Any, lane: int, split: int, concat: int, before: Any, after: Any) -> Any:
     """Exchange lanes (axis `lane`, before the others) with pieces of axis `split`.
 
-    The pieces are numbered (before, lanes, after); those of other mapped axes are
-    exchanged by a smaller collective.
+    The pieces are numbered (before, lanes, after).  A smaller collective exchanges the pieces
+    of the other mapped axes.
     """
     n = _shape(x)[lane]
     sizes = core.axis_size(before), n, core.axis_size(after)
@@ -610,10 +617,10 @@ def _swap(x: Any, lane: int, split: int, concat: int, before: Any, after: Any) -
     at = concat + (3 if concat > split else 0)
     if concat == split:
         return _merge(x, split, 4)
-    order = [i for i in range(len(_shape(x))) if not split <= i < own]
-    place = order.index(at)
-    order[place:place] = [split, split + 1, split + 2]
-    return _merge(transpose(x, order), place, 4)
+    permutation = [i for i in range(len(_shape(x))) if not split <= i < own]
+    position = permutation.index(at)
+    permutation[position:position] = [split, split + 1, split + 2]
+    return _merge(transpose(x, permutation), position, 4)
 
 
 def _exchange_lower(
@@ -663,16 +670,16 @@ def all_to_all(
     Args:
       x: a pytree of arrays.
       axis_name: the name of a mapped axis, or several.
-      split_axis: the axis whose pieces go to the participants, one each.  Its size is
-        that of the mapped axis; or, with `tiled`, a multiple of it.
-      concat_axis: where what arrives is put: along a new axis of the result; or, with
-        `tiled`, one after the other along the existing one.
+        split_axis: the axis whose pieces go to the participants, one to each.  Its size is
+          the size of the mapped axis; or, with `tiled`, a multiple of it.
+        concat_axis: the axis of the received pieces: a new axis of the result; or, with
+          `tiled`, an existing one along which they are concatenated.
       axis_index_groups: lists of indices of equal length that exchange.
 
     Returns:
-      A pytree like `x`, of arrays without `split_axis` and with a new `concat_axis`;
-      or, with `tiled`, of the same rank, the one as many times smaller as the other is
-      larger.
+        A pytree like `x`, of arrays without `split_axis` and with a new `concat_axis`; or,
+        with `tiled`, of the same rank: `split_axis` is smaller and `concat_axis` larger by
+        the number of participants.
 
     Raises:
       NameError: a name is not in scope.
@@ -711,11 +718,11 @@ def all_to_all(
                 f" x.shape[split_axis], but they are {n} and {shape[split]}"
                 " respectively.",
                 which=core.aval_of(leaf).str_short(True),
-                tries=["tiled=True, for a multiple of it"],
+                tries=["tiled=True, if the size is a multiple"],
             )
         if split == concat:
             return bind(leaf, split, concat)
-        # A new axis of size 1 receives; the split one, then of size 1, goes.
+        # A new axis of size 1 becomes `concat_axis`; `split_axis`, of size 1 then, is removed.
         if split < concat:
             concat += 1
         else:

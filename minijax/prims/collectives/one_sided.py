@@ -1,7 +1,7 @@
-"""Sending and receiving apart: psend gives a token, which precv takes.
+"""One-sided communication: psend returns a token, and precv takes it.
 
-Who sends and who receives do not meet in one operation, as they do in ppermute; GPUs alone
-can.  What is received differs from device to device.  Read permute.py first.
+Sending and receiving are separate operations, unlike ppermute; only GPUs support this.
+The received value varies between devices.  Read permute.py first.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ("precv", "psend")
 
 
 class OneSided:
-    """What one side of a communication does: it is no less needed without a result."""
+    """The effect of one side of a communication, which keeps it if its result is unused."""
 
     __slots__ = ()
     name, ordered, once = "one-sided communication", False, True
-    runs = False  # tokens of the program order it, none of the host
+    runs = False  # the program's own tokens order it; it needs no runtime token
 
     def __repr__(self) -> str:
         return self.name
@@ -36,23 +36,22 @@ class OneSided:
 _EFFECTS = frozenset((OneSided(),))
 
 
-def _one_side(name: str) -> Primitive:
+def _one_sided_primitive(name: str) -> Primitive:
     prim = Primitive(name)
     prim.effects = lambda params: _EFFECTS
     prim.named_axes = named_axes.uses("axis_name")
     prim.jvp = prim.transpose = unsupported(
-        f"Differentiation rule for '{name}' not implemented: who receives is not who sent."
+        f"Differentiation rule for '{name}' not implemented: the receiver is not the sender."
         "\nTry: lax.ppermute"
     )
     prim.batch = prim.batch_named = unsupported(
-        f"Batching rule for '{name}' not implemented: a token says nothing of lanes."
-        "\nTry: lax.ppermute"
+        f"Batching rule for '{name}' not implemented: a token has no lanes.\nTry: lax.ppermute"
     )
-    prim.lower = _refused
+    prim.lower = _lower_unsupported
     return prim
 
 
-def _refused(ctx: Any, *args: Any, **params: Any) -> Any:
+def _lower_unsupported(ctx: Any, *args: Any, **params: Any) -> Any:
     raise errors.error(
         NotImplementedError,
         f"{'psend' if 'out_shape' not in params else 'precv'} is currently only implemented"
@@ -71,11 +70,11 @@ def _pairs(ctx: Any, name: str, axis_name: Any, perm: Pairs) -> dict[str, Any]:
         )
     rows = named_axes.replica_rows(ctx, axis_name, None)
     pairs = [(row[s], row[t]) for row in rows for s, t in perm]
-    found = {"source_target_pairs": named_axes.dense_i64(ctx, pairs)}
-    return {**found, **named_axes.channel(ctx, global_ids=False)}
+    attributes = {"source_target_pairs": named_axes.dense_i64(ctx, pairs)}
+    return {**attributes, **named_axes.channel(ctx, global_ids=False)}
 
 
-psend_p = _one_side("psend")
+psend_p = _one_sided_primitive("psend")
 
 
 def _send_type(x: Any, *, axis_name: Any, perm: Pairs) -> Any:
@@ -94,13 +93,13 @@ psend_p.abstract = _send_type
 psend_p.manual_axis_rule = "abstract"
 psend_p.lower_by_platform["cuda"] = psend_p.lower_by_platform["rocm"] = _send_lower
 
-precv_p = _one_side("precv")
+precv_p = _one_sided_primitive("precv")
 
 
 def _receive_type(token: Any, *, out_shape: Any, axis_name: Any, perm: Pairs) -> Any:
     if not is_token(token):
         raise errors.type_error(
-            "precv takes a token, which says after what it comes.",
+            "precv requires a token, which orders it after other operations.",
             which=token.str_short(True),
             tries=["lax.create_token()"],
         )
@@ -119,7 +118,7 @@ precv_p.manual_axis_rule = "abstract"
 precv_p.lower_by_platform["cuda"] = precv_p.lower_by_platform["rocm"] = _receive_lower
 
 
-def _called(name: str, axis_name: Any, perm: Any) -> dict[str, Any]:
+def _axis_params(name: str, axis_name: Any, perm: Any) -> dict[str, Any]:
     return {"axis_name": axis_tuple(axis_name), "perm": pairs_of(name, perm)}
 
 
@@ -129,16 +128,16 @@ def psend(x: Any, axis_name: Any, perm: Any) -> Any:
     Args:
       x: a pytree of arrays.
       axis_name: the name of a mapped axis of `shard_map`, or several (indices row-major).
-      perm: pairs (source, destination), each index at most once a side.
+      perm: pairs (source, destination), each index at most once per side.
 
     Returns:
-      A pytree like `x`, of tokens, each for the `precv` of what was sent.
+        A pytree like `x`, of tokens, one for the matching `precv` of each array.
 
     Raises:
       NameError: a name is not in scope.
       ValueError: indices are repeated or too large.
-      NotImplementedError: it is lowered for something else than GPUs, differentiated, or
-        mapped by `vmap`.
+        NotImplementedError: it is lowered for a platform other than GPUs, differentiated, or
+          mapped by `vmap`.
 
     Example:
       >>> import minijax as mj
@@ -149,7 +148,7 @@ def psend(x: Any, axis_name: Any, perm: Any) -> Any:
       >>> mj.eval_shape(f, x)
       ShapeDtypeStruct(shape=(4,), dtype=float32)
     """
-    params = _called("psend", axis_name, perm)
+    params = _axis_params("psend", axis_name, perm)
     core.axis_size(params["axis_name"])
     send: Callable[[Any], Any] = lambda leaf: psend_p.bind(
         pcast_to_varying(leaf, params["axis_name"]), **params
@@ -158,14 +157,14 @@ def psend(x: Any, axis_name: Any, perm: Any) -> Any:
 
 
 def precv(token: Any, out_shape: Any, axis_name: Any, perm: Any) -> Any:
-    """Receive what others send along a mapped axis.
+    """Receive values that others send along a mapped axis.
 
     Args:
-      token: what this comes after: that of the `psend`, or of `lax.create_token()`.
-      out_shape: anything with the `shape` and `dtype` of what is sent.
+        token: the token of the `psend`, or of `lax.create_token()`, that this follows.
+        out_shape: an object with the `shape` and `dtype` of the sent value.
       axis_name: the name of a mapped axis of `shard_map`, or several (indices row-major).
-      perm: pairs (source, destination), as the sender's.  Whoever is no destination gets
-        zeros.
+        perm: the sender's pairs (source, destination).  An index that is not a destination
+          gets zeros.
 
     Returns:
       An array of that shape and dtype, which varies along the axes.
@@ -173,8 +172,8 @@ def precv(token: Any, out_shape: Any, axis_name: Any, perm: Any) -> Any:
     Raises:
       NameError: a name is not in scope.
       ValueError: indices are repeated or too large.
-      TypeError: `token` is none.
-      NotImplementedError: it is lowered for something else than GPUs.
+      TypeError: `token` is not a token.
+      NotImplementedError: it is lowered for a platform other than GPUs.
 
     Example:
       >>> import minijax as mj
@@ -184,7 +183,7 @@ def precv(token: Any, out_shape: Any, axis_name: Any, perm: Any) -> Any:
       >>> mj.eval_shape(f, x)
       ShapeDtypeStruct(shape=(4,), dtype=float32)
     """
-    params = _called("precv", axis_name, perm)
+    params = _axis_params("precv", axis_name, perm)
     core.axis_size(params["axis_name"])
     aval = shaped(tuple(out_shape.shape), out_shape.dtype)
     return precv_p.bind(token, out_shape=aval, **params)

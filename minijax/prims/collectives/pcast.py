@@ -1,14 +1,14 @@
-"""What types say along the manual axes of `shard_map`, changed: pcast, and sums that do so.
+"""Casts and sums between the kinds of types along manual axes of `shard_map`.
 
-    invarying  pvary ->               varying     the same everywhere; maybe not
-    varying    psum_invariant ->      invarying
+    invarying  pvary ->               varying     equal everywhere -> may differ
+    varying    psum_invariant ->      invarying   the sum over the axis
     varying    vary_unreduced_cast -> unreduced   each device's value is a term of a sum
-    unreduced  unreduced_psum ->      invarying   which is taken
-    invarying  preduced ->            reduced     whose cotangents are unreduced
+    unreduced  unreduced_psum ->      invarying   that sum
+    invarying  preduced ->            reduced     equal everywhere; cotangents unreduced
     reduced    reduced_vary_cast ->   varying
 
-Casts compute nothing.  Each is the transpose of another, or of a sum: so derivatives by
-what is the same everywhere are summed over the devices that used it.
+Casts compute nothing.  Each is the transpose of another cast or of a sum.  So derivatives
+with respect to an invarying value are summed over the devices that used it.
 
 Next: psum.py.
 """
@@ -40,24 +40,32 @@ KINDS = ("varying", "unreduced", "reduced")
 def moved(
     kinds: ManualAxisKinds | None, axes: Sequence[Any], old: str, new: str
 ) -> ManualAxisKinds | None:
-    """What a type says where `axes` go from one kind to another ('': invarying)."""
-    key = kinds, axes, old, new, core.STATE.axes  # in whose order names are
-    found = _moves.get(key, _moves)
-    if found is _moves:
-        said = {k: set(n) for k, n in (kinds or manual_axis_rules.NOTHING)._asdict().items()}
+    """Return a type's manual axis kinds with `axes` moved from `old` to `new` ('': invarying)."""
+    key = (
+        kinds,
+        axes,
+        old,
+        new,
+        core.STATE.axes,
+    )  # the current axes determine the order of names
+    result = _MOVED.get(key, _MOVED)
+    if result is _MOVED:
+        axis_sets = {
+            k: set(n) for k, n in (kinds or manual_axis_rules.NOTHING)._asdict().items()
+        }
         if old:
-            said[old].difference_update(axes)
+            axis_sets[old].difference_update(axes)
         if new:
-            said[new].update(axes)
-        found = util.remember(_moves, key, manual_axis_rules.manual(**said), 4096)
-    return found
+            axis_sets[new].update(axes)
+        result = util.remember(_MOVED, key, manual_axis_rules.manual(**axis_sets), 4096)
+    return result
 
 
-_moves: dict[Any, Any] = util.cache({})
+_MOVED: dict[Any, Any] = util.cache({})
 
 
 def _cast(name: str, old: str, new: str) -> Primitive:
-    """A primitive whose operand is of one kind along its axes, its result of another."""
+    """Declare a primitive that casts its operand along its axes from one kind to another."""
     prim = Primitive(name)
     prim.lowers_key_arrays = True
     prim.makes_nans = False
@@ -81,7 +89,7 @@ def all_reduce(ctx: Any, x: Any, names: Sequence[Any], groups: Any, combine: Pri
 
 
 def _sum(name: str, old: str) -> Primitive:
-    """A primitive that sums over its axes, along which its operand is of one kind."""
+    """Declare a primitive that sums over its axes, along which its operand has kind `old`."""
     prim = _cast(name, old, "")
     prim.lowers_key_arrays = False
     prim.makes_nans = True
@@ -109,9 +117,9 @@ for _one, _other in (
 
 
 def typed(axes: Sequence[Any]) -> tuple[Any, ...]:
-    """Those of the axes of which types say whether values vary along them."""
-    known = core.typed_axes()
-    return tuple([a for a in axes if a in known]) if known else ()
+    """Return those axes along which types record whether values vary."""
+    typed_axes = core.typed_axes()
+    return tuple([a for a in axes if a in typed_axes]) if typed_axes else ()
 
 
 def _state(kinds: ManualAxisKinds | None, axis: Any) -> str:
@@ -122,10 +130,10 @@ def _state(kinds: ManualAxisKinds | None, axis: Any) -> str:
 
 
 def state_of(x: Any, axes: Sequence[Any], what: str) -> str:
-    """What the type of `x` says along all of some typed axes.
+    """Return the kind of `x` along some typed axes.
 
     Raises:
-      ValueError: it says different things.
+      ValueError: it has different kinds along these axes.
     """
     aval = core.aval_of(x)
     states = {_state(aval.manual_axis_kinds, a) for a in axes}
@@ -134,18 +142,18 @@ def state_of(x: Any, axes: Sequence[Any], what: str) -> str:
             f"{what} can only accept axis_name which corresponds to one of varying,"
             " unreduced, reduced or invarying state of the input. Got input type:"
             f" {aval.str_short(False)}, axes: {tuple(axes)} and input state: {states}",
-            why="along each kind of axis it is another operation.",
+            why="The operation depends on the kind.",
             tries=["lax.pcast(x, axis, to='varying')", "one call for each kind of axis"],
         )
     return states.pop()
 
 
 def _vary(x: Any, axes: tuple[Any, ...]) -> Any:
-    """`x` as varying along axes along which it does not yet."""
+    """Cast `x` to varying along axes along which it is invarying."""
     aval = core.aval_of(x)
-    said = aval.manual_axis_kinds or manual_axis_rules.NOTHING
-    for name, known in zip(KINDS[1:], said[1:], strict=True):
-        if known and not set(axes).isdisjoint(known):
+    axis_kinds = aval.manual_axis_kinds or manual_axis_rules.NOTHING
+    for name, names in zip(KINDS[1:], axis_kinds[1:], strict=True):
+        if names and not set(axes).isdisjoint(names):
             raise errors.value_error(
                 f"pvary cannot accept args which are {name}. Got {aval.str_short(True)} and"
                 f" axes={set(axes)}",
@@ -157,16 +165,16 @@ def _vary(x: Any, axes: tuple[Any, ...]) -> Any:
 
 
 def pcast_to_varying(x: Any, axes: Sequence[Any]) -> Any:
-    """`x`, as varying along those of the axes of which types say so."""
-    known = typed(axes)
-    if not known:
+    """Cast `x` to varying along those axes along which types record variation."""
+    typed_names = typed(axes)
+    if not typed_names:
         return x
     aval = core.aval_of(x)
-    lacking = manual_axis_rules.missing(aval.manual_axis_kinds, known)
+    lacking = manual_axis_rules.missing(aval.manual_axis_kinds, typed_names)
     if not lacking:
         return x
     if not config.AUTO_PCAST.value:
-        raise _left_to_the_program(
+        raise _auto_pcast_error(
             "The axis names of a collective must be present in"
             f" `jax.typeof(inp).mat.varying`. Got axes={tuple(axes)} and"
             f" jax.typeof(inp).mat.varying={aval.mat.varying}",
@@ -175,8 +183,8 @@ def pcast_to_varying(x: Any, axes: Sequence[Any]) -> Any:
     return _vary(x, lacking)
 
 
-def _left_to_the_program(what: str, avals: Sequence[Any]) -> Exception:
-    """The error for values that vary otherwise, where the program is to write casts."""
+def _auto_pcast_error(what: str, avals: Sequence[Any]) -> Exception:
+    """Return the error for an implicit cast that `jax_auto_pcast` forbids."""
     return errors.value_error(
         what,
         which=", ".join(a.str_short(True) for a in avals),
@@ -188,38 +196,40 @@ def _left_to_the_program(what: str, avals: Sequence[Any]) -> Exception:
 def casts_to(
     kinds: ManualAxisKinds | None, vary: Sequence[Any], unreduced: Any, reduced: Any
 ) -> tuple[tuple[Primitive, tuple[Any, ...]], ...]:
-    """What makes values of a type vary along axes, be terms along others, and so on."""
-    mine = kinds or manual_axis_rules.NOTHING
+    """Return the casts, with their axes, that give a type these kinds of axes."""
+    current = kinds or manual_axis_rules.NOTHING
     steps = (
-        (pvary_p, manual_axis_rules.missing(mine, vary)),
-        (vary_unreduced_cast_p, set(unreduced).intersection(mine.varying)),
-        (preduced_p, set(reduced).difference(*mine)),
+        (pvary_p, manual_axis_rules.missing(current, vary)),
+        (vary_unreduced_cast_p, set(unreduced).intersection(current.varying)),
+        (preduced_p, set(reduced).difference(*current)),
     )
     return tuple([(prim, manual_axis_rules.ordered(axes)) for prim, axes in steps if axes])
 
 
 def vary_as(x: Any, kinds: ManualAxisKinds | None) -> Any:
-    """`x`, as varying along the axes of a type.
+    """Make `x` vary along exactly the axes of a type.
 
-    Along others, where it does so too, it is summed: as a cotangent of what is the same
-    everywhere, of which each device has its own share.
+    Along other axes it is summed: there `x` is the cotangent of an invarying value, and each
+    device has a term of it.
     """
-    mine, wanted = (
+    current, target = (
         core.aval_of(x).manual_axis_kinds or manual_axis_rules.NOTHING,
         kinds or manual_axis_rules.NOTHING,
     )
-    known = {n for names in wanted for n in names}
-    if more := tuple(n for n in mine.varying if n not in known):
-        x = psum_invariant_p.bind(x, axes=more)
-    lacking = manual_axis_rules.missing(mine, wanted.varying)
+    target_names = {n for names in target for n in names}
+    if extra := tuple(n for n in current.varying if n not in target_names):
+        x = psum_invariant_p.bind(x, axes=extra)
+    lacking = manual_axis_rules.missing(current, target.varying)
     return _vary(x, lacking) if lacking else x
 
 
-def _alike(prim: Primitive, args: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:
-    """Operands of one operation, made to vary along the same axes."""
+def _vary_together(
+    prim: Primitive, args: Sequence[Any], avals: Sequence[Any]
+) -> tuple[Any, ...]:
+    """Cast the operands of an operation so that they vary along the same axes."""
     if not config.AUTO_PCAST.value:
         kinds = [a.manual_axis_kinds or manual_axis_rules.NOTHING for a in avals]
-        raise _left_to_the_program(
+        raise _auto_pcast_error(
             f"Primitive {prim} requires varying manual axes to match, but got"
             f" {[frozenset(k.varying) for k in kinds]}.",
             avals,
@@ -230,10 +240,10 @@ def _alike(prim: Primitive, args: Sequence[Any], avals: Sequence[Any]) -> tuple[
     }
     out = []
     for x, a in zip(args, avals, strict=True):
-        mine = a.manual_axis_kinds or manual_axis_rules.NOTHING
-        still = names
+        axis_kinds = a.manual_axis_kinds or manual_axis_rules.NOTHING
+        vary_names = names
         if reduced:
-            for axis in reduced.difference(names, mine.reduced) if a.shape else ():
+            for axis in reduced.difference(names, axis_kinds.reduced) if a.shape else ():
                 raise manual_axis_rules.mismatch(
                     "Inputs cannot be replicated on the same axes that another input is"
                     f" reduced on. Got input type: {a.str_short(False)} and reduced spec:"
@@ -241,22 +251,22 @@ def _alike(prim: Primitive, args: Sequence[Any], avals: Sequence[Any]) -> tuple[
                     avals,
                     tries=[f"lax.pcast(x, {axis!r}, to='reduced')"],
                 )
-            if back := manual_axis_rules.ordered(names.intersection(mine.reduced)):
+            if back := manual_axis_rules.ordered(names.intersection(axis_kinds.reduced)):
                 x = reduced_vary_cast_p.bind(x, axes=back)
-                still = names.difference(back)
-        lacking = manual_axis_rules.missing(mine, still)
+                vary_names = names.difference(back)
+        lacking = manual_axis_rules.missing(axis_kinds, vary_names)
         out.append(_vary(x, lacking) if lacking else x)
     if all(x is y for x, y in zip(args, out, strict=True)):
         raise manual_axis_rules.mismatch(
             "Inputs of an operation are unreduced along different axes.",
             avals,
-            why="only terms of the same sums go together.",
+            why="Only terms of the same sums can be combined.",
             tries=["lax.psum(x, axis)"],
         )
     return tuple(out)
 
 
-core_ops.vary_alike = _alike
+core_ops.vary_alike = _vary_together
 
 _CASTS: dict[tuple[str, str], Callable[..., Any]] = {
     ("invarying", "varying"): lambda x, *, axes: _vary(x, axes),
@@ -267,22 +277,22 @@ _CASTS: dict[tuple[str, str], Callable[..., Any]] = {
 
 
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
-    """Change what types say of values along manual axes of `shard_map`; not the values.
+    """Change the kind of values along manual axes of `shard_map`, without computing.
 
     Args:
       x: a pytree of arrays.
       axis_name: the name of a manual axis, or several.
-      to: 'varying', of values that are the same everywhere, or reduced; 'unreduced': values
-        that vary are from now on the terms of a sum; 'reduced': cotangents of values that
-        are the same everywhere are to be unreduced.
+        to: 'varying', from invarying or reduced values; 'unreduced', from varying values,
+          which become the terms of a sum; 'reduced', from invarying values, whose cotangents
+          become unreduced.
 
     Returns:
-      `x`.  Where types say nothing of the axis (under `vmap`, `pmap`, and with
-      `check_vma=False`) as it is.
+        `x` with new types.  Where types do not record variation along the axis (under `vmap`,
+        `pmap`, and with `check_vma=False`), `x` is unchanged.
 
     Raises:
       NameError: a name is not in scope.
-      ValueError: another `to`, or one that `x` is no candidate for.
+        ValueError: `to` is invalid, or `x` cannot be cast to it.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -299,8 +309,8 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
         )
     axes = axis_tuple(axis_name)
     core.axis_size(axes)
-    known = typed(axes)
-    return tree.map(lambda leaf: _pcast(leaf, known, to), x) if known else x
+    typed_names = typed(axes)
+    return tree.map(lambda leaf: _pcast(leaf, typed_names, to), x) if typed_names else x
 
 
 def _pcast(x: Any, axes: tuple[Any, ...], to: str) -> Any:

@@ -1,8 +1,8 @@
-"""Collectives that send values from index to index along mapped axes: ppermute,
-pbroadcast, ragged_all_to_all.
+"""Collectives that send values between indices: ppermute, pbroadcast, ragged_all_to_all.
 
-ppermute is its own transpose with the arrows reversed; that of pbroadcast is a sum that
-only the source gets.  Under `vmap` an index is a lane, so sending is taking rows.
+The transpose of ppermute is ppermute with its pairs reversed.  The transpose of pbroadcast
+is a sum that only the source gets.  Under `vmap` an index is a lane, so a send is a gather
+of lanes.
 
 Read psum.py and all_gather.py first.
 """
@@ -59,7 +59,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 def pairs_of(name: str, perm: Any) -> Pairs:
-    """`perm` as pairs of ints; TypeError if it is something else."""
+    """Return `perm` as pairs of ints; raise TypeError if it is something else."""
     try:
         return tuple((index(s), index(t)) for s, t in perm)
     except (TypeError, ValueError):
@@ -69,7 +69,7 @@ def pairs_of(name: str, perm: Any) -> Pairs:
 
 
 def check_pairs(name: str, axis_name: Any, perm: Pairs) -> None:
-    """ValueError unless they are pairs of indices, each once a side."""
+    """Raise ValueError unless these are pairs of indices, each at most once per side."""
     n = core.axis_size(axis_name)
     sources, targets = [s for s, _ in perm], [t for _, t in perm]
     if len(set(sources)) < len(perm) or len(set(targets)) < len(perm):
@@ -104,11 +104,11 @@ def _permute_batch_named(axis, args, dims, *, axis_name, perm: Pairs):
     if not (before or after):
         out = named_axes.take_lanes(x, [source.get(i, 0) for i in range(axis.size)])
         return _zero_unless(out, [i in source for i in range(axis.size)]), 0
-    return _from_everybody(x, before, after, sizes, source), 0
+    return _permute_gathered(x, before, after, sizes, source), 0
 
 
-def _from_everybody(x, before, after, sizes: Sequence[int], source: dict[int, int]):
-    """Permute over lanes and other axes at once: gather all, take one's own."""
+def _permute_gathered(x, before, after, sizes: Sequence[int], source: dict[int, int]):
+    """Permute over lanes and other axes together: gather all values, and take one's own."""
     n_before, n_lanes, n_after = sizes
     rest = before + after
     shape = _shape(x)
@@ -124,11 +124,11 @@ def _from_everybody(x, before, after, sizes: Sequence[int], source: dict[int, in
     x = reshape(x, (n_before * n_lanes * n_after, *shape[1:]))
     table = np.asarray([source.get(i, -1) for i in range(_shape(x)[0])], np.int32)
     table = table.reshape(sizes).transpose(0, 2, 1).reshape(-1, n_lanes)
-    rows = dynamic_index_in_dim(table, axis_index(rest), 0, keepdims=False)
+    sources = dynamic_index_in_dim(table, axis_index(rest), 0, keepdims=False)
     taken = named_axes.take_rows(
-        x, select(ge(rows, np.int32(0)), rows, np.zeros_like(table[0]))
+        x, select(ge(sources, np.int32(0)), sources, np.zeros_like(table[0]))
     )
-    keep = broadcast_in_dim(ge(rows, np.int32(0)), _shape(taken), (0,))
+    keep = broadcast_in_dim(ge(sources, np.int32(0)), _shape(taken), (0,))
     return select(keep, taken, broadcast_to(_zero_like(x), _shape(taken)))
 
 
@@ -137,7 +137,7 @@ def _zero_like(x: Any) -> Any:
 
 
 def _zero_unless(x: Any, keep: Sequence[bool]) -> Any:
-    """`x` with zeros in the lanes that nothing is sent to."""
+    """Return `x` with zeros in the lanes that are not destinations."""
     if all(keep):
         return x
     shape = _shape(x)
@@ -175,8 +175,8 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
     Args:
       x: a pytree of arrays.
       axis_name: the name of a mapped axis, or several (indices row-major over them).
-      perm: pairs (source, destination), each index at most once a side.  Whoever is no
-        destination gets zeros.
+        perm: pairs (source, destination), each index at most once per side.  An index that
+          is not a destination gets zeros.
 
     Returns:
       A pytree like `x`, of arrays of the same shapes and dtypes.
@@ -201,18 +201,18 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
-    """Rearrange values along a mapped axis: index i gets what index perm[i] has.
+    """Permute values along a mapped axis: index i gets the value of index perm[i].
 
     Args:
       x: a pytree of arrays.
       axis_name: the name of a mapped axis, or several (indices row-major over them).
-      perm: for each index, the one whose value it gets; those beyond its end get zeros.
+        perm: for each index, the source of its value; indices beyond its end get zeros.
 
     Returns:
       A pytree like `x`, of arrays of the same shapes and dtypes.
 
     Raises:
-      ValueError: `perm` is no permutation.
+      ValueError: `perm` is not a permutation.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -229,24 +229,24 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
 pbroadcast_p = Primitive("pbroadcast")
 
 
-def _spread_abstract(x: Any, *, axis_name: Any, source: int) -> Any:
+def _broadcast_abstract(x: Any, *, axis_name: Any, source: int) -> Any:
     n = core.axis_size(axis_name)
     if not 0 <= source < n:
-        raise ValueError(f"pbroadcast: source {source} is no index below {n}.")
+        raise ValueError(f"pbroadcast: source {source} is not an index below {n}.")
     return x
 
 
-def _spread_transpose(ct: Any, x: Any, *, axis_name: Any, source: int) -> list[Any]:
+def _broadcast_transpose(ct: Any, x: Any, *, axis_name: Any, source: int) -> list[Any]:
     total = psum_p.bind(ct, axes=axis_tuple(axis_name), axis_index_groups=None)
-    here = eq(axis_index(axis_name), np.int32(source))
-    return [select(here, total, broadcast_to(_zero_like(ct), _shape(ct)))]
+    is_source = eq(axis_index(axis_name), np.int32(source))
+    return [select(is_source, total, broadcast_to(_zero_like(ct), _shape(ct)))]
 
 
-def _spread_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+def _broadcast_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     return pbroadcast_p.bind(args[0], **params), dims[0]
 
 
-def _spread_batch_named(axis, args, dims, *, axis_name, source: int):
+def _broadcast_batch_named(axis, args, dims, *, axis_name, source: int):
     (x,), (d,) = args, dims
     before, after = named_axes.split_at(axis_tuple(axis_name), axis.name)
     sizes = core.axis_size(before), axis.size, core.axis_size(after)
@@ -258,8 +258,8 @@ def _spread_batch_named(axis, args, dims, *, axis_name, source: int):
     return x, None
 
 
-def _spread_lower(ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
-    """Without an instruction for it: everybody's values, of which one is kept."""
+def _broadcast_lower(ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
+    """Lower to an all-gather and a slice, for platforms without a broadcast instruction."""
 
     def gathered(v: Any) -> Any:
         return index_in_dim(all_gather(v, axis_name), source, 0, keepdims=False)
@@ -267,7 +267,7 @@ def _spread_lower(ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
     return ctx.fun(gathered, x)[0]
 
 
-def _spread_lower_cuda(ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
+def _broadcast_lower_cuda(ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
     rows = named_axes.replica_rows(ctx, axis_tuple(axis_name), None)
     first = [source, *(i for i in range(rows.shape[1]) if i != source)]
     return ctx.op(
@@ -279,18 +279,18 @@ def _spread_lower_cuda(ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
     )
 
 
-pbroadcast_p.abstract = _spread_abstract
+pbroadcast_p.abstract = _broadcast_abstract
 linear_jvp(pbroadcast_p)
-pbroadcast_p.transpose = _spread_transpose
-pbroadcast_p.batch = _spread_batch
-pbroadcast_p.batch_named = _spread_batch_named
+pbroadcast_p.transpose = _broadcast_transpose
+pbroadcast_p.batch = _broadcast_batch
+pbroadcast_p.batch_named = _broadcast_batch_named
 pbroadcast_p.named_axes = named_axes.uses("axis_name")
-pbroadcast_p.lower = _spread_lower
-pbroadcast_p.lower_by_platform["cuda"] = _spread_lower_cuda
+pbroadcast_p.lower = _broadcast_lower
+pbroadcast_p.lower_by_platform["cuda"] = _broadcast_lower_cuda
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """The value of one participant, which every one gets.
+    """Send the value of one participant to every participant.
 
     Args:
       x: a pytree of arrays.
@@ -302,7 +302,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
 
     Raises:
       NameError: a name is not in scope.
-      ValueError: there is no such index.
+      ValueError: `source` is out of range.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -329,8 +329,8 @@ def _ragged_abstract(operand, output, *offsets, axis_name, axis_index_groups: Gr
     n = named_axes.group_size(axis_name, axis_index_groups)
     if operand.dtype != output.dtype or operand.shape[1:] != output.shape[1:]:
         raise ValueError(
-            f"{name} operand and output must be of one dtype, and of equal sizes but"
-            f" for the first axis, got {operand.str_short(True)} and"
+            f"{name} operand and output must have the same dtype, and equal sizes except"
+            f" along the first axis, got {operand.str_short(True)} and"
             f" {output.str_short(True)}."
         )
     for what, x in zip(_SIZES, offsets, strict=True):
@@ -347,42 +347,44 @@ def _ragged_abstract(operand, output, *offsets, axis_name, axis_index_groups: Gr
 _SIZES = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 
 
-def _ragged_written_out(
+def _ragged_by_gather(
     operand, output, starts, sizes, targets, _, *, axis_name, axis_index_groups: Groups
 ):
-    """Gather everybody's rows; of each take those that are meant for me."""
-    everybody = [
+    """Gather the rows of all participants; take from each the rows sent to this one."""
+    gathered = [
         all_gather(x, axis_name, axis_index_groups=axis_index_groups)
         for x in (operand, starts, sizes, targets)
     ]
-    me = _my_place(axis_name, axis_index_groups)
+    own_index = _index_in_group(axis_name, axis_index_groups)
     rows = broadcasted_iota(np.int32, _shape(output)[:1], 0)
     limit = np.int32(max(_shape(operand)[0] - 1, 0))
     for i in range(named_axes.group_size(axis_name, axis_index_groups)):
-        values, first, size, target = (index_in_dim(x, i, 0, keepdims=False) for x in everybody)
+        values, first, size, target = (index_in_dim(x, i, 0, keepdims=False) for x in gathered)
         first, size, target = (
-            cast(dynamic_index_in_dim(x, me, 0, keepdims=False), dtypes.int32)
+            cast(dynamic_index_in_dim(x, own_index, 0, keepdims=False), dtypes.int32)
             for x in (first, size, target)
         )
-        place = sub(rows, _spread_over(target, rows))
-        source = clamp(np.int32(0), add(place, _spread_over(first, rows)), limit)
-        mine = bitwise_and(ge(place, np.int32(0)), lt(place, _spread_over(size, rows)))
-        wide = broadcast_in_dim(mine, _shape(output), (0,))
+        offset = sub(rows, _broadcast_to_indices(target, rows))
+        source = clamp(np.int32(0), add(offset, _broadcast_to_indices(first, rows)), limit)
+        written = bitwise_and(
+            ge(offset, np.int32(0)), lt(offset, _broadcast_to_indices(size, rows))
+        )
+        wide = broadcast_in_dim(written, _shape(output), (0,))
         output = select(wide, named_axes.take_rows(values, source), output)
     return output
 
 
-def _spread_over(x: Any, rows: Any) -> Any:
-    return broadcast_in_dim(x, _shape(rows), ())
+def _broadcast_to_indices(x: Any, indices: Any) -> Any:
+    return broadcast_in_dim(x, _shape(indices), ())
 
 
-def _my_place(axis_name: Any, groups: Groups) -> Any:
-    """My index within my group."""
+def _index_in_group(axis_name: Any, groups: Groups) -> Any:
+    """Return this participant's index within its group."""
     index = axis_index(axis_name)
     if groups is None:
         return index
-    place = {i: k for g in groups for k, i in enumerate(g)}
-    table = np.asarray([place[i] for i in range(len(place))], np.int32)
+    member_index = {i: k for g in groups for k, i in enumerate(g)}
+    table = np.asarray([member_index[i] for i in range(len(member_index))], np.int32)
     return dynamic_index_in_dim(table, index, 0, keepdims=False)
 
 
@@ -395,43 +397,43 @@ def _ragged_transpose(
     def swapped(x: Any) -> Any:
         return all_to_all(x, params["axis_name"], 0, 0, axis_index_groups=groups, tiled=True)
 
-    # Of each sender: where its slice lies with me, and where it lay with the sender.
-    here, there = swapped(targets), swapped(starts)
-    back = kept = None
+    # For each sender: the offset of its slice here, and its offset at the sender.
+    own_offsets, sender_offsets = swapped(targets), swapped(starts)
+    operand_ct = output_ct = None
     if is_linear(operand):
         blank = zero_array(operand.aval)
-        back = ragged_all_to_all_p.bind(ct, blank, here, received, there, sizes, **params)
+        operand_ct = ragged_all_to_all_p.bind(
+            ct, blank, own_offsets, received, sender_offsets, sizes, **params
+        )
     if is_linear(output):
-        rows = broadcasted_iota(np.int32, (_shape(ct)[0], _shape(here)[0]), 0)
+        rows = broadcasted_iota(np.int32, (_shape(ct)[0], _shape(own_offsets)[0]), 0)
         first, count = (
             broadcast_in_dim(cast(x, dtypes.int32), _shape(rows), (1,))
-            for x in (here, received)
+            for x in (own_offsets, received)
         )
-        place = sub(rows, first)
-        inside = bitwise_and(ge(place, np.int32(0)), lt(place, count))
+        offset = sub(rows, first)
+        inside = bitwise_and(ge(offset, np.int32(0)), lt(offset, count))
         overwritten = reduce_or(inside, (1,))
         wide = broadcast_in_dim(overwritten, _shape(ct), (0,))
-        kept = select(wide, broadcast_to(_zero_like(ct), _shape(ct)), ct)
-    return [back, kept, None, None, None, None]
+        output_ct = select(wide, broadcast_to(_zero_like(ct), _shape(ct)), ct)
+    return [operand_ct, output_ct, None, None, None, None]
 
 
 def _ragged_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     out = ragged_all_to_all_p.bind(*primals, **params)
     if all(type(t) is Zero for t in tangents[:2]):
         return out, Zero(core.aval_of(out).to_tangent())
-    moving = map(instantiate, tangents[:2])
-    return out, ragged_all_to_all_p.bind(*moving, *primals[2:], **params)
+    dense_tangents = map(instantiate, tangents[:2])
+    return out, ragged_all_to_all_p.bind(*dense_tangents, *primals[2:], **params)
 
 
 def _ragged_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
-    (out,), (d,) = batch_flat(
-        lambda *xs: [_ragged_written_out(*xs, **params)], axis, args, dims
-    )
+    (out,), (d,) = batch_flat(lambda *xs: [_ragged_by_gather(*xs, **params)], axis, args, dims)
     return out, d
 
 
 def _ragged_lower(ctx: Any, *args: Any, **params: Any) -> Any:
-    return ctx.fun(lambda *xs: _ragged_written_out(*xs, **params), *args)[0]
+    return ctx.fun(lambda *xs: _ragged_by_gather(*xs, **params), *args)[0]
 
 
 def _ragged_lower_call(ctx, *args, axis_name, axis_index_groups: Groups):
@@ -474,17 +476,17 @@ def ragged_all_to_all(
 
     Args:
       operand: the rows to send, [m, ..].
-      output: where rows are put, [n, ..]; what nobody writes stays.
-      input_offsets: integers [participants]: where in operand the slice for each one
-        begins.
-      send_sizes: how many rows it has.
-      output_offsets: where in the receiver's output it goes.
-      recv_sizes: how many rows each one sends here.
+        output: the array to update, [n, ..]; rows that receive nothing keep their values.
+        input_offsets: integers [participants]: where each receiver's slice of `operand`
+          begins.
+        send_sizes: the number of rows of each slice.
+        output_offsets: where each slice begins in the receiver's output.
+        recv_sizes: the number of rows received from each participant.
       axis_name: the name of a mapped axis, or several.
       axis_index_groups: lists of indices of equal length that exchange.
 
     Returns:
-      The output with the rows that were received, [n, ..].
+        The output with the received rows, [n, ..].
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

@@ -3,10 +3,10 @@
     psum(x, 'i')    the sum of x over all lanes (vmap) or replicas (pmap) of axis 'i'
 
 Axes may also be positions: then they are reduced like any array axis.  Under `vmap` a
-named axis becomes the position of the lane axis; so one primitive serves both.  psum is
-linear, and (every participant getting the sum) its own transpose.
+named axis becomes the position of the lane axis, so one primitive serves both.  psum is
+linear and, because every participant gets the sum, its own transpose.
 
-Next: all_gather.py, the movers of data.
+Next: all_gather.py, collectives that move data.
 """
 
 from __future__ import annotations
@@ -59,21 +59,21 @@ __all__ = (
 
 
 def times(n: int, x: Any) -> Any:
-    """The sum of `n` copies of `x`."""
+    """Return the sum of `n` copies of `x`."""
     return mul(scalar(n, core.aval_of(x).dtype), x)
 
 
 def _reduced(shape: Sequence[int], axes: Sequence[Any]) -> tuple[int, ...]:
-    """The shape without the positional ones among `axes`."""
-    gone = [a for a in axes if isinstance(a, int)]
-    for a in gone:
+    """Return the shape without the positional axes among `axes`."""
+    reduced_axes = [a for a in axes if isinstance(a, int)]
+    for a in reduced_axes:
         if not 0 <= a < len(shape):
             raise ValueError(f"axis {a} is out of bounds for array of dimension {len(shape)}")
-    return tuple(n for i, n in enumerate(shape) if i not in gone)
+    return tuple(n for i, n in enumerate(shape) if i not in reduced_axes)
 
 
-def _bump(axes: Sequence[Any], name: Any = None) -> tuple[Any, ...]:
-    """Axes of a lane as axes of all lanes, the lane axis (once `name`) first."""
+def _shift_axes(axes: Sequence[Any], name: Any = None) -> tuple[Any, ...]:
+    """Return axes of one lane as axes of all lanes; the lane axis, named `name`, is first."""
     return tuple(
         a + 1 if isinstance(a, int) else 0 if name is not None and a == name else a
         for a in axes
@@ -81,16 +81,16 @@ def _bump(axes: Sequence[Any], name: Any = None) -> tuple[Any, ...]:
 
 
 def _vary(kinds: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Along its axes the result is the same; each group of indices has one of its own."""
-    (mine,) = kinds
-    if mine is None or params["axis_index_groups"] is not None:
-        return mine
-    left = set(mine.varying).difference(params["axes"])
-    return manual_axis_rules.manual(left, mine.unreduced, mine.reduced)
+    """Make the result invarying along the axes, unless groups have their own results."""
+    (axis_kinds,) = kinds
+    if axis_kinds is None or params["axis_index_groups"] is not None:
+        return axis_kinds
+    left = set(axis_kinds.varying).difference(params["axes"])
+    return manual_axis_rules.manual(left, axis_kinds.unreduced, axis_kinds.reduced)
 
 
 def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
-    """A primitive that reduces over named and positional axes."""
+    """Declare a primitive that reduces over named and positional axes."""
     prim = Primitive(name)
     prim.sharding_rule = lambda specs, avals, outs, params: reduction_sharding_rule(
         specs, avals, outs, {"axes": params["axes"]}
@@ -105,7 +105,7 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
     def batch(axis, args, dims, *, axes, axis_index_groups):
         (x,), (d,) = args, dims
         if len(names_only(axes)) < len(axes):
-            x, d, axes = named_axes.all_lanes(axis, x, d), 0, _bump(axes)
+            x, d, axes = named_axes.all_lanes(axis, x, d), 0, _shift_axes(axes)
         return prim.bind(x, axes=axes, axis_index_groups=axis_index_groups), d
 
     def batch_named(axis, args, dims, *, axes, axis_index_groups):
@@ -114,7 +114,7 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
         if axis_index_groups is not None:
             return in_groups(axis, x, d, axis_index_groups), 0
         if d is not None:
-            x, axes = named_axes.all_lanes(axis, x, d), _bump(axes, axis.name)
+            x, axes = named_axes.all_lanes(axis, x, d), _shift_axes(axes, axis.name)
             return prim.bind(x, axes=axes, axis_index_groups=None), None
         rest = tuple(a for a in axes if a != axis.name)
         if rest:
@@ -123,19 +123,19 @@ def _reduction(name: str, combine: Primitive, reduce_p: Primitive) -> Primitive:
 
     def in_groups(axis: Any, x: Any, d: int | None, groups: Any) -> Any:
         x = named_axes.all_lanes(axis, x, d)
-        parts = [
+        sums = [
             prim.bind(named_axes.take_lanes(x, g), axes=(0,), axis_index_groups=None)
             for g in groups
         ]
-        return named_axes.take_lanes(stack(parts), named_axes.group_of(groups))
+        return named_axes.take_lanes(stack(sums), named_axes.group_of(groups))
 
     def lower(ctx: Any, x: Any, *, axes: Any, axis_index_groups: Any) -> Any:
         (aval,) = ctx.avals_in
         names = names_only(axes)
         if len(names) < len(axes):
-            places = tuple(a for a in axes if isinstance(a, int))
+            positions = tuple(a for a in axes if isinstance(a, int))
             (x,) = ctx.fun(
-                lambda v: reduce_p.bind(v, axes=places, out_sharding=None), x, avals=[aval]
+                lambda v: reduce_p.bind(v, axes=positions, out_sharding=None), x, avals=[aval]
             )
         if not names:
             return x
@@ -163,8 +163,8 @@ def _psum_transpose(ct: Any, x: Any, *, axes: Any, axis_index_groups: Any) -> li
     names = names_only(axes)
     if len(names) < len(axes):
         shape = x.aval.shape
-        kept = tuple(i for i in range(len(shape)) if i not in axes)
-        ct = broadcast_in_dim(ct, shape, kept)
+        broadcast_dims = tuple(i for i in range(len(shape)) if i not in axes)
+        ct = broadcast_in_dim(ct, shape, broadcast_dims)
     return [psum_p.bind(ct, axes=names, axis_index_groups=axis_index_groups)]
 
 
@@ -173,7 +173,7 @@ psum_p.transpose = _psum_transpose
 
 
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The sum over a mapped axis, which every participant gets.
+    """Sum over a mapped axis; every participant gets the result.
 
     Args:
       x: a pytree of arrays or numbers.  Booleans are counted.
@@ -182,8 +182,8 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
       axis_index_groups: lists of indices along the axis; each group has its own sum.
 
     Returns:
-      The sums, of the shape of x.  A constant is multiplied by the axis's size, so that
-      `psum(1, axis_name)` is that size, a Python int.
+        The sums, with the shape of x.  A constant is multiplied by the axis's size, so that
+        `psum(1, axis_name)` is this size, a Python int.
 
     Raises:
       NameError: a name is not in scope.
@@ -210,38 +210,39 @@ def _psum_leaf(x: Any, axes: tuple[Any, ...], groups: Any) -> Any:
         if isinstance(x, (np.ndarray, np.generic)):
             return x * x.dtype.type(size)  # type: ignore[operator]  # of any scalar
         return size * x
-    known = typed(axes)
-    if not known:
+    typed_axes = typed(axes)
+    if not typed_axes:
         return psum_p.bind(x, axes=axes, axis_index_groups=groups)
     if groups is not None:
         return psum_p.bind(pcast_to_varying(x, axes), axes=axes, axis_index_groups=groups)
-    prim = _SUMS.get(state_of(x, known, "jax.lax.psum"), psum_invariant_p)
-    rest = tuple(a for a in axes if a not in known)
+    prim = _SUMS.get(state_of(x, typed_axes, "jax.lax.psum"), psum_invariant_p)
+    rest = tuple(a for a in axes if a not in typed_axes)
     if rest:
         x = psum_p.bind(x, axes=rest, axis_index_groups=None)
-    return prim.bind(pcast_to_varying(x, known) if prim is psum_invariant_p else x, axes=known)
+    return prim.bind(
+        pcast_to_varying(x, typed_axes) if prim is psum_invariant_p else x, axes=typed_axes
+    )
 
 
 _SUMS = {"unreduced": unreduced_psum_p}
 
 
 def _folds(axes: tuple[Any, ...], groups: Any) -> bool:
-    """Whether the sum of a constant is a multiple of it, known now."""
+    """Whether the sum of a constant is a multiple of it, with a factor known while tracing."""
     if groups is not None:
         return len({len(g) for g in groups}) == 1
     return len(names_only(axes)) == len(axes)
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean over a mapped axis, which every participant gets.
+    """Average over a mapped axis; every participant gets the result.
 
     Args:
       x: a pytree of arrays or numbers.
       axis_name, axis_index_groups: as for `psum`.
 
     Returns:
-      A pytree like `x`, of arrays of the same shapes, and of a float dtype for integers
-      and bools.
+        A pytree like `x`, of arrays of the same shapes; integers and bools become floats.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -262,7 +263,7 @@ def _divide(x: Any, n: Any) -> Any:
 
 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The largest value over a mapped axis, which every participant gets.
+    """Return the largest value over a mapped axis to every participant.
 
     Args:
       x: a pytree of arrays or numbers.
@@ -280,7 +281,7 @@ def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The smallest value over a mapped axis, which every participant gets.
+    """Return the smallest value over a mapped axis to every participant.
 
     Args:
       x: a pytree of arrays or numbers.
@@ -321,19 +322,21 @@ def _index_lower(ctx: Any, *, axis_name: Any) -> Any:
     names = [name for name, _ in ctx.axes]
     if axis_name not in names:
         core.axis_size(axis_name)
-        raise TypeError(f"minijax bug: no replicas stand for the axis {axis_name!r}")
-    place = len(names) - 1 - names[::-1].index(axis_name)
+        raise TypeError(f"minijax bug: the axis {axis_name!r} has no replicas")
+    position = len(names) - 1 - names[::-1].index(axis_name)
     sizes = [n for _, n in ctx.axes]
     u32 = shaped((), dtypes.uint32)
     kind = "partition_id" if ctx.module.is_partitioned else "replica_id"
 
     def index() -> Any:
-        found = ctx.op(kind, u32)
-        found = ctx.op("divide", u32, found, ctx.constant(prod(sizes[place + 1 :]), u32))
-        found = ctx.op("remainder", u32, found, ctx.constant(sizes[place], u32))
-        return ctx.op("convert", shaped((), dtypes.int32), found)
+        device_id = ctx.op(kind, u32)
+        device_id = ctx.op(
+            "divide", u32, device_id, ctx.constant(prod(sizes[position + 1 :]), u32)
+        )
+        device_id = ctx.op("remainder", u32, device_id, ctx.constant(sizes[position], u32))
+        return ctx.op("convert", shaped((), dtypes.int32), device_id)
 
-    # Only where all axes are manual has a device a number.
+    # A device's index exists only where all axes are manual.
     return ctx.op_of_each_device(index, shaped((), dtypes.int32))
 
 
@@ -349,7 +352,7 @@ axis_index_p.lower = _index_lower
 
 
 def axis_index(axis_name: Any) -> Any:
-    """This lane's (or replica's) index along a mapped axis.
+    """Return this lane's (or replica's) index along a mapped axis.
 
     Args:
       axis_name: the name of a mapped axis; or several: the index in their row-major
@@ -378,7 +381,7 @@ def axis_index(axis_name: Any) -> Any:
 
 
 def axis_size(axis_name: Any) -> int:
-    """The size of a mapped axis.
+    """Return the size of a mapped axis.
 
     Args:
       axis_name: the name of a mapped axis; or several: the product of their sizes.

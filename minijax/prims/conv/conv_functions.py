@@ -20,7 +20,7 @@ from ..math.cast import cast
 from ..math.logic import eq
 from ..shape.creation import broadcasted_iota
 from ..shape.shapes import broadcast_in_dim, reshape, rev, transpose
-from ..window_padding import dilated, padtype_to_pads, places
+from ..window_padding import dilated, padtype_to_pads, window_count
 from .general import conv_dimension_numbers, conv_general_dilated, conv_general_permutations
 
 __all__ = (
@@ -229,7 +229,7 @@ def conv_shape_tuple(
     pads: Any,
     batch_group_count: int = 1,
 ) -> tuple[int, ...]:
-    """The shape of a convolution in batch-and-feature-first order.
+    """Return the shape of a convolution in batch-and-feature-first order.
 
     Args:
       lhs_shape: the shape of the operand: batch, features, n spatial sizes.
@@ -258,7 +258,7 @@ def conv_shape_tuple(
             f" got {len(pads)}."
         )
     spatial = (
-        places(n + lo + hi, k, s)
+        window_count(n + lo + hi, k, s)
         for n, k, s, (lo, hi) in zip(lhs[2:], rhs[2:], strides, pads, strict=True)
     )
     if lhs[0] % batch_group_count:
@@ -273,7 +273,7 @@ def conv_general_shape_tuple(
     padding: Any,
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
-    """The shape of a convolution with dimension numbers.
+    """Return the shape of a convolution with dimension numbers.
 
     Args:
       lhs_shape, rhs_shape: the shapes of operand and kernel, of rank n + 2.
@@ -303,7 +303,7 @@ def conv_transpose_shape_tuple(
     padding: Any,
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
-    """The shape of a transposed convolution.
+    """Return the shape of a transposed convolution.
 
     Args:
       lhs_shape, rhs_shape: the shapes of operand and kernel, of rank n + 2.
@@ -335,7 +335,7 @@ def conv_transpose_shape_tuple(
 
 
 def _identity(n: int, dtype: Any) -> Any:
-    """The n x n identity matrix, made in the program."""
+    """Return the n x n identity matrix, made in the program."""
     rows = add(broadcasted_iota(np.int32, (n, n), 0), np.int32(0))
     return cast(eq(rows, broadcasted_iota(np.int32, (n, n), 1)), dtype)
 
@@ -351,7 +351,7 @@ def conv_general_dilated_patches(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """The windows over which a convolution would sum, as features.
+    """Return the windows over which a convolution would sum, as features.
 
     Args:
       lhs: array of rank n + 2, with c features.
@@ -412,7 +412,7 @@ def conv_general_dilated_local(
     dimension_numbers: Any = None,
     precision: Any = None,
 ) -> Any:
-    """A convolution whose kernel differs from place to place (locally connected).
+    """Return a convolution whose kernel differs from place to place (locally connected).
 
     Args:
       lhs: array of rank n + 2, with c features.

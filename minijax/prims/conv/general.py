@@ -46,7 +46,7 @@ from ..window_padding import (
     is_open,
     padded,
     padtype_to_pads,
-    places,
+    window_count,
 )
 
 __all__ = (
@@ -81,7 +81,7 @@ ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, st
 def conv_dimension_numbers(
     lhs_shape: Any, rhs_shape: Any, dimension_numbers: Any
 ) -> ConvDimensionNumbers:
-    """The numbers that strings such as ('NHWC', 'HWIO', 'NHWC') stand for.
+    """Return the numbers that strings such as ('NHWC', 'HWIO', 'NHWC') stand for.
 
     Args:
       lhs_shape, rhs_shape: the shapes of operand and kernel.
@@ -127,7 +127,7 @@ def conv_dimension_numbers(
 
 
 def conv_general_permutations(dimension_numbers: Any) -> tuple[Any, Any, Any]:
-    """The axes that bring operand, kernel and result to batch-and-feature-first order.
+    """Return the axes that bring operand, kernel and result to batch-and-feature-first order.
 
     Args:
       dimension_numbers: three strings such as ('NHWC', 'HWIO', 'NHWC').
@@ -238,7 +238,7 @@ def _conv_abstract(
 def spatial_places(
     lhs: Sequence[int], rhs: Sequence[int], strides, padding, lhs_dilation, rhs_dilation
 ) -> list[int]:
-    """The spatial sizes of a result."""
+    """Return the spatial sizes of a result."""
     out = []
     for n, k, s, (lo, hi), b, d in zip(
         lhs, rhs, strides, padding, lhs_dilation, rhs_dilation, strict=True
@@ -249,7 +249,7 @@ def spatial_places(
                 f"conv_general_dilated padding {(lo, hi)} removes more than the"
                 f" {dilated(n, b)} elements that are there."
             )
-        out.append(places(extent, dilated(k, d), s))
+        out.append(window_count(extent, dilated(k, d), s))
     return out
 
 
@@ -369,7 +369,7 @@ def put_into(x: Any, src: int, dst: int) -> Any:
 
 
 def _swap(spec: Sequence[int]) -> tuple[int, ...]:
-    """A spec with its first two axes exchanged."""
+    """Return a spec with its first two axes exchanged."""
     return spec[1], spec[0], *spec[2:]
 
 
@@ -547,7 +547,7 @@ def _conv_batch(
 
 
 def _lane_of(x: Any, dim: int | None) -> Any:
-    """The type of one lane."""
+    """Return the type of one lane."""
     aval = core.aval_of(x)
     shape = [n for i, n in enumerate(aval.shape) if i != dim]
     return shaped(tuple(shape), aval.dtype, aval.weak_type)
@@ -576,7 +576,7 @@ def _conv_lower(ctx: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
 
 
 def _padded_lhs(ctx: Any, lhs: Any, params: Any) -> tuple[Any, Any]:
-    """The left side padded, and the parameters for that."""
+    """Return the left side padded, and the parameters for that."""
     aval, n = ctx.avals_in[0], len(params["padding"])
     pads: list[Any] = [(0, 0)] * aval.ndim
     spread = [1] * aval.ndim
@@ -784,7 +784,7 @@ def conv_general_dilated(
 
 
 def _pads(padding, numbers, lhs, rhs, strides, spread, apart) -> Pads:
-    """A (low, high) pair for each spatial axis."""
+    """Return a (low, high) pair for each spatial axis."""
     if not isinstance(padding, str) and not hasattr(padding, "name"):
         try:
             pads = tuple((size_of(lo), size_of(hi)) for lo, hi in padding)

@@ -48,7 +48,7 @@ DotDimensionNumbers = tuple[
 
 @functools.cache
 def _rank(dtype: Any) -> tuple[Any, ...]:
-    """Where a dtype stands when two meet in a dot (XLA's order: the wider range wins,
+    """Return where a dtype stands when two meet in a dot (XLA's order: the wider range wins,
     then the finer step, then the wider storage, then the signed one)."""
     part = dtypes.real_of(dtype)
     exponent = mantissa = -1
@@ -61,7 +61,7 @@ def _rank(dtype: Any) -> tuple[Any, ...]:
 
 @functools.cache
 def bit_width(dtype: Any) -> int:
-    """The number of bits of one element of a real dtype."""
+    """Return the number of bits of one element of a real dtype."""
     if dtypes.is_bool(dtype):
         return 1
     if dtypes.is_float(dtype):
@@ -70,7 +70,7 @@ def bit_width(dtype: Any) -> int:
 
 
 def product_dtype(name: str, lhs: Any, rhs: Any, preferred: Any) -> Any:
-    """The dtype of a sum of products of elements of `lhs` and `rhs`."""
+    """Return the dtype of a sum of products of elements of `lhs` and `rhs`."""
     if lhs == rhs:
         dtype = lhs
     elif _rank(lhs) == _rank(rhs):
@@ -88,7 +88,7 @@ def product_dtype(name: str, lhs: Any, rhs: Any, preferred: Any) -> Any:
 
 
 def check_width(dtype: Any, preferred: Any) -> None:
-    """TypeError if integers or complex numbers are to be summed in fewer bits."""
+    """Raise TypeError if integers or complex numbers are to be summed in fewer bits."""
     if dtypes.is_float(dtype) or dtypes.is_bool(dtype):
         return
     if bit_width(dtypes.real_of(preferred)) < bit_width(dtypes.real_of(dtype)):
@@ -101,7 +101,7 @@ def check_width(dtype: Any, preferred: Any) -> None:
 
 
 def dot_shape(lhs: Any, rhs: Any, dims: Any) -> tuple[int, ...]:
-    """The shape of a dot; TypeError for dimension numbers that do not fit."""
+    """Return the shape of a dot; TypeError for dimension numbers that do not fit."""
     (l_sum, r_sum), (l_batch, r_batch) = dims
     for side, aval, summed, batch in (
         ("lhs", lhs, l_sum, l_batch),
@@ -165,7 +165,7 @@ def _dim_error(text: str, *avals: Any) -> TypeError:
 
 
 def kept_axes(ndim: int, *taken: Sequence[int]) -> tuple[int, ...]:
-    """The axes below `ndim` that are in none of `taken`, ascending."""
+    """Return the axes below `ndim` that are in none of `taken`, ascending."""
     used = {i for axes in taken for i in axes}
     return tuple(i for i in range(ndim) if i not in used)
 
@@ -241,7 +241,7 @@ dot_general_p.check_out_sharding = _check_asked
 
 
 def _dot_transpose_one(ct, other, aval, own, others, left: bool, params):
-    """The cotangent of one operand (with axes `own`: contracted, batch)."""
+    """Return the cotangent of one operand (with axes `own`: contracted, batch)."""
     (own_sum, own_batch), (other_sum, other_batch) = own, others
     own_kept = kept_axes(aval.ndim, own_sum, own_batch)
     other_ndim = len(core.aval_of(other).shape)
@@ -449,7 +449,7 @@ def _plain_numbers(lhs: Any, rhs: Any) -> DotDimensionNumbers:
 
 
 def element_type(dtype: Any, name: str) -> Any:
-    """The dtype that `preferred_element_type` means."""
+    """Return the dtype that `preferred_element_type` means."""
     if dtype is None:
         return None
     return dtypes.requested_dtype(dtype, name)
@@ -539,7 +539,7 @@ dot_general_p.flops = _dot_flops
 
 
 def dot_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[list[Any]]:
-    """The result has the axes of batches, then those of either operand that are left."""
+    """Return `axes_of`: a result has batch axes, then each operand's remaining axes."""
     contracted, batches = params["dimension_numbers"]
     free = [
         [i for i in range(a.ndim) if i not in (*c, *b)]

@@ -272,7 +272,7 @@ def _any_f8(preset: DotAlgorithmPreset, lhs: Any, rhs: Any) -> Algorithm:
 
 
 def mlir_name(dtype: Any) -> str:
-    """The name of a float dtype in MLIR: `f32`, `bf16`, `f8E4M3FN`."""
+    """Return the name of a float dtype in MLIR: `f32`, `bf16`, `f8E4M3FN`."""
     name = str(dtype.name)
     if name.startswith("float8_"):
         return "f8" + name[len("float8_") :].upper()
@@ -291,7 +291,7 @@ def _text(
 
 
 def precision_attribute(ctx: Any, precision: Any) -> Any:
-    """The `precision_config` attribute of a dot or a convolution."""
+    """Return the `precision_config` attribute of a dot or a convolution."""
     pair = ("DEFAULT", "DEFAULT")
     if type(precision) is tuple:
         pair = (precision[0].name, precision[1].name)

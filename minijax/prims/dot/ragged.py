@@ -117,7 +117,7 @@ def _mode(numbers: _Numbers) -> str:
 
 
 def _check(lhs: Any, rhs: Any, sizes: Any, numbers: _Numbers) -> int:
-    """The number of groups."""
+    """Return the number of groups."""
     name = "ragged_dot_general"
     if not dtypes.is_integer(sizes.dtype):
         raise TypeError(
@@ -278,7 +278,7 @@ def _bind(a, b, sizes, dims, ragged: int, groups, params):
 
 
 def _arranged(x: Any, places: Sequence[int], aval: Any) -> Any:
-    """The operand whose axis places[i] is axis i of x, in the operand's dtype."""
+    """Return the operand whose axis places[i] is axis i of x, in the operand's dtype."""
     order = sorted(range(len(places)), key=places.__getitem__)
     return cast(transpose(x, order), aval.dtype)
 
@@ -435,7 +435,7 @@ def ragged_dot_general(
     group_offset: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """A dot product one axis of which is divided into groups.
+    """Return a dot product one axis of which is divided into groups.
 
     Args:
       lhs, rhs: arrays.
@@ -603,7 +603,7 @@ def scaled_dot(
     dimension_numbers: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """The dot product of arrays that are stored with a scale for each block.
+    """Return the dot product of arrays that are stored with a scale for each block.
 
     Args:
       lhs, rhs: arrays, usually of a narrow dtype.
@@ -650,7 +650,7 @@ def scaled_dot(
 
 
 def _scale(x: Any, scale: Any, summed: Sequence[int]) -> Any:
-    """The given scale, or ones."""
+    """Return the given scale, or ones."""
     if scale is not None:
         return scale
     shape = core.aval_of(x).shape

@@ -54,7 +54,7 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(s: Any) -> GatherScatterMode:
-        """The mode that a mode, a name or None means.
+        """Return the mode that a mode, a name or None means.
 
         >>> GatherScatterMode.from_any('clip')
         <GatherScatterMode.CLIP: 1>
@@ -133,12 +133,12 @@ def plain(dims: Any) -> Any:
 
 
 def scatter_dims_of(dims: GatherDimensionNumbers) -> ScatterDimensionNumbers:
-    """The scatter that writes where this gather reads."""
+    """Return the scatter that writes where this gather reads."""
     return ScatterDimensionNumbers(*dims)
 
 
 def gather_dims_of(dims: ScatterDimensionNumbers) -> GatherDimensionNumbers:
-    """The gather that reads where this scatter writes."""
+    """Return the gather that reads where this scatter writes."""
     return GatherDimensionNumbers(*map(tuple, dims))
 
 
@@ -260,7 +260,7 @@ class _Checker:
 
 
 def gather_type(operand: Any, indices: Any, dims: Any, sizes: Dims) -> Any:
-    """The type of a gather's result; TypeError where the arguments do not fit."""
+    """Return the type of a gather's result; TypeError where the arguments do not fit."""
     offset, collapsed, index_map, batching, index_batching = dims
     rank, check = len(operand.shape), _Checker("gather", operand, indices)
     check.indices(indices, index_map, "start_index_map")
@@ -312,7 +312,7 @@ def gather_type(operand: Any, indices: Any, dims: Any, sizes: Dims) -> Any:
 
 
 def scatter_type(operand: Any, indices: Any, updates: Any, dims: Any) -> Any:
-    """The type of a scatter's result; TypeError where the arguments do not fit."""
+    """Return the type of a scatter's result; TypeError where the arguments do not fit."""
     window_dims, inserted, index_map, batching, index_batching = dims
     rank, check = len(operand.shape), _Checker("scatter", operand, indices, updates)
     check.indices(indices, index_map, "scatter_dims_to_operand_dims")
@@ -361,12 +361,12 @@ def scatter_type(operand: Any, indices: Any, updates: Any, dims: Any) -> Any:
 
 
 def window_axes(rank: int, collapsed: Sequence[int], batching: Sequence[int]) -> Dims:
-    """The operand axes that run within a window."""
+    """Return the operand axes that run within a window."""
     return tuple(i for i in range(rank) if i not in collapsed and i not in batching)
 
 
 def window_sizes(operand: Any, updates: Any, dims: ScatterDimensionNumbers) -> Dims:
-    """A scatter window's size along each operand axis."""
+    """Return a scatter window's size along each operand axis."""
     rank = len(operand.shape)
     sizes = [1] * rank
     batching = dims.operand_batching_dims
@@ -379,7 +379,7 @@ def window_sizes(operand: Any, updates: Any, dims: ScatterDimensionNumbers) -> D
 
 
 def last_starts(operand, indices, index_map: Sequence[int], sizes: Dims):
-    """The largest index in bounds of each component, as the indices' dtype holds it."""
+    """Return the largest index in bounds of each component, as the indices' dtype holds it."""
     top = int(ml_dtypes.iinfo(indices.dtype).max)
     bounds = [operand.shape[i] - sizes[i] for i in index_map]
     if dimension_variables(bounds):
@@ -404,7 +404,7 @@ def default_fill(dtype: Any) -> Any:
 
 
 def gather_attribute(dims: GatherDimensionNumbers, index_rank: int) -> str:
-    """The text of StableHLO's attribute."""
+    """Return the text of StableHLO's attribute."""
     return (
         f"#stablehlo.gather<offset_dims = {list(dims.offset_dims)},"
         f" collapsed_slice_dims = {list(dims.collapsed_slice_dims)},"
@@ -416,7 +416,7 @@ def gather_attribute(dims: GatherDimensionNumbers, index_rank: int) -> str:
 
 
 def scatter_attribute(dims: ScatterDimensionNumbers, index_rank: int) -> str:
-    """The text of StableHLO's attribute."""
+    """Return the text of StableHLO's attribute."""
     return (
         f"#stablehlo.scatter<update_window_dims = {list(dims.update_window_dims)},"
         f" inserted_window_dims = {list(dims.inserted_window_dims)},"

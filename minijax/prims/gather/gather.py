@@ -72,7 +72,7 @@ PROMISE_IN_BOUNDS = GatherScatterMode.PROMISE_IN_BOUNDS
 
 
 def zeros(aval: Any, dtype: Any = None) -> Any:
-    """An array of zeros of a type, or of another dtype, that lies as values of it."""
+    """Return an array of zeros of a type, or of another dtype, that lies as values of it."""
     out = zero_array(shaped(aval.shape, dtype or aval.dtype))
     return out if aval.explicit_sharding is None else core_ops.lie_as(out, aval)
 
@@ -383,7 +383,7 @@ def index_take(src: Any, idxs: Any, axes: Any) -> Any:
 
 @functools.cache
 def update_program(combine: Callable[..., Any], dtype: Any) -> Any:
-    """The jaxpr of `combine(old, update)` on scalars of a dtype."""
+    """Return the jaxpr of `combine(old, update)` on scalars of a dtype."""
     scalar = shaped((), dtype)
     return stage(lambda x, y: [combine(x, y)], [scalar, scalar], text="scatter")[0]
 
@@ -589,7 +589,7 @@ def _scatter_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
 
 
 def scatter_primitive(name: str) -> Primitive:
-    """A scatter without its jvp and transpose."""
+    """Return a scatter without its jvp and transpose."""
     prim = Primitive(name)
     prim.abstract = _scatter_type
     prim.sharding_rule = _scatter_lie
@@ -637,7 +637,7 @@ def _scatter_add_transpose(sign: Callable[[Any], Any]) -> Any:
 
 
 def _linear_scatter(prim: Primitive) -> None:
-    """The jvp of a scatter that is linear in operand and updates together."""
+    """Return the jvp of a scatter that is linear in operand and updates together."""
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, indices, updates), (x_t, _, u_t) = primals, tangents

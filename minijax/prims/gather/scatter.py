@@ -120,7 +120,7 @@ def scatter_mul() -> None:
 
 
 def _scatter_extremum(name: str) -> Primitive:
-    """A scatter that keeps the least or greatest; equal winners share the tangent."""
+    """Return a scatter that keeps the least or greatest; equal winners share the tangent."""
     prim = scatter_primitive(name)
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
@@ -148,7 +148,7 @@ def _scatter_extremum(name: str) -> Primitive:
 
 
 def _keep(mask: Any, t: Any) -> Any:
-    """A tangent where the mask holds, zero elsewhere."""
+    """Return a tangent where the mask holds, zero elsewhere."""
     if type(t) is Zero:
         return instantiate(t)
     aval = core.aval_of(t)
@@ -209,7 +209,7 @@ def _scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
 def _scatter_with_winners(
     x: Any, indices: Any, updates: Any, x_t: Any, u_t: Any, params: dict[str, Any]
 ) -> tuple[Any, Any]:
-    """Which update of an element wins is open: make value and tangent agree on it.
+    """Scatter values and tangents so that both agree on which update of an element wins.
 
     Updates get numbers, from 1; they are scattered, and read back.  An update has won
     where it finds its own number, the operand where it finds 0.  What has not won is

@@ -30,7 +30,7 @@ _PREFIX = {
 
 
 def routine(name: str, dtype: Any) -> str:
-    """The target of LAPACK's `name` on matrices of `dtype`: lapack_sgeqrf_ffi."""
+    """Return the target of LAPACK's `name` on matrices of `dtype`: lapack_sgeqrf_ffi."""
     prefix = _PREFIX.get(dtype)
     if prefix is None:
         raise NotImplementedError(
@@ -46,7 +46,7 @@ _COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetr
 
 
 def layout(rank: int, batch: int, row_major: bool = False) -> str:
-    """The layout attribute of a value with `batch` leading axes."""
+    """Return the layout attribute of a value with `batch` leading axes."""
     order = list(range(rank - 1, -1, -1))
     if rank - batch == 2 and not row_major:
         order[:2] = rank - 2, rank - 1
@@ -71,7 +71,7 @@ def along_batch(avals_in: Sequence[Any], avals_out: Sequence[Any], batch: int) -
 
 
 def _letter(number: int) -> str:
-    """How Shardy calls an axis: i, j .. z, z_1, z_2 .."""
+    """Return how Shardy calls an axis: i, j .. z, z_1, z_2 .."""
     return "ijklmnopqrstuvwxyz"[number] if number < 18 else f"z_{number - 17}"
 
 
@@ -149,7 +149,7 @@ def nan_where_failed(
     *,
     positive_is_fine: bool = False,
 ) -> list[Any]:
-    """The values, NaN for matrices whose `info` is not 0 (or negative)."""
+    """Return the values, NaN for matrices whose `info` is not 0 (or negative)."""
     axes = tuple(range(len(batch_shape)))
 
     def checked(status: Any, *xs: Any) -> list[Any]:
@@ -169,7 +169,7 @@ def nan_where_failed(
 
 
 def _nan(dtype: Any) -> Any:
-    """A number that is none, in both parts."""
+    """Return a number that is none, in both parts."""
     nan = float("nan")
     if dtypes.narrow(dtype) is dtype or dtypes.wide_types():
         return dtype.type(complex(nan, nan) if dtypes.is_complex(dtype) else nan)
@@ -180,10 +180,10 @@ def _nan(dtype: Any) -> Any:
 
 
 def char(letter: str) -> str:
-    """A character as LAPACK's attributes spell it."""
+    """Return a character as LAPACK's attributes spell it."""
     return f"{ord(letter)} : ui8"
 
 
 def flag(value: bool) -> str:
-    """A boolean attribute."""
+    """Return a boolean attribute."""
     return str(bool(value)).lower()

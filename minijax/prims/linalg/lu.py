@@ -111,7 +111,7 @@ lu_pivots_to_permutation_p.lower = _pivots_lower
 
 
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
-    r"""The permutation that row exchanges make:
+    r"""Return the permutation that row exchanges make:
     :math:`p = \tau_{k-1} \cdots \tau_0 (0, 1, .., n-1)`, where :math:`\tau_i` exchanges
     elements i and pivots[i].
 
@@ -319,7 +319,7 @@ def symmetric_product(
     beta: float = 0.0,
     symmetrize_output: bool = False,
 ) -> Any:
-    r"""A matrix times its transpose: :math:`\alpha\, a a^T + \beta\, c`, for symmetric c.
+    r"""Return a matrix times its transpose: :math:`\alpha\, a a^T + \beta\, c`, for symmetric c.
 
     Args:
       a_matrix: a, an array [..., m, n] of a float dtype.

@@ -65,7 +65,7 @@ def shape_of(x: Any) -> tuple[int, ...]:
 def check_matrix(
     name: str, aval, *, square: bool = False, position: int = 0, first: bool = False
 ) -> None:
-    """TypeError or ShapeError unless the aval is one of (square) inexact matrices."""
+    """Raise TypeError or ShapeError unless the aval is one of (square) inexact matrices."""
     check_kind(name, aval, INEXACT, position, 1)
     if aval.ndim < 2:
         raise errors.shape_error(
@@ -141,7 +141,7 @@ def inner(a: Any, b: Any) -> Any:
 
 
 def transpose_matrix(x: Any) -> Any:
-    """The transpose."""
+    """Return the transpose."""
     n = len(shape_of(x))
     return transpose(x, (*range(n - 2), n - 1, n - 2))
 
@@ -151,12 +151,12 @@ def is_complex(x: Any) -> bool:
 
 
 def conjugate(x: Any) -> Any:
-    """The complex conjugate; x itself if it is real."""
+    """Return the complex conjugate; x itself if it is real."""
     return conj(x) if is_complex(x) else x
 
 
 def adjoint(x: Any) -> Any:
-    """The conjugate transpose."""
+    """Return the conjugate transpose."""
     return conjugate(transpose_matrix(x))
 
 
@@ -186,7 +186,7 @@ def rows(x: Any, v: Any, product: Callable[[Any, Any], Any]) -> Any:
 
 
 def _mask(shape: Sequence[int], compare: Callable[[Any, Any], Any], k: int = 0) -> Any:
-    """Where compare(row + k, column) holds."""
+    """Return where compare(row + k, column) holds."""
     m, n = shape[-2:]
     r = broadcasted_iota(np.int32, (m, n), 0)
     r = add(r, np.int32(k))
@@ -217,13 +217,13 @@ def strictly_upper(x: Any) -> Any:
 
 
 def split_lower(x: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The part of x strictly below the diagonal; a function that zeroes it in others."""
+    """Return the part of x strictly below the diagonal; a function that zeroes it in others."""
     below = _mask(shape_of(x), gt)
     return select(below, x, filled(x, 0)), lambda y: select(below, filled(y, 0), y)
 
 
 def diagonal_of(x: Any) -> Any:
-    """The diagonals of matrices that each device has whole, as factorizations need them."""
+    """Return the diagonals of matrices that each device has whole, as factorizations need them."""
     return sliced(x, shape_of(x), 0)
 
 
@@ -235,7 +235,7 @@ def identity(shape: Sequence[int], dtype: Any) -> Any:
 
 
 def matrix_flops(leading: float, rest: float = 0.0) -> Any:
-    """The `flops` rule of an algorithm on m x n matrices, m >= n: a m n^2 + b n^3.
+    """Return the `flops` rule of an algorithm on m x n matrices, m >= n: a m n^2 + b n^3.
 
     Source: Golub & Van Loan, Matrix Computations, 4th edition.
     """

@@ -105,7 +105,7 @@ def _geqp3_lower(ctx: Any, x: Any, jpvt: Any, *, use_magma: bool | None) -> list
 
 
 def magma(use: bool | None) -> str:
-    """How the hybrid routines are told whether to use MAGMA."""
+    """Return how the hybrid routines are told whether to use MAGMA."""
     return "auto" if use is None else "on" if use else "off"
 
 
@@ -171,7 +171,7 @@ householder_product_p.flops = matrix_flops(2.0, -2 / 3)
 
 
 def householder_product(a: Any, taus: Any) -> Any:
-    r"""The leading columns of a product of reflections :math:`H_i = I - \tau_i v_i v_i^H`.
+    r"""Return the leading columns of a product of reflections :math:`H_i = I - \tau_i v_i v_i^H`.
 
     Args:
       a: [..., m, n], m >= n, of a float or complex dtype: column i holds, below its
@@ -268,7 +268,7 @@ ormqr_p.lower_by_platform.update(cpu=_ormqr_lower, cuda=_ormqr_lower)
 
 
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
-    """The product of a matrix with all of the Q that packed reflections stand for:
+    """Return the product of a matrix with all of the Q that packed reflections stand for:
     :math:`Q c`, or :math:`c Q`.
 
     Args:
@@ -358,7 +358,7 @@ def _qr_tangents(q: Any, r: Any, da: Any) -> tuple[Any, Any]:
 
 
 def _further_columns(q1: Any, dq1: Any) -> Any:
-    """The tangent of the columns that complete Q.
+    """Return the tangent of the columns that complete Q.
 
     A product of reflections is I - V T V^H, V unit lower trapezoidal.  Its first
     columns are Q1, so that M = E - Q1 = V (T V1^H) has all that V and T can tell; the

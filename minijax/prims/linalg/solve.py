@@ -56,7 +56,7 @@ triangular_solve_p.sharding_rule = matrices
 
 
 def _tri_axes(ins: Sequence[Any], outs: Sequence[Any], params: Any) -> list[Any]:
-    """The right side mixes along one axis, from the row that is solved first on."""
+    """Return `axes_of`: a row of the solution depends on the rows solved before it."""
     b, n = ins[1], ins[1].ndim
     left, lower = params["left_side"], params["lower"] != params["transpose_a"]
     axis = n - 2 if left else n - 1
@@ -335,7 +335,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
 
 
 def symmetric(x: Any, name: str) -> Any:
-    """The Hermitian part of square matrices, of integers too."""
+    """Return the Hermitian part of square matrices, of integers too."""
     aval = core.aval_of(x)
     if not dtypes.is_inexact(aval.dtype):
         wide = dtypes.is_bool(aval.dtype)
@@ -460,7 +460,7 @@ def _tridiagonal_abstract(dl, d, du, b, *, perturb_singular: bool):
 
 
 def _times(band: Any, x: Any) -> Any:
-    """A diagonal times the rows of x."""
+    """Return a diagonal times the rows of x."""
     return mul(expand_dims(band, (-1,)), x)
 
 

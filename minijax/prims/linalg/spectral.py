@@ -93,7 +93,7 @@ def _rounding(w: Any) -> Any:
 
 
 def _equal_pairs(w: Any) -> Any:
-    """Which pairs of different places hold values that are equal but for rounding."""
+    """Return which pairs of different places hold values that are equal but for rounding."""
     across, down = _pairs(w)
     close = le(abs(sub(across, down)), _rounding(w))
     apart = eq(identity(shape_of(close), core.aval_of(w).dtype), filled(across, 0))
@@ -500,7 +500,7 @@ def _eig_jvp(
 
 
 def _vector_tangent(v: Any, w: Any, part: Any) -> Any:
-    """How normalised eigenvectors move: V (F o P), and along themselves."""
+    """Return how normalised eigenvectors move: V (F o P), and along themselves."""
     dv = matmul(v, mul(gaps(w, w, core.aval_of(v).dtype), part))
     shape = shape_of(v)
     row = len(shape) - 2

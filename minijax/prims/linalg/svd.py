@@ -230,7 +230,7 @@ def _emit_lapack(
 
 
 def _thin(aval: Any) -> list[Any]:
-    """The types of thin U and V^H."""
+    """Return the types of thin U and V^H."""
     *lead, m, n = aval.shape
     k = min_dim(m, n)
     return [shaped((*lead, m, k), aval.dtype), shaped((*lead, k, n), aval.dtype)]
@@ -288,8 +288,10 @@ def _emit_cusolver(
 def _emit_gesvd(
     ctx: Any, x: Any, aval: Any, whole: list[Any], full: bool, compute_uv: bool
 ) -> list[Any]:
-    """The routine wants at least as many rows as columns: a wide matrix is given to it
-    row-major, which is its transpose, and so are U and V^H, which change places."""
+    """Emit cuSOLVER's gesvd, which needs at least as many rows as columns.
+
+    A wide matrix is passed row-major, which is its transpose.  Then U and V^H are transposed
+    too, and exchange places."""
     m, n = aval.shape[-2:]
     info = shaped(aval.shape[:-2], dtypes.int32)
     turned = m < n
@@ -323,7 +325,7 @@ def _emit_polar(
 
 
 def polar_svd(a: Any, full: bool, compute_uv: bool) -> list[Any]:
-    """The SVD through the polar decomposition A = Q H and the eigenvectors of H (N.
+    """Return the SVD through the polar decomposition A = Q H and the eigenvectors of H (N.
     Higham and P. Papadimitriou, "A parallel algorithm for computing the polar
     decomposition", 1994)."""
     m, n = shape_of(a)[-2:]
@@ -453,7 +455,7 @@ def svd(
 
 
 def _weights(eps: float) -> list[tuple[float, float, float]]:
-    """The weights (a, b, c) of each iteration, from singular values in [eps, 1] on
+    """Return the weights (a, b, c) of each iteration, from singular values in [eps, 1] on
     until all are 1."""
     bound = eps
     out: list[tuple[float, float, float]] = []

@@ -56,7 +56,7 @@ class Tolerance:
 
 
 def attribute_text(accuracy: Any) -> str | None:
-    """The StableHLO attribute for an `accuracy`, as text; None for the default."""
+    """Return the StableHLO attribute for an `accuracy`, as text; None for the default."""
     if accuracy is None or accuracy is AccuracyMode.DEFAULT:
         return None
     if accuracy is AccuracyMode.HIGHEST:
@@ -82,7 +82,7 @@ def emit_accurate(ctx: Any, op: str, aval: Any, x: Any, accuracy: Any) -> Any:
 
 
 def lower_accurate(op: str) -> Rule:
-    """The lowering rule of a function of one operand with an `accuracy`."""
+    """Return the lowering rule of a function of one operand with an `accuracy`."""
 
     def lower(ctx: Any, x: Any, *, accuracy: Any = None) -> Any:
         return emit_accurate(ctx, op, ctx.avals_out[0], x, accuracy)
@@ -93,7 +93,7 @@ def lower_accurate(op: str) -> Rule:
 def accurate(
     name: str, lower: str | Rule, tangent: Rule, accepts: frozenset[str] = INEXACT
 ) -> Primitive:
-    """A function of one operand and of `accuracy`, which is printed if it is given."""
+    """Return a function of one operand and of `accuracy`, which is printed if it is given."""
     rule = lower_accurate(lower) if isinstance(lower, str) else lower
     prim = nary(name, [accepts], lower=rule, jvp=[tangent])
     prim.pretty = {"accuracy": None}

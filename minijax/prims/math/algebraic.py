@@ -177,7 +177,7 @@ add_any_p.transpose = _add_transpose
 
 
 def add_any(x: Any, y: Any) -> Any:
-    """The sum of two tangents or cotangents of one type."""
+    """Return the sum of two tangents or cotangents of one type."""
     return add_any_p.bind(x, y)
 
 
@@ -341,7 +341,7 @@ mulhi_p = nary("mulhi", [INT, INT], lower="chlo.mulhi")
 
 
 def mulhi(x: Any, y: Any) -> Any:
-    """The upper half of the bits of the product of integers, elementwise.
+    """Return the upper half of the bits of the product of integers, elementwise.
 
     Args:
       x, y: arrays of one integer dtype and shape; scalars and axes of size 1 repeat.

@@ -59,7 +59,7 @@ LARGE = (  # of e^-x I_0(x) sqrt(x) in T_k(16/x - 1), for x >= 8
 
 
 def chebyshev(t: Any, coefficients: Sequence[float]) -> Any:
-    """The sum of c_k T_k(t), by Clenshaw's recurrence."""
+    """Return the sum of c_k T_k(t), by Clenshaw's recurrence."""
     twice = mul(const(t, 2), t)
     b, above = filled(t, coefficients[-1]), filled(t, 0)
     for c in coefficients[-2:0:-1]:
@@ -68,7 +68,7 @@ def chebyshev(t: Any, coefficients: Sequence[float]) -> Any:
 
 
 def enough(coefficients: Sequence[float], dtype: Any) -> Sequence[float]:
-    """The coefficients that matter in the precision of a dtype."""
+    """Return the coefficients that matter in the precision of a dtype."""
     eps = float(ml_dtypes.finfo(dtype).eps) / 8
     n = len(coefficients)
     while n > 2 and -eps < coefficients[n - 1] / coefficients[0] < eps:
@@ -94,13 +94,13 @@ _NEAR = 1  # up to where the power series are used
 
 
 def _power_series(q: Any, order: int) -> Any:
-    """The sum of q^k / (k! (k + order)!): I_n(x) over (x/2)^n, for q = x^2 / 4 <= 1/4."""
+    """Return the sum of q^k / (k! (k + order)!): I_n(x) over (x/2)^n, for q = x^2 / 4 <= 1/4."""
     coefficients = [1 / math.factorial(k) / math.factorial(k + order) for k in range(9)]
     return polynomial(q, coefficients)
 
 
 def _asymptotic_slope(x: Any, order: int) -> Any:
-    """The derivative of the asymptotic series of e^-x I_n(x), n = 0 or 1."""
+    """Return the derivative of the asymptotic series of e^-x I_n(x), n = 0 or 1."""
     coefficients, a = [], 1.0
     for k in range(_TERMS[core.aval_of(x).dtype.itemsize]):
         coefficients.append(-(k + 0.5) * a / math.sqrt(2 * math.pi))
@@ -166,7 +166,7 @@ def _i1_slope(x: Any) -> Any:
 
 
 def _slope_primitive(name: str, slope: Callable[[Any], Any]) -> Primitive:
-    """A slope as a primitive, whose derivative is that of its operations."""
+    """Return a slope as a primitive, whose derivative is that of its operations."""
 
     def tangent(t: Any, ans: Any, x: Any) -> Any:
         moved = jvp_flat(lambda x: [slope(x)], (x,), (filled(x, 1),))[1][0]
@@ -222,7 +222,7 @@ i1_slope_p = _slope_primitive("bessel_i1_slope", _i1_slope)
 
 
 def i1_slope(x: Any) -> Any:
-    """The derivative of I_1, not scaled: I_0 - I_1 / x."""
+    """Return the derivative of I_1, not scaled: I_0 - I_1 / x."""
     return i1_slope_p.bind(x)
 
 

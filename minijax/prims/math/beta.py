@@ -58,7 +58,7 @@ def reciprocal_beta(a: Any, b: Any, *powers: Any, factor: Any = None) -> Any:
 
 
 def _inside(a: Any, b: Any, x: Any) -> Any:
-    """Where neither a, b nor x is at an end of its range."""
+    """Return where neither a, b nor x is at an end of its range."""
     zero, top = const(x, 0), const(x, float(ml_dtypes.finfo(_dtype(x)).max))
     fine = bitwise_and(gt(x, zero), lt(x, const(x, 1)))
     for p in (a, b):
@@ -156,7 +156,7 @@ def _no_parameter(t: Any, ans: Any, a: Any, b: Any, x: Any) -> Any:
 
 
 def _point_tangent(t: Any, ans: Any, a: Any, b: Any, x: Any) -> Any:
-    """The density x^(a-1) (1-x)^(b-1) / B(a, b)."""
+    """Return the density x^(a-1) (1-x)^(b-1) / B(a, b)."""
     one = const(x, 1)
     powers = add(mul(sub(b, one), log1p(neg(x))), mul(sub(a, one), log(x)))
     log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))

@@ -89,7 +89,7 @@ def emit_convert(ctx: Any, x: Any, aval: Any, dtype: Any) -> Any:
 
 
 def from_two_bits(ctx: Any, x: Any, aval: Any) -> tuple[Any, Any]:
-    """A value and its type; two-bit integers in eight bits, as for several operands.
+    """Return a value and its type; two-bit integers in eight bits, as for several operands.
 
     Compilers give arrays that are sorted or reduced together one layout, but count the
     bytes of two-bit elements in two ways: sorts are wrong, or refused.
@@ -135,7 +135,7 @@ _PYTHON_KIND: dict[str, Any] = {"int": int, "float": float, "complex": complex}
 
 
 def scalar(x: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """A number on the host as a scalar of `dtype`, converted as on a device.
+    """Return a number on the host as a scalar of `dtype`, converted as on a device.
 
     Integers wrap; floats that become integers saturate, and nan becomes 0.  A weakly
     typed scalar is a Python number; of a dtype that those lack it is an array.  A
@@ -158,7 +158,7 @@ def scalar(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 
 def _saturated(x: float, info: Any) -> Any:
-    """The integer next to `x` towards zero that a dtype has."""
+    """Return the integer next to `x` towards zero that a dtype has."""
     low, high = int(info.min), int(info.max)
     if x != x:
         return np.asarray(0)

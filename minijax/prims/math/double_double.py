@@ -27,7 +27,7 @@ Pair = tuple[Any, Any]
 
 
 def _layout(x: Any) -> tuple[int, int]:
-    """The bits of the exponent, and those of the fraction."""
+    """Return the bits of the exponent, and those of the fraction."""
     return (11, 52) if core.aval_of(x).dtype == dtypes.float64 else (8, 23)
 
 
@@ -89,7 +89,7 @@ _LN2 = {
 
 
 def log_of(y: Any, rest: Any, raised: Any) -> Pair:
-    """The logarithm of (y + rest) / 2^raised, for positive normal y.
+    """Return the logarithm of (y + rest) / 2^raised, for positive normal y.
 
     y is 2^k m, and ln m = 2 atanh s, s = (m - 1) / (m + 1), whose first term alone needs
     twice the digits.
@@ -118,7 +118,7 @@ def log_of(y: Any, rest: Any, raised: Any) -> Pair:
 
 
 def exp_of(*terms: Any, times: Any = None) -> Any:
-    """The exponential of a sum, of which at most the first terms are large; times a
+    """Return the exponential of a sum, of which at most the first terms are large; times a
     number, which may bring it back into range."""
     total, rest = terms[0], None
     for term in terms[1:]:

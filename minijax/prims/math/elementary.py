@@ -592,7 +592,7 @@ atan2_p = nary(
 
 
 def atan2(x: Any, y: Any) -> Any:
-    r"""The angle of the point (y, x) elementwise: :math:`\arctan(x / y)`, any quadrant.
+    r"""Return the angle of the point (y, x) elementwise: :math:`\arctan(x / y)`, any quadrant.
 
     Args:
       x, y: ordinate and abscissa, arrays of one float or complex dtype and shape;

@@ -77,7 +77,7 @@ def _series_slope_step(n, active, total, term, slope, term_slope, a, x):
 
 
 def _fraction_step(n, active, f, change, d, a, x):
-    """The next convergent is so much more than the last: Steed's method."""
+    """Add the difference of the next convergent to the last one: Steed's method."""
     top = mul(n, sub(a, n))
     last, d = d, reciprocal(add(mul(top, d), _denominator(n, a, x)))
     change = mul(change, neg(mul(top, mul(last, d))))
@@ -107,7 +107,7 @@ def _fraction_slope_step(n, active, f, c, d, df, dc, dd, a, x):
 
 
 def _denominator(n: Any, a: Any, x: Any) -> Any:
-    """The n-th denominator of the continued fraction: x + 2n + 1 - a."""
+    """Return the n-th denominator of the continued fraction: x + 2n + 1 - a."""
     return add(sub(x, a), add(mul(const(x, 2), n), const(x, 1)))
 
 
@@ -116,7 +116,7 @@ def _eps(x: Any) -> Any:
 
 
 def _regions(a: Any, x: Any) -> tuple[Any, Any]:
-    """Where the series, and where the continued fraction, is to be used."""
+    """Return where the series, and where the continued fraction, is to be used."""
     top = const(x, float(ml_dtypes.finfo(core.aval_of(x).dtype).max))
     inside = bitwise_and(
         bitwise_and(gt(x, const(x, 0)), gt(a, const(x, 0))), bitwise_and(lt(x, top), lt(a, top))
@@ -172,7 +172,7 @@ def _weight_over_a(a: Any, x: Any) -> Any:
 
 
 def log_ratio(x: Any, z: Any, multiple: Any = None, rest: Any = None) -> Pair:
-    """The logarithm of (x + rest) / z, or of a multiple, of positive numbers, z from 10
+    """Return the logarithm of (x + rest) / z, or of a multiple, of positive numbers, z from 10
     on, as a pair."""
     tiny = lt(x, const(x, 1))  # and may lose digits to the range
     zero, one = filled(x, 0), filled(x, 1)
@@ -257,7 +257,7 @@ ODD_INVERSES = tuple(1 / (2 * k + 3) for k in range(12))
 
 
 def _start_by_a(start: Rule) -> Rule:
-    """The start of a loop, and the derivatives by a of all but the flags."""
+    """Return the start of a loop, and the derivatives by a of all but the flags."""
 
     def run(a: Any, x: Any) -> list[Any]:
         out, moves = jvp_flat(start, (a, x), (filled(a, 1), Zero(core.aval_of(x))))
@@ -286,7 +286,7 @@ def _finish_by_a(finish: Rule) -> Rule:
 
 
 def _lower_incomplete(finish: Rule, slopes: bool, again: bool = False) -> Rule:
-    """The lowering rule: both loops, then finish(a, x, S, F [, dS/da, dF/da]).
+    """Return the lowering rule: both loops, then finish(a, x, S, F [, dS/da, dF/da]).
 
     again: the derivative of all that by a, step by step.
     """
@@ -318,7 +318,7 @@ def _lower_incomplete(finish: Rule, slopes: bool, again: bool = False) -> Rule:
 
 
 def _bad(a: Any, x: Any) -> Any:
-    """Where a or x is negative or nan.
+    """Return where a or x is negative or nan.
 
     By `ne`, since XLA makes |x| >= 0 and its like true, also of nan.
     """
@@ -327,7 +327,7 @@ def _bad(a: Any, x: Any) -> Any:
 
 
 def _edges(a: Any, x: Any, inner: Any, below: float, beyond: float) -> Any:
-    """The values outside of the regions: of x = 0, a = inf; of a = 0, x = inf."""
+    """Return the values outside of the regions: of x = 0, a = inf; of a = 0, x = inf."""
     infinity, zero = const(x, float("inf")), const(x, 0)
     nan = filled(x, float("nan"))
     high = bitwise_or(eq(a, zero), eq(x, infinity))
@@ -618,7 +618,7 @@ igamma_grad_aa_p.jvp = unsupported("igamma_grad_aa has no derivative rule.")
 
 
 def _density_slope(a: Any, x: Any) -> Any:
-    """The derivative of ln dP/dx by a."""
+    """Return the derivative of ln dP/dx by a."""
     return sub(log(x), digamma(a))
 
 
@@ -677,7 +677,7 @@ random_gamma_grad_p = nary(
 
 
 def random_gamma_grad(*args: Any) -> Any:
-    r"""How a gamma sample moves with its parameter: :math:`\partial x / \partial a` where
+    r"""Return how a gamma sample moves with its parameter: :math:`\partial x / \partial a` where
     :math:`P(a, x)` is held.
 
     It can be differentiated once.

@@ -40,7 +40,7 @@ __all__ = (
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """The sum of c_k x^k, by Horner's rule."""
+    """Return the sum of c_k x^k, by Horner's rule."""
     total = filled(x, coefficients[-1])
     for c in coefficients[-2::-1]:
         total = add(mul(total, x), const(x, c))
@@ -335,7 +335,7 @@ def _summing(x: Any) -> _Summing:
 
 
 def _sum(m: Any, x: Any) -> Any:
-    """The sum of 1 / (x + k)^(m+1) of positive x, or of x not far below."""
+    """Return the sum of 1 / (x + k)^(m+1) of positive x, or of x not far below."""
     how = _summing(x)
     halves = [floor(mul(m, const(m, 0.5**i))) for i in range(how.bits + 1)]
     bits = [ne(h, mul(const(m, 2), g)) for h, g in itertools.pairwise(halves)]
@@ -363,7 +363,7 @@ def _sum(m: Any, x: Any) -> Any:
 
 
 def _reflect(m: Any, offset: Any, value: Any) -> Any:
-    """The derivative at x < 0, whose offset from the nearest integer is given.
+    """Return the derivative at x < 0, whose offset from the nearest integer is given.
 
     It follows from the derivative at 1 - x and those of y = pi cot(pi x).  As
     y' = -pi^2 - y^2, each of these is a sum of products of the ones before; in absolute
@@ -447,7 +447,7 @@ def polygamma(m: Any, x: Any) -> Any:
 
 
 def _zeta_below(s: Any, q: Any, value: Any) -> Any:
-    """The sum of 1 / (q + k)^s for whole s and q far below 0, else the value."""
+    """Return the sum of 1 / (q + k)^s for whole s and q far below 0, else the value."""
     m, one = sub(s, const(s, 1)), const(s, 1)
     below = bitwise_and(lt(q, const(q, -4)), bitwise_and(gt(s, one), eq(s, floor(s))))
     few = le(m, const(m, _summing(q).reflected))

@@ -43,7 +43,7 @@ def _bool(*_: Any) -> Any:
 
 
 def lower_compare(direction: str, total: bool = False) -> Rule:
-    """The lowering rule of a comparison, on demand in the total order of floats."""
+    """Return the lowering rule of a comparison, on demand in the total order of floats."""
 
     def rule(ctx: Any, x: Any, y: Any) -> Any:
         shape = ctx.avals_out[0].shape
@@ -570,7 +570,7 @@ def clamp_abstract(low: Any, x: Any, high: Any) -> Any:
 
 
 def _where(pred: Any, t: Any, ans: Any) -> Any:
-    """The tangent where `pred` holds, zero elsewhere."""
+    """Return the tangent where `pred` holds, zero elsewhere."""
     return select(pred, t, filled(ans, 0))
 
 
@@ -589,7 +589,7 @@ def _high_tangent(t: Any, ans: Any, low: Any, x: Any, high: Any) -> Any:
 
 
 def _spread(t: Any, ans: Any) -> Any:
-    """A scalar bound's tangent in the shape of the answer."""
+    """Return a scalar bound's tangent in the shape of the answer."""
     shape = core.aval_of(ans).shape
     return t if core.aval_of(t).shape == shape else core_ops.broadcast_in_dim(t, shape, ())
 

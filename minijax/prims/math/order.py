@@ -55,7 +55,7 @@ __all__ = (
 
 
 def _lower_extremum(op: str, direction: str) -> Rule:
-    """The lowering rule of max and min; complex numbers are ordered as pairs."""
+    """Return the lowering rule of max and min; complex numbers are ordered as pairs."""
 
     def lower(ctx: Any, x: Any, y: Any) -> Any:
         out = ctx.avals_out[0]
@@ -83,7 +83,7 @@ min_p = nary("min", [ANY, ANY], lower=_lower_extremum("minimum", "LT"), jvp=_ext
 
 
 def max(x: Any, y: Any) -> Any:
-    r"""The larger of two elements, :math:`\max(x, y)`.
+    r"""Return the larger of two elements, :math:`\max(x, y)`.
 
     nan wins.  Complex numbers are compared by real part, then by imaginary part.
 
@@ -101,7 +101,7 @@ def max(x: Any, y: Any) -> Any:
 
 
 def min(x: Any, y: Any) -> Any:
-    r"""The smaller of two elements, :math:`\min(x, y)`.
+    r"""Return the smaller of two elements, :math:`\min(x, y)`.
 
     nan wins.  Complex numbers are compared by real part, then by imaginary part.
 
@@ -123,7 +123,7 @@ nextafter_p.jvp = unsupported("nextafter has no derivative: its values are steps
 
 
 def nextafter(x1: Any, x2: Any) -> Any:
-    """The float that follows `x1` in the direction of `x2`, elementwise.
+    """Return the float that follows `x1` in the direction of `x2`, elementwise.
 
     It cannot be differentiated.
 
@@ -154,7 +154,7 @@ sign_p = nary("sign", [NUMBER], lower=_lower_sign)
 
 
 def sign(x: Any) -> Any:
-    r"""The sign elementwise: -1, 0 or 1; :math:`x / |x|` for complex numbers.
+    r"""Return the sign elementwise: -1, 0 or 1; :math:`x / |x|` for complex numbers.
 
     Args:
       x: an array of numbers.
@@ -182,7 +182,7 @@ def _abs_tangent(t: Any, ans: Any, x: Any) -> Any:
 
 
 def _infinite_part(x: Any) -> Any:
-    """The sign of an infinity; 0 of a finite number."""
+    """Return the sign of an infinity; 0 of a finite number."""
     finite = ne_p.bind(abs(x), const(x, np.inf))
     return select(finite, mul(x, const(x, 0)), sign(x))
 
@@ -327,7 +327,7 @@ rem_p = nary(
 
 
 def rem(x: Any, y: Any) -> Any:
-    r"""The remainder of truncated division, with the sign of `x`.
+    r"""Return the remainder of truncated division, with the sign of `x`.
 
     By zero, integers give `x` and floats nan.
 
@@ -418,7 +418,7 @@ def _complex_abstract(x: Any, y: Any) -> Any:
 
 
 def _check_part(name: str, aval: Any, position: int, n: int) -> None:
-    """TypeError unless the aval can be a part of a complex number."""
+    """Raise TypeError unless the aval can be a part of a complex number."""
     if aval.dtype not in (dtypes.float32, dtypes.float64):
         check_kind(name, aval, frozenset(("float32", "float64")), position, n)
 

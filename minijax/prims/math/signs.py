@@ -19,7 +19,7 @@ from ..elementwise import Rule, emit_compare, lower_elementwise
 
 
 def with_signs(lower: str | Rule, **signs: str) -> Rule:
-    """The lowering rule `lower`, with the signs that complex results must have.
+    """Return the lowering rule `lower`, with the signs that complex results must have.
 
     `real="imag"` says that the real part has the sign of the operand's imaginary part,
     "-imag" the other one, and "imag or" that it is the operand's where that is 0.
@@ -74,7 +74,7 @@ def emit_scaled(ctx: Any, factor: float, x: Any, aval: Any) -> Any:
 
 
 def _size(ctx: Any, a: Any, b: Any, part: Any, whole: Any) -> Any:
-    """The logarithm of |a + bi|."""
+    """Return the logarithm of |a + bi|."""
     return ctx.op("log", part, ctx.op("abs", part, ctx.op("complex", whole, a, b)))
 
 
@@ -88,7 +88,7 @@ def _parts(ctx: Any, x: Any) -> tuple[Any, Any, Any]:
 
 
 def _atanh_of(ctx: Any, a: Any, b: Any, part: Any) -> tuple[Any, Any]:
-    """The parts of atanh(a + bi)."""
+    """Return the parts of atanh(a + bi)."""
     (whole,) = ctx.avals_out
     flags = shaped(part.shape, dtypes.bool_)
     one, half = ctx.constant(1, part), ctx.constant(0.5, part)
@@ -132,7 +132,7 @@ def lower_atan(ctx: Any, x: Any) -> Any:
 
 
 def lower_log1p(lower: Rule) -> Rule:
-    """The rule of log1p, that of complex numbers next to -1 by their logarithm."""
+    """Return the rule of log1p, that of complex numbers next to -1 by their logarithm."""
 
     def rule(ctx: Any, x: Any, **params: Any) -> Any:
         value = lower(ctx, x, **params)

@@ -35,13 +35,13 @@ def widen(ctx, operands: Sequence[Any], narrow: frozenset[Any] | None = None):
 
 
 def narrow(ctx: Any, value: Any, aval: Any) -> Any:
-    """A result of type `aval` in the dtype that is wanted."""
+    """Return a result of type `aval` in the dtype that is wanted."""
     out = ctx.avals_out[0]
     return value if aval.dtype == out.dtype else ctx.op("convert", out, value)
 
 
 def lower_wide(fun: Callable[..., Any]) -> Rule:
-    """The lowering rule of an elementwise function written in primitives."""
+    """Return the lowering rule of an elementwise function written in primitives."""
 
     def lower(ctx: Any, *operands: Any) -> Any:
         values, aval = widen(ctx, operands)
@@ -55,7 +55,7 @@ _TINY = frozenset(dtypes.SMALL_FLOATS)
 
 
 def lower_chlo(op: str) -> Rule:
-    """The lowering rule that emits `chlo.<op>`, which knows no 8-bit floats."""
+    """Return the lowering rule that emits `chlo.<op>`, which knows no 8-bit floats."""
 
     def lower(ctx: Any, *operands: Any) -> Any:
         values, aval = widen(ctx, operands, _TINY)

@@ -40,7 +40,7 @@ class Word:
         self.aval = aval
 
     def wide(self, aval: Any) -> Any:
-        """The value repeated to a larger type."""
+        """Return the value repeated to a larger type."""
         if self.aval is aval:
             return self.value
         dims = range(len(aval.shape)) if self.aval.shape else ()
@@ -68,7 +68,7 @@ class Word:
         return self._with(other, "stablehlo.multiply")
 
     def high(self, other: int) -> Word:
-        """The high 32 bits of the product."""
+        """Return the high 32 bits of the product."""
         return self._with(other, "chlo.mulhi")
 
     def rotate(self, bits: int) -> Word:
@@ -163,13 +163,13 @@ def _type(name: str, count: int) -> Callable[..., list[Any]]:
 
 @lru_cache(maxsize=4096)
 def _called(rounds: Primitive, avals: tuple[Any, ...], outs: tuple[Any, ...]) -> Any:
-    """The jaxpr of one hash, so that the lowering driver makes it a function."""
+    """Return the jaxpr of one hash, so that the lowering driver makes it a function."""
     ins, results = [Var(a) for a in avals], [Var(a) for a in outs]
     return ClosedJaxpr(Jaxpr([], ins, results, [Equation(rounds, ins, results, {})]))
 
 
 def counter_hash(name: str, key_words: int, words: int, rounds: Rounds) -> Primitive:
-    """The primitive of a hash: the key's words, then the counter's, to as many words."""
+    """Return the primitive of a hash: the key's words, then the counter's, to as many words."""
     prim = Primitive(name, multiple_results=True)
     prim.sharding_rule = elementwise_sharding_rule(name)
     prim.abstract = _type(name, words)

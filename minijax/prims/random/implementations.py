@@ -114,7 +114,7 @@ def register(impl: PRNGImpl) -> PRNGImpl:
 
 
 def find_impl(spec: Any) -> PRNGImpl:
-    """The implementation that a name, a key dtype or None (the default) stands for."""
+    """Return the implementation that a name, a key dtype or None (the default) stands for."""
     if spec is None:
         spec = config.PRNG_IMPL.value
     if isinstance(spec, str):
@@ -140,7 +140,7 @@ def find_impl(spec: Any) -> PRNGImpl:
 
 
 def words_of(key: Any) -> list[Any]:
-    """The scalar words of a key."""
+    """Return the scalar words of a key."""
     (n,) = core.aval_of(key).shape
     return [index_in_dim(key, i, keepdims=False) for i in range(n)]
 
@@ -157,7 +157,7 @@ def to_uint(x: Any, dtype: Any) -> Any:
 
 
 def counters(shape: Sequence[int], wide: bool | None = None) -> tuple[Any, Any]:
-    """The row-major position of each element: its high and its low 32 bits.
+    """Return the row-major position of each element: its high and its low 32 bits.
 
     It is summed up from the axes, not counted flat, so that each device can count its
     own part.  `wide` asks for 64-bit counting, needed above 2**32 elements.
@@ -189,7 +189,7 @@ def _stride(stride: Any, dtype: Any) -> Any:
 
 
 def seed_words(seed: Any) -> tuple[Any, Any]:
-    """The high and the low 32 bits of an integer seed."""
+    """Return the high and the low 32 bits of an integer seed."""
     low = to_uint(seed, dtypes.uint32)
     dtype = core.aval_of(seed).dtype
     if dtype.itemsize < 8:
@@ -210,7 +210,7 @@ def as_width(words: Sequence[Any], bit_width: int) -> Any:
 
 
 def uint_of(bit_width: int) -> Any:
-    """The unsigned dtype of 8, 16, 32 or 64 bits."""
+    """Return the unsigned dtype of 8, 16, 32 or 64 bits."""
     return np.dtype(f"uint{bit_width}")
 
 
@@ -226,7 +226,7 @@ def hash_impl(
     seed: Callable[..., Any],
     fold_64: bool = False,
 ) -> PRNGImpl:
-    """The implementation made of a counter hash from `key_words` and `words` words.
+    """Return the implementation made of a counter hash from `key_words` and `words` words.
 
     Elements of bits count in the first two words of the counter; the children of a key
     (by split or fold_in) in the last two, and are the first words of the hash.

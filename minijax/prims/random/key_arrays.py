@@ -60,7 +60,7 @@ def _program(
     params: tuple[tuple[str, Any], ...],
     setting,
 ) -> ClosedJaxpr:
-    """The jaxpr of `fun` on the numbers under key arrays of shape `lead`."""
+    """Return the jaxpr of `fun` on the numbers under key arrays of shape `lead`."""
     return stage_closed(
         lambda *xs: [fun(impl, lead, *xs, **dict(params))], avals, text="lowering"
     )
@@ -69,7 +69,7 @@ def _program(
 def lowering(
     prim: Primitive, fun: Callable[..., Any], elementwise: bool = True
 ) -> Callable[..., Any]:
-    """A rule that lowers `prim` as a function: fun(impl, lead, *numbers, **params).
+    """Return a rule that lowers `prim` as a function: fun(impl, lead, *numbers, **params).
 
     `numbers` lie under the operands; `lead` is the common shape of the operands, or,
     where they are not elementwise, that of the keys.
@@ -127,7 +127,7 @@ def no_transpose(prim: Primitive) -> None:
 
 
 def check_keys(name: str, keys: Any) -> None:
-    """TypeError unless the aval is one of keys."""
+    """Raise TypeError unless the aval is one of keys."""
     if not isinstance(keys.dtype, dtypes.KeyTy):
         raise type_problem(
             f"{name} requires a PRNG key array, got dtype {keys.dtype}.",
@@ -184,7 +184,7 @@ def _split_type(keys: Any, *, shape: Any, partitionable: Any = None) -> Any:
 
 
 def _front_batch(prim: Primitive) -> Callable[..., Any]:
-    """The batch rule of a primitive that puts new axes after those of the keys."""
+    """Return the batch rule of a primitive that puts new axes after those of the keys."""
 
     def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         return prim.bind(lane_first(args[0], dims[0]), **params), 0
@@ -255,7 +255,7 @@ kept_apart(random_fold_in_p)
 
 
 def random_fold_in(keys: Any, data: Any) -> Any:
-    """A new key from each key and number (uint32)."""
+    """Return a new key from each key and number (uint32)."""
     return random_fold_in_p.bind(keys, data)
 
 
@@ -383,7 +383,7 @@ random_unwrap_p.uses_keys = READS
 
 
 def random_unwrap(keys: Any) -> Any:
-    """The uint32 words of keys, in trailing axes."""
+    """Return the uint32 words of keys, in trailing axes."""
     return random_unwrap_p.bind(keys)
 
 
@@ -408,5 +408,5 @@ random_clone_p.uses_keys = MAKES
 
 
 def random_clone(keys: Any) -> Any:
-    """The same keys, known to be meant for use once more."""
+    """Return the same keys, known to be meant for use once more."""
     return random_clone_p.bind(keys)

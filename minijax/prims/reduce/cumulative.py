@@ -174,12 +174,12 @@ def _emit_steps(
 
 
 def _by(prim: Primitive) -> Callable[[Any, Any, Any], None]:
-    """The window's body that is one primitive."""
+    """Return the window's body that is one primitive."""
     return lambda ctx, region, cell: emit_monoid(ctx, region, prim, cell)
 
 
 def _turned(scan: Callable[[Any], Any], xs: Any, axis: int, reverse: bool) -> list[Any]:
-    """A scan of arrays along an axis, on demand from its end."""
+    """Return a scan of arrays along an axis, on demand from its end."""
     if not reverse:
         return list(scan(xs))
     return [rev(y, (axis,)) for y in scan([rev(x, (axis,)) for x in xs])]
@@ -276,7 +276,7 @@ _written_out_jvp(cummin_p, min_p)
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    r"""The largest element so far, :math:`y_i = \max_{j \le i} x_j`, along an axis.
+    r"""Return the largest element so far, :math:`y_i = \max_{j \le i} x_j`, along an axis.
 
     Args:
       operand: an array of numbers.
@@ -299,7 +299,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    r"""The smallest element so far, :math:`y_i = \min_{j \le i} x_j`, along an axis.
+    r"""Return the smallest element so far, :math:`y_i = \min_{j \le i} x_j`, along an axis.
 
     Args:
       operand: an array of numbers.

@@ -67,7 +67,7 @@ def _neighbours(rows: Sequence[Any], n: int, combine: Combine) -> Sequence[Any]:
 def _halves(
     neutral: Sequence[Any], rows: Sequence[Any], n: int, combine: Combine
 ) -> Sequence[Any]:
-    """The first half combined with the second."""
+    """Return the first half combined with the second."""
     half = (n + 1) // 2
     low = [slice_in_dim(x, 0, half) for x in rows]
     high = [slice_in_dim(x, half, n) for x in rows]
@@ -99,7 +99,7 @@ def prefix_scan(combine: Combine, xs: Sequence[Any], axis: int) -> list[Any]:
 
 
 def interleave(even: Any, odd: Any, axis: int) -> Any:
-    """The array of which two arrays are the even and the odd places along `axis`."""
+    """Return the array of which two arrays are the even and the odd places along `axis`."""
     aval, other = core.aval_of(even), core.aval_of(odd)
     longer = aval.shape[axis] - other.shape[axis]  # 0 or 1
     zero = aval.dtype.type(0)

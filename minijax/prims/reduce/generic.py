@@ -60,7 +60,7 @@ _staged = util.cache(
 def staged_computation(
     name: str, computation: Callable[..., Any], treedef: Any, cells: Sequence[Any]
 ) -> ClosedJaxpr:
-    """The jaxpr of `computation(a, b)` on pytrees of scalars of types `cells`.
+    """Return the jaxpr of `computation(a, b)` on pytrees of scalars of types `cells`.
 
     Remembered for as long as the function lives.
     """
@@ -149,7 +149,7 @@ def _reduce_type(*avals, computation, jaxpr, dimensions: tuple[int, ...]) -> lis
 
 
 def on_arrays(jaxpr: ClosedJaxpr, rank: int) -> Callable[..., Sequence[Any]]:
-    """The computation on arrays of `rank` axes, elementwise."""
+    """Return the computation on arrays of `rank` axes, elementwise."""
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any]:
         return _mapped(jaxpr, rank, (*a, *b))
@@ -259,7 +259,7 @@ _MONOIDS: dict[Any, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
 def monoid_of(
     computation: Any, dtype: Any, init: Any
 ) -> tuple[Callable[..., Any], Callable[[Any], Any]] | None:
-    """The monoid that a computation is, if it starts from the neutral element."""
+    """Return the monoid that a computation is, if it starts from the neutral element."""
     try:
         found = _MONOIDS.get(computation)
     except TypeError:  # unhashable

@@ -56,12 +56,12 @@ __all__ = (
 
 
 def highest(dtype: Any) -> Any:
-    """The largest value of a dtype: infinity if there is one."""
+    """Return the largest value of a dtype: infinity if there is one."""
     return _end(dtype, 1)
 
 
 def lowest(dtype: Any) -> Any:
-    """The smallest value of a dtype: minus infinity if there is one."""
+    """Return the smallest value of a dtype: minus infinity if there is one."""
     return _end(dtype, -1)
 
 
@@ -80,7 +80,7 @@ def _end(dtype: Any, sign: int) -> Any:
 
 
 def all_ones(dtype: Any) -> Any:
-    """The value of which all bits are set."""
+    """Return the value of which all bits are set."""
     return highest(dtype) if dtypes.kind(dtype) in ("bool", "uint") else -1
 
 
@@ -88,7 +88,7 @@ def all_ones(dtype: Any) -> Any:
 
 
 def check_axes(name: str, aval: Any, axes: Sequence[int]) -> tuple[int, ...]:
-    """The shape without its reduced axes; ValueError if they do not fit."""
+    """Return the shape without its reduced axes; ValueError if they do not fit."""
     if len(set(axes)) != len(axes):
         raise errors.value_error(
             f"duplicate value in 'axes' of reduction: {axes}",
@@ -206,7 +206,7 @@ reduce_sum_p.out_sharding_param = "out_sharding"
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
-    """The sum over axes.
+    """Return the sum over axes.
 
     Args:
       operand: an array of numbers.
@@ -237,7 +237,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
 
 
 def _extremum_tangent(t: Any, ans: Any, x: Any, *, axes: Any, **_: Any) -> Any:
-    """The mean of the tangents of those elements that equal the answer."""
+    """Return the mean of the tangents of those elements that equal the answer."""
     shape = core.aval_of(x).shape
     if any(shape[i] == 0 for i in axes):
         return reduce_sum(t, axes)  # of nothing the extremum is a constant
@@ -258,7 +258,7 @@ reduce_min_p.pretty = {"out_sharding": None}
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
-    """The largest element along axes.
+    """Return the largest element along axes.
 
     Args:
       operand: an array of any dtype; nan is larger than anything.
@@ -280,7 +280,7 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
-    """The smallest element along axes.
+    """Return the smallest element along axes.
 
     Args:
       operand: an array of any dtype; nan is smaller than anything.
@@ -324,7 +324,7 @@ reduce_prod_p.jvp = _prod_jvp
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
-    """The product over axes.
+    """Return the product over axes.
 
     Args:
       operand: an array of numbers.
@@ -484,7 +484,7 @@ argmin_p = position("argmin", "LT", highest)
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
-    """The position of the largest element along an axis: the first, or a nan's.
+    """Return the position of the largest element along an axis: the first, or a nan's.
 
     Args:
       operand: an array with at least one element along `axis`.
@@ -508,7 +508,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
-    """The position of the smallest element along an axis: the first, or a nan's.
+    """Return the position of the smallest element along an axis: the first, or a nan's.
 
     Args:
       operand: an array with at least one element along `axis`.

@@ -37,7 +37,7 @@ from ..math.order import max_p, min_p
 from ..shape.concatenation import pad
 from ..shape.shapes import broadcast
 from ..shape.slicing import slice as slice_
-from ..window_padding import dilated, ints, is_open, padded, places
+from ..window_padding import dilated, ints, is_open, padded, window_count
 from .over_axes import emit_monoid, highest, lowest
 
 __all__ = (
@@ -61,7 +61,7 @@ def check_windows(
     base_dilation: Any,
     window_dilation: Any,
 ) -> tuple[int, ...]:
-    """The shape of a result; TypeError for windows that do not fit the operand."""
+    """Return the shape of a result; TypeError for windows that do not fit the operand."""
     if len(window_dimensions) != len(shape):
         raise errors.type_error(
             f"{name} got the wrong number of window_dimensions for operand: got"
@@ -100,7 +100,8 @@ def check_windows(
         strict=True,
     )
     return tuple(
-        places(dilated(n, b) + lo + hi, dilated(k, d), s) for n, k, s, (lo, hi), b, d in sizes
+        window_count(dilated(n, b) + lo + hi, dilated(k, d), s)
+        for n, k, s, (lo, hi), b, d in sizes
     )
 
 
@@ -112,7 +113,7 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """How many windows there are along each axis.
+    """Return how many windows there are along each axis.
 
     Args:
       operand_shape: the shape of the operand, of n axes.
@@ -176,7 +177,7 @@ def window_slices(
 
 
 def batch_windows(lane: int, params: dict[str, Any]) -> dict[str, Any]:
-    """The params of windows that stand still along a lane axis at `lane`."""
+    """Return the params of windows that stand still along a lane axis at `lane`."""
     out = dict(params)
     for name, idle in _IDLE.items():
         if name in out:
@@ -362,7 +363,7 @@ def _windows_chosen(t: Any, x: Any, *, select_prim: Primitive, **params: Any) ->
 
 
 def _scalar(value: Callable[[Any], Any], x: Any) -> Any:
-    """A NumPy scalar of the dtype of `x`."""
+    """Return a NumPy scalar of the dtype of `x`."""
     dtype = core.aval_of(x).dtype
     return np.asarray(value(dtype)).astype(dtype)[()]
 
@@ -391,7 +392,7 @@ def _gather_add_transpose(
 
 
 def _pair_batch(prim: Primitive) -> Callable[..., Any]:
-    """The batch rule of a primitive of two arrays with windows over the second."""
+    """Return the batch rule of a primitive of two arrays with windows over the second."""
 
     def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         a, b = (move_lane(x, axis, d, 0) for x, d in zip(args, dims, strict=True))
@@ -434,7 +435,7 @@ select_and_gather_add_p.lower_by_platform["tpu"] = _gather_add_lower_tpu
 
 
 def _scatter_add_axes(ins: Any, outs: Any, params: Any) -> list[Any]:
-    """A number that is scattered lands under its window, wherever the operand says."""
+    """Return `axes_of`: a scattered number can affect each element under its window."""
     each = zip(
         outs[0].shape,
         params["window_dimensions"],

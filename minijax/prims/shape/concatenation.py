@@ -425,7 +425,7 @@ linear_many_jvp(unstack_p)
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
-    """The elements of an array along an axis, as arrays without that axis.
+    """Return the elements of an array along an axis, as arrays without that axis.
 
     Args:
       x: an array of any shape and dtype.

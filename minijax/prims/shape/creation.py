@@ -52,7 +52,7 @@ zero_jvp(iota_p)
 
 
 def iota(dtype: Any, size: int) -> Any:
-    """The numbers 0, 1, ... `size` - 1.
+    """Return the numbers 0, 1, ... `size` - 1.
 
     Args:
       dtype: the dtype, of numbers.
@@ -126,7 +126,7 @@ empty_p.lowers_key_arrays = True
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
-    """An array whose elements nobody should read before writing them.
+    """Return an array whose elements nobody should read before writing them.
 
     Args:
       shape: the shape, a sequence of ints or an int.

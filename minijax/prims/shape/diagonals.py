@@ -27,13 +27,13 @@ from .slicing import slice, slice_in_dim
 
 
 def _span(m: Any, n: Any, offset: int) -> tuple[int, int, Any]:
-    """The row and the column where a diagonal begins, and its length."""
+    """Return the row and the column where a diagonal begins, and its length."""
     row, column = max(0, -offset), max(0, offset)
     return row, column, max_dim(0, min_dim(m - row, n - column))
 
 
 def diagonal_of(x: Any, offset: int = 0) -> Any:
-    """A diagonal of each of the matrices in the last two axes: [..., m, n] -> [..., k]."""
+    """Return a diagonal of each of the matrices in the last two axes: [..., m, n] -> [..., k]."""
     aval = core.aval_of(x)
     if any(isinstance(d, SymbolicDim) for d in aval.shape) or dtypes.is_extended(aval.dtype):
         return sliced(x, aval.shape, offset)
@@ -51,7 +51,7 @@ def matrix_of_diagonal(v: Any, sizes: Sequence[int], offset: int = 0) -> Any:
 def sliced(
     x: Any, shape: Sequence[int], offset: int, reshape: Any = reshape, slice: Any = slice
 ) -> Any:
-    """A diagonal by two operations, of any arrays of this shape that have these."""
+    """Return a diagonal by two operations, of any arrays of this shape that have these."""
     *lead, m, n = shape
     row, column, length = _span(m, n, offset)
     start, stop = 0, 0
@@ -78,7 +78,7 @@ def _padded(v: Any, sizes: Sequence[int], offset: int) -> Any:
 
 
 def _emit_mask(ctx: Any, sizes: Sequence[int], offset: int, aval: Any) -> Any:
-    """Where the diagonal is, in the shape of stacks of matrices."""
+    """Return where the diagonal is, in the shape of stacks of matrices."""
     index = shaped(tuple(sizes), dtypes.int32)
     rows, columns = (ctx.op("iota", index, iota_dimension=ctx.i64(i)) for i in (0, 1))
     rows = ctx.op("add", index, rows, ctx.constant(offset, index))
@@ -140,7 +140,7 @@ def _diagonal_lower(ctx: Any, x: Any, *, offset: int) -> Any:
 
 
 def _emit_narrow(ctx: Any, x: Any, aval: Any, offset: int) -> Any:
-    """A diagonal of numbers of a byte or less: as integers, those of floats of a byte."""
+    """Return a diagonal of numbers of a byte or less: as integers, those of floats of a byte."""
     (out,) = ctx.avals_out
     if dtypes.is_float(aval.dtype) and dtypes.bits_of(aval.dtype) == 8:
         bits = shaped(aval.shape, dtypes.uint8)

@@ -66,7 +66,7 @@ tree.register_pytree_node(
 
 
 def ds(start: Any, size: Any = None, stride: int | None = None) -> Any:
-    """A window for subscripts, whose position may be a value.
+    """Return a window for subscripts, whose position may be a value.
 
     Args:
       start: where it begins, an int or an integer scalar.

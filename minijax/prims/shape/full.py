@@ -27,7 +27,7 @@ __all__ = ("full", "full_like", "dtype")
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
-    """An array of which every element is `fill_value`.
+    """Return an array of which every element is `fill_value`.
 
     Args:
       shape: the shape, a sequence of ints or an int.
@@ -91,7 +91,7 @@ def _filled(shape: tuple[int, ...], value, dtype, weak: bool, sharding):
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
 ) -> Any:
-    """An array like `x` of which every element is `fill_value`.
+    """Return an array like `x` of which every element is `fill_value`.
 
     Args:
       x: an array, or anything with a shape and a dtype.
@@ -128,7 +128,7 @@ def full_like(
 
 
 def _type_of_like(x: Any) -> Any:
-    """The type of a value; of anything else with a dtype, one without axes."""
+    """Return the type of a value; of anything else with a dtype, one without axes."""
     if core.is_value(x):
         return core.aval_of(x)
     return shaped((), dtypes.canonical(x.dtype)).update(manual_axis_kinds=manual_of_like(x))
@@ -144,7 +144,7 @@ def manual_of_like(x: Any) -> Any:
 
 
 def place_of_like(x: Any, shape: tuple[int, ...]) -> Any:
-    """Where an array like `x`, of this shape, is to lie: the sharding of `x`.
+    """Return where an array like `x`, of this shape, is to lie: the sharding of `x`.
 
     None if `x` has none of its own, or cuts axes that this shape may not have.
     """
@@ -161,7 +161,7 @@ def place_of_like(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def dtype(x: Any) -> Any:
-    """The dtype of a value; of a type, that of arrays made of it.
+    """Return the dtype of a value; of a type, that of arrays made of it.
 
     Args:
       x: an array or number; or a type of numbers: Python's, NumPy's, or a `np.dtype`.

@@ -106,7 +106,7 @@ def is_array(x: Any) -> bool:
 def problem(
     error: type[Exception], what: str, *values: Any, why: str, tries: Sequence[str] = ()
 ) -> Exception:
-    """An error in the house's form about values or abstract values."""
+    """Return an error in the house's form about values or abstract values."""
     avals = [v if isinstance(v, AbstractValue) else core.aval_of(v) for v in values]
     return errors.error(
         error,
@@ -124,7 +124,7 @@ shape_problem = functools.partial(problem, errors.ShapeError)
 
 
 def int_tuple(values: Any, what: str) -> tuple[int, ...]:
-    """A tuple of Python ints; TypeError for anything that is no sequence of ints."""
+    """Return a tuple of Python ints; TypeError for anything that is no sequence of ints."""
     if isinstance(values, _NO_SEQUENCES):
         raise _shape_error(values, what)
     try:
@@ -143,7 +143,7 @@ _NO_SEQUENCES = (str, bytes, dict, set, frozenset)
 
 
 def shape_tuple(shape: Any, what: str = "shape") -> tuple[int, ...]:
-    """A shape as a tuple; one integer stands for an array of one axis."""
+    """Return a shape as a tuple; one integer stands for an array of one axis."""
     one = isinstance(shape, (int, SymbolicDim))
     return int_tuple((shape,) if one else shape, what)
 
@@ -355,7 +355,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The shape of arrays of these shapes combined elementwise, as NumPy has it.
+    """Return the shape of arrays of these shapes combined elementwise, as NumPy has it.
 
     Args:
       shapes: sequences of sizes, lined up from the last axis; an axis of size 1
@@ -867,7 +867,7 @@ copy_p: Primitive = primitive(
 
 
 def copy(x: Any) -> Any:
-    """A new array with the same elements."""
+    """Return a new array with the same elements."""
     return copy_p.bind(x)
 
 

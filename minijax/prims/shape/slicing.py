@@ -218,7 +218,7 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
-    """The elements at one fixed index along an axis.
+    """Return the elements at one fixed index along an axis.
 
     Args:
       operand: an array of any shape and dtype.
@@ -256,7 +256,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 
 def starts_of(indices: Any, shape: Sequence[int], allow_negative: Any) -> list[Any]:
-    """The scalar starts of a dynamic slice; negative ones count from the end."""
+    """Return the scalar starts of a dynamic slice; negative ones count from the end."""
     starts = _scalars(indices)
     if len(starts) != len(shape):
         raise value_problem(
@@ -275,7 +275,7 @@ def starts_of(indices: Any, shape: Sequence[int], allow_negative: Any) -> list[A
 
 
 def _scalars(indices: Any) -> list[Any]:
-    """A sequence of starts, or a vector's elements."""
+    """Return a sequence of starts, or a vector's elements."""
     if not is_array(indices):
         return [_known(i) for i in indices]
     aval = core.aval_of(indices)
@@ -288,7 +288,7 @@ def _scalars(indices: Any) -> list[Any]:
 
 
 def _known(index: Any) -> Any:
-    """A NumPy scalar for a NumPy array without axes: its value is known now."""
+    """Return a NumPy scalar for a NumPy array without axes: its value is known now."""
     fixed = isinstance(index, np.ndarray) and not index.shape
     return index[()] if fixed else index
 
@@ -302,7 +302,7 @@ def _too_narrow(index: Any, n: int) -> bool:
 
 
 def _from_start(index: Any, n: int, negative: bool) -> Any:
-    """An index counted from the start of an axis of size `n`."""
+    """Return an index counted from the start of an axis of size `n`."""
     aval = core.aval_of(index)
     if isinstance(index, (int, np.integer)) and type(index) is not bool:
         value = int(index)
@@ -332,7 +332,7 @@ def _from_start(index: Any, n: int, negative: bool) -> Any:
 
 
 def check_starts(name: str, starts: Sequence[Any]) -> None:
-    """TypeError unless starts are integer scalars of one dtype."""
+    """Raise TypeError unless starts are integer scalars of one dtype."""
     if any(i.shape for i in starts):
         raise type_problem(
             f"start_indices arguments to {name} must be scalars,  got indices {tuple(starts)}",
@@ -436,7 +436,7 @@ dynamic_slice_p.axes_of = lambda ins, outs, params: [
 
 
 def _whole_axes(shape: Sequence[int], box: Sequence[int]) -> list[int | None]:
-    """The axes along which a box is all there is: it cannot lie elsewhere."""
+    """Return the axes along which a box is all there is: it cannot lie elsewhere."""
     return [i if n == m else None for i, (n, m) in enumerate(zip(shape, box, strict=True))]
 
 
@@ -553,7 +553,7 @@ dynamic_update_slice_p.axes_of = lambda ins, outs, params: [
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: Any = True
 ) -> Any:
-    """An array with a box replaced, starting where values say.
+    """Return an array with a box replaced, starting where values say.
 
     Args:
       operand: array.
@@ -629,7 +629,7 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Any:
-    """The elements at one index along an axis.
+    """Return the elements at one index along an axis.
 
     Args:
       operand: an array of any shape and dtype.
@@ -661,7 +661,7 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Any:
-    """An array with a run along one axis replaced, from the start of the other axes.
+    """Return an array with a run along one axis replaced, from the start of the other axes.
 
     Args:
       operand: an array of any shape and dtype.
@@ -688,7 +688,7 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
 ) -> Any:
-    """An array with its elements at one index along an axis replaced.
+    """Return an array with its elements at one index along an axis replaced.
 
     Args:
       operand: an array of any shape and dtype.
