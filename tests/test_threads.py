@@ -214,7 +214,7 @@ def test_a_layout_on_devices_is_one_object(monkeypatch):
         def get(self, key, default=None):  # another thread is about to put it there
             return None
 
-    monkeypatch.setattr(shardings, "_internal", Unseen())
+    monkeypatch.setattr(shardings, "_cpp_shardings", Unseen())
     mesh = mj.sharding.Mesh(np.array(mj.local_devices()[:2]), ("x",))
     layout = mj.NamedSharding(mesh, mj.P("x"))
     assert layout.cpp_sharding(2) is layout.cpp_sharding(2)

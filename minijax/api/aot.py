@@ -210,7 +210,7 @@ class Lowered:
         if any(needs_discharge):
             closed, self._written = discharge_jaxpr(stage.jaxpr, needs_discharge)
         # Arguments tell sizes that are not known, even those that nothing else reads.
-        symbolic = symbolic_sizes.has_unknowns(closed.jaxpr)
+        symbolic = symbolic_sizes.has_symbolic_dims(closed.jaxpr)
         keep = jitted.keep_unused or symbolic
         closed, self._kept_indices = dispatch.drop_unused(closed, keep)
         self._closed = closed
@@ -222,7 +222,7 @@ class Lowered:
         )
         names = stage.jaxpr.jaxpr.arg_names  # types may say how values will lie
         self._inputs = [names[i] for i in self._kept_indices] if names else ()
-        self._placement, self._committed = device_assignment.common_place(
+        self._placement, self._committed = device_assignment.common_placement(
             [values[i] for i in self._kept_indices],
             jitted.name,
             requested_placement,
@@ -246,7 +246,9 @@ class Lowered:
                 donated=donated if any(donated) else (),
                 ordered=self._ordered,
                 placement=self._placement if over_devices else None,
-                orders=dispatch.modes(layouts, self._kept_indices, self._placement),
+                layout_modes=dispatch.layout_modes(
+                    layouts, self._kept_indices, self._placement
+                ),
             )
             if symbolic:
                 paths = tree.leaf_names(stage.in_tree)
@@ -258,7 +260,9 @@ class Lowered:
                 self._lowered = lower_jaxpr.lower_jaxpr(
                     closed, jitted.name, *self._platforms, literals=portable, **options
                 )
-        self._consts = [dispatch.kept_const(c, self._placement) for c in self._lowered.consts]
+        self._consts = [
+            dispatch.retained_constant(c, self._placement) for c in self._lowered.consts
+        ]
 
     @property
     def in_tree(self) -> Any:
@@ -361,7 +365,7 @@ class Lowered:
                 partitions=len(self._placement.devices),
                 callbacks=self._lowered.callbacks,
                 overrides=options or None,
-                ahead=True,
+                is_aot=True,
             )
         program = dispatch.finish_program(
             executable,
@@ -436,7 +440,7 @@ class Compiled:
     def output_shardings(self) -> Any:
         """The shardings of the results."""
         n = self.out_tree.num_leaves
-        out_shardings = map(shardings.described, self._program.out_shardings[:n])
+        out_shardings = map(shardings.user_sharding_of, self._program.out_shardings[:n])
         return tree.unflatten(self.out_tree, out_shardings)
 
     @property
@@ -463,7 +467,7 @@ class Compiled:
         """The layouts and shardings of the results."""
         n = self.out_tree.num_leaves
         layouts = map(layout_of, self._program.executable.get_output_layouts()[:n])
-        out_shardings = map(shardings.described, self._program.out_shardings[:n])
+        out_shardings = map(shardings.user_sharding_of, self._program.out_shardings[:n])
         return tree.unflatten(self.out_tree, map(Format, layouts, out_shardings))
 
     def as_text(self) -> str:
@@ -633,7 +637,7 @@ class Compiled:
             values_of(args, refs),
             self._program.placement,
             self._program.kept_indices,
-            as_they_lie=self._program.operand_layouts is not None,
+            keep_layout=self._program.operand_layouts is not None,
         )
         donated = self._lowered._donated
         runs_once = any(donated) or any(refs)  # what was there cannot be had again

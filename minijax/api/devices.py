@@ -101,7 +101,7 @@ def device_put(
     for leaf, destination, layout, donated, alias in zip(
         leaves, destinations, layouts, donations, aliases, strict=True
     ):
-        with guards.asked_to_put():
+        with guards.explicit_put():
             moved = placing.put_value(leaf, destination)
             if layout is not UNSPECIFIED_LAYOUT:
                 moved = array_with_layout(moved, layout)
@@ -185,7 +185,7 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
         stacked_aval = shaped((len(xs), *aval.shape), aval.dtype)
         slices = [np.asarray(x, aval.dtype)[None] for x in xs]
         inner = sharding.cpp_sharding(len(stacked_aval.shape))
-        return compat.put_parts(stacked_aval, inner, slices, mesh.flat)
+        return compat.put_shards(stacked_aval, inner, slices, mesh.flat)
 
     return tree.map(stack, *shards)
 
@@ -230,7 +230,7 @@ def device_get(x: Any) -> Any:
       array([0, 1], dtype=int32)
     """
     leaves, treedef = tree.flatten(x)
-    with guards.asked_to_get():
+    with guards.explicit_get():
         for leaf in leaves:
             if type(leaf) is ArrayImpl:
                 leaf.copy_to_host_async()

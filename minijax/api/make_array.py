@@ -103,7 +103,7 @@ def make_array_from_callback(
         for p in shards
     ]
     stored = shardings.aval_with_sharding(physical(aval), sharding)
-    result = compat.put_parts(
+    result = compat.put_shards(
         stored, sharding.cpp_sharding(len(stored.shape)), stored_shards, local_devices
     )
     return arrays_of.wrap(result, aval)
@@ -188,7 +188,7 @@ def _by_device(
 ) -> list[Any]:
     """Single-device arrays in the order of a sharding's devices, one on each."""
     addressable = sharding.addressable_devices
-    local_devices = [d for d in sharding.parts_or_terms(shape) if d in addressable]
+    local_devices = [d for d in sharding.shard_slices(shape) if d in addressable]
     ids = [x.device.id for x in arrays]
     if len(arrays) != len(local_devices):
         raise errors.value_error(
@@ -318,8 +318,10 @@ def _shards_along(sharding: Any, ndim: int) -> list[tuple[list[int], int]]:
     if isinstance(sharding, shardings.NamedSharding):
         num_shards, positions = sharding.num_shards(ndim), sharding.places(ndim)
     else:
-        num_shards = shardings.parts_of(sharding.hlo(ndim), ndim)
-        positions = shardings.places_of(sharding.hlo(ndim), ndim, len(sharding.devices))
+        num_shards = shardings.num_shards_of(sharding.hlo(ndim), ndim)
+        positions = shardings.shard_positions_of(
+            sharding.hlo(ndim), ndim, len(sharding.devices)
+        )
     process_index = sharding.devices[0].client.process_index()
     result = []
     for axis, k in enumerate(num_shards):

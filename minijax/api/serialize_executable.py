@@ -180,7 +180,7 @@ def deserialize_and_load(
     devices = _devices(state["ids"], available, execution_devices is not None)
     options = compat.compile_options(devices, 1, len(devices), None)
     device_list = compat.DeviceList(tuple(devices))
-    executable = compat.knowing_lapack(
+    executable = compat.with_lapack(
         backend.deserialize_executable, state["code"], device_list, options
     )
     target: Any = placement.placement(devices[0])
@@ -191,7 +191,7 @@ def deserialize_and_load(
         target = partitioned_placement(
             mesh, *([_sharding_from_state(mesh, s) for s in row] for row in (ins, outs))
         )
-    consts = [dispatch.kept_const(c, target) for c in state["consts"]]
+    consts = [dispatch.retained_constant(c, target) for c in state["consts"]]
     program = dispatch.Program(
         executable,
         consts,
@@ -200,7 +200,7 @@ def deserialize_and_load(
         state["results"],
         target,
         state["committed"],
-        laid_out=True,
+        has_custom_layouts=True,
     )
     stages: Any = _LoadedStages(state, in_tree, out_tree)
     return Compiled(stages, program)

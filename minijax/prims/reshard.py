@@ -18,7 +18,7 @@ from ..runtime.arrays.array import base_array, wrap
 from ..runtime.arrays.device_put import put_value
 from ..runtime.backends import jaxlib_compat as compat
 from ..runtime.sharding.partition_spec import PartitionSpec
-from ..runtime.sharding.shardings import NamedSharding, described, has_custom_layout
+from ..runtime.sharding.shardings import NamedSharding, has_custom_layout, user_sharding_of
 from .collectives.pcast import vary_as
 from .explicit_sharding_rules import (
     canonicalize_out_sharding,
@@ -122,7 +122,9 @@ def _evaluate_cast(x: Any, *, dst_sharding: Any) -> Any:
     base = base_array(x)
     aval, cpp_sharding = _cast_type(base.aval, dst_sharding=dst_sharding), base._sharding
     src_sharding = (
-        None if dst_sharding is None or has_custom_layout(base) else described(cpp_sharding)
+        None
+        if dst_sharding is None or has_custom_layout(base)
+        else user_sharding_of(cpp_sharding)
     )
     if isinstance(src_sharding, NamedSharding):
         mesh = src_sharding.mesh.update(axis_types=dst_sharding.mesh.axis_types)

@@ -15,7 +15,7 @@ from ..base import config, errors
 from ..prims.explicit_sharding_rules import canonicalize_out_sharding
 from ..runtime.sharding.mesh import Mesh, get_abstract_mesh
 from ..runtime.sharding.partition_spec import PartitionSpec
-from ..runtime.sharding.shardings import NamedSharding, parts_of, places_of
+from ..runtime.sharding.shardings import NamedSharding, num_shards_of, shard_positions_of
 
 MeshAxisName = Any
 Index = int | slice | tuple[int | slice, ...]
@@ -165,8 +165,8 @@ def op_sharding_to_indices(
     op_sharding: Any, shape: Sequence[int], num_devices: int
 ) -> tuple[tuple[slice, ...], ...]:
     """For each device, which part of an array of this shape it has."""
-    cuts = parts_of(op_sharding, len(shape))
-    places = places_of(op_sharding, len(shape), num_devices)
+    cuts = num_shards_of(op_sharding, len(shape))
+    places = shard_positions_of(op_sharding, len(shape), num_devices)
     return tuple(
         tuple(
             slice(int(p) * (n // k), (int(p) + 1) * (n // k)) if k > 1 else slice(None)

@@ -15,7 +15,7 @@ from minijax.ir.core import Primitive
 from minijax.runtime.lowering import context as lowering
 from minijax.runtime.lowering.lower_jaxpr import lower_jaxpr
 from minijax.runtime.lowering.mlir_context import context
-from minijax.runtime.lowering.recorded_lowering import LONGEST, RecordedLowering
+from minijax.runtime.lowering.recorded_lowering import MAX_STEPS, RecordedLowering
 from minijax.runtime.running.compile import module_bytes
 
 X = np.ones((2, 3, 4), np.float32)
@@ -143,7 +143,7 @@ def reading(name):
 
 
 def many(ctx, x, **_):
-    for _ in range(LONGEST + 1):
+    for _ in range(MAX_STEPS + 1):
         x = plain(ctx, x)
     return x
 
@@ -192,7 +192,7 @@ def test_a_division_by_a_constant_is_not_that_by_zero_or_variables():
 
 
 def test_few_are_kept(monkeypatch):
-    monkeypatch.setattr(lowering, "KEPT", 16)
+    monkeypatch.setattr(lowering, "MAX_RECIPES", 16)
     for n in range(1, 60):
         module(lambda x: jnp.sin(jnp.sin(x)), np.ones(n, np.float32))
     (kept,) = context.recipes.values()

@@ -24,7 +24,7 @@ from ...runtime.lowering import context
 from ...runtime.running import dispatch, pacing
 from ...runtime.sharding import placement
 from ...runtime.sharding.partitioned_placement import PartitionedPlacement, put_sharded
-from ...runtime.sharding.shardings import described, has_custom_layout
+from ...runtime.sharding.shardings import has_custom_layout, user_sharding_of
 from ...types.avals import DEVICE
 from ..arguments import Statics
 
@@ -181,5 +181,5 @@ def sees_x64() -> bool:
 def _fallback(x: Any, sharding: Any, layout: Any) -> Any:
     """A number or NumPy array, put where C++ wants it."""
     if isinstance(sharding, compat.GSPMDSharding):
-        return put_sharded(x, described(sharding))
+        return put_sharded(x, user_sharding_of(sharding))
     return transfers.put_numpy(np.asarray(x))

@@ -27,7 +27,7 @@ from ...ir.regions import Call
 from ...passes.region_rules import def_region_rules
 from ...prims.sharding_constraint import broadcast_sharding_prefix
 from ...runtime.backends import jaxlib_compat as compat
-from ...runtime.backends.plugins import tell_plugins
+from ...runtime.backends.plugins import watch_plugins
 from ...runtime.lowering.context import Lowering
 from ...runtime.lowering.mlir_context import context
 from ...runtime.lowering.module import Module
@@ -223,7 +223,7 @@ def _register() -> None:
     asked = _propagate, _partition, _infer
     known = compat.register_custom_call_partitioner
     known(_TARGET, *asked, True)
-    tell_plugins(lambda api: known(_TARGET, *asked, True, api))
+    watch_plugins(lambda api: known(_TARGET, *asked, True, api))
 
 
 def _lower(ctx: Any, *args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:

@@ -153,7 +153,7 @@ def jit_impl(
     over = device_assignment.requested_placement_of([needed.jaxpr], len(kept))
     one = None if device is None else device.devices[0]
     buffers, where, committed = device_assignment.place_values(
-        args, name, one, over, jaxpr.jaxpr.arg_names, kept=kept
+        args, name, one, over, jaxpr.jaxpr.arg_names, kept_indices=kept
     )
     try:
         program = program_of(
@@ -206,7 +206,7 @@ def program_of(
                 donated=donated if any(donated) else (),
                 keep_unused=keep_unused,
                 overrides=dict(options) or None,
-                lie=orders,
+                layouts=orders,
             )
         _took.setdefault(jaxpr, {})[key] = time.perf_counter() - began
     return program

@@ -501,8 +501,8 @@ class Jitted:
             device,
             over,
             traced.jaxpr.jaxpr.arg_names,
-            as_they_lie=orders is not None,
-            kept=binding,
+            keep_layout=orders is not None,
+            kept_indices=binding,
         )
         donated = self.donated(call)
         try:

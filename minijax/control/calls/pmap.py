@@ -317,7 +317,7 @@ class ReplicatedProgram:
                 replicas=len(self.devices),
                 callbacks=self.lowered.callbacks,
                 overrides=overrides,
-                ahead=ahead,
+                is_aot=ahead,
             )
         self.consts = [self.placement(c, None) for c in self.lowered.consts]
         self.pace = pacing.pace_of(self.devices)

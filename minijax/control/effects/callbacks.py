@@ -373,7 +373,7 @@ def flat_call(
 
 def _run_on_host(name: str, callback: Any, args: Sequence[Any], avals: Any) -> list[Any]:
     """A callback in evaluation: no program needed.  Results lie where the operands do."""
-    where, committed = device_assignment.common_place(args, name)
+    where, committed = device_assignment.common_placement(args, name)
     fun = getattr(callback, "fun", callback)
     try:
         out = callback(*host_arguments(args, where))

@@ -23,7 +23,7 @@ from ...ir.core import Primitive
 from ...passes.ad_util import Zero, core_ops, instantiate, is_linear
 from ...passes.batch import lane_to_front, lane_to_front_unsharded
 from ...passes.key_use import FORWARDS, KeyUse
-from ...runtime.arrays.transfers import kept_wide
+from ...runtime.arrays.transfers import widen_scalars
 from ...runtime.sharding.partition_spec import PartitionSpec
 from ...types import dtypes
 from ...types.avals import shaped
@@ -644,7 +644,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
       Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
     """
     config = tuple(int_tuple(c, "padding_config") for c in padding_config)
-    operands = kept_wide((operand, padding_value))
+    operands = widen_scalars((operand, padding_value))
     return pad_p.bind(*operands, padding_config=config)
 
 

@@ -38,7 +38,7 @@ class _Empty:
     __slots__ = ()
 
 
-_OF_EVERY_CLASS = frozenset((*vars(_Empty), "__annotations__", "__init__"))
+_DEFAULT_ATTRIBUTES = frozenset((*vars(_Empty), "__annotations__", "__init__"))
 
 
 class _ArrayMeta(type):
@@ -52,8 +52,10 @@ class _ArrayMeta(type):
             return type(x.aval) is ShapedArray
         if isinstance(x, core.Tracer):
             return isinstance(x.aval, ShapedArray)
-        said = x.__class__
-        return said is not kind and issubclass(said, cls)  # a proxy, or a mock
+        declared_class = x.__class__
+        return declared_class is not kind and issubclass(
+            declared_class, cls
+        )  # a proxy, or a mock
 
     def __subclasscheck__(cls, kind: Any) -> bool:
         return (cls is not KeyArray and kind is ArrayImpl) or type.__subclasscheck__(cls, kind)
@@ -112,22 +114,22 @@ class Array(metaclass=_ArrayMeta):
 
     def devices(self) -> set[Any]:
         """The devices that hold a part of the array."""
-        where = placement_of(self)
-        if where is not None:
-            return {where[0].device}
+        placed = placement_of(self)
+        if placed is not None:
+            return {placed[0].device}
         return set(self._sharding._internal_device_list)
 
     @property
     def device(self) -> Any:
         """The device that holds the array (a sharding, where it is spread)."""
-        where = placement_of(self)
-        return self.sharding if where is None else where[0].device
+        placed = placement_of(self)
+        return self.sharding if placed is None else placed[0].device
 
     @property
     def committed(self) -> bool:
         """Whether the array's place binds computations with it."""
-        where = placement_of(self)
-        return True if where is None else where[1]
+        placed = placement_of(self)
+        return True if placed is None else placed[1]
 
     @property
     def is_fully_addressable(self) -> bool:
@@ -142,12 +144,12 @@ class Array(metaclass=_ArrayMeta):
     @property
     def _is_readable(self) -> bool:
         """Whether this process has all of the value, on its devices."""
-        lies = self.sharding
-        if getattr(getattr(lies, "spec", None), "unreduced", None):
+        sharding = self.sharding
+        if getattr(getattr(sharding, "spec", None), "unreduced", None):
             return False  # what there is are terms of a sum
         return bool(
-            lies.is_fully_addressable
-            or (lies.is_fully_replicated and lies.has_addressable_devices)
+            sharding.is_fully_addressable
+            or (sharding.is_fully_replicated and sharding.has_addressable_devices)
         )
 
     @property
@@ -173,8 +175,8 @@ class Array(metaclass=_ArrayMeta):
 
     def copy_to_host_async(self) -> None:
         """Start the copy to host memory."""
-        where = placement_of(self)
-        if where is not None and where[0].platform != "cpu":  # whose memory is read
+        placed = placement_of(self)
+        if placed is not None and placed[0].platform != "cpu":  # whose memory is read
             base_array(self)._copy_single_device_array_to_host_async()
 
     def _check_alive(self) -> None:
@@ -247,7 +249,7 @@ class Array(metaclass=_ArrayMeta):
 
     def _check_dlpack(self) -> None:
         if dtypes.is_extended(self.dtype):
-            raise _opaque(self.dtype)
+            raise _opaque_error(self.dtype)
         if placement_of(self) is not None:
             return
         raise errors.error(
@@ -275,8 +277,8 @@ class Array(metaclass=_ArrayMeta):
 
     def _for_dlpack(self, device: Any, copy: bool | None) -> Array:
         """The array in the memory of a device that a consumer asks for."""
-        wanted, number = DLDeviceType(device[0]), int(device[1])
-        if (wanted, number) == self.__dlpack_device__():
+        device_type, number = DLDeviceType(device[0]), int(device[1])
+        if (device_type, number) == self.__dlpack_device__():
             return self
         if copy is False:
             raise errors.error(
@@ -284,15 +286,15 @@ class Array(metaclass=_ArrayMeta):
                 f"__dlpack__: copy=False, but {device=} needs a copy: the array lies on"
                 f" {self.device}.",
             )
-        on = "cpu" if wanted == DLDeviceType.kDLCPU else "cuda"
-        known = {
-            0 if on == "cpu" else d.local_hardware_id: d
-            for d in reversed(client.local_devices(backend=on))
+        platform = "cpu" if device_type == DLDeviceType.kDLCPU else "cuda"
+        devices = {
+            0 if platform == "cpu" else d.local_hardware_id: d
+            for d in reversed(client.local_devices(backend=platform))
         }
-        if number not in known:
+        if number not in devices:
             raise errors.error(BufferError, f"__dlpack__: there is no {device=}.")
-        where = placement(known[number])
-        moved: Array = put_numpy(np.asarray(self._value), self.aval, where)
+        target = placement(devices[number])
+        moved: Array = put_numpy(np.asarray(self._value), self.aval, target)
         return moved
 
     def __reduce__(self) -> Any:
@@ -310,9 +312,9 @@ class Array(metaclass=_ArrayMeta):
         aval = self.aval
         tail = f"dtype={aval.dtype.name}" + (", weak_type=True" if aval.weak_type else "")
         if not self._is_readable:
-            lies = self.sharding
-            if getattr(getattr(lies, "spec", None), "unreduced", None):
-                tail += f", sharding={lies}"
+            sharding = self.sharding
+            if getattr(getattr(sharding, "spec", None), "unreduced", None):
+                tail += f", sharding={sharding}"
             return f"Array(shape={aval.shape}, {tail})"
         value = self._value
         if value.size == 0:
@@ -342,7 +344,7 @@ class DLDeviceType(enum.IntEnum):
     kDLCUDA = 2
 
 
-def _opaque(dtype: Any) -> TypeError:
+def _opaque_error(dtype: Any) -> TypeError:
     """The error for elements that NumPy is asked for, and has none of."""
     if dtypes.rules_of(dtype) is not None:
         return errors.type_error(
@@ -379,12 +381,12 @@ class KeyArray(Array):
     def aval(self) -> Any:
         words = self._b.aval
         n = len(words.shape) - len(self._dtype.base_shape)
-        lies = (
+        sharding = (
             None
             if words.explicit_sharding is None
             else words.explicit_sharding.with_spec(words.explicit_sharding.spec[:n])
         )
-        return shaped(words.shape[:n], self._dtype, explicit_sharding=lies)
+        return shaped(words.shape[:n], self._dtype, explicit_sharding=sharding)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -413,7 +415,7 @@ class KeyArray(Array):
 
     @property
     def _value(self) -> np.ndarray[Any, Any]:
-        raise _opaque(self.dtype)
+        raise _opaque_error(self.dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self._value  # which raises
@@ -436,7 +438,7 @@ class KeyArray(Array):
     __str__ = __repr__
 
 
-_OWN = [n for n in vars(Array) if n not in (*_OF_EVERY_CLASS, "__hash__")]
+_OWN_ATTRIBUTES = [n for n in vars(Array) if n not in (*_DEFAULT_ATTRIBUTES, "__hash__")]
 
 # What programs look for where Python names the type of a key in an error.
 KeyArray.__name__ = "PRNGKeyArray"
@@ -453,23 +455,25 @@ def _forward(name: str) -> Any:
 # What C++ gives to arrays, of keys to their words, but for one thing that it does not
 # survive: the use of an array some of whose parts are gone.
 _delete = ArrayImpl.delete
-_wholes: dict[int, tuple[Any, list[Any]]] = {}  # part's id -> it, arrays it is a part of
+_arrays_of_shard: dict[
+    int, tuple[Any, list[Any]]
+] = {}  # part's id -> it, arrays it is a part of
 
 
-def share_memory(part: Any, whole: Any) -> None:
+def share_memory(shard: Any, array: Any) -> None:
     """Note that an ArrayImpl is a part of another, which goes when the part is deleted."""
-    key = id(part)
-    forget = functools.partial(_wholes.pop, key)  # called with the reference
-    known = _wholes.setdefault(key, (weakref.ref(part, forget), []))[1]
-    known[:] = [*(w for w in known if w() is not None), weakref.ref(whole)]
+    key = id(shard)
+    forget = functools.partial(_arrays_of_shard.pop, key)  # called with the reference
+    owners = _arrays_of_shard.setdefault(key, (weakref.ref(shard, forget), []))[1]
+    owners[:] = [*(w for w in owners if w() is not None), weakref.ref(array)]
 
 
 def delete(self: Any) -> None:
     """Give the memory back now; an array over several devices goes with any part of it."""
     _delete(self)
-    for whole in _wholes.pop(id(self), (None, ()))[1]:
-        if (found := whole()) is not None:
-            _delete(found)
+    for reference in _arrays_of_shard.pop(id(self), (None, ()))[1]:
+        if (array := reference()) is not None:
+            _delete(array)
 
 
 for _name in (
@@ -496,8 +500,8 @@ def foreign(x: Any) -> bool:
 
 def adopted(x: Any) -> Any:
     """A value; another library's array as its value in NumPy."""
-    given = array_impl_methods.is_shared and type(x) is ArrayImpl and foreign(x)
-    return np.asarray(x) if given else x
+    is_foreign = array_impl_methods.is_shared and type(x) is ArrayImpl and foreign(x)
+    return np.asarray(x) if is_foreign else x
 
 
 def is_key(aval: Any) -> bool:
@@ -543,14 +547,14 @@ for _scalar in (np.float32, np.float64, np.int32, np.int64, np.bool_, np.float16
 def set_method(name: str, value: Any) -> None:
     """Give all arrays a method."""
     setattr(Array, name, value)
-    array_impl_methods.give(name, value)
+    array_impl_methods.set_attribute(name, value)
 
 
-for _name in (*_OWN, "delete"):
-    array_impl_methods.give(_name, vars(Array)[_name])
+for _name in (*_OWN_ATTRIBUTES, "delete"):
+    array_impl_methods.set_attribute(_name, vars(Array)[_name])
 array_methods.register(Array)  # deferred operators and methods
 array_methods.register(core.Tracer)
-array_methods.register(ArrayImpl, array_impl_methods.give)
+array_methods.register(ArrayImpl, array_impl_methods.set_attribute)
 
 
 class Shard:
@@ -578,30 +582,30 @@ class Shard:
 def shards(x: Array, everywhere: bool = False) -> list[Shard]:
     """The parts of an array on this process's devices, or on all: those without data."""
     x._check_alive()
-    where = placement_of(x)
-    whole = shardings.of_buffer(x)
-    index = whole.parts_or_terms(x.shape)
-    if where is not None:
-        device = where[0].device
-        if whole.is_fully_addressable:
+    placed = placement_of(x)
+    sharding = shardings.of_buffer(x)
+    index = sharding.shard_slices(x.shape)
+    if placed is not None:
+        device = placed[0].device
+        if sharding.is_fully_addressable:
             return [Shard(device, index[device], 0, x)]
         return [Shard(device, index[device], 0, None)] if everywhere else []
     copies: dict[Any, int] = {}
-    numbers = {}  # of each device's part among those that are alike
-    terms = whole.terms_of_devices()
+    replica_ids = {}  # of each device's part among those that are alike
+    terms = sharding.terms_of_devices()
     for (device, at), term in zip(index.items(), terms, strict=True):
         key = term, *((s.start, s.stop) for s in at)
-        numbers[device] = copies[key] = copies.get(key, -1) + 1
+        replica_ids[device] = copies[key] = copies.get(key, -1) + 1
     out = []
     for b in shard_buffers(base_array(x)):
         device = b._sharding._device
         share_memory(b, base_array(x))
-        part = under_key(b, x.dtype) if type(x) is KeyArray else b
-        out.append(Shard(device, index[device], numbers[device], part))
+        data = under_key(b, x.dtype) if type(x) is KeyArray else b
+        out.append(Shard(device, index[device], replica_ids[device], data))
     if everywhere:
-        mine = {s.device for s in out}
-        others = (d for d in index if d not in mine)
-        out += [Shard(d, index[d], numbers[d], None) for d in others]
+        local_devices = {s.device for s in out}
+        others = (d for d in index if d not in local_devices)
+        out += [Shard(d, index[d], replica_ids[d], None) for d in others]
     return out
 
 

@@ -21,8 +21,8 @@ from ..backends import jaxlib_compat as compat
 
 ArrayImpl = compat.ArrayImpl
 
-_given: dict[str, Any] = {}  # our attributes
-_before: dict[str, Any] = {}  # what the class had by their names
+_attributes: dict[str, Any] = {}  # our attributes
+_previous: dict[str, Any] = {}  # what the class had by their names
 is_shared = "shape" in vars(ArrayImpl)  # C++ gives none: another library was here
 _SHARERS = "_sharers"  # what each copy of minijax in the process does for another
 
@@ -46,10 +46,10 @@ class _Either:
         return _bound(self.theirs, x, cls)
 
     def __set__(self, x: Any, value: Any) -> None:
-        found = self.ours if type(x.aval) is ShapedArray else self.theirs
-        if not hasattr(found, "__set__"):
+        attribute = self.ours if type(x.aval) is ShapedArray else self.theirs
+        if not hasattr(attribute, "__set__"):
             raise AttributeError("can't set attribute")
-        found.__set__(x, value)
+        attribute.__set__(x, value)
 
 
 def _bound(attribute: Any, x: Any, cls: Any) -> Any:
@@ -58,48 +58,48 @@ def _bound(attribute: Any, x: Any, cls: Any) -> Any:
     return attribute if get is None else get(attribute, x, cls)
 
 
-def give(name: str, value: Any) -> None:
+def set_attribute(name: str, value: Any) -> None:
     """Set an attribute on the class of arrays, for arrays of ours."""
-    there = vars(ArrayImpl).get(name)
-    if name in _given:
-        old, _given[name] = _given[name], value
-        if there is old:
+    current = vars(ArrayImpl).get(name)
+    if name in _attributes:
+        old, _attributes[name] = _attributes[name], value
+        if current is old:
             setattr(ArrayImpl, name, value)
-        while type(there).__name__ == _Either.__name__:
-            if there.ours is old:
-                there.ours = value
-            if there.theirs is old:
-                there.theirs = value
-            there = there.theirs
+        while type(current).__name__ == _Either.__name__:
+            if current.ours is old:
+                current.ours = value
+            if current.theirs is old:
+                current.theirs = value
+            current = current.theirs
         return
-    _given[name], _before[name] = value, there
-    setattr(ArrayImpl, name, _Either(value, there) if is_shared else value)
+    _attributes[name], _previous[name] = value, current
+    setattr(ArrayImpl, name, _Either(value, current) if is_shared else value)
 
 
 _when_shared: list[Callable[[], None]] = []
 
 
-def when_shared(told: Callable[[], None]) -> None:
+def when_shared(callback: Callable[[], None]) -> None:
     """Call `told()` once arrays may be another library's."""
-    told() if is_shared else _when_shared.append(told)
+    callback() if is_shared else _when_shared.append(callback)
 
 
-def share() -> None:
+def start_sharing() -> None:
     """Let each array be answered by its own library, from now on."""
     global is_shared
     is_shared = True
-    for told in _when_shared:
-        told()
-    ShapedArray.has_qdd = property(_not_theirs)  # type: ignore[attr-defined]
-    for name, value in _given.items():
-        there = vars(ArrayImpl).get(name)
-        if there is value:  # the other library did not set it
-            there = _before[name]
-        if not (type(there) is _Either and there.ours is value):
-            setattr(ArrayImpl, name, _Either(value, there))
+    for callback in _when_shared:
+        callback()
+    ShapedArray.has_qdd = property(_raise_foreign_array)  # type: ignore[attr-defined]
+    for name, value in _attributes.items():
+        current = vars(ArrayImpl).get(name)
+        if current is value:  # the other library did not set it
+            current = _previous[name]
+        if not (type(current) is _Either and current.ours is value):
+            setattr(ArrayImpl, name, _Either(value, current))
 
 
-def _not_theirs(_: Any) -> Any:
+def _raise_foreign_array(_: Any) -> Any:
     """What JAX asks of its types first, asked of one of ours."""
     raise errors.type_error(
         "an array of minijax was passed to a function of jax.",
@@ -108,7 +108,7 @@ def _not_theirs(_: Any) -> Any:
     )
 
 
-class _Watch:
+class _ImportWatcher:
     """A finder that lets JAX be found by others, and shares the class once it is loaded.
 
     JAX sets its attributes over ours, at its import.
@@ -123,13 +123,13 @@ class _Watch:
                 spec = find(name, path, target)
                 if spec is not None:
                     if isinstance(spec.loader, importlib.machinery.SourceFileLoader):
-                        spec.loader = _Load(spec.loader)
+                        spec.loader = _SharingLoader(spec.loader)
                     return spec
         return None
 
 
-class _Load:
-    """JAX's loader, and afterwards `share`."""
+class _SharingLoader:
+    """JAX's loader, and afterwards `start_sharing`."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -145,13 +145,13 @@ class _Load:
         try:
             self._loader.exec_module(module)
         finally:
-            share()
+            start_sharing()
 
 
-for _share in getattr(ArrayImpl, _SHARERS, ()):
-    _share()
-setattr(ArrayImpl, _SHARERS, (*getattr(ArrayImpl, _SHARERS, ()), share))
+for _start in getattr(ArrayImpl, _SHARERS, ()):
+    _start()
+setattr(ArrayImpl, _SHARERS, (*getattr(ArrayImpl, _SHARERS, ()), start_sharing))
 if is_shared:
-    share()
+    start_sharing()
 else:
-    sys.meta_path.insert(0, _Watch())
+    sys.meta_path.insert(0, _ImportWatcher())

@@ -15,7 +15,8 @@ from ...ir import core
 from ...types.avals import DEVICE, HOST_KINDS, MemorySpace
 from ..backends import client, cross_process_checks
 from ..backends import jaxlib_compat as compat
-from ..sharding import device_assignment, placement, shardings
+from ..sharding import device_assignment, shardings
+from ..sharding import placement as placements
 from ..sharding.partitioned_placement import (
     multi_device_sharding,
     put_sharded_keep_layout,
@@ -29,27 +30,27 @@ from .array import ARRAYS, Array, base_array
 from .operands import to_array
 
 
-def put_value(x: Any, where: Any) -> Array:
+def put_value(x: Any, target: Any) -> Array:
     """One value at a place: a device, a sharding or a memory space (committed), or None,
     the default device."""
-    if isinstance(where, shardings.NamedSharding | shardings.GSPMDSharding):
-        return put_global_array(x, where)
+    if isinstance(target, shardings.NamedSharding | shardings.GSPMDSharding):
+        return put_global_array(x, target)
     x = arrays.adopted(x)
-    if where is None:
+    if target is None:
         if type(x) in ARRAYS:
             return x  # type: ignore[no-any-return]
-        return to_array(x, placement.default_placement())  # type: ignore[no-any-return]
-    if isinstance(where, MemorySpace):
-        kind = None if where is DEVICE else HOST_KINDS[0]
-        lie = multi_device_sharding(x)
-        if lie is not None:
-            own = str(lie.devices[0].default_memory().kind)
-            return put_global_array(x, lie.with_memory_kind(kind or own))
-        return _put_in(x, _place_of(x), kind)
-    if isinstance(where, shardings.SingleDeviceSharding):
-        (device,) = where.device_set
-        return _put_in(x, placement.placement(device), where.given_kind)
-    return _put_in(x, placement.placement(where), None)
+        return to_array(x, placements.default_placement())  # type: ignore[no-any-return]
+    if isinstance(target, MemorySpace):
+        kind = None if target is DEVICE else HOST_KINDS[0]
+        sharding = multi_device_sharding(x)
+        if sharding is not None:
+            own = str(sharding.devices[0].default_memory().kind)
+            return put_global_array(x, sharding.with_memory_kind(kind or own))
+        return _put_on_device(x, _placement_of_value(x), kind)
+    if isinstance(target, shardings.SingleDeviceSharding):
+        (device,) = target.device_set
+        return _put_on_device(x, placements.placement(device), target.given_kind)
+    return _put_on_device(x, placements.placement(target), None)
 
 
 def put_global_array(x: Any, sharding: Any) -> Array:
@@ -60,11 +61,11 @@ def put_global_array(x: Any, sharding: Any) -> Array:
     """
     aval = core.aval_of(x)
     if client.cluster.client is not None:
-        _check_common(x, sharding)
+        _check_same_on_processes(x, sharding)
     return arrays.wrap(put_sharded_keep_layout(x, sharding), aval)
 
 
-def _check_common(x: Any, sharding: Any) -> None:
+def _check_same_on_processes(x: Any, sharding: Any) -> None:
     """Where others have some of the devices, all are to give the same value."""
     if not sharding.devices or sharding.is_fully_addressable:
         return
@@ -84,18 +85,18 @@ def _check_common(x: Any, sharding: Any) -> None:
         cross_process_checks.check_same_value(x, value, sharding.devices)
 
 
-def _place_of(x: Any) -> Placement:
+def _placement_of_value(x: Any) -> Placement:
     """The place of a value that changes only its memory."""
-    found = placement.placement_of(x) if type(x) in ARRAYS else None
-    return placement.default_placement() if found is None else found[0]
+    placed = placements.placement_of(x) if type(x) in ARRAYS else None
+    return placements.default_placement() if placed is None else placed[0]
 
 
-def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
+def _put_on_device(x: Any, target: Placement, kind: str | None) -> Array:
     """One value on a device, committed, in a memory of this kind (None: the device's)."""
     if type(x) not in ARRAYS:
         aval = core.aval_of(x)
-        there = transfers.put_numpy(np.asarray(x), aval, place, committed=True)
-        return there if kind is None else _put_in(there, place, kind)
+        buffer = transfers.put_numpy(np.asarray(x), aval, target, committed=True)
+        return buffer if kind is None else _put_on_device(buffer, target, kind)
     x._check_alive()
     held = base_array(x)
     if client.cluster.client is not None and not x._is_readable:
@@ -106,23 +107,23 @@ def _put_in(x: Any, place: Placement, kind: str | None) -> Array:
             tries=["multihost_utils.process_allgather(x, tiled=True)"],
         )
     space = MemorySpace.of_kind(kind)
-    sharding = place.committed_sharding if kind is None else place.kept(kind)
+    sharding = target.committed_sharding if kind is None else target.sharding_in_memory(kind)
     if x.aval.memory_space is space is DEVICE:
-        alone = placement.placement_of(held)
-        if has_custom_layout(held) and alone is not None and alone[0] is place:
+        placed = placements.placement_of(held)
+        if has_custom_layout(held) and placed is not None and placed[0] is target:
             return x  # type: ignore[no-any-return]
-        moved = device_assignment.move_buffer(held, place)
+        moved = device_assignment.move_buffer(held, target)
         if moved is held and x.committed:
             return x  # type: ignore[no-any-return]
     elif held._sharding is sharding:
         return x  # type: ignore[no-any-return]
     elif multi_device_sharding(x) is not None:  # by way of the host
         inner = held.aval.update(memory_space=DEVICE, explicit_sharding=None)
-        there = transfers.put_numpy(transfers.host_value(held), inner, place, committed=True)
-        found = arrays.wrap(there, x.aval)
-        return found if kind is None else _put_in(found, place, kind)
+        buffer = transfers.put_numpy(transfers.host_value(held), inner, target, committed=True)
+        array = arrays.wrap(buffer, x.aval)
+        return array if kind is None else _put_on_device(array, target, kind)
     else:
-        moved = compat.copy_to(with_default_layout(held), place.device, sharding)
+        moved = compat.copy_to(with_default_layout(held), target.device, sharding)
     inner = held.aval.update(memory_space=space, explicit_sharding=None)
     aval = x.aval.update(memory_space=space, explicit_sharding=None)
     return arrays.wrap(compat.with_aval(moved, inner, sharding), aval)

@@ -75,9 +75,9 @@ def _checked(
                 tries=["a key of jax.random.split for each use"],
             )
     # An operation that changes nothing may hand on the object itself.
-    given = {id(x) for x in values if isinstance(x, KeyArray)}
+    operand_ids = {id(x) for x in values if isinstance(x, KeyArray)}
     out = [
-        KeyArray(x._b, x._dtype) if id(x) in given and k not in use.forwards else x
+        KeyArray(x._b, x._dtype) if id(x) in operand_ids and k not in use.forwards else x
         for k, x in enumerate(_unchecked(run))
     ]
     for i, mask in use.sinks.items():

@@ -22,67 +22,67 @@ from .transfers import (
     copied,
     deleted_message,
     host_value,
-    put_alone,
     put_numpy,
     put_scalar,
     put_typed_scalar,
+    put_unshared,
 )
 
 
-def to_buffer(x: Any, where: Placement) -> Any:
-    """Any value that primitives take, as an ArrayImpl (uncommitted on `where`)."""
+def to_buffer(x: Any, placement: Placement) -> Any:
+    """Any value that primitives take, as an ArrayImpl (uncommitted on `placement`)."""
     kind = type(x)
     if kind in ARRAYS:
         if foreign(x):
-            return put_numpy(np.asarray(x), None, where)
+            return put_numpy(np.asarray(x), None, placement)
         return base_array(x)
     if kind is float or kind is int or kind is bool or kind is complex:
-        return put_scalar(x, where)
+        return put_scalar(x, placement)
     if isinstance(x, core.Tracer):
         raise core.leak_error(x)
     if isinstance(x, np.generic):
-        return put_typed_scalar(x, where)
+        return put_typed_scalar(x, placement)
     if isinstance(x, np.ndarray):
-        return put_numpy(x, ndarray_aval(x), where)
+        return put_numpy(x, ndarray_aval(x), placement)
     if isinstance(x, (bool, int, float, complex)):
         kinds: tuple[Any, ...] = (bool, int, float, complex)  # x is of a subclass
-        return put_scalar(next(k for k in kinds if isinstance(x, k))(x), where)
+        return put_scalar(next(k for k in kinds if isinstance(x, k))(x), placement)
     custom = getattr(x, "__jax_array__", None)
     if custom is not None:
-        return to_buffer(custom(), where)
+        return to_buffer(custom(), placement)
     if kind is Token:
-        return to_buffer(x._buf, where)
+        return to_buffer(x._buf, placement)
     aval = core.aval_of(x)  # raises, saying what is wrong
     if isinstance(x, core.Reference):
         raise tracer_errors.reference(aval, "an operation", core.STATE.trace)
     if hasattr(x, "__array__"):  # a proxy, or of a kind that a library has registered
-        return to_buffer(np.asarray(x, aval.dtype), where)
+        return to_buffer(np.asarray(x, aval.dtype), placement)
     raise TypeError(f"minijax bug: no buffer for {type(x)}")
 
 
-def to_array(x: Any, where: Placement) -> Any:
+def to_array(x: Any, placement: Placement) -> Any:
     """`to_buffer` of a value that users get: it may be donated or deleted."""
     if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
-        return put_alone(x, where)
+        return put_unshared(x, placement)
     if isinstance(x, np.generic):
-        return put_numpy(x, numpy_aval(x), where)
-    return to_buffer(x, where)
+        return put_numpy(x, numpy_aval(x), placement)
+    return to_buffer(x, placement)
 
 
-def kept_buffer(x: Any, where: Placement) -> Any:
+def retained_buffer(x: Any, placement: Placement) -> Any:
     """`to_buffer` for a program that keeps the value, though its array be deleted.
 
     In the host's memory that is the same memory: a view of it holds it.
     """
     if type(x) not in ARRAYS or foreign(x):
-        return to_buffer(x, where)
+        return to_buffer(x, placement)
     buffer = base_array(x)
     if buffer.is_deleted():
         raise RuntimeError(deleted_message(x.aval))
-    found = placement_of(buffer)
-    if found is None or found[0].platform != "cpu" or buffer.aval.dtype == dtypes.float0:
+    placed = placement_of(buffer)
+    if placed is None or placed[0].platform != "cpu" or buffer.aval.dtype == dtypes.float0:
         return copied(buffer)
     if has_custom_layout(buffer):
-        return put_numpy(host_value(buffer), buffer.aval, found[0], found[1])
+        return put_numpy(host_value(buffer), buffer.aval, placed[0], placed[1])
     view = compat.to_host(buffer)
-    return compat.put_owned(view, buffer.aval, buffer._sharding, found[0].device, found[1])
+    return compat.put_owned(view, buffer.aval, buffer._sharding, placed[0].device, placed[1])

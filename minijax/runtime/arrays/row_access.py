@@ -16,16 +16,16 @@ from .array import Array, KeyArray
 from .transfers import put_numpy
 
 
-def in_slices(x: Array) -> bool:
+def is_row_sharded(x: Array) -> bool:
     """Whether each row of an array lies on a device of its own, as `pmap` leaves them."""
     if placement_of(x) is not None or shardings.has_custom_layout(x):
         return False
-    whole, shape = shardings.of_buffer(x), x.shape
-    if not shape or not isinstance(whole, shardings.NamedSharding):
+    sharding, shape = shardings.of_buffer(x), x.shape
+    if not shape or not isinstance(sharding, shardings.NamedSharding):
         return False
-    if not whole.is_fully_addressable:  # all processes take the row together
+    if not sharding.is_fully_addressable:  # all processes take the row together
         return False
-    return whole.num_shards(len(shape)) == [shape[0], *[1] * (len(shape) - 1)]
+    return sharding.num_shards(len(shape)) == [shape[0], *[1] * (len(shape) - 1)]
 
 
 def local_row(x: Array, i: int) -> Array:
@@ -38,23 +38,23 @@ def local_row(x: Array, i: int) -> Array:
     aval = x.aval
     n = aval.shape[0]
     at = max(0, min(i + n if i < 0 else i, n - 1))
-    whole = shardings.of_buffer(x)
-    k = whole.holder(at)
-    where = placement(whole.devices[k])
-    part = shaped((1, *aval.shape[1:]), aval.dtype, aval.weak_type)
+    sharding = shardings.of_buffer(x)
+    k = sharding.holder(at)
+    target = placement(sharding.devices[k])
+    row_aval = shaped((1, *aval.shape[1:]), aval.dtype, aval.weak_type)
     one = compat.shards_of(x)[k]
-    return compat.with_aval(one, part, where.uncommitted_sharding)  # type: ignore[no-any-return]
+    return compat.with_aval(one, row_aval, target.uncommitted_sharding)  # type: ignore[no-any-return]
 
 
 def iterate_rows(x: Array) -> Iterator[Any]:
     """Rows of an array, cut on the host in one transfer."""
     if isinstance(x, KeyArray):
         return (KeyArray(row, x.dtype) for row in iterate_rows(x._b))
-    return _cut_on_host(x)
+    return _rows_from_host(x)
 
 
-def _cut_on_host(x: Array) -> Iterator[Any]:
+def _rows_from_host(x: Array) -> Iterator[Any]:
     aval = shaped(x.shape[1:], x.dtype, x.weak_type)
-    where, committed = placement_of(x) or (None, False)
+    target, committed = placement_of(x) or (None, False)
     for row in x._value:
-        yield put_numpy(row, aval, where, committed)
+        yield put_numpy(row, aval, target, committed)

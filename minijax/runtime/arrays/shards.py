@@ -27,40 +27,40 @@ def shard_buffers(buffer: Any) -> list[Any]:
     """The single-device ArrayImpls of a sharded one, with their avals."""
     sharding = of_buffer(buffer)
     aval = buffer.aval
-    part, _ = _cuts_of(sharding, aval)
-    found = []
+    shard_aval, _ = _shard_slices(sharding, aval)
+    buffers = []
     for b in compat.shards_of(buffer):
         inner = b._sharding
         if not isinstance(inner, compat.SingleDeviceSharding):  # of a program on one
             inner = compat.SingleDeviceSharding(inner._internal_device_list[0])
         if type(buffer._sharding) is CustomLayoutMeshSharding:
             inner = mark_custom_layout(inner)
-        found.append(compat.with_aval(b, part, inner))
-    return found
+        buffers.append(compat.with_aval(b, shard_aval, inner))
+    return buffers
 
 
 def gather(buffer: Any) -> np.ndarray[Any, Any]:
     """The whole value of a sharded ArrayImpl."""
-    aval, lies = buffer.aval, of_buffer(buffer)
-    lies.check_no_sums()
-    part, indices = _cuts_of(lies, aval)
+    aval, sharding = buffer.aval, of_buffer(buffer)
+    sharding.check_no_sums()
+    shard_aval, indices = _shard_slices(sharding, aval)
     if has_custom_layout(buffer):  # C++ reads each in its order
         alone = shard_buffers(buffer)
-        parts = [b._single_device_array_to_np_array_did_copy()[0] for b in alone]
+        shards = [b._single_device_array_to_np_array_did_copy()[0] for b in alone]
     else:
-        parts = compat.parts_to_host(buffer, part)
-    if not parts or not (lies.is_fully_replicated or lies.is_fully_addressable):
-        raise not_here()
+        shards = compat.shards_to_host(buffer, shard_aval)
+    if not shards or not (sharding.is_fully_replicated or sharding.is_fully_addressable):
+        raise not_addressable_error()
     if not indices:
-        return np.asarray(parts[0])
-    found = np.empty(aval.shape, aval.dtype)
-    for at, value in zip(indices, parts, strict=True):
-        found[at] = value
-    found.flags.writeable = False
-    return found
+        return np.asarray(shards[0])
+    result = np.empty(aval.shape, aval.dtype)
+    for at, value in zip(indices, shards, strict=True):
+        result[at] = value
+    result.flags.writeable = False
+    return result
 
 
-def not_here() -> RuntimeError:
+def not_addressable_error() -> RuntimeError:
     """The error for reading a value of which other processes have parts."""
     return errors.error(
         RuntimeError,
@@ -73,16 +73,16 @@ def not_here() -> RuntimeError:
     )
 
 
-def _cuts_of(sharding: Any, aval: Any) -> tuple[Any, list[tuple[slice, ...]]]:
+def _shard_slices(sharding: Any, aval: Any) -> tuple[Any, list[tuple[slice, ...]]]:
     """The type of a value's parts, and which they are; none where each is the whole."""
     key = sharding, aval
-    found = _indices.get(key)
-    if found is None:
-        part = shaped(sharding.shard_shape(aval.shape), aval.dtype, aval.weak_type)
-        mine = sharding.addressable_devices
-        where = sharding.parts_or_terms(aval.shape)
-        indices = [where[d] for d in sharding.devices if d in mine]
+    cached = _indices.get(key)
+    if cached is None:
+        shard_aval = shaped(sharding.shard_shape(aval.shape), aval.dtype, aval.weak_type)
+        addressable = sharding.addressable_devices
+        slices = sharding.shard_slices(aval.shape)
+        indices = [slices[d] for d in sharding.devices if d in addressable]
         if sharding.is_fully_replicated:
             indices = []
-        found = util.remember(_indices, key, (part, indices), 1024)
-    return found  # type: ignore[no-any-return]
+        cached = util.remember(_indices, key, (shard_aval, indices), 1024)
+    return cached  # type: ignore[no-any-return]

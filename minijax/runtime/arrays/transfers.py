@@ -32,11 +32,11 @@ def host_value(buffer: Any) -> np.ndarray[Any, Any]:
     """The value of an ArrayImpl as a read-only NumPy array."""
     if buffer.aval.dtype == dtypes.float0:
         return np.zeros(buffer.aval.shape, dtypes.float0)
-    found = placement_of(buffer)
-    if found is None:
+    placed = placement_of(buffer)
+    if placed is None:
         return shards.gather(buffer)
-    if client.cluster.client is not None and not found[0].is_here:
-        raise shards.not_here()
+    if client.cluster.client is not None and not placed[0].is_here:
+        raise shards.not_addressable_error()
     if shardings.has_custom_layout(buffer):  # C++ reads it in its order
         value: np.ndarray[Any, Any] = buffer._single_device_array_to_np_array_did_copy()[0]
         return value
@@ -45,14 +45,14 @@ def host_value(buffer: Any) -> np.ndarray[Any, Any]:
 
 def copied(buffer: Any) -> Any:
     """A copy of a single-device ArrayImpl on the same device."""
-    where = placement_of(buffer)
-    if where is None:
-        lie: Any = buffer._sharding
+    placed = placement_of(buffer)
+    if placed is None:
+        sharding: Any = buffer._sharding
         if not shardings.has_custom_layout(buffer):
-            lie = shardings.of_buffer(buffer).cpp_sharding(len(buffer.aval.shape))
-        parts = [copied(b) for b in shards.shard_buffers(buffer)]
-        return compat.assemble(buffer.aval, lie, parts)
-    return compat.copy_to(buffer, where[0].device, buffer._sharding)
+            sharding = shardings.of_buffer(buffer).cpp_sharding(len(buffer.aval.shape))
+        copies = [copied(b) for b in shards.shard_buffers(buffer)]
+        return compat.assemble(buffer.aval, sharding, copies)
+    return compat.copy_to(buffer, placed[0].device, buffer._sharding)
 
 
 def deleted_message(aval: Any) -> str:
@@ -80,7 +80,7 @@ def typed_constant(value: Any, dtype: Any) -> Any:
     return put_numpy(np.asarray(x), shaped((), dtype))
 
 
-def kept_wide(args: Sequence[Any]) -> tuple[Any, ...]:
+def widen_scalars(args: Sequence[Any]) -> tuple[Any, ...]:
     """Operands with NumPy's scalars of 64 bits as arrays, where others have those."""
     return tuple(
         typed_constant(x, x.dtype) if type(x) in WIDE_SCALARS and is_wide_beside(x, args) else x
@@ -89,7 +89,7 @@ def kept_wide(args: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def put_numpy(
-    x: Any, aval: Any = None, where: Placement | None = None, committed: bool = False
+    x: Any, aval: Any = None, placement: Placement | None = None, committed: bool = False
 ) -> Any:
     """A NumPy value on a device, as an ArrayImpl of type `aval`.
 
@@ -98,18 +98,20 @@ def put_numpy(
     if aval is None:
         aval = numpy_aval(x)
     x = dtypes.stored(x, aval.dtype)
-    if where is None:
+    if placement is None:
         mesh = config.MESH.value
         if type(mesh) is Mesh and x.dtype == aval.dtype:
-            whole = shardings.NamedSharding(mesh, PartitionSpec())
-            here = mesh.local_devices
-            parts = [np.asarray(x, order="C")] * len(here)
-            return compat.put_parts(aval, whole.cpp_sharding(x.ndim), parts, here)
-        where = default_placement()
-    sharding = where.sharding_of(aval, committed)
+            replicated = shardings.NamedSharding(mesh, PartitionSpec())
+            local_devices = mesh.local_devices
+            copies = [np.asarray(x, order="C")] * len(local_devices)
+            return compat.put_shards(
+                aval, replicated.cpp_sharding(x.ndim), copies, local_devices
+            )
+        placement = default_placement()
+    sharding = placement.sharding_of(aval, committed)
     if x.dtype == aval.dtype:
-        return compat.put(x, aval, sharding, where.device, committed)
-    held = compat.put(x, shaped(x.shape, x.dtype), sharding, where.device, committed)
+        return compat.put(x, aval, sharding, placement.device, committed)
+    held = compat.put(x, shaped(x.shape, x.dtype), sharding, placement.device, committed)
     return compat.with_aval(held, aval, sharding)
 
 
@@ -119,52 +121,56 @@ put_own: Callable[..., Any] = put_numpy
 
 
 def _put_unguarded(x: Any, aval: Any) -> Any:
-    with guards.own():
+    with guards.internal_transfer():
         return put_numpy(x, aval)
 
 
-def _guarded() -> None:
+def _use_guards() -> None:
     global put_own
     put_own = _put_unguarded
 
 
-guards.at_first_use(_guarded)
+guards.at_first_use(_use_guards)
 
 _scalars: dict[Any, Any] = {}
 
 
-def put_scalar(x: Any, where: Placement) -> Any:
+def put_scalar(x: Any, placement: Placement) -> Any:
     """A Python scalar on a device, weakly typed; small ones are kept there."""
     aval = core.aval_of(x)
     # -0.0 equals 0.0, and nan does not equal itself: neither is kept.
-    kept = x == x and (x != 0 or str(x) in ("0", "0.0", "False"))
-    key = (x, type(x), aval.dtype, id(where))
-    found = _scalars.get(key) if kept else None
-    if found is None or found.is_deleted():
-        found = compat.put(
-            np.asarray(x, aval.dtype), aval, where.uncommitted_sharding, where.device, False
+    is_cacheable = x == x and (x != 0 or str(x) in ("0", "0.0", "False"))
+    key = (x, type(x), aval.dtype, id(placement))
+    cached = _scalars.get(key) if is_cacheable else None
+    if cached is None or cached.is_deleted():
+        cached = compat.put(
+            np.asarray(x, aval.dtype),
+            aval,
+            placement.uncommitted_sharding,
+            placement.device,
+            False,
         )
-        if kept:
+        if is_cacheable:
             if len(_scalars) > 4096:
                 _scalars.clear()
-            _scalars[key] = found
-    return found
+            _scalars[key] = cached
+    return cached
 
 
-def put_typed_scalar(x: np.generic, where: Placement) -> Any:
+def put_typed_scalar(x: np.generic, placement: Placement) -> Any:
     """A NumPy scalar on a device; it is kept there."""
     aval = numpy_aval(x)
-    key = (x.tobytes(), x.dtype, aval, id(where))
-    found = _scalars.get(key)
-    if found is None or found.is_deleted():
-        found = put_numpy(x, aval, where)
+    key = (x.tobytes(), x.dtype, aval, id(placement))
+    cached = _scalars.get(key)
+    if cached is None or cached.is_deleted():
+        cached = put_numpy(x, aval, placement)
         if len(_scalars) > 4096:
             _scalars.clear()
-        _scalars[key] = found
-    return found
+        _scalars[key] = cached
+    return cached
 
 
-def put_alone(x: Any, where: Placement) -> Any:
+def put_unshared(x: Any, placement: Placement) -> Any:
     """A Python scalar on a device, in memory that it does not share."""
     aval = core.aval_of(x)
-    return put_numpy(np.asarray(x, aval.dtype), aval, where)
+    return put_numpy(np.asarray(x, aval.dtype), aval, placement)

@@ -26,7 +26,7 @@ from ...base import config, errors
 from . import jaxlib_compat as compat
 from . import plugins
 from .cluster import state
-from .plugins import load_plugin, set_options
+from .plugins import load_plugin, user_options
 
 _clients: dict[str, Any] = {}
 _lock = threading.RLock()
@@ -58,7 +58,7 @@ config.NUM_CPU_DEVICES.on_change = _check_device_count
 
 
 def _check_asynchronous(value: Any) -> None:
-    if "cpu" in _clients and value != _made_with.get("asynchronous"):
+    if "cpu" in _clients and value != _cpu_options.get("asynchronous"):
         raise errors.error(
             RuntimeError,
             "jax_cpu_enable_async_dispatch was set after the devices were first used.",
@@ -67,7 +67,7 @@ def _check_asynchronous(value: Any) -> None:
         )
 
 
-_made_with: dict[str, Any] = {}  # what the CPU's client was asked for
+_cpu_options: dict[str, Any] = {}  # what the CPU's client was asked for
 config.CPU_ASYNC.on_change = _check_asynchronous
 
 
@@ -89,7 +89,7 @@ _before_cuda(config.CLIENT_OPTIONS)
 
 
 def _make_cpu() -> Any:
-    asynchronous = _made_with["asynchronous"] = bool(config.CPU_ASYNC.value)
+    asynchronous = _cpu_options["asynchronous"] = bool(config.CPU_ASYNC.value)
     return compat.make_cpu_client(_num_cpu_devices(), asynchronous, **cluster.for_cpu())
 
 
@@ -175,7 +175,7 @@ def _make_cuda() -> Any:
     options.update(cluster.for_cuda())
     if config.CUDA_DEVICES.value != "all":
         options["visible_devices"] = list(map(int, config.CUDA_DEVICES.value.split(",")))
-    options.update(set_options())
+    options.update(user_options())
     return xc.make_c_api_client("cuda", options, cluster.client)
 
 
@@ -188,9 +188,9 @@ def topology(platform: str, name: str, options: dict[str, Any]) -> list[Any]:
     """
     xc = compat.xc
     kind = _ALIASES.get(platform, platform)
-    given = factories[kind].make_topology if kind in factories else None
-    if given is not None:
-        return list(given(name, **options)._make_compile_only_devices())
+    make_topology = factories[kind].make_topology if kind in factories else None
+    if make_topology is not None:
+        return list(make_topology(name, **options)._make_compile_only_devices())
     if kind == "tpu":
         if not _has_tpu():  # it would ask machines of the cloud what it runs on
             os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
@@ -221,8 +221,8 @@ def topology(platform: str, name: str, options: dict[str, Any]) -> list[Any]:
         xc.initialize_pjrt_plugin(kind)
     if kind == "cuda" and importlib.util.find_spec("jax_cuda13_plugin") is not None:
         _register_cuda_calls(api)
-    made = compat._jax.get_c_api_topology(api, name, options)
-    return list(made._make_compile_only_devices())
+    description = compat._jax.get_c_api_topology(api, name, options)
+    return list(description._make_compile_only_devices())
 
 
 def _make_tpu() -> Any:
@@ -230,7 +230,7 @@ def _make_tpu() -> Any:
     load_plugin("tpu", tpu_library())
     if not xc.pjrt_plugin_initialized("tpu"):
         xc.initialize_pjrt_plugin("tpu")
-    return _jax.get_c_api_client("tpu", set_options(), cluster.client, None, False, True)
+    return _jax.get_c_api_client("tpu", user_options(), cluster.client, None, False, True)
 
 
 def _has_tpu() -> bool:
@@ -354,12 +354,12 @@ def register_plugin(
         compat.xc.load_pjrt_plugin_with_c_api(plugin_name, c_api)
     register_backend_factory(
         plugin_name,
-        factory or functools.partial(plugins.make, plugin_name, options),
+        factory or functools.partial(plugins.make_client, plugin_name, options),
         priority=priority,
         fail_quietly=False,
         experimental=True,
         c_api=c_api,
-        make_topology=make_topology or functools.partial(plugins.described, c_api),
+        make_topology=make_topology or functools.partial(plugins.topology_of, c_api),
     )
     return c_api
 
@@ -369,22 +369,22 @@ def _platforms() -> list[str]:
     if chosen:
         return [_platform(p) for p in chosen.split(",") if p]
     plugins.discover(register_backend_factory)
-    found = [(f.priority, name) for name, f in factories.items() if f.is_available()]
-    return [name for _, name in sorted(found, key=lambda pair: -pair[0])]
+    available = [(f.priority, name) for name, f in factories.items() if f.is_available()]
+    return [name for _, name in sorted(available, key=lambda pair: -pair[0])]
 
 
 def _platform(name: str) -> str:
-    known = name if name in factories else _ALIASES.get(name)
-    if known is None:
+    resolved = name if name in factories else _ALIASES.get(name)
+    if resolved is None:
         plugins.discover(register_backend_factory)
-        known = name if name in factories else None
-    if known is None:
+        resolved = name if name in factories else None
+    if resolved is None:
         raise RuntimeError(
             f"Unknown backend {name}. Available backends are"
             f" {sorted(_clients) or ['cpu']}\n"
             f"Try: one of {', '.join(sorted({*_ALIASES, *factories}))}."
         )
-    return known
+    return resolved
 
 
 _default_name: str | None = None
@@ -394,11 +394,11 @@ def default_platform() -> str:
     """The platform on which things run by default."""
     global _default_name
     if _default_name is None or config.PLATFORMS.value:
-        _default_name = next(filter(_starts, _platforms()))
+        _default_name = next(filter(_can_be_default, _platforms()))
     return _default_name
 
 
-def _starts(name: str) -> bool:
+def _can_be_default(name: str) -> bool:
     """Whether a platform can be the default; an error where it is to be and cannot."""
     if config.PLATFORMS.value or not factories[name].fail_quietly:
         return True
@@ -430,8 +430,8 @@ def backend(platform: Any = None) -> Any:
                         " may be correctly supported!",
                         stacklevel=2,
                     )
-                for tell in _on_clients:
-                    tell(name, client)
+                for callback in _client_callbacks:
+                    callback(name, client)
     return client
 
 
@@ -455,7 +455,7 @@ def _warn_of_fork() -> None:
     )
 
 
-_on_clients: list[Callable[[str, Any], None]] = []
+_client_callbacks: list[Callable[[str, Any], None]] = []
 
 
 def started_clients() -> list[tuple[str, Any]]:
@@ -463,12 +463,12 @@ def started_clients() -> list[tuple[str, Any]]:
     return list(_clients.items())
 
 
-def tell_clients(tell: Callable[[str, Any], None]) -> None:
-    """Call `tell` with each platform and client: with those there are, and later ones."""
+def watch_clients(callback: Callable[[str, Any], None]) -> None:
+    """Call `callback` with each platform and client: with those there are, and later ones."""
     with _lock:
-        _on_clients.append(tell)
+        _client_callbacks.append(callback)
         for name, client in started_clients():
-            tell(name, client)
+            callback(name, client)
 
 
 def existing_client(platform: str) -> Any:
@@ -517,21 +517,21 @@ def devices(backend: Any = None) -> list[Any]:
     >>> devices('cpu')[0].platform
     'cpu'
     """
-    found = list(_backend(backend).devices())
+    all_devices = list(_backend(backend).devices())
     if config.SORT_DEVICES.value:
-        found.sort(key=lambda d: (d.process_index, d.id))
-    return found
+        all_devices.sort(key=lambda d: (d.process_index, d.id))
+    return all_devices
 
 
-def ids_of(given: Sequence[Any]) -> tuple[Any, list[int]]:
+def ids_of(device_list: Sequence[Any]) -> tuple[Any, list[int]]:
     """What a pickle has in the place of devices: their platform, and who they are."""
-    return platform_of(given[0]) if given else None, [d.id for d in given]
+    return platform_of(device_list[0]) if device_list else None, [d.id for d in device_list]
 
 
 def devices_of(platform: Any, ids: Iterable[int]) -> tuple[Any, ...]:
     """The devices that `ids_of` told."""
-    known = {d.id: d for d in devices(platform)}
-    return tuple([known[i] for i in ids])
+    by_id = {d.id: d for d in devices(platform)}
+    return tuple([by_id[i] for i in ids])
 
 
 def local_devices(

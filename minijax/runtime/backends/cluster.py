@@ -42,9 +42,9 @@ class Cluster:
         heartbeat: int,
         shutdown: int,
         partition_index: int | None,
-        roll: Any,
+        membership: Any,
     ) -> None:
-        """Become one of the processes, once `roll` has gathered all.
+        """Become one of the processes, once `membership` has gathered all.
 
         Raises:
           RuntimeError: another one does not come, or this one is in a cluster already.
@@ -55,24 +55,24 @@ class Cluster:
             )
         split_address(address)
         _warn_of_proxies()
-        if roll is not None:
-            roll.gather(address, bind, timeout)
+        if membership is not None:
+            membership.gather(address, bind, timeout)
         if process_id == 0:
             self.service = compat.coordination_service(
                 bind, num_processes, heartbeat, shutdown, bool(config.RECOVERABLE.value)
             )
-        if roll is not None:
-            roll.open()
+        if membership is not None:
+            membership.open()
         client = compat.coordination_client(address, process_id, timeout, heartbeat, shutdown)
         client.connect()
-        self.client, self.roll = client, roll
+        self.client, self.roll = client, membership
         self.process_id, self.num_processes = process_id, num_processes
         self.coordinator_address, self.partition_index = address, partition_index
         if config.PREEMPTION.value:
             self.preemption_sync_manager = compat.preemption_manager(client)
-        if roll is not None:
-            roll.watch()
-        _once_at_exit()
+        if membership is not None:
+            membership.watch()
+        _register_exit_hooks()
         log.log_line(
             config.DISTRIBUTED_DEBUG.value,
             "Process %s of %s, coordinated at %s.",
@@ -139,10 +139,10 @@ class Cluster:
         """The options of a GPU client that is one of several."""
         if self.client is None:
             return {}
-        found = {"node_id": self.process_id, "num_nodes": self.num_processes}
+        options = {"node_id": self.process_id, "num_nodes": self.num_processes}
         if self.partition_index is not None:
-            found["partition_index"] = self.partition_index
-        return found
+            options["partition_index"] = self.partition_index
+        return options
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -158,13 +158,13 @@ def split_address(address: str) -> tuple[str, int]:
 
 def _warn_of_proxies() -> None:
     if config.CHECK_PROXIES.value:
-        found = [name for name in os.environ if "_proxy" in name.lower()]
-        if found:
+        proxies = [name for name in os.environ if "_proxy" in name.lower()]
+        if proxies:
             log.logger.warning(
                 "JAX detected proxy variable(s) in the environment as distributed setup:"
                 " %s. On some systems, this may cause a hang of distributed.initialize"
                 " and you may need to unset these ENV variable(s)",
-                " ".join(found),
+                " ".join(proxies),
             )
 
 
@@ -172,7 +172,7 @@ state = Cluster()
 _ready_for_exit = False
 
 
-def _once_at_exit() -> None:
+def _register_exit_hooks() -> None:
     global _ready_for_exit
     if _ready_for_exit:
         return
@@ -194,9 +194,11 @@ def _failing(kind: type, why: str) -> None:
     """An error ends this process: tell the others, unless one of them is the reason."""
     global _failed
     _failed = True
-    roll = state.roll
-    if roll is not None and not roll.explain(issubclass(kind, compat.RuntimeFailure)):
-        roll.fail(why)
+    membership = state.roll
+    if membership is not None and not membership.explain(
+        issubclass(kind, compat.RuntimeFailure)
+    ):
+        membership.fail(why)
 
 
 def _at_exit() -> None:
@@ -215,11 +217,11 @@ def _at_exit() -> None:
 
 def partition_from_environment() -> int | None:
     """The number of the part of the machine that the environment names."""
-    found = os.environ.get("JAX_PARTITION_INDEX")
-    if found is None and (found := os.environ.get("JAX_SLICE_INDEX")) is not None:
+    index = os.environ.get("JAX_PARTITION_INDEX")
+    if index is None and (index := os.environ.get("JAX_SLICE_INDEX")) is not None:
         warnings.warn(
             "JAX_SLICE_INDEX has been deprecated. Please use JAX_PARTITION_INDEX instead.",
             DeprecationWarning,
             stacklevel=3,
         )
-    return None if found is None else int(found)
+    return None if index is None else int(index)

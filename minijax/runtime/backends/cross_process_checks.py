@@ -26,7 +26,7 @@ from .cluster import state
 _counts: dict[tuple[int, ...], int] = {}  # of comparisons, by the processes that compare
 
 
-def holders(devices: Sequence[Any]) -> list[int]:
+def processes_of(devices: Sequence[Any]) -> list[int]:
     """The processes that have some of the devices."""
     return sorted({d.process_index for d in devices})
 
@@ -37,25 +37,25 @@ def check_same_value(x: Any, value: np.ndarray[Any, Any], devices: Sequence[Any]
     Raises:
       AssertionError: they do not.
     """
-    every = tuple(holders(devices))
-    if state.client is None or len(every) < 2 or state.process_id not in every:
+    processes = tuple(processes_of(devices))
+    if state.client is None or len(processes) < 2 or state.process_id not in processes:
         return
     digest = hashlib.blake2b(f"{value.dtype}{value.shape}".encode(), digest_size=16)
     digest.update(np.ascontiguousarray(value).view(np.uint8).data)
-    mine = digest.digest()
-    count = _counts[every] = _counts.get(every, -1) + 1
-    where = f"minijax/values/{'.'.join(map(str, every))}"
-    state.key_value_set(f"{where}/{count}/{state.process_id}", mine)
-    first = every[0]
+    local_digest = digest.digest()
+    count = _counts[processes] = _counts.get(processes, -1) + 1
+    prefix = f"minijax/values/{'.'.join(map(str, processes))}"
+    state.key_value_set(f"{prefix}/{count}/{state.process_id}", local_digest)
+    first = processes[0]
     if state.process_id != first:
-        alike = state.blocking_key_value_get(f"{where}/{count}/{first}") == mine
+        all_equal = state.blocking_key_value_get(f"{prefix}/{count}/{first}") == local_digest
     else:
         theirs = [
-            state.blocking_key_value_get(f"{where}/{count}/{other}") for other in every[1:]
+            state.blocking_key_value_get(f"{prefix}/{count}/{other}") for other in processes[1:]
         ]
-        alike = all(other == mine for other in theirs)
-        state.client.key_value_delete(f"{where}/{count - 1}")  # all are beyond it
-    if not alike:
+        all_equal = all(other == local_digest for other in theirs)
+        state.client.key_value_delete(f"{prefix}/{count - 1}")  # all are beyond it
+    if not all_equal:
         raise errors.error(
             AssertionError,
             f"{type(x)} passed to device_put is not the same on each process. Make sure"
@@ -82,39 +82,39 @@ def check_same_program(module: Any, bytecode: bytes, devices: Sequence[Any]) -> 
     Raises:
       RuntimeError: another one has compiled a different program in its place.
     """
-    every = tuple(holders(devices))
+    processes = tuple(processes_of(devices))
     main = threading.current_thread() is threading.main_thread()  # others have no order
-    if len(every) < 2 or not main or not config.COMPARE_PROGRAMS.value:
+    if len(processes) < 2 or not main or not config.COMPARE_PROGRAMS.value:
         return
-    known = _programs.setdefault(every, set())
+    seen = _programs.setdefault(processes, set())
     digest = hashlib.blake2b(bytecode, digest_size=_SIZE).digest()
-    if digest in known:
+    if digest in seen:
         return
-    where = f"minijax/programs/{'.'.join(map(str, every))}/{len(known)}"
-    known.add(digest)
+    prefix = f"minijax/programs/{'.'.join(map(str, processes))}/{len(seen)}"
+    seen.add(digest)
     packed = zlib.compress(bytecode, 1)
     state.key_value_set(
-        f"{where}/{state.process_id}", digest + (packed if len(packed) < _MOST else b"")
+        f"{prefix}/{state.process_id}", digest + (packed if len(packed) < _MOST else b"")
     )
-    for key, told in state.client.key_value_dir_get_bytes(where + "/"):
-        if told[:_SIZE] != digest:
-            raise _differs(module, key.rpartition("/")[2], told[_SIZE:])
+    for key, entry in state.client.key_value_dir_get_bytes(prefix + "/"):
+        if entry[:_SIZE] != digest:
+            raise _difference_error(module, key.rpartition("/")[2], entry[_SIZE:])
 
 
-def _differs(module: Any, other: str, packed: bytes) -> RuntimeError:
+def _difference_error(module: Any, other: str, packed: bytes) -> RuntimeError:
     """The error that names the first operation in which two programs differ."""
     name = ir.StringAttr(module.operation.attributes["sym_name"]).value
     which = None
     if packed:
         with context.ir:
             theirs = ir.Module.parse(zlib.decompress(packed))
-            said = ir.StringAttr(theirs.operation.attributes["sym_name"]).value
-            mine, other_text = (
+            other_name = ir.StringAttr(theirs.operation.attributes["sym_name"]).value
+            own_text, other_text = (
                 str(m.operation.get_asm(enable_debug_info=True)) for m in (module, theirs)
             )
-            which = _first_difference(mine, other_text, state.process_id, other)
-        if said != name:
-            which = f"process {state.process_id} runs {name}, process {other} {said}"
+            which = _first_difference(own_text, other_text, state.process_id, other)
+        if other_name != name:
+            which = f"process {state.process_id} runs {name}, process {other} {other_name}"
     return errors.error(
         RuntimeError,
         f"{name}: process {state.process_id} compiles another program than process {other}.",
@@ -129,33 +129,33 @@ def _differs(module: Any, other: str, packed: bytes) -> RuntimeError:
     )
 
 
-def _first_difference(mine: str, theirs: str, me: int, other: str) -> str:
+def _first_difference(own_text: str, other_text: str, me: int, other: str) -> str:
     """The first lines that differ of two modules, and where mine comes from."""
     texts = [
         [line.strip() for line in text.splitlines() if not line.startswith("#loc")]
-        for text in (mine, theirs)
+        for text in (own_text, other_text)
     ]
-    plain = [[_LOCATION.sub("", line) for line in text] for text in texts]
-    longest = max(map(len, plain))
-    a, b = ([*text, *["nothing more"] * (longest - len(text))] for text in plain)
+    stripped = [[_LOCATION.sub("", line) for line in text] for text in texts]
+    longest = max(map(len, stripped))
+    a, b = ([*text, *["nothing more"] * (longest - len(text))] for text in stripped)
     k = next((i for i in range(longest) if a[i] != b[i]), longest)
     if k == longest:
         return "their options or signatures, and none of their operations"
-    place = _place_of(mine, texts[0][k]) if k < len(texts[0]) else ""
-    return f"process {me}: {a[k][:200]}{place}\n       process {other}: {b[k][:200]}"
+    location = _source_location(own_text, texts[0][k]) if k < len(texts[0]) else ""
+    return f"process {me}: {a[k][:200]}{location}\n       process {other}: {b[k][:200]}"
 
 
 _LOCATION = re.compile(r" loc\((?:unknown|#loc\d*)\)")
 
 
-def _place_of(module: str, line: str) -> str:
+def _source_location(module: str, line: str) -> str:
     """What a line of a module says of its source: an operation, of a file and line."""
-    said = dict(re.findall(r"^(#loc\d*) = loc\((.*)\)$", module, re.M))
-    found = re.findall(r"loc\((#loc\d*)\)", line)
-    parts = []
-    name = found[-1] if found else ""
-    while name in said:
-        parts.append(re.sub(r"\(#loc\d*\)", "", said[name]).strip('"'))
-        inner = re.search(r"#loc\d*", said[name])
+    definitions = dict(re.findall(r"^(#loc\d*) = loc\((.*)\)$", module, re.M))
+    references = re.findall(r"loc\((#loc\d*)\)", line)
+    names = []
+    name = references[-1] if references else ""
+    while name in definitions:
+        names.append(re.sub(r"\(#loc\d*\)", "", definitions[name]).strip('"'))
+        inner = re.search(r"#loc\d*", definitions[name])
         name = inner[0] if inner else ""
-    return f"  ({', '.join(p.replace(chr(34), '') for p in parts)})" if parts else ""
+    return f"  ({', '.join(p.replace(chr(34), '') for p in names)})" if names else ""

@@ -14,7 +14,7 @@ import jaxlib
 from jaxlib import xla_client as xc
 
 from ...base import errors
-from .plugins import tell_plugins
+from .plugins import watch_plugins
 
 __all__ = (
     "TypeRegistration",
@@ -127,9 +127,9 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
     Example:
       >>> register_ffi_target_as_batch_partitionable("mine")
     """
-    known = xc.register_custom_call_as_batch_partitionable
-    known(name)
-    tell_plugins(lambda api: known(name, api))
+    register = xc.register_custom_call_as_batch_partitionable
+    register(name)
+    watch_plugins(lambda api: register(name, api))
 
 
 def pycapsule(funcptr: Any) -> Any:

@@ -1,7 +1,7 @@
 """Options that jaxlib's C++ acts upon: guards of transfers, threads, garbage; logs.
 
 Where the option is set, C++ is told, for the process or the thread.  Which transfers a
-program asked for, `asked_to_put` and `asked_to_get` say; they cost one test of a flag
+program asked for, `explicit_put` and `explicit_get` say; they cost one test of a flag
 until a guard is set for the first time.
 
 Next: client.py.
@@ -23,7 +23,7 @@ from ...base.option import UNSET
 
 _lib = _jax.guard_lib
 _global, _local = _lib.global_state(), _lib.thread_local_state
-_free = contextlib.nullcontext()
+_no_guard = contextlib.nullcontext()
 _used = False  # whether transfers were ever guarded
 _at_first_use: list[Callable[[], None]] = []  # what to do as soon as they are
 
@@ -39,17 +39,17 @@ def at_first_use(act: Callable[[], None]) -> None:
 def _mirror(opt: Any, name: str, kinds: Any) -> None:
     """Keep a field of C++'s guard state as the option is."""
 
-    def told(value: Any, local: bool) -> None:
+    def on_change(value: Any, local: bool) -> None:
         global _used
-        given = value is not UNSET and value is not None
-        if given and not _used and kinds is _lib.TransferGuardLevel:
+        is_set = value is not UNSET and value is not None
+        if is_set and not _used and kinds is _lib.TransferGuardLevel:
             _used = True
             for act in _at_first_use:
                 act()
         state = _local() if local else _global
-        setattr(state, name, getattr(kinds, value.upper()) if given else None)
+        setattr(state, name, getattr(kinds, value.upper()) if is_set else None)
 
-    opt.watch(told)
+    opt.watch(on_change)
 
 
 for _way, _option in config.GUARDS.items():
@@ -75,17 +75,17 @@ class _Set:
         setattr(_local(), self.name, self.before)
 
 
-def asked_to_put() -> Any:
+def explicit_put() -> Any:
     """A block in which values go to devices because the program says so."""
-    return _Set("explicit_device_put", True) if _used else _free
+    return _Set("explicit_device_put", True) if _used else _no_guard
 
 
-def asked_to_get() -> Any:
+def explicit_get() -> Any:
     """A block in which values come to the host because the program says so."""
-    return _Set("explicit_device_get", True) if _used else _free
+    return _Set("explicit_device_get", True) if _used else _no_guard
 
 
-def own() -> Any:
+def internal_transfer() -> Any:
     """A block in which what goes to devices is minijax's own, and no value of a program."""
     return _Set("host_to_device", _lib.TransferGuardLevel.ALLOW)
 
@@ -95,14 +95,14 @@ def _process_only(set_global: Callable[[Any], None]) -> Callable[[Any, bool], No
 
     In the block of a context manager it holds for all threads.
     """
-    standing: list[Any] = [None]
+    process_value: list[Any] = [None]
 
-    def told(value: Any, local: bool) -> None:
+    def on_change(value: Any, local: bool) -> None:
         if not local:
-            standing[0] = value
-        set_global(standing[0] if value is UNSET else value)
+            process_value[0] = value
+        set_global(process_value[0] if value is UNSET else value)
 
-    return told
+    return on_change
 
 
 config.THREAD_GUARD.watch(_process_only(_lib.update_thread_guard_global_state))

@@ -59,8 +59,8 @@ _batched_put = xc.batched_device_put
 
 def real_jax() -> Any:
     """The jax package, if it is loaded in this process (not our alias of that name)."""
-    found = sys.modules.get("jax")
-    return found if getattr(found, "__package__", None) == "jax" else None
+    package = sys.modules.get("jax")
+    return package if getattr(package, "__package__", None) == "jax" else None
 
 
 def _register_hooks() -> None:
@@ -118,32 +118,32 @@ def put_owned(
     return _batched_put(aval, sharding, [x], [device], committed, False, _ZERO_COPY, True)
 
 
-def put_parts(aval: Any, sharding: Any, parts: Sequence[Any], devices: Sequence[Any]) -> Any:
+def put_shards(aval: Any, sharding: Any, shards: Sequence[Any], devices: Sequence[Any]) -> Any:
     """One array of type `aval` from one NumPy array for each device."""
-    given = list(parts)
-    if any(x.size == 0 for x in given):  # no memory: C++ fails
+    arrays = list(shards)
+    if any(x.size == 0 for x in arrays):  # no memory: C++ fails
         alone = [SingleDeviceSharding(d) for d in devices]
         return assemble(
             aval,
             sharding,
-            [put(x, aval, s, d, True) for x, s, d in zip(given, alone, devices, strict=True)],
+            [put(x, aval, s, d, True) for x, s, d in zip(arrays, alone, devices, strict=True)],
         )
     seen: set[int] = set()
-    whole = all(x.shape == aval.shape for x in given)
-    for i, x in enumerate(given):  # C++ fails where some, but not all, are the same memory
+    replicated = all(x.shape == aval.shape for x in arrays)
+    for i, x in enumerate(arrays):  # C++ fails where some, but not all, are the same memory
         at = x.__array_interface__["data"][0]
-        if at in seen and not whole:
-            given[i] = x.copy()
+        if at in seen and not replicated:
+            arrays[i] = x.copy()
         seen.add(at)
-    return _batched_put(aval, sharding, given, list(devices), True, False, _COPY, True)
+    return _batched_put(aval, sharding, arrays, list(devices), True, False, _COPY, True)
 
 
 def copy_to(arr: Any, device: Any, sharding: Any) -> Any:
     """Copy a single-device array to another device of the same client."""
-    return copy_parts(arr, (device,), sharding)
+    return copy_shards(arr, (device,), sharding)
 
 
-def copy_parts(arr: Any, devices: Sequence[Any], sharding: Any) -> Any:
+def copy_shards(arr: Any, devices: Sequence[Any], sharding: Any) -> Any:
     """Copy each part of an array to a device, or to another memory of its own."""
     (out,) = xc.batched_copy_array_to_devices_with_sharding(
         [arr], [DeviceList(tuple(devices))], [sharding], [xc.ArrayCopySemantics.ALWAYS_COPY]
@@ -172,7 +172,7 @@ def to_host(arr: Any) -> np.ndarray[Any, Any]:
         if dtype in _IN_BUFFERS:
             return _viewed(arr)
         if dtypes.bits_of(dtype) in (8, 16):
-            return _lent(arr, dtype)
+            return _borrowed(arr, dtype)
     return arr._single_device_array_to_np_array_did_copy()[0]  # type: ignore[no-any-return]
 
 
@@ -222,7 +222,7 @@ _DLPACK_FLOATS = {
 }
 
 
-def described(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def shape_and_dtype(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """The shape and dtype of a tensor that a DLPack capsule holds."""
     tensor = _address_in(capsule, b"dltensor").contents
     name = _DLPACK_FLOATS.get(tensor.code)
@@ -232,7 +232,7 @@ def described(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return tuple(tensor.shape[: tensor.ndim]), np.dtype(name)
 
 
-def _lent(arr: Any, dtype: Any) -> np.ndarray[Any, Any]:
+def _borrowed(arr: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """The memory of a CPU array whose dtype the buffer protocol does not know."""
     capsule = to_dlpack(arr, None, None, False)
     address = _address_in(capsule, b"dltensor").contents.data
@@ -265,12 +265,12 @@ def shards_of(arr: Any) -> list[Any]:
 _LOOKED_FOR = "jax._src.sharding_impls"
 
 
-def parts_to_host(arr: Any, aval: Any) -> list[np.ndarray[Any, Any]]:
+def shards_to_host(arr: Any, aval: Any) -> list[np.ndarray[Any, Any]]:
     """The parts of a spread array as NumPy, as `to_host` gives them; of type `aval`."""
-    parts = shards_of(arr)
-    if aval.dtype in _IN_BUFFERS and parts and parts[0].platform() == "cpu":
-        return list(map(_viewed, parts))
-    return [to_host(with_aval(part, aval, part._sharding)) for part in parts]
+    shards = shards_of(arr)
+    if aval.dtype in _IN_BUFFERS and shards and shards[0].platform() == "cpu":
+        return list(map(_viewed, shards))
+    return [to_host(with_aval(part, aval, part._sharding)) for part in shards]
 
 
 def to_dlpack(arr: Any, stream: Any, max_version: Any, copied: bool) -> Any:
@@ -314,9 +314,9 @@ def compile_options(
         debug.xla_backend_optimization_level = 0
         debug.xla_llvm_disable_expensive_passes = True
         debug.xla_test_all_input_layouts = False
-    given = dict(overrides or {})
+    remaining = dict(overrides or {})
     for name, opt in _EFFORTS.items():
-        value = given.pop(name, opt.value)
+        value = remaining.pop(name, opt.value)
         if not hasattr(build, name):  # gone from 0.11 on
             if value:
                 raise errors.value_error(
@@ -332,8 +332,8 @@ def compile_options(
         options.profile_version = config.PROFILE_VERSION.value
     if caches is not None:
         _use_xla_caches(build.debug_options, caches)
-    if given:
-        options.env_option_overrides = list(given.items())
+    if remaining:
+        options.env_option_overrides = list(remaining.items())
     return options
 
 
@@ -402,9 +402,9 @@ def coordination_client(
 
 def preemption_manager(client: Any) -> Any:
     """What agrees on a step at which to save, once a process is told that it must end."""
-    made = _jax.create_preemption_sync_manager()
-    made.initialize(client)
-    return made
+    manager = _jax.create_preemption_sync_manager()
+    manager.initialize(client)
+    return manager
 
 
 def gloo_collectives(client: Any, hostname: str | None) -> Any:
@@ -445,7 +445,7 @@ def register_lapack() -> None:
     _lapack_ready = True
 
 
-def knowing_lapack(make: Callable[..., Any], *args: Any) -> Any:
+def with_lapack(make: Callable[..., Any], *args: Any) -> Any:
     """`make(*args)`, and again with LAPACK known if a program turns out to call it: one
     that was exported or serialised elsewhere, or calls it by name."""
     try:

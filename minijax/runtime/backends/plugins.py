@@ -37,36 +37,36 @@ def load_plugin(name: str, path: str) -> Any:
     """The functions of a plugin's library, as jaxlib takes them; loaded once."""
     if name not in _loaded:
         _loaded[name] = compat.xc.load_pjrt_plugin_dynamically(name, path)
-        for tell in _on_loading:
-            tell(_loaded[name])
+        for callback in _on_loading:
+            callback(_loaded[name])
     return _loaded[name]
 
 
-def tell_plugins(tell: Callable[[Any], None]) -> None:
-    """Call `tell` with each plugin's functions: of those loaded, and of later ones."""
-    _on_loading.append(tell)
+def watch_plugins(callback: Callable[[Any], None]) -> None:
+    """Call `callback` with each plugin's functions: of those loaded, and of later ones."""
+    _on_loading.append(callback)
     for api in list(_loaded.values()):
-        tell(api)
+        callback(api)
 
 
-def set_options() -> dict[str, Any]:
+def user_options() -> dict[str, Any]:
     """What the user gives a plugin's client: `name:value;name:value`."""
     pairs = filter(None, (config.CLIENT_OPTIONS.value or "").split(";"))
     return {name.strip(): value for name, value in (p.split(":", 1) for p in pairs)}
 
 
-def make(name: str, options: Any, path: str | None = None) -> Any:
+def make_client(name: str, options: Any, path: str | None = None) -> Any:
     """The client of a plugin; its library is loaded, if there is a path."""
     if path is not None:
         load_plugin(name, path)
     xc = compat.xc
     if not xc.pjrt_plugin_initialized(name):
         xc.initialize_pjrt_plugin(name)
-    given = options() if callable(options) else options
-    return xc.make_c_api_client(name, {**(given or {}), **set_options()}, state.client)
+    values = options() if callable(options) else options
+    return xc.make_c_api_client(name, {**(values or {}), **user_options()}, state.client)
 
 
-def described(api: Any, name: str, **options: Any) -> Any:
+def topology_of(api: Any, name: str, **options: Any) -> Any:
     """The topology of this name, by a plugin's functions."""
     return compat._jax.get_c_api_topology(api, name, options)
 
@@ -79,12 +79,12 @@ def discover(register: Callable[..., Any]) -> None:
 
 @functools.cache
 def _from_environment(register: Callable[..., Any]) -> None:
-    told = os.environ.get("PJRT_NAMES_AND_LIBRARY_PATHS", "")
-    for entry in filter(None, told.split(",")):
+    setting = os.environ.get("PJRT_NAMES_AND_LIBRARY_PATHS", "")
+    for entry in filter(None, setting.split(",")):
         name, colon, path = entry.partition(os.pathsep)
         if not (name and colon and path):
             warnings.warn(
-                f"invalid value {entry!r} in env var PJRT_NAMES_AND_LIBRARY_PATHS: {told}",
+                f"invalid value {entry!r} in env var PJRT_NAMES_AND_LIBRARY_PATHS: {setting}",
                 stacklevel=2,
             )
             continue
@@ -92,15 +92,15 @@ def _from_environment(register: Callable[..., Any]) -> None:
         if path.endswith(".json"):
             json = importlib.import_module("json")  # few need it
             with open(path, encoding="utf-8") as file:
-                told_there = json.load(file)
-            if "library_path" not in told_there:
+                contents = json.load(file)
+            if "library_path" not in contents:
                 raise errors.value_error(
                     'PJRT plugin config file should contain "library_path" field.', which=path
                 )
-            path, options = told_there["library_path"], told_there.get("create_options")
+            path, options = contents["library_path"], contents.get("create_options")
         register(
             name,
-            functools.partial(make, name, options, path),
+            functools.partial(make_client, name, options, path),
             priority=400,
             fail_quietly=False,
             experimental=True,

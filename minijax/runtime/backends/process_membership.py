@@ -55,20 +55,20 @@ class _Connection:
           ValueError: what comes is no message.
         """
         try:
-            came = self.sock.recv(4096)
+            data = self.sock.recv(4096)
         except TimeoutError:
             return []
         except OSError:
             return None
-        if not came:
+        if not data:
             return None
-        *lines, self.rest = (self.rest + came).split(b"\n")
+        *lines, self.rest = (self.rest + data).split(b"\n")
         if len(self.rest) > _LONGEST:
             raise ValueError("a message that does not end")
-        found = list(map(json.loads, lines))
-        if not all(isinstance(message, dict) for message in found):
+        messages = list(map(json.loads, lines))
+        if not all(isinstance(message, dict) for message in messages):
             raise ValueError("no message")
-        return found
+        return messages
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -85,12 +85,12 @@ class ProcessMembership:
         self.me = me
         self.count = count
         self.left: set[int] = set()
-        self._lines: dict[int, _Connection] = {}
-        self._over = False
+        self._connections: dict[int, _Connection] = {}
+        self._closed = False
         self._failure: str | None = None
-        self._gone: tuple[int, str] | None = None  # who has ended, and why
-        self._news = ""  # what to say of it
-        self._told = threading.Event()
+        self._ended: tuple[int, str] | None = None  # who has ended, and why
+        self._report = ""  # what to say of it
+        self._report_ready = threading.Event()
         self._printed = False
         self._thread: threading.Thread | None = None
 
@@ -105,16 +105,16 @@ class ProcessMembership:
         """
         deadline = time.monotonic() + timeout
         if self.me == 0:
-            self._call(bind, deadline, timeout)
+            self._gather_processes(bind, deadline, timeout)
         else:
-            self._answer(address, deadline, timeout)
-        for line in self._lines.values():
-            line.sock.settimeout(None)
+            self._join(address, deadline, timeout)
+        for connection in self._connections.values():
+            connection.sock.settimeout(None)
 
     def _missing(self) -> list[int]:
-        return [i for i in range(1, self.count) if i not in self._lines]
+        return [i for i in range(1, self.count) if i not in self._connections]
 
-    def _call(self, bind: str, deadline: float, timeout: float) -> None:
+    def _gather_processes(self, bind: str, deadline: float, timeout: float) -> None:
         try:
             listening = _listen(*split_address(bind))
         except OSError as e:
@@ -131,71 +131,71 @@ class ProcessMembership:
             while missing := self._missing():
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    self._refuse(_absent(missing, self.count, timeout), pending)
+                    self._refuse(_missing_message(missing, self.count, timeout), pending)
                 for key, _ in ready.select(left):
                     if key.fileobj is listening:
-                        line = _Connection(listening.accept()[0])
-                        line.sock.settimeout(5.0)
-                        pending.append(line)
-                        ready.register(line.sock, selectors.EVENT_READ, line)
+                        connection = _Connection(listening.accept()[0])
+                        connection.sock.settimeout(5.0)
+                        pending.append(connection)
+                        ready.register(connection.sock, selectors.EVENT_READ, connection)
                     else:
                         ready.unregister(key.fileobj)
-                        self._speaks(key.data, pending, ready)
-        for line in pending:
-            line.close()
+                        self._receive_hello(key.data, pending, ready)
+        for connection in pending:
+            connection.close()
 
-    def _speaks(
-        self, line: _Connection, pending: list[_Connection], ready: selectors.BaseSelector
+    def _receive_hello(
+        self, connection: _Connection, pending: list[_Connection], ready: selectors.BaseSelector
     ) -> None:
         """Take in who speaks first, or lose who speaks again; tell who is missing now."""
-        if line in pending:
-            pending.remove(line)
-            self._admit(line, ready)
+        if connection in pending:
+            pending.remove(connection)
+            self._admit(connection, ready)
         else:  # one that had come has gone again
-            self._lose(line)
-        for each in self._lines.values():
+            self._drop(connection)
+        for each in self._connections.values():
             each.send(missing=self._missing())
 
     def open(self) -> None:
         """Tell all that what they gathered for is there."""
-        for line in self._lines.values() if self.me == 0 else ():
-            line.send(go=True)
+        for connection in self._connections.values() if self.me == 0 else ():
+            connection.send(go=True)
 
-    def _admit(self, line: _Connection, ready: selectors.BaseSelector) -> None:
+    def _admit(self, connection: _Connection, ready: selectors.BaseSelector) -> None:
         """Take in who speaks on a new connection, if it is one of us."""
         try:
-            hello: Any = next(iter(line.receive() or ()), {})
-            who, count = int(hello["process_id"]), int(hello["num_processes"])
+            hello: Any = next(iter(connection.receive() or ()), {})
+            process_id, count = int(hello["process_id"]), int(hello["num_processes"])
         except (KeyError, TypeError, ValueError):
-            line.close()  # some other program
+            connection.close()  # some other program
             return
         if count != self.count:
             wrong = (
-                f"process {who} was told num_processes={count}, and process 0"
+                f"process {process_id} was told num_processes={count}, and process 0"
                 f" num_processes={self.count}."
             )
-            self._refuse(_said(wrong, "they are to be told the same."), [line])
-        if who in self._lines or not 0 < who < self.count:
-            wrong = f"two processes have process_id={who}."
-            self._refuse(_said(wrong, "each has a number of its own."), [line])
-        self._lines[who] = line
-        ready.register(line.sock, selectors.EVENT_READ, line)
+            self._refuse(_setup_message(wrong, "they are to be told the same."), [connection])
+        if process_id in self._connections or not 0 < process_id < self.count:
+            wrong = f"two processes have process_id={process_id}."
+            self._refuse(_setup_message(wrong, "each has a number of its own."), [connection])
+        self._connections[process_id] = connection
+        ready.register(connection.sock, selectors.EVENT_READ, connection)
 
-    def _lose(self, line: _Connection) -> None:
-        for who, known in list(self._lines.items()):
-            if known is line:
-                del self._lines[who]
-        line.close()
+    def _drop(self, connection: _Connection) -> None:
+        for process_id, other in list(self._connections.items()):
+            if other is connection:
+                del self._connections[process_id]
+        connection.close()
 
     def _refuse(self, message: str, more: list[_Connection]) -> None:
         """Tell all that have come why there is no cluster, and raise."""
-        for line in (*self._lines.values(), *more):
-            line.send(error=message)
-            line.close()
-        self._lines.clear()
+        for connection in (*self._connections.values(), *more):
+            connection.send(error=message)
+            connection.close()
+        self._connections.clear()
         raise RuntimeError(message)
 
-    def _answer(self, address: str, deadline: float, timeout: float) -> None:
+    def _join(self, address: str, deadline: float, timeout: float) -> None:
         host, port = split_address(address)
         missing: list[int] = [0]
         pause, wrong = 0.02, ""
@@ -207,31 +207,31 @@ class ProcessMembership:
                 time.sleep(min(pause, max(left, 0.0)))
                 pause = min(pause * 1.5, 0.5)
                 continue
-            line = _Connection(sock)
-            line.send(
+            connection = _Connection(sock)
+            connection.send(
                 hello=_GREETING, process_id=self.me, num_processes=self.count
             )  # and now wait to be called
             while (left := deadline + 1.0 - time.monotonic()) > 0:
                 sock.settimeout(left)
                 try:
-                    heard = line.receive()
+                    messages = connection.receive()
                 except ValueError:
                     missing, wrong = [0], f"another program answers at {address}"
                     break
-                if heard is None:
+                if messages is None:
                     missing, wrong = [0], f"{address} hung up"
                     break
-                for message in heard:
+                for message in messages:
                     if "error" in message:
-                        line.close()
+                        connection.close()
                         raise RuntimeError(str(message["error"]))
                     if "go" in message:
-                        self._lines[0] = line
+                        self._connections[0] = connection
                         return
                     missing = message.get("missing", missing)
-            line.close()
+            connection.close()
             time.sleep(min(pause, max(left, 0.0)))
-        raise RuntimeError(_absent(missing, self.count, timeout, address, wrong))
+        raise RuntimeError(_missing_message(missing, self.count, timeout, address, wrong))
 
     # ---- afterwards
     def watch(self) -> None:
@@ -247,75 +247,75 @@ class ProcessMembership:
 
     def leave(self) -> None:
         """Tell the others that this process shuts down, or why it fails."""
-        said: dict[str, Any] = {"left": self.me}
+        message: dict[str, Any] = {"left": self.me}
         if self._failure is not None:
-            said = {"failed": self._failure}
-        elif self._gone is not None:
-            said = {"who": self._gone[0], "failed": self._gone[1]}
-        for line in list(self._lines.values()):
-            line.send(**said)
+            message = {"failed": self._failure}
+        elif self._ended is not None:
+            message = {"who": self._ended[0], "failed": self._ended[1]}
+        for connection in list(self._connections.values()):
+            connection.send(**message)
 
     def close(self) -> None:
         """Hear nothing any more."""
-        self._over = True
-        for line in self._lines.values():
+        self._closed = True
+        for connection in self._connections.values():
             with contextlib.suppress(OSError):
-                line.sock.shutdown(socket.SHUT_RDWR)
-            line.close()
+                connection.sock.shutdown(socket.SHUT_RDWR)
+            connection.close()
 
     def _listen_on(self) -> None:
         with selectors.DefaultSelector() as ready:
-            for who, line in self._lines.items():
-                ready.register(line.sock, selectors.EVENT_READ, (who, line))
-            while not self._over and ready.get_map():
+            for process_id, connection in self._connections.items():
+                ready.register(connection.sock, selectors.EVENT_READ, (process_id, connection))
+            while not self._closed and ready.get_map():
                 for key, _ in ready.select(1.0):
-                    who, line = key.data
+                    process_id, connection = key.data
                     try:
-                        heard = line.receive()
+                        messages = connection.receive()
                     except ValueError:
-                        heard = None
-                    if heard is None:
+                        messages = None
+                    if messages is None:
                         ready.unregister(key.fileobj)
-                    self._take_all(who, heard)
+                    self._handle_all(process_id, messages)
 
-    def _take_all(self, who: int, heard: list[dict[str, Any]] | None) -> None:
+    def _handle_all(self, process_id: int, messages: list[dict[str, Any]] | None) -> None:
         """Take what a process says; None: it is not there any more."""
-        if heard is None:
-            if who not in self.left and not self._over:
-                self._end(who, "")
+        if messages is None:
+            if process_id not in self.left and not self._closed:
+                self._end_process(process_id, "")
             return
-        for message in heard:
-            self._take(who, message)
+        for message in messages:
+            self._handle(process_id, message)
 
-    def _take(self, who: int, message: dict[str, Any]) -> None:
+    def _handle(self, process_id: int, message: dict[str, Any]) -> None:
         if "left" in message:
             self.left.add(int(message["left"]))
-            self._tell(who, message)
+            self._forward(process_id, message)
         elif "failed" in message:
-            self._end(int(message.get("who", who)), str(message["failed"]))
+            self._end_process(int(message.get("who", process_id)), str(message["failed"]))
 
-    def _tell(self, who: int, message: dict[str, Any]) -> None:
+    def _forward(self, process_id: int, message: dict[str, Any]) -> None:
         """Hand a message on to all others, of whom process 0 alone knows."""
         if self.me == 0:
-            for other, line in list(self._lines.items()):
-                if other != who:
-                    line.send(**message)
+            for other, connection in list(self._connections.items()):
+                if other != process_id:
+                    connection.send(**message)
 
-    def _end(self, who: int, why: str) -> None:
+    def _end_process(self, process_id: int, why: str) -> None:
         """End this process, since another one is gone."""
-        self._tell(who, {"failed": why, "who": who})
-        self._gone = who, why
-        self._news = errors.message(
-            f"process {who} of {self.count} has "
+        self._forward(process_id, {"failed": why, "who": process_id})
+        self._ended = process_id, why
+        self._report = errors.message(
+            f"process {process_id} of {self.count} has "
             + ("ended with an error" if why else "died")
             + f"; process {self.me} ends too.",
             which=why.strip().replace("\n", "\n       ") or None,
             why="a program over several processes cannot go on without one of them.",
-            tries=[f"the output of process {who} says more"],
+            tries=[f"the output of process {process_id} says more"],
         )
-        self._told.set()
+        self._report_ready.set()
         time.sleep(_GRACE)
-        if not self._over:
+        if not self._closed:
             self.print_news()
             with contextlib.suppress(Exception):
                 sys.stdout.flush()
@@ -327,24 +327,24 @@ class ProcessMembership:
         failed: whether a collective failed, of which that may be the reason.
         """
         if failed:
-            self._told.wait(_GRACE)
-        if failed and not self._news and self.left:
-            who = min(self.left)
-            self._gone = who, "it has shut down"
-            self._news = errors.message(
-                f"process {who} of {self.count} has shut down, and process {self.me} still"
+            self._report_ready.wait(_GRACE)
+        if failed and not self._report and self.left:
+            process_id = min(self.left)
+            self._ended = process_id, "it has shut down"
+            self._report = errors.message(
+                f"process {process_id} of {self.count} has shut down, and process {self.me} still"
                 " computes with it.",
                 why="a program over several processes cannot go on without one of them.",
                 tries=["the same steps in all of them"],
             )
         self.print_news()
-        return bool(self._news)
+        return bool(self._report)
 
     def print_news(self) -> None:
-        if self._news and not self._printed:
+        if self._report and not self._printed:
             self._printed = True
             with contextlib.suppress(Exception):
-                sys.stderr.write(f"minijax: {self._news}\n")
+                sys.stderr.write(f"minijax: {self._report}\n")
                 sys.stderr.flush()
 
 
@@ -358,7 +358,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return socket.create_server(("" if everywhere else host, port), family=kind, backlog=128)
 
 
-def _said(wrong: str, why: str) -> str:
+def _setup_message(wrong: str, why: str) -> str:
     return errors.message(
         f"jax.distributed.initialize(): {wrong}",
         why=why,
@@ -366,7 +366,7 @@ def _said(wrong: str, why: str) -> str:
     )
 
 
-def _absent(
+def _missing_message(
     missing: list[int], count: int, timeout: float, address: str = "", wrong: str = ""
 ) -> str:
     few = ", ".join(map(str, missing[:20])) + (", ..." if len(missing) > 20 else "")

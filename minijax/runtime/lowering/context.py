@@ -44,7 +44,7 @@ from . import frontend_attributes
 from .mlir_context import context, load_dialect
 from .module import Module
 from .recorded_lowering import (
-    KEPT,
+    MAX_RECIPES,
     NotReplayable,
     create,
     is_value_param,
@@ -59,11 +59,11 @@ def physical(aval: Any) -> Any:
     """The aval under which a value is stored: keys as trailing axes of numbers."""
     dtype: Any = getattr(aval, "dtype", None)
     if dtypes.is_extended(dtype):
-        lies = aval.explicit_sharding
-        if lies is not None:
-            lies = lies.with_spec((*lies.spec, *[None] * len(dtype.base_shape)))
+        sharding = aval.explicit_sharding
+        if sharding is not None:
+            sharding = sharding.with_spec((*sharding.spec, *[None] * len(dtype.base_shape)))
         shape = aval.shape + dtype.base_shape
-        return shaped(shape, dtype.base_dtype, False, aval.memory_space, lies)
+        return shaped(shape, dtype.base_dtype, False, aval.memory_space, sharding)
     return aval
 
 
@@ -132,14 +132,18 @@ class Lowering:
     @property
     def placement(self) -> Any:
         """How the program lies on several devices; None where it is that of one."""
-        over = self.module.placement
-        return None if over is None or self.manual.issuperset(over.mesh.axis_names) else over
+        placement = self.module.placement
+        return (
+            None
+            if placement is None or self.manual.issuperset(placement.mesh.axis_names)
+            else placement
+        )
 
     @property
     def is_sharded_by_compiler(self) -> bool:
         """Whether the compiler divides the values here among several devices."""
-        over = self.placement
-        return over is not None and len(over.devices) > 1
+        placement = self.placement
+        return placement is not None and len(placement.devices) > 1
 
     def begin(self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]) -> None:
         """Emit what comes before a program, of inputs of these types and names."""
@@ -147,17 +151,17 @@ class Lowering:
     # ---- types and attributes
     def type(self, aval: Any) -> Any:
         """The MLIR type of a value of type `aval`."""
-        found = context.types.get(aval)
-        if found is None:
+        mlir_type = context.types.get(aval)
+        if mlir_type is None:
             if isinstance(aval, AbstractToken):
-                found = hlo.TokenType.get()
+                mlir_type = hlo.TokenType.get()
             else:
                 p = physical(aval)
                 if names := dimension_variables(p.shape):
                     raise unexpected(names[0], ())
-                found = ir.RankedTensorType.get(p.shape, context.elements[p.dtype])
-            context.types[aval] = found
-        return found
+                mlir_type = ir.RankedTensorType.get(p.shape, context.elements[p.dtype])
+            context.types[aval] = mlir_type
+        return mlir_type
 
     def new_token(self) -> Any:
         """A token that comes after nothing."""
@@ -171,11 +175,11 @@ class Lowering:
     def i64s(self, values: Sequence[int]) -> Any:
         """A dense array attribute of 64-bit integers."""
         key = ("i64s", tuple(values))
-        found = context.attributes.get(key)
-        if found is None:
-            found = ir.DenseI64ArrayAttr.get([int(v) for v in values])
-            context.attributes[key] = found
-        return found
+        attribute = context.attributes.get(key)
+        if attribute is None:
+            attribute = ir.DenseI64ArrayAttr.get([int(v) for v in values])
+            context.attributes[key] = attribute
+        return attribute
 
     def bools(self, values: Sequence[bool]) -> Any:
         """A dense array attribute of booleans."""
@@ -199,12 +203,12 @@ class Lowering:
 
     def parse(self, text: str) -> Any:
         """Any attribute from its text, such as `#stablehlo<fft_type FFT>`."""
-        found = context.attributes.get(text)
-        if found is None:
+        attribute = context.attributes.get(text)
+        if attribute is None:
             if text.startswith("#"):
                 load_dialect(text[1:].partition("<")[0].partition(".")[0])
-            found = context.attributes[text] = ir.Attribute.parse(text)
-        return found
+            attribute = context.attributes[text] = ir.Attribute.parse(text)
+        return attribute
 
     def sharding(
         self, sharding: Any, aval: Any, free: Any = frozenset(), more: Any = False
@@ -234,17 +238,17 @@ class Lowering:
         """A value whole on every device of a program that is spread over some."""
         if self.placement is None or isinstance(aval, AbstractToken):
             return x
-        whole = self.sharding(self.module.placement.replicated, aval)
+        attr = self.sharding(self.module.placement.replicated, aval)
         types = [self.type(aval)]
-        return self.create("sdy.sharding_constraint", types, [x], sharding=whole).result
+        return self.create("sdy.sharding_constraint", types, [x], sharding=attr).result
 
     def on_one_device(self, results: int, i: int = 0) -> dict[str, Any]:
         """The attribute of an operation that runs once, on device `i` alone."""
         if self.placement is None:
             return {}
         one = f"<@{self.module.one_device(i)}, []>"
-        rows = ", ".join([one] * max(results, 1))
-        return {"sdy.sharding": self.parse(f"#sdy.sharding_per_value<[{rows}]>")}
+        shardings = ", ".join([one] * max(results, 1))
+        return {"sdy.sharding": self.parse(f"#sdy.sharding_per_value<[{shardings}]>")}
 
     # ---- operations
     def create(
@@ -282,22 +286,22 @@ class Lowering:
     def repeat(self, x: Any, aval: Any) -> Any:
         """A scalar as an array of type `aval`."""
         key = id(x), aval
-        found = self.repeated.get(key)
-        if found is None:
+        cached = self.repeated.get(key)
+        if cached is None:
             y = self.op("broadcast_in_dim", aval, x, broadcast_dimensions=self.i64s(()))
-            found = self.repeated[key] = y, x  # x lives on, for its id
-        return found[0]
+            cached = self.repeated[key] = y, x  # x lives on, for its id
+        return cached[0]
 
     def may_be_zero(self, x: Any) -> Any:
         """Whether an integer may be 0: unless it is a constant, or such ones repeated."""
-        made = x.owner
-        if isinstance(made, ir.Block):
+        producer = x.owner
+        if isinstance(producer, ir.Block):
             return True
-        if made.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
-            return self.may_be_zero(made.operands[0])
-        if made.name != "stablehlo.constant":
+        if producer.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
+            return self.may_be_zero(producer.operands[0])
+        if producer.name != "stablehlo.constant":
             return True
-        elements = made.attributes["value"]
+        elements = producer.attributes["value"]
         if elements.is_splat:
             return not ir.IntegerAttr(elements.get_splat_value()).value
         return not np.asarray(elements).all()
@@ -360,7 +364,7 @@ class Lowering:
         operands: Sequence[Any],
         ins: Sequence[tuple[Any, Any]],
         outs: Sequence[tuple[Any, Any]],
-        parts: Sequence[Any],
+        shard_avals: Sequence[Any],
         body: Callable[..., Sequence[Any]],
     ) -> list[Any]:
         """Emit `sdy.manual_computation`: what `body` emits of the parts of operands.
@@ -373,39 +377,39 @@ class Lowering:
         symbol = self.module.mesh(mesh)
         free = "" if self.manual | manual >= {*mesh.axis_names} else "?"
 
-        def told(pairs: Sequence[tuple[Any, Any]]) -> Any:
-            rows = []
+        def spec_attribute(pairs: Sequence[tuple[Any, Any]]) -> Any:
+            texts = []
             for aval, spec in pairs:
                 entries = [[f'"{a}"' for a in axes_of(entry)] for entry in spec]
                 entries += [[] for _ in range(len(physical(aval).shape) - len(entries))]
                 dims = ["{" + ", ".join([*e, *free]) + "}" for e in entries]
                 names = [f'"{a}"' for a in mesh.axis_names if a in spec.unreduced]
                 terms = f", unreduced={{{', '.join(names)}}}" if names else ""
-                rows.append(f"<@{symbol}, [{', '.join(dims)}]{terms}>")
-            return self.parse(f"#sdy.sharding_per_value<[{', '.join(rows)}]>")
+                texts.append(f"<@{symbol}, [{', '.join(dims)}]{terms}>")
+            return self.parse(f"#sdy.sharding_per_value<[{', '.join(texts)}]>")
 
         axes = ", ".join(f'"{a}"' for a in mesh.axis_names if a in manual)
         op = self.region_op(
             "sdy.manual_computation",
             [self.type(a) for a, _ in outs],
             operands,
-            in_shardings=told(ins),
-            out_shardings=told(outs),
+            in_shardings=spec_attribute(ins),
+            out_shardings=spec_attribute(outs),
             manual_axes=self.parse(f"#sdy<manual_axes{{{axes}}}>"),
         )
-        with self.block(op.regions[0], *map(self.type, parts)) as values:
+        with self.block(op.regions[0], *map(self.type, shard_avals)) as values:
             self.create("sdy.return", [], list(body(*values)))
         return list(op.results)
 
     def op_of_each_device(self, emit: Callable[[], Any], aval: Any) -> Any:
         """What `emit` emits, where the axes that are left are manual, too."""
-        over = self.placement
-        if over is None or not self.manual:
+        placement = self.placement
+        if placement is None or not self.manual:
             return emit()
-        mesh = over.mesh
+        mesh = placement.mesh
         rest = frozenset(mesh.axis_names) - self.manual
-        whole = [(aval, PartitionSpec())]
-        return self.manual_region(mesh, rest, [], [], whole, [], lambda: [emit()])[0]
+        replicated = [(aval, PartitionSpec())]
+        return self.manual_region(mesh, rest, [], [], replicated, [], lambda: [emit()])[0]
 
     def case(
         self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]], types: Sequence[Any]
@@ -426,10 +430,10 @@ class Lowering:
                     self.token = tokens[0]
                 out = branch()
                 self.return_(*([self.token] if tokens else []), *out)
-        found = list(case.results)
+        values = list(case.results)
         if tokens:
-            self.token = found.pop(0)
-        return found
+            self.token = values.pop(0)
+        return values
 
     def _case_of_cases(
         self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]], types: Sequence[Any]
@@ -488,13 +492,13 @@ class Lowering:
 
     def const_value(self, const: Any, aval: Any) -> Any:
         """The value of a captured constant inside the current function."""
-        found = self.consts.get(id(const))
-        if found is None:
+        value = self.consts.get(id(const))
+        if value is None:
             if isinstance(const, core.Tracer):
                 error = leaked(const, core.STATE.trace)
                 raise leaked_into_rule(error, "a function in the program")
-            found = self.constant(const, aval)
-        return found
+            value = self.constant(const, aval)
+        return value
 
     def fun(
         self, fun: Callable[..., Any], *operands: Any, avals: Sequence[Any] | None = None
@@ -513,16 +517,16 @@ class Lowering:
         """Call a closed jaxpr as a function; equal ones are lowered once."""
         module = self.module
         key = (closed.jaxpr, tuple(map(id, closed.consts)), self.axes, self.manual)
-        found = module.functions.get(key)
-        if found is None:
+        function = module.functions.get(key)
+        if function is None:
             if module.calls >= MOST_CALLS:
                 return self.jaxpr(closed, *args)
             module.calls += 1
-            found = self._function(closed, name)
+            function = self._function(closed, name)
             module.calls -= 1
-            module.functions[key] = found
+            module.functions[key] = function
             module.lowered.append(closed)
-        symbol, hidden = found
+        symbol, hidden = function
         passed = [self.consts[id(c)] for c in hidden]
         tokens = [self.token] if self.token is not None else []
         results = [self.type(a) for a in closed.out_avals]
@@ -598,7 +602,7 @@ SHORT = 4096  # bytes of a captured NumPy array that may stand in the program
 _BIT_VIEWS = frozenset((dtypes.bfloat16, *dtypes.SMALL_FLOATS))
 
 
-def _beyond(name: str) -> Any:
+def _unavailable(name: str) -> Any:
     """What a rule may not look at while its recipe is learnt."""
 
     def refuse(*_: Any) -> Any:
@@ -610,15 +614,15 @@ def _beyond(name: str) -> Any:
 class RecordingContext(Lowering):
     """A `Lowering` that knows an equation's types and the platform, and no more."""
 
-    __slots__ = ("given", "on")
+    __slots__ = ("emitted", "on")
     axes, consts, manual, module, token = map(
-        _beyond, ("axes", "consts", "manual", "module", "token")
+        _unavailable, ("axes", "consts", "manual", "module", "token")
     )
-    may_be_zero = _beyond("operands")
+    may_be_zero = _unavailable("operands")
 
     def __init__(self, ctx: Lowering) -> None:
         self.on = ctx.platform
-        self.given: dict[Any, dict[str, Any]] = {}  # operations and their attributes
+        self.emitted: dict[Any, dict[str, Any]] = {}  # operations and their attributes
         self.avals_in, self.avals_out = ctx.avals_in, ctx.avals_out
         self.loc, self.types, self.repeated = context.unknown, ctx.types, {}
 
@@ -627,9 +631,9 @@ class RecordingContext(Lowering):
         return self.on
 
     def emit(self, *args: Any) -> Any:
-        made = super().emit(*args)
-        self.given[made] = args[3]
-        return made
+        op = super().emit(*args)
+        self.emitted[op] = args[3]
+        return op
 
 
 def captured_consts(closed: ClosedJaxpr) -> list[Any]:
@@ -638,24 +642,24 @@ def captured_consts(closed: ClosedJaxpr) -> list[Any]:
     Scalars are none, nor are short NumPy arrays: the compiler may compute with them, as
     XLA divides by a constant, and results have the last digit that JAX's have.
     """
-    found: dict[int, Any] = {}
+    consts: dict[int, Any] = {}
     for c in closed.consts:
         if isinstance(c, np.ndarray) and c.nbytes <= SHORT:
             continue
         if getattr(c, "shape", ()) or dtypes.is_extended(getattr(c, "dtype", None)):
-            found[id(c)] = c
-    _captured_below(closed.jaxpr, found)
-    return list(found.values())
+            consts[id(c)] = c
+    _captured_below(closed.jaxpr, consts)
+    return list(consts.values())
 
 
-def _captured_below(jaxpr: Jaxpr, found: dict[int, Any]) -> None:
+def _captured_below(jaxpr: Jaxpr, consts: dict[int, Any]) -> None:
     below = jaxpr.memo.get("captured_consts")
     if below is None:
         below = {}
         for inner in closed_jaxprs_in(jaxpr):
             below.update((id(c), c) for c in captured_consts(inner))
         jaxpr.memo["captured_consts"] = below
-    found.update(below)
+    consts.update(below)
 
 
 # ------------------------------------------------------------------------ equations
@@ -669,7 +673,7 @@ def emit_jaxpr(
     env.update(zip(jaxpr.invars, args, strict=True))
     emit = _emit_with_keys if has_keys(jaxpr) else emit_equation
     if ctx.module.placement is not None and has_explicit_shardings(jaxpr):
-        emit = functools.partial(_emit_cut, emit)
+        emit = functools.partial(_emit_constrained, emit)
     if ctx.module.platform == "cpu" and not ctx.module.is_partitioned:
         stored = chains(jaxpr).stored
         if stored:
@@ -700,21 +704,21 @@ def _literal(ctx: Lowering, a: Literal, seen: dict[Any, Any]) -> Any:
     key = a.val, type(a.val), a.aval
     if not a.val:  # 0.0 and -0.0 are equal, and differ
         key = str(a.val), type(a.val), a.aval
-    found = seen.get(key)
-    if found is None:
-        found = seen[key] = ctx.constant(a.val, a.aval)
-    return found
+    value = seen.get(key)
+    if value is None:
+        value = seen[key] = ctx.constant(a.val, a.aval)
+    return value
 
 
 def has_explicit_shardings(jaxpr: Jaxpr) -> bool:
     """Whether the type of any value in a jaxpr says along which mesh axes it is cut."""
-    found = jaxpr.memo.get("has_explicit_shardings")
-    if found is None:
+    cached = jaxpr.memo.get("has_explicit_shardings")
+    if cached is None:
         values = (*jaxpr.invars, *jaxpr.constvars, *(v for e in jaxpr.eqns for v in e.outs))
-        found = jaxpr.memo["has_explicit_shardings"] = any(
+        cached = jaxpr.memo["has_explicit_shardings"] = any(
             v.aval.explicit_sharding is not None for v in values
         ) or any(has_explicit_shardings(p.jaxpr) for p in closed_jaxprs_in(jaxpr))
-    return bool(found)
+    return bool(cached)
 
 
 def check_one_device(jaxpr: Jaxpr) -> None:
@@ -738,7 +742,7 @@ def check_one_device(jaxpr: Jaxpr) -> None:
         check_one_device(inner.jaxpr)
 
 
-def _emit_cut(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
+def _emit_constrained(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
     """Emit an equation, and that its results lie as their types say."""
     out = emit(ctx, eqn, values)
     avals = [v.aval for v in eqn.outs]
@@ -774,13 +778,13 @@ def _emit_stored(
 
 def has_keys(jaxpr: Jaxpr) -> bool:
     """Whether any value in a jaxpr is an array of keys."""
-    found = jaxpr.memo.get("has_keys")
-    if found is None:
+    cached = jaxpr.memo.get("has_keys")
+    if cached is None:
         avals = {v.aval for eqn in jaxpr.eqns for v in eqn.outs}
         avals.update(v.aval for v in (*jaxpr.invars, *jaxpr.constvars))
         kinds = {getattr(a, "dtype", None) for a in avals}
-        found = jaxpr.memo["has_keys"] = any(map(dtypes.is_extended, kinds))
-    return bool(found)
+        cached = jaxpr.memo["has_keys"] = any(map(dtypes.is_extended, kinds))
+    return bool(cached)
 
 
 def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
@@ -798,8 +802,8 @@ def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
         recipe = _learn(ctx, key, eqn, recipe)
     if recipe is None:
         return rule(ctx, *values, **params)
-    if recipe.alone is not None:  # without a call between: most equations come here
-        name, types, attributes = recipe.alone
+    if recipe.single is not None:  # without a call between: most equations come here
+        name, types, attributes = recipe.single
         return create(name, types, values, attributes, None, 0, ctx.loc).result
     return recipe.replay(ctx, values)
 
@@ -807,17 +811,17 @@ def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
 UNSEEN, SEEN = "unseen", "seen"
 
 
-def _learn(ctx: Lowering, key: tuple[Any, ...], eqn: Equation, so_far: str) -> Any:
+def _learn(ctx: Lowering, key: tuple[Any, ...], eqn: Equation, state: str) -> Any:
     """The recipe of an equation seen before; None if its rule is to run."""
-    if so_far is UNSEEN:
+    if state is UNSEEN:
         if all(map(is_value_param, eqn.params.values())):
-            util.remember(ctx.recipes, key, SEEN, KEPT)
+            util.remember(ctx.recipes, key, SEEN, MAX_RECIPES)
         return None
     types = [ctx.type(a) for a in ctx.avals_in]
     several = eqn.primitive.multiple_results
-    found = record_lowering(key[0], RecordingContext(ctx), types, eqn.params, several)
-    ctx.recipes[key] = found
-    return found
+    recipe = record_lowering(key[0], RecordingContext(ctx), types, eqn.params, several)
+    ctx.recipes[key] = recipe
+    return recipe
 
 
 def _emit_with_keys(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
@@ -863,23 +867,23 @@ def _location(ctx: Lowering, key: tuple[Source | None, str, Primitive]) -> Any:
     """The location of an equation with this source, name stack and primitive."""
     source, names, prim = key
     label = "/".join(filter(None, (ctx.prefix, names, prim.name)))
-    found = ir.Location.name(label, childLoc=_file_location(source))
-    ctx.locations[key] = found
-    if (told := frontend_attributes.attributes_in_name_stack(names)) is not None:
-        ctx.module.tagged[str(found)] = told
-    return found
+    location = ir.Location.name(label, childLoc=_file_location(source))
+    ctx.locations[key] = location
+    if (attributes := frontend_attributes.attributes_in_name_stack(names)) is not None:
+        ctx.module.tagged[str(location)] = attributes
+    return location
 
 
 def _file_location(source: Source | None) -> Any:
     if source is None:
         return context.unknown
     key = (source.code, source.lasti, config.SOURCE_FILES.value)
-    found = context.locations.get(key)
-    if found is None:
+    location = context.locations.get(key)
+    if location is None:
         line, column = source.position()
         file, pattern = source.file, config.SOURCE_FILES.value
         if pattern is not None:
             file = re.sub(pattern, "", file)
-        found = ir.Location.file(file, line, column)
-        context.locations[key] = found
-    return found
+        location = ir.Location.file(file, line, column)
+        context.locations[key] = location
+    return location

@@ -19,7 +19,7 @@ from jaxlib.mlir import ir
 __all__ = ("scope_of", "attributes_in_name_stack", "tag", "tag_all")
 
 _MARK = "xla_metadata["
-_PART = re.compile(r"xla_metadata\[([^\]]*)\]")
+_SCOPE = re.compile(r"xla_metadata\[([^\]]*)\]")
 _ATTRIBUTE = "mhlo.frontend_attributes"
 _SILENT = ("stablehlo.constant", "stablehlo.return", "func.return")
 
@@ -47,7 +47,7 @@ def attributes_in_name_stack(names: str) -> dict[str, str] | None:
     """
     if _MARK not in names:
         return None
-    pairs = _PART.findall(names)[-1].split(",")
+    pairs = _SCOPE.findall(names)[-1].split(",")
     split = (pair.partition("=") for pair in pairs if pair)
     return {unquote(key): unquote(value) for key, _, value in split}
 
@@ -56,11 +56,11 @@ def tag(operation: Any, metadata: Mapping[str, str]) -> None:
     """Tell the compiler of an operation; what it is told already stays."""
     if not metadata:
         return
-    found: Any = {key: ir.StringAttr.get(value) for key, value in metadata.items()}
+    attributes: Any = {key: ir.StringAttr.get(value) for key, value in metadata.items()}
     if _ATTRIBUTE in operation.attributes:
-        known: Any = ir.DictAttr(operation.attributes[_ATTRIBUTE])
-        found.update((a.name, a.attr) for a in known)
-    operation.attributes[_ATTRIBUTE] = ir.DictAttr.get(found)
+        present: Any = ir.DictAttr(operation.attributes[_ATTRIBUTE])
+        attributes.update((a.name, a.attr) for a in present)
+    operation.attributes[_ATTRIBUTE] = ir.DictAttr.get(attributes)
 
 
 def tag_all(module: Any, tagged: Mapping[str, Mapping[str, str]]) -> None:

@@ -89,7 +89,7 @@ def _lower_jaxpr(
     literals: bool = False,
     emitter: type[Lowering] = Lowering,
     names: Sequence[str] = (),
-    orders: tuple[Sequence[str], Sequence[str]] | None = None,
+    layout_modes: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> Lowered:
     """The module of a closed jaxpr, with a function `main`.
 
@@ -97,7 +97,7 @@ def _lower_jaxpr(
     is threaded through the operations that have ordered effects.  Of a program over
     several devices `placement` says how inputs and results lie on them.  With `literals` the
     captured constants stand in the program.  `emitter` emits it; it is told the inputs'
-    `names`.  `orders` says in which orders inputs and results lie in memory.
+    `names`.  `layout_modes` says in which orders inputs and results lie in memory.
     """
     if placement is None and TypeFlags.has_sharded_types and replicas == partitions == 1:
         check_one_device(closed.jaxpr)
@@ -115,20 +115,20 @@ def _lower_jaxpr(
         if any(a.memory_space is HOST for a in (*closed.in_avals, *closed.out_avals)):
             arg_attributes = _with_memories(arg_attributes, closed.in_avals)
             result_attributes = _with_memories(result_attributes, closed.out_avals)
-        if orders is not None:
-            arg_attributes = _with_orders(arg_attributes, orders[0])
-            result_attributes = _with_orders(result_attributes, orders[1])
+        if layout_modes is not None:
+            arg_attributes = _with_layout_modes(arg_attributes, layout_modes[0])
+            result_attributes = _with_layout_modes(result_attributes, layout_modes[1])
         if any(donated):
             donations = _donations(donated, closed.in_avals, closed.out_avals, placement)
-            given = arg_attributes or [{}] * len(donations)
-            arg_attributes = [{**a, **d} for a, d in zip(given, donations, strict=True)]
+            base = arg_attributes or [{}] * len(donations)
+            arg_attributes = [{**a, **d} for a, d in zip(base, donations, strict=True)]
         arg_attributes = [{}] * shift + list(arg_attributes or [{}] * len(closed.in_avals))
         if placement is not None:
-            lies = [placement.replicated] * shift + list(
+            arg_shardings = [placement.replicated] * shift + list(
                 map(placement.sharding_in, range(len(closed.in_avals)))
             )
             arg_attributes = _with_shardings(
-                ctx, arg_attributes, lies, [*hidden_avals, *closed.in_avals]
+                ctx, arg_attributes, arg_shardings, [*hidden_avals, *closed.in_avals]
             )
             if placement.outs is not None:
                 result_attributes = _with_shardings(
@@ -176,35 +176,35 @@ def _with_memories(
 ) -> list[dict[str, Any]]:
     """The attributes of arguments or results, and in which memory each one is."""
     kinds = [HOST_KINDS[0] if a.memory_space is HOST else "device" for a in avals]
-    given = attributes or [{}] * len(kinds)
+    base = attributes or [{}] * len(kinds)
     return [
         {**attrs, "mhlo.memory_kind": ir.StringAttr.get(kind)}
-        for attrs, kind in zip(given, kinds, strict=True)
+        for attrs, kind in zip(base, kinds, strict=True)
     ]
 
 
-def _with_orders(
+def _with_layout_modes(
     attributes: Sequence[dict[str, Any]], modes: Sequence[str]
 ) -> list[dict[str, Any]]:
     """The attributes of arguments or results, and in which order each one lies."""
-    given = attributes or [{}] * len(modes)
+    base = attributes or [{}] * len(modes)
     return [
         {**attrs, "mhlo.layout_mode": ir.StringAttr.get(mode)}
-        for attrs, mode in zip(given, modes, strict=True)
+        for attrs, mode in zip(base, modes, strict=True)
     ]
 
 
 def _with_shardings(
     ctx: Lowering,
     attributes: Sequence[dict[str, Any]],
-    lies: Sequence[Any],
+    shardings: Sequence[Any],
     avals: Sequence[Any],
 ) -> list[dict[str, Any]]:
     """The attributes of arguments or results, and how each one lies on the devices."""
-    given = attributes or [{}] * len(avals)
+    base = attributes or [{}] * len(avals)
     return [
         attrs if s is None else {**attrs, "sdy.sharding": ctx.sharding(s, a)}
-        for attrs, s, a in zip(given, lies, avals, strict=True)
+        for attrs, s, a in zip(base, shardings, avals, strict=True)
     ]
 
 
@@ -226,28 +226,28 @@ def _drop_redundant_constraints(
     """
     values = list(values)
     for x, attributes in zip(args, arg_attributes, strict=True):
-        said = attributes.get(_SHARDING)
-        for op in [use.owner for use in x.uses] if said is not None else ():
-            if op.name == _CONSTRAINT and op.attributes["sharding"] == said:
+        sharding_attr = attributes.get(_SHARDING)
+        for op in [use.owner for use in x.uses] if sharding_attr is not None else ():
+            if op.name == _CONSTRAINT and op.attributes["sharding"] == sharding_attr:
                 values = [x if v == op.results[0] else v for v in values]
                 op.results[0].replace_all_uses_with(x)
                 op.erase()
     for i, attributes in enumerate(result_attributes):
-        said = attributes.get(_SHARDING)
-        if said is None or "unreduced" in str(said):
+        sharding_attr = attributes.get(_SHARDING)
+        if sharding_attr is None or "unreduced" in str(sharding_attr):
             continue
-        made = values[i].owner
-        while not isinstance(made, ir.Block):
-            if made.name != _CONSTRAINT or made.attributes["sharding"] != said:
+        producer = values[i].owner
+        while not isinstance(producer, ir.Block):
+            if producer.name != _CONSTRAINT or producer.attributes["sharding"] != sharding_attr:
                 break
-            before = made.operands[0].owner
+            before = producer.operands[0].owner
             moved = not isinstance(before, ir.Block) and before.name == _CONSTRAINT
             if getattr(out_avals[i], "explicit_sharding", None) is not None and not moved:
                 break
-            was, values[i] = values[i], made.operands[0]
+            was, values[i] = values[i], producer.operands[0]
             if was not in values and not any(True for _ in was.uses):
-                made.erase()
-            made = values[i].owner
+                producer.erase()
+            producer = values[i].owner
     return values
 
 
@@ -268,35 +268,35 @@ def _donations(
         shape = physical(a).shape
         return math.prod(shape if sharding is None else sharding.shard_shape(shape))
 
-    def alike(i: int, out: Any, sharding: Any) -> bool:
+    def is_compatible(i: int, out: Any, sharding: Any) -> bool:
         if kind(ins[i]) != kind(out) or sharding is None:
             return bool(kind(ins[i]) == kind(out))
-        return bool(lies[i].is_equivalent_to(sharding, physical(out).ndim))
+        return bool(in_shardings[i].is_equivalent_to(sharding, physical(out).ndim))
 
-    lies: list[Any] = [None] * len(ins)
-    outs_lie: Sequence[Any] = [None] * len(outs)
+    in_shardings: list[Any] = [None] * len(ins)
+    out_shardings: Sequence[Any] = [None] * len(outs)
     if placement is not None:
-        lies = [placement.sharding_in(i) for i in range(len(ins))]
-        outs_lie = placement.outs or outs_lie
-    found: list[dict[str, Any]] = [{} for _ in ins]
+        in_shardings = [placement.sharding_in(i) for i in range(len(ins))]
+        out_shardings = placement.outs or out_shardings
+    attributes: list[dict[str, Any]] = [{} for _ in ins]
     left = [i for i, d in enumerate(donated) if d]
     sizes = []
-    for j, (out, lie) in enumerate(zip(outs, outs_lie, strict=True)):
-        i = next((i for i in left if alike(i, out, lie)), None)
+    for j, (out, out_sharding) in enumerate(zip(outs, out_shardings, strict=True)):
+        i = next((i for i in left if is_compatible(i, out, out_sharding)), None)
         if i is None:
-            sizes.append(size(out, lie))
+            sizes.append(size(out, out_sharding))
             continue
         left.remove(i)
-        if placement is None or lie is not None:
+        if placement is None or out_sharding is not None:
             number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), j)
-            found[i]["tf.aliasing_output"] = number
+            attributes[i]["tf.aliasing_output"] = number
         else:
-            found[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
+            attributes[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
     unusable = []
     for i in left:
-        if (n := size(ins[i], lies[i])) in sizes:
+        if (n := size(ins[i], in_shardings[i])) in sizes:
             sizes.remove(n)
-            found[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
+            attributes[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
         else:
             unusable.append(ins[i].str_short(False))
     if unusable:
@@ -305,16 +305,18 @@ def _donations(
             "No result has their type, or as many elements: they are kept.",
             stacklevel=2,
         )
-    return found
+    return attributes
 
 
 def _attributes(
     arg_attributes: Sequence[dict[str, Any]], result_attributes: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     """Donation, memory and layout of `main`'s arguments and results."""
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     if any(arg_attributes):
-        found["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arg_attributes])
+        attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arg_attributes])
     if any(result_attributes):
-        found["res_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in result_attributes])
-    return found
+        attributes["res_attrs"] = ir.ArrayAttr.get(
+            [ir.DictAttr.get(a) for a in result_attributes]
+        )
+    return attributes

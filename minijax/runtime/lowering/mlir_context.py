@@ -19,7 +19,7 @@ from ...base import util
 from ...types import dtypes
 
 
-def load_whole(module: str) -> Any:
+def load_uninterrupted(module: str) -> Any:
     """Import a module where no interrupt comes: what its import has registered stays so,
     and if it were cut short each later import would fail.
 
@@ -40,12 +40,12 @@ def load_dialect(name: str) -> None:
 
     An interrupt in an import that C++ began would end the process.
     """
-    load_whole(f"jaxlib.mlir.dialects.{name}")
+    load_uninterrupted(f"jaxlib.mlir.dialects.{name}")
 
 
 # The extension modules, not the dialects' generated builders: those take long to load.
 _sdy, _chlo, _jax_mlir_ext, hlo = (
-    load_whole(f"jaxlib.mlir._mlir_libs.{name}")
+    load_uninterrupted(f"jaxlib.mlir._mlir_libs.{name}")
     for name in ("_sdy", "_chlo", "_jax_mlir_ext", "_stablehlo")
 )
 
@@ -82,7 +82,7 @@ class Context:
 
 def _element_types() -> dict[Any, Any]:
     signless, unsigned = ir.IntegerType.get_signless, ir.IntegerType.get_unsigned
-    found = {
+    elements = {
         dtypes.bool_: signless(1),
         dtypes.bfloat16: ir.BF16Type.get(),
         dtypes.float16: ir.F16Type.get(),
@@ -93,12 +93,12 @@ def _element_types() -> dict[Any, Any]:
         dtypes.float0: ir.Float8E5M2Type.get(),
     }
     for bits, i, u in zip((2, 4, 8, 16, 32, 64), dtypes.SIGNED, dtypes.UNSIGNED, strict=True):
-        found[i], found[u] = signless(bits), unsigned(bits)
+        elements[i], elements[u] = signless(bits), unsigned(bits)
     for dtype in dtypes.SMALL_FLOATS:
         # float8_e4m3fn is Float8E4M3FNType
         kind = "Float" + dtype.name[len("float") :].replace("_", "").upper() + "Type"
-        found[dtype] = getattr(ir, kind).get()
-    return found
+        elements[dtype] = getattr(ir, kind).get()
+    return elements
 
 
 class _Lease:

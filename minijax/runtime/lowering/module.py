@@ -70,24 +70,24 @@ class Module:
     def mesh(self, mesh: Any) -> str:
         """The symbol of a mesh of the program's devices; its axes cut values."""
         key = mesh.flat, mesh.shape_tuple
-        found = self.meshes.get(key)
-        if found is None:
-            found = "mesh" if not self.meshes else f"mesh_{len(self.meshes) - 1}"
+        symbol = self.meshes.get(key)
+        if symbol is None:
+            symbol = "mesh" if not self.meshes else f"mesh_{len(self.meshes) - 1}"
             axes = ", ".join(f'"{n}"={s}' for n, s in mesh.shape_tuple)
-            places = {d: i for i, d in enumerate(self.placement.devices)}
-            order = [places[d] for d in mesh.flat]
-            ids = "" if order == sorted(order) else f", device_ids={order}"
-            self.meshes[key] = self._declare_mesh(found, f"[{axes}]{ids}")
-        return found
+            position = {d: i for i, d in enumerate(self.placement.devices)}
+            device_ids = [position[d] for d in mesh.flat]
+            ids = "" if device_ids == sorted(device_ids) else f", device_ids={device_ids}"
+            self.meshes[key] = self._declare_mesh(symbol, f"[{axes}]{ids}")
+        return symbol
 
     def one_device(self, i: int) -> str:
         """The symbol of a mesh of one of the program's devices alone."""
-        found = self.meshes.get(("one", i))
-        if found is None:
+        symbol = self.meshes.get(("one", i))
+        if symbol is None:
             text = f"[], device_ids=[{i}]"
-            found = self._declare_mesh(f"maximal_mesh_{i}", text)
-            self.meshes["one", i] = found
-        return found
+            symbol = self._declare_mesh(f"maximal_mesh_{i}", text)
+            self.meshes["one", i] = symbol
+        return symbol
 
     def _declare_mesh(self, symbol: str, text: str) -> str:
         load_dialect("sdy")
@@ -144,10 +144,10 @@ class Module:
             attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(number, partitions)
             attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(number, self.replicas)
             with ir.InsertionPoint(copy.body):
-                made = [op.operation.clone() for op in self.module.body]
+                ops = [op.operation.clone() for op in self.module.body]
             entry = next(
                 op.operation
-                for op in made
+                for op in ops
                 if op.operation.name == "func.func"
                 and ir.StringAttr(op.operation.attributes["sym_name"]).value == "main"
             )
@@ -157,14 +157,14 @@ class Module:
             for x, name in zip(named, inputs, strict=True):
                 x.set_location(ir.Location.name(name) if name else context.unknown)
             count = len(ir.FunctionType(main["function_type"].value).results)
-            given: list[Any] = [{}] * count
+            result_attrs: list[Any] = [{}] * count
             if "res_attrs" in main:
-                given = [{a.name: a.attr for a in row} for row in main["res_attrs"]]
+                result_attrs = [{a.name: a.attr for a in row} for row in main["res_attrs"]]
             names = [*results, *[""] * (count - len(results))]
             main["res_attrs"] = ir.ArrayAttr.get(
                 [
                     ir.DictAttr.get({**row, "jax.result_info": text(name)})
-                    for row, name in zip(given, names, strict=True)
+                    for row, name in zip(result_attrs, names, strict=True)
                 ]
             )
         return copy

@@ -46,13 +46,13 @@ def is_deep(jaxpr: Jaxpr) -> bool:
 
 def nesting(jaxpr: Jaxpr) -> int:
     """How many loops and branches stand one within another."""
-    found = jaxpr.memo.get("nesting")
-    if found is None:
-        found = 0
+    depth = jaxpr.memo.get("nesting")
+    if depth is None:
+        depth = 0
         for eqn in jaxpr.eqns:
             regions = eqn.primitive.regions
             own = regions is None or isinstance(regions, Loop | Branches)
             for p in closed_jaxprs(eqn.params):
-                found = max(found, own + nesting(p.jaxpr))
-        jaxpr.memo["nesting"] = found
-    return int(found)
+                depth = max(depth, own + nesting(p.jaxpr))
+        jaxpr.memo["nesting"] = depth
+    return int(depth)

@@ -27,7 +27,7 @@ from .module import Module
 PLATFORM_INDEX = "_platform_index"
 _GLOBAL = "jax.global_constant"
 _POLYMORPHIC = "jax.uses_shape_polymorphism"
-_MEMORY = ("tf.aliasing_output", "jax.buffer_donor")  # of what only a whole program is
+_ALIASING = ("tf.aliasing_output", "jax.buffer_donor")  # of what only a whole program is
 
 
 # -------------------------------------------------------------------------- lowering
@@ -46,9 +46,9 @@ def lower_for(closed: ClosedJaxpr, name: str, platforms: Sequence[str], **option
         main = _main_of(first.module)
         signature = ir.FunctionType(main["function_type"].value)
         number = ir.RankedTensorType.get([], ir.IntegerType.get_signless(32))
-        rows = _rows(main, "arg_attrs", len(signature.inputs))
+        arg_attrs = _attribute_dicts(main, "arg_attrs", len(signature.inputs))
         index = {_GLOBAL: ir.StringAttr.get(PLATFORM_INDEX)}
-        attributes = {"arg_attrs": _attribute([index, *rows])}
+        attributes = {"arg_attrs": _attribute([index, *arg_attrs])}
         if "res_attrs" in main:
             attributes["res_attrs"] = main["res_attrs"]
         outs = list(signature.results)
@@ -60,17 +60,17 @@ def lower_for(closed: ClosedJaxpr, name: str, platforms: Sequence[str], **option
             if text not in symbols:
                 symbols[text] = merge(module, lowered.module, name)
         with ir.InsertionPoint(block):
-            where, *args = block.arguments
+            platform_index, *args = block.arguments
             chosen = [symbols[text] for text in texts]
-            found = (
+            results = (
                 _call(chosen[0], outs, args)
                 if len(symbols) == 1
-                else _call_one_of(chosen, where, outs, args)
+                else _call_one_of(chosen, platform_index, outs, args)
             )
-            ir.Operation.create("func.return", operands=found)
+            ir.Operation.create("func.return", operands=results)
     first.module = module.module
     first.described = module.described
-    module.placement = options.get("spread")
+    module.placement = options.get("placement")
     return first
 
 
@@ -83,13 +83,13 @@ def _call(symbol: str, outs: Sequence[Any], args: Sequence[Any]) -> list[Any]:
 
 
 def _call_one_of(
-    symbols: Sequence[str], where: Any, outs: Sequence[Any], args: Sequence[Any]
+    symbols: Sequence[str], platform_index: Any, outs: Sequence[Any], args: Sequence[Any]
 ) -> list[Any]:
-    """Call the function whose number `where` is."""
+    """Call the function whose number `platform_index` is."""
     case = ir.Operation.create(
         "stablehlo.case",
         results=outs,
-        operands=[where],
+        operands=[platform_index],
         regions=len(symbols),
         loc=context.unknown,
     )
@@ -112,27 +112,27 @@ def _symbol_of(op: Any) -> str:
     return str(ir.StringAttr(op.operation.attributes["sym_name"]).value)
 
 
-def _rows(attributes: Any, name: str, count: int) -> list[dict[str, Any]]:
+def _attribute_dicts(attributes: Any, name: str, count: int) -> list[dict[str, Any]]:
     """The attributes of each argument or result."""
     if name not in attributes:
         return [{} for _ in range(count)]
     return [{a.name: a.attr for a in row} for row in attributes[name]]
 
 
-def _attribute(rows: Sequence[dict[str, Any]]) -> Any:
-    return ir.ArrayAttr.get([ir.DictAttr.get(row) for row in rows])
+def _attribute(attrs: Sequence[dict[str, Any]]) -> Any:
+    return ir.ArrayAttr.get([ir.DictAttr.get(row) for row in attrs])
 
 
 # ----------------------------------------------------------------------------- bytes
 
 
-def to_bytes(module: Any, polymorphic: bool, parted: bool) -> bytes:
+def to_bytes(module: Any, polymorphic: bool, mixed: bool) -> bytes:
     """A module in the form that later versions of the compiler read, too."""
     with module.context:
         module.operation.attributes[_POLYMORPHIC] = ir.BoolAttr.get(polymorphic)
         weeks = hlo.StablehloCompatibilityRequirement.WEEK_4
         version = hlo.get_version_from_compatibility_requirement(weeks)
-        return bytes(_jax.mlir.serialize_portable_artifact(module, version, parted))
+        return bytes(_jax.mlir.serialize_portable_artifact(module, version, mixed))
 
 
 def from_bytes(data: bytes) -> Any:
@@ -166,7 +166,7 @@ def _stable() -> frozenset[str]:
     real = "orgqr syevd geev gesdd sytrd".split()
     unitary = {"orgqr": "ungqr", "syevd": "heevd", "sytrd": "hetrd"}
     routines = ["potrf", "geqrf", "getrf", "gehrd", "gees", "trsm", "gtsv", *real]
-    found = {
+    targets = {
         f"lapack_{kind}{unitary.get(name, name) if kind in 'cz' else name}_ffi"
         for kind in "sdcz"
         for name in routines
@@ -175,8 +175,8 @@ def _stable() -> frozenset[str]:
         ("cusolver", "getrf geqrf orgqr potrf syevd gesvd gesvdj sytrd"),
         ("hipsolver", "getrf geqrf orgqr potrf syevd gesvd gesvdj gesdd sytrd"),
     ):
-        found.update(f"{family}_{name}_ffi" for name in names.split())
-    found.update(
+        targets.update(f"{family}_{name}_ffi" for name in names.split())
+    targets.update(
         "cu_lu_pivots_to_permutation hip_lu_pivots_to_permutation cusparse_gtsv2_ffi"
         " cu_threefry2x32_ffi hip_threefry2x32_ffi Sharding SPMDFullToShardShape"
         " SPMDShardToFullShape annotate_device_placement Eigh Qr LuDecomposition"
@@ -185,23 +185,23 @@ def _stable() -> frozenset[str]:
         " stablehlo.dynamic_rng_bit_generator stablehlo.dynamic_top_k shape_assertion"
         " tf.call_tf_function tpu_custom_call mosaic_gpu_v2".split()
     )
-    return frozenset(found)
+    return frozenset(targets)
 
 
 def check_calls(module: Any, allowed: Sequence[str]) -> None:
     """ValueError for custom calls that another version may not know."""
-    known = _stable().union(allowed)
-    if "ALL" in known:
+    stable = _stable().union(allowed)
+    if "ALL" in stable:
         return
-    found = []
+    unstable = []
     for op in _walk(module.operation):
         target = op.name == "stablehlo.custom_call" and op.attributes["call_target_name"]
-        if target and ir.StringAttr(target).value not in known:
-            found.append(str(op))
-    if found:
+        if target and ir.StringAttr(target).value not in stable:
+            unstable.append(str(op))
+    if unstable:
         raise errors.value_error(
             "Cannot serialize code with custom calls whose targets have no compatibility"
-            " guarantees. Examples are:\n" + "\n".join(found),
+            " guarantees. Examples are:\n" + "\n".join(unstable),
             why="what reads the program may be of another version, without them.",
             tries=["disabled_checks=[export.DisabledSafetyCheck.custom_call(target)]"],
         )
@@ -220,7 +220,7 @@ def merge(into: Module, module: Any, name: str) -> str:
         for op in ops:
             old = _symbol_of(op)
             same = op.operation.name == "sdy.mesh" and taken.get(old) == str(op)
-            symbols[old] = old if same else _free(into, old, name, taken)
+            symbols[old] = old if same else _free_symbol(into, old, name, taken)
         # By way of names that are in neither: one's new name may be another's old one.
         for old, new in symbols.items():
             if old != new:
@@ -238,7 +238,7 @@ def merge(into: Module, module: Any, name: str) -> str:
                 attributes["sym_name"] = ir.StringAttr.get(symbols[old])
             if op.operation.name == "func.func":
                 attributes["sym_visibility"] = ir.StringAttr.get("private")
-                _without_memory(attributes)
+                _drop_aliasing(attributes)
                 at = ir.InsertionPoint(into.module.body)
             else:
                 at = ir.InsertionPoint.at_block_begin(into.module.body)
@@ -247,23 +247,23 @@ def merge(into: Module, module: Any, name: str) -> str:
     return symbols["main"]
 
 
-def _free(into: Module, old: str, name: str, taken: Any) -> str:
+def _free_symbol(into: Module, old: str, name: str, taken: Any) -> str:
     """A symbol that is not taken, for that of a module that is merged."""
     base = name if old == "main" else old
-    found = into.symbol(base)
-    while found in taken:
-        found = into.symbol(base)
-    return found
+    symbol = into.symbol(base)
+    while symbol in taken:
+        symbol = into.symbol(base)
+    return symbol
 
 
-def _without_memory(attributes: Any) -> None:
+def _drop_aliasing(attributes: Any) -> None:
     """Drop what is said of the memory of a program's arguments: it is a function now."""
     if "arg_attrs" in attributes:
-        rows = [
-            {a.name: a.attr for a in row if a.name not in _MEMORY}
+        attrs = [
+            {a.name: a.attr for a in row if a.name not in _ALIASING}
             for row in attributes["arg_attrs"]
         ]
-        attributes["arg_attrs"] = _attribute(rows)
+        attributes["arg_attrs"] = _attribute(attrs)
 
 
 def shardings_of(into: Module, symbol: str) -> tuple[list[Any], list[Any]]:
@@ -272,10 +272,10 @@ def shardings_of(into: Module, symbol: str) -> tuple[list[Any], list[Any]]:
         op.operation.attributes for op in into.module.body if _symbol_of(op) == symbol
     )
     signature = ir.FunctionType(fn["function_type"].value)
-    ins = _rows(fn, "arg_attrs", len(signature.inputs))
-    outs = _rows(fn, "res_attrs", len(signature.results))
-    lie: Any = lambda rows: [row.get("sdy.sharding") for row in rows]
-    return lie(ins), lie(outs)
+    ins = _attribute_dicts(fn, "arg_attrs", len(signature.inputs))
+    outs = _attribute_dicts(fn, "res_attrs", len(signature.results))
+    shardings: Any = lambda rows: [row.get("sdy.sharding") for row in rows]
+    return shardings(ins), shardings(outs)
 
 
 def refined(module: Any, platform_index: int | None, types: Sequence[Any]) -> Any:
@@ -284,12 +284,14 @@ def refined(module: Any, platform_index: int | None, types: Sequence[Any]) -> An
     platform_index: which of its platforms it runs on; None: it has only one.
     """
     with context.ir, context.unknown:
-        made = Module("refined", "cpu")
+        target = Module("refined", "cpu")
         signature = ir.FunctionType(_main_of(module)["function_type"].value)
-        symbol = merge(made, module, "refined_main")
-        wanted = list(signature.inputs)
+        symbol = merge(target, module, "refined_main")
+        arg_types = list(signature.inputs)
         # The types of results are not known before they are refined.
-        block = made.function("main", types, list(signature.results), "public", context.unknown)
+        block = target.function(
+            "main", types, list(signature.results), "public", context.unknown
+        )
         with ir.InsertionPoint(block):
             args = list(block.arguments)
             if platform_index is not None:
@@ -302,11 +304,11 @@ def refined(module: Any, platform_index: int | None, types: Sequence[Any]) -> An
                         "stablehlo.constant", results=[number], attributes={"value": dense}
                     ).result,
                 )
-            args = [converted(x, t) for x, t in zip(args, wanted, strict=True)]
+            args = [converted(x, t) for x, t in zip(args, arg_types, strict=True)]
             results = _call(symbol, list(signature.results), args)
             ir.Operation.create("func.return", operands=results)
         out = io.BytesIO()
-        made.module.operation.write_bytecode(out)
+        target.module.operation.write_bytecode(out)
     data = _jax.mlir.refine_polymorphic_shapes(out.getvalue(), True, True, True)
     with context.ir, context.unknown:
         return ir.Module.parse(data)

@@ -25,8 +25,8 @@ from .mlir_context import context
 
 create = ir.Operation.create
 
-KEPT = 2048  # recipes of a context: a few megabytes
-LONGEST = 32  # operations: what is longer gains little, and holds more
+MAX_RECIPES = 2048  # recipes of a context: a few megabytes
+MAX_STEPS = 32  # operations: what is longer gains little, and holds more
 
 
 class NotReplayable(Exception):
@@ -61,54 +61,54 @@ class RecordedLowering:
     A value is known by its number: the equation's operands, then the steps' results.
     """
 
-    __slots__ = ("alone", "home", "results", "steps")
+    __slots__ = ("single", "home", "results", "steps")
 
     def __init__(
-        self, steps: Sequence[Step], results: Callable[[Any], Any], home: Any, alone: bool
+        self, steps: Sequence[Step], results: Callable[[Any], Any], home: Any, is_single: bool
     ) -> None:
         self.steps = steps
         self.results = results
         self.home = home  # the module that patterns live in
         # A plain operation on all operands as they come: what most recipes are.
-        step = steps[0] if alone else None
-        self.alone = (step.name, step.types, step.attributes) if step else None
+        step = steps[0] if is_single else None
+        self.single = (step.name, step.types, step.attributes) if step else None
 
-    def replay(self, ctx: Any, known: list[Any]) -> Any:
+    def replay(self, ctx: Any, values: list[Any]) -> Any:
         """Emit the operations on these operands; the value of the result, or the list."""
         for name, types, operands, attributes, repeated, pattern in self.steps:
-            taken = operands(known)
+            taken = operands(values)
             if repeated is not None:
-                known.append(ctx.repeat(taken[0], repeated))
+                values.append(ctx.repeat(taken[0], repeated))
                 continue
             if pattern is not None:
-                made = self._copy(ctx, pattern, taken)
+                op = self._copy(ctx, pattern, taken)
             else:
-                made = create(name, types, taken, attributes, None, 0, ctx.loc)
+                op = create(name, types, taken, attributes, None, 0, ctx.loc)
             if len(types) == 1:
-                known.append(made.result)
+                values.append(op.result)
             else:
-                known += made.results
-        return self.results(known)
+                values += op.results
+        return self.results(values)
 
     def _copy(self, ctx: Any, pattern: Any, values: Sequence[Any]) -> Any:
         """Emit an operation with regions again, on other operands, where `ctx` is."""
         key = id(pattern), ctx.loc
-        found = ctx.copied.get(key)
-        if found is None:
-            made = pattern.clone()
-            _move(made, ctx.loc)
-            ctx.copied[key] = made, self  # which lives on, for the pattern's id
+        cached = ctx.copied.get(key)
+        if cached is None:
+            op = pattern.clone()
+            _set_location(op, ctx.loc)
+            ctx.copied[key] = op, self  # which lives on, for the pattern's id
         else:
-            made = found[0].clone()
-        operands = made.operands
+            op = cached[0].clone()
+        operands = op.operands
         for i, x in enumerate(values):
             operands[i] = x
-        return made
+        return op
 
 
 def record_lowering(
     rule: Callable[..., Any],
-    apart: Any,
+    ctx: Any,
     types: Sequence[Any],
     params: dict[str, Any],
     several: bool,
@@ -125,33 +125,33 @@ def record_lowering(
     block = holder.regions[0].blocks.append(*types, arg_locs=[unknown] * len(types))
     try:
         with ir.InsertionPoint(block):
-            found = rule(apart, *block.arguments, **params)
+            results_of_rule = rule(ctx, *block.arguments, **params)
     except NotReplayable:
         return None
-    made = [op.operation for op in block.operations]
-    if len(made) > LONGEST:
+    ops = [op.operation for op in block.operations]
+    if len(ops) > MAX_STEPS:
         return None
     numbers = {x: i for i, x in enumerate(block.arguments)}
-    for op in made:
+    for op in ops:
         for x in op.results:
             numbers[x] = len(numbers)
-    repeated = {y: aval for (_, aval), (y, _) in apart.repeated.items()}
+    repeated = {y: aval for (_, aval), (y, _) in ctx.repeated.items()}
     try:
-        steps = [_step(op, apart.given[op], numbers, repeated) for op in made]
-        results = [numbers[x] for x in (found if several else [found])]
+        steps = [_step(op, ctx.emitted[op], numbers, repeated) for op in ops]
+        results = [numbers[x] for x in (results_of_rule if several else [results_of_rule])]
     except KeyError:  # an operation or a value from elsewhere
         return None
     n = len(types)
-    alone = (
+    is_single = (
         results == [n]
         and not several
         and len(steps) == 1
-        and [numbers[x] for x in made[0].operands] == list(range(n))
+        and [numbers[x] for x in ops[0].operands] == list(range(n))
         and steps[0].repeated is None
         and steps[0].pattern is None
     )
     return RecordedLowering(
-        steps, _items(results) if several else itemgetter(*results), home, alone
+        steps, _items(results) if several else itemgetter(*results), home, is_single
     )
 
 
@@ -160,11 +160,11 @@ def _step(
 ) -> Step:
     operands = _items([numbers[x] for x in op.operands])
     types = [x.type for x in op.results]
-    again = repeated.get(op.results[0]) if types else None
+    repeated_type = repeated.get(op.results[0]) if types else None
     regions = len(op.regions) > 0
     if any(x in numbers for inner in _inside(op) for x in inner.operands):
         raise KeyError("a region that sees values around it")
-    return Step(op.name, types, operands, attributes, again, op if regions else None)
+    return Step(op.name, types, operands, attributes, repeated_type, op if regions else None)
 
 
 def _items(numbers: Sequence[int]) -> Callable[[Any], Any]:
@@ -184,7 +184,7 @@ def _inside(op: Any) -> Iterator[Any]:
                 yield from _inside(inner.operation)
 
 
-def _move(op: Any, loc: Any) -> None:
+def _set_location(op: Any, loc: Any) -> None:
     """Give an operation, and what is in its regions, this location."""
     op.location = loc
     for region in op.regions:
@@ -192,4 +192,4 @@ def _move(op: Any, loc: Any) -> None:
             for x in block.arguments:
                 x.set_location(loc)
             for inner in block:
-                _move(inner.operation, loc)
+                _set_location(inner.operation, loc)

@@ -31,16 +31,16 @@ def keep_rounding(module: Any) -> None:
 
 def _arithmetic(op: Any) -> list[Any]:
     """The operations to keep; not those of the functions that reductions apply."""
-    found = []
+    ops = []
     for region in op.regions:
         for block in region:
             for inner in block:
-                one = inner.operation
-                if one.name in _ROUNDED:
-                    found.append(one)
-                elif len(one.regions) and not one.name.startswith(_APPLY):
-                    found += _arithmetic(one)
-    return found
+                operation = inner.operation
+                if operation.name in _ROUNDED:
+                    ops.append(operation)
+                elif len(operation.regions) and not operation.name.startswith(_APPLY):
+                    ops += _arithmetic(operation)
+    return ops
 
 
 _APPLY = tuple(
@@ -64,10 +64,10 @@ def _keep(op: Any) -> None:
             )
         op.operands[0], op.operands[1] = hidden.results
     with ir.InsertionPoint.after(op):
-        kept = rounded = _rounded(result, form, op.location)
+        replacement = rounded = _rounded(result, form, op.location)
         if op.name == "stablehlo.multiply":
-            kept = _selected(rounded, op.location)
-    result.replace_all_uses_except(kept, rounded.owner.operation)
+            replacement = _selected(rounded, op.location)
+    result.replace_all_uses_except(replacement, rounded.owner.operation)
 
 
 def _rounded(x: Any, form: tuple[int, int], loc: Any) -> Any:

@@ -51,19 +51,19 @@ def is_symbolic(aval: Any) -> bool:
     return any(isinstance(d, SymbolicDim) for d in getattr(aval, "shape", ()))
 
 
-def has_unknowns(jaxpr: Jaxpr) -> bool:
+def has_symbolic_dims(jaxpr: Jaxpr) -> bool:
     """Whether sizes occur in a program that are not known."""
     variables = (*jaxpr.invars, *(v for e in jaxpr.eqns for v in e.outs))
     if any(is_symbolic(v.aval) for v in variables):
         return True
     # A loop, since `any` calls through C.
     for inner in closed_jaxprs_in(jaxpr):  # noqa: SIM110
-        if has_unknowns(inner.jaxpr):
+        if has_symbolic_dims(inner.jaxpr):
             return True
     return False
 
 
-class _Never(dict[Any, Any]):
+class _NoRecipes(dict[Any, Any]):
     """Recipes where none is used: the sizes in them are values, which are here alone."""
 
     def get(self, key: Any, default: Any = None) -> Any:
@@ -81,7 +81,7 @@ class SymbolicLowering(Lowering):
 
     def __init__(self, module: Module, prefix: str = "") -> None:
         super().__init__(module, prefix)
-        self.recipes = _Never()
+        self.recipes = _NoRecipes()
         self.sizes: dict[str, Any] = {}
 
     # ---- sizes as values
@@ -99,13 +99,13 @@ class SymbolicLowering(Lowering):
         if not any(isinstance(d, SymbolicDim) for d in shape):
             return super().constant(np.array(shape, np.int32), out)
         emitted = _Emitted(self)
-        parts = [
+        elements = [
             super(SymbolicLowering, self).op(
                 "reshape", one, self.size(d) if isinstance(d, SymbolicDim) else emitted.const(d)
             )
             for d in shape
         ]
-        return super().op("concatenate", out, *parts, dimension=self.i64(0))
+        return super().op("concatenate", out, *elements, dimension=self.i64(0))
 
     def _assert(self, holds: Any, text: str, shown: Sequence[Any]) -> None:
         """Emit a check; in its message each {} stands for one of `shown`."""
@@ -124,15 +124,15 @@ class SymbolicLowering(Lowering):
 
     def begin(self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]) -> None:
         """Find the unknowns from the sizes of arguments, and assert what must hold."""
-        found = solution([getattr(a, "shape", ()) for a in avals], names)
-        told: list[tuple[str, Any]] = []
+        solved = solution([getattr(a, "shape", ()) for a in avals], names)
+        obtained: list[tuple[str, Any]] = []
 
         def assert_(holds: Any, what: str, *args: Any) -> None:
             text = (
-                f"Input shapes do not match {what} {found.text} Obtained dimension"
-                f" variables: {''.join(part for part, _ in told)}"
+                f"Input shapes do not match {what} {solved.text} Obtained dimension"
+                f" variables: {''.join(phrase for phrase, _ in obtained)}"
             )
-            self._assert(holds, text, [*args, *(x for _, each in told for x in each)])
+            self._assert(holds, text, [*args, *(x for _, each in obtained for x in each)])
 
         emitted = _Emitted(self)
 
@@ -142,7 +142,7 @@ class SymbolicLowering(Lowering):
             )
 
         general = "the polymorphic shapes specification. "
-        for step in found.steps:
+        for step in solved.steps:
             size = size_at(step.argument, step.axis)
             above = size
             if isinstance(step.rest, SymbolicDim) or step.rest:
@@ -161,31 +161,31 @@ class SymbolicLowering(Lowering):
                 )
                 value = emitted.floordiv(above, per)
             self.sizes[step.name] = value
-            where = (
+            origin = (
                 f"'{step.name}' = {{}} from specification '{step.size}' for dimension"
                 f" {names[step.argument]}.shape[{step.axis}] (= {{}}), "
             )
-            told.append((where, [value, size]))
+            obtained.append((origin, [value, size]))
             assert_(
                 emitted.compare("GE", value, emitted.const(1)),
                 f"{general}Expected value >= 1 for dimension variable '{step.name}'.",
             )
-        for d, i, axis in found.checks:
-            size, want = size_at(i, axis), self.size(d)
+        for d, i, axis in solved.checks:
+            size, expected = size_at(i, axis), self.size(d)
             assert_(
-                emitted.compare("EQ", size, want),
+                emitted.compare("EQ", size, expected),
                 f"{general}Found inconsistency between dimension size"
                 f" {names[i]}.shape[{axis}] (= {{}}) and the specification '{d}'"
                 f" (= {{}}).",
                 size,
-                want,
+                expected,
             )
-        for least, said in found.scope.constraints if found.scope is not None else ():
+        for least, constraint in solved.scope.constraints if solved.scope is not None else ():
             if set(dimension_variables([least])) <= set(self.sizes):
                 value = self.size(least)
                 assert_(
                     emitted.compare("GE", value, emitted.const(0)),
-                    f"the symbolic shape constraint {said}. Expected '{least}' to be"
+                    f"the symbolic shape constraint {constraint}. Expected '{least}' to be"
                     " greater or equal to 0, but found {}. ",
                     value,
                 )
@@ -219,10 +219,10 @@ class SymbolicLowering(Lowering):
         if name == "dynamic_slice" and isinstance(attrs["slice_sizes"], _Sizes):
             return self._dynamic_slice(aval, *operands, sizes=attrs["slice_sizes"])
         if any(isinstance(a, _Sizes) for a in attrs.values()):
-            raise self.no_form(name)
+            raise self.no_form_error(name)
         same = name not in _SAME_RANK or _rank(operands[0]) == aval.ndim
         if not same and is_symbolic(aval):
-            raise self.no_form(name)
+            raise self.no_form_error(name)
         if name in _DYNAMIC and is_symbolic(aval):
             shape = self.vector(physical(aval).shape)
             return emit(_DYNAMIC[name], aval, *operands, shape, **attrs)
@@ -234,14 +234,14 @@ class SymbolicLowering(Lowering):
         lows = []
         for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
             start = op("convert", _INT, start)
-            wide = self.size(size) if isinstance(size, SymbolicDim) else emitted.const(size)
-            whole = op("get_dimension_size", _INT, x, dimension=self.i64(axis))
-            most = emitted.op("subtract", whole, wide)
+            length = self.size(size) if isinstance(size, SymbolicDim) else emitted.const(size)
+            full = op("get_dimension_size", _INT, x, dimension=self.i64(axis))
+            most = emitted.op("subtract", full, length)
             lows.append(emitted.max(emitted.const(0), emitted.min(start, most)))
         one = shaped((1,), _INT.dtype)
         out = shaped((len(starts),), _INT.dtype)
-        parts = [op("reshape", one, v) for v in lows]
-        low = op("concatenate", out, *parts, dimension=self.i64(0))
+        elements = [op("reshape", one, v) for v in lows]
+        low = op("concatenate", out, *elements, dimension=self.i64(0))
         # Of this form: the compiler sees the sizes in it, whatever the start is.
         high = op("add", out, low, self.vector(sizes))
         steps = self.vector((1,) * len(starts))
@@ -284,17 +284,17 @@ class SymbolicLowering(Lowering):
     ) -> Any:
         if name == "stablehlo.custom_call" and not all(map(_is_static, results)):
             target = attributes["call_target_name"]
-            raise self.no_form(f"a call of {target}")
+            raise self.no_form_error(f"a call of {target}")
         if any(isinstance(a, _Sizes) for a in attributes.values()):
             if name not in _CALLS:
-                raise self.no_form(name)
+                raise self.no_form_error(name)
             target, keys = _CALLS[name]
             sizes = [self.size(d) for key in keys for d in attributes[key]]
             name, operands = "stablehlo.custom_call", [*operands, *sizes]
             attributes = {"call_target_name": self.string(target), "api_version": self.i32(2)}
         return super().emit(name, results, operands, attributes, regions)
 
-    def no_form(self, name: str) -> NotImplementedError:
+    def no_form_error(self, name: str) -> NotImplementedError:
         """The error for an operation that has no form for unknown sizes."""
         avals = [*self.avals_in, *self.avals_out]
         return errors.error(

@@ -75,15 +75,15 @@ _caches: dict[Any, disk_cache.DiskCache | None] = {}
 def _cache() -> disk_cache.DiskCache | None:
     if not config.CACHE_ENABLED.value or compiler_passes.registered:
         return None
-    where = config.CACHE_DIR.value or disk_cache.default_directory()
+    directory = config.CACHE_DIR.value or disk_cache.default_directory()
     limit = config.CACHE_MAX_SIZE.value
     size = 2 << 30 if limit is None else limit  # below 0: without a limit
     if size == 0:
         return None
-    key = (where, size)
+    key = (directory, size)
     if key not in _caches:
-        made = None if where is None else disk_cache.DiskCache(str(where), size)
-        _caches.setdefault(key, made)
+        cache = None if directory is None else disk_cache.DiskCache(str(directory), size)
+        _caches.setdefault(key, cache)
     return _caches[key]
 
 
@@ -153,7 +153,7 @@ def compile_module(
     callbacks: Sequence[Any] = (),
     overrides: dict[str, Any] | None = None,
     has_locations: bool = True,
-    ahead: bool = False,
+    is_aot: bool = False,
 ) -> Any:
     """Compile a module for `devices`, or load it from the disk cache.
 
@@ -179,15 +179,15 @@ def compile_module(
     )
     device_list = compat.DeviceList(tuple(devices))
     private = OF_THIS_PROCESS.encode() in bytecode
-    if shared and not ahead and not private:
+    if shared and not is_aot and not private:
         cross_process_checks.check_same_program(module, bytecode, devices)
     if private or (callbacks and client.platform != "cpu"):
         cache = None  # of other platforms it was not seen that indices are all they hold
     key = cache_key(bytecode, options, devices)
     recent = key, client, tuple(devices)
     own = bool(callbacks or compiler_passes.registered)
-    if not own and (found := _recent.get(recent)) is not None:
-        return found
+    if not own and (cached := _recent.get(recent)) is not None:
+        return cached
     executable = _compile_or_load(client, module, device_list, options, cache, key, callbacks)
     if own:
         return executable
@@ -197,7 +197,7 @@ def compile_module(
 def _compile(
     client: Any, module: Any, device_list: Any, options: Any, callbacks: Any = ()
 ) -> Any:
-    return compat.knowing_lapack(
+    return compat.with_lapack(
         client.compile_and_load, module, device_list, options, list(callbacks)
     )
 
@@ -261,7 +261,7 @@ def _compile_or_load(
         (seconds,) = _SECONDS.unpack(blob[:8].ljust(8, b"\0"))
         blob = blob[8:]
         try:
-            loaded = compat.knowing_lapack(
+            loaded = compat.with_lapack(
                 client.deserialize_executable, blob, device_list, options, list(callbacks)
             )
             statistics.loaded += 1
@@ -291,8 +291,8 @@ def _compile_or_load(
         except compat.RuntimeFailure:
             return executable  # some programs cannot be serialised
         if len(blob) >= (config.CACHE_MIN_SIZE.value or 0):
-            kept = cache.put(key, _SECONDS.pack(seconds) + blob)
-            if not kept and config.CACHE_ERRORS.value:
+            is_written = cache.put(key, _SECONDS.pack(seconds) + blob)
+            if not is_written and config.CACHE_ERRORS.value:
                 raise errors.error(
                     RuntimeError,
                     f"Error writing persistent compilation cache entry in {cache.path}",

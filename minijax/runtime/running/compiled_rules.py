@@ -26,7 +26,7 @@ from ...passes.batch import Axis, no_name
 from ...passes.linearize import LinearizedJaxpr, linearize_jaxpr
 from ...passes.stage import stage_closed
 from ..arrays.array import ArrayImpl
-from ..sharding import placement
+from ..sharding import placement as placements
 from . import dispatch
 
 
@@ -41,7 +41,7 @@ class CompiledRule(NamedTuple):
     program: dispatch.Program | None
     operand_indices: Sequence[int] | None
     result_indices: Sequence[int]
-    about: Any
+    aux: Any
 
 
 Make = Callable[..., tuple[ClosedJaxpr, Any]]
@@ -74,48 +74,48 @@ def _run(
     barred = dispatch.barred and config.NO_EXECUTION.value
     if barred or (dispatch.checks and dispatch.is_nan_check_enabled()):
         return None
-    place: Any = None
+    sharding: Any = None
     avals = []
     for x in buffers:
         if type(x) is not ArrayImpl:
             return None
-        if place is None:
-            place = x._sharding
-        elif x._sharding is not place:
+        if sharding is None:
+            sharding = x._sharding
+        elif x._sharding is not sharding:
             return None
         avals.append(x.aval)
-    where = placement.by_sharding.get(id(place))
-    if where is None:
+    placed = placements.by_sharding.get(id(sharding))
+    if placed is None:
         return None
     try:
-        known = config.trace_key(), tuple(params.items())
-        key = (make, prim, needed, flags, where, *known, *avals)
+        config_key = config.trace_key(), tuple(params.items())
+        key = (make, prim, needed, flags, placed, *config_key, *avals)
         rule = _rules.get(key, _UNSEEN)
     except TypeError:  # unhashable params
         return None
     if rule is _UNSEEN:
         if not _is_simple(prim):  # a key would keep the programs that it holds
             return None
-        made = _made(make, prim, flags, avals, params)
+        staged = _staged(make, prim, flags, avals, params)
         rule = None
-        if made is not None:
+        if staged is not None:
             with contextlib.suppress(NotImplementedError):  # of one that is not lowered
-                rule = _compiled(made, prim.name, *where)
+                rule = _compiled(staged, prim.name, *placed)
         util.remember(_rules, key, rule, _MOST_RULES)
     if rule is None:
         return None
-    program, reads, gives, about = rule
+    program, operand_indices, result_indices, aux = rule
     if program is not None:
-        read = buffers if reads is None else [buffers[i] for i in reads]
+        operands = buffers if operand_indices is None else [buffers[i] for i in operand_indices]
         try:
-            out = program.run(read).consume_with_handlers(program.handlers)
+            out = program.run(operands).consume_with_handlers(program.handlers)
         except (RuntimeError, ValueError) as e:
-            raise dispatch.execution_error(e, read) from None
+            raise dispatch.execution_error(e, operands) from None
         buffers = buffers + out
-    return [buffers[i] for i in gives], about
+    return [buffers[i] for i in result_indices], aux
 
 
-def _made(
+def _staged(
     make: Make, prim: Primitive, flags: Any, avals: Any, params: Any
 ) -> tuple[ClosedJaxpr, Any] | None:
     """A rule as a jaxpr; None of one that needs values, or refuses what it is given."""
@@ -128,50 +128,50 @@ def _made(
 
 
 def _compiled(
-    made: tuple[ClosedJaxpr, Any], name: str, where: Any, committed: bool
+    staged: tuple[ClosedJaxpr, Any], name: str, placement: Any, committed: bool
 ) -> CompiledRule | None:
     """The program of a rule; None of what a program cannot be alone."""
-    closed, about = made
+    closed, aux = staged
     jaxpr = closed.jaxpr
     outs = jaxpr.outvars
     if closed.consts or closed.effects or any(type(v) is Literal for v in outs):
         return None
     inputs = list(jaxpr.invars)
     fresh = [v for v in dict.fromkeys(outs) if v not in inputs]
-    gives = [[*inputs, *fresh].index(v) for v in outs]
+    result_indices = [[*inputs, *fresh].index(v) for v in outs]
     if not fresh:
-        return CompiledRule(None, None, gives, about)
-    program = reads = None
+        return CompiledRule(None, None, result_indices, aux)
+    program = operand_indices = None
     if len(jaxpr.eqns) == 1:
         (eqn,) = jaxpr.eqns
         prim, ins = eqn.primitive, eqn.ins
         if _is_simple(prim) and not any(type(a) is Literal for a in ins):
-            reads = [inputs.index(a) for a in ins]
+            operand_indices = [inputs.index(a) for a in ins]
             program = dispatch.program_of_one(
-                prim, [a.aval for a in ins], eqn.params, where, committed
+                prim, [a.aval for a in ins], eqn.params, placement, committed
             )
     if program is None:
         alone = ClosedJaxpr(jaxpr.replace(outvars=fresh))
         program = dispatch.compile_jaxpr(
-            alone, name, where, committed, keep_unused=True, locations=False
+            alone, name, placement, committed, keep_unused=True, locations=False
         )
-    plain = program.stable and program.kept_indices is None and not program.has_keys
-    return CompiledRule(program, reads, gives, about) if plain else None
+    is_direct = program.stable and program.kept_indices is None and not program.has_keys
+    return CompiledRule(program, operand_indices, result_indices, aux) if is_direct else None
 
 
 # ------------------------------------------------------------------------ forwards
 
 
-def _pushed(prim: Primitive, flags: Any, avals: Any, params: Any) -> tuple[ClosedJaxpr, Any]:
+def _jvp_rule(prim: Primitive, flags: Any, avals: Any, params: Any) -> tuple[ClosedJaxpr, Any]:
     n = len(flags)
 
-    def rule(*given: Any) -> list[Any]:
-        moving = iter(given[n:])
+    def rule(*operands: Any) -> list[Any]:
+        nonzero = iter(operands[n:])
         tangents = [
-            next(moving) if moves else Zero(a.to_tangent())
-            for a, moves in zip(avals, flags, strict=False)
+            next(nonzero) if is_nonzero else Zero(a.to_tangent())
+            for a, is_nonzero in zip(avals, flags, strict=False)
         ]
-        out, tangent = prim.jvp(given[:n], tangents, **params)
+        out, tangent = prim.jvp(operands[:n], tangents, **params)
         return [out] if type(tangent) is Zero else [out, tangent]
 
     return stage_closed(rule, avals, name=prim.name, text="jvp"), None
@@ -184,22 +184,22 @@ def evaluate_jvp(
     flags = []
     buffers = [*primals]
     for t in tangents:
-        moves = type(t) is not Zero
-        flags.append(moves)
-        if moves:
+        is_nonzero = type(t) is not Zero
+        flags.append(is_nonzero)
+        if is_nonzero:
             buffers.append(t)
-    found = _run(_pushed, prim.jvp, prim, tuple(flags), buffers, params)
-    if found is None:
+    outcome = _run(_jvp_rule, prim.jvp, prim, tuple(flags), buffers, params)
+    if outcome is None:
         return None
-    (out, *tangent), _ = found
+    (out, *tangent), _ = outcome
     return out, tangent[0] if tangent else Zero(out.aval.to_tangent())
 
 
 def _linearized_rule(
     prim: Primitive, flags: Any, avals: Any, params: Any
 ) -> tuple[ClosedJaxpr, LinearizedJaxpr]:
-    cut = linearize_jaxpr(dispatch.single_equation_jaxpr(prim, avals, params), flags)
-    return cut.primal, cut
+    linearized = linearize_jaxpr(dispatch.single_equation_jaxpr(prim, avals, params), flags)
+    return linearized.primal, linearized
 
 
 def evaluate_linearized(
@@ -209,36 +209,36 @@ def evaluate_linearized(
     it takes first; None where the rule is to be applied itself."""
     flags = []
     for x, t in zip(primals, tangents, strict=True):
-        moves = type(t) is not Zero
-        flags.append(moves)
-        if moves and (type(x) is not ArrayImpl or t.aval is not x.aval):
+        is_nonzero = type(t) is not Zero
+        flags.append(is_nonzero)
+        if is_nonzero and (type(x) is not ArrayImpl or t.aval is not x.aval):
             return None
-    found = _run(_linearized_rule, prim.jvp, prim, tuple(flags), list(primals), params)
-    if found is None:
+    outcome = _run(_linearized_rule, prim.jvp, prim, tuple(flags), list(primals), params)
+    if outcome is None:
         return None
-    (out, *new), cut = found
-    if not cut.nonzero_out[0]:
+    (out, *computed), linearized = outcome
+    if not linearized.nonzero_out[0]:
         return out, None, []
-    return out, cut.linear.jaxpr, cut.residual_values(primals, (out,), new)
+    return out, linearized.linear.jaxpr, linearized.residual_values(primals, (out,), computed)
 
 
 # ----------------------------------------------------------------------- backwards
 
 
-def _turned(
+def _transpose_rule(
     prim: Primitive, flags: Any, avals: Any, params: Any
 ) -> tuple[ClosedJaxpr, list[Any]]:
     """About it: for each operand the number of its cotangent, or None."""
     numbers: list[Any] = []
 
-    def rule(*given: Any) -> list[Any]:
-        known = iter(given)
-        args = [next(known) if a is None else UndefinedPrimal(a) for a in flags]
+    def rule(*operands: Any) -> list[Any]:
+        values = iter(operands)
+        args = [next(values) if a is None else UndefinedPrimal(a) for a in flags]
         cts: list[Any] = []
-        for ct in prim.transpose(next(known), *args, **params):
-            there = ct is not None and type(ct) is not Zero
-            numbers.append(len(cts) if there else None)
-            cts += [ct] if there else []
+        for ct in prim.transpose(next(values), *args, **params):
+            is_nonzero = ct is not None and type(ct) is not Zero
+            numbers.append(len(cts) if is_nonzero else None)
+            cts += [ct] if is_nonzero else []
         return cts
 
     return stage_closed(rule, avals, name=prim.name, text="transpose"), numbers
@@ -257,29 +257,29 @@ def evaluate_transpose(
             flags.append(None)
             buffers.append(x)
     buffers.append(ct)
-    found = _run(_turned, prim.transpose, prim, tuple(flags), buffers, params)
-    if found is None:
+    outcome = _run(_transpose_rule, prim.transpose, prim, tuple(flags), buffers, params)
+    if outcome is None:
         return None
-    cts, numbers = found
+    cts, numbers = outcome
     return [None if k is None else cts[k] for k in numbers]
 
 
 # --------------------------------------------------------------------------- lanes
 
 
-def _batched(
+def _batch_rule(
     prim: Primitive, flags: Any, avals: Any, params: Any
 ) -> tuple[ClosedJaxpr, list[Any]]:
     """About it: the lane axis of the result."""
     size, *dims = flags
-    about: list[Any] = []
+    lane_axes: list[Any] = []
 
-    def rule(*given: Any) -> list[Any]:
-        out, dim = prim.batch(Axis(no_name, size), list(given), dims, **params)
-        about[:] = [dim]
+    def rule(*operands: Any) -> list[Any]:
+        out, dim = prim.batch(Axis(no_name, size), list(operands), dims, **params)
+        lane_axes[:] = [dim]
         return [out]
 
-    return stage_closed(rule, avals, name=prim.name, text="vmap"), about
+    return stage_closed(rule, avals, name=prim.name, text="vmap"), lane_axes
 
 
 def evaluate_batched(
@@ -289,8 +289,8 @@ def evaluate_batched(
     itself."""
     if axis.lane_sharding is not None or axis.spmd_name is not None:
         return None
-    found = _run(_batched, prim.batch, prim, (axis.size, *dims), list(vals), params)
-    return None if found is None else (found[0][0], found[1][0])
+    outcome = _run(_batch_rule, prim.batch, prim, (axis.size, *dims), list(vals), params)
+    return None if outcome is None else (outcome[0][0], outcome[1][0])
 
 
 hooks.evaluate_batched.fill(evaluate_batched)

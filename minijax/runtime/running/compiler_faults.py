@@ -253,12 +253,12 @@ def applies(fault: Fault, platform: str, release: tuple[int, ...]) -> bool:
 @functools.cache
 def _cured_by_options(platform: str) -> tuple[tuple[bytes, Any, Any], ...]:
     """Mark, pattern and options of the faults here; each pattern once."""
-    rows = {
+    by_pattern = {
         f.fits: (f.mark, f.fits, f.options)
         for f in FAULTS
         if f.options and applies(f, platform, compat.RELEASE)
     }
-    return tuple(rows.values())
+    return tuple(by_pattern.values())
 
 
 def overrides_for(
@@ -266,28 +266,28 @@ def overrides_for(
 ) -> dict[str, Any] | None:
     """The compile options of a program: the caller's, and those that avoid faults."""
     for mark, fits, options in _cured_by_options(platform):
-        given = overrides or {}
-        wanted = [
+        requested = overrides or {}
+        added = [
             (name, value)
             for name, value in options
-            if name not in given and name not in compat.xla_flags()
+            if name not in requested and name not in compat.xla_flags()
         ]
-        if wanted and mark in bytecode and has_pattern(module, fits):
-            overrides = {**given, **dict(wanted)}
+        if added and mark in bytecode and has_pattern(module, fits):
+            overrides = {**requested, **dict(added)}
     return overrides
 
 
 def has_pattern(module: Any, fits: Callable[[Any], bool]) -> bool:
     """Whether an operation of a module, in any function or region, has the pattern."""
-    found = False
+    is_present = False
 
-    def look(op: Any) -> Any:
-        nonlocal found
+    def visit(op: Any) -> Any:
+        nonlocal is_present
         if fits(op):
-            found = True
+            is_present = True
             return ir.WalkResult.INTERRUPT
         return ir.WalkResult.ADVANCE
 
     with module.context:
-        module.operation.walk(look)
-    return found
+        module.operation.walk(visit)
+    return is_present

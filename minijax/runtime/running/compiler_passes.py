@@ -82,12 +82,12 @@ def register_hlo_module_transformation(
         compiler.register_xla_transform(name, int(stage), callback)
     registered.append((name, stage, names))
 
-    def tell(platform: str, found: Any) -> None:
-        mine = any(r[:2] == (name, stage) for r in registered)
-        if mine and platform != "cpu" and (names is None or platform in names):
-            compiler.register_xla_transform_c_api(found, name, int(stage), callback)
+    def register(platform: str, platform_client: Any) -> None:
+        is_registered = any(r[:2] == (name, stage) for r in registered)
+        if is_registered and platform != "cpu" and (names is None or platform in names):
+            compiler.register_xla_transform_c_api(platform_client, name, int(stage), callback)
 
-    client.tell_clients(tell)
+    client.watch_clients(register)
 
 
 def clear_hlo_module_transformation(
@@ -108,23 +108,25 @@ def clear_hlo_module_transformation(
       False
     """
     compiler, names = _compiler(stage), _names(platforms)
-    found = False
+    removed = False
 
-    def left(known: Any) -> Any:
+    def remaining(entry: Any) -> Any:
         """What stays of a pass: that for the other platforms."""
-        if known[:2] != (name, stage):
-            return known
+        if entry[:2] != (name, stage):
+            return entry
         if names is None:
             return None
-        if known[2] is None:
-            return known
-        others = tuple(p for p in known[2] if p not in names)
+        if entry[2] is None:
+            return entry
+        others = tuple(p for p in entry[2] if p not in names)
         return (name, stage, others) if others else None
 
     if names is None or "cpu" in names:
-        found = bool(compiler.clear_xla_transform(name, int(stage)))
-    for platform, there in client.started_clients():
+        removed = bool(compiler.clear_xla_transform(name, int(stage)))
+    for platform, platform_client in client.started_clients():
         if platform != "cpu" and (names is None or platform in names):
-            found |= bool(compiler.clear_xla_transform_c_api(there, name, int(stage)))
-    registered[:] = [r for r in map(left, registered) if r is not None]
-    return found
+            removed |= bool(
+                compiler.clear_xla_transform_c_api(platform_client, name, int(stage))
+            )
+    registered[:] = [r for r in map(remaining, registered) if r is not None]
+    return removed

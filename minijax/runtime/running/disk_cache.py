@@ -64,13 +64,13 @@ class DiskCache:
     (b'program', None)
     """
 
-    __slots__ = ("_max_bytes", "_path", "_room")
+    __slots__ = ("_max_bytes", "_path", "_budget")
 
     def __init__(self, path: str | os.PathLike[str], max_bytes: int) -> None:
         self._path = os.fspath(path)
         self._max_bytes = max_bytes
         # Bytes that may be written before the directory is listed again.
-        self._room: int | None = None
+        self._budget: int | None = None
 
     @property
     def path(self) -> str:
@@ -115,9 +115,9 @@ class DiskCache:
         if not self._store(self._file(key), entry):
             return False
         if self._max_bytes >= 0:
-            room = self._first_room() if self._room is None else self._room
-            self._room = room - len(entry)
-            if self._room < 0:
+            budget = self._first_budget() if self._budget is None else self._budget
+            self._budget = budget - len(entry)
+            if self._budget < 0:
                 self._evict()
         return True
 
@@ -147,7 +147,7 @@ class DiskCache:
                 _remove(temporary)
         return stored
 
-    def _first_room(self) -> int:
+    def _first_budget(self) -> int:
         """Bytes to write before the first listing; by chance where it takes long."""
         try:
             many = _holds_many(self._path)
@@ -169,7 +169,7 @@ class DiskCache:
                 total -= size
                 if total <= self._max_bytes * 3 // 4:
                     break
-        self._room = min(self._max_bytes - total, self._max_bytes // 8)
+        self._budget = min(self._max_bytes - total, self._max_bytes // 8)
 
 
 def default_directory() -> str | None:
@@ -241,10 +241,10 @@ def _read(path: str, limit: int) -> bytes | None:
         content = os.read(fd, info.st_size + 1)
         if len(content) >= info.st_size:
             return content
-        parts = [content]
-        while parts[-1]:  # one call reads 2 GB at most
-            parts.append(os.read(fd, info.st_size))
-        return b"".join(parts)
+        chunks = [content]
+        while chunks[-1]:  # one call reads 2 GB at most
+            chunks.append(os.read(fd, info.st_size))
+        return b"".join(chunks)
     finally:
         os.close(fd)
 
@@ -273,7 +273,7 @@ def _chance() -> float:
 
 def _list(directory: str) -> list[tuple[int, int, str]]:
     """Time of last use, size and path of the entries; what crashes left is removed."""
-    found = []
+    entries = []
     now = time.time()
     with os.scandir(directory) as items:
         for item in items:
@@ -287,17 +287,17 @@ def _list(directory: str) -> list[tuple[int, int, str]]:
             if unfinished and now - info.st_mtime > _STALE_SECONDS:
                 _remove(item.path)
             elif not unfinished:
-                found.append((info.st_mtime_ns, info.st_size, item.path))
-    return found
+                entries.append((info.st_mtime_ns, info.st_size, item.path))
+    return entries
 
 
-def _digest(*parts: bytes) -> bytes:
+def _digest(*chunks: bytes) -> bytes:
     # hashlib takes 2.5 ms to import, and a process may never come here.
     from hashlib import blake2b
 
     state = blake2b(digest_size=_DIGEST)
-    for part in parts:
-        state.update(part)
+    for chunk in chunks:
+        state.update(chunk)
     return state.digest()
 
 

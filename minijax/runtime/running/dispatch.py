@@ -36,13 +36,14 @@ from ...types.avals import WIDE_SCALARS, is_wide_beside
 from ..arrays import array as arrays
 from ..arrays import transfers
 from ..arrays.array import ArrayImpl, KeyArray
-from ..arrays.operands import kept_buffer, to_buffer
+from ..arrays.operands import retained_buffer, to_buffer
 from ..arrays.tokens import Token
 from ..backends import jaxlib_compat as compat
 from ..lowering import nesting
 from ..lowering.context import main_aval
 from ..lowering.lower_jaxpr import lower_jaxpr
-from ..sharding import layout_conversion, placement
+from ..sharding import layout_conversion
+from ..sharding import placement as placements
 from ..sharding.device_assignment import (
     RequestedPlacement,
     move_buffer,
@@ -96,37 +97,39 @@ class Program:
         self,
         executable: Any,
         consts: list[Any],
-        kept: list[int],
+        kept_indices: list[int],
         n_in: int,
         out_avals: Sequence[Any],
-        place: Placement | PartitionedPlacement,
+        placement: Placement | PartitionedPlacement,
         committed: bool,
         in_avals: Sequence[Any] = (),
-        laid_out: bool = False,
+        has_custom_layouts: bool = False,
     ) -> None:
         self.executable = executable
         # In which orders the arguments that are kept must lie.
         self.operand_layouts: list[Any] | None = None
         self.consts = consts
-        self.kept_indices = kept if len(kept) < n_in or consts else None
-        self.placement = place
+        self.kept_indices = kept_indices if len(kept_indices) < n_in or consts else None
+        self.placement = placement
         self.committed = committed
         self.out_avals = list(out_avals)
         stored = list(map(main_aval, out_avals))
-        if isinstance(place, PartitionedPlacement):
+        if isinstance(placement, PartitionedPlacement):
             self.in_sharding = None
-            self.out_shardings = place.results(executable, stored, in_avals)
+            self.out_shardings = placement.results(executable, stored, in_avals)
         else:
             self.in_sharding = (
-                place.committed_sharding if committed else place.uncommitted_sharding
+                placement.committed_sharding if committed else placement.uncommitted_sharding
             )
-            self.out_shardings = [place.sharding_of(a, committed) for a in stored]
-        if laid_out:
-            here = place.devices[0]
-            lies = layout_conversion.result_shardings(executable, self.out_shardings, here)
-            self.out_shardings = lies
+            self.out_shardings = [placement.sharding_of(a, committed) for a in stored]
+        if has_custom_layouts:
+            device = placement.devices[0]
+            result_shardings = layout_conversion.result_shardings(
+                executable, self.out_shardings, device
+            )
+            self.out_shardings = result_shardings
             self.operand_layouts = layout_conversion.argument_layouts(
-                executable, len(consts), here
+                executable, len(consts), device
             )
         self.handlers = [
             compat.result_handler(a, s, committed)
@@ -134,7 +137,7 @@ class Program:
         ]
         self.has_keys = any(a is not s for a, s in zip(out_avals, stored, strict=True))
         self.run = getattr(executable, "execute_sharded", not_loaded)
-        self.pace = pacing.pace_of(place.devices)
+        self.pace = pacing.pace_of(placement.devices)
         if self.pace is not None:
             self.run = pacing.paced(self.run, self.pace)
         self.stable = True
@@ -162,9 +165,9 @@ class Program:
         """The operands as they are to lie in memory."""
         assert self.operand_layouts is not None
         out = list(buffers)
-        kept = range(len(out)) if self.kept_indices is None else self.kept_indices
-        for i, order in zip(kept, self.operand_layouts, strict=True):
-            out[i] = with_layout(out[i], order)
+        indices = range(len(out)) if self.kept_indices is None else self.kept_indices
+        for i, layout in zip(indices, self.operand_layouts, strict=True):
+            out[i] = with_layout(out[i], layout)
         return out
 
     def run_with_effects(self, buffers: Sequence[Any]) -> list[Any]:
@@ -199,54 +202,58 @@ def check_barred(name: str) -> None:
         )
 
 
-def _bar(value: Any, local: bool) -> None:
+def _on_no_execution(value: Any, local: bool) -> None:
     global barred
     barred = barred or value is True
 
 
-config.NO_EXECUTION.watch(_bar)
+config.NO_EXECUTION.watch(_on_no_execution)
 
 
 def run(
     prim: Primitive,
     args: tuple[Any, ...],
     params: dict[str, Any],
-    over: RequestedPlacement | None = None,
+    requested: RequestedPlacement | None = None,
 ) -> Any:
     """Evaluate a primitive on concrete values."""
     if barred:
         check_barred(prim.name)
     sharding = None
-    plain, keys, hosts = True, False, False
+    same_sharding, keys, hosts = True, False, False
     buffers, avals = [], []
     for x in args:
         if type(x) is ArrayImpl:
             if sharding is None:
                 sharding = x._sharding
             elif x._sharding is not sharding:
-                plain = False
+                same_sharding = False
             buffers.append(x)
             avals.append(x.aval)
         else:
             wide = type(x) in WIDE_SCALARS and prim.regions is None
             if wide and is_wide_beside(x, args):
-                return run(prim, transfers.kept_wide(args), params, over)
+                return run(prim, transfers.widen_scalars(args), params, requested)
             buffers.append(x)
             hosts = True
             if type(x) is KeyArray or type(x) is Token:
-                plain, keys = False, True
-    known = placement.by_sharding.get(id(sharding)) if plain and over is None else None
-    if known is None:
-        if over is None:
+                same_sharding, keys = False, True
+    placed = (
+        placements.by_sharding.get(id(sharding))
+        if same_sharding and requested is None
+        else None
+    )
+    if placed is None:
+        if requested is None:
             check_meshes(prim.name, args)
-        buffers, where, committed = place_values(args, prim.name, over=over)
+        buffers, placement, committed = place_values(args, prim.name, requested=requested)
         avals = [b.aval for b in buffers]
     else:
-        where, committed = known
+        placement, committed = placed
         if hosts:
             for i, x in enumerate(args):
                 if type(x) is not ArrayImpl:
-                    buffers[i] = to_buffer(x, where)
+                    buffers[i] = to_buffer(x, placement)
             avals = [b.aval for b in buffers]
     if keys:
         avals = [
@@ -254,12 +261,18 @@ def run(
             for x, a in zip(args, avals, strict=True)
         ]
     try:
-        key = (prim, id(where), committed, tuple(params.items()) if params else None, *avals)
+        key = (
+            prim,
+            id(placement),
+            committed,
+            tuple(params.items()) if params else None,
+            *avals,
+        )
         program = _programs.get(key)
     except TypeError:  # unhashable params
         key, program = None, None
     if program is None:
-        program = _find_program(key, prim, avals, params, where, committed)
+        program = _find_program(key, prim, avals, params, placement, committed)
     try:
         if program.stable and program.kept_indices is None:
             out = program.run(buffers).consume_with_handlers(program.handlers)
@@ -286,24 +299,24 @@ def run_region(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -
 
     Operands that nothing needs do not count, wherever they are.
     """
-    places = {id(x._sharding) for x in args if type(x) is ArrayImpl}
-    if len(places) > 1:
+    shardings = {id(x._sharding) for x in args if type(x) is ArrayImpl}
+    if len(shardings) > 1:
         closed = single_equation_jaxpr(prim, [core.aval_of(x) for x in args], params)
-        live, kept = drop_unused(closed, keep_unused=False)
-        if len(kept) < len(args):
-            found = eval_jaxpr(live.jaxpr, live.consts, *(args[i] for i in kept))
-            return found if prim.multiple_results else found[0]
+        live, kept_indices = drop_unused(closed, keep_unused=False)
+        if len(kept_indices) < len(args):
+            results = eval_jaxpr(live.jaxpr, live.consts, *(args[i] for i in kept_indices))
+            return results if prim.multiple_results else results[0]
     return run(prim, args, params, requested_placement_of(sub_jaxprs(params), len(args)))
 
 
 def execution_error(
-    error: Exception, buffers: Sequence[Any], kept: Sequence[int] | None = None
+    error: Exception, buffers: Sequence[Any], kept_indices: Sequence[int] | None = None
 ) -> Exception:
     """A clearer error for a failed execution, where the cause is known.
 
     kept: of the buffers, those that the program reads.
     """
-    for b in buffers if kept is None else map(buffers.__getitem__, kept):
+    for b in buffers if kept_indices is None else map(buffers.__getitem__, kept_indices):
         if b.is_deleted():
             return RuntimeError(transfers.deleted_message(b.aval))
     return error
@@ -315,9 +328,9 @@ class _WithPrograms(util.WeakIdentitySet[Any]):
     __slots__ = ()
 
     def clear(self) -> None:
-        found = list(self)
+        jaxprs = list(self)
         super().clear()
-        for jaxpr in found:
+        for jaxpr in jaxprs:
             jaxpr.memo.pop("programs", None)
 
 
@@ -326,11 +339,11 @@ _with_programs = util.cache(_WithPrograms())
 
 def programs_of(jaxpr: Any) -> dict[Any, Any]:
     """Where to keep programs made of a jaxpr: they are forgotten with it."""
-    known = jaxpr.memo.get("programs")
-    if known is None:
+    programs = jaxpr.memo.get("programs")
+    if programs is None:
         _with_programs.add(jaxpr)
-        known = jaxpr.memo.setdefault("programs", {})
-    return known  # type: ignore[no-any-return]
+        programs = jaxpr.memo.setdefault("programs", {})
+    return programs  # type: ignore[no-any-return]
 
 
 def _find_program(
@@ -338,20 +351,20 @@ def _find_program(
     prim: Primitive,
     avals: Sequence[Any],
     params: dict[str, Any],
-    where: Placement | PartitionedPlacement,
+    placement: Placement | PartitionedPlacement,
     committed: bool,
 ) -> Program:
     """The program of a primitive; one that holds programs is forgotten with them."""
-    known: dict[Any, Program] = _programs
+    programs: dict[Any, Program] = _programs
     if key is not None:
         exported = (x for x in params.values() if hasattr(x, "memo"))
         if inner := next(chain(sub_jaxprs(params), exported), None):
-            known = programs_of(inner)
-    program = known.get(key)
+            programs = programs_of(inner)
+    program = programs.get(key)
     if program is None:
-        program = _compile_primitive(prim, avals, params, where, committed)
+        program = _compile_primitive(prim, avals, params, placement, committed)
         if key is not None:
-            program = util.remember(known, key, program, _MOST_PROGRAMS)
+            program = util.remember(programs, key, program, _MOST_PROGRAMS)
     return program
 
 
@@ -359,13 +372,13 @@ def _compile_primitive(
     prim: Primitive,
     avals: Sequence[Any],
     params: dict[str, Any],
-    where: Placement | PartitionedPlacement,
+    placement: Placement | PartitionedPlacement,
     committed: bool,
 ) -> Program:
     return compile_jaxpr(
         single_equation_jaxpr(prim, avals, params),
         prim.name,
-        where,
+        placement,
         committed,
         keep_unused=True,
         locations=False,
@@ -376,13 +389,13 @@ def program_of_one(
     prim: Primitive,
     avals: Sequence[Any],
     params: dict[str, Any],
-    where: Placement | PartitionedPlacement,
+    placement: Placement | PartitionedPlacement,
     committed: bool,
 ) -> Program:
     """The program by which `run` evaluates a primitive."""
-    given = tuple(params.items()) if params else None
-    key = (prim, id(where), committed, given, *avals)
-    return _programs.get(key) or _find_program(key, prim, avals, params, where, committed)
+    param_items = tuple(params.items()) if params else None
+    key = (prim, id(placement), committed, param_items, *avals)
+    return _programs.get(key) or _find_program(key, prim, avals, params, placement, committed)
 
 
 def single_equation_jaxpr(
@@ -400,14 +413,14 @@ def single_equation_jaxpr(
 def compile_jaxpr(
     closed: ClosedJaxpr,
     name: str,
-    where: Placement | PartitionedPlacement,
+    placement: Placement | PartitionedPlacement,
     committed: bool,
     *,
     donated: Sequence[bool] = (),
     keep_unused: bool = False,
     overrides: dict[str, Any] | None = None,
     locations: bool = True,
-    lie: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    layouts: tuple[Sequence[Any], Sequence[Any]] | None = None,
 ) -> Program:
     """Lower and compile a jaxpr for the place where it is to run.
 
@@ -415,44 +428,44 @@ def compile_jaxpr(
     """
     note_compiling(f"jit({name})", closed)
     n_in = len(closed.in_avals)
-    closed, kept = drop_unused(closed, keep_unused)
-    over: PartitionedPlacement | None = None
-    if isinstance(where, PartitionedPlacement):
-        where = over = where.keeping(kept).typed(closed)
+    closed, kept_indices = drop_unused(closed, keep_unused)
+    partitioned: PartitionedPlacement | None = None
+    if isinstance(placement, PartitionedPlacement):
+        placement = partitioned = placement.keeping(kept_indices).typed(closed)
     ordered = any(getattr(e, "ordered", False) for e in closed.effects)
     with monitoring.stage(monitoring.LOWERING, f"jit({name})"):
         lowered = lower_jaxpr(
             closed,
             name,
-            where.platform,
-            donated=[donated[i] for i in kept] if donated else (),
+            placement.platform,
+            donated=[donated[i] for i in kept_indices] if donated else (),
             ordered=ordered,
             locations=locations,
-            placement=over,
-            orders=modes(lie, kept, where),
+            placement=partitioned,
+            layout_modes=layout_modes(layouts, kept_indices, placement),
         )
     nesting.check(lowered, name)
     with monitoring.stage(monitoring.COMPILING, f"jit({name})"):
         executable = compiler.compile_module(
             lowered.module,
-            where.devices,
-            partitions=len(where.devices),
+            placement.devices,
+            partitions=len(placement.devices),
             callbacks=lowered.callbacks,
             overrides=overrides,
             has_locations=locations,
         )
-    consts = [kept_const(c, where) for c in lowered.consts]
+    consts = [retained_constant(c, placement) for c in lowered.consts]
     return finish_program(
         executable,
         lowered,
         consts,
-        kept,
+        kept_indices,
         n_in,
         closed,
-        where,
+        placement,
         committed,
         ordered,
-        lie is not None,
+        layouts is not None,
     )
 
 
@@ -466,53 +479,53 @@ def note_compiling(name: str, closed: ClosedJaxpr) -> None:
     )
 
 
-def modes(
-    lie: tuple[Sequence[Any], Sequence[Any]] | None,
-    kept: Sequence[int],
+def layout_modes(
+    layouts: tuple[Sequence[Any], Sequence[Any]] | None,
+    kept_indices: Sequence[int],
     where: Placement | PartitionedPlacement,
 ) -> tuple[list[str], list[str]] | None:
     """What XLA is told of the layouts of arguments, of which some are kept, and results."""
-    if lie is None:
+    if layouts is None:
         return None
-    ins, outs = lie
-    return [layout_conversion.layout_mode(ins[i]) for i in kept], list(
+    ins, outs = layouts
+    return [layout_conversion.layout_mode(ins[i]) for i in kept_indices], list(
         map(layout_conversion.layout_mode, outs)
     )
 
 
-def kept_const(value: Any, where: Placement | PartitionedPlacement) -> Any:
+def retained_constant(value: Any, placement: Placement | PartitionedPlacement) -> Any:
     """A captured constant as an ArrayImpl that its program keeps; as it is where the
     devices are not there."""
-    if compat.is_compile_only(where.device.client):
+    if compat.is_compile_only(placement.device.client):
         return value
-    if isinstance(where, PartitionedPlacement):
-        return put_sharded(value, where.replicated)
-    return move_buffer(kept_buffer(value, where), where)
+    if isinstance(placement, PartitionedPlacement):
+        return put_sharded(value, placement.replicated)
+    return move_buffer(retained_buffer(value, placement), placement)
 
 
 def finish_program(
     executable: Any,
     lowered: Any,
     consts: list[Any],
-    kept: list[int],
+    kept_indices: list[int],
     n_in: int,
     closed: ClosedJaxpr,
-    where: Placement | PartitionedPlacement,
+    placement: Placement | PartitionedPlacement,
     committed: bool,
     ordered: bool,
-    laid_out: bool = False,
+    has_custom_layouts: bool = False,
 ) -> Program:
-    """Put a `Program` together; of `n_in` inputs those numbered in `kept` are read."""
+    """Put a `Program` together; of `n_in` inputs those numbered in `kept_indices` are read."""
     program = Program(
         executable,
         consts,
-        kept,
+        kept_indices,
         n_in,
         closed.out_avals,
-        where,
+        placement,
         committed,
         closed.in_avals,
-        laid_out,
+        has_custom_layouts,
     )
     program.ordered = ordered
     # Some effects leave nothing behind in the program.
@@ -533,8 +546,8 @@ def drop_unused(closed: ClosedJaxpr, keep_unused: bool) -> tuple[ClosedJaxpr, li
     jaxpr = closed.jaxpr
     if keep_unused:
         return closed, list(range(len(jaxpr.invars)))
-    known = jaxpr.memo.get("needed")
-    if known is None:
+    cached = jaxpr.memo.get("needed")
+    if cached is None:
         live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
         if any(map(has_explicit_sharding, jaxpr.outvars)) and not any(
             map(has_explicit_sharding, live.invars)
@@ -542,12 +555,12 @@ def drop_unused(closed: ClosedJaxpr, keep_unused: bool) -> tuple[ClosedJaxpr, li
             first = next(filter(has_explicit_sharding, jaxpr.invars), None)
             keep = [v is first for v in jaxpr.invars]
             live, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep)
-        known = jaxpr.memo["needed"] = (
+        cached = jaxpr.memo["needed"] = (
             jaxpr if all(used) else live,
             [i for i, u in enumerate(used) if u],
         )
-    live, kept = known
-    return (closed if live is jaxpr else ClosedJaxpr(live, closed.consts)), kept
+    live, kept_indices = cached
+    return (closed if live is jaxpr else ClosedJaxpr(live, closed.consts)), kept_indices
 
 
 def has_explicit_sharding(atom: Any) -> bool:
@@ -571,12 +584,12 @@ def drives_devices(jaxpr: Jaxpr) -> bool:
     """Whether a program holds a primitive that cannot be part of a compiled one."""
     if not host_driven:
         return False
-    found = jaxpr.memo.get("host_driven")
-    if found is None:
-        found = jaxpr.memo["host_driven"] = any(
+    cached = jaxpr.memo.get("host_driven")
+    if cached is None:
+        cached = jaxpr.memo["host_driven"] = any(
             eqn.primitive in host_driven for eqn in jaxpr.eqns
         ) or any(drives_devices(p.jaxpr) for p in closed_jaxprs_in(jaxpr))
-    return bool(found)
+    return bool(cached)
 
 
 # ---------------------------------------------------------------------------- NaN checks
@@ -590,12 +603,12 @@ def is_nan_check_enabled() -> bool:
 def nan_check(
     name: str,
     out: Sequence[Any],
-    again: Callable[[], Any] | None = None,
+    reevaluate: Callable[[], Any] | None = None,
     program: Callable[[], tuple[ClosedJaxpr, Sequence[Any]]] | None = None,
 ) -> None:
     """FloatingPointError when a result holds what is being watched for.
 
-    `again` computes the results operation by operation: it raises at the first that
+    `reevaluate` computes the results operation by operation: it raises at the first that
     does.  `program` gives one of a loop, a branch or a call, and its operands: the
     operation inside is named.
     """
@@ -611,8 +624,8 @@ def nan_check(
         (config.DEBUG_INFS, "inf", np.isinf),
     ):
         if option.value and any(wrong(v).any() for v in values):
-            if again is not None:
-                again()
+            if reevaluate is not None:
+                reevaluate()
             why = (
                 "computed operation by operation, it was in none of the results: the"
                 " program got it as an operand, or XLA computes otherwise."
@@ -625,7 +638,7 @@ def nan_check(
                 f"invalid value ({kind}) encountered in {name}",
                 which=which,
                 where=where,
-                why=None if again is None else why,
+                why=None if reevaluate is None else why,
             )
 
 

@@ -50,11 +50,11 @@ class Pace:
     count: how many there were.  due: at which one the host waits.
     """
 
-    __slots__ = ("_devices", "_latest", "_lock", "_marker", "count", "due")
+    __slots__ = ("_devices", "_latest", "_lock", "_marker", "count", "next_wait")
 
     def __init__(self, devices: Sequence[Any]) -> None:
         self.count = itertools.count(1).__next__  # of all threads: nobody comes between
-        self.due = _MOST
+        self.next_wait = _MOST
         self._devices = tuple(devices[:2])
         self._lock = threading.Lock()
         self._marker: Any = None
@@ -67,7 +67,7 @@ class Pace:
         """
         with self._lock:
             reached = self.count()
-            if reached < self.due:
+            if reached < self.next_wait:
                 return
             before, self._latest = self._latest, None
             if before is not None:
@@ -82,7 +82,7 @@ class Pace:
             results = self._marker.execute_sharded([], with_tokens=True)
             self._latest = results.consume_token()
             span = (_LIMIT - threading.active_count()) // 2
-            self.due = reached + max(1, min(_MOST, span))
+            self.next_wait = reached + max(1, min(_MOST, span))
 
 
 _paces: dict[Any, Pace] = {}
@@ -93,13 +93,13 @@ def pace_of(devices: Sequence[Any]) -> Pace | None:
     client = devices[0].client
     if len(devices) == 1 or client.platform != "cpu" or compat.is_compile_only(client):
         return None
-    found = _paces.get(client)
-    if found is None:
-        mine = client.local_devices()
-        if len(mine) == 1:
+    pace = _paces.get(client)
+    if pace is None:
+        local_devices = client.local_devices()
+        if len(local_devices) == 1:
             return None
-        found = _paces.setdefault(client, Pace(mine))
-    return found
+        pace = _paces.setdefault(client, Pace(local_devices))
+    return pace
 
 
 def paced(start: Callable[..., Any], pace: Pace) -> Callable[..., Any]:
@@ -107,7 +107,7 @@ def paced(start: Callable[..., Any], pace: Pace) -> Callable[..., Any]:
 
     def counted(buffers: Any, **how: Any) -> Any:
         results = start(buffers, **how)
-        if pace.count() >= pace.due:
+        if pace.count() >= pace.next_wait:
             pace.keep()
         return results
 
@@ -125,7 +125,7 @@ class Counted:
 
 
 def _take_off(pace: Pace, children: Sequence[Any]) -> Any:
-    if pace.count() >= pace.due:
+    if pace.count() >= pace.next_wait:
         pace.keep()
     (result,) = children
     return result

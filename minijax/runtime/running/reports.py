@@ -22,15 +22,15 @@ _numbers = itertools.count()
 
 def dump(closed: ClosedJaxpr, name: str, module: Any) -> None:
     """Write a program to the directory `jax_dump_ir_to`, in the forms asked for."""
-    where = config.DUMP_TO.value
-    if where == "sponge":
-        where = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", "")
-        if not where:
+    target = config.DUMP_TO.value
+    if target == "sponge":
+        target = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", "")
+        if not target:
             raise errors.value_error(
                 "jax_dump_ir_to='sponge' needs TEST_UNDECLARED_OUTPUTS_DIR.",
                 tries=["jax_dump_ir_to='a/directory'"],
             )
-    directory = pathlib.Path(where)
+    directory = pathlib.Path(target)
     directory.mkdir(parents=True, exist_ok=True)
     modes = {m.strip() for m in config.DUMP_MODES.value.split(",")}
     number = next(_numbers)
@@ -69,8 +69,8 @@ def check_constants(constants: Sequence[Any]) -> None:
             " JAX_CAPTURED_CONSTANTS_REPORT_FRAMES=0.\n\n"
             f"Largest {min(5, len(sizes))} allocation(s):\n"
         )
-        order = sorted(range(len(sizes)), key=lambda i: -sizes[i])[:5]
-        what += "".join(_described(constants[i], sizes[i]) for i in order)
+        largest = sorted(range(len(sizes)), key=lambda i: -sizes[i])[:5]
+        what += "".join(_described(constants[i], sizes[i]) for i in largest)
         what += "while lowering\n" + "".join(_frames(frames))
     warnings.warn(what, stacklevel=stacklevel())
 
@@ -83,13 +83,13 @@ def _described(constant: Any, size: int) -> str:
 def _frames(most: int) -> list[str]:
     """Lines that name the user's frames, the innermost first; of `most` < 0 all."""
     at: Any = sys._getframe(1)
-    found: list[str] = []
-    while at is not None and len(found) != most:
+    lines: list[str] = []
+    while at is not None and len(lines) != most:
         if not is_internal(at.f_code):
             code = at.f_code
-            found.append(f"  {code.co_filename}:{at.f_lineno} ({code.co_qualname})\n")
+            lines.append(f"  {code.co_filename}:{at.f_lineno} ({code.co_qualname})\n")
         at = at.f_back
-    return found
+    return lines
 
 
 def _amount(size: float) -> str:

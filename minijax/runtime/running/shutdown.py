@@ -23,7 +23,7 @@ from ..arrays import transfers
 from ..backends import client
 from ..backends import jaxlib_compat as compat
 from ..lowering.mlir_context import context
-from ..sharding import placement
+from ..sharding import placement as placements
 from .compile import compile_module
 
 _LAST = """
@@ -54,13 +54,13 @@ def wait_for_all() -> None:
     with contextlib.suppress(compat.RuntimeFailure):  # nobody has asked what failed
         compat.block_all([x for x in cpu.live_arrays() if not x.is_deleted()])
     with contextlib.suppress(compat.RuntimeFailure):  # of a pass of the user's
-        _run_last(placement.placement(cpu.local_devices()[0]))
+        _run_last(placements.placement(cpu.local_devices()[0]))
 
 
-def _run_last(where: Any) -> None:
+def _run_last(placement: Any) -> None:
     with context.ir, context.unknown:
         module = ir.Module.parse(_LAST)
-    executable = compile_module(module, where.devices, has_locations=False)
-    zero = transfers.put_numpy(np.zeros((), np.int32), shaped((), dtypes.int32), where)
-    handler = compat.result_handler(zero.aval, where.uncommitted_sharding, False)
+    executable = compile_module(module, placement.devices, has_locations=False)
+    zero = transfers.put_numpy(np.zeros((), np.int32), shaped((), dtypes.int32), placement)
+    handler = compat.result_handler(zero.aval, placement.uncommitted_sharding, False)
     compat.block_all(executable.execute_sharded([zero]).consume_with_handlers([handler]))

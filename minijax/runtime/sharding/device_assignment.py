@@ -23,11 +23,11 @@ from ..arrays import transfers
 from ..arrays.array import ARRAYS, ArrayImpl, base_array
 from ..arrays.operands import to_buffer
 from ..backends import jaxlib_compat as compat
-from . import placement
+from . import placement as placements
 from .mesh import Mesh
 from .partition_spec import PartitionSpec
 from .partitioned_placement import (
-    PLACES,
+    DEVICE_SHARDINGS,
     PartitionedPlacement,
     committed_devices,
     describe_argument,
@@ -55,96 +55,104 @@ def place_values(
     values: Sequence[Any],
     name: str,
     device: Any = None,
-    over: RequestedPlacement | None = None,
+    requested: RequestedPlacement | None = None,
     names: Sequence[str] = (),
-    as_they_lie: bool = False,
-    kept: Sequence[int] | None = None,
+    keep_layout: bool = False,
+    kept_indices: Sequence[int] | None = None,
 ) -> tuple[list[Any], Any, bool]:
     """ArrayImpls of values where their computation runs: a device, or several.
 
     over: the shardings that a function's arguments and results are to have.
     names: what the values are called, for errors.
     as_they_lie: leave those there in the order in which they lie in memory.
-    kept: those that the computation needs, of which `over` tells; the others stay as
+    kept: those that the computation needs, of which `requested` tells; the others stay as
       they are, wherever they lie.
     """
-    if kept is not None and len(kept) < len(values):
-        needed = [values[i] for i in kept]
-        called = [names[i] for i in kept] if names else ()
-        placed, where, committed = place_values(needed, name, device, over, called, as_they_lie)
+    if kept_indices is not None and len(kept_indices) < len(values):
+        needed = [values[i] for i in kept_indices]
+        called = [names[i] for i in kept_indices] if names else ()
+        placed, placement, committed = place_values(
+            needed, name, device, requested, called, keep_layout
+        )
         buffers = list(values)
-        for i, buffer in zip(kept, placed, strict=True):
+        for i, buffer in zip(kept_indices, placed, strict=True):
             buffers[i] = buffer
-        return buffers, where, committed
-    if over is None and device is None and (found := _one_place(values)):
-        where, committed = found
+        return buffers, placement, committed
+    if requested is None and device is None and (placed_alike := _single_placement(values)):
+        placement, committed = placed_alike
         to = to_buffer
-        buffers = [x if type(x) is ArrayImpl else to(x, where) for x in values]
-        return buffers, where, committed
-    where, committed = common_place(values, name, over, names)
-    if isinstance(where, PartitionedPlacement):
-        return where.take(values, as_they_lie), where, True
+        buffers = [x if type(x) is ArrayImpl else to(x, placement) for x in values]
+        return buffers, placement, committed
+    placement, committed = common_placement(values, name, requested, names)
+    if isinstance(placement, PartitionedPlacement):
+        return placement.take(values, keep_layout), placement, True
     if device is not None:
-        there = placement.placement(device)
-        if over is not None and not over.among and over.where not in (None, there):
-            said = "jit inside jit", SingleDeviceSharding(where.devices[0])
+        target = placements.placement(device)
+        if (
+            requested is not None
+            and not requested.among
+            and requested.target not in (None, target)
+        ):
+            jit_sharding = "jit inside jit", SingleDeviceSharding(placement.devices[0])
             raise incompatible_devices_error(
-                describe_devices(there.devices), describe_sharding(*said)
+                describe_devices(target.devices), describe_sharding(*jit_sharding)
             )
-        where, committed = there, True
-    return buffers_at(values, where, as_they_lie=as_they_lie), where, committed
+        placement, committed = target, True
+    return buffers_at(values, placement, keep_layout=keep_layout), placement, committed
 
 
 _NUMBERS = (bool, int, float, complex)
 
 
-def _one_place(values: Sequence[Any]) -> tuple[Placement, bool] | None:
+def _single_placement(values: Sequence[Any]) -> tuple[Placement, bool] | None:
     """The device of values that all lie there alike; None where it takes a closer look."""
-    place: Any = None
+    sharding: Any = None
     for x in values:
         if type(x) is not ArrayImpl:
             if type(x) not in _NUMBERS:
                 return None
         elif x.is_deleted():
             return None
-        elif place is None:
-            place = x._sharding
-        elif x._sharding is not place:
+        elif sharding is None:
+            sharding = x._sharding
+        elif x._sharding is not sharding:
             return None
-    found = placement.by_sharding.get(id(place))
-    if found is None or found[1]:
-        return found
-    said = config.MESH.value is not None or config.DEFAULT_DEVICE.value is not None
-    return None if said else found
+    placed = placements.by_sharding.get(id(sharding))
+    if placed is None or placed[1]:
+        return placed
+    has_default = config.MESH.value is not None or config.DEFAULT_DEVICE.value is not None
+    return None if has_default else placed
 
 
 def buffers_at(
     values: Sequence[Any],
-    where: Placement | PartitionedPlacement,
-    kept: Sequence[int] | None = None,
-    as_they_lie: bool = False,
+    placement: Placement | PartitionedPlacement,
+    kept_indices: Sequence[int] | None = None,
+    keep_layout: bool = False,
 ) -> list[Any]:
-    """ArrayImpls of values at a place, of those `kept`; None: of all."""
-    if isinstance(where, PartitionedPlacement):
-        lie = {i: k for k, i in enumerate(kept)} if kept is not None else None
-        cut = put_sharded_keep_layout if as_they_lie else put_sharded
+    """ArrayImpls of values at a place, of those `kept_indices`; None: of all."""
+    if isinstance(placement, PartitionedPlacement):
+        positions = (
+            {i: k for k, i in enumerate(kept_indices)} if kept_indices is not None else None
+        )
+        put = put_sharded_keep_layout if keep_layout else put_sharded
         return [
-            cut(x, where.sharding_in(i if lie is None else lie[i]))
-            if lie is None or i in lie
+            put(x, placement.sharding_in(i if positions is None else positions[i]))
+            if positions is None or i in positions
             else x
             for i, x in enumerate(values)
         ]
     buffers = []
-    needed = None if kept is None else set(kept)
+    needed = None if kept_indices is None else set(kept_indices)
     for i, x in enumerate(values):
         if needed is not None and i not in needed:
             buffers.append(x)
         elif type(x) in ARRAYS and not arrays.foreign(x):
             if x.is_deleted():
                 raise RuntimeError(transfers.deleted_message(x.aval))
-            buffers.append(move_buffer(base_array(x), where, as_they_lie))
+            buffers.append(move_buffer(base_array(x), placement, keep_layout))
         else:
-            buffers.append(to_buffer(x, where))
+            buffers.append(to_buffer(x, placement))
     return buffers
 
 
@@ -153,20 +161,25 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[tuple[str, Any], ...]:
     of devices."""
     memo = jaxpr.memo
     if "shardings" not in memo:
-        found: dict[Any, tuple[str, Any]] = {}
+        by_devices: dict[Any, tuple[str, Any]] = {}
         for x in contents(jaxpr):
-            lie = NamedSharding(x, PartitionSpec()) if isinstance(x, Mesh) else x
-            if isinstance(lie, PLACES) and lie.devices:
-                said = f"{_holder(jaxpr, x)} inside jit", lie
-                found.setdefault((lie.devices, type(lie) is OneOf), said)
+            sharding = NamedSharding(x, PartitionSpec()) if isinstance(x, Mesh) else x
+            if isinstance(sharding, DEVICE_SHARDINGS) and sharding.devices:
+                named_sharding = f"{_primitive_holding(jaxpr, x)} inside jit", sharding
+                by_devices.setdefault(
+                    (sharding.devices, type(sharding) is OneOf), named_sharding
+                )
             for inner in closed_jaxprs({"": x}):
-                for said in shardings_in(inner.jaxpr):
-                    found.setdefault((said[1].devices, type(said[1]) is OneOf), said)
-        memo["shardings"] = tuple(found.values())
+                for named_sharding in shardings_in(inner.jaxpr):
+                    by_devices.setdefault(
+                        (named_sharding[1].devices, type(named_sharding[1]) is OneOf),
+                        named_sharding,
+                    )
+        memo["shardings"] = tuple(by_devices.values())
     return memo["shardings"]  # type: ignore[no-any-return]
 
 
-def _holder(jaxpr: Jaxpr, x: Any) -> str:
+def _primitive_holding(jaxpr: Jaxpr, x: Any) -> str:
     """The name of the first primitive that holds something among its params."""
     return next(
         eqn.primitive.name
@@ -176,22 +189,22 @@ def _holder(jaxpr: Jaxpr, x: Any) -> str:
     )
 
 
-def check_unread(x: Any, want: Any) -> None:
+def check_unread(x: Any, required_sharding: Any) -> None:
     """ValueError if a value that no result needs lies otherwise than is asked for."""
-    if want is None or committed_devices(x) is None:
+    if required_sharding is None or committed_devices(x) is None:
         return
-    ndim, lie = len(x.shape), x.sharding
-    whole = want.is_fully_replicated, lie.is_fully_replicated
-    if any(whole) and not all(whole):
-        raise sharding_mismatch_error(want, x)
-    if not any(whole) and want.hlo(ndim) != lie.hlo(ndim):
-        raise sharding_mismatch_error(want, x)
+    ndim, sharding = len(x.shape), x.sharding
+    replicated = required_sharding.is_fully_replicated, sharding.is_fully_replicated
+    if any(replicated) and not all(replicated):
+        raise sharding_mismatch_error(required_sharding, x)
+    if not any(replicated) and required_sharding.hlo(ndim) != sharding.hlo(ndim):
+        raise sharding_mismatch_error(required_sharding, x)
 
 
 class RequestedPlacement(NamedTuple):
     """What a function says of how its arguments and results lie (None: as they like)."""
 
-    where: Mesh | Placement | None  # where it runs; None: as the arguments say
+    target: Mesh | Placement | None  # where it runs; None: as the arguments say
     ins: Sequence[Any]
     outs: Sequence[Any] | None = None
     among: bool = False  # more devices may run it, of which `where` is one
@@ -205,66 +218,76 @@ def requested_placement_of(
     Raises:
       ValueError: two of them name different devices.
     """
-    inside = [said for jaxpr in jaxprs for said in shardings_in(jaxpr)]
-    given = [("ARG_SHARDING", s) for s in ins if isinstance(s, PLACES)]
-    given += [("explicit output sharding", s) for s in outs or () if s is not None]
-    given += inside
-    if not given:
+    inside = [named_sharding for jaxpr in jaxprs for named_sharding in shardings_in(jaxpr)]
+    named_shardings = [("ARG_SHARDING", s) for s in ins if isinstance(s, DEVICE_SHARDINGS)]
+    named_shardings += [("explicit output sharding", s) for s in outs or () if s is not None]
+    named_shardings += inside
+    if not named_shardings:
         return None
-    some = [said for said in given if type(said[1]) is OneOf]
-    if some:
-        given = [said for said in given if type(said[1]) is not OneOf]
-        if not given:
-            (device,), *others = dict.fromkeys(said[1].devices for said in some)
-            place = None if others else placement.placement(device)
-            return RequestedPlacement(place, [None] * n, among=True)
-        for said in some:
-            if said[1].devices[0] not in given[0][1].devices:
+    choices = [
+        named_sharding for named_sharding in named_shardings if type(named_sharding[1]) is OneOf
+    ]
+    if choices:
+        named_shardings = [
+            named_sharding
+            for named_sharding in named_shardings
+            if type(named_sharding[1]) is not OneOf
+        ]
+        if not named_shardings:
+            (device,), *others = dict.fromkeys(
+                named_sharding[1].devices for named_sharding in choices
+            )
+            single = None if others else placements.placement(device)
+            return RequestedPlacement(single, [None] * n, among=True)
+        for named_sharding in choices:
+            if named_sharding[1].devices[0] not in named_shardings[0][1].devices:
                 raise incompatible_devices_error(
-                    *(describe_sharding(*s) for s in (given[0], said))
+                    *(describe_sharding(*s) for s in (named_shardings[0], named_sharding))
                 )
-    for said in given:
-        if said[1].devices != given[0][1].devices:
-            raise incompatible_devices_error(*(describe_sharding(*s) for s in (given[0], said)))
-    meshes = (s.mesh for _, s in given if isinstance(s, NamedSharding))
-    where: Any = next(meshes, None) or placement.placement(given[0][1].devices[0])
-    asked = [*[None] * (n - len(ins)), *ins]
-    known = [s if isinstance(s, NamedSharding) else None for s in outs or ()]
-    return RequestedPlacement(where, asked, known if outs is not None else None)
+    for named_sharding in named_shardings:
+        if named_sharding[1].devices != named_shardings[0][1].devices:
+            raise incompatible_devices_error(
+                *(describe_sharding(*s) for s in (named_shardings[0], named_sharding))
+            )
+    meshes = (s.mesh for _, s in named_shardings if isinstance(s, NamedSharding))
+    target: Any = next(meshes, None) or placements.placement(named_shardings[0][1].devices[0])
+    in_shardings = [*[None] * (n - len(ins)), *ins]
+    out_shardings = [s if isinstance(s, NamedSharding) else None for s in outs or ()]
+    return RequestedPlacement(target, in_shardings, out_shardings if outs is not None else None)
 
 
-def common_place(
+def common_placement(
     values: Sequence[Any],
     name: str,
-    over: RequestedPlacement | None = None,
+    requested: RequestedPlacement | None = None,
     names: Sequence[str] = (),
 ) -> tuple[Any, bool]:
     """Where values are computed with: the device that the committed ones agree on, else
     that of any, else the default; or all devices of those that lie on several."""
     chosen: tuple[int, Placement] | None = None
-    loose: Placement | None = None
+    uncommitted: Placement | None = None
     if (
-        over is not None
-        and over.among
+        requested is not None
+        and requested.among
         and any(multi_device_sharding(x) is not None for x in values)
     ):
-        over = None
-    if over is not None and isinstance(over.where, Mesh):
-        return _common_spread(values, name, over, names), True
-    if over is not None and over.where is not None:
-        return _common_device(values, name, over, names), True
+        requested = None
+    if requested is not None and isinstance(requested.target, Mesh):
+        return _common_mesh_placement(values, name, requested, names), True
+    if requested is not None and requested.target is not None:
+        return _common_device(values, name, requested, names), True
     for i, x in enumerate(values):
-        found = _place_of(x)
-        if found is None:
+        placed = _placement_of_value(x)
+        if placed is None:
             if multi_device_sharding(x) is not None:
-                return _common_spread(values, name, over, names), True
+                return _common_mesh_placement(values, name, requested, names), True
             continue
-        where, committed = found
+        placement, committed = placed
         if not committed:
-            loose = loose or where
+            uncommitted = uncommitted or placement
         elif chosen is None:
-            chosen = i, where
-        elif chosen[1] is not where:
+            chosen = i, placement
+        elif chosen[1] is not placement:
             pair = (chosen[0], values[chosen[0]]), (i, x)
             raise incompatible_devices_error(
                 *(describe_argument(j, y, name, names) for j, y in pair)
@@ -273,78 +296,85 @@ def common_place(
         return chosen[1], True
     mesh = config.MESH.value
     if isinstance(mesh, Mesh):
-        asked = RequestedPlacement(mesh, [None] * len(values))
-        return _common_spread(
-            values, name, (over and over._replace(where=mesh)) or asked, names
+        default_request = RequestedPlacement(mesh, [None] * len(values))
+        return _common_mesh_placement(
+            values,
+            name,
+            (requested and requested._replace(target=mesh)) or default_request,
+            names,
         ), True
-    if config.DEFAULT_DEVICE.value is not None or loose is None:
-        return placement.default_placement(), False
-    return loose, False
+    if config.DEFAULT_DEVICE.value is not None or uncommitted is None:
+        return placements.default_placement(), False
+    return uncommitted, False
 
 
-def _place_of(x: Any) -> tuple[Placement, bool] | None:
+def _placement_of_value(x: Any) -> tuple[Placement, bool] | None:
     """The one device of an array, and whether it binds; or that which a type names."""
     if type(x) in ARRAYS and not arrays.foreign(x):
-        return placement.placement_of(x)
-    said = getattr(x, "sharding", None)
-    if isinstance(said, SingleDeviceSharding):
-        return placement.placement(said.devices[0]), True
+        return placements.placement_of(x)
+    sharding = getattr(x, "sharding", None)
+    if isinstance(sharding, SingleDeviceSharding):
+        return placements.placement(sharding.devices[0]), True
     return None
 
 
 def _common_device(
-    values: Sequence[Any], name: str, over: RequestedPlacement, names: Sequence[str]
+    values: Sequence[Any], name: str, requested: RequestedPlacement, names: Sequence[str]
 ) -> Placement:
     """The device that a function names; arguments that it names are moved there."""
-    place = over.where
-    assert isinstance(place, Placement)
-    for i, (x, want) in enumerate(zip(values, over.ins, strict=True)):
+    target = requested.target
+    assert isinstance(target, Placement)
+    for i, (x, required_sharding) in enumerate(zip(values, requested.ins, strict=True)):
         devices = committed_devices(x)
-        if devices is None or devices == place.devices:
+        if devices is None or devices == target.devices:
             continue
-        if want is None:
+        if required_sharding is None:
             raise incompatible_devices_error(
-                describe_argument(i, x, name, names), describe_devices(place.devices)
+                describe_argument(i, x, name, names), describe_devices(target.devices)
             )
         if len(devices) > 1:
-            raise sharding_mismatch_error(want, x)
-    return place
+            raise sharding_mismatch_error(required_sharding, x)
+    return target
 
 
-def _common_spread(
-    values: Sequence[Any], name: str, over: RequestedPlacement | None, names: Sequence[str]
+def _common_mesh_placement(
+    values: Sequence[Any], name: str, requested: RequestedPlacement | None, names: Sequence[str]
 ) -> PartitionedPlacement:
     """The devices of values of which some lie on several, and how each one lies."""
-    asked = [None] * len(values) if over is None else over.ins
-    mine = list(map(multi_device_sharding, values))
-    first = next((i for i, s in enumerate(mine) if s is not None), None)
-    mesh: Any = None if over is None else over.where
-    given = mesh is not None
+    requested_shardings = [None] * len(values) if requested is None else requested.ins
+    current_shardings = list(map(multi_device_sharding, values))
+    first = next((i for i, s in enumerate(current_shardings) if s is not None), None)
+    mesh: Any = None if requested is None else requested.target
+    has_target = mesh is not None
     if mesh is None and first is not None:
-        mesh = mesh_of(mine[first])
+        mesh = mesh_of(current_shardings[first])
     ins: list[Any] = []
-    for i, (x, want, lie) in enumerate(zip(values, asked, mine, strict=True)):
+    for i, (x, required_sharding, current) in enumerate(
+        zip(values, requested_shardings, current_shardings, strict=True)
+    ):
         devices = committed_devices(x)
         if devices is not None:
             if devices != mesh.flat:
-                here = describe_argument(i, x, name, names)
-                if given or first is None:
-                    raise incompatible_devices_error(here, describe_devices(mesh.flat))
+                description = describe_argument(i, x, name, names)
+                if has_target or first is None:
+                    raise incompatible_devices_error(description, describe_devices(mesh.flat))
                 raise incompatible_devices_error(
-                    describe_argument(first, values[first], name, names), here
+                    describe_argument(first, values[first], name, names), description
                 )
-            if want is not None and not want.is_equivalent_to(x.sharding, len(x.shape)):
-                raise sharding_mismatch_error(want, x)
-        if want is not None and isinstance(x, (np.ndarray, np.generic)):
-            check_given(x, want)
-        found = want or lie
-        ins.append(found if isinstance(found, NamedSharding) else None)
-    return partitioned_placement(mesh, ins, None if over is None else over.outs)
+            if required_sharding is not None and not required_sharding.is_equivalent_to(
+                x.sharding, len(x.shape)
+            ):
+                raise sharding_mismatch_error(required_sharding, x)
+        if required_sharding is not None and isinstance(x, (np.ndarray, np.generic)):
+            check_host_value(x, required_sharding)
+        sharding = required_sharding or current
+        ins.append(sharding if isinstance(sharding, NamedSharding) else None)
+    return partitioned_placement(mesh, ins, None if requested is None else requested.outs)
 
 
-def check_given(x: Any, want: Any) -> None:
+def check_host_value(x: Any, required_sharding: Any) -> None:
     """ValueError if of several processes each is to give all of a value to be cut."""
-    if want.is_fully_replicated or want.is_fully_addressable:
+    if required_sharding.is_fully_replicated or required_sharding.is_fully_addressable:
         return
     raise errors.value_error(
         "Passing non-trivial shardings for numpy inputs is not allowed. To fix this error,"
@@ -354,33 +384,35 @@ def check_given(x: Any, want: Any) -> None:
         " on each process, then you can use `jax.make_array_from_callback(...) to create a"
         " `jax.Array` which you can pass to jit. Got arg type:"
         f" {shaped(tuple(x.shape), dtypes.canonical(x.dtype)).str_short(False)}",
-        which=f"sharding {want}",
+        which=f"sharding {required_sharding}",
     )
 
 
-def matches_operand_sharding(x: Any, where: Placement | PartitionedPlacement, k: int) -> bool:
-    """Whether a value may be operand number `k` of a program that runs at `where`."""
+def matches_operand_sharding(
+    x: Any, placement: Placement | PartitionedPlacement, k: int
+) -> bool:
+    """Whether a value may be operand number `k` of a program that runs at `placement`."""
     devices = committed_devices(x)
     if devices is None:
         return True
-    if isinstance(where, Placement):
-        return bool(devices == where.devices)
-    want = where.sharding_in(k)
-    return bool(want.is_equivalent_to(x.sharding, len(x.shape)))
+    if isinstance(placement, Placement):
+        return bool(devices == placement.devices)
+    required_sharding = placement.sharding_in(k)
+    return bool(required_sharding.is_equivalent_to(x.sharding, len(x.shape)))
 
 
-def move_buffer(buffer: Any, where: Placement, as_it_lies: bool = False) -> Any:
+def move_buffer(buffer: Any, placement: Placement, keep_layout: bool = False) -> Any:
     """The ArrayImpl on a device, in its own order: itself if it is there."""
-    found = placement.placement_of(buffer)
-    if found is None:
+    placed = placements.placement_of(buffer)
+    if placed is None:
         aval = buffer.aval.update(explicit_sharding=None)
-        return transfers.put_numpy(transfers.host_value(buffer), aval, where)
-    if has_custom_layout(buffer) and not (as_it_lies and found[0] is where):
+        return transfers.put_numpy(transfers.host_value(buffer), aval, placement)
+    if has_custom_layout(buffer) and not (keep_layout and placed[0] is placement):
         buffer = with_default_layout(buffer)
-    if found[0] is where:
+    if placed[0] is placement:
         return buffer
-    if found[0].device.client is where.device.client:
+    if placed[0].device.client is placement.device.client:
         return compat.copy_to(
-            buffer, where.device, where.sharding_of(buffer.aval, committed=False)
+            buffer, placement.device, placement.sharding_of(buffer.aval, committed=False)
         )
-    return transfers.put_numpy(transfers.host_value(buffer), buffer.aval, where)
+    return transfers.put_numpy(transfers.host_value(buffer), buffer.aval, placement)

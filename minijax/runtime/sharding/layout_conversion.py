@@ -17,12 +17,12 @@ from ...ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from ..backends import jaxlib_compat as compat
 from ..lowering.lower_jaxpr import lower_jaxpr
 from ..running import compile as compiler
-from . import placement
+from . import placement as placements
 from .layouts import Layout, layout_of
 from .shardings import has_custom_layout, mark_custom_layout
 
-_moves: dict[Any, Any] = util.cache({})
-_MOST_MOVES = 1024  # as between shardings
+_conversions: dict[Any, Any] = util.cache({})
+_MOST_CONVERSIONS = 1024  # as between shardings
 
 
 def buffer_layout(buffer: Any) -> Layout | None:
@@ -34,18 +34,18 @@ def buffer_layout(buffer: Any) -> Layout | None:
 
 def with_layout(buffer: Any, layout: Layout | None) -> Any:
     """The ArrayImpl of a single device in this order; None: in the device's own."""
-    came = buffer_layout(buffer)
-    if layout_mode(came) == layout_mode(layout):
+    src_layout = buffer_layout(buffer)
+    if layout_mode(src_layout) == layout_mode(layout):
         return buffer
-    found = placement.placement_of(buffer)
-    assert found is not None
-    place, committed = found
-    key = buffer.aval, place, layout_mode(came), layout_mode(layout), committed
-    move = _moves.get(key)
-    if move is None:
-        move = _move(buffer.aval, place, came, layout, committed)
-        util.remember(_moves, key, move, _MOST_MOVES)
-    executable, handler = move
+    placed = placements.placement_of(buffer)
+    assert placed is not None
+    placement, committed = placed
+    key = buffer.aval, placement, layout_mode(src_layout), layout_mode(layout), committed
+    conversion = _conversions.get(key)
+    if conversion is None:
+        conversion = _compile_conversion(buffer.aval, placement, src_layout, layout, committed)
+        util.remember(_conversions, key, conversion, _MOST_CONVERSIONS)
+    executable, handler = conversion
     (out,) = executable.execute_sharded([buffer]).consume_with_handlers([handler])
     return out
 
@@ -57,48 +57,50 @@ def layout_mode(layout: Any) -> str:
     return "auto" if layout is Layout.AUTO else layout.mode
 
 
-def _move(aval: Any, place: Any, came: Any, layout: Any, committed: bool) -> Any:
+def _compile_conversion(
+    aval: Any, placement: Any, src_layout: Any, layout: Any, committed: bool
+) -> Any:
     v = Var(aval)
     closed = ClosedJaxpr(Jaxpr([], [v], [v], []))
     lowered = lower_jaxpr(
         closed,
         "with_layout",
-        place.platform,
+        placement.platform,
         locations=False,
-        orders=([layout_mode(came)], [layout_mode(layout)]),
+        layout_modes=([layout_mode(src_layout)], [layout_mode(layout)]),
     )
-    executable = compiler.compile_module(lowered.module, place.devices, has_locations=False)
-    lies = [place.sharding_of(aval, committed)]
-    lies = result_shardings(executable, lies, place.device)
-    return executable, compat.result_handler(aval, lies[0], committed)
+    executable = compiler.compile_module(lowered.module, placement.devices, has_locations=False)
+    out_shardings = [placement.sharding_of(aval, committed)]
+    out_shardings = result_shardings(executable, out_shardings, placement.device)
+    return executable, compat.result_handler(aval, out_shardings[0], committed)
 
 
 def result_shardings(executable: Any, shardings: Sequence[Any], device: Any) -> list[Any]:
     """C++ shardings of a program's results, which may lie in other orders."""
-    found = map(layout_of, executable.get_output_layouts())
+    layouts = map(layout_of, executable.get_output_layouts())
     return [
         s if layout.on(device) is None else mark_custom_layout(s)
-        for layout, s in zip(found, shardings, strict=True)
+        for layout, s in zip(layouts, shardings, strict=True)
     ]
 
 
 def argument_layouts(executable: Any, skip: int, device: Any) -> list[Layout | None]:
     """In which orders a program takes its arguments after the first `skip`."""
-    found = map(layout_of, executable.get_parameter_layouts()[skip:])
-    return [layout.on(device) for layout in found]
+    layouts = map(layout_of, executable.get_parameter_layouts()[skip:])
+    return [layout.on(device) for layout in layouts]
 
 
 def auto_result_layouts(jaxpr: Jaxpr) -> list[Any]:
     """The compiler's choice for results that a program puts in an order last; None: the
     device's own, for all others."""
-    found = jaxpr.memo.get("auto_result_layouts")
-    if found is None:
+    cached = jaxpr.memo.get("auto_result_layouts")
+    if cached is None:
         put = {
             v
             for eqn in jaxpr.eqns
             for v in eqn.outs
             if isinstance(eqn.params.get("layout"), Layout)
         }
-        found = [Layout.AUTO if x in put else None for x in jaxpr.outvars]
-        jaxpr.memo["auto_result_layouts"] = found
-    return found
+        cached = [Layout.AUTO if x in put else None for x in jaxpr.outvars]
+        jaxpr.memo["auto_result_layouts"] = cached
+    return cached

@@ -64,8 +64,8 @@ class Layout:
     def mode(self) -> str:
         """What XLA is told of an argument or result that lies so."""
         tiles = "".join(f"({','.join(map(str, tile))})" for tile in self.tiling or ())
-        order = ",".join(map(str, reversed(self.major_to_minor)))
-        return f"{{{order}:T{tiles}}}" if tiles else f"{{{order}}}"
+        minor_to_major = ",".join(map(str, reversed(self.major_to_minor)))
+        return f"{{{minor_to_major}:T{tiles}}}" if tiles else f"{{{minor_to_major}}}"
 
     def on(self, device: Any) -> Layout | None:
         """What is special about a layout found on a device; None: it is its own."""
@@ -170,9 +170,9 @@ def check_tiles(layout: Layout, device: Any, what: str) -> None:
         )
 
 
-def layout_of(found: Any) -> Layout:
+def layout_of(native: Any) -> Layout:
     """The `Layout` of one of jaxlib's."""
-    inner = found._xla_layout()
+    inner = native._xla_layout()
     return Layout(
         tuple(reversed(inner.minor_to_major())),
         tuple(map(tuple, inner.tiling())),

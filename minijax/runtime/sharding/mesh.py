@@ -34,24 +34,24 @@ class AxisType(enum.Enum):
         return self.name
 
 
-def _axis_types(given: Any, names: Sequence[Any]) -> tuple[AxisType, ...]:
-    if given is None:
+def _axis_types(axis_types: Any, names: Sequence[Any]) -> tuple[AxisType, ...]:
+    if axis_types is None:
         return (AxisType.Auto,) * len(names)
-    many = isinstance(given, (tuple, list))
-    found = tuple(given) if many else (given,)
-    if not all(isinstance(t, AxisType) for t in found):
+    many = isinstance(axis_types, (tuple, list))
+    types = tuple(axis_types) if many else (axis_types,)
+    if not all(isinstance(t, AxisType) for t in types):
         raise errors.type_error(
             "axis_types passed to Mesh must be of type `jax.sharding.AxisType`. Got"
-            f" {found} of type {tuple(map(type, found))}",
+            f" {types} of type {tuple(map(type, types))}",
             tries=["axis_types=(AxisType.Auto,) * n", "axis_types=None: Auto for all"],
         )
-    if len(found) != len(names):
+    if len(types) != len(names):
         raise errors.value_error(
             "Number of axis names should match the number of axis_types. Got"
-            f" axis_names={tuple(names)} and axis_types={found}",
+            f" axis_names={tuple(names)} and axis_types={types}",
             tries=["an AxisType for each axis", "axis_types=None: Auto for all"],
         )
-    return found
+    return types
 
 
 class _Axes:
@@ -169,7 +169,7 @@ class AbstractMesh(_Axes):
         return self
 
     def __getattr__(self, name: str) -> Any:
-        if name in _OF_DEVICES:
+        if name in _DEVICE_ATTRIBUTES:
             raise errors.value_error(f"AbstractMesh does not implement {name}")
         raise AttributeError(f"'AbstractMesh' object has no attribute {name!r}")
 
@@ -190,7 +190,13 @@ class AbstractMesh(_Axes):
         )
 
 
-_OF_DEVICES = ("device_ids", "devices", "is_multi_process", "local_devices", "local_mesh")
+_DEVICE_ATTRIBUTES = (
+    "device_ids",
+    "devices",
+    "is_multi_process",
+    "local_devices",
+    "local_mesh",
+)
 
 
 class AbstractDevice:
@@ -305,8 +311,8 @@ class Mesh(_Axes):
         return not self.axis_names and bool(self.flat)
 
     def __reduce__(self) -> Any:
-        told = client.ids_of(self.flat)
-        return _rebuild, (told, self.axis_sizes, self.axis_names, self.axis_types)
+        ids = client.ids_of(self.flat)
+        return _rebuild, (ids, self.axis_sizes, self.axis_names, self.axis_types)
 
     def __enter__(self) -> Mesh:
         if config.NO_MESH_CONTEXT.value:
@@ -352,9 +358,11 @@ class Mesh(_Axes):
         """The part of the mesh that this process has."""
         if not self.is_multi_process:
             return self
-        here = np.vectorize(lambda d: d.process_index == d.client.process_index())(self.devices)
-        rows = [np.unique(at) for at in np.nonzero(here)]
-        return Mesh(self.devices[np.ix_(*rows)], self.axis_names, self.axis_types)
+        is_local = np.vectorize(lambda d: d.process_index == d.client.process_index())(
+            self.devices
+        )
+        indices = [np.unique(at) for at in np.nonzero(is_local)]
+        return Mesh(self.devices[np.ix_(*indices)], self.axis_names, self.axis_types)
 
     @property
     def is_multi_process(self) -> bool:
@@ -382,8 +390,8 @@ class _Entered(threading.local):
 _entered = _Entered()
 
 
-def _rebuild(told: Any, sizes: Any, names: Any, types: Any) -> Mesh:
-    grid = np.array(client.devices_of(*told), dtype=object).reshape(sizes)
+def _rebuild(ids: Any, sizes: Any, names: Any, types: Any) -> Mesh:
+    grid = np.array(client.devices_of(*ids), dtype=object).reshape(sizes)
     return Mesh(grid, names, types)
 
 
@@ -414,8 +422,8 @@ def mesh_of_specs(entered: bool = False) -> Any:
     It is the current one, if it has devices, or axes of a `shard_map` around are manual.
     """
     mesh = entered_mesh() if entered else current_mesh()
-    known = isinstance(mesh, Mesh) or (mesh is not None and mesh.manual_axes)
-    return mesh if known else None
+    is_usable = isinstance(mesh, Mesh) or (mesh is not None and mesh.manual_axes)
+    return mesh if is_usable else None
 
 
 @functools.lru_cache(1024)
@@ -551,13 +559,13 @@ def make_mesh(
     1
     """
     shape = tuple(int(n) for n in axis_shapes)
-    found = list(client.devices()) if devices is None else list(devices)
+    available = list(client.devices()) if devices is None else list(devices)
     n = math.prod(shape)
-    if len(found) < n:
+    if len(available) < n:
         raise errors.value_error(
-            f"Number of devices {len(found)} must be >= the product of mesh_shape {shape}",
+            f"Number of devices {len(available)} must be >= the product of mesh_shape {shape}",
             tries=["smaller axes", "minijax.config.update('jax_num_cpu_devices', n)"],
         )
     names = _names(axis_names)
     types = (AxisType.Explicit,) * len(names) if axis_types is None else axis_types
-    return Mesh(np.array(found[:n], dtype=object).reshape(shape), names, types)
+    return Mesh(np.array(available[:n], dtype=object).reshape(shape), names, types)

@@ -28,32 +28,32 @@ class DuplicateSpecError(ValueError):
     """A mesh axis occurs twice in a spec."""
 
 
-def _entry(given: Any) -> Any:
+def _entry(value: Any) -> Any:
     """An entry in its normal form: None, a name, or several in a tuple."""
-    if isinstance(given, (list, tuple)):
-        if not given:
+    if isinstance(value, (list, tuple)):
+        if not value:
             return None
-        return given[0] if len(given) == 1 else tuple(given)
-    return given
+        return value[0] if len(value) == 1 else tuple(value)
+    return value
 
 
-def _sums(name: str, given: Any, entries: Any, used: set[Any]) -> frozenset[Any]:
+def _sums(name: str, axes: Any, entries: Any, used: set[Any]) -> frozenset[Any]:
     """The mesh axes that a spec calls `reduced` or `unreduced`."""
-    if not isinstance(given, (set, frozenset)):
+    if not isinstance(axes, (set, frozenset)):
         raise errors.type_error(
             f"{name} argument of PartitionSpec should of type `frozenset` or `set`. Got"
-            f" type {given}"
+            f" type {axes}"
         )
-    if None in given:
+    if None in axes:
         raise errors.value_error(
             f"{name} cannot contain None. All elements in {name} should refer to the mesh axes."
         )
-    if used & given:
+    if used & axes:
         raise errors.value_error(
             f"partitions cannot overlap with {name} axes passed to PartitionSpec. Got"
-            f" partitions: {entries} and {name} axes: {frozenset(given)}"
+            f" partitions: {entries} and {name} axes: {frozenset(axes)}"
         )
-    return frozenset(given)
+    return frozenset(axes)
 
 
 class PartitionSpec:
@@ -147,8 +147,8 @@ class PartitionSpec:
         if len(self._entries) == 1:
             entries += ","
         for name in ("unreduced", "reduced"):
-            if found := getattr(self, name):
-                axes = ", ".join(sorted(map(repr, found)))
+            if axis_names := getattr(self, name):
+                axes = ", ".join(sorted(map(repr, axis_names)))
                 entries += f"{', ' if entries else ''}{name}={{{axes}}}"
         if len(self._entries) == 1 and not self.unreduced and not self.reduced:
             return f"P({entries})"
@@ -157,11 +157,11 @@ class PartitionSpec:
     def __reduce__(self) -> Any:
         return _rebuild, (self._entries, self.unreduced, self.reduced)
 
-    def update(self, **parts: Any) -> PartitionSpec:
+    def update(self, **changes: Any) -> PartitionSpec:
         """One that differs in `partitions`, `unreduced` or `reduced`."""
-        entries = parts.pop("partitions", self._entries)
-        kept = {"unreduced": self.unreduced, "reduced": self.reduced, **parts}
-        return PartitionSpec(*entries, **kept)
+        entries = changes.pop("partitions", self._entries)
+        fields = {"unreduced": self.unreduced, "reduced": self.reduced, **changes}
+        return PartitionSpec(*entries, **fields)
 
 
 PartitionSpec.__name__ = "P"  # as it prints

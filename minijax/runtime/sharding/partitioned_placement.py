@@ -26,7 +26,8 @@ from ..lowering.context import has_explicit_shardings, physical
 from ..lowering.lower_jaxpr import lower_jaxpr
 from ..running import pacing
 from ..running.compile import compile_module
-from . import layout_conversion, placement, shardings
+from . import layout_conversion, shardings
+from . import placement as placements
 from .layouts import Layout
 from .mesh import Mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
@@ -38,7 +39,7 @@ from .shardings import (
     has_custom_layout,
 )
 
-PLACES = (NamedSharding, GSPMDSharding, SingleDeviceSharding)  # which name devices
+DEVICE_SHARDINGS = (NamedSharding, GSPMDSharding, SingleDeviceSharding)  # which name devices
 
 
 class PartitionedPlacement:
@@ -58,29 +59,29 @@ class PartitionedPlacement:
         self.outs = outs
         self.replicated = NamedSharding(mesh, PartitionSpec())
 
-    def keeping(self, kept: Sequence[int]) -> PartitionedPlacement:
+    def keeping(self, kept_indices: Sequence[int]) -> PartitionedPlacement:
         """The same with some of the operands alone."""
-        if len(kept) == len(self.ins):
+        if len(kept_indices) == len(self.ins):
             return self
-        return partitioned_placement(self.mesh, [self.ins[i] for i in kept], self.outs)
+        return partitioned_placement(self.mesh, [self.ins[i] for i in kept_indices], self.outs)
 
     def typed(self, closed: ClosedJaxpr) -> PartitionedPlacement:
         """The same, with results that lie as the types of a program say, if they do."""
         if not self.mesh.are_all_axes_explicit:
             return self
-        alike = all(s is None or s.mesh == self.mesh for s in self.ins)
-        if alike and not has_explicit_shardings(closed.jaxpr):
+        same_mesh = all(s is None or s.mesh == self.mesh for s in self.ins)
+        if same_mesh and not has_explicit_shardings(closed.jaxpr):
             return self
-        asked = self.outs or (None,) * len(closed.out_avals)
-        outs = [s or self._of_type(a) for s, a in zip(asked, closed.out_avals, strict=True)]
+        requested = self.outs or (None,) * len(closed.out_avals)
+        outs = [s or self._of_type(a) for s, a in zip(requested, closed.out_avals, strict=True)]
         return partitioned_placement(self.mesh, self.ins, outs)
 
     def _of_type(self, aval: Any) -> NamedSharding:
         """The sharding of a result: over its type's mesh, if that has another shape."""
-        said = getattr(aval, "explicit_sharding", None)
-        if said is None or said.mesh.shape_tuple == self.mesh.shape_tuple:
+        explicit = getattr(aval, "explicit_sharding", None)
+        if explicit is None or explicit.mesh.shape_tuple == self.mesh.shape_tuple:
             return NamedSharding(self.mesh, aval.sharding.spec)
-        return said.on(self.devices)  # type: ignore[no-any-return]
+        return explicit.on(self.devices)  # type: ignore[no-any-return]
 
     def sharding_in(self, i: int) -> NamedSharding:
         """How operand number `i` lies."""
@@ -88,8 +89,8 @@ class PartitionedPlacement:
 
     def has_operand_sharding(self, i: int, buffer: Any) -> bool:
         """Whether an ArrayImpl lies as operand number `i` is to lie."""
-        want = self.sharding_in(i).cpp_sharding(len(buffer.aval.shape))
-        return buffer._sharding is want
+        expected = self.sharding_in(i).cpp_sharding(len(buffer.aval.shape))
+        return buffer._sharding is expected
 
     def results(
         self, executable: Any, avals: Sequence[Any], in_avals: Sequence[Any] = ()
@@ -100,35 +101,35 @@ class PartitionedPlacement:
         does has that one's sharding, of all that say so.
         """
         chosen = executable.get_output_shardings() if len(self.devices) > 1 else None
-        alike: dict[Any, Any] = {}
+        by_hlo: dict[Any, Any] = {}
         for s, a in zip(self.ins, in_avals, strict=False):
             if s is not None and hasattr(a, "shape") and not dtypes.is_extended(a.dtype):
                 n = len(a.shape)
                 kind = getattr(s, "_memory_kind", None)
-                alike.setdefault((n, s.hlo(n), kind), s)
-        found = []
+                by_hlo.setdefault((n, s.hlo(n), kind), s)
+        cpp_shardings = []
         for i, aval in enumerate(avals):
             ndim = len(aval.shape)
-            asked = self.outs[i] if self.outs is not None else None
-            if asked is None:
+            sharding = self.outs[i] if self.outs is not None else None
+            if sharding is None:
                 kind = HOST_KINDS[0] if aval.memory_space is HOST else None
                 hlo = compat.HloSharding.replicate()
                 if chosen is not None:
                     hlo = compat.HloSharding.from_proto(chosen[i])
-                asked = alike.get((ndim, hlo, kind))
-                if asked is None:
-                    asked = shardings.named(hlo, self.mesh, ndim, kind)
-            found.append(asked.cpp_sharding(ndim))
-        return found
+                sharding = by_hlo.get((ndim, hlo, kind))
+                if sharding is None:
+                    sharding = shardings.named(hlo, self.mesh, ndim, kind)
+            cpp_shardings.append(sharding.cpp_sharding(ndim))
+        return cpp_shardings
 
-    def take(self, values: Sequence[Any], as_they_lie: bool = False) -> list[Any]:
+    def take(self, values: Sequence[Any], keep_layout: bool = False) -> list[Any]:
         """The values as ArrayImpls, each cut as its operand is to be; in their order of
         elements, or in the devices' own."""
-        cut = put_sharded_keep_layout if as_they_lie else put_sharded
-        return [cut(x, self.sharding_in(i)) for i, x in enumerate(values)]
+        put = put_sharded_keep_layout if keep_layout else put_sharded
+        return [put(x, self.sharding_in(i)) for i, x in enumerate(values)]
 
 
-_spreads: dict[Any, PartitionedPlacement] = {}
+_placements: dict[Any, PartitionedPlacement] = {}
 
 
 def partitioned_placement(
@@ -136,10 +137,10 @@ def partitioned_placement(
 ) -> PartitionedPlacement:
     """The `PartitionedPlacement` of these shardings: one object for equal ones."""
     key = mesh, tuple(ins), None if outs is None else tuple(outs)
-    found = _spreads.get(key)
-    if found is None:
-        found = _spreads.setdefault(key, PartitionedPlacement(*key))
-    return found
+    cached = _placements.get(key)
+    if cached is None:
+        cached = _placements.setdefault(key, PartitionedPlacement(*key))
+    return cached
 
 
 def mesh_of(sharding: Any) -> Any:
@@ -153,13 +154,13 @@ def mesh_of(sharding: Any) -> Any:
 def multi_device_sharding(x: Any) -> Any:
     """How an array is spread over devices; None: it is on one, or no array."""
     if type(x) not in ARRAYS or foreign(x):  # what stands for one may say how it lies
-        found = getattr(x, "sharding", None)
-    elif placement.placement_of(x) is not None:
+        sharding = getattr(x, "sharding", None)
+    elif placements.placement_of(x) is not None:
         return None
     else:
-        found = shardings.of_buffer(x)
-    known = isinstance(found, (NamedSharding, GSPMDSharding)) and found.devices
-    return found if known else None
+        sharding = shardings.of_buffer(x)
+    has_devices = isinstance(sharding, (NamedSharding, GSPMDSharding)) and sharding.devices
+    return sharding if has_devices else None
 
 
 # --------------------------------------------------------------------------- putting
@@ -185,17 +186,17 @@ def put_sharded(x: Any, sharding: Any) -> Any:
         if buffer._sharding is inner:
             aval = aval_with_sharding(buffer.aval, sharding)
             return buffer if aval is buffer.aval else compat.with_aval(buffer, aval, inner)
-        known = _moves.get((id(buffer._sharding), id(inner), buffer.aval))
-        if known is not None:
-            return known(buffer)
-        mine = shardings.of_buffer(buffer)
-        if mine.is_equivalent_to(sharding, len(buffer.aval.shape)):
+        cached = _reshardings.get((id(buffer._sharding), id(inner), buffer.aval))
+        if cached is not None:
+            return cached(buffer)
+        current_sharding = shardings.of_buffer(buffer)
+        if current_sharding.is_equivalent_to(sharding, len(buffer.aval.shape)):
             return compat.with_aval(buffer, aval_with_sharding(buffer.aval, sharding), inner)
         sharding.for_rank(len(x.shape)).check_compatible_aval(x.shape)
-        if isinstance(mine, (NamedSharding, GSPMDSharding)):
-            return _moved(buffer, mine, sharding)
-        if isinstance(mine, SingleDeviceSharding) and _whole(sharding):
-            return _copies(buffer, sharding)
+        if isinstance(current_sharding, (NamedSharding, GSPMDSharding)):
+            return _reshard(buffer, current_sharding, sharding)
+        if isinstance(current_sharding, SingleDeviceSharding) and _is_replicated(sharding):
+            return _replicate(buffer, sharding)
         return _shard_host_value(transfers.host_value(buffer), buffer.aval, sharding)
     aval = core.aval_of(x)
     if isinstance(x, core.Tracer):
@@ -209,22 +210,22 @@ def put_sharded_keep_layout(x: Any, sharding: Any) -> Any:
     if type(x) in ARRAYS and not foreign(x) and has_custom_layout(base_array(x)):
         x._check_alive()
         buffer = base_array(x)
-        mine = shardings.of_buffer(buffer)
-        if mine.is_equivalent_to(sharding, len(buffer.aval.shape)):
+        current_sharding = shardings.of_buffer(buffer)
+        if current_sharding.is_equivalent_to(sharding, len(buffer.aval.shape)):
             return buffer
     return put_sharded(x, sharding)
 
 
 def with_layout(buffer: Any, layout: Any) -> Any:
     """The ArrayImpl where it is, in this order; None: in the devices' own."""
-    if placement.placement_of(buffer) is not None:
+    if placements.placement_of(buffer) is not None:
         return layout_conversion.with_layout(buffer, layout)
-    came = layout_conversion.buffer_layout(buffer)
-    modes = layout_conversion.layout_mode(came), layout_conversion.layout_mode(layout)
+    src_layout = layout_conversion.buffer_layout(buffer)
+    modes = layout_conversion.layout_mode(src_layout), layout_conversion.layout_mode(layout)
     if modes[0] == modes[1]:
         return buffer
-    lie = shardings.of_buffer(buffer)
-    return resharding(buffer, lie, lie, modes)(buffer)
+    sharding = shardings.of_buffer(buffer)
+    return resharding(buffer, sharding, sharding, modes)(buffer)
 
 
 def with_default_layout(buffer: Any) -> Any:
@@ -239,37 +240,53 @@ def array_with_layout(x: Any, layout: Layout | None) -> Any:
     """
     buffer = arrays.base_array(x)
     if layout is not None and buffer is not x:
-        order = (*layout.major_to_minor, *range(x.ndim, len(buffer.aval.shape)))
-        layout = Layout(order, layout.tiling)
+        major_to_minor = (*layout.major_to_minor, *range(x.ndim, len(buffer.aval.shape)))
+        layout = Layout(major_to_minor, layout.tiling)
     if layout is None and not has_custom_layout(buffer):
         return x
     return arrays.wrap(with_layout(buffer, layout), x.aval)
 
 
-def _moved(buffer: Any, mine: Any, sharding: Any) -> Any:
+def _reshard(buffer: Any, src_sharding: Any, sharding: Any) -> Any:
     """A spread ArrayImpl lying otherwise: its parts are moved between devices and
     memories, through the host only where their number changes."""
-    mine, there, ndim = _plain(mine), _plain(sharding), len(buffer.aval.shape)
-    if mine != there:
-        known = isinstance(mine, NamedSharding) and isinstance(there, NamedSharding)
-        alike = len(mine.devices) == len(there.devices)
-        if not known or not alike or mine.devices[0].client is not there.devices[0].client:
+    src_sharding, target_sharding, ndim = (
+        _in_default_memory(src_sharding),
+        _in_default_memory(sharding),
+        len(buffer.aval.shape),
+    )
+    if src_sharding != target_sharding:
+        both_named = isinstance(src_sharding, NamedSharding) and isinstance(
+            target_sharding, NamedSharding
+        )
+        same_count = len(src_sharding.devices) == len(target_sharding.devices)
+        if (
+            not both_named
+            or not same_count
+            or src_sharding.devices[0].client is not target_sharding.devices[0].client
+        ):
             return _shard_host_value(transfers.host_value(buffer), buffer.aval, sharding)
-        near = there
-        if mine.devices != there.devices:
-            grid = np.array(mine.devices, dtype=object).reshape(there.mesh.axis_sizes)
-            near = NamedSharding(Mesh(grid, there.mesh.axis_names), there.spec)
-        came = buffer._sharding
-        buffer = _in_memory(buffer, mine)
-        move = resharding(buffer, mine, near)
-        if near is sharding and came is mine.cpp_sharding(ndim):  # it is all there is to do
-            key = id(came), id(near.cpp_sharding(ndim)), buffer.aval
-            util.remember(_moves, key, move, _MOST_MOVES)
-        buffer = move(buffer)
+        same_devices = target_sharding
+        if src_sharding.devices != target_sharding.devices:
+            grid = np.array(src_sharding.devices, dtype=object).reshape(
+                target_sharding.mesh.axis_sizes
+            )
+            same_devices = NamedSharding(
+                Mesh(grid, target_sharding.mesh.axis_names), target_sharding.spec
+            )
+        src_cpp_sharding = buffer._sharding
+        buffer = _in_memory(buffer, src_sharding)
+        reshard = resharding(buffer, src_sharding, same_devices)
+        if same_devices is sharding and src_cpp_sharding is src_sharding.cpp_sharding(
+            ndim
+        ):  # it is all there is to do
+            key = id(src_cpp_sharding), id(same_devices.cpp_sharding(ndim)), buffer.aval
+            util.remember(_reshardings, key, reshard, _MOST_RESHARDINGS)
+        buffer = reshard(buffer)
     return _in_memory(buffer, sharding)
 
 
-def _plain(sharding: Any) -> Any:
+def _in_default_memory(sharding: Any) -> Any:
     """The same in the devices' own memory."""
     if sharding.given_kind is None:
         return sharding
@@ -282,29 +299,29 @@ def _in_memory(buffer: Any, sharding: Any) -> Any:
     if buffer._sharding is inner:
         return buffer
     aval = buffer.aval.update(memory_space=MemorySpace.of_kind(sharding.given_kind))
-    moved = compat.copy_parts(buffer, sharding.devices, inner)
+    moved = compat.copy_shards(buffer, sharding.devices, inner)
     return compat.with_aval(moved, aval_with_sharding(aval, sharding), inner)
 
 
-def _whole(sharding: Any) -> bool:
+def _is_replicated(sharding: Any) -> bool:
     return bool(sharding.is_fully_replicated)
 
 
-def _copies(buffer: Any, sharding: Any) -> Any:
+def _replicate(buffer: Any, sharding: Any) -> Any:
     """A single-device array on every device of a sharding."""
     away = sharding.devices[0].client is not buffer._sharding._device.client
     if away or sharding.given_kind or buffer.aval.memory_space is HOST:
         return _shard_host_value(transfers.host_value(buffer), buffer.aval, sharding)
-    mine = sharding.addressable_devices
-    parts = [
+    addressable = sharding.addressable_devices
+    copies = [
         compat.copy_to(buffer, d, compat.SingleDeviceSharding(d))
         for d in sharding.devices
-        if d in mine
+        if d in addressable
     ]
     return compat.assemble(
         aval_with_sharding(buffer.aval, sharding),
         sharding.cpp_sharding(len(buffer.aval.shape)),
-        parts,
+        copies,
     )
 
 
@@ -314,73 +331,83 @@ def _shard_host_value(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> 
     space = MemorySpace.of_kind(sharding.given_kind)
     aval = aval_with_sharding(aval.update(memory_space=space), sharding)
     key = sharding, shape
-    found = _cuts.get(key)
-    if found is None:
-        where = sharding.devices_indices_map(shape)
-        mine = sharding.addressable_devices
-        here = [d for d in sharding.devices if d in mine]
-        found = here, [where[d] for d in here], sharding.cpp_sharding(len(shape))
-        util.remember(_cuts, key, found, _MOST_MOVES)
-    devices, indices, inner = found
+    cached = _shard_slices.get(key)
+    if cached is None:
+        slices = sharding.devices_indices_map(shape)
+        addressable = sharding.addressable_devices
+        local_devices = [d for d in sharding.devices if d in addressable]
+        cached = (
+            local_devices,
+            [slices[d] for d in local_devices],
+            sharding.cpp_sharding(len(shape)),
+        )
+        util.remember(_shard_slices, key, cached, _MOST_RESHARDINGS)
+    devices, indices, inner = cached
     value = dtypes.stored(value, aval.dtype)
-    parts = [np.asarray(value[at], order="C") for at in indices]
+    shards = [np.asarray(value[at], order="C") for at in indices]
     if value.dtype == aval.dtype:
-        return compat.put_parts(aval, inner, parts, devices)
-    held = compat.put_parts(
-        shaped(shape, value.dtype, False, space, aval.explicit_sharding), inner, parts, devices
+        return compat.put_shards(aval, inner, shards, devices)
+    held = compat.put_shards(
+        shaped(shape, value.dtype, False, space, aval.explicit_sharding), inner, shards, devices
     )
     return compat.with_aval(held, aval, inner)
 
 
-def assemble(aval: Any, sharding: Any, parts: Sequence[Any]) -> Array:
+def assemble(aval: Any, sharding: Any, shards: Sequence[Any]) -> Array:
     """One array of the parts that lie on this process's devices already."""
     stored = aval_with_sharding(physical(aval), sharding)
     inner = sharding.cpp_sharding(len(stored.shape))
-    whole = compat.assemble(stored, inner, list(map(with_default_layout, parts)))
-    for part in parts:
-        arrays.share_memory(part, whole)
-    return arrays.wrap(whole, aval)
+    array = compat.assemble(stored, inner, list(map(with_default_layout, shards)))
+    for shard in shards:
+        arrays.share_memory(shard, array)
+    return arrays.wrap(array, aval)
 
 
 # (sharding, sharding, aval), also with the ids of C++ shardings that live on -> what
 # moves the parts
-_moves: dict[Any, Any] = util.cache({})
-_MOST_MOVES = 1024
+_reshardings: dict[Any, Any] = util.cache({})
+_MOST_RESHARDINGS = 1024
 # (sharding, shape) -> devices, the index of each one's part, the C++ sharding
-_cuts: dict[Any, Any] = util.cache({})
+_shard_slices: dict[Any, Any] = util.cache({})
 
 
 def resharding(
-    buffer: Any, mine: Any, sharding: Any, modes: tuple[str, str] | None = None
+    buffer: Any, src_sharding: Any, sharding: Any, modes: tuple[str, str] | None = None
 ) -> Callable[[Any], Any]:
     """What moves the parts of such an ArrayImpl, on the same devices: a program.
 
     modes: the orders of elements that they come in, and are to have.
     """
     aval = buffer.aval
-    key: Any = (mine, sharding, aval) if modes is None else (mine, aval, *modes)
-    found = _moves.get(key)
-    if found is None:
+    key: Any = (src_sharding, sharding, aval) if modes is None else (src_sharding, aval, *modes)
+    reshard = _reshardings.get(key)
+    if reshard is None:
         var = Var(aval)
         closed = ClosedJaxpr(Jaxpr([], [var], [var], []))
-        where = PartitionedPlacement(mesh_of(sharding), (mine,), (sharding,))
-        said = None if modes is None else ([modes[0]], [modes[1]])
-        lowered = lower_jaxpr(closed, "reshard", where.platform, placement=where, orders=said)
+        placement = PartitionedPlacement(mesh_of(sharding), (src_sharding,), (sharding,))
+        layout_modes = None if modes is None else ([modes[0]], [modes[1]])
+        lowered = lower_jaxpr(
+            closed,
+            "reshard",
+            placement.platform,
+            placement=placement,
+            layout_modes=layout_modes,
+        )
         executable = compile_module(
-            lowered.module, where.devices, partitions=len(where.devices)
+            lowered.module, placement.devices, partitions=len(placement.devices)
         )
         inner = sharding.cpp_sharding(len(aval.shape))
         if modes is not None:
-            first = where.devices[0]
+            first = placement.devices[0]
             (inner,) = layout_conversion.result_shardings(executable, [inner], first)
         handler = compat.result_handler(aval_with_sharding(aval, sharding), inner, True)
         run, handlers = executable.execute_sharded, [handler]
-        pace = pacing.pace_of(where.devices)
+        pace = pacing.pace_of(placement.devices)
         if pace is not None:
             run = pacing.paced(run, pace)
-        found = lambda buffer: run([buffer]).consume_with_handlers(handlers)[0]
-        util.remember(_moves, key, found, _MOST_MOVES)
-    return found
+        reshard = lambda buffer: run([buffer]).consume_with_handlers(handlers)[0]
+        util.remember(_reshardings, key, reshard, _MOST_RESHARDINGS)
+    return reshard
 
 
 # ------------------------------------------------------------------------------ errors
@@ -388,14 +415,14 @@ def resharding(
 
 def committed_devices(x: Any) -> tuple[Any, ...] | None:
     """The devices on which a value, or what stands for one, must be; None: on any."""
-    lie = multi_device_sharding(x)
-    if lie is not None:
-        return lie.devices  # type: ignore[no-any-return]
+    sharding = multi_device_sharding(x)
+    if sharding is not None:
+        return sharding.devices  # type: ignore[no-any-return]
     if type(x) in ARRAYS and not foreign(x):
-        where = placement.placement_of(x)
-        return where[0].devices if where is not None and where[1] else None
-    said = getattr(x, "sharding", None)
-    return said.devices if isinstance(said, SingleDeviceSharding) else None
+        placed = placements.placement_of(x)
+        return placed[0].devices if placed is not None and placed[1] else None
+    declared = getattr(x, "sharding", None)
+    return declared.devices if isinstance(declared, SingleDeviceSharding) else None
 
 
 def check_meshes(name: str, values: Sequence[Any]) -> bool:
@@ -404,32 +431,36 @@ def check_meshes(name: str, values: Sequence[Any]) -> bool:
 
     False if they are, and may be: where the current mesh was made of another.
     """
-    around = get_abstract_mesh()
-    mine = []
+    context_mesh = get_abstract_mesh()
+    operand_meshes = []
     for x in values:
-        lie = multi_device_sharding(x)
-        if isinstance(lie, NamedSharding) and lie.mesh.axis_names:
-            mine.append((x, lie.mesh.abstract_mesh))
-    known = (*(m for _, m in mine), around) if around.axis_names else [m for _, m in mine]
-    if not any(m.explicit_axes for m in known):
+        sharding = multi_device_sharding(x)
+        if isinstance(sharding, NamedSharding) and sharding.mesh.axis_names:
+            operand_meshes.append((x, sharding.mesh.abstract_mesh))
+    meshes = (
+        (*(m for _, m in operand_meshes), context_mesh)
+        if context_mesh.axis_names
+        else [m for _, m in operand_meshes]
+    )
+    if not any(m.explicit_axes for m in meshes):
         return True
     tries = ["jax.sharding.reshard(x, sharding)", "jax.device_put(x, sharding)"]
-    for x, mesh in mine:
-        beside = bool(around.axis_names) and mesh != around
-        if not beside and mesh == mine[0][1]:
+    for x, mesh in operand_meshes:
+        differs = bool(context_mesh.axis_names) and mesh != context_mesh
+        if not differs and mesh == operand_meshes[0][1]:
             continue
         if config.RECAST_MESH.value:
             return False
-        if beside:
+        if differs:
             aval = shaped(tuple(x.shape), x.dtype).str_short(False)
             raise errors.value_error(
-                f"For primitive {name}, context mesh {around} should match the aval mesh"
+                f"For primitive {name}, context mesh {context_mesh} should match the aval mesh"
                 f" {mesh} for shape {aval}.",
                 tries=tries,
             )
         raise errors.value_error(
             "Mesh for all inputs should be equal. Got one mesh:"
-            f" {mine[0][1]} and another mesh: {mesh}",
+            f" {operand_meshes[0][1]} and another mesh: {mesh}",
             where=name,
             tries=tries,
         )
@@ -469,12 +500,12 @@ def incompatible_devices_error(first: str, second: str) -> ValueError:
     )
 
 
-def sharding_mismatch_error(want: Any, x: Any) -> ValueError:
+def sharding_mismatch_error(requested: Any, x: Any) -> ValueError:
     """The error for an argument that lies otherwise than `in_shardings` says."""
     aval = shaped(tuple(x.shape), x.dtype).str_short(False)
     return errors.value_error(
         "Sharding passed to jit does not match the sharding on the respective"
-        f" arg. Got jit sharding: {want},\narg sharding: {x.sharding} for arg"
+        f" arg. Got jit sharding: {requested},\narg sharding: {x.sharding} for arg"
         f" type: {aval}",
         tries=["device_put it first", "in_shardings=None: as it lies"],
     )

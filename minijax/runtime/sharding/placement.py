@@ -40,18 +40,18 @@ class Placement:
         """Whether the device is this process's."""
         return bool(self.device.process_index == self.device.client.process_index())
 
-    def kept(self, kind: str) -> Any:
+    def sharding_in_memory(self, kind: str) -> Any:
         """The C++ sharding of arrays in another memory of the device's."""
-        found = self.kinds.get(kind)
-        if found is None:
-            made = compat.SingleDeviceSharding(self.device, memory_kind=kind)
-            found = self.kinds.setdefault(kind, made)
-        return found
+        cached = self.kinds.get(kind)
+        if cached is None:
+            sharding = compat.SingleDeviceSharding(self.device, memory_kind=kind)
+            cached = self.kinds.setdefault(kind, sharding)
+        return cached
 
     def sharding_of(self, aval: Any, committed: bool) -> Any:
         """The C++ sharding of a value of type `aval` here."""
         if aval.memory_space is HOST:
-            return self.kept(HOST_KINDS[0])
+            return self.sharding_in_memory(HOST_KINDS[0])
         return self.committed_sharding if committed else self.uncommitted_sharding
 
 
@@ -61,12 +61,12 @@ by_sharding: dict[int, tuple[Placement, bool]] = {}
 
 def placement(device: Any) -> Placement:
     """The placement of a device: one object a device."""
-    found = _placements.get(device)
-    if found is None:
-        found = _placements.setdefault(device, Placement(device))
-        by_sharding[id(found.uncommitted_sharding)] = (found, False)
-        by_sharding[id(found.committed_sharding)] = (found, True)
-    return found
+    cached = _placements.get(device)
+    if cached is None:
+        cached = _placements.setdefault(device, Placement(device))
+        by_sharding[id(cached.uncommitted_sharding)] = (cached, False)
+        by_sharding[id(cached.committed_sharding)] = (cached, True)
+    return cached
 
 
 def default_placement() -> Placement:
@@ -77,9 +77,9 @@ def default_placement() -> Placement:
 def placement_of(buffer: Any) -> tuple[Placement, bool] | None:
     """Placement and commitment of a single-device ArrayImpl; None if it is sharded."""
     sharding = buffer._sharding
-    found = by_sharding.get(id(sharding))
-    if found is not None:
-        return found
+    cached = by_sharding.get(id(sharding))
+    if cached is not None:
+        return cached
     if isinstance(sharding, compat.SingleDeviceSharding):
         return placement(sharding._device), bool(buffer._committed)
     return None

@@ -57,8 +57,8 @@ class Sharding:
     @property
     def _addressable_device_assignment(self) -> tuple[Any, ...]:
         """This process's devices, in the order of programs: libraries read it."""
-        mine = self.addressable_devices
-        return tuple(d for d in self._device_assignment if d in mine)
+        addressable = self.addressable_devices
+        return tuple(d for d in self._device_assignment if d in addressable)
 
     @property
     def _device_assignment(self) -> tuple[Any, ...]:
@@ -86,7 +86,7 @@ class Sharding:
     def check_no_sums(self) -> None:
         """NotImplementedError if devices hold terms of sums: here none does."""
 
-    def parts_or_terms(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+    def shard_slices(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
         """Which part of a global array each device holds, or holds a term of."""
         return self.devices_indices_map(shape)
 
@@ -96,9 +96,9 @@ class Sharding:
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Any]:
         """`devices_indices_map` of this process's devices."""
-        mine = self.addressable_devices
-        found = self.devices_indices_map(global_shape)
-        return {d: at for d, at in found.items() if d in mine}
+        addressable = self.addressable_devices
+        slices = self.devices_indices_map(global_shape)
+        return {d: at for d, at in slices.items() if d in addressable}
 
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of one device's part of a global array of `shape`."""
@@ -227,11 +227,11 @@ class IndivisibleError(ValueError):
     """An axis of an array cannot be cut evenly over the axes of a mesh."""
 
 
-def _rebuild_single(told: Any, kind: Any) -> SingleDeviceSharding:
-    return SingleDeviceSharding(*client.devices_of(*told), memory_kind=kind)
+def _rebuild_single(ids: Any, kind: Any) -> SingleDeviceSharding:
+    return SingleDeviceSharding(*client.devices_of(*ids), memory_kind=kind)
 
 
-class _Spread(Sharding):
+class _MultiDeviceSharding(Sharding):
     """What shardings over several devices share; `devices` in the order of programs."""
 
     devices: tuple[Any, ...]
@@ -258,22 +258,22 @@ class _Spread(Sharding):
     def cpp_sharding(self, ndim: int) -> Any:
         """The C++ sharding of arrays of this rank: one object for equal ones."""
         key = (self, ndim)
-        found = _internal.get(key)
-        if found is None:
+        cached = _cpp_shardings.get(key)
+        if cached is None:
             kind = getattr(self, "_memory_kind", None)
             mesh, hlo = getattr(self, "mesh", None), self.hlo(ndim)
             first = _meshes.setdefault((self.devices, hlo, kind), mesh)
-            form = compat.GSPMDSharding if first == mesh else _OfOtherMesh
-            made = form(device_list(self.devices), hlo, memory_kind=kind)
-            found = _internal.setdefault(key, made)  # which lives on, for its id
-            _described[id(found)] = self
-        return found
+            form = compat.GSPMDSharding if first == mesh else _OtherMeshSharding
+            sharding = form(device_list(self.devices), hlo, memory_kind=kind)
+            cached = _cpp_shardings.setdefault(key, sharding)  # which lives on, for its id
+            _user_shardings[id(cached)] = self
+        return cached
 
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
         """Whether arrays of this rank lie alike."""
         if self == other:
             return True
-        if not isinstance(other, _Spread):
+        if not isinstance(other, _MultiDeviceSharding):
             alone = len(self.devices) == 1 and isinstance(other, SingleDeviceSharding)
             return alone and self.device_set == other.device_set
         return (
@@ -283,7 +283,7 @@ class _Spread(Sharding):
         )
 
 
-class _OfOtherMesh(compat.GSPMDSharding):  # type: ignore[misc]
+class _OtherMeshSharding(compat.GSPMDSharding):  # type: ignore[misc]
     """The C++ sharding of arrays that lie as others over another mesh do.
 
     C++ finds programs by shardings, and takes those for one that cut alike; over another
@@ -321,10 +321,10 @@ class CustomLayoutSharding(compat.SingleDeviceSharding):  # type: ignore[misc]
         return id(self)
 
 
-class CustomLayoutMeshSharding(_OfOtherMesh):
+class CustomLayoutMeshSharding(_OtherMeshSharding):
     """The same of arrays over several devices; `lie` says how they are cut."""
 
-    lie: Any
+    user_sharding: Any
 
 
 def mark_custom_layout(inner: Any) -> Any:
@@ -332,11 +332,11 @@ def mark_custom_layout(inner: Any) -> Any:
     if isinstance(inner, compat.SingleDeviceSharding):
         return CustomLayoutSharding(inner._device, memory_kind=inner._memory_kind)
     kind = inner._memory_kind
-    made = CustomLayoutMeshSharding(
+    sharding = CustomLayoutMeshSharding(
         inner._internal_device_list, inner._hlo_sharding, memory_kind=kind
     )
-    made.lie = _described[id(inner)]
-    return made
+    sharding.user_sharding = _user_shardings[id(inner)]
+    return sharding
 
 
 def has_custom_layout(buffer: Any) -> bool:
@@ -351,10 +351,10 @@ _device_lists: dict[tuple[Any, ...], Any] = {}
 
 def device_list(devices: tuple[Any, ...]) -> Any:
     """The C++ list of devices: one object for equal ones."""
-    found = _device_lists.get(devices)
-    if found is None:
-        found = _device_lists.setdefault(devices, compat.DeviceList(devices))
-    return found
+    cached = _device_lists.get(devices)
+    if cached is None:
+        cached = _device_lists.setdefault(devices, compat.DeviceList(devices))
+    return cached
 
 
 _fitting: dict[Any, bool] = util.cache({})  # shardings and shapes that fit each other
@@ -378,7 +378,7 @@ def _check_sums(spec: PartitionSpec, mesh: Any) -> None:
                 )
 
 
-class NamedSharding(_Spread):
+class NamedSharding(_MultiDeviceSharding):
     """Arrays spread over the axes of a mesh, as a spec says.
 
     Args:
@@ -397,7 +397,7 @@ class NamedSharding(_Spread):
 
     __module__ = "minijax.sharding"
 
-    __slots__ = ("_hash", "_holders", "_memory_kind", "_said", "devices", "mesh", "spec")
+    __slots__ = ("_hash", "_holders", "_memory_kind", "_explicit", "devices", "mesh", "spec")
 
     def __init__(
         self,
@@ -438,21 +438,24 @@ class NamedSharding(_Spread):
         self._memory_kind = None if memory_kind == default else memory_kind
         self._hash = hash((mesh, spec, self._memory_kind))
         self._holders: list[int] | None = None
-        self._said: dict[int, NamedSharding | None] = {}
+        self._explicit: dict[int, NamedSharding | None] = {}
 
     def to_explicit(self, ndim: int) -> NamedSharding | None:
         """What types say of it: along which `Explicit` axes it cuts arrays, if any."""
         if AxisType.Explicit not in self.mesh.axis_types:
             return None
-        if ndim not in self._said:
-            kept = set(self.mesh.explicit_axes)
-            spec = [tuple(a for a in axes if a in kept) or None for axes in self.tiles(ndim)]
-            mesh, found = self.mesh.abstract_mesh, None
-            sums = self.spec.unreduced & kept, self.spec.reduced & kept
+        if ndim not in self._explicit:
+            explicit_axes = set(self.mesh.explicit_axes)
+            spec = [
+                tuple(a for a in axes if a in explicit_axes) or None
+                for axes in self.tiles(ndim)
+            ]
+            mesh, sharding = self.mesh.abstract_mesh, None
+            sums = self.spec.unreduced & explicit_axes, self.spec.reduced & explicit_axes
             if any(spec) or any(sums):
-                found = NamedSharding(mesh, PartitionSpec(*spec)).with_sums(*sums)
-            self._said[ndim] = found
-        return self._said[ndim]
+                sharding = NamedSharding(mesh, PartitionSpec(*spec)).with_sums(*sums)
+            self._explicit[ndim] = sharding
+        return self._explicit[ndim]
 
     @property
     def memory_kind(self) -> str | None:
@@ -475,8 +478,8 @@ class NamedSharding(_Spread):
 
     def with_spec(self, spec: Any) -> NamedSharding:
         """Another spec over the same mesh."""
-        found = spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec)
-        return NamedSharding(self.mesh, found, memory_kind=self._memory_kind)
+        new_spec = spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec)
+        return NamedSharding(self.mesh, new_spec, memory_kind=self._memory_kind)
 
     def with_entries(self, entries: Any) -> NamedSharding | None:
         """One that differs in what cuts arrays alone; None where it says nothing."""
@@ -495,10 +498,10 @@ class NamedSharding(_Spread):
         """How cotangents lie: as terms where values are reduced, and so on."""
         return self.with_sums(self.spec.reduced, self.spec.unreduced)
 
-    def update(self, **parts: Any) -> NamedSharding:
+    def update(self, **changes: Any) -> NamedSharding:
         """One that differs in `mesh`, `spec` or `memory_kind`."""
-        kept = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind}
-        return NamedSharding(**{**kept, **parts})
+        fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind}
+        return NamedSharding(**{**fields, **changes})
 
     @property
     def _device_assignment(self) -> tuple[Any, ...]:
@@ -540,8 +543,8 @@ class NamedSharding(_Spread):
 
     @property
     def is_fully_replicated(self) -> bool:
-        whole = all(n == 1 for n in self.num_shards(len(self.spec)))
-        return whole and not self.spec.unreduced
+        replicated = all(n == 1 for n in self.num_shards(len(self.spec)))
+        return replicated and not self.spec.unreduced
 
     def check_compatible_aval(self, shape: Sequence[int], what: str | None = None) -> None:
         """ValueError unless an array of this shape can be spread so; `what` is it?"""
@@ -549,14 +552,14 @@ class NamedSharding(_Spread):
         if key in _fitting:
             return
         self.check_rank(shape, what)
-        cuts = self.num_shards(len(shape))
-        for i, (n, k) in enumerate(zip(shape, cuts, strict=True)):
+        num_shards = self.num_shards(len(shape))
+        for i, (n, k) in enumerate(zip(shape, num_shards, strict=True)):
             if n % k:
                 raise errors.error(
                     IndivisibleError,
                     f"Sharding {self} implies that array axis {i} is partitioned {k}"
                     f" times, but the dimension size is {n} (full shape: {tuple(shape)},"
-                    f" per-dimension tiling factors: {cuts} should evenly divide the"
+                    f" per-dimension tiling factors: {num_shards} should evenly divide the"
                     " shape)",
                     which=what and f"one of {what}",
                     tries=["pad the axis", "spread another axis, or none"],
@@ -595,12 +598,12 @@ class NamedSharding(_Spread):
         """For each device, in their order, the number of its part along each axis."""
         names, sizes = list(self.mesh.axis_names), self.mesh.axis_sizes
         grid = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
-        found = np.zeros((grid.shape[1], ndim), np.int64)
+        positions = np.zeros((grid.shape[1], ndim), np.int64)
         for i, axes in enumerate(self.tiles(ndim)):
             for axis in axes:
                 at = names.index(axis)
-                found[:, i] = found[:, i] * sizes[at] + grid[at]
-        return found
+                positions[:, i] = positions[:, i] * sizes[at] + grid[at]
+        return positions
 
     def terms_of_devices(self) -> list[Any]:
         names, sizes = list(self.mesh.axis_names), self.mesh.axis_sizes
@@ -608,12 +611,12 @@ class NamedSharding(_Spread):
         at = [i for i, n in enumerate(names) if n in self.spec.unreduced]
         return list(map(tuple, grid[at].T.tolist()))
 
-    def holder(self, part: int) -> int:
-        """The number of a device that holds part number `part` along the first axis."""
+    def holder(self, shard: int) -> int:
+        """The number of a device that holds part number `shard` along the first axis."""
         if self._holders is None:
-            rows = self.places(1)[:, 0].tolist()
-            self._holders = [rows.index(i) for i in range(max(rows) + 1)]
-        return self._holders[part]
+            shard_of_device = self.places(1)[:, 0].tolist()
+            self._holders = [shard_of_device.index(i) for i in range(max(shard_of_device) + 1)]
+        return self._holders[shard]
 
     def check_no_sums(self) -> None:
         """NotImplementedError if devices hold terms of sums."""
@@ -631,30 +634,32 @@ class NamedSharding(_Spread):
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
         self.check_no_sums()
-        return self.parts_or_terms(shape)
+        return self.shard_slices(shape)
 
-    def parts_or_terms(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-        part, cuts = self.shard_shape(shape), self.num_shards(len(shape))
-        found = {}
-        for device, place in zip(self._device_assignment, self.places(len(shape)), strict=True):
-            found[device] = tuple(
+    def shard_slices(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        shard_shape, num_shards = self.shard_shape(shape), self.num_shards(len(shape))
+        slices = {}
+        for device, position in zip(
+            self._device_assignment, self.places(len(shape)), strict=True
+        ):
+            slices[device] = tuple(
                 slice(int(p) * n, (int(p) + 1) * n) if k > 1 else slice(None)
-                for p, n, k in zip(place, part, cuts, strict=True)
+                for p, n, k in zip(position, shard_shape, num_shards, strict=True)
             )
-        return found
+        return slices
 
     def hlo(self, ndim: int) -> Any:
         sizes, names = self.mesh.axis_sizes, list(self.mesh.axis_names)
-        cuts = self.num_shards(ndim)
+        num_shards = self.num_shards(ndim)
         terms = [i for i, n in enumerate(names) if n in self.spec.unreduced]
-        if all(n == 1 for n in cuts) and not terms:
+        if all(n == 1 for n in num_shards) and not terms:
             return compat.HloSharding.replicate()
         used = [names.index(a) for axes in self.tiles(ndim) for a in axes]
         left = [i for i in range(len(names)) if i not in used and i not in terms]
         groups = ((left, compat.REPLICATED), (terms, compat.UNREDUCED))
         rest = [(math.prod(sizes[i] for i in g), kind) for g, kind in groups]
         return compat.HloSharding.iota_tile(
-            (*cuts, *(n for n, _ in rest if n > 1)),
+            (*num_shards, *(n for n, _ in rest if n > 1)),
             tuple(sizes),
             (*used, *left, *terms),
             [kind for n, kind in rest if n > 1],
@@ -669,14 +674,14 @@ class NamedSharding(_Spread):
         more: whether it may cut all of them further.
         """
         rest = ["?"] if more else []
-        rows = []
+        dims = []
         for i, axes in enumerate(self.tiles(ndim)):
             entry = self.spec[i] if i < len(self.spec) else None
             if entry is UNCONSTRAINED or i in free:
-                rows.append("{?}")
+                dims.append("{?}")
             else:
-                rows.append("{" + ", ".join([*(f'"{a}"' for a in axes), *rest]) + "}")
-        return f"#sdy.sharding<@{symbol}, [{', '.join(rows)}]{self.terms()}>"
+                dims.append("{" + ", ".join([*(f'"{a}"' for a in axes), *rest]) + "}")
+        return f"#sdy.sharding<@{symbol}, [{', '.join(dims)}]{self.terms()}>"
 
     def terms(self) -> str:
         """What the `sdy` dialect is told of axes along which values are terms of sums."""
@@ -704,9 +709,11 @@ class NamedSharding(_Spread):
 
 def aval_with_sharding(aval: Any, sharding: Any) -> Any:
     """The type of a value of type `aval` that lies as a sharding says."""
-    known = isinstance(sharding, NamedSharding)
-    lies = sharding.to_explicit(len(aval.shape)) if known else None
-    return aval if lies == aval.explicit_sharding else aval.update(explicit_sharding=lies)
+    is_named = isinstance(sharding, NamedSharding)
+    explicit = sharding.to_explicit(len(aval.shape)) if is_named else None
+    return (
+        aval if explicit == aval.explicit_sharding else aval.update(explicit_sharding=explicit)
+    )
 
 
 register_uncut(lambda ndim: NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * ndim)))
@@ -716,7 +723,7 @@ def _rebuild_named(mesh: Any, spec: Any, kind: Any) -> NamedSharding:
     return NamedSharding(mesh, spec, memory_kind=kind)
 
 
-class GSPMDSharding(_Spread):
+class GSPMDSharding(_MultiDeviceSharding):
     """Arrays that lie as XLA says, where no spec over a mesh says so."""
 
     __slots__ = ("_hlo", "_memory_kind", "devices")
@@ -725,8 +732,8 @@ class GSPMDSharding(_Spread):
         self, devices: Sequence[Any], op_sharding: Any, *, memory_kind: Any = None
     ) -> None:
         self.devices = tuple(devices)
-        plain = isinstance(op_sharding, compat.HloSharding)
-        self._hlo = op_sharding if plain else compat.HloSharding.from_proto(op_sharding)
+        is_hlo = isinstance(op_sharding, compat.HloSharding)
+        self._hlo = op_sharding if is_hlo else compat.HloSharding.from_proto(op_sharding)
         self._memory_kind: str | None = memory_kind
 
     @property
@@ -741,8 +748,8 @@ class GSPMDSharding(_Spread):
     def with_memory_kind(self, kind: str) -> GSPMDSharding:
         """The same in another memory."""
         default = str(self.devices[0].default_memory().kind)
-        given = None if kind == default else kind
-        return GSPMDSharding(self.devices, self._hlo, memory_kind=given)
+        own_kind = None if kind == default else kind
+        return GSPMDSharding(self.devices, self._hlo, memory_kind=own_kind)
 
     def hlo(self, ndim: int) -> Any:
         return self._hlo
@@ -752,18 +759,18 @@ class GSPMDSharding(_Spread):
         return bool(self._hlo.is_replicated()) or len(self.devices) == 1
 
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        cuts = parts_of(self._hlo, len(shape))
-        return tuple(n // k for n, k in zip(shape, cuts, strict=True))
+        num_shards = num_shards_of(self._hlo, len(shape))
+        return tuple(n // k for n, k in zip(shape, num_shards, strict=True))
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-        part, cuts = self.shard_shape(shape), parts_of(self._hlo, len(shape))
-        rows = places_of(self._hlo, len(shape), len(self.devices))
+        shard_shape, num_shards = self.shard_shape(shape), num_shards_of(self._hlo, len(shape))
+        positions = shard_positions_of(self._hlo, len(shape), len(self.devices))
         return {
             d: tuple(
                 slice(int(p) * n, (int(p) + 1) * n) if k > 1 else slice(None)
-                for p, n, k in zip(row, part, cuts, strict=True)
+                for p, n, k in zip(position, shard_shape, num_shards, strict=True)
             )
-            for d, row in zip(self.devices, rows, strict=True)
+            for d, position in zip(self.devices, positions, strict=True)
         }
 
     def __hash__(self) -> int:
@@ -779,42 +786,45 @@ class GSPMDSharding(_Spread):
         return f"GSPMDSharding({self._hlo!r}, memory_kind={self.memory_kind})"
 
     def __reduce__(self) -> Any:
-        told = client.ids_of(self.devices)
-        return _rebuild_gspmd, (told, self._hlo.to_proto(), self._memory_kind)
+        ids = client.ids_of(self.devices)
+        return _rebuild_gspmd, (ids, self._hlo.to_proto(), self._memory_kind)
 
 
-def _rebuild_gspmd(told: Any, proto: Any, kind: Any) -> GSPMDSharding:
-    return GSPMDSharding(client.devices_of(*told), proto, memory_kind=kind)
+def _rebuild_gspmd(ids: Any, proto: Any, kind: Any) -> GSPMDSharding:
+    return GSPMDSharding(client.devices_of(*ids), proto, memory_kind=kind)
 
 
-def parts_of(hlo: Any, ndim: int) -> list[int]:
+def num_shards_of(hlo: Any, ndim: int) -> list[int]:
     """In how many parts an XLA sharding cuts each axis."""
     if hlo.is_replicated() or hlo.is_maximal():
         return [1] * ndim
     return [int(n) for n in hlo.tile_assignment_dimensions()[:ndim]]
 
 
-def places_of(hlo: Any, ndim: int, n: int) -> np.ndarray[Any, Any]:
+def shard_positions_of(hlo: Any, ndim: int, n: int) -> np.ndarray[Any, Any]:
     """For each of `n` devices the number of its part along each axis."""
     if hlo.is_replicated() or hlo.is_maximal():
         return np.zeros((n, ndim), np.int64)
     dims = hlo.tile_assignment_dimensions()
-    order = np.asarray(hlo.tile_assignment_devices()).reshape(dims)
-    found = np.zeros((n, ndim), np.int64)
-    for place in np.ndindex(*dims):
-        found[order[place]] = place[:ndim]
-    return found
+    device_ids = np.asarray(hlo.tile_assignment_devices()).reshape(dims)
+    positions = np.zeros((n, ndim), np.int64)
+    for position in np.ndindex(*dims):
+        positions[device_ids[position]] = position[:ndim]
+    return positions
 
 
 def named(hlo: Any, mesh: Mesh, ndim: int, kind: str | None = None) -> Any:
     """An XLA sharding over a mesh's devices, as a spec where there is one."""
-    cuts, places = parts_of(hlo, ndim), places_of(hlo, ndim, len(mesh.flat))
+    num_shards, positions = (
+        num_shards_of(hlo, ndim),
+        shard_positions_of(hlo, ndim, len(mesh.flat)),
+    )
     sizes = mesh.axis_sizes
     grid = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
     left = [i for i in range(len(sizes)) if sizes[i] > 1]
     spec: list[Any] = []
-    for k, want in zip(cuts, places.T, strict=True):
-        axes = _axes_for(k, want, left, sizes, grid)
+    for k, axis_positions in zip(num_shards, positions.T, strict=True):
+        axes = _axes_for(k, axis_positions, left, sizes, grid)
         if axes is None:
             return GSPMDSharding(mesh.flat, hlo, memory_kind=kind)
         left = [i for i in left if i not in axes]
@@ -825,7 +835,7 @@ def named(hlo: Any, mesh: Mesh, ndim: int, kind: str | None = None) -> Any:
 
 
 def _axes_for(
-    k: int, want: Any, left: list[int], sizes: tuple[int, ...], grid: Any
+    k: int, axis_positions: Any, left: list[int], sizes: tuple[int, ...], grid: Any
 ) -> tuple[int, ...] | None:
     """The mesh axes, in order, that cut an axis in `k` parts as wanted."""
     if k == 1:
@@ -834,24 +844,28 @@ def _axes_for(
         if k % sizes[i]:
             continue
         inner = k // sizes[i]
-        if not (want // inner == grid[i]).all():
+        if not (axis_positions // inner == grid[i]).all():
             continue
         rest = [j for j in left if j != i]
-        found = _axes_for(inner, want % inner, rest, sizes, grid)
-        if found is not None:
-            return (i, *found)
+        inner_axes = _axes_for(inner, axis_positions % inner, rest, sizes, grid)
+        if inner_axes is not None:
+            return (i, *inner_axes)
     return None
 
 
-_internal: dict[Any, Any] = {}
-_described: dict[int, Any] = {}
+_cpp_shardings: dict[Any, Any] = {}
+_user_shardings: dict[int, Any] = {}
 
 
-def described(inner: Any) -> Any:
+def user_sharding_of(inner: Any) -> Any:
     """What users see of a C++ sharding."""
     if isinstance(inner, compat.SingleDeviceSharding):
         return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
-    return inner.lie if type(inner) is CustomLayoutMeshSharding else _described[id(inner)]
+    return (
+        inner.user_sharding
+        if type(inner) is CustomLayoutMeshSharding
+        else _user_shardings[id(inner)]
+    )
 
 
 def of_buffer(buffer: Any) -> Any:
@@ -860,17 +874,17 @@ def of_buffer(buffer: Any) -> Any:
     if isinstance(inner, compat.SingleDeviceSharding):
         return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
     if type(inner) is CustomLayoutMeshSharding:
-        return inner.lie
-    found = _described.get(id(inner))
-    if found is None:  # C++ handed back an equal sharding of its own
+        return inner.user_sharding
+    cached = _user_shardings.get(id(inner))
+    if cached is None:  # C++ handed back an equal sharding of its own
         ndim = len(buffer.aval.shape)
-        made = GSPMDSharding(
+        fallback = GSPMDSharding(
             tuple(inner._internal_device_list),
             inner._hlo_sharding,
             memory_kind=inner._memory_kind,
         )
-        for known in list(_described.values()):
-            if known.is_equivalent_to(made, ndim):
-                return known
-        return made
-    return found
+        for other in list(_user_shardings.values()):
+            if other.is_equivalent_to(fallback, ndim):
+                return other
+        return fallback
+    return cached

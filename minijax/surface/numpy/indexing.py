@@ -23,7 +23,7 @@ from ...prims import lax
 from ...prims.shape.shapes import move_axis
 from ...runtime.arrays import key_checks
 from ...runtime.arrays.array import ArrayImpl
-from ...runtime.arrays.row_access import in_slices, local_row
+from ...runtime.arrays.row_access import is_row_sharded, local_row
 from ...types import dtypes
 from ...types.symbolic_dims import SymbolicDim, exceeds, falls_below, max_dim, min_dim
 from . import subscripts
@@ -83,7 +83,7 @@ def _read_far(x: Any, subscript: Any) -> Any:
 
 
 def _is_near(x: Any, _: Any) -> bool:
-    return type(x) is not ArrayImpl or not (in_slices(x) or far(x))
+    return type(x) is not ArrayImpl or not (is_row_sharded(x) or far(x))
 
 
 @composite(accepts=_is_near)

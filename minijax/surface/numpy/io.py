@@ -252,7 +252,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
             if copy is False:
                 why = "arrays own their memory; another library's is never shared."
                 raise _copy_needed("host memory", why)
-            with guards.asked_to_put():
+            with guards.explicit_put():
                 return on_device(asarray(_from_host(x)), device)
         out = _from_device(x, int(number))
         out = shapes.copy(out) if copy else out
@@ -291,7 +291,7 @@ def _from_device(x: Any, number: int) -> Any:
 def _imported(x: Any, where: Any) -> Any:
     """A tensor as an array of ours that shares its memory."""
     capsule = x.__dlpack__()
-    aval = shaped(*compat.described(capsule))
+    aval = shaped(*compat.shape_and_dtype(capsule))
     buffer = compat.from_dlpack(capsule, where.device)
     return compat.with_aval(buffer, aval, where.committed_sharding)
 

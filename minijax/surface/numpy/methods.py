@@ -22,7 +22,7 @@ from ...ir.core import EVAL, STATE, Tracer
 from ...prims import lax
 from ...runtime.arrays import array as arrays
 from ...runtime.arrays.array import ArrayImpl
-from ...runtime.arrays.row_access import in_slices, iterate_rows
+from ...runtime.arrays.row_access import is_row_sharded, iterate_rows
 from ...runtime.sharding import placement
 from ...types import dtypes
 from . import (
@@ -207,7 +207,7 @@ def rows_of_several(x: Any) -> Iterator[Any]:
     """
     if x.is_fully_replicated:
         return rows_in_chunks(x, x.shape[0])
-    if x.is_fully_addressable and not (type(x) is ArrayImpl and in_slices(x)):
+    if x.is_fully_addressable and not (type(x) is ArrayImpl and is_row_sharded(x)):
         return iterate_rows(x)
     return (indexing.getitem(x, i) for i in range(x.shape[0]))
 
