@@ -47,7 +47,7 @@ __all__ = (
     "lead_with_ones", "ranked", "check_ranks", "check_rank_promotion", "promote_pair",
     "promote_args", "promote_args_inexact", "promote_args_numeric", "wider",
     "joint_shape", "number", "broadcast_sizes", "broadcast_to", "broadcast_together",
-    "choose", "in_order", "laid_out", "canonical_axes", "has_items",
+    "choose", "sort_pair", "call_with_out_sharding", "canonical_axes", "has_items",
     "static_axis", "composite_along", "static_shape", "check_sizes", "static_dtype",
     "not_numeric", "not_broadcastable", "no_out", "once", "aval_of", "canonical_axis",
 )  # fmt: skip
@@ -58,8 +58,8 @@ Axis = None | int | Sequence[int]
 
 _root, _sep = __file__.rpartition("surface")[0], __file__.rpartition("numpy")[2][0]
 mixing.functions.append(f"{_root}surface{_sep}")
-mixing.transformations += [f"{_root}{room}{_sep}" for room in ("base", "control", "api")]
-_PLAIN = frozenset((Array, np.ndarray, bool, int, float, complex))
+mixing.transformations += [f"{_root}{package}{_sep}" for package in ("base", "control", "api")]
+_ARRAYLIKE_TYPES = frozenset((Array, np.ndarray, bool, int, float, complex))
 
 
 # ----------------------------------------------------------------------- what is given
@@ -67,20 +67,20 @@ _PLAIN = frozenset((Array, np.ndarray, bool, int, float, complex))
 
 def is_arraylike(x: Any) -> bool:
     """Whether NumPy functions take `x`: an array, a NumPy array or a number."""
-    return type(x) in _PLAIN or core.is_value(x)
+    return type(x) in _ARRAYLIKE_TYPES or core.is_value(x)
 
 
 def check_arraylike(name: str, *xs: Any) -> None:
     """TypeError unless every operand of `name` is an array or a number."""
     for i, x in enumerate(xs):
-        if type(x) not in _PLAIN and not core.is_value(x):
+        if type(x) not in _ARRAYLIKE_TYPES and not core.is_value(x):
             raise arraylike_error(name, x, i)
 
 
 def _checked(name: str, xs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands of `name`, arrays and numbers; of objects what they stand for."""
     for i, x in enumerate(xs):
-        if type(x) not in _PLAIN and not isinstance(x, Tracer):
+        if type(x) not in _ARRAYLIKE_TYPES and not isinstance(x, Tracer):
             if not core.is_value(x):
                 raise arraylike_error(name, x, i)
             if (inner := core.unwrapped(x)) is not x:
@@ -258,24 +258,26 @@ def ranked(*xs: Any) -> list[Any]:
 
 
 def check_ranks(
-    name: str, parts: Sequence[tuple[int, ...]], shapes: Sequence[tuple[int, ...]]
+    name: str, batch_shapes: Sequence[tuple[int, ...]], shapes: Sequence[tuple[int, ...]]
 ) -> None:
     """`check_rank_promotion` of those parts of operands' shapes that broadcast."""
-    if len({*map(len, parts)}) > 1:
-        check_rank_promotion(name, parts, shapes)
+    if len({*map(len, batch_shapes)}) > 1:
+        check_rank_promotion(name, batch_shapes, shapes)
 
 
 def check_rank_promotion(
-    name: str, shapes: Sequence[tuple[int, ...]], whole: Sequence[tuple[int, ...]] | None = None
+    name: str,
+    shapes: Sequence[tuple[int, ...]],
+    full_shapes: Sequence[tuple[int, ...]] | None = None,
 ) -> None:
     """What jax_numpy_rank_promotion says of operands of different ranks.
 
-    `whole` has the operands' shapes where `shapes` are parts of them.
+    `full_shapes` has the operands' shapes where `shapes` are parts of them.
     """
     mode = config.RANK_PROMOTION.value
     if mode == "allow":
         return
-    if not mixing.by_user(functools.partial(_mixes_ranks, shapes, whole)):
+    if not mixing.by_user(functools.partial(_mixes_ranks, shapes, full_shapes)):
         return
     text = " ".join(map(str, shapes))
     if mode == "raise":
@@ -294,20 +296,20 @@ def check_rank_promotion(
 
 def _mixes_ranks(
     shapes: Sequence[tuple[int, ...]],
-    whole: Sequence[tuple[int, ...]] | None,
+    full_shapes: Sequence[tuple[int, ...]] | None,
     leaves: Sequence[Any],
 ) -> bool:
     """Whether two of the values are operands whose `shapes` differ in rank."""
     passed = [getattr(x, "shape", None) or () for x in leaves]
     ranks, missing = set(), False
-    for part, shape in zip(shapes, whole or shapes, strict=True):
+    for batch_shape, shape in zip(shapes, full_shapes or shapes, strict=True):
         if shape in passed:
             passed.remove(shape)
             if shape:
-                ranks.add(len(part))
+                ranks.add(len(batch_shape))
         else:
             missing = True
-    if whole and missing:  # as under vmap, where operands have fewer axes
+    if full_shapes and missing:  # as under vmap, where operands have fewer axes
         ranks = {len(getattr(x, "shape", None) or ()) for x in leaves} - {0}
     return len(ranks) > 1
 
@@ -318,14 +320,14 @@ def promote_pair(name: str, x: Any, y: Any) -> Sequence[Any]:
         if isinstance(y, Tracer):
             if x.aval is y.aval:
                 return x, y
-        elif (scalar := scalar_beside(y, x.aval)) is not None:
+        elif (scalar := literal_for_aval(y, x.aval)) is not None:
             return x, scalar
-    elif isinstance(y, Tracer) and (scalar := scalar_beside(x, y.aval)) is not None:
+    elif isinstance(y, Tracer) and (scalar := literal_for_aval(x, y.aval)) is not None:
         return scalar, y
     return promote_args(name, x, y)
 
 
-def scalar_beside(x: Any, aval: Any) -> Any:
+def literal_for_aval(x: Any, aval: Any) -> Any:
     """A Python number as a literal of the type beside it; None if not so easy."""
     kind = type(x)
     if dtypes.narrow(aval.dtype) is not aval.dtype and not config.X64.value:
@@ -356,15 +358,15 @@ _FLOATING = frozenset((dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.f
 _INTEGRAL = frozenset((*dtypes.SIGNED, *dtypes.UNSIGNED))
 
 
-def _joined(name: str, promote: Callable[..., Any], xs: Sequence[Any]) -> Sequence[Any]:
+def _promoted(name: str, promote: Callable[..., Any], xs: Sequence[Any]) -> Sequence[Any]:
     """Operands of one dtype; ElementError if one is no number's (a random key's)."""
     try:
         return promote(*xs)
     except dtypes.OpaqueDtypeError as e:
-        found = ", ".join(str(aval_of(x).dtype) for x in xs)
+        dtype_names = ", ".join(str(aval_of(x).dtype) for x in xs)
         raise errors.error(
             errors.ElementError,
-            f"{name} does not accept dtypes {found}.",
+            f"{name} does not accept dtypes {dtype_names}.",
             why="random keys, and tangents of integers, are no numbers.",
             tries=["random.key_data(key), the numbers inside"],
         ) from e
@@ -378,19 +380,19 @@ def number(n: Any, dtype: Any) -> Any:
 def promote_args(name: str, *xs: Any) -> Sequence[Any]:
     """Array-like operands of one dtype and rank."""
     xs = _checked(name, xs)
-    return promote_shapes(name, *_joined(name, promote_dtypes, xs))
+    return promote_shapes(name, *_promoted(name, promote_dtypes, xs))
 
 
 def promote_args_inexact(name: str, *xs: Any) -> Sequence[Any]:
     """Array-like operands of one rank and one float or complex dtype."""
     xs = _checked(name, xs)
-    return promote_shapes(name, *_joined(name, promote_dtypes_inexact, xs))
+    return promote_shapes(name, *_promoted(name, promote_dtypes_inexact, xs))
 
 
 def promote_args_numeric(name: str, *xs: Any) -> Sequence[Any]:
     """Array-like operands of one rank and one dtype that is not bool."""
     xs = _checked(name, xs)
-    return promote_shapes(name, *_joined(name, promote_dtypes_numeric, xs))
+    return promote_shapes(name, *_promoted(name, promote_dtypes_numeric, xs))
 
 
 def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
@@ -425,8 +427,8 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     old = aval_of(x).shape
     if old == shape:
         return x
-    lead = len(shape) - len(old)
-    return lax.broadcast_in_dim(x, shape, tuple(range(lead, len(shape))))
+    missing = len(shape) - len(old)
+    return lax.broadcast_in_dim(x, shape, tuple(range(missing, len(shape))))
 
 
 def broadcast_together(shape: tuple[int, ...], *xs: Any) -> list[Any]:
@@ -437,7 +439,7 @@ def broadcast_together(shape: tuple[int, ...], *xs: Any) -> list[Any]:
     return out
 
 
-def laid_out(
+def call_with_out_sharding(
     name: str, out_sharding: Any, fun: Callable[..., Any], xs: Sequence[Any], *options: Any
 ) -> Any:
     """`fun(xs, *options)`, for which the compiler moves what must be moved.
@@ -447,18 +449,24 @@ def laid_out(
     """
     if all(aval_of(x).explicit_sharding is None for x in xs):
         return apply_out_sharding(name, fun(xs, *options), out_sharding)
-    there = canonicalize_out_sharding(name, out_sharding, *xs)
+    target_sharding = canonicalize_out_sharding(name, out_sharding, *xs)
     if isinstance(STATE.trace, StageTrace):
-        return _laid_out(name, there, fun, xs, options)
-    out = _program_laid_out(name, there, fun, list(xs), options)
+        return _call_with_out_sharding(name, target_sharding, fun, xs, options)
+    out = _compiled_call_with_out_sharding(name, target_sharding, fun, list(xs), options)
     return apply_out_sharding(name, out, out_sharding)
 
 
-def _laid_out(name: str, there: Any, fun: Any, xs: Sequence[Any], options: Any) -> Any:
-    return apply_out_sharding(name, fun(list(map(drop_explicit_sharding, xs)), *options), there)
+def _call_with_out_sharding(
+    name: str, target_sharding: Any, fun: Any, xs: Sequence[Any], options: Any
+) -> Any:
+    return apply_out_sharding(
+        name, fun(list(map(drop_explicit_sharding, xs)), *options), target_sharding
+    )
 
 
-_program_laid_out = jit(_laid_out, static_argnames=("name", "there", "fun", "options"))
+_compiled_call_with_out_sharding = jit(
+    _call_with_out_sharding, static_argnames=("name", "target_sharding", "fun", "options")
+)
 
 
 def choose(which: Any, x: Any, y: Any) -> Any:
@@ -472,7 +480,7 @@ def choose(which: Any, x: Any, y: Any) -> Any:
     return lax.select_n_p.bind(which, y, x)
 
 
-def in_order(x: Any, y: Any) -> tuple[Any, Any]:
+def sort_pair(x: Any, y: Any) -> tuple[Any, Any]:
     """The smaller and the larger of two real operands of one dtype.
 
     Use it where a smooth symmetric function sorts its arguments: at ties derivatives of
@@ -492,10 +500,10 @@ def canonical_axes(axis: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
         return tuple(range(ndim))
     if not has_items(axis):
         return (canonical_axis(axis, ndim, what),)
-    given = tuple(axis)
-    axes = tuple([canonical_axis(a, ndim, what) for a in given])
+    items = tuple(axis)
+    axes = tuple([canonical_axis(a, ndim, what) for a in items])
     if len(set(axes)) != len(axes):
-        raise ValueError(f"duplicate value in {what!r}: {given}")
+        raise ValueError(f"duplicate value in {what!r}: {items}")
     return axes
 
 
@@ -567,12 +575,12 @@ def static_dtype(dtype: Any, name: str) -> Any:
     """A dtype argument as an np.dtype that arrays can have; None stays None."""
     if dtype is None:
         return None
-    plain = dtype
+    np_dtype = dtype
     if not isinstance(dtype, np.dtype):
         dtypes.check_no_array(dtype, name)
-        plain = getattr(dtype, "dtype", None)
-    if isinstance(plain, np.dtype) and plain in _SAFE:
-        return plain
+        np_dtype = getattr(dtype, "dtype", None)
+    if isinstance(np_dtype, np.dtype) and np_dtype in _SAFE:
+        return np_dtype
     return dtypes.requested_dtype(dtype, name)
 
 
@@ -601,10 +609,10 @@ def not_numeric(x: Any, dtype: Any) -> str:
 def not_broadcastable(x: Any, shape: tuple[int, ...]) -> str:
     """What is said of a value that does not broadcast to a shape."""
     aval = aval_of(x)
-    wanted = shaped(shape, aval.dtype, aval.weak_type)
+    requested = shaped(shape, aval.dtype, aval.weak_type)
     what = (
         f"Incompatible types for broadcasting: input type={aval.str_short(False)} and"
-        f" requested type={wanted.str_short(False)}"
+        f" requested type={requested.str_short(False)}"
     )
     if len(aval.shape) > len(shape):
         what = "Cannot broadcast to shape with fewer dimensions:"

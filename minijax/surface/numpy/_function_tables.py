@@ -38,16 +38,16 @@ def as_arrays(text: str) -> str:
 
 
 def describe(
-    name: str, sentence: str, args: str, returns: str, example: str, raises: str = ""
+    name: str, summary: str, args: str, returns: str, example: str, raises: str = ""
 ) -> str:
     """A docstring in the house's form.
 
     `example` is "[1., 2.], 3 -> [3., 6.]": what the function is called with, lists for
     arrays, and the result; or any expression, with parentheses, and what it shows.
     """
-    given, _, result = example.partition(" -> ")
-    if "(" not in given:
-        given = f"jnp.{name}({as_arrays(given)})"
+    call, _, result = example.partition(" -> ")
+    if "(" not in call:
+        call = f"jnp.{name}({as_arrays(call)})"
         if "e" in result:  # True, False
             dtype = "bool"
         elif "j" in result:
@@ -55,32 +55,32 @@ def describe(
         else:
             dtype = "float32" if "." in result else "int32"
         result = f"Array({result}, dtype={dtype})"
-    told = f"Raises:\n  {raises}\n\n" if raises else ""
+    raises_section = f"Raises:\n  {raises}\n\n" if raises else ""
     return (
-        f"{sentence}\n\nArgs:\n  {args}\n\nReturns:\n  {returns}\n\n{told}"
-        f"Example:\n  >>> import minijax.numpy as jnp\n  >>> {given}\n  {result}\n"
+        f"{summary}\n\nArgs:\n  {args}\n\nReturns:\n  {returns}\n\n{raises_section}"
+        f"Example:\n  >>> import minijax.numpy as jnp\n  >>> {call}\n  {result}\n"
     )
 
 
 def row(
     name: str,
-    home: str,
-    sentence: str,
+    module: str,
+    summary: str,
     returns: str,
     example: str,
     *,
     raises: str = "",
-    **told: str,
+    **arg_docs: str,
 ) -> Callable[[Any], Any]:
-    """Name and document a function, of the module `home`; `told` describes arguments."""
+    """Name and document a function, of the module `module`; `arg_docs` describes arguments."""
 
     def declare(fun: Any) -> Any:
         code = fun.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        args = "\n  ".join(f"{n}: {told.get(n) or ARGS[n]}" for n in names)
+        args = "\n  ".join(f"{n}: {arg_docs.get(n) or ARGS[n]}" for n in names)
         fun.__name__ = fun.__qualname__ = name
-        fun.__module__ = home
-        fun.__doc__ = describe(name, sentence, args, returns, example, raises)
+        fun.__module__ = module
+        fun.__doc__ = describe(name, summary, args, returns, example, raises)
         return fun
 
     return declare

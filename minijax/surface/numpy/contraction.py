@@ -23,7 +23,7 @@ from ...prims.dot.dot import check_width, element_type
 from ...prims.explicit_sharding_rules import canonicalize_out_sharding
 from ...types import dtypes
 from ...types.symbolic_dims import SymbolicDim
-from ._common import as_array, check_arraylike, convert, laid_out, no_out
+from ._common import as_array, call_with_out_sharding, check_arraylike, convert, no_out
 from .diagonals import diagonal_of
 from .linear import contract, product
 from .reductions import sum_axes
@@ -246,21 +246,32 @@ def _evaluate(
 ):
     """The sum; `product_sharding` says how the product of two operands lies."""
     if out_sharding is not None and len(operands) == 2 and dot_general is None:
-        there = canonicalize_out_sharding("einsum", out_sharding, *operands)
-        lies = [core.aval_of(x).explicit_sharding for x in operands]
-        sums = any(map(has_sums, (there, *lies)))
-        if there is not None and (sums or any(s is not None for s in lies)):
+        target_sharding = canonicalize_out_sharding("einsum", out_sharding, *operands)
+        operand_shardings = [core.aval_of(x).explicit_sharding for x in operands]
+        sums = any(map(has_sums, (target_sharding, *operand_shardings)))
+        if target_sharding is not None and (
+            sums or any(s is not None for s in operand_shardings)
+        ):
             # One product: its derivatives then move no more than they must.
             try:
                 return _evaluate(
-                    subscripts, operands, optimize, precision, preferred, None, None, there
+                    subscripts,
+                    operands,
+                    optimize,
+                    precision,
+                    preferred,
+                    None,
+                    None,
+                    target_sharding,
                 )
             except errors.ShardingTypeError:  # what the compiler may still move
                 if sums:
                     raise
     if out_sharding is not None:
         options = optimize, precision, preferred, None, dot_general
-        return laid_out("einsum", out_sharding, _evaluate_on, operands, subscripts, *options)
+        return call_with_out_sharding(
+            "einsum", out_sharding, _evaluate_on, operands, subscripts, *options
+        )
     avals = [core.aval_of(x) for x in operands]
     shapes = [a.shape for a in avals]
     inputs, output = parse(subscripts, tuple(map(len, shapes)))
@@ -293,8 +304,8 @@ def _evaluate(
             final = last and k == len(group)
             result = step(result, other, needed | rest, output if final else None)
         if len(group) == 1:
-            kept = "".join(c for c in result[1] if c in needed)
-            result = _one(as_array(result[0]), result[1], kept, dtype), kept
+            kept_labels = "".join(c for c in result[1] if c in needed)
+            result = _one(as_array(result[0]), result[1], kept_labels, dtype), kept_labels
         terms.append(result)
     x, labels = terms[0]
     out = _one(x, labels, output, dtype)
@@ -310,8 +321,8 @@ def _one(x: Any, labels: str, output: str, dtype: Any) -> Any:
     """Diagonals, sums and a transpose of one operand."""
     x, labels = _diagonals(x, labels)
     x, labels = _sum_out(x, labels, [c for c in labels if c not in output], dtype)
-    order = tuple(labels.index(c) for c in output)
-    return x if order == tuple(range(len(order))) else lax.transpose(x, order)
+    permutation = tuple(labels.index(c) for c in output)
+    return x if permutation == tuple(range(len(permutation))) else lax.transpose(x, permutation)
 
 
 def _diagonals(x: Any, labels: str) -> tuple[Any, str]:
@@ -323,24 +334,24 @@ def _diagonals(x: Any, labels: str) -> tuple[Any, str]:
         c = next(c for c in labels if labels.count(c) > 1)
         i = labels.index(c)
         j = labels.index(c, i + 1)
-        order = [k for k in range(len(labels)) if k not in (i, j)]
+        other_axes = [k for k in range(len(labels)) if k not in (i, j)]
         n = x.shape[j]
-        x = diagonal_of(lax.transpose(x, (*order, i, j)))
+        x = diagonal_of(lax.transpose(x, (*other_axes, i, j)))
         if x.shape[-1] < n:
-            edges = [(0, 0, 0)] * len(order) + [(0, n - x.shape[-1], 0)]
+            edges = [(0, 0, 0)] * len(other_axes) + [(0, n - x.shape[-1], 0)]
             x = lax.pad(x, x.dtype.type(0), edges)
-        labels = "".join(labels[k] for k in order) + c
+        labels = "".join(labels[k] for k in other_axes) + c
     return x, labels
 
 
-def _sum_out(x: Any, labels: str, gone: Sequence[str], dtype: Any) -> tuple[Any, str]:
+def _sum_out(x: Any, labels: str, summed_labels: Sequence[str], dtype: Any) -> tuple[Any, str]:
     """The operand summed over labels, in the dtype of the result."""
-    if not gone:
+    if not summed_labels:
         return x, labels
-    axes = tuple(sorted(labels.index(c) for c in gone))
+    axes = tuple(sorted(labels.index(c) for c in summed_labels))
     x = convert(x, dtype)
     x = lax.reduce_or(x, axes) if dtypes.is_bool(dtype) else sum_axes(x, axes)
-    return x, "".join(c for c in labels if c not in gone)
+    return x, "".join(c for c in labels if c not in summed_labels)
 
 
 def _pair(
@@ -366,9 +377,9 @@ def _pair(
     batch = [c for c in both if c in needed]
     free_a = [c for c in la if c not in lb]
     free_b = [c for c in lb if c not in la]
-    cut = any(core.aval_of(x).explicit_sharding is not None for x in (a, b))
-    plain = not summed and batch and not (free_a and free_b)
-    if plain and not cut and dot_general is None:
+    is_sharded = any(core.aval_of(x).explicit_sharding is not None for x in (a, b))
+    is_elementwise = not summed and batch and not (free_a and free_b)
+    if is_elementwise and not is_sharded and dot_general is None:
         return _multiply(a, la, b, lb, output, dtype)
     if output is not None:
         batch.sort(key=output.find)
@@ -378,17 +389,17 @@ def _pair(
     pairs = tuple(la.index(c) for c in summed), tuple(lb.index(c) for c in summed)
     lanes = tuple(la.index(c) for c in batch), tuple(lb.index(c) for c in batch)
     labels = "".join(batch + free_a + free_b)
-    there = None
+    product_sharding = None
     if out_sharding is not None:
         spec = dict(zip(output or "", _entries(out_sharding, labels), strict=True))
         entries = tuple(map(spec.get, labels))
-        there = out_sharding.with_spec(out_sharding.spec.update(partitions=entries))
+        product_sharding = out_sharding.with_spec(out_sharding.spec.update(partitions=entries))
     if dot_general is not None:
         out = dot_general(
             a, b, (pairs, lanes), precision=precision, preferred_element_type=dtype
         )
         return out, labels
-    out = contract(a, b, pairs, lanes, precision, dtype, out_sharding=there)
+    out = contract(a, b, pairs, lanes, precision, dtype, out_sharding=product_sharding)
     return out, labels
 
 
@@ -414,17 +425,17 @@ def _prepared(
         x = lax.squeeze(x, tuple(ones))
         labels = "".join(c for i, c in enumerate(labels) if i not in ones)
     x, labels = _diagonals(x, labels)
-    gone = [c for c in labels if c not in needed and c not in other]
-    return _sum_out(x, labels, gone, dtype)
+    unused_labels = [c for c in labels if c not in needed and c not in other]
+    return _sum_out(x, labels, unused_labels, dtype)
 
 
 def _multiply(a, la: str, b, lb: str, output: str | None, dtype) -> tuple[Any, str]:
     """A product without a sum, where one operand has all the labels."""
     if len(la) < len(lb):
         a, la, b, lb = b, lb, a, la
-    order = [lb.index(c) for c in la if c in lb]
-    if order != list(range(len(order))):
-        b = lax.transpose(b, tuple(order))
+    permutation = [lb.index(c) for c in la if c in lb]
+    if permutation != list(range(len(permutation))):
+        b = lax.transpose(b, tuple(permutation))
     for x in (a, b):
         check_width(x.dtype, dtype)
     a, b = convert(a, dtype), convert(b, dtype)

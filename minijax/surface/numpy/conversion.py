@@ -55,10 +55,10 @@ def astype(
 
 @composite(static=("dtype",))
 def _convert(x: Any, dtype: Any) -> Any:
-    found = x.dtype
-    if dtypes.is_complex(found) and not dtypes.is_complex(dtype):
+    source_dtype = x.dtype
+    if dtypes.is_complex(source_dtype) and not dtypes.is_complex(dtype):
         if dtypes.is_bool(dtype):
-            return lax.ne(x, found.type(0))
+            return lax.ne(x, source_dtype.type(0))
         return lax.convert_element_type(lax.real(x), dtype)
     return lax.convert_element_type(x, dtype)
 
@@ -117,8 +117,8 @@ def view(x: Any, dtype: Any) -> Any:
 
 @composite(static=("dtype",))
 def _view(x: Any, dtype: Any) -> Any:
-    found = x.dtype
-    old, new = found.itemsize, dtype.itemsize
+    source_dtype = x.dtype
+    old, new = source_dtype.itemsize, dtype.itemsize
     if not x.shape and old != new:
         raise ValueError("view() of a 0d array is only supported if the itemsize is unchanged.")
     if x.shape and (x.shape[-1] * old) % new:
@@ -127,8 +127,8 @@ def _view(x: Any, dtype: Any) -> Any:
             " total size in bytes of the last axis of the array.",
             which=f"{errors.type_text(x)} viewed as {dtype}",
         )
-    x = _plain(x)
-    target = _plain_dtype(dtype)
+    x = _bitcastable(x)
+    target = _bitcastable_dtype(dtype)
     old, new = x.dtype.itemsize, target.itemsize
     if old < new:
         ratio = new // old
@@ -167,7 +167,7 @@ def _byteswap(x: Any) -> Any:
     return lax.bitcast_convert_type(lax.rev(pieces, (x.ndim,)), x.dtype)
 
 
-def _plain(x: Any) -> Any:
+def _bitcastable(x: Any) -> Any:
     """Bools as bytes, complex numbers as pairs of reals: what bits can be cast from."""
     if dtypes.is_bool(x.dtype):
         return lax.convert_element_type(x, dtypes.uint8)
@@ -179,7 +179,7 @@ def _plain(x: Any) -> Any:
     return lax.reshape(joint, (*x.shape[:-1], 2 * x.shape[-1])) if x.shape else joint
 
 
-def _plain_dtype(dtype: Any) -> Any:
+def _bitcastable_dtype(dtype: Any) -> Any:
     if dtypes.is_bool(dtype):
         return dtypes.uint8
     return dtypes.real_of(dtype)

@@ -95,7 +95,7 @@ def array(
              [3, 4]], dtype=int32)
     """
     if args:
-        copy, order, ndmin = _by_position(args, (copy, order, ndmin))
+        copy, order, ndmin = _positional_options(args, (copy, order, ndmin))
     if order is not None and order != "K":
         raise NotImplementedError("Only implemented for order='K'")
     if not copy and dtype is None and isinstance(object, np.ma.MaskedArray):
@@ -109,7 +109,7 @@ def array(
     return on_device(out, device, out_sharding)
 
 
-def _by_position(args: tuple[Any, ...], defaults: tuple[Any, ...]) -> tuple[Any, ...]:
+def _positional_options(args: tuple[Any, ...], defaults: tuple[Any, ...]) -> tuple[Any, ...]:
     """What `array` is given by position, after the dtype."""
     if len(args) > len(defaults):
         raise TypeError(
@@ -154,13 +154,13 @@ def asarray(
       >>> jnp.asarray([1., 2.])
       Array([1., 2.], dtype=float32)
     """
-    plain = dtype is None and order is None and device is None and out_sharding is None
+    is_default = dtype is None and order is None and device is None and out_sharding is None
     a = arrays.adopted(a)
-    if plain and not copy and (type(a) is ArrayImpl or isinstance(a, Tracer)):
+    if is_default and not copy and (type(a) is ArrayImpl or isinstance(a, Tracer)):
         return a
-    wanted = static_dtype(dtype, "asarray")
-    where = {"device": device, "out_sharding": out_sharding}
-    return array(a, wanted, copy=bool(copy), order=order, **where)
+    requested_dtype = static_dtype(dtype, "asarray")
+    placement = {"device": device, "out_sharding": out_sharding}
+    return array(a, requested_dtype, copy=bool(copy), order=order, **placement)
 
 
 def to_array(x: Any, dtype: Any, copy: bool) -> Any:
@@ -214,11 +214,11 @@ def from_number(x: Any, dtype: Any) -> Any:
     return from_host(np.asarray(x, dtype), shaped((), dtype))
 
 
-def from_numpy(x: Any, dtype: Any, given: Any = None) -> Any:
+def from_numpy(x: Any, dtype: Any, user_value: Any = None) -> Any:
     """A NumPy array or scalar as an array."""
     if dtype is None:
         if not dtypes.is_valid(x.dtype):
-            check_numeric(x, given)
+            check_numeric(x, user_value)
         dtype = dtypes.canonical(x.dtype)
     elif x.dtype != dtype and x.dtype.kind == "c" and not dtypes.is_complex(dtype):
         if not dtypes.is_bool(dtype):
@@ -229,16 +229,16 @@ def from_numpy(x: Any, dtype: Any, given: Any = None) -> Any:
             )
             x = x.real
     elif x.dtype.kind in "SU":
-        check_numeric(x, given)
+        check_numeric(x, user_value)
     return from_host(np.asarray(x, dtype), shaped(np.shape(x), dtype))
 
 
-def check_numeric(x: Any, given: Any) -> None:
+def check_numeric(x: Any, user_value: Any) -> None:
     """TypeError unless a NumPy value's dtype is one that arrays can have."""
     dtype = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")
     if dtypes.is_valid(dtype):
         return
-    raise TypeError(not_numeric(x if given is None else given, x.dtype))
+    raise TypeError(not_numeric(x if user_value is None else user_value, x.dtype))
 
 
 def from_sequence(x: Sequence[Any], dtype: Any) -> Any:
@@ -267,16 +267,16 @@ _PYTHON = frozenset((bool, int, float, complex))
 _NUMBERS = (np.number, np.bool_)
 
 
-def leaf_types(x: Any, found: set[type]) -> None:
+def leaf_types(x: Any, types: set[type]) -> None:
     """Collect the types of what nested lists and tuples hold."""
     kinds = set(map(type, x))
     nested = kinds & _NESTED
     if nested:
         for item in x:
             if type(item) in nested:
-                leaf_types(item, found)
+                leaf_types(item, types)
         kinds -= nested
-    found |= kinds
+    types |= kinds
 
 
 _NESTED = frozenset((list, tuple))
@@ -453,8 +453,10 @@ def constant(
     name: str, shape: Any, value: Any, dtype: Any, device: Any, out_sharding: Any
 ) -> Any:
     """`zeros`, `ones` and `empty`."""
-    given, shape = shape, static_shape(shape, name)
-    dtype = dtypes.float_default() if dtype is None else _dtype_of_shape(name, given, dtype)
+    user_shape, shape = shape, static_shape(shape, name)
+    dtype = (
+        dtypes.float_default() if dtype is None else _dtype_of_shape(name, user_shape, dtype)
+    )
     aval = shaped(shape, dtype)
     if out_sharding is not None and STATE.trace is not EVAL:
         return filled(name, shape, value, aval, canonicalize_out_sharding(name, out_sharding))
@@ -464,10 +466,12 @@ def constant(
     return on_device(out, device, out_sharding, name)
 
 
-def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any, lies: Any = None) -> Any:
+def filled(
+    name: str, shape: tuple[int, ...], value: Any, aval: Any, out_sharding: Any = None
+) -> Any:
     """An array of one host number: made on the host if small, else by a program.
 
-    Of keys, the number is every word.  In programs, it lies as `lies` says.
+    Of keys, the number is every word.  In programs, it lies as `out_sharding` says.
     """
     if dtypes.is_extended(aval.dtype):
         check_sizes(shape, name)
@@ -477,9 +481,9 @@ def filled(name: str, shape: tuple[int, ...], value: Any, aval: Any, lies: Any =
         literal = literal_of(value, aval)
         if not shape:  # a lone number needs no equation
             return from_host(literal, aval)
-        return lax.broadcast_in_dim(literal, shape, (), out_sharding=lies)
-    if type(value) is int and (known := _templates.get((aval, value))) is not None:
-        return transfers.put_own(known, aval)
+        return lax.broadcast_in_dim(literal, shape, (), out_sharding=out_sharding)
+    if type(value) is int and (cached := _templates.get((aval, value))) is not None:
+        return transfers.put_own(cached, aval)
     check_sizes(shape, name)
     if type(aval.size) is not int or aval.size > SMALL:
         return _repeat(literal_of(value, aval), shape)
@@ -538,8 +542,8 @@ def full(
     """
     check_arraylike("full", fill_value)
     shape = static_shape(shape, "full")
-    wanted = static_dtype(dtype, "full")
-    out = fill(shape, fill_value, wanted, "full")
+    requested_dtype = static_dtype(dtype, "full")
+    out = fill(shape, fill_value, requested_dtype, "full")
     return on_device(out, device, out_sharding)
 
 
@@ -565,17 +569,17 @@ def repeat_to(x: Any, shape: tuple[int, ...], name: str) -> Any:
         return x
     if not fits(old, shape):
         raise errors.ShapeError(not_broadcastable(x, shape))
-    return _spread(x, shape)
+    return _broadcast(x, shape)
 
 
 def fits(old: tuple[int, ...], new: tuple[int, ...]) -> bool:
     """Whether an array of shape `old` broadcasts to `new`."""
-    lead = len(new) - len(old)
-    return lead >= 0 and all(m in (1, n) for m, n in zip(old, new[lead:], strict=True))
+    missing = len(new) - len(old)
+    return missing >= 0 and all(m in (1, n) for m, n in zip(old, new[missing:], strict=True))
 
 
 @composite(static="shape")
-def _spread(x: Any, shape: Any) -> Any:
+def _broadcast(x: Any, shape: Any) -> Any:
     return broadcast_to(x, shape)
 
 
@@ -716,8 +720,10 @@ def like(name: str, a, value, dtype, shape, device, out_sharding):
         weak = weak and not aval_of(value).shape
         out = repeat_to(convert(value, dtype, weak), shape, name)
     else:
-        lies = aval.explicit_sharding if shape == aval.shape and out_sharding is None else None
-        out = filled(name, shape, value, shaped(shape, dtype, weak), lies)
+        explicit_sharding = (
+            aval.explicit_sharding if shape == aval.shape and out_sharding is None else None
+        )
+        out = filled(name, shape, value, shaped(shape, dtype, weak), explicit_sharding)
     if device is None and out_sharding is None:
         device = place_of_like(a, shape)
     if aval.manual_axis_kinds is not None:

@@ -124,14 +124,14 @@ def square(name: str, a: Any) -> Any:
     return a
 
 
-def turn(x: Any) -> Any:
+def transpose_matrices(x: Any) -> Any:
     """Matrices transposed."""
     return manipulation.matrix_transpose(x)
 
 
 def adjoint(x: Any) -> Any:
     """Matrices transposed and conjugated."""
-    return ufuncs.conj(turn(x))
+    return ufuncs.conj(transpose_matrices(x))
 
 
 def symmetrized(x: Any) -> Any:
@@ -155,13 +155,13 @@ def eps_of(dtype: Any) -> float:
     return float(ml_dtypes.finfo(dtypes.real_of(dtype)).eps)
 
 
-def rounding_share(dtype: Any, size: Any, factor: int = 1) -> Any:
-    """The share of the largest singular value up to which another one counts as 0.
+def default_rtol(dtype: Any, size: Any, factor: int = 1) -> Any:
+    """The rtol of the largest singular value up to which another one counts as 0.
 
     At most 1/100: of a million rows, size * eps is above 1 in float32.
     """
-    share = size * (factor * eps_of(dtype))
-    return share if isinstance(size, SymbolicDim) else min(share, 0.01)
+    rtol = size * (factor * eps_of(dtype))
+    return rtol if isinstance(size, SymbolicDim) else min(rtol, 0.01)
 
 
 # ----------------------------------------------------------------------- decompositions
@@ -218,7 +218,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     (a,) = operand("qr", a)
     if mode == "raw":
         packed, taus = lax_linalg.geqrf_p.bind(a)
-        return QRResult(turn(packed), taus)
+        return QRResult(transpose_matrices(packed), taus)
     if mode not in ("reduced", "r", "full", "complete"):
         raise ValueError(f"Unsupported QR decomposition mode {mode!r}")
     q, r = lax_linalg.qr(a, pivoting=False, full_matrices=mode == "complete")
@@ -376,13 +376,13 @@ def svd(
 def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
     values, vectors = eigh(a)
     sizes = ufuncs.absolute(values)
-    order = lax.rev(sizes.argsort(-1), (sizes.ndim - 1,))
-    s = indexing.take_along_axis(sizes, order, -1)
+    sorted_indices = lax.rev(sizes.argsort(-1), (sizes.ndim - 1,))
+    s = indexing.take_along_axis(sizes, sorted_indices, -1)
     if not compute_uv:
         return s
-    wide = lax.expand_dims(order, (order.ndim - 1,))
+    wide = lax.expand_dims(sorted_indices, (sorted_indices.ndim - 1,))
     u = indexing.take_along_axis(vectors, wide, -1)
-    signs = ufuncs.sign(indexing.take_along_axis(values, order, -1))
+    signs = ufuncs.sign(indexing.take_along_axis(values, sorted_indices, -1))
     # A zero eigenvalue has sign 0; any unit vector will do for V.
     signs = selection.where(signs == 0, convert(1, signs.dtype), signs)
     return SVDResult(u, s, adjoint(u * convert(signs, u.dtype)[..., None, :]))

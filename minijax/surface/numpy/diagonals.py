@@ -31,7 +31,7 @@ __all__ = ("diagonal", "diag", "diagflat", "trace")
 def diagonal_of(x: Any, offset: int = 0) -> Any:
     """The diagonal of the matrices in the last two axes."""
     aval = core.aval_of(x)
-    if _matrices_are_cut(aval):
+    if _matrices_are_sharded(aval):
         raise ambiguous_sharding_error(
             "A diagonal is read from matrices that are whole: how it lies could not be"
             " resolved unambiguously (or would require collectives on inputs).",
@@ -40,12 +40,12 @@ def diagonal_of(x: Any, offset: int = 0) -> Any:
     return diagonals.diagonal_of(x, offset)
 
 
-def diagonal_of_whole(x: Any) -> Any:
+def diagonal_of_replicated(x: Any) -> Any:
     """The diagonals of factors and solutions, which each device has whole: a slice."""
     return diagonals.sliced(x, core.aval_of(x).shape, 0)
 
 
-def _matrices_are_cut(aval: Any) -> bool:
+def _matrices_are_sharded(aval: Any) -> bool:
     """Whether one of the last two axes is cut along `Explicit` axes of a mesh."""
     return aval.explicit_sharding is not None and any(spec_of(aval)[-2:])
 
@@ -57,8 +57,8 @@ def _diagonal_axes_last(name: str, a: Any, axis1: int, axis2: int) -> Any:
         raise ValueError(
             f"{name}: axis1 and axis2 cannot be the same, got {axis1} and {axis2}."
         )
-    order = (*(k for k in range(ndim) if k not in (i, j)), i, j)
-    return a if order == tuple(range(ndim)) else lax.transpose(a, order)
+    permutation = (*(k for k in range(ndim) if k not in (i, j)), i, j)
+    return a if permutation == tuple(range(ndim)) else lax.transpose(a, permutation)
 
 
 @composite(static=("offset", "axis1", "axis2"))
@@ -198,23 +198,23 @@ def trace(
     kind = core.aval_of(offset)
     if kind.shape or not dtypes.is_integer(kind.dtype):
         raise ValueError(f"k must be a scalar integer; got {offset}")
-    return _moving_trace(a, offset, axis1, axis2, dtype)
+    return _trace_at_traced_offset(a, offset, axis1, axis2, dtype)
 
 
 def _trace_operand(a: Any, axis1: int, axis2: int, dtype: Any) -> Any:
     check_arraylike("trace", a)
-    found = core.aval_of(a).dtype
-    dtype = static_dtype(dtype, "trace") or wide_int(found)
+    input_dtype = core.aval_of(a).dtype
+    dtype = static_dtype(dtype, "trace") or wide_int(input_dtype)
     return _diagonal_axes_last("trace", convert(as_array(a), dtype), axis1, axis2)
 
 
 @composite(static=("offset", "axis1", "axis2", "dtype"))
 def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
     a = _trace_operand(a, axis1, axis2, dtype)
-    if _matrices_are_cut(core.aval_of(a)):
+    if _matrices_are_sharded(core.aval_of(a)):
         return _masked_trace(a, np.int32(offset))
-    parts = diagonal_of(a, offset)
-    return _total(parts, (parts.ndim - 1,))
+    elements = diagonal_of(a, offset)
+    return _total(elements, (elements.ndim - 1,))
 
 
 def _total(x: Any, axes: tuple[int, ...]) -> Any:
@@ -223,7 +223,7 @@ def _total(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 @composite(static=("axis1", "axis2", "dtype"))
-def _moving_trace(a: Any, offset: Any, axis1: int, axis2: int, dtype: Any) -> Any:
+def _trace_at_traced_offset(a: Any, offset: Any, axis1: int, axis2: int, dtype: Any) -> Any:
     return _masked_trace(_trace_operand(a, axis1, axis2, dtype), offset)
 
 

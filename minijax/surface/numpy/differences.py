@@ -25,7 +25,7 @@ from .creation import asarray
 __all__ = ("diff", "ediff1d", "gradient", "trapezoid", "interp", "unwrap")
 
 
-def part(x: Any, axis: int, start: int | None = None, stop: int | None = None) -> Any:
+def slice_axis(x: Any, axis: int, start: int | None = None, stop: int | None = None) -> Any:
     """`x[..., start:stop, ...]` along an axis."""
     if isinstance(x.shape[axis], SymbolicDim):
         return lax.slice_in_dim(x, start, stop, axis=axis)
@@ -84,7 +84,7 @@ def diff(
         a = lax.concatenate(promote_dtypes(*pieces), axis)
     op = ufuncs.not_equal if dtypes.is_bool(a.dtype) else ufuncs.subtract
     for _ in range(n):
-        a = op(part(a, axis, 1), part(a, axis, 0, -1 if a.shape[axis] else 0))
+        a = op(slice_axis(a, axis, 1), slice_axis(a, axis, 0, -1 if a.shape[axis] else 0))
     return a
 
 
@@ -120,7 +120,7 @@ def ediff1d(
     check_arraylike("ediff1d", ary)
     x = as_array(ary)
     x = lax.reshape(x, (x.size,))
-    out = ufuncs.subtract(part(x, 0, 1), part(x, 0, 0, -1 if x.size else 0))
+    out = ufuncs.subtract(slice_axis(x, 0, 1), slice_axis(x, 0, 0, -1 if x.size else 0))
     pieces = [out]
     for extra, at in ((to_begin, 0), (to_end, 2)):
         if extra is not None:
@@ -158,21 +158,21 @@ def gradient(
     if edge_order is not None:
         raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
     check_arraylike("gradient", f, *varargs)
-    x, *given = promote_dtypes_inexact(*map(as_array, (f, *varargs)))
+    x, *spacing_args = promote_dtypes_inexact(*map(as_array, (f, *varargs)))
     axes = canonical_axes(None if axis is None else static_axis(axis), x.ndim)
     if min((x.shape[i] for i in axes), default=2) < 2:
         raise ValueError(
             "Shape of array too small to calculate a numerical gradient, at least 2"
             f" elements are required; got {errors.type_text(x)}."
         )
-    if len(given) == 0:
+    if len(spacing_args) == 0:
         spacings: list[Any] = [1.0] * len(axes)
-    elif len(given) == 1:
-        spacings = [given[0]] * len(axes)
-    elif len(given) == len(axes):
-        spacings = given
+    elif len(spacing_args) == 1:
+        spacings = [spacing_args[0]] * len(axes)
+    elif len(spacing_args) == len(axes):
+        spacings = spacing_args
     else:
-        raise TypeError(f"Invalid number of spacing arguments {len(given)} for {axis=}")
+        raise TypeError(f"Invalid number of spacing arguments {len(spacing_args)} for {axis=}")
     out = [_gradient(x, h, i) for i, h in zip(axes, spacings, strict=True)]
     return out[0] if len(axes) == 1 else out
 
@@ -181,9 +181,13 @@ def gradient(
 def _gradient(x: Any, spacing: Any, axis: int) -> Any:
     n = x.shape[axis]
     h = as_array(spacing)
-    first, last = part(x, axis, 0, 1), part(x, axis, -1)
-    start, end = part(x, axis, 1, 2) - first, last - part(x, axis, n - 2, n - 1)
-    before, middle, after = (part(x, axis, 0, -2), part(x, axis, 1, -1), part(x, axis, 2))
+    first, last = slice_axis(x, axis, 0, 1), slice_axis(x, axis, -1)
+    start, end = slice_axis(x, axis, 1, 2) - first, last - slice_axis(x, axis, n - 2, n - 1)
+    before, middle, after = (
+        slice_axis(x, axis, 0, -2),
+        slice_axis(x, axis, 1, -1),
+        slice_axis(x, axis, 2),
+    )
     if h.ndim == 0:
         inner = (after - before) * 0.5 / h
         return lax.concatenate([start / h, inner, end / h], axis)
@@ -241,7 +245,7 @@ def trapezoid(
             steps = diff(shapes.move_axis(x, canonical_axis(axis, x.ndim), x.ndim - 1))
     y = shapes.move_axis(y, canonical_axis(axis, y.ndim), y.ndim - 1)
     last = y.ndim - 1
-    pairs = part(y, last, 1) + part(y, last, 0, -1)
+    pairs = slice_axis(y, last, 1) + slice_axis(y, last, 0, -1)
     return reductions.sum(steps * pairs, -1) * 0.5
 
 
@@ -285,8 +289,8 @@ def interp(
                 f"the only valid string value of `{name}` is 'extrapolate', but got: {value!r}"
             )
         sides.append(isinstance(value, str))
-    given = [None if isinstance(v, str) else v for v in (left, right)]
-    return _interp(x, xp, fp, *given, period, tuple(sides))
+    edge_values = [None if isinstance(v, str) else v for v in (left, right)]
+    return _interp(x, xp, fp, *edge_values, period, tuple(sides))
 
 
 @composite(static=("extrapolate",))
@@ -325,8 +329,8 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
         raise ValueError(f"period must be a scalar; got {period}")
     period = ufuncs.absolute(as_array(period))
     x, xp = x % period, xp % period
-    order = sorting.argsort(xp)
-    xp, fp = xp[order], fp[order]
+    sorted_indices = sorting.argsort(xp)
+    xp, fp = xp[sorted_indices], fp[sorted_indices]
     xp = lax.concatenate([xp[-1:] - period, xp, xp[:1] + period], 0)
     fp = lax.concatenate([fp[-1:], fp, fp[:1]], 0)
     return x, xp, fp
@@ -368,17 +372,17 @@ def unwrap(
     if p.shape[axis] == 0:
         return p
     jumps = diff(p, axis=axis)
-    whole = dtypes.is_integer(p.dtype)
-    half = period // 2 if whole else period / 2
+    is_integer = dtypes.is_integer(p.dtype)
+    half = period // 2 if is_integer else period / 2
     low = -half
     wrapped = (jumps - low) % period + low
     # A jump of exactly half a period goes up if it went up.
     edge = (wrapped == low) & (jumps > 0)
-    if whole:
+    if is_integer:
         edge = edge & (period % 2 == 0)
     wrapped = selection.where(edge, half, wrapped)
     change = wrapped - jumps
     small = ufuncs.absolute(jumps) < (half if discont is None else discont)
     change = selection.where(small, 0, change)
-    rest = part(p, axis, 1) + running.cumsum(change, axis)
-    return lax.concatenate([part(p, axis, 0, 1), convert(rest, p.dtype)], axis)
+    rest = slice_axis(p, axis, 1) + running.cumsum(change, axis)
+    return lax.concatenate([slice_axis(p, axis, 0, 1), convert(rest, p.dtype)], axis)

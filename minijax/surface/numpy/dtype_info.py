@@ -155,13 +155,13 @@ def _typed(x: Any) -> tuple[Any, bool]:
         return dtypes.canonical(x.dtype), bool(getattr(x, "weak_type", False))
     if isinstance(x, (list, tuple, dict, set)):
         raise TypeError(f"Cannot determine dtype of {x!r}"[:160])
-    found = dtypes.canonical(x)
-    if not (dtypes.is_valid(found) or found in dtypes.STORED):
-        raise TypeError(not_numeric(x, found))
-    return found, False
+    np_dtype = dtypes.canonical(x)
+    if not (dtypes.is_valid(np_dtype) or np_dtype in dtypes.STORED):
+        raise TypeError(not_numeric(x, np_dtype))
+    return np_dtype, False
 
 
-def _plain_dtype(x: Any) -> Any:
+def _dtype_argument(x: Any) -> Any:
     """The dtype meant by a dtype argument: None is float, an array means its own."""
     if x is None:
         return dtypes.float64
@@ -190,7 +190,7 @@ def promote_types(a: Any, b: Any) -> Any:
         if isinstance(x, type) and x in dtypes.PYTHON_SCALARS:
             pairs.append((dtypes.as_dtype(x), x is not bool))
         else:
-            pairs.append((dtypes.as_dtype(_plain_dtype(x)), False))
+            pairs.append((dtypes.as_dtype(_dtype_argument(x)), False))
     wide = any(dtypes.canonical(d) != d for d, _ in pairs)
     return dtypes.promote(tuple(pairs), wide)[0]
 
@@ -210,7 +210,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
       >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
       True
     """
-    return dtypes.issubdtype(_plain_dtype(arg1), _plain_dtype(arg2))
+    return dtypes.issubdtype(_dtype_argument(arg1), _dtype_argument(arg2))
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
@@ -233,8 +233,8 @@ def isdtype(dtype: Any, kind: Any) -> bool:
       True
     """
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    plain = tuple([k.dtype if isinstance(k, Array) else k for k in kinds])
-    return dtypes.isdtype(_plain_dtype(dtype), plain)
+    np_kinds = tuple([k.dtype if isinstance(k, Array) else k for k in kinds])
+    return dtypes.isdtype(_dtype_argument(dtype), np_kinds)
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
@@ -255,10 +255,11 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
       >>> jnp.can_cast('int32', 'int64')
       True
     """
-    return bool(np.can_cast(_plain(from_), _plain(to), casting=casting))  # type: ignore
+    source, target = _unwrap_scalar_type(from_), _unwrap_scalar_type(to)
+    return bool(np.can_cast(source, target, casting=casting))  # type: ignore
 
 
-def _plain(x: Any) -> Any:
+def _unwrap_scalar_type(x: Any) -> Any:
     return x.dtype if isinstance(x, _ScalarMeta) else x
 
 
@@ -282,8 +283,8 @@ def iscomplexobj(x: Any) -> bool:
         return isinstance(x, complex)
     if is_arraylike(x):
         return dtypes.is_complex(aval_of(x).dtype)
-    found = getattr(x, "dtype", None)
-    return np.iscomplexobj(x) if found is None else dtypes.is_complex(dtypes.as_dtype(x))
+    np_dtype = getattr(x, "dtype", None)
+    return np.iscomplexobj(x) if np_dtype is None else dtypes.is_complex(dtypes.as_dtype(x))
 
 
 def isrealobj(x: Any) -> bool:

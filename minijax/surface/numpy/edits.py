@@ -72,10 +72,10 @@ def delete(
     if isinstance(obj, Tracer) and distinct:
         return _delete_distinct(arr, obj, axis)
     value = concrete_or_error(None, obj, "'obj' array argument of jnp.delete()")
-    keep = _kept(np.asarray(value), size)
-    gone = np.flatnonzero(~keep)
-    if gone.size and gone[-1] - gone[0] + 1 == gone.size:
-        return _without(arr, int(gone[0]), int(gone[-1]) + 1, axis)
+    keep = _keep_mask(np.asarray(value), size)
+    removed = np.flatnonzero(~keep)
+    if removed.size and removed[-1] - removed[0] + 1 == removed.size:
+        return _without(arr, int(removed[0]), int(removed[-1]) + 1, axis)
     return _take_rows(arr, np.flatnonzero(keep).astype(np.int32), axis)
 
 
@@ -84,11 +84,11 @@ def _without(arr: Any, start: int, stop: int, axis: int) -> Any:
     """Without one stretch of an axis."""
     before = lax.slice_in_dim(arr, 0, start, axis=axis)
     after = lax.slice_in_dim(arr, stop, shape_of(arr)[axis], axis=axis)
-    parts = [p for p in (before, after) if shape_of(p)[axis]]
-    return lax.concatenate(parts or [before], axis)
+    pieces = [p for p in (before, after) if shape_of(p)[axis]]
+    return lax.concatenate(pieces or [before], axis)
 
 
-def _kept(obj: Any, size: int) -> Any:
+def _keep_mask(obj: Any, size: int) -> Any:
     """Which elements along an axis are not deleted."""
     keep = np.ones(size, bool)
     if obj.dtype.kind == "b" and obj.shape != (size,):
@@ -164,18 +164,18 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     if isinstance(obj, Tracer) or isinstance(size, SymbolicDim):
         return _insert_traced(arr, obj, values, axis)
     value = np.asarray(obj)
-    places = tuple(value.reshape(-1).tolist())
-    return _insert_known(arr, values, places, not value.shape, axis)
+    positions = tuple(value.reshape(-1).tolist())
+    return _insert_known(arr, values, positions, not value.shape, axis)
 
 
 def _rows_to_insert(arr: Any, values: Any, k: int, scalar: bool, axis: int) -> Any:
     """`values` as rows along the axis: k of them, or all those for a scalar place."""
     rank = len(shape_of(arr))
     values = convert(values, aval_of(arr).dtype, aval_of(arr).weak_type)
-    lead = rank - len(shape_of(values))
-    if lead > 0:
-        shape = (1,) * lead + shape_of(values)
-        values = lax.broadcast_in_dim(values, shape, tuple(range(lead, rank)))
+    missing = rank - len(shape_of(values))
+    if missing > 0:
+        shape = (1,) * missing + shape_of(values)
+        values = lax.broadcast_in_dim(values, shape, tuple(range(missing, rank)))
     if scalar:
         values = moveaxis(values, 0, axis)
         k = shape_of(values)[axis]
@@ -183,19 +183,19 @@ def _rows_to_insert(arr: Any, values: Any, k: int, scalar: bool, axis: int) -> A
     return lax.broadcast_in_dim(values, shape, tuple(range(rank)))
 
 
-@composite(static=("places", "scalar", "axis"))
-def _insert_known(arr: Any, values: Any, places: Any, scalar: bool, axis: int) -> Any:
+@composite(static=("positions", "scalar", "axis"))
+def _insert_known(arr: Any, values: Any, positions: Any, scalar: bool, axis: int) -> Any:
     size = shape_of(arr)[axis]
-    rows = _rows_to_insert(arr, values, len(places), scalar, axis)
+    rows = _rows_to_insert(arr, values, len(positions), scalar, axis)
     count = shape_of(rows)[axis]
-    at = np.asarray(places * count if scalar else places, np.int64)
+    at = np.asarray(positions * count if scalar else positions, np.int64)
     at = np.clip(np.where(at < 0, at + size, at), 0, size)
-    order = np.argsort(at, kind="stable")
-    new = at[order] + np.arange(count)
+    sorted_indices = np.argsort(at, kind="stable")
+    new = at[sorted_indices] + np.arange(count)
     source = np.zeros(size + count, np.int32)
     is_new = np.zeros(size + count, bool)
     is_new[new] = True
-    source[new] = size + order
+    source[new] = size + sorted_indices
     source[~is_new] = np.arange(size)
     both = lax.concatenate(promote_dtypes(arr, rows), axis)
     return take_rows(both, source, axis)
@@ -214,7 +214,7 @@ def _insert_traced(arr: Any, obj: Any, values: Any, axis: int) -> Any:
     low, high = const(at, 0), const(at, size)
     at = choose(lax.lt(at, low), lax.add(at, high), at)
     at = lax.min(lax.max(at, low), high)
-    at, order = lax.sort_key_val(at, lax.iota(dtypes.int32, count))
+    at, sorted_indices = lax.sort_key_val(at, lax.iota(dtypes.int32, count))
     new = lax.expand_dims(lax.add(at, lax.iota(dtypes.int32, count)), (1,))
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     total = size + count
@@ -223,7 +223,7 @@ def _insert_traced(arr: Any, obj: Any, values: Any, axis: int) -> Any:
     mode = lax.GatherScatterMode.PROMISE_IN_BOUNDS
     old = lax.scatter(old, new, zeros, numbers, unique_indices=True, mode=mode)
     source = lax.sub(lax.cumsum(old), const(old, 1))
-    moved = lax.add(order, const(order, size))
+    moved = lax.add(sorted_indices, const(sorted_indices, size))
     source = lax.scatter(source, new, moved, numbers, unique_indices=True, mode=mode)
     both = lax.concatenate(promote_dtypes(arr, rows), axis)
     return take_rows(both, source, axis)

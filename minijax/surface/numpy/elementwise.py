@@ -103,8 +103,8 @@ def _divide_floats(x: Any, y: Any) -> tuple[Any, Any]:
     """Floored quotient and remainder of floats, as Python's divmod defines them."""
     rest = lax.rem(x, y)
     # x - rest is a multiple of y, so that the quotient is whole but for rounding.
-    whole = choose(lax.eq(y, const(y, 0)), x, lax.sub(x, rest))
-    quotient = lax.div(whole, y)
+    multiple = choose(lax.eq(y, const(y, 0)), x, lax.sub(x, rest))
+    quotient = lax.div(multiple, y)
     low = lax.bitwise_and(lax.ne(rest, const(rest, 0)), lax.ne(lax.sign(y), lax.sign(rest)))
     rest = choose(low, lax.add(rest, y), rest)
     quotient = choose(low, lax.sub(quotient, const(quotient, 1)), quotient)
@@ -305,7 +305,7 @@ def power(x1: Any, x2: Any, /) -> Any:
       Array([1., 8.], dtype=float32)
     """
     check_arraylike("power", x1, x2)
-    exponent = _known_integer(x2)
+    exponent = _concrete_integer(x2)
     if exponent is not None:
         return _integer_power(x1, exponent)
     return _power(x1, x2)
@@ -332,7 +332,7 @@ def pow(x1: Any, x2: Any, /) -> Any:
     return power(x1, x2)
 
 
-def _known_integer(x: Any) -> int | None:
+def _concrete_integer(x: Any) -> int | None:
     """The value of a concrete integer scalar."""
     if isinstance(x, (int, np.integer)):
         return int(x)
@@ -432,7 +432,7 @@ def _logaddexp_complex(x: Any, y: Any) -> Any:
     return lax.complex(lax.real(out), wrapped)
 
 
-def _shares(base2: bool, x: Any, y: Any, ans: Any) -> tuple[Any, Any]:
+def _logistic_weights(base2: bool, x: Any, y: Any, ans: Any) -> tuple[Any, Any]:
     """Derivatives of logaddexp: logistic functions of the gap; of equals a half each.
 
     exp(x - ans) would be 1 where the other share is below the last place, and its
@@ -458,7 +458,7 @@ def _log_sum(x: Any, y: Any) -> Any:
 def _log_sum_jvp(primals: Any, tangents: Any) -> Any:
     x, y = primals
     ans = _log_sum(x, y)
-    p, q = _shares(False, x, y, ans)
+    p, q = _logistic_weights(False, x, y, ans)
     return ans, lax.add(lax.mul(tangents[0], p), lax.mul(tangents[1], q))
 
 
@@ -475,7 +475,7 @@ def _log2_sum(x: Any, y: Any) -> Any:
 def _log2_sum_jvp(primals: Any, tangents: Any) -> Any:
     x, y = primals
     ans = _log2_sum(x, y)
-    p, q = _shares(True, x, y, ans)
+    p, q = _logistic_weights(True, x, y, ans)
     return ans, lax.add(lax.mul(tangents[0], p), lax.mul(tangents[1], q))
 
 
@@ -598,9 +598,9 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     """
     if arr is None:
         raise ValueError("No input was provided to the clip function.")
-    given = [x for x in (arr, min, max) if x is not None]
-    check_arraylike("clip", *given)
-    if any(_is_complex(x) for x in given):
+    operands = [x for x in (arr, min, max) if x is not None]
+    check_arraylike("clip", *operands)
+    if any(_is_complex(x) for x in operands):
         raise errors.value_error(
             "Clip received a complex value either through the input or the min/max keywords.",
             why="complex values have no ordering.",
@@ -745,8 +745,8 @@ def trunc(x: Any) -> Any:
 @composite
 def _modf(x: Any) -> tuple[Any, Any]:
     (x,) = promote_dtypes_inexact(x)
-    whole = choose(lax.ge(x, const(x, 0)), lax.floor(x), lax.ceil(x))
-    return lax.sub(x, whole), whole
+    integer_part = choose(lax.ge(x, const(x, 0)), lax.floor(x), lax.ceil(x))
+    return lax.sub(x, integer_part), integer_part
 
 
 def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:

@@ -107,26 +107,26 @@ def _transform(name: str, kind: str, a: Any, s: Any, axes: Any, norm: Any) -> An
                 f"{name}: FFT input shape {core.aval_of(a).shape} must have at least as"
                 f" many input dimensions as fft_lengths {s}."
             )
-    places = tuple(canonical_axis(i, ndim) for i in axes)
-    if len(set(places)) != len(places):
+    axis_numbers = tuple(canonical_axis(i, ndim) for i in axes)
+    if len(set(axis_numbers)) != len(axis_numbers):
         raise ValueError(
             f"jax.numpy.fft.{name} does not support repeated axes. Got axes {tuple(axes)}."
         )
-    if s is not None and len(s) != len(places):
+    if s is not None and len(s) != len(axis_numbers):
         raise errors.value_error(
             "Shape and axes have different lengths.",
             which=f"s={s} and axes={tuple(axes)} of {name}",
         )
-    return _run(a, kind, s, places, norm)
+    return _run(a, kind, s, axis_numbers, norm)
 
 
 @composite(static=("kind", "s", "axes", "norm"))
 def _run(a: Any, kind: str, s: Any, axes: tuple[int, ...], norm: str) -> Any:
     x = _operand(kind, as_array(a))
     rest = [i for i in range(x.ndim) if i not in axes]
-    order = (*rest, *axes)
-    if order != tuple(range(x.ndim)):
-        x = lax.transpose(x, order)
+    permutation = (*rest, *axes)
+    if permutation != tuple(range(x.ndim)):
+        x = lax.transpose(x, permutation)
     first = len(rest)
     lengths = list(s) if s is not None else list(x.shape[first:])
     if kind == "irfft" and lengths and s is None:
@@ -139,8 +139,8 @@ def _run(a: Any, kind: str, s: Any, axes: tuple[int, ...], norm: str) -> Any:
     if lengths:
         x = _in_turns(x, kind, lengths)
     x = _scaled(x, kind, math.prod(lengths), norm)
-    if order != tuple(range(x.ndim)):
-        x = lax.transpose(x, tuple(int(i) for i in np.argsort(order)))
+    if permutation != tuple(range(x.ndim)):
+        x = lax.transpose(x, tuple(int(i) for i in np.argsort(permutation)))
     return x
 
 
@@ -183,8 +183,8 @@ def _in_turns(x: Any, kind: str, lengths: Sequence[int]) -> Any:
 def _first_axes(x: Any, kind: str, lengths: Sequence[int], after: int) -> Any:
     """The transform of the axes before the last `after` ones."""
     n = len(lengths)
-    lead = x.ndim - n - after
-    back = (*range(lead), *range(lead + n, x.ndim), *range(lead, lead + n))
+    n_leading = x.ndim - n - after
+    back = (*range(n_leading), *range(n_leading + n, x.ndim), *range(n_leading, n_leading + n))
     x = _in_turns(lax.transpose(x, back), kind, lengths)
     return lax.transpose(x, tuple(int(i) for i in np.argsort(back)))
 
@@ -234,18 +234,18 @@ def _formula(name: str, count: str, phase: str) -> str:
     return f"X_k = \\sum_n x_n e^{{-2 \\pi i {phase}}}"
 
 
-def _one_axis(name: str, sentence: str, example: str) -> Any:
-    bad = "ValueError: no such axis, an unknown norm, a length that is not positive."
-    told = {
+def _one_axis(name: str, summary: str, example: str) -> Any:
+    raises = "ValueError: no such axis, an unknown norm, a length that is not positive."
+    arg_docs = {
         "a": "array.",
         "n": "the length: the axis is cut or filled up with zeros.",
         "axis": "the axis.",
         "norm": _NORM,
     }
 
-    sentence += "\n\n.. math:: " + _formula(name, "N", "k n / N")
+    summary += "\n\n.. math:: " + _formula(name, "N", "k n / N")
 
-    @row(name, __name__, sentence, _RESULTS[name], example, raises=bad, **told)
+    @row(name, __name__, summary, _RESULTS[name], example, raises=raises, **arg_docs)
     def fun(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
         return _along(name, a, n, axis, norm)
 
@@ -297,7 +297,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       Array([4., 0., 0., 0.], dtype=float32)
     """
     check_arraylike("hfft", a)
-    return _along("hfft", conjugate(a), n, axis, _turned(norm), "irfft")
+    return _along("hfft", conjugate(a), n, axis, _opposite_norm(norm), "irfft")
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
@@ -323,11 +323,11 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
       >>> jnp.fft.ihfft(jnp.array([4., 0., 0., 0.])).real
       Array([1., 1., 1.], dtype=float32)
     """
-    out = _along("ihfft", a, n, axis, _turned(norm), "rfft")
+    out = _along("ihfft", a, n, axis, _opposite_norm(norm), "rfft")
     return conjugate(out)
 
 
-def _turned(norm: Any) -> str:
+def _opposite_norm(norm: Any) -> str:
     """The norm of the transform that goes the other way."""
     norm = _checked_norm(norm)
     return {"backward": "forward", "forward": "backward"}.get(norm, norm)
@@ -337,20 +337,29 @@ def _turned(norm: Any) -> str:
 
 
 _SUMMED = "\\prod_j N_j", "\\sum_j k_j n_j / N_j"
-_SEVERAL = {
+_SEVERAL_ARG_DOCS = {
     "a": "array.",
     "s": "the lengths: axes are cut or filled up with zeros.",
     "norm": _NORM,
 }
 
 
-def _several_axes(name: str, sentence: str, example: str) -> Any:
-    bad = "ValueError: repeated axes, an unknown norm, not as many lengths as axes."
-    sentence += "\n\n.. math:: " + _formula(name, *_SUMMED)
+def _several_axes(name: str, summary: str, example: str) -> Any:
+    raises = "ValueError: repeated axes, an unknown norm, not as many lengths as axes."
+    summary += "\n\n.. math:: " + _formula(name, *_SUMMED)
     result = _RESULTS[name[:-1]]
     axes_are = "the axes; None for all (or for the last `len(s)`)."
 
-    @row(name, __name__, sentence, result, example, raises=bad, axes=axes_are, **_SEVERAL)
+    @row(
+        name,
+        __name__,
+        summary,
+        result,
+        example,
+        raises=raises,
+        axes=axes_are,
+        **_SEVERAL_ARG_DOCS,
+    )
     def fun(a: ArrayLike, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
         return _transform(name, name[:-1], a, s, axes, norm)
 
@@ -381,18 +390,18 @@ irfftn = _several_axes(
 
 def _two_axes(name: str, example: str) -> Any:
     several = name[:-1] + "n"
-    bad = "ValueError: not two axes, or one twice; an unknown norm."
-    sentence = f"`{several}` along two axes.\n\n.. math:: {_formula(name, *_SUMMED)}"
+    raises = "ValueError: not two axes, or one twice; an unknown norm."
+    summary = f"`{several}` along two axes.\n\n.. math:: {_formula(name, *_SUMMED)}"
 
     @row(
         name,
         __name__,
-        sentence,
+        summary,
         _RESULTS[name[:-1]],
         example,
-        raises=bad,
+        raises=raises,
         axes="two axes.",
-        **_SEVERAL,
+        **_SEVERAL_ARG_DOCS,
     )
     def fun(
         a: ArrayLike, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
@@ -493,16 +502,16 @@ def rfftfreq(
     return _spaced("rfftfreq", np.arange(n // 2 + 1), n, d, real, device)
 
 
-def _half(name: str, x: Any, axes: Any, sign: int) -> Any:
+def _roll_by_half(name: str, x: Any, axes: Any, sign: int) -> Any:
     check_arraylike(name, x)
     shape = core.aval_of(x).shape
     if axes is None:
-        places = list(range(len(shape)))
+        axis_numbers = list(range(len(shape)))
     else:
-        given = axes if has_items(axes) else (axes,)
-        places = [canonical_axis(axis, len(shape)) for axis in given]
-    shifts = tuple(shape[i] // 2 if sign > 0 else -(shape[i] // 2) for i in places)
-    return roll(x, shifts, tuple(places))
+        axis_items = axes if has_items(axes) else (axes,)
+        axis_numbers = [canonical_axis(axis, len(shape)) for axis in axis_items]
+    shifts = tuple(shape[i] // 2 if sign > 0 else -(shape[i] // 2) for i in axis_numbers)
+    return roll(x, shifts, tuple(axis_numbers))
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
@@ -522,7 +531,7 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
       >>> jnp.fft.fftshift(jnp.fft.fftfreq(4))
       Array([-0.5 , -0.25,  0.  ,  0.25], dtype=float32)
     """
-    return _half("fftshift", x, axes, 1)
+    return _roll_by_half("fftshift", x, axes, 1)
 
 
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
@@ -542,4 +551,4 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
       >>> jnp.fft.ifftshift(jnp.array([-0.5, -0.25, 0., 0.25]))
       Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
-    return _half("ifftshift", x, axes, -1)
+    return _roll_by_half("ifftshift", x, axes, -1)

@@ -374,19 +374,19 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
 @custom_jvp
 def _frexp(x: Any) -> tuple[Any, Any]:
-    plain = lax.bitwise_and(lax.is_finite(x), _not_zero(x))
+    finite_nonzero = lax.bitwise_and(lax.is_finite(x), _not_zero(x))
     normal, lowered = _normalise(x)
     exponent = exponent_of(normal)
     fraction = _scale(normal, lax.neg(exponent))
-    exponent = choose(plain, lax.sub(exponent, lowered), const(exponent, 0))
-    return choose(plain, fraction, x), exponent
+    exponent = choose(finite_nonzero, lax.sub(exponent, lowered), const(exponent, 0))
+    return choose(finite_nonzero, fraction, x), exponent
 
 
 @_frexp.defjvp
 def _frexp_jvp(primals: Any, tangents: Any) -> Any:
     fraction, exponent = _frexp(*primals)
-    still = np.zeros(shape_of(exponent), dtypes.float0)
-    return (fraction, exponent), (_scale(tangents[0], lax.neg(exponent)), still)
+    zero_tangent = np.zeros(shape_of(exponent), dtypes.float0)
+    return (fraction, exponent), (_scale(tangents[0], lax.neg(exponent)), zero_tangent)
 
 
 def _not_zero(x: Any) -> Any:
@@ -403,10 +403,10 @@ def _normalise(x: Any) -> tuple[Any, Any]:
     """
     mantissa, bias = _layout(_dtype(x))
     bits = _bits_of(x)
-    whole = lax.bitwise_and(bits, const(bits, (1 << mantissa) - 1))
+    mantissa_field = lax.bitwise_and(bits, const(bits, (1 << mantissa) - 1))
     field = lax.bitwise_and(bits, const(bits, (2 * bias + 1) << mantissa))
     subnormal = lax.eq(field, const(bits, 0))
-    size = convert(whole, _dtype(x))
+    size = convert(mantissa_field, _dtype(x))
     signed = choose(lax.lt(bits, const(bits, 0)), lax.neg(size), size)
     shift = const_of(dtypes.int32, mantissa + bias - 1)
     return choose(subnormal, signed, x), choose(subnormal, shift, const(shift, 0))

@@ -152,7 +152,7 @@ def vectorize(
 
     @wraps(pyfunc)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        where = f"on vectorized function with {excluded=} and {signature=}"
+        context = f"on vectorized function with {excluded=} and {signature=}"
         dynamic = [i for i, x in enumerate(args) if i not in excluded and x is not None]
         names = [k for k in kwargs if k not in excluded]
         if names:
@@ -164,7 +164,7 @@ def vectorize(
         if len(ins) != len(arrays):
             raise TypeError(
                 "wrong number of positional arguments:"
-                f" expected {len(ins)}, got {len(arrays)} {where}"
+                f" expected {len(ins)}, got {len(arrays)} {context}"
             )
 
         def on_dynamic(*xs: Any) -> Any:
@@ -173,7 +173,7 @@ def vectorize(
                 full[i] = x
             return pyfunc(*full, **kwargs)
 
-        return broadcast_call(on_dynamic, [as_array(x) for x in arrays], ins, outs, where)
+        return broadcast_call(on_dynamic, [as_array(x) for x in arrays], ins, outs, context)
 
     return wrapped
 
@@ -195,35 +195,35 @@ def broadcast_call(
     arrays: Sequence[Any],
     ins: Sequence[Dims],
     outs: Sequence[Dims] | None,
-    where: str,
+    context: str,
 ):
     """Call `fun` for every place of the broadcast axes of `arrays`."""
-    sizes = core_sizes(arrays, ins, where)
+    sizes = core_sizes(arrays, ins, context)
     shapes = [shape_of(x) for x in arrays]
     loops = [s[: len(s) - len(dims)] for s, dims in zip(shapes, ins, strict=True)]
     check_ranks("vectorize", loops, shapes)
     loop = lax.broadcast_shapes(*loops) if loops else ()
-    checked = check_results(fun, outs, sizes, where)
-    kept, axes = [], []
+    checked = check_results(fun, outs, sizes, context)
+    squeezed, axes = [], []
     for x, own in zip(arrays, loops, strict=True):
         # An axis of size 1 is dropped rather than repeated: vmap leaves it out.
-        lead = (1,) * (len(loop) - len(own)) + own
+        padded_shape = (1,) * (len(loop) - len(own)) + own
         small = [i for i, n in enumerate(own) if n == 1]
-        kept.append(squeeze(x, tuple(small)) if small else x)
-        axes.append([None if n == 1 else 0 for n in lead])
+        squeezed.append(squeeze(x, tuple(small)) if small else x)
+        axes.append([None if n == 1 else 0 for n in padded_shape])
     mapped = checked
     for level in reversed(range(len(loop))):
         in_axes = tuple(a[level] for a in axes)
         if any(a is not None for a in in_axes):
             mapped = vmap(mapped, in_axes=in_axes)
-    out = mapped(*kept)
+    out = mapped(*squeezed)
     ones = tuple(i for i, n in enumerate(loop) if n == 1)
     if ones:
         out = tree.map(lambda x: expand_dims(x, ones), out)
     return out
 
 
-def core_sizes(arrays: Sequence[Any], ins: Sequence[Dims], where: str) -> dict[str, int]:
+def core_sizes(arrays: Sequence[Any], ins: Sequence[Dims], context: str) -> dict[str, int]:
     """The size of every named core axis; ValueError if arguments disagree."""
     sizes: dict[str, int] = {}
     for x, dims in zip(arrays, ins, strict=True):
@@ -231,19 +231,19 @@ def core_sizes(arrays: Sequence[Any], ins: Sequence[Dims], where: str) -> dict[s
         if len(shape) < len(dims):
             raise ValueError(
                 f"input with shape {shape} does not have enough dimensions for all core"
-                f" dimensions {dims} {where}"
+                f" dimensions {dims} {context}"
             )
         for name, n in zip(dims, shape[len(shape) - len(dims) :], strict=True):
             if sizes.setdefault(name, n) != n:
                 raise ValueError(
                     f"inconsistent size for core dimension {name!r}: {n} vs"
-                    f" {sizes[name]} {where}"
+                    f" {sizes[name]} {context}"
                 )
     return sizes
 
 
 def check_results(
-    fun: Callable[..., Any], outs: Sequence[Dims] | None, sizes: dict[str, int], where: str
+    fun: Callable[..., Any], outs: Sequence[Dims] | None, sizes: dict[str, int], context: str
 ) -> Callable[..., Any]:
     """`fun` with its results checked against the signature."""
     if outs is None:
@@ -254,25 +254,25 @@ def check_results(
         many = list(out) if isinstance(out, (tuple, list)) else [out]
         if len(outs) > 1 and not isinstance(out, (tuple, list)):
             raise TypeError(
-                f"output must be a tuple when multiple outputs are expected, got: {out} {where}"
+                f"output must be a tuple when multiple outputs are expected, got: {out} {context}"
             )
         if len(many) != len(outs):
             raise TypeError(
                 f"wrong number of output arguments: expected {len(outs)}, got"
-                f" {len(many)} {where}"
+                f" {len(many)} {context}"
             )
-        known = dict(sizes)
+        all_sizes = dict(sizes)
         for x, dims in zip(many, outs, strict=True):
             shape = shape_of(x)
             if len(shape) != len(dims):
                 raise ValueError(
-                    f"output shape {shape} does not match core dimensions {dims} {where}"
+                    f"output shape {shape} does not match core dimensions {dims} {context}"
                 )
             for name, n in zip(dims, shape, strict=True):
-                if known.setdefault(name, n) != n:
+                if all_sizes.setdefault(name, n) != n:
                     raise ValueError(
                         f"inconsistent size for core dimension {name!r}: {n} vs"
-                        f" {known[name]} {where}"
+                        f" {all_sizes[name]} {context}"
                     )
         return tuple(map(as_array, many)) if isinstance(out, (tuple, list)) else as_array(out)
 

@@ -83,10 +83,10 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     check_arraylike("eye", k)
     if aval_of(k).shape or not dtypes.is_integer(aval_of(k).dtype):
         raise ValueError(f"k must be a scalar integer; got {k}")
-    wanted = dtypes.float_default() if dtype is None else static_dtype(dtype, "eye")
+    requested_dtype = dtypes.float_default() if dtype is None else static_dtype(dtype, "eye")
     if isinstance(k, int):
-        return on_device(_eye(shape, int(k), wanted), device)
-    return on_device(_moving_eye(shape, k, wanted), device)
+        return on_device(_eye(shape, int(k), requested_dtype), device)
+    return on_device(_eye_at_traced_offset(shape, k, requested_dtype), device)
 
 
 def matrix_shape(name: str, n: Any, m: Any) -> tuple[int, int]:
@@ -104,15 +104,15 @@ def _one_size(n: Any, name: str) -> int:
 
 @composite(static=("shape", "k", "dtype"))
 def _eye(shape: Any, k: int, dtype: Any) -> Any:
-    return convert(_below(lax.eq, shape, k), dtype)
+    return convert(_compare_indices(lax.eq, shape, k), dtype)
 
 
 @composite(static=("shape", "dtype"))
-def _moving_eye(shape: Any, k: Any, dtype: Any) -> Any:
-    return convert(_below(lax.eq, shape, convert(k, dtypes.int32)), dtype)
+def _eye_at_traced_offset(shape: Any, k: Any, dtype: Any) -> Any:
+    return convert(_compare_indices(lax.eq, shape, convert(k, dtypes.int32)), dtype)
 
 
-def _below(relation: Callable[..., Any], shape: Sequence[int], k: Any) -> Any:
+def _compare_indices(relation: Callable[..., Any], shape: Sequence[int], k: Any) -> Any:
     """relation(row + k, column), as a matrix of bools."""
     rows = lax.broadcasted_iota(dtypes.int32, tuple(shape), 0)
     columns = lax.broadcasted_iota(dtypes.int32, tuple(shape), 1)
@@ -140,8 +140,8 @@ def identity(n: Any, dtype: Any = None) -> Any:
       Array([[1, 0],
              [0, 1]], dtype=int32)
     """
-    wanted = None if dtype is None else static_dtype(dtype, "identity")
-    return eye(n, dtype=wanted)
+    requested_dtype = None if dtype is None else static_dtype(dtype, "identity")
+    return eye(n, dtype=requested_dtype)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
@@ -164,13 +164,13 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
       Array([[1., 0.],
              [1., 1.]], dtype=float32)
     """
-    wanted = static_dtype(dtype, "tri") or dtypes.float32
-    return _tri(matrix_shape("tri", N, M), operator.index(k), wanted)
+    requested_dtype = static_dtype(dtype, "tri") or dtypes.float32
+    return _tri(matrix_shape("tri", N, M), operator.index(k), requested_dtype)
 
 
 @composite(static=("shape", "k", "dtype"))
 def _tri(shape: Any, k: int, dtype: Any) -> Any:
-    return convert(_below(lax.ge, shape, k), dtype)
+    return convert(_compare_indices(lax.ge, shape, k), dtype)
 
 
 def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
@@ -179,13 +179,13 @@ def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
     if isinstance(k, Tracer):
         k = concrete_or_error(operator.index, k, f"It is the `k` of jnp.{name}.")
-    return _kept_triangle(m, operator.index(k), lower)
+    return _masked_triangle(m, operator.index(k), lower)
 
 
 @composite(static=("k", "lower"))
-def _kept_triangle(m: Any, k: int, lower: bool) -> Any:
+def _masked_triangle(m: Any, k: int, lower: bool) -> Any:
     shape = shape_of(m)
-    inside = _below(lax.ge, shape[-2:], k if lower else k - 1)
+    inside = _compare_indices(lax.ge, shape[-2:], k if lower else k - 1)
     rank = len(shape)
     if rank > 2:
         inside = lax.broadcast_in_dim(inside, shape, (rank - 2, rank - 1))
@@ -259,7 +259,7 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
       (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
     rows, columns = matrix_shape("tril_indices", n, m)
-    return _places(np.tri(rows, columns, operator.index(k), bool))
+    return _mask_positions(np.tri(rows, columns, operator.index(k), bool))
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
@@ -281,10 +281,10 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
       (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     rows, columns = matrix_shape("triu_indices", n, m)
-    return _places(~np.tri(rows, columns, operator.index(k) - 1, bool))
+    return _mask_positions(~np.tri(rows, columns, operator.index(k) - 1, bool))
 
 
-def _places(mask: Any) -> tuple[Any, ...]:
+def _mask_positions(mask: Any) -> tuple[Any, ...]:
     """The indices of the true elements of a NumPy mask."""
     return tuple(asarray(i) for i in np.nonzero(mask))
 
@@ -293,10 +293,10 @@ def _matrix_of(name: str, arr: Any) -> tuple[int, int]:
     arr = core.unwrapped(arr)
     if not hasattr(arr, "shape"):
         check_arraylike(name, arr)
-    found = tuple(arr.shape) if hasattr(arr, "shape") else ()
-    if len(found) != 2:
+    shape = tuple(arr.shape) if hasattr(arr, "shape") else ()
+    if len(shape) != 2:
         raise ValueError("Only 2-D inputs are accepted")
-    return found
+    return shape
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
@@ -388,12 +388,12 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
       (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
     check_arraylike("diag_indices_from", arr)
-    found = shape_of(arr)
-    if len(found) < 2:
+    sizes = shape_of(arr)
+    if len(sizes) < 2:
         raise ValueError("input array must be at least 2-d")
-    if len(set(found)) != 1:
+    if len(set(sizes)) != 1:
         raise ValueError("All dimensions of input must be of equal length")
-    return diag_indices(found[0], len(found))
+    return diag_indices(sizes[0], len(sizes))
 
 
 def mask_indices(
@@ -496,9 +496,9 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
              [1, 1]], dtype=int32)
     """
     shape = static_shape(tuple(dimensions), "indices")
-    wanted = dtypes.int_default() if dtype is None else static_dtype(dtype, "indices")
+    requested_dtype = dtypes.int_default() if dtype is None else static_dtype(dtype, "indices")
     check_sizes(shape, "indices")
-    return _indices(shape, wanted, bool(sparse))
+    return _indices(shape, requested_dtype, bool(sparse))
 
 
 @composite(static=("shape", "dtype", "sparse"))
@@ -547,7 +547,7 @@ def fromfunction(
 # ------------------------------------------------------------------- objects to index
 
 
-def _stretch(s: slice) -> Any:
+def _range_of_slice(s: slice) -> Any:
     """The array that a slice stands for: a count of steps if the step is imaginary.
 
     What is missing or zero is arange's default; so 0.0 makes no floats, and a lone
@@ -569,11 +569,11 @@ class _Grid:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
-            return _stretch(key)
+            return _range_of_slice(key)
         key = tuple(key)
         if not key:
             return [] if self._sparse else asarray(np.zeros(0, dtypes.int_default()))
-        axes = promote_dtypes(*(_stretch(s) for s in key))
+        axes = promote_dtypes(*(_range_of_slice(s) for s in key))
         grids = meshgrid(*axes, indexing="ij", sparse=self._sparse)
         return list(grids) if self._sparse else stack(grids, 0)
 
@@ -618,7 +618,7 @@ class _Joiner:
                 axis, rank, start = self._numbers(directive, axis, rank, start)
         if any(isinstance(x, str) for x in items):
             raise ValueError("string directive must be placed at the beginning")
-        out = concatenate([self._lift(self._part(x), rank, start) for x in items], axis)
+        out = concatenate([self._lift(self._operand(x), rank, start) for x in items], axis)
         if matrix and len(shape_of(out)) == 1:
             out = expand_dims(out, 0 if matrix == "r" else 1)
         return out
@@ -637,8 +637,8 @@ class _Joiner:
         default = start if len(numbers) < 3 else numbers[2]
         return numbers[0], (numbers[1] if len(numbers) > 1 else rank), default
 
-    def _part(self, x: Any) -> Any:
-        return _stretch(x) if isinstance(x, slice) else asarray(x)
+    def _operand(self, x: Any) -> Any:
+        return _range_of_slice(x) if isinstance(x, slice) else asarray(x)
 
     def _lift(self, x: Any, rank: int, start: int) -> Any:
         """`x` with axes of size 1 up to `rank`, its own ones from `start` on."""

@@ -38,7 +38,7 @@ _CLIP = lax.GatherScatterMode.CLIP
 _PROMISED = lax.GatherScatterMode.PROMISE_IN_BOUNDS
 
 
-FAR = 2**31 - 1  # the largest position that a program is given
+MAX_POSITION = 2**31 - 1  # the largest position that a program is given
 
 # ------------------------------------------------------------------------------- x[...]
 
@@ -50,43 +50,43 @@ def getitem(x: Any, subscript: Any) -> Any:
         subscripts.check_static(subscript, x.shape)
     if eager and type(x) is ArrayImpl:
         if type(subscript) is int:
-            found = row(x, min(max(subscript, -FAR), FAR))
-            if found is NotImplemented:
-                if far(x):
-                    return _read_far(x, subscript)
+            result = row(x, min(max(subscript, -MAX_POSITION), MAX_POSITION))
+            if result is NotImplemented:
+                if exceeds_32_bits(x):
+                    return _read_with_wide_positions(x, subscript)
                 return lax.squeeze(local_row(x, subscript), (0,))
-            return found
+            return result
         plan, leaves = subscripts.parse(subscript, x.aval.shape, True)
-        if not leaves and is_whole(plan):
+        if not leaves and is_full(plan):
             return x
         try:
             return _read(x, leaves, plan)
         except OverflowError:
-            if not far(x):
+            if not exceeds_32_bits(x):
                 raise
-            return _read_far(x, subscript)
+            return _read_with_wide_positions(x, subscript)
     # Which of several keys is used is known where a position is no operand.
-    moves = eager and not key_checks.checking()
-    plan, leaves = subscripts.parse(subscript, x.shape, moves)
+    positions_are_operands = eager and not key_checks.checking()
+    plan, leaves = subscripts.parse(subscript, x.shape, positions_are_operands)
     return read(x, leaves, plan)
 
 
-def far(x: Any) -> bool:
+def exceeds_32_bits(x: Any) -> bool:
     """Whether 32 bits do not hold all positions along an axis."""
-    return any(exceeds(n, FAR + 1) for n in x.shape)
+    return any(exceeds(n, MAX_POSITION + 1) for n in x.shape)
 
 
-def _read_far(x: Any, subscript: Any) -> Any:
+def _read_with_wide_positions(x: Any, subscript: Any) -> Any:
     """`x[subscript]` where positions are part of the program, which may have 64 bits."""
     plan, leaves = subscripts.parse(subscript, x.aval.shape, False)
     return _read(x, leaves, plan)
 
 
-def _is_near(x: Any, _: Any) -> bool:
-    return type(x) is not ArrayImpl or not (is_row_sharded(x) or far(x))
+def _accepts_row(x: Any, _: Any) -> bool:
+    return type(x) is not ArrayImpl or not (is_row_sharded(x) or exceeds_32_bits(x))
 
 
-@composite(accepts=_is_near)
+@composite(accepts=_accepts_row)
 def row(x: Any, i: Any) -> Any:
     """`x[i]` for a Python int `i`, which is an operand of the program.
 
@@ -100,11 +100,11 @@ def row(x: Any, i: Any) -> Any:
     index = lax.convert_element_type(i, dtypes.int32)
     index = lax.select_n(lax.lt(index, np.int32(0)), index, lax.add(index, np.int32(shape[0])))
     starts = (index, *(np.int32(0) for _ in shape[1:]))
-    cut = lax.dynamic_slice_p.bind(x, *starts, slice_sizes=(1, *shape[1:]))
-    return lax.squeeze_p.bind(cut, dimensions=(0,))
+    sliced = lax.dynamic_slice_p.bind(x, *starts, slice_sizes=(1, *shape[1:]))
+    return lax.squeeze_p.bind(sliced, dimensions=(0,))
 
 
-def is_whole(plan: Plan) -> bool:
+def is_full(plan: Plan) -> bool:
     """Whether a plan takes everything as it is."""
     for e, n in zip(plan.entries, plan.operand, strict=False):
         if e != (SPAN, 0, n, 1, False):
@@ -122,7 +122,7 @@ def read(
     unique_indices: bool = False,
 ):
     """The elements of `x` that a plan and its leaves name."""
-    if plan.arrays or (mode is _FILL and may_miss(plan)):
+    if plan.arrays or (mode is _FILL and may_be_out_of_bounds(plan)):
         flags = (mode, fill_value, indices_are_sorted, unique_indices)
         return _read_by_gather(x, leaves, plan, *flags)
     return _read_by_slice(x, leaves, plan, mode is _CLIP)
@@ -137,7 +137,7 @@ def _read_first(xs: Sequence[Any], plan: Plan, *flags: Any) -> Any:
     return read(xs[0], xs[1:], plan, *flags)
 
 
-def may_miss(plan: Plan) -> bool:
+def may_be_out_of_bounds(plan: Plan) -> bool:
     """Whether a position might lie outside of the array."""
     axis = 0
     for e in plan.entries:
@@ -157,36 +157,36 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
 
     Positions out of bounds become the nearest ones; with `clip` that is no mistake.
     """
-    todo = iter(leaves)
+    remaining_leaves = iter(leaves)
     starts: list[Any] = []
     stops, strides, sizes = [], [], []
-    gone, new, flips = [], [], []
-    moving = False
-    axis = place = 0
+    dropped_axes, new, flips = [], [], []
+    is_dynamic = False
+    axis = result_axis = 0
     for e in plan.entries:
         kind = e[0]
         if kind == NEW:
-            new.append(place)
-            place += 1
+            new.append(result_axis)
+            result_axis += 1
             continue
         n = plan.operand[axis]
         if kind == SPAN:
             _, start, size, step, flip = e
             if flip:
                 flips.append(axis)
-            place += 1
+            result_axis += 1
         else:
             start, size, step = e[1] if kind == POINT else None, 1, 1
-            gone.append(axis)
-            unknown = isinstance(n, SymbolicDim) or isinstance(start, SymbolicDim)
-            if start is not None and (clip or unknown):
+            dropped_axes.append(axis)
+            symbolic = isinstance(n, SymbolicDim) or isinstance(start, SymbolicDim)
+            if start is not None and (clip or symbolic):
                 start = min_dim(max_dim(start, 0), n - 1)
             elif start is not None and not 0 <= start < n:
-                moving = True  # the program moves it inside, where checks can see it
+                is_dynamic = True  # the program moves it inside, where checks can see it
                 start = np.int32(min(max(start, -(2**31)), 2**31 - 1))
         if start is None:
-            moving = True
-            start = next(todo)
+            is_dynamic = True
+            start = next(remaining_leaves)
             if kind == SCALAR:
                 start = subscripts.wrap(start, n if plan.wrap else 0)
                 if clip:
@@ -202,14 +202,14 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
         strides.append(step)
         axis += 1
     x = (
-        cut_moving(x, starts, sizes, strides, stops)
-        if moving
-        else cut_fixed(x, starts, strides, stops)
+        dynamic_slice(x, starts, sizes, strides, stops)
+        if is_dynamic
+        else static_slice(x, starts, strides, stops)
     )
     if flips:
         x = lax.rev(x, tuple(flips))
-    if gone:
-        x = lax.squeeze_p.bind(x, dimensions=tuple(gone))
+    if dropped_axes:
+        x = lax.squeeze_p.bind(x, dimensions=tuple(dropped_axes))
     return lax.expand_dims(x, tuple(new)) if new else x
 
 
@@ -220,27 +220,27 @@ def _stop(start: Any, size: Any, step: int, n: Any) -> Any:
     return min_dim(start + (size - 1) * step + 1, n) if size else start
 
 
-def cut_fixed(x, starts: Sequence[int], strides: Sequence[int], stops: Sequence[int]):
+def static_slice(x, starts: Sequence[int], strides: Sequence[int], stops: Sequence[int]):
     """A slice at fixed positions; `x` itself if that is all of it."""
-    plain = all(s == 1 for s in strides)
-    if plain and not any(starts) and tuple(stops) == x.shape:
+    unit_strides = all(s == 1 for s in strides)
+    if unit_strides and not any(starts) and tuple(stops) == x.shape:
         return x
     return lax.slice_p.bind(
         x,
         start_indices=tuple(starts),
         limit_indices=tuple(stops),
-        strides=None if plain else tuple(strides),
+        strides=None if unit_strides else tuple(strides),
     )
 
 
-def cut_moving(
+def dynamic_slice(
     x, starts: Sequence[Any], sizes: Sequence[int], strides: Sequence[int], stops: Sequence[int]
 ):
     """A slice of which some positions are values; those axes have stride 1."""
     shape = x.shape
     fixed = [isinstance(s, int) for s in starts]
     if any(s != 1 for s in strides):
-        x = cut_fixed(
+        x = static_slice(
             x,
             [s if f else 0 for s, f in zip(starts, fixed, strict=True)],
             strides,
@@ -324,7 +324,7 @@ def get(
     flags = (mode, fill_value, indices_are_sorted, unique_indices)
     if out_sharding is not None:
         xs = [x, *leaves]
-        return laid_out("gather", out_sharding, _read_first, xs, plan, *flags)
+        return call_with_out_sharding("gather", out_sharding, _read_first, xs, plan, *flags)
     return (_read if eager else read)(x, leaves, plan, *flags)
 
 
@@ -483,13 +483,13 @@ def _take_along_axis(arr, indices, axis, mode, fill_value, wrap: bool):
     if 0 in out_shape or not x.shape[axis]:
         return lax.full_like(x, 0, shape=out_shape)
     if mode is lax.GatherScatterMode.ONE_HOT:
-        return _pick(x, subscripts.wrap(i, x.shape[axis] if wrap else 0), axis)
+        return _take_one_hot(x, subscripts.wrap(i, x.shape[axis] if wrap else 0), axis)
     # Axes that only one side has: the array's are windows, the indices' are plain.
     dropped = tuple(
         [d for d in range(x.ndim) if d != axis and d not in lanes and d not in windows]
     )
     i = subscripts.wrap(i, x.shape[axis] if wrap else 0)
-    kept = [n for d, n in enumerate(i.shape) if d not in windows]
+    index_shape = [n for d, n in enumerate(i.shape) if d not in windows]
     at = {d: k for k, d in enumerate(d for d in range(x.ndim) if d not in windows)}
     numbers = lax.GatherDimensionNumbers(
         offset_dims=windows,
@@ -499,21 +499,23 @@ def _take_along_axis(arr, indices, axis, mode, fill_value, wrap: bool):
         start_indices_batching_dims=tuple([at[d] for d in lanes]),
     )
     sizes = tuple([n if d in windows else 1 for d, n in enumerate(x.shape)])
-    i = lax.reshape(i, (*kept, 1))
+    i = lax.reshape(i, (*index_shape, 1))
     return lax.gather(x, i, numbers, sizes, mode=mode, fill_value=fill_value)
 
 
-def _pick(x: Any, i: Any, axis: int) -> Any:
+def _take_one_hot(x: Any, i: Any, axis: int) -> Any:
     """Elements along an axis, as products with one-hot vectors of their positions."""
     rank, n = x.ndim, x.shape[axis]
     if dtypes.is_bool(x.dtype):
-        return lax.ne(_pick(lax.convert_element_type(x, dtypes.int32), i, axis), np.int32(0))
+        return lax.ne(
+            _take_one_hot(lax.convert_element_type(x, dtypes.int32), i, axis), np.int32(0)
+        )
     x, i = move_axis(x, axis, rank - 1), move_axis(i, axis, rank - 1)
-    lead = broadcast_sizes(x.shape[:-1], i.shape[:-1])
-    x = broadcast_to(x, (*lead, n))
-    i = broadcast_to(lax.convert_element_type(i, dtypes.int32), (*lead, i.shape[-1]))
-    places = lax.broadcasted_iota(dtypes.int32, (*i.shape, n), rank)
-    hot = lax.eq(lax.broadcast_in_dim(i, places.shape, tuple(range(rank))), places)
+    batch_shape = broadcast_sizes(x.shape[:-1], i.shape[:-1])
+    x = broadcast_to(x, (*batch_shape, n))
+    i = broadcast_to(lax.convert_element_type(i, dtypes.int32), (*batch_shape, i.shape[-1]))
+    positions = lax.broadcasted_iota(dtypes.int32, (*i.shape, n), rank)
+    hot = lax.eq(lax.broadcast_in_dim(i, positions.shape, tuple(range(rank))), positions)
     lanes = tuple(range(rank - 1))
     numbers = (((rank,), (rank - 1,)), (lanes, lanes))
     out = lax.dot_general(lax.convert_element_type(hot, x.dtype), x, numbers)

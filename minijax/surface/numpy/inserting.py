@@ -20,7 +20,7 @@ from .selection import as_mask
 __all__ = ("put", "place", "put_along_axis", "fill_diagonal", "ix_")
 
 
-def refuse(name: str) -> ValueError:
+def inplace_error(name: str) -> ValueError:
     """The error for writing in place."""
     return errors.value_error(
         f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are"
@@ -66,7 +66,7 @@ def put(
       Array([9, 1, 9, 3], dtype=int32)
     """
     if inplace:
-        raise refuse("put")
+        raise inplace_error("put")
     check_arraylike("put", a, ind, v)
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.put is not supported.")
@@ -108,7 +108,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
       Array([0, 1, 7, 8], dtype=int32)
     """
     if inplace:
-        raise refuse("place")
+        raise inplace_error("place")
     check_arraylike("place", arr, mask, vals)
     arr, mask = as_array(arr), as_mask(as_array(mask))
     if mask.size != arr.size:
@@ -158,7 +158,7 @@ def put_along_axis(
              [0., 5.]], dtype=float32)
     """
     if inplace:
-        raise refuse("put_along_axis")
+        raise inplace_error("put_along_axis")
     check_arraylike("put_along_axis", arr, indices, values)
     arr, indices = as_array(arr), as_array(indices)
     if axis is None:

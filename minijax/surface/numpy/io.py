@@ -91,7 +91,7 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
     return asarray(np.fromstring(string, dtypes.as_dtype(dtype), count, sep=sep))
 
 
-def _refuse(name: str) -> NoReturn:
+def _raise_impure(name: str) -> NoReturn:
     raise errors.error(
         NotImplementedError,
         f"jnp.{name}() is not implemented because it may be non-pure.",
@@ -117,7 +117,7 @@ def fromfile(*args: Any, **kwargs: Any) -> Any:
       >>> jnp.asarray(np.frombuffer(b'ab', np.uint8)).shape
       (2,)
     """
-    _refuse("fromfile")
+    _raise_impure("fromfile")
 
 
 def fromiter(*args: Any, **kwargs: Any) -> Any:
@@ -137,7 +137,7 @@ def fromiter(*args: Any, **kwargs: Any) -> Any:
       >>> jnp.asarray(np.fromiter(range(2), int))
       Array([0, 1], dtype=int32)
     """
-    _refuse("fromiter")
+    _raise_impure("fromiter")
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
@@ -284,16 +284,16 @@ def _from_host(x: Any) -> np.ndarray[Any, Any]:
 def _from_device(x: Any, number: int) -> Any:
     """A tensor in the memory of an accelerator, without a copy."""
     device = next(d for d in client.local_devices() if d.local_hardware_id == number)
-    where = placement.placement(device)
-    return _imported(x, where)
+    target_placement = placement.placement(device)
+    return _imported(x, target_placement)
 
 
-def _imported(x: Any, where: Any) -> Any:
+def _imported(x: Any, target_placement: Any) -> Any:
     """A tensor as an array of ours that shares its memory."""
     capsule = x.__dlpack__()
     aval = shaped(*compat.shape_and_dtype(capsule))
-    buffer = compat.from_dlpack(capsule, where.device)
-    return compat.with_aval(buffer, aval, where.committed_sharding)
+    buffer = compat.from_dlpack(capsule, target_placement.device)
+    return compat.with_aval(buffer, aval, target_placement.committed_sharding)
 
 
 def array_repr(

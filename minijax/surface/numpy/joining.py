@@ -102,13 +102,13 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
       >>> jnp.concatenate([jnp.zeros(2), jnp.ones(1)])
       Array([0., 0., 1.], dtype=float32)
     """
-    wanted = static_dtype(dtype, "concatenate")
+    requested_dtype = static_dtype(dtype, "concatenate")
     if axis is not None:
         axis = axis_number("concatenate", axis)
     if hasattr(arrays, "ndim") and shape_of(arrays)[:1] == (0,):
         raise ValueError("Need at least one array to concatenate.")
     if hasattr(arrays, "ndim") and axis is not None and len(shape_of(arrays)) > 1:
-        return _merge_rows(arrays, axis, wanted)
+        return _merge_rows(arrays, axis, requested_dtype)
     xs = operands("concatenate", arrays)
     if not xs:
         raise ValueError("Need at least one array to concatenate.")
@@ -116,8 +116,12 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
         raise ValueError("Zero-dimensional arrays cannot be concatenated.")
     if len(xs) == 1 and axis is not None:
         canonical_axis(axis, len(shape_of(xs[0])))
-        return as_array(xs[0]) if wanted is None else convert(as_array(xs[0]), wanted)
-    return _concatenate(xs, axis, wanted)
+        return (
+            as_array(xs[0])
+            if requested_dtype is None
+            else convert(as_array(xs[0]), requested_dtype)
+        )
+    return _concatenate(xs, axis, requested_dtype)
 
 
 @composite(static=("axis", "dtype"))
@@ -191,18 +195,18 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
              [1., 1.]], dtype=float32)
     """
     no_out("stack", out)
-    wanted = static_dtype(dtype, "stack")
+    requested_dtype = static_dtype(dtype, "stack")
     axis = axis_number("stack", axis)
     if hasattr(arrays, "ndim") and len(shape_of(arrays)) > 0 and shape_of(arrays)[0]:
         moved = moveaxis(arrays, 0, canonical_axis(axis, len(shape_of(arrays))))
-        return moved if wanted is None else convert(moved, wanted)
+        return moved if requested_dtype is None else convert(moved, requested_dtype)
     xs = operands("stack", arrays)
     if not xs:
         raise ValueError("Need at least one array to stack.")
     shapes = [shape_of(x) for x in xs]
     if any(s != shapes[0] for s in shapes):
         raise stack_error(shapes)
-    return _stack(xs, canonical_axis(axis, len(shapes[0]) + 1), wanted)
+    return _stack(xs, canonical_axis(axis, len(shapes[0]) + 1), requested_dtype)
 
 
 @composite(static=("axis", "dtype"))
@@ -249,7 +253,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
 _unstack = once(lax.unstack, "axis")
 
 
-def _joined(name: str, tup, rank: int, axis_of: Callable[[int], int], dtype):
+def _join_at_rank(name: str, tup, rank: int, axis_of: Callable[[int], int], dtype):
     """hstack, vstack and dstack: lift to `rank`, then concatenate."""
     if hasattr(tup, "ndim") and len(shape_of(tup)) > 1 and shape_of(tup)[0]:
         rows = tup
@@ -284,7 +288,7 @@ def vstack(tup: Any, dtype: Any = None) -> Any:
       Array([[0., 0.],
              [1., 1.]], dtype=float32)
     """
-    return _joined("vstack", tup, 2, lambda rank: 0, dtype)
+    return _join_at_rank("vstack", tup, 2, lambda rank: 0, dtype)
 
 
 def hstack(tup: Any, dtype: Any = None) -> Any:
@@ -306,7 +310,7 @@ def hstack(tup: Any, dtype: Any = None) -> Any:
       >>> jnp.hstack([jnp.zeros(2), jnp.ones(1)])
       Array([0., 0., 1.], dtype=float32)
     """
-    return _joined("hstack", tup, 1, lambda rank: int(rank > 1), dtype)
+    return _join_at_rank("hstack", tup, 1, lambda rank: int(rank > 1), dtype)
 
 
 def dstack(tup: Any, dtype: Any = None) -> Any:
@@ -329,7 +333,7 @@ def dstack(tup: Any, dtype: Any = None) -> Any:
       >>> jnp.dstack([jnp.zeros(2), jnp.ones(2)]).shape
       (1, 2, 2)
     """
-    return _joined("dstack", tup, 3, lambda rank: 2, dtype)
+    return _join_at_rank("dstack", tup, 3, lambda rank: 2, dtype)
 
 
 def column_stack(tup: Any) -> Any:
@@ -416,10 +420,10 @@ def _block(arrays: Any, depth: int) -> Any:
     def join(x: Any, level: int) -> Any:
         if not isinstance(x, list):
             shape = shape_of(x)
-            lead = rank - len(shape)
-            dims = tuple(range(lead, rank))
+            missing = rank - len(shape)
+            dims = tuple(range(missing, rank))
             x = as_array(x)
-            return lax.broadcast_in_dim(x, (1,) * lead + shape, dims) if lead else x
+            return lax.broadcast_in_dim(x, (1,) * missing + shape, dims) if missing else x
         rows = [join(item, level - 1) for item in x]
         return lax.concatenate(promote_dtypes(*rows), rank - level)
 
@@ -471,7 +475,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
       >>> jnp.split(jnp.arange(4), 2)
       [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
     """
-    return cut("split", ary, indices_or_sections, axis)
+    return split_axis("split", ary, indices_or_sections, axis)
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
@@ -494,47 +498,47 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
       >>> [x.shape for x in jnp.array_split(jnp.arange(5), 2)]
       [(3,), (2,)]
     """
-    return cut("array_split", ary, indices_or_sections, axis)
+    return split_axis("array_split", ary, indices_or_sections, axis)
 
 
-def cut(name: str, x: Any, where: Any, axis: Any) -> list[Any]:
+def split_axis(name: str, x: Any, indices_or_sections: Any, axis: Any) -> list[Any]:
     """`split` and `array_split`."""
     check_arraylike(name, x)
     axis = canonical_axis(
         concrete_or_error(operator.index, axis, f"in jax.numpy.{name} argument `axis`"),
         len(shape_of(x)),
     )
-    sizes = part_sizes(name, where, shape_of(x)[axis])
+    sizes = part_sizes(name, indices_or_sections, shape_of(x)[axis])
     return list(_split(x, sizes, axis))
 
 
 _split = once(lax.split, "sizes", "axis")
 
 
-def part_sizes(name: str, where: Any, size: int) -> tuple[int, ...]:
+def part_sizes(name: str, indices_or_sections: Any, size: int) -> tuple[int, ...]:
     """The sizes of the parts of an axis."""
-    if isinstance(where, Tracer):
+    if isinstance(indices_or_sections, Tracer):
         context = f"in jax.numpy.{name} argument `indices_or_sections`"
-        where = concrete_or_error(None, where, context)
-    if isinstance(where, (list, tuple)) or np.ndim(where):
-        cuts = [0, *(concrete_or_error(index_of, i) for i in where), size]
-        sizes = tuple([b - a for a, b in itertools.pairwise(cuts)])
+        indices_or_sections = concrete_or_error(None, indices_or_sections, context)
+    if isinstance(indices_or_sections, (list, tuple)) or np.ndim(indices_or_sections):
+        split_points = [0, *(concrete_or_error(index_of, i) for i in indices_or_sections), size]
+        sizes = tuple([b - a for a, b in itertools.pairwise(split_points)])
         if any(falls_below(n, 0) for n in sizes):
             raise errors.value_error(
                 f"Sizes passed to split must be nonnegative, got {list(sizes)}",
-                which=f"cuts at {cuts[1:-1]} of an axis of size {size}",
+                which=f"cuts at {split_points[1:-1]} of an axis of size {size}",
                 why="places to cut must rise from 0 to the size of the axis.",
             )
         return sizes
-    parts = int(where)
-    each, rest = divmod(size, parts)
+    n_parts = int(indices_or_sections)
+    each, rest = divmod(size, n_parts)
     if rest and name != "array_split":
         raise errors.value_error(
             f"array split does not result in an equal division: rest is {rest}",
-            which=f"an axis of size {size} in {parts} parts",
+            which=f"an axis of size {size} in {n_parts} parts",
             tries=["jnp.array_split, whose parts may differ by one"],
         )
-    return (each + 1,) * rest + (each,) * (parts - rest)
+    return (each + 1,) * rest + (each,) * (n_parts - rest)
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
@@ -555,7 +559,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
       >>> [x.shape for x in jnp.vsplit(jnp.ones((2, 3)), 2)]
       [(1, 3), (1, 3)]
     """
-    return cut("vsplit", ary, indices_or_sections, 0)
+    return split_axis("vsplit", ary, indices_or_sections, 0)
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
@@ -577,7 +581,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
       [(2, 2), (2, 2)]
     """
     check_arraylike("hsplit", ary)
-    return cut("hsplit", ary, indices_or_sections, int(len(shape_of(ary)) > 1))
+    return split_axis("hsplit", ary, indices_or_sections, int(len(shape_of(ary)) > 1))
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
@@ -598,4 +602,4 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
       >>> [x.shape for x in jnp.dsplit(jnp.ones((1, 2, 4)), 2)]
       [(1, 2, 2), (1, 2, 2)]
     """
-    return cut("dsplit", ary, indices_or_sections, 2)
+    return split_axis("dsplit", ary, indices_or_sections, 2)

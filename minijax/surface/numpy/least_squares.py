@@ -25,7 +25,7 @@ from ...types.symbolic_dims import SymbolicDim, max_dim
 from . import manipulation, moments, reductions, selection, ufuncs
 from ._common import ArrayLike, convert, lead_with_ones, typed_constant
 from .creation import asarray
-from .decompositions import adjoint, eps_of, operand, precise, rounding_share, svd, symmetrized
+from .decompositions import adjoint, default_rtol, eps_of, operand, precise, svd, symmetrized
 
 __all__ = ("pinv", "lstsq")
 
@@ -74,7 +74,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
     if not m or not n:
         return lax.broadcast_in_dim(typed_constant(0, a.dtype), (*a.shape[:-2], n, m), ())
     if rtol is None:
-        rtol = rounding_share(a.dtype, max(m, n), 10)
+        rtol = default_rtol(a.dtype, max(m, n), 10)
     return _pinv_svd(a, asarray(rtol), hermitian)
 
 
@@ -176,25 +176,25 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
             cutoff = convert(rcond, s.dtype)
             cutoff = selection.where(cutoff < 0, s.dtype.type(eps), cutoff)
             x = _solved_by_svd(a, columns, cutoff)
-        rank = reductions.sum(_kept(s, cutoff))
+        rank = reductions.sum(_nonzero_mask(s, cutoff))
     rest = columns - precise(a, x)
     residuals = reductions.sum(moments.squared(rest), 0)
     return (x[:, 0] if vector else x), residuals, rank, s
 
 
-def _kept(s: Any, cutoff: Any) -> Any:
+def _nonzero_mask(s: Any, cutoff: Any) -> Any:
     """Which singular values count."""
     return ufuncs.logical_and(s > 0, s >= cutoff * s[0])
 
 
 def _solved_by_svd(a: Any, b: Any, cutoff: Any) -> Any:
     u, s, vh = svd(a, full_matrices=False)
-    kept = _kept(s, cutoff)
-    safe = selection.where(kept, s, s.dtype.type(1))
-    scales = selection.where(kept, 1 / safe, s.dtype.type(0))
-    parts = precise(adjoint(u), b)
-    wide = manipulation.broadcast_to(convert(scales, a.dtype)[:, None], parts.shape)
-    return precise(adjoint(vh), wide * parts)
+    nonzero = _nonzero_mask(s, cutoff)
+    safe = selection.where(nonzero, s, s.dtype.type(1))
+    scales = selection.where(nonzero, 1 / safe, s.dtype.type(0))
+    coefficients = precise(adjoint(u), b)
+    wide = manipulation.broadcast_to(convert(scales, a.dtype)[:, None], coefficients.shape)
+    return precise(adjoint(vh), wide * coefficients)
 
 
 @custom_jvp
@@ -208,7 +208,7 @@ def _cutoff(a: Any) -> Any:
     size = max_dim(*a.shape)
     if isinstance(size, SymbolicDim):
         return lax.mul(size.of_dtype(real), real.type(eps))
-    return real.type(rounding_share(a.dtype, size))
+    return real.type(default_rtol(a.dtype, size))
 
 
 @_least_squares.defjvp
@@ -216,7 +216,7 @@ def _least_squares_jvp(primals: Any, tangents: Any) -> Any:
     """The derivative of A+ b, as that of A+."""
     (a, b), (a_t, b_t) = primals, tangents
     x = _least_squares(a, b)
-    p = _pinv_svd(a, asarray(rounding_share(a.dtype, max(a.shape))), False)
+    p = _pinv_svd(a, asarray(default_rtol(a.dtype, max(a.shape))), False)
     back, a_th = adjoint(p), adjoint(a_t)
     away = precise(a_th, precise(back, x))
     rest = b - precise(a, x)

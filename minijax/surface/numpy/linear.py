@@ -232,8 +232,12 @@ def _stacked_matmul(a, b, precision, dtype, weak: bool, out_sharding):
     free_b = origin.count("b")
     sources["b"] = iter(range(start, start + free_b))
     columns = () if vector_b else (start + free_b,)
-    order = (*(next(sources[o]) for o in origin), *rows, *columns)
-    return out if order == tuple(range(len(order))) else lax.transpose(out, order)
+    permutation = (*(next(sources[o]) for o in origin), *rows, *columns)
+    return (
+        out
+        if permutation == tuple(range(len(permutation)))
+        else lax.transpose(out, permutation)
+    )
 
 
 def _without(axes: Sequence[int], dropped: Sequence[int]) -> tuple[int, ...]:
@@ -456,8 +460,10 @@ def vecdot(
     if dtypes.is_complex(core.aval_of(x1).dtype):
         x1 = lax.conj(x1)
     x1, x2 = (move_axis(x, i, len(s) - 1) for x, i, s in zip((x1, x2), at, shapes))
-    *lead, n = core.aval_of(x1).shape
-    row = lax.broadcast_in_dim(x1, (*lead, 1, n), (*range(len(shapes[0]) - 1), len(shapes[0])))
+    *batch_shape, n = core.aval_of(x1).shape
+    row = lax.broadcast_in_dim(
+        x1, (*batch_shape, 1, n), (*range(len(shapes[0]) - 1), len(shapes[0]))
+    )
     column = lax.broadcast_in_dim(
         x2, (*core.aval_of(x2).shape, 1), tuple(range(len(shapes[1])))
     )
@@ -629,14 +635,14 @@ def cross(
     x, y = promote_dtypes(x, y)
     *lead_x, m = core.aval_of(x).shape
     *lead_y, n = core.aval_of(y).shape
-    lead = joint_shape("mul", tuple(lead_x), tuple(lead_y))
-    rank = len(lead)
+    batch_shape = joint_shape("mul", tuple(lead_x), tuple(lead_y))
+    rank = len(batch_shape)
 
-    def parts(v: Any, count: int) -> list[Any]:
-        v = broadcast_to(v, (*lead, count))
+    def split_components(v: Any, count: int) -> list[Any]:
+        v = broadcast_to(v, (*batch_shape, count))
         return [lax.slice_in_dim(v, i, i + 1, axis=rank) for i in range(count)]
 
-    xs, ys = parts(x, m), parts(y, n)
+    xs, ys = split_components(x, m), split_components(y, n)
     if m == n == 2:
         return lax.squeeze(lax.sub(lax.mul(xs[0], ys[1]), lax.mul(xs[1], ys[0])), (rank,))
     for v in (xs, ys):
@@ -646,8 +652,8 @@ def cross(
         lax.sub(lax.mul(xs[i], ys[j]), lax.mul(xs[j], ys[i]))
         for i, j in ((1, 2), (2, 0), (0, 1))
     ]
-    whole = strong_unless_scalar(lax.concatenate(out, rank))
-    return move_axis(whole, rank, canonical_axis(axisc, rank + 1))
+    vectors = strong_unless_scalar(lax.concatenate(out, rank))
+    return move_axis(vectors, rank, canonical_axis(axisc, rank + 1))
 
 
 def _components(x: Any, axis: int) -> Any:

@@ -46,9 +46,9 @@ from .decompositions import (
     precise,
     square,
     svd,
-    turn,
+    transpose_matrices,
 )
-from .diagonals import diagonal_of_whole
+from .diagonals import diagonal_of_replicated
 
 __all__ = (
     "solve",
@@ -81,31 +81,31 @@ def factorize(a: Any) -> Factors:
 def solve_factored(factors: Factors, b: Any, trans: int = 0) -> Any:
     """Solve A x = b (trans 0), A^T x = b (1) or A^H x = b (2) with LU factors of A."""
     packed, rows = factors.packed, factors.rows
-    lead = broadcast_sizes(packed.shape[:-2], b.shape[:-2])
-    packed = manipulation.broadcast_to(packed, (*lead, *packed.shape[-2:]))
-    rows = manipulation.broadcast_to(rows, (*lead, rows.shape[-1]))
-    b = manipulation.broadcast_to(b, (*lead, *b.shape[-2:]))
+    batch_shape = broadcast_sizes(packed.shape[:-2], b.shape[:-2])
+    packed = manipulation.broadcast_to(packed, (*batch_shape, *packed.shape[-2:]))
+    rows = manipulation.broadcast_to(rows, (*batch_shape, rows.shape[-1]))
+    b = manipulation.broadcast_to(b, (*batch_shape, *b.shape[-2:]))
     low = {"left_side": True, "lower": True, "unit_diagonal": True}
     high = {"left_side": True, "lower": False}
     flip = {"transpose_a": trans > 0, "conjugate_a": trans == 2}
     triangular = lax_linalg.triangular_solve
     if trans == 0:
-        return triangular(packed, triangular(packed, _rows(b, rows), **low), **high)
+        return triangular(packed, triangular(packed, _permute_rows(b, rows), **low), **high)
     x = triangular(packed, triangular(packed, b, **high, **flip), **low, **flip)
-    return _rows(x, rows.argsort(-1))
+    return _permute_rows(x, rows.argsort(-1))
 
 
-def _rows(x: Any, order: Any) -> Any:
-    """Rows of matrices in another order."""
-    if order.ndim == 1:
-        return indexing.take(x, order, 0, mode="promise_in_bounds")
-    return indexing.take_along_axis(x, order[..., None], -2, mode="promise_in_bounds")
+def _permute_rows(x: Any, permutation: Any) -> Any:
+    """Rows of matrices in another permutation."""
+    if permutation.ndim == 1:
+        return indexing.take(x, permutation, 0, mode="promise_in_bounds")
+    return indexing.take_along_axis(x, permutation[..., None], -2, mode="promise_in_bounds")
 
 
 def solve_matrix(a: Any, b: Any) -> Any:
     """Solve A X = B for stacks of matrices, differentiated implicitly."""
-    lead = broadcast_sizes(a.shape[:-2], b.shape[:-2])
-    b = manipulation.broadcast_to(b, (*lead, *b.shape[-2:]))
+    batch_shape = broadcast_sizes(a.shape[:-2], b.shape[:-2])
+    b = manipulation.broadcast_to(b, (*batch_shape, *b.shape[-2:]))
     factors = factorize(a)
     return custom_linear_solve(
         lambda x: precise(a, x),
@@ -189,14 +189,14 @@ def inv(a: ArrayLike) -> Any:
 def _swaps(factors: Factors) -> Any:
     """-1 for each matrix whose rows were swapped an odd number of times, else 1."""
     pivots = factors.pivots
-    places = lax.broadcasted_iota(pivots.dtype, pivots.shape, pivots.ndim - 1)
-    count = reductions.sum(pivots != places, -1)
+    positions = lax.broadcasted_iota(pivots.dtype, pivots.shape, pivots.ndim - 1)
+    count = reductions.sum(pivots != positions, -1)
     return 1 - 2 * (count % 2)
 
 
 def _sign_and_log(factors: Factors) -> tuple[Any, Any]:
     """Sign and logarithm of the size of a determinant."""
-    diagonal = diagonal_of_whole(factors.packed)
+    diagonal = diagonal_of_replicated(factors.packed)
     dtype = diagonal.dtype
     zero = reductions.any(diagonal == 0, -1)
     sign = reductions.prod(ufuncs.sign(diagonal), -1) * convert(_swaps(factors), dtype)
@@ -221,10 +221,10 @@ def _slogdet_jvp(fun: Any, primals: Any, tangents: Any) -> Any:
     rate = _log_rate(a, t)
     size_rate = ufuncs.real(rate)
     if dtypes.is_complex(a.dtype):
-        turning = (rate - convert(size_rate, rate.dtype)) * sign
+        sign_tangent = (rate - convert(size_rate, rate.dtype)) * sign
     else:
-        turning = lax.broadcast_in_dim(typed_constant(0, sign.dtype), sign.shape, ())
-    return (sign, log), (turning, size_rate)
+        sign_tangent = lax.broadcast_in_dim(typed_constant(0, sign.dtype), sign.shape, ())
+    return (sign, log), (sign_tangent, size_rate)
 
 
 def _log_rate(a: Any, t: Any) -> Any:
@@ -234,7 +234,7 @@ def _log_rate(a: Any, t: Any) -> Any:
         return t[..., 0, 0] / a[..., 0, 0]
     if n == 2:
         return (_det_2x2(a, t) + _det_2x2(t, a)) / _det_2x2(a, a)
-    return reductions.sum(diagonal_of_whole(solve_matrix(a, t)), -1)
+    return reductions.sum(diagonal_of_replicated(solve_matrix(a, t)), -1)
 
 
 def _det_2x2(a: Any, b: Any) -> Any:
@@ -246,7 +246,7 @@ def _det_2x2(a: Any, b: Any) -> Any:
 def _slogdet_qr(a: Any) -> tuple[Any, Any]:
     """By Householder's QR: each reflection turns the determinant."""
     packed, taus = lax_linalg.geqrf_p.bind(a)
-    diagonal = diagonal_of_whole(packed)
+    diagonal = diagonal_of_replicated(packed)
     log = reductions.sum(ufuncs.log(ufuncs.absolute(diagonal)), -1)
     signs = reductions.prod(ufuncs.sign(diagonal), -1)
     flips, one = ufuncs.absolute(taus) > 0, a.dtype.type(1)
@@ -290,7 +290,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 @custom_jvp
 def _det_lu(a: Any) -> Any:
     factors = factorize(a)
-    product = reductions.prod(diagonal_of_whole(factors.packed), -1)
+    product = reductions.prod(diagonal_of_replicated(factors.packed), -1)
     product = product * convert(_swaps(factors), a.dtype)
     # A product may overflow, or vanish, on its way to what is neither.
     sign, log = _sign_and_log(factors)
@@ -306,13 +306,13 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     det_a = _det_lu(a)
 
     def regular(a: Any, t: Any) -> Any:
-        return det_a * reductions.sum(diagonal_of_whole(solve_matrix(a, t)), -1)
+        return det_a * reductions.sum(diagonal_of_replicated(solve_matrix(a, t)), -1)
 
     def singular(a: Any, t: Any) -> Any:
-        return reductions.sum(turn(adjugate(a)) * t, (-2, -1))
+        return reductions.sum(transpose_matrices(adjugate(a)) * t, (-2, -1))
 
     # Nearly singular matrices have inverses, but no digits in them.
-    pivots = ufuncs.absolute(diagonal_of_whole(factorize(a).packed))
+    pivots = ufuncs.absolute(diagonal_of_replicated(factorize(a).packed))
     most = reductions.max(pivots, -1, initial=0)
     least = reductions.min(pivots, -1, initial=np.inf)
     doubtful = ufuncs.logical_or(least <= a.shape[-1] * eps_of(a.dtype) * most, det_a == 0)
@@ -338,7 +338,7 @@ def _adjugate_jvp(primals: Any, tangents: Any) -> Any:
     u, s, vh = svd(a)
     moved = precise(adjoint(u), precise(t, adjoint(vh)))
     pairs = convert(_without_pairs(s), a.dtype)
-    along = precise(pairs, diagonal_of_whole(moved)[..., None])
+    along = precise(pairs, diagonal_of_replicated(moved)[..., None])
     along = selection.where(np.eye(s.shape[-1], dtype=bool), along, a.dtype.type(0))
     phase = (_det_lu(u) * _det_lu(vh))[..., None, None]
     inside = precise(adjoint(vh), along - moved * pairs)
@@ -362,7 +362,7 @@ def _without_pairs(s: Any) -> Any:
     after = lax.rev(before(lax.rev(s, last)), last)
     out = before(s)[..., :, None] * between * after[..., None, :]
     out = selection.where(column > row, out, s.dtype.type(0))
-    return out + turn(out)
+    return out + transpose_matrices(out)
 
 
 @composite

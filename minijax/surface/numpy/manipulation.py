@@ -97,8 +97,8 @@ def reshape(
     check_arraylike("reshape", a)
     old = shape_of(a)
     new = complete_shape(old, static_shape(shape, "reshape"), shape)
-    known = isinstance(a, (np.ndarray, np.generic)) and STATE.trace is not EVAL
-    if known and order in ("C", "F") and out_sharding is None:
+    stays_numpy = isinstance(a, (np.ndarray, np.generic)) and STATE.trace is not EVAL
+    if stays_numpy and order in ("C", "F") and out_sharding is None:
         return np.reshape(a, new, order="F" if order == "F" else "C")
     return _shaped(a, new, order, out_sharding)
 
@@ -119,42 +119,44 @@ def _shaped(a: Any, new: tuple[int, ...], order: str, out_sharding: Any) -> Any:
 @composite(static="shape")
 def _reshape_columns(a: Any, shape: Any) -> Any:
     rank = len(shape_of(a))
-    turned = lax.reshape(a, shape[::-1], tuple(range(rank))[::-1])
-    return lax.transpose(turned, tuple(range(len(shape)))[::-1])
+    transposed = lax.reshape(a, shape[::-1], tuple(range(rank))[::-1])
+    return lax.transpose(transposed, tuple(range(len(shape)))[::-1])
 
 
-def complete_shape(old: tuple[int, ...], new: tuple[int, ...], asked: Any) -> tuple[int, ...]:
+def complete_shape(
+    old: tuple[int, ...], new: tuple[int, ...], requested: Any
+) -> tuple[int, ...]:
     """`new` with its -1 replaced; TypeError, of what was asked, if the sizes differ."""
     if new == old:
         return new
-    size, wanted = math.prod(old), math.prod(new)
+    size, new_size = math.prod(old), math.prod(new)
     unknown = new.count(-1)
     if unknown == 1:
-        known = -wanted
-        rest = size % known if known else 0
+        known_size = -new_size
+        rest = size % known_size if known_size else 0
         if isinstance(rest, SymbolicDim):
             raise inconclusive(
-                f"Cannot divide evenly the sizes of shapes {old} and {asked}. The"
+                f"Cannot divide evenly the sizes of shapes {old} and {requested}. The"
                 f" remainder {rest} should be 0.",
                 f"constraints=['{rest} == 0'] of symbolic_shape",
             )
-        if known and rest == 0:
-            return tuple([size // known if n == -1 else n for n in new])
+        if known_size and rest == 0:
+            return tuple([size // known_size if n == -1 else n for n in new])
         what = (
-            f"cannot reshape array of shape {old} (size {size}) into shape {asked}"
-            f" because the product of specified axis sizes ({known}) does not evenly"
+            f"cannot reshape array of shape {old} (size {size}) into shape {requested}"
+            f" because the product of specified axis sizes ({known_size}) does not evenly"
             f" divide {size}"
         )
-        if not known:
+        if not known_size:
             raise ZeroDivisionError(what)
     elif unknown:
         what = f"can only specify one unknown axis size with a `-1` value, got {new}"
-    elif wanted == size and not is_negative(new):
+    elif new_size == size and not is_negative(new):
         return new
     else:
         what = (
-            f"cannot reshape array of shape {old} (size {size}) into shape {asked}"
-            f" (size {wanted})"
+            f"cannot reshape array of shape {old} (size {size}) into shape {requested}"
+            f" (size {new_size})"
         )
     raise errors.type_error(what, why="reshaping keeps the number of elements.")
 
@@ -243,8 +245,8 @@ def expand_dims(a: Any, axis: Any) -> Any:
       (1, 3)
     """
     check_arraylike("expand_dims", a)
-    places = static_axis(axis)
-    return _expand_dims(a, (places,) if isinstance(places, int) else places)
+    positions = static_axis(axis)
+    return _expand_dims(a, (positions,) if isinstance(positions, int) else positions)
 
 
 _expand_dims = once(lax.expand_dims, "dimensions")
@@ -351,12 +353,12 @@ def transpose(a: Any, axes: Any = None) -> Any:
     check_arraylike("transpose", a)
     rank = len(shape_of(a))
     if axes is None:
-        order = tuple(range(rank))[::-1]
+        permutation = tuple(range(rank))[::-1]
     else:
-        order = tuple([canonical_axis(i, rank) for i in axes])
-    if order == tuple(range(rank)):
+        permutation = tuple([canonical_axis(i, rank) for i in axes])
+    if permutation == tuple(range(rank)):
         return as_array(a)
-    return _transpose(a, order)
+    return _transpose(a, permutation)
 
 
 def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Any:
@@ -431,9 +433,9 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     i, j = canonical_axis(axis1, rank), canonical_axis(axis2, rank)
     if i == j:
         return as_array(a)
-    order = list(range(rank))
-    order[i], order[j] = j, i
-    return _transpose(a, tuple(order))
+    permutation = list(range(rank))
+    permutation[i], permutation[j] = j, i
+    return _transpose(a, tuple(permutation))
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
@@ -460,10 +462,10 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     src, dst = canonical_axes(source, rank), canonical_axes(destination, rank)
     if len(src) != len(dst):
         raise ValueError(f"Inconsistent number of elements: {len(src)} vs {len(dst)}")
-    order = [i for i in range(rank) if i not in src]
+    axis_order = [i for i in range(rank) if i not in src]
     for d, s in sorted(zip(dst, src, strict=True)):
-        order.insert(d, s)
-    permutation = tuple(order)
+        axis_order.insert(d, s)
+    permutation = tuple(axis_order)
     if permutation == tuple(range(rank)):
         return as_array(a)
     return _transpose(a, permutation)
@@ -618,8 +620,8 @@ def shape(a: Any) -> tuple[int, ...]:
     """
     if hasattr(a, "__jax_array__"):
         return shape_of(a)
-    found = getattr(a, "shape", None)
-    return tuple(found) if found is not None else np.shape(a)
+    own_shape = getattr(a, "shape", None)
+    return tuple(own_shape) if own_shape is not None else np.shape(a)
 
 
 def ndim(a: Any) -> int:

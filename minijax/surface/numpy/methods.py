@@ -63,7 +63,9 @@ def accepts(symbol: str, swapped: bool = False) -> Callable[[Any, Any], bool]:
             if type(v) in _QUICK:
                 continue
             if type(v) in _SEQUENCES and not orders:
-                raise TypeError(no_sequences(symbol, *((y, x) if swapped else (x, y))))
+                raise TypeError(
+                    sequence_operand_message(symbol, *((y, x) if swapped else (x, y)))
+                )
             if not core.is_value(v):
                 return False
         return True
@@ -71,7 +73,7 @@ def accepts(symbol: str, swapped: bool = False) -> Callable[[Any, Any], bool]:
     return check
 
 
-def no_sequences(symbol: str, x: Any, y: Any) -> str:
+def sequence_operand_message(symbol: str, x: Any, y: Any) -> str:
     """What is said of an operator between an array and a list, in Python's order."""
     return errors.message(
         f"unsupported operand type(s) for {symbol}:"
@@ -86,8 +88,8 @@ def on_tracers(fun: Any, check: Any) -> Any:
     """A binary operator of tracers."""
 
     def method(self: Any, other: Any) -> Any:
-        known = type(other) in _QUICK or isinstance(other, Tracer)
-        return fun(self, other) if known or check(self, other) else NotImplemented
+        accepted = type(other) in _QUICK or isinstance(other, Tracer)
+        return fun(self, other) if accepted or check(self, other) else NotImplemented
 
     return method
 
@@ -181,7 +183,7 @@ def iterate(self: Any) -> Iterator[Any]:
         raise TypeError("iteration over a 0-d array")
     eager = STATE.trace is EVAL and not isinstance(self, Tracer)
     if eager and not placement.placement_of(self):
-        return rows_of_several(self)
+        return multi_device_rows(self)
     if eager:
         if may_be_keys(self) and self.shape[0] <= 16:
             return iter(rows_at_once(self))
@@ -199,7 +201,7 @@ _iterated: dict[Any, bool] = util.cache({})
 _CHUNK = 100
 
 
-def rows_of_several(x: Any) -> Iterator[Any]:
+def multi_device_rows(x: Any) -> Iterator[Any]:
     """The rows of an array over several devices, on one of them where that is cheaper.
 
     Cut otherwise than in rows, the array is read once, and its rows are not committed;
@@ -216,13 +218,13 @@ def rows_in_chunks(x: Any, n: int) -> Iterator[Any]:
     """The rows of an array, many by one compiled program."""
     if n <= _CHUNK:
         return iter(rows_at_once(x))
-    whole = n - n % _CHUNK
+    n_chunked = n - n % _CHUNK
     chunks = (
         rows_at_once(lax.dynamic_slice_in_dim(x, start, _CHUNK))
-        for start in range(0, whole, _CHUNK)
+        for start in range(0, n_chunked, _CHUNK)
     )
-    rest = [lax.slice_in_dim(x, whole, n)] if whole < n else []
-    last = (rows_at_once(part) for part in rest)
+    rest = [lax.slice_in_dim(x, n_chunked, n)] if n_chunked < n else []
+    last = (rows_at_once(piece) for piece in rest)
     return itertools.chain.from_iterable(itertools.chain(chunks, last))
 
 

@@ -148,13 +148,13 @@ def mean_in(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
     return lax.div(total, count)
 
 
-def spread(name: str, a, axis, dtype, correction, keepdims: bool, where, center):
+def variance(name: str, a, axis, dtype, correction, keepdims: bool, where, center):
     """The variance along axes."""
     check_arraylike(name, a)
     check_where(name, where)
     dtype = static_dtype(dtype, name)
-    found = core.aval_of(a).dtype
-    working, result = spread_dtypes(name, found, dtype)
+    input_dtype = core.aval_of(a).dtype
+    working, result = variance_dtypes(name, input_dtype, dtype)
     if dtype is not None and dtypes.is_integer(dtype):
         a = convert(a, dtype)
     a = strong(a, working)
@@ -197,27 +197,29 @@ def squared(x: Any) -> Any:
     return lax.square(x)
 
 
-def spread_dtypes(name: str, found: Any, asked: Any) -> tuple[Any, Any]:
+def variance_dtypes(name: str, input_dtype: Any, requested_dtype: Any) -> tuple[Any, Any]:
     """What a variance is computed in, and the dtype of the result."""
-    if asked is not None and dtypes.is_bool(asked):
+    if requested_dtype is not None and dtypes.is_bool(requested_dtype):
         raise errors.type_error(
             f"jnp.{name} does not accept dtype bool.",
             why="a variance is a quotient.",
             tries=["jnp.var(x) != 0"],
         )
-    if asked is None:
-        wide = dtypes.to_inexact(found)
+    if requested_dtype is None:
+        wide = dtypes.to_inexact(input_dtype)
         result = dtypes.real_of(wide)
         return (dtypes.float32 if wide in HALVES else wide), result
-    if dtypes.is_complex(found) and not dtypes.is_complex(asked):
+    if dtypes.is_complex(input_dtype) and not dtypes.is_complex(requested_dtype):
         raise errors.value_error(
             f"jax.numpy.{name} does not yet support real dtype parameters when computing"
             " the variance of an array of complex values.",
-            which=f"dtype={asked} of an array of dtype {found}",
+            which=f"dtype={requested_dtype} of an array of dtype {input_dtype}",
             why="the mean of complex values is complex.",
             tries=["drop dtype", "convert the result with .astype(...)"],
         )
-    return wider(dtypes.to_inexact(found), dtypes.to_inexact(asked)), asked
+    return wider(
+        dtypes.to_inexact(input_dtype), dtypes.to_inexact(requested_dtype)
+    ), requested_dtype
 
 
 def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any) -> Any:
@@ -244,15 +246,17 @@ def _correction(ddof: Any, correction: Any) -> Any:
     return correction
 
 
-_compiled_spread = composite(spread, static=("name", "axis", "dtype", "correction", "keepdims"))
+_compiled_variance = composite(
+    variance, static=("name", "axis", "dtype", "correction", "keepdims")
+)
 
 
-def _spread(name: str, a: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
+def _variance(name: str, a: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
     axis = hashable_axis(axis) if axis is not None else None
     fixed = isinstance(rest[0], (int, float, np.number))
     if STATE.trace is EVAL and fixed:
-        return _compiled_spread(name, a, axis, dtype, *rest)
-    return spread(name, a, axis, dtype, *rest)
+        return _compiled_variance(name, a, axis, dtype, *rest)
+    return variance(name, a, axis, dtype, *rest)
 
 
 def var(
@@ -299,7 +303,7 @@ def var(
     """
     no_out("var", out)
     n = _correction(ddof, correction)
-    return _spread("var", a, axis, dtype, n, keepdims, where, mean)
+    return _variance("var", a, axis, dtype, n, keepdims, where, mean)
 
 
 def std(
@@ -345,7 +349,7 @@ def std(
     n = _correction(ddof, correction)
     if dtype is not None and not dtypes.is_inexact(dtypes.as_dtype(dtype)):
         raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
-    return lax.sqrt(_spread("std", a, axis, dtype, n, keepdims, where, mean))
+    return lax.sqrt(_variance("std", a, axis, dtype, n, keepdims, where, mean))
 
 
 def average(
@@ -407,15 +411,15 @@ def _aligned_weights(shape: Any, weights: Any, axis: Any, axes: Any) -> Any:
             "Axis must be specified when shapes of a and weights differ:"
             f" {shape} and {weights.shape}."
         )
-    wanted = tuple(shape[i] for i in axes)
-    if weights.shape != wanted:
+    expected_shape = tuple(shape[i] for i in axes)
+    if weights.shape != expected_shape:
         raise errors.value_error(
             "Shape of weights must be consistent with shape of a along specified"
             f" axis: {weights.shape} and {shape}.",
-            why=f"along axis {axis} the array has shape {wanted}.",
+            why=f"along axis {axis} the array has shape {expected_shape}.",
         )
-    order = np.argsort(axes)
-    if list(order) != list(range(len(axes))):
-        weights = lax.transpose(weights, tuple(int(i) for i in order))
+    sorted_indices = np.argsort(axes)
+    if list(sorted_indices) != list(range(len(axes))):
+        weights = lax.transpose(weights, tuple(int(i) for i in sorted_indices))
     full = [n if i in axes else 1 for i, n in enumerate(shape)]
     return lax.reshape(weights, tuple(full))

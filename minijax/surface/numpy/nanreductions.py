@@ -19,7 +19,7 @@ from ...types import dtypes
 from . import moments, reductions, running
 from ._common import *
 from ._function_tables import row
-from .moments import spread_dtypes
+from .moments import variance_dtypes
 from .reductions import check_where, keep, masked, reduce_axes, reduction, strong
 
 __all__ = (
@@ -57,12 +57,12 @@ def without_nans(name: str, a: Any, value: Any) -> Any:
     return choose(nans_of(a), typed_constant(value, a.dtype), a)
 
 
-def _accumulation(name: str, of: Any, neutral: int, sentence: str, example: str) -> Any:
+def _accumulation(name: str, compute: Any, neutral: int, summary: str, example: str) -> Any:
     @reduction("dtype", "keepdims")
     @row(
         name,
         __name__,
-        sentence,
+        summary,
         reductions.SUMMED,
         example,
         raises=reductions.BAD_AXIS,
@@ -80,7 +80,7 @@ def _accumulation(name: str, of: Any, neutral: int, sentence: str, example: str)
         no_out(name, out)
         check_where(name, where)
         a = without_nans(name, a, neutral)
-        return of(a, axis, dtype, None, keepdims, initial, where)
+        return compute(a, axis, dtype, None, keepdims, initial, where)
 
     return fun
 
@@ -113,13 +113,13 @@ def _nan_extremum(name: str, a, axis, keepdims: bool, initial, where):
     return choose(all_nan, typed_constant(np.nan, out.dtype), out)
 
 
-nanmax = reductions.extremes(
+nanmax = reductions.extremum_function(
     _nan_extremum,
     "nanmax",
     "Largest element that is not nan (nan if all are).",
     "[3., jnp.nan, 2.] -> 3.",
 )
-nanmin = reductions.extremes(
+nanmin = reductions.extremum_function(
     _nan_extremum,
     "nanmin",
     "Smallest element that is not nan (nan if all are).",
@@ -181,27 +181,27 @@ def _nans_like(x: Any, dtype: Any) -> Any:
     return lax.broadcast_in_dim(nan.astype(dtype), core.aval_of(x).shape, ())
 
 
-def nan_spread(name: str, a, axis, dtype, ddof, keepdims: bool, where, center):
+def nan_variance(name: str, a, axis, dtype, ddof, keepdims: bool, where, center):
     """The variance of what is not nan."""
     check_arraylike(name, a)
     check_where(name, where)
     a, dtype = as_array(a), static_dtype(dtype, name)
     if not dtypes.is_inexact(a.dtype) or (dtype is not None and dtypes.is_integer(dtype)):
-        return moments.spread(name, a, axis, dtype, ddof, keepdims, where, center)
-    working, result = spread_dtypes(name, a.dtype, dtype)
+        return moments.variance(name, a, axis, dtype, ddof, keepdims, where, center)
+    working, result = variance_dtypes(name, a.dtype, dtype)
     a = strong(a, working)
     if center is None:
         center = nanmean(a, axis, working, None, True, where)
-    there = not_nan(a)
+    valid = not_nan(a)
     # Left out before they are squared: the slope of a square at nan is nan, times 0 too.
     deviation = moments.difference(a, convert(center, working))
-    deviation = choose(there, deviation, typed_constant(0, working))
+    deviation = choose(valid, deviation, typed_constant(0, working))
     if where is not None:
         deviation = masked(deviation, where, typed_constant(0, working))
     squares = moments.squared(deviation)
     real = squares.dtype
-    there = convert(there, real)
-    count = reductions.sum(there, axis, None, None, keepdims, None, where)
+    valid = convert(valid, real)
+    count = reductions.sum(valid, axis, None, None, keepdims, None, where)
     count = lax.sub(count, convert(ddof, real))
     total = reductions.sum(squares, axis, None, None, keepdims)
     if not _any_along(a, axis):
@@ -214,7 +214,7 @@ def nan_spread(name: str, a, axis, dtype, ddof, keepdims: bool, where, center):
     return convert(x, result)
 
 
-_compiled = composite(nan_spread, static=("name", "axis", "dtype", "keepdims"))
+_compiled = composite(nan_variance, static=("name", "axis", "dtype", "keepdims"))
 
 
 def nanvar(
@@ -306,14 +306,14 @@ def _nan_position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any
     return choose(all_nan, typed_constant(-1, at.dtype), at)
 
 
-nanargmax = reductions.positions(
+nanargmax = reductions.argextremum_function(
     _nan_position,
     "nanargmax",
     lax.argmax_p,
     "Position of the first largest element that is not nan; -1 if all are.",
     "[1., jnp.nan, 3.] -> 2",
 )
-nanargmin = reductions.positions(
+nanargmin = reductions.argextremum_function(
     _nan_position,
     "nanargmin",
     lax.argmin_p,
@@ -322,14 +322,14 @@ nanargmin = reductions.positions(
 )
 
 
-nancumsum = running.runs(
+nancumsum = running.running_function(
     lambda a, axis, dtype: running.cumsum(without_nans("nancumsum", a, 0), axis, dtype),
     "nancumsum",
     __name__,
     "Running sum, nans counting as 0.",
     "[1., jnp.nan, 2.] -> [1., 1., 3.]",
 )
-nancumprod = running.runs(
+nancumprod = running.running_function(
     lambda a, axis, dtype: running.cumprod(without_nans("nancumprod", a, 1), axis, dtype),
     "nancumprod",
     __name__,

@@ -15,7 +15,7 @@ from ...prims import lax
 from ...types import dtypes
 from . import manipulation, reductions, selection, ufuncs
 from ._common import *
-from .decompositions import eigvalsh, operand, rounding_share, svdvals
+from .decompositions import default_rtol, eigvalsh, operand, svdvals
 from .linear_solve import inv
 
 __all__ = ("norm", "matrix_norm", "vector_norm", "cond", "matrix_rank")
@@ -186,9 +186,9 @@ def vector_norm(
 
 @composite(static=("axis", "keepdims", "ord"))
 def _norm_of_all(x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
-    found = core.aval_of(x).dtype
-    if not dtypes.is_inexact(found):  # floats that hold sums of integers
-        x = convert(x, dtypes.to_inexact(reductions.wide_int(found)))
+    input_dtype = core.aval_of(x).dtype
+    if not dtypes.is_inexact(input_dtype):  # floats that hold sums of integers
+        x = convert(x, dtypes.to_inexact(reductions.wide_int(input_dtype)))
     (x,) = operand("vector_norm", x)
     return _vector_norm(x, canonical_axes(axis, x.ndim), 2 if ord is None else ord, keepdims)
 
@@ -248,7 +248,7 @@ def _rank(m: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
         limit = as_array(tol)[..., None] if core.aval_of(tol).ndim else tol
     else:
         if rtol is None:
-            rtol = rounding_share(m.dtype, max(m.shape[-2:]))
+            rtol = default_rtol(m.dtype, max(m.shape[-2:]))
         largest = reductions.max(s, -1, keepdims=True, initial=0)
         limit = largest * (as_array(rtol)[..., None] if core.aval_of(rtol).ndim else rtol)
     return reductions.sum(s > limit, -1)

@@ -88,12 +88,12 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
         raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {unknown}")
     if mode in ("constant", "linear_ramp"):
         name = _OPTIONS[mode][0]
-        given = kwargs.get(name, 0)
-        if isinstance(given, (tuple, list)):
-            given = pair_up(given, rank)
-        check_arraylike("pad", *_flat(given))
+        pad_values = kwargs.get(name, 0)
+        if isinstance(pad_values, (tuple, list)):
+            pad_values = pair_up(pad_values, rank)
+        check_arraylike("pad", *_flat(pad_values))
         run = _pad_constant if mode == "constant" else _pad_ramp
-        return run(array, given, widths)
+        return run(array, pad_values, widths)
     if mode == "empty":
         return _pad_constant(array, 0, widths)
     if mode in ("reflect", "symmetric"):
@@ -119,11 +119,11 @@ def _is_odd(kind: str) -> bool:
     return kind == "odd"
 
 
-def pad_widths(given: Any, rank: int, name: str = "pad_width") -> Widths:
+def pad_widths(user_value: Any, rank: int, name: str = "pad_width") -> Widths:
     """Widths as one (before, after) for each axis."""
-    if isinstance(given, Tracer):
-        given = concrete_or_error(None, given, f"It is the {name} of jnp.pad.")
-    widths = np.asarray(given)
+    if isinstance(user_value, Tracer):
+        user_value = concrete_or_error(None, user_value, f"It is the {name} of jnp.pad.")
+    widths = np.asarray(user_value)
     sizes = (int, np.integer, SymbolicDim)
     if widths.dtype.kind not in "iu" and not all(isinstance(n, sizes) for n in widths.flat):
         raise TypeError(f"`{name}` must be of integral type.")
@@ -138,16 +138,16 @@ def pad_widths(given: Any, rank: int, name: str = "pad_width") -> Widths:
     return tuple((before, after) for before, after in pairs)
 
 
-def pair_up(given: Any, rank: int) -> Any:
+def pair_up(values: Any, rank: int) -> Any:
     """Values given as (v,), (before, after) or pairs, as one pair for each axis."""
-    items = [tuple(v) if isinstance(v, (tuple, list)) else v for v in given]
+    items = [tuple(v) if isinstance(v, (tuple, list)) else v for v in values]
     if not any(isinstance(v, tuple) for v in items):
         items = [tuple(items) * 2] if len(items) == 1 else [tuple(items)]
     items = [v if len(v) == 2 else v * 2 for v in items]
     if len(items) == 1:
         items *= rank
     if len(items) != rank or any(len(v) != 2 for v in items):
-        raise ValueError(f"jnp.pad: {given!r} gives no pair for each of {rank} axes.")
+        raise ValueError(f"jnp.pad: {values!r} gives no pair for each of {rank} axes.")
     return tuple(items)
 
 
@@ -199,15 +199,15 @@ def _pad_ramp(x: Any, ends: Any, widths: Widths) -> Any:
     return as_array(x)
 
 
-def _one(x: Any, place: int, axis: int) -> Any:
+def _one(x: Any, position: int, axis: int) -> Any:
     """The element at a place along an axis, without that axis."""
-    return lax.squeeze(lax.slice_in_dim(x, place, place + 1, axis=axis), (axis,))
+    return lax.squeeze(lax.slice_in_dim(x, position, position + 1, axis=axis), (axis,))
 
 
-def _join(parts: list[Any], axis: int) -> Any:
+def _join(pieces: list[Any], axis: int) -> Any:
     """Parts that are not empty, joined."""
-    kept = [p for p in parts if shape_of(p)[axis]]
-    return lax.concatenate(kept or parts[1:2], axis)
+    nonempty = [p for p in pieces if shape_of(p)[axis]]
+    return lax.concatenate(nonempty or pieces[1:2], axis)
 
 
 # --------------------------------------------------------------------- copied elements
@@ -231,8 +231,8 @@ def _check_not_empty(size: int, mode: str) -> None:
 def _edge(x: Any, axis: int, before: int, after: int) -> Any:
     size = shape_of(x)[axis]
 
-    def copies(place: int, n: int) -> Any:
-        row = lax.slice_in_dim(x, place, place + 1, axis=axis)
+    def copies(position: int, n: int) -> Any:
+        row = lax.slice_in_dim(x, position, position + 1, axis=axis)
         shape = (*shape_of(x)[:axis], n, *shape_of(x)[axis + 1 :])
         return lax.broadcast_in_dim(row, shape, tuple(range(len(shape))))
 
@@ -242,10 +242,10 @@ def _edge(x: Any, axis: int, before: int, after: int) -> Any:
 def _wrap(x: Any, axis: int, before: int, after: int) -> Any:
     size = shape_of(x)[axis]
     left, right = before % size, after % size
-    parts = [lax.slice_in_dim(x, size - left, size, axis=axis)]
-    parts += [x] * (before // size + 1 + after // size)
-    parts.append(lax.slice_in_dim(x, 0, right, axis=axis))
-    return _join(parts, axis)
+    pieces = [lax.slice_in_dim(x, size - left, size, axis=axis)]
+    pieces += [x] * (before // size + 1 + after // size)
+    pieces.append(lax.slice_in_dim(x, 0, right, axis=axis))
+    return _join(pieces, axis)
 
 
 @composite(static=("widths", "symmetric", "odd"))
@@ -265,25 +265,25 @@ def _reflect(x, axis: int, before: int, after: int, symmetric: bool, odd: bool):
         size = shape_of(x)[axis]
         skip = 0 if symmetric else 1
         left, right = min(before, size - skip), min(after, size - skip)
-        parts = [x]
+        pieces = [x]
         if left:
             image = lax.slice_in_dim(x, skip, skip + left, axis=axis)
-            parts.insert(0, _image(image, x, 0, axis, odd))
+            pieces.insert(0, _image(image, x, 0, axis, odd))
         if right:
             image = lax.slice_in_dim(x, size - skip - right, size - skip, axis=axis)
-            parts.append(_image(image, x, size - 1, axis, odd))
-        x = lax.concatenate(parts, axis)
+            pieces.append(_image(image, x, size - 1, axis, odd))
+        x = lax.concatenate(pieces, axis)
         before, after = before - left, after - right
     return x
 
 
-def _image(part: Any, x: Any, place: int, axis: int, odd: bool) -> Any:
+def _image(piece: Any, x: Any, position: int, axis: int, odd: bool) -> Any:
     """A part reversed; if odd, reflected in the value at the edge too."""
-    part = lax.rev(part, (axis,))
+    piece = lax.rev(piece, (axis,))
     if not odd:
-        return part
-    edge = lax.slice_in_dim(x, place, place + 1, axis=axis)
-    return lax.sub_p.bind(lax.mul(edge, const(edge, 2)), part)
+        return piece
+    edge = lax.slice_in_dim(x, position, position + 1, axis=axis)
+    return lax.sub_p.bind(lax.mul(edge, const(edge, 2)), piece)
 
 
 # ------------------------------------------------------------------------- statistics
@@ -303,14 +303,14 @@ def _pad_statistic(x: Any, widths: Widths, mode: str, lengths: Any) -> Any:
         size = shape_of(x)[axis]
         left, right = (size, size) if lengths is None else lengths[axis]
         left, right = min(left, size), min(right, size)
-        parts = [x]
+        pieces = [x]
         if before:
             near = lax.slice_in_dim(x, 0, left, axis=axis)
-            parts.insert(0, _repeated(near, mode, axis, before, dtype))
+            pieces.insert(0, _repeated(near, mode, axis, before, dtype))
         if after:
             near = lax.slice_in_dim(x, size - right, size, axis=axis)
-            parts.append(_repeated(near, mode, axis, after, dtype))
-        x = lax.concatenate(parts, axis)
+            pieces.append(_repeated(near, mode, axis, after, dtype))
+        x = lax.concatenate(pieces, axis)
     return as_array(x)
 
 

@@ -65,10 +65,10 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Any:
     check_arraylike("polyval", x)
     _check_coefficients("polyval", p)
     p, x = promote_dtypes(as_array(p), as_array(x))
-    parts = p.shape[1:], x.shape
-    if all(parts):
-        check_ranks("polyval", parts, (p.shape, x.shape))
-    shape = broadcast_sizes(*parts)
+    batch_shapes = p.shape[1:], x.shape
+    if all(batch_shapes):
+        check_ranks("polyval", batch_shapes, (p.shape, x.shape))
+    shape = broadcast_sizes(*batch_shapes)
     y = lax.broadcast_in_dim(typed_constant(0, x.dtype), shape, ())
     out, _ = run_scan(lambda y, c: (y * x + c, None), y, p, unroll=unroll)
     return out
@@ -137,8 +137,10 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Any:
 
 def _trim_leading(x: Any) -> Any:
     """Without leading zeros; one coefficient at least."""
-    found = np.flatnonzero(np.asarray(concrete_or_error(None, x, "trim_leading_zeros")))
-    return x[int(found[0]) :] if found.size else x[-1:]
+    nonzero_indices = np.flatnonzero(
+        np.asarray(concrete_or_error(None, x, "trim_leading_zeros"))
+    )
+    return x[int(nonzero_indices[0]) :] if nonzero_indices.size else x[-1:]
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Any:
@@ -444,10 +446,10 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Any:
     if not strip_zeros:
         return _roots_with_zeros(p)
     values = np.asarray(concrete_or_error(None, p, "jnp.roots with strip_zeros=True"))
-    found = np.flatnonzero(values)
-    if not found.size:
+    nonzero_indices = np.flatnonzero(values)
+    if not nonzero_indices.size:
         return asarray([], dtype=dtypes.complex_of(p.dtype))
-    first, last = int(found[0]), int(found[-1])
+    first, last = int(nonzero_indices[0]), int(nonzero_indices[-1])
     return _roots(p[first : last + 1], p.size - 1 - last)
 
 
@@ -464,21 +466,21 @@ def _roots(p: Any, zeros: int) -> Any:
         lax.broadcast_in_dim(typed_constant(1, p.dtype), (n - 2,), ()), -1
     )
     companion = companion.at[0, :].set(-p[1:] / p[0])
-    found = array_api_linalg.eigvals(companion)
-    return lax.concatenate([convert(found, dtype), none], 0) if zeros else found
+    eigenvalues = array_api_linalg.eigvals(companion)
+    return lax.concatenate([convert(eigenvalues, dtype), none], 0) if zeros else eigenvalues
 
 
 @composite
 def _roots_with_zeros(p: Any) -> Any:
     """Roots of a polynomial, with a nan at the end for each leading zero."""
     zeros = reductions.sum(reductions.all(_leading(p == 0), 1))
-    found = _roots(rearrange.roll(p, -zeros), 0)
+    values = _roots(rearrange.roll(p, -zeros), 0)
     # Moving the zeros to the end has multiplied by a power of x: roots at 0.
-    order = sorting.argsort(-ufuncs.absolute(found))
-    place = lax.iota(dtypes.int32, found.size)
-    found = found[order]
-    nan = found.dtype.type(np.nan * (1 + 1j))
-    return selection.where(place < found.size - zeros, found, nan)
+    sorted_indices = sorting.argsort(-ufuncs.absolute(values))
+    position = lax.iota(dtypes.int32, values.size)
+    values = values[sorted_indices]
+    nan = values.dtype.type(np.nan * (1 + 1j))
+    return selection.where(position < values.size - zeros, values, nan)
 
 
 def _leading(mask: Any) -> Any:

@@ -46,7 +46,7 @@ def _checked(name: str, axis, out, overwrite_input: bool, method: str, weights):
     return None if axis is None else hashable_axis(axis)
 
 
-_TOLD = {
+_ARG_DOCS = {
     "a": "real array; integers become floats.",
     "q": "the share, or several in an array of one axis.",
     "overwrite_input": "not supported.",
@@ -57,17 +57,19 @@ _TOLD = {
 }
 
 
-def _shares(name: str, percent: bool, squash: bool, sentence: str, example: str) -> Any:
+def _quantile_function(
+    name: str, percent: bool, squash: bool, summary: str, example: str
+) -> Any:
     shape = (
         "An array of `a`'s dtype made float: the axis of `q`, if it has one, and the\n"
         "  axes of `a` without `axis`."
     )
-    bad = (
+    raises = (
         "ValueError: complex input, no elements, `q` of more than one axis, an unknown\n"
         "    method.\n  NotImplementedError: weights with another method than they need."
     )
 
-    @row(name, __name__, sentence, shape, example, raises=bad, **_TOLD)
+    @row(name, __name__, summary, shape, example, raises=raises, **_ARG_DOCS)
     def fun(
         a: ArrayLike,
         q: ArrayLike,
@@ -81,13 +83,13 @@ def _shares(name: str, percent: bool, squash: bool, sentence: str, example: str)
     ) -> Any:
         axis = _checked(name, axis, out, overwrite_input, method, weights)
         check_arraylike(name, a, q)
-        q = share_of(q) if percent else q
+        q = fraction_of_percent(q) if percent else q
         return _quantile(a, q, weights, axis, method, keepdims, squash)
 
     return fun
 
 
-def share_of(q: Any) -> Any:
+def fraction_of_percent(q: Any) -> Any:
     """Percents as shares."""
     if isinstance(q, (int, float)):
         return q / 100
@@ -95,21 +97,21 @@ def share_of(q: Any) -> Any:
     return lax.div(q, convert(100.0, q.dtype, core.aval_of(q).weak_type))
 
 
-quantile = _shares(
+quantile = _quantile_function(
     "quantile",
     False,
     False,
     "The value below which a share of the elements lies, in [0, 1].",
     "[1., 2., 4.], 0.25 -> 1.5",
 )
-nanquantile = _shares(
+nanquantile = _quantile_function(
     "nanquantile",
     False,
     True,
     "`quantile` of what is not nan.",
     "[1., jnp.nan, 2.], 0.5 -> 1.5",
 )
-nanpercentile = _shares(
+nanpercentile = _quantile_function(
     "nanpercentile",
     True,
     True,
@@ -159,15 +161,15 @@ def percentile(
     """
     axis = _checked("percentile", axis, out, overwrite_input, method, weights)
     check_arraylike("percentile", a, q)
-    found = _quantile(a, share_of(q), weights, axis, method, keepdims, False)
-    return apply_out_sharding("percentile", found, out_sharding)
+    result = _quantile(a, fraction_of_percent(q), weights, axis, method, keepdims, False)
+    return apply_out_sharding("percentile", result, out_sharding)
 
 
-def _middle(name: str, squash: bool, sentence: str, example: str) -> Any:
+def _median_function(name: str, squash: bool, summary: str, example: str) -> Any:
     shape = "An array of `a`'s dtype made float, without the axes of `axis`."
-    bad = "ValueError: complex input, no elements, no such axis."
+    raises = "ValueError: complex input, no elements, no such axis."
 
-    @row(name, __name__, sentence, shape, example, raises=bad, **_TOLD)
+    @row(name, __name__, summary, shape, example, raises=raises, **_ARG_DOCS)
     def fun(
         a: ArrayLike,
         axis: int | tuple[int, ...] | None = None,
@@ -182,13 +184,13 @@ def _middle(name: str, squash: bool, sentence: str, example: str) -> Any:
     return fun
 
 
-median = _middle(
+median = _median_function(
     "median",
     False,
     "The middle element along axes, or the mean of the two in the middle.",
     "[5., 1., 2.] -> 2.",
 )
-nanmedian = _middle(
+nanmedian = _median_function(
     "nanmedian", True, "`median` of what is not nan.", "[1., jnp.nan, 2.] -> 1.5"
 )
 
@@ -222,16 +224,16 @@ def _quantile(a, q, weights, axis, method: str, keepdims: bool, squash: bool):
         out = lax.full(shape, 0, a.dtype)
     else:
         out = convert(_of_rows(rows, q, weights, method, squash), a.dtype)
-    kept = tuple(1 if i in axes else n for i, n in enumerate(a.shape))
-    return lax.reshape(out, (*q.shape, *kept)) if keepdims else out
+    kept_shape = tuple(1 if i in axes else n for i, n in enumerate(a.shape))
+    return lax.reshape(out, (*q.shape, *kept_shape)) if keepdims else out
 
 
 def _axes_together(x: Any, axes: tuple[int, ...]) -> Any:
     """The reduced axes as one last axis."""
     rest = [i for i in range(x.ndim) if i not in axes]
-    order = (*rest, *axes)
-    if order != tuple(range(x.ndim)):
-        x = lax.transpose(x, order)
+    permutation = (*rest, *axes)
+    if permutation != tuple(range(x.ndim)):
+        x = lax.transpose(x, permutation)
     n = len(rest)
     return lax.reshape(x, (*x.shape[:n], math.prod(x.shape[n:])))
 
@@ -242,11 +244,11 @@ def _weights(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any:
         return convert(weights, a.dtype)
     if axis is None:
         raise TypeError("If weights are not the same shape as a, an axis must be specified.")
-    wanted = tuple(a.shape[i] for i in axes)
-    if weights.shape != wanted:
+    expected_shape = tuple(a.shape[i] for i in axes)
+    if weights.shape != expected_shape:
         raise ValueError(
             f"weights of shape {weights.shape} do not fit an array of shape {a.shape}"
-            f" along axis {axis}, which has shape {wanted}."
+            f" along axis {axis}, which has shape {expected_shape}."
         )
     wide = lax.broadcast_in_dim(weights, a.shape, axes)
     return convert(wide, a.dtype)
@@ -288,14 +290,14 @@ def _of_ordered(ordered: Any, q: Any, count: Any, method: str, squash: bool, dty
     one, zero = dtype.type(1), dtype.type(0)
     top = lax.sub(count, one)
     if method == "inverted_cdf":
-        place = lax.sub(lax.ceil(lax.mul(q, count)), one)
-        return _pick(ordered, _bounded(place, zero, top), squash)
-    place = lax.mul(q, top)
-    low, high = lax.floor(place), lax.ceil(place)
-    share = lax.sub(place, low)
+        position = lax.sub(lax.ceil(lax.mul(q, count)), one)
+        return _pick(ordered, _bounded(position, zero, top), squash)
+    position = lax.mul(q, top)
+    low, high = lax.floor(position), lax.ceil(position)
+    fraction = lax.sub(position, low)
     low, high = _bounded(low, zero, top), _bounded(high, zero, top)
     if method == "nearest":
-        near = lax.select_n(lax.le(share, dtype.type(0.5)), high, low)
+        near = lax.select_n(lax.le(fraction, dtype.type(0.5)), high, low)
         return _pick(ordered, near, squash)
     below = None if method == "higher" else _pick(ordered, low, squash)
     above = None if method == "lower" else _pick(ordered, high, squash)
@@ -306,9 +308,9 @@ def _of_ordered(ordered: Any, q: Any, count: Any, method: str, squash: bool, dty
         return lax.mul(total, total.dtype.type(0.5))
     if below.dtype.itemsize < dtype.itemsize:
         below, above = convert(below, dtype), convert(above, dtype)
-    share = _to_shape(convert(share, below.dtype), below.shape)
-    rest = lax.sub(below.dtype.type(1), share)
-    return lax.add(lax.mul(below, rest), lax.mul(above, share))
+    fraction = _to_shape(convert(fraction, below.dtype), below.shape)
+    rest = lax.sub(below.dtype.type(1), fraction)
+    return lax.add(lax.mul(below, rest), lax.mul(above, fraction))
 
 
 def _bounded(x: Any, low: Any, high: Any) -> Any:
@@ -322,9 +324,9 @@ def _to_shape(x: Any, shape: tuple[int, ...]) -> Any:
     return lax.broadcast_in_dim(x, shape, tuple(range(x.ndim)))
 
 
-def _pick(ordered: Any, place: Any, by_row: bool) -> Any:
+def _pick(ordered: Any, position: Any, by_row: bool) -> Any:
     """Elements at places along the last axis: places for all rows, or for each row."""
-    at = lax.convert_element_type(place, dtypes.int32)
+    at = lax.convert_element_type(position, dtypes.int32)
     last = ordered.ndim - 1
     if by_row and last:
         wide = lax.reshape(at, (*at.shape, 1))
@@ -338,8 +340,8 @@ def _pick(ordered: Any, place: Any, by_row: bool) -> Any:
     # for a slice at a place that is not known.
     spans = tuple((SPAN, 0, n, 1, False) for n in ordered.shape[:-1])
     plan = Plan((*spans, (ARRAY,)), ordered.shape, True, False)
-    places = at if at.ndim else lax.reshape(at, (1,))
-    out = indexing.read(ordered, (places,), plan)
+    positions = at if at.ndim else lax.reshape(at, (1,))
+    out = indexing.read(ordered, (positions,), plan)
     return shapes.move_axis(out, last, 0) if at.ndim else lax.squeeze(out, (last,))
 
 

@@ -68,31 +68,31 @@ def arange(
         first, last = (0, start) if stop is None else (start, stop)
         if type(last) is int and _LEAST <= first <= last <= -_LEAST:  # nearly all calls
             return _count(first, last)
-    given = {"start": start, "stop": stop, "step": step}
+    named_args = {"start": start, "stop": stop, "step": step}
     values = {
         k: known_number(v, k if stop is not None or k != "start" else "stop")
-        for k, v in given.items()
+        for k, v in named_args.items()
         if v is not None
     }
     if start is None:
         raise TypeError("arange: start must be a number, got None.")
-    wanted = static_dtype(dtype, "arange")
-    if wanted is None:
-        wanted = dtypes.promote(tuple(map(type_of_number, values.values())))[0]
-    if dtypes.is_bool(wanted):
+    requested_dtype = static_dtype(dtype, "arange")
+    if requested_dtype is None:
+        requested_dtype = dtypes.promote(tuple(map(type_of_number, values.values())))[0]
+    if dtypes.is_bool(requested_dtype):
         raise TypeError("arange does not make bools: dtype bool was asked for.")
     first, last, by = values["start"], values.get("stop"), values.get("step", 1)
     if last is None:
         first, last = 0, first
     if any(isinstance(x, SymbolicDim) for x in (first, last, by)):
-        there, back, step_ = (last, first, by) if by > 0 else (first, last, -by)
-        size = max_dim((there - back + step_ - 1) // step_, 0)
+        upper, lower, step_ = (last, first, by) if by > 0 else (first, last, -by)
+        size = max_dim((upper - lower + step_ - 1) // step_, 0)
     else:
         size = max(0, math.ceil((last - first) / by))
-    if dtypes.is_integer(wanted) and isinstance(size, int) and size:
-        dtypes.check_holds("arange", int(first), wanted)
-        dtypes.check_holds("arange", int(first + (size - 1) * by), wanted)
-    out = _range(size, first, by, wanted, step is not None)
+    if dtypes.is_integer(requested_dtype) and isinstance(size, int) and size:
+        dtypes.check_holds("arange", int(first), requested_dtype)
+        dtypes.check_holds("arange", int(first + (size - 1) * by), requested_dtype)
+    out = _range(size, first, by, requested_dtype, step is not None)
     return on_device(out, device, out_sharding)
 
 
@@ -200,8 +200,8 @@ def linspace(
     """
     num, axis = _counts("linspace", num, axis)
     check_arraylike("linspace", start, stop)
-    wanted = static_dtype(dtype, "linspace")
-    out, step = _linspace(start, stop, num, bool(endpoint), wanted, axis)
+    requested_dtype = static_dtype(dtype, "linspace")
+    out, step = _linspace(start, stop, num, bool(endpoint), requested_dtype, axis)
     if device is not None:
         out = on_device(out, device)
     return (out, step) if retstep else out
@@ -267,9 +267,9 @@ def _blend(low, high, num: int, div: int, endpoint: bool, dtype, rank: int):
 
 def to_axis(rank: int, axis: int) -> tuple[int, ...]:
     """The permutation that moves axis 0 to `axis`."""
-    order = list(range(1, rank))
-    order.insert(axis, 0)
-    return tuple(order)
+    permutation = list(range(1, rank))
+    permutation.insert(axis, 0)
+    return tuple(permutation)
 
 
 def logspace(
@@ -303,8 +303,8 @@ def logspace(
     """
     num, axis = _counts("logspace", num, axis)
     check_arraylike("logspace", start, stop, base)
-    wanted = static_dtype(dtype, "logspace")
-    return _logspace(start, stop, base, num, bool(endpoint), wanted, axis)
+    requested_dtype = static_dtype(dtype, "logspace")
+    return _logspace(start, stop, base, num, bool(endpoint), requested_dtype, axis)
 
 
 @composite(static=("num", "endpoint", "dtype", "axis"))
@@ -346,8 +346,8 @@ def geomspace(
     """
     num, axis = _counts("geomspace", num, axis)
     check_arraylike("geomspace", start, stop)
-    wanted = static_dtype(dtype, "geomspace")
-    return _geomspace(start, stop, num, bool(endpoint), wanted, axis)
+    requested_dtype = static_dtype(dtype, "geomspace")
+    return _geomspace(start, stop, num, bool(endpoint), requested_dtype, axis)
 
 
 @composite(static=("num", "endpoint", "dtype", "axis"))

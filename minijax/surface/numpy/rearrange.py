@@ -146,13 +146,13 @@ def repeat(
         total = index_of(total_repeat_length)
         out = _repeat_to_length(a, repeats, axis, total)
     else:
-        out = _repeat_known(a, repeats, axis)
+        out = _repeat_concrete(a, repeats, axis)
     return (
         out if out_sharding is None else reshape(out, shape_of(out), out_sharding=out_sharding)
     )
 
 
-def _repeat_known(a: Any, repeats: Any, axis: int) -> Any:
+def _repeat_concrete(a: Any, repeats: Any, axis: int) -> Any:
     """Repeats known now."""
     if isinstance(repeats, Tracer):
         repeats = concrete_or_error(
@@ -215,11 +215,11 @@ def _repeat_to_length(a: Any, repeats: Any, axis: int, total: int) -> Any:
     # Element i of the result comes from the last row that has begun at place i or before.
     starts = lax.sub(lax.cumsum(flat), flat)
     begun = lax.broadcast_in_dim(const(flat, 0), (total,), ())
-    place = lax.expand_dims(starts, (1,))
+    positions = lax.expand_dims(starts, (1,))
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     ones = lax.broadcast_in_dim(const(flat, 1), shape_of(starts), ())
     mode = lax.GatherScatterMode.FILL_OR_DROP
-    begun = lax.scatter_add(begun, place, ones, numbers, mode=mode)
+    begun = lax.scatter_add(begun, positions, ones, numbers, mode=mode)
     return take_rows(a, lax.sub(lax.cumsum(begun), const(begun, 1)), axis)
 
 
@@ -255,9 +255,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if not isinstance(shift, (tuple, list)) and len(shape_of(shift)) > 1:
         raise ValueError("'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
     if axis is None:
-        return reshape(roll(ravel(a), _total(shift), 0), shape) if shape else as_array(a)
-    given = axis if has_items(axis) else (axis,)
-    axes = tuple([canonical_axis(i, len(shape)) for i in given])
+        return reshape(roll(ravel(a), _total_shift(shift), 0), shape) if shape else as_array(a)
+    axis_items = axis if has_items(axis) else (axis,)
+    axes = tuple([canonical_axis(i, len(shape)) for i in axis_items])
     shifts = _shifts(shift, len(axes))
     if len(axes) < len(shifts):
         axes = axes * len(shifts)
@@ -270,7 +270,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return _roll(a, shifts, axes)
 
 
-def _total(shift: Any) -> Any:
+def _total_shift(shift: Any) -> Any:
     """What shifts amount to on a flat array."""
     if isinstance(shift, (tuple, list)) or np.ndim(shift):
         return sum(shift[i] for i in range(len(shift)))
@@ -298,13 +298,13 @@ def _shifts(shift: Any, n: int) -> list[Any]:
 def _roll_fixed(a: Any, shifts: Sequence[int], axes: Sequence[int]) -> Any:
     for s, axis in zip(shifts, axes, strict=True):
         size = shape_of(a)[axis]
-        cut = (-s) % size
-        if cut:
-            parts = [
-                lax.slice_in_dim(a, cut, size, axis=axis),
-                lax.slice_in_dim(a, 0, cut, axis=axis),
+        split_point = (-s) % size
+        if split_point:
+            pieces = [
+                lax.slice_in_dim(a, split_point, size, axis=axis),
+                lax.slice_in_dim(a, 0, split_point, axis=axis),
             ]
-            a = lax.concatenate(parts, axis)
+            a = lax.concatenate(pieces, axis)
     return as_array(a)
 
 
@@ -427,11 +427,11 @@ def _rot90(m: Any, k: int, first: int, second: int) -> Any:
         return as_array(m)
     if k == 2:
         return lax.rev(m, (first, second))
-    order = list(range(len(shape_of(m))))
-    order[first], order[second] = second, first
+    permutation = list(range(len(shape_of(m))))
+    permutation[first], permutation[second] = second, first
     if k == 1:
-        return lax.transpose(lax.rev(m, (second,)), order)
-    return lax.rev(lax.transpose(m, order), (second,))
+        return lax.transpose(lax.rev(m, (second,)), permutation)
+    return lax.rev(lax.transpose(m, permutation), (second,))
 
 
 def resize(a: Any, new_shape: Any) -> Any:
@@ -462,15 +462,15 @@ def resize(a: Any, new_shape: Any) -> Any:
 
 @composite(static="shape")
 def _resize(a: Any, shape: Any) -> Any:
-    size, wanted = aval_of(a).size, math.prod(shape)
-    if size == 0 or wanted == 0:
+    size, new_size = aval_of(a).size, math.prod(shape)
+    if size == 0 or new_size == 0:
         return lax.broadcast_in_dim(const(a, 0), shape, ())
     flat = lax.reshape(a, (size,))
-    times = -(-wanted // size)
+    times = -(-new_size // size)
     if times > 1:
         flat = lax.tile(flat, (times,))
-    if times * size > wanted:
-        flat = lax.slice_in_dim(flat, 0, wanted)
+    if times * size > new_size:
+        flat = lax.slice_in_dim(flat, 0, new_size)
     return lax.reshape(flat, shape)
 
 
@@ -499,14 +499,14 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     if not host.shape:
         return as_array(value)
     axes = canonical_axes(axis, host.ndim)
-    places = np.nonzero(host)
+    nonzero_indices = np.nonzero(host)
     start, stop = [0] * host.ndim, list(host.shape)
     for i in axes:
-        found = places[i]
+        positions = nonzero_indices[i]
         if "f" in trim.lower():
-            start[i] = int(found.min()) if found.size else host.shape[i]
+            start[i] = int(positions.min()) if positions.size else host.shape[i]
         if "b" in trim.lower():
-            stop[i] = max(int(found.max()) + 1 if found.size else 0, start[i])
+            stop[i] = max(int(positions.max()) + 1 if positions.size else 0, start[i])
     out = as_array(value)
     for i in axes:
         out = lax.slice_in_dim(out, start[i], stop[i], axis=i)
@@ -550,9 +550,9 @@ def _check_order(bitorder: str) -> None:
         raise ValueError("'order' must be either 'little' or 'big'")
 
 
-def _bit_places(bitorder: str) -> Any:
-    places = np.arange(8, dtype=np.uint8)
-    return places[::-1].copy() if bitorder == "big" else places
+def _bit_positions(bitorder: str) -> Any:
+    positions = np.arange(8, dtype=np.uint8)
+    return positions[::-1].copy() if bitorder == "big" else positions
 
 
 @composite(static=("axis", "bitorder"))
@@ -565,8 +565,10 @@ def _packbits(a: Any, axis: int, bitorder: str) -> Any:
         edges = [(0, 0, 0)] * (len(shape) - 1) + [(0, missing, 0)]
         bits = lax.pad(bits, const(bits, 0), edges)
     bits = lax.reshape(bits, (*shape[:-1], (shape[-1] + missing) // 8, 8))
-    places = lax.broadcast_in_dim(_bit_places(bitorder), shape_of(bits), (len(shape),))
-    bits = lax.shift_left(bits, places)
+    bit_positions = lax.broadcast_in_dim(
+        _bit_positions(bitorder), shape_of(bits), (len(shape),)
+    )
+    bits = lax.shift_left(bits, bit_positions)
     packed = lax.reduce_sum(bits, (len(shape),))  # no two have the same bit
     return moveaxis(packed, -1, axis)
 
@@ -609,15 +611,15 @@ def _unpackbits(a: Any, axis: int, count: int | None, bitorder: str) -> Any:
     a = moveaxis(a, axis, -1)
     shape = shape_of(a)
     wide = lax.broadcast_in_dim(a, (*shape, 8), tuple(range(len(shape))))
-    places = lax.broadcast_in_dim(_bit_places(bitorder), (*shape, 8), (len(shape),))
-    bits = lax.bitwise_and(lax.shift_right_logical(wide, places), const(wide, 1))
+    bit_positions = lax.broadcast_in_dim(_bit_positions(bitorder), (*shape, 8), (len(shape),))
+    bits = lax.bitwise_and(lax.shift_right_logical(wide, bit_positions), const(wide, 1))
     size = shape[-1] * 8
     bits = lax.reshape(bits, (*shape[:-1], size))
     if count is not None:
-        wanted = count if count >= 0 else max(size + count, 0)
-        if wanted < size:
-            bits = lax.slice_in_dim(bits, 0, wanted, axis=len(shape) - 1)
-        elif wanted > size:
-            edges = [(0, 0, 0)] * (len(shape) - 1) + [(0, wanted - size, 0)]
+        n_bits = count if count >= 0 else max(size + count, 0)
+        if n_bits < size:
+            bits = lax.slice_in_dim(bits, 0, n_bits, axis=len(shape) - 1)
+        elif n_bits > size:
+            edges = [(0, 0, 0)] * (len(shape) - 1) + [(0, n_bits - size, 0)]
             bits = lax.pad(bits, const(bits, 0), edges)
     return moveaxis(bits, -1, axis)

@@ -106,11 +106,11 @@ def keep(x: Any, axes: Sequence[int], ndim: int) -> Any:
     if not axes:
         return x
     shape = core.aval_of(x).shape
-    kept = [i for i in range(ndim) if i not in axes]
+    kept_axes = [i for i in range(ndim) if i not in axes]
     full = [1] * ndim
-    for i, n in zip(kept, shape, strict=True):
+    for i, n in zip(kept_axes, shape, strict=True):
         full[i] = n
-    return lax.broadcast_in_dim(x, tuple(full), tuple(kept))
+    return lax.broadcast_in_dim(x, tuple(full), tuple(kept_axes))
 
 
 def check_where(name: str, where: Any) -> None:
@@ -175,14 +175,14 @@ def accumulate(
     check_where(name, where)
     aval = core.aval_of(a)
     dtype = static_dtype(dtype, name)
-    found = aval.dtype
-    narrow = dtypes.int32 if dtypes.is_bool(found) else found
-    result = dtype or (wide_int(found) if promote_integers else narrow)
-    working = dtypes.float32 if dtype is None and found in HALVES else result
+    input_dtype = aval.dtype
+    narrow = dtypes.int32 if dtypes.is_bool(input_dtype) else input_dtype
+    result = dtype or (wide_int(input_dtype) if promote_integers else narrow)
+    working = dtypes.float32 if dtype is None and input_dtype in HALVES else result
     reducer, combine, neutral = (_TRUTH if dtypes.is_bool(working) else _NUMBERS)[name]
     a = strong(a, working)
     axes, names = reduce_axes(axis, len(aval.shape))
-    if dtype is None and dtypes.is_bool(found) and name == "sum":
+    if dtype is None and dtypes.is_bool(input_dtype) and name == "sum":
         check_counts(name, aval.shape, axes, result)
     if names and name != "sum":
         positional(name, axis, len(aval.shape))
@@ -224,9 +224,9 @@ _TRUTH = {
 # -------------------------------------------------------------------- sums and products
 
 
-def _accumulation(name: str, sentence: str, example: str) -> Any:
+def _accumulation(name: str, summary: str, example: str) -> Any:
     @reduction("dtype", "keepdims", "promote_integers")
-    @row(name, __name__, sentence, SUMMED, example, raises=BAD_AXIS, dtype=WIDENED)
+    @row(name, __name__, summary, SUMMED, example, raises=BAD_AXIS, dtype=WIDENED)
     def fun(
         a: ArrayLike,
         axis: Axis = None,
@@ -296,13 +296,13 @@ _EXTREMA = {
 }
 
 
-def extremes(of: Any, name: str, sentence: str, example: str) -> Any:
-    """A public reduction with the signature of `max`, computed by `of`."""
-    kept = "A strongly typed array of `a`'s dtype, without the axes of `axis`."
-    no_neutral = "ValueError: nothing to reduce, or a mask, without `initial`; no such axis."
+def extremum_function(compute: Any, name: str, summary: str, example: str) -> Any:
+    """A public reduction with the signature of `max`, computed by `compute`."""
+    returns = "A strongly typed array of `a`'s dtype, without the axes of `axis`."
+    raises = "ValueError: nothing to reduce, or a mask, without `initial`; no such axis."
 
     @reduction("keepdims")
-    @row(name, of.__module__, sentence, kept, example, raises=no_neutral)
+    @row(name, compute.__module__, summary, returns, example, raises=raises)
     def fun(
         a: ArrayLike,
         axis: Axis = None,
@@ -312,18 +312,18 @@ def extremes(of: Any, name: str, sentence: str, example: str) -> Any:
         where: ArrayLike | None = None,
     ) -> Any:
         no_out(name, out)
-        return of(name, a, axis, keepdims, initial, where)
+        return compute(name, a, axis, keepdims, initial, where)
 
     return fun
 
 
-max = extremes(
+max = extremum_function(
     extremum,
     "max",
     "Largest element along axes; nan if there is one.",
     "[[1, 5], [4, 2]], axis=1 -> [5, 4]",
 )
-min = extremes(
+min = extremum_function(
     extremum,
     "min",
     "Smallest element along axes; nan if there is one.",
@@ -379,11 +379,11 @@ def truth(name: str, prim, neutral: bool, a, axis, keepdims: bool, where):
     return keep(x, axes, ndim) if keepdims else x
 
 
-def _truth(name: str, prim: Any, neutral: bool, sentence: str, example: str) -> Any:
-    whether = "A bool array without the axes of `axis`."
+def _truth(name: str, prim: Any, neutral: bool, summary: str, example: str) -> Any:
+    returns = "A bool array without the axes of `axis`."
 
     @reduction("keepdims")
-    @row(name, __name__, sentence, whether, example, raises=BAD_AXIS)
+    @row(name, __name__, summary, returns, example, raises=BAD_AXIS)
     def fun(
         a: ArrayLike,
         axis: Axis = None,
@@ -463,31 +463,31 @@ def position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     return keep(out, (at,) if axis is not None else tuple(range(len(shape))), len(shape))
 
 
-def positions(of: Any, name: str, prim: Any, sentence: str, example: str) -> Any:
-    """A public reduction with the signature of `argmax`, computed by `of`."""
-    axis_is = "the axis; None for the position in the flattened array."
-    where = "An array of the default integer dtype: `a`'s shape without `axis`, or ()."
-    none = "ValueError: nothing along the axis, or no such axis."
+def argextremum_function(compute: Any, name: str, prim: Any, summary: str, example: str) -> Any:
+    """A public reduction with the signature of `argmax`, computed by `compute`."""
+    axis_doc = "the axis; None for the position in the flattened array."
+    returns = "An array of the default integer dtype: `a`'s shape without `axis`, or ()."
+    raises = "ValueError: nothing along the axis, or no such axis."
 
     @composite_along("keepdims")
-    @row(name, of.__module__, sentence, where, example, raises=none, axis=axis_is)
+    @row(name, compute.__module__, summary, returns, example, raises=raises, axis=axis_doc)
     def fun(
         a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
     ) -> Any:
         no_out(name, out)
-        return of(name, prim, a, axis, keepdims)
+        return compute(name, prim, a, axis, keepdims)
 
     return fun
 
 
-argmax = positions(
+argmax = argextremum_function(
     position,
     "argmax",
     lax.argmax_p,
     "Position of the first largest element (or nan) along an axis.",
     "[[1, 9], [7, 2]], axis=1 -> [1, 0]",
 )
-argmin = positions(
+argmin = argextremum_function(
     position,
     "argmin",
     lax.argmin_p,

@@ -30,10 +30,10 @@ def running(name: str, op: Callable[..., Any], a, axis, dtype, wide: bool = Fals
         if axis is not None:
             canonical_axis(axis, 1)
         a, axis = lax.reshape(a, (a.size,)), 0
-    found, at = a.dtype, canonical_axis(axis, a.ndim)
+    input_dtype, at = a.dtype, canonical_axis(axis, a.ndim)
     if dtype is None:
-        dtype = wide_int(found) if wide or dtypes.is_bool(found) else found
-        if dtypes.is_bool(found):
+        dtype = wide_int(input_dtype) if wide or dtypes.is_bool(input_dtype) else input_dtype
+        if dtypes.is_bool(input_dtype):
             dtypes.check_holds(name, a.shape[at], dtype)
     if dtypes.is_bool(dtype):  # whether any, or all, hold so far
         counted = convert(convert(a, dtype), dtypes.int32)
@@ -41,34 +41,34 @@ def running(name: str, op: Callable[..., Any], a, axis, dtype, wide: bool = Fals
     return op(strong(a, dtype), axis=at)
 
 
-def runs(of: Any, name: str, home: str, sentence: str, example: str) -> Any:
-    """A public function with the signature of `cumsum`, computed by `of`."""
-    told = {
+def running_function(compute: Any, name: str, module: str, summary: str, example: str) -> Any:
+    """A public function with the signature of `cumsum`, computed by `compute`."""
+    arg_docs = {
         "axis": "the axis; None for the flattened array.",
         "dtype": "dtype to convert to first; by default bools become integers.",
     }
     shape = "An array of `dtype`, of `a`'s shape; of shape (a.size,) for no axis."
-    bad = "ValueError: no such axis."
+    raises = "ValueError: no such axis."
 
     @composite(static=("axis", "dtype"))
-    @row(name, home, sentence, shape, example, raises=bad, **told)
+    @row(name, module, summary, shape, example, raises=raises, **arg_docs)
     def fun(
         a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
     ) -> Any:
         no_out(name, out)
-        return of(a, axis, dtype)
+        return compute(a, axis, dtype)
 
     return fun
 
 
-cumsum = runs(
+cumsum = running_function(
     functools.partial(running, "cumsum", lax.cumsum),
     "cumsum",
     __name__,
     "Running sum along an axis.",
     "[1, 2, 3] -> [1, 3, 6]",
 )
-cumprod = runs(
+cumprod = running_function(
     functools.partial(running, "cumprod", lax.cumprod),
     "cumprod",
     __name__,

@@ -84,11 +84,13 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
             " use jnp.nonzero within JAX transformations.",
         )
         x = as_array(a)
-        found = np.nonzero(np.asarray(x))
-        where = x.sharding if x.committed else None
-        if isinstance(where, NamedSharding):  # whole on each of the devices
-            where = where.with_spec(PartitionSpec())
-        return tuple([asarray(i.astype(dtypes.int_default()), device=where) for i in found])
+        indices = np.nonzero(np.asarray(x))
+        sharding = x.sharding if x.committed else None
+        if isinstance(sharding, NamedSharding):  # whole on each of the devices
+            sharding = sharding.with_spec(PartitionSpec())
+        return tuple(
+            [asarray(i.astype(dtypes.int_default()), device=sharding) for i in indices]
+        )
     size = index_of(size)
     shape = core.aval_of(a).shape
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
@@ -113,12 +115,12 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
     mask = lax.reshape(mask, (n,))
     counts = lax.cumsum(lax.convert_element_type(mask, dtype))
     # The k-th element that counts goes to place k; others, and those beyond, nowhere.
-    place = lax.sub(counts, dtype.type(1))
-    place = choose(mask, place, typed_constant(size, dtype))
+    position = lax.sub(counts, dtype.type(1))
+    position = choose(mask, position, typed_constant(size, dtype))
     slots = lax.broadcast_in_dim(typed_constant(n, dtype), (size,), ())
     plan = Plan(((ARRAY,),), (size,), True, False)
     flat = updates.write(
-        slots, (place,), lax.iota(dtype, n), plan, "min", updates._DROP, False, False
+        slots, (position,), lax.iota(dtype, n), plan, "min", updates._DROP, False, False
     )
     missing = lax.eq(flat, typed_constant(n, dtype))
     out = []
@@ -190,11 +192,11 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
     rank = a.ndim
     if rank == 0:
         a = lax.reshape(a, (1,))
-    found = nonzero(a, size=size, fill_value=fill_value)
-    n = found[0].shape[0]
+    indices = nonzero(a, size=size, fill_value=fill_value)
+    n = indices[0].shape[0]
     if rank == 0:
         return lax.broadcast_in_dim(typed_constant(0, dtypes.int_default()), (n, 0), ())
-    return lax.stack(list(promote_dtypes(*found)), 1)
+    return lax.stack(list(promote_dtypes(*indices)), 1)
 
 
 # ------------------------------------------------------------------------ searchsorted
@@ -310,8 +312,8 @@ def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> An
         return lax.select_n(left, after, low), lax.select_n(left, high, middle)
 
     bounds = lax.full_like(v, 0, dtype), _everywhere(v, n, dtype)
-    known = not isinstance(n, SymbolicDim)
-    steps = int(np.ceil(np.log2(n + 1))) if known else 8 * dtype.itemsize - 1
+    is_static = not isinstance(n, SymbolicDim)
+    steps = int(np.ceil(np.log2(n + 1))) if is_static else 8 * dtype.itemsize - 1
     if unroll:
         for i in range(steps):
             bounds = halve(i, bounds)
@@ -324,8 +326,8 @@ def _search_by_sorting(a: Any, v: Any, side: str, dtype: Any) -> Any:
     """The rank of each value among all, less its rank among the values."""
     m, n = v.size, a.shape[0]
     flat = lax.reshape(v, (m,))
-    parts = [flat, a] if side == "left" else [a, flat]
-    joint = ranks(lax.concatenate(parts, 0), dtype)
+    operands = [flat, a] if side == "left" else [a, flat]
+    joint = ranks(lax.concatenate(operands, 0), dtype)
     start = 0 if side == "left" else n
     own = joint[start : start + m]
     return lax.reshape(lax.sub(own, ranks(flat, dtype)), v.shape)
@@ -333,10 +335,10 @@ def _search_by_sorting(a: Any, v: Any, side: str, dtype: Any) -> Any:
 
 def ranks(x: Any, dtype: Any) -> Any:
     """The place of each element of `x` once it is sorted (stably)."""
-    order = lax.iota(dtype, x.shape[0])
-    _, perm = lax.sort((x, order), dimension=0, is_stable=True, num_keys=1)
-    _, places = lax.sort((perm, order), dimension=0, is_stable=True, num_keys=1)
-    return places
+    positions = lax.iota(dtype, x.shape[0])
+    _, perm = lax.sort((x, positions), dimension=0, is_stable=True, num_keys=1)
+    _, sorted_positions = lax.sort((perm, positions), dimension=0, is_stable=True, num_keys=1)
+    return sorted_positions
 
 
 @composite(static=("right", "method"))
@@ -412,8 +414,8 @@ def unravel_index(indices: ArrayLike, shape: Any) -> Any:
         sizes = tuple(shape)
     else:
         raise ValueError("unravel_index: shape should be a scalar or 1D sequence.")
-    whole = dtypes.is_integer(core.aval_of(indices).dtype)
-    if whole and not any(isinstance(n, core.Tracer) for n in sizes):
+    is_integer = dtypes.is_integer(core.aval_of(indices).dtype)
+    if is_integer and not any(isinstance(n, core.Tracer) for n in sizes):
         try:
             return _unravel_index(indices, tuple(map(index_of, sizes)))
         except TypeError:  # sizes that are floats
@@ -434,8 +436,8 @@ def _unravel_by_values(indices: Any, sizes: tuple[Any, ...]) -> Any:
     flat = convert(wide, flat.dtype, flat.aval.weak_type)
     out = []
     for n in sizes[::-1]:
-        flat, place = divmod(flat, as_array(n))
-        out.append(place)
+        flat, coordinate = divmod(flat, as_array(n))
+        out.append(coordinate)
     return tuple(out[::-1])
 
 
@@ -495,16 +497,16 @@ def ravel_multi_index(
         raise AssertionError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
     sizes = tuple(operator.index(d) for d in dims)
     check_arraylike("ravel_multi_index", *multi_index)
-    parts = [as_array(i) for i in multi_index]
-    if any(dtypes.is_bool(i.dtype) for i in parts):
+    indices = [as_array(i) for i in multi_index]
+    if any(dtypes.is_bool(i.dtype) for i in indices):
         raise TypeError("only int indices permitted")
-    if dtype is None and not parts:
+    if dtype is None and not indices:
         kind = dtypes.int_default()
     elif dtype is None:
-        kind = dtypes.promote(tuple((i.dtype, i.aval.weak_type) for i in parts))[0]
+        kind = dtypes.promote(tuple((i.dtype, i.aval.weak_type) for i in indices))[0]
     else:
         kind = static_dtype(dtype, "ravel_multi_index")
-    for d in (*(i.dtype for i in parts), kind):
+    for d in (*(i.dtype for i in indices), kind):
         if not dtypes.is_integer(d):
             raise ValueError(f"dtype={d!r} is not an integer type.")
     if math.prod(sizes) - 1 > ml_dtypes.iinfo(kind).max:
@@ -513,7 +515,7 @@ def ravel_multi_index(
             f" index for dims={sizes}. Use the dtype argument to pass a suitable dtype."
         )
     if mode == "raise":
-        for i, n in zip(parts, sizes, strict=True):
+        for i, n in zip(indices, sizes, strict=True):
             concrete_or_error(
                 None,
                 i,
@@ -524,9 +526,9 @@ def ravel_multi_index(
             if ((values < 0) | (values >= n)).any():
                 raise ValueError("invalid entry in coordinates array")
     elif mode == "clip":
-        parts = [i.clip(0, n - 1) for i, n in zip(parts, sizes, strict=True)]
+        indices = [i.clip(0, n - 1) for i, n in zip(indices, sizes, strict=True)]
     elif mode == "wrap":
-        parts = [i % n for i, n in zip(parts, sizes, strict=True)]
+        indices = [i % n for i, n in zip(indices, sizes, strict=True)]
     elif mode != "ignore":
         raise ValueError(
             f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'."
@@ -534,8 +536,8 @@ def ravel_multi_index(
     if order not in ("C", "F"):
         raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
     if order == "F":
-        parts, sizes = parts[::-1], sizes[::-1]
+        indices, sizes = indices[::-1], sizes[::-1]
     out: Any = kind.type(0)
-    for i, n in zip(parts, sizes, strict=True):
+    for i, n in zip(indices, sizes, strict=True):
         out = out * n + convert(i, kind)
     return as_array(out)

@@ -28,7 +28,7 @@ def _segment(
     name: str,
     method: str,
     start: Callable[[Any], Any],
-    together: Callable[..., Any],
+    reduce_buckets: Callable[..., Any],
     data: Any,
     segment_ids: Any,
     num_segments: int | None,
@@ -45,34 +45,38 @@ def _segment(
     if falls_below(n, 0):
         raise ValueError("num_segments must be non-negative.")
     shape: tuple[int, ...] = (n, *data.shape[1:])
-    where: Any = ids
+    indices: Any = ids
     bucket_size = None if bucket_size is None else operator.index(bucket_size)
     if bucket_size is not None and data.ndim:
         if bucket_size < 1:
             raise ValueError(f"{name}: bucket_size must be positive, got {bucket_size}.")
         shape = (-(-data.shape[0] // bucket_size), *shape)
         row = lax.iota(dtypes.int32, data.shape[0])
-        where = lax.div(row, np.int32(bucket_size)), ids
+        indices = lax.div(row, np.int32(bucket_size)), ids
     neutral = data.dtype.type(start(data.dtype))
     out = update(
         creation.full(shape, neutral),
-        where,
+        indices,
         data,
         method,
         indices_are_sorted=indices_are_sorted,
         unique_indices=unique_indices,
         mode=lax.GatherScatterMode.FILL_OR_DROP if mode is None else mode,
         wrap_negative_indices=False,
-        out_sharding=out_sharding if where is ids else None,
+        out_sharding=out_sharding if indices is ids else None,
     )
-    return out if where is ids else apply_out_sharding(name, together(out, (0,)), out_sharding)
+    return (
+        out
+        if indices is ids
+        else apply_out_sharding(name, reduce_buckets(out, (0,)), out_sharding)
+    )
 
 
-def _maker(
+def _segment_function(
     name: str,
     method: str,
     start: Callable[[Any], Any],
-    together: Callable[..., Any],
+    reduce_buckets: Callable[..., Any],
     what: str,
     empty: str,
     shown: str,
@@ -91,7 +95,7 @@ def _maker(
             name,
             method,
             start,
-            together,
+            reduce_buckets,
             data,
             segment_ids,
             num_segments,
@@ -133,13 +137,13 @@ def _maker(
     return segment
 
 
-segment_sum = _maker(
+segment_sum = _segment_function(
     "segment_sum", "add", lambda dtype: 0, lax.reduce_sum, "Sum", "0", "[7, 3]"
 )
-segment_prod = _maker(
+segment_prod = _segment_function(
     "segment_prod", "mul", lambda dtype: 1, lax.reduce_prod, "Product", "1", "[10,  3]"
 )
-segment_max = _maker(
+segment_max = _segment_function(
     "segment_max",
     "max",
     lowest,
@@ -148,7 +152,7 @@ segment_max = _maker(
     "the lowest number of the dtype",
     "[5, 3]",
 )
-segment_min = _maker(
+segment_min = _segment_function(
     "segment_min",
     "min",
     highest,
@@ -159,7 +163,7 @@ segment_min = _maker(
 )
 
 
-def _old(name: str, method: str) -> Callable[..., Any]:
+def _removed_function(name: str, method: str) -> Callable[..., Any]:
     def update(x, idx, y, indices_are_sorted: bool = False, unique_indices: bool = False):
         warnings.warn(
             f"jax.ops.{name} was removed from JAX; use x.at[idx].{method}(y).",
@@ -192,11 +196,11 @@ def _old(name: str, method: str) -> Callable[..., Any]:
     return update
 
 
-index_update = _old("index_update", "set")
-index_add = _old("index_add", "add")
-index_mul = _old("index_mul", "multiply")
-index_max = _old("index_max", "max")
-index_min = _old("index_min", "min")
+index_update = _removed_function("index_update", "set")
+index_add = _removed_function("index_add", "add")
+index_mul = _removed_function("index_mul", "multiply")
+index_max = _removed_function("index_max", "max")
+index_min = _removed_function("index_min", "min")
 
 
 class _Index:

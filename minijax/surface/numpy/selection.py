@@ -306,9 +306,9 @@ def compress(
         )
     at = searching.nonzero(condition, size=size, fill_value=a.shape[axis])[0]
     taken = indexing.take(a, at, axis, mode="clip")
-    found = at < a.shape[axis]
-    found = lax.reshape(found, (size, *(1 for _ in a.shape[axis + 1 :])))
-    return _where(found, taken, convert(fill_value, a.dtype))
+    valid = at < a.shape[axis]
+    valid = lax.reshape(valid, (size, *(1 for _ in a.shape[axis + 1 :])))
+    return _where(valid, taken, convert(fill_value, a.dtype))
 
 
 def piecewise(

@@ -49,7 +49,7 @@ class Runs(NamedTuple):
 
     rows: Any  # (n, ...): sorted
     first: Any  # (n,) bools: whether a row differs from the one before
-    order: Any  # (n,) positions of the rows before sorting
+    sorted_indices: Any  # (n,) positions of the rows before sorting
 
 
 def take_rows(x: Any, at: Any) -> Any:
@@ -64,23 +64,23 @@ def runs_of(x: Any, equal_nan: bool) -> Runs:
     if dtypes.is_complex(x.dtype):  # NaNs come last, whatever their other part
         x = lax.select_n(lax.ne(x, x), x, lax.full_like(x, np.nan))
     if x.ndim == 1:
-        rows, order = with_positions(x, 0, True)
+        rows, sorted_indices = with_positions(x, 0, True)
     else:
         flat = lax.reshape(x, (n, math.prod(x.shape[1:])))
         keys = [flat[:, j] for j in range(flat.shape[1])]
         at = lax.iota(dtypes.int_default(), n)
-        *_, order = lax.sort((*keys, at), dimension=0, num_keys=max(len(keys), 1))
-        rows = take_rows(x, order)
+        *_, sorted_indices = lax.sort((*keys, at), dimension=0, num_keys=max(len(keys), 1))
+        rows = take_rows(x, sorted_indices)
     start = lax.broadcast_in_dim(np.bool_(True), (min_dim(n, 1),), ())
     if falls_below(n, 2):
-        return Runs(rows, start, order)
+        return Runs(rows, start, sorted_indices)
     after, before = rows[1:], rows[:-1]
     differ = lax.ne(after, before)
     if equal_nan and dtypes.is_inexact(x.dtype):
         nans = lax.bitwise_and(lax.ne(after, after), lax.ne(before, before))
         differ = lax.bitwise_and(differ, lax.bitwise_not(nans))
     differ = lax.reduce_or(differ, tuple(range(1, x.ndim)))
-    return Runs(rows, lax.concatenate([start, differ], 0), order)
+    return Runs(rows, lax.concatenate([start, differ], 0), sorted_indices)
 
 
 _runs = composite(runs_of, static=("equal_nan",))
@@ -139,11 +139,11 @@ def unique(
         x = lax.reshape(x, (x.size,))
     else:
         x = shapes.move_axis(x, canonical_axis(axis, x.ndim), 0)
-    wanted = (return_index, return_inverse, return_counts)
-    out, *rest = _unique_rows(x, equal_nan, size, fill_value, wanted)
+    requested = (return_index, return_inverse, return_counts)
+    out, *rest = _unique_rows(x, equal_nan, size, fill_value, requested)
     if axis is not None:
         out = shapes.move_axis(out, 0, canonical_axis(axis, len(shape)))
-    if not any(wanted):
+    if not any(requested):
         return out
     if return_inverse and axis is None:
         rest[int(return_index)] = lax.reshape(rest[int(return_index)], shape)
@@ -151,13 +151,13 @@ def unique(
 
 
 def _unique_rows(
-    x: Any, equal_nan: bool, size: int | None, fill_value: Any, wanted: tuple[bool, ...]
+    x: Any, equal_nan: bool, size: int | None, fill_value: Any, requested: tuple[bool, ...]
 ) -> list[Any]:
     """Unique rows, then what is wanted of index, inverse, counts."""
     n = x.shape[0]
     dtype = dtypes.int_default()
     if n == 0:
-        return _unique_of_none(x, size, fill_value, wanted)
+        return _unique_of_none(x, size, fill_value, requested)
     runs = _runs(x, equal_nan)
     fill = size is not None
     # Also where the run after the last one begins: runs are as long as starts are apart.
@@ -166,36 +166,36 @@ def _unique_rows(
     if size is None:
         size = ends.shape[0]
         ends = lax.pad(ends, ends.dtype.type(n), [(0, 1, 0)])
-    return list(_unique_results(x, tuple(runs), ends, fill_value, size, fill, wanted, dtype))
+    return list(_unique_results(x, tuple(runs), ends, fill_value, size, fill, requested, dtype))
 
 
-@composite(static=("size", "fill", "wanted", "dtype"))
+@composite(static=("size", "fill", "requested", "dtype"))
 def _unique_results(
-    x, found, ends, fill_value, size: int, fill: bool, wanted: tuple[bool, ...], dtype
+    x, run_arrays, ends, fill_value, size: int, fill: bool, requested: tuple[bool, ...], dtype
 ):
-    runs = Runs(*found)
+    runs = Runs(*run_arrays)
     n = x.shape[0]
     limit = n.of_dtype(ends.dtype) if isinstance(n, SymbolicDim) else ends.dtype.type(n)
-    there = lax.lt(ends[:size], limit)
-    starts = choose(there, ends[:size], typed_constant(0, ends.dtype))
+    valid = lax.lt(ends[:size], limit)
+    starts = choose(valid, ends[:size], typed_constant(0, ends.dtype))
     out = [take_rows(runs.rows, starts)]
     if fill and fill_value is not None and size:
         values = broadcast_to(convert(fill_value, x.dtype), out[0].shape)
-        shown = lax.broadcast_in_dim(there, out[0].shape, (0,))
+        shown = lax.broadcast_in_dim(valid, out[0].shape, (0,))
         out[0] = lax.select_n(shown, values, out[0])
-    index, inverse, counts = wanted
+    index, inverse, counts = requested
     if index:
-        out.append(take_rows(runs.order, starts))
+        out.append(take_rows(runs.sorted_indices, starts))
     if inverse:
         number = lax.sub(lax.cumsum(lax.convert_element_type(runs.first, dtype)), dtype.type(1))
-        back = lax.sort((runs.order, number), num_keys=1)[1]
+        back = lax.sort((runs.sorted_indices, number), num_keys=1)[1]
         out.append(back)
     if counts:
         out.append(convert(lax.sub(ends[1:], ends[:-1]), dtype))
     return tuple(out)
 
 
-def _unique_of_none(x: Any, size: Any, fill_value: Any, wanted: Any) -> list[Any]:
+def _unique_of_none(x: Any, size: Any, fill_value: Any, requested: Any) -> list[Any]:
     dtype = dtypes.int_default()
     if size and fill_value is None:
         raise ValueError(
@@ -205,7 +205,7 @@ def _unique_of_none(x: Any, size: Any, fill_value: Any, wanted: Any) -> list[Any
     shape = (size or 0, *x.shape[1:])
     filler = x.dtype.type(0) if fill_value is None else convert(fill_value, x.dtype)
     none = lax.broadcast_in_dim(typed_constant(0, dtype), (0,), ())
-    return [broadcast_to(filler, shape), *([none] * sum(wanted))]
+    return [broadcast_to(filler, shape), *([none] * sum(requested))]
 
 
 class _UniqueAllResult(NamedTuple):
@@ -396,12 +396,12 @@ def setdiff1d(
         x = runs.rows
         keep = lax.bitwise_and(runs.first, isin(x, ar2, invert=True))
     if fill_value is None:
-        return kept_first(x, keep, size, const(x, 0))
+        return select_padded(x, keep, size, const(x, 0))
     filler = asarray(fill_value, x.dtype)
-    return kept_first(x, keep, size, convert(filler, x.dtype, core.aval_of(x).weak_type))
+    return select_padded(x, keep, size, convert(filler, x.dtype, core.aval_of(x).weak_type))
 
 
-def kept_first(x: Any, keep: Any, size: int, fill_value: Any) -> Any:
+def select_padded(x: Any, keep: Any, size: int, fill_value: Any) -> Any:
     """The elements that a mask takes, in an array of `size`, then the filler."""
     n = x.shape[0]
     at = searching.nonzero(keep, size=size, fill_value=n)[0]
@@ -447,7 +447,7 @@ def setxor1d(
         return (
             joint
             if size is None
-            else kept_first(joint, joint, size, 0 if fill_value is None else fill_value)
+            else select_padded(joint, joint, size, 0 if fill_value is None else fill_value)
         )
     # Sorted with what is invalid last; what differs from its neighbours is in one only.
     away = lax.bitwise_not(valid)
@@ -459,11 +459,11 @@ def setxor1d(
     if size is None:
         concrete_or_error(None, joint, "jnp.setxor1d of traced arrays needs a size.")
         return joint[keep]
-    filler = fill_value if fill_value is not None else _smallest_kept(joint, keep)
-    return kept_first(joint, keep, size, filler)
+    filler = fill_value if fill_value is not None else _first_selected(joint, keep)
+    return select_padded(joint, keep, size, filler)
 
 
-def _smallest_kept(x: Any, keep: Any) -> Any:
+def _first_selected(x: Any, keep: Any) -> Any:
     """The first element that a mask takes (0 if there is none)."""
     if not x.shape[0]:
         return x.dtype.type(0)
@@ -506,16 +506,16 @@ def intersect1d(
       Array([2, 3], dtype=int32)
     """
     x, y = _flat_pair("intersect1d", ar1, ar2)
-    found, keep, at_x, at_y = _common_elements(x, y, assume_unique)
+    elements, keep, at_x, at_y = _common_elements(x, y, assume_unique)
     if size is None:
         concrete_or_error(None, keep, "jnp.intersect1d of traced arrays needs a size.")
-        out = found[keep], at_x[keep], at_y[keep]
+        out = elements[keep], at_x[keep], at_y[keep]
     else:
-        filler = fill_value if fill_value is not None else _smallest_kept(found, keep)
+        filler = fill_value if fill_value is not None else _first_selected(elements, keep)
         out = (
-            kept_first(found, keep, size, filler),
-            kept_first(at_x, keep, size, x.size),
-            kept_first(at_y, keep, size, y.size),
+            select_padded(elements, keep, size, filler),
+            select_padded(at_x, keep, size, x.size),
+            select_padded(at_y, keep, size, y.size),
         )
     return out if return_indices else out[0]
 
@@ -534,12 +534,12 @@ def _common_elements(x: Any, y: Any, assume_unique: bool) -> Any:
         at = lax.iota(dtype, m)
         return x, none, at, at
     runs_x, runs_y = runs_of(x, False), runs_of(y, False)
-    place = searching._searchsorted(runs_y.rows, runs_x.rows, "left", "scan")
-    place = lax.min(place, typed_constant(k - 1, dtypes.int32))
-    keep = lax.eq(take_rows(runs_y.rows, place), runs_x.rows)
+    position = searching._searchsorted(runs_y.rows, runs_x.rows, "left", "scan")
+    position = lax.min(position, typed_constant(k - 1, dtypes.int32))
+    keep = lax.eq(take_rows(runs_y.rows, position), runs_x.rows)
     if not assume_unique:
         keep = lax.bitwise_and(keep, runs_x.first)
-    return runs_x.rows, keep, runs_x.order, take_rows(runs_y.order, place)
+    return runs_x.rows, keep, runs_x.sorted_indices, take_rows(runs_y.sorted_indices, position)
 
 
 _ISIN = ("compare_all", "binary_search", "sort", "auto")
@@ -595,13 +595,13 @@ def _isin(element: Any, test_elements: Any, invert: bool, method: str) -> Any:
     if method == "compare_all":
         left = lax.broadcast_in_dim(flat, (flat.size, 1), (0,))
         right = lax.broadcast_in_dim(tests, (1, tests.size), (1,))
-        found = lax.reduce_or(lax.eq(left, right), (1,))
+        is_member = lax.reduce_or(lax.eq(left, right), (1,))
     else:
         how = "scan" if method == "binary_search" else "sort"
         (ordered, _) = with_positions(tests, 0, False)
         at = searching._searchsorted(ordered, flat, "left", how)
         at = lax.min(at, at.dtype.type(tests.size - 1))
-        found = lax.eq(take_rows(ordered, at), flat)
+        is_member = lax.eq(take_rows(ordered, at), flat)
     if invert:
-        found = lax.bitwise_not(found)
-    return lax.reshape(found, shape)
+        is_member = lax.bitwise_not(is_member)
+    return lax.reshape(is_member, shape)

@@ -117,8 +117,8 @@ def _cosine(x: Any, y: Any) -> Any:
     high, low = choose(larger, size, other), choose(larger, other, size)
     none = lax.eq(high, const(high, 0))
     ratio = lax.div(low, choose(none, const(high, 1), high))
-    share = lax.rsqrt(lax.add(const(ratio, 1), lax.square(ratio)))
-    cosine = lax.mul(lax.sign(x), choose(larger, share, lax.mul(ratio, share)))
+    larger_cosine = lax.rsqrt(lax.add(const(ratio, 1), lax.square(ratio)))
+    cosine = lax.mul(lax.sign(x), choose(larger, larger_cosine, lax.mul(ratio, larger_cosine)))
     return choose(none, const(x, 0.5), cosine)
 
 

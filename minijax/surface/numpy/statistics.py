@@ -310,7 +310,7 @@ def bincount(
         raise ValueError("shape of weights must match shape of x.")
     if out_sharding is None:
         return _bincount(x, weights, length)
-    return laid_out("bincount", out_sharding, _counts, [x, weights], length)
+    return call_with_out_sharding("bincount", out_sharding, _counts, [x, weights], length)
 
 
 def _counts(xs: Sequence[Any], length: int) -> Any:
@@ -394,16 +394,16 @@ def cov(
 
 def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
     """Variables in rows, observations in columns; no rows at all if `m` has none."""
-    given = (m,) if y is None else (m, y)
-    check_arraylike("cov", *given)
-    parts = promote_dtypes_inexact(*(as_array(x) for x in given))
-    for name, x in zip("my", parts, strict=False):
+    operands = (m,) if y is None else (m, y)
+    check_arraylike("cov", *operands)
+    variables = promote_dtypes_inexact(*(as_array(x) for x in operands))
+    for name, x in zip("my", variables, strict=False):
         if x.ndim > 2:
             raise ValueError(f"{name} has more than 2 dimensions")
     if dtype is not None and not dtypes.is_inexact(static_dtype(dtype, "cov")):
         raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
     rows: list[Any] = []
-    for x in parts:
+    for x in variables:
         if x.ndim < 2:
             x = lax.reshape(x, (1, x.size))
         elif not rowvar and (not rows or x.shape[0] != 1):
@@ -465,9 +465,9 @@ def corrcoef(
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.shape:
         return c / c
-    spread = ufuncs.sqrt(ufuncs.real(diagonals.diag(c)))
-    spread = convert(spread, c.dtype)
-    c = c / spread[:, None] / spread[None, :]
+    deviations = ufuncs.sqrt(ufuncs.real(diagonals.diag(c)))
+    deviations = convert(deviations, c.dtype)
+    c = c / deviations[:, None] / deviations[None, :]
     if dtypes.is_complex(c.dtype):
         parts = (elementwise.clip(part, -1, 1) for part in (c.real, c.imag))
         return lax.complex(*parts)

@@ -48,7 +48,7 @@ class Plan(NamedTuple):
     operand: tuple[int, ...]  # the shape to index: the array's, with axes for x[True]
     arrays: bool  # whether there is an ARRAY
     wrap: bool = True  # whether negative positions count from the end
-    apart: bool = False  # whether an ellipsis of no axes parts the index arrays
+    separated: bool = False  # whether an ellipsis of no axes parts the index arrays
 
 
 _new = (NEW,)
@@ -64,11 +64,11 @@ def parse(
     In eager use positions become leaves.
     """
     items = subscript if type(subscript) is tuple else (subscript,)
-    apart = False
+    separated = False
     for item in items:
         kind = type(item)
         if kind is not int and kind is not slice and item is not None:
-            items, shape, apart = _expand(subscript, items, shape)
+            items, shape, separated = _expand(subscript, items, shape)
             break
     else:
         taken = len(items) - items.count(None)
@@ -110,7 +110,7 @@ def parse(
             else:
                 entries.append(_scalar)
         axis += 1
-    return Plan(tuple(entries), shape, arrays, wrap, apart), leaves
+    return Plan(tuple(entries), shape, arrays, wrap, separated), leaves
 
 
 # Whether `jax_check_static_indices` was ever on, so that `check_static` is to be asked.
@@ -134,10 +134,10 @@ def check_static(subscript: Any, shape: tuple[int, ...], wrap: bool = True) -> N
     for e in plan.entries:
         n = plan.operand[axis] if e != _new else 0
         if e[0] == POINT and not 0 <= e[1] < n:
-            given = e[1] - n if e[1] < 0 and wrap else e[1]
+            user_index = e[1] - n if e[1] < 0 and wrap else e[1]
             raise errors.error(
                 IndexError,
-                f"index {given} out of bounds for axis {axis} with size {n}"
+                f"index {user_index} out of bounds for axis {axis} with size {n}"
                 f" (normalize_indices={wrap})",
                 why="jax_check_static_indices is on.",
                 tries=["x.at[i].get(mode='clip') or mode='fill'"],
@@ -158,7 +158,7 @@ def _span(s: slice, n: int, axis: int, eager: bool, leaves: list[Any]) -> Any:
         start, stop, step = s.indices(n)
     except TypeError:
         if any(isinstance(x, SymbolicDim) for x in (n, s.start, s.stop)):
-            return _unknown_span(s, n)
+            return _symbolic_span(s, n)
         start, stop, step = _checked_slice(s, axis).indices(n)
     size = len(range(start, stop, step))
     if step < 0:
@@ -170,7 +170,7 @@ def _span(s: slice, n: int, axis: int, eager: bool, leaves: list[Any]) -> Any:
     return SPAN, start, size, step, False
 
 
-def _unknown_span(s: slice, n: Any) -> Any:
+def _symbolic_span(s: slice, n: Any) -> Any:
     """The entry of a slice where sizes are not known."""
     step = 1 if s.step is None else operator.index(s.step)
     if step < 0 and s.start is None and s.stop is None:
@@ -218,13 +218,13 @@ def _written_out(window: Slice, n: int, others: Sequence[Any]) -> Any:
 
 def _checked_slice(s: slice, axis: int) -> slice:
     """A slice with parts that are ints; the error that says why it has none."""
-    parts = []
-    for part in (s.start, s.stop, s.step):
-        if isinstance(part, Tracer) and part.concrete() is None:
+    bounds = []
+    for bound in (s.start, s.stop, s.step):
+        if isinstance(bound, Tracer) and bound.concrete() is None:
             raise errors.error(
                 IndexError,
                 f"Slice entries must be static integers. Got {s} at position {axis}.",
-                which=part.origin(),
+                which=bound.origin(),
                 where=core.stack_text(),
                 why="the size of the result must be known while tracing.",
                 tries=[
@@ -233,8 +233,8 @@ def _checked_slice(s: slice, axis: int) -> slice:
                     "jnp.where with a mask, for a window of varying size",
                 ],
             )
-        parts.append(None if part is None else operator.index(part))
-    return slice(*parts)
+        bounds.append(None if bound is None else operator.index(bound))
+    return slice(*bounds)
 
 
 def too_many(taken: int, ndim: int) -> IndexError:
@@ -269,29 +269,30 @@ def _expand(
             why="NumPy reads a list as an array here, and once read it as a tuple.",
             tries=["x[jnp.array([...])]", "x[tuple(...)]"],
         )
-    parts = [_item(item) for item in items]
-    taken = sum(_axes_taken(p) for p in parts)
+    parsed_items = [_item(item) for item in items]
+    taken = sum(_axes_taken(p) for p in parsed_items)
     if taken > len(shape):
         raise too_many(taken, len(shape))
-    holes = [i for i, p in enumerate(parts) if p is Ellipsis]
+    holes = [i for i, p in enumerate(parsed_items) if p is Ellipsis]
     if len(holes) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
-    at = holes[0] if holes else len(parts)
+    at = holes[0] if holes else len(parsed_items)
     rest = (slice(None),) * (len(shape) - taken)
-    plain = (slice, Slice, type(None))
-    apart = not rest and all(
-        any(not isinstance(p, plain) for p in side) for side in (parts[:at], parts[at + 1 :])
+    slice_types = (slice, Slice, type(None))
+    separated = not rest and all(
+        any(not isinstance(p, slice_types) for p in side)
+        for side in (parsed_items[:at], parsed_items[at + 1 :])
     )
-    parts[at : at + 1] = rest
+    parsed_items[at : at + 1] = rest
     out: list[Any] = []
     sizes: list[int] = []
     axis = 0
-    for p in parts:
+    for p in parsed_items:
         if p is None:
             out.append(p)
         elif not _is_mask(p):
             if type(p) is Slice and (p.stride != 1 or p.size < 1):
-                p = _written_out(p, shape[axis], [q for q in parts if q is not p])
+                p = _written_out(p, shape[axis], [q for q in parsed_items if q is not p])
             out.append(p)
             sizes.append(shape[axis])
             axis += 1
@@ -299,13 +300,13 @@ def _expand(
             out.append(np.zeros(int(p), dtypes.int32))
             sizes.append(1)
         else:
-            wanted = shape[axis : axis + p.ndim]
-            if any(n not in (size, 0) for n, size in zip(p.shape, wanted, strict=True)):
-                raise _mask_shape_error(p, axis, wanted)
+            expected_shape = shape[axis : axis + p.ndim]
+            if any(n not in (size, 0) for n, size in zip(p.shape, expected_shape, strict=True)):
+                raise _mask_shape_error(p, axis, expected_shape)
             out.extend(np.nonzero(p))
-            sizes.extend(wanted)
+            sizes.extend(expected_shape)
             axis += p.ndim
-    return tuple(out), tuple(sizes), apart
+    return tuple(out), tuple(sizes), separated
 
 
 def _axes_taken(item: Any) -> int:
@@ -318,11 +319,11 @@ def _is_mask(item: Any) -> bool:
     return type(item) is np.ndarray and item.dtype == np.bool_
 
 
-def _mask_shape_error(mask: Any, axis: int, wanted: tuple[int, ...]) -> IndexError:
+def _mask_shape_error(mask: Any, axis: int, expected_shape: tuple[int, ...]) -> IndexError:
     return errors.error(
         IndexError,
         "boolean index did not match shape of indexed array in index"
-        f" {axis}: got {mask.shape}, expected {list(wanted)}",
+        f" {axis}: got {mask.shape}, expected {list(expected_shape)}",
         why="a mask says for each element whether it is taken.",
         tries=["a mask of the array's shape", "jnp.where(mask, x, y)"],
     )
@@ -409,10 +410,12 @@ class Location(NamedTuple):
 
 def locate(plan: Plan, leaves: Sequence[Any]) -> Location:
     """The indices of a plan's elements."""
-    todo = iter(leaves)
-    values = [_position(e, n if plan.wrap else 0, todo) for e, n in _with_sizes(plan)]
+    remaining_leaves = iter(leaves)
+    values = [
+        _position(e, n if plan.wrap else 0, remaining_leaves) for e, n in _with_sizes(plan)
+    ]
     block = block_shape(plan, values)
-    place = block_place(plan) if plan.arrays else -1
+    block_index = block_position(plan) if plan.arrays else -1
     batch: list[int] = []  # sizes of the indices' axes, in the result's order
     shape: list[int] = []
     windows: list[int] = []
@@ -425,7 +428,7 @@ def locate(plan: Plan, leaves: Sequence[Any]) -> Location:
     block_at = 0
     axis = 0
     for i, (entry, value) in enumerate(zip(plan.entries, values, strict=True)):
-        if i == place:
+        if i == block_index:
             block_at = len(batch)
             batch += block
             shape += block
@@ -541,13 +544,13 @@ def block_shape(plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
         ) from None
 
 
-def block_place(plan: Plan) -> int:
+def block_position(plan: Plan) -> int:
     """Before which entry the axes of the index arrays go: NumPy's rule.
 
     At the first of them if all indices that are not slices stand together, else in
     front.
     """
-    if plan.apart:
+    if plan.separated:
         return 0
     at = [i for i, e in enumerate(plan.entries) if e[0] in (POINT, SCALAR, ARRAY)]
     return at[0] if at[-1] - at[0] == len(at) - 1 else 0

@@ -105,32 +105,39 @@ class ufunc:
         self.func = func
         self.__name__ = name or name_of(func)
         self.__doc__ = func.__doc__
-        self._about = nin, nout, nin if nargs is None else nargs, identity
-        self._given = (call, reduce, accumulate, at, reduceat)
+        self._arity = nin, nout, nin if nargs is None else nargs, identity
+        self._special_methods = (call, reduce, accumulate, at, reduceat)
         self._call = call or vectorize(func)
 
     @property
     def nin(self) -> int:
         """The number of arguments."""
-        return self._about[0]
+        return self._arity[0]
 
     @property
     def nout(self) -> int:
         """The number of results."""
-        return self._about[1]
+        return self._arity[1]
 
     @property
     def nargs(self) -> int:
         """The number of arguments that the function accepts."""
-        return self._about[2]
+        return self._arity[2]
 
     @property
     def identity(self) -> Any:
         """The value that changes nothing, or None."""
-        return self._about[3]
+        return self._arity[3]
 
     def _key(self) -> Any:
-        return (self.func, self.__name__, self.nin, self.nout, self.nargs, self._given)
+        return (
+            self.func,
+            self.__name__,
+            self.nin,
+            self.nout,
+            self.nargs,
+            self._special_methods,
+        )
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -165,7 +172,7 @@ class ufunc:
     ) -> Any:
         """The function applied along an axis to all elements, first to last."""
         self._check("reduce", out)
-        special = self._given[1] or functools.partial(fold, self)
+        special = self._special_methods[1] or functools.partial(fold, self)
         check_arraylike(f"{self.__name__}.reduce", a)
         if where is not None and self.identity is None and initial is None:
             raise ValueError(
@@ -180,7 +187,7 @@ class ufunc:
         """What `reduce` gives for every beginning of the axis."""
         self._check("accumulate", out)
         check_arraylike(f"{self.__name__}.accumulate", a)
-        special = self._given[2] or functools.partial(running_fold, self)
+        special = self._special_methods[2] or functools.partial(running_fold, self)
         return special(a, axis=axis, dtype=dtype)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
@@ -191,7 +198,7 @@ class ufunc:
                 " inplace like np.ufunc.at(). Instead, you can pass inplace=False and"
                 " capture the result."
             )
-        special = self._given[3] or functools.partial(apply_at, self)
+        special = self._special_methods[3] or functools.partial(apply_at, self)
         return special(asarray(a), indices) if b is None else special(asarray(a), indices, b)
 
     def outer(self, A: Any, B: Any, /) -> Any:
@@ -208,7 +215,7 @@ class ufunc:
         """`reduce` of the stretches of an axis that begin at `indices`."""
         self._check("reduceat", out)
         check_arraylike(f"{self.__name__}.reduceat", a, indices)
-        special = self._given[4] or functools.partial(fold_stretches, self)
+        special = self._special_methods[4] or functools.partial(fold_segments, self)
         reduceat = functools.partial(special, axis=axis, dtype=dtype)
         axis = canonical_axis(axis, len(shape_of(a)))
         if not math.prod(shape_of(indices)):  # the type of one stretch, and none of it
@@ -273,18 +280,18 @@ def fold(f: ufunc, a, *, axis, dtype, keepdims: bool, initial, where):
     if where is not None:
         a, where = broadcast_arrays(a, where)
     if axis is None:
-        a, axis, kept = ravel(a), 0, (1,) * rank
+        a, axis, keepdims_shape = ravel(a), 0, (1,) * rank
         where = None if where is None else ravel(where)
     else:
         axis = canonical_axis(axis, rank)
-        kept = shape_of(a)[:axis] + (1,) + shape_of(a)[axis + 1 :]
-    wanted = aval_of(a).dtype if dtype is None else static_dtype(dtype, f.__name__)
+        keepdims_shape = shape_of(a)[:axis] + (1,) + shape_of(a)[axis + 1 :]
+    result_dtype = aval_of(a).dtype if dtype is None else static_dtype(dtype, f.__name__)
     if initial is None and shape_of(a)[axis] == 0 and f.identity is None:
         raise ValueError(
             f"zero-size array to reduction operation {f.__name__} which has no identity"
         )
-    out = _compiled(f, _fold)(a, initial, where, axis, wanted)
-    return reshape(out, kept) if keepdims else out
+    out = _compiled(f, _fold)(a, initial, where, axis, result_dtype)
+    return reshape(out, keepdims_shape) if keepdims else out
 
 
 def _compiled(f: ufunc, walk: Callable[..., Any]) -> Callable[..., Any]:
@@ -320,8 +327,8 @@ def running_fold(f: ufunc, a: Any, *, axis: Any, dtype: Any) -> Any:
     if axis is None or isinstance(axis, (tuple, list)):
         raise ValueError(f"{f.__name__}.accumulate takes one axis, got {axis!r}")
     axis = canonical_axis(operator.index(axis), len(shape_of(a)))
-    wanted = aval_of(a).dtype if dtype is None else static_dtype(dtype, f.__name__)
-    return _compiled(f, _running_fold)(a, axis, wanted)
+    result_dtype = aval_of(a).dtype if dtype is None else static_dtype(dtype, f.__name__)
+    return _compiled(f, _running_fold)(a, axis, result_dtype)
 
 
 def _running_fold(f: ufunc, a: Any, axis: int, dtype: Any) -> Any:
@@ -341,33 +348,33 @@ def _running_fold(f: ufunc, a: Any, axis: int, dtype: Any) -> Any:
 def apply_at(f: ufunc, a: Any, indices: Any, *b: Any) -> Any:
     """`at`: one place after another."""
     shape = shape_of(a)
-    places = reshape(arange(math.prod(shape)), shape)[indices]
+    positions = reshape(arange(math.prod(shape)), shape)[indices]
     if not b:
-        return reshape(_compiled(f, _apply_at)(ravel(a), ravel(places), None), shape)
-    values = broadcast_to(b[0], shape_of(places))
-    return reshape(_compiled(f, _apply_at)(ravel(a), ravel(places), ravel(values)), shape)
+        return reshape(_compiled(f, _apply_at)(ravel(a), ravel(positions), None), shape)
+    values = broadcast_to(b[0], shape_of(positions))
+    return reshape(_compiled(f, _apply_at)(ravel(a), ravel(positions), ravel(values)), shape)
 
 
-def _apply_at(f: ufunc, flat: Any, places: Any, values: Any) -> Any:
+def _apply_at(f: ufunc, flat: Any, positions: Any, values: Any) -> Any:
     def step(carry: Any, item: Any) -> Any:
-        place, value = item
-        old = carry[place]
+        position, value = item
+        old = carry[position]
         new = f(old) if value is None else f(old, value)
-        return carry.at[place].set(convert(new, aval_of(carry).dtype)), None
+        return carry.at[position].set(convert(new, aval_of(carry).dtype)), None
 
-    return run_scan(step, flat, (places, values))[0]
+    return run_scan(step, flat, (positions, values))[0]
 
 
-def fold_stretches(f: ufunc, a: Any, indices: Any, *, axis: Any, dtype: Any) -> Any:
+def fold_segments(f: ufunc, a: Any, indices: Any, *, axis: Any, dtype: Any) -> Any:
     """`reduceat`: all stretches at once, walking along the axis."""
     if axis is None or isinstance(axis, (tuple, list)):
         raise ValueError("reduceat requires a single integer axis.")
     axis = canonical_axis(operator.index(axis), len(shape_of(a)))
-    wanted = aval_of(a).dtype if dtype is None else static_dtype(dtype, f.__name__)
-    return _compiled(f, _fold_stretches)(a, indices, axis, wanted)
+    result_dtype = aval_of(a).dtype if dtype is None else static_dtype(dtype, f.__name__)
+    return _compiled(f, _fold_segments)(a, indices, axis, result_dtype)
 
 
-def _fold_stretches(f: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
+def _fold_segments(f: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
     rows = convert(moveaxis(a, axis, 0), dtype)
     size, rank = shape_of(rows)[0], len(shape_of(rows))
     starts = convert(indices, dtypes.int32)
@@ -375,9 +382,9 @@ def _fold_stretches(f: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> An
     stops = lax.concatenate([lax.split(starts, (1, shape_of(starts)[0] - 1), 0)[1], last], 0)
 
     def step(carry: Any, item: Any) -> Any:
-        place, row = item
+        position, row = item
         inside = lax.bitwise_and(
-            lax.gt(_like(place, starts), starts), lax.lt(_like(place, starts), stops)
+            lax.gt(_like(position, starts), starts), lax.lt(_like(position, starts), stops)
         )
         inside = expand_dims(inside, tuple(range(1, rank))) if rank > 1 else inside
         out = convert(f(carry, row), dtype)
@@ -388,8 +395,8 @@ def _fold_stretches(f: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> An
     return moveaxis(out, 0, axis)
 
 
-def _like(place: Any, others: Any) -> Any:
-    return lax.broadcast_in_dim(place, shape_of(others), ())
+def _like(position: Any, others: Any) -> Any:
+    return lax.broadcast_in_dim(position, shape_of(others), ())
 
 
 # ------------------------------------------------------------------ NumPy's own ufuncs
@@ -522,7 +529,7 @@ def _ufunc(
         "__module__": "minijax.numpy",
         "__reduce__": lambda self: self.__name__,  # a pickle has the name alone
     }
-    made = type("ufunc", (ufunc,), space)(
+    instance = type("ufunc", (ufunc,), space)(
         fun.__wrapped__,
         nin,
         1,
@@ -534,10 +541,10 @@ def _ufunc(
         at=at,
         reduceat=reduceat,
     )
-    owns_memos(type(made))
-    made.__qualname__ = made.__name__
-    made.__wrapped__ = fun.__wrapped__
-    return made
+    owns_memos(type(instance))
+    instance.__qualname__ = instance.__name__
+    instance.__wrapped__ = fun.__wrapped__
+    return instance
 
 
 def _bits(prim: Any, identity: Any, truth: bool = False) -> Callable[..., Any]:
@@ -564,24 +571,26 @@ logaddexp = _ufunc(elementwise.logaddexp, 2, -np.inf, functools.partial(_log_of_
 logaddexp2 = _ufunc(elementwise.logaddexp2, 2, -np.inf, functools.partial(_log_of_sum, 2))
 
 
-def _of_truths(fun: Any, identity: bool, reduce: Callable[..., Any]) -> ufunc:
+def _logical_ufunc(fun: Any, identity: bool, reduce: Callable[..., Any]) -> ufunc:
     """The ufunc of a logical function, whose general methods walk along truths."""
 
     def accumulate(a: Any, *, axis: int, dtype: Any) -> Any:
-        return running_fold(made, ufuncs.truth(as_array(a)), axis=axis, dtype=dtype)
+        return running_fold(logical, ufuncs.truth(as_array(a)), axis=axis, dtype=dtype)
 
     def reduceat(a: Any, indices: Any, *, axis: Any, dtype: Any) -> Any:
         truths = ufuncs.truth(as_array(a))
-        return fold_stretches(made, truths, indices, axis=axis, dtype=dtype)
+        return fold_segments(logical, truths, indices, axis=axis, dtype=dtype)
 
-    made = _ufunc(fun, 2, identity, reduce, accumulate, reduceat=reduceat)
-    return made
+    logical = _ufunc(fun, 2, identity, reduce, accumulate, reduceat=reduceat)
+    return logical
 
 
-logical_and = _of_truths(
+logical_and = _logical_ufunc(
     ufuncs.logical_and, True, _truth_of_all(reductions.all, ufuncs.logical_and)
 )
-logical_or = _of_truths(
+logical_or = _logical_ufunc(
     ufuncs.logical_or, False, _truth_of_all(reductions.any, ufuncs.logical_or)
 )
-logical_xor = _of_truths(ufuncs.logical_xor, False, _bits(lax.reduce_xor_p, False, truth=True))
+logical_xor = _logical_ufunc(
+    ufuncs.logical_xor, False, _bits(lax.reduce_xor_p, False, truth=True)
+)

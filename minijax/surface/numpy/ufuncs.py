@@ -87,9 +87,9 @@ def with_keywords(fun: Any) -> Any:
             raise NotImplementedError(f"where argument of <jnp.ufunc '{name}'>")
         return fun(*args)
 
-    told = "\n  out, where: None; arrays are not written to, and masks not known."
+    keyword_doc = "\n  out, where: None; arrays are not written to, and masks not known."
     doc = inspect.cleandoc(fun.__doc__)
-    ufunc.__doc__ = doc.replace("\n\nReturns:", f"{told}\n\nReturns:", 1)
+    ufunc.__doc__ = doc.replace("\n\nReturns:", f"{keyword_doc}\n\nReturns:", 1)
     signature = inspect.signature(fun)
     keywords = [
         inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=None)
@@ -100,9 +100,7 @@ def with_keywords(fun: Any) -> Any:
     return ufunc
 
 
-def unary(
-    name: str, promote: str, op: Callable[[Any], Any], sentence: str, example: str
-) -> Any:
+def unary(name: str, promote: str, op: Callable[[Any], Any], summary: str, example: str) -> Any:
     """A public function of one array: promote, then `op`."""
     if promote == "float":
 
@@ -121,10 +119,10 @@ def unary(
             return op(x)
 
     args = f"x: array or number, {_ACCEPTS[promote]}."
-    whether = sentence.startswith("Whether")
-    returns = f"An array of `x`'s shape{', of bools' if whether else _GIVES[promote]}."
-    bad = "TypeError: `x` is no array or number, or of a dtype that has no such function."
-    return publish(fun, name, describe(name, sentence, args, returns, example, bad))
+    whether = summary.startswith("Whether")
+    returns = f"An array of `x`'s shape{', of bools' if whether else _RETURNS[promote]}."
+    raises = "TypeError: `x` is no array or number, or of a dtype that has no such function."
+    return publish(fun, name, describe(name, summary, args, returns, example, raises))
 
 
 _ACCEPTS = {
@@ -133,7 +131,7 @@ _ACCEPTS = {
     "real": "any shape",
     "same": "any shape",
 }
-_GIVES = {
+_RETURNS = {
     "float": " and dtype, made float; weakly typed if `x` is",
     "number": " and dtype; weakly typed if `x` is",
     "real": " and dtype, which for complex `x` is that of its parts",
@@ -142,7 +140,7 @@ _GIVES = {
 
 
 def binary(
-    name: str, promote: str, op: Callable[[Any, Any], Any], sentence: str, example: str
+    name: str, promote: str, op: Callable[[Any, Any], Any], summary: str, example: str
 ) -> Any:
     """A public function of two arrays: promote and broadcast, then `op`."""
     if promote == "same":
@@ -157,10 +155,10 @@ def binary(
             return op(*rule(name, x1, x2))
 
     args = f"x1, x2: arrays or numbers that broadcast{_PAIRS[promote]}."
-    whether = sentence.startswith("Whether")
+    whether = summary.startswith("Whether")
     returns = f"An array of their common shape{', of bools' if whether else ' and dtype'}."
-    bad = "TypeError: shapes that do not broadcast, or a dtype that has no such function."
-    return publish(fun, name, describe(name, sentence, args, returns, example, bad))
+    raises = "TypeError: shapes that do not broadcast, or a dtype that has no such function."
+    return publish(fun, name, describe(name, summary, args, returns, example, raises))
 
 
 _PAIRS = {
@@ -477,8 +475,8 @@ def _on_floats(op: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """`op` for inexact dtypes; integers and bools are whole already."""
 
     def rounded(x: Any) -> Any:
-        whole = dtypes.kind(aval_of(x).dtype) in ("int", "uint", "bool")
-        return x if whole else op(x)
+        is_integer = dtypes.kind(aval_of(x).dtype) in ("int", "uint", "bool")
+        return x if is_integer else op(x)
 
     return rounded
 

@@ -23,16 +23,22 @@ from ...prims import lax
 from ...runtime.arrays.array import Array, ArrayImpl
 from ...types import dtypes
 from . import indexing, subscripts
-from ._common import as_array, convert, laid_out, not_broadcastable, promote_dtypes
+from ._common import (
+    as_array,
+    call_with_out_sharding,
+    convert,
+    not_broadcastable,
+    promote_dtypes,
+)
 from .creation import asarray
 from .subscripts import NEW, POINT, SPAN, Plan
 
-_PLAIN = frozenset((Array, int, float, bool, complex))
+_VALUE_TYPES = frozenset((Array, int, float, bool, complex))
 _DROP = lax.GatherScatterMode.FILL_OR_DROP
 _INT = 2**31 - 1
 
 # How updates meet elements: the scatter, and what it does to one of them.
-_WAYS: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]] = {
+_OPS: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]] = {
     "set": (lax.scatter, lambda old, new: new),
     "add": (lax.scatter_add, lax.add),
     "sub": (lax.scatter_sub, lax.sub),
@@ -166,7 +172,7 @@ def update(
     wrap_negative_indices: bool = True,
 ):
     """`x` with `y` written to (or combined into) the elements at `subscript`."""
-    if type(y) not in _PLAIN:
+    if type(y) not in _VALUE_TYPES:
         y = as_array(y) if core.is_value(y) else asarray(y)
     mode = indexing.mode_of(mode, _DROP)
     dtype = x.dtype
@@ -177,8 +183,8 @@ def update(
     if type(y) is not ArrayImpl or y.aval.dtype is not dtype:
         check_dtypes(dtype, x.weak_type, core.aval_of(y))
     eager = STATE.trace is EVAL and type(x) is ArrayImpl
-    plain = eager and wrap_negative_indices and out_sharding is None
-    if plain and type(subscript) is int and x.shape:
+    is_default = eager and wrap_negative_indices and out_sharding is None
+    if is_default and type(subscript) is int and x.shape:
         n = x.shape[0]
         i = subscript + n if subscript < 0 else subscript
         if 0 <= i < n:
@@ -187,8 +193,8 @@ def update(
     how = mode, indices_are_sorted, unique_indices
     if out_sharding is not None:
         xs = [x, y, *leaves]
-        return laid_out("scatter", out_sharding, _write_first, xs, plan, op, *how)
-    if eager and fits(plan, leaves):
+        return call_with_out_sharding("scatter", out_sharding, _write_first, xs, plan, op, *how)
+    if eager and is_static_window(plan, leaves):
         return _write_slice(x, leaves, y, plan, op)
     return (_write if eager else write)(x, leaves, y, plan, op, *how)
 
@@ -211,11 +217,11 @@ def check_dtypes(dtype: Any, weak: bool, y: Any) -> None:
         )
 
 
-def fits(plan: Plan, leaves: Sequence[Any]) -> bool:
+def is_static_window(plan: Plan, leaves: Sequence[Any]) -> bool:
     """Whether a plan is one window at fixed positions, all of it inside the array."""
     if plan.arrays:
         return False
-    todo = iter(leaves)
+    remaining_leaves = iter(leaves)
     axis = 0
     for e in plan.entries:
         if e[0] == NEW:
@@ -224,11 +230,11 @@ def fits(plan: Plan, leaves: Sequence[Any]) -> bool:
             if e[3] != 1 and e[2] != 1:
                 return False
             if e[1] is None:
-                i = next(todo)
+                i = next(remaining_leaves)
                 if type(i) is not int or not 0 <= i <= plan.operand[axis] - e[2]:
                     return False
         else:
-            i = next(todo)
+            i = next(remaining_leaves)
             if type(i) is not int or not 0 <= i < plan.operand[axis]:
                 return False
         axis += 1
@@ -237,7 +243,7 @@ def fits(plan: Plan, leaves: Sequence[Any]) -> bool:
 
 def write_slice(x: Any, leaves: Sequence[Any], y: Any, plan: Plan, op: str) -> Any:
     """Write a window, whose positions are operands, with slices only."""
-    todo = iter(leaves)
+    remaining_leaves = iter(leaves)
     starts: list[Any] = []
     sizes: list[int] = []
     shape: list[int] = []
@@ -254,7 +260,7 @@ def write_slice(x: Any, leaves: Sequence[Any], y: Any, plan: Plan, op: str) -> A
             shape.append(size)
         else:
             start, size = None, 1
-        start = next(todo) if start is None else np.int32(start)
+        start = next(remaining_leaves) if start is None else np.int32(start)
         starts.append(lax.convert_element_type(start, dtypes.int32))
         sizes.append(size)
     if 0 in sizes:  # nowhere: what does not fit there does not matter
@@ -263,7 +269,7 @@ def write_slice(x: Any, leaves: Sequence[Any], y: Any, plan: Plan, op: str) -> A
     x, y = operands(x, y, op)
     y = lax.reshape(arrange(y, shape, new, flips), tuple(sizes))
     if op != "set":
-        y = _WAYS[op][1](lax.dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), y)
+        y = _OPS[op][1](lax.dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), y)
     return convert(lax.dynamic_update_slice_p.bind(x, y, *starts), dtype, weak)
 
 
@@ -303,10 +309,12 @@ def repeat_to(y: Any, shape: tuple[int, ...]) -> Any:
         old = old[1:]
     if old != core.aval_of(y).shape:
         y = lax.reshape(y, old)
-    lead = len(shape) - len(old)
-    if lead < 0 or any(m not in (1, n) for m, n in zip(old, shape[lead:], strict=True)):
+    missing = len(shape) - len(old)
+    if missing < 0 or any(m not in (1, n) for m, n in zip(old, shape[missing:], strict=True)):
         raise errors.ShapeError(not_broadcastable(y, shape))
-    return y if old == shape else lax.broadcast_in_dim(y, shape, tuple(range(lead, len(shape))))
+    return (
+        y if old == shape else lax.broadcast_in_dim(y, shape, tuple(range(missing, len(shape))))
+    )
 
 
 def write(
@@ -327,10 +335,10 @@ def write(
     x, y = operands(x, y, op)
     y = arrange(y, at.shape, at.new, at.reversed)
     if not at.indexed and at.sizes == plan.operand:
-        return convert(_WAYS[op][1](x, y), dtype, weak)
+        return convert(_OPS[op][1](x, y), dtype, weak)
     if len(shape) != len(plan.operand):
         x = lax.reshape(x, plan.operand)
-    x = _WAYS[op][0](
+    x = _OPS[op][0](
         x,
         at.indices,
         y,

@@ -44,17 +44,17 @@ def _sum_of_cosines(n: Any, M: int, weights: tuple[float, ...]) -> Any:
     return out
 
 
-def _cosines(name: str, sentence: str, weights: tuple[float, ...], example: str) -> Any:
+def _cosines(name: str, summary: str, weights: tuple[float, ...], example: str) -> Any:
     """The window that is the sum of weights[j] * cos(2 pi j n / (M - 1))."""
 
     terms = " + ".join(
         f"{w} \\cos({2 * j} \\pi n / (M - 1))" if j else str(w) for j, w in enumerate(weights)
     )
-    formula = f"{sentence}\n\n.. math:: w_n = {terms}".replace("+ -", "- ")
+    formula = f"{summary}\n\n.. math:: w_n = {terms}".replace("+ -", "- ")
     shape = "A float array of shape (M,); [1.] for one point."
-    bad = "TypeError: `M` is no integer, or negative."
+    raises = "TypeError: `M` is no integer, or negative."
 
-    @row(name, __name__, formula, shape, example, raises=bad, M="number of points (static).")
+    @row(name, __name__, formula, shape, example, raises=raises, M="number of points (static).")
     def window(M: int) -> Any:
         size = _length(M)
         if size <= 1:
@@ -144,7 +144,7 @@ def _kaiser(n: Any, beta: Any, M: int) -> Any:
         raise ValueError("Unsupported input type to jax.numpy.i0: complex beta of kaiser.")
     beta = convert(beta, dtypes.float_default())
     half = const(n, (M - 1) / 2)
-    place = lax.div(lax.sub(n, half), half)
-    inside = lax.max(lax.sub(const(n, 1), lax.square(place)), const(n, 0))
+    position = lax.div(lax.sub(n, half), half)
+    inside = lax.max(lax.sub(const(n, 1), lax.square(position)), const(n, 0))
     inner = lax.mul(*promote_shapes("multiply", beta, lax.sqrt(inside)))
     return lax.div(*promote_shapes("divide", modified_bessel_0(inner), modified_bessel_0(beta)))

@@ -28,13 +28,13 @@ from ...prims.fft import fft as fourier
 from ...types import dtypes
 from ..numpy._common import (
     ArrayLike,
+    call_with_out_sharding,
     canonical_axes,
     canonical_axis,
     check_arraylike,
     choose,
     convert,
     has_items,
-    laid_out,
 )
 
 __all__ = ("dct", "idct", "dctn", "idctn")
@@ -141,7 +141,7 @@ def _transformed(
     lies = aval_of(x).explicit_sharding
     if lies is not None and any(spec_of(aval_of(x))[axis] for axis in axes):
         options = sizes, axes, inverse, ortho
-        return laid_out("idct" if inverse else "dct", lies, _uncut, [x], *options)
+        return call_with_out_sharding("idct" if inverse else "dct", lies, _uncut, [x], *options)
     for axis, n in zip(axes, sizes or (), strict=False):
         x = _resized(x, axis, n)
     for axis in axes:

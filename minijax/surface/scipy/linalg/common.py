@@ -22,7 +22,7 @@ from ....prims import lax_linalg
 from ....types import dtypes
 from ... import jnp
 from ...numpy._common import check_arraylike, promote_dtypes_inexact
-from ...numpy.decompositions import adjoint, eps_of, identity, precise, turn
+from ...numpy.decompositions import adjoint, eps_of, identity, precise, transpose_matrices
 
 __all__ = (
     "operands",
@@ -39,7 +39,7 @@ __all__ = (
     "eps_of",
     "identity",
     "precise",
-    "turn",
+    "transpose_matrices",
 )
 
 

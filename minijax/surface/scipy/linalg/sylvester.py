@@ -56,7 +56,9 @@ def _by_eigenvectors(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
     right, v = lax_linalg.eig(b, compute_left_eigenvectors=False)
     inside = linear_solve.solve_matrix(u, precise(c.astype(u.dtype), v))
     y = inside / (left[:, None] + right)
-    x = turn(linear_solve.solve_matrix(turn(v), turn(precise(u, y))))
+    x = transpose_matrices(
+        linear_solve.solve_matrix(transpose_matrices(v), transpose_matrices(precise(u, y)))
+    )
     return x, _nearest(left, right)
 
 
@@ -76,7 +78,7 @@ def bartels_stewart(a: Any, b: Any, c: Any, method: str = "schur", tol: float = 
         lambda x: precise(a, x) + precise(x, b),
         c,
         solve=lambda _, c: solved(a, b, c),
-        transpose_solve=lambda _, c: solved(turn(a), turn(b), c),
+        transpose_solve=lambda _, c: solved(transpose_matrices(a), transpose_matrices(b), c),
     )
 
 

@@ -22,7 +22,7 @@ from ....prims.math.beta import reciprocal_beta
 from ....prims.math.double_double import exact_sum
 from ....prims.math.gamma import gamma_above_1, rising_gamma, stirling_rest
 from ....types.avals import shaped
-from ...numpy._common import from_host, in_order
+from ...numpy._common import from_host, sort_pair
 from ._common import *
 from .complex_gamma import complex_gamma, complex_loggamma
 
@@ -139,7 +139,7 @@ def loggamma(x: ArrayLike) -> Any:
 
 @by_slopes
 def _log_beta(a: Any, b: Any) -> Any:
-    low, high = in_order(a, b)
+    low, high = sort_pair(a, b)
     total = low + high
     eight = const(low, 8)
     far = lax.bitwise_and(lax.ge(high, eight), lax.ge(total, eight))
