@@ -480,7 +480,9 @@ def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
     return (
         tangent
         if t.explicit_sharding == expected.explicit_sharding
-        else core_ops.lie_as(tangent, t.update(explicit_sharding=expected.explicit_sharding))
+        else core_ops.reshard_to_aval(
+            tangent, t.update(explicit_sharding=expected.explicit_sharding)
+        )
     )
 
 

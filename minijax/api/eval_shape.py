@@ -385,7 +385,9 @@ class _WithStructResults(FlatCall):
 def _zeros_of_struct(x: Any) -> Any:
     if type(x) is not ShapeDtypeStruct:
         return x
-    return core_ops.lie_as(core_ops.zeros(shaped(x.shape, x.dtype, x.weak_type)), aval_like(x))
+    return core_ops.reshard_to_aval(
+        core_ops.zeros(shaped(x.shape, x.dtype, x.weak_type)), aval_like(x)
+    )
 
 
 @boundary

@@ -288,7 +288,7 @@ def promote_weak(
             x = with_dtype(x, dtype)
             changed = True
         elif b.manual_axis_kinds is not None and to_vary(a, b) and source.is_own(fun):
-            x = core_ops.lie_as(x, a.update(manual_axis_kinds=b.manual_axis_kinds))
+            x = core_ops.reshard_to_aval(x, a.update(manual_axis_kinds=b.manual_axis_kinds))
             changed = True
         out.append(x)
     return out if changed else None

@@ -1,10 +1,10 @@
-"""Array methods and operators, which the wide surface fills in.
+"""Array methods and operators, which `surface/` fills in.
 
 `Array` and `Tracer` share one set of methods (`x + y`, `x.sum()`, `x.at`, `x[i]`).
-They are written on the surface (minijax/numpy), far above; here they are only named.
-Until the surface is loaded each name is deferred: the first use of any, and the first
-look at one without underscores, calls `hooks.load`, which fills all of them in by
-`install`, and then hands on the real one.
+They are defined in a higher layer (surface/numpy); this file has only their names.  Until
+that layer is loaded each method is deferred: the first call of one, and the first read of
+an attribute without underscores, calls `hooks.load`.  It loads `surface`, which replaces
+all deferred methods by `install`; then the real method is called.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ classes: list[tuple[type, Give]] = []
 
 
 def load() -> None:
-    """Load the surface, which gives the methods."""
+    """Load `surface`, which defines the methods."""
     hooks.load("surface")
 
 
@@ -52,7 +52,7 @@ def _method(name: str) -> Any:
 
 
 class _Deferred:
-    """What is looked at before it is called, so that its help is there, too."""
+    """An attribute that loads `surface` when it is read, so that `help` finds its docs."""
 
     __slots__ = ("name",)
 
@@ -68,7 +68,7 @@ class _Deferred:
 
 
 def register(cls: type, give: Give | None = None) -> None:
-    """Give `cls` the deferred methods; `give(name, method)` sets one."""
+    """Set the deferred methods on `cls`; `give(name, method)` sets one."""
     give = give or functools.partial(setattr, cls)
     classes.append((cls, give))
     for name in (*METHODS, *IN_PLACE, *PROPERTIES):

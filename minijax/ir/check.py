@@ -1,8 +1,8 @@
 """The verifier: is a jaxpr well formed and well typed?
 
-Every variable is bound once and before it is read; every equation's results have the
-types that its primitive's rule gives.  With `jax_enable_checks` each staged program is
-checked; the tests run so.
+Every variable is bound once and before it is read.  The results of every equation have
+the types that the rule of its primitive returns.  With `jax_enable_checks` each staged
+program is checked; the tests run in this mode.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from .core import Primitive
 from .jaxpr import Equation, Jaxpr, Literal, result_type, sub_jaxprs
 from .regions import Region
 
-# (types of operands, params) -> types of results: of primitives that a library has checked
-# by a rule of its own.
+# Type rules that libraries registered: (types of operands, params) -> types of results.
 rules: dict[Primitive, Callable[..., Any]] = {}
 
 
@@ -27,22 +26,22 @@ class JaxprTypeError(TypeError):
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
     """Raise JaxprTypeError unless `jaxpr` is well formed and well typed."""
-    known: set[Any] = set()
+    bound: set[Any] = set()
     for v in (*jaxpr.constvars, *jaxpr.invars):
-        if v in known:
+        if v in bound:
             raise JaxprTypeError(f"variable {v} is bound twice as an input")
-        known.add(v)
+        bound.add(v)
     for i, eqn in enumerate(jaxpr.eqns):
         for a in eqn.ins:
-            if type(a) is not Literal and a not in known:
+            if type(a) is not Literal and a not in bound:
                 raise JaxprTypeError(_at(i, eqn, f"reads {a}, which is not bound yet"))
         _check_types(i, eqn)
         for v in eqn.outs:
-            if v in known:
+            if v in bound:
                 raise JaxprTypeError(_at(i, eqn, f"binds {v} again"))
-            known.add(v)
+            bound.add(v)
     for a in jaxpr.outvars:
-        if type(a) is not Literal and a not in known:
+        if type(a) is not Literal and a not in bound:
             raise JaxprTypeError(f"output {a} is not bound")
 
 
@@ -52,20 +51,16 @@ def _check_types(i: int, eqn: Equation) -> None:
         out = rules[eqn.primitive](avals, eqn.params)
     else:
         out = result_type(eqn.primitive, avals, eqn.params)
-    found = list(out) if eqn.primitive.multiple_results else [out]
-    if len(found) != len(eqn.outs):
+    out_avals = list(out) if eqn.primitive.multiple_results else [out]
+    if len(out_avals) != len(eqn.outs):
         raise JaxprTypeError(
-            _at(i, eqn, f"has {len(eqn.outs)} results, its rule gives {len(found)}")
+            _at(i, eqn, f"has {len(eqn.outs)} results, but its rule returns {len(out_avals)}")
         )
-    for v, aval in zip(eqn.outs, found, strict=True):
+    for v, aval in zip(eqn.outs, out_avals, strict=True):
         if not same_type(v.aval, aval):
-            raise JaxprTypeError(
-                _at(
-                    i,
-                    eqn,
-                    f"is typed {v.aval.str_short(True)}, its rule {aval.str_short(True)}",
-                )
-            )
+            types = v.aval.str_short(True), aval.str_short(True)
+            what = "has type {}, but its rule returns {}".format(*types)
+            raise JaxprTypeError(_at(i, eqn, what))
     with _scope(eqn):
         for sub in sub_jaxprs(eqn.params):
             if not sub.memo.get("checked"):
@@ -80,5 +75,5 @@ def _scope(eqn: Equation) -> Any:
 
 
 def _at(i: int, eqn: Equation, what: str) -> str:
-    place = f" ({eqn.source})" if eqn.source is not None else ""
-    return f"equation {i}, {eqn.primitive}{place}, {what}"
+    source = f" ({eqn.source})" if eqn.source is not None else ""
+    return f"equation {i}, {eqn.primitive}{source}, {what}"

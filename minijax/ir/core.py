@@ -1,14 +1,14 @@
-"""Primitives, traces and tracers: the part of the house that knows no mathematics.
+"""Primitives, traces and tracers, without any mathematics.
 
-`Primitive.bind(*args, **params)` hands an operation to the thread's *current trace*.
-A trace is an interpretation: evaluation, staging, jvp, linearize, batching.  Its
-values are tracers; each tracer belongs to one trace, which unboxes its own tracers,
-takes everything else for a constant, and applies the primitive's rule while its
-parent is current.  There are no levels: nesting is the chain of parents.  A finished
-trace is marked dead, so that a leaked tracer is found in O(1).
+`Primitive.bind(*args, **params)` passes an operation to the thread's *current trace*.
+A trace is an interpretation: evaluation, staging, jvp, linearize, batching.  Its values
+are tracers.  Each tracer belongs to one trace, which unboxes its own tracers, treats
+everything else as a constant, and applies the primitive's rule while its parent is
+current.  There are no levels: nesting is the chain of parents.  A finished trace is marked
+dead, so a leaked tracer is detected in O(1).
 
-A primitive carries its rules as attributes (see `Primitive`); `Unsupported` is a rule
-that says why there is none.  Next: jaxpr.py.
+A primitive carries its rules as attributes (see `Primitive`); `Unsupported` is a rule that
+raises an error with the reason why there is none.  Next: jaxpr.py.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Unsupported:
 
 
 class Missing(Unsupported):
-    """A rule that nobody has given."""
+    """A rule that is not defined."""
 
     __slots__ = ()
 
@@ -125,7 +125,7 @@ class Primitive:
         "sharding_rule", "stage", "taylor", "text", "transpose", "uses_keys", "workspace",
     )  # fmt: skip
 
-    # As interpreters of libraries ask: whether `bind` takes a function first.
+    # Read by interpreters of libraries: whether the first argument of `bind` is a function.
     call_primitive = map_primitive = False
 
     def __init__(self, name: str, multiple_results: bool = False) -> None:
@@ -175,7 +175,7 @@ class Primitive:
         self.register()
 
     def register(self) -> None:
-        """Make the primitive known by its name."""
+        """Enter the primitive in the registry under its name."""
         registry[self.name] = self
 
     def bind(self, *args: Any, **params: Any) -> Any:
@@ -193,27 +193,27 @@ class Primitive:
     def bind_with_trace(
         self, trace: Trace, args: Sequence[Any], avals: Sequence[Any], params: Any
     ) -> Any:
-        """Apply the primitive under a trace; the operands know their types themselves."""
+        """Apply the primitive under `trace`; `avals` is unused, since operands have types."""
         del avals
         with current(trace):
             return self.bind(*args, **params)
 
     def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset[Any]]:
-        """The type(s) of its result(s), and its effects."""
+        """Return the type(s) of the result(s), and the effects."""
         effects = frozenset() if self.effects is None else self.effects(params)
         return self.abstract(*avals, **params), effects
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The params with which `bind` applies an equation's primitive again."""
+        """Return the params with which `bind` repeats an equation."""
         return dict(params)
 
     def def_impl(self, rule: Rule) -> Rule:
-        """Set how it is evaluated; usable as a decorator, as is the next."""
+        """Set the evaluation rule; usable as a decorator."""
         self.impl = rule
         return rule
 
     def def_abstract_eval(self, rule: Rule) -> Rule:
-        """Set the type of its results."""
+        """Set the type rule; usable as a decorator."""
         self.abstract = rule
         return rule
 
@@ -229,25 +229,25 @@ class Primitive:
 
 
 registry: dict[str, Primitive] = {}
-# Those that drive devices themselves, and are no part of a compiled program: a set, for
-# where there are none, as mostly, no program need be looked through.
+# Primitives that run programs on devices themselves and cannot be part of a compiled
+# program.  It is usually empty; then no program has to be searched for them.
 host_driven: set[Primitive] = set()
 
 
 def load_primitives() -> None:
-    """Load whatever makes primitives."""
+    """Import all modules that define primitives."""
     hooks.load("primitives")
 
 
 def named(name: str) -> Primitive:
-    """The primitive of this name, as a pickled program wants it."""
+    """Return the primitive of this name, for a pickled program."""
     if name not in registry:
         load_primitives()
     if name not in registry:
         raise LookupError(
             errors.message(
                 f"There is no primitive {name!r}, which a pickled program uses.",
-                tries=["import the module that makes it first"],
+                tries=["import the module that defines it first"],
             )
         )
     return registry[name]
@@ -261,36 +261,36 @@ class Trace:
 
     __slots__ = ("__weakref__", "alive", "memo", "parent")
     transform = "trace"
-    is_staging = False  # whether it makes a program, which must not touch what is outside
-    is_linear_only = False  # whether it records what depends on tangents, and runs all else
-    allows_capture = False  # whether programs recorded around it take its tracers for constants
+    is_staging = False  # whether it records a program, which must not change outer state
+    is_linear_only = False  # whether it records only operations that depend on tangents
+    allows_capture = False  # whether programs inside it may capture its tracers as constants
     parent: Trace
-    memo: dict[Any, Any]  # what floors above know of it; not there before they do
+    memo: dict[Any, Any]  # data of higher layers; set by the first layer that needs it
 
     def __init__(self, parent: Trace) -> None:
         self.parent = parent
         self.alive = True
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
-        """Apply `prim` to arguments, of which some are this trace's tracers."""
+        """Apply `prim` to arguments, some of which are tracers of this trace."""
         raise TypeError(f"{type(self).__name__} cannot apply {prim}")
 
     @property
     def main(self) -> Trace:
-        """What the tracers of one trace share, as libraries ask for it: the trace."""
+        """The trace itself, which is what JAX's attribute of this name identifies."""
         return self
 
     def full_raise(self, x: Any) -> Any:
-        """A value as one that the trace takes, as libraries ask: traces take any."""
+        """Return `x` unchanged: a trace accepts any value.  Libraries call this."""
         return x
 
     def describe(self) -> str:
-        """What is being traced, for messages."""
+        """Return what is being traced, for messages."""
         return self.transform
 
 
 class EvalTrace(Trace):
-    """Evaluation: the runtime runs each primitive at once."""
+    """Evaluation: the runtime runs each primitive immediately."""
 
     __slots__ = ()
     transform = "eager"
@@ -309,17 +309,17 @@ EVAL = EvalTrace()
 
 
 def watch_evaluation(around: Callable[..., Any]) -> None:
-    """From now on, have `around(evaluate, prim, args, params)` evaluate operations."""
-    plain = EVAL.process
+    """Evaluate operations with `around(evaluate, prim, args, params)` from now on."""
+    evaluate = EVAL.process
 
     def process(self: EvalTrace, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
-        return around(plain, prim, args, params)
+        return around(evaluate, prim, args, params)
 
     EvalTrace.process = process  # type: ignore[method-assign]
 
 
 class TypedAxis(tuple[Any, int]):
-    """A mapped axis, (name, size), of which types say whether values vary along it."""
+    """A mapped axis (name, size); types record whether values vary along it."""
 
     __slots__ = ()
 
@@ -333,12 +333,12 @@ class TypedAxis(tuple[Any, int]):
 
 
 class _State(threading.local):
-    """What is current in this thread."""
+    """The state of tracing in this thread."""
 
     trace: Trace = EVAL
     axes: tuple[tuple[Any, int], ...] = ()  # the mapped axes in scope: (name, size)
     names: str = ""  # the name stack
-    source: Source | None = None  # the user's line, where it is known already
+    source: Source | None = None  # the user's line, if it is known already
 
 
 STATE = _State()
@@ -361,11 +361,13 @@ class current:
 
 
 def enter(trace: Trace) -> tuple[Trace, bool]:
-    """Make `trace` current; returns what `leave` takes to undo it.
+    """Make `trace` current; return the state that `leave` restores.
 
-    C++ dispatch is told when it is not evaluation.  A trace that applies a rule need not
-    tell it of its parent: the rule's jitted calls then ask Python.
+    The flag `TRACING` keeps jaxlib's C++ dispatch from running jitted calls while a trace
+    other than evaluation is current.  A trace that applies a rule under its parent may
+    leave the flag set: the rule's jitted calls then go through Python.
     """
+    # Setting the flag crosses into C++, so it is set only where it changes.
     before = STATE.trace, config.TRACING.value
     STATE.trace = trace
     if before[1] is (trace is EVAL):
@@ -374,17 +376,18 @@ def enter(trace: Trace) -> tuple[Trace, bool]:
 
 
 def leave(before: tuple[Trace, bool]) -> None:
-    """Make current what was so before `enter`."""
+    """Restore the state before `enter`."""
     STATE.trace, tracing = before
     if config.TRACING.value is not tracing:
         config.TRACING.set_local(tracing)
 
 
 def under(trace: Trace, fun: Callable[..., Any], *args: Any) -> Any:
-    """`fun(*args)` while `trace` is current; it is over afterwards.
+    """Return `fun(*args)`, called while `trace` is current; mark the trace dead afterwards.
 
-    What was current before is so again, even if interrupts left what is inside half done:
-    nothing that can be interrupted stands on the way out.
+    The state before the call is restored even if an interrupt (Ctrl-C) stopped code inside
+    that restores its own part: the `finally` block below calls nothing that an interrupt
+    could stop before the state is restored.
     """
     before = STATE.trace, STATE.axes, STATE.names, STATE.source
     tracing = config.TRACING.value
@@ -401,8 +404,8 @@ def under(trace: Trace, fun: Callable[..., Any], *args: Any) -> Any:
 class axis_env:
     """Replace the mapped axes in scope, for a block.
 
-    No generator, here and below: of one that an interrupt left open, the end would come
-    late, and undo what is current by then.
+    A class, not a generator, here and below: a generator that an interrupt left open would
+    be closed late, by the garbage collector, and would then overwrite newer state.
     """
 
     __slots__ = ("axes", "before")
@@ -419,16 +422,17 @@ class axis_env:
 
 
 def mapped_axis(name: Any, size: int) -> axis_env:
-    """Bring the mapped axis `name` into scope, for a block."""
+    """Add the mapped axis `name` to those in scope, for a block."""
     return axis_env((*STATE.axes, (name, size)))
 
 
 def within_axes(
     axes: tuple[tuple[Any, int], ...], fun: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """`fun(*args, **kwargs)` with these mapped axes in scope.
+    """Return `fun(*args, **kwargs)`, called with these mapped axes in scope.
 
-    As `axis_env`, for where no trace is entered: an interrupt cannot leave them in scope.
+    For callers that enter no trace, instead of `axis_env`: an interrupt cannot leave the
+    axes in scope.
     """
     before = STATE.axes
     try:
@@ -439,37 +443,37 @@ def within_axes(
 
 
 def axis_size(name: Any) -> int:
-    """The size of the mapped axis `name` (of several: their product)."""
+    """Return the size of the mapped axis `name`; for several names, the product."""
     if isinstance(name, (tuple, list)):
         total = 1
         for n in name:
             total *= axis_size(n)
         return total
-    for known, size in reversed(STATE.axes):
-        if known == name:
+    for axis, size in reversed(STATE.axes):
+        if axis == name:
             return int(size)
-    known = [str(n) for n, _ in named_axes()]
-    raise tracer_errors.no_axis(name, known, STATE.trace)
+    names = [str(n) for n, _ in named_axes()]
+    raise tracer_errors.no_axis(name, names, STATE.trace)
 
 
 class Along(frozenset[Any]):
-    """In the place of a mapped axis's name: mesh axes along which lanes are sharded."""
+    """The mesh axes over which lanes are sharded, in place of a mapped axis's name."""
 
     __slots__ = ()
 
 
 def named_axes() -> list[tuple[Any, int]]:
-    """The mapped axes in scope that have names, with their sizes."""
+    """Return the mapped axes in scope that have names, with their sizes."""
     return [axis for axis in STATE.axes if type(axis[0]) is not Along]
 
 
 def axes_of_lanes() -> frozenset[Any]:
-    """The mesh axes along which lanes of `vmap(spmd_axis_name=)` are sharded here."""
+    """Return the mesh axes over which lanes of `vmap(spmd_axis_name=)` are sharded here."""
     return frozenset([n for a, _ in STATE.axes if type(a) is Along for n in a])
 
 
 def typed_axes() -> tuple[Any, ...]:
-    """The names of the axes in scope of which types say whether values vary along them."""
+    """Return the names of the axes in scope whose manual axis kinds types record."""
     return tuple([axis[0] for axis in STATE.axes if type(axis) is TypedAxis])
 
 
@@ -490,7 +494,7 @@ class name_scope:
 
 
 def trace_stack() -> list[Trace]:
-    """The current traces, innermost first, evaluation left out."""
+    """Return the current traces, innermost first, without evaluation."""
     out, t = [], STATE.trace
     while t is not EVAL:
         out.append(t)
@@ -499,7 +503,7 @@ def trace_stack() -> list[Trace]:
 
 
 def stack_text() -> str:
-    """`jit > vmap > grad`: the transformation stack, outermost first."""
+    """Return the transformation stack as text, outermost first: `jit > vmap > grad`."""
     return tracer_errors.stack_of(STATE.trace)
 
 
@@ -518,7 +522,7 @@ class Tracer:
         self._trace = trace
         self.aval = aval
 
-    # What of a value can be asked without computing it.
+    # Attributes that need no value.
     @property
     def shape(self) -> tuple[int, ...]:
         return self.aval.shape  # type: ignore[no-any-return]
@@ -540,10 +544,10 @@ class Tracer:
         return self.aval.size  # type: ignore[no-any-return]
 
     def concrete(self) -> Any:
-        """The concrete value inside, or None."""
+        """Return the concrete value inside, or None."""
         return None
 
-    # As libraries ask, for the value itself and for what is concrete in it.
+    # Two methods that libraries call: for the value itself and for its concrete value.
     def full_lower(self) -> Any:
         return self
 
@@ -551,10 +555,10 @@ class Tracer:
         return self.concrete()
 
     def origin(self) -> str | None:
-        """Where this value comes from, for messages."""
+        """Return where this value comes from, for messages, or None."""
         return None
 
-    # What needs a concrete value.
+    # Methods that need a concrete value.
     def __bool__(self) -> bool:
         if (value := self.concrete()) is None:
             raise tracer_errors.no_bool(self, STATE.trace)
@@ -582,7 +586,7 @@ class Tracer:
         return value.__array__()
 
     def item(self, *args: Any) -> Any:
-        """The value as a Python scalar (needs a concrete value)."""
+        """Return the value as a Python scalar (needs a concrete value)."""
         if (value := self.concrete()) is None:
             raise tracer_errors.no_number(self, STATE.trace, float)
         return value.item(*args)
@@ -615,7 +619,7 @@ class Tracer:
 
 
 def _of_values(name: str) -> Any:
-    """The method `name` of arrays on a tracer: it needs a value."""
+    """Return the array method `name` for tracers; calling it needs a concrete value."""
 
     def method(self: Tracer, *args: Any, **kwargs: Any) -> Any:
         if (value := self.concrete()) is None:
@@ -627,22 +631,14 @@ def _of_values(name: str) -> Any:
 
 
 for _name in (
-    "__dlpack__",
-    "__reduce_ex__",
-    "addressable_data",
-    "delete",
-    "devices",
-    "is_deleted",
-    "on_device_size_in_bytes",
-    "tobytes",
-    "tolist",
-    "unsafe_buffer_pointer",
-):
+    "__dlpack__ __reduce_ex__ addressable_data delete devices is_deleted "
+    "on_device_size_in_bytes tobytes tolist unsafe_buffer_pointer"
+).split():
     setattr(Tracer, _name, _of_values(_name))
 
 
 class Reference:
-    """A value that changes, known to programs by its identity: see control/refs/refs.py."""
+    """A mutable value that programs identify by object identity: see control/refs/refs.py."""
 
     __slots__ = ("__weakref__", "aval")
     aval: Any
@@ -669,7 +665,7 @@ def _inside(inner: Trace, outer: Trace) -> bool:
 
 
 def check_leaks(finished: Callable[[], Trace | None]) -> None:
-    """Raise if the tracers of a finished trace are still held by somebody."""
+    """Raise if something still refers to tracers of a finished trace."""
     if finished() is None:
         return
     gc.collect()
@@ -682,7 +678,7 @@ def check_leaks(finished: Callable[[], Trace | None]) -> None:
 
 
 def leak_error(x: Tracer) -> Exception:
-    """The error for a tracer that outlived its trace, or is used outside of it."""
+    """Return the error for a tracer that outlived its trace, or is used outside it."""
     return tracer_errors.leaked(x, STATE.trace)
 
 
@@ -697,7 +693,7 @@ aval_rules: dict[type, Callable[[Any], Any]] = {
 
 
 def int_aval(x: int) -> ShapedArray:
-    """The aval of a Python int; OverflowError if it does not fit."""
+    """Return the aval of a Python int; raise OverflowError if it does not fit."""
     aval = avals.scalar_aval(int)
     if -(2**31) <= x < 2**31:
         return aval
@@ -711,12 +707,12 @@ def int_aval(x: int) -> ShapedArray:
 
 
 def register_aval(kind: type, rule: Callable[[Any], AbstractValue]) -> None:
-    """Teach `aval_of` about a type of values."""
+    """Register the rule by which `aval_of` treats values of the type `kind`."""
     aval_rules[kind] = rule
 
 
 def aval_of(x: Any) -> Any:
-    """The abstract value of any value that primitives take.
+    """Return the abstract value of any value that primitives accept.
 
     >>> aval_of(1.0)
     ShapedArray(float32[], weak_type=True)
@@ -735,14 +731,14 @@ def aval_of(x: Any) -> Any:
     if custom is not None:
         return aval_of(custom())
     rule = aval_rules.get(x.__class__)
-    if rule is not None:  # of a proxy, which says the class of what it stands for
+    if rule is not None:  # a proxy object, whose `__class__` is that of its target
         return rule(x)
     check_foreign(x)
     raise tracer_errors.no_value(x, STATE.trace)
 
 
 def unwrapped(x: Any) -> Any:
-    """The array or tracer that an object with `__jax_array__` stands for."""
+    """Return the array or tracer that `__jax_array__` of an object returns, else `x`."""
     if isinstance(x, Tracer) or type(x) in aval_rules:
         return x
     custom = getattr(x, "__jax_array__", None)
@@ -750,7 +746,7 @@ def unwrapped(x: Any) -> Any:
 
 
 def check_foreign(x: Any) -> None:
-    """UnexpectedTracerError for a tracer that another library made."""
+    """Raise UnexpectedTracerError if `x` is a tracer of another library."""
     if any(kind.__name__ == "Tracer" for kind in type(x).__mro__):
         raise tracer_errors.foreign(x, STATE.trace)
 

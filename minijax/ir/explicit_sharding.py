@@ -1,14 +1,14 @@
-"""How results lie along `Explicit` axes of a mesh: from how operands do.
+"""Shardings of results along `Explicit` mesh axes, derived from those of the operands.
 
-A type says in `lies` along which axes of the mesh each axis of its values is cut.  Where
-an operand is cut, `Primitive.lie` says how the results are; it sees specs, tuples with an
-entry for each axis: None, the name of a mesh axis, or several.
+The `explicit_sharding` of a type holds the mesh axes that each array axis is sharded over.
+If an operand is sharded, `Primitive.sharding_rule` returns the specs of the results.  A
+spec is a tuple with one entry for each axis: None, a mesh axis, or a tuple of mesh axes.
 
-    lie(specs, avals, outs, params) -> [spec | None]    types as if nothing were cut
+    sharding_rule(specs, avals, outs, params) -> [spec | None]
 
-`specs.mesh` is the mesh.
+`specs.mesh` is the mesh; `avals` and `outs` are types without shardings.
 
-This room names no operation.  Next: jaxpr.py.
+This package names no operation.  Next: jaxpr.py.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ class Specs(list[Spec]):
 
 
 def sharded_result_type(prim: core.Primitive, avals: Sequence[Any], params: Any) -> Any:
-    """The type(s) of results of operands that are cut, or of one that is to be."""
+    """Return the type(s) of results if an operand or a requested result is sharded."""
     bare = [
         a if a.explicit_sharding is None else a.update(explicit_sharding=None) for a in avals
     ]
     out = prim.abstract(*bare, **params)
-    asked = params[prim.out_sharding_param] if prim.out_sharding_param is not None else None
+    requested = params[prim.out_sharding_param] if prim.out_sharding_param is not None else None
     mesh = common_mesh(prim.name, avals)
     terms = NOTHING
-    if any(has_sums(a.explicit_sharding) for a in avals):
-        terms = reduction_axes.of_results(prim, avals, list(map(sums_of, avals)))
-    if asked is not None:
-        asked = asked.for_rank(len(out.shape))
-        asked.check_compatible_aval(out.shape)
-        said = asked.to_explicit(len(out.shape))
+    if any(has_reduction_axes(a.explicit_sharding) for a in avals):
+        terms = reduction_axes.of_results(prim, avals, list(map(reduction_axes_of, avals)))
+    if requested is not None:
+        requested = requested.for_rank(len(out.shape))
+        requested.check_compatible_aval(out.shape)
+        out_sharding = requested.to_explicit(len(out.shape))
         if prim.check_out_sharding is not None:
-            prim.check_out_sharding(said, list(map(spec_of, avals)), avals, params)
-        return out.update(explicit_sharding=said)
+            prim.check_out_sharding(out_sharding, list(map(spec_of, avals)), avals, params)
+        return out.update(explicit_sharding=out_sharding)
     outs = out if prim.multiple_results else [out]
     if prim.sharding_rule is None and not any(terms):
         return out
-    lie = prim.sharding_rule or (lambda *_: [None] * len(outs))
-    found = lie(Specs(avals, mesh), bare, outs, params)
+    rule = prim.sharding_rule or (lambda *_: [None] * len(outs))
+    out_specs = rule(Specs(avals, mesh), bare, outs, params)
     like = next(
         a.explicit_sharding
         for a in avals
@@ -65,7 +65,7 @@ def sharded_result_type(prim: core.Primitive, avals: Sequence[Any], params: Any)
     )
     outs = [
         with_explicit_sharding(prim.name, a, like, s, avals, terms)
-        for a, s in zip(outs, found, strict=True)
+        for a, s in zip(outs, out_specs, strict=True)
     ]
     return outs if prim.multiple_results else outs[0]
 
@@ -74,22 +74,22 @@ Terms = tuple[frozenset[Any], frozenset[Any]]
 NOTHING: Terms = frozenset(), frozenset()
 
 
-def has_sums(lies: Any) -> bool:
-    """Whether values that lie so are terms of sums, or have such as cotangents."""
-    return lies is not None and bool(lies.spec.unreduced or lies.spec.reduced)
+def has_reduction_axes(sharding: Any) -> bool:
+    """Whether values with this sharding, or their cotangents, are unreduced."""
+    return sharding is not None and bool(sharding.spec.unreduced or sharding.spec.reduced)
 
 
-def sums_of(aval: Any) -> reduction_axes.ReductionAxes:
-    """Along which `Explicit` axes values are terms of sums, or have such as cotangents."""
+def reduction_axes_of(aval: Any) -> reduction_axes.ReductionAxes:
+    """Return the `Explicit` axes along which a type is unreduced, reduced or sharded."""
     if aval.explicit_sharding is None:
         return reduction_axes.ReductionAxes()
     spec = aval.explicit_sharding.spec
-    cut = frozenset(a for entry in spec for a in axes_in(entry))
-    return reduction_axes.ReductionAxes(spec.unreduced, spec.reduced, cut)
+    sharded = frozenset(a for entry in spec for a in axes_in(entry))
+    return reduction_axes.ReductionAxes(spec.unreduced, spec.reduced, sharded)
 
 
 def common_mesh(name: str, avals: Sequence[Any]) -> Any:
-    """The mesh of operands that are cut; all are over one."""
+    """Return the mesh of the sharded operands; raise if they are over different meshes."""
     mesh = None
     for a in avals:
         if a.explicit_sharding is None:
@@ -108,7 +108,7 @@ def common_mesh(name: str, avals: Sequence[Any]) -> Any:
 
 
 def spec_of(aval: Any) -> Spec:
-    """The spec of a type: an entry for each of its axes."""
+    """Return the spec of a type: one entry for each of its axes."""
     shape = getattr(aval, "shape", ())
     return (
         tuple(aval.explicit_sharding.spec)
@@ -118,7 +118,7 @@ def spec_of(aval: Any) -> Spec:
 
 
 def axes_in(entry: Any) -> tuple[Any, ...]:
-    """The mesh axes of one entry."""
+    """Return the mesh axes of one entry of a spec as a tuple."""
     if entry is None:
         return ()
     return entry if isinstance(entry, tuple) else (entry,)
@@ -132,10 +132,10 @@ def with_explicit_sharding(
     operands: Sequence[Any] = (),
     terms: Terms = NOTHING,
 ) -> Any:
-    """The type `aval` with its axes cut so, over the mesh of the sharding `like`.
+    """Return `aval` with its axes sharded as in `spec`, over the mesh of `like`.
 
     Raises:
-      ShardingTypeError: a mesh axis cuts two axes, or one into unequal parts.
+      ShardingTypeError: a mesh axis shards two axes, or an axis into unequal shards.
     """
     spec = spec or (None,) * len(aval.shape)
     if not any(spec) and not any(terms):
@@ -144,13 +144,13 @@ def with_explicit_sharding(
     seen: set[Any] = set()
     for n, entry in zip(aval.shape, spec, strict=True):
         axes = axes_in(entry)
-        parts = math.prod(sizes[a] for a in axes)
-        if n % parts:
+        num_shards = math.prod(sizes[a] for a in axes)
+        if n % num_shards:
             raise error(
                 ShardingTypeError,
-                f"{name}: an axis of size {n} cannot be cut along {entry!r} into {parts}"
-                " equal parts.",
-                which=f"a result of shape {aval.shape}, cut as {spec}",
+                f"{name}: an axis of size {n} cannot be sharded over {entry!r} into"
+                f" {num_shards} equal shards.",
+                which=f"a result of shape {aval.shape} with spec {spec}",
                 tries=["jax.sharding.reshard(x, sharding) first"],
             )
         if not seen.isdisjoint(axes):
@@ -160,7 +160,7 @@ def with_explicit_sharding(
                 f" {', '.join(a.str_short(True) for a in operands)} produces an illegally"
                 f" sharded result: {short_name(aval.dtype)}"
                 f"[{','.join(map(sharded_axis_text, aval.shape, spec))}]",
-                why="an axis of the mesh cuts one axis of an array.",
+                why="a mesh axis can shard only one axis of an array.",
                 tries=["jax.sharding.reshard(x, sharding) of an operand first"],
             )
         seen.update(axes)
@@ -171,20 +171,22 @@ def with_explicit_sharding(
 
 
 def without(aval: Any, dim: int) -> Any:
-    """`aval` without axis `dim`."""
-    shape, lies = aval.shape, aval.explicit_sharding
-    if lies is not None:
-        spec = tuple(lies.spec)
+    """Return `aval` without axis `dim`."""
+    shape, sharding = aval.shape, aval.explicit_sharding
+    if sharding is not None:
+        spec = tuple(sharding.spec)
         rest = spec[:dim] + spec[dim + 1 :]
-        lies = lies.with_entries(rest)
-    return aval.update(shape=shape[:dim] + shape[dim + 1 :], explicit_sharding=lies)
+        sharding = sharding.with_entries(rest)
+    return aval.update(shape=shape[:dim] + shape[dim + 1 :], explicit_sharding=sharding)
 
 
 def with_axis(aval: Any, size: int, dim: int, like: Any = None, entry: Any = None) -> Any:
-    """`aval` with one more axis, at `dim`, cut along `entry` over the mesh of `like`."""
-    shape, lies = aval.shape, aval.explicit_sharding
-    if lies is not None or entry is not None:
+    """Return `aval` with a new axis at `dim`, sharded over `entry` on the mesh of `like`."""
+    shape, sharding = aval.shape, aval.explicit_sharding
+    if sharding is not None or entry is not None:
         spec = spec_of(aval)
         entries = (*spec[:dim], entry, *spec[dim:])
-        lies = like.with_spec(entries) if lies is None else lies.with_entries(entries)
-    return aval.update(shape=(*shape[:dim], size, *shape[dim:]), explicit_sharding=lies)
+        sharding = (
+            like.with_spec(entries) if sharding is None else sharding.with_entries(entries)
+        )
+    return aval.update(shape=(*shape[:dim], size, *shape[dim:]), explicit_sharding=sharding)

@@ -2,9 +2,9 @@
 
     { lambda constvars ; invars . let eqns in (outvars) }
 
-An equation applies a primitive to atoms (variables or literals).  A `Jaxpr` is open:
-its constvars have no values; a `ClosedJaxpr` carries them.  All is plain data; text is
-made in printer.py, checks in check.py.
+An equation applies a primitive to atoms (variables or literals).  A `Jaxpr` is open: its
+constvars have no values; a `ClosedJaxpr` has their values.  All of it is plain data;
+printer.py turns it into text and check.py verifies it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Var:
 
 
 class DropVar(Var):
-    """An output that nobody reads."""
+    """An output that no equation reads."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ Atom = Var | Literal
 
 
 class DebugInfo(NamedTuple):
-    """What a program was traced for, of which function, and what its values are called."""
+    """The transformation and function a program was traced for, and the names of its values."""
 
     traced_for: str
     func_src_info: str | None
@@ -75,36 +75,36 @@ class DebugInfo(NamedTuple):
         return (self.func_src_info or "").partition(" ")[0]
 
     def replace_func_name(self, name: str) -> DebugInfo:
-        """The same of a function of another name."""
-        place = (self.func_src_info or "").partition(" ")[2]
-        return self._replace(func_src_info=f"{name} {place}".rstrip())
+        """Return a copy for a function of another name."""
+        location = (self.func_src_info or "").partition(" ")[2]
+        return self._replace(func_src_info=f"{name} {location}".rstrip())
 
     def with_unknown_names(self) -> DebugInfo:
-        """The same, without names of values."""
+        """Return a copy without names of values."""
         return self._replace(arg_names=None, result_paths=None)
 
     def safe_arg_names(self, expected_count: int) -> tuple[str, ...]:
-        """The names of so many arguments, empty where they are not known."""
+        """Return the names of `expected_count` arguments, empty if they are unknown."""
         return self.arg_names or ("",) * expected_count
 
     def safe_result_paths(self, expected_count: int) -> tuple[str, ...]:
-        """The names of so many results, empty where they are not known."""
+        """Return the names of `expected_count` results, empty if they are unknown."""
         return self.result_paths or ("",) * expected_count
 
     def filter_arg_names(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
-        """The names of the flagged arguments."""
+        """Return the names of the flagged arguments."""
         return None if self.arg_names is None else tuple(pick(self.arg_names, keep))
 
     def filter_result_paths(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
-        """The names of the flagged results."""
+        """Return the names of the flagged results."""
         paths = self.result_paths
         return None if paths is None else tuple(pick(paths, keep))
 
 
-def named_by(told: DebugInfo) -> dict[str, Any]:
-    """The fields of a jaxpr that a `DebugInfo` says."""
-    name = (told.func_src_info or "").partition(" ")[0]
-    return {"name": name, "arg_names": tuple(told.arg_names or ())}
+def named_by(info: DebugInfo) -> dict[str, Any]:
+    """Return the fields of a jaxpr that a `DebugInfo` determines."""
+    name = (info.func_src_info or "").partition(" ")[0]
+    return {"name": name, "arg_names": tuple(info.arg_names or ())}
 
 
 class NameStack(str):
@@ -113,11 +113,11 @@ class NameStack(str):
     __slots__ = ()
 
     def extend(self, name: str) -> NameStack:
-        """The stack with a scope inside."""
+        """Return the stack with another scope inside."""
         return self + name
 
     def transform(self, name: str) -> NameStack:
-        """The stack inside of a transformation."""
+        """Return the stack inside a transformation."""
         return NameStack(f"{name}({self})")
 
     def __add__(self, other: str) -> NameStack:
@@ -125,7 +125,7 @@ class NameStack(str):
 
 
 class SourceInfo(NamedTuple):
-    """Where an operation was written, and under which names."""
+    """The source location and the name stack of an operation."""
 
     traceback: Source | None
     name_stack: NameStack
@@ -136,7 +136,7 @@ class SourceInfo(NamedTuple):
 
 
 class EquationContext:
-    """What is to be current while an equation is evaluated by hand: nothing else."""
+    """The context in which libraries evaluate an equation; it changes nothing."""
 
     __slots__ = ()
 
@@ -149,8 +149,10 @@ _CONTEXT = EquationContext()
 
 
 class Params(dict[str, Any]):
-    """The params of an equation that holds programs: those of the primitive, and what
-    interfaces call otherwise, made when it is asked for."""
+    """The params of an equation that holds programs.
+
+    A lookup by the name that JAX gives a param works too: its value is made on demand.
+    """
 
     __slots__ = ("primitive",)
 
@@ -175,18 +177,18 @@ class Params(dict[str, Any]):
 
 
 def params_of(primitive: Primitive, params: dict[str, Any]) -> dict[str, Any]:
-    """The params of an equation: `Params` where it holds programs."""
+    """Return the params of an equation, as `Params` if it holds programs."""
     return params if primitive.regions is None else Params(primitive, params)
 
 
-_ALL = object()  # in the place of an equation's second input: the first holds all
+_ALL = object()  # in place of an equation's second input: the first is a tuple of all inputs
 
 
 class Equation:
-    """`outvars = primitive[params] invars`, made at `source` under names `names`.
+    """`outvars = primitive[params] invars`, made at `source` under the name stack `names`.
 
-    A jaxpr may have many thousands, each of which the garbage collector walks, and what
-    it holds: one or two inputs and one output are held without a tuple.
+    A jaxpr may have many thousands of equations, and the garbage collector visits each and
+    every container in it.  So one or two inputs and one output are stored without a tuple.
     """
 
     __slots__ = ("_in", "_out", "_second", "names", "params", "primitive", "source")
@@ -216,7 +218,7 @@ class Equation:
 
     @property
     def ins(self) -> Sequence[Any]:
-        """The inputs, to be read."""
+        """The inputs, for reading only."""
         second = self._second
         if second is None:
             return (self._in,)
@@ -224,12 +226,12 @@ class Equation:
 
     @property
     def outs(self) -> Sequence[Var]:
-        """The outputs, to be read."""
+        """The outputs, for reading only."""
         out: Any = self._out
         kind = type(out)
         return out if kind is tuple or kind is list else (out,)
 
-    # Users read lists, which they may change.
+    # Users get lists, which they may modify.
     @property
     def invars(self) -> list[Any]:
         if self._second is not _ALL or type(self._in) is not list:
@@ -259,22 +261,15 @@ class Equation:
         """A copy with some fields changed."""
         if (info := changes.pop("source_info", None)) is not None:
             changes["source"], changes["names"] = info.traceback, str(info.name_stack)
-        for derived in ("effects", "ctx"):  # which follow from the others
+        for derived in ("effects", "ctx"):  # these follow from the other fields
             changes.pop(derived, None)
-        fields = dict(
-            primitive=self.primitive,
-            invars=self.ins,
-            outvars=self.outs,
-            params=self.params,
-            source=self.source,
-            names=self.names,
-        )
-        new = {**fields, **changes}
+        fields = {k: getattr(self, k) for k in ("primitive", "params", "source", "names")}
+        new = {**fields, "invars": self.ins, "outvars": self.outs, **changes}
         new["params"] = params_of(new["primitive"], new["params"])
         return Equation(**new)
 
     def __reduce__(self) -> Any:
-        # A place in the source is a code object, which cannot be pickled.
+        # A source location holds a code object, which cannot be pickled.
         ins, outs = list(self.ins), list(self.outs)
         return Equation, (self.primitive, ins, outs, self.params, None, self.names)
 
@@ -282,22 +277,15 @@ class Equation:
         return str(hooks.equation_text.call(self))
 
 
-Equation.__name__ = "JaxprEqn"  # what programs look for that ask for its class
+Equation.__name__ = "JaxprEqn"  # programs compare the name of its class with JAX's
 
 
 class Jaxpr:
     """An open jaxpr."""
 
     __slots__ = (
-        "__weakref__",
-        "_effects",
-        "arg_names",
-        "constvars",
-        "eqns",
-        "invars",
-        "memo",
-        "name",
-        "outvars",
+        *("__weakref__", "_effects", "arg_names", "constvars", "eqns", "invars", "memo"),
+        *("name", "outvars"),
     )
     is_high = False  # there is one level of programs
 
@@ -316,37 +304,39 @@ class Jaxpr:
     ) -> None:
         """
         Args:
-          effects: None: those of the equations.
-          debug_info: says the name and those of the arguments, in the interface's form.
-          is_high: of no meaning here, where there is one level of programs.
+          effects: the effects; None for those of the equations.
+          debug_info: the names of the function and of its arguments, in JAX's form.
+          is_high: accepted for JAX's signature; there is only one level of programs here.
         """
         self.constvars = list(constvars)
         self.invars = list(invars)
         self.outvars = list(outvars)
         self.eqns = list(eqns)
-        told = {} if debug_info is None else named_by(debug_info)
-        self.name = told.get("name", name)
-        self.arg_names = told.get("arg_names", arg_names)
+        names = {} if debug_info is None else named_by(debug_info)
+        self.name = names.get("name", name)
+        self.arg_names = names.get("arg_names", arg_names)
         self._effects = None if effects is None else frozenset(effects)
-        self.memo: dict[Any, Any] = {}  # what transformations computed of it
+        self.memo: dict[Any, Any] = {}  # results that analyses and transformations cached
 
     def __reduce__(self) -> Any:
-        told = DebugInfo("", self.name, tuple(self.arg_names), None)
-        fields = (self.constvars, self.invars, self.outvars, self.eqns, None, told)
+        info = DebugInfo("", self.name, tuple(self.arg_names), None)
+        fields = (self.constvars, self.invars, self.outvars, self.eqns, None, info)
         return Jaxpr, fields
 
     @property
     def effects(self) -> frozenset[Any]:
         if self._effects is None:
-            found: frozenset[Any] = no_effects
+            effects: frozenset[Any] = no_effects
             for eqn in self.eqns:
                 if eqn.primitive.effects is not None:
-                    found = found | eqn.primitive.effects(eqn.params)
-            if found and not any(
+                    effects = effects | eqn.primitive.effects(eqn.params)
+            if effects and not any(
                 isinstance(v.aval, AbstractRef) for v in (*self.constvars, *self.invars)
-            ):  # what is done to references made inside is seen by nobody
-                found = frozenset(e for e in found if not getattr(e, "on_references", False))
-            self._effects = found
+            ):  # effects on references made inside are invisible outside
+                effects = frozenset(
+                    e for e in effects if not getattr(e, "on_references", False)
+                )
+            self._effects = effects
         return self._effects
 
     @property
@@ -364,8 +354,8 @@ class Jaxpr:
 
     def replace(self, **changes: Any) -> Jaxpr:
         """A copy with some fields changed."""
-        if (told := changes.pop("debug_info", None)) is not None:
-            changes |= named_by(told)
+        if (info := changes.pop("debug_info", None)) is not None:
+            changes |= named_by(info)
         changes.pop("is_high", None)  # there is one level of programs
         fields = ("constvars", "invars", "outvars", "eqns", "name", "arg_names")
         return Jaxpr(**{**{k: getattr(self, k) for k in fields}, **changes})
@@ -390,7 +380,8 @@ class Jaxpr:
 class ClosedJaxpr:
     """A jaxpr with the values of its constvars; callable on flat arguments.
 
-    Equal are those of the same jaxpr with the same values: programs are found by them.
+    Two are equal if they have the same jaxpr and the same values, by identity: compiled
+    programs are cached under them.
     """
 
     __slots__ = ("__weakref__", "consts", "jaxpr")
@@ -450,7 +441,7 @@ class ClosedJaxpr:
         return eval_jaxpr(self.jaxpr, self.consts, *args)
 
     def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
-        """`f` of the program, with the same constants."""
+        """Return `f` of the jaxpr, with the same constants."""
         return ClosedJaxpr(f(self.jaxpr), self.consts)
 
     def replace(self, **changes: Any) -> ClosedJaxpr:
@@ -472,14 +463,14 @@ class ClosedJaxpr:
 def eval_jaxpr(
     jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
 ) -> list[Any]:
-    """Run a jaxpr under the current trace, one bind an equation.
+    """Run a jaxpr under the current trace, one `bind` per equation.
 
     Args:
       jaxpr: an open jaxpr.
       consts: the values of its constvars.
       args: the values of its inputs, of their shapes and dtypes, in flat order.
-      propagate_source_info: whether what is bound keeps the names and places of the
-        equations; otherwise it has those of the caller.
+      propagate_source_info: whether new operations keep the names and source locations of
+        the equations; otherwise they have those of the caller.
 
     Returns:
       A list of the values of its results.
@@ -494,17 +485,17 @@ def eval_jaxpr(
     env.update(zip(jaxpr.invars, args, strict=True))
     last = last_uses(jaxpr)
     state = core.STATE
-    outer, place = state.names, state.source
+    outer_names, outer_source = state.names, state.source
     try:
         for i, eqn in enumerate(jaxpr.eqns):
             vals = [a.val if type(a) is Literal else env[a] for a in eqn.ins]
             if not propagate_source_info:
                 pass
             elif eqn.names:
-                state.names = within(outer, eqn.names)
+                state.names = within(outer_names, eqn.names)
             else:
-                state.names = outer
-            state.source = (propagate_source_info and eqn.source) or place
+                state.names = outer_names
+            state.source = (propagate_source_info and eqn.source) or outer_source
             out = eqn.primitive.bind(*vals, **eqn.params)
             if eqn.primitive.multiple_results:
                 env.update(zip(eqn.outs, out, strict=True))
@@ -513,12 +504,12 @@ def eval_jaxpr(
             for v in last.get(i, ()):
                 env.pop(v, None)
     finally:
-        state.names, state.source = outer, place
+        state.names, state.source = outer_names, outer_source
     return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 
 def read_vars(jaxpr: Jaxpr) -> set[Any]:
-    """The variables that an equation or the jaxpr's output reads."""
+    """Return the variables that an equation or the jaxpr's output reads."""
     read = {a for a in jaxpr.outvars if type(a) is not Literal}
     for eqn in jaxpr.eqns:
         read.update(a for a in eqn.ins if type(a) is not Literal)
@@ -526,10 +517,10 @@ def read_vars(jaxpr: Jaxpr) -> set[Any]:
 
 
 def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
-    """For each equation's index, the variables that nobody reads after it."""
-    known = jaxpr.memo.get("last_uses")
-    if known is None:
-        known = {}
+    """Return, for each equation's index, the variables that are not read after it."""
+    uses = jaxpr.memo.get("last_uses")
+    if uses is None:
+        uses = {}
         seen: set[Any] = {a for a in jaxpr.outvars if type(a) is not Literal}
         for i in range(len(jaxpr.eqns) - 1, -1, -1):
             dead = [v for v in jaxpr.eqns[i].outs if v not in seen]
@@ -538,109 +529,111 @@ def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
                     seen.add(a)
                     dead.append(a)
             if dead:
-                known[i] = dead
-        jaxpr.memo["last_uses"] = known
-    return known
+                uses[i] = dead
+        jaxpr.memo["last_uses"] = uses
+    return uses
 
 
 def contents(jaxpr: Jaxpr) -> list[Any]:
-    """What the params of a jaxpr's equations hold, alone or in tuples: programs, say.
+    """Return the objects in the params of a jaxpr's equations, also those in tuples.
 
-    Numbers, names and tuples in tuples, which most params are, are left out.
+    Numbers, strings and nested tuples, which most params are, are omitted; programs and
+    functions are what callers look for.
     """
-    found: list[Any] | None = jaxpr.memo.get("contents")
-    if found is None:
+    values_held: list[Any] | None = jaxpr.memo.get("contents")
+    if values_held is None:
         params = [eqn.params.values() for eqn in jaxpr.eqns if eqn.params]
         values: Any
         try:
             values = dict.fromkeys(chain.from_iterable(params))  # equal ones once
         except TypeError:  # some have no hash
             values = list(chain.from_iterable(params))
-        found = []
+        values_held = []
         for value in values:
             items = value if isinstance(value, (tuple, list)) else (value,)
-            found += [x for x in items if type(x) not in _BARE]
-        jaxpr.memo["contents"] = found
-    return found
+            values_held += [x for x in items if type(x) not in _BARE]
+        jaxpr.memo["contents"] = values_held
+    return values_held
 
 
 _BARE: frozenset[type] = frozenset((int, bool, float, str, tuple, type(None)))
 
 
 def closed_jaxprs(params: dict[str, Any]) -> list[ClosedJaxpr]:
-    """The programs among an equation's params, also those in tuples."""
-    found = []
+    """Return the closed jaxprs among an equation's params, also those in tuples."""
+    jaxprs = []
     for value in params.values():
         for item in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(item, ClosedJaxpr):
-                found.append(item)
+                jaxprs.append(item)
             elif isinstance(item, Jaxpr):
-                found.append(ClosedJaxpr(item))
-    return found
+                jaxprs.append(ClosedJaxpr(item))
+    return jaxprs
 
 
 def closed_jaxprs_in(jaxpr: Jaxpr) -> list[ClosedJaxpr]:
-    """The programs among the params of a jaxpr's equations."""
+    """Return the closed jaxprs among the params of a jaxpr's equations."""
     return closed_jaxprs({"": contents(jaxpr)})
 
 
 def sub_jaxprs(params: dict[str, Any]) -> list[Jaxpr]:
-    """The jaxprs among an equation's params."""
+    """Return the jaxprs among an equation's params."""
     return [p.jaxpr for p in closed_jaxprs(params)]
 
 
 def jaxprs_effects(params: dict[str, Any]) -> frozenset[Any]:
-    """The `effects` rule of a primitive whose effects are those of its jaxprs."""
+    """Return the effects of the jaxprs in `params`: an `effects` rule."""
     return no_effects.union(*[p.jaxpr.effects for p in closed_jaxprs(params)])
 
 
 def axes_of(jaxpr: Jaxpr) -> frozenset[Any]:
-    """The names of the mapped axes that a jaxpr's equations use."""
-    found: frozenset[Any] | None = jaxpr.memo.get("named_axes")
-    if found is None:
-        found = frozenset()
+    """Return the names of the mapped axes that a jaxpr's equations use."""
+    axis_names: frozenset[Any] | None = jaxpr.memo.get("named_axes")
+    if axis_names is None:
+        axis_names = frozenset()
         for eqn in jaxpr.eqns:
             if eqn.primitive.named_axes is not None:
-                found |= frozenset(eqn.primitive.named_axes(eqn.params))
-        jaxpr.memo["named_axes"] = found
-    return found
+                axis_names |= frozenset(eqn.primitive.named_axes(eqn.params))
+        jaxpr.memo["named_axes"] = axis_names
+    return axis_names
 
 
 def jaxprs_axes(params: dict[str, Any]) -> frozenset[Any]:
-    """The names of the mapped axes that the jaxprs among `params` use."""
+    """Return the names of the mapped axes that the jaxprs in `params` use."""
     return frozenset().union(*[axes_of(p.jaxpr) for p in closed_jaxprs(params)])
 
 
 def lift_consts(jaxpr: Jaxpr) -> ClosedJaxpr:
-    """The program that takes the jaxpr's constants as its first inputs."""
-    found: ClosedJaxpr | None = jaxpr.memo.get("lifted")
-    if found is None:
+    """Return the program that takes the jaxpr's constants as its first inputs."""
+    lifted_closed: ClosedJaxpr | None = jaxpr.memo.get("lifted")
+    if lifted_closed is None:
         ins = [*jaxpr.constvars, *jaxpr.invars]
         lifted = Jaxpr([], ins, jaxpr.outvars, jaxpr.eqns, name=jaxpr.name)
-        found = jaxpr.memo["lifted"] = ClosedJaxpr(lifted)
-    return found
+        lifted_closed = jaxpr.memo["lifted"] = ClosedJaxpr(lifted)
+    return lifted_closed
 
 
 def permute_jaxpr(
     closed: ClosedJaxpr, ins: Sequence[Any], outs: Sequence[int] | None = None
 ) -> ClosedJaxpr:
-    """The same program with other inputs, and some of its outputs, in another order.
+    """Return the program with its inputs and outputs permuted, added to or left out.
 
-    ins: for each input the index of an old one, or the type of one that is not read.
+    ins: for each input the index of an old input, or the type of an unused new one.
+    outs: the indices of the old outputs to return; None for all.
     """
     j = closed.jaxpr
     key = ("permute_jaxpr", tuple(ins), None if outs is None else tuple(outs))
-    found = j.memo.get(key)
-    if found is None:
+    permuted = j.memo.get(key)
+    if permuted is None:
         invars = [j.invars[i] if type(i) is int else Var(i) for i in ins]
         outvars = j.outvars if outs is None else [j.outvars[i] for i in outs]
-        found = Jaxpr(j.constvars, invars, outvars, j.eqns, name=j.name)
-        j.memo[key] = found
-    return ClosedJaxpr(found, closed.consts)
+        permuted = Jaxpr(j.constvars, invars, outvars, j.eqns, name=j.name)
+        j.memo[key] = permuted
+    return ClosedJaxpr(permuted, closed.consts)
 
 
 def unweaken(aval: Any) -> Any:
-    """`aval` with a strong type."""
+    """Return `aval` without a weak type."""
     if type(aval) is ShapedArray and aval.weak_type:
         return aval.strip_weak_type()
     return aval
@@ -650,33 +643,38 @@ def unweaken(aval: Any) -> Any:
 
 
 def result_type(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The type(s) of a primitive's result(s); they are kept where the operands are.
+    """Return the type(s) of a primitive's result(s), in the memory of its operands.
 
-    In their place `varying.DIFFERING`, where operands must be made to vary alike first.
+    Returns `manual_axis_rules.DIFFERING` if the operands must first be made to vary along
+    the same manual axes.
     """
     if prim.manual_axis_rule is not None:
         if prim.manual_axis_rule != "abstract":
-            return _varying(prim, avals, params)
-    elif prim.regions is None:  # of the others, programs say it
+            return _type_with_manual_axes(prim, avals, params)
+    elif prim.regions is None:  # otherwise the programs that it holds determine it
         for a in avals:
             if a.manual_axis_kinds is not None:
-                return _varying(prim, avals, params)
-    return _placed(prim, avals, params)
+                return _type_with_manual_axes(prim, avals, params)
+    return _type_with_sharding(prim, avals, params)
 
 
-def _varying(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The types of results, and along which manual axes they vary."""
+def _type_with_manual_axes(
+    prim: Primitive, avals: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """Return the types of the results with their manual axis kinds."""
     kinds = manual_axis_rules.of_results(prim, avals, params)
     if isinstance(kinds, manual_axis_rules.Differing):
         return kinds
-    out = _placed(prim, [manual_axis_rules.with_kinds(a, None) for a in avals], params)
+    out = _type_with_sharding(
+        prim, [manual_axis_rules.with_kinds(a, None) for a in avals], params
+    )
     if prim.multiple_results:
         return [manual_axis_rules.with_kinds(a, kinds) for a in out]
     return manual_axis_rules.with_kinds(out, kinds)
 
 
-def _placed(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The types of results, and where these are."""
+def _type_with_sharding(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Return the types of the results with their explicit sharding and memory space."""
     if prim.out_sharding_param is not None and params[prim.out_sharding_param] is not None:
         return explicit_sharding.sharded_result_type(prim, avals, params)
     for a in avals:
@@ -687,12 +685,14 @@ def _placed(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> An
     out = prim.abstract(*avals, **params)
     for a in avals:
         if a.memory_space is not DEVICE:
-            return _kept_there(prim, avals, params, out)
+            return _in_operand_memory(prim, avals, params, out)
     return out
 
 
-def _kept_there(prim: Primitive, avals: Sequence[Any], params: dict[str, Any], out: Any) -> Any:
-    """The types of results where the operands are; those must be in one memory."""
+def _in_operand_memory(
+    prim: Primitive, avals: Sequence[Any], params: dict[str, Any], out: Any
+) -> Any:
+    """Return result types in the operands' memory space; raise if operands differ in it."""
     if prim.sets_memory_space or any(sub_jaxprs(params)):
         return out
     spaces = {a.memory_space for a in avals if getattr(a, "shape", ())}
@@ -712,7 +712,7 @@ def _kept_there(prim: Primitive, avals: Sequence[Any], params: dict[str, Any], o
         return out
     (space,) = spaces
 
-    def place(aval: Any) -> Any:
+    def with_space(aval: Any) -> Any:
         return aval.update(memory_space=space)
 
-    return list(map(place, out)) if prim.multiple_results else place(out)
+    return list(map(with_space, out)) if prim.multiple_results else with_space(out)

@@ -1,7 +1,7 @@
 """Names of operations: the scopes and transformations around them, as a stack.
 
-A transformation puts its name around that of the scope inside: `outer/jvp(inner)`.  The
-stack of a thread is `STATE.names`.  Next: jaxpr.py.
+A transformation wraps its name around the name of the scope inside: `outer/jvp(inner)`.
+The stack of a thread is `STATE.names`.  Next: jaxpr.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .core import EVAL, STATE, Trace
 
 @lru_cache(maxsize=4096)
 def wrap_name_stack(word: str, names: str) -> str:
-    """The name of a transformation around the first of a stack: `jvp(outer)/inner`."""
+    """Wrap a transformation's name around the first name of a stack: `jvp(outer)/inner`."""
     depth = 0
     for i, character in enumerate(names):
         if character == "/" and not depth:
@@ -23,29 +23,31 @@ def wrap_name_stack(word: str, names: str) -> str:
 
 
 def within(outer: str, inner: str) -> str:
-    """A name in a stack; one that ends with empty marks has the name in them.
+    """Return `inner` inside the stack `outer`; empty parentheses at its end receive it.
 
     >>> within("f/transpose(jvp())", "g/h"), within("f/vmap(g)", "h")
     ('f/transpose(jvp(g))/h', 'f/vmap(g)/h')
     """
     if outer[-1:] != ")":
         return f"{outer}/{inner}" if outer else inner
-    kept = outer.rstrip(")")
-    if kept[-1:] != "(":
+    opening = outer.rstrip(")")
+    if opening[-1:] != "(":
         return f"{outer}/{inner}"
     first, slash, rest = inner.partition("/")
-    return f"{kept}{first}{outer[len(kept) :]}{slash}{rest}"
+    return f"{opening}{first}{outer[len(opening) :]}{slash}{rest}"
 
 
 class Inside(str):
-    """The name stack in a program that is transformed with the equation that holds it:
-    the equation's name has the mark of the transformation, those inside have none."""
+    """The name stack inside a program that is transformed together with its equation.
+
+    The equation's name has the mark of the transformation, so names inside get none.
+    """
 
     __slots__ = ()
 
 
 class NamedTrace(Trace):
-    """A trace whose name stands around that of the scope inside: `outer/jvp(inner)`."""
+    """A trace that wraps its name around that of the scope inside: `outer/jvp(inner)`."""
 
     __slots__ = ("base", "mark", "seen")
     word: str
@@ -57,9 +59,9 @@ class NamedTrace(Trace):
         self.mark = ""
 
     def name_stack(self) -> str:
-        """The name stack for what this trace does at its parent."""
+        """Return the name stack for operations that this trace binds in its parent."""
         names = STATE.names
-        if self.parent is EVAL or type(self.base) is Inside:  # EVAL forgets them
+        if self.parent is EVAL or type(self.base) is Inside:  # EVAL does not record names
             return names
         if names != self.seen or not self.mark:
             base, self.seen = self.base, names

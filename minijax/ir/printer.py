@@ -2,18 +2,18 @@
 
     { lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[3] = mul b 2.0:f32[] in (c,) }
 
-Variables are named a, b .. z, ba, bb .. in order of appearance; of the outermost jaxpr
-those that nothing reads are `_`.  A jaxpr that occurs twice, or has more than ten
-equations, is printed once in front (`let f = {...} in`).  The line breaking is that of
-jaxlib's C++ pretty printer; time and memory are linear in the text.
+Variables are named a, b .. z, ba, bb .. in order of appearance; unused variables of the
+outermost jaxpr are `_`.  A jaxpr that occurs twice, or has more than ten equations, is
+printed once in front (`let f = {...} in`).  jaxlib's C++ pretty printer breaks the lines;
+time and memory are linear in the length of the text.
 
-A primitive says by its attribute `pretty` how its equations differ from the plain form
-`name[param=value ...] operands`, params sorted:
-    a dict      params left out: always where the value is `...`, else where the param
-                equals the value;
-    a function  `(eqn, printer) -> [(param, value)]`, what to show, in order.
-An attribute `text`, `(eqn, printer) -> str`, writes the whole equation in another form.
-This room names no primitive.  It is loaded when something is printed.
+Equations are printed as `name[param=value ...] operands`, params sorted by name, unless
+the attribute `pretty` of their primitive changes that:
+    a dict      params to omit: always if the value is `...`, otherwise if the param equals
+                the value;
+    a function  `(eqn, printer) -> [(param, value)]`, the params to show, in order.
+An attribute `text`, `(eqn, printer) -> str`, prints the equation in a form of its own.
+This file names no primitive.  It is loaded when something is printed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NO_SPACE_LINE = pp.brk("")
 
 
 def on_terminal() -> bool:
-    """Whether what is printed goes where colours can be seen."""
+    """Whether standard output is a terminal, which shows colours."""
     return bool(getattr(sys.stdout, "isatty", bool)())
 
 
@@ -58,9 +58,9 @@ def jaxpr_text(
     use_color: bool | None = None,
     width: int = WIDTH,
 ) -> str:
-    """The text of a jaxpr; if asked, with the source and names of each equation.
+    """Return the text of a jaxpr; on request with the source and names of each equation.
 
-    Colours are for terminals, unless `use_color` or `jax_pprint_use_color` says otherwise.
+    Colours appear on terminals only; `use_color` and `jax_pprint_use_color` override this.
     """
     if use_color is None:
         use_color = config.USE_COLOR.value and on_terminal()
@@ -72,13 +72,13 @@ def jaxpr_text(
 
 @hooks.equation_text.fill
 def equation_text(eqn: Equation) -> str:
-    """The text of one equation, its variables named from `a`."""
+    """Return the text of one equation, its variables named from `a`."""
     printer = Printer()
     return printer.text(printer.equation(eqn), WIDTH)
 
 
 class Printer:
-    """The settings of one printing, and the names it has given."""
+    """The settings of one printout, and the names it has assigned."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Printer:
     # ------------------------------------------------------------------- names
 
     def fresh(self) -> str:
-        """The next name that no jaxpr in front bears."""
+        """Return the next name that no jaxpr printed in front has."""
         while True:
             number, name = self.count, ""
             self.count += 1
@@ -131,20 +131,20 @@ class Printer:
         return name
 
     def name(self, var: Var) -> str:
-        """The name of a variable where it is used."""
+        """Return the name of a variable where it is used."""
         return self.names.get(var) or self.bind(var)
 
     def promise(self, var: Var) -> str:
-        """The name that `var` will get where it is bound."""
+        """Return the name that `var` will have where it is bound."""
         if var not in self.promised:
             self.promised[var] = self.fresh()
         return self.promised[var]
 
     def same_names(self, jaxpr: Jaxpr, eqn: Equation) -> None:
-        """Let the variables of a called jaxpr bear the names that the caller gives.
+        """Name the variables of a called jaxpr as the caller names its operands and results.
 
-        For the `pretty` rule of a call whose operands and results are, one by one,
-        those of `jaxpr`.
+        For the `pretty` rule of a call whose operands and results correspond one by one
+        to those of `jaxpr`.
         """
         if id(jaxpr) in self.shared:
             return
@@ -164,23 +164,23 @@ class Printer:
     def share(self, top: Jaxpr) -> list[Jaxpr]:
         """Choose the jaxprs to print in front, in the order of their first occurrence.
 
-        Each jaxpr is opened at most twice: that tells all that occur more than once.
+        Each jaxpr is visited at most twice, which suffices to find repeated ones.
         """
         occurrences: dict[Jaxpr, int] = {}
         labels: dict[Jaxpr, str] = {}
         queue = deque([top])
         while queue:
             for eqn in queue.popleft().eqns:
-                told = dict(eqn.params)  # its own, and not what interfaces call so
-                called = told.get("jaxpr")
-                for held in closed_jaxprs(told):
+                params = dict(eqn.params)  # without the names that `Params` adds for JAX
+                called = params.get("jaxpr")
+                for held in closed_jaxprs(params):
                     inner = held.jaxpr
                     count = occurrences[inner] = occurrences.get(inner, 0) + 1
                     if count <= 2:
                         queue.append(inner)
                     if inner not in labels:
                         own = called is held or called is inner
-                        labels[inner] = label(told.get("name") if own else None)
+                        labels[inner] = label(params.get("name") if own else None)
         front = [j for j, n in occurrences.items() if n > 1 or len(j.eqns) > LONG]
         for jaxpr in front:
             self.shared[id(jaxpr)] = unused(labels[jaxpr], self.reserved)
@@ -189,7 +189,7 @@ class Printer:
     # --------------------------------------------------------------- documents
 
     def program(self, jaxpr: Jaxpr) -> pp.Doc:
-        """A jaxpr and, before it, those it shares."""
+        """Return the document of a jaxpr, after those of the jaxprs that it shares."""
         lines = []
         for inner in self.share(jaxpr):
             head = f"let {self.shared[id(inner)]} = "
@@ -217,18 +217,18 @@ class Printer:
             line = eqn.primitive.text(eqn, self)
             return pp.text(line, self.annotation(eqn))
         params = self.params(eqn)
-        parts = []
+        docs = []
         if eqn.outs:
-            parts += [self.binders(eqn.outs), pp.text(" = ")]
-        parts.append(pp.text(eqn.primitive.name, self.annotation(eqn)))
+            docs += [self.binders(eqn.outs), pp.text(" = ")]
+        docs.append(pp.text(eqn.primitive.name, self.annotation(eqn)))
         if params:
             shown = [pp.concat([pp.text(f"{k}="), self.value(v)]) for k, v in params]
-            parts.append(bracketed("[", shown, "]"))
-        parts += [SPACE, wrapped([self.atom(a) for a in eqn.ins], MAYBE_LINE)]
-        return pp.concat(parts)
+            docs.append(bracketed("[", shown, "]"))
+        docs += [SPACE, wrapped([self.atom(a) for a in eqn.ins], MAYBE_LINE)]
+        return pp.concat(docs)
 
     def params(self, eqn: Equation) -> Sequence[tuple[str, Any]]:
-        """The params to show."""
+        """Return the params to show."""
         rule = eqn.primitive.pretty if self.custom_rules else None
         if callable(rule):
             return list(rule(eqn, self))
@@ -237,9 +237,9 @@ class Printer:
     def shown(
         self, eqn: Equation, hidden: dict[str, Any], first: str = ""
     ) -> list[tuple[str, Any]]:
-        """The params in order of name, `first` before all, without the hidden ones."""
-        order = sorted(eqn.params, key=lambda name: (name != first, name))
-        shown = [(name, eqn.params[name]) for name in order]
+        """Return the params sorted by name, `first` in front, without the hidden ones."""
+        names = sorted(eqn.params, key=lambda name: (name != first, name))
+        shown = [(name, eqn.params[name]) for name in names]
         return [(k, v) for k, v in shown if k not in hidden or hidden[k] not in (..., v)]
 
     def value(self, value: Any) -> pp.Doc:
@@ -270,16 +270,16 @@ class Printer:
         return wrapped(docs, MAYBE_LINE)
 
     def bound(self, var: Var) -> str:
-        """A variable and its type, where it is bound."""
+        """Return a variable and its type, where it is bound."""
         name = self.bind(var)
         return f"{name}:{var.aval.str_short(True)}" if self.print_shapes else name
 
     def untyped(self, atom: Any) -> str:
-        """A variable's name, or a literal without its type."""
+        """Return a variable's name, or a literal without its type."""
         return literal_text(atom.val) if type(atom) is Literal else self.name(atom)
 
     def typed(self, atom: Any) -> str:
-        """A variable's name, or a literal with its type."""
+        """Return a variable's name, or a literal with its type."""
         if type(atom) is Literal:
             return f"{literal_text(atom.val)}:{atom.aval.str_short(True)}"
         return self.name(atom)
@@ -294,7 +294,7 @@ class Printer:
         return pp.color(doc, foreground=pp.Color.BLUE, intensity=pp.Intensity.BRIGHT)
 
     def annotation(self, eqn: Equation) -> str | None:
-        """What stands at the end of the equation's first line."""
+        """Return the note at the end of the equation's first line, or None."""
         notes = []
         if self.source_info:
             notes.append("" if eqn.source is None else str(eqn.source))
@@ -307,7 +307,7 @@ class Printer:
 
 
 def joined(docs: Sequence[pp.Doc], separator: pp.Doc) -> pp.Doc:
-    """Documents with a separator between them."""
+    """Join documents with a separator."""
     out: list[pp.Doc] = []
     for doc in docs:
         out += (separator, doc)
@@ -315,14 +315,14 @@ def joined(docs: Sequence[pp.Doc], separator: pp.Doc) -> pp.Doc:
 
 
 def wrapped(docs: Sequence[pp.Doc], separator: pp.Doc) -> pp.Doc:
-    """Items that flow over lines, each further line indented."""
+    """Lay items out over lines; indent every line after the first."""
     if len(docs) == 1:
         return docs[0]
     return pp.nest(2, pp.group(joined(docs, separator)))
 
 
 def bracketed(left: str, docs: Sequence[pp.Doc], right: str) -> pp.Doc:
-    """Items in brackets: all on this line, or each on its own."""
+    """Put items in brackets: all on this line, or each on its own line."""
     inner = pp.nest(2, pp.concat([NO_SPACE_LINE, joined(docs, LINE)]))
     return pp.group(pp.concat([pp.text(left), inner, NO_SPACE_LINE, pp.text(right)]))
 
@@ -332,19 +332,19 @@ def is_jaxpr(value: Any) -> bool:
 
 
 def unread(jaxpr: Jaxpr) -> Iterator[Var]:
-    """The results of equations that nothing reads."""
+    """Yield the results of equations that no equation and no output reads."""
     read = read_vars(jaxpr)
     for eqn in jaxpr.eqns:
         yield from (v for v in eqn.outs if v not in read)
 
 
 def label(name: Any) -> str:
-    """A name for a jaxpr in front, from the name of the function it came from."""
+    """Return a name for a jaxpr in front, from the name of the function it came from."""
     return re.sub(r"\W", "", name) or "jaxpr" if isinstance(name, str) else "jaxpr"
 
 
 def unused(name: str, taken: set[str]) -> str:
-    """`name`, numbered if it is taken; it is taken from now on."""
+    """Return `name`, with a number if it is taken, and mark the result as taken."""
     number, candidate = 0, name
     while candidate in taken:
         number += 1
@@ -354,5 +354,5 @@ def unused(name: str, taken: set[str]) -> str:
 
 
 def literal_text(value: Any) -> str:
-    """A scalar as Python writes it, whatever its type."""
+    """Return a scalar as Python writes it, whatever its type."""
     return str(value.item() if hasattr(value, "item") else value)

@@ -1,14 +1,16 @@
-"""Terms of sums: values of which each device, along some axes of a mesh, has one term.
+"""Unreduced and reduced mesh axes of results, derived from those of the operands.
 
-Along an axis a value may be unreduced: the whole is the sum over devices of what each one
-has.  Or it is reduced: the same everywhere, and its cotangents are unreduced.  Types say so
-of manual axes (`Manual`) and of `Explicit` ones (`PartitionSpec`); what becomes of it in an
-operation is the same for both, and follows from where the operation is linear:
+A value that is unreduced along a mesh axis is the sum of the values that the devices along
+it hold.  A value that is reduced along an axis is replicated there, and its cotangents are
+unreduced.  Types record both, for manual axes in `ManualAxisKinds` and for `Explicit` axes
+in `PartitionSpec`.  The rule is the same for both kinds of axes.  It follows from the
+operands in which the operation is linear:
 
-    Primitive.sums    "first": in its first operand; "together": in all operands at once;
-                      "product": in each of two; "any": it says so itself; None: in none
+    Primitive.linearity    "first": in its first operand; "together": in all operands
+                           jointly; "product": in each of two; "any": its own rules decide;
+                           None: in none
 
-This room names no operation.  Next: explicit_sharding.py.
+This package names no operation.  Next: explicit_sharding.py.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ NONE: frozenset[Any] = frozenset()
 
 
 class ReductionAxes(NamedTuple):
-    """Of an operand: the axes along which it is unreduced, reduced, and not the same."""
+    """The mesh axes along which an operand is unreduced, reduced, and sharded."""
 
     unreduced: frozenset[Any] = NONE
     reduced: frozenset[Any] = NONE
@@ -31,19 +33,20 @@ class ReductionAxes(NamedTuple):
 
 
 def of_results(
-    prim: core.Primitive, avals: Sequence[Any], found: Sequence[ReductionAxes]
+    prim: core.Primitive, avals: Sequence[Any], operand_axes: Sequence[ReductionAxes]
 ) -> tuple[frozenset[Any], frozenset[Any]]:
-    """Along which axes results are unreduced, and reduced.
+    """Return the axes along which the results are unreduced, and those they are reduced on.
 
-    Scalars go with reduced values as they are: what adds up their cotangents is one number.
+    Replicated scalars may be combined with reduced values: to sum their cotangents over
+    devices takes only one number.
     """
     if prim.linearity == "any":
         return NONE, NONE
-    unreduced = _unreduced(prim, avals, found)
+    unreduced = _unreduced(prim, avals, operand_axes)
     reduced = set()
-    for axis in NONE.union(*[s.reduced for s in found]) - unreduced:
-        there = [axis in s.reduced for s in found]
-        for a, s, yes in zip(avals, found, there, strict=True):
+    for axis in NONE.union(*[s.reduced for s in operand_axes]) - unreduced:
+        reduced_in = [axis in s.reduced for s in operand_axes]
+        for a, s, yes in zip(avals, operand_axes, reduced_in, strict=True):
             if not yes and axis not in s.sharded and a.shape:
                 raise _mismatch(
                     "Inputs cannot be replicated on the same axes that another input is"
@@ -51,19 +54,19 @@ def of_results(
                     f" frozenset({{{axis!r}}})",
                     avals,
                 )
-        if all(y or not a.shape for y, a in zip(there, avals, strict=True)):
+        if all(y or not a.shape for y, a in zip(reduced_in, avals, strict=True)):
             reduced.add(axis)
     return unreduced, frozenset(reduced)
 
 
 def _unreduced(
-    prim: core.Primitive, avals: Sequence[Any], found: Sequence[ReductionAxes]
+    prim: core.Primitive, avals: Sequence[Any], operand_axes: Sequence[ReductionAxes]
 ) -> frozenset[Any]:
-    terms = [s.unreduced for s in found]
+    terms = [s.unreduced for s in operand_axes]
     if not any(terms):
         return NONE
     names = ("lhs", "rhs")
-    told = [f"{n}={a.str_short(False)}" for n, a in zip(names, avals, strict=False)]
+    texts = [f"{n}={a.str_short(False)}" for n, a in zip(names, avals, strict=False)]
     if prim.linearity == "product" and len(terms) == 2:
         left, right = terms
         if left and right:
@@ -73,16 +76,16 @@ def _unreduced(
                 avals,
             )
         one, other = ("LHS", "RHS") if left else ("RHS", "LHS")
-        if not (left or right) <= found[1 if left else 0].reduced:
+        if not (left or right) <= operand_axes[1 if left else 0].reduced:
             raise _mismatch(
                 f"{other} should be reduced along the same axes {one} is unreduced on. Got"
-                f" {' and '.join(told)}",
+                f" {' and '.join(texts)}",
                 avals,
             )
         return left or right
     if prim.linearity == "together":
-        for name, mine in zip(names, terms, strict=False):
-            if mine and any(other != mine for other in terms):
+        for name, axes in zip(names, terms, strict=False):
+            if axes and any(other != axes for other in terms):
                 rest = "rhs" if name == "lhs" else "lhs"
                 raise _mismatch(
                     f"{name} is unreduced while {rest} is not. `{prim}` operation does not"
@@ -97,17 +100,18 @@ def _unreduced(
         NotImplementedError,
         f"unreduced rule for {prim} is not implemented.",
         which=", ".join(a.str_short(True) for a in avals),
-        why="it is not linear: of terms of a sum it does not give terms of one.",
+        why="it is not linear, so it does not map the terms of a sum to terms of a sum.",
         tries=["jax.sharding.reshard(x, sharding) first", "lax.psum(x, axis)"],
     )
 
 
 def _mismatch(what: str, avals: Sequence[Any]) -> ShardingTypeError:
-    found: ShardingTypeError = error(
+    raised: ShardingTypeError = error(
         ShardingTypeError,
         what,
         which=", ".join(a.str_short(True) for a in avals),
-        why="what is added up on the way would have to be sent between devices.",
+        why="this operation would need communication between devices to reduce its operands"
+        " first.",
         tries=["jax.sharding.reshard(x, sharding) of an operand", "lax.pcast"],
     )
-    return found
+    return raised

@@ -1,11 +1,12 @@
 """Regions: how a primitive holds programs, as data.
 
-A primitive that holds programs says which of its params they are and how its operands and
-results go with theirs; from that its rules follow (passes/region_rules.py, loops.py).
-Transformed programs go back into the params by `rebuild`.  Of a call, or a choice between
-branches, it is told which old operand or result each new one is like: what the params say
-of these (the axis one is mapped along, whether it is donated) follows.  Of a loop it is
-told the operands in their groups.
+The region of a primitive names the params that hold its programs, and how its operands and
+results correspond to theirs.  The rules of the primitive follow from that
+(passes/region_rules.py, passes/loop_rules.py).  `rebuild` puts transformed programs back
+into the params.  For a call or a choice between branches it takes the index of the old
+operand or result that each new one corresponds to, and so finds its entries in params (the
+axis it is mapped over, whether it is donated).  For a loop it takes the operands in their
+groups.
 
 Next: passes/region_rules.py.
 """
@@ -21,28 +22,21 @@ from .jaxpr import ClosedJaxpr, Jaxpr, lift_consts
 
 Params = dict[str, Any]
 Bodies = Sequence[ClosedJaxpr]
-# Which old operand (result) each new one is like; ~i for the result (operand) i.
+# Which old operand (result) each new one corresponds to; ~i for the result (operand) i.
 Origins = Sequence[int | None]
 _NO_SCOPE = nullcontext()
 
 
 class Region:
-    """Programs of which one runs: all take the operands and give the results.
+    """Programs, one of which runs: all take the operands and return the results.
 
     param: the name of the param that holds them.
-    index: how many leading operands say which one runs (0 or 1).
+    index: how many leading operands choose the program that runs (0 or 1).
     """
 
     __slots__ = (
-        "index",
-        "opaque",
-        "param",
-        "operand_param",
-        "result_param",
-        "reset",
-        "residual",
-        "scope",
-        "shift",
+        *("index", "opaque", "param", "operand_param", "result_param", "reset", "residual"),
+        *("scope", "shift"),
     )
 
     def __init__(
@@ -54,7 +48,7 @@ class Region:
         operand_param: str = "",
         result_param: str = "",
         residual: Callable[[Params, Any], Any] | None = None,
-        shift: Callable[[Any], Any] = lambda said: said,
+        shift: Callable[[Any], Any] = lambda entry: entry,
         reset: Mapping[str, Any] | None = None,
         opaque: bool = False,
     ) -> None:
@@ -62,12 +56,15 @@ class Region:
         Args:
           scope: (params) -> the context in which the programs are traced, if they have
             mapped axes of their own.
-          per_in, per_out: params that say something of each operand and of each result.
-          residual: (params, its type inside) -> what they say of one that is like no other.
-          shift: what they say of one that has got lanes, of what they said of it before.
-          opaque: the primitive's own rules speak for the programs where they are
-            transformed: `checkify` and `jet` do not look inside.
-          reset: params that say of each operand what most transformations forget.
+          operand_param, result_param: the params that have one entry for each operand and
+            for each result.
+          residual: (params, its type inside) -> the entry of a new operand or result that
+            corresponds to no old one.
+          shift: (entry) -> the entry of an operand or result that got a lane axis in front.
+          opaque: transformations use the primitive's own rules, not its programs: `checkify`
+            and `jet` do not look inside.
+          reset: params with one entry for each operand that most transformations reset, and
+            the value that they reset it to.
         """
         self.param = param
         self.index = index
@@ -80,28 +77,28 @@ class Region:
         self.opaque = opaque
 
     def bodies(self, params: Params) -> Bodies:
-        """The programs."""
+        """Return the programs."""
         raise NotImplementedError
 
     def hold(self, bodies: Bodies) -> tuple[Sequence[Any], Any]:
-        """The operands that programs need first, and the param that holds them."""
+        """Return the first operands that programs need, and the param that holds them."""
         raise NotImplementedError
 
     def rebuild(
         self, params: Params, bodies: Bodies, ins: Origins, outs: Origins, keep: bool = False
     ) -> tuple[Sequence[Any], Params]:
-        """The first operands and the params of an equation that holds other programs.
+        """Return the first operands and the params of an equation that holds `bodies`.
 
-        keep: what `reset` says of old operands still holds.
+        keep: whether old operands keep their entries of the params in `reset`.
         """
         first, held = self.hold(bodies)
         new = {**params, self.param: held}
         if first:
             ins = [*(None for _ in first), *ins]
         for name, value in self.reset.items():
-            said = params[name]
+            entries = params[name]
             new[name] = (
-                tuple([value if i is None else said[i] for i in ins])
+                tuple([value if i is None else entries[i] for i in ins])
                 if keep
                 else (value,) * len(ins)
             )
@@ -128,11 +125,11 @@ class Region:
         )
 
     def shifted(self, params: Params, ins: Sequence[bool], outs: Sequence[bool]) -> Params:
-        """The params where the flagged operands and results have got lanes, first."""
+        """Return the params after the flagged operands and results got a first lane axis."""
         new = dict(params)
         for name, flags in ((self.operand_param, ins), (self.result_param, outs)):
             pairs = zip(params[name], flags, strict=True)
-            new[name] = tuple([self.shift(said) if f else said for said, f in pairs])
+            new[name] = tuple([self.shift(entry) if f else entry for entry, f in pairs])
         return new
 
     def lifted(
@@ -172,7 +169,7 @@ class OpenCall(Region):
 
 
 class Branches(Region):
-    """Programs of which the first operand chooses one."""
+    """Programs, one of which the first operand chooses."""
 
     __slots__ = ()
 
@@ -188,14 +185,14 @@ class Branches(Region):
 
 
 class Loop:
-    """A program run step by step: (consts, carry, rows) -> (carry, rows).
+    """A program that runs step by step: (consts, carry, xs) -> (carry, ys).
 
-    Operands are the consts of the test, those of the body, the first carry, and what each
-    step reads one row of; results are the last carry, and what each step gives a row of.
-    Before a step the test, if there is one, tells from its consts and the carry whether it
-    is taken.
+    Operands are the constants of the condition, those of the body, the initial carry, and
+    the arrays that each step reads one slice of.  Results are the final carry, and the
+    arrays that each step returns one slice of.  A step runs if the condition, a program of
+    its constants and the carry, returns true; without a condition every step runs.
 
-    differ: (params) -> None, called before the test becomes one of each lane; may refuse.
+    differ: (params) -> None, called before the condition becomes batched; may raise.
     """
 
     __slots__ = ("carry", "consts", "differ", "length", "param", "cond")
@@ -213,10 +210,10 @@ class Loop:
         """
         Args:
           param: the name of the param that holds the body.
-          consts, carry: those with the numbers of its consts and of the components of the
-            carry, which else is all that the body gives.
-          length: the one with the number of steps, if there are rows.
-          test: those that hold the test, and the number of its consts.
+          consts, carry: the params with the number of its constants and of the components
+            of the carry; without `carry`, the carry is all that the body returns.
+          length: the param with the number of steps, if there are `xs`.
+          cond: the params with the condition, and the number of its constants.
         """
         self.param = param
         self.consts = consts
@@ -226,25 +223,26 @@ class Loop:
         self.differ = differ or (lambda params: None)
 
     def bodies(self, params: Params) -> Bodies:
-        """The programs: the test, if there is one, and the body."""
+        """Return the programs: the condition, if there is one, and the body."""
         body = params[self.param]
         return (body,) if self.cond is None else (params[self.cond[0]], body)
 
     def carried(self, params: Params) -> int:
-        """The number of components of the carry."""
+        """Return the number of components of the carry."""
         if self.carry is None:
             return len(params[self.param].out_avals)
         return int(params[self.carry])
 
     def groups(self, params: Params, operands: Sequence[Any]) -> list[list[Any]]:
-        """What goes with the operands: of the test's consts, the body's, carry, rows."""
-        n_test = 0 if self.cond is None else params[self.cond[1]]
-        return split_list(operands, [n_test, params[self.consts], self.carried(params)])
+        """Split a list that parallels the operands: condition's and body's constants,
+        carry, xs."""
+        n_cond = 0 if self.cond is None else params[self.cond[1]]
+        return split_list(operands, [n_cond, params[self.consts], self.carried(params)])
 
     def rebuild(
         self, params: Params, bodies: Bodies, groups: Sequence[Sequence[Any]]
     ) -> Params:
-        """The params of a loop of other programs, on operands in these groups."""
+        """Return the params of a loop of other programs, on operands in these groups."""
         new = {**params, self.param: bodies[-1], self.consts: len(groups[1])}
         if self.cond is not None:
             new |= {self.cond[0]: bodies[0], self.cond[1]: len(groups[0])}
@@ -256,8 +254,8 @@ class Loop:
         self, params: Params, bodies: Bodies, consts: Sequence[Any], args: Sequence[Any]
     ) -> tuple[Sequence[Any], Params]:
         """The equation whose programs take some of their constants as first operands."""
-        asked, own, *rest = self.groups(params, args)
+        cond_consts, own, *rest = self.groups(params, args)
         if self.cond is not None:
-            asked = [*consts, *asked]
-        groups = [asked, [*consts, *own], *rest]
+            cond_consts = [*consts, *cond_consts]
+        groups = [cond_consts, [*consts, *own], *rest]
         return [x for g in groups for x in g], self.rebuild(params, bodies, groups)

@@ -1,7 +1,7 @@
-"""What is said of tracers that are used as values, that leak, or that others made.
+"""Error messages for tracers used as values, leaked tracers, and tracers of other libraries.
 
-Words only: `core.py` decides when.  A tracer `x` says of itself where it comes from and of
-which trace it is; `trace` is the one that was current when it was used.
+This file holds only the text; `core.py` decides when to raise.  `x` is the tracer, and
+`trace` is the trace that was current when it was used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..base import errors, source
 
 
 def stack_of(trace: Any) -> str:
-    """`jit > vmap > grad`: the transformations around, outermost first."""
+    """Return the transformation stack as text, outermost first: `jit > vmap > grad`."""
     names = []
     while trace.parent is not trace:  # evaluation is its own parent
         if trace.transform:
@@ -27,11 +27,11 @@ def stack_of(trace: Any) -> str:
 
 
 def needs_value(x: Any, trace: Any, what: str, why: str, tries: list[str]) -> str:
-    """The message for a use of a tracer that needs its value."""
+    """Return the message for an operation that needs the value of a tracer."""
     where = [x._trace.describe()] if x._trace.transform else []
-    place = source.user_source()
-    if place is not None:
-        where.append(f"at {place}")
+    location = source.user_source()
+    if location is not None:
+        where.append(f"at {location}")
     return errors.message(
         what,
         which=x.origin(),
@@ -42,7 +42,7 @@ def needs_value(x: Any, trace: Any, what: str, why: str, tries: list[str]) -> st
 
 
 def _static(x: Any, use: str) -> str:
-    """How an argument is made static of the function that is traced."""
+    """Return how to make an argument of the traced function static."""
     if x._trace.transform.startswith("checkpoint"):
         return f"the `static_argnums` parameter for `jax.remat` or `jax.checkpoint` {use}"
     return f"jit(..., static_argnums=... or static_argnames=...) {use}"
@@ -76,7 +76,7 @@ def no_bool(x: Any, trace: Any) -> Exception:
 
 
 def no_truth_value(size: int) -> str:
-    """What is said of `bool(x)` for an array of no or several elements."""
+    """Return the message for `bool(x)` of an array that does not have one element."""
     if size:
         return (
             "The truth value of an array with more than one element is ambiguous."
@@ -117,13 +117,13 @@ def no_method(x: Any, trace: Any, name: str) -> Exception:
             x,
             trace,
             f"{_ABSTRACT}: {_traced(x)}\nThe {name}() method was called on {_traced(x)}.",
-            "the value, and where it lies, are known when the program runs.",
+            "the value and its placement are known only when the program runs.",
             [f"call {name}() on the result"],
         )
     )
 
 
-_AFTERWARDS = (  # what is known of an array when it is there
+_AFTERWARDS = (  # attributes that only a computed array has
     "addressable_shards",
     "committed",
     "global_shards",
@@ -140,7 +140,7 @@ _NEVER = {
 
 
 def no_attribute(x: Any, trace: Any, name: str) -> Exception:
-    """An attribute that a traced array lacks, or gets when it is computed"""
+    """An attribute that a traced array lacks, or has only once it is computed"""
     if name in _NEVER:
         return AttributeError(_NEVER[name].format(_traced(x)))
     if name not in _AFTERWARDS:
@@ -180,7 +180,7 @@ def no_array(x: Any, trace: Any) -> Exception:
             x,
             trace,
             f"The numpy.ndarray conversion method __array__() was called on {_traced(x)}.",
-            "NumPy computes at once, and a traced array has no value yet.",
+            "NumPy computes immediately, and a traced array has no value yet.",
             ["the function of the same name in minijax.numpy instead of numpy"],
         )
     )
@@ -203,7 +203,7 @@ def not_concrete(x: Any, trace: Any, context: str) -> Exception:
 
 
 def leaked(x: Any, trace: Any) -> Exception:
-    """A tracer that outlived its trace, or is used outside of it"""
+    """A tracer that outlived its trace, or is used outside it"""
     if x._trace.alive:
         return errors.UnexpectedTracerError(
             errors.message(
@@ -231,11 +231,11 @@ def leaked(x: Any, trace: Any) -> Exception:
 
 
 def leaked_into_rule(error: Exception, name: str) -> Exception:
-    """The error of a custom derivative rule that reads a traced value of its closure.
+    """Return the error of a custom derivative rule that reads a traced value of its closure.
 
     Args:
-      error: what the rule raised.
-      name: the function whose rule it is.
+      error: the exception that the rule raised.
+      name: the name of the function with the rule.
     """
     what, why, _ = str(error).partition("\nWhy: the function that made it has ended")
     if not why:
@@ -248,7 +248,7 @@ def leaked_into_rule(error: Exception, name: str) -> Exception:
 
 
 def held(trace: Any, tracers: list[Any]) -> Exception:
-    """Tracers of a finished trace that somebody holds"""
+    """Tracers of a finished trace that are still referenced"""
     shown = [f"{x!r}: {x.origin()}" if x.origin() else repr(x) for x in tracers[:3]]
     holders = []
     for holder in gc.get_referrers(tracers[0]):
@@ -263,14 +263,14 @@ def held(trace: Any, tracers: list[Any]) -> Exception:
             f"Leaked trace {type(trace).__name__}. Leaked tracer(s): {', '.join(shown)}.",
             which=f"held by {', '.join(holders[:3])}" if holders else None,
             where=trace.describe(),
-            why="the function has ended, and its traced values have no meaning any more;"
+            why="the function has ended, and its traced values are no longer valid;"
             " a side effect (a global, an attribute, a list) kept them.",
             tries=["return the value from the transformed function instead"],
         )
     )
 
 
-# ---------------------------------------------------------- what is no value of ours
+# ------------------------------------------------------- values that are not accepted
 
 
 def _brief(x: Any) -> str:
@@ -286,14 +286,14 @@ def foreign(x: Any, trace: Any) -> Exception:
             " or another copy of this one made.",
             which=f"{_brief(x)} of type {type(x)}",
             where=stack_of(trace),
-            why="each library traces with tracers of its own.",
-            tries=["functions of one library inside of its transformations"],
+            why="each library traces with its own tracers.",
+            tries=["functions of one library inside its transformations"],
         )
     )
 
 
 def no_value(x: Any, trace: Any) -> Exception:
-    """What primitives cannot compute with"""
+    """A value of a type that primitives do not accept"""
     return TypeError(
         errors.message(
             f"Argument '{_brief(x)}' of type {type(x)} is not a valid JAX type.",
@@ -321,7 +321,7 @@ def reference(aval: Any, name: str, trace: Any) -> Exception:
 def returned_reference(
     fun: str, aval: Any, which: str | None = None, at: str | None = None
 ) -> ValueError:
-    """A reference among the results of a function, `at` this path of them"""
+    """A reference among the results of a function, `at` this path"""
     where = "" if at is None else f" at output tree path result{at}"
     return ValueError(
         errors.message(
@@ -334,7 +334,7 @@ def returned_reference(
 
 
 def no_axis(name: Any, known: list[str], trace: Any) -> Exception:
-    """An axis name that is not in scope, or is none"""
+    """An axis name that is not in scope, or is not hashable"""
     try:
         hash(name)
     except TypeError as e:

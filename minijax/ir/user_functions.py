@@ -1,6 +1,7 @@
-"""Whether a jaxpr holds functions of users, which may hold whatever called them.
+"""Whether a jaxpr holds functions of users, which may refer to their callers.
 
-What is remembered beside an object must not refer to it: see `Memos` in base/util.py.
+A cached value must not refer to the object that it is cached on: see `WeakIdentityCache` in
+base/util.py.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from .jaxpr import ClosedJaxpr, Jaxpr, contents
 
 
 def holds_functions(jaxpr: Jaxpr) -> bool:
-    """Whether equations hold functions of users: rules of derivatives, callbacks."""
-    found: bool | None = jaxpr.memo.get("functions")
-    if found is None:
-        found = any(map(_may_call, contents(jaxpr)))
-        jaxpr.memo["functions"] = found
-    return found
+    """Whether equations hold functions of users: derivative rules, callbacks."""
+    cached: bool | None = jaxpr.memo.get("functions")
+    if cached is None:
+        cached = any(map(_may_call, contents(jaxpr)))
+        jaxpr.memo["functions"] = cached
+    return cached
 
 
 def _may_call(x: Any) -> bool:

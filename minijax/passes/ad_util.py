@@ -1,8 +1,9 @@
-"""What machinery needs of mathematics: zeros, sums of cotangents, lane axes.
+"""Operations that transformations need: zeros, sums of cotangents, lane axes.
 
-The interpreters may name no operation.  The handful that they need reaches them here:
-`prims/` fills `core_ops` when it loads.  `Zero` is a tangent or cotangent known to be zero,
-never materialised; `UndefinedPrimal` marks a linear argument in a transpose rule.
+Transformations must not name primitives.  They reach the few operations that they need
+through `core_ops`, which `prims/` fills when it loads.  `Zero` is a tangent or cotangent
+that is known to be zero and never materialised; `UndefinedPrimal` marks a linear argument
+in a transpose rule.
 
 Next: stage.py.
 """
@@ -22,7 +23,7 @@ from ..types.symbolic_dims import dimension_variables
 
 
 class CoreOps:
-    """The operations that `prims/` lends to machinery."""
+    """The operations of `prims/` that transformations call."""
 
     add: Callable[[Any, Any], Any]
     zeros: Callable[[Any], Any]
@@ -36,14 +37,14 @@ class CoreOps:
     slice_axis: Callable[[Any, int, int, int], Any]
     strided: Callable[[Any, tuple[int, ...]], Any]
     sum: Callable[[Any, tuple[int, ...]], Any]
-    lie_as: Callable[[Any, Any], Any]  # as a type says
-    # (a primitive, its operands, their types): operands that vary alike
-    vary_alike: Callable[[Any, Any, Any], tuple[Any, ...]]
-    place: Callable[[Any, Any], Any]  # on a device, with a sharding, in a memory
+    reshard_to_aval: Callable[[Any, Any], Any]  # (value, type)
+    # (primitive, operands, their types) -> operands that vary along the same manual axes
+    match_varying_axes: Callable[[Any, Any, Any], tuple[Any, ...]]
+    device_put: Callable[[Any, Any], Any]  # (value, a device, sharding or memory space)
 
     def __getattr__(self, name: str) -> Any:
-        # The first use loads prims/, which fills the attributes in.  Threads that come
-        # meanwhile wait there, and after an interrupt the next use loads again.
+        # The first use loads prims/, which sets the attributes.  Other threads wait on the
+        # import lock; after an interrupt the next use loads again.
         if name.startswith("_"):
             raise AttributeError(name)
         hooks.load("operations")
@@ -64,7 +65,7 @@ class Zero:
         self.aval = aval
 
     def instantiate(self) -> Any:
-        """Zeros of the type."""
+        """Return zeros of the type."""
         return instantiate(self)
 
     def __repr__(self) -> str:
@@ -72,7 +73,7 @@ class Zero:
 
 
 class UndefinedPrimal:
-    """The place of a linear argument in a call of a transpose rule."""
+    """Stands for a linear argument, which has no value, in a call of a transpose rule."""
 
     __slots__ = ("aval",)
 
@@ -86,8 +87,8 @@ class UndefinedPrimal:
 def _read(x: UndefinedPrimal) -> Any:
     raise TypeError(
         errors.message(
-            "Only linear functions can be transposed, and this one is not: it computes"
-            " with a linear argument what is not linear in it.",
+            "Only linear functions can be transposed, and this one applies a nonlinear"
+            " operation to a linear argument.",
             which=x.aval.str_short(True),
             where=str(source.user_source() or core.stack_text()),
             tries=["vjp, which linearizes first"],
@@ -104,14 +105,14 @@ def is_linear(x: Any) -> bool:
 
 
 def zero_tangent(x: Any) -> Zero:
-    """The zero tangent of a value."""
+    """Return the zero tangent of a value."""
     return Zero(core.aval_of(x).to_tangent())
 
 
 def instantiate(tangent: Any) -> Any:
-    """A value for a tangent that may be a `Zero`.
+    """Return a value for a tangent that may be a `Zero`.
 
-    While a linear part is recorded, the zeros are made there: they are no residual.
+    While a linear jaxpr is recorded, the zeros become an equation of it, not a residual.
     """
     if type(tangent) is not Zero:
         return tangent
@@ -124,23 +125,25 @@ def instantiate(tangent: Any) -> Any:
 
 
 def nonzero_flags(tangents: Sequence[Any]) -> list[bool]:
-    """Which tangents are not known to be zero."""
+    """Return, for each tangent, whether it may be nonzero."""
     return [type(t) is not Zero for t in tangents]
 
 
 def pick_nonzero(tangents: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    """The flagged tangents, made real."""
+    """Return the values of the flagged tangents."""
     return [instantiate(t) for t, f in zip(tangents, flags, strict=True) if f]
 
 
-def with_zeros(found: Iterable[Any], flags: Sequence[bool], avals: Iterable[Any]) -> list[Any]:
-    """Tangents for all results of types `avals`: those found where flagged, else zeros."""
-    it = iter(found)
+def with_zeros(
+    nonzero: Iterable[Any], flags: Sequence[bool], avals: Iterable[Any]
+) -> list[Any]:
+    """Return a tangent for each result: the next of `nonzero` if flagged, else a `Zero`."""
+    it = iter(nonzero)
     return [next(it) if f else Zero(a.to_tangent()) for f, a in zip(flags, avals, strict=True)]
 
 
 def add(x: Any, y: Any) -> Any:
-    """Sum of two tangents or cotangents, of which any may be a `Zero`."""
+    """Return the sum of two tangents or cotangents, either of which may be a `Zero`."""
     if type(x) is Zero:
         return y
     if type(y) is Zero:
@@ -148,8 +151,8 @@ def add(x: Any, y: Any) -> Any:
     return core_ops.add(x, y)
 
 
-# Kind of types -> how that of one lane is made of that of all, (size, axis, type) -> type,
-# and that of all of that of one; those of other kinds are the same.
+# Kind of abstract value -> two functions (size, axis, type) -> type: from the type of all
+# lanes to that of one lane, and back.  Types of other kinds do not change.
 mappings: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
     ShapedArray: (
         lambda size, dim, a: explicit_sharding.without(a, dim),
@@ -163,12 +166,12 @@ mappings: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 def mapped_aval(size: int, dim: int | None, aval: Any) -> Any:
-    """The type of one lane."""
+    """Return the type of one lane."""
     rules = None if dim is None else mappings.get(type(aval))
     return aval if rules is None else rules[0](size, dim, aval)
 
 
 def unmapped_aval(size: int, dim: int | None, aval: Any) -> Any:
-    """The type of all lanes together, stacked along `dim`."""
+    """Return the type of all lanes, stacked along `dim`."""
     rules = None if dim is None else mappings.get(type(aval))
     return aval if rules is None else rules[1](size, dim, aval)

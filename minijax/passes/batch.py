@@ -1,10 +1,10 @@
-"""Batching: one program for one lane -> one program for all lanes.
+"""Batching: from a program for one lane to a program for all lanes.
 
-`BatchTrace` carries each value with the position of its lane axis (`dim`), None for a
-value that all lanes share, and applies each primitive's batch rule under its parent.
-A primitive that reduces over this trace's own axis name has a `batch_named` rule.
+`BatchTrace` pairs each value with the position of its lane axis (`dim`), or None if all
+lanes share it, and applies each primitive's batch rule under its parent.  A primitive that
+reduces over this trace's own axis name has a `batch_named` rule.
 
-This room names no operation.  Next: ../runtime.
+This package names no operation.  Next: ../runtime.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .stage import remembered, stage_closed
 
 
 class NoAxisName:
-    """The name of a mapped axis that was given none."""
+    """The name of a mapped axis without a name."""
 
     __slots__ = ()
 
@@ -42,32 +42,37 @@ class Axis:
 
     __slots__ = ("lane_sharding", "name", "size", "spmd_name")
 
-    def __init__(self, name: Any, size: int, spmd_name: Any = None, lies: Any = None) -> None:
+    def __init__(
+        self, name: Any, size: int, spmd_name: Any = None, lane_sharding: Any = None
+    ) -> None:
         self.name = name
         self.size = size
         self.spmd_name = spmd_name
-        self.lane_sharding = lies  # the sharding of an array of one number a lane, if it is cut
+        # The sharding of an array with one number per lane; None if lanes are not sharded.
+        self.lane_sharding = lane_sharding
 
     def key(self) -> tuple[Any, ...]:
         return (self.name, self.size, self.spmd_name, self.lane_sharding)
 
     def stacked(self, aval: Any) -> Any:
-        """The type of all lanes, stacked in front, of a value of type `aval`."""
+        """Return the type of all lanes of a value of type `aval`, stacked along axis 0."""
         if self.lane_sharding is None or not hasattr(aval, "shape"):
             return unmapped_aval(self.size, 0, aval)
         return with_axis(aval, self.size, 0, self.lane_sharding, self.lane_sharding.spec[0])
 
     def constrain_lanes(self, x: Any, dim: int) -> Any:
-        """`x`, whose axis `dim` is that of the lanes, cut along it as they are."""
+        """Return `x` with its lane axis `dim` sharded as the lanes are."""
         aval = core.aval_of(x)
         entry = self.lane_sharding.spec[0]
         if spec_of(aval)[dim] == entry:
             return x
         lane = without(aval, dim)
-        return core_ops.lie_as(x, with_axis(lane, self.size, dim, self.lane_sharding, entry))
+        return core_ops.reshard_to_aval(
+            x, with_axis(lane, self.size, dim, self.lane_sharding, entry)
+        )
 
 
-_lanes: dict[Any, Any] = util.cache({})  # the type of a lane by that of all, and axis
+_lanes: dict[Any, Any] = util.cache({})  # (type of all lanes, lane axis) -> type of one lane
 _MOST_LANES = 100_000
 
 
@@ -91,7 +96,7 @@ class BatchTracer(Tracer):
 
     @property
     def batch_dim(self) -> int:
-        """The axis of the lanes, as libraries ask for it."""
+        """The lane axis, under the name that JAX gives it."""
         return self.dim
 
     def __repr__(self) -> str:
@@ -104,8 +109,9 @@ class BatchTracer(Tracer):
 class BatchTrace(NamedTrace):
     """Applies operations to all lanes.
 
-    A rule of a function (`custom_jvp`) runs the function again over the same `Axis`: so a
-    value belongs to a trace if its axis is the same, and closures over lanes are legal.
+    The rule of a function (`custom_jvp`) runs the function again in another trace over the
+    same `Axis`, and the function may close over lanes.  So a tracer belongs to every trace
+    that has its `Axis`.
     """
 
     __slots__ = ("axis",)
@@ -118,30 +124,30 @@ class BatchTrace(NamedTrace):
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         vals: list[Any] = []
         dims: list[int | None] = []
-        some = False
+        any_mapped = False
         for x in args:
             if type(x) is BatchTracer and x._trace.axis is self.axis:
                 vals.append(x.val)
                 dims.append(x.dim)
-                some = True
+                any_mapped = True
             else:
                 vals.append(x)
                 dims.append(None)
         rule = prim.batch
         if prim.named_axes is not None and self.axis.name in prim.named_axes(params):
-            rule, some = prim.batch_named or rule, True
+            rule, any_mapped = prim.batch_named or rule, True
             self.check_lane(prim, vals, dims, params)
         names, parent = STATE.names, self.parent
         STATE.trace = parent
-        found = None
+        evaluated = None
         try:
-            if parent is not EVAL:  # which forgets names
+            if parent is not EVAL:  # EVAL does not record names
                 STATE.names = self.name_stack()
-            elif some and rule is prim.batch:
-                found = hooks.evaluate_batched.call(prim, self.axis, vals, dims, params)
-            if not (some or prim.has_closures):
+            elif any_mapped and rule is prim.batch:
+                evaluated = hooks.evaluate_batched.call(prim, self.axis, vals, dims, params)
+            if not (any_mapped or prim.has_closures):
                 return parent.process(prim, args, params)
-            out, out_dims = found or rule(self.axis, vals, dims, **params)
+            out, out_dims = evaluated or rule(self.axis, vals, dims, **params)
         finally:
             STATE.trace, STATE.names = self, names
         if prim.multiple_results:
@@ -153,7 +159,7 @@ class BatchTrace(NamedTrace):
     def check_lane(
         self, prim: Primitive, vals: Sequence[Any], dims: Sequence[Any], params: Any
     ) -> None:
-        """Raise what is wrong with an operation over this axis, as one lane sees it."""
+        """Apply the type rule to one lane, so that its errors state the lane's shapes."""
         size = self.axis.size
         avals = map(core.aval_of, vals)
         ins = [mapped_aval(size, d, a) for a, d in zip(avals, dims, strict=True)]
@@ -169,9 +175,9 @@ class BatchTrace(NamedTrace):
 
 
 def move_lane(x: Any, lanes: Axis | int, src: int | None, dst: int | None) -> Any:
-    """`x` with its lane axis at `dst`; a shared value is repeated, for so many lanes.
+    """Return `x` with its lane axis at `dst`; broadcast a value that all lanes share.
 
-    Of an axis that is cut, a value that is repeated is cut as it is.
+    The broadcast value is sharded as the lanes are, if `lanes` is an `Axis` that is sharded.
     """
     if src is None:
         if dst is None:
@@ -181,17 +187,17 @@ def move_lane(x: Any, lanes: Axis | int, src: int | None, dst: int | None) -> An
         out = core_ops.broadcast_lane(x, lanes.size, dst)
         return out if lanes.lane_sharding is None else lanes.constrain_lanes(out, dst)
     if dst is None:
-        raise TypeError("minijax bug: a mapped value cannot become a shared one")
+        raise TypeError("minijax bug: a mapped value cannot become shared by all lanes")
     return x if src == dst else core_ops.move_axis(x, src, dst)
 
 
 def lane_to_front(x: Any, lanes: Axis | int, dim: int | None) -> Any:
-    """`x` with its lane axis first; a shared value is repeated."""
+    """Return `x` with its lane axis first; broadcast a value that all lanes share."""
     return move_lane(x, lanes, dim, 0)
 
 
 def lane_to_front_unsharded(x: Any, axis: Axis, dim: int | None) -> Any:
-    """As `lane_to_front`, for operations that take what is whole beside what is cut."""
+    """Like `lane_to_front`, for operations that accept unsharded operands with sharded ones."""
     shared = dim is None and core.aval_of(x).explicit_sharding is None
     return lane_to_front(x, axis.size if shared else axis, dim)
 
@@ -202,7 +208,7 @@ def batch_flat(
     args: Sequence[Any],
     dims: Sequence[int | None],
 ) -> tuple[list[Any], list[int | None]]:
-    """Apply a flat function to all lanes: values and where their lane axes are."""
+    """Apply a flat function to all lanes; return its results and their lane axes."""
     trace = BatchTrace(STATE.trace, axis)
     ins = [trace.wrap(x, d) for x, d in zip(args, dims, strict=True)]
 
@@ -210,21 +216,21 @@ def batch_flat(
         if axis.name is no_name and axis.spmd_name is None:
             return applied(fun, ins)
         axes = core.STATE.axes
-        if (over := axis.spmd_name) is not None:
-            along = over if isinstance(over, tuple) else (over,)
-            axes = (*axes, (core.Along(along), 1))
+        if (spmd_name := axis.spmd_name) is not None:
+            mesh_axes = spmd_name if isinstance(spmd_name, tuple) else (spmd_name,)
+            axes = (*axes, (core.Along(mesh_axes), 1))
         if axis.name is not no_name:
             axes = (*axes, (axis.name, axis.size))
         with core.axis_env(axes):
             return applied(fun, ins)
 
     pairs = [trace.unwrap(x) for x in core.under(trace, lanes)]
-    found = [v for v, _ in pairs], [d for _, d in pairs]
+    vals_and_dims = [v for v, _ in pairs], [d for _, d in pairs]
     if config.CHECK_LEAKS.value:
         finished = weakref.ref(trace)
         del trace, ins, pairs
         core.check_leaks(finished)
-    return found
+    return vals_and_dims
 
 
 def batch_jaxpr(
@@ -233,9 +239,9 @@ def batch_jaxpr(
     in_batched: Sequence[bool],
     force_out: Sequence[bool] | bool = False,
 ) -> tuple[ClosedJaxpr, list[bool]]:
-    """The jaxpr over all lanes, lane axes first; and which outputs have one.
+    """Return the jaxpr over all lanes, lane axes first, and which outputs have a lane axis.
 
-    `force_out` (a bool, or one an output) asks for a lane axis in any case.
+    force_out: whether outputs (all, or each) have a lane axis even if lanes share them.
     """
     force = flags_of(force_out, len(closed.out_avals))
     key = ("batch", axis.key(), tuple(in_batched), force)

@@ -1,11 +1,12 @@
-"""What programs cost: operations on numbers, and bytes of values.
+"""The cost of programs: arithmetic operations, and bytes of values.
 
-A primitive says by `flops` how many operations its results take.  Where it says nothing, it
-is one for each element of a result that is computed elementwise, and none for what only
-moves elements.  What holds programs costs what they do: a loop as often as it is known to
-run, branches as the dearest one, a program on several devices once for each.
+The `flops` rule of a primitive returns the number of operations that its results need.
+Without a rule it is one for each element of an elementwise result, and none for data
+movement.  A primitive that holds programs costs as much as they do: a loop counts each
+step, if their number is known; a choice counts the most expensive branch; a program on
+several devices counts once for each.
 
-This room names no operation.  Next: ../tools/costs.py.
+This package names no operation.  Next: ../tools/costs.py.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..ir.regions import Loop
 
 
 def nbytes(aval: Any) -> int:
-    """The bytes of a value of this type; 0 of what has none."""
+    """Return the size in bytes of a value of this type; 0 for a type without elements."""
     dtype, shape = getattr(aval, "dtype", None), getattr(aval, "shape", ())
     size = math.prod(shape)
     try:
@@ -29,11 +30,11 @@ def nbytes(aval: Any) -> int:
         return 0
 
 
-SLACK = 512  # bytes of alignment, and of tables of addresses, where work space is needed
+SLACK = 512  # bytes for alignment and address tables, wherever scratch memory is needed
 
 
 def copies(count: float) -> Any:
-    """The `workspace` of a primitive that works in copies of its operands and results."""
+    """Return the `workspace` rule of a primitive that copies its operands and results."""
 
     def workspace(ins: Any, outs: Any, params: Any) -> float:
         return SLACK + count * sum(_wide_bytes(a) for a in (*ins, *outs))
@@ -42,21 +43,22 @@ def copies(count: float) -> Any:
 
 
 def widened(ins: Any, outs: Any, params: Any) -> float:
-    """The `workspace` of a primitive that computes narrow floats in float32."""
+    """Return the scratch bytes of a primitive that computes narrow floats in float32."""
     narrow = [a for a in (*ins, *outs) if 0 < nbytes(a) < _wide_bytes(a)]
     return float(sum(map(_wide_bytes, narrow)))
 
 
 def _wide_bytes(aval: Any) -> int:
-    """The bytes of a value whose floats have at least 32 bits."""
+    """Return the bytes of a value with its elements widened to at least 32 bits."""
     narrow = getattr(getattr(aval, "dtype", None), "itemsize", 4)
     return nbytes(aval) * max(1, 4 // max(1, narrow))
 
 
 def workspace(eqn: Equation) -> int:
-    """The bytes that an equation needs besides its operands and results while it runs.
+    """Return the scratch bytes that an equation needs besides its operands and results.
 
-    A loop may hold its carry three times; what the programs inside need is not counted.
+    A loop may hold its carry three times; the scratch memory of inner programs is not
+    counted.
     """
     prim, params = eqn.primitive, eqn.params
     ins, outs = [a.aval for a in eqn.ins], [v.aval for v in eqn.outs]
@@ -71,21 +73,21 @@ def workspace(eqn: Equation) -> int:
 
 
 class InnerProgram(NamedTuple):
-    """A program inside of an equation: how often it runs, and whether that is known."""
+    """A program inside an equation, how often it runs, and whether that is known."""
 
     closed: ClosedJaxpr
     trip_count: int
     known: bool
-    choice: bool  # one of several, of which one runs
+    choice: bool  # whether it is one of several programs, only one of which runs
 
 
 def inner_programs(eqn: Equation) -> list[InnerProgram]:
-    """The programs that an equation runs."""
+    """Return the programs that an equation runs."""
     regions, params = eqn.primitive.regions, eqn.params
     if isinstance(regions, Loop):
         n = 1 if regions.length is None else params[regions.length]
-        known = regions.length is not None
-        return [InnerProgram(b, n, known, False) for b in regions.bodies(params)]
+        length_known = regions.length is not None
+        return [InnerProgram(b, n, length_known, False) for b in regions.bodies(params)]
     if regions is None:
         if eqn.primitive.flops is not None:
             return []
@@ -98,7 +100,7 @@ def inner_programs(eqn: Equation) -> list[InnerProgram]:
 
 
 def own_flops(eqn: Equation) -> float:
-    """The operations of an equation that holds no programs."""
+    """Return the number of operations of an equation that holds no programs."""
     prim = eqn.primitive
     ins, outs = [a.aval for a in eqn.ins], [v.aval for v in eqn.outs]
     if prim.flops is not None:
@@ -111,7 +113,10 @@ def own_flops(eqn: Equation) -> float:
 
 
 def flops(jaxpr: Jaxpr, once: bool = False) -> float:
-    """The operations of a program; `once`: of each body a single time, on one device."""
+    """Return the number of operations of a program.
+
+    once: whether to count each body a single time, and on one device.
+    """
     key = ("flops", once)
     if key not in jaxpr.memo:
         jaxpr.memo[key] = sum(equation_flops(eqn, once) for eqn in jaxpr.eqns)
@@ -119,7 +124,7 @@ def flops(jaxpr: Jaxpr, once: bool = False) -> float:
 
 
 def equation_flops(eqn: Equation, once: bool = False) -> float:
-    """The operations of an equation, with the programs in it."""
+    """Return the number of operations of an equation, including the programs in it."""
     inside = inner_programs(eqn)
     if not inside:
         return own_flops(eqn)
@@ -128,7 +133,7 @@ def equation_flops(eqn: Equation, once: bool = False) -> float:
 
 
 class Step(NamedTuple):
-    """An equation that holds no programs, met on a walk; how often it runs."""
+    """An equation that holds no programs, and how often it runs."""
 
     eqn: Equation
     trip_count: int
@@ -136,7 +141,10 @@ class Step(NamedTuple):
 
 
 def walk(jaxpr: Jaxpr, times: int = 1, known: bool = True) -> Iterator[Step]:
-    """The equations of a program and of those inside; of branches the dearest one's."""
+    """Yield the equations of a program and of its inner programs.
+
+    Of a choice between branches, only the most expensive one is visited.
+    """
     for eqn in jaxpr.eqns:
         inside = inner_programs(eqn)
         if not inside:
@@ -149,6 +157,6 @@ def walk(jaxpr: Jaxpr, times: int = 1, known: bool = True) -> Iterator[Step]:
 
 
 def bytes_accessed(eqn: Equation) -> int:
-    """The bytes that an equation reads and writes, if it runs by itself."""
+    """Return the bytes that an equation reads and writes if it is compiled alone."""
     read = sum(nbytes(a.aval) for a in set(eqn.ins) if type(a) is not Literal)
     return read + sum(nbytes(v.aval) for v in eqn.outs)

@@ -1,9 +1,9 @@
-"""Dead code: drop equations whose results nobody reads and that have no effect.
+"""Dead code elimination: remove equations with unused results and without effects.
 
-`dce_jaxpr` also tells which inputs are still used.  A primitive that holds jaxprs has
-a `dce` rule, which prunes inside.  `depends_on` tells what depends on some inputs.
+`dce_jaxpr` also returns which inputs are still used.  A primitive that holds jaxprs has a
+`dce` rule, which prunes them.  `depends_on` returns the variables that depend on inputs.
 
-This room names no operation.  Next: transpose.py.
+This package names no operation.  Next: transpose.py.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def dce_jaxpr(
     """
     flags = flags_of(keep_in, len(jaxpr.invars))
     key = ("dce", tuple(used_out), flags)
-    known = jaxpr.memo.get(key)
-    if known is None:
-        read = jaxpr.memo.get("read")  # of one that is pruned already, by input
+    cached = jaxpr.memo.get(key)
+    if cached is None:
+        read = jaxpr.memo.get("read")  # set on pruned jaxprs: which inputs are used
         if read is not None and False not in used_out and all(map(max, read, flags)):
             return jaxpr, [True] * len(flags)
-        known = jaxpr.memo[key] = _dce(jaxpr, used_out, flags)
-    return known
+        cached = jaxpr.memo[key] = _dce(jaxpr, used_out, flags)
+    return cached
 
 
 def _dce(
@@ -49,7 +49,7 @@ def _live_equations(
     eqns: Sequence[Equation], outvars: Sequence[Any]
 ) -> tuple[list[Equation], set[Any]]:
     used: set[Any] = set(outvars)
-    kept: list[Equation] = []
+    live: list[Equation] = []
     for eqn in reversed(eqns):
         outs = eqn.outs
         if used.isdisjoint(outs) and not eqn.effects:
@@ -67,14 +67,14 @@ def _live_equations(
                     for v, f in zip(outs, flags, strict=True)
                 ]
             )
-        kept.append(eqn)
+        live.append(eqn)
         used.update(eqn.ins)
-    kept.reverse()
-    return kept, used
+    live.reverse()
+    return live, used
 
 
 def dce_linear(jaxpr: Jaxpr) -> Jaxpr:
-    """Prune equations and constvars; inputs and outputs stay as they are."""
+    """Remove unused equations and constvars; keep all inputs and outputs."""
     eqns, used = _live_equations(jaxpr.eqns, jaxpr.outvars)
     if eqns == jaxpr.eqns:
         return jaxpr
@@ -83,29 +83,30 @@ def dce_linear(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def depends_on(jaxpr: Jaxpr, start: Sequence[bool], inside: bool = False) -> set[Any]:
-    """The variables that depend on the flagged inputs.
+    """Return the variables that depend on the flagged inputs.
 
-    With `inside`, not all results of an equation need do so: its primitive's `depends`
-    rule looks into the functions that it holds.
+    inside: whether to follow dependence through the programs that equations hold, by the
+        `depends` rule of their primitives; otherwise all results of an equation depend on
+        each operand.
     """
-    moving: set[Any] = {v for v, s in zip(jaxpr.invars, start, strict=True) if s}
+    dependent: set[Any] = {v for v, s in zip(jaxpr.invars, start, strict=True) if s}
     for eqn in jaxpr.eqns:
-        flags = [type(a) is not Literal and a in moving for a in eqn.ins]
+        flags = [type(a) is not Literal and a in dependent for a in eqn.ins]
         if eqn.effects or (flags and all(flags)):
-            moving.update(eqn.outs)
+            dependent.update(eqn.outs)
         elif True in flags:
             rule = eqn.primitive.depends if inside else None
             out = rule(flags, eqn.params) if rule else [True] * len(eqn.outs)
-            moving.update(v for v, m in zip(eqn.outs, out, strict=True) if m)
-    return moving
+            dependent.update(v for v, m in zip(eqn.outs, out, strict=True) if m)
+    return dependent
 
 
 def results_depend(jaxpr: Jaxpr, start: Sequence[bool]) -> list[bool]:
-    """Which results depend on the flagged inputs: the `depends` rule of a call."""
+    """Return, for each result, whether it depends on a flagged input."""
     key = ("results depend", tuple(start))
-    known = jaxpr.memo.get(key)
-    if known is None:
-        moving = depends_on(jaxpr, start, inside=True)
-        known = [type(a) is not Literal and a in moving for a in jaxpr.outvars]
-        jaxpr.memo[key] = known
-    return known
+    flags = jaxpr.memo.get(key)
+    if flags is None:
+        dependent = depends_on(jaxpr, start, inside=True)
+        flags = [type(a) is not Literal and a in dependent for a in jaxpr.outvars]
+        jaxpr.memo[key] = flags
+    return flags

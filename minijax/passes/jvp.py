@@ -1,10 +1,10 @@
 """Forward mode: values paired with tangents.
 
-`JVPTrace` applies each primitive's jvp rule under its parent.  A result whose tangent
-is known to be zero leaves as a plain value, so that what does not depend on the
-inputs costs nothing more.  `jvp_jaxpr` is the same from jaxpr to jaxpr.
+`JVPTrace` applies each primitive's jvp rule under its parent.  A result whose tangent is
+known to be zero becomes an ordinary value, so later operations on it cost nothing extra.
+`jvp_jaxpr` does the same from jaxpr to jaxpr.
 
-This room names no operation.  Next: linearize.py.
+This package names no operation.  Next: linearize.py.
 """
 
 from __future__ import annotations
@@ -53,40 +53,40 @@ class JVPTrace(NamedTrace):
     transform = word = "jvp"
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
-        """Primals, tangents, and whether any tangent is nonzero."""
-        primals, tangents, some, others = [], [], False, False
+        """Return the primals, the tangents, and whether any tangent may be nonzero."""
+        primals, tangents, any_nonzero, any_constant = [], [], False, False
         for x in args:
             if isinstance(x, JVPTracer) and x._trace is self:
                 primals.append(x.primal)
                 tangents.append(x.tangent)
-                some = True
+                any_nonzero = True
             else:
                 primals.append(x)
                 tangents.append(None)
-                others = True
-        if some and others:
+                any_constant = True
+        if any_nonzero and any_constant:
             tangents = [
                 zero_tangent(p) if t is None else t
                 for p, t in zip(primals, tangents, strict=True)
             ]
-        return primals, tangents, some
+        return primals, tangents, any_nonzero
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
-        primals, tangents, some = self.split(args)
+        primals, tangents, any_nonzero = self.split(args)
         names, parent = STATE.names, self.parent
         STATE.trace = parent
-        both = None
+        evaluated = None
         try:
-            if parent is not EVAL:  # which forgets names
+            if parent is not EVAL:  # EVAL does not record names
                 STATE.names = self.name_stack()
-            elif some:
-                both = hooks.evaluate_jvp.call(prim, primals, tangents, params)
-            if not some:
+            elif any_nonzero:
+                evaluated = hooks.evaluate_jvp.call(prim, primals, tangents, params)
+            if not any_nonzero:
                 return parent.process(prim, args, params)
-            if both is None and self._comes_apart(prim, primals, tangents):
+            if evaluated is None and self._comes_apart(prim, primals, tangents):
                 STATE.trace = parent.parent
-                both = prim.linearize(parent, primals, tangents, **params)  # type: ignore[misc]
-            out, out_t = both or prim.jvp(primals, tangents, **params)
+                evaluated = prim.linearize(parent, primals, tangents, **params)  # type: ignore[misc]
+            out, out_t = evaluated or prim.jvp(primals, tangents, **params)
         finally:
             STATE.trace, STATE.names = self, names
         if prim.multiple_results:
@@ -96,9 +96,10 @@ class JVPTrace(NamedTrace):
     def _comes_apart(
         self, prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> bool:
-        """Whether the parent records tangents alone, and these are, but no primals.
+        """Whether the parent records tangents only, and has recorded ours but no primal.
 
-        A loop or call of both would be recorded with its primal results.
+        Then `linearize` must separate the two: the jvp rule of a loop or call would record
+        one equation with primal and tangent results.
         """
         parent = self.parent
         if not parent.is_linear_only or prim.linearize is None:
@@ -118,10 +119,11 @@ class JVPTrace(NamedTrace):
 def jvp_flat(
     fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Primal and tangent outputs of a flat function; tangents may be `Zero`."""
+    """Return the primal and tangent outputs of a flat function; tangents may be `Zero`."""
     trace = JVPTrace(STATE.trace)
     args = [
-        # A number that does not move is still to be an array to the function.
+        # A Python number needs a tracer even with a zero tangent: the function may call
+        # array methods on it.
         trace.wrap(p, t) if hasattr(p, "aval") else JVPTracer(trace, p, t)
         for p, t in zip(primals, tangents, strict=True)
     ]
@@ -133,9 +135,10 @@ def jvp_flat(
 def jvp_jaxpr(
     closed: ClosedJaxpr, nonzero: Sequence[bool], instantiate_out: Any = False
 ) -> tuple[ClosedJaxpr, list[bool]]:
-    """The jaxpr (primals, nonzero tangents) -> (primals, tangents that may be nonzero).
+    """Return the jaxpr (primals, nonzero tangents) -> (primals, nonzero tangents), and flags.
 
-    `instantiate_out` (a bool, or one an output) forces tangent outputs to be there.
+    The flags state which outputs have a tangent.
+    instantiate_out: whether outputs (all, or each) have a tangent even if it is zero.
     """
     force = flags_of(instantiate_out, len(closed.out_avals))
     key = ("jvp", tuple(nonzero), force)

@@ -1,11 +1,12 @@
-"""How programs use random keys: which ones they consume, make, and hand on.
+"""How programs use random keys: which ones they consume, create, and forward.
 
-A key is to be used once.  Of a primitive, `uses_keys` says what it does with keys among its
-operands and results, as a `KeyUse`; without it, it consumes those it gets.  What one does
-that holds programs follows from what these do.  `use_of` finds out for a program and raises
-where a key is consumed twice; parts of an array of keys may be so one after the other.
+A key must be used only once.  The `uses_keys` of a primitive, a `KeyUse`, describes how it
+uses keys among its operands and results; without it, the primitive consumes its keys.  The
+use of keys by a primitive that holds programs follows from theirs.  `use_of` analyses a
+program and raises if a key is consumed twice; different elements of an array of keys may be
+consumed one after the other.
 
-This room names no operation.  Next: ../runtime/arrays/key_checks.py, which does so for values.
+This package names no operation.  Next: ../runtime/arrays/key_checks.py, which checks values.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from ..ir.jaxpr import Equation, Jaxpr, Literal
 from ..ir.regions import Loop, Region
 from ..types.dtypes import KeyTy
 
-Mask = Any  # of an array of keys, those that are meant: all (True), or an array of bools
+Mask = Any  # selects elements of an array of keys: True for all, or an array of bools
 
 
 class KeyUse(NamedTuple):
-    """What an operation does with keys.  What is neither made nor handed on is consumed.
+    """How an operation uses keys.  Result keys in neither field count as consumed.
 
-    sinks: operand -> those of its keys that are consumed.
-    sources: results that are fresh.
-    forwards: result -> the operand whose keys it has.
+    sinks: operand index -> mask of its keys that are consumed.
+    sources: indices of results with fresh keys.
+    forwards: result index -> index of the operand whose keys it is.
     """
 
     sinks: dict[int, Mask] = {}
@@ -38,7 +39,7 @@ class KeyUse(NamedTuple):
 
 
 READS = KeyUse()
-"""It looks at keys, and makes none."""
+"""The operation reads keys without consuming them, and creates none."""
 MAKES = KeyUse(sources=frozenset({0}))
 CONSUMES = KeyUse({0: True})
 SPLITS = KeyUse({0: True}, frozenset({0}))
@@ -56,30 +57,30 @@ def overlap(one: Mask, other: Mask) -> bool:
 
 
 def joined(one: Mask, other: Mask) -> Mask:
-    """The keys of either mask."""
+    """Return the mask of the keys in either mask."""
     return True if one is True or other is True else np.logical_or(one, other)
 
 
 def use_of(jaxpr: Jaxpr) -> KeyUse:
-    """What a program does with keys: of inputs, then of constants.
+    """Return how a program uses keys; constants are counted after the inputs.
 
     Raises:
-      KeyReuseError: it consumes one twice.
+      KeyReuseError: the program consumes a key twice.
     """
-    known = jaxpr.memo.get("key_use")
-    if known is None:
-        known = jaxpr.memo["key_use"] = _Uses(jaxpr).of_program()
-    return known
+    cached = jaxpr.memo.get("key_use")
+    if cached is None:
+        cached = jaxpr.memo["key_use"] = _Uses(jaxpr).of_program()
+    return cached
 
 
 class _Uses:
-    """What is consumed of the keys of a program."""
+    """The keys of a program that its equations consumed so far."""
 
     def __init__(self, jaxpr: Jaxpr) -> None:
         self.jaxpr = jaxpr
         self.consumed: dict[Any, Mask] = {}
         self.by: dict[Any, Equation] = {}
-        self.root: dict[Any, Any] = {}  # of keys that are handed on, whose they are
+        self.root: dict[Any, Any] = {}  # forwarded keys -> the variable they come from
 
     def of_program(self) -> KeyUse:
         jaxpr = self.jaxpr
@@ -125,7 +126,7 @@ class _Uses:
                 f"In {eqn.primitive}, argument {i} is already consumed.",
                 which=f"{v.aval.str_short(True)}, first used at {first}" if first else None,
                 where=str(eqn.source) if eqn.source else None,
-                why="what is drawn from one key twice is equal, or depends on the other.",
+                why="two draws from the same key are equal or correlated.",
                 tries=["a key of jax.random.split for each use"],
             )
         self.consumed[v] = joined(before, mask)
@@ -133,16 +134,16 @@ class _Uses:
 
 
 def programs_in_eqn(eqn: Equation) -> Sequence[Any]:
-    """The programs that an equation holds."""
+    """Return the programs that an equation holds."""
     region = eqn.primitive.regions
     return () if region is None else region.bodies(eqn.params)
 
 
 def use_of_operation(prim: Primitive, avals: Sequence[Any], params: Any) -> KeyUse:
-    """What a primitive does with keys among operands of these types.
+    """Return how a primitive uses the keys among operands of these types.
 
     Raises:
-      KeyReuseError: a program that it holds consumes one twice.
+      KeyReuseError: a program that it holds consumes a key twice.
     """
     rule = prim.uses_keys
     if rule is not None:
@@ -155,24 +156,24 @@ def use_of_operation(prim: Primitive, avals: Sequence[Any], params: Any) -> KeyU
 
 
 def _of_choice(region: Region, params: Any) -> KeyUse:
-    """Of programs of which one runs: what any one of them may do."""
+    """Return the use of keys by programs one of which runs: whatever any of them may do."""
     bodies = region.bodies(params)
     n = len(bodies[0].in_avals)
     uses = [use_of(b.jaxpr) for b in bodies]
     sinks: dict[int, Mask] = {}
     for use in uses:
         for i, mask in use.sinks.items():
-            if i < n:  # others are constants, which are looked at where they are values
+            if i < n:  # the others are constants, which are checked as values
                 sinks[i] = joined(sinks.get(i, False), mask)
     sources, forwards = set(), {}
     for k in range(len(bodies[0].out_avals)):
-        given = [use.forwards[k] for use in uses if k in use.forwards]
-        if len(given) == len(uses) and len({*given}) == 1:
-            if given[0] < n:
-                forwards[k] = given[0]
+        forwarded = [use.forwards[k] for use in uses if k in use.forwards]
+        if len(forwarded) == len(uses) and len({*forwarded}) == 1:
+            if forwarded[0] < n:
+                forwards[k] = forwarded[0]
         elif all(k in use.sources or k in use.forwards for use in uses):
-            sources.add(k)  # it may be one of several operands: these are given away
-            sinks.update({i: True for i in given if i < n})
+            sources.add(k)  # it may be any of several operands, so all of them are consumed
+            sinks.update({i: True for i in forwarded if i < n})
     shift = region.index
     return KeyUse(
         {i + shift: mask for i, mask in sinks.items()},
@@ -182,47 +183,49 @@ def _of_choice(region: Region, params: Any) -> KeyUse:
 
 
 def _of_loop(prim: Primitive, loop: Loop, avals: Sequence[Any], params: Any) -> KeyUse:
-    asked, consts, carry, rows = (len(g) for g in loop.groups(params, avals))
-    *tests, body = loop.bodies(params)
+    n_cond_consts, n_consts, n_carry, n_xs = (len(g) for g in loop.groups(params, avals))
+    *conds, body = loop.bodies(params)
     use = use_of(body.jaxpr)
-    test = use_of(tests[0].jaxpr) if tests else READS
+    cond = use_of(conds[0].jaxpr) if conds else READS
     kind, what = (f"{prim}_loop body", "")
-    if not tests:
+    if not conds:
         kind, what = f"{prim} body", ", because key constants are repeatedly consumed:"
-    if any(i < asked for i in test.sinks):
+    if any(i < n_cond_consts for i in cond.sinks):
         raise _repeated(f"{prim}_loop cond", "", "a constant of it")
-    if any(i < consts for i in use.sinks):
+    if any(i < n_consts for i in use.sinks):
         raise _repeated(kind, what, "a constant of it")
-    if not tests:
+    if not conds:
         what = ", because consumed inputs don't match sourced outputs:"
-    eaten = {i - consts for i in use.sinks if consts <= i < consts + carry}
-    looked = {i - asked for i in test.sinks if asked <= i < asked + carry}
-    if looked - use.sources:
+    consumed = {i - n_consts for i in use.sinks if n_consts <= i < n_consts + n_carry}
+    read_by_cond = {
+        i - n_cond_consts for i in cond.sinks if n_cond_consts <= i < n_cond_consts + n_carry
+    }
+    if read_by_cond - use.sources:
         raise _repeated(f"{prim}_loop cond", "", "the carry")
-    if eaten - use.sources:
+    if consumed - use.sources:
         raise _repeated(kind, what, "the carry")
-    if eaten & looked:
+    if consumed & read_by_cond:
         raise errors.error(
             errors.KeyReuseError,
             f"{prim}_loop cond and body functions both use the same key: ",
             tries=["jax.random.split in the body, and one key for each"],
         )
-    first = asked + consts
-    sinks: dict[int, Mask] = {first + i: True for i in eaten | looked}
+    first_carry = n_cond_consts + n_consts
+    sinks: dict[int, Mask] = {first_carry + i: True for i in consumed | read_by_cond}
     for i, mask in use.sinks.items():
-        if consts + carry <= i < consts + carry + rows:
-            shape = avals[asked + i].shape
-            sinks[asked + i] = mask if mask is True else np.broadcast_to(mask, shape)
+        if n_consts + n_carry <= i < n_consts + n_carry + n_xs:
+            shape = avals[n_cond_consts + i].shape
+            sinks[n_cond_consts + i] = mask if mask is True else np.broadcast_to(mask, shape)
     sources = set(use.sources)
     forwards = {}
     for k, i in use.forwards.items():
-        if i >= consts + carry + rows:
+        if i >= n_consts + n_carry + n_xs:
             continue
-        if k < carry and i != consts + k:  # other steps hand on another one
+        if k < n_carry and i != n_consts + k:  # later steps forward another key
             sources.add(k)
-            sinks |= {first + k: True, asked + i: True}
+            sinks |= {first_carry + k: True, n_cond_consts + i: True}
         else:
-            forwards[k] = asked + i
+            forwards[k] = n_cond_consts + i
     return KeyUse(sinks, frozenset(sources), forwards)
 
 
@@ -231,7 +234,7 @@ def _repeated(kind: str, what: str, which: str) -> errors.KeyReuseError:
         errors.KeyReuseError,
         f"{kind} function leads to key reuse when repeatedly executed{what or ': '}",
         which=f"a key that is {which}",
-        why="each step uses it again, and what it draws is the same in all of them.",
+        why="each step uses the key again, so all steps draw the same numbers.",
         tries=[
             "jax.random.fold_in(key, step)",
             "carry the key: key, sub = jax.random.split(key)",

@@ -1,13 +1,13 @@
 """Linearization: run the primal part now, keep the linear part as a jaxpr.
 
 `LinearizeTrace` evaluates primals under its parent.  Tangents are tracers of a
-`TangentTrace`, which records what depends on a tangent and hands everything else on
-to the parent: so a primitive's jvp rule, run there, splits itself into residuals
-(computed at once) and linear equations (recorded).  A primitive whose jvp would mix
-the two (a loop, a call) has a `linearize` rule that splits it beforehand.  Primal and
-linear parts are never mixed, and no partial evaluation of mixed programs is needed.
+`TangentTrace`, which records the operations that depend on a tangent and passes all others
+to the parent.  So a primitive's jvp rule, run under it, splits itself into residuals
+(computed immediately) and linear equations (recorded).  A primitive whose jvp rule would
+mix the two (a loop, a call) has a `linearize` rule that separates them first.  Since primal
+and linear parts are never mixed, partial evaluation is not needed.
 
-This room names no operation.  Next: transpose.py, which turns the linear part around.
+This package names no operation.  Next: transpose.py, which transposes the linear part.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class TangentTrace(StageTrace):
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent, transform="")
         self.reads_scalars = False  # residuals stay on the device
-        self.all = False  # whether to record whatever comes
+        self.all = False  # whether to record all operations
 
     def instantiate(self, x: Any) -> Any:
-        """A value for a tangent that may be a `Zero`, which is then no residual."""
+        """Return a value for a tangent; zeros are recorded, so they are not a residual."""
         if type(x) is not Zero:
             return x
         self.all = True
@@ -56,12 +56,14 @@ class TangentTrace(StageTrace):
     def replay(
         self, out: Any, linear: Jaxpr | None, residuals: list[Any], tangents: list[Any]
     ) -> Any:
-        """The tangent of a result by a linear part, whose equations are recorded."""
+        """Record the equations of a linear jaxpr; return the tangent that it computes."""
         if linear is None:
             return Zero(core.aval_of(out).to_tangent())
-        given = [*residuals, *[t for t in tangents if type(t) is not Zero]]
-        atom_of: dict[Any, Any] = dict(zip(linear.invars, map(self.atom, given), strict=True))
-        place, names = STATE.source, STATE.names
+        operands = [*residuals, *[t for t in tangents if type(t) is not Zero]]
+        atom_of: dict[Any, Any] = dict(
+            zip(linear.invars, map(self.atom, operands), strict=True)
+        )
+        source_line, names = STATE.source, STATE.names
         for eqn in linear.eqns:
             ins = tuple([a if type(a) is Literal else atom_of[a] for a in eqn.ins])
             outs = []
@@ -69,7 +71,7 @@ class TangentTrace(StageTrace):
                 atom_of[v] = var = Var(v.aval)
                 outs.append(var)
             self.eqns.append(
-                Equation(eqn.primitive, ins, tuple(outs), eqn.params, place, names)
+                Equation(eqn.primitive, ins, tuple(outs), eqn.params, source_line, names)
             )
         var = atom_of[linear.outvars[0]]
         return JitTracer(self, var.aval, var)
@@ -109,41 +111,41 @@ class LinearizeTrace(JVPTrace):
         self.tangents = TangentTrace(parent)
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
-        primals, tangents, some = self.split(args)
+        primals, tangents, any_nonzero = self.split(args)
         parent = self.parent
-        place, names = STATE.source, STATE.names
+        outer_source, names = STATE.source, STATE.names
         try:
             STATE.names = self.name_stack()
-            if not some:
+            if not any_nonzero:
                 STATE.trace = parent
                 return parent.process(prim, args, params)
-            if place is None:  # for all the equations that this one becomes
+            if outer_source is None:  # one lookup for all equations that the rule records
                 STATE.source = source.UNKNOWN if parent is EVAL else source.user_source()
-            found = None
+            evaluated = None
             if prim.linearize is not None:
                 STATE.trace = parent
                 out, out_t = prim.linearize(self.tangents, primals, tangents, **params)
             else:
                 if parent is EVAL:
                     STATE.trace = EVAL
-                    given = prim, primals, tangents, params
-                    found = hooks.evaluate_linearized.call(*given)
+                    request = prim, primals, tangents, params
+                    evaluated = hooks.evaluate_linearized.call(*request)
                 STATE.trace = self.tangents
-                if found is None:
+                if evaluated is None:
                     out, out_t = prim.jvp(primals, tangents, **params)
                 else:
-                    out, linear, residuals = found
+                    out, linear, residuals = evaluated
                     out_t = self.tangents.replay(out, linear, residuals, tangents)
         finally:
             STATE.trace = self
-            STATE.source, STATE.names = place, names
+            STATE.source, STATE.names = outer_source, names
         if prim.multiple_results:
             return [self.wrap(p, t) for p, t in zip(out, out_t, strict=True)]
         return self.wrap(out, out_t)
 
 
 class LinearPart:
-    """The linear map of a linearized function: tangents in, tangents out.
+    """The linear part of a linearized function, from tangents to tangents.
 
     `consts` are the residuals.  An output is an atom of the jaxpr, or a `Zero`.
     """
@@ -165,7 +167,7 @@ def linearize_flat(
     primals: Sequence[Any],
     nonzero: Sequence[bool] | None = None,
 ) -> tuple[list[Any], LinearPart]:
-    """Primal outputs of a flat function, and its linear part.
+    """Return the primal outputs of a flat function, and its linear part.
 
     The linear part takes one tangent for each input flagged `nonzero` (default: all).
     """
@@ -176,8 +178,8 @@ def linearize_flat(
         aval = core.aval_of(p).to_tangent()
         if nonzero is None or nonzero[i]:
             tangent = tangent_trace.new_arg(aval)
-            moves = aval.dtype != dtypes.float0
-            args.append(LinearizeTracer(trace, p, tangent if moves else Zero(aval)))
+            differentiable = aval.dtype != dtypes.float0
+            args.append(LinearizeTracer(trace, p, tangent if differentiable else Zero(aval)))
         else:
             args.append(p)
 
@@ -186,7 +188,7 @@ def linearize_flat(
         zeros = [t if type(t) is Zero else None for _, t in pairs]
         jaxpr, consts = tangent_trace.finish([t for _, t in pairs if type(t) is not Zero])
         live = dce.dce_linear(jaxpr)
-        if live is not jaxpr:  # what only dead equations read is no residual
+        if live is not jaxpr:  # constants that only dead equations read are not residuals
             value_of = dict(zip(jaxpr.constvars, consts, strict=True))
             jaxpr, consts = live, [value_of[v] for v in live.constvars]
         return [p for p, _ in pairs], LinearPart(jaxpr, consts, zeros)
@@ -198,12 +200,12 @@ def linearize_flat(
 
 
 class LinearizedJaxpr:
-    """A jaxpr cut in two.
+    """A jaxpr split into its primal and its linear part.
 
     primal: inputs -> outputs ++ new residuals
     linear: residuals ++ nonzero tangents -> nonzero tangent outputs
-    residuals: for each residual, the index of the input it is (`("in", i)`), of the
-    output it is (`("out", i)`) or of the new one (`("new", i)`).
+    residuals: each residual is an input (`("in", i)`), an output (`("out", i)`) or a new
+        residual (`("new", i)`) of the primal part.
     """
 
     __slots__ = ("linear", "nonzero_out", "num_new", "primal", "residuals")
@@ -225,9 +227,9 @@ class LinearizedJaxpr:
     def residual_values(
         self, inputs: Sequence[Any], outputs: Sequence[Any], new: Sequence[Any]
     ) -> list[Any]:
-        """The residuals, from what the primal part took and gave."""
+        """Return the residuals, given the inputs and outputs of the primal part."""
         pools = {"in": inputs, "out": outputs, "new": new}
-        return [pools[where][i] for where, i in self.residuals]
+        return [pools[pool][i] for pool, i in self.residuals]
 
 
 def linearize_jaxpr(
@@ -237,11 +239,11 @@ def linearize_jaxpr(
     forward_in: Sequence[bool] | bool = True,
     forward_out: Sequence[bool] | bool = True,
 ) -> LinearizedJaxpr:
-    """Cut a jaxpr into its primal and its linear part.
+    """Split a jaxpr into its primal and its linear part.
 
-    Residuals that are inputs (where `forward_in` allows) or outputs (`forward_out`) of
-    the primal part are not outputs again.  `instantiate_out` forces tangent outputs to be
-    there.
+    instantiate_out: whether outputs (all, or each) have a tangent even if it is zero.
+    forward_in, forward_out: whether a residual may be an input, or an output, of the primal
+        part; otherwise it is returned once more as a new residual.
     """
     n_out = len(closed.out_avals)
     force = flags_of(instantiate_out, n_out)
@@ -265,16 +267,16 @@ def _linearize_jaxpr(
     names, STATE.names = STATE.names, Inside()
     before = core.enter(trace)
     try:
-        outs, part = linearize_flat(
+        outs, linear_part = linearize_flat(
             lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), args, nonzero
         )
-        linear, kept_consts = _instantiated(part, force)
+        linear, values = _instantiated(linear_part, force)
         residuals: list[tuple[str, int]] = []
         new: list[Any] = []
         inputs = {id(a): i for i, a in enumerate(args) if may_forward[i]}
         outputs = {id(x): i for i, x in enumerate(outs) if may_out[i]}
         in_jaxpr: list[Var] = []
-        for var, value in zip(linear.constvars, kept_consts, strict=True):
+        for var, value in zip(linear.constvars, values, strict=True):
             if id(value) in inputs:
                 residuals.append(("in", inputs[id(value)]))
             elif id(value) in outputs and isinstance(value, JitTracer):
@@ -288,7 +290,7 @@ def _linearize_jaxpr(
         trace.alive = False
         core.leave(before)
         STATE.names = names
-    nonzero_out = [f or z is None for f, z in zip(force, part.out_zeros, strict=True)]
+    nonzero_out = [f or z is None for f, z in zip(force, linear_part.out_zeros, strict=True)]
     linear = Jaxpr(
         [], [*in_jaxpr, *linear.invars], linear.outvars, linear.eqns, name=closed.jaxpr.name
     )
@@ -297,14 +299,14 @@ def _linearize_jaxpr(
     )
 
 
-def _instantiated(part: LinearPart, force: Sequence[bool]) -> tuple[Jaxpr, list[Any]]:
-    """The linear jaxpr with outputs for the zeros that are forced to be there."""
-    if all(z is None or not f for z, f in zip(part.out_zeros, force, strict=True)):
-        return part.jaxpr, part.consts
-    outs = iter(part.jaxpr.outvars)
+def _instantiated(linear_part: LinearPart, force: Sequence[bool]) -> tuple[Jaxpr, list[Any]]:
+    """Return the linear jaxpr and its constants, with outputs for the forced zeros."""
+    if all(z is None or not f for z, f in zip(linear_part.out_zeros, force, strict=True)):
+        return linear_part.jaxpr, linear_part.consts
+    outs = iter(linear_part.jaxpr.outvars)
     outvars: list[Any] = []
-    consts, constvars = list(part.consts), list(part.jaxpr.constvars)
-    for z, f in zip(part.out_zeros, force, strict=True):
+    consts, constvars = list(linear_part.consts), list(linear_part.jaxpr.constvars)
+    for z, f in zip(linear_part.out_zeros, force, strict=True):
         if z is None:
             outvars.append(next(outs))
         elif f:
@@ -315,7 +317,7 @@ def _instantiated(part: LinearPart, force: Sequence[bool]) -> tuple[Jaxpr, list[
             constvars.append(Var(core.aval_of(value)))
             consts.append(value)
             outvars.append(constvars[-1])
-    # Rebound in place so that the caller sees the constvars it keeps values for.
-    part.jaxpr = part.jaxpr.replace(constvars=constvars, outvars=outvars)
-    part.consts = consts
-    return part.jaxpr, consts
+    # Changed in place, since the caller zips these constvars with `part.consts`.
+    linear_part.jaxpr = linear_part.jaxpr.replace(constvars=constvars, outvars=outvars)
+    linear_part.consts = consts
+    return linear_part.jaxpr, consts

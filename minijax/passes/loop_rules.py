@@ -1,10 +1,11 @@
 """The rules of loops, derived from their description.
 
-`repeats(prim, loop)` gives a primitive that runs a program step by step the rules that
-follow from it.  In each the carry settles: a component that is moved by one step, or has
-lanes after it, moves in all steps, so that what a step takes is what the last one gave.
+`def_loop_rules(prim, loop)` defines the rules of a primitive that runs a program step by
+step.  Each rule iterates to a fixed point of the carry: if a component of the carry has a
+tangent, or a lane axis, after a step, then it has one before every step, so that the type
+of the carry does not change from step to step.
 
-This room names no operation.  Next: ../runtime.
+This package names no operation.  Next: ../runtime.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ T = TypeVar("T")
 
 
 def def_loop_rules(prim: Primitive, loop: Loop) -> None:
-    """Give a primitive the rules that follow from the loop that it is."""
+    """Define the rules of the primitive that runs `loop`."""
     prim.regions = loop
     prim.abstract = partial(_abstract, loop)
     prim.effects = jaxprs_effects
@@ -42,12 +43,12 @@ def def_loop_rules(prim: Primitive, loop: Loop) -> None:
 
 
 def _abstract(loop: Loop, *avals: Any, **params: Any) -> list[Any]:
-    *test, body = loop.bodies(params)
+    *conds, body = loop.bodies(params)
     out: list[Any] = body.out_avals
     if any(
-        t.out_avals[0].manual_axis_kinds is not None for t in test
-    ):  # each device stops for itself
-        return [joined(a, test[0].out_avals[0]) for a in out]
+        t.out_avals[0].manual_axis_kinds is not None for t in conds
+    ):  # devices may stop at different steps, so results vary along the same axes
+        return [joined(a, conds[0].out_avals[0]) for a in out]
     if loop.length is None:
         return out
     n = loop.carried(params)
@@ -59,18 +60,18 @@ def carry_fixed_point(
     groups: Sequence[list[bool]],
     transform: Callable[[ClosedJaxpr, list[bool], list[bool]], tuple[T, Sequence[bool]]],
 ) -> tuple[T, list[bool], list[bool]]:
-    """A transformed body that takes the carry as it gives it.
+    """Return a transformed body whose carry has equal flags before and after a step.
 
-    groups: flags of the consts, the first carry and the rows.
-    transform: (body, flags of what it takes, of what it must give) -> (the transformed
-        body, flags of what it gives).
-    Returns also the flags of the carry, and of what the body gives.
+    groups: flags of the constants, the initial carry and the `xs`.
+    transform: (body, flags of its inputs, flags that its outputs must have) -> (transformed
+        body, flags of its outputs).
+    Also returns the flags of the carry, and of all outputs of the body.
     """
-    consts, carry, rows = groups
+    consts, carry, xs = groups
     n = len(carry)
     free = [False] * (len(body.out_avals) - n)
     while True:
-        new, out = transform(body, [*consts, *carry, *rows], [*carry, *free])
+        new, out = transform(body, [*consts, *carry, *xs], [*carry, *free])
         after = union([carry, out[:n]])
         if after == carry:
             return new, carry, [*carry, *out[n:]]
@@ -84,7 +85,7 @@ def _bind(
     bodies: Sequence[ClosedJaxpr],
     groups: Sequence[Sequence[Any]],
 ) -> Any:
-    """Apply the primitive with other programs, to operands in their groups."""
+    """Apply the primitive with other programs to operands in groups."""
     operands = [x for group in groups for x in group]
     return prim.bind(*operands, **loop.rebuild(params, bodies, groups))
 
@@ -93,49 +94,49 @@ def _bind(
 
 
 def _jvp(prim: Primitive, loop: Loop, primals: Any, tangents: Any, **params: Any) -> Any:
-    *test, body = loop.bodies(params)
-    asked, consts, first, rows = loop.groups(params, primals)
+    *conds, body = loop.bodies(params)
+    cond_consts, consts, first, xs = loop.groups(params, primals)
     _, *ts = loop.groups(params, tangents)
-    moving = [nonzero_flags(t) for t in ts]
-    pushed, moving[1], out_moving = carry_fixed_point(body, moving, jvp_jaxpr)
-    t_consts, t_first, t_rows = map(pick_nonzero, ts, moving)
-    n, n_rows, n_t = len(first), len(out_moving) - len(first), len(t_first)
-    pushed = permute_jaxpr(
-        pushed,
-        _paired([len(consts), n, len(rows)], [len(t_consts), n_t, len(t_rows)]),
-        _paired([n, n_rows], [n_t, sum(out_moving[n:])]),
+    nonzero = [nonzero_flags(t) for t in ts]
+    jvp_body, nonzero[1], out_nonzero = carry_fixed_point(body, nonzero, jvp_jaxpr)
+    t_consts, t_first, t_xs = map(pick_nonzero, ts, nonzero)
+    n, n_ys, n_t = len(first), len(out_nonzero) - len(first), len(t_first)
+    jvp_body = permute_jaxpr(
+        jvp_body,
+        _paired([len(consts), n, len(xs)], [len(t_consts), n_t, len(t_xs)]),
+        _paired([n, n_ys], [n_t, sum(out_nonzero[n:])]),
     )
-    # The test does not ask for tangents.
+    # The condition takes the tangents of the carry too, but does not use them.
     carry = body.in_avals[len(consts) : len(consts) + n]
-    unread = [a.to_tangent() for a, m in zip(carry, moving[1], strict=True) if m]
-    test = [permute_jaxpr(t, [*range(len(t.in_avals)), *unread]) for t in test]
-    groups = [asked, [*consts, *t_consts], [*first, *t_first], [*rows, *t_rows]]
-    out = _bind(prim, loop, params, [*test, pushed], groups)
-    last, t_last, made, t_made = split_list(out, [n, n_t, n_rows])
-    outs = [*last, *made]
-    return outs, with_zeros([*t_last, *t_made], out_moving, map(core.aval_of, outs))
+    unread = [a.to_tangent() for a, m in zip(carry, nonzero[1], strict=True) if m]
+    conds = [permute_jaxpr(t, [*range(len(t.in_avals)), *unread]) for t in conds]
+    groups = [cond_consts, [*consts, *t_consts], [*first, *t_first], [*xs, *t_xs]]
+    out = _bind(prim, loop, params, [*conds, jvp_body], groups)
+    last, t_last, ys, t_ys = split_list(out, [n, n_t, n_ys])
+    outs = [*last, *ys]
+    return outs, with_zeros([*t_last, *t_ys], out_nonzero, map(core.aval_of, outs))
 
 
 def _paired(sizes: Sequence[int], t_sizes: Sequence[int]) -> list[int]:
-    """The order (a, a', b, b', ..) of what stands in groups (a, b, .., a', b', ..)."""
-    order: list[int] = []
+    """Return the permutation from groups (a, b, .., a', b', ..) to (a, a', b, b', ..)."""
+    permutation: list[int] = []
     a, b = 0, sum(sizes)
     for n, m in zip(sizes, t_sizes, strict=True):
-        order += [*range(a, a + n), *range(b, b + m)]
+        permutation += [*range(a, a + n), *range(b, b + m)]
         a, b = a + n, b + m
-    return order
+    return permutation
 
 
 def _linearize(
     prim: Primitive, loop: Loop, trace: Any, primals: Any, tangents: Any, **params: Any
 ) -> Any:
-    """Run the loop now; the tangent loop, if any, steps through the primals again."""
+    """Run the loop now; record a tangent loop, if needed, that recomputes the primals."""
     out = prim.bind(*primals, **params)
     _, *ts = loop.groups(params, tangents)
-    moving = [nonzero_flags(t) for t in ts]
-    _, _, out_moving = carry_fixed_point(loop.bodies(params)[-1], moving, jvp_jaxpr)
-    if not any(out_moving):
-        return out, with_zeros((), out_moving, map(core.aval_of, out))
+    nonzero = [nonzero_flags(t) for t in ts]
+    _, _, out_nonzero = carry_fixed_point(loop.bodies(params)[-1], nonzero, jvp_jaxpr)
+    if not any(out_nonzero):
+        return out, with_zeros((), out_nonzero, map(core.aval_of, out))
     with core.current(trace):
         return out, _jvp(prim, loop, primals, tangents, **params)[1]
 
@@ -144,29 +145,31 @@ def _linearize(
 
 
 def _batch(prim: Primitive, loop: Loop, axis: Axis, args: Any, dims: Any, **params: Any) -> Any:
-    *test, body = loop.bodies(params)
-    asked, *flags = loop.groups(params, [d is not None for d in dims])
+    *conds, body = loop.bodies(params)
+    cond_batched, *flags = loop.groups(params, [d is not None for d in dims])
 
     def over_lanes(closed: ClosedJaxpr, ins: Any, force: Any) -> Any:
         return batch_jaxpr(closed, axis, ins, force)
 
-    lanes, flags[1], out = carry_fixed_point(body, flags, over_lanes)
-    go = [over_lanes(t, [*asked, *flags[1]], False) for t in test]
-    if any(own or t.out_avals[0].shape for t, (_, (own,)) in zip(test, go, strict=True)):
-        # One answer a lane: lanes that are done keep what they have.
+    batched_body, flags[1], out = carry_fixed_point(body, flags, over_lanes)
+    batched_conds = [over_lanes(t, [*cond_batched, *flags[1]], False) for t in conds]
+    if any(
+        own or t.out_avals[0].shape for t, (_, (own,)) in zip(conds, batched_conds, strict=True)
+    ):
+        # The condition differs between lanes: lanes that are done keep their carry.
         loop.differ(params)
         flags[1] = [True] * len(flags[1])
-        lanes, _, out = carry_fixed_point(body, flags, over_lanes)
-        go = [over_lanes(t, [*asked, *flags[1]], True) for t in test]
-    n_rows = len(flags[2])
-    want = [*asked, *flags[0], *flags[1], *flags[2]]
-    places = [*[0] * (len(want) - n_rows), *[1] * n_rows]
+        batched_body, _, out = carry_fixed_point(body, flags, over_lanes)
+        batched_conds = [over_lanes(t, [*cond_batched, *flags[1]], True) for t in conds]
+    n_xs = len(flags[2])
+    batched = [*cond_batched, *flags[0], *flags[1], *flags[2]]
+    lane_dims = [*[0] * (len(batched) - n_xs), *[1] * n_xs]
     ins = [
         move_lane(x, axis, d, at) if w else x
-        for x, d, w, at in zip(args, dims, want, places, strict=True)
+        for x, d, w, at in zip(args, dims, batched, lane_dims, strict=True)
     ]
     groups = loop.groups(params, ins)
-    outs = _bind(prim, loop, params, [*(t for t, _ in go), lanes], groups)
+    outs = _bind(prim, loop, params, [*(t for t, _ in batched_conds), batched_body], groups)
     n = len(flags[1])
     return outs, [(0 if i < n else 1) if b else None for i, b in enumerate(out)]
 
@@ -175,45 +178,45 @@ def _batch(prim: Primitive, loop: Loop, axis: Axis, args: Any, dims: Any, **para
 
 
 def _dce(loop: Loop, used: Sequence[bool], eqn: Equation) -> Equation | None:
-    """Drop components of the carry that neither results nor test nor body need."""
+    """Remove the components of the carry that neither results, condition nor body need."""
     if not any(used) and not eqn.effects:
         return None
-    *test, body = loop.bodies(eqn.params)
+    *conds, body = loop.bodies(eqn.params)
     groups = loop.groups(eqn.params, eqn.ins)
-    n_asked, n_consts, n, n_rows = map(len, groups)
-    keep, rows = split_list(used, [n])
-    read = [False] * n_asked  # of the test's consts
-    for t in test:
+    n_cond_consts, n_consts, n, n_xs = map(len, groups)
+    keep, used_ys = split_list(used, [n])
+    read = [False] * n_cond_consts  # which constants of the condition are used
+    for t in conds:
         _, reads = dce_jaxpr(t.jaxpr, [True])
-        read, keep = reads[:n_asked], union([keep, reads[n_asked:]])
+        read, keep = reads[:n_cond_consts], union([keep, reads[n_cond_consts:]])
     while True:
-        _, reads = dce_jaxpr(body.jaxpr, [*keep, *rows])
+        _, reads = dce_jaxpr(body.jaxpr, [*keep, *used_ys])
         before, keep = keep, union([keep, reads[n_consts : n_consts + n]])
         if keep == before:
             break
-    asks = [dce_jaxpr(t.jaxpr, [True], keep_in=[*read, *keep])[0] for t in test]
-    kept = [*[False] * n_consts, *keep, *[False] * n_rows]
-    step, reads = dce_jaxpr(body.jaxpr, [*keep, *rows], keep_in=kept)
+    pruned_conds = [dce_jaxpr(t.jaxpr, [True], keep_in=[*read, *keep])[0] for t in conds]
+    keep_in = [*[False] * n_consts, *keep, *[False] * n_xs]
+    step, reads = dce_jaxpr(body.jaxpr, [*keep, *used_ys], keep_in=keep_in)
     flags = loop.groups(eqn.params, [*read, *reads])
     groups = [pick(group, f) for group, f in zip(groups, flags, strict=True)]
     bodies = [
         ClosedJaxpr(new, old.consts)
-        for new, old in zip([*asks, step], [*test, body], strict=True)
+        for new, old in zip([*pruned_conds, step], [*conds, body], strict=True)
     ]
     return eqn.replace(
         invars=[v for group in groups for v in group],
-        outvars=pick(eqn.outs, [*keep, *rows]),
+        outvars=pick(eqn.outs, [*keep, *used_ys]),
         params=loop.rebuild(eqn.params, bodies, groups),
     )
 
 
-def _depends(loop: Loop, moving: Sequence[bool], params: Params) -> list[bool]:
-    *test, body = loop.bodies(params)
-    asked, *groups = loop.groups(params, moving)
+def _depends(loop: Loop, flags: Sequence[bool], params: Params) -> list[bool]:
+    *conds, body = loop.bodies(params)
+    cond_flags, *groups = loop.groups(params, flags)
     _, carry, out = carry_fixed_point(
         body, groups, lambda b, ins, _: (None, results_depend(b.jaxpr, ins))
     )
-    for t in test:
-        if results_depend(t.jaxpr, [*asked, *carry])[0]:  # the number of steps does
+    for t in conds:
+        if results_depend(t.jaxpr, [*cond_flags, *carry])[0]:  # the number of steps depends
             return [True] * len(out)
     return out

@@ -1,11 +1,11 @@
 """The rules of primitives that hold programs, derived from their regions.
 
-`holds(prim, region)` gives a call, or a choice between branches, the rules that follow from
-what it holds: each transformation of it is the same equation of the transformed programs.
-Branches are made to agree on which tangents, cotangents and lane axes are there, and share
-slots for their residuals.  A primitive sets afterwards what is special about it.
+`def_region_rules(prim, region)` defines the rules of a call, or of a choice between
+branches: each transformation is the same equation with transformed programs.  All branches
+get the same tangents, cotangents and lane axes, and share slots for their residuals.  A
+primitive with a special rule sets it afterwards.
 
-This room names no operation.  Next: ../runtime.
+This package names no operation.  Next: ../runtime.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from .linearize import LinearizedJaxpr, linearize_jaxpr
 from .stage import remembered, stage_closed
 from .transpose import transpose_jaxpr
 
-Source = tuple[str, int]  # what a residual is: see `LinearizedJaxpr`
+Source = tuple[str, int]  # the origin of a residual: see `LinearizedJaxpr`
 
 
 def describe(prim: Primitive, region: Region) -> None:
-    """Say how a primitive holds programs: its results are theirs, as are its effects."""
+    """Set the region of a primitive, and the types and effects that follow from it."""
     prim.regions = region
     prim.abstract = partial(_abstract, region)
     prim.effects = lambda params: no_effects.union(
@@ -52,13 +52,14 @@ def describe(prim: Primitive, region: Region) -> None:
 def _abstract(region: Region, *avals: Any, **params: Any) -> Sequence[Any]:
     outs: Sequence[Any] = region.bodies(params)[0].out_avals
     chosen = avals[: region.index]
-    if any(a.manual_axis_kinds is not None for a in chosen):  # each device chooses for itself
+    # Devices may choose different branches, so results vary along the axes of the index.
+    if any(a.manual_axis_kinds is not None for a in chosen):
         return [joined(a, *chosen) for a in outs]
     return outs
 
 
 def def_region_rules(prim: Primitive, region: Region) -> None:
-    """Give a primitive the rules that follow from the programs that it holds."""
+    """Define the rules of a primitive that holds programs."""
     describe(prim, region)
     prim.jvp = partial(_jvp, prim, region)
     prim.linearize = partial(_linearize, prim, region)
@@ -69,22 +70,23 @@ def def_region_rules(prim: Primitive, region: Region) -> None:
 
 
 def union(flags: Sequence[Sequence[bool]]) -> list[bool]:
-    """Where any one is flagged."""
+    """Return, for each position, whether any of the lists is true there."""
     return [any(column) for column in zip(*flags, strict=True)]
 
 
 def transform_consistently(
     bodies: Bodies, transform: Callable[[ClosedJaxpr, Any], tuple[ClosedJaxpr, list[bool]]]
 ) -> tuple[Bodies, list[bool]]:
-    """Transformed programs which agree on which of their results are there.
+    """Transform programs so that they have the same results; return them and their flags.
 
-    `transform(body, force)` gives a program and flags, which `force` may raise.
+    transform: (body, force) -> (program, flags of the results that it has); results flagged
+        in `force` are always present.
     """
-    found = [transform(b, False) for b in bodies]
-    flags = union([f for _, f in found])
+    transformed = [transform(b, False) for b in bodies]
+    flags = union([f for _, f in transformed])
     return [
         new if f == flags else transform(b, flags)[0]
-        for b, (new, f) in zip(bodies, found, strict=True)
+        for b, (new, f) in zip(bodies, transformed, strict=True)
     ], flags
 
 
@@ -105,7 +107,7 @@ def bind(
 
 
 def flagged_indices(flags: Sequence[bool]) -> list[int]:
-    """The indices of what is flagged."""
+    """Return the indices of the flags that are set."""
     return [i for i, f in enumerate(flags) if f]
 
 
@@ -113,7 +115,7 @@ def _jvp(prim: Primitive, region: Region, primals: Any, tangents: Any, **params:
     k = region.index
     nonzero = nonzero_flags(tangents[k:])
     with region.scope(params):
-        pushed, nz_out = transform_consistently(
+        jvp_bodies, nz_out = transform_consistently(
             region.bodies(params), lambda b, force: jvp_jaxpr(b, nonzero, force)
         )
     args = [*primals[k:], *pick_nonzero(tangents[k:], nonzero)]
@@ -122,7 +124,7 @@ def _jvp(prim: Primitive, region: Region, primals: Any, tangents: Any, **params:
         prim,
         region,
         params,
-        pushed,
+        jvp_bodies,
         primals[:k],
         args,
         [*range(len(nonzero)), *flagged_indices(nonzero)],
@@ -141,7 +143,7 @@ def _linearize(
     tangents = tangents[region.index :]
     nonzero = nonzero_flags(tangents)
     with region.scope(params):
-        primal, read, linear, nz_out = _cut(
+        primal, read, linear, nz_out = _linearize_bodies(
             region.bodies(params), nonzero, forward_out=not region.result_param
         )
     n = len(nz_out)
@@ -152,63 +154,68 @@ def _linearize(
     if not any(nz_out):
         return outs, with_zeros((), nz_out, avals)
     pools = {"in": ops, "out": outs, "new": new}
-    residuals = [pools[where][i] for where, i in read]
-    ins = [i if where == "in" else None for where, i in read] + flagged_indices(nonzero)
+    residuals = [pools[pool][i] for pool, i in read]
+    ins = [i if pool == "in" else None for pool, i in read] + flagged_indices(nonzero)
     first, linear_params = region.rebuild(params, linear, ins, flagged_indices(nz_out))
     args = (*index, *first, *residuals, *pick_nonzero(tangents, nonzero))
-    found = trace.process(prim, args, linear_params)
-    return outs, with_zeros(found, nz_out, avals)
+    tangents_out = trace.process(prim, args, linear_params)
+    return outs, with_zeros(tangents_out, nz_out, avals)
 
 
-def _cut(
+def _linearize_bodies(
     bodies: Bodies, nonzero: Sequence[bool], forward_out: bool
 ) -> tuple[Bodies, Sequence[Source], Bodies, list[bool]]:
-    """Programs cut in two: the primal ones, the residuals, the linear ones that take
-    these, and which of their results are there."""
-    parts = [linearize_jaxpr(b, nonzero, forward_out=forward_out) for b in bodies]
-    if len(parts) == 1:
-        p = parts[0]
+    """Linearize all branches.
+
+    Returns the primal programs, the residuals, the linear programs that take them, and
+    which results have a tangent.
+    """
+    linearized = [linearize_jaxpr(b, nonzero, forward_out=forward_out) for b in bodies]
+    if len(linearized) == 1:
+        p = linearized[0]
         return [p.primal], p.residuals, [p.linear], p.nonzero_out
-    nz_out = union([p.nonzero_out for p in parts])
-    parts = [
+    nz_out = union([p.nonzero_out for p in linearized])
+    linearized = [
         p
         if p.nonzero_out == nz_out
         else linearize_jaxpr(b, nonzero, nz_out, forward_out=forward_out)
-        for b, p in zip(bodies, parts, strict=True)
+        for b, p in zip(bodies, linearized, strict=True)
     ]
     n = len(nz_out)
-    slots, places = _slots([p.primal.out_avals[n:] for p in parts])
+    slots, slots_of = _slots([p.primal.out_avals[n:] for p in linearized])
     primal = [
-        _with_slots(p.primal, n, slots, place) for p, place in zip(parts, places, strict=True)
+        _with_slots(p.primal, n, slots, slot_of)
+        for p, slot_of in zip(linearized, slots_of, strict=True)
     ]
-    # Every linear program takes the same residuals: those that any one reads.
+    # Every linear program takes all residuals that at least one of them reads.
     read = sorted(
         {
-            _slotted(source, place)
-            for p, place in zip(parts, places, strict=True)
+            _slotted(source, slot_of)
+            for p, slot_of in zip(linearized, slots_of, strict=True)
             for source in p.residuals
         }
     )
     pools = {"in": bodies[0].in_avals, "out": bodies[0].out_avals, "new": slots}
-    avals = [pools[where][i] for where, i in read]
+    avals = [pools[pool][i] for pool, i in read]
     linear = [
-        _with_residuals(p, place, read, avals) for p, place in zip(parts, places, strict=True)
+        _with_residuals(p, slot_of, read, avals)
+        for p, slot_of in zip(linearized, slots_of, strict=True)
     ]
     return primal, read, linear, nz_out
 
 
-def _slotted(source: Source, place: Sequence[int]) -> Source:
-    where, i = source
-    return (where, place[i]) if where == "new" else source
+def _slotted(source: Source, slot_of: Sequence[int]) -> Source:
+    pool, i = source
+    return (pool, slot_of[i]) if pool == "new" else source
 
 
-def _slots(wanted: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]:
-    """Slots for all branches' residuals, and which slot each residual goes to."""
+def _slots(residual_avals: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]:
+    """Return slots for the residuals of all branches, and the slot of each residual."""
     slots: list[Any] = []
-    places = []
-    for avals in wanted:
+    slots_of = []
+    for avals in residual_avals:
         free = list(range(len(slots)))
-        place = []
+        slot_of = []
         for a in avals:
             at = next((i for i in free if same_type(slots[i], a)), None)
             if at is None:
@@ -216,45 +223,51 @@ def _slots(wanted: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]
                 slots.append(a.strip_weak_type())
             else:
                 free.remove(at)
-            place.append(at)
-        places.append(place)
-    return slots, places
+            slot_of.append(at)
+        slots_of.append(slot_of)
+    return slots, slots_of
 
 
 def _with_slots(
-    primal: ClosedJaxpr, n: int, slots: Sequence[Any], place: Sequence[int]
+    primal: ClosedJaxpr, n: int, slots: Sequence[Any], slot_of: Sequence[int]
 ) -> ClosedJaxpr:
-    """A branch whose residuals stand in their slots; a slot that it leaves free is zero."""
-    if list(place) == list(range(len(slots))):
+    """Return a branch that returns its residuals in their slots, and zeros in free slots."""
+    if list(slot_of) == list(range(len(slots))):
         return primal
 
     def fun(*args: Any) -> list[Any]:
         out = eval_jaxpr(primal.jaxpr, primal.consts, *args)
-        own = dict(zip(place, out[n:], strict=True))
+        residual_in = dict(zip(slot_of, out[n:], strict=True))
         return [
             *out[:n],
-            *(own[i] if i in own else instantiate(Zero(a)) for i, a in enumerate(slots)),
+            *(
+                residual_in[i] if i in residual_in else instantiate(Zero(a))
+                for i, a in enumerate(slots)
+            ),
         ]
 
     return remembered(
         primal,
-        ("slots", n, tuple(slots), tuple(place)),
+        ("slots", n, tuple(slots), tuple(slot_of)),
         lambda: stage_closed(fun, primal.in_avals, name=primal.jaxpr.name),
     )
 
 
 def _with_residuals(
-    parts: LinearizedJaxpr, place: Sequence[int], read: Sequence[Source], avals: Sequence[Any]
+    linearized: LinearizedJaxpr,
+    slot_of: Sequence[int],
+    read: Sequence[Source],
+    avals: Sequence[Any],
 ) -> ClosedJaxpr:
-    """The linear program of one branch, taking the residuals of all branches."""
-    j = parts.linear.jaxpr
-    n = len(parts.residuals)
-    sources = [_slotted(source, place) for source in parts.residuals]
+    """Return the linear program of one branch that takes the residuals of all branches."""
+    j = linearized.linear.jaxpr
+    n = len(linearized.residuals)
+    sources = [_slotted(source, slot_of) for source in linearized.residuals]
     own = dict(zip(sources, j.invars[:n], strict=True))
     ins = [own.get(source) or Var(a) for source, a in zip(read, avals, strict=True)]
     return remembered(
-        parts.linear,
-        ("residuals", tuple(place), tuple(read), tuple(avals)),
+        linearized.linear,
+        ("residuals", tuple(slot_of), tuple(read), tuple(avals)),
         lambda: ClosedJaxpr(Jaxpr([], [*ins, *j.invars[n:]], j.outvars, j.eqns, name=j.name)),
     )
 
@@ -267,26 +280,27 @@ def _transpose(
 ) -> list[Any]:
     index, ops = args[: region.index], args[region.index :]
     linear = [type(x) is UndefinedPrimal for x in ops]
-    given = [type(ct) is not Zero for ct in cts]
+    nonzero_cts = [type(ct) is not Zero for ct in cts]
     with region.scope(params):
-        turned, present = transform_consistently(
-            region.bodies(params), lambda b, force: transpose_jaxpr(b, linear, given, force)
+        transposed, present = transform_consistently(
+            region.bodies(params),
+            lambda b, force: transpose_jaxpr(b, linear, nonzero_cts, force),
         )
-    still = [i for i, lin in enumerate(linear) if not lin]
-    ins = [ops[i] for i in still] + [ct for ct in cts if type(ct) is not Zero]
+    nonlinear = [i for i, lin in enumerate(linear) if not lin]
+    ins = [ops[i] for i in nonlinear] + [ct for ct in cts if type(ct) is not Zero]
     outs = [i for i, p in zip(flagged_indices(linear), present, strict=True) if p]
-    found = bind(
+    cts_out = bind(
         prim,
         region,
         params,
-        turned,
+        transposed,
         index,
         ins,
-        [*still, *[~i for i in flagged_indices(given)]],
+        [*nonlinear, *[~i for i in flagged_indices(nonzero_cts)]],
         [~i for i in outs],
     )
     cts_in: list[Any] = [None] * len(args)
-    for i, ct in zip(outs, found, strict=True):
+    for i, ct in zip(outs, cts_out, strict=True):
         cts_in[region.index + i] = ct
     return cts_in
 
@@ -301,13 +315,13 @@ def _batch(
         for x, d in zip(args[k:], dims[k:], strict=True)
     ]
     with region.scope(params):
-        lanes, out_batched = transform_consistently(
+        batched_bodies, out_batched = transform_consistently(
             region.bodies(params), lambda b, force: batch_jaxpr(b, axis, batched, force)
         )
     if region.operand_param:
         params = region.shifted(params, batched, out_batched)
     same = range(len(ins)), range(len(out_batched))
-    out = bind(prim, region, params, lanes, args[:k], ins, *same, keep=True)
+    out = bind(prim, region, params, batched_bodies, args[:k], ins, *same, keep=True)
     return out, [0 if b else None for b in out_batched]
 
 
@@ -326,12 +340,12 @@ def _dce(region: Region, used: Sequence[bool], eqn: Equation) -> Equation | None
         eqn.params, pruned, flagged_indices(used_in), flagged_indices(used)
     )
     k = region.index
-    kept = [*[True] * k, *used_in]
-    return eqn.replace(invars=pick(eqn.ins, kept), outvars=pick(eqn.outs, used), params=params)
+    keep = [*[True] * k, *used_in]
+    return eqn.replace(invars=pick(eqn.ins, keep), outvars=pick(eqn.outs, used), params=params)
 
 
-def _depends(region: Region, moving: Sequence[bool], params: Params) -> list[bool]:
+def _depends(region: Region, flags: Sequence[bool], params: Params) -> list[bool]:
     bodies = region.bodies(params)
-    if True in moving[: region.index]:
+    if True in flags[: region.index]:
         return [True] * len(bodies[0].out_avals)
-    return union([results_depend(b.jaxpr, moving[region.index :]) for b in bodies])
+    return union([results_depend(b.jaxpr, flags[region.index :]) for b in bodies])

@@ -1,15 +1,15 @@
-"""Values that a chain of shifted reads would compute again and again.
+"""Values that a chain of shifted reads would compute repeatedly.
 
-In `x = x + roll(x, 1)`, done many times over, each element of a step reads two of the step
-before.  A compiler that fuses all that is elementwise computes every step from the first
-one: XLA for CPUs takes time and instructions that grow with the square of the number of
-steps, and its loops may compute an element thousands of times.  `chains` finds the values
-at which such a program is to be cut.
+If `x = x + roll(x, 1)` is repeated many times, each element of a step reads two elements of
+the step before.  A compiler that fuses all elementwise operations computes every step from
+the first one.  XLA for CPUs then needs time and instructions that grow with the square of
+the number of steps, and its loops may compute an element thousands of times.  `chains`
+finds the values that such a program should store, which ends a fusion.
 
-A value is read again where an elementwise operation joins results that have moved its
-elements in different ways.  Where such a value is computed from others that are read again,
-two levels deep and with nothing stored between, it is to be stored.  Operations that are
-not elementwise and move nothing store their results anyway.
+A value is *reread* if an elementwise operation joins results that have moved its elements
+in different ways.  If a reread value is computed from other reread values, two levels deep
+and without a stored value between, it is stored.  Operations that are neither elementwise
+nor data movement store their results in any case.
 
 This package names no operation.  Next: runtime/lowering/context.py, which stores the values.
 """
@@ -22,18 +22,18 @@ from typing import Any, NamedTuple
 from ..ir.jaxpr import Jaxpr, Literal
 from ..ir.regions import Call, OpenCall
 
-LEVELS = 2  # of values that are read again, up to one that is stored
-KNOWN = 8  # how many values a result is followed back to
-_HERE = -1  # stands for no move
+LEVELS = 2  # how many reread values may follow one another before one is stored
+MAX_SOURCES = 8  # the number of values that a result is traced back to
+_NO_MOVE = -1  # the move of a value that was not moved
 _CALLS = (Call, OpenCall)
 
 
 class Chains(NamedTuple):
-    """What a program does with values that are read again."""
+    """The reread values of a program."""
 
-    stored: frozenset[Any]  # variables, at which the program is cut
-    inputs: frozenset[int]  # the operands that it reads again
-    shifts: bool  # whether it moves elements to other places
+    stored: frozenset[Any]  # the variables to store
+    inputs: frozenset[int]  # the indices of the operands that it rereads
+    shifts: bool  # whether it moves elements to other positions
 
 
 _NONE = Chains(frozenset(), frozenset(), False)
@@ -41,45 +41,47 @@ _SHIFTS = Chains(frozenset(), frozenset(), True)
 
 
 def chains(jaxpr: Jaxpr, *, inside: bool = False) -> Chains:
-    """What a jaxpr does with values that are read again; remembered with it.
+    """Return the reread values of a jaxpr; they are cached on it.
 
-    inside: it is called by another one, which needs to know of a single step as well.
+    inside: whether another jaxpr calls it, which must also know about a single step.
     """
     key = "steps" if inside else "chains"
-    found = jaxpr.memo.get(key)
-    if found is None:
-        found = jaxpr.memo[key] = _chains(jaxpr, 1 if inside else LEVELS + 1)
-    return found
+    cached = jaxpr.memo.get(key)
+    if cached is None:
+        cached = jaxpr.memo[key] = _chains(jaxpr, 1 if inside else LEVELS + 1)
+    return cached
 
 
 def _chains(jaxpr: Jaxpr, least: int) -> Chains:
     called: dict[int, Chains] = {}
-    moves = shifts = False
+    any_moves = any_shifts = False
     for i, eqn in enumerate(jaxpr.eqns):
         prim = eqn.primitive
         if prim.is_data_movement is True:
-            moves = True
+            any_moves = True
         elif prim.regions is not None and isinstance(prim.regions, _CALLS):
             body = prim.regions.bodies(eqn.params)[0].jaxpr
             called[i] = chains(body, inside=True)
-            shifts = shifts or called[i].shifts
-    if not moves and not shifts:
+            any_shifts = any_shifts or called[i].shifts
+    if not any_moves and not any_shifts:
         return _NONE
     if not _joins_moved(jaxpr, called, least):
         return _SHIFTS
-    again = _read_again(jaxpr, called)
-    inputs = frozenset(i for i, v in enumerate(jaxpr.invars) if v in again)
-    if len(again) <= LEVELS:
+    reread = _reread_values(jaxpr, called)
+    inputs = frozenset(i for i, v in enumerate(jaxpr.invars) if v in reread)
+    if len(reread) <= LEVELS:
         return Chains(frozenset(), inputs, True)
-    return Chains(frozenset(_cuts(jaxpr, again, called)), inputs, True)
+    return Chains(frozenset(_stored(jaxpr, reread, called)), inputs, True)
 
 
 def _joins_moved(jaxpr: Jaxpr, called: dict[int, Chains], least: int) -> bool:
-    """Whether elementwise operations join moved operands so often, one after the other,
-    which is quick to see: most programs do not."""
-    # Twice the number of such joins, and one more if the value was moved since.
+    """Whether `least` elementwise operations in a chain join moved operands.
+
+    A quick test that excludes most programs.
+    """
+    # Twice the number of such joins, plus one if the value was moved since.
     joins: dict[Any, int] = {}
-    known = joins.get
+    joins_of = joins.get
     for i, eqn in enumerate(jaxpr.eqns):
         prim = eqn.primitive
         call = called.get(i) if called else None
@@ -90,7 +92,7 @@ def _joins_moved(jaxpr: Jaxpr, called: dict[int, Chains], least: int) -> bool:
             continue
         count = 0
         for a in eqn.ins:
-            if (before := known(a, 0)) > count:
+            if (before := joins_of(a, 0)) > count:
                 count = before
         if shifts:
             count |= 1
@@ -116,12 +118,12 @@ def _is_array(a: Any) -> bool:
     return type(a) is not Literal and getattr(a.aval, "size", 1) != 1
 
 
-def _read_again(jaxpr: Jaxpr, called: dict[int, Chains]) -> set[Any]:
-    """The values that elementwise operations join after different moves."""
+def _reread_values(jaxpr: Jaxpr, called: dict[int, Chains]) -> set[Any]:
+    """Return the values that elementwise operations join after different moves."""
     uses = Counter([a for e in jaxpr.eqns for a in e.ins if _is_array(a)])
-    again: set[Any] = set()
-    # For each result: the values that it is made of, with their last moves.
-    made_of: dict[Any, dict[Any, set[int]]] = {}
+    reread: set[Any] = set()
+    # For each result: the values that it is computed from, with their last moves.
+    sources_of: dict[Any, dict[Any, set[int]]] = {}
     for i, eqn in enumerate(jaxpr.eqns):
         prim, call = eqn.primitive, called.get(i)
         shifts = prim.is_data_movement is True if call is None else call.shifts
@@ -132,35 +134,35 @@ def _read_again(jaxpr: Jaxpr, called: dict[int, Chains]) -> set[Any]:
             if not _is_array(a):
                 continue
             if call is not None and k in call.inputs:
-                again.add(a)
-            for value, moves in made_of.get(a, {}).items():
+                reread.add(a)
+            for value, moves in sources_of.get(a, {}).items():
                 joined.setdefault(value, set()).update({i} if shifts else moves)
             if uses[a] > 1:
-                joined.setdefault(a, set()).add(i if shifts else _HERE)
+                joined.setdefault(a, set()).add(i if shifts else _NO_MOVE)
         if not shifts and len(eqn.ins) > 1:
-            again.update([value for value, moves in joined.items() if len(moves) > 1])
-        left = [row for row in joined.items() if row[0] not in again][-KNOWN:]
+            reread.update([value for value, moves in joined.items() if len(moves) > 1])
+        left = [row for row in joined.items() if row[0] not in reread][-MAX_SOURCES:]
         if left:
-            kept = dict(left)
-            made_of.update({v: kept for v in eqn.outs})
-    return again
+            sources = dict(left)
+            sources_of.update({v: sources for v in eqn.outs})
+    return reread
 
 
-def _cuts(jaxpr: Jaxpr, again: set[Any], called: dict[int, Chains]) -> set[Any]:
-    """Those that are computed from others that are read again, `LEVELS` deep."""
+def _stored(jaxpr: Jaxpr, reread: set[Any], called: dict[int, Chains]) -> set[Any]:
+    """Return the reread values that are computed from reread values, `LEVELS` deep."""
     levels: dict[Any, int] = {}
-    cuts = set()
+    stored = set()
     for i, eqn in enumerate(jaxpr.eqns):
         prim = eqn.primitive
         if i not in called and not prim.is_data_movement and not prim.elementwise:
             continue
         level = max(
-            [levels.get(a, 0) + (a in again) for a in eqn.ins if type(a) is not Literal],
+            [levels.get(a, 0) + (a in reread) for a in eqn.ins if type(a) is not Literal],
             default=0,
         )
         for v in eqn.outs:
-            if level >= LEVELS and v in again:
-                cuts.add(v)
+            if level >= LEVELS and v in reread:
+                stored.add(v)
             else:
                 levels[v] = level
-    return cuts
+    return stored

@@ -1,10 +1,10 @@
-"""Staging: Python function -> jaxpr.
+"""Staging: from a Python function to a jaxpr.
 
-`StageTrace` records one equation a bind.  Types come from the primitives' abstract
-rules, remembered by (primitive, params, avals).  Values that are not this trace's
-tracers become literals (scalars) or constants (arrays, outer tracers), each once.
+`StageTrace` records one equation per `bind`.  Result types come from the primitives'
+abstract rules, cached by (primitive, params, avals).  Values other than tracers of this
+trace become literals (scalars) or constants (arrays, outer tracers), each once.
 
-This room names no operation.  Next: jvp.py.
+This package names no operation.  Next: jvp.py.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _NO_PARAMS: dict[str, Any] = {}  # one for all equations without params
 
 
 def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The type(s) of a primitive's result(s)."""
+    """Return the type(s) of a primitive's result(s); they are cached."""
     axes = None
     if prim.named_axes is not None:  # its type depends on the axes in scope
         if prim.regions is not None:
@@ -71,7 +71,7 @@ def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> A
     try:
         key = (prim, tuple(params.items()), tuple(avals), axes)
         out = _types.get(key)
-    except TypeError:  # unhashable params: no memory
+    except TypeError:  # unhashable params cannot be a key
         return result_type(prim, avals, params)
     if out is None:
         out = result_type(prim, avals, params)
@@ -83,7 +83,7 @@ def abstract(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> A
 
 
 def _lives_on(param: Any) -> bool:
-    """Whether a param holds a function or a program, which a key would keep for ever."""
+    """Whether a param holds a function or a program, which a cache key would keep alive."""
     if isinstance(param, (tuple, list)):
         return any(map(_lives_on, param))
     return callable(param) or isinstance(param, Jaxpr) or hasattr(param, "memo")
@@ -97,7 +97,7 @@ def is_scalar_array(x: Any, aval: Any) -> bool:
 
 
 def _scalar(value: Any, aval: Any) -> Any:
-    """A number of type `aval`; a weakly typed one as Python's, which stays so."""
+    """Return a scalar of type `aval`, as a Python number if the type is weak."""
     if aval.weak_type:
         python = float(str(value)) if value.dtype.kind == "f" else value.item()
         if core.aval_of(python) is aval:
@@ -106,7 +106,7 @@ def _scalar(value: Any, aval: Any) -> Any:
 
 
 def _is_concrete(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> bool:
-    """Whether the operation depends on nothing that is being traced."""
+    """Whether the operation depends on no traced value and no mapped axis."""
     if any(isinstance(x, (Tracer, Reference)) for x in args):
         return False
     return prim.named_axes is None or not prim.named_axes(params)
@@ -114,7 +114,7 @@ def _is_concrete(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -
 
 @contextmanager
 def folding() -> Iterator[None]:
-    """Have programs being traced evaluate at once what depends on none of their values."""
+    """Evaluate operations on constants while programs are traced, for a block."""
     traces = [t for t in core.trace_stack() if isinstance(t, StageTrace)]
     before = [t.folds for t in traces]
     with config.FOLDING(True):
@@ -127,31 +127,23 @@ def folding() -> Iterator[None]:
                 t.folds = folds
 
 
-# What programs look for that ask a value for its class.
+# Programs compare the name of a value's class with JAX's.
 JitTracer.__name__ = "DynamicJaxprTracer"
 
 
 class StageTrace(Trace):
-    """Records what is applied to its tracers."""
+    """Records the operations on its tracers as equations."""
 
     __slots__ = (
-        "arg_names",
-        "consts",
-        "constvars",
-        "eqns",
-        "folds",
-        "fun",
-        "invars",
-        "reads_scalars",
-        "ref_vars",
-        "transform",
+        *("arg_names", "consts", "constvars", "eqns", "folds", "fun", "invars"),
+        *("reads_scalars", "ref_vars", "transform"),
     )
     is_staging = True
 
     def __init__(self, parent: Trace, fun: str = "", transform: str = "jit") -> None:
         self.parent = parent
         self.reads_scalars = True  # whether scalars on a device become literals
-        self.folds = config.FOLDING.value  # whether what holds no tracer is evaluated
+        self.folds = config.FOLDING.value  # whether operations on constants are evaluated
         self.alive = True
         self.eqns: list[Equation] = []
         self.invars: list[Var] = []
@@ -163,14 +155,18 @@ class StageTrace(Trace):
         self.arg_names: Sequence[str] = ()
 
     def new_arg(self, aval: Any, source_info: Any = None) -> Any:
-        """One more input of the program; libraries say besides where they ask for it."""
+        """Add an input to the program; `source_info`, which libraries pass, is unused."""
         var = Var(aval)
         self.invars.append(var)
         tracer = JitTracer(self, aval, var)
         return tracer if type(aval) is ShapedArray else self.to_user_value(tracer)
 
     def to_user_value(self, tracer: JitTracer) -> Any:
-        """What the function sees of a variable; found again by identity."""
+        """Return the object that the traced function gets for an input.
+
+        For a reference that is a `Ref`; `atom` finds its variable by the identity of the
+        object, which `ref_vars` keeps alive.
+        """
         if type(tracer.aval) is not AbstractRef:
             return tracer
         x = hooks.reference.call(tracer)
@@ -178,7 +174,7 @@ class StageTrace(Trace):
         return x
 
     def atom(self, x: Any) -> Any:
-        """The variable or literal that stands for `x` in this program."""
+        """Return the variable or literal for `x` in this program."""
         kind = type(x)
         if kind is JitTracer and x._trace is self:
             return x.variable
@@ -219,7 +215,7 @@ class StageTrace(Trace):
             else:
                 if (
                     type(x) in WIDE_SCALARS
-                    and prim.regions is None  # whose programs are typed already
+                    and prim.regions is None  # inner programs have their types already
                     and is_wide_beside(x, args)
                 ):
                     a: Any = Literal(x, shaped((), x.dtype))
@@ -231,30 +227,30 @@ class StageTrace(Trace):
                 avals.append(a.aval)
         out = abstract(prim, avals, params)
         if out is DIFFERING:
-            return self.process(prim, core_ops.vary_alike(prim, args, avals), params)
+            return self.process(prim, core_ops.match_varying_axes(prim, args, avals), params)
         return self.record(prim, atoms, params, out)
 
     def record(self, prim: Primitive, atoms: list[Any], params: Any, out: Any) -> Any:
         """Append an equation whose results have type(s) `out`; return its tracers."""
-        place = STATE.source
-        if place is None:
+        location = STATE.source
+        if location is None:
             frame = source.user_frame(3)
             if frame is not None:
-                place = source.source_of_frame(frame)
+                location = source.source_of_frame(frame)
         params = params or _NO_PARAMS
         names = STATE.names
         if prim.multiple_results:
             outvars = tuple([Var(aval) for aval in out])
             params = params_of(prim, params)
-            self.eqns.append(Equation(prim, atoms, outvars, params, place, names))
+            self.eqns.append(Equation(prim, atoms, outvars, params, location, names))
             return [JitTracer(self, v.aval, v) for v in outvars]
         var = Var(out)
-        self.eqns.append(Equation(prim, atoms, (var,), params, place, names))
+        self.eqns.append(Equation(prim, atoms, (var,), params, location, names))
         return JitTracer(self, out, var)
 
     def finish(self, outs: Sequence[Any], name: str = "") -> tuple[Jaxpr, list[Any]]:
-        """The jaxpr with these outputs, and the values of its constvars."""
-        self.reads_scalars = False  # what is only handed out need not be read
+        """Return the jaxpr with these outputs, and the values of its constvars."""
+        self.reads_scalars = False  # outputs are returned as they are, not read
         outvars = [self.atom(x) for x in outs]
         for v in outvars:
             if isinstance(v.aval, AbstractRef):
@@ -273,7 +269,7 @@ class StageTrace(Trace):
         return jaxpr, self.consts
 
     def returned(self, var: Var) -> ValueError:
-        """The error for a reference among the results."""
+        """Return the error for a reference among the results."""
         which = None
         if var in self.invars:
             at = self.invars.index(var)
@@ -286,24 +282,24 @@ class StageTrace(Trace):
         return f"while tracing {self.fun} for {self.transform}" if self.fun else ""
 
     def explain(self, var: Var) -> str:
-        """Which of the arguments a variable depends on."""
-        made = {v: eqn for eqn in self.eqns for v in eqn.outs}
+        """Return text that names the arguments a variable depends on, and its origin."""
+        defining_eqn = {v: eqn for eqn in self.eqns for v in eqn.outs}
         args, todo, seen = set(), [var], set()
         while todo:
             v = todo.pop()
             if v in seen:
                 continue
             seen.add(v)
-            if v in made:
-                todo += [a for a in made[v].ins if type(a) is not Literal]
+            if v in defining_eqn:
+                todo += [a for a in defining_eqn[v].ins if type(a) is not Literal]
             elif v in self.invars:
                 args.add(self.invars.index(v))
         names = [
             self.arg_names[i] if i < len(self.arg_names) else f"argument {i}"
             for i in sorted(args)
         ]
-        if var in made:
-            eqn = made[var]
+        if var in defining_eqn:
+            eqn = defining_eqn[var]
             line = f"made by {eqn.primitive} at {eqn.source}"
             if not names:
                 return line
@@ -343,16 +339,16 @@ def stage(
 def stage_closed(
     fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any], **kw: Any
 ) -> ClosedJaxpr:
-    """`stage`, with the constants in place."""
+    """Trace `fun` like `stage`; return a closed jaxpr."""
     jaxpr, consts = stage(fun, in_avals, **kw)
     return ClosedJaxpr(jaxpr, consts)
 
 
 def hoist_tracers(jaxpr: Jaxpr, consts: list[Any]) -> tuple[ClosedJaxpr, list[Any]]:
-    """Make constants that are outer tracers, or references, into leading arguments.
+    """Turn constants into leading arguments if any is an outer tracer or a reference.
 
-    Returns the closed jaxpr and the values to pass first.  When any constant is one
-    all become arguments; otherwise all stay inside.
+    Returns the closed jaxpr and the values to pass first.  Either all constants become
+    arguments or none.
     """
     if not any(isinstance(c, (Tracer, Reference)) for c in consts):
         return ClosedJaxpr(jaxpr, consts), []
@@ -360,17 +356,18 @@ def hoist_tracers(jaxpr: Jaxpr, consts: list[Any]) -> tuple[ClosedJaxpr, list[An
 
 
 def remembered(closed: ClosedJaxpr, key: tuple[Any, ...], make: Callable[[], T]) -> T:
-    """What `make` derives from a closed jaxpr: once for its constants and axes in scope."""
+    """Return `make()`, cached on a closed jaxpr by `key`, its constants and axes in scope."""
     if any(isinstance(c, (Tracer, Reference)) for c in closed.consts):
-        return make()  # what is made must not outlive them
+        return make()  # a cached result would keep tracers alive
     memo, ids = closed.jaxpr.memo, list(map(id, closed.consts))
     key = (*key, STATE.axes)
-    known = memo.get(key)
-    if known is None or known[0] != ids:
-        known = memo[key] = ids, make(), closed.consts  # which live: ids stay theirs
-    return known[1]
+    cached = memo.get(key)
+    if cached is None or cached[0] != ids:
+        # The entry keeps the constants alive, so no other object can get their ids.
+        cached = memo[key] = ids, make(), closed.consts
+    return cached[1]
 
 
 def literal_of(aval: Any, value: Any) -> Literal:
-    """A scalar literal of a given type."""
+    """Return a scalar literal of the type `aval`."""
     return Literal(value, shaped((), aval.dtype, aval.weak_type))

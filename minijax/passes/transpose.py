@@ -1,10 +1,10 @@
-"""Transposition: turn a linear jaxpr around.
+"""Transposition of linear jaxprs.
 
-`backward_pass` first runs the equations that no linear input reaches, then walks the
-linear ones backwards, handing each the cotangents of its outputs and adding up those
-of its inputs.  A cotangent that is absent is zero.
+`backward_pass` first runs the equations that do not depend on a linear input.  Then it
+visits the linear equations in reverse: it passes each the cotangents of its outputs and
+adds up the cotangents of its inputs.  A missing cotangent is zero.
 
-This room names no operation.  Next: batch.py.
+This package names no operation.  Next: batch.py.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ def backward_pass(
     cts: Sequence[Any],
     sinks: Sinks | None = None,
 ) -> list[Any]:
-    """Cotangents of the arguments that are `Linear` (others: None).
+    """Return the cotangents of the arguments that are `UndefinedPrimal` (others: None).
 
-    Cotangents in may be `Zero` or None; a result may be `Zero`.  `sinks` take what
-    arrives at an input, each contribution as it comes, in place of the result.
+    cts: the cotangents of the outputs; each may be `Zero` or None.  Results may be `Zero`.
+    sinks: functions by input variable, called with each contribution to its cotangent as
+        soon as it is known; the result for that input is then `Zero`.
     """
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     linear: set[Any] = set()
@@ -62,41 +63,39 @@ def backward_pass(
     for v, ct in zip(jaxpr.outvars, cts, strict=True):
         if ct is not None and type(ct) is not Zero and v in linear:
             _accumulate(ct_of, v, ct)
-    place = STATE.source
-    named = STATE.trace is not EVAL  # which forgets names
-    # Cotangents come from meshes that were current inside of a function.
-    cuts = TypeFlags.has_sharded_types
-    recast = config.RECAST_MESH.swap(True) if cuts else None
+    outer_source = STATE.source
+    records_names = STATE.trace is not EVAL  # EVAL does not record names
+    # Cotangents may have types over a mesh that was current only inside the function.
+    has_sharded_types = TypeFlags.has_sharded_types
+    recast = config.RECAST_MESH.swap(True) if has_sharded_types else None
     try:
         while tape:
             eqn = tape.pop()
-            STATE.source = eqn.source or place
-            if named:
+            STATE.source = eqn.source or outer_source
+            if records_names:
                 inner = eqn.names.removeprefix(f"{outer}/")
                 inner = inner if inside else wrap_name_stack("transpose", inner)
                 STATE.names = f"{outer}/{inner}".strip("/")
             _transpose_equation(eqn, ct_of, env, linear)
     finally:
-        STATE.source, STATE.names = place, outer
-        if cuts:
+        STATE.source, STATE.names = outer_source, outer
+        if has_sharded_types:
             config.RECAST_MESH.swap_back(recast)
-    return [
-        None
-        if type(x) is not UndefinedPrimal
-        else ct_of.pop(v)
-        if v in ct_of
-        else _no_cotangent(v.aval)
-        for v, x in zip(jaxpr.invars, args, strict=True)
-    ]
+
+    def ct_for(v: Var) -> Any:
+        return ct_of.pop(v) if v in ct_of else _no_cotangent(v.aval)
+
+    linear_flags = [type(x) is UndefinedPrimal for x in args]
+    return [ct_for(v) if f else None for v, f in zip(jaxpr.invars, linear_flags, strict=True)]
 
 
 def _no_cotangent(aval: Any) -> Zero:
-    """The cotangent of a value that no result depends on."""
+    """Return the zero cotangent of a value that no result depends on."""
     return Zero(cotangent_type(aval) if TypeFlags.has_sharded_types else aval)
 
 
 class _Draining(dict[Any, Any]):
-    """Cotangents by variable, except what goes to sinks."""
+    """Cotangents by variable; those of variables with a sink go to the sink."""
 
     __slots__ = ("sinks",)
 
@@ -114,17 +113,17 @@ class _Draining(dict[Any, Any]):
 def _transpose_equation(
     eqn: Equation, ct_of: dict[Any, Any], env: dict[Any, Any], linear: set[Any]
 ) -> None:
-    """Take the cotangents of an equation's outputs back to its inputs."""
+    """Propagate the cotangents of an equation's outputs to its inputs."""
     prim: Primitive = eqn.primitive
     ins, outs = eqn.ins, eqn.outs
     out_cts: Any
     if prim.multiple_results:
-        given = [ct_of.pop(v, None) for v in outs]
-        if all(ct is None for ct in given):
+        cts_or_none = [ct_of.pop(v, None) for v in outs]
+        if all(ct is None for ct in cts_or_none):
             return
         out_cts = [
             _no_cotangent(v.aval) if ct is None else ct
-            for v, ct in zip(outs, given, strict=True)
+            for v, ct in zip(outs, cts_or_none, strict=True)
         ]
     else:
         out_cts = ct_of.pop(outs[0], None)
@@ -134,19 +133,19 @@ def _transpose_equation(
         a.val if type(a) is Literal else UndefinedPrimal(a.aval) if a in linear else env[a]
         for a in ins
     ]
-    found = None
+    operand_cts = None
     if STATE.trace is EVAL and not prim.multiple_results:
-        found = hooks.evaluate_transpose.call(prim, out_cts, args, eqn.params)
-    if found is None:
-        found = prim.transpose(out_cts, *args, **eqn.params)
-    for a, ct in zip(ins, found, strict=True):
+        operand_cts = hooks.evaluate_transpose.call(prim, out_cts, args, eqn.params)
+    if operand_cts is None:
+        operand_cts = prim.transpose(out_cts, *args, **eqn.params)
+    for a, ct in zip(ins, operand_cts, strict=True):
         if ct is not None and type(ct) is not Zero:
             _accumulate(ct_of, a, ct)
 
 
 def _accumulate(ct_of: dict[Any, Any], v: Var, ct: Any) -> None:
     if TypeFlags.has_sharded_types:
-        ct = core_ops.lie_as(ct, v.aval.to_ct_aval())
+        ct = core_ops.reshard_to_aval(ct, v.aval.to_ct_aval())
     old = ct_of.get(v)
     ct_of[v] = ct if old is None else core_ops.add(old, ct)
 
@@ -161,12 +160,9 @@ def _run(eqn: Equation, env: dict[Any, Any]) -> None:
 
 
 def cotangent_type(aval: Any) -> Any:
-    """The type of the cotangents of values of a type, as it lies and varies."""
-    return (
-        aval
-        if aval.explicit_sharding is None and aval.manual_axis_kinds is None
-        else aval.to_ct_aval()
-    )
+    """Return the type of the cotangents of values of type `aval`, with their sharding."""
+    unsharded = aval.explicit_sharding is None and aval.manual_axis_kinds is None
+    return aval if unsharded else aval.to_ct_aval()
 
 
 def transpose_jaxpr(
@@ -175,14 +171,14 @@ def transpose_jaxpr(
     nonzero_ct: Sequence[bool] | None = None,
     instantiate_out: Sequence[bool] | bool = True,
 ) -> tuple[ClosedJaxpr, list[bool]]:
-    """(nonlinear inputs, nonzero output cts) -> cts of the linear inputs, as a jaxpr.
+    """Return the jaxpr (nonlinear inputs, nonzero output cts) -> cts of the linear inputs.
 
-    Also tells which of those are there; with `instantiate_out` (a bool, or one for each)
-    they are in any case.
+    Also returns which linear inputs have a cotangent.
+    instantiate_out: whether linear inputs (all, or each) have one even if it is zero.
     """
-    given = tuple(nonzero_ct or (True,) * len(closed.out_avals))
+    nonzero_out = tuple(nonzero_ct or (True,) * len(closed.out_avals))
     force = flags_of(instantiate_out, sum(linear))
-    key = ("transpose", tuple(linear), given, force)
+    key = ("transpose", tuple(linear), nonzero_out, force)
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         in_avals, out_avals = closed.in_avals, closed.out_avals
@@ -197,16 +193,16 @@ def transpose_jaxpr(
             ]
             cts = [
                 next(it) if g else _no_cotangent(a)
-                for a, g in zip(out_avals, given, strict=True)
+                for a, g in zip(out_avals, nonzero_out, strict=True)
             ]
-            found = backward_pass(closed.jaxpr, closed.consts, args, cts)
-            outs = pick(found, linear)
+            operand_cts = backward_pass(closed.jaxpr, closed.consts, args, cts)
+            outs = pick(operand_cts, linear)
             present[:] = [f or type(ct) is not Zero for f, ct in zip(force, outs, strict=True)]
             return [instantiate(ct) for ct, p in zip(outs, present, strict=True) if p]
 
         avals = [a for a, lin in zip(in_avals, linear, strict=True) if not lin]
-        avals += map(cotangent_type, pick(out_avals, given))
-        turned = stage_closed(fun, avals, name=closed.jaxpr.name, text="transpose")
-        return turned, list(present)
+        avals += map(cotangent_type, pick(out_avals, nonzero_out))
+        transposed = stage_closed(fun, avals, name=closed.jaxpr.name, text="transpose")
+        return transposed, list(present)
 
     return remembered(closed, key, make)

@@ -66,8 +66,8 @@ def zeros(aval: Any) -> Any:
 
 core_ops.add = add_any_p.bind
 core_ops.zeros = zeros
-core_ops.place = place
-core_ops.lie_as = reshard_to_aval
+core_ops.device_put = place
+core_ops.reshard_to_aval = reshard_to_aval
 core_ops.move_axis = move_axis
 core_ops.broadcast_lane = broadcast_lane
 core_ops.broadcast_in_dim = broadcast_in_dim

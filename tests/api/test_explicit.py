@@ -258,7 +258,7 @@ REFUSED = [
         "odd images",
         lambda x, k: lax.conv(x, k, (1, 1), "VALID"),
         (((8, 4, 8, 8), P(None, None, "x")), ((4, 4, 2, 2), P())),
-        "size 7 cannot be cut",
+        "size 7 cannot be sharded",
     ),
     ("searched", lambda b: lax.approx_max_k(b, 2, 0), (B,), "over the axis that is sea"),
     ("taus", lax.linalg.householder_product, (C, ((4,), P("y"))), "must be unsharded"),

@@ -40,7 +40,9 @@ def test_wrong_types():
     jaxpr = program()
     wrong = Var(shaped((3,), np.dtype("float32")))
     eqns = [jaxpr.eqns[0].replace(outvars=[wrong])]
-    with pytest.raises(JaxprTypeError, match=r"typed f32\[3\]"):
+    with pytest.raises(
+        JaxprTypeError, match=r"has type f32\[3\], but its rule returns f32\[\]"
+    ):
         check_jaxpr(jaxpr.replace(eqns=eqns, outvars=[wrong]))
 
 

@@ -289,7 +289,7 @@ def stage_callback(prim: Primitive) -> Callable[..., Any]:
         avals = [a.aval for a in atoms]
         out = result_type(prim, avals, params)
         if out is DIFFERING:
-            return stage(trace, core_ops.vary_alike(prim, args, avals), params)
+            return stage(trace, core_ops.match_varying_axes(prim, args, avals), params)
         return trace.record(prim, atoms, params, out)
 
     return stage

@@ -317,7 +317,7 @@ class Rules:
         wrong = got.shape != want.shape or got.dtype != want.dtype
         if got.manual_axis_kinds != want.manual_axis_kinds:
             wrong = wrong or bool(to_vary(want, got))
-            ct = ct if wrong else core_ops.lie_as(ct, want)
+            ct = ct if wrong else core_ops.reshard_to_aval(ct, want)
         if changes or (wrong and not config.UNCHECKED_BWD.value):
             raise ValueError(
                 errors.message(

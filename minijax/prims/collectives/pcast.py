@@ -266,7 +266,7 @@ def _vary_together(
     return tuple(out)
 
 
-core_ops.vary_alike = _vary_together
+core_ops.match_varying_axes = _vary_together
 
 _CASTS: dict[tuple[str, str], Callable[..., Any]] = {
     ("invarying", "varying"): lambda x, *, axes: _vary(x, axes),

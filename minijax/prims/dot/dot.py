@@ -21,7 +21,7 @@ import ml_dtypes
 from ...base import errors
 from ...ir import core
 from ...ir.core import Primitive
-from ...ir.explicit_sharding import axes_in, sums_of
+from ...ir.explicit_sharding import axes_in, reduction_axes_of
 from ...passes.ad_util import is_linear
 from ...passes.cost_model import widened
 from ...types import dtypes
@@ -228,7 +228,7 @@ def _check_asked(said: Any, specs: Any, avals: Any, params: Any) -> None:
     terms = frozenset() if said is None else said.spec.unreduced
     (l_sum, _), _ = params["dimension_numbers"]
     cut = tuple(specs[0][i] for i in l_sum)
-    before = frozenset().union(*[sums_of(a).unreduced for a in avals])
+    before = frozenset().union(*[reduction_axes_of(a).unreduced for a in avals])
     if terms and terms != before | {a for entry in cut for a in axes_in(entry)}:
         raise ambiguous_sharding_error(
             "out_sharding's unreduced axes should be equal to the contracting specs. Got"

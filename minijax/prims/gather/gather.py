@@ -74,7 +74,7 @@ PROMISE_IN_BOUNDS = GatherScatterMode.PROMISE_IN_BOUNDS
 def zeros(aval: Any, dtype: Any = None) -> Any:
     """Return an array of zeros of a type, or of another dtype, that lies as values of it."""
     out = zero_array(shaped(aval.shape, dtype or aval.dtype))
-    return out if aval.explicit_sharding is None else core_ops.lie_as(out, aval)
+    return out if aval.explicit_sharding is None else core_ops.reshard_to_aval(out, aval)
 
 
 # ----------------------------------------------------------------------------- gather

@@ -84,7 +84,7 @@ def _filled(shape: tuple[int, ...], value, dtype, weak: bool, sharding):
     return (
         out
         if sharding is None or is_empty_sharding(sharding)
-        else core_ops.place(out, sharding)
+        else core_ops.device_put(out, sharding)
     )
 
 
@@ -123,7 +123,9 @@ def full_like(
         aval = _type_of_like(x)
         out = _filled(shape, fill_value, aval.dtype, aval.weak_type, sharding)
     return (
-        core_ops.lie_as(out, aval) if TypeFlags.has_sharded_types and sharding is None else out
+        core_ops.reshard_to_aval(out, aval)
+        if TypeFlags.has_sharded_types and sharding is None
+        else out
     )
 
 

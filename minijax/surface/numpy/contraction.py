@@ -17,7 +17,7 @@ from ...base import errors
 from ...control.calls.jit import composite
 from ...ir import core
 from ...ir.core import EVAL, STATE
-from ...ir.explicit_sharding import has_sums
+from ...ir.explicit_sharding import has_reduction_axes
 from ...prims import lax
 from ...prims.dot.dot import check_width, element_type
 from ...prims.explicit_sharding_rules import canonicalize_out_sharding
@@ -248,7 +248,7 @@ def _evaluate(
     if out_sharding is not None and len(operands) == 2 and dot_general is None:
         target_sharding = canonicalize_out_sharding("einsum", out_sharding, *operands)
         operand_shardings = [core.aval_of(x).explicit_sharding for x in operands]
-        sums = any(map(has_sums, (target_sharding, *operand_shardings)))
+        sums = any(map(has_reduction_axes, (target_sharding, *operand_shardings)))
         if target_sharding is not None and (
             sums or any(s is not None for s in operand_shardings)
         ):
