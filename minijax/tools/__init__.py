@@ -1,6 +1,7 @@
-"""Floor 11: tools that look at programs from outside, and the `jax` alias.
+"""The tools: functions that inspect programs, and the `jax` alias (layer 11).
 
-Each tool is a function here, and a command: `python -m minijax.tools nans script.py`.
+Each tool is a function of this module and a command:
+`python -m minijax.tools nans script.py:function`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""`python -m minijax.tools TOOL WHERE [ARGUMENT ...]`: a tool from the shell.
+"""`python -m minijax.tools TOOL WHERE [ARGUMENT ...]`: run a tool from the shell.
 
-WHERE is `module:function` or `script.py:function`; a method is `object.method`.  It is
-called with what the module gives as its arguments: `FUNCTION_args` (of a method,
-`object_method_args`), or else `example_args`, a tuple or a function that makes one.  `why
+WHERE is `module:function` or `script.py:function`; a method is `object.method`.  The
+module defines the arguments for the call: `FUNCTION_args` (for a method
+`object_method_args`) or `example_args`, a tuple or a function that returns one.  `why
 script.py ...` runs the script and logs what was traced and compiled; `diff WHERE OTHER`
-compares two functions at the arguments of the first; `plan_remat WHERE BYTES` says what
-the gradient of a scalar function should recompute.  `TOOL --help` tells of one.
+compares two functions at the arguments of the first; `plan_remat WHERE BYTES` plans what
+the gradient of a scalar function should recompute.  `TOOL --help` describes one tool.
 """
 
 from __future__ import annotations
@@ -44,56 +44,56 @@ TOOLS: dict[str, Callable[..., Any]] = {
     "diff": diff,
 }
 
-SAYS = {  # where that is not what the function's own first line says
-    "nans": "Run a function, and name the equation where its first NaN began.",
+SUMMARIES = {  # where the summary is not the first line of the function's docstring
+    "nans": "Run a function, and name the equation that produced its first NaN.",
     "verify": "Compute a function in several ways, and name where they differ.",
-    "why": "Run a script, and tell what was traced and compiled, and why.",
+    "why": "Run a script, and log what was traced and compiled, and why.",
 }
 
 
-def found_at(where: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The function that is named so, and its arguments."""
-    home, colon, name = where.rpartition(":")
+def load_function(target: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Load the function with this name, and its arguments."""
+    module_name, colon, name = target.rpartition(":")
     if not colon:
-        raise SystemExit(f"{where}: name a function, as in module:function")
-    if home.endswith(".py"):
-        module: Any = types.SimpleNamespace(**run_script(home))
+        raise SystemExit(f"{target}: name a function, as in module:function")
+    if module_name.endswith(".py"):
+        module: Any = types.SimpleNamespace(**run_script(module_name))
     else:
         sys.path.insert(0, "")
         try:
-            module = importlib.import_module(home)
+            module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
-            if not f"{home}.".startswith(f"{error.name}."):
-                raise  # what it imports is not there
-            raise SystemExit(f"{home}: no such module") from None
-    found = module
+            if not f"{module_name}.".startswith(f"{error.name}."):
+                raise  # the module exists, but one of its own imports is missing
+            raise SystemExit(f"{module_name}: no such module") from None
+    fun = module
     for attribute in name.split("."):
-        found = getattr(found, attribute, None)
-    if not callable(found):
-        raise SystemExit(f"{home} has no function {name}")
-    own = f"{name.replace('.', '_')}_args"
-    source = own if hasattr(module, own) else "example_args"
+        fun = getattr(fun, attribute, None)
+    if not callable(fun):
+        raise SystemExit(f"{module_name} has no function {name}")
+    args_name = f"{name.replace('.', '_')}_args"
+    source = args_name if hasattr(module, args_name) else "example_args"
     args = getattr(module, source, None)
     args = args() if callable(args) else args
-    if args is None and _takes_none(found):
+    if args is None and _callable_without_args(fun):
         args = ()
     if args is None:
-        raise SystemExit(f"{home} has no arguments for {name}: set {own}, a tuple")
+        raise SystemExit(f"{module_name} has no arguments for {name}: set {args_name}, a tuple")
     if not isinstance(args, tuple | list):
-        raise SystemExit(f"{home}: {source} must be a tuple, not {type(args).__name__}")
-    return found, tuple(args)
+        raise SystemExit(f"{module_name}: {source} must be a tuple, not {type(args).__name__}")
+    return fun, tuple(args)
 
 
 def run_script(path: str, name: str = "<run_path>") -> dict[str, Any]:
-    """What a script defines; it finds the modules beside it, as when Python runs it."""
+    """Run a script and return its globals; modules in its directory can be imported."""
     if not pathlib.Path(path).is_file():
         raise SystemExit(f"{path}: no such file")
     sys.path.insert(0, str(pathlib.Path(path).parent))
     return runpy.run_path(path, run_name=name)
 
 
-def _takes_none(fun: Callable[..., Any]) -> bool:
-    """Whether a function may be called without arguments, as far as can be told."""
+def _callable_without_args(fun: Callable[..., Any]) -> bool:
+    """Whether a function may be called without arguments, as far as its signature shows."""
     try:
         inspect.signature(fun).bind()
     except TypeError:
@@ -109,50 +109,52 @@ def _parser() -> argparse.ArgumentParser:
     )
     tools = parser.add_subparsers(dest="tool", metavar="TOOL", required=True)
     for name, tool in TOOLS.items():
-        says = SAYS.get(name) or (inspect.getdoc(tool) or "").split("\n")[0]
-        one = tools.add_parser(name, help=says, description=says)
-        where = "script.py" if name == "why" else "module:function or script.py:function"
-        one.add_argument("where", metavar="WHERE", help=where)
+        summary = SUMMARIES.get(name) or (inspect.getdoc(tool) or "").split("\n")[0]
+        command = tools.add_parser(name, help=summary, description=summary)
+        target_help = "script.py" if name == "why" else "module:function or script.py:function"
+        command.add_argument("where", metavar="WHERE", help=target_help)
         if name == "why":
-            one.add_argument("rest", nargs=argparse.REMAINDER, help="arguments of the script")
+            command.add_argument(
+                "rest", nargs=argparse.REMAINDER, help="arguments of the script"
+            )
         if name == "diff":
-            one.add_argument("other", metavar="OTHER", help="the second function")
+            command.add_argument("other", metavar="OTHER", help="the second function")
         if name == "plan_remat":
-            one.add_argument("bytes", metavar="BYTES", type=int, help="the budget")
+            command.add_argument("bytes", metavar="BYTES", type=int, help="the budget")
         if name == "show":
-            one.add_argument("--html", help="write the page to this file")
-        one.add_argument("--json", action="store_true", help="print the data")
+            command.add_argument("--html", help="write the page to this file")
+        command.add_argument("--json", action="store_true", help="print the data")
     return parser
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    """Run a tool and print what it found."""
-    asked = _parser().parse_args(given)
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run a tool and print its report."""
+    options = _parser().parse_args(argv)
     report: Any
-    if asked.tool == "why":
-        before, sys.argv = sys.argv, [asked.where, *asked.rest]
+    if options.tool == "why":
+        before, sys.argv = sys.argv, [options.where, *options.rest]
         try:
             with watch() as log:
-                run_script(asked.where, "__main__")
+                run_script(options.where, "__main__")
             report = log
         finally:
             sys.argv = before
     else:
-        fun, args = found_at(asked.where)
-        if asked.tool == "diff":
-            report = diff(fun, found_at(asked.other)[0], *args)
-        elif asked.tool == "plan_remat":
-            report = plan_remat(fun, asked.bytes, *args, measure=True)
-        elif asked.tool in ("nans", "verify"):
-            report = TOOLS[asked.tool](fun)(*args)
+        fun, args = load_function(options.where)
+        if options.tool == "diff":
+            report = diff(fun, load_function(options.other)[0], *args)
+        elif options.tool == "plan_remat":
+            report = plan_remat(fun, options.bytes, *args, measure=True)
+        elif options.tool in ("nans", "verify"):
+            report = TOOLS[options.tool](fun)(*args)
         else:
-            report = TOOLS[asked.tool](fun, *args)
-    if getattr(asked, "html", None):
+            report = TOOLS[options.tool](fun, *args)
+    if getattr(options, "html", None):
         try:
-            report.save(asked.html)
+            report.save(options.html)
         except OSError as error:
-            raise SystemExit(f"{asked.html}: {error.strerror}") from None
-    print(json.dumps(report.to_dict(), default=str) if asked.json else report)
+            raise SystemExit(f"{options.html}: {error.strerror}") from None
+    print(json.dumps(report.to_dict(), default=str) if options.json else report)
 
 
 if __name__ == "__main__":

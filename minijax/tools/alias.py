@@ -1,4 +1,4 @@
-"""`import jax` gives minijax: for notebooks, scripts and libraries left as they are.
+"""`import jax` imports minijax: for unchanged notebooks, scripts and libraries.
 
     import minijax.tools.alias; minijax.tools.alias.install()
     import jax.numpy as jnp                     # minijax.numpy
@@ -6,8 +6,8 @@
 or, for a whole program: `python -m minijax.tools.alias script.py ...`, `-m module ...`,
 `-c code ...`; for tests: `MINIJAX_AS_JAX=1 pytest -p minijax.tools.alias ...`.
 
-Whether jax is installed makes no difference.  In such a process `__version__` is that of
-the interface; `minijax.tools.alias.OWN` is minijax's.
+It does not matter whether jax is installed.  In such a process `__version__` is the version
+of the interface, JAX's; `minijax.tools.alias.OWN` is minijax's.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OWN: str = sys.modules[_PACKAGE].__version__
 
 
 class Distribution(importlib.metadata.Distribution):
-    """What `importlib.metadata` says of jax."""
+    """The package metadata of jax for `importlib.metadata`."""
 
     def read_text(self, filename: str) -> str | None:
         if filename in ("METADATA", "PKG-INFO"):
@@ -49,11 +49,11 @@ class Distribution(importlib.metadata.Distribution):
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `jax.x` where `minijax.x` is."""
+    """Import finder that loads `minijax.x` for `jax.x`."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name.partition(".")[0] != "jax":
-            # `from jax.experimental import pallas` asks by the parent's own name.
+            # `from jax.experimental import pallas` searches under the parent's real name.
             twin = f"jax{name.removeprefix(_PACKAGE)}"
             if name.startswith(_PACKAGE) and twin.removeprefix("jax.") in private.KERNELS:
                 return importlib.machinery.ModuleSpec(name, self, is_package=True)
@@ -65,33 +65,33 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         ours = _PACKAGE + name.removeprefix("jax")
         try:
-            found = importlib.util.find_spec(ours)
-        except ModuleNotFoundError as e:  # the parent is no package
+            target_spec = importlib.util.find_spec(ours)
+        except ModuleNotFoundError as e:  # the parent is not a package
             if e.name is None or not ours.startswith(e.name):
                 raise
-            found = None
-        if found is not None:
-            spec.origin = found.origin
-            inside = found.submodule_search_locations
-            spec.submodule_search_locations = None if inside is None else list(inside)
+            target_spec = None
+        if target_spec is not None:
+            spec.origin = target_spec.origin
+            locations = target_spec.submodule_search_locations
+            spec.submodule_search_locations = None if locations is None else list(locations)
             return spec
         return spec if self._attribute(ours) is not None else None
 
     def _attribute(self, name: str) -> ModuleType | None:
-        """A module that is an attribute of another, and no file of ours."""
+        """Return a module that is only an attribute of another module, not a file."""
         owner, _, attribute = name.rpartition(".")
         try:
-            found = getattr(importlib.import_module(owner), attribute, None)
+            value = getattr(importlib.import_module(owner), attribute, None)
         except ModuleNotFoundError:
             return None
-        return found if isinstance(found, ModuleType) else None
+        return value if isinstance(value, ModuleType) else None
 
     def create_module(self, spec: Any) -> ModuleType:
-        if (made := private.module(spec.name)) is not None:
-            if not isinstance(made, private.Private):
-                spec.loader_state = made.__spec__
-            return made
-        if spec.name.startswith(f"{_PACKAGE}."):  # which another name finds, too
+        if (module := private.module(spec.name)) is not None:
+            if not isinstance(module, private.Private):
+                spec.loader_state = module.__spec__
+            return module
+        if spec.name.startswith(f"{_PACKAGE}."):  # which is also found under the `jax` name
             module = importlib.import_module(f"jax{spec.name.removeprefix(_PACKAGE)}")
             spec.loader_state = module.__spec__
             return module
@@ -99,31 +99,32 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         try:
             module = importlib.import_module(name)
         except ModuleNotFoundError as e:
-            if e.name != name or (found := self._attribute(name)) is None:
+            if e.name != name or (attribute := self._attribute(name)) is None:
                 raise
-            module = found
+            module = attribute
         spec.loader_state = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """The module has been loaded by its own spec, which it keeps."""
+        """Restore the module's own spec: the module was loaded by it before."""
         spec = module.__spec__
         if spec is not None and spec.loader_state is not None:
             module.__spec__ = spec.loader_state
             if lazy_modules.public_path(spec.loader_state.name) == spec.name:
                 module.__name__ = spec.name
-        if module is sys.modules[_PACKAGE]:  # `jax` itself, not before it is asked for
+        if module is sys.modules[_PACKAGE]:  # only when `jax` itself is imported
             for name in _LOADED.split():
                 importlib.import_module(f"jax.{name}")
 
     def find_distributions(self, context: Any = None) -> Iterator[Distribution]:
-        asked = None if context is None else context.name
-        if asked is None or asked.lower() == "jax":
+        requested = None if context is None else context.name
+        if requested is None or requested.lower() == "jax":
             yield Distribution()
 
 
-# What JAX loads with itself, and programs look for in `sys.modules` or take to be there;
-# of it what costs nothing: faces.
+# JAX imports these modules with itself, and programs look them up in `sys.modules` or
+# expect them as attributes.  Only public modules are listed, since they are cheap to
+# import.
 _LOADED = (
     "_src api_util core custom_batching custom_derivatives debug distributed dlpack dtypes"
     " errors experimental experimental.compilation_cache"
@@ -155,19 +156,21 @@ def install() -> None:
         vars(module).update(__version__=INTERFACE, __version_info__=numbers, _version=INTERFACE)
     lazy_modules.impersonate("jax")
     for values in (Tracer, Array, Reference):
-        _name(values)
-        values.__init_subclass__ = classmethod(_name)  # type: ignore[attr-defined, assignment]
+        _set_class_module(values)
+        values.__init_subclass__ = classmethod(_set_class_module)  # type: ignore[attr-defined, assignment]
 
 
-def _name(cls: type[Any]) -> None:
-    """Where values are from: libraries choose by it what functions take them."""
+def _set_class_module(cls: type[Any]) -> None:
+    """Set the module of the values' classes: libraries choose by it which functions accept
+    them."""
     cls.__module__ = lazy_modules.public_path(cls.__module__)
     for inner in cls.__subclasses__():
-        _name(inner)
+        _set_class_module(inner)
 
 
-def _own(module: str) -> str:
-    """The module that `python -m` runs: of `jax.tools.x` ours, whose code it reads."""
+def _module_to_run(module: str) -> str:
+    """Return the module that `python -m` runs: our own for `jax.tools.x`, since its code is
+    read."""
     return f"{_PACKAGE}{module[3:]}" if module.startswith("jax.") else module
 
 
@@ -182,7 +185,7 @@ def main() -> None:
     if kind == "-m":
         sys.argv = rest
         sys.path.insert(0, os.getcwd())
-        runpy.run_module(_own(rest[0]), run_name="__main__", alter_sys=True)
+        runpy.run_module(_module_to_run(rest[0]), run_name="__main__", alter_sys=True)
     elif kind == "-c":
         sys.argv = ["-c", *rest[1:]]
         sys.path.insert(0, "")

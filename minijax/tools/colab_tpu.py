@@ -1,10 +1,10 @@
-"""`tools.colab_tpu`, which JAX has dropped: notebooks need no set-up any more."""
+"""`tools.colab_tpu`, which JAX has removed: notebooks no longer need any set-up."""
 
 import warnings
 
 
 def setup_tpu(tpu_driver_version: object = None) -> None:
-    """Do nothing but say so: devices are found by themselves.
+    """Do nothing except warn: devices are found without set-up.
 
     >>> import warnings
     >>> with warnings.catch_warnings():

@@ -1,10 +1,10 @@
-"""`sparsity`, `sparse_jacobian`, `sparse_hessian`: derivatives of which most are zero.
+"""`sparsity`, `sparse_jacobian`, `sparse_hessian`: derivatives that are mostly zero.
 
-The structure is found by an interpreter of index sets (dependence.py), on the linear part
-of the function, so that custom derivative rules count as they differentiate.  Columns that
-share no row get one colour, and are computed by one push-forward of the sum of their unit
-vectors; or rows, by pull-backs, if that takes fewer; of Hessians, which are symmetric,
-either of the two places of an element may do (colors.py).
+An interpreter of index sets (dependence.py) finds the structure.  It runs on the linear
+part of the function, so that custom derivative rules count.  Columns that share no row get
+one colour: one push-forward of the sum of their unit vectors computes them all.  Pull-backs
+of rows are used instead if fewer are needed.  Hessians are symmetric, so either of the two
+positions of an element suffices (colors.py).
 
 Sources: Coleman & Moré, Estimation of Sparse Jacobian Matrices and Graph Coloring Problems
 (1983); Gebremedhin, Manne & Pothen, What Color Is Your Jacobian? (2005).
@@ -39,9 +39,9 @@ from .programs import Report, without_statics
 
 @dataclasses.dataclass(frozen=True)
 class Pattern(Report):
-    """Where a Jacobian may differ from zero: positions in the flat result and argument.
+    """Where a Jacobian may be nonzero: positions in the flat result and argument.
 
-    shape: of the whole, (shape of the result..., shape of the argument...).
+    shape: of the full array, (shape of the result..., shape of the argument...).
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -61,12 +61,12 @@ class Pattern(Report):
 
     @property
     def nnz(self) -> int:
-        """How many elements may differ from zero."""
+        """The number of elements that may be nonzero."""
         return int(self.rows.size)
 
     @property
     def density(self) -> float:
-        """As a part of all."""
+        """`nnz` divided by the number of all elements."""
         return self.nnz / max(int(np.prod(self.shape)), 1)
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,15 +78,15 @@ class Pattern(Report):
         }
 
     def indices(self) -> Any:
-        """Positions in the whole, [nnz, number of axes]."""
-        where: list[Any] = []
+        """Return the positions in the full array, [nnz, number of axes]."""
+        axes: list[Any] = []
         for numbers, shape in ((self.rows, self.out_shape), (self.columns, self.in_shape)):
-            where += np.unravel_index(numbers, shape) if shape else ()
-        found = np.stack(where, 1) if where else np.zeros((self.nnz, 0))
-        return found.astype(np.int32)
+            axes += np.unravel_index(numbers, shape) if shape else ()
+        indices = np.stack(axes, 1) if axes else np.zeros((self.nnz, 0))
+        return indices.astype(np.int32)
 
     def todense(self) -> Any:
-        """The pattern as an array of bools."""
+        """Return the pattern as an array of bools."""
         out = np.zeros((int(np.prod(self.out_shape)), int(np.prod(self.in_shape))), bool)
         out[self.rows, self.columns] = True
         return out.reshape(self.shape)
@@ -105,23 +105,23 @@ class Pattern(Report):
 def sparsity(
     f: Callable[..., Any], *args: Any, argnums: int = 0, of: str = "jacobian", **kwargs: Any
 ) -> Pattern:
-    """Find which elements of a Jacobian or Hessian may differ from zero.
+    """Find which elements of a Jacobian or Hessian may be nonzero.
 
-    For every value of the arguments: what is left out is zero by structure.
+    The pattern holds for every value of the arguments: other elements are always zero.
 
     Args:
-      f: a function of arrays to an array (of "hessian": to a scalar), with any
+      f: a function of arrays that returns an array (a scalar for "hessian"), with any
         transformations and control flow inside; it is not run.
-      args, kwargs: its arguments: arrays, or `ShapeDtypeStruct`s; only types matter.
+      args, kwargs: its arguments: arrays or `ShapeDtypeStruct`s; only their types matter.
       argnums: the position of the argument to differentiate by, an array.
       of: "jacobian" or "hessian".
 
     Returns:
-      A `Pattern`: `rows` and `columns`, flat; `print` draws it.
+      A `Pattern` with flat `rows` and `columns`; `print` draws it.
 
     Raises:
-      ValueError: `of` is something else, or too many elements may differ from zero.
-      TypeError: the argument or the result is no array, or the argument is of integers.
+      ValueError: `of` is something else, or too many elements may be nonzero.
+      TypeError: the argument or the result is not an array, or the argument is integer.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -145,17 +145,18 @@ def sparsity(
 def _pattern(
     f: Any, args: tuple[Any, ...], kwargs: Any, argnums: int, twice: bool
 ) -> tuple[Pattern, Any]:
-    """Of the Jacobian of `f`, or of that of its gradient; and the dtype of its elements."""
+    """Return the pattern of the Jacobian of `f` or of its gradient, and the elements'
+    dtype."""
     i = _position(f, args, argnums)
-    fun, values, more, places = without_statics(f, args, kwargs)
-    if i not in places:
-        raise _no_array(f, i, args[i])
-    k, aval = places.index(i), _checked_type(f, i, args[i])
+    fun, values, more, positions = without_statics(f, args, kwargs)
+    if i not in positions:
+        raise _not_array_error(f, i, args[i])
+    k, aval = positions.index(i), _checked_type(f, i, args[i])
     if twice:
         fun = grad(fun, k)
 
     def linear(tangent: Any, values: Any, more: Any) -> Any:
-        return _pushed(fun, values, more, k, tangent)
+        return _push_forward(fun, values, more, k, tangent)
 
     closed, shape = make_jaxpr(linear, return_shape=True)(values[k], values, more)
     if not hasattr(shape, "shape"):
@@ -171,20 +172,20 @@ def _pattern(
         return Pattern(none, none, tuple(shape.shape), tuple(aval.shape)), shape.dtype
     run = Interpreter(n)
     unknown = [UNKNOWN] * (len(jaxpr.invars) - 1)
-    (found,) = run.run(jaxpr, closed.consts, [run.identity(), *unknown])
-    pairs = found.pairs if type(found) is Sets else np.zeros(0, np.int64)
+    (sets,) = run.run(jaxpr, closed.consts, [run.identity(), *unknown])
+    pairs = sets.pairs if type(sets) is Sets else np.zeros(0, np.int64)
     rows, columns = np.divmod(pairs, n)
     return Pattern(rows, columns, tuple(shape.shape), tuple(aval.shape)), shape.dtype
 
 
-def _pushed(fun: Any, args: Any, kwargs: Any, i: int, tangent: Any) -> Any:
-    """How the result moves if argument `i` moves along `tangent`."""
+def _push_forward(fun: Any, args: Any, kwargs: Any, i: int, tangent: Any) -> Any:
+    """Return the change of the result as argument `i` changes along `tangent`."""
     partial = lambda x: fun(*args[:i], x, *args[i + 1 :], **kwargs)
     return jvp(partial, (args[i],), (tangent,))[1]
 
 
-def _pulled(fun: Any, args: Any, kwargs: Any, i: int, cotangent: Any) -> Any:
-    """What a cotangent of the result is for argument `i`."""
+def _pull_back(fun: Any, args: Any, kwargs: Any, i: int, cotangent: Any) -> Any:
+    """Return the cotangent of argument `i` for a cotangent of the result."""
     partial = lambda x: fun(*args[:i], x, *args[i + 1 :], **kwargs)
     return vjp(partial, args[i])[1](cotangent)[0]
 
@@ -203,13 +204,13 @@ def _position(f: Any, args: Sequence[Any], argnums: int) -> int:
 def _checked_type(f: Any, i: int, x: Any) -> Any:
     aval = core.aval_of(x) if core.is_value(x) else x
     if not (hasattr(aval, "shape") and hasattr(aval, "dtype")):
-        raise _no_array(f, i, x)
+        raise _not_array_error(f, i, x)
     if not dtypes.is_inexact(aval.dtype):
         raise errors.type_error(
-            f"sparsity: the argument to differentiate by must be of floats, not of"
+            f"sparsity: the argument to differentiate by must be floating-point, not"
             f" {aval.dtype.name}.",
             which=f"argument {i} of {name_of(f)}",
-            tries=["another one by argnums=", "x.astype(float)"],
+            tries=["choose another argument with argnums=", "x.astype(float)"],
         )
     return aval
 
@@ -218,39 +219,40 @@ def _check_holomorphic(of: str, holomorphic: bool, which: str, dtype: Any) -> No
     if holomorphic == dtypes.is_complex(dtype):
         return
     raise errors.type_error(
-        f"sparse_{of} of a function whose {which} is of {dtype.name}, with"
+        f"sparse_{of} of a function with {which} of dtype {dtype.name}, and"
         f" holomorphic={holomorphic}.",
-        why="a derivative by complex numbers is that of a holomorphic function.",
-        tries=["a function of real numbers"]
-        + ["holomorphic=True, if it is"] * (of == "jacobian" and not holomorphic),
+        why="complex derivatives require a holomorphic function.",
+        tries=["differentiate a function of real numbers"]
+        + ["holomorphic=True, if the function is holomorphic"]
+        * (of == "jacobian" and not holomorphic),
     )
 
 
-def _no_array(f: Any, i: int, x: Any) -> TypeError:
+def _not_array_error(f: Any, i: int, x: Any) -> TypeError:
     return errors.type_error(
         f"sparsity: the argument to differentiate by must be an array, not {type(x).__name__}.",
         which=f"argument {i} of {name_of(f)}",
-        tries=["another one by argnums=", "ravel_pytree"],
+        tries=["choose another argument with argnums=", "ravel_pytree"],
     )
 
 
 def sparse_jacobian(
     f: Callable[..., Any], argnums: int = 0, holomorphic: bool = False
 ) -> Callable[..., Any]:
-    """Make a function that gives the Jacobian of `f` as a sparse array.
+    """Return a function that computes the Jacobian of `f` as a sparse array.
 
     Args:
-      f: a function of arrays to an array.
+      f: a function of arrays that returns an array.
       argnums: the position of the argument to differentiate by, an array.
       holomorphic: `f` is holomorphic; the argument and the result are complex.
 
     Returns:
       A function with `f`'s arguments that returns a `BCOO` of shape (shape of the
-      result..., shape of the argument...).  Its `plan(*args)` tells the pattern, the
-      colours and whether rows or columns have them; it is made once for each signature.
+      result..., shape of the argument...).  Its `plan(*args)` returns the pattern, the
+      colours and whether they are of rows or columns, computed once per signature.
 
     Raises:
-      TypeError: the argument or the result is no array, the argument is of integers, or it
+      TypeError: the argument or the result is not an array, the argument is integer, or it
         is complex without `holomorphic`.
 
     Example:
@@ -270,18 +272,18 @@ def sparse_jacobian(
 
 
 def sparse_hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """Make a function that gives the Hessian of a scalar function as a sparse array.
+    """Return a function that computes the Hessian of a scalar function as a sparse array.
 
     Args:
-      f: a function of arrays to a scalar.
+      f: a function of arrays that returns a scalar.
       argnums: the position of the argument to differentiate by twice, an array.
 
     Returns:
-      A function with `f`'s arguments that returns a `BCOO` of shape (shape of the
-      argument..., again), as `sparse_jacobian` of `grad(f)`; it has `plan`, too.
+      A function with `f`'s arguments that returns a `BCOO` of shape (*argument.shape,
+      *argument.shape), as `sparse_jacobian` of `grad(f)` does.  It also has `plan`.
 
     Raises:
-      TypeError: the argument is no array of real numbers, or the result no scalar.
+      TypeError: the argument is not a real array, or the result is not a scalar.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -291,8 +293,8 @@ def sparse_hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any
              [2., 2., 2.],
              [0., 2., 0.]], dtype=float32)
 
-    It is taken for symmetric, as Hessians are: where that takes fewer products, an element
-    is read off its mirror image.
+    The Hessian is assumed to be symmetric: an element may be read from its mirror image,
+    if that needs fewer products.
 
     Source: Coleman & Moré, Estimation of Sparse Hessian Matrices and Graph Coloring
     Problems (1984); Gebremedhin et al., New Acyclic and Star Coloring Algorithms (2007).
@@ -305,9 +307,9 @@ def sparse_hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any
 class Coloring(Report):
     """How a sparse Jacobian is computed: by `evaluations` products of one kind.
 
-    forward: by push-forwards, of which each takes the columns of one colour; else by
-      pull-backs, for rows.
-    found: where each element of the pattern stands: (product, its element).
+    forward: by push-forwards, one per colour of columns; otherwise by pull-backs, one per
+      colour of rows.
+    positions: where each element of the pattern is computed: (product, index in its result).
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -320,7 +322,7 @@ class Coloring(Report):
     forward: bool
     colors: Any
     evaluations: int
-    found: tuple[Any, Any] = dataclasses.field(repr=False)
+    positions: tuple[Any, Any] = dataclasses.field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -342,12 +344,12 @@ def _by_colors(f: Any, argnums: int, of: str, holomorphic: bool) -> Any:
     nums, names = NO_STATICS if jitted is None else jitted.statics
 
     def planned(args: Any, kwargs: Any) -> tuple[Coloring, Any]:
-        """The plan, and the dtype of the derivative's elements."""
+        """Return the plan, and the dtype of the derivative's elements."""
         i = _position(f, args, argnums)
         _check_holomorphic(of, holomorphic, "argument", _checked_type(f, i, args[i]).dtype)
-        _, values, more, places = without_statics(f, args, kwargs)
+        _, values, more, positions = without_statics(f, args, kwargs)
         leaves, treedef = tree.flatten((values, more))
-        fixed = [x for i, x in enumerate(args) if i not in places]
+        fixed = [x for i, x in enumerate(args) if i not in positions]
         fixed += [x for k, x in sorted(kwargs.items()) if k not in more]
         key = (treedef, tuple(map(core.aval_of, leaves)), tuple(fixed))
         if key not in plans:
@@ -358,10 +360,10 @@ def _by_colors(f: Any, argnums: int, of: str, holomorphic: bool) -> Any:
         return plans[key]
 
     def products(seeds: Any, forward: bool, *args: Any, **kwargs: Any) -> Any:
-        fun, values, more, places = without_statics(f, args, kwargs, (nums, names))
-        k = places.index(argnums % len(args))
+        fun, values, more, positions = without_statics(f, args, kwargs, (nums, names))
+        k = positions.index(argnums % len(args))
         fun = grad(fun, k) if twice else fun
-        one = _pushed if forward else _pulled
+        one = _push_forward if forward else _pull_back
         return vmap(lambda seed: one(fun, values, more, k, seed))(seeds)
 
     after = [i + 2 if i >= 0 else i for i in nums]
@@ -369,16 +371,16 @@ def _by_colors(f: Any, argnums: int, of: str, holomorphic: bool) -> Any:
 
     @wraps(f, name=f"sparse_{of}({{fun}})")
     def sparse_f(*args: Any, **kwargs: Any) -> BCOO:
-        found, dtype = planned(args, kwargs)
-        pattern, n = found.pattern, found.evaluations
-        shape = pattern.in_shape if found.forward else pattern.out_shape
-        given = core.aval_of(args[argnums]).dtype if found.forward else dtype
+        coloring, dtype = planned(args, kwargs)
+        pattern, n = coloring.pattern, coloring.evaluations
+        shape = pattern.in_shape if coloring.forward else pattern.out_shape
+        seed_dtype = core.aval_of(args[argnums]).dtype if coloring.forward else dtype
         data = jnp.zeros(0, dtype)
         if n:
-            seeds = found.colors == np.arange(n)[:, None]
-            seeds = seeds.astype(given).reshape(n, *shape)
-            compressed = compiled(seeds, found.forward, *args, **kwargs)
-            data = jnp.reshape(compressed, (n, -1))[found.found]
+            seeds = coloring.colors == np.arange(n)[:, None]
+            seeds = seeds.astype(seed_dtype).reshape(n, *shape)
+            compressed = compiled(seeds, coloring.forward, *args, **kwargs)
+            data = jnp.reshape(compressed, (n, -1))[coloring.positions]
         return BCOO(
             (data, jnp.asarray(pattern.indices())),
             shape=pattern.shape,
@@ -399,7 +401,7 @@ def _colored(pattern: Pattern, of: str) -> Coloring:
     if not pattern.nnz:
         none = np.full(n, -1)
         return Coloring(pattern, True, none, 0, (rows, columns))
-    # No fewer colours will do than one row, or one column, has elements.
+    # A row (or column) with k elements needs at least k colours.
     ways = {
         True: (int(np.bincount(rows, minlength=1).max()), rows, columns, n),
         False: (int(np.bincount(columns, minlength=1).max()), columns, rows, m),
@@ -407,29 +409,29 @@ def _colored(pattern: Pattern, of: str) -> Coloring:
     best = None
     if of == "hessian":
         del ways[False]
-        turned = np.unique(columns * n + rows)
-        if np.array_equal(rows * n + columns, turned):
-            found = stars(rows, columns, n)
-            best = found, True, _either(found, rows, columns)
+        transposed = np.unique(columns * n + rows)
+        if np.array_equal(rows * n + columns, transposed):
+            color = stars(rows, columns, n)
+            best = color, True, _positions_without_collision(color, rows, columns)
     for forward, (least, across, along, size) in sorted(
         ways.items(), key=lambda way: way[1][0]
     ):
-        if best is None or least < _count(best[0]):
-            found = colors(across, along, size)
-            if best is None or _count(found) < _count(best[0]):
-                best = found, forward, (found[along], across)
+        if best is None or least < _color_count(best[0]):
+            color = colors(across, along, size)
+            if best is None or _color_count(color) < _color_count(best[0]):
+                best = color, forward, (color[along], across)
     assert best is not None
-    found, forward, where = best
-    return Coloring(pattern, forward, found, _count(found), where)
+    color, forward, positions = best
+    return Coloring(pattern, forward, color, _color_count(color), positions)
 
 
-def _count(found: Any) -> int:
-    return int(found.max(initial=-1)) + 1
+def _color_count(color: Any) -> int:
+    return int(color.max(initial=-1)) + 1
 
 
-def _either(found: Any, rows: Any, columns: Any) -> tuple[Any, Any]:
-    """Of each element and its mirror image the one that is alone in its row and colour."""
-    place = rows * _count(found) + found[columns]
-    _, back, count = np.unique(place, return_inverse=True, return_counts=True)
+def _positions_without_collision(color: Any, rows: Any, columns: Any) -> tuple[Any, Any]:
+    """Choose for each element, or its mirror image, the position without a collision."""
+    group = rows * _color_count(color) + color[columns]
+    _, back, count = np.unique(group, return_inverse=True, return_counts=True)
     alone = count[back] == 1
-    return (np.where(alone, found[columns], found[rows]), np.where(alone, rows, columns))
+    return (np.where(alone, color[columns], color[rows]), np.where(alone, rows, columns))

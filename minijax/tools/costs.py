@@ -1,7 +1,8 @@
-"""`cost`: operations and bytes by line and scope, against what the device can do.
+"""`cost`: operations and bytes by line and scope, compared with the device's limits.
 
-Counted on the jaxpr, each equation by itself; the compiler fuses, and so moves fewer bytes.
-What XLA says of the compiled program stands beside.  The cost model is passes/cost_model.py.
+Each equation of the jaxpr is counted separately; the compiler fuses equations, and so moves
+fewer bytes.  XLA's own estimate for the compiled program is also shown.  The cost model is
+in passes/cost_model.py.
 
 Source of the picture: Williams, Waterman & Patterson, Roofline, CACM 52 (2009).
 """
@@ -27,7 +28,7 @@ from .source_lines import SourceLine, source_line_of
 
 @dataclasses.dataclass(frozen=True)
 class Roofline:
-    """What a device can do: operations a second, and bytes a second from its memory.
+    """A device's limits: operations per second, and bytes per second from its memory.
 
     >>> Roofline(flops=1e12, bandwidth=1e11).ridge
     10.0
@@ -40,22 +41,23 @@ class Roofline:
 
     @property
     def ridge(self) -> float:
-        """Operations for each byte, from which on they limit."""
+        """Operations per byte above which operations, not bytes, are the limit."""
         return self.flops / self.bandwidth
 
     def seconds(self, flops: float, nbytes: float) -> float:
-        """The least time for so much work."""
+        """Return the least time for this many operations and bytes."""
         return max(flops / self.flops, nbytes / self.bandwidth)
 
 
 @dataclasses.dataclass
 class LineCost:
-    """What a line of the program costs.
+    """The cost of a line of the program.
 
-    flops, bytes: of all its operations, each run by itself.
-    equations: how many there are; known: whether all run as often as was assumed.
-    limit: "compute" or "memory": what bounds it on the device.
-    seconds: the least time that this bound allows.
+    flops, bytes: of all its operations, each counted separately.
+    equations: their number.
+    known: whether the number of times that each runs is known; otherwise it is a minimum.
+    limit: "compute" or "memory", whichever limits the line on the device.
+    seconds: the least time under this limit.
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -80,10 +82,10 @@ class LineCost:
 
 @dataclasses.dataclass
 class CostReport(Report):
-    """What a program costs: `lines` from the dearest one, `scopes` by name.
+    """The cost of a program: `lines` from the most expensive one, `scopes` by name.
 
-    once: the operations if each loop's body is counted a single time, and of what several
-      devices do that of one, as XLA counts.
+    once: the operations if each loop's body is counted once, and only one of several
+      devices, as XLA counts.
     xla: XLA's flops, transcendentals and bytes of the compiled program; empty if there is
       no single program.
 
@@ -110,8 +112,8 @@ class CostReport(Report):
     def __str__(self) -> str:
         least = "" if self.known else "at least "
         head = [
-            f"{least}{amount(self.flops, 'flop')} and {amount(self.bytes)}, each operation"
-            f" by itself: {amount(self.flops / max(self.bytes, 1), 'flop/B')}",
+            f"{least}{amount(self.flops, 'flop')} and {amount(self.bytes)}, operations counted"
+            f" separately: {amount(self.flops / max(self.bytes, 1), 'flop/B')}",
             f"device: {amount(self.roofline.flops, 'flop/s')},"
             f" {amount(self.roofline.bandwidth, 'B/s')}; ridge at"
             f" {self.roofline.ridge:.3g} flop/B",
@@ -120,7 +122,7 @@ class CostReport(Report):
             work = self.xla["flops"] + self.xla["transcendentals"]
             head.append(
                 f"XLA, compiled, loops once, one device: {amount(work, 'flop')} and"
-                f" {amount(self.xla['bytes'])}; counted so here:"
+                f" {amount(self.xla['bytes'])}; this report, counted so:"
                 f" {amount(self.once, 'flop')}"
             )
         rows = [
@@ -145,18 +147,18 @@ def cost(
 ) -> CostReport:
     """Count a function's operations and bytes, by line and by scope.
 
-    A loop counts as often as it runs, where that is known; of branches the dearest one; a
-    program on several devices once for each.
+    Loop bodies count as often as they run, if that is known.  The most expensive branch
+    counts.  A program on several devices counts once per device.
 
     Args:
       f: a function of arrays, with any transformations inside; it is not run.
       args, kwargs: its arguments: arrays, or `ShapeDtypeStruct`s.
-      roofline: what the device can do; by default the default device is measured, once a
+      roofline: the device's limits; by default the default device is measured, once per
         process.
 
     Returns:
-      A `CostReport`: `lines` and `scopes` with flops and bytes, the totals, what XLA says
-      of the compiled program, and which lines the device's memory limits.
+      A `CostReport`: `lines` and `scopes` with flops and bytes, the totals, XLA's estimate
+      for the compiled program, and which lines the device's memory limits.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -172,8 +174,10 @@ def cost(
     groups: dict[tuple[SourceLine, str], LineCost] = {}
     scopes: dict[str, tuple[float, int]] = {}
     for eqn, times, known in walk(program.jaxpr):
-        place, scope = source_line_of(eqn), eqn.names
-        at = groups.setdefault((place, scope), LineCost(place, scope, 0.0, 0, 0, True, "", 0.0))
+        source_line, scope = source_line_of(eqn), eqn.names
+        at = groups.setdefault(
+            (source_line, scope), LineCost(source_line, scope, 0.0, 0, 0, True, "", 0.0)
+        )
         n, size = own_flops(eqn) * times, bytes_accessed(eqn) * times
         at.flops, at.bytes, at.equations = (at.flops + n, at.bytes + size, at.equations + 1)
         at.known = at.known and known
@@ -198,20 +202,20 @@ def cost(
 
 
 def xla_cost(compiled: Any) -> dict[str, float]:
-    """XLA's estimate of a compiled program."""
-    found = None if compiled is None else compiled.cost_analysis()
-    if not found:
+    """Return XLA's estimate for a compiled program."""
+    analysis = None if compiled is None else compiled.cost_analysis()
+    if not analysis:
         return {}
     return {
-        "flops": float(found.get("flops", 0.0)),
-        "transcendentals": float(found.get("transcendentals", 0.0)),
-        "bytes": float(found.get("bytes accessed", 0.0)),
+        "flops": float(analysis.get("flops", 0.0)),
+        "transcendentals": float(analysis.get("transcendentals", 0.0)),
+        "bytes": float(analysis.get("bytes accessed", 0.0)),
     }
 
 
 @functools.lru_cache(8)
 def measured(device: Any) -> Roofline:
-    """The roofline of a device: of a float32 product of matrices, and of reading."""
+    """Measure the roofline of a device, with a float32 matrix product and a reduction."""
     n, m = (1024, 1 << 24) if device.platform == "cpu" else (8192, 1 << 28)
     x = device_put(np.ones((n, n), np.float32), device)
     long = device_put(np.ones(m, np.float32), device)

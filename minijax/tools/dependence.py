@@ -1,11 +1,12 @@
-"""Which elements of results depend on which of an input: an interpreter of index sets.
+"""An interpreter of index sets: which elements of results depend on which inputs.
 
-A value is a set for each of its elements, all in one sorted array of numbers
-`element * n + input`.  What a primitive does to them it says itself: `elementwise`,
-`moves` (it is then applied to the elements' numbers), `axes_of`; of others every
-result depends on every operand.  Programs inside are run; a loop as often as it is known
-to, else until its sets grow no more.  What depends on no input is computed, as far as it
-can be, for indices and tests are read off it.
+A value is one set per element; all its sets are one sorted array of numbers
+`element * n + input`.  Attributes of a primitive describe what it does to them:
+`elementwise`, `is_data_movement` (the primitive is then applied to the elements' numbers)
+and `axes_of`.  For other primitives every result depends on every operand.  Inner programs
+are interpreted; a loop runs its known number of steps, or until its sets stop growing.  A
+value that depends on no input is computed where possible, since indices and predicates are
+read from it.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from ..passes.ad_util import UndefinedPrimal
 from ..types import dtypes
 
 MOST = 50_000_000
-STEPS = 1000  # of a loop whose test is known, before what it makes is taken for unknown
+STEPS = 1000  # of a loop with a known predicate; after that its carry is unknown
 
 
 class Sets:
-    """The sets of a value's elements; `pairs` is sorted, each number once."""
+    """The index sets of a value's elements; `pairs` is sorted, without duplicates."""
 
     __slots__ = ("pairs",)
 
@@ -40,7 +41,7 @@ NOTHING = Sets(np.zeros(0, np.int64))
 
 
 class Unknown:
-    """A value that depends on no input, and is not known."""
+    """A value that depends on no input and was not computed."""
 
     __slots__ = ()
 
@@ -49,14 +50,14 @@ UNKNOWN = Unknown()
 
 
 class Interpreter:
-    """Runs programs on sets of up to `n` inputs."""
+    """Interpreter of programs on sets of up to `n` inputs."""
 
     def __init__(self, n: int) -> None:
         self.n = n
 
     # ------------------------------------------------------------------------- sets
     def identity(self) -> Sets:
-        """Each element is an input."""
+        """Return sets in which element i depends on input i."""
         return Sets(np.arange(self.n, dtype=np.int64) * (self.n + 1))
 
     def union(self, many: Sequence[Sets]) -> Sets:
@@ -68,15 +69,15 @@ class Interpreter:
     def of(self, pairs: Any) -> Sets:
         if pairs.size > 4 * MOST:
             raise self.too_many()
-        found = np.unique(pairs)
-        if found.size > MOST:
+        unique = np.unique(pairs)
+        if unique.size > MOST:
             raise self.too_many()
-        return Sets(found)
+        return Sets(unique)
 
     def too_many(self) -> Exception:
         return errors.value_error(
             f"sparsity: more than {MOST} elements depend on inputs.",
-            why="the Jacobian is dense, or an operation inside says nothing of its structure.",
+            why="the Jacobian is dense, or an operation inside does not describe its structure.",
             tries=["jacfwd, jacrev or hessian"],
         )
 
@@ -86,20 +87,20 @@ class Interpreter:
         return np.unique(np.concatenate([s.pairs % self.n for s in many]))
 
     def dense(self, many: Sequence[Sets], size: int) -> Sets:
-        """Every element depends on all that any one does."""
+        """Let every element depend on all inputs that any element depends on."""
         inputs = self.all_inputs(many)
         if inputs.size * size > MOST:
             raise self.too_many()
-        rows = np.arange(size, dtype=np.int64)[:, None] * self.n
-        return Sets((rows + inputs).ravel())
+        offsets = np.arange(size, dtype=np.int64)[:, None] * self.n
+        return Sets((offsets + inputs).ravel())
 
-    def taken(self, sets: Sets, sources: Any) -> Sets:
-        """The sets of elements that come from these (-1: from nowhere)."""
+    def gathered(self, sets: Sets, sources: Any) -> Sets:
+        """Gather the sets of the source elements (-1: no source, an empty set)."""
         if not sets.pairs.size:
             return NOTHING
-        rows = sets.pairs // self.n
+        elements = sets.pairs // self.n
         sources = np.asarray(sources, np.int64).ravel()
-        start, end = np.searchsorted(rows, sources), np.searchsorted(rows, sources + 1)
+        start, end = np.searchsorted(elements, sources), np.searchsorted(elements, sources + 1)
         count = np.where(sources < 0, 0, end - start)
         if count.sum() > MOST:
             raise self.too_many()
@@ -110,7 +111,7 @@ class Interpreter:
 
     # --------------------------------------------------------------------- programs
     def run(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-        """The results of a program: `Sets`, known values, or `UNKNOWN`."""
+        """Return the results of a program: `Sets`, known values, or `UNKNOWN`."""
         env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
         env.update(zip(jaxpr.invars, args, strict=True))
 
@@ -140,8 +141,8 @@ class Interpreter:
         if prim.as_program is not None:
             return self.closed(*prim.as_program(args, params))
         outs = [v.aval for v in eqn.outs]
-        moving = [dtypes.is_inexact(getattr(a, "dtype", np.dtype(bool))) for a in outs]
-        if not any(moving):
+        differentiable = [dtypes.is_inexact(getattr(a, "dtype", np.dtype(bool))) for a in outs]
+        if not any(differentiable):
             return [UNKNOWN] * len(outs)
         rule = None
         if prim.elementwise:
@@ -152,46 +153,48 @@ class Interpreter:
             rule = self.along_axes(eqn, args)
         if rule is None:
             rule = [self.dense(sets, a.size) for a in outs]
-        return [r if m else UNKNOWN for r, m in zip(rule, moving, strict=True)]
+        return [r if m else UNKNOWN for r, m in zip(rule, differentiable, strict=True)]
 
     def constant(self, eqn: Equation, args: Sequence[Any]) -> Sequence[Any]:
-        """An equation that no input reaches."""
+        """Evaluate an equation that no input reaches, if that is cheap."""
         small = all(getattr(v.aval, "size", MOST) <= 10_000_000 for v in eqn.outs)
-        whole = not any(type(x) in (Unknown, Sets) for x in args)
-        # Numbers of other kinds matter to nobody: indices are what is read off values.
+        computable = not any(type(x) in (Unknown, Sets) for x in args)
+        # Only exact results are needed: indices and predicates are read from them.
         exact = not any(
             dtypes.is_inexact(getattr(v.aval, "dtype", np.dtype(bool))) for v in eqn.outs
         )
-        if not (small and whole and exact) or eqn.effects or closed_jaxprs(eqn.params):
+        if not (small and computable and exact) or eqn.effects or closed_jaxprs(eqn.params):
             return [UNKNOWN] * len(eqn.outs)
         out = eqn.primitive.bind(*args, **eqn.params)
         return out if eqn.primitive.multiple_results else [out]
 
     # -------------------------------------------------------------------- primitives
     def elementwise(self, eqn: Equation, args: Sequence[Any]) -> Any:
-        found = []
+        results = []
         for v in eqn.outs:
-            parts = []
+            operand_sets = []
             for x, a in zip(args, eqn.ins, strict=True):
                 if type(x) is not Sets:
                     continue
                 if a.aval.shape == v.aval.shape:
-                    parts.append(x)
+                    operand_sets.append(x)
                 else:
                     numbers = np.arange(a.aval.size).reshape(a.aval.shape)
-                    parts.append(self.taken(x, np.broadcast_to(numbers, v.aval.shape)))
-            found.append(self.union(parts))
-        return found
+                    operand_sets.append(
+                        self.gathered(x, np.broadcast_to(numbers, v.aval.shape))
+                    )
+            results.append(self.union(operand_sets))
+        return results
 
     def moved(self, eqn: Equation, args: Sequence[Any]) -> Any:
-        """Apply the primitive to the numbers of elements."""
+        """Apply the primitive to the numbers of the elements."""
         dtype = eqn.outs[0].aval.dtype
         data = [getattr(a.aval, "dtype", None) == dtype for a in eqn.ins]
         if any(not d and type(x) is Unknown for d, x in zip(data, args, strict=True)):
             return None
         if eqn.primitive.is_data_movement == "back":
             return self.moved_back(eqn, args)
-        found: list[list[Sets]] = [[] for _ in eqn.outs]
+        operand_sets: list[list[Sets]] = [[] for _ in eqn.outs]
         for k, x in enumerate(args):
             if not data[k] or type(x) is not Sets:
                 continue
@@ -205,28 +208,28 @@ class Interpreter:
             for i, o in enumerate(outs):
                 sources = np.asarray(o).astype(np.int64) - 1
                 sources = np.where((sources < 0) | (sources >= size), -1, sources)
-                found[i].append(self.taken(x, sources))
-        return [self.union(parts) for parts in found]
+                operand_sets[i].append(self.gathered(x, sources))
+        return [self.union(sets) for sets in operand_sets]
 
     def moved_back(self, eqn: Equation, args: Sequence[Any]) -> Any:
-        """Elements are added where the transpose takes them from."""
+        """Add elements at the positions from which the transpose takes them."""
         (out,) = eqn.outs
         positions = _numbers(out.aval, 0)
         data = [a.aval.dtype == out.aval.dtype for a in eqn.ins]
-        given = [
+        operands = [
             UndefinedPrimal(core.aval_of(_numbers(a.aval, 0))) if d else x
             for a, d, x in zip(eqn.ins, data, args, strict=True)
         ]
-        back = eqn.primitive.transpose(positions, *given, **eqn.params)
-        parts = []
+        back = eqn.primitive.transpose(positions, *operands, **eqn.params)
+        operand_sets = []
         for x, b in zip(args, back, strict=True):
             if type(x) is not Sets or b is None or not x.pairs.size:
                 continue
             to = np.asarray(b).astype(np.int64).ravel() - 1
-            rows, inputs = x.pairs // self.n, x.pairs % self.n
-            at = to[rows]
-            parts.append(self.of((at * self.n + inputs)[at >= 0]))
-        return [self.union(parts)]
+            elements, inputs = x.pairs // self.n, x.pairs % self.n
+            at = to[elements]
+            operand_sets.append(self.of((at * self.n + inputs)[at >= 0]))
+        return [self.union(operand_sets)]
 
     def along_axes(self, eqn: Equation, args: Sequence[Any]) -> Any:
         rule = eqn.primitive.axes_of
@@ -237,54 +240,56 @@ class Interpreter:
         return [
             self.union(
                 [
-                    self.spread(x.pairs, a.shape, out.shape, axes)
+                    self.mapped_along_axes(x.pairs, a.shape, out.shape, axes)
                     for x, a, axes in zip(args, ins, maps, strict=True)
                     if type(x) is Sets
                 ]
             )
         ]
 
-    def spread(
+    def mapped_along_axes(
         self, pairs: Any, shape: Sequence[int], out: Sequence[int], axes: Sequence[Any]
     ) -> Sets:
-        """Sets where each axis of a result is one of the operand, reached, or mixed."""
+        """Map sets along axes: a result axis is an operand axis, reaches along one, or mixes."""
         if not pairs.size:
             return NOTHING
         ways = [a if isinstance(a, tuple) else (a, _stay) for a in axes]
         used = [a for a, _ in ways if a is not None]
         inputs = pairs % self.n
-        where: Any = np.unravel_index(pairs // self.n, shape or (1,))
-        # What differs only along axes that mix is one.
-        whole = np.ravel_multi_index(
-            [*(where[a] for a in used), inputs], [*(shape[a] for a in used), self.n]
+        coordinates: Any = np.unravel_index(pairs // self.n, shape or (1,))
+        # Elements that differ only along axes that mix are merged.
+        merged = np.ravel_multi_index(
+            [*(coordinates[a] for a in used), inputs], [*(shape[a] for a in used), self.n]
         )
-        *where, inputs = np.unravel_index(np.unique(whole), [*(shape[a] for a in used), self.n])
-        places = iter(range(len(used)))
+        *coordinates, inputs = np.unravel_index(
+            np.unique(merged), [*(shape[a] for a in used), self.n]
+        )
+        coordinate_indices = iter(range(len(used)))
         to = np.zeros(inputs.size, np.int64)
         for (a, reach), step, size in zip(ways, _strides(out), out, strict=True):
             if a is None:
                 which = np.repeat(np.arange(inputs.size), size)
                 at = np.tile(np.arange(size), inputs.size)
             else:
-                which, at = reach(where[next(places)])
+                which, at = reach(coordinates[next(coordinate_indices)])
             if which.size > MOST:
                 raise self.too_many()
             to, inputs = to[which] + at * step, inputs[which]
-            where = [w[which] for w in where]
+            coordinates = [w[which] for w in coordinates]
         return self.of(to * self.n + inputs)
 
-    # --------------------------------------------------------------- what holds programs
+    # ------------------------------------------------------- primitives with programs
     def choice(self, eqn: Equation, args: Sequence[Any]) -> Sequence[Any]:
         region, params = eqn.primitive.regions, eqn.params
         bodies, rest = region.bodies(params), args[region.index :]
         if any(type(x) is Sets and x.pairs.size for x in args[: region.index]):
             sets = [x for x in args if type(x) is Sets]
             return [self.dense(sets, v.aval.size) for v in eqn.outs]
-        found = [self.closed(b, rest) for b in bodies]
-        return [self.joined(column, len(bodies)) for column in zip(*found, strict=True)]
+        results = [self.closed(b, rest) for b in bodies]
+        return [self.joined(column, len(bodies)) for column in zip(*results, strict=True)]
 
     def joined(self, many: Sequence[Any], n: int) -> Any:
-        """What a value can be that is one of these."""
+        """Return the sets of a value that may be any of these."""
         if n == 1:
             return many[0]
         sets = [x for x in many if type(x) is Sets]
@@ -292,19 +297,19 @@ class Interpreter:
 
     def loop(self, eqn: Equation, args: Sequence[Any]) -> list[Any]:
         loop, params = eqn.primitive.regions, eqn.params
-        *test, body = loop.bodies(params)
-        _, consts, carry, rows = loop.groups(params, args)
+        *cond, body = loop.bodies(params)
+        _, consts, carry, xs = loop.groups(params, args)
         carry, n = list(carry), len(carry)
-        if test:
-            asked = loop.groups(params, args)[0]
+        if cond:
+            cond_consts = loop.groups(params, args)[0]
             for _ in range(STEPS):
-                (on,) = self.closed(test[0], [*asked, *carry])
+                (on,) = self.closed(cond[0], [*cond_consts, *carry])
                 if type(on) in (Unknown, Sets) or np.ndim(on):
                     break
                 if not on:
                     return carry
                 carry = self.closed(body, [*consts, *carry])
-            while True:  # until the sets grow no more
+            while True:  # until the sets stop growing
                 outs = self.closed(body, [*consts, *carry])
                 new = [self.joined(pair, 2) for pair in zip(carry, outs, strict=True)]
                 same = [
@@ -317,11 +322,11 @@ class Interpreter:
                     return carry
         assert loop.length is not None
         length, reverse = params[loop.length], params.get("reverse", False)
-        row_avals = body.in_avals[-len(rows) :] if rows else []
+        row_avals = body.in_avals[-len(xs) :] if xs else []
         ys: list[list[Any]] = [[] for _ in eqn.outs[n:]]
         for i in reversed(range(length)) if reverse else range(length):
-            now = [self.row(x, a, i) for x, a in zip(rows, row_avals, strict=True)]
-            outs = self.closed(body, [*consts, *carry, *now])
+            slices = [self.row(x, a, i) for x, a in zip(xs, row_avals, strict=True)]
+            outs = self.closed(body, [*consts, *carry, *slices])
             carry, more = split_list(outs, [n])
             for y, v in zip(ys, more, strict=True):
                 y.append(v)
@@ -348,14 +353,14 @@ class Interpreter:
 
 
 def _numbers(aval: Any, first: int | None) -> Any:
-    """The elements' numbers, from 1 on; zeros for an operand that is not asked for."""
+    """Number the elements from 1; zeros if `first` is None, for other operands."""
     if first is None:
         return np.zeros(aval.shape, np.int32)
     return np.arange(1, aval.size + 1, dtype=np.int32).reshape(aval.shape)
 
 
 def _stay(at: Any) -> tuple[Any, Any]:
-    """The reach of places to themselves."""
+    """Let each position reach itself."""
     return np.arange(at.size), at
 
 

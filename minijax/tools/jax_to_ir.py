@@ -1,4 +1,4 @@
-"""`jax.tools.jax_to_ir`: a function as an HLO program that other systems read.
+"""`jax.tools.jax_to_ir`: export a function as an HLO program for other systems.
 
 `python -m minijax.tools.jax_to_ir --fn module.function --input_shapes '[("x", "f32[2]")]'
 --ir_dest f.pb --ir_human_dest f.txt` writes the serialized program and its text.
@@ -50,7 +50,7 @@ def jax_to_ir(
     """Compile a function to a serialized program and its text.
 
     Args:
-      fn: a function of arrays, which takes its arguments by name.
+      fn: a function of arrays, called with keyword arguments.
       input_shapes: (name, shape and dtype) of each argument, in the program's order.
       constants: name -> value of the arguments that the program contains.
       format: "HLO".
@@ -59,7 +59,7 @@ def jax_to_ir(
       The serialized HLO module, and its text.
 
     Raises:
-      ValueError: an argument has a shape and is a constant; or `format` is not known.
+      ValueError: an argument has both a shape and a constant, or `format` is unknown.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -74,7 +74,7 @@ def jax_to_ir(
     if both:
         raise errors.value_error(
             "Arguments appear in both `input_shapes` and `constants`: " + ", ".join(both),
-            tries=["each argument in one of them"],
+            tries=["list each argument in only one of them"],
         )
     if format != "HLO":
         raise errors.value_error(
@@ -113,14 +113,14 @@ def parse_shape_str(s: str) -> Any:
       >>> parse_shape_str("f32[2,3]").shape
       (2, 3)
     """
-    found = re.fullmatch(r"(\w+)\[\s*((?:\d+\s*,?\s*)*)\]", s.strip())
-    if found is None or found[1] not in _DTYPES:
+    match = re.fullmatch(r"(\w+)\[\s*((?:\d+\s*,?\s*)*)\]", s.strip())
+    if match is None or match[1] not in _DTYPES:
         raise errors.value_error(
             f'Invalid shape {s}. Valid example: "f32[1,2,3]".',
             why=f"the dtype must be one of {', '.join(_DTYPES)}.",
         )
-    sizes = tuple(int(n) for n in found[2].replace(",", " ").split())
-    return ShapedArray(sizes, jnp.dtype(_DTYPES[found[1]]))
+    sizes = tuple(int(n) for n in match[2].replace(",", " ").split())
+    return ShapedArray(sizes, jnp.dtype(_DTYPES[match[1]]))
 
 
 _PARSER = argparse.ArgumentParser(prog="jax_to_ir", description=__doc__)

@@ -1,8 +1,8 @@
-"""`diff`: where two programs part: both are run, equation beside equation.
+"""`diff`: the first operation where two programs differ, found by running both.
 
-The two are traced, calls spelled out, and matched: equations in order, by primitive and by
-the shapes of results, as the longest common subsequence has it.  Both are then evaluated at
-the same arguments, and what matched equations give is compared.
+Both functions are traced, their calls inlined, and their equations matched by primitive and
+result shapes, as the longest common subsequence.  Both programs are then evaluated at the
+same arguments, and the results of matched equations are compared.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from .source_lines import NOWHERE, SourceLine, source_line_of
 
 @dataclasses.dataclass
 class Mismatch:
-    """A pair of values that do not agree.
+    """A pair of values that differ.
 
-    what: "the operation", of both, or "a result".
-    first, second: their places; error: the greatest difference of elements, absolute;
-      relative to the greatest of the first.
-    at: the index of that element; values: what it is in both.
+    what: "the operation" for matched equations, or "a result".
+    first, second: their source lines.
+    error: the greatest absolute difference of elements; relative: divided by the greatest
+      element of the first value.
+    at: the index of that element; values: both values there.
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -67,11 +68,11 @@ class Mismatch:
 
 @dataclasses.dataclass
 class DiffReport(Report):
-    """Where two programs part; false if they agree.
+    """Where two programs differ; false if they agree.
 
     first: the first matched equation, or result, that differs beyond the tolerance; None.
-    matched, left, right: how many equations match, and are in only one of the two.
-    unmatched: places of those in only one, "-" of the first and "+" of the second.
+    matched, left, right: how many equations match, or are only in the first or the second.
+    unmatched: the other equations: "-" for the first program and "+" for the second.
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -98,12 +99,12 @@ class DiffReport(Report):
             f"{self.matched} operations match, {self.left} are only in the first and"
             f" {self.right} only in the second"
         )
-        said = "They agree." if self.first is None else f"First: {self.first}"
+        summary = "They agree." if self.first is None else f"First: {self.first}"
         more = [
             f"  {sign} {name}  {place.short}  {place.text}"
             for sign, name, place in self.unmatched[:20]
         ]
-        return "\n".join([head, said, *more])
+        return "\n".join([head, summary, *more])
 
 
 def diff(
@@ -117,12 +118,12 @@ def diff(
     """Run two functions side by side, and name the first operation where they disagree.
 
     Args:
-      f, g: functions of the same arguments; `g` may be of another library: what cannot be
-        traced is called with NumPy arrays, and its results alone are compared.
+      f, g: functions of the same arguments.  `g` may use another library: if it cannot be
+        traced, it is called with NumPy arrays, and only its results are compared.
       args, kwargs: their arguments: arrays or numbers, in pytrees.
-      rtol: how far an element may be off, relative to the greatest of its array; None: the
-        square root of the precision of its dtype.
-      atol: how far it may be off in any case.
+      rtol: the allowed difference of an element, relative to the greatest of its array;
+        None: the square root of the machine epsilon of its dtype.
+      atol: the allowed absolute difference.
 
     Returns:
       A `DiffReport`: `first` is the first matched operation or result that differs.
@@ -138,42 +139,49 @@ def diff(
       >>> report.first.primitive, report.matched
       ('mul', 3)
     """
-    close = _Closeness(rtol, atol)
-    one = program_of(f, args, kwargs)
-    leaves = one.leaves
-    outs, seen = _evaluate(inline_calls(one.jaxpr), one.closed.consts, leaves)
+    close = _Comparison(rtol, atol)
+    first_program = program_of(f, args, kwargs)
+    leaves = first_program.leaves
+    outs, evaluated = _evaluate(
+        inline_calls(first_program.jaxpr), first_program.closed.consts, leaves
+    )
     try:
-        two = program_of(g, args, kwargs)
+        second_program = program_of(g, args, kwargs)
     except Exception as error:
-        if not is_refusal(error):  # as one of another library does
+        if not is_refusal(error):  # as a function of another library does
             raise
-        return _foreign(g, args, kwargs, outs, one.shapes, close)
-    other_outs, other_seen = _evaluate(inline_calls(two.jaxpr), two.closed.consts, leaves)
-    if tree.structure(one.shapes) != tree.structure(two.shapes):
+        return _compare_results_only(g, args, kwargs, outs, first_program.shapes, close)
+    other_outs, other_evaluated = _evaluate(
+        inline_calls(second_program.jaxpr), second_program.closed.consts, leaves
+    )
+    if tree.structure(first_program.shapes) != tree.structure(second_program.shapes):
         raise errors.value_error(
             f"diff: the results of {name_of(f)} and {name_of(g)} differ in structure.",
-            which=f"{tree.structure(one.shapes)} and {tree.structure(two.shapes)}",
-            tries=["functions that return the same pytree"],
+            which=f"{tree.structure(first_program.shapes)} and"
+            f" {tree.structure(second_program.shapes)}",
+            tries=["pass functions that return the same pytree"],
         )
     partings: list[Mismatch] = []
     unmatched: list[tuple[str, str, SourceLine]] = []
     matched = 0
-    kinds, other_kinds = ([_kind(e) for e, _ in s] for s in (seen, other_seen))
+    kinds, other_kinds = ([_kind(e) for e, _ in s] for s in (evaluated, other_evaluated))
     for tag, i, i_end, j, j_end in matches(kinds, other_kinds):
         if tag != "equal":
-            for sign, part in (("-", seen[i:i_end]), ("+", other_seen[j:j_end])):
+            for sign, part in (("-", evaluated[i:i_end]), ("+", other_evaluated[j:j_end])):
                 unmatched += [(sign, e.primitive.name, source_line_of(e)) for e, _ in part]
             continue
-        for (e1, v1), (e2, v2) in zip(seen[i:i_end], other_seen[j:j_end], strict=True):
+        for (e1, v1), (e2, v2) in zip(
+            evaluated[i:i_end], other_evaluated[j:j_end], strict=True
+        ):
             matched += 1
             for a, b in zip(v1, v2, strict=True):
-                found = close.parting("the operation", e1, e2, a, b)
-                if found is not None:
-                    partings.append(found)
+                mismatch = close.mismatch("the operation", e1, e2, a, b)
+                if mismatch is not None:
+                    partings.append(mismatch)
     for a, b in zip(outs, other_outs, strict=True):
-        found = close.parting("a result", None, None, a, b)
-        if found is not None:
-            partings.append(found)
+        mismatch = close.mismatch("a result", None, None, a, b)
+        if mismatch is not None:
+            partings.append(mismatch)
     left = sum(sign == "-" for sign, _, _ in unmatched)
     return DiffReport(
         partings[0] if partings else None,
@@ -188,23 +196,24 @@ def diff(
 def _evaluate(
     jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]
 ) -> tuple[list[Any], list[tuple[Equation, list[Any]]]]:
-    """The results of a program, and what each of its equations gives: one compiled run."""
+    """Return the results of a program and of each of its equations, from one compiled
+    run."""
     eqns = list(jaxpr.eqns)
 
     def run(consts: Any, *xs: Any) -> Any:
         env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
         env.update(zip(jaxpr.invars, xs, strict=True))
         value = lambda a: a.val if type(a) is Literal else env[a]
-        given = []
+        eqn_results = []
         for eqn in eqns:
             out = eqn.primitive.bind(*map(value, eqn.ins), **eqn.params)
             outs = out if eqn.primitive.multiple_results else [out]
             env.update(zip(eqn.outs, outs, strict=True))
-            given.append([x for x in outs if _is_array(x)])
-        return [value(a) for a in jaxpr.outvars], given
+            eqn_results.append([x for x in outs if _is_array(x)])
+        return [value(a) for a in jaxpr.outvars], eqn_results
 
-    outs, given = jit(run)(list(consts), *args)
-    return outs, list(zip(eqns, given, strict=True))
+    outs, eqn_results = jit(run)(list(consts), *args)
+    return outs, list(zip(eqns, eqn_results, strict=True))
 
 
 def _is_array(x: Any) -> bool:
@@ -215,7 +224,7 @@ def _is_array(x: Any) -> bool:
 def matches(
     kinds: Sequence[Any], others: Sequence[Any]
 ) -> Iterator[tuple[str, int, int, int, int]]:
-    """What two lists have in common, as `difflib` has it, and fast where they are equal."""
+    """Match two lists as `difflib` does, with a fast path for equal starts and ends."""
     least = min(len(kinds), len(others))
     pairs = list(zip(kinds, others, strict=False))
     head = next((i for i, (a, b) in enumerate(pairs) if a != b), least)
@@ -231,24 +240,24 @@ def matches(
 
 
 def _kind(eqn: Equation) -> tuple[Any, ...]:
-    """What equations have in common that may be the same."""
+    """Return the key by which equations match: primitive and result shapes."""
     shapes = tuple(getattr(v.aval, "shape", None) for v in eqn.outs)
     return eqn.primitive.name, shapes
 
 
 @dataclasses.dataclass
-class _Closeness:
+class _Comparison:
     rtol: float | None
     atol: float
 
-    def parting(
+    def mismatch(
         self, what: str, e1: Equation | None, e2: Equation | None, a: Any, b: Any
     ) -> Mismatch | None:
         x, y = np.asarray(a), np.asarray(b)
         if x.shape != y.shape:
             if e1 is not None:
                 return None
-            return self.made(what, e1, e2, np.inf, 0.0, (), (x.shape, y.shape))
+            return self.build_mismatch(what, e1, e2, np.inf, 0.0, (), (x.shape, y.shape))
         if not x.size:
             return None
         wide = np.complex128 if np.iscomplexobj(x) or np.iscomplexobj(y) else np.float64
@@ -266,9 +275,9 @@ class _Closeness:
         if error <= self.atol + rtol * size:
             return None
         at = tuple(int(i) for i in np.unravel_index(int(off.argmax()), x.shape))
-        return self.made(what, e1, e2, error, size, at, (x[at].item(), y[at].item()))
+        return self.build_mismatch(what, e1, e2, error, size, at, (x[at].item(), y[at].item()))
 
-    def made(
+    def build_mismatch(
         self, what: str, e1: Any, e2: Any, error: float, size: float, at: Any, values: Any
     ) -> Mismatch:
         return Mismatch(
@@ -283,19 +292,19 @@ class _Closeness:
         )
 
 
-def _foreign(
-    g: Any, args: Any, kwargs: Any, outs: Sequence[Any], shapes: Any, close: _Closeness
+def _compare_results_only(
+    g: Any, args: Any, kwargs: Any, outs: Sequence[Any], shapes: Any, close: _Comparison
 ) -> DiffReport:
-    """Against the results alone of a function that cannot be traced."""
-    given = tree.map(np.asarray, (args, kwargs))
-    theirs = tree.leaves(g(*given[0], **given[1]))
+    """Compare only the results, with a function that cannot be traced."""
+    numpy_args = tree.map(np.asarray, (args, kwargs))
+    theirs = tree.leaves(g(*numpy_args[0], **numpy_args[1]))
     if len(theirs) != len(outs):
         raise errors.value_error(
-            f"diff: {len(outs)} results and, of {name_of(g)}, {len(theirs)}.",
-            tries=["functions that return the same pytree"],
+            f"diff: {len(outs)} results, but {len(theirs)} of {name_of(g)}.",
+            tries=["pass functions that return the same pytree"],
         )
-    found = [
-        close.parting("a result", None, None, a, b) for a, b in zip(outs, theirs, strict=True)
+    mismatches = [
+        close.mismatch("a result", None, None, a, b) for a, b in zip(outs, theirs, strict=True)
     ]
-    partings = [p for p in found if p is not None]
+    partings = [p for p in mismatches if p is not None]
     return DiffReport(partings[0] if partings else None, partings, 0, 0, 0, [])

@@ -1,10 +1,11 @@
-"""Several processes of one program on this machine: `python -m minijax.launch`.
+"""The launcher of several processes on this machine: `python -m minijax.launch`.
 
     python -m minijax.launch -n 4 --devices-per-process 2 train.py --steps 100
 
-Each process runs the script, which calls `jax.distributed.initialize()` and finds what it
-needs in its environment.  Their output comes out line by line, with the number of the
-process before it.  When one fails the others are stopped, and its status is the launcher's.
+Each process runs the script, which calls `jax.distributed.initialize()`; that reads its
+configuration from the environment.  Output is printed line by line, prefixed with the
+process number.  When one process fails the others are stopped, and the launcher exits with
+its status.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import IO, Any
 
-_GRACE = 5.0  # seconds in which processes may end by themselves, once one has failed
+_GRACE = 5.0  # seconds for the other processes to exit on their own after a failure
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -37,10 +38,10 @@ def _parser() -> argparse.ArgumentParser:
         "--devices-per-process",
         type=_positive,
         metavar="K",
-        help="virtual CPU devices of each (default: one), or GPUs, in order",
+        help="virtual CPU devices (default: one) or GPUs, in order, per process",
     )
-    add("--port", type=int, default=0, help="the coordinator's (default: a free one)")
-    add("--alias", action="store_true", help="let the script's `import jax` give minijax")
+    add("--port", type=int, default=0, help="the coordinator's port (default: a free one)")
+    add("--alias", action="store_true", help="make `import jax` in the script import minijax")
     add("-m", dest="module", action="store_true", help="the script is a module's name")
     add("script", help="the script")
     add("args", nargs=argparse.REMAINDER, help="the script's arguments")
@@ -59,40 +60,40 @@ def _free_port() -> int:
         return int(s.getsockname()[1])
 
 
-def _command(said: argparse.Namespace) -> list[str]:
-    alias = ["-m", "minijax.tools.alias"] if said.alias else []
-    module = ["-m"] if said.module else []
-    return [sys.executable, "-u", *alias, *module, said.script, *said.args]
+def _command(options: argparse.Namespace) -> list[str]:
+    alias = ["-m", "minijax.tools.alias"] if options.alias else []
+    module = ["-m"] if options.module else []
+    return [sys.executable, "-u", *alias, *module, options.script, *options.args]
 
 
-def _environment(said: argparse.Namespace, port: int, i: int) -> dict[str, str]:
+def _environment(options: argparse.Namespace, port: int, i: int) -> dict[str, str]:
     env = {
         **os.environ,
         "JAX_COORDINATOR_ADDRESS": f"127.0.0.1:{port}",
         "JAX_COORDINATOR_BIND_ADDRESS": f"127.0.0.1:{port}",
-        "JAX_NUM_PROCESSES": str(said.processes),
+        "JAX_NUM_PROCESSES": str(options.processes),
         "JAX_PROCESS_ID": str(i),
     }
-    if said.devices_per_process:
-        k = said.devices_per_process
+    if options.devices_per_process:
+        k = options.devices_per_process
         env["JAX_NUM_CPU_DEVICES"] = str(k)
         env["JAX_LOCAL_DEVICE_IDS"] = ",".join(map(str, range(i * k, i * k + k)))
     return env
 
 
-# What a process says that ends since another has (runtime/backends/process_membership.py).
+# The message of a process that ends because another ended (backends/process_membership.py).
 _BLAMES = re.compile(r"minijax: process (\d+) of \d+ has (?:died|ended)")
 
 
 class _Output:
-    """Lines of several processes, each whole, with its process before it."""
+    """Output of several processes: whole lines, each prefixed with its process number."""
 
     def __init__(self, count: int) -> None:
         self.width = len(str(count - 1))
         self.lock = threading.Lock()
-        self.blamed: list[int] = []  # those that others name as the reason of their end
+        self.blamed: list[int] = []  # processes that others name as the reason of their end
 
-    def say(self, who: Any, line: str, to: IO[str] | None = None) -> None:
+    def print_line(self, who: Any, line: str, to: IO[str] | None = None) -> None:
         to = to or sys.stdout
         text = f"[{who!s:>{self.width}}] {line}"
         with self.lock, contextlib.suppress(BrokenPipeError):
@@ -101,22 +102,22 @@ class _Output:
 
     def copy(self, who: int, source: IO[str], to: IO[str]) -> None:
         for line in source:
-            self.say(who, line, to)
-            if found := _BLAMES.match(line):
-                self.blamed.append(int(found[1]))
+            self.print_line(who, line, to)
+            if match := _BLAMES.match(line):
+                self.blamed.append(int(match[1]))
 
 
-def _told(status: int) -> str:
+def _describe_exit(status: int) -> str:
     if status < 0:
         with contextlib.suppress(ValueError):
             return f"was ended by {signal.Signals(-status).name}"
     return f"ended with status {status}"
 
 
-def launch(said: argparse.Namespace) -> int:
-    """Start the processes, hand on what they say, and return the status of the whole."""
-    port = said.port or _free_port()
-    output = _Output(said.processes)
+def launch(options: argparse.Namespace) -> int:
+    """Start the processes, forward their output, and return the exit status."""
+    port = options.port or _free_port()
+    output = _Output(options.processes)
     running: dict[int, subprocess.Popen[str]] = {}
     copying = []
     stopped: list[int] = []
@@ -129,10 +130,10 @@ def launch(said: argparse.Namespace) -> int:
 
     before = {n: signal.signal(n, stop) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
-        for i in range(said.processes):
+        for i in range(options.processes):
             p = running[i] = subprocess.Popen(
-                _command(said),
-                env=_environment(said, port, i),
+                _command(options),
+                env=_environment(options, port, i),
                 text=True,
                 errors="replace",
                 stdin=subprocess.DEVNULL,
@@ -160,13 +161,15 @@ def launch(said: argparse.Namespace) -> int:
         return 0
     failed = next((i for i in output.blamed if running[i].returncode), failed)
     status = running[failed].returncode
-    rest = "" if said.processes == 1 else "; the others were stopped"
-    output.say("minijax.launch", f"process {failed} {_told(status)}{rest}", sys.stderr)
+    rest = "" if options.processes == 1 else "; the others were stopped"
+    output.print_line(
+        "minijax.launch", f"process {failed} {_describe_exit(status)}{rest}", sys.stderr
+    )
     return status if status > 0 else 128 - status
 
 
 def _first_failure(running: dict[int, subprocess.Popen[str]], stopped: list[int]) -> int | None:
-    """The process that fails first; None once all have ended well."""
+    """Wait for the first process that fails; None if all end successfully."""
     while True:
         states = {i: p.poll() for i, p in running.items()}
         bad = [i for i, status in states.items() if status]
@@ -180,7 +183,7 @@ def _first_failure(running: dict[int, subprocess.Popen[str]], stopped: list[int]
 
 
 def _wait_or_kill(running: dict[int, subprocess.Popen[str]]) -> None:
-    """Let the others say what they have to say, and end them."""
+    """Give the other processes time to print their messages, then kill them."""
     deadline = time.monotonic() + _GRACE
     for p in running.values():
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -191,12 +194,12 @@ def _wait_or_kill(running: dict[int, subprocess.Popen[str]]) -> None:
 
 
 def _kill(p: subprocess.Popen[str]) -> None:
-    """End a process with all that it has started."""
+    """Kill a process and its children."""
     if p.poll() is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(p.pid, signal.SIGKILL)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Run the command."""
     return launch(_parser().parse_args(argv))

@@ -1,9 +1,9 @@
-"""`memory`: which values live when, what the peak is, and which lines own it.
+"""`memory`: the bytes that are live over a program, their peak, and the lines that own it.
 
-Counted on the jaxpr in its order, without fusion: a value lives from the equation that
-makes it to the last that reads it; arguments live throughout.  The work space of an
-operation lives while it runs.  Of loops one step is looked into, of branches the largest
-one.  What XLA needed, which fuses and reuses, stands beside.
+Live values are counted on the jaxpr in its order, without fusion.  A value is live from the
+equation that defines it to the last that reads it; arguments are live throughout.  The work
+space of an operation is live while it runs.  One step of a loop is inspected, and the
+largest branch.  The memory that XLA allocates, after fusion and reuse, is also reported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .source_lines import NOWHERE, SourceLine, source_line_of
 
 @dataclasses.dataclass
 class Owner:
-    """What lives at the peak: so many bytes of values made by a line.
+    """The bytes of values from one line that are live at the peak.
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -42,7 +42,7 @@ class Owner:
 
 @dataclasses.dataclass
 class Moment:
-    """How many bytes live while an equation runs.
+    """The number of live bytes while an equation runs.
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -59,11 +59,11 @@ class Moment:
 
 @dataclasses.dataclass
 class MemoryReport(Report):
-    """Bytes that live, by moment; `owners` of those at the peak, the largest first.
+    """Live bytes over time; `owners` of those at the peak, the largest first.
 
-    arguments, results: their sizes; constants: of what the program closes over.
-    temporary: the peak without all these.
-    xla: XLA's own figures of the compiled program: arguments, results, temporary, aliased;
+    arguments, results: their sizes; constants: the size of closed-over constants.
+    temporary: the peak without these three.
+    xla: XLA's own figures for the compiled program: arguments, results, temporary, aliased;
       empty if there is no single program.
 
     >>> from minijax import tools
@@ -95,8 +95,8 @@ class MemoryReport(Report):
         if self.at is not None:
             lines[0] += f" in {self.at.primitive} at {self.at.place.short}"
         if self.xla:
-            said = ", ".join(f"{k} {amount(v)}" for k, v in self.xla.items())
-            lines.append(f"XLA, compiled: {said}")
+            figures = ", ".join(f"{k} {amount(v)}" for k, v in self.xla.items())
+            lines.append(f"XLA, compiled: {figures}")
         rows = [
             (
                 amount(o.bytes),
@@ -112,7 +112,7 @@ class MemoryReport(Report):
         return "\n".join([*lines, table(head, rows), self.chart()])
 
     def chart(self, width: int = 60, height: int = 8) -> str:
-        """The live bytes over the program, as a picture of text."""
+        """Return a text plot of the live bytes over the program."""
         n = len(self.timeline)
         if not n or not self.peak:
             return ""
@@ -129,15 +129,15 @@ class MemoryReport(Report):
 
 
 def memory(f: Callable[..., Any], *args: Any, **kwargs: Any) -> MemoryReport:
-    """Tell how many bytes live over a program, and which lines own them at the peak.
+    """Report the live bytes over a program, and which lines own them at the peak.
 
     Args:
       f: a function of arrays, with any transformations inside; it is not run.
-      args, kwargs: its arguments: arrays, or `ShapeDtypeStruct`s.
+      args, kwargs: its arguments: arrays or `ShapeDtypeStruct`s.
 
     Returns:
-      A `MemoryReport`: `peak`, `owners` (lines, with the values that live then), a
-      `timeline`, and `xla`, what XLA needed for the compiled program.
+      A `MemoryReport`: `peak`, `owners` (lines, with the values that are live then), a
+      `timeline`, and `xla`, the memory that XLA allocates for the compiled program.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -181,7 +181,7 @@ def memory(f: Callable[..., Any], *args: Any, **kwargs: Any) -> MemoryReport:
 
 @dataclasses.dataclass
 class Owned:
-    """One value that lives: how large, and whose."""
+    """One live value: its size and its source."""
 
     bytes: int
     what: str
@@ -191,7 +191,7 @@ class Owned:
 
 
 class _Walk:
-    """Runs through a program and remembers what lives when."""
+    """A walk through a program that records which values are live when."""
 
     def __init__(self) -> None:
         self.peak = 0
@@ -209,9 +209,9 @@ class _Walk:
         depth: int,
         around: list[Owned],
     ) -> None:
-        """One program: `live` at its start, `outside` bytes of `around` all the time."""
+        """Walk one program: `live` at its start, `outside` bytes of `around` throughout."""
         last = last_uses(jaxpr)
-        kept = set(keep)
+        kept_alive = set(keep)
         outs = {v for v in jaxpr.outvars if type(v) is not Literal}
         total = outside + sum(o.bytes for o in live.values())
         for i, eqn in enumerate(jaxpr.eqns):
@@ -245,7 +245,7 @@ class _Walk:
             self.inside(eqn, live, outside, depth, around)
             live.pop(eqn, None)
             for v in last.get(i, ()):
-                if v in live and v not in kept:
+                if v in live and v not in kept_alive:
                     total -= live.pop(v).bytes
 
     def moment(
@@ -272,50 +272,52 @@ class _Walk:
         depth: int,
         around: list[Owned],
     ) -> None:
-        """The programs of an equation: what they make lives beside what lives here."""
+        """Walk the programs of an equation: their values are live in addition to `live`."""
         loop = isinstance(eqn.primitive.regions, Loop)
         results = set(eqn.outs)  # a call makes them inside
         for p in inner_programs(eqn):
             body = p.closed.jaxpr
-            # Operands are counted outside, but for the rows of a loop; so are results.
-            mine = {v: Owned(0, "", NOWHERE, "", "") for v in (*body.constvars, *body.invars)}
+            # Operands are counted outside, except the rows of a loop; so are results.
+            body_values = {
+                v: Owned(0, "", NOWHERE, "", "") for v in (*body.constvars, *body.invars)
+            }
             if loop:
-                own, given = list(body.invars), [a.aval for a in eqn.ins]
-                for v, a in zip(own[::-1], given[::-1], strict=False):
-                    if nbytes(v.aval) < nbytes(a):  # a row, which is cut out
-                        mine[v] = Owned(
+                body_invars, operand_avals = list(body.invars), [a.aval for a in eqn.ins]
+                for v, a in zip(body_invars[::-1], operand_avals[::-1], strict=False):
+                    if nbytes(v.aval) < nbytes(a):  # a row, sliced from its operand
+                        body_values[v] = Owned(
                             nbytes(v.aval),
                             f"a row of {eqn.primitive.name}",
                             source_line_of(eqn),
                             eqn.names,
                             v.aval.str_short(True),
                         )
-            here = [*around, *(o for v, o in live.items() if loop or v not in results)]
-            total = outside + sum(o.bytes for o in here[len(around) :])
-            self.run(body, mine, list(body.invars), total, depth + 1, here)
+            live_around = [*around, *(o for v, o in live.items() if loop or v not in results)]
+            total = outside + sum(o.bytes for o in live_around[len(around) :])
+            self.run(body, body_values, list(body.invars), total, depth + 1, live_around)
 
 
 def _grouped(owned: list[Owned]) -> list[Owner]:
-    found: dict[Any, Owner] = {}
+    owners: dict[Any, Owner] = {}
     for o in owned:
         if not o.bytes:
             continue
         key = (o.what, o.place, o.scope)
-        at = found.setdefault(key, Owner(o.place, o.what, o.scope, 0, []))
+        at = owners.setdefault(key, Owner(o.place, o.what, o.scope, 0, []))
         at.bytes += o.bytes
         at.values.append(o.type)
-    return sorted(found.values(), key=lambda o: -o.bytes)
+    return sorted(owners.values(), key=lambda o: -o.bytes)
 
 
 def xla_memory(program: Program) -> dict[str, int]:
-    """XLA's figures of the compiled program."""
+    """Return XLA's figures for the compiled program."""
     compiled = program.compiled()
-    found = None if compiled is None else compiled.memory_analysis()
-    if found is None:
+    stats = None if compiled is None else compiled.memory_analysis()
+    if stats is None:
         return {}
     return {
-        "arguments": int(found.argument_size_in_bytes),
-        "results": int(found.output_size_in_bytes),
-        "temporary": int(found.temp_size_in_bytes),
-        "aliased": int(found.alias_size_in_bytes),
+        "arguments": int(stats.argument_size_in_bytes),
+        "results": int(stats.output_size_in_bytes),
+        "temporary": int(stats.temp_size_in_bytes),
+        "aliased": int(stats.alias_size_in_bytes),
     }

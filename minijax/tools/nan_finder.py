@@ -1,10 +1,11 @@
 """`nans`: the first equation that makes a NaN or an infinity, found in compiled programs.
 
-A call runs the function once, compiled, with looks added where a bad number could get lost;
-a call that is clean is done.  Else the same interpreter looks at every value, compiled too,
-and names the first site; and once more for the statistics of its operands.
+A call runs the function once, compiled, with probes where a bad number could get lost.  If
+they report nothing, the call is done.  Otherwise the same interpreter, also compiled,
+checks
+every value and names the first site; another run computes the statistics of its operands.
 
-The interpreter stands in nan_interpreter.py, what it looks at in nan_probes.py.
+The interpreter is nan_interpreter.py, and nan_probes.py chooses the values to check.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ KINDS = ("nan", "inf")
 
 @dataclasses.dataclass(frozen=True)
 class Operand:
-    """What one operand held: counts of bad elements; least, greatest and mean of the rest.
+    """Statistics of one operand: counts of bad elements; min, max and mean of the others.
 
     first: the index of its first bad element, None if it has none.
 
@@ -73,10 +74,10 @@ class Operand:
 class Finding:
     """An equation that made a bad number.
 
-    primitive: the operation's name; "argument" for a value that came in so.
+    primitive: the operation's name; "argument" if an argument was already bad.
     made: "NaN" or "infinity".
     direction: "forward" or "backward".
-    iterations: of each loop around it, innermost last: "row of scan", say, and which.
+    iterations: for each loop around it, innermost last: ("row of scan", number), say.
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -100,22 +101,22 @@ class Finding:
 
     def __str__(self) -> str:
         if self.argument:
-            what = f"The argument {self.argument} holds {_A[self.made]}."
+            what = f"The argument {self.argument} holds {_WITH_ARTICLE[self.made]}."
             lines = report_lines(what, "", None, self.iterations)
         else:
-            what = f"{self.primitive} makes {_A[self.made]}, {self.direction}"
+            what = f"{self.primitive} makes {_WITH_ARTICLE[self.made]}, {self.direction}"
             lines = report_lines(what, self.scope, self.place, self.iterations)
         for i, x in enumerate(self.operands):
             lines.append(f"  operand {i}: {x}" if not self.argument else f"  {x}")
         return "\n".join(lines)
 
 
-_A = {"NaN": "a NaN", "infinity": "an infinity"}
+_WITH_ARTICLE = {"NaN": "a NaN", "infinity": "an infinity"}
 
 
 @dataclasses.dataclass(frozen=True)
 class NanReport(Report):
-    """What a run has found: true if it has found something.
+    """The result of a run: true if a bad number was found.
 
     first: the first equation that made a bad number; None.
     result: what the function returned.
@@ -145,25 +146,25 @@ def nans(
     kinds: Sequence[str] = KINDS,
     static_argnums: int | Sequence[int] = (),
 ) -> Callable[..., NanReport]:
-    """Make a function that runs `f` and names the equation where the first NaN began.
+    """Return a function that runs `f` and names the equation that produced the first NaN.
 
-    It looks at the whole program: the backward pass of a `grad` inside, each iteration of
-    loops, branches, functions that are jitted, mapped or spread over devices.  A value that
-    is bad only because an operand is so is not to blame; nor is an infinity that the
-    program has written down, as masks have it.
+    The whole program is checked: the backward pass of a `grad` inside, each iteration of
+    loops, branches, and functions that are jitted, mapped or run on several devices.  An
+    equation is reported only if its operands do not explain its bad result.  Infinities
+    that are constants of the program, such as masks, are not reported.
 
     Args:
-      f: a function of arrays to a pytree of arrays, with any transformations inside.
+      f: a function of arrays that returns a pytree of arrays, with any transformations.
       kinds: what is bad: "nan", "inf", or both.
       static_argnums: positions of arguments that are compile-time constants.
 
     Returns:
       A function with `f`'s arguments that returns a `NanReport`: `report.first` is a
-      `Finding` (primitive, place in the program, iterations, statistics of the operands) or
-      None, `report.result` what `f` returned.  The report is true if something was found.
+      `Finding` (primitive, source line, iterations, statistics of the operands) or None;
+      `report.result` is what `f` returned.  The report is true if something was found.
 
     Raises:
-      ValueError: `kinds` names something else.
+      ValueError: `kinds` contains anything else.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -174,10 +175,10 @@ def nans(
       >>> report.first.primitive, report.first.made, report.first.operands[0].min
       ('sqrt', 'NaN', -0.6931471824645996)
 
-    A clean call costs one compiled run, which looks where a bad number could get lost.
-    One that has found something runs twice more, compiled: to name it, and to read its
-    operands; effects then happen again.  Under `vmap`, lanes that a branch or loop has left
-    count, too.
+    A clean call costs one compiled run, with probes where a bad number could get lost.  If
+    one was found, the program runs twice more, compiled: to name the equation, and to read
+    its operands; effects then happen again.  Under `vmap`, values of lanes that have left a
+    branch or loop are checked as well.
     """
     check_callable(f)
     if not kinds or set(kinds) - set(KINDS):
@@ -209,8 +210,8 @@ def nans(
         if int(first) == NOTHING:
             return NanReport(None, result)
         closed, _, leaves = staged(*args, **kwargs)
-        found, outs = _find(closed, leaves, kinds)
-        return NanReport(found, tree.unflatten(tree.structure(result), outs))
+        finding, outs = _find(closed, leaves, kinds)
+        return NanReport(finding, tree.unflatten(tree.structure(result), outs))
 
     return nans_f
 
@@ -219,30 +220,31 @@ def nans(
 def first_nan(
     closed: ClosedJaxpr, args: Sequence[Any], kinds: Sequence[str]
 ) -> tuple[str, str] | None:
-    """What `debug_nans` says of a program: the operation and its step; the place."""
-    if closed.effects:  # which would happen again
+    """Describe the first NaN of a program for `debug_nans`: operation and step; source
+    line."""
+    if closed.effects:  # a second run would repeat them
         return None
     with config.debug_nans(False), config.debug_infs(False):
-        found, _ = _find(closed, args, kinds)
-    if found is None or found.argument:
+        finding, _ = _find(closed, args, kinds)
+    if finding is None or finding.argument:
         return None
-    steps = [what.replace(" of ", f" {n} of ", 1) for what, n in found.iterations]
-    which = ", ".join([f"{found.primitive} makes {_A[found.made]}", *steps])
-    text = f": {found.place.text}" if found.place.text else ""
-    return which, f"{found.place}{text}"
+    steps = [what.replace(" of ", f" {n} of ", 1) for what, n in finding.iterations]
+    which = ", ".join([f"{finding.primitive} makes {_WITH_ARTICLE[finding.made]}", *steps])
+    text = f": {finding.place.text}" if finding.place.text else ""
+    return which, f"{finding.place}{text}"
 
 
 def _find(
     closed: Any, leaves: Sequence[Any], kinds: Sequence[str]
 ) -> tuple[Finding | None, list[Any]]:
-    """What is to blame, and the program's results."""
+    """Return the first bad equation, and the program's results."""
     every = Every(kinds)
     outs, (code, at, _) = _run(every, closed, leaves)
-    if code == NOTHING:  # it has come out otherwise this time
+    if code == NOTHING:  # this run found none, unlike the first
         return None, outs
     number, inf = divmod(int(code), 2)
     stats = _run(One(kinds, number), closed, leaves)[1].stats
-    site, made = every.sites[number], "infinity" if inf else "NaN"
+    site, kind = every.sites[number], "infinity" if inf else "NaN"
     iterations = tuple(
         (f"{every.around[i].what} of {every.around[i].eqn.primitive}", int(at[i]))
         for i in site.loops
@@ -255,12 +257,12 @@ def _find(
         i = site.argument - len(closed.jaxpr.constvars)
         name = names[i] if 0 <= i < len(names) else f"number {i}" if i >= 0 else "(constant)"
         return Finding(
-            "argument", made, "forward", "", NOWHERE, iterations, operands, (), name
+            "argument", kind, "forward", "", NOWHERE, iterations, operands, (), name
         ), outs
     eqn = site.eqn.replace(names=site.names)
     finding = Finding(
         eqn.primitive.name,
-        made,
+        kind,
         "backward" if is_backward(eqn) else "forward",
         eqn.names,
         source_line_of(eqn),
@@ -274,7 +276,7 @@ def _find(
 def _run(
     finder: NonfiniteInterpreter, closed: Any, leaves: Sequence[Any]
 ) -> tuple[list[Any], Record]:
-    """Run a program compiled: its results, and the record."""
+    """Run a program compiled; return its results and the record."""
     return jit(lambda *xs: finder.run(closed.jaxpr, closed.consts, xs, top=True))(*leaves)
 
 

@@ -1,13 +1,13 @@
-"""An interpreter that runs a program and tells which equation makes the first bad number.
+"""An interpreter that runs a program and reports which equation makes the first bad number.
 
-A value is bad that holds a NaN or an infinity.  An equation makes one if its results hold a
-kind of it that no operand does.  The interpreter runs jaxprs as they are, under whatever is
-current, and hands on beside the results a `Record`: the first site that made a bad value,
-the iteration of each loop at that moment, and the statistics that were asked for.  Programs
-inside become programs that hand on records; loops carry them, frozen once something is
-found; those that run on several devices give one each.
+A value is bad if it has a NaN or an infinity.  An equation makes one if its results have a
+kind that no operand has.  The interpreter runs jaxprs under the current traces, and
+returns a `Record` besides the results: the first site that made a bad value, the iteration
+of each loop at that moment, and the requested statistics.  Inner programs are rewritten to
+return records.  Loops carry them, frozen once something is found.  Programs on several
+devices return one record per device.
 
-`Every` looks at all values, `Coarse` only where a bad number could get lost, `One` at one
+`Every` checks all values, `Coarse` only where a bad number could get lost, `One` a single
 site.  Next: nan_finder.py.
 """
 
@@ -36,13 +36,13 @@ from .nan_probes import (
     can_mark,
     explained,
     floats,
-    holds_inside,
+    has_inner_constants,
     is_float,
     known_bad,
     known_good,
+    mark_with_nans,
     may_hide_nonfinite,
     nonfinite_level,
-    paid,
     plan_probes,
     statistics,
 )
@@ -56,22 +56,22 @@ _Step = Callable[[list[Any], list[Any], list[Any], list[Any], Any], Any]
 
 
 class Record(NamedTuple):
-    """What is handed on: the first site, iterations by loop, statistics by operand."""
+    """The extra results: the first site, iterations by loop, statistics by operand."""
 
-    first: Any  # int32, as `Looks.first` says; NOTHING itself if nothing is looked at
+    first: Any  # int32, as `Probes.first` returns; the object NOTHING if nothing is checked
     at: Any = _NO_LOOPS  # int32[loops]
     stats: Any = _NO_STATS  # float32[operands, STATS]
 
 
 @dataclasses.dataclass(frozen=True)
 class Site:
-    """A place at which values are looked at.
+    """A place in a program whose values are checked.
 
-    number: sites are numbered as they run.
-    eqn: what makes the value; None for arguments and results.
-    loops: the numbers of the loops (and devices) around it, outermost first.
-    atoms: whose statistics are wanted.
-    names: the name stack, with those of the equations around.
+    number: its number, in the order in which sites run.
+    eqn: the equation that makes the value; None for arguments and results.
+    loops: the numbers of the loops (and device maps) around it, outermost first.
+    atoms: the operands whose statistics are requested.
+    names: the name stack, including the equations around.
     """
 
     number: int
@@ -84,67 +84,67 @@ class Site:
 
 @dataclasses.dataclass(frozen=True)
 class Around:
-    """A loop or a map over devices: the equation, and what is counted."""
+    """A loop or a map over devices: the equation, and the name of one step."""
 
     eqn: Equation
     what: str  # "iteration", "row" or "device"
 
 
 def walk(jaxpr: Jaxpr, env: dict[Any, Any]) -> Iterator[tuple[Equation, list[Any]]]:
-    """The equations and the values of their operands, with names and places current."""
-    names, place = STATE.names, STATE.source
+    """Yield equations and operand values, with their names and source lines current."""
+    names, source = STATE.names, STATE.source
     try:
         for eqn in jaxpr.eqns:
             STATE.names = f"{names}/{eqn.names}".strip("/")
-            STATE.source = eqn.source or place
+            STATE.source = eqn.source or source
             yield eqn, [a.val if type(a) is Literal else env[a] for a in eqn.ins]
     finally:
-        STATE.names, STATE.source = names, place
+        STATE.names, STATE.source = names, source
 
 
 def joined(first: Any, stats: Sequence[Any], inner: Sequence[Record]) -> Record:
-    """The record of a program, of what it found itself and of those inside."""
+    """Merge the record of a program with the records of its inner programs."""
     for record in inner:
         if record.first is not NOTHING:
             first = record.first if first is NOTHING else lax.min(first, record.first)
-    # Loops and statistics of programs inside stand in the order in which they ran.
+    # Loops and statistics of inner programs are in the order in which they ran.
     at = [r.at for r in inner if core.aval_of(r.at).shape[0]]
-    rows = [jnp.stack(stats)] if stats else []
-    rows += [r.stats for r in inner if core.aval_of(r.stats).shape[0]]
+    stats_arrays = [jnp.stack(stats)] if stats else []
+    stats_arrays += [r.stats for r in inner if core.aval_of(r.stats).shape[0]]
     return Record(
         first,
         jnp.concatenate(at) if at else _NO_LOOPS,
-        jnp.concatenate(rows) if rows else _NO_STATS,
+        jnp.concatenate(stats_arrays) if stats_arrays else _NO_STATS,
     )
 
 
 class NonfiniteInterpreter:
     """One run of the interpreter over a program.
 
-    kinds: which are bad: of "nan", "inf".
+    kinds: the kinds of bad numbers: "nan", "inf" or both.
     """
 
     def __init__(self, kinds: Sequence[str]) -> None:
         self.kinds = frozenset(kinds)
         self.sites: list[Site] = []
         self.around: list[Around] = []
-        self.names = ""  # of the equations around
+        self.names = ""  # the name stack of the equations around
 
-    # ------------------------------------------------------------- what is looked at
+    # ----------------------------------------------------------------- what is checked
     stops = False  # whether loops end when something is found
-    tells = True  # whether in which iteration, too
+    records_iterations = True  # whether records include iterations
 
-    def looks(self, number: int) -> bool:
-        """Whether to look at what is made at a site."""
+    def checks_site(self, number: int) -> bool:
+        """Whether to check the values of a site."""
         return True
 
     def stats_of(self, values: Sequence[Any]) -> list[Any]:
-        """The statistics that are wanted of a site's operands."""
+        """Return the requested statistics of a site's operands."""
         return []
 
-    def heads(self, record: Record) -> list[Any]:
-        """What programs hand on of a record, before their results."""
-        if self.tells:
+    def record_fields(self, record: Record) -> list[Any]:
+        """Return the fields of a record that programs return before their results."""
+        if self.records_iterations:
             return [*record]
         return [] if record.first is NOTHING else [record.first]
 
@@ -158,10 +158,10 @@ class NonfiniteInterpreter:
         top: bool = False,
         **_: Any,
     ) -> tuple[list[Any], Record]:
-        """Run a program: its results, and the record."""
+        """Run a program; return its results and the record."""
         env: dict[Any, Any] = {}
         good = known_good(jaxpr)
-        looks = Probes(env, good=good)
+        probes = Probes(env, good=good)
         stats: list[Any] = []
         inner: list[Record] = []
 
@@ -169,10 +169,10 @@ class NonfiniteInterpreter:
             number = len(self.sites)
             atoms = (v,) if eqn is None else tuple(eqn.ins)
             self.sites.append(Site(number, eqn, loops, atoms, i, self.names))
-            if self.looks(number):
-                stats.extend(self.stats_of([looks.value(a) for a in atoms]))
-                before = () if eqn is None else map(looks.slot, filter(floats, eqn.ins))
-                looks.check(number, looks.slot(v), before)
+            if self.checks_site(number):
+                stats.extend(self.stats_of([probes.value(a) for a in atoms]))
+                before = () if eqn is None else map(probes.slot, filter(floats, eqn.ins))
+                probes.check(number, probes.slot(v), before)
 
         ins = [*zip(jaxpr.constvars, consts, strict=True)]
         ins += zip(jaxpr.invars, args, strict=True)
@@ -192,14 +192,15 @@ class NonfiniteInterpreter:
                 if v not in good:
                     look(eqn, v)
         self.names = outer
-        first = looks.first(self.kinds)
-        return [looks.value(a) for a in jaxpr.outvars], joined(first, stats, inner)
+        first = probes.first(self.kinds)
+        return [probes.value(a) for a in jaxpr.outvars], joined(first, stats, inner)
 
     # -------------------------------------------------------------------- equations
     def equation(
         self, eqn: Equation, args: Sequence[Any], loops: tuple[int, ...], **how: Any
     ) -> tuple[Sequence[Any], Record | None]:
-        """Apply an equation; a record if it holds programs that were looked into."""
+        """Apply an equation; return its results, and a record if inner programs were
+        run."""
         prim, params, regions = eqn.primitive, eqn.params, eqn.primitive.regions
         if isinstance(regions, Loop):
             return self.loop(eqn, args, loops, **how)
@@ -215,31 +216,34 @@ class NonfiniteInterpreter:
     def staged(
         self, closed: ClosedJaxpr, loops: tuple[int, ...], **how: Any
     ) -> tuple[ClosedJaxpr, int, tuple[int, ...]]:
-        """The program with its heads as first results; how many; the record's sizes."""
-        found: list[Any] = []
+        """Stage the program with the record's fields as first results.
+
+        Returns the program, the number of these fields, and the record's sizes.
+        """
+        record_layout: list[Any] = []
 
         def run(*xs: Any) -> list[Any]:
             outs, record = self.run(closed.jaxpr, closed.consts, xs, loops, **how)
-            heads = self.heads(record)
-            found[:] = len(heads), _sizes(record)
+            heads = self.record_fields(record)
+            record_layout[:] = len(heads), _sizes(record)
             return [*heads, *outs]
 
         new = stage_closed(run, closed.in_avals, name=closed.jaxpr.name, text="nans")
-        return new, *found
+        return new, *record_layout
 
     def call(
         self, eqn: Equation, args: Sequence[Any], loops: tuple[int, ...], **how: Any
     ) -> tuple[Sequence[Any], Record]:
-        """A call, or a choice: each program hands on a record of one size."""
+        """Run a call or branches: each program returns a record of the same size."""
         region: Region = eqn.primitive.regions
         params, k = eqn.params, region.index
-        spread = bool(region.result_param)
-        if spread:
+        on_devices = bool(region.result_param)
+        if on_devices:
             loops = (*loops, len(self.around))
             self.around.append(Around(eqn, "device"))
         with region.scope(params):
-            found = [self.staged(b, loops, **how) for b in region.bodies(params)]
-            bodies, heads, sizes = zip(*found, strict=True)
+            staged_bodies = [self.staged(b, loops, **how) for b in region.bodies(params)]
+            bodies, heads, sizes = zip(*staged_bodies, strict=True)
             wide, n = [*bodies], max(heads)
             if len(wide) > 1 and n:
                 wide = [_padded(bodies, heads, sizes, i) for i in range(len(wide))]
@@ -248,7 +252,7 @@ class NonfiniteInterpreter:
         first, new = region.rebuild(params, wide, range(len(args) - k), outs_from)
         outs = eqn.primitive.bind(*args[:k], *first, *args[k:], **new)
         record = Record(*outs[:n]) if n else Record(NOTHING)
-        if spread and n:  # of the device on which it came first
+        if on_devices and n:  # take the record of the device with the first site
             which = jnp.argmin(record.first).astype(np.int32)
             loops_in, stats_in = sizes[0]
             shapes = ((), (loops_in,), (stats_in, len(STATS)))
@@ -256,36 +260,39 @@ class NonfiniteInterpreter:
                 _row(jnp.asarray(r), shape, which)
                 for r, shape in zip(record, shapes, strict=True)
             ]
-            at = [lax.reshape(which, (1,)), one[1]] if self.tells else [one[1]]
+            at = [lax.reshape(which, (1,)), one[1]] if self.records_iterations else [one[1]]
             record = Record(one[0], jnp.concatenate(at), one[2])
         return outs[n:], record
 
     def loop(
         self, eqn: Equation, args: Sequence[Any], loops: tuple[int, ...], **how: Any
     ) -> tuple[Sequence[Any], Record]:
-        """A loop carries the record; what its test finds, the step it allows finds."""
+        """Run a loop that carries the record.  A site in the test counts in the step after
+        it."""
         loop: Loop = eqn.primitive.regions
         params = eqn.params
-        *test, body = loop.bodies(params)
-        asked, consts, first, rows = loop.groups(params, args)
+        *cond, body = loop.bodies(params)
+        cond_operands, consts, carry, xs = loop.groups(params, args)
         inside = (*loops, len(self.around))
-        self.around.append(Around(eqn, "row" if rows else "iteration"))
-        groups = loop.groups(params, [*map(core.aval_of, asked), *body.in_avals])
-        asks = groups[0] if test else []
-        known = [*[True] * len(consts), *[False] * len(first), *[True] * len(rows)]
-        step = self._step(test, body, inside, {**how, "known": known}, how)
+        self.around.append(Around(eqn, "row" if xs else "iteration"))
+        groups = loop.groups(params, [*map(core.aval_of, cond_operands), *body.in_avals])
+        cond_avals = groups[0] if cond else []
+        checked = [*[True] * len(consts), *[False] * len(carry), *[True] * len(xs)]
+        step = self._step(cond, body, inside, {**how, "checked": checked}, how)
         axes = _varying([*map(core.aval_of, args), *body.out_avals])
-        start = [pcast_to_varying(x, axes) for x in self._start(step, [asks, *groups[1:]])]
+        start = [
+            pcast_to_varying(x, axes) for x in self._start(step, [cond_avals, *groups[1:]])
+        ]
         state = [core.aval_of(x) for x in start]
-        n, n_heads = len(asked), len(start) - self.tells
-        numbers = []  # of rows, where a loop over rows is to tell which
-        if rows and self.tells:
+        n, n_heads = len(cond_operands), len(start) - self.records_iterations
+        numbers = []  # the rows' numbers, if the record includes iterations
+        if xs and self.records_iterations:
             assert loop.length is not None
             numbers.append(np.arange(params[loop.length], dtype=np.int32))
-        sizes = [len(asks), len(consts), len(start), len(first)]
+        sizes = [len(cond_avals), len(consts), len(start), len(carry)]
         watched = self._watched(step, sizes, n_heads, bool(numbers))
         ins = [
-            *asks,
+            *cond_avals,
             *groups[1],
             *state,
             *groups[2],
@@ -293,45 +300,51 @@ class NonfiniteInterpreter:
             *groups[3],
         ]
         if self.stops and start:
-            # Else a NaN that stands for another could keep it going.
-            new_test = [_stopping(t, n, state) for t in test]
+            # A NaN that marks another value could otherwise keep the loop going.
+            new_cond = [_stopping(t, n, state) for t in cond]
         else:
-            lead = [*range(n), *state, *range(n, n + len(first))]
-            new_test = [permute_jaxpr(t, lead) for t in test]
-        bodies = [*new_test, stage_closed(watched, ins, text="nans")]
-        also = asked if test else []
-        operands = [asked, [*also, *consts], [*start, *first], [*numbers, *rows]]
+            without_record = [*range(n), *state, *range(n, n + len(carry))]
+            new_cond = [permute_jaxpr(t, without_record) for t in cond]
+        bodies = [*new_cond, stage_closed(watched, ins, text="nans")]
+        also = cond_operands if cond else []
+        operands = [cond_operands, [*also, *consts], [*start, *carry], [*numbers, *xs]]
         out = eqn.primitive.bind(
             *(x for group in operands for x in group), **loop.rebuild(params, bodies, operands)
         )
         outs = out[len(start) :]
         records = [Record(*out[:n_heads])] if start else []
-        for t in test:  # what it said in the end
-            records.append(self.run(t.jaxpr, t.consts, [*asked, *outs], loops, **how)[1])
+        for t in cond:  # its last evaluation, after which the loop ends
+            records.append(
+                self.run(t.jaxpr, t.consts, [*cond_operands, *outs], loops, **how)[1]
+            )
         return outs, joined(NOTHING, [], records)
 
     def _step(
         self,
-        test: Sequence[ClosedJaxpr],
+        cond: Sequence[ClosedJaxpr],
         body: ClosedJaxpr,
         inside: tuple[int, ...],
         how_body: dict[str, Any],
-        how_test: dict[str, Any],
+        how_cond: dict[str, Any],
     ) -> _Step:
-        """One step of a loop, its test before it: the results, and the record."""
+        """Return one step of a loop, preceded by its test: the results, and the record."""
 
         def step(
-            asks: list[Any], own: list[Any], carry: list[Any], rows: list[Any], number: Any
+            cond_operands: list[Any],
+            consts: list[Any],
+            carry: list[Any],
+            xs: list[Any],
+            number: Any,
         ) -> tuple[list[Any], Record]:
-            found = [
-                self.run(t.jaxpr, t.consts, [*asks, *carry], inside, **how_test)[1]
-                for t in test
+            records = [
+                self.run(t.jaxpr, t.consts, [*cond_operands, *carry], inside, **how_cond)[1]
+                for t in cond
             ]
             outs, record = self.run(
-                body.jaxpr, body.consts, [*own, *carry, *rows], inside, **how_body
+                body.jaxpr, body.consts, [*consts, *carry, *xs], inside, **how_body
             )
-            record = joined(NOTHING, [], [*found, record])
-            if not self.tells:
+            record = joined(NOTHING, [], [*records, record])
+            if not self.records_iterations:
                 return outs, record
             at = jnp.concatenate([lax.reshape(number, (1,)), record.at])
             return outs, record._replace(at=at)
@@ -341,46 +354,46 @@ class NonfiniteInterpreter:
     def _watched(
         self, step: _Step, sizes: Sequence[int], n_heads: int, numbered: bool
     ) -> Callable[..., list[Any]]:
-        """The body of the loop: the record is kept from when something is found.
+        """Return the loop's body: the record is kept once something is found.
 
-        sizes: how many operands the test reads, are the same in each step, are the record
-          with its counter, and are carried.
-        numbered: whether rows come with their numbers; else the counter tells.
+        sizes: the numbers of operands of the test, of constants, of the record's fields
+          with the counter, and of the carry.
+        numbered: whether rows come with their numbers; otherwise the counter is used.
         """
 
         def watched(*xs: Any) -> list[Any]:
-            asks, own, state, carry, rows = split_list(xs, sizes)
+            cond_operands, consts, state, carry, xs_rows = split_list(xs, sizes)
             counts = state[n_heads:]
             number = counts[0] if counts else None
             if numbered:
-                number, rows = rows[0], rows[1:]
-            outs, record = step(asks, own, carry, rows, number)
-            kept = [
+                number, xs_rows = xs_rows[0], xs_rows[1:]
+            outs, record = step(cond_operands, consts, carry, xs_rows, number)
+            new_state = [
                 jnp.where(lax.lt(state[0], NOTHING), old, new)
-                for old, new in zip(state, self.heads(record), strict=False)
+                for old, new in zip(state, self.record_fields(record), strict=False)
             ]
-            return [*kept, *(lax.add(c, np.int32(1)) for c in counts), *outs]
+            return [*new_state, *(lax.add(c, np.int32(1)) for c in counts), *outs]
 
         return watched
 
     def _start(self, step: Any, groups: Sequence[Sequence[Any]]) -> list[Any]:
-        """The heads of a record in which nothing is found, like a step's; a counter.
+        """Return the fields of an empty record with a step's types, and a counter.
 
-        The step is run for their types alone: the sites that this makes are forgotten.
+        The step is staged only for these types: its sites are discarded.
         """
         sites, around = len(self.sites), len(self.around)
         avals: list[Any] = []
 
         def dry(*xs: Any) -> list[Any]:
-            parts = split_list(xs, [len(g) for g in groups[:-1]])
-            record = step(*parts, np.int32(0))[1]
-            avals.extend(map(core.aval_of, self.heads(record)))
+            operands = split_list(xs, [len(g) for g in groups[:-1]])
+            record = step(*operands, np.int32(0))[1]
+            avals.extend(map(core.aval_of, self.record_fields(record)))
             return []
 
         stage_closed(dry, [a for g in groups for a in g], text="nans")
         del self.sites[sites:], self.around[around:]
         start = [NOTHING, *(np.zeros(a.shape, a.dtype) for a in avals[1:])]
-        counts = [np.int32(0)] if self.tells else []
+        counts = [np.int32(0)] if self.records_iterations else []
         return [jnp.asarray(x) for x in (*start[: len(avals)], *counts)]
 
 
@@ -389,26 +402,26 @@ def _sizes(record: Record) -> tuple[int, ...]:
 
 
 def _row(x: Any, shape: tuple[int, ...], which: Any) -> Any:
-    """What one device gave, of shape `shape`; all the same if it gave one for all."""
+    """Return one device's part, of shape `shape`, or all of it if it is replicated."""
     size = math.prod(shape)
     if x.size == size:
         return lax.reshape(x, shape)
     return jnp.asarray(lax.reshape(x, (x.size // size, *shape)))[which]
 
 
-def _stopping(test: ClosedJaxpr, n: int, state: Sequence[Any]) -> ClosedJaxpr:
-    """The test of a loop that also ends when something is found."""
+def _stopping(cond: ClosedJaxpr, n: int, state: Sequence[Any]) -> ClosedJaxpr:
+    """Return the test of a loop that also ends when something is found."""
 
     def fun(*xs: Any) -> list[Any]:
-        (on,) = test(*xs[:n], *xs[n + len(state) :])
+        (on,) = cond(*xs[:n], *xs[n + len(state) :])
         return [jnp.logical_and(on, lax.eq(xs[n], NOTHING))]
 
-    avals = test.in_avals
+    avals = cond.in_avals
     return stage_closed(fun, [*avals[:n], *state, *avals[n:]], text="nans")
 
 
 def _varying(avals: Sequence[Any]) -> tuple[Any, ...]:
-    """The manual axes along which some of these values vary."""
+    """Return the manual axes along which any of these values varies."""
     kinds = [
         a.manual_axis_kinds for a in avals if getattr(a, "manual_axis_kinds", None) is not None
     ]
@@ -418,7 +431,7 @@ def _varying(avals: Sequence[Any]) -> tuple[Any, ...]:
 def _padded(
     every: Sequence[ClosedJaxpr], heads: Sequence[int], sizes: Sequence[tuple[int, ...]], i: int
 ) -> ClosedJaxpr:
-    """A branch that leaves room in its record for what the others find."""
+    """Pad a branch's record with space for what the other branches find."""
     closed, own, n = every[i], heads[i], max(heads)
     kinds = [v for c, m in zip(every, heads, strict=True) for v in c.out_avals[:m]]
     axes = _varying(kinds)
@@ -429,37 +442,39 @@ def _padded(
         results = closed(*args)
         record = Record(*(results[:own] or [NOTHING]))
         first, at, stats = (pcast_to_varying(jnp.asarray(x), axes) for x in record)
-        room = [(before[0], after[0])], [(before[1], after[1]), (0, 0)]
-        wide = [first, jnp.pad(at, room[0]), jnp.pad(stats, room[1])]
+        padding = [(before[0], after[0])], [(before[1], after[1]), (0, 0)]
+        wide = [first, jnp.pad(at, padding[0]), jnp.pad(stats, padding[1])]
         return [*wide[:n], *results[own:]]
 
     return stage_closed(fun, closed.in_avals, name=closed.jaxpr.name, text="nans")
 
 
 class Every(NonfiniteInterpreter):
-    """Looks at every value."""
+    """Interpreter that checks every value."""
 
 
 class One(NonfiniteInterpreter):
-    """Looks at what one site makes, and takes the statistics of its operands."""
+    """Interpreter that checks one site, and computes statistics of its operands."""
 
     def __init__(self, kinds: Sequence[str], number: int) -> None:
         super().__init__(kinds)
         self.number = number
 
-    def looks(self, number: int) -> bool:
+    def checks_site(self, number: int) -> bool:
         return number == self.number
 
     def stats_of(self, values: Sequence[Any]) -> list[Any]:
         return [statistics(x) for x in values]
 
 
-class _Looking:
-    """What a coarse run of one program knows of its values.
+class _CoarseState:
+    """State of a coarse run of one program.
 
-    env: the values; held: those that constants may have made bad; reasons: of such ones,
-    the slots of what explains them; seen: what needs no look, or has had it.
-    owed: of values, what a NaN must still stand for.
+    env: the values.
+    held: variables that constants may have made bad.
+    reasons: for these, the slots of the values that explain it.
+    seen: variables that need no check, or have had it.
+    owed: for variables, the conditions that a NaN must still mark.
     """
 
     def __init__(
@@ -467,91 +482,95 @@ class _Looking:
         finder: Coarse,
         jaxpr: Jaxpr,
         ins: Sequence[tuple[Any, Any]],
-        known: Sequence[bool],
+        checked: Sequence[bool],
         masked: bool,
         top: bool,
     ) -> None:
         self.finder = finder
         self.env: dict[Any, Any] = dict(ins)
-        self.seen = {v for v, k in zip(jaxpr.invars, known, strict=False) if k}
-        own = {
+        self.seen = {v for v, k in zip(jaxpr.invars, checked, strict=False) if k}
+        may_be_bad = {
             v
             for v, x in ins
             if is_float(v.aval) and (masked or (v in jaxpr.constvars and known_bad(x)))
         }
-        self.held = held = explained(jaxpr, own)
-        self.looks = Probes(self.env, lambda a: not finder.all_kinds or a in held)
+        self.maybe_bad = held = explained(jaxpr, may_be_bad)
+        self.probes = Probes(self.env, lambda a: not finder.all_kinds or a in held)
         skip = self.seen | held | known_good(jaxpr)
         self.plan = plan_probes(jaxpr, skip, top, finder.marks)
         self.owed: dict[Any, list[Any]] = {}
         self.reasons: dict[Any, frozenset[int]] = {}
         for v, _ in ins:
-            if v in own:
-                self.reasons[v] = frozenset((self.looks.slot(v),))
+            if v in may_be_bad:
+                self.reasons[v] = frozenset((self.probes.slot(v),))
                 self.seen.add(v)
             elif v in self.plan.look:
                 self.look(v)
 
-    def why(self, a: Any) -> frozenset[int]:
-        """The slots of what explains that a value is bad."""
+    def explanation(self, a: Any) -> frozenset[int]:
+        """Return the slots of values that explain why `a` is bad."""
         if type(a) is not Literal:
             return self.reasons.get(a, _NO_REASON)
         if is_float(a.aval) and nonfinite_level(a.val) > 0:
-            return frozenset((self.looks.slot(a),))
+            return frozenset((self.probes.slot(a),))
         return _NO_REASON
 
     def check(self, v: Any, because: frozenset[int]) -> None:
         self.seen.add(v)
-        self.looks.check(len(self.finder.sites), self.looks.slot(v), because)
+        self.probes.check(len(self.finder.sites), self.probes.slot(v), because)
 
     def look(self, v: Any) -> None:
-        """Look at a value, if that is to be done and has not been."""
+        """Check a value if the plan requires it and it was not checked before."""
         if type(v) is Literal or v in self.seen:
             return
-        if v in self.plan.look or v in self.held:
-            self.check(v, self.why(v))
-            if self.why(v):
-                self.reasons[v] = frozenset((self.looks.slot(v),))
+        if v in self.plan.look or v in self.maybe_bad:
+            self.check(v, self.explanation(v))
+            if self.explanation(v):
+                self.reasons[v] = frozenset((self.probes.slot(v),))
 
-    def paying(self, i: int, eqn: Equation, outs: Sequence[Any]) -> Sequence[Any]:
-        """The results of an equation, with NaNs for what is owed, if nothing takes it."""
+    def mark_results(self, i: int, eqn: Equation, outs: Sequence[Any]) -> Sequence[Any]:
+        """Return an equation's results, marked with NaNs unless a later equation does
+        it."""
         plan = self.plan
         good = [x for a in [*self.owed] if plan.takers[a] == i for x in self.owed.pop(a)]
         tested = [a for a in plan.marks.get(i, ()) if a in plan.own]
         good += [lax.is_finite(self.env[a]) for a in tested]
-        made = eqn.outs[0] if eqn.outs else None
-        looked_at = made in plan.look and made not in self.held
-        if self.finder.marks and not good and looked_at and can_mark(eqn, made):
-            # Or else XLA makes it once for the result, and once to look at it.
+        result = eqn.outs[0] if eqn.outs else None
+        looked_at = result in plan.look and result not in self.maybe_bad
+        if self.finder.marks and not good and looked_at and can_mark(eqn, result):
+            # Otherwise XLA computes it twice: once as a result, and once for the check.
             good.append(lax.is_finite(outs[0]))
-        if good and made in plan.takers:
-            self.owed[made] = good
+        if good and result in plan.takers:
+            self.owed[result] = good
         elif good:
-            return [paid(outs[0], good)]
+            return [mark_with_nans(outs[0], good)]
         return outs
 
-    def made(self, eqn: Equation, because: frozenset[int], lost: bool, called: bool) -> None:
-        """Look at an equation's results, and note what explains them."""
+    def check_results(
+        self, eqn: Equation, because: frozenset[int], lost: bool, called: bool
+    ) -> None:
+        """Check an equation's results, and record what explains them."""
         for v in eqn.outs:
-            if v in self.held:  # what is lost explains nothing further on
+            if v in self.maybe_bad:  # a lost number explains no later one
                 if lost and not called:
                     self.check(v, because)
-                again = lost or called
-                self.reasons[v] = frozenset((self.looks.slot(v),)) if again else because
+                new_slot = lost or called
+                self.reasons[v] = frozenset((self.probes.slot(v),)) if new_slot else because
             elif v in self.plan.look:
                 self.look(v)
 
 
 class Coarse(NonfiniteInterpreter):
-    """Tells whether there is a bad number, by few looks: see nan_probes.py.
+    """Interpreter that detects whether there is a bad number, with few checks
+    (nan_probes.py).
 
-    What constants of the program explain (masks) is followed by slots: those whose
-    badness a value may have rightly.
+    Bad numbers that constants of the program explain (masks) are tracked by slots: the
+    values that may make a value bad legitimately.
 
-    marks: whether NaNs may stand for bad numbers that would be lost.
+    marks: whether NaNs may mark bad numbers that would be lost.
     """
 
-    tells = False
+    records_iterations = False
 
     def __init__(self, kinds: Sequence[str], marks: bool) -> None:
         super().__init__(kinds)
@@ -565,34 +584,34 @@ class Coarse(NonfiniteInterpreter):
         args: Sequence[Any],
         loops: tuple[int, ...] = (),
         top: bool = False,
-        known: Sequence[bool] = (),
+        checked: Sequence[bool] = (),
         masked: bool = False,
     ) -> tuple[list[Any], Record]:
         """Run a program.
 
-        known: which arguments have been looked at; masked: whether constants of programs
-        around may have made them bad.
+        known: which arguments were already checked; masked: whether constants of outer
+        programs may have made them bad.
         """
         ins = [*zip(jaxpr.constvars, consts, strict=True)]
         ins += zip(jaxpr.invars, args, strict=True)
-        here = _Looking(self, jaxpr, ins, known, masked, top)
+        state = _CoarseState(self, jaxpr, ins, checked, masked, top)
         inner: list[Record] = []
-        for i, (eqn, values) in enumerate(walk(jaxpr, here.env)):
+        for i, (eqn, values) in enumerate(walk(jaxpr, state.env)):
             lost = may_hide_nonfinite(eqn)
             for a in eqn.ins if lost else ():
-                here.look(a)
-            because = _NO_REASON.union(*map(here.why, eqn.ins))
+                state.look(a)
+            because = _NO_REASON.union(*map(state.explanation, eqn.ins))
             outs, record = self.equation(eqn, values, loops, masked=bool(because))
-            here.env.update(zip(eqn.outs, here.paying(i, eqn, outs), strict=True))
+            state.env.update(zip(eqn.outs, state.mark_results(i, eqn, outs), strict=True))
             if record is not None:
                 inner.append(record)
-            here.made(eqn, because, lost, record is not None)
+            state.check_results(eqn, because, lost, record is not None)
         for v in jaxpr.outvars:
-            if top or v in here.held:  # elsewhere what explains it is not known
-                here.look(v)
-        record = joined(here.looks.first(self.kinds), [], inner)
-        return [here.looks.value(a) for a in jaxpr.outvars], record
+            if top or v in state.maybe_bad:  # the caller does not know the explanation
+                state.look(v)
+        record = joined(state.probes.first(self.kinds), [], inner)
+        return [state.probes.value(a) for a in jaxpr.outvars], record
 
     def loop(self, eqn: Equation, args: Any, loops: Any, **how: Any) -> Any:
-        masked = how.get("masked", False) or holds_inside(eqn)
+        masked = how.get("masked", False) or has_inner_constants(eqn)
         return super().loop(eqn, args, loops, masked=masked)

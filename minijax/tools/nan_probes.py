@@ -1,13 +1,13 @@
-"""How values are looked at: whether they are bad, where that could get lost, statistics.
+"""The checks of values: whether they are bad, where that could get lost, statistics.
 
-Looking at a value takes it out of the compiler's fusion, so few are: those that are lost by
-what makes bad numbers good (`exp`, `max`, a comparison), if nothing else hands them on, and
-if they are not finite because their operands are.  Where an elementwise operation loses
-one, a NaN is put into its result instead, which takes no pass over memory; results are then
-not the program's own, but are known to be bad.  Along a chain of such operations what is
-owed is gathered beside the values (by `is_finite`: products with 0 cost half, but XLA takes
-(x * 2) * 0 to be x * 0), and put in once.  `plan_probes` decides.  Next: nan_interpreter.py, which
-runs programs so.
+Checking a value prevents the compiler from fusing it, so few values are checked.  These are
+values that an operation loses by making bad numbers good (`exp`, `max`, a comparison), if
+no other operation passes them on, and if finite operands do not imply that they are finite.
+Where an elementwise operation loses a bad number, a NaN is put into its result instead.
+That needs no pass over memory; the results are then wrong, but known to be bad.  Along a
+chain of such operations the pending conditions are collected and put in once.  They are
+computed by `is_finite`: products with 0 cost half, but XLA simplifies (x * 2) * 0 to x * 0.
+`plan_probes` makes these decisions.  Next: nan_interpreter.py, which runs programs so.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def is_float(aval: Any) -> bool:
 
 
 def nonfinite_level(x: Any, quick: bool = False) -> Any:
-    """An int8: 2 if a value holds a NaN, 1 if it holds an infinity, else 0.
+    """Return an int8: 2 if a value has a NaN, 1 if it has an infinity, otherwise 0.
 
-    quick: 2 in either case, which costs less.
+    quick: 2 in both cases, which is cheaper.
     """
     if not isinstance(x, core.Tracer) and np.ndim(x) == 0 and not hasattr(x, "devices"):
         value = complex(x)
@@ -52,7 +52,7 @@ def nonfinite_level(x: Any, quick: bool = False) -> Any:
         return lax.max(nonfinite_level(lax.real(x), quick), nonfinite_level(lax.imag(x), quick))
     if quick:
         return lax.select(all_finite(x), np.int8(0), np.int8(2))
-    # Not by the greatest one: collectives of several devices lose NaNs of maxima.
+    # Not by a maximum of the values: collectives over several devices lose NaNs in maxima.
     axes, finite = tuple(range(core.aval_of(x).ndim)), lax.is_finite(x)
     level = jnp.where(finite, np.int8(0), jnp.where(lax.ne(x, x), np.int8(2), np.int8(1)))
     return lax.reduce_max(level, axes)
@@ -61,8 +61,8 @@ def nonfinite_level(x: Any, quick: bool = False) -> Any:
 def all_finite(x: Any) -> Any:
     """Whether a real value is finite everywhere.
 
-    On a CPU by a product with zeros, the fastest way that XLA has there: a reduction to a
-    scalar takes several passes.
+    On a CPU this is a product with zeros, the fastest form that XLA has there: a reduction
+    to a scalar takes several passes.
     """
     aval = core.aval_of(x)
     width = _width(aval.shape) if aval.explicit_sharding is None else None
@@ -70,9 +70,9 @@ def all_finite(x: Any) -> Any:
         return _finite(x)
 
     def product(x: Any) -> Any:
-        rows = x if x.shape[-1] == width else lax.reshape(x, (x.size // width, width))
+        matrix = x if x.shape[-1] == width else lax.reshape(x, (x.size // width, width))
         zeros = lax.optimization_barrier(lax.full((width,), 0, aval.dtype))
-        return _finite(lax.dot_general(rows, zeros, (([rows.ndim - 1], [0]), ([], []))))
+        return _finite(lax.dot_general(matrix, zeros, (([matrix.ndim - 1], [0]), ([], []))))
 
     return platform_dependent(x, cpu=product, default=_finite)
 
@@ -82,7 +82,7 @@ def _finite(x: Any) -> Any:
 
 
 def _width(shape: Sequence[int]) -> int | None:
-    """How long the rows are of a matrix of all elements; None if it is not worth it."""
+    """Return a row length for all elements as a matrix; None if that does not pay."""
     size = math.prod(shape)
     if size < 1 << 14:
         return None
@@ -96,8 +96,8 @@ def _divisor(size: int) -> int | None:
     return next((c for c in range(4096, 63, -1) if size % c == 0), None)
 
 
-def holds_constants(jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> bool:
-    """Whether bad numbers are written down in a program, or in those inside."""
+def has_nonfinite_constants(jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> bool:
+    """Whether a program, or one inside it, has bad numbers as constants."""
     return (
         any(
             nonfinite_level(a.val) > 0
@@ -107,7 +107,7 @@ def holds_constants(jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> bool:
         )
         or any(is_float(core.aval_of(c)) and known_bad(c) for c in consts)
         or any(
-            holds_constants(p.jaxpr, p.consts)
+            has_nonfinite_constants(p.jaxpr, p.consts)
             for e in jaxpr.eqns
             for p in closed_jaxprs(e.params)
         )
@@ -115,12 +115,12 @@ def holds_constants(jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> bool:
 
 
 def known_bad(x: Any) -> bool:
-    """Whether a constant holds a bad number."""
+    """Whether a constant has a bad number."""
     if isinstance(x, core.Tracer):
         return False
     try:
         x = np.asarray(x)
-    except (RuntimeError, TypeError):  # over several processes
+    except (RuntimeError, TypeError):  # sharded over several processes
         return False
     return not np.isfinite(x.astype(np.complex128)).all()
 
@@ -129,50 +129,50 @@ def floats(a: Any) -> bool:
     return is_float(a.aval)
 
 
-# ------------------------------------------------------------------- where it gets lost
+# ------------------------------------------------------------ where bad numbers get lost
 
 
 def may_hide_nonfinite(eqn: Equation) -> bool:
-    """Whether an equation's results may be good where its operands are not."""
+    """Whether an equation's results may be good although an operand is bad."""
     prim = eqn.primitive
     if prim.regions is not None:
         return isinstance(prim.regions, Loop)
-    kept = [v for v in eqn.outs if is_float(v.aval)]
-    kinds = {dtypes.is_complex(v.aval.dtype) for v in (*kept, *eqn.ins) if floats(v)}
-    return not prim.keeps_nans or not kept or len(kinds) > 1
+    float_results = [v for v in eqn.outs if is_float(v.aval)]
+    kinds = {dtypes.is_complex(v.aval.dtype) for v in (*float_results, *eqn.ins) if floats(v)}
+    return not prim.keeps_nans or not float_results or len(kinds) > 1
 
 
-def holds_inside(eqn: Equation) -> bool:
-    """Whether bad numbers are written down in the programs of an equation."""
+def has_inner_constants(eqn: Equation) -> bool:
+    """Whether the inner programs of an equation have bad numbers as constants."""
     regions = eqn.primitive.regions
     if regions is None:
         return False
-    return any(holds_constants(b.jaxpr, b.consts) for b in regions.bodies(eqn.params))
+    return any(has_nonfinite_constants(b.jaxpr, b.consts) for b in regions.bodies(eqn.params))
 
 
-def explained(jaxpr: Jaxpr, given: Iterable[Any]) -> set[Any]:
-    """The variables that constants may have made bad, where `given` ones are so."""
-    found = set(given)
+def explained(jaxpr: Jaxpr, bad_inputs: Iterable[Any]) -> set[Any]:
+    """Return the variables that constants may have made bad, if `bad_inputs` may be bad."""
+    maybe_bad = set(bad_inputs)
 
     def bad(a: Any) -> bool:
         if type(a) is Literal:
             return is_float(a.aval) and bool(nonfinite_level(a.val) > 0)
-        return a in found
+        return a in maybe_bad
 
     for eqn in jaxpr.eqns:
-        if any(map(bad, eqn.ins)) or holds_inside(eqn):
-            found.update(filter(floats, eqn.outs))
-    return found
+        if any(map(bad, eqn.ins)) or has_inner_constants(eqn):
+            maybe_bad.update(filter(floats, eqn.outs))
+    return maybe_bad
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What is done about the values of a program.
+    """How the values of a program are checked.
 
-    look: variables to look at.
-    marks: for equations, by number, the operands that a NaN in the result stands for.
-    own: of such operands, those that may be bad themselves, besides for what is owed.
-    takers: of variables, the equation that takes over what is owed.
+    look: variables to check.
+    marks: for equations, by number, the operands that a NaN in the result marks.
+    own: such operands that may be bad themselves, not only through pending conditions.
+    takers: for variables, the equation that takes over their pending conditions.
     """
 
     look: set[Any]
@@ -182,26 +182,27 @@ class Plan:
 
 
 def plan_probes(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
-    """Which variables to look at, and which a NaN stands for in an equation's result.
+    """Plan which variables to check, and which ones a NaN in an equation's result marks.
 
-    Backwards: a variable is settled where it is made, when all that reads it is known.  It
-    needs nothing if something reads it that keeps NaNs, for they are seen to further on; or
-    if it is finite where the operands are, and these are seen to.
+    This goes backwards: a variable is decided at its definition, after all its readers.  It
+    needs no check if a reader keeps NaNs, since that reader's result is covered; or if it
+    is finite whenever the operands are, and these are covered.
 
-    skip: variables that are seen to otherwise; top: whether results are to be looked at,
-    else whoever runs the program does; mark: whether NaNs may stand for others.
+    skip: variables that are covered in another way.
+    top: whether to check results; otherwise the caller does.
+    mark: whether NaNs may mark other values.
     """
     results = {v for v in jaxpr.outvars if type(v) is not Literal and floats(v)}
-    asked, safe = (results, skip) if top else (set[Any](), skip | results)
-    asked, safe = set(asked), set(safe)
+    to_check, safe = (results, skip) if top else (set[Any](), skip | results)
+    to_check, safe = set(to_check), set(safe)
     plan = Plan(set(), {}, set(), {})
     chances: dict[Any, int] = {}
-    used = set(results)  # by what is not elementwise
+    used = set(results)  # by equations that are not elementwise
     read = set(results)
     indebted: set[Any] = set()
 
-    def settle(v: Any, finite: bool = False, marked: bool = False) -> None:
-        if v in safe or v not in asked:
+    def decide(v: Any, finite: bool = False, marked: bool = False) -> None:
+        if v in safe or v not in to_check:
             return
         if v in chances:
             plan.marks.setdefault(chances[v], []).append(v)
@@ -217,10 +218,10 @@ def plan_probes(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
         free = not any(v in skip for v in eqn.outs)
         takes = {a for a in eqn.ins if mark and free and can_mark(eqn, a)}
         finite = lost and free and _keeps_finite(eqn)
-        if called:  # it has not seen to its results
-            asked.update(v for v in eqn.outs if floats(v) and v not in read)
+        if called:  # the callee does not check its results
+            to_check.update(v for v in eqn.outs if floats(v) and v not in read)
         for v in eqn.outs:
-            settle(v, finite, bool(takes))
+            decide(v, finite, bool(takes))
         for a in filter(floats, eqn.ins):
             if type(a) is Literal:
                 continue
@@ -229,27 +230,27 @@ def plan_probes(jaxpr: Jaxpr, skip: set[Any], top: bool, mark: bool) -> Plan:
                 used.add(a)
             if not (lost or called) and free:
                 safe.add(a)
-            elif lost or not called:  # a call sees to what it reads
-                asked.add(a)
+            elif lost or not called:  # a call checks its operands
+                to_check.add(a)
                 if a in takes:
                     chances[a] = i
     for v in (*jaxpr.invars, *jaxpr.constvars):
-        settle(v)
-    kept = used | plan.look | skip
+        decide(v)
+    read_unmarked = used | plan.look | skip
     marked = {a for operands in plan.marks.values() for a in operands}
     for i, eqn in enumerate(jaxpr.eqns if mark else ()):
         if eqn.primitive.elementwise and eqn.outs[0] not in skip:
             for a in eqn.ins:
-                if not can_mark(eqn, a) or a in kept:
+                if not can_mark(eqn, a) or a in read_unmarked:
                     continue
                 if a in plan.marks.get(i, ()) if may_hide_nonfinite(eqn) else a not in marked:
                     plan.takers.setdefault(a, i)
-    plan.own.update(indebted - plan.takers.keys())  # what is owed has been put in
+    plan.own.update(indebted - plan.takers.keys())  # their conditions were put in
     return plan
 
 
 def known_good(jaxpr: Jaxpr) -> set[Any]:
-    """The variables that are finite whatever the arguments are."""
+    """Return the variables that are finite for all arguments."""
     good: set[Any] = set()
     for eqn in jaxpr.eqns:
         if _keeps_finite(eqn) and all(
@@ -261,7 +262,7 @@ def known_good(jaxpr: Jaxpr) -> set[Any]:
 
 
 def _keeps_finite(eqn: Equation) -> bool:
-    """Whether an equation's results are known to be finite where its operands are."""
+    """Whether an equation's results are finite whenever its operands are."""
     return eqn.primitive.keeps_finite and not any(
         dtypes.is_inexact(a.aval.dtype) and not (floats(a) and dtypes.is_float(a.aval.dtype))
         for a in (*eqn.ins, *eqn.outs)
@@ -270,7 +271,7 @@ def _keeps_finite(eqn: Equation) -> bool:
 
 
 def can_mark(eqn: Equation, a: Any) -> bool:
-    """Whether a NaN in the result may stand for a bad operand."""
+    """Whether a NaN in the result may mark a bad operand."""
     if type(a) is Literal or not eqn.primitive.elementwise or len(eqn.outs) > 1:
         return False
     (out,) = eqn.outs
@@ -280,17 +281,17 @@ def can_mark(eqn: Equation, a: Any) -> bool:
     )
 
 
-def paid(out: Any, good: Sequence[Any]) -> Any:
-    """A value with NaNs where one of `good` is false."""
+def mark_with_nans(out: Any, good: Sequence[Any]) -> Any:
+    """Return a value with NaNs where any of `good` is false."""
     nan = lax.full(core.aval_of(out).shape, np.nan, core.aval_of(out).dtype)
     return lax.select(functools.reduce(lax.bitwise_and, good), out, nan)
 
 
 class Probes:
-    """What is looked at in one program: how bad some values are, and what is to blame.
+    """The checks of one program: how bad values are, and which sites are responsible.
 
-    slots: of values, their number in `found`.
-    exact: of which values to tell NaNs from infinities.
+    slots: for values, their index in `found`.
+    exact: for which values to distinguish NaNs from infinities.
     good: values that are known to be finite.
     """
 
@@ -304,56 +305,57 @@ class Probes:
         self.exact = exact
         self.good = good
         self.slots: dict[Any, int] = {}
-        self.found: list[Any] = []
+        self.levels: list[Any] = []
         self.checks: list[tuple[int, int, tuple[int, ...]]] = []
 
     def value(self, a: Any) -> Any:
         return a.val if type(a) is Literal else self.env[a]
 
     def slot(self, a: Any) -> int:
-        """Where it stands how bad a value is."""
+        """Return the slot that holds how bad a value is."""
         key = id(a) if type(a) is Literal else a
         if key not in self.slots:
-            self.slots[key] = len(self.found)
+            self.slots[key] = len(self.levels)
             bad = type(a) is Literal or a not in self.good
             level = nonfinite_level(self.value(a), not self.exact(a)) if bad else np.int8(0)
-            self.found.append(level)
+            self.levels.append(level)
         return self.slots[key]
 
     def check(self, number: int, now: int, before: Iterable[int]) -> None:
-        """A site is to blame if what stands in a slot is not explained by others."""
+        """Register a site to report if slot `now` is bad and no slot in `before` explains
+        it."""
         self.checks.append((number, now, tuple(before)))
 
     def first(self, kinds: frozenset[str]) -> Any:
-        """The first site that is to blame, times two, and one if it made an infinity.
+        """Return the first responsible site, times two, plus one if it made an infinity.
 
-        It is computed for all of them at once.
+        All sites are evaluated in one operation.
         """
         if not self.checks:
             return NOTHING
-        ones = [lax.reshape(jnp.asarray(x), (1,)) for x in self.found]
+        ones = [lax.reshape(jnp.asarray(x), (1,)) for x in self.levels]
         level = jnp.concatenate([*ones, np.zeros(1, np.int8)])
         width = max(1, *(len(before) for _, _, before in self.checks))
-        clean = len(self.found)
+        clean = len(self.levels)
         at = np.array(
             [[now, *before, *[clean] * (width - len(before))] for _, now, before in self.checks]
         )
         levels = level[at]
         now, before = levels[:, 0], levels[:, 1:].max(1)
-        made: Any = np.zeros(len(at), bool)
+        responsible: Any = np.zeros(len(at), bool)
         if "nan" in kinds:
-            made = made | ((now == 2) & (before < 2))
+            responsible = responsible | ((now == 2) & (before < 2))
         if "inf" in kinds:
-            made = made | ((now == 1) & (before == 0))
+            responsible = responsible | ((now == 1) & (before == 0))
         numbers = np.array([2 * number for number, _, _ in self.checks], np.int32)
-        return jnp.where(made, numbers + (now == 1), NOTHING).min()
+        return jnp.where(responsible, numbers + (now == 1), NOTHING).min()
 
 
 # ------------------------------------------------------------------- statistics
 
 
 def statistics(x: Any) -> Any:
-    """`STATS` of a value, as float32."""
+    """Return the `STATS` of a value, as float32."""
     x = jnp.asarray(x)
     if not x.size or dtypes.is_extended(x.dtype):
         return np.zeros(len(STATS), np.float32)
@@ -363,7 +365,7 @@ def statistics(x: Any) -> Any:
         x = x.astype(np.float32)
     good, n = jnp.isfinite(x), jnp.isfinite(x).sum()
     at, number = jnp.where(n < x.size, np.int32(2**31 - 1), -1), np.int32(0)
-    for axis, size in enumerate(x.shape):  # without a change of shape, for what is cut
+    for axis, size in enumerate(x.shape):  # keep the shape: the value may be sharded
         number = number * size + lax.broadcasted_iota(np.int32, x.shape, axis)
     at = jnp.minimum(at, jnp.where(good, at, number).min())
     row = [

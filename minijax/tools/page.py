@@ -1,4 +1,5 @@
-"""The page of `show`: columns of lines, lit up together; one file, no network."""
+"""The HTML page of `show`: columns of lines that highlight together; one file, no
+network."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ for (const box of document.querySelectorAll('header input')) {
 
 
 def page(title: str, stages: Sequence[tuple[str, str]], graph: str = "") -> str:
-    """The whole page: a column for each stage, and the graph if there is one."""
+    """Return the page: a column for each stage, and the graph if there is one."""
     columns = [*stages, *([("graph", graph)] if graph else [])]
     boxes = "".join(
         f'<label><input type="checkbox" value="s{i}" checked> {html.escape(name)}</label>'

@@ -1,4 +1,4 @@
-"""A user's function at given arguments, as the program that tools read."""
+"""The traced program of a user's function at given arguments, as tools read it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ..control.arguments import NO_STATICS, ArgNames
 from ..control.calls.jit import jitted_of
 from ..ir.jaxpr import ClosedJaxpr, Jaxpr
 from ..runtime.running.dispatch import is_host_driven
-from .source_lines import called_here
+from .source_lines import exclude_current_line
 
 
 @dataclasses.dataclass
 class Program:
     """A function traced for some arguments.
 
-    closed: its jaxpr; leaves: the arrays (or their types) that it takes.
-    names: what the leaves are called.
+    closed: its jaxpr; leaves: its array arguments (or their types).
+    names: the names of the leaves.
     """
 
     fun: Callable[..., Any]
@@ -39,9 +39,9 @@ class Program:
         return self.closed.jaxpr
 
     def compiled(self) -> Any:
-        """The function compiled for these arguments, not run; None if it is no program.
+        """Return the function compiled for these arguments, without running it.
 
-        One that drives devices itself (`pmap`) is none.
+        None if it drives devices itself (`pmap`), since it is then no single program.
         """
         if is_host_driven(self.jaxpr):
             return None
@@ -50,7 +50,7 @@ class Program:
 
 
 class Report:
-    """An answer: data, that is `to_dict`; text, by `print`; and so in notebooks.
+    """A tool's result: `to_dict` returns data; `print` and notebooks show text.
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -68,45 +68,45 @@ class Report:
 
 
 def without_statics(
-    fun: Callable[..., Any], args: Sequence[Any], kwargs: Any, given: Any = NO_STATICS
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: Any, statics: Any = NO_STATICS
 ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], tuple[int, ...]]:
-    """A function of the arguments that are not static, these, and where they stood.
+    """Return a function of the non-static arguments, these, and their positions.
 
-    given: which are static, if the function, being jitted, does not know.
+    given: which arguments are static, if the function is not jitted with its own.
     """
-    called_here()
+    exclude_current_line()
     jitted = jitted_of(fun)
-    nums, names = given if jitted is None or given != NO_STATICS else jitted.statics
+    nums, names = statics if jitted is None or statics != NO_STATICS else jitted.statics
     n = len(args)
-    places = tuple(i for i in range(n) if i not in nums and i - n not in nums)
+    positions = tuple(i for i in range(n) if i not in nums and i - n not in nums)
     fixed = {k: v for k, v in kwargs.items() if k in names}
-    if len(places) == n and not fixed:
-        return fun, tuple(args), kwargs, places
+    if len(positions) == n and not fixed:
+        return fun, tuple(args), kwargs, positions
 
     @wraps(fun)
     def rest(*xs: Any, **more: Any) -> Any:
-        whole = list(args)
-        for i, x in zip(places, xs, strict=True):
-            whole[i] = x
-        return fun(*whole, **more, **fixed)
+        all_args = list(args)
+        for i, x in zip(positions, xs, strict=True):
+            all_args[i] = x
+        return fun(*all_args, **more, **fixed)
 
     more = {k: v for k, v in kwargs.items() if k not in names}
-    return rest, tuple(args[i] for i in places), more, places
+    return rest, tuple(args[i] for i in positions), more, positions
 
 
 def program_of(fun: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Program:
     """Trace a function; arguments may be arrays or `ShapeDtypeStruct`s."""
-    rest, xs, more, places = without_statics(fun, args, kwargs)
+    rest, xs, more, positions = without_statics(fun, args, kwargs)
     closed, shapes = make_jaxpr(rest, return_shape=True)(*xs, **more)
     leaves, in_tree = tree.flatten((xs, more))
-    names = ArgNames(fun, in_tree, places)
+    names = ArgNames(fun, in_tree, positions)
     return Program(
         fun, tuple(args), kwargs, closed, shapes, leaves, [names[i] for i in range(len(leaves))]
     )
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Rows as text, in columns: words to the left, numbers to the right."""
+    """Format rows in columns: words are left-aligned, numbers right-aligned."""
     cells = [list(map(str, row)) for row in (head, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     number = [all(_is_number(row[i]) for row in cells[1:]) for i in range(len(head))]
@@ -124,7 +124,7 @@ def _is_number(text: str) -> bool:
 
 
 def amount(n: float, unit: str = "B") -> str:
-    """`1.5 MB`."""
+    """Format an amount with its unit: `1.5 MB`."""
     for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(n) >= factor:
             return f"{n / factor:.3g} {prefix}{unit}"

@@ -1,7 +1,7 @@
 """`why`: what was traced and compiled, for which difference, in how many seconds.
 
-Of one jitted function it is read off what the function remembers; of a whole program it is
-a log, kept while `watch` is open.
+For one jitted function this is read from the function's caches.  For a program it is a log,
+which `watch` records while it is open.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Event:
     """A trace or a compilation.
 
     kind: "trace" or "compile".
-    name, function: what of; where it is defined.
+    name, function: what was traced or compiled; where it is defined.
     signature: the types of the arguments.
-    changes: how it differs from the nearest earlier one, as {"path", "known", "now",
-      "what"}; empty for the first one.
+    changes: how the signature differs from the nearest earlier one, as {"path", "known",
+      "now", "what"}; empty for the first one.
     reason: the same in words.
-    called: the line of the user that asked for it ("" if it was not watched).
-    seconds: how long it took, with what happened inside; None if nobody looked.
-    depth: how many events it happened inside of.
+    called: the user's line that caused it ("" if it was not watched).
+    seconds: how long it took, including events inside; None if it was not measured.
+    depth: the number of events around it.
     origin: where a compiled program came from: "compiler", "cache" or "".
 
     >>> from minijax import tools
@@ -68,7 +68,7 @@ class Event:
 
 @dataclasses.dataclass
 class Log(Report):
-    """Events in the order in which they began.
+    """Events in the order in which they started.
 
     >>> from minijax import tools
     >>> import minijax as mj
@@ -83,7 +83,7 @@ class Log(Report):
 
     @property
     def seconds(self) -> float:
-        """What all took together."""
+        """The total time of all events."""
         return sum(e.seconds or 0.0 for e in self.events if not e.depth)
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,19 +103,19 @@ class Log(Report):
 
 
 def why(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Log:
-    """Tell why a jitted function was traced and compiled each time, and for how long.
+    """Report why a jitted function was traced and compiled each time, and for how long.
 
     Args:
-      f: what `jit` has returned; it has been called, or not.
-      args, kwargs: arguments of a call that is to be judged, too; it is not made.
+      f: a result of `jit`, already called or not.
+      args, kwargs: arguments of a call to report on as well; the call is not made.
 
     Returns:
-      A `Log`: for each trace, and each program that was compiled of it, an `Event` with
-      what differs from the nearest earlier signature, by the argument's path, and the
-      seconds.  The call to be judged comes last, if there is one.
+      A `Log`: an `Event` for each trace and each program compiled from it, with the
+      seconds and the differences from the nearest earlier signature, by the argument's
+      path.  The call of `args` comes last, if given.
 
     Raises:
-      TypeError: `f` is no jitted function.
+      TypeError: `f` is not a jitted function.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -128,22 +128,22 @@ def why(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Log:
     jitted = jitting.jitted_of(f)
     if jitted is None:
         raise errors.type_error(
-            f"tools.why wants a jitted function, got {f!r}.",
+            f"tools.why needs a jitted function, got {f!r}.",
             tries=["jit(f)", "tools.watch(), for a whole program"],
         )
-    found: list[Event] = []
+    events: list[Event] = []
     keys: list[Any] = []
     for key, traced in list(jitted.traces.items()):
         event = _trace_event(jitted, key, keys)
         event.seconds = traced.seconds
-        found.append(event)
+        events.append(event)
         keys.append(key)
         before: list[Any] = []
-        for place, took in jit_primitive.compiled_for(traced.jaxpr).items():
-            event = _compile_event(jitted.name, traced.jaxpr, place, before)
-            event.seconds, event.function = took, found[-1].function
-            found.append(event)
-            before.append(place)
+        for program_key, took in jit_primitive.compiled_for(traced.jaxpr).items():
+            event = _compile_event(jitted.name, traced.jaxpr, program_key, before)
+            event.seconds, event.function = took, events[-1].function
+            events.append(event)
+            before.append(program_key)
     if args or kwargs:
         call = jitted.split(args, kwargs)
         avals = tuple(jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves))
@@ -151,17 +151,17 @@ def why(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Log:
         event = _trace_event(jitted, key, keys)
         event.kind = "call"
         if keys and not event.changes:
-            event.reason = "this signature is known; it is not traced again"
-        found.append(event)
-    return Log(found)
+            event.reason = "this signature is cached; it is not traced again"
+        events.append(event)
+    return Log(events)
 
 
 @contextmanager
 def watch() -> Iterator[Log]:
-    """Keep a log of all that is traced and compiled within, in any thread.
+    """Log everything that is traced and compiled within the context, in any thread.
 
     Returns:
-      A context manager that gives a `Log`, which grows; `print(log)` at the end.
+      A context manager that yields a `Log`, which grows; `print(log)` at the end.
 
     Example:
       >>> import minijax as mj
@@ -172,7 +172,7 @@ def watch() -> Iterator[Log]:
       a new function of the same code: jit it once, outside of the loop
     """
     log = Log([])
-    by_thread: dict[int, list[Event]] = {}  # what has begun and not ended
+    by_thread: dict[int, list[Event]] = {}  # events that have started and not ended
     seen: dict[Any, list[Any]] = {}
     codes: set[Any] = set()
 
@@ -184,10 +184,10 @@ def watch() -> Iterator[Log]:
                 source.attribute(jitted.fun, "__wrapped__", jitted.fun), "__code__", None
             )
             if not seen[id(jitted.traces)] and code is not None and code in codes:
-                event.reason = _ANEW
+                event.reason = _SAME_CODE
             codes.add(code)
             seen[id(jitted.traces)].append(key)
-            alive.append(jitted.traces)  # whose id is taken
+            alive.append(jitted.traces)  # keeps its id, a key of `seen`, from being reused
         else:
             event = _compile_event(*what)
         open_ = by_thread.setdefault(threading.get_ident(), [])
@@ -207,7 +207,7 @@ def watch() -> Iterator[Log]:
         return end
 
     def alone(event: str, seconds: float, **about: Any) -> None:
-        """Programs of single operations, and those compiled ahead of time."""
+        """Log programs of single operations, and those compiled ahead of time."""
         name = str(about.get("fun_name", ""))
         open_ = by_thread.get(threading.get_ident(), [])
         if event == monitoring.COMPILING and not any(e.kind == "compile" for e in open_):
@@ -218,7 +218,7 @@ def watch() -> Iterator[Log]:
                     "",
                     "",
                     [],
-                    "evaluated by itself, or ahead of time",
+                    "a single operation, or ahead of time",
                     _caller(),
                     seconds,
                     len(open_),
@@ -235,47 +235,47 @@ def watch() -> Iterator[Log]:
         monitoring.unregister_event_duration_listener(alone)
 
 
-_ANEW = "a new function of the same code: jit it once, outside of the loop"
+_SAME_CODE = "a new function of the same code: jit it once, outside of the loop"
 
 
 def _caller() -> str:
-    place = source.user_source()
-    return "" if place is None else place.text()
+    user_line = source.user_source()
+    return "" if user_line is None else user_line.text()
 
 
 def _signature(avals: Sequence[Any], static: Sequence[Any] = ()) -> str:
     shown = [a.str_short(True) for a in avals]
-    shown += [f"{where}={value!r}"[:40] for where, value in static]
+    shown += [f"{path}={value!r}"[:40] for path, value in static]
     more = [f"... {len(shown) - 8} more"] if len(shown) > 8 else []
     return f"({', '.join(shown[:8] + more)})"
 
 
-def _trace_event(jitted: Any, key: Any, known: Sequence[Any]) -> Event:
-    found = cache_misses.nearest(jitted, key, list(known))
+def _trace_event(jitted: Any, key: Any, earlier_keys: Sequence[Any]) -> Event:
+    differences = cache_misses.nearest(jitted, key, list(earlier_keys))
     reason = "the first call"
-    if found is not None:
-        reason = "; ".join(map(str, found)) or "mapped axes in scope differ"
+    if differences is not None:
+        reason = "; ".join(map(str, differences)) or "mapped axes in scope differ"
     return Event(
         "trace",
         jitted.name,
         function_text(jitted.fun),
         _signature(key[1], key[2]),
-        [d._asdict() for d in found or ()],
+        [d._asdict() for d in differences or ()],
         reason,
     )
 
 
-def _compile_event(name: str, closed: Any, key: Any, known: Sequence[Any]) -> Event:
+def _compile_event(name: str, closed: Any, key: Any, earlier_keys: Sequence[Any]) -> Event:
     changes: list[dict[str, str]] = []
     reason = "not compiled yet"
-    if known:
+    if earlier_keys:
         differ = [
             [
                 {"path": "", "known": str(a), "now": str(b), "what": what}
                 for what, a, b in zip(jit_primitive.KEY, old, key, strict=True)
                 if a != b
             ]
-            for old in known
+            for old in earlier_keys
         ]
         changes = min(differ, key=len)
         reason = "; ".join(f"{c['what']}: known {c['known']}, now {c['now']}" for c in changes)

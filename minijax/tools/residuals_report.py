@@ -1,8 +1,8 @@
-"""`residuals`: what is kept for the backward pass; `plan_remat`: what should be.
+"""`residuals`: what is stored for the backward pass; `plan_remat`: what should be.
 
-A residual is a value that equations of the forward pass make, or that comes in, and that
-one of the backward pass reads: names of equations tell which is which.  Loops and calls are
-looked into, on both sides, for the lines.
+A residual is a value that the forward pass computes or receives, and that an equation of
+the backward pass reads.  The names of equations show which pass they belong to.  Loops and
+calls are inspected on both sides, to find the lines.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from .source_lines import NOWHERE, SourceLine, is_backward, source_line_of
 
 @dataclasses.dataclass
 class Residual:
-    """A value that is kept.
+    """A value that is stored for the backward pass.
 
-    made, read: the lines that make it, and that read it backwards.
-    by: the operation that makes it, or "argument x", or "constant".
-    flops: what recomputing it from other kept values and arguments takes.
-    why: why it could not be recomputed for free, in words; or that it could.
+    made, read: the lines that compute it, and that read it in the backward pass.
+    by: the operation that computes it, or "argument x", or "constant".
+    flops: the cost of recomputing it from arguments and other stored values.
+    why: that cost in words, or that recomputing is free.
 
     >>> from minijax import tools
     >>> import minijax as mj, minijax.numpy as jnp
@@ -59,7 +59,7 @@ class Residual:
 
 @dataclasses.dataclass
 class Ledger(Report):
-    """The residuals, largest first, and sums by scope; arguments are there anyway.
+    """The residuals, largest first, and sums by scope; arguments are counted separately.
 
     backward: whether there is a backward pass at all.
 
@@ -84,7 +84,7 @@ class Ledger(Report):
 
     def __str__(self) -> str:
         if not self.backward:
-            return "There is no backward pass: of grad(f), say, the ledger tells more."
+            return "There is no backward pass. Call residuals(grad(f), ...), for example."
         head = (
             f"{len(self.residuals)} residuals, {amount(self.bytes)} kept by the forward"
             f" pass; arguments read backwards, {amount(self.arguments)}"
@@ -109,7 +109,7 @@ class Ledger(Report):
 
 
 def residuals(grad_f: Callable[..., Any], *args: Any, **kwargs: Any) -> Ledger:
-    """List what the forward pass of a gradient keeps for the backward pass.
+    """List what the forward pass of a gradient stores for the backward pass.
 
     Args:
       grad_f: a function that differentiates: `grad(f)`, a training step, with any
@@ -117,8 +117,8 @@ def residuals(grad_f: Callable[..., Any], *args: Any, **kwargs: Any) -> Ledger:
       args, kwargs: its arguments: arrays, or `ShapeDtypeStruct`s.
 
     Returns:
-      A `Ledger`: for each residual its bytes and type, the line that makes it, the one that
-      reads it backwards, and what recomputing it would take; sums by scope.
+      A `Ledger`: for each residual its bytes and type, the line that computes it, the line
+      that reads it in the backward pass, and the cost of recomputing it; sums by scope.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -130,26 +130,27 @@ def residuals(grad_f: Callable[..., Any], *args: Any, **kwargs: Any) -> Ledger:
       (256, 256)
     """
     program = program_of(grad_f, args, kwargs)
-    found: list[Residual] = []
+    entries: list[Residual] = []
     arguments = 0
     gradients = list(_gradients(program.jaxpr))
-    for jaxpr, given in gradients:
-        kept, made = _kept(jaxpr), _makers(jaxpr)
-        work = _Work(jaxpr, kept)
-        for v, reader in kept.items():
-            if v in given:
+    for jaxpr, inputs in gradients:
+        residual_readers, defining_eqn = _residual_readers(jaxpr), _defining_eqns(jaxpr)
+        work = _Work(jaxpr, residual_readers)
+        for v, reader in residual_readers.items():
+            if v in inputs:
                 arguments += nbytes(v.aval)
             else:
-                found.append(_residual(v, reader, made, work))
-    found.sort(key=lambda r: -r.bytes)
+                entries.append(_residual(v, reader, defining_eqn, work))
+    entries.sort(key=lambda r: -r.bytes)
     scopes: dict[str, int] = {}
-    for r in found:
+    for r in entries:
         scopes[r.scope] = scopes.get(r.scope, 0) + r.bytes
-    return Ledger(found, scopes, sum(r.bytes for r in found), arguments, bool(gradients))
+    return Ledger(entries, scopes, sum(r.bytes for r in entries), arguments, bool(gradients))
 
 
 def _gradients(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, set[Any]]]:
-    """The programs in which a forward meets a backward pass, calls spelled out."""
+    """Yield the programs that have both a forward and a backward pass, with calls
+    inlined."""
     jaxpr = inline_calls(jaxpr)
     if any(map(is_backward, jaxpr.eqns)):
         yield jaxpr, {*jaxpr.constvars, *jaxpr.invars}
@@ -159,31 +160,33 @@ def _gradients(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, set[Any]]]:
                 yield from _gradients(p.closed.jaxpr)
 
 
-def _kept(jaxpr: Jaxpr) -> dict[Any, Equation]:
-    """The values of the forward pass that the backward pass reads, and who first does."""
-    made = _makers(jaxpr)
-    found: dict[Any, Equation] = {}
+def _residual_readers(jaxpr: Jaxpr) -> dict[Any, Equation]:
+    """Return the forward values that the backward pass reads, and their first reader."""
+    defining_eqn = _defining_eqns(jaxpr)
+    readers: dict[Any, Equation] = {}
     for eqn in jaxpr.eqns:
         if not is_backward(eqn):
             continue
         for a in eqn.ins:
-            if type(a) is Literal or a in found:
+            if type(a) is Literal or a in readers:
                 continue
-            if a not in made or not is_backward(made[a]):
-                found[a] = eqn
-    return found
+            if a not in defining_eqn or not is_backward(defining_eqn[a]):
+                readers[a] = eqn
+    return readers
 
 
-def _makers(jaxpr: Jaxpr) -> dict[Any, Equation]:
+def _defining_eqns(jaxpr: Jaxpr) -> dict[Any, Equation]:
     return {v: eqn for eqn in jaxpr.eqns for v in eqn.outs}
 
 
-def _residual(v: Any, reader: Equation, made: dict[Any, Equation], work: _Work) -> Residual:
-    eqn = made[v]
-    inner = _maker(eqn, list(eqn.outs).index(v), made)
-    use = _reader(reader, [a is v for a in reader.ins].index(True))
+def _residual(
+    v: Any, reader: Equation, defining_eqn: dict[Any, Equation], work: _Work
+) -> Residual:
+    eqn = defining_eqn[v]
+    inner = _innermost_maker(eqn, list(eqn.outs).index(v), defining_eqn)
+    use = _innermost_reader(reader, [a is v for a in reader.ins].index(True))
     total, names = work.of(v)
-    why = "free: it only moves what is kept"
+    why = "free: it only moves stored values"
     if total:
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         why = f"{amount(total, 'flop')} ({shown})"
@@ -200,27 +203,29 @@ def _residual(v: Any, reader: Equation, made: dict[Any, Equation], work: _Work) 
     )
 
 
-def _maker(eqn: Equation, i: int, made: dict[Any, Equation]) -> Equation:
-    """The innermost equation that makes result `i`, before it is moved."""
+def _innermost_maker(eqn: Equation, i: int, defining_eqn: dict[Any, Equation]) -> Equation:
+    """Return the innermost equation that computes result `i`, before it is moved."""
     regions = eqn.primitive.regions
     if regions is None:
-        moves = eqn.primitive.is_data_movement
-        given = [eqn.ins[i]] if moves == "nothing" else eqn.ins
-        moved = [a for a in given if a in made and a.aval.dtype == eqn.outs[i].aval.dtype]
-        if moves in (True, "in order", "nothing") and len(moved) == 1:
-            before = made[moved[0]]
-            return _maker(before, list(before.outs).index(moved[0]), made)
+        data_movement = eqn.primitive.is_data_movement
+        operands = [eqn.ins[i]] if data_movement == "nothing" else eqn.ins
+        moved = [
+            a for a in operands if a in defining_eqn and a.aval.dtype == eqn.outs[i].aval.dtype
+        ]
+        if data_movement in (True, "in order", "nothing") and len(moved) == 1:
+            before = defining_eqn[moved[0]]
+            return _innermost_maker(before, list(before.outs).index(moved[0]), defining_eqn)
         return eqn
     body = regions.bodies(eqn.params)[-1].jaxpr
     out = body.outvars[i] if i < len(body.outvars) else None
     inside = {v: inner for inner in body.eqns for v in inner.outs}
     if out in inside:
-        return _maker(inside[out], list(inside[out].outs).index(out), inside)
+        return _innermost_maker(inside[out], list(inside[out].outs).index(out), inside)
     return eqn
 
 
-def _reader(eqn: Equation, i: int) -> Equation:
-    """The innermost equation that reads operand `i` first."""
+def _innermost_reader(eqn: Equation, i: int) -> Equation:
+    """Return the innermost equation that reads operand `i` first."""
     regions = eqn.primitive.regions
     if regions is None:
         return eqn
@@ -230,34 +235,36 @@ def _reader(eqn: Equation, i: int) -> Equation:
     for inner in body.eqns:
         for k, a in enumerate(inner.ins):
             if a is v:
-                return _reader(inner, k)
+                return _innermost_reader(inner, k)
     return eqn
 
 
 class _Work:
-    """The operations that lead to values from arguments and what else is kept."""
+    """The operations that compute values from arguments and other stored values."""
 
-    def __init__(self, jaxpr: Jaxpr, kept: Container[Any]) -> None:
+    def __init__(self, jaxpr: Jaxpr, stored: Container[Any]) -> None:
         self.flops = np.array([equation_flops(eqn) for eqn in jaxpr.eqns])
         self.names = np.array([eqn.primitive.name for eqn in jaxpr.eqns])
         self.number = {v: i for i, eqn in enumerate(jaxpr.eqns) for v in eqn.outs}
-        self.before: list[int] = []  # of each equation, the set as bits: itself, too
+        self.before: list[
+            int
+        ] = []  # each equation's set of operations as bits, including itself
         for i, eqn in enumerate(jaxpr.eqns):
             bits = 1 << i
             for a in eqn.ins:
-                if type(a) is not Literal and a in self.number and a not in kept:
+                if type(a) is not Literal and a in self.number and a not in stored:
                     bits |= self.before[self.number[a]]
             self.before.append(bits)
 
     def of(self, v: Any) -> tuple[float, list[str]]:
-        """The work for a value, and which operations do it, the dearest first."""
+        """Return the work for a value, and its operations, the most expensive first."""
         n = len(self.flops)
-        found = self.before[self.number[v]].to_bytes(n // 8 + 1, "little")
-        there = np.unpackbits(np.frombuffer(found, np.uint8), bitorder="little")[:n] > 0
-        names, kinds = np.unique(self.names[there], return_inverse=True)
-        work = np.bincount(kinds, self.flops[there], len(names))
-        order = [i for i in np.argsort(-work, kind="stable") if work[i]]
-        return float(work.sum()), [str(names[i]) for i in order]
+        bits = self.before[self.number[v]].to_bytes(n // 8 + 1, "little")
+        used = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[:n] > 0
+        names, kinds = np.unique(self.names[used], return_inverse=True)
+        work = np.bincount(kinds, self.flops[used], len(names))
+        sorted_indices = [i for i in np.argsort(-work, kind="stable") if work[i]]
+        return float(work.sum()), [str(names[i]) for i in sorted_indices]
 
 
 # -------------------------------------------------------------------------------- plans
@@ -265,9 +272,9 @@ class _Work:
 
 @dataclasses.dataclass
 class Piece:
-    """A stretch of the program: which lines, and whether it is recomputed.
+    """A segment of the program: its lines, and whether it is recomputed.
 
-    depth: how often it has been recomputed before, as part of those around.
+    depth: how many recomputed segments contain it.
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -290,10 +297,11 @@ class RematPlan(Report):
     """What to recompute under a budget.
 
     function: `f` with this plan, to be differentiated.
-    bytes: what it stores, by the plan; extra: the operations it computes twice, and as a
-      part of the gradient's.
+    bytes: what the plan stores.
+    extra_flops: the operations that it computes twice; extra: these as a part of the
+      gradient's.
     measured: bytes of temporaries of XLA's executable of the gradient: of `f` itself
-      ("before"), and with the plan ("after"); empty if not asked for.
+      ("before"), and with the plan ("after"); empty if not requested.
 
     >>> from minijax import tools
     >>> import minijax as mj, minijax.numpy as jnp
@@ -314,8 +322,8 @@ class RematPlan(Report):
 
     def to_dict(self) -> dict[str, Any]:
         fields = dataclasses.fields(self)
-        found = {x.name: getattr(self, x.name) for x in fields if x.name != "function"}
-        return {**found, "pieces": [dataclasses.asdict(p) for p in self.pieces]}
+        data = {x.name: getattr(self, x.name) for x in fields if x.name != "function"}
+        return {**data, "pieces": [dataclasses.asdict(p) for p in self.pieces]}
 
     def __str__(self) -> str:
         lines = [
@@ -346,20 +354,20 @@ class RematPlan(Report):
 def plan_remat(
     f: Callable[..., Any], nbytes: int, *args: Any, measure: bool = False, **kwargs: Any
 ) -> RematPlan:
-    """Choose what the gradient of a function recomputes, to fit into so many bytes.
+    """Choose what the gradient of a function recomputes, to fit a memory budget.
 
     Args:
-      f: a scalar function, which `grad` is to differentiate by its first argument.
+      f: a scalar function, to be differentiated by its first argument.
       nbytes: the budget for residuals.
       args, kwargs: its arguments: arrays, or `ShapeDtypeStruct`s.
-      measure: compile the gradient with and without the plan, and tell what each needs.
+      measure: compile the gradient with and without the plan, and measure the memory.
 
     Returns:
       A `RematPlan`: `function` is `checkpoint(f, policy=budget(nbytes))`; `pieces` are the
-      stretches that it keeps and recomputes, with their lines; `measured`, if asked for.
+      segments that it stores and recomputes, with their lines; `measured`, if requested.
 
     Raises:
-      ValueError: no choice fits; the message says what would.
+      ValueError: no choice fits; the message states the least budget that does.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -374,32 +382,32 @@ def plan_remat(
     f, args, kwargs, _ = without_statics(f, args, kwargs)
     program = program_of(f, args, kwargs)
     jaxpr = without_own(ClosedJaxpr(inline_calls(program.jaxpr))).jaxpr
-    found: Plan = plan(jaxpr, int(nbytes))
+    segments_plan: Plan = plan(jaxpr, int(nbytes))
     policy: Budget = budget(nbytes)
-    slim = checkpoint(f, policy=policy)
-    pieces = list(_pieces(jaxpr, found.stretches, 0))
-    whole = program_of(grad(f), args, kwargs)
+    remat_f = checkpoint(f, policy=policy)
+    pieces = list(_pieces(jaxpr, segments_plan.stretches, 0))
+    gradient = program_of(grad(f), args, kwargs)
     measured = {}
     if measure:
-        after = program_of(grad(slim), args, kwargs)
+        after = program_of(grad(remat_f), args, kwargs)
         measured = {
-            "before": xla_memory(whole).get("temporary", 0),
+            "before": xla_memory(gradient).get("temporary", 0),
             "after": xla_memory(after).get("temporary", 0),
         }
     return RematPlan(
-        slim,
+        remat_f,
         int(nbytes),
         pieces,
-        found.bytes,
-        found.flops,
-        found.flops / max(flops(whole.jaxpr), 1.0),
+        segments_plan.bytes,
+        segments_plan.flops,
+        segments_plan.flops / max(flops(gradient.jaxpr), 1.0),
         measured,
     )
 
 
-def _pieces(jaxpr: Jaxpr, stretches: Sequence[Segment], depth: int) -> Iterator[Piece]:
-    """Stretches with their lines, those that are kept in a row as one."""
-    for recomputed, group in itertools.groupby(stretches, lambda s: s.recomputed):
+def _pieces(jaxpr: Jaxpr, segments: Sequence[Segment], depth: int) -> Iterator[Piece]:
+    """Yield segments with their lines; neighbours that are stored become one."""
+    for recomputed, group in itertools.groupby(segments, lambda s: s.recomputed):
         for some in ([s] for s in group) if recomputed else [list(group)]:
             eqns = jaxpr.eqns[some[0].start : some[-1].end]
             first = source_line_of(eqns[0]) if eqns else NOWHERE

@@ -1,10 +1,10 @@
-"""What a function costs on each device, and between devices, without running it.
+"""The cost of a function on each device, and between devices, without running it.
 
-Products of matrices are what fused code spends its time on: `flops` and `hbm_bytes` are
-theirs.  The `unfused_` numbers are of all operations, each by itself (passes/cost_model.py).
-Collectives cross links: what each device sends and how many steps that takes, along each
-axis of the mesh, is that of rings (Chan, Heimlich, Purkayastha & van de Geijn, Collective
-communication: theory, practice, and experience, 2007).
+Fused code spends its time on matrix products: `flops` and `hbm_bytes` count only these.
+The `unfused_` numbers count all operations separately (passes/cost_model.py).  Collectives
+use links between devices: the bytes and steps along each mesh axis are those of ring
+algorithms (Chan, Heimlich, Purkayastha & van de Geijn, Collective communication: theory,
+practice, and experience, 2007).
 
 Next: costs.py, the same line by line.
 """
@@ -42,7 +42,7 @@ __all__ = (
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RooflineShape:
-    """A type of arrays, and how large it is.
+    """The shape and dtype of arrays, and their size.
 
     >>> import minijax as mj
     >>> RooflineShape.from_aval(mj.core.ShapedArray((2, 3), 'float32')).bytes
@@ -54,7 +54,7 @@ class RooflineShape:
 
     @classmethod
     def from_aval(cls, aval: Any) -> RooflineShape:
-        """That of an abstract value."""
+        """Return the shape of an abstract value."""
         return cls(shape=tuple(aval.shape), dtype=aval.dtype)
 
     @property
@@ -69,13 +69,13 @@ class RooflineShape:
 
     @classmethod
     def total_bytes(cls, avals: Sequence[Any]) -> int:
-        """The bytes of several."""
+        """Return the bytes of several abstract values."""
         return sum(cls.from_aval(a).bytes for a in avals)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RooflineRuleContext:
-    """What a rule knows of the operation that it is asked about."""
+    """The operation that a rule is called for."""
 
     name_stack: Any
     primitive: Any
@@ -89,12 +89,12 @@ class RooflineRuleContext:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RooflineResult:
-    """What something costs each device.
+    """The cost on each device.
 
-    flops, hbm_bytes: of products of matrices; unfused_flops, unfused_hbm_bytes: of all
-      operations, each by itself.
-    ici_bytes, ici_latency: by axis of the mesh, what a device sends, and in how many steps.
-    peak_hbm_bytes: of what lives at once.
+    flops, hbm_bytes: of matrix products; unfused_flops, unfused_hbm_bytes: of all
+      operations, each counted separately.
+    ici_bytes, ici_latency: by mesh axis, the bytes that a device sends, and the steps.
+    peak_hbm_bytes: the most bytes that are live at any time.
     """
 
     flops: int = 0
@@ -107,7 +107,7 @@ class RooflineResult:
 
     @classmethod
     def zeros(cls) -> RooflineResult:
-        """Nothing."""
+        """Return a cost of zero."""
         return cls()
 
     def __add__(self, other: RooflineResult) -> RooflineResult:
@@ -144,14 +144,15 @@ _rules: dict[Primitive, Rule] = {}
 
 
 def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
-    """Say what an operation costs.
+    """Register a rule for the cost of an operation.
 
     Args:
       prim: its primitive.
 
     Returns:
-      A decorator of a rule: `rule(ctx, *args, **params)` takes a `RooflineRuleContext`, a
-      `RooflineShape` for each operand, and params; it gives a `RooflineResult`.
+      A decorator of a rule.  `rule(ctx, *args, **params)` is called with a
+      `RooflineRuleContext`, a `RooflineShape` for each operand, and params; it returns a
+      `RooflineResult`.
 
     Example:
       >>> from minijax.extend.core import Primitive
@@ -169,7 +170,7 @@ def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
 
 
 def register_standard_roofline(prim: Primitive) -> None:
-    """Say that an operation costs what the model of costs says, whatever was said before.
+    """Use the standard cost model for an operation, instead of any registered rule.
 
     Args:
       prim: its primitive.
@@ -187,12 +188,12 @@ def register_standard_roofline(prim: Primitive) -> None:
 def _standard(eqn: Equation, ctx: RooflineRuleContext) -> RooflineResult:
     flops = int(own_flops(eqn))
     size = sum(nbytes(a.aval) for a in (*eqn.ins, *eqn.outs))
-    moves = not flops
+    moves_only = not flops
     if eqn.primitive not in (dot_general_p, conv_general_dilated_p):
-        return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=0 if moves else size)
+        return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=0 if moves_only else size)
     pinned = ctx.pin_lhs_in_vmem, ctx.pin_rhs_in_vmem
     operands = zip(eqn.ins, pinned, strict=False)
-    read = sum(nbytes(x.aval) for x, here in operands if not here)
+    read = sum(nbytes(x.aval) for x, is_pinned in operands if not is_pinned)
     if not any(pinned):
         read += nbytes(eqn.outs[0].aval)
     return RooflineResult(
@@ -201,13 +202,13 @@ def _standard(eqn: Equation, ctx: RooflineRuleContext) -> RooflineResult:
 
 
 def _by_axis(axes: Any, mesh: Any, of: Callable[[int], tuple[float, int]]) -> RooflineResult:
-    """`of(n)`: bytes and steps along an axis of so many devices."""
+    """Cost along axes; `of(n)` returns bytes and steps along an axis of n devices."""
     names = axes if isinstance(axes, (tuple, list)) else (axes,)
     sizes = dict(mesh.shape) if mesh is not None else {}
-    found = {a: of(sizes.get(a, 1)) for a in names if isinstance(a, str)}
+    by_axis = {a: of(sizes.get(a, 1)) for a in names if isinstance(a, str)}
     return RooflineResult(
-        ici_bytes={a: int(b) for a, (b, _) in found.items()},
-        ici_latency={a: steps for a, (_, steps) in found.items()},
+        ici_bytes={a: int(b) for a, (b, _) in by_axis.items()},
+        ici_latency={a: steps for a, (_, steps) in by_axis.items()},
     )
 
 
@@ -278,20 +279,20 @@ class _Walk:
         self.mesh, self.pins = mesh, pins
 
     def program(self, jaxpr: Jaxpr) -> RooflineResult:
-        """The cost of all equations, and the most that lives between two of them."""
+        """Return the cost of all equations, and the most bytes live between two of them."""
         total = RooflineResult()
         ends = last_uses(jaxpr)
         alive = sum(nbytes(v.aval) for v in [*jaxpr.constvars, *jaxpr.invars])
         peak = alive
         for i, eqn in enumerate(jaxpr.eqns):
-            found = self.equation(eqn)
-            inside = found.peak_hbm_bytes
+            cost = self.equation(eqn)
+            inside = cost.peak_hbm_bytes
             held = sum(nbytes(a.aval) for a in set(eqn.ins) if type(a) is not Literal)
             peak = max(peak, alive - held + inside)
             alive += sum(nbytes(v.aval) for v in eqn.outs)
             alive -= sum(nbytes(v.aval) for v in ends.get(i, ()))
             peak = max(peak, alive)
-            total += found
+            total += cost
         return dataclasses.replace(total, peak_hbm_bytes=peak)
 
     def equation(self, eqn: Equation) -> RooflineResult:
@@ -317,10 +318,10 @@ class _Walk:
         inside = inner_programs(eqn)
         if not inside:
             return _standard(eqn, ctx)
-        found = [self.program(p.closed.jaxpr)._times(p.trip_count) for p in inside]
+        costs = [self.program(p.closed.jaxpr)._times(p.trip_count) for p in inside]
         if inside[0].choice:
-            return max(found, key=lambda r: (r.unfused_flops, r.unfused_hbm_bytes))
-        return functools.reduce(RooflineResult.__add__, found)
+            return max(costs, key=lambda r: (r.unfused_flops, r.unfused_hbm_bytes))
+        return functools.reduce(RooflineResult.__add__, costs)
 
 
 def roofline(
@@ -334,18 +335,18 @@ def roofline(
     vjp: bool = False,
     print_jaxpr: bool = False,
 ) -> Callable[..., tuple[Any, RooflineResult]]:
-    """A function that tells what calls of `f` cost each device.
+    """Return a function that estimates the cost of calls of `f` on each device.
 
     Args:
       f: a function of arrays; it is not run.
-      mesh, in_specs, out_specs: of `shard_map(f)`, whose devices each do a part; None: one
-        device does all.
+      mesh, in_specs, out_specs: of `shard_map(f)`, where each device computes one shard;
+        None: one device computes everything.
       pin_lhs_in_vmem, pin_rhs_in_vmem: left or right factors of products need not be read.
-      vjp: tell of the backward pass alone.
+      vjp: estimate only the backward pass.
       print_jaxpr: print the program.
 
     Returns:
-      A function of arrays or types, which gives the types of the results of `f` and a
+      A function of arrays or types that returns the types of the results of `f` and a
       `RooflineResult`.
 
     Example:
@@ -355,26 +356,28 @@ def roofline(
       >>> out.shape, cost.flops, cost.unfused_flops, cost.hbm_bytes
       ((8, 8), 2048, 2112, 1280)
     """
-    parted = (
+    sharded_f = (
         f if mesh is None else shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs)
     )
     pins = (pin_lhs_in_vmem, pin_rhs_in_vmem)
 
     def cost_of(*args: Any) -> tuple[Any, RooflineResult]:
-        shapes = eval_shape(parted, *args)
+        shapes = eval_shape(sharded_f, *args)
         if vjp:
-            _, pull = eval_shape(lambda *xs: vjp_of(parted, *xs), *args)
+            _, pull = eval_shape(lambda *xs: vjp_of(sharded_f, *xs), *args)
             leaves, treedef = tree.flatten(pull)
             run = lambda kept, ct: tree.unflatten(treedef, kept)(ct)
             closed = make_jaxpr(run)(leaves, shapes)
         else:
-            closed = make_jaxpr(parted)(*args)
+            closed = make_jaxpr(sharded_f)(*args)
         if print_jaxpr:
             print(closed)
         walk = _Walk(mesh, pins)
         if mesh is None:
             return shapes, walk.program(closed.jaxpr)
-        costs = map(walk.equation, closed.jaxpr.eqns)  # whole arrays lie on no device
+        costs = map(
+            walk.equation, closed.jaxpr.eqns
+        )  # each device holds shards, not full arrays
         return shapes, sum(costs, RooflineResult())
 
     return cost_of
@@ -390,15 +393,16 @@ def roofline_and_grad(
     pin_rhs_in_vmem: bool = False,
     print_jaxpr: bool = False,
 ) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
-    """A function that tells what calls of `f` and their backward passes cost each device.
+    """Return a function that estimates the cost of `f` and its backward pass on each
+    device.
 
     Args:
-      f, mesh, in_specs, out_specs, pin_lhs_in_vmem, pin_rhs_in_vmem, print_jaxpr: those of
+      f, mesh, in_specs, out_specs, pin_lhs_in_vmem, pin_rhs_in_vmem, print_jaxpr: as in
         `roofline`.
 
     Returns:
-      A function of arrays or types, which gives the types of the results of `f`, and a
-      `RooflineResult` of each pass.
+      A function of arrays or types that returns the types of the results of `f`, and a
+      `RooflineResult` for each pass.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

@@ -1,7 +1,7 @@
-"""Where an equation comes from, in the user's words: file, line, variable, direction.
+"""The user's source line of an equation: file, line, variable, direction.
 
-The name of a variable is read off the line that makes its value: the target of the
-assignment in which the operation stands.
+The name of a variable is read from the line that computes its value: it is the target of
+the assignment that contains the operation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..ir.jaxpr import Equation
 class SourceLine:
     """A line of the user's program.
 
-    variable: what the line assigns to ("" if nothing, "return" where it returns).
+    variable: what the line assigns to ("" if nothing, "return" for a return statement).
 
     >>> from minijax import tools
     >>> report = tools.nans(lambda x: 1 / x)(0.0)
@@ -54,9 +54,9 @@ class SourceLine:
 def report_lines(
     what: str, scope: str, place: SourceLine | None, iterations: Sequence[tuple[str, int]]
 ) -> list[str]:
-    """The first lines of a report on an operation: what happened, where, and when.
+    """Return the first lines of a report on an operation: what happened, where, and when.
 
-    Without a place, `what` is the whole first line.
+    Without `place`, `what` is the complete first line.
     """
     lines = [what]
     if place is not None:
@@ -72,24 +72,24 @@ def report_lines(
 
 
 NOWHERE = SourceLine("", 0, 0, "", "", "")
-_calls: set[Any] = set()  # where users have called tools: no lines of the programs
+_calls: set[Any] = set()  # calls of tools by users, which are not lines of programs
 
 
-def called_here() -> None:
-    """Have the user's current line, in which a tool is called, count as no place."""
+def exclude_current_line() -> None:
+    """Exclude the user's current line, which calls a tool, from source lines."""
     source = user_source()
     if source is not None:
         _calls.add((source.code, source.lasti))
 
 
 def source_line_of(eqn: Equation) -> SourceLine:
-    """Where the user asked for an operation."""
+    """Return the user's line that an operation comes from."""
     return of_source(eqn.source)
 
 
 @functools.lru_cache(4096)
 def of_source(source: Source | None) -> SourceLine:
-    """A recorded place, with its line's text and variable."""
+    """Return a recorded source as a line with its text and variable."""
     if source is None or source is UNKNOWN or (source.code, source.lasti) in _calls:
         return NOWHERE
     line, column = source.position()
@@ -105,13 +105,13 @@ def is_backward(eqn: Equation) -> bool:
 
 @functools.lru_cache(256)
 def _targets(file: str) -> dict[int, str]:
-    """Line -> what the innermost statement around it assigns to."""
+    """Map each line to the assignment target of the innermost statement around it."""
     source = "".join(linecache.getlines(file))
     try:
         tree = ast.parse(textwrap.dedent(source))
     except SyntaxError:
         return {}
-    found: dict[int, str] = {}
+    targets: dict[int, str] = {}
     for node in ast.walk(tree):  # outer statements first
         if isinstance(node, ast.Assign):
             name = ", ".join(ast.unparse(t).strip("()") for t in node.targets)
@@ -122,8 +122,8 @@ def _targets(file: str) -> dict[int, str]:
         else:
             continue
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-            found[line] = name
-    return found
+            targets[line] = name
+    return targets
 
 
 def _assigned(file: str, line: int) -> str:

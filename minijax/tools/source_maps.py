@@ -1,10 +1,10 @@
 """Source maps: which line of a program each line of its jaxpr, StableHLO or HLO comes from.
 
-A map is in the format that browsers read (ECMA-426, "Source map format specification"):
-for each line of the generated text segments (column, source, line, column), each number
-relative to the one before, written in base 64 with variable length.
+Maps have the format that browsers read (ECMA-426, "Source map format specification").  Each
+line of the generated text has segments (column, source, line, column).  Each number is
+relative to the one before, and written in base 64 with variable length.
 
-Next: stages_page.py, the same as a page to look at.
+Next: stages_page.py, which shows the same as a page.
 """
 
 from __future__ import annotations
@@ -57,9 +57,11 @@ _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 # -------------------------------------------------------------------------- the maps
 
 
-def _written(n: int) -> str:
-    """A number in base 64: six bits a digit, of which the highest says that more follow,
-    and the lowest of all is the sign."""
+def _encode(n: int) -> str:
+    """Encode a number in base 64 with six bits a digit.
+
+    The highest bit of a digit marks that more follow; the lowest bit of all is the sign.
+    """
     n, out = (-n << 1 | 1) if n < 0 else n << 1, ""
     while True:
         n, low = n >> 5, n & 31
@@ -68,23 +70,23 @@ def _written(n: int) -> str:
             return out
 
 
-def _read(text: str) -> Segment:
-    found, total, shift = [], 0, 0
+def _decode(text: str) -> Segment:
+    numbers, total, shift = [], 0, 0
     for digit in text:
         bits = _DIGITS.index(digit)
         total |= (bits & 31) << shift
         shift += 5
         if not bits & 32:
-            found.append(-(total >> 1) if total & 1 else total >> 1)
+            numbers.append(-(total >> 1) if total & 1 else total >> 1)
             total = shift = 0
-    return tuple(found)
+    return tuple(numbers)
 
 
 @dataclasses.dataclass(frozen=True)
 class SourceMap:
-    """Where lines of a generated text come from.
+    """The source lines of a generated text.
 
-    version: 3, of the format; sources, sources_content: files, and perhaps their texts.
+    version: 3, of the format; sources, sources_content: files, and optionally their texts.
     mappings: for each line its segments, relative to one another.
 
     >>> SourceMap(3, ['f.py'], [], [], [[(0, 0, 2, 4)], []]).to_json()[-20:]
@@ -98,8 +100,8 @@ class SourceMap:
     mappings: Sequence[Sequence[Segment]]
 
     def to_json(self) -> str:
-        """The map as text that browsers read."""
-        lines = (",".join("".join(map(_written, s)) for s in line) for line in self.mappings)
+        """Return the map as JSON text."""
+        lines = (",".join("".join(map(_encode, s)) for s in line) for line in self.mappings)
         return json.dumps(
             {
                 "version": self.version,
@@ -112,11 +114,12 @@ class SourceMap:
 
     @classmethod
     def from_json(cls, json_data: str) -> SourceMap:
-        """The map that `to_json` wrote."""
+        """Parse a map that `to_json` wrote."""
         data = json.loads(json_data)
         if data["version"] != 3:
             raise errors.value_error(
-                f"A source map of version {data['version']}.", why="only 3 is read."
+                f"A source map of version {data['version']}.",
+                why="only version 3 is supported.",
             )
         lines = (line.split(",") for line in data["mappings"].split(";"))
         return cls(
@@ -124,16 +127,16 @@ class SourceMap:
             data["sources"],
             data.get("sourcesContent", []),
             data["names"],
-            [[_read(s) for s in line if s] for line in lines],
+            [[_decode(s) for s in line if s] for line in lines],
         )
 
 
 class MappingsGenerator:
-    """Makes relative segments of absolute ones.
+    """Converter of absolute segments to relative ones.
 
-    >>> made = MappingsGenerator()
-    >>> made.new_group(); made.new_segment(4, 0, 3, 2); made.new_segment(6, 0, 3, 8)
-    >>> made.mappings()
+    >>> generator = MappingsGenerator()
+    >>> generator.new_group(); generator.new_segment(4, 0, 3, 2)
+    >>> generator.new_segment(6, 0, 3, 8); generator.mappings()
     [[(4, 0, 3, 2), (2, 0, 0, 6)]]
     """
 
@@ -142,43 +145,45 @@ class MappingsGenerator:
         self._last = [0] * 5
 
     def new_group(self) -> None:
-        """Begin a line of the generated text."""
+        """Start a line of the generated text."""
         self._lines.append([])
         self._last[0] = 0
 
     def new_segment(self, *seg: int) -> None:
-        """Map a column of this line: column, source, line, column and perhaps a name."""
+        """Map a column of this line: column, source, line, column and optionally a name."""
         steps = zip(seg, self._last, strict=False)
         self._lines[-1].append(tuple(new - old for new, old in steps))
         self._last[: len(seg)] = seg
 
     def mappings(self) -> list[list[Segment]]:
-        """The segments of all lines."""
+        """Return the segments of all lines."""
         return self._lines
 
 
 class _Files:
-    """The sources of a map, numbered as they come."""
+    """The source files of a map, numbered in order of appearance."""
 
     def __init__(self) -> None:
-        self.known: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
 
     def number(self, name: str) -> int:
-        return self.known.setdefault(name, len(self.known))
+        return self.numbers.setdefault(name, len(self.numbers))
 
 
-def _mapped(
+def _build_map(
     lines: Sequence[str], origin: Callable[[int, str], Any], contents: Sequence[str] = ()
 ) -> SourceMap:
-    """A map whose lines come from `origin(i, line)`: file, line and column, or None."""
-    files, made = _Files(), MappingsGenerator()
+    """Build a map; `origin(i, line)` returns file, line and column, or None."""
+    files, generator = _Files(), MappingsGenerator()
     for i, line in enumerate(lines):
-        made.new_group()
-        found = origin(i, line)
-        if found is not None:
-            file, row, column = found
-            made.new_segment(len(line) - len(line.lstrip()), files.number(file), row, column)
-    return SourceMap(3, list(files.known), list(contents), [], made.mappings())
+        generator.new_group()
+        position = origin(i, line)
+        if position is not None:
+            file, row, column = position
+            generator.new_segment(
+                len(line) - len(line.lstrip()), files.number(file), row, column
+            )
+    return SourceMap(3, list(files.numbers), list(contents), [], generator.mappings())
 
 
 # ------------------------------------------------------------------------ the passes
@@ -186,7 +191,7 @@ def _mapped(
 
 @dataclasses.dataclass(frozen=True)
 class SourceMapDump:
-    """A generated text with its map: of which pass."""
+    """The generated text of a pass, with its map."""
 
     source_map: SourceMap
     generated_code: str
@@ -194,7 +199,7 @@ class SourceMapDump:
 
 
 class CompileFn(Protocol):
-    """How a pass compiles `fn(*f_args, **f_kwargs)`, with its files in `work_dir`."""
+    """The function that compiles `fn(*f_args, **f_kwargs)`, with files in `work_dir`."""
 
     def __call__(
         self, work_dir: Any, fn: Any, f_args: Any, f_kwargs: Any, /, **kwargs: Any
@@ -202,23 +207,23 @@ class CompileFn(Protocol):
 
 
 class GenerateDumpFn(Protocol):
-    """How a pass makes a map of what its compilation gave."""
+    """The function that makes a map of a compilation result."""
 
     def __call__(self, compile_result: Any, /, **kwargs: Any) -> SourceMapDump: ...
 
 
 class SourceMapGeneratorFn(Protocol):
-    """What `generate_sourcemaps` returns: maps of a call, one for each pass."""
+    """The result of `generate_sourcemaps`: it returns a map of a call for each pass."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Sequence[SourceMapDump]: ...
 
 
 @dataclasses.dataclass(frozen=True)
 class Pass:
-    """A stage of a program that is shown: how it is made, and how it is written down.
+    """A stage of a program: how it is computed, and how it is written.
 
-    compile_fn: of (work_dir, f, f_args, f_kwargs) what the stage is.
-    generate_dump: of that, a `SourceMapDump`.
+    compile_fn: (work_dir, f, f_args, f_kwargs) -> the stage.
+    generate_dump: the stage -> a `SourceMapDump`.
     """
 
     name: str
@@ -233,13 +238,13 @@ def register_pass(pass_: Pass) -> None:
     """Add a stage.
 
     Args:
-      pass_: the stage; its name is new.
+      pass_: the stage; its name must be new.
 
     Returns:
       None.
 
     Raises:
-      ValueError: there is a stage of this name.
+      ValueError: a stage with this name is registered.
 
     Example:
       >>> register_pass(Pass("jaxpr", compile_jaxpr, make_jaxpr_dump))
@@ -252,7 +257,7 @@ def register_pass(pass_: Pass) -> None:
 
 
 def all_passes() -> Sequence[Pass]:
-    """The stages that can be shown.
+    """Return the registered stages.
 
     Returns:
       A list of `Pass`.
@@ -265,7 +270,7 @@ def all_passes() -> Sequence[Pass]:
 
 
 def filter_passes(regex: str) -> Sequence[Pass]:
-    """The stages whose names a pattern finds.
+    """Return the stages whose names match a pattern.
 
     Args:
       regex: the pattern.
@@ -288,14 +293,14 @@ def compile_with_env(
     Args:
       f: a function, jitted or not.
       f_args, f_kwargs: its arguments.
-      env_flags: none: flags of the process cannot change while it runs.
-      compiler_flags: a dictionary of options of XLA.
+      env_flags: must be empty: flags of the process cannot change while it runs.
+      compiler_flags: a dictionary of XLA options.
 
     Returns:
       The lowered program and the compiled one.
 
     Raises:
-      NotImplementedError: `env_flags` has some.
+      NotImplementedError: `env_flags` is not empty.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -317,15 +322,15 @@ def compile_with_env(
 def generate_sourcemaps(
     f: Callable[..., Any], passes: Sequence[Pass], **pass_kwargs: Any
 ) -> SourceMapGeneratorFn:
-    """A function that tells of calls of `f` where each stage's lines come from.
+    """Return a function that maps the lines of each stage of a call to their sources.
 
     Args:
       f: a function of arrays.
-      passes: the stages, of `all_passes` or `filter_passes`.
-      pass_kwargs: for the stages: `xla_compiler_flags`, a dictionary.
+      passes: the stages, from `all_passes` or `filter_passes`.
+      pass_kwargs: options of the stages: `xla_compiler_flags`, a dictionary.
 
     Returns:
-      A function of the arguments of `f`, which gives a `SourceMapDump` for each stage.
+      A function of the arguments of `f` that returns a `SourceMapDump` for each stage.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -347,7 +352,7 @@ def generate_sourcemaps(
 
 
 def canonicalize_filename(file_name: str) -> str:
-    """The name of a file as maps have it: itself.
+    """Return a file's name as it is written in maps: unchanged.
 
     Args:
       file_name: the name.
@@ -363,10 +368,10 @@ def canonicalize_filename(file_name: str) -> str:
 
 
 def compile_jaxpr(work_dir: Any, f: Any, f_args: Any, f_kwargs: Any, **_: Any) -> Any:
-    """The jaxpr of a call.
+    """Return the jaxpr of a call.
 
     Args:
-      work_dir: not needed.
+      work_dir: not used.
       f, f_args, f_kwargs: the function and its arguments.
 
     Returns:
@@ -380,16 +385,17 @@ def compile_jaxpr(work_dir: Any, f: Any, f_args: Any, f_kwargs: Any, **_: Any) -
     return make_jaxpr(f)(*f_args, **f_kwargs)
 
 
-def _in_order(jaxpr: Any) -> Iterator[Equation]:
-    """The equations as they are printed: programs of an equation before its last line."""
+def _equations_as_printed(jaxpr: Any) -> Iterator[Equation]:
+    """Yield equations in printed order: inner programs follow the line of their
+    equation."""
     for eqn in jaxpr.eqns:
         yield eqn
         for inner in closed_jaxprs(eqn.params):
-            yield from _in_order(inner.jaxpr)
+            yield from _equations_as_printed(inner.jaxpr)
 
 
 def make_jaxpr_dump(jaxpr: Any, **_: Any) -> SourceMapDump:
-    """A jaxpr as text, and where its equations come from.
+    """Return a jaxpr as text, with a map of its equations.
 
     Args:
       jaxpr: a jaxpr, closed or not.
@@ -404,26 +410,30 @@ def make_jaxpr_dump(jaxpr: Any, **_: Any) -> SourceMapDump:
     """
     text = str(jaxpr)
     bare = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
-    left = _in_order(bare)
+    remaining_eqns = _equations_as_printed(bare)
 
     def origin(i: int, line: str) -> Any:
-        said = re.match(r"\s*(?:[^=\[\]]+:\S+ )*(?:= |_ = )([\w.\-+]+)", line)
-        if said is None:
+        match = re.match(r"\s*(?:[^=\[\]]+:\S+ )*(?:= |_ = )([\w.\-+]+)", line)
+        if match is None:
             return None
-        eqn = next((e for e in left if e.primitive.name == said[1]), None)
-        place = None if eqn is None else source_line_of(eqn)
-        if place is None or not place.line:
+        eqn = next((e for e in remaining_eqns if e.primitive.name == match[1]), None)
+        source_line = None if eqn is None else source_line_of(eqn)
+        if source_line is None or not source_line.line:
             return None
-        return (canonicalize_filename(place.file), place.line - 1, place.column)
+        return (
+            canonicalize_filename(source_line.file),
+            source_line.line - 1,
+            source_line.column,
+        )
 
-    return SourceMapDump(_mapped(text.split("\n"), origin), text, "jaxpr")
+    return SourceMapDump(_build_map(text.split("\n"), origin), text, "jaxpr")
 
 
 # ------------------------------------------------------------------- StableHLO and HLO
 
 
 class HloPass(enum.Enum):
-    """The stages of a lowered program."""
+    """Stages of a lowered program."""
 
     STABLE_HLO = "hlo:stable-hlo"
     ORIGINAL = "hlo:original"
@@ -431,7 +441,7 @@ class HloPass(enum.Enum):
 
 
 class Location(NamedTuple):
-    """A place in a file; lines count from 1."""
+    """A position in a file; lines count from 1."""
 
     file: str
     line: int
@@ -439,7 +449,7 @@ class Location(NamedTuple):
 
 
 class Redirect(NamedTuple):
-    """A location that stands for another one, by its number."""
+    """A location that refers to another one, by its number."""
 
     tgt_id: int
 
@@ -462,35 +472,35 @@ METADATA_REGEX = re.compile(
 def parse_mlir_locations(
     mlir_dump: Sequence[str],
 ) -> tuple[dict[int, Location | Redirect], list[str]]:
-    """The numbered locations of a module's text, and its other lines.
+    """Split a module's text into its numbered locations and its other lines.
 
     Args:
       mlir_dump: the lines of the text.
 
     Returns:
-      A dictionary from numbers to `Location` and `Redirect`; the lines that define none.
+      A dictionary from numbers to `Location` and `Redirect`; the other lines.
 
     Example:
       >>> parse_mlir_locations(['#loc1 = loc("f.py":3:4)', '#loc2 = loc("f"(#loc1))', 'x'])
       ({1: Location(file='f.py', line=3, col=4), 2: Redirect(tgt_id=1)}, ['x'])
     """
-    found: dict[int, Location | Redirect] = {}
+    locations: dict[int, Location | Redirect] = {}
     rest = []
     for line in mlir_dump:
-        if said := SRC_REGEX.match(line):
-            place = Location(said["file"], int(said["line"]), int(said["col"]))
-            found[int(said["id"] or 0)] = place
-        elif said := SCOPED_REGEX.match(line):
-            found[int(said["id"] or 0)] = Redirect(int(said["tgt_id"] or 0))
-        elif said := CALLSITE_REGEX.match(line):
-            found[int(said["id"] or 0)] = Redirect(int(said["callee"] or 0))
+        if match := SRC_REGEX.match(line):
+            location = Location(match["file"], int(match["line"]), int(match["col"]))
+            locations[int(match["id"] or 0)] = location
+        elif match := SCOPED_REGEX.match(line):
+            locations[int(match["id"] or 0)] = Redirect(int(match["tgt_id"] or 0))
+        elif match := CALLSITE_REGEX.match(line):
+            locations[int(match["id"] or 0)] = Redirect(int(match["callee"] or 0))
         elif not line.startswith("#loc"):
             rest.append(line)
-    return found, rest
+    return locations, rest
 
 
 def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
-    """The map of a module's text with locations.
+    """Return the map of a module's text with locations.
 
     Args:
       mlir_dump: the text, as `lowered.as_text(debug_info=True)`.
@@ -505,25 +515,25 @@ def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
       True
     """
     lines = mlir_dump.split("\n")
-    known, _ = parse_mlir_locations(lines)
+    locations, _ = parse_mlir_locations(lines)
 
     def origin(i: int, line: str) -> Any:
-        said = None if line.startswith("#loc") else LOC_REGEX.search(line)
-        place: Any = None if said is None else known.get(int(said["id"] or 0))
-        while isinstance(place, Redirect):
-            place = known.get(place.tgt_id)
-        return None if place is None else (place.file, place.line - 1, place.col)
+        match = None if line.startswith("#loc") else LOC_REGEX.search(line)
+        location: Any = None if match is None else locations.get(int(match["id"] or 0))
+        while isinstance(location, Redirect):
+            location = locations.get(location.tgt_id)
+        return None if location is None else (location.file, location.line - 1, location.col)
 
-    return _mapped(lines, origin)
+    return _build_map(lines, origin)
 
 
 _FILE = re.compile(r'(\d+) "(.*)"$')
-_PLACE = re.compile(r"(\d+) \{file_name_id=(\d+) .*?line=(\d+) .*?column=(\d+)")
+_FILE_LOCATION = re.compile(r"(\d+) \{file_name_id=(\d+) .*?line=(\d+) .*?column=(\d+)")
 _FRAME = re.compile(r"(\d+) \{file_location_id=(\d+)")
 
 
 def parse_hlo_dump(text: str) -> SourceMap:
-    """The map of a program's HLO.
+    """Return the map of a program's HLO.
 
     Args:
       text: the HLO, with its tables of files and frames, or with `source_file=` and
@@ -533,13 +543,13 @@ def parse_hlo_dump(text: str) -> SourceMap:
       A `SourceMap`, of the lines of the text.
 
     Example:
-      >>> told = 'metadata={op_name="add" source_file="f.py" source_line=3}'
-      >>> parse_hlo_dump(' x = f32[] add(y, y), ' + told).mappings
+      >>> metadata = 'metadata={op_name="add" source_file="f.py" source_line=3}'
+      >>> parse_hlo_dump(' x = f32[] add(y, y), ' + metadata).mappings
       [[(1, 0, 2, 0)]]
     """
     lines = text.split("\n")
     files: dict[str, str] = {}
-    places: dict[str, tuple[str, int]] = {}
+    locations: dict[str, tuple[str, int]] = {}
     frames: dict[str, str] = {}
     table = ""
     for line in lines:
@@ -547,34 +557,34 @@ def parse_hlo_dump(text: str) -> SourceMap:
             table = line
         elif not line:
             table = ""
-        elif table == "FileNames" and (said := _FILE.match(line)):
-            files[said[1]] = said[2]
-        elif table == "FileLocations" and (said := _PLACE.match(line)):
-            places[said[1]] = files.get(said[2], ""), int(said[3])
-        elif table == "StackFrames" and (said := _FRAME.match(line)):
-            frames[said[1]] = said[2]
+        elif table == "FileNames" and (match := _FILE.match(line)):
+            files[match[1]] = match[2]
+        elif table == "FileLocations" and (match := _FILE_LOCATION.match(line)):
+            locations[match[1]] = files.get(match[2], ""), int(match[3])
+        elif table == "StackFrames" and (match := _FRAME.match(line)):
+            frames[match[1]] = match[2]
 
     def origin(i: int, line: str) -> Any:
-        if said := METADATA_REGEX.search(line):
-            return said["src_file"], int(said["src_line"]) - 1, 0
+        if match := METADATA_REGEX.search(line):
+            return match["src_file"], int(match["src_line"]) - 1, 0
         frame = re.search(r"stack_frame_id=(\d+)", line)
-        place = None if frame is None else places.get(frames.get(frame[1], ""))
-        return None if place is None else (place[0], place[1] - 1, 0)
+        location = None if frame is None else locations.get(frames.get(frame[1], ""))
+        return None if location is None else (location[0], location[1] - 1, 0)
 
-    return _mapped(lines, origin)
+    return _build_map(lines, origin)
 
 
 def trace_and_lower(
     work_dir: Any, f: Any, f_args: Any, f_kwargs: Any, **_: Any
 ) -> tuple[Any, str]:
-    """The lowered program of a call.
+    """Lower a call.
 
     Args:
-      work_dir: not needed.
+      work_dir: not used.
       f, f_args, f_kwargs: the function and its arguments.
 
     Returns:
-      What `jit(f).lower` gives, and the folder.
+      The result of `jit(f).lower`, and `work_dir`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -586,10 +596,10 @@ def trace_and_lower(
 
 
 def stable_hlo_generate_dump(args: tuple[Any, str], **_: Any) -> SourceMapDump:
-    """The StableHLO of a lowered program, and where its lines come from.
+    """Return the StableHLO of a lowered program, with a map of its lines.
 
     Args:
-      args: what `trace_and_lower` gave.
+      args: the result of `trace_and_lower`.
 
     Returns:
       A `SourceMapDump`.
@@ -604,10 +614,10 @@ def stable_hlo_generate_dump(args: tuple[Any, str], **_: Any) -> SourceMapDump:
 
 
 def original_hlo_generate_dump(args: tuple[Any, str], **_: Any) -> SourceMapDump:
-    """The HLO of a lowered program, and where its lines come from.
+    """Return the HLO of a lowered program, with a map of its lines.
 
     Args:
-      args: what `trace_and_lower` gave.
+      args: the result of `trace_and_lower`.
 
     Returns:
       A `SourceMapDump`.
@@ -624,11 +634,11 @@ def original_hlo_generate_dump(args: tuple[Any, str], **_: Any) -> SourceMapDump
 def optimized_generate_dump(
     args: tuple[Any, str], xla_compiler_flags: dict[str, Any] | None = None, **_: Any
 ) -> SourceMapDump:
-    """The HLO that XLA made of a program, and where its lines come from.
+    """Return the HLO that XLA optimized, with a map of its lines.
 
     Args:
-      args: what `trace_and_lower` gave.
-      xla_compiler_flags: options of XLA.
+      args: the result of `trace_and_lower`.
+      xla_compiler_flags: XLA options.
 
     Returns:
       A `SourceMapDump`.
@@ -638,7 +648,7 @@ def optimized_generate_dump(
       >>> optimized_generate_dump(trace_and_lower("", jnp.sin, (1.,), {})).pass_name
       'hlo:optimized'
     """
-    with config.CACHE_ENABLED(False):  # where a program lies in files is not in its key
+    with config.CACHE_ENABLED(False):  # cache keys do not include source lines
         text = args[0].compile(xla_compiler_flags).as_text()
     return SourceMapDump(parse_hlo_dump(text), text, HloPass.OPTIMIZED.value)
 

@@ -1,9 +1,9 @@
 """`show`: every stage of a function, side by side, from Python to the compiler's output.
 
-A stage is lines of text; each line knows the user's line that it comes from, and what it
-makes.  The page lights up the lines of all stages that come from one line of the program.
+A stage is lines of text.  Each line records the user's line that it comes from, and what it
+computes.  The page highlights the lines of all stages that come from one source line.
 
-The page's script and style stand in page.py.
+The page's script and style are in page.py.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from .source_lines import NOWHERE, source_line_of
 class Line:
     """A line of a stage.
 
-    source: "file:line" of the program that it comes from, "" if of none.
-    kind: "code", "head" (of what folds), or "end".
-    note: type, bytes and flops of what it makes.
+    source: "file:line" of the program that it comes from, "" if unknown.
+    kind: "code", "head" (of a fold), or "end".
+    note: type, bytes and flops of its results.
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -56,7 +56,7 @@ class Line:
 
 @dataclasses.dataclass
 class Stage:
-    """A form of the program, under its name.
+    """A form of the program, with its name.
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -76,7 +76,7 @@ class Stage:
 
 @dataclasses.dataclass
 class Stages:
-    """All stages of a function; `print` for text, `save` for a page, notebooks show it.
+    """All stages of a function; `print` for text, `save` for a page; notebooks display it.
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -100,7 +100,7 @@ class Stages:
         return "\n\n".join(parts)
 
     def html(self) -> str:
-        """One page that needs nothing else."""
+        """Return a self-contained HTML page."""
         graph = self.svg() if shutil.which("dot") else ""
         return page(self.title, [(s.name, _html(s)) for s in self.stages], graph)
 
@@ -110,23 +110,23 @@ class Stages:
         return f'<iframe style="{style}" srcdoc="{text}"></iframe>'
 
     def save(self, path: str) -> str:
-        """Write the page to a file; returns the path."""
+        """Write the page to a file; return the path."""
         with open(path, "w", encoding="utf-8") as f:
             f.write(self.html())
         return path
 
     def svg(self) -> str:
-        """The graph of the last jaxpr, drawn by graphviz.
+        """Return the graph of the last jaxpr, drawn by graphviz.
 
         Raises:
-          RuntimeError: that is not installed.
+          RuntimeError: graphviz is not installed.
         """
         if shutil.which("dot") is None:
             raise errors.error(
                 RuntimeError,
-                "show: there is no program `dot` to draw the graph with.",
+                "show: the program `dot`, which draws the graph, was not found.",
                 why="graphviz is not installed, or not on the PATH.",
-                tries=["install graphviz", "print(stages.graph), which is its input"],
+                tries=["install graphviz", "print(stages.graph), the input of `dot`"],
             )
         run = ["dot", "-Tsvg"]
         done = subprocess.run(run, input=self.graph, capture_output=True, text=True, check=True)
@@ -140,23 +140,23 @@ def show(
     compiled: bool = True,
     **kwargs: Any,
 ) -> Stages:
-    """Show every stage of a function: Python, jaxprs, StableHLO, and what XLA makes of it.
+    """Show every stage of a function: Python, jaxprs, StableHLO, and XLA's optimized HLO.
 
     Args:
       f: a function of arrays, with any transformations inside.
-      args, kwargs: arguments of the whole function: arrays, or `ShapeDtypeStruct`s.
+      args, kwargs: arguments of the transformed function: arrays, or `ShapeDtypeStruct`s.
       through: transformations around `f`, the outermost first: `[jit, vmap, grad]` is
         `jit(vmap(grad(f)))`.  The jaxpr is shown before and after each.
-      compiled: whether to lower and compile, too.
+      compiled: whether to lower and compile as well.
 
     Returns:
-      `Stages`: data; `print` it, `save('page.html')`, or leave it to a notebook.  On the
-      page, variables have the program's names, the lines of one line of the program light
-      up in all stages together, hovering tells types, bytes and flops, loops and branches
-      fold.
+      `Stages`: data; `print` it, call `save('page.html')`, or display it in a notebook.  On
+      the page, variables have the program's names; lines of all stages that come from one
+      source line highlight together; hovering shows types, bytes and flops; loops and
+      branches fold.
 
     Raises:
-      TypeError: `through` holds what is no function.
+      TypeError: `through` contains something that is not a function.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -174,28 +174,28 @@ def show(
     """
     if not through:
         f, args, kwargs, _ = without_statics(f, args, kwargs)
-    whole, taken = _composed(f, through)
-    rest, xs, more, _ = without_statics(whole, args, kwargs)
+    transformed_f, stages_called = _composed(f, through)
+    rest, xs, more, _ = without_statics(transformed_f, args, kwargs)
     closed = make_jaxpr(rest)(*xs, **more)
-    found: list[tuple[str, Jaxpr]] = []
-    for name, fun, seen in taken:
-        if seen:  # the function was called: with these types
+    jaxprs: list[tuple[str, Jaxpr]] = []
+    for name, fun, seen in stages_called:
+        if seen:  # the function was called with these types
             inner_args, inner_kwargs = seen[0]
-            found.append((name, make_jaxpr(fun)(*inner_args, **inner_kwargs).jaxpr))
-    if through or not found:
-        found.append((_name(through[0]) if through else name_of(f), closed.jaxpr))
-    stages = [Stage("Python", _python([j for _, j in found]))]
+            jaxprs.append((name, make_jaxpr(fun)(*inner_args, **inner_kwargs).jaxpr))
+    if through or not jaxprs:
+        jaxprs.append((_name(through[0]) if through else name_of(f), closed.jaxpr))
+    stages = [Stage("Python", _python([j for _, j in jaxprs]))]
     names: dict[str, int] = {}
-    for name, jaxpr in found:
+    for name, jaxpr in jaxprs:
         names[name] = names.get(name, 0) + 1
-        again = f" {names[name]}" if names[name] > 1 else ""
-        stages.append(Stage(name + again, _Writer().program(jaxpr, name_of(f))))
+        suffix = f" {names[name]}" if names[name] > 1 else ""
+        stages.append(Stage(name + suffix, _Writer().program(jaxpr, name_of(f))))
     if compiled and not is_host_driven(closed.jaxpr):
-        jitted = whole if hasattr(whole, "lower") else jit(whole)
+        jitted = transformed_f if hasattr(transformed_f, "lower") else jit(transformed_f)
         lowered = jitted.lower(*args, **kwargs)
         text = lowered.as_text(debug_info=True)
         stages.append(Stage("StableHLO", _stablehlo(text)))
-        with config.CACHE_LOCATIONS(True):  # else a program on disk knows no lines
+        with config.CACHE_LOCATIONS(True):  # otherwise a cached program has no source lines
             stages.append(Stage("HLO", _hlo(lowered.compile().as_text())))
     return Stages(name_of(f), stages, _graph(closed.jaxpr))
 
@@ -205,28 +205,29 @@ def _name(transform: Any) -> str:
 
 
 def _composed(f: Any, through: Sequence[Any]) -> tuple[Any, list[tuple[str, Any, list[Any]]]]:
-    """The whole function; for each inner one its stage, itself, and its arguments."""
+    """Return the composed function; for each inner one its stage name, itself, its
+    arguments."""
     for t in through:
         if not callable(t):
             raise errors.type_error(
-                f"show: through holds {t!r}, which is no transformation.",
+                f"show: through contains {t!r}, which is not a transformation.",
                 tries=["through=[jit, vmap, grad]", "functools.partial(vmap, in_axes=1)"],
             )
-    taken: list[tuple[str, Any, list[Any]]] = []
+    stages_called: list[tuple[str, Any, list[Any]]] = []
     fun, name = f, name_of(f)
     for t in reversed(through):
         seen: list[Any] = []
-        taken.append((name, fun, seen))
-        fun, name = t(_recording(fun, seen)), _name(t)
+        stages_called.append((name, fun, seen))
+        fun, name = t(_with_recorded_types(fun, seen)), _name(t)
     if not through:
         seen = []
-        taken.append((name, fun, seen))
-        fun = _recording(fun, seen)
-    return fun, taken
+        stages_called.append((name, fun, seen))
+        fun = _with_recorded_types(fun, seen)
+    return fun, stages_called
 
 
-def _recording(fun: Any, seen: list[Any]) -> Any:
-    """The function; the types of its arguments go to a list when it is called."""
+def _with_recorded_types(fun: Any, seen: list[Any]) -> Any:
+    """Wrap a function so that calls append the types of their arguments to `seen`."""
 
     @wraps(fun)
     def recorded(*args: Any, **kwargs: Any) -> Any:
@@ -247,7 +248,7 @@ def _type(x: Any) -> Any:
 
 
 def _python(jaxprs: Sequence[Jaxpr]) -> list[Line]:
-    """The user's functions that the equations come from, with their lines."""
+    """Return the user's functions that the equations come from, with their lines."""
     codes: dict[Any, tuple[int, int]] = {}
 
     def visit(jaxpr: Jaxpr) -> None:
@@ -285,29 +286,29 @@ def _python(jaxprs: Sequence[Jaxpr]) -> list[Line]:
             for i, line in enumerate(text)
         ]
         out.append(Line("", kind="end"))
-    return out or [Line("(no source is known)")]
+    return out or [Line("(source not available)")]
 
 
 # ------------------------------------------------------------------------------- jaxprs
 
 
 class _Writer:
-    """Writes jaxprs with the user's names for variables."""
+    """Writer of jaxprs with the user's names for variables."""
 
     def __init__(self) -> None:
         self.names: dict[Any, str] = {}
         self.taken: dict[str, int] = {}
 
-    def name(self, v: Any, wanted: str) -> str:
-        """A new name, as wished if that is free."""
-        if not re.fullmatch(r"[A-Za-z_]\w*(\[.*\])?", wanted) or wanted == "return":
-            wanted = "v"
-        n = self.taken[wanted] = self.taken.get(wanted, 0) + 1
-        self.names[v] = wanted if n == 1 else f"{wanted}_{n}"
+    def name(self, v: Any, requested: str) -> str:
+        """Choose a new name, the requested one if it is free."""
+        if not re.fullmatch(r"[A-Za-z_]\w*(\[.*\])?", requested) or requested == "return":
+            requested = "v"
+        n = self.taken[requested] = self.taken.get(requested, 0) + 1
+        self.names[v] = requested if n == 1 else f"{requested}_{n}"
         return self.names[v]
 
     def base(self, v: Any) -> str:
-        """The name of a variable without its number."""
+        """Return the name of a variable without its number."""
         return re.sub(r"_\d+$", "", self.atom(v))
 
     def atom(self, a: Any) -> str:
@@ -318,12 +319,12 @@ class _Writer:
     def program(
         self, jaxpr: Jaxpr, title: str, depth: int = 0, called: Sequence[str] = ()
     ) -> list[Line]:
-        """The lines of a program, whose arguments are called so if it does not say."""
-        wanted = jaxpr.arg_names or called
+        """Return the lines of a program; `called` names its arguments if it does not."""
+        arg_names = jaxpr.arg_names or called
         for i, v in enumerate(jaxpr.invars):
-            self.name(v, wanted[i] if i < len(wanted) else "x")
-        given = [f"{self.atom(v)}:{v.aval.str_short(True)}" for v in jaxpr.invars]
-        lines = [Line(f"{title}({', '.join(given)})", depth, kind="head")]
+            self.name(v, arg_names[i] if i < len(arg_names) else "x")
+        args = [f"{self.atom(v)}:{v.aval.str_short(True)}" for v in jaxpr.invars]
+        lines = [Line(f"{title}({', '.join(args)})", depth, kind="head")]
         for eqn in jaxpr.eqns:
             lines += self.equation(eqn, depth + 1)
         outs = ", ".join(map(self.atom, jaxpr.outvars))
@@ -332,14 +333,14 @@ class _Writer:
         return lines
 
     def equation(self, eqn: Equation, depth: int) -> list[Line]:
-        place = source_line_of(eqn)
+        source_line = source_line_of(eqn)
         ins = " ".join(map(self.atom, eqn.ins))
-        targets = [t.strip() for t in place.variable.split(",")]
+        targets = [t.strip() for t in source_line.variable.split(",")]
         if len(targets) < 2:
             targets = targets * len(eqn.outs)
         targets += [eqn.primitive.name] * len(eqn.outs)
         outs = [
-            f"{self.name(v, _wished(t, eqn))}:{v.aval.str_short(True)}"
+            f"{self.name(v, _result_name(t, eqn))}:{v.aval.str_short(True)}"
             for v, t in zip(eqn.outs, targets, strict=False)
         ]
         try:
@@ -348,16 +349,16 @@ class _Writer:
             params = sorted(eqn.params.items())
         shown = [f"{k}={_short(v)}" for k, v in params if not closed_jaxprs({k: v})]
         brackets = f"[{' '.join(shown)}]" if shown else ""
-        made = f"{', '.join(outs)} = " if outs else ""
+        targets_text = f"{', '.join(outs)} = " if outs else ""
         size = sum(nbytes(v.aval) for v in eqn.outs)
         note = (
-            f"{place.short} {place.variable}  {', '.join(outs)}  {amount(size)},"
+            f"{source_line.short} {source_line.variable}  {', '.join(outs)}  {amount(size)},"
             f" {amount(equation_flops(eqn), 'flop')}"
         )
         if eqn.names:
             note += f"  in {eqn.names}"
-        source = f"{place.file}:{place.line}" if place.file else ""
-        text = f"{made}{eqn.primitive.name}{brackets} {ins}".rstrip()
+        source = f"{source_line.file}:{source_line.line}" if source_line.file else ""
+        text = f"{targets_text}{eqn.primitive.name}{brackets} {ins}".rstrip()
         line = Line(text, depth, source, "code", note)
         inner = [(k, p) for k, v in eqn.params.items() for p in closed_jaxprs({k: v})]
         lines = [line]
@@ -368,8 +369,8 @@ class _Writer:
         return lines
 
 
-def _wished(target: str, eqn: Equation) -> str:
-    """What a result is called: as the program says, or by the operation."""
+def _result_name(target: str, eqn: Equation) -> str:
+    """Return the name of a result: the user's variable, or the operation."""
     named = target not in ("", "_", "return") and target.isidentifier()
     return target if named else eqn.primitive.name.replace("-", "_")
 
@@ -379,7 +380,7 @@ def _short(value: Any, most: int = 60) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-# -------------------------------------------------------------------- what XLA is given
+# ---------------------------------------------------------------- input of XLA
 
 
 _ALIAS = re.compile(r'^(#loc\w*) = loc\((?:"(.*?)"(?::(\d+):\d+)?)?(?:\((#loc\w*)\))?.*\)$')
@@ -387,16 +388,16 @@ _AT = re.compile(r"\s*loc\((#loc\w*|unknown)\)")
 
 
 def _stablehlo(text: str) -> list[Line]:
-    """Lines of a module; the locations at their ends become sources."""
-    places: dict[str, tuple[str, str]] = {}
+    """Return the lines of a module; the locations at their ends become sources."""
+    locations: dict[str, tuple[str, str]] = {}
     parents: dict[str, str] = {}
     notes: dict[str, str] = {}
     for row in text.splitlines():
-        found = _ALIAS.match(row)
-        if found:
-            alias, name, line, parent = found.groups()
+        match = _ALIAS.match(row)
+        if match:
+            alias, name, line, parent = match.groups()
             if line:
-                places[alias] = (name, line)
+                locations[alias] = (name, line)
             elif name:
                 notes[alias] = name
             if parent:
@@ -408,9 +409,9 @@ def _stablehlo(text: str) -> list[Line]:
         at = _AT.findall(row)
         alias = note = at[-1] if at else ""
         note = notes.get(alias, "")
-        while alias in parents and alias not in places:
+        while alias in parents and alias not in locations:
             alias = parents[alias]
-        file, line = places.get(alias, ("", ""))
+        file, line = locations.get(alias, ("", ""))
         body = _AT.sub("", row)
         depth = (len(body) - len(body.lstrip())) // 2
         source = f"{file}:{line}" if file else ""
@@ -419,7 +420,7 @@ def _stablehlo(text: str) -> list[Line]:
 
 
 def _hlo(text: str) -> list[Line]:
-    """Lines of optimised modules; stack frames become sources."""
+    """Return the lines of optimised modules; stack frames become sources."""
     tables: dict[str, dict[str, str]] = {}
     lines: list[Line] = []
     table = ""
@@ -446,8 +447,8 @@ def _hlo(text: str) -> list[Line]:
 
 def _frame_source(tables: dict[str, dict[str, str]], frame: str) -> str:
     def field(row: str, name: str) -> str:
-        found = re.search(rf"{name}=(\d+)", row)
-        return found.group(1) if found else ""
+        match = re.search(rf"{name}=(\d+)", row)
+        return match.group(1) if match else ""
 
     row = tables.get("StackFrames", {}).get(frame, "")
     at = tables.get("FileLocations", {}).get(field(row, "file_location_id"), "")
@@ -459,7 +460,7 @@ def _frame_source(tables: dict[str, dict[str, str]], frame: str) -> str:
 
 
 def _html(stage: Stage) -> str:
-    """The lines of a stage; what follows a head, up to its end, folds."""
+    """Return a stage's lines as HTML; lines from a head to its end fold."""
     out = []
     for line in stage.lines:
         text = html.escape(line.text) or "&nbsp;"
@@ -477,26 +478,27 @@ def _html(stage: Stage) -> str:
 
 
 def _graph(jaxpr: Jaxpr) -> str:
-    """A jaxpr for graphviz: a node for each equation, those of calls too; edges: values."""
+    """Return a jaxpr for graphviz: nodes are equations, with calls inlined; edges are
+    values."""
     writer, names = _Writer(), jaxpr.arg_names
     jaxpr = inline_calls(jaxpr)
     rows = ["digraph {", 'node [shape=box fontname="monospace" fontsize=10];']
     rows.append('edge [fontname="monospace" fontsize=8];')
-    made: dict[Any, str] = {}
+    node_of: dict[Any, str] = {}
     for i, v in enumerate(jaxpr.invars):
-        wanted = names[i] if i < len(names) else "x"
-        made[v] = f"i{i}"
-        label = f"{writer.name(v, wanted)}: {v.aval.str_short(True)}".replace('"', "'")
+        arg_name = names[i] if i < len(names) else "x"
+        node_of[v] = f"i{i}"
+        label = f"{writer.name(v, arg_name)}: {v.aval.str_short(True)}".replace('"', "'")
         rows.append(f'i{i} [label="{label}" shape=ellipse];')
     for i, eqn in enumerate(jaxpr.eqns):
         rows.append(f'e{i} [label="{eqn.primitive.name}"];')
         for a in eqn.ins:
-            if type(a) is not Literal and a in made:
-                rows.append(f'{made[a]} -> e{i} [label="{a.aval.str_short(True)}"];')
+            if type(a) is not Literal and a in node_of:
+                rows.append(f'{node_of[a]} -> e{i} [label="{a.aval.str_short(True)}"];')
         for v in eqn.outs:
-            made[v] = f"e{i}"
+            node_of[v] = f"e{i}"
     for i, a in enumerate(jaxpr.outvars):
         rows.append(f'o{i} [label="result {i}" shape=ellipse];')
-        if type(a) is not Literal and a in made:
-            rows.append(f"{made[a]} -> o{i};")
+        if type(a) is not Literal and a in node_of:
+            rows.append(f"{node_of[a]} -> o{i};")
     return "\n".join([*rows, "}"])

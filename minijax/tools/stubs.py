@@ -1,7 +1,7 @@
-"""Type stubs of the faces: what their tables hand on, said so that editors can read it.
+"""Type stubs of public modules: the names in their tables, for editors.
 
-`python -m minijax.tools.stubs` writes a `.pyi` file beside each face that is a table; a
-test holds that they are what it would write.
+`python -m minijax.tools.stubs` writes a `.pyi` file next to each public module with a
+table; a test compares the files with its output.
 """
 
 from __future__ import annotations
@@ -87,36 +87,42 @@ FACES = (
 
 
 def path_of(name: str) -> Path:
-    """Where the stub of a face stands."""
+    """Return the path of a public module's stub."""
     source = Path(importlib.import_module(name).__file__ or "")
     return source.with_suffix(".pyi")
 
 
 def stub(name: str) -> str:
-    """The text of a face's stub."""
+    """Return the text of a public module's stub."""
     module = importlib.import_module(name)
     depth = len(path_of(name).relative_to(_ROOT).parts)
     lines = [f'"""{(module.__doc__ or "").strip().splitlines()[0]}"""', ""]
-    homes = lazy_modules.homes(module._TABLE)
-    rooms = sorted({(room, inner, public) for public, (room, inner) in homes.items()})
-    owned = {(room, inner.partition(".")[0]) for room, inner, _ in rooms if "." in inner}
-    for room, owner in sorted(owned):
-        lines.append(f"from {'.' * depth}{room} import {owner} as _{owner}")
-    for room, inner, public in rooms:
+    modules = lazy_modules.homes(module._TABLE)
+    entries = sorted(
+        {(module_path, inner, public) for public, (module_path, inner) in modules.items()}
+    )
+    owned = {
+        (module_path, inner.partition(".")[0])
+        for module_path, inner, _ in entries
+        if "." in inner
+    }
+    for module_path, owner in sorted(owned):
+        lines.append(f"from {'.' * depth}{module_path} import {owner} as _{owner}")
+    for module_path, inner, public in entries:
         if "." not in inner:
-            lines.append(f"from {'.' * depth}{room} import {inner} as {public}")
-    for submodule in sorted(set(module.__all__) - set(homes)):
+            lines.append(f"from {'.' * depth}{module_path} import {inner} as {public}")
+    for submodule in sorted(set(module.__all__) - set(modules)):
         lines.append(f"from . import {submodule} as {submodule}")
     if owned:
         lines.append("")
-        lines += [f"{p} = _{inner}" for _, inner, p in rooms if "." in inner]
+        lines += [f"{p} = _{inner}" for _, inner, p in entries if "." in inner]
     names = sorted(module.__all__)
     if name == "minijax":
         lines += ["from .base.config import config as config", ""]
         lines += ["__version__: str", "__version_info__: tuple[int, int, int]"]
         names.append("config")
-    handed_on = textwrap.fill(", ".join(f'"{n}"' for n in names), 84)
-    lines += ["", "__all__ = [", textwrap.indent(handed_on, "    "), "]", ""]
+    all_names = textwrap.fill(", ".join(f'"{n}"' for n in names), 84)
+    lines += ["", "__all__ = [", textwrap.indent(all_names, "    "), "]", ""]
     return "\n".join(lines)
 
 

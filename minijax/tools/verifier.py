@@ -1,9 +1,9 @@
 """`verify`: the same call compiled, eager, at optimisation level 0, and by NumPy.
 
 The compiled program is compared with the same operations run one at a time, each compiled
-by itself, which are compared with NumPy where NumPy has them.  A difference counts if it is
-greater than runs with random rounding errors are apart (verify_walk.py).  Where a compiled
-result differs, programs that compute the values before it find the first one that does.
+separately, and these with NumPy where NumPy has them.  A difference counts if it is greater
+than the differences between runs with random rounding errors (verify_walk.py).  Where a
+compiled result differs, programs that compute earlier values find the first that differs.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Difference:
 
     between: which computations differ: "compiled", "level 0", "eager", "numpy".
     primitive, place: the operation; iterations: of each loop around it, innermost last.
-    count, size: how many elements differ, and how many there are.
-    at: the index of the one that differs most; values: what both have there.
-    error, allowed: how far they are apart there, and what rounding explains.
+    count, size: the number of elements that differ, and of all elements.
+    at: the index of the greatest difference; values: both values there.
+    error, allowed: the difference there, and what rounding explains.
 
     >>> from minijax import tools
     >>> import minijax.numpy as jnp
@@ -78,12 +78,12 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True)
 class VerifyReport(Report):
-    """How the computations of one call agree: true if two of them do not.
+    """Whether the computations of one call agree: true if two of them do not.
 
     first: the first operation that differs, a `Difference`; None if all agree.
-    differences: one at most for each pair of computations.
+    differences: at most one for each pair of computations.
     operations: how many were run one at a time; by_numpy: how many of them NumPy repeated.
-    whole: operations that were not looked into: long loops, programs over several devices.
+    whole: operations that were not inspected: long loops, programs over several devices.
     results: what each computation returned.
 
     >>> from minijax import tools
@@ -115,8 +115,8 @@ class VerifyReport(Report):
             "computations": list(self.results),
         }
 
-    def _beside(self, other: Difference) -> str:
-        """What is printed of a further difference."""
+    def _further_text(self, other: Difference) -> str:
+        """Return the text of a further difference."""
         first, one, two = self.first, *other.between
         same = ("primitive", "place", "iterations")
         if all(getattr(first, k) == getattr(other, k) for k in same):
@@ -125,29 +125,29 @@ class VerifyReport(Report):
 
     def __str__(self) -> str:
         names = [*self.results, *(["numpy"] if self.by_numpy else [])]
-        said = f"{', '.join(names[:-1])} and {names[-1]}"
+        computations = f"{', '.join(names[:-1])} and {names[-1]}"
         counted = f"{self.operations} operations, {self.by_numpy} of them repeated by NumPy."
         if self.first is None:
-            lines = [f"{said} agree: {counted}"]
+            lines = [f"{computations} agree: {counted}"]
         else:
             rest = [d for d in self.differences if d is not self.first]
-            lines = [str(self.first), *map(self._beside, rest), counted]
+            lines = [str(self.first), *map(self._further_text, rest), counted]
         if self.whole:
-            lines.append(f"not looked into: {', '.join(self.whole)}")
+            lines.append(f"not inspected: {', '.join(self.whole)}")
         return "\n".join(lines)
 
 
 def verify(f: Callable[..., Any]) -> Callable[..., VerifyReport]:
-    """Make a function that computes `f` in several ways and names where they differ.
+    """Return a function that computes `f` in several ways and names where they differ.
 
-    The call is computed compiled as `jit(f)` does, at XLA's optimisation level 0, eagerly
-    with each operation compiled by itself, and each operation by NumPy where NumPy has it.
-    They may differ by rounding.  How far is measured: the program also runs eagerly with
-    random rounding errors in each operation.
+    The call is computed in four ways: compiled, as by `jit(f)`; at XLA's optimisation level
+    0; eagerly, each operation compiled separately; and each operation by NumPy where NumPy
+    has it.  They may differ by rounding.  The allowance is measured: the program also runs
+    eagerly with random rounding errors in each operation.
 
     Args:
-      f: a function of arrays to a pytree of arrays, with any transformations inside; if it
-        is jitted, its compiler options are used.
+      f: a function of arrays that returns a pytree of arrays, with any transformations
+        inside; if it is jitted, its compiler options are used.
 
     Returns:
       A function with `f`'s arguments that returns a `VerifyReport`: `report.first` is a
@@ -163,8 +163,8 @@ def verify(f: Callable[..., Any]) -> Callable[..., VerifyReport]:
       >>> bool(report), list(report.results)
       (False, ['compiled', 'level 0', 'eager'])
 
-    Effects happen once for each computation.  Values of up to 20,000 operations are looked
-    at; loops beyond that run whole.
+    Effects happen once for each computation.  Values of up to 20,000 operations are
+    checked; longer loops run as one operation.
     """
     check_callable(f)
 
@@ -175,7 +175,7 @@ def verify(f: Callable[..., Any]) -> Callable[..., VerifyReport]:
             raise errors.value_error(
                 f"verify: {name_of(f)} drives devices itself.",
                 why="there is no single compiled program to compare with.",
-                tries=["shard_map in place of pmap", "verify of the mapped function"],
+                tries=["shard_map in place of pmap", "verify the mapped function"],
             )
         jitted = jitted_of(f)
         options = {} if jitted is None else dict(jitted.options)
@@ -198,7 +198,7 @@ class _Verifier:
         self.args = args
         self.options = options
         self.by_numpy = 0
-        self.wrong: Difference | None = None  # the first that NumPy finds
+        self.wrong: Difference | None = None  # the first difference from NumPy
 
     def report(self, structure: Any) -> VerifyReport:
         walk = Walk(look=self.against_numpy)
@@ -207,7 +207,7 @@ class _Verifier:
             Walk(seed).run(self.jaxpr, self.consts, self.args)
             for seed in range(SAMPLES if eager else 0)
         ]
-        results, found = {}, []
+        results, differences = {}, []
         for name, extra in (("compiled", {}), ("level 0", UNOPTIMIZED)):
             search = _Search(name, {**self.options, **extra})
             outs = search.computed(self.jaxpr, self.consts, self.args)
@@ -221,29 +221,31 @@ class _Verifier:
                 if comparable(a.aval) and beyond(x, y, more)[0].any()
             ]
             if bad:
-                found.append(search.located(self.jaxpr, self.consts, self.args, bad, ()))
+                differences.append(search.located(self.jaxpr, self.consts, self.args, bad, ()))
         results["eager"] = eager
         if self.wrong is not None:
-            found.insert(0, self.wrong)
+            differences.insert(0, self.wrong)
         trees = {k: tree.unflatten(structure, v) for k, v in results.items()}
         return VerifyReport(
-            found[0] if found else None,
-            tuple(found),
+            differences[0] if differences else None,
+            tuple(differences),
             walk.operations,
             self.by_numpy,
-            tuple(f"{e.primitive.name} at {source_line_of(e).short}" for e in walk.whole),
+            tuple(
+                f"{e.primitive.name} at {source_line_of(e).short}" for e in walk.not_inspected
+            ),
             trees,
         )
 
     def against_numpy(self, eqn: Equation, args: Sequence[Any], outs: Sequence[Any]) -> None:
-        """Compare an operation that has been run with NumPy's."""
+        """Compare an operation's results with NumPy's."""
         if self.wrong is not None or not all(comparable(a.aval) for a in eqn.ins):
             return
-        known = reference(eqn, args)
-        if known is None:
+        numpy_result = reference(eqn, args)
+        if numpy_result is None:
             return
         self.by_numpy += 1
-        value, miss = known
+        value, miss = numpy_result
         got = np.asarray(outs[0])
         off, allowed = _apart(got, value, miss)
         if (off > allowed).any():
@@ -251,15 +253,17 @@ class _Verifier:
 
 
 def _apart(got: Any, value: Any, miss: Any) -> tuple[Any, Any]:
-    """How far a result is from NumPy's, and how far it may be."""
+    """Return the differences of a result from NumPy's, and what is allowed."""
     x = got if got.dtype.kind in "biu" else got.astype(value.dtype)
     with np.errstate(all="ignore"):
         if got.dtype.kind in "biu":
             return (x != value).astype(float), np.zeros(np.shape(x))
-        value = value.astype(got.dtype).astype(value.dtype)  # what overflows is infinite
+        value = value.astype(got.dtype).astype(
+            value.dtype
+        )  # overflow to infinity as the dtype does
         off = np.abs(x - value).astype(np.float64)
         same = (x == value) | (np.isnan(x) & np.isnan(value))
-        edge = np.isinf(x) != np.isinf(value)  # next to the greatest number
+        edge = np.isinf(x) != np.isinf(value)  # one overflowed, the other nearly
         largest = np.maximum(
             np.where(np.isinf(x), 0, np.abs(x)), np.where(np.isinf(value), 0, np.abs(value))
         )
@@ -278,7 +282,7 @@ def _difference(
     off: Any,
     allowed: Any,
 ) -> Difference:
-    """What is reported of two values."""
+    """Return the report on two values."""
     one, two = np.asarray(one), np.asarray(two)
     with np.errstate(all="ignore"):
         excess = np.where(off > allowed, off - np.where(np.isinf(allowed), 0, allowed), -1)
@@ -302,13 +306,13 @@ def _difference(
 
 
 def _item(x: Any) -> Any:
-    """A number of any width as one of Python's."""
+    """Convert a number of any width to a Python number."""
     kinds: dict[str, Any] = {"c": complex, "f": float}
     return kinds.get(x.dtype.kind, lambda x: x.item())(x)
 
 
 class _Search:
-    """Finds the first value that a way of compiling makes differ from eager ones."""
+    """A search for the first value that a way of compiling changes from the eager one."""
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         self.name = name
@@ -317,7 +321,7 @@ class _Search:
     def computed(
         self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]
     ) -> list[Any] | None:
-        """The results of a compiled program; None if the options are not known."""
+        """Return the results of a compiled program; None if the options are unknown."""
 
         def run(consts: Any, *xs: Any) -> list[Any]:
             return eval_jaxpr(jaxpr, consts, *xs)
@@ -327,7 +331,7 @@ class _Search:
         except RuntimeError:
             if self.name == "compiled":
                 raise
-            return None  # another compiler, which has no such level
+            return None  # another compiler, without this level
         return outs
 
     def located(
@@ -338,26 +342,26 @@ class _Search:
         bad: Sequence[Any],
         iterations: tuple[tuple[str, int], ...],
     ) -> Difference:
-        """The first operation of a program whose value differs."""
+        """Return the first operation of a program whose value differs."""
         values: dict[Any, Any] = {}
         Walk().run(jaxpr, consts, args, values)
         noisy: list[dict[Any, Any]] = [{} for _ in range(SAMPLES)]
         for seed, seen in enumerate(noisy):
             Walk(seed).run(jaxpr, consts, args, seen)
-        made = {v: eqn for eqn in jaxpr.eqns for v in eqn.outs}
-        known: dict[Any, Any] = {}
+        defining_eqn = {v: eqn for eqn in jaxpr.eqns for v in eqn.outs}
+        cache: dict[Any, Any] = {}
 
         def differs(v: Any) -> bool:
-            """Whether the program that computes this value alone gets it wrong."""
-            if type(v) is not Var or v not in made or not comparable(v.aval):
+            """Whether the program that computes only this value gets it wrong."""
+            if type(v) is not Var or v not in defining_eqn or not comparable(v.aval):
                 return False
-            if v not in known:
+            if v not in cache:
                 one, _ = dce_jaxpr(jaxpr.replace(outvars=[v]), [True], keep_in=True)
                 outs = self.computed(one, consts, args)
                 assert outs is not None
                 mask, allowed = beyond(outs[0], values[v], [s[v] for s in noisy])
-                known[v] = (outs[0], mask, allowed) if mask.any() else None
-            return known[v] is not None
+                cache[v] = (outs[0], mask, allowed) if mask.any() else None
+            return cache[v] is not None
 
         v = next((v for v in bad if differs(v)), None)
         if v is None:  # only together with the other results
@@ -366,15 +370,15 @@ class _Search:
             i = jaxpr.outvars.index(bad[0])
             v = bad[0]
             y, more = values[v], [s[v] for s in noisy]
-            known[v] = (outs[i], *beyond(outs[i], y, more))
+            cache[v] = (outs[i], *beyond(outs[i], y, more))
         else:
-            v = self.first(v, made, differs)
-        eqn = made.get(v)
+            v = self.first(v, defining_eqn, differs)
+        eqn = defining_eqn.get(v)
         if eqn is not None:
             deeper = self.inside(eqn, values, iterations)
             if deeper is not None:
                 return deeper
-        x, mask, allowed = known[v]
+        x, mask, allowed = cache[v]
         off = np.where(mask, _gap(x, values[v]), 0.0)
         return _difference(
             (self.name, "eager"),
@@ -386,16 +390,16 @@ class _Search:
             np.where(mask, allowed, np.inf),
         )
 
-    def first(self, v: Any, made: dict[Any, Equation], differs: Any) -> Any:
-        """By halves: a value that differs, and whose operands do not."""
+    def first(self, v: Any, defining_eqn: dict[Any, Equation], differs: Any) -> Any:
+        """Find a value that differs although its operands do not, by bisection."""
         while True:
-            before = [*_ancestors(v, made), v]
+            before = [*_ancestors(v, defining_eqn), v]
             low, high = -1, len(before) - 1
             while high - low > 1:
                 middle = (low + high) // 2
                 low, high = (low, middle) if differs(before[middle]) else (middle, high)
             v = before[high]
-            worse = next((a for a in made[v].ins if differs(a)), None)
+            worse = next((a for a in defining_eqn[v].ins if differs(a)), None)
             if worse is None:
                 return v
             v = worse
@@ -403,15 +407,15 @@ class _Search:
     def inside(
         self, eqn: Equation, values: dict[Any, Any], iterations: Any
     ) -> Difference | None:
-        """The operation inside an equation that holds programs, if one differs there."""
+        """Return the first operation that differs in an equation's programs, if any."""
         args = [a.val if type(a) is Literal else values[a] for a in eqn.ins]
         if eqn.primitive.regions is None:
             return None
         for inside in Walk().insides(eqn, args):
-            found = self.program(inside.closed, inside.args)
-            if found is not None:
+            wrong = self.program(inside.closed, inside.args)
+            if wrong is not None:
                 more = () if inside.label is None else (inside.label,)
-                jaxpr, bad = found
+                jaxpr, bad = wrong
                 return self.located(
                     jaxpr, inside.closed.consts, inside.args, bad, (*iterations, *more)
                 )
@@ -420,7 +424,7 @@ class _Search:
     def program(
         self, closed: ClosedJaxpr, args: Sequence[Any]
     ) -> tuple[Jaxpr, list[Any]] | None:
-        """A program and its results that differ; None if all agree."""
+        """Return a program and its results that differ; None if all agree."""
         jaxpr = inline_calls(closed.jaxpr)
         outs = self.computed(jaxpr, closed.consts, args)
         assert outs is not None
@@ -449,14 +453,14 @@ def _gap(x: Any, y: Any) -> Any:
     return np.where(np.isnan(gap), np.inf, gap)
 
 
-def _ancestors(v: Any, made: dict[Any, Equation]) -> Iterator[Any]:
-    """The variables that a value is made of, in the order of the program."""
+def _ancestors(v: Any, defining_eqn: dict[Any, Equation]) -> Iterator[Any]:
+    """Yield the variables that a value is computed from, in program order."""
     needed, stack = {v}, [v]
     while stack:
-        eqn = made.get(stack.pop())
+        eqn = defining_eqn.get(stack.pop())
         for a in () if eqn is None else eqn.ins:
-            if type(a) is Var and a in made and a not in needed:
+            if type(a) is Var and a in defining_eqn and a not in needed:
                 needed.add(a)
                 stack.append(a)
     needed.discard(v)
-    yield from (a for a in made if a in needed)
+    yield from (a for a in defining_eqn if a in needed)

@@ -1,9 +1,9 @@
-"""What NumPy computes for an operation, in wider numbers: `verify`'s fourth witness.
+"""NumPy's results for operations, at higher precision: a reference for `verify`.
 
-`reference` returns the results of one equation at given operands, and by how much the
-operation may rightly miss them.  It covers primitives that are plain in NumPy: arithmetic,
-elementary functions, comparisons, reductions, products of matrices, sorting, and moving
-elements.  Floats are computed in float64 (float64 in NumPy's long double).  Next:
+`reference` returns the results of one equation for given operands, and the allowed
+difference.  It covers primitives that are simple in NumPy: arithmetic, elementary
+functions, comparisons, reductions, matrix products, sorting, and moving elements.  Floats
+are computed in float64 (float64 in NumPy's long double).  Next:
 verify_walk.py.
 """
 
@@ -26,33 +26,33 @@ from ..prims.shape import concatenation, creation, diagonals, shapes, slicing
 from ..prims.sort import sort_p
 from ..types import dtypes
 
-ULPS = 16.0  # how far an elementary function may be off, in units of its precision
+ULPS = 16.0  # the allowed error of an elementary function, in units of its precision
 
-Result = tuple[Any, Any]  # values in wide numbers; how large the terms are that make them
+Result = tuple[Any, Any]  # values at higher precision; the size of the terms they sum
 
 
 def eps_of(dtype: Any) -> float:
-    """The relative precision of a float or complex dtype."""
+    """Return the relative precision of a float or complex dtype."""
     return float(ml_dtypes.finfo(real_of(dtype)).eps)
 
 
 def tiny_of(dtype: Any) -> float:
-    """The least normal number of a float or complex dtype."""
+    """Return the least normal number of a float or complex dtype."""
     return float(ml_dtypes.finfo(real_of(dtype)).smallest_normal)
 
 
 def greatest_of(dtype: Any) -> float:
-    """The greatest number of a float or complex dtype."""
+    """Return the greatest number of a float or complex dtype."""
     return float(ml_dtypes.finfo(real_of(dtype)).max)
 
 
 def real_of(dtype: Any) -> Any:
-    """The float dtype of the parts of a number."""
+    """Return the float dtype of the real and imaginary parts of a number."""
     return np.zeros(0, dtype).real.dtype if dtypes.is_complex(dtype) else dtype
 
 
 def wide(x: Any) -> Any:
-    """A value in wider numbers; integers and Booleans as they are."""
+    """Convert a value to higher precision; integers and Booleans are unchanged."""
     x = np.asarray(x)
     if not dtypes.is_inexact(x.dtype):
         return x
@@ -62,11 +62,11 @@ def wide(x: Any) -> Any:
 
 
 def growth(n: float) -> float:
-    """How many units of the precision a sum of n terms may be off."""
+    """Return the allowed error of a sum of n terms, in units of the precision."""
     return max(math.sqrt(n), n / 16)
 
 
-def _plain(fun: Callable[..., Any]) -> Callable[..., Result]:
+def _ufunc_rule(fun: Callable[..., Any]) -> Callable[..., Result]:
     def rule(eqn: Equation, *xs: Any) -> Result:
         value = fun(*xs)
         return value, np.abs(value) if np.asarray(value).dtype != bool else 0
@@ -145,7 +145,7 @@ def _cumulative(fun: Callable[..., Any], sums: bool = False) -> Callable[..., Re
 
 
 def _dot(eqn: Equation, x: Any, y: Any) -> Result:
-    """A product of tensors; terms are counted by their absolute values."""
+    """A product of tensors; the size of terms is computed from absolute values."""
     (cx, cy), (bx, by) = eqn.params["dimension_numbers"]
     if eqn.params["precision"] is not None:
         raise NotImplementedError
@@ -180,10 +180,10 @@ def _broadcast(eqn: Equation, x: Any, *more: Any) -> Result:
     if more:
         raise NotImplementedError
     shape, axes = eqn.outs[0].aval.shape, eqn.params["broadcast_dimensions"]
-    places = [1] * len(shape)
+    new_shape = [1] * len(shape)
     for size, axis in zip(np.shape(x), axes, strict=True):
-        places[axis] = size
-    return np.broadcast_to(np.reshape(x, places), shape), 0
+        new_shape[axis] = size
+    return np.broadcast_to(np.reshape(x, new_shape), shape), 0
 
 
 def _sliced(eqn: Equation, x: Any) -> Result:
@@ -203,51 +203,51 @@ def _moved(fun: Callable[[Equation, Any], Any]) -> Callable[..., Result]:
 
 
 _RULES: dict[Primitive, Callable[..., Result]] = {
-    algebraic.neg_p: _plain(np.negative),
-    algebraic.add_p: _plain(np.add),
-    algebraic.add_any_p: _plain(np.add),
-    algebraic.sub_p: _plain(np.subtract),
-    algebraic.mul_p: _plain(np.multiply),
-    algebraic.square_p: _plain(np.square),
+    algebraic.neg_p: _ufunc_rule(np.negative),
+    algebraic.add_p: _ufunc_rule(np.add),
+    algebraic.add_any_p: _ufunc_rule(np.add),
+    algebraic.sub_p: _ufunc_rule(np.subtract),
+    algebraic.mul_p: _ufunc_rule(np.multiply),
+    algebraic.square_p: _ufunc_rule(np.square),
     algebraic.integer_pow_p: _power,
-    algebraic.sqrt_p: _plain(np.sqrt),
-    algebraic.rsqrt_p: _plain(lambda x: 1 / np.sqrt(x)),
-    algebraic.cbrt_p: _plain(np.cbrt),
-    elementary.exp_p: _plain(np.exp),
-    elementary.exp2_p: _plain(np.exp2),
-    elementary.expm1_p: _plain(np.expm1),
+    algebraic.sqrt_p: _ufunc_rule(np.sqrt),
+    algebraic.rsqrt_p: _ufunc_rule(lambda x: 1 / np.sqrt(x)),
+    algebraic.cbrt_p: _ufunc_rule(np.cbrt),
+    elementary.exp_p: _ufunc_rule(np.exp),
+    elementary.exp2_p: _ufunc_rule(np.exp2),
+    elementary.expm1_p: _ufunc_rule(np.expm1),
     elementary.logistic_p: _logistic,
-    elementary.log_p: _plain(np.log),
-    elementary.log1p_p: _plain(np.log1p),
+    elementary.log_p: _ufunc_rule(np.log),
+    elementary.log1p_p: _ufunc_rule(np.log1p),
     elementary.pow_p: _any_power,
-    elementary.sin_p: _plain(np.sin),
-    elementary.cos_p: _plain(np.cos),
-    elementary.tan_p: _plain(np.tan),
-    elementary.atan_p: _plain(np.arctan),
-    elementary.atan2_p: _plain(np.arctan2),
-    elementary.tanh_p: _plain(np.tanh),
-    logic.eq_p: _plain(np.equal),
-    logic.ne_p: _plain(np.not_equal),
-    logic.lt_p: _plain(np.less),
-    logic.le_p: _plain(np.less_equal),
-    logic.gt_p: _plain(np.greater),
-    logic.ge_p: _plain(np.greater_equal),
-    logic.is_finite_p: _plain(np.isfinite),
-    logic.and_p: _plain(np.bitwise_and),
-    logic.or_p: _plain(np.bitwise_or),
-    logic.xor_p: _plain(np.bitwise_xor),
-    logic.not_p: _plain(np.bitwise_not),
+    elementary.sin_p: _ufunc_rule(np.sin),
+    elementary.cos_p: _ufunc_rule(np.cos),
+    elementary.tan_p: _ufunc_rule(np.tan),
+    elementary.atan_p: _ufunc_rule(np.arctan),
+    elementary.atan2_p: _ufunc_rule(np.arctan2),
+    elementary.tanh_p: _ufunc_rule(np.tanh),
+    logic.eq_p: _ufunc_rule(np.equal),
+    logic.ne_p: _ufunc_rule(np.not_equal),
+    logic.lt_p: _ufunc_rule(np.less),
+    logic.le_p: _ufunc_rule(np.less_equal),
+    logic.gt_p: _ufunc_rule(np.greater),
+    logic.ge_p: _ufunc_rule(np.greater_equal),
+    logic.is_finite_p: _ufunc_rule(np.isfinite),
+    logic.and_p: _ufunc_rule(np.bitwise_and),
+    logic.or_p: _ufunc_rule(np.bitwise_or),
+    logic.xor_p: _ufunc_rule(np.bitwise_xor),
+    logic.not_p: _ufunc_rule(np.bitwise_not),
     logic.select_n_p: _select,
     logic.clamp_p: lambda eqn, low, x, high: (np.minimum(np.maximum(x, low), high), 0),
-    order.max_p: _plain(np.maximum),
-    order.min_p: _plain(np.minimum),
-    order.sign_p: _plain(np.sign),
-    order.abs_p: _plain(np.abs),
-    order.floor_p: _plain(np.floor),
-    order.ceil_p: _plain(np.ceil),
+    order.max_p: _ufunc_rule(np.maximum),
+    order.min_p: _ufunc_rule(np.minimum),
+    order.sign_p: _ufunc_rule(np.sign),
+    order.abs_p: _ufunc_rule(np.abs),
+    order.floor_p: _ufunc_rule(np.floor),
+    order.ceil_p: _ufunc_rule(np.ceil),
     order.round_p: _rounded,
-    order.real_p: _plain(np.real),
-    order.imag_p: _plain(np.imag),
+    order.real_p: _ufunc_rule(np.real),
+    order.imag_p: _ufunc_rule(np.imag),
     convert_element_type_p: _converted,
     over_axes.reduce_sum_p: _reduced(np.sum, sums=True),
     over_axes.reduce_max_p: _reduced(np.max),
@@ -277,15 +277,15 @@ _RULES: dict[Primitive, Callable[..., Result]] = {
 
 def _iota(eqn: Equation) -> Any:
     aval, axis = eqn.outs[0].aval, eqn.params["dimension"]
-    places = [1] * len(aval.shape)
-    places[axis] = aval.shape[axis]
-    return np.broadcast_to(np.arange(aval.shape[axis]).reshape(places), aval.shape)
+    new_shape = [1] * len(aval.shape)
+    new_shape[axis] = aval.shape[axis]
+    return np.broadcast_to(np.arange(aval.shape[axis]).reshape(new_shape), aval.shape)
 
 
 def _div(eqn: Equation, x: Any, y: Any) -> Result:
     if np.asarray(x).dtype.kind not in "fc":
         raise NotImplementedError
-    return _plain(np.divide)(eqn, x, y)
+    return _ufunc_rule(np.divide)(eqn, x, y)
 
 
 _RULES[algebraic.div_p] = _div
@@ -297,10 +297,10 @@ def _subnormal(x: Any) -> bool:
 
 
 def reference(eqn: Equation, args: Sequence[Any]) -> tuple[Any, Any] | None:
-    """An equation's one result in wide numbers, and how far it may be missed; or None.
+    """Return an equation's only result at higher precision, and the allowed error; or None.
 
-    Of complex numbers only sums and products are looked at: what elementary functions give
-    on branch cuts and at infinities is not the same everywhere.
+    For complex numbers only linear operations and data movement are compared: elementary
+    functions differ between libraries on branch cuts and at infinities.
     """
     rule = _RULES.get(eqn.primitive)
     if rule is None or len(eqn.outs) != 1:
@@ -314,7 +314,7 @@ def reference(eqn: Equation, args: Sequence[Any]) -> tuple[Any, Any] | None:
     if any(dtypes.is_float(d) and d.itemsize < 2 for d in [*kinds, aval.dtype]):
         return None
     if any(dtypes.is_float(d) and _subnormal(x) for d, x in zip(kinds, args, strict=True)):
-        return None  # compilers may take such numbers for 0
+        return None  # compilers may flush these to 0
     try:
         with np.errstate(all="ignore"):
             value, terms = rule(eqn, *map(wide, args))

@@ -1,9 +1,9 @@
 """Programs evaluated one operation at a time, with or without noise, for `verify`.
 
-`Walk` runs a jaxpr equation by equation, each compiled by itself: calls, branches and
-loops are opened up.  With noise, each operation's result is moved at random by what its
-rounding may be (Monte Carlo arithmetic): how far results of several such runs are apart is
-how far rounding alone may lead.  `beyond` compares two values by that.
+`Walk` runs a jaxpr equation by equation, each compiled separately; calls, branches and
+loops are entered.  With noise, each operation's result is changed at random by its possible
+rounding error (Monte Carlo arithmetic).  The differences between several such runs estimate
+how much rounding can explain.  `beyond` compares two values by that estimate.
 
 Next: verifier.py.
 """
@@ -25,16 +25,16 @@ from ..types import dtypes
 from ..types.avals import ShapedArray
 from .verify_numpy import eps_of, growth, tiny_of, wide
 
-MOST = 20_000  # operations of a run, before loops are run whole
+MOST = 20_000  # operations of a run, above which a loop runs as one operation
 
 
 def comparable(aval: Any) -> bool:
-    """Whether values of this type are arrays of numbers."""
+    """Whether values of this type are numeric arrays."""
     return type(aval) is ShapedArray and not dtypes.is_extended(aval.dtype)
 
 
 class Inside:
-    """A program that an equation runs: at these operands, in this step of a loop."""
+    """A program that an equation runs: its operands, and the step of a loop."""
 
     __slots__ = ("args", "closed", "label")
 
@@ -47,9 +47,9 @@ class Inside:
 
 
 class Walk:
-    """One run, an operation at a time.
+    """A run of a program, one operation at a time.
 
-    seed: of the noise; None for none.
+    seed: of the noise; None for no noise.
     look: called after each operation with its equation, operands and results.
     """
 
@@ -61,7 +61,7 @@ class Walk:
         self.random = None if seed is None else np.random.default_rng(seed)
         self.look = look
         self.operations = 0
-        self.whole: list[Equation] = []  # loops that were run whole
+        self.not_inspected: list[Equation] = []  # loops that ran as one operation
 
     def run(
         self,
@@ -70,22 +70,22 @@ class Walk:
         args: Sequence[Any],
         seen: dict[Any, Any] | None = None,
     ) -> list[Any]:
-        """The results of a program; `seen` takes the values of its variables."""
+        """Return the results of a program; `seen` receives the values of its variables."""
         env: dict[Any, Any] = {} if seen is None else seen
         env.update(zip(jaxpr.constvars, consts, strict=True))
         env.update(zip(jaxpr.invars, args, strict=True))
-        names, place = STATE.names, STATE.source
+        names, source = STATE.names, STATE.source
         try:
             for eqn in jaxpr.eqns:
-                STATE.source = eqn.source or place
+                STATE.source = eqn.source or source
                 values = [a.val if type(a) is Literal else env[a] for a in eqn.ins]
                 env.update(zip(eqn.outs, self.equation(eqn, values), strict=True))
         finally:
-            STATE.names, STATE.source = names, place
+            STATE.names, STATE.source = names, source
         return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
     def equation(self, eqn: Equation, args: Sequence[Any]) -> Sequence[Any]:
-        """The results of an equation, opened up if it holds programs."""
+        """Return the results of an equation, entered if it has inner programs."""
         regions, params = eqn.primitive.regions, eqn.params
         if isinstance(regions, Loop):
             return self.loop(eqn, args)
@@ -106,7 +106,7 @@ class Walk:
 
     # -------------------------------------------------------------- programs inside
     def insides(self, eqn: Equation, args: Sequence[Any]) -> Iterator[Inside]:
-        """The programs that an equation runs, in order; nothing of those it is one with."""
+        """Yield the programs that an equation runs, in order; none if it runs as one."""
         regions, params = eqn.primitive.regions, eqn.params
         if isinstance(regions, Loop):
             yield from self.steps(eqn, args, lambda outs: None)
@@ -121,7 +121,7 @@ class Walk:
         length = 1 if loop.length is None else params[loop.length]
         size = sum(len(b.jaxpr.eqns) for b in loop.bodies(params))
         if loop.length is not None and self.operations + length * size > MOST:
-            self.whole.append(eqn)
+            self.not_inspected.append(eqn)
             return self.operation(eqn, args)
         results: list[Any] = []
         for _ in self.steps(eqn, args, lambda outs: results.__setitem__(slice(None), outs)):
@@ -131,17 +131,20 @@ class Walk:
     def steps(
         self, eqn: Equation, args: Sequence[Any], done: Callable[[list[Any]], None]
     ) -> Iterator[Inside]:
-        """Each step of a loop, before it is run; at the end its results go to `done`."""
+        """Yield each step of a loop before it is run; at the end pass its results to
+        `done`."""
         loop, params = eqn.primitive.regions, eqn.params
-        *test, body = loop.bodies(params)
-        asked, consts, carry, rows = loop.groups(params, args)
+        *cond, body = loop.bodies(params)
+        cond_consts, consts, carry, xs = loop.groups(params, args)
         name, n, carry = eqn.primitive.name, len(carry), list(carry)
         count = 0
-        while test:
-            (on,) = self.run(test[0].jaxpr, test[0].consts, [*asked, *carry])
-            if np.ndim(on) or self.operations > MOST:  # one of each lane; or too many
-                self.whole.append(eqn)
-                done(list(self.operation(eqn, [*asked, *consts, *carry])))
+        while cond:
+            (on,) = self.run(cond[0].jaxpr, cond[0].consts, [*cond_consts, *carry])
+            if (
+                np.ndim(on) or self.operations > MOST
+            ):  # one predicate per lane, or too many operations
+                self.not_inspected.append(eqn)
+                done(list(self.operation(eqn, [*cond_consts, *consts, *carry])))
                 return
             if not bool(on):
                 done(carry)
@@ -154,7 +157,7 @@ class Walk:
         back = params.get("reverse", False)
         ys: list[list[Any]] = [[] for _ in eqn.outs[n:]]
         for i in reversed(range(length)) if back else range(length):
-            operands = [*consts, *carry, *(x[i] for x in rows)]
+            operands = [*consts, *carry, *(x[i] for x in xs)]
             yield Inside(body, operands, (f"row of {name}", i))
             outs = self.run(body.jaxpr, body.consts, operands)
             carry, more = split_list(outs, [n])
@@ -167,7 +170,7 @@ class Walk:
 
     # ------------------------------------------------------------------------ noise
     def noisy(self, eqn: Equation, args: Sequence[Any], outs: Sequence[Any]) -> Sequence[Any]:
-        """Results moved by their rounding; of integers sums and products are exact."""
+        """Perturb results by their rounding; sums and products of integers are exact."""
         if not any(_inexact(v.aval) for v in eqn.outs):
             return outs
         if eqn.primitive.is_data_movement and not _narrows(eqn):
@@ -177,12 +180,14 @@ class Walk:
         values = [np.asarray(x) for x in floats]
         exact = [np.asarray(not divides)]
         for x in values:
-            whole = (np.rint(x.astype(np.complex128)) == x) & (np.abs(x) * eps_of(x.dtype) < 1)
-            exact.append(whole if eqn.primitive.elementwise else whole.all())
-        found = []
+            integral = (np.rint(x.astype(np.complex128)) == x) & (
+                np.abs(x) * eps_of(x.dtype) < 1
+            )
+            exact.append(integral if eqn.primitive.elementwise else integral.all())
+        noisy_results = []
         for v, x in zip(eqn.outs, outs, strict=True):
             if not _inexact(v.aval):
-                found.append(x)
+                noisy_results.append(x)
                 continue
             terms = 1.0
             if not eqn.primitive.elementwise:
@@ -192,28 +197,28 @@ class Walk:
                     ins, results = [a.aval for a in eqn.ins], [o.aval for o in eqn.outs]
                     size = max(size, float(flops(ins, results, eqn.params)))
                 terms = growth(max(1.0, size / max(1, v.aval.size)))
-            found.append(self.moved(np.asarray(x), terms, exact))
-        return found
+            noisy_results.append(self.moved(np.asarray(x), terms, exact))
+        return noisy_results
 
     def moved(self, x: Any, ulps: float, exact: Sequence[Any]) -> Any:
-        """A value, each element up or down by so many units of its precision."""
+        """Perturb each element up or down by `ulps` units of its precision."""
         assert self.random is not None
         if not x.size:
             return x
         keep = np.asarray(True)
         for e in exact:
             keep = keep & np.broadcast_to(e, x.shape)
-        whole = wide(x)
-        keep = keep & (np.rint(whole) == whole)
+        wide_x = wide(x)
+        keep = keep & (np.rint(wide_x) == wide_x)
         step = ulps * eps_of(x.dtype)
         sign = self.random.integers(0, 2, x.shape) * 2.0 - 1
         with np.errstate(all="ignore"):
-            if np.iscomplexobj(whole):
+            if np.iscomplexobj(wide_x):
                 other = self.random.integers(0, 2, x.shape) * 2.0 - 1
-                new = whole.real * (1 + step * sign) + 1j * whole.imag * (1 + step * other)
+                new = wide_x.real * (1 + step * sign) + 1j * wide_x.imag * (1 + step * other)
             else:
-                new = whole * (1 + step * sign)
-            return np.where(np.isfinite(whole) & ~keep, new, whole).astype(x.dtype)
+                new = wide_x * (1 + step * sign)
+            return np.where(np.isfinite(wide_x) & ~keep, new, wide_x).astype(x.dtype)
 
 
 def _inexact(aval: Any) -> bool:
@@ -221,7 +226,7 @@ def _inexact(aval: Any) -> bool:
 
 
 def _narrows(eqn: Equation) -> bool:
-    """Whether results have fewer digits than an operand."""
+    """Whether results have lower precision than an operand."""
     least = (
         min(eps_of(a.aval.dtype) for a in eqn.ins if _inexact(a.aval))
         if any(_inexact(a.aval) for a in eqn.ins)
@@ -234,9 +239,9 @@ def _narrows(eqn: Equation) -> bool:
 
 
 def beyond(a: Any, b: Any, samples: Sequence[Any]) -> tuple[Any, Any]:
-    """Where `a` differs from `b` by more than rounding, and the allowance everywhere.
+    """Return where `a` differs from `b` by more than rounding, and the allowed difference.
 
-    samples: the same value as `b`, of runs with noise.
+    samples: values of `b` from runs with noise.
     """
     x, y = np.asarray(a), np.asarray(b)
     if not dtypes.is_inexact(y.dtype):
@@ -244,38 +249,38 @@ def beyond(a: Any, b: Any, samples: Sequence[Any]) -> tuple[Any, Any]:
         for s in samples:
             varies |= np.asarray(s) != y
         bad = (x != y) & ~varies
-        if bad.sum() <= varies.sum():  # decisions that rounding may turn
+        if bad.sum() <= varies.sum():  # decisions that rounding may flip
             bad = np.zeros_like(bad)
         return bad, np.where(varies, np.inf, 0.0)
     p, q = wide(x), wide(y)
     with np.errstate(all="ignore"):
-        size, spread = np.abs(q).astype(np.float64), np.zeros(q.shape)
+        size, max_gap = np.abs(q).astype(np.float64), np.zeros(q.shape)
         for s in samples:
             gap = np.abs(wide(s) - q).astype(np.float64)
             same = (wide(s) == q) | (np.isnan(wide(s)) & np.isnan(q))
             gap = np.where(np.isnan(gap), np.inf, gap)
-            spread = np.maximum(spread, np.where(same, 0.0, gap))
-        typical = _typical(spread, size)
-        allowed = 4 * np.maximum(spread, typical) + 2 * eps_of(y.dtype) * size
+            max_gap = np.maximum(max_gap, np.where(same, 0.0, gap))
+        typical = _typical_gap(max_gap, size)
+        allowed = 4 * np.maximum(max_gap, typical) + 2 * eps_of(y.dtype) * size
         allowed = allowed + 4 * tiny_of(y.dtype)
         off = np.abs(p - q).astype(np.float64)
         same = (p == q) | (np.isnan(p) & np.isnan(q))
         off = np.where(same, 0.0, np.where(np.isnan(off), np.inf, off))
         bad = off > allowed
-    if bad.any():  # results of decisions: as many are as unsteady in the runs with noise
+    if bad.any():  # results of decisions: noisy runs change at least as many elements
         least = float(np.median(off[bad]))
-        if (spread >= least / 4).sum() >= 2 * bad.sum():
+        if (max_gap >= least / 4).sum() >= 2 * bad.sum():
             bad = np.zeros_like(bad)
     return bad, allowed
 
 
-def _typical(spread: Any, size: Any) -> Any:
-    """How far elements are apart in most places: few runs with noise miss some."""
-    if not spread.size:
-        return spread
-    known = np.where(np.isfinite(spread), spread, 0.0)
-    at = min(known.size - 1, math.ceil(0.99 * known.size))
-    absolute = np.partition(known.ravel(), at)[at]
-    ratio = np.where(size > 0, known / np.where(size > 0, size, 1), 0.0)
+def _typical_gap(gaps: Any, size: Any) -> Any:
+    """Return the typical difference of elements: few runs with noise miss some elements."""
+    if not gaps.size:
+        return gaps
+    finite_gaps = np.where(np.isfinite(gaps), gaps, 0.0)
+    at = min(finite_gaps.size - 1, math.ceil(0.99 * finite_gaps.size))
+    absolute = np.partition(finite_gaps.ravel(), at)[at]
+    ratio = np.where(size > 0, finite_gaps / np.where(size > 0, size, 1), 0.0)
     relative = np.partition(ratio.ravel(), at)[at]
     return np.minimum(absolute, relative * size)

@@ -91,7 +91,7 @@ def test_results_that_cannot_be_compared_are_told():
     def pair(x):
         return x, x
 
-    with pytest.raises(ValueError, match="diff: 1 results and, of theirs, 2"):
+    with pytest.raises(ValueError, match="diff: 1 results, but 2 of theirs"):
         tools.diff(jnp.sin, theirs, X)
     with pytest.raises(ValueError, match="results of sin and pair differ in structure"):
         tools.diff(jnp.sin, pair, X)

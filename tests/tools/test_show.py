@@ -58,7 +58,7 @@ def test_a_graph_takes_graphviz(stages, monkeypatch):
     if shutil.which("dot"):
         assert stages.svg().startswith("<svg")
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(RuntimeError, match="no program `dot`"):
+    with pytest.raises(RuntimeError, match="the program `dot`"):
         stages.svg()
     assert "<svg" not in stages.html()
 
@@ -118,7 +118,7 @@ def test_a_function_without_source():
     space = {}
     exec("def f(x):\n    return x * 2\n", space)
     stages = tools.show(space["f"], 1.0, compiled=False)
-    assert str(stages["Python"]) == "(no source is known)"
+    assert str(stages["Python"]) == "(source not available)"
     assert "mul x 2.0" in str(stages["f"])
 
 

@@ -220,15 +220,15 @@ def test_refusals():
         tools.sparsity(lambda x: (x, x), S)
     with pytest.raises(TypeError, match="must be an array, not dict"):
         tools.sparsity(chain, {"x": S})
-    with pytest.raises(TypeError, match="must be of floats, not of int32"):
+    with pytest.raises(TypeError, match="must be floating-point, not int32"):
         tools.sparse_jacobian(chain)(jnp.arange(3))
     with pytest.raises(ValueError, match="argnums=2, but chain was given 1"):
         tools.sparsity(chain, S, argnums=2)
-    with pytest.raises(TypeError, match="whose argument is of complex64"):
+    with pytest.raises(TypeError, match="with argument of dtype complex64"):
         tools.sparse_jacobian(chain)(S + 0j)
-    with pytest.raises(TypeError, match="whose result is of float32"):
+    with pytest.raises(TypeError, match="with result of dtype float32"):
         tools.sparse_jacobian(abs, holomorphic=True)(S + 0j)
-    with pytest.raises(TypeError, match="sparse_hessian of a function whose argument"):
+    with pytest.raises(TypeError, match="sparse_hessian of a function with argument"):
         tools.sparse_hessian(lambda z: (z * z).real.sum())(S + 0j)
 
 

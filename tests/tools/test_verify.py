@@ -102,7 +102,7 @@ def test_a_fault_of_the_compiler():
 
 
 def test_numpy_says_where_an_operation_alone_is_wrong(monkeypatch):
-    rule = verify_numpy._plain(lambda x: np.sin(x) * (1 + 1e-4))
+    rule = verify_numpy._ufunc_rule(lambda x: np.sin(x) * (1 + 1e-4))
     monkeypatch.setitem(verify_numpy._RULES, elementary.sin_p, rule)
     report = tools.verify(planted)(X)
     assert report.first.between == ("eager", "numpy")

@@ -37,7 +37,7 @@ def test_each_trace_is_told_from_the_nearest_earlier_one():
     assert changes(log, "call") == [[("x", "~float32[]", "~int32[]")]]
     assert all(e.seconds > 0 for e in log.events if e.kind != "call")
     assert len(changes(log, "compile")) == 5
-    with pytest.raises(TypeError, match="wants a jitted function"):
+    with pytest.raises(TypeError, match="needs a jitted function"):
         tools.why(len)
 
 
