@@ -1,4 +1,4 @@
-"""Floor 11: tools that look at programs from outside, and the `jax` alias."""
+"""The tools: functions that inspect programs, and the `jax` alias (layer 11)."""
 
 from ..control.calls.remat_budget import budget as budget
 from ..tools.coloring import sparse_hessian as sparse_hessian

@@ -86,7 +86,7 @@ class Name(NamedTuple):
 
 def public_names() -> list[Name]:
     """The names of docs/jax-names.txt, in its order."""
-    found, module = [], ""
+    names, module = [], ""
     for line in (_DOCS / "jax-names.txt").read_text().splitlines():
         if line.startswith("["):
             module = line[1:-1]
@@ -94,32 +94,32 @@ def public_names() -> list[Name]:
             for word in line.split():
                 name, mark, rest = word.lstrip("~").partition("(")
                 params = tuple(rest[:-1].split(",")) if mark else None
-                found.append(Name(module, name, params))
-    return found
+                names.append(Name(module, name, params))
+    return names
 
 
 class Missing:
     """Marker for a name that minijax does not have."""
 
 
-def _module(name: str, known: dict[str, Any]) -> Any:
-    if name not in known:
+def _module(name: str, cache: dict[str, Any]) -> Any:
+    if name not in cache:
         try:
-            known[name] = importlib.import_module(_OURS + name[len("jax") :])
+            cache[name] = importlib.import_module(_OURS + name[len("jax") :])
         except ImportError:
             outer, _, last = name.rpartition(".")
-            known[name] = getattr(_module(outer, known), last, Missing) if outer else Missing
-    return known[name]
+            cache[name] = getattr(_module(outer, cache), last, Missing) if outer else Missing
+    return cache[name]
 
 
-def lookup(name: Name, known: dict[str, Any]) -> Any:
+def lookup(name: Name, cache: dict[str, Any]) -> Any:
     """Return the object of this name in minijax, or `Missing`."""
-    module = _module(name.module, known)
-    found = Missing if module is Missing else getattr(module, name.name, Missing)
-    return _module(name.path, known) if found is Missing else found
+    module = _module(name.module, cache)
+    value = Missing if module is Missing else getattr(module, name.name, Missing)
+    return _module(name.path, cache) if value is Missing else value
 
 
-def refused(name: Name, fun: Any) -> list[str]:
+def missing_parameters(name: Name, fun: Any) -> list[str]:
     """Return the parameters of JAX's function that this one does not accept by name."""
     if name.params is None:
         return []
@@ -136,37 +136,37 @@ def refused(name: Name, fun: Any) -> list[str]:
     return [p for p in theirs if not p.startswith("*") and p not in taken]
 
 
-def told(found: Any) -> str:
+def docstring_difference(value: Any) -> str:
     """Return the paragraph "Differs from JAX" of a docstring, or an empty string."""
-    if not callable(found):
+    if not callable(value):
         return ""
-    doc = inspect.cleandoc(getattr(found, "__doc__", None) or "")
+    doc = inspect.cleandoc(getattr(value, "__doc__", None) or "")
     match = re.search(r"^Differs from JAX: (.*?)(?:\n\n|\Z)", doc, re.S | re.M)
     return " ".join(match[1].split()).rstrip(".") if match else ""
 
 
-def listed(names: list[Name]) -> dict[str, list[str]]:
+def listed_differences(names: list[Name]) -> dict[str, list[str]]:
     """Return the rows of docs/differences.md about each name, by name.
 
     Only tables of three columns compare: what, minijax, JAX.
     """
-    known = {n.path for n in names}
+    paths_of_jax = {n.path for n in names}
     text = (_DOCS / "differences.md").read_text()
-    found: dict[str, list[str]] = {}
+    rows: dict[str, list[str]] = {}
     for line in text.splitlines():
         cells = [c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]]
         if len(cells) != 3 or cells[0] in ("what", "---"):
             continue
-        what, here, there = cells
-        row = f"{what}: {here}" + (f" (JAX: {there})" if there else "")
+        what, ours, theirs = cells
+        row = f"{what}: {ours}" + (f" (JAX: {theirs})" if theirs else "")
         words = re.findall(r"`([^`]*)`", what)
         for word in (w for w in words if w not in _ARGUMENTS):
             dotted = re.split(r"[(\[]", word)[0]
             paths = [f"{home}.{dotted}" for home in _HOMES]
-            match = next((p for p in paths if p in known), None)
-            if match and row not in found.setdefault(match, []):
-                found[match].append(row)
-    return found
+            match = next((p for p in paths if p in paths_of_jax), None)
+            if match and row not in rows.setdefault(match, []):
+                rows[match].append(row)
+    return rows
 
 
 def reason(path: str) -> str:
@@ -186,29 +186,31 @@ class Section(NamedTuple):
 def sections() -> dict[str, Section]:
     """Compare all modules of JAX with minijax's."""
     names = public_names()
-    rows = listed(names)
-    known: dict[str, Any] = {}
-    found: dict[str, Section] = {}
+    rows = listed_differences(names)
+    cache: dict[str, Any] = {}
+    sections_by_module: dict[str, Section] = {}
     for name in names:
-        section = found.setdefault(name.module, Section([], [], []))
+        section = sections_by_module.setdefault(name.module, Section([], [], []))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            value = lookup(name, known)
+            value = lookup(name, cache)
         if value is Missing:
             section.absent.append(name.name)
             continue
-        hows = [f"does not accept `{p}=`" for p in refused(name, value)]
-        hows += [f"minijax: {h}" for h in [told(value)] if h] + rows.get(name.path, [])
+        hows = [f"does not accept `{p}=`" for p in missing_parameters(name, value)]
+        hows += [f"minijax: {h}" for h in [docstring_difference(value)] if h] + rows.get(
+            name.path, []
+        )
         if hows:
             section.differs.append((name.name, hows))
         else:
             section.works.append(name.name)
-    return found
+    return sections_by_module
 
 
 def page() -> str:
     """Return the text of docs/compatibility.md."""
-    found = sections()
+    sections_by_module = sections()
     out = [
         "# Which of JAX's names minijax has",
         "",
@@ -219,13 +221,13 @@ def page() -> str:
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     total = [0, 0, 0, 0]
-    for module, section in found.items():
+    for module, section in sections_by_module.items():
         counts = [len(section.works), len(section.differs), len(section.absent)]
         counts = [sum(counts), *counts]
         total = [a + b for a, b in zip(total, counts, strict=True)]
         out.append(f"| {module} | {' | '.join(map(str, counts))} |")
     out.append(f"| **all** | {' | '.join(map(str, total))} |")
-    for module, section in found.items():
+    for module, section in sections_by_module.items():
         out += ["", f"## {module}", ""]
         if section.works:
             out += _wrapped(f"Works: {_quoted(section.works)}.")
