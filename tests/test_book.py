@@ -90,11 +90,11 @@ def test_chapter_is_a_notebook(path):
     assert "**Question.**" in first.source
     prose = "\n".join(c.source for c in rest if c.cell_type == "markdown")
     headings = re.findall(r"^## (.*)", prose, re.MULTILINE)
-    *parts, exercises, otherwise, answers = headings
+    *parts, exercises, different, answers = headings
     assert any("lines to try" in h for h in parts)
     assert any(h.startswith("The picture") for h in parts)
     assert exercises == "Exercises"
-    assert otherwise == "What JAX does otherwise, and why"
+    assert different == "What JAX does differently, and why"
     assert answers == "Answers"
     assert lines_to_try(rest) <= (60 if "Sixty lines" in prose else 40)
     code = [cell.source for cell in rest if cell.cell_type == "code"]

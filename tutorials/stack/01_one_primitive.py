@@ -13,13 +13,13 @@
 # %% [markdown]
 # # 1. One primitive
 #
-# **Question.** What does a library have to know about `sin`, so that it can run it on an
-# accelerator, differentiate it, and map it over a batch?
+# **Question.** What must a library know about `sin`, to run it on an accelerator,
+# differentiate it, and map it over a batch?
 #
-# The answer is five small facts. This chapter reads them off an operation of the library,
-# then gives them for one that the library does not have. Nothing on these pages is a
-# model of the real thing: they import the library's own core, and where they show its
-# code, they read it from the files that are running.
+# The answer is five small facts. This chapter reads them from an operation of the
+# library, then writes them for an operation that the library does not have. Nothing in
+# this book is a model: the chapters import the library's own core, and the code that they
+# show is read from the files that run.
 
 # %%
 import draw
@@ -29,9 +29,9 @@ import minijax.numpy as jnp
 from minijax.ir import core
 
 # %% [markdown]
-# An operation is an object, a *primitive*. It has a name, by which it is found in a table
-# of all primitives. What it is applied to are *operands*; what else there is to say, and
-# is known beforehand, are *params* (for `sin`: how exact it has to be).
+# An operation is an object, a *primitive*. Its name is its key in a table of all
+# primitives. Its array arguments are *operands*. Its static arguments are *params* (for
+# `sin`: the requested accuracy).
 
 # %%
 sin_p = core.named("sin")
@@ -39,34 +39,34 @@ assert isinstance(sin_p, core.Primitive)
 assert sin_p.bind(0.0, accuracy=None) == 0.0  # `bind` applies it
 
 # %% [markdown]
-# What the library knows about it are attributes of that object: its *rules*. Each answers
-# one question that one transformation asks.
+# The primitive's attributes are its *rules*. Each rule answers one question of one
+# transformation.
 
 # %%
-# what type has the result?
+# which type does the result have?
 abstract = sin_p.abstract(core.aval_of(jnp.zeros(3)), accuracy=None)
 assert abstract.shape == (3,)
 assert abstract.dtype == jnp.float32
 
-value, tangent = sin_p.jvp([0.0], [2.0], accuracy=None)  # how does the result move?
+value, tangent = sin_p.jvp([0.0], [2.0], accuracy=None)  # how does the result change?
 assert value == 0.0
 assert tangent == 2.0  # cos(0) times 2
 
 # %% [markdown]
-# A rule that nobody gave is there too, as an object that raises and says so. `sin` is not
-# linear, so it has no transpose, and never needs one (chapter 7 says why).
+# A missing rule is an object that raises an error with an explanation. `sin` is not
+# linear, so it has no transpose, and never needs one (chapter 7 explains why).
 
 # %%
 assert isinstance(sin_p.transpose, core.Missing)
 try:
     sin_p.transpose(1.0, 2.0)
 except NotImplementedError as error:
-    complaint = str(error)
-assert "'sin'" in complaint
+    message = str(error)
+assert "'sin'" in message
 
 # %% [markdown]
-# Here is all of class `Primitive`'s constructor. There is no mathematics in it: a name,
-# and a place for each rule.
+# This is the whole constructor of `Primitive`. It contains no mathematics: only a name,
+# and an attribute for each rule.
 
 # %%
 constructor = draw.source(core.Primitive.__init__)
@@ -77,10 +77,10 @@ constructor
 # %% [markdown]
 # ## Thirty lines to try: a primitive of your own
 #
-# `cumulate(x)[i] = x[0] + ... + x[i]`, along the last axis. Type, jvp, transpose, batch,
-# lowering: five rules. (Lowering writes the operation in the compiler's language. Ours
-# multiplies by a triangle of ones, so that it needs one operation only. Chapter 9 is
-# about that language.)
+# `cumulate(x)[i] = x[0] + ... + x[i]`, along the last axis. It needs five rules: type,
+# jvp, transpose, batch, lowering. (Lowering writes the operation in the compiler's
+# language, the subject of chapter 9. This one multiplies by a triangle of ones, so it
+# needs a single operation.)
 
 # %%
 import numpy as np
@@ -98,15 +98,15 @@ def cumulate(x, backwards=False):
 cumulate_p.abstract = lambda x, backwards: x  # the result's type is the operand's
 
 
-def cumulate_jvp(primals, tangents, **params):  # linear: tangents go the same way
+def cumulate_jvp(primals, tangents, **params):  # linear: the tangent gets the same operation
     return [cumulate_p.bind(*xs, **params) for xs in (primals, tangents)]
 
 
-def cumulate_transpose(ct, x, backwards):  # y[i] reads x[j], j <= i; turn that around
+def cumulate_transpose(ct, x, backwards):  # y[i] reads x[j], j <= i; reverse that
     return [cumulate(ct, not backwards)]
 
 
-def cumulate_batch(axis, args, dims, **params):  # keep the lanes off the last axis
+def cumulate_batch(axis, args, dims, **params):  # the lanes must not be the last axis
     return cumulate_p.bind(lane_to_front(args[0], axis.size, dims[0]), **params), 0
 
 
@@ -124,8 +124,8 @@ cumulate_p.jvp, cumulate_p.transpose = cumulate_jvp, cumulate_transpose
 cumulate_p.batch, cumulate_p.lower = cumulate_batch, cumulate_lower
 
 # %% [markdown]
-# That is all. It runs; and every transformation works on it, alone and one around the
-# other, though none of them has heard of it.
+# The primitive is complete. It runs, and every transformation works on it, alone and
+# composed, although none of them mentions it.
 
 # %%
 x = jnp.array([1.0, 2.0, 3.0])
@@ -145,9 +145,9 @@ everything = jax.jit(jax.vmap(jax.grad(last)))(table)
 assert everything.tolist() == [[6.0] * 3, [24.0] * 3]
 
 # %% [markdown]
-# ## The picture: who has which rule
+# ## The picture: which primitive has which rule
 #
-# A primitive is a row of answers. We draw three of them.
+# A primitive is a row of rules. This table shows three primitives.
 
 # %%
 RULES = ("abstract", "jvp", "transpose", "batch", "lower")
@@ -155,8 +155,8 @@ RULES = ("abstract", "jvp", "transpose", "batch", "lower")
 
 def answers(prim):
     rules = [getattr(prim, rule) for rule in RULES]
-    given = [not isinstance(rule, core.Unsupported) for rule in rules]
-    return [prim.name, *("●" if g else "·" for g in given)]
+    supported = [not isinstance(rule, core.Unsupported) for rule in rules]
+    return [prim.name, *("●" if s else "·" for s in supported)]
 
 
 picture = draw.table(
@@ -169,12 +169,12 @@ picture
 # %% [markdown]
 # ## Exercises
 #
-# Each exercise is a function that checks an answer. Write yours, call the check with it;
-# it is silent if the answer is right. The answers stand at the end of the page.
+# Each exercise is a function that checks an answer. Write yours and call the check with
+# it. The check is silent if the answer is right. The answers are at the end of the page.
 #
-# **1.** Make a primitive `twice_p` with rules for type, jvp, batch and lowering, and a
-# function `twice` that binds it, so that `twice(x) == 2 * x`. (In `lower`,
-# `ctx.op("add", aval, x, x)` adds.) No transpose yet.
+# **1.** Define a primitive `twice_p` with rules for type, jvp, batch and lowering, and a
+# function `twice` that binds it, so that `twice(x) == 2 * x`. (In `lower`, `ctx.op("add",
+# aval, x, x)` adds.) Do not define a transpose yet.
 
 
 # %%
@@ -186,8 +186,8 @@ def exercise_1(twice):
 
 
 # %% [markdown]
-# **2.** What does `jax.grad` of a sum over `twice` say now? Give the class of the error,
-# and then the transpose rule that mends it: a function of `(ct, x)`.
+# **2.** What does `jax.grad` of a sum over `twice` raise now? Give the class of the
+# error, and the transpose rule that fixes it: a function of `(ct, x)`.
 
 
 # %%
@@ -205,8 +205,9 @@ def exercise_2(error_class, transpose):
 
 # %% [markdown]
 # **3.** A wrong rule is worse than a missing one. Write a function of a linear
-# primitive's `bind` and an array that tells whether its transpose rule fits: for random
-# `u` and `v`, `sum(u * A v)` must be `sum(v * Aᵀ u)`. Use `jax.linear_transpose`.
+# primitive's `bind` and an array. It returns whether the transpose rule is right: for
+# random `u` and `v`, `sum(u * A v)` must equal `sum(v * Aᵀ u)`. Use
+# `jax.linear_transpose`.
 
 
 # %%
@@ -220,15 +221,14 @@ def exercise_3(fits):
 
 
 # %% [markdown]
-# ## What JAX does otherwise, and why
+# ## What JAX does differently, and why
 #
-# JAX's primitives carry no rules: each transformation keeps a table from primitives to
-# rules, and a library extends JAX by writing into these tables
-# (`ad.primitive_jvps`, `batching.primitive_batchers`, `mlir.register_lowering`, all in
-# `jax.interpreters`).
-# A new transformation then needs no change of `Primitive`, and can live in another
-# package. Here the rules are attributes, so that one block of code tells all about an
-# operation; the tables are there as views of the attributes, for libraries that use them.
+# JAX's primitives have no rules. Each transformation has a table from primitives to
+# rules, and a library extends JAX by writing to these tables (`ad.primitive_jvps`,
+# `batching.primitive_batchers`, `mlir.register_lowering`, all in `jax.interpreters`). A
+# new transformation then needs no change of `Primitive`, and can be in another package.
+# Here the rules are attributes, so one block of code describes an operation completely.
+# The tables exist as views of the attributes, for libraries that use them.
 
 # %%
 from minijax.interpreters import ad
@@ -252,8 +252,8 @@ exercise_1(twice_p.bind)
 assert draw.refuses(exercise_1, lambda x: 2 * x)
 
 # %% [markdown]
-# **2.** The linear part of `twice` is `twice`, and what the machinery has to turn around
-# is missing a rule. A multiple of the identity is its own transpose.
+# **2.** The linear part of `twice` is `twice`, and reverse mode needs its transpose rule,
+# which is missing. A multiple of the identity is its own transpose.
 
 # %%
 exercise_2(NotImplementedError, lambda ct, x: [twice_p.bind(ct)])
@@ -266,8 +266,8 @@ exercise_2(NotImplementedError, lambda ct, x: [twice_p.bind(ct)])
 def fits(linear, like):
     rng = np.random.default_rng(0)
     u, v = rng.normal(size=(2, *like.shape)).astype(like.dtype)
-    (turned,) = jax.linear_transpose(linear, like)(u)
-    return bool(jnp.allclose(jnp.sum(u * linear(v)), jnp.sum(v * turned), rtol=1e-4))
+    (transposed,) = jax.linear_transpose(linear, like)(u)
+    return bool(jnp.allclose(jnp.sum(u * linear(v)), jnp.sum(v * transposed), rtol=1e-4))
 
 
 exercise_3(fits)

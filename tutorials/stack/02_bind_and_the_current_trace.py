@@ -13,12 +13,12 @@
 # %% [markdown]
 # # 2. `bind` and the current trace
 #
-# **Question.** The line `y = sin(x) * x` computes numbers, records a program, or carries
-# a derivative along, without being told. Who decides what it does?
+# **Question.** The line `y = sin(x) * x` can compute numbers, record a program, or
+# compute a derivative as well. The line does not say which. What decides?
 #
-# Not the operation, and not the values. There is one *current trace* per thread, and
-# every operation is handed to it. A transformation is a trace that is current while
-# your function runs.
+# Neither the operation nor the values decide. Each thread has one *current trace*, and it
+# receives every operation. A transformation is a trace that is current while your
+# function runs.
 
 # %%
 import draw
@@ -28,7 +28,7 @@ import minijax.numpy as jnp
 from minijax.ir import core
 
 # %% [markdown]
-# This is all that applying a primitive does. (`simplify` shortens tracebacks.)
+# Applying a primitive does no more than this. (`simplify` shortens tracebacks.)
 
 # %%
 bind = draw.source(core.Primitive.bind)
@@ -43,8 +43,9 @@ assert core.STATE.trace is core.EVAL
 draw.source(core.EvalTrace)
 
 # %% [markdown]
-# Inside, it is the innermost one. Each trace knows its *parent*, the one that was current
-# when it came. So the stack of transformations is a chain, and nobody counts levels.
+# Inside transformations, the current trace is the innermost one. Each trace has a
+# *parent*: the trace that was current when it started. The stack of transformations is a
+# chain of parents, so levels need no numbers.
 
 # %%
 seen = []
@@ -59,10 +60,11 @@ jax.jit(jax.vmap(jax.grad(f)))(jnp.ones(3))
 assert seen == [["grad", "vmap", "jit", "eager"]]
 
 # %% [markdown]
-# Why do they not get into each other's way? While a trace applies a rule, its *parent* is
-# current: what the rule binds goes one step outwards, and so on until `EVAL`. Here is the
-# one of `vmap`. It unboxes its own tracers, takes all else for values that lanes share,
-# makes its parent current, asks the rule, and boxes the results.
+# How do transformations stay separate? While a trace applies a rule, its *parent* is
+# current. An operation that the rule binds therefore goes one step outwards, and so on
+# until `EVAL`. This is the method of `vmap`. It unboxes its own tracers and treats all
+# other values as shared by the lanes. It makes its parent current, calls the rule, and
+# boxes the results.
 
 # %%
 from minijax.passes.batch import BatchTrace
@@ -73,10 +75,10 @@ assert "rule(self.axis, vals, dims, **params)" in process
 process
 
 # %% [markdown]
-# ## The picture: who hands what to whom
+# ## The picture: which trace receives what
 #
-# `draw.binds` notes each call of `process` while a function runs. An arrow says "was
-# handed"; what stands further right was bound by the rule above it.
+# `draw.binds` records each call of `process` while a function runs. An arrow means
+# "received". An indented line was bound by the rule above it.
 
 # %%
 from minijax import lax
@@ -86,14 +88,15 @@ picture = draw.binds(jax.vmap(jax.grad(product)), jnp.ones(3))
 picture
 
 # %% [markdown]
-# Read the first lines: the function says `sin`; the trace of `grad` gets it first, being
-# innermost. Its rule asks for `sin` and `cos` of the primal, and for a product with the
-# tangent. All this goes to the trace around it, `tangent`, which is a part of `grad`. The
-# product it records, to run it backwards at the end (chapters 6 and 7). What has nothing to
-# do with a tangent it hands on: to `vmap`, and from there to evaluation.
+# Read the first lines. The function binds `sin`. The trace of `grad` receives it first,
+# since it is the innermost. Its rule binds `sin` and `cos` of the primal, and a product
+# with the tangent. All of these go to the trace around it, `tangent`, which is a part of
+# `grad`. That trace records the product, to run it backwards at the end (chapters 6 and
+# 7). It passes operations that do not depend on a tangent to `vmap`, and from there they
+# reach evaluation.
 #
-# One thing is otherwise in your programs. The picture shows each operation that a rule asks
-# for; outside of `jit` a whole rule is usually evaluated at once, as one compiled program
+# Your own programs differ in one way. The picture shows each operation that a rule binds.
+# Outside `jit` a rule is usually evaluated as one compiled program
 # (`runtime/running/compiled_rules.py`).
 
 # %%
@@ -106,8 +109,8 @@ assert outwards == [(0, "grad"), (1, "tangent"), (2, "vmap"), (3, "eager")]
 # %% [markdown]
 # ## Thirty lines to try: a trace of your own
 #
-# A trace that counts. It has no values of its own, so that there is nothing to box: it
-# notes the name and hands everything on.
+# A trace that counts. It has no values of its own, so it boxes nothing. It records the
+# name and passes the operation to its parent.
 
 
 # %%
@@ -126,7 +129,7 @@ class CountTrace(core.Trace):
 
 
 def count(f):
-    """How often f(*args) applies each primitive."""
+    """Return a function that counts how often f(*args) applies each primitive."""
 
     def count_f(*args):
         trace = CountTrace(core.STATE.trace)
@@ -140,8 +143,8 @@ def count(f):
 assert count(product)(2.0) == {"sin": 1, "mul": 1}
 
 # %% [markdown]
-# It composes at once. Around `grad` it sees what `grad` does; inside of `grad` it sees
-# what the user wrote. Of a compiled function it sees one operation.
+# It composes without further work. Around `grad` it sees what `grad` binds. Inside `grad`
+# it sees what the user wrote. It sees a compiled function as one operation.
 
 # %%
 assert count(jax.grad(product))(2.0) == {"sin": 1, "cos": 1, "mul": 4, "add_any": 1}
@@ -151,39 +154,39 @@ assert inside == [{"sin": 1, "mul": 1}]
 assert count(jax.jit(product))(2.0) == {"jit": 1}
 
 # %% [markdown]
-# A tracer that outlives its trace is no use to anyone. The trace is marked dead when its
-# function returns, and whoever uses the tracer later is told where it came from.
+# A tracer that outlives its trace is useless. The trace is marked dead when its function
+# returns, and using the tracer later raises an error that names its origin.
 
 # %%
-kept = []
-jax.jit(lambda x: [kept.append(x), x][1])(1.0)
-assert not kept[0]._trace.alive
+leaked = []
+jax.jit(lambda x: [leaked.append(x), x][1])(1.0)
+assert not leaked[0]._trace.alive
 try:
-    kept[0] + 1.0
+    leaked[0] + 1.0
 except jax.errors.UnexpectedTracerError as error:
-    leak = str(error)
-assert "the argument x" in leak
+    message = str(error)
+assert "the argument x" in message
 
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Write `stack()`: the names of the transformations around the place where it is
-# called, outermost first, as `"jit > vmap"`; `""` outside of all.
+# **1.** Write `stack()`. It returns the names of the transformations around its call,
+# outermost first, as `"jit > vmap"`, and `""` outside all transformations.
 
 
 # %%
 def exercise_1(stack):
-    found = []
-    note = lambda x: [found.append(stack()), x][1]
+    stacks = []
+    note = lambda x: [stacks.append(stack()), x][1]
     jax.jit(jax.vmap(note))(jnp.ones(2))
     note(1.0)
     jax.jvp(jax.jit(note), (1.0,), (1.0,))
-    assert found == ["jit > vmap", "", "jvp > jit"]
+    assert stacks == ["jit > vmap", "", "jvp > jit"]
 
 
 # %% [markdown]
-# **2.** Write `swap(f, old, new)`: as `f`, but where it applies the primitive `old`, the
-# function `new` of the same operands is called instead.
+# **2.** Write `swap(f, old, new)`. It behaves like `f`, but where `f` applies the
+# primitive `old`, it calls the function `new` with the same operands.
 
 
 # %%
@@ -195,8 +198,8 @@ def exercise_2(swap):
 
 
 # %% [markdown]
-# **3.** Write `first_bad(f)(*args)`: the name of the first primitive that makes a NaN of
-# operands without one, or None.
+# **3.** Write `first_bad(f)(*args)`. It returns the name of the first primitive that
+# computes a NaN from operands without one, or None.
 
 
 # %%
@@ -207,13 +210,13 @@ def exercise_3(first_bad):
 
 
 # %% [markdown]
-# ## What JAX does otherwise, and why
+# ## What JAX does differently, and why
 #
-# For years JAX numbered its traces: each had a *level*, an operation went to the operand
-# with the highest one, and operands of lower levels were lifted to it. Since 2024 it has
-# a current trace too ("stackless"). That is simpler, and it changes what is
-# observable: an operation on constants alone, inside of `jit`, is recorded and no longer
-# evaluated while tracing. Here it is so as well.
+# For years JAX numbered its traces: each had a *level*. An operation went to the operand
+# with the highest level, and operands of lower levels were lifted to it. Since 2024 JAX
+# also has a current trace ("stackless"). That is simpler, and it changes what users
+# observe: inside `jit`, an operation on constants alone is recorded, and no longer
+# evaluated while tracing. minijax does the same.
 
 # %%
 staged = jax.make_jaxpr(lambda x: (jnp.ones(3) * 2.0, x)[1])(1.0)
@@ -261,7 +264,7 @@ exercise_2(swap)
 assert draw.refuses(exercise_2, lambda f, old, new: f)
 
 # %% [markdown]
-# **3.** It looks at values, so its parent must be evaluation.
+# **3.** It reads values, so its parent must be evaluation.
 
 
 # %%
@@ -274,8 +277,8 @@ class NanTrace(core.Trace):
             out = prim.bind(*args, **params)
             isnan = lambda x: bool(jnp.isnan(jnp.asarray(x)).any())
             if self.bad is None and not any(map(isnan, args)):
-                found = out if prim.multiple_results else [out]
-                self.bad = prim.name if any(map(isnan, found)) else None
+                outs = out if prim.multiple_results else [out]
+                self.bad = prim.name if any(map(isnan, outs)) else None
         return out
 
 

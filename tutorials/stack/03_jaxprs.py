@@ -13,12 +13,12 @@
 # %% [markdown]
 # # 3. Jaxprs
 #
-# **Question.** What must a program be made of, so that a program can read it, change it
-# and check it?
+# **Question.** Which data structure lets a program read, change and check another
+# program?
 #
-# Of few things. A *jaxpr* is a list of equations without any control flow between them.
-# Each applies one primitive to *atoms*, which are variables or numbers, and binds its
-# results to new variables. Every variable has a type and is bound once.
+# A small one. A *jaxpr* is a list of equations, without control flow between them. Each
+# equation applies one primitive to *atoms*, which are variables or literals, and binds
+# its results to new variables. Every variable has a type and is bound once.
 
 # %%
 import draw
@@ -37,7 +37,7 @@ closed = jax.make_jaxpr(f)(1.0, 3.0)
 closed
 
 # %% [markdown]
-# What you see is only text. The thing itself is plain data, which you can walk over:
+# This is only the text of a jaxpr. The jaxpr itself is plain data that you can traverse:
 
 # %%
 jaxpr = closed.jaxpr
@@ -52,8 +52,8 @@ assert double.invars[0].val == 2.0
 assert jaxpr.outvars == total.outvars
 
 # %% [markdown]
-# A variable has no name: it *is* its identity, and letters are made up when somebody
-# prints. So two programs can be put together without any renaming.
+# A variable has no name: it *is* its identity, and printing assigns letters. So two
+# jaxprs can be combined without renaming.
 
 # %%
 variable = draw.source(Var)
@@ -61,8 +61,8 @@ assert 'slots__ = ("aval",)' in variable
 variable
 
 # %% [markdown]
-# Large constants stay outside. A `ClosedJaxpr` is a jaxpr with the values of its
-# *constvars*; the jaxpr alone is open.
+# Large constants are stored outside the jaxpr. A `ClosedJaxpr` is a jaxpr together with
+# the values of its *constvars*; the jaxpr alone is open.
 
 # %%
 weights = jnp.arange(3.0)
@@ -90,8 +90,8 @@ def evaluate(jaxpr, consts, *args):
 assert evaluate(jaxpr, [], 1.0, 3.0)[0] == f(1.0, 3.0)
 
 # %% [markdown]
-# It says `bind`, so it does whatever the current trace does: under `grad` it is
-# differentiated, under `jit` recorded. Running a jaxpr is a function like any other.
+# It calls `bind`, so it does what the current trace does: under `grad` it is
+# differentiated, under `jit` recorded. Evaluating a jaxpr is a function like any other.
 
 # %%
 slope = jax.grad(lambda x: evaluate(jaxpr, [], x, 3.0)[0])
@@ -100,8 +100,8 @@ again = jax.make_jaxpr(lambda x, y: evaluate(jaxpr, [], x, y))(1.0, 3.0)
 assert str(again) == str(closed)
 
 # %% [markdown]
-# The library's own does the same; it also forgets values that nobody reads any more, and
-# keeps names and places in the source.
+# The library's interpreter does the same. It also deletes values that no later equation
+# reads, and it keeps names and source lines.
 
 # %%
 library = draw.source(eval_jaxpr)
@@ -110,22 +110,22 @@ library
 
 
 # %% [markdown]
-# A program that changes programs: compute equal things once.
+# The next function changes a program: it computes equal results once.
 
 
 # %%
 def share(jaxpr):
-    """The jaxpr without equations that repeat an earlier one."""
-    known, same, eqns = {}, {}, []
+    """Return the jaxpr without equations that repeat an earlier one."""
+    earlier, same, eqns = {}, {}, []
     atom = lambda a: a if type(a) is Literal else same.get(a, a)
-    word = lambda a: (a.val, a.aval) if type(a) is Literal else a
+    key_of = lambda a: (a.val, a.aval) if type(a) is Literal else a
     for eqn in jaxpr.eqns:
         ins = [atom(a) for a in eqn.invars]
-        key = eqn.primitive, tuple(map(word, ins)), str(eqn.params)
-        if key in known and not eqn.effects:
-            same.update(zip(eqn.outvars, known[key], strict=True))
+        key = eqn.primitive, tuple(map(key_of, ins)), str(eqn.params)
+        if key in earlier and not eqn.effects:
+            same.update(zip(eqn.outvars, earlier[key], strict=True))
         else:
-            known[key] = eqn.outvars
+            earlier[key] = eqn.outvars
             eqns.append(eqn.replace(invars=ins))
     return jaxpr.replace(eqns=eqns, outvars=[atom(a) for a in jaxpr.outvars])
 
@@ -137,8 +137,9 @@ assert [eqn.primitive.name for eqn in shared.eqns] == ["sin", "mul"]
 assert evaluate(shared, [], 2.0) == evaluate(wasteful, [], 2.0)
 
 # %% [markdown]
-# Whoever makes jaxprs makes mistakes. The verifier finds them: is everything bound before
-# it is read, and bound once? Has each result the type that its primitive's rule gives?
+# Code that builds jaxprs can be wrong, so the library has a verifier. Is every variable
+# bound before it is read, and bound only once? Does each result have the type that the
+# primitive's rule returns?
 
 # %%
 from minijax.ir.check import JaxprTypeError, check_jaxpr
@@ -148,14 +149,14 @@ broken = jaxpr.replace(eqns=[square, sine, double, total])
 try:
     check_jaxpr(broken)
 except JaxprTypeError as error:
-    complaint = str(error)
-assert "not bound yet" in complaint
-assert "03_jaxprs.py" in complaint or "ipykernel" in complaint  # the user's line
+    message = str(error)
+assert "not bound yet" in message
+assert "03_jaxprs.py" in message or "ipykernel" in message  # the user's line
 
 # %% [markdown]
 # ## The picture: the flow of data
 #
-# The order of the equations is one of many that respect the arrows.
+# The order of the equations is one of many orders that agree with the arrows.
 
 # %%
 picture = draw.graph(jaxpr)
@@ -168,8 +169,8 @@ picture
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Write `census(jaxpr)`: how often each primitive occurs, also in the programs that
-# equations hold among their params. (`sub_jaxprs` of `minijax.ir.jaxpr` finds these.)
+# **1.** Write `census(jaxpr)`: how often each primitive occurs, including the programs in
+# the params of equations. (`sub_jaxprs` of `minijax.ir.jaxpr` finds these.)
 
 
 # %%
@@ -180,8 +181,8 @@ def exercise_1(census):
 
 
 # %% [markdown]
-# **2.** Write `prune(jaxpr)`: without the equations on which no result depends. (Go
-# backwards. An equation with `effects` stays.)
+# **2.** Write `prune(jaxpr)`. It removes the equations that no result depends on.
+# (Traverse the equations backwards. Keep an equation with `effects`.)
 
 
 # %%
@@ -194,8 +195,8 @@ def exercise_2(prune):
 
 
 # %% [markdown]
-# **3.** Write by hand, without tracing, the jaxpr of `lambda x: x * x` on float32
-# scalars, from `Var`, `Equation` and `Jaxpr`.
+# **3.** Build the jaxpr of `lambda x: x * x` on float32 scalars from `Var`, `Equation`
+# and `Jaxpr`, without tracing.
 
 
 # %%
@@ -206,14 +207,13 @@ def exercise_3(by_hand):
 
 
 # %% [markdown]
-# ## What JAX does otherwise, and why
+# ## What JAX does differently, and why
 #
-# The text above is the same in JAX, and a program can find the same attributes there. But
-# JAX stages many of its NumPy functions as programs of their own: `jnp.where` is an
-# equation `jit[name=_where jaxpr=...]` there, which keeps the name of the function for
-# profilers and lets equal calls be lowered once. Here it is the operations themselves:
-# there is less to read and less to transform. Where a function would be long, it is a
-# call here as well.
+# JAX prints the same text, and its jaxprs have the same attributes. But JAX stages many
+# of its NumPy functions as separate programs: `jnp.where` is an equation `jit[name=_where
+# jaxpr=...]` there. That keeps the function's name for profilers and lets equal calls be
+# lowered once. In minijax the operations themselves are recorded, so there is less to
+# read and less to transform. Long functions are calls in minijax as well.
 
 # %%
 where = jax.make_jaxpr(lambda x: jnp.where(x > 0, x, 0.0))(1.0)
@@ -248,10 +248,10 @@ assert draw.refuses(exercise_1, flat)
 
 # %%
 def prune(jaxpr):
-    wanted, eqns = set(jaxpr.outvars), []
+    needed, eqns = set(jaxpr.outvars), []
     for eqn in reversed(jaxpr.eqns):
-        if eqn.effects or not wanted.isdisjoint(eqn.outvars):
-            wanted.update(a for a in eqn.invars if type(a) is not Literal)
+        if eqn.effects or not needed.isdisjoint(eqn.outvars):
+            needed.update(a for a in eqn.invars if type(a) is not Literal)
             eqns.insert(0, eqn)
     return jaxpr.replace(eqns=eqns)
 

@@ -14,10 +14,10 @@
 # # 4. Staging
 #
 # **Question.** Your function has loops, closures and helper functions. A jaxpr has none
-# of these. How does one become the other, and what is lost?
+# of these. How does a function become a jaxpr, and what is lost?
 #
-# By running the function, once, on values that have a type and no number. A trace that
-# computes nothing writes down what it is handed.
+# The function runs once, on values that have a type but no number. A trace that computes
+# nothing records the operations that it receives.
 
 # %%
 import draw
@@ -32,8 +32,8 @@ from minijax.passes.stage import JitTracer, StageTrace, stage
 # %% [markdown]
 # ## Thirty lines to try: a recorder of your own
 #
-# A tracer that stands for a variable, and a trace that appends an equation for each
-# operation. The type of the result comes from the primitive's first rule, `abstract`.
+# A tracer that represents a variable, and a trace that appends an equation for each
+# operation. The primitive's first rule, `abstract`, returns the type of the result.
 
 
 # %%
@@ -61,7 +61,7 @@ class Recorder(core.Trace):
 
 
 def record(f, *avals):
-    """The jaxpr of a function of one result."""
+    """Return the jaxpr of a function with one result."""
     trace = Recorder(core.STATE.trace)
     trace.eqns, ins = [], [Var(aval) for aval in avals]
     out = core.under(trace, f, *map(trace.box, ins))
@@ -76,30 +76,30 @@ def f(x, y):
 
 
 number = core.aval_of(jnp.float32(1))
-mine = record(f, number, number)
-assert str(mine) == str(jax.make_jaxpr(f)(jnp.float32(1), jnp.float32(1)).jaxpr)
-mine
+recorded = record(f, number, number)
+assert str(recorded) == str(jax.make_jaxpr(f)(jnp.float32(1), jnp.float32(1)).jaxpr)
+recorded
 
 # %% [markdown]
-# The same text as the library's. Its own trace does the same, with care for what ours
-# forgets: several results, constants that are arrays, references, places in the source.
+# The text is the same as the library's. The library's trace works in the same way, and
+# also handles several results, constant arrays, references, and source lines.
 
 # %%
-theirs = draw.source(StageTrace.process, StageTrace.record)
-assert "self.eqns.append(Equation(prim, atoms" in theirs
-theirs
+library = draw.source(StageTrace.process, StageTrace.record)
+assert "self.eqns.append(Equation(prim, atoms" in library
+library
 
 # %% [markdown]
 # ## What is lost
 #
-# Python is gone: the loop has run, and three equations of each kind are left.
+# No Python is left: the loop has run, and each operation in it was recorded three times.
 
 # %%
-names = [eqn.primitive.name for eqn in mine.eqns]
+names = [eqn.primitive.name for eqn in recorded.eqns]
 assert names == ["mul", "sin", "add"] * 3
 
 # %% [markdown]
-# What the function prints, or appends somewhere, happens while it is traced: once.
+# If the function prints, or appends to a list, that happens once, while it is traced.
 
 # %%
 traced = []
@@ -108,19 +108,19 @@ assert [noisy(1.0), noisy(2.0), noisy(3.0)] == [2.0, 4.0, 6.0]
 assert traced == [1]
 
 # %% [markdown]
-# And a question about a *number* has no answer. One about a type has.
+# Tracing can't answer a question about a *number*. It can answer one about a type.
 
 # %%
 assert jax.make_jaxpr(lambda x: x if x.ndim == 0 else x.sum())(1.0).eqns == []
 try:
     jax.make_jaxpr(lambda x: x if x > 0 else -x)(1.0)
 except jax.errors.TracerBoolConversionError as error:
-    refusal = str(error)
-assert "lax.cond" in refusal  # chapter 11
+    message = str(error)
+assert "lax.cond" in message  # chapter 11
 
 # %% [markdown]
-# Values from outside are found when an operation meets them: `atom` makes scalars
-# literals and arrays *constants*, each once, however often they are used.
+# Values from outside are detected when an operation uses them. `atom` turns scalars into
+# literals and arrays into *constants*, one for each array, however often it is used.
 
 # %%
 atom = draw.source(StageTrace.atom)
@@ -131,10 +131,10 @@ assert len(consts) == 1
 assert consts[0] is weights
 
 # %% [markdown]
-# ## The picture: which line made what
+# ## The picture: which line made which equation
 #
-# Each equation keeps the place in the program that made it. So we can set the source of
-# a function, as it stands in this page, beside its equations.
+# Each equation keeps the source line that made it. So we can print the source of a
+# function, as it is on this page, next to its equations.
 
 # %%
 import inspect
@@ -163,8 +163,8 @@ picture
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Write a function that can be staged and gives what
-# `lambda x: x if x > 0 else 0.1 * x` gives.
+# **1.** Write a function that can be staged and returns the same as `lambda x: x if x > 0
+# else 0.1 * x`.
 
 
 # %%
@@ -188,10 +188,10 @@ def exercise_2(captured):
 
 
 # %% [markdown]
-# **3.** Running a jaxpr while a `StageTrace` is current copies it. Use that to write
-# `inline(jaxpr, *avals)`: the same program with no `jit` equation in it. (An
-# interpreter as in chapter 3, that runs the program in `eqn.params["jaxpr"]` where it
-# meets one.)
+# **3.** Evaluating a jaxpr while a `StageTrace` is current copies it. Use that to write
+# `inline(jaxpr, *avals)`: the same program without a `jit` equation. (Write an
+# interpreter as in chapter 3. At a `jit` equation it evaluates the program in
+# `eqn.params["jaxpr"]`.)
 
 
 # %%
@@ -204,12 +204,12 @@ def exercise_3(inline):
 
 
 # %% [markdown]
-# ## What JAX does otherwise, and why
+# ## What JAX does differently, and why
 #
-# Equations, types and error classes are JAX's. One thing differs: what becomes of an
-# array of one number that a function closes over. In JAX it is a constant like any
-# other array, and is not read while tracing; here it becomes a literal, so that the
-# compiler sees the number. It costs a read from the device, once for each trace.
+# Equations, types and error classes are JAX's. One thing differs: an array of one number
+# that a function closes over. In JAX it is a constant like any other array, and is not
+# read while tracing. In minijax it becomes a literal, so the compiler sees the number.
+# That costs one read from the device for each trace.
 
 # %%
 two = jnp.float32(2.0)
@@ -220,7 +220,7 @@ assert "mul a 2.0" in str(closed)
 # %% [markdown]
 # ## Answers
 #
-# **1.** Both sides, and a choice of numbers.
+# **1.** Compute both sides, and select the numbers.
 
 # %%
 leaky = lambda x: jnp.where(x > 0, x, 0.1 * x)

@@ -11,14 +11,15 @@
 # ---
 
 # %% [markdown]
-# # 5. jvp: derivatives forwards
+# # 5. jvp: forward-mode derivatives
 #
-# **Question.** A derivative by differences is inexact, one by symbols grows without
-# bounds. How can a program compute an exact derivative at about the price of the
+# **Question.** Finite differences are inexact, and symbolic derivatives grow without
+# bound. How can a program compute an exact derivative for about the price of the
 # function?
 #
-# By carrying it along. Beside each value goes the direction in which it moves, its
-# *tangent*, and each primitive knows how its result moves if its operands do.
+# It computes the derivative together with the value. Each value has a *tangent*, the
+# direction in which it changes. Each primitive has a rule for the tangent of its result,
+# given the tangents of its operands.
 
 # %%
 import draw
@@ -32,7 +33,7 @@ from minijax.passes.jvp import JVPTrace, jvp_jaxpr
 
 # %% [markdown]
 # `jvp` stands for *Jacobian-vector product*: at a point `x`, along a tangent `v`, it
-# gives `f(x)` and `f'(x) v`.
+# returns `f(x)` and `f'(x) v`.
 
 # %%
 value, slope = jax.jvp(jnp.sin, (0.0,), (1.0,))
@@ -42,8 +43,8 @@ assert slope == 1.0  # cos 0
 # %% [markdown]
 # ## Thirty lines to try: forward mode
 #
-# A tracer with two fields, and a trace that calls the primitive's rule. It knows no
-# calculus: the product rule and all others stand with the primitives.
+# A tracer with two fields, and a trace that calls the primitive's rule. The trace
+# contains no calculus: the product rule and all others belong to the primitives.
 
 
 # %%
@@ -63,7 +64,7 @@ class DualTrace(core.Trace):
     def unbox(self, x):
         if type(x) is Dual and x._trace is self:
             return x.primal, x.tangent
-        return x, Zero(core.aval_of(x).to_tangent())  # from outside: it does not move
+        return x, Zero(core.aval_of(x).to_tangent())  # from outside: it does not change
 
     def process(self, prim, args, params):
         primals, tangents = zip(*map(self.unbox, args), strict=True)
@@ -81,8 +82,9 @@ f = lambda x: lax.sin(x) * x
 assert push(f, 2.0, 1.0) == jax.jvp(f, (2.0,), (1.0,))
 
 # %% [markdown]
-# Nested it gives second derivatives, since the rules bind under the parent, which may be
-# another such trace. Two of them cannot be mixed up: each unboxes only its own tracers.
+# Nested, it computes second derivatives: the rules bind under the parent, which may be
+# another such trace. Two traces cannot be confused, since each unboxes only its own
+# tracers.
 
 # %%
 second = push(lambda x: push(f, x, 1.0)[1], 2.0, 1.0)[1]
@@ -90,7 +92,7 @@ assert jnp.allclose(second, 2 * jnp.cos(2.0) - 2 * jnp.sin(2.0))
 assert jnp.allclose(second, jax.grad(jax.grad(f))(2.0))
 
 # %% [markdown]
-# The library's own:
+# The library's trace:
 
 # %%
 process = draw.source(JVPTrace.process, JVPTrace.wrap)
@@ -98,9 +100,9 @@ assert "prim.jvp(primals, tangents, **params)" in process
 process
 
 # %% [markdown]
-# Its last line says something that ours does not. A tangent that is known to be zero is a
-# `Zero`, a note and not an array; and a result with such a tangent leaves as a plain
-# value. So what does not depend on the input costs nothing more. Here `b` does not move:
+# Its last line has an addition. A tangent that is known to be zero is a `Zero`, a marker
+# instead of an array. A result with such a tangent becomes a plain value. So values that
+# do not depend on the input cost nothing more. In this program `b` does not change:
 
 # %%
 program = jax.make_jaxpr(lambda a, b: lax.sin(b) * a)(1.0, 1.0)
@@ -112,7 +114,7 @@ pushed
 # %% [markdown]
 # ## The picture: values and their directions
 #
-# A curve, and short lines with the slopes that `jvp` gives.
+# A curve, and short lines with the slopes that `jvp` computes.
 
 # %%
 xs = jnp.linspace(0.0, 6.0, 61)
@@ -130,7 +132,7 @@ picture
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Write `newton(f, x, steps)`: x ← x − f(x) / f'(x), with one `jax.jvp` a step.
+# **1.** Write `newton(f, x, steps)`: x ← x − f(x) / f'(x), with one `jax.jvp` per step.
 
 
 # %%
@@ -138,12 +140,12 @@ def exercise_1(newton):
     calls = []
     g = lambda x: [calls.append(1), x * x - 2.0][1]
     assert jnp.allclose(newton(g, 1.0, 5), 2.0**0.5)
-    assert len(calls) == 5  # value and slope at once
+    assert len(calls) == 5  # value and slope in one call
 
 
 # %% [markdown]
-# **2.** Write `jacobian(f, x)` of a function from vectors to vectors, a column for each
-# `jax.jvp` along a unit vector.
+# **2.** Write `jacobian(f, x)` for a function from vectors to vectors. Compute each
+# column by one `jax.jvp` along a unit vector.
 
 
 # %%
@@ -154,35 +156,37 @@ def exercise_2(jacobian):
 
 
 # %% [markdown]
-# **3.** What is `d/dx (x · d/dy (x + y))` at x = y = 1? A forward mode that mixes up its
-# two tangents says 2. Give the number, and a function `nested(jvp_of)` that computes it
-# with `jvp_of(f, x, v)` such as `push`.
+# **3.** What is `d/dx (x · d/dy (x + y))` at x = y = 1? A forward mode that confuses its
+# two tangents returns 2. Give the number, and a function `nested(jvp_of)` that computes
+# it with `jvp_of(f, x, v)` such as `push`.
 
 
 # %%
 def exercise_3(number, nested):
     assert number == nested(push)
-    ours = lambda f, x, v: jax.jvp(f, (x,), (v,))
-    assert number == nested(ours) == nested(lambda f, x, v: push(f, x, v))
+    library = lambda f, x, v: jax.jvp(f, (x,), (v,))
+    assert number == nested(library) == nested(lambda f, x, v: push(f, x, v))
     confused = lambda f, x, v: (f(x), 2.0)
-    assert nested(confused) == 2.0  # it uses what it is given
+    assert nested(confused) == 2.0  # it uses the `jvp_of` that it receives
 
 
 # %% [markdown]
-# ## What JAX does otherwise, and why
+# ## What JAX does differently, and why
 #
-# The rules are JAX's, equation by equation. In one respect both hold back: a user's
-# function with `custom_jvp` gets arrays of zeros for operands that do not move, as
-# most people who write a rule expect; whoever wants the notes themselves says
-# `symbolic_zeros=True`. The library's own rules always get the notes.
+# The rules are JAX's, equation by equation. In one case both libraries replace the
+# markers: a user's function with `custom_jvp` receives arrays of zeros for operands that
+# do not change, since most authors of a rule expect that. `symbolic_zeros=True` passes
+# the markers instead. The library's own rules always receive the markers.
 
 # %%
-got = []
+tangents_seen = []
 g = jax.custom_jvp(lambda x, y: x * y)
-g.defjvp(lambda primals, tangents: [got.append(tangents), (g(*primals), tangents[0])][1])
+g.defjvp(
+    lambda primals, tangents: [tangents_seen.append(tangents), (g(*primals), tangents[0])][1]
+)
 jax.jvp(lambda x: g(x, 3.0), (2.0,), (1.0,))
-assert not any(type(t) is Zero for t in got[0])
-assert got[0][1] == 0.0
+assert not any(type(t) is Zero for t in tangents_seen[0])
+assert tangents_seen[0][1] == 0.0
 
 # %% [markdown]
 # ## Answers
@@ -214,7 +218,7 @@ exercise_2(jacobian)
 assert draw.refuses(exercise_2, lambda f, x: jacobian(f, x) + 1.0)
 
 # %% [markdown]
-# **3.** The inner derivative is 1, so the outer one is that of x.
+# **3.** The inner derivative is 1, so the outer derivative is the one of x.
 
 
 # %%

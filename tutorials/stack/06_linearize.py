@@ -13,11 +13,11 @@
 # %% [markdown]
 # # 6. Linearize
 #
-# **Question.** A gradient needs the program backwards, yet the program runs forwards, and
-# its sines and products cannot be undone. Backwards through *what*, then?
+# **Question.** A gradient needs the program in reverse. But the program runs forwards,
+# and its sines and products cannot be undone. What runs in reverse?
 #
-# Through its linear part. At a fixed point `x`, the map from tangents to tangents is a
-# linear program. `linearize` runs the function and keeps this program.
+# The program's linear part. At a fixed point `x`, the map from tangents to tangents is a
+# linear program. `linearize` runs the function and returns this program.
 
 # %%
 import draw
@@ -38,12 +38,12 @@ both = 2 * tangent_map(1.0, 0.0) + 5 * tangent_map(0.0, 1.0)
 assert jnp.allclose(tangent_map(2.0, 5.0), both)  # it is linear
 
 # %% [markdown]
-# ## Thirty lines to try: cut a function in two
+# ## Thirty lines to try: split a function in two
 #
-# Take forward mode (chapter 5) as it is, and a recorder (chapter 4) with one change: it
-# records only what depends on a tangent, and hands all else to its parent, to be
-# computed now. Then run `jvp` under it. Each rule splits by itself into the two parts,
-# since a rule for derivatives is always linear in the tangents.
+# Take forward mode (chapter 5) unchanged, and a recorder (chapter 4) with one change. It
+# records only operations that depend on a tangent, and passes all others to its parent,
+# which computes them now. Then run `jvp` under it. Each derivative rule splits into the
+# two parts, since such a rule is always linear in the tangents.
 
 
 # %%
@@ -52,7 +52,7 @@ class Box(core.Tracer):
 
 
 class Tape(core.Trace):
-    __slots__ = ("eqns", "kept")
+    __slots__ = ("eqns", "residuals")
     transform = "tape"
 
     def box(self, aval):
@@ -65,7 +65,7 @@ class Tape(core.Trace):
             return x.variable
         if isinstance(x, float):
             return Literal(x)
-        return self.kept.setdefault(id(x), (Var(core.aval_of(x)), x))[0]  # a residual
+        return self.residuals.setdefault(id(x), (Var(core.aval_of(x)), x))[0]
 
     def process(self, prim, args, params):
         if not any(type(x) is Box for x in args):
@@ -77,19 +77,19 @@ class Tape(core.Trace):
         return out
 
 
-def cut(f, *primals):
-    """f(*primals), the linear program, and the residuals: what it reads."""
+def split(f, *primals):
+    """Return f(*primals), the linear program, and the residuals that it reads."""
     tape = Tape(core.STATE.trace)
-    tape.eqns, tape.kept = [], {}
+    tape.eqns, tape.residuals = [], {}
     boxes = tuple(tape.box(core.aval_of(x)) for x in primals)
-    out, moved = core.under(tape, lambda: jax.jvp(f, primals, boxes))
-    constvars, consts = map(list, zip(*tape.kept.values(), strict=True))
+    out, tangent = core.under(tape, lambda: jax.jvp(f, primals, boxes))
+    constvars, consts = map(list, zip(*tape.residuals.values(), strict=True))
     ins = [box.variable for box in boxes]
-    return out, Jaxpr(constvars, ins, [moved.variable], tape.eqns), consts
+    return out, Jaxpr(constvars, ins, [tangent.variable], tape.eqns), consts
 
 
 two, three = jnp.float32(2), jnp.float32(3)
-out, linear, residuals = cut(f, two, three)
+out, linear, residuals = split(f, two, three)
 assert out == f(2.0, 3.0)
 assert {e.primitive.name for e in linear.eqns} == {"mul", "add_any"}  # no sin, no cos
 assert eval_jaxpr(linear, residuals, 1.0, 0.0)[0] == tangent_map(1.0, 0.0)
@@ -97,8 +97,8 @@ linear
 
 # %% [markdown]
 # The arrays that the linear program reads are its *residuals*: cos x, sin x and y. They
-# must live from the forward pass to the backward pass, and are what fills the memory when
-# you train. The library's traces are the same two ideas:
+# must be stored from the forward pass to the backward pass, and they fill the memory
+# during training. The library's traces use the same two ideas:
 
 # %%
 expected = [jnp.cos(two), jnp.sin(two), three]
@@ -110,22 +110,22 @@ shown
 # %% [markdown]
 # ## The picture: residuals feed the linear program
 #
-# Thick arrows are residuals, thin ones carry tangents. No box has two thin arrows into a
-# product: then it would not be linear.
+# Thick arrows are residuals, thin arrows carry tangents. No product has two thin arrows:
+# it would not be linear.
 
 # %%
 outs, part = linearize_flat(lambda x, y: [f(x, y)], [two, three])
 picture = draw.graph(part.jaxpr, mark=part.jaxpr.constvars)
-kept = set(part.jaxpr.constvars)
+residual_vars = set(part.jaxpr.constvars)
 for eqn in part.jaxpr.eqns:
-    moving = [a for a in eqn.invars if type(a) is not Literal and a not in kept]
-    assert len(moving) == (1 if eqn.primitive.name == "mul" else 2)
-assert picture.svg.count('stroke-width="4"') == len(kept) == 3  # cos x, sin x, and y
+    tangents = [a for a in eqn.invars if type(a) is Var and a not in residual_vars]
+    assert len(tangents) == (1 if eqn.primitive.name == "mul" else 2)
+assert picture.svg.count('stroke-width="4"') == len(residual_vars) == 3  # cos x, sin x, and y
 picture
 
 # %% [markdown]
-# The function runs once, however often the linear map is applied. Here is what is handed
-# to evaluation: first at `linearize`, then at each use.
+# The function runs once, however often the linear map is applied. These are the
+# operations that reach evaluation: first in `linearize`, then in each use.
 
 # %%
 first = draw.binds(lambda: jax.linearize(lambda x: lax.sin(lax.sin(x)), two))
@@ -137,7 +137,7 @@ assert set(later.by("eager")) == {"mul", "add_any"}
 # ## Exercises
 #
 # **1.** Write `residual_bytes(f, x)`: how many bytes the linear program of `f` at `x`
-# keeps. (`linearize_flat` takes and gives lists; an array knows its `nbytes`.)
+# keeps. (`linearize_flat` takes and returns lists; an array has the attribute `nbytes`.)
 
 
 # %%
@@ -150,9 +150,9 @@ def exercise_1(residual_bytes):
 
 
 # %% [markdown]
-# **2.** Three sines keep 1200 bytes of 100 numbers. Write `frugal(x)`: the same function,
-# that keeps 400. (`jax.checkpoint` keeps the input of a function, and computes the rest
-# anew.)
+# **2.** Three sines of 100 numbers keep 1200 bytes. Write `frugal(x)`: the same function,
+# which keeps 400. (`jax.checkpoint` keeps the input of a function, and recomputes the
+# rest.)
 
 
 # %%
@@ -166,7 +166,7 @@ def exercise_2(frugal):
 
 
 # %% [markdown]
-# **3.** Write `jacobian(f, x)` that runs `f` once only.
+# **3.** Write `jacobian(f, x)`. It runs `f` only once.
 
 
 # %%
@@ -178,18 +178,18 @@ def exercise_3(jacobian):
 
 
 # %% [markdown]
-# ## What JAX does otherwise, and why
+# ## What JAX does differently, and why
 #
-# For most of its life JAX had no such trace: it staged `jvp` of the whole function and
-# cut the mixed program by *partial evaluation*, into what is known (primals) and
-# unknown (tangents). That is more general, and much of JAX
-# (`jax.interpreters.partial_eval`) is about it; it also means that primal and tangent
-# part of a loop have to be told apart afterwards. Cutting while tracing came later.
-# Here it is the only way: no transformation evaluates partially. (A small partial
-# evaluator is there for libraries that ask for one, `views/partial.py`.)
+# For most of its life JAX had no such trace. It staged `jvp` of the whole function, and
+# split the mixed program by *partial evaluation*, into a known part (primals) and an
+# unknown part (tangents). That is more general, and much of JAX
+# (`jax.interpreters.partial_eval`) is about it. It also means that the primal and tangent
+# parts of a loop must be separated afterwards. Splitting during tracing came later. In
+# minijax it is the only way: no transformation uses partial evaluation.
+# (`views/partial.py` has a small partial evaluator for libraries that call one.)
 #
-# A small difference can be seen: a Python number, such as the 2.0 in `2.0 * x`, is a
-# residual array in JAX's linear program, and stays a number in ours.
+# One small difference is visible. A Python number, such as the 2.0 in `2.0 * x`, is a
+# residual array in JAX's linear program, and remains a number in minijax.
 
 # %%
 _, doubled = linearize_flat(lambda x: [2.0 * x], [two])
@@ -219,7 +219,7 @@ exercise_2(frugal)
 assert draw.refuses(exercise_2, lambda x: lax.sin(lax.sin(lax.sin(x))))
 
 # %% [markdown]
-# **3.** A linear map can be applied to all unit vectors at once: chapter 8.
+# **3.** Apply the linear map to all unit vectors with one `vmap`: chapter 8.
 
 
 # %%

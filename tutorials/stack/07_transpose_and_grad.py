@@ -14,12 +14,12 @@
 # # 7. Transpose and `grad`
 #
 # **Question.** Why does the gradient of a loss with a million parameters cost about as
-# much as the loss itself, and not a million times as much?
+# much as the loss, and not a million times as much?
 #
-# The linear program of chapter 6 is a matrix that nobody writes down: tangents in, one
-# number out. Multiplied from the right by unit vectors it gives one column a run. Its
-# *transpose* gives all of them in one run. And the transpose of a linear program is found
-# by turning each equation around.
+# The linear program of chapter 6 is a matrix that is never written out: tangents in, one
+# number out. Applied to unit vectors, it computes one column per run. Its *transpose*
+# computes all of them in one run. To transpose a linear program, reverse each of its
+# equations.
 
 # %%
 import draw
@@ -34,9 +34,9 @@ from minijax.passes.ad_util import UndefinedPrimal
 from minijax.passes.linearize import linearize_flat
 
 # %% [markdown]
-# A transpose rule takes the cotangent of the result and gives those of the operands. In
-# place of a linear operand stands a mark, `UndefinedPrimal(aval)`: it has no value. A product is
-# linear in one operand while the other is fixed.
+# A transpose rule takes the cotangent of the result and returns the cotangents of the
+# operands. A linear operand has no value; the marker `UndefinedPrimal(aval)` takes its
+# position. A product is linear in one operand while the other is fixed.
 
 # %%
 mul_p = core.named("mul")
@@ -47,13 +47,14 @@ assert cotangents == [30.0, None]
 # %% [markdown]
 # ## Thirty lines to try: reverse mode
 #
-# Walk over the equations from the last to the first. What a variable gets from several
-# readers is added up: to read twice is to copy, and the transpose of a copy is a sum.
+# Traverse the equations from the last to the first. Cotangents that a variable receives
+# from several readers are added: reading twice is a copy, and the transpose of a copy is
+# a sum.
 
 
 # %%
 def backward(jaxpr, consts, ct):
-    """The cotangents of a linear jaxpr's inputs, from that of its result."""
+    """Return the cotangents of a linear jaxpr's inputs, given its result's."""
     value, ct_of = dict(zip(jaxpr.constvars, consts, strict=True)), {}
 
     def add(atom, ct):
@@ -64,13 +65,13 @@ def backward(jaxpr, consts, ct):
     for eqn in reversed(jaxpr.eqns):
         (out,) = eqn.outvars
         if out not in ct_of:
-            continue  # nobody reads it
+            continue  # no later equation reads it
         args = [
             a.val if type(a) is Literal else value.get(a, UndefinedPrimal(a.aval))
             for a in eqn.invars
         ]
-        found = eqn.primitive.transpose(ct_of.pop(out), *args, **eqn.params)
-        for atom, ct_in in zip(eqn.invars, found, strict=True):
+        cts_in = eqn.primitive.transpose(ct_of.pop(out), *args, **eqn.params)
+        for atom, ct_in in zip(eqn.invars, cts_in, strict=True):
             add(atom, ct_in)
     return [ct_of.get(v, jnp.zeros(v.aval.shape)) for v in jaxpr.invars]
 
@@ -88,22 +89,22 @@ def loss(w, b, x):
 
 
 w, b, x = jnp.arange(3.0), jnp.float32(0.5), jnp.array([1.0, -1.0, 0.3])
-mine = gradient(loss)(w, b, x)
-theirs = jax.grad(loss, argnums=(0, 1, 2))(w, b, x)
-assert all(jnp.allclose(m, t) for m, t in zip(mine, theirs, strict=True))
+grads = gradient(loss)(w, b, x)
+expected = jax.grad(loss, argnums=(0, 1, 2))(w, b, x)
+assert all(jnp.allclose(g, e) for g, e in zip(grads, expected, strict=True))
 
 # %% [markdown]
-# It runs under the other transformations, and so under itself.
+# It runs under the other transformations, and therefore under itself.
 
 # %%
 batch = jnp.stack([x, 2 * x])
 mapped = jax.jit(jax.vmap(gradient(loss), in_axes=(None, None, 0)))(w, b, batch)
-assert jnp.allclose(mapped[0][0], mine[0])
+assert jnp.allclose(mapped[0][0], grads[0])
 curved = gradient(lambda x: gradient(lambda x: jnp.sum(x**3))(x)[0].sum())(x)[0]
 assert jnp.allclose(curved, 6 * x)
 
 # %% [markdown]
-# The library's `grad` is these two steps as well: `linearize_flat`, then `backward_pass`.
+# The library's `grad` has the same two steps: `linearize_flat`, then `backward_pass`.
 
 # %%
 from minijax.api import autodiff
@@ -114,43 +115,44 @@ assert "linearize_flat(flat, leaves)" in draw.source(autodiff.value_and_grad)
 shown
 
 # %% [markdown]
-# ## The picture: arrows turned around
+# ## The picture: reversed arrows
 #
-# A linear program and its transpose. The second is drawn from the bottom to the top: each
-# equation stands about where the one stands of which it is the transpose.
+# A linear program and its transpose. The second is drawn from bottom to top: each
+# transposed equation has about the same position as its original.
 
 # %%
 _, part = linearize_flat(lambda x: [lax.sin(x) * x + x * 3.0], [jnp.float32(2)])
-there = ClosedJaxpr(part.jaxpr, part.consts)
-back, _ = transpose.transpose_jaxpr(there, [True])
-sums = sum(e.primitive.name in ("add", "add_any") for e in there.eqns)
-copies = [a for e in back.eqns for a in e.invars].count(back.jaxpr.invars[0])
+linear = ClosedJaxpr(part.jaxpr, part.consts)
+transposed, _ = transpose.transpose_jaxpr(linear, [True])
+sums = sum(e.primitive.name in ("add", "add_any") for e in linear.eqns)
+read = [a for e in transposed.eqns for a in e.invars]
+copies = read.count(transposed.jaxpr.invars[0])
 assert sums >= 2
-assert copies >= 2  # what were sums are now copies, and the other way round
-draw.graph(there)
+assert copies >= 2  # sums become copies, and copies become sums
+draw.graph(linear)
 
 # %%
-draw.graph(back, flip=True)
+draw.graph(transposed, flip=True)
 
 # %% [markdown]
-# Operations come in pairs, each the other's transpose. We ask the rules:
+# Operations come in pairs, each the transpose of the other. The rules show it:
 
 # %%
 
 
-def turned(linear, *shape):
+def transpose_of(linear, *shape):
     x = jnp.ones(shape)
     program = jax.make_jaxpr(jax.linear_transpose(linear, x))(linear(x))
     return program.eqns[-1].primitive.name
 
 
 pairs = {
-    "repeat": turned(lambda x: jnp.broadcast_to(x, (4, 3)), 3),
-    "sum": turned(lambda x: x.sum(0), 4, 3),
-    "slice": turned(lambda x: lax.slice(x, (1,), (2,)), 3),
-    "pad": turned(lambda x: jnp.pad(x, 1)[1:-1], 3),
-    "look up": turned(lambda x: x[jnp.array([0, 0, 2])], 3),
-    "reverse": turned(lambda x: jnp.flip(x), 3),
+    "repeat": transpose_of(lambda x: jnp.broadcast_to(x, (4, 3)), 3),
+    "sum": transpose_of(lambda x: x.sum(0), 4, 3),
+    "slice": transpose_of(lambda x: lax.slice(x, (1,), (2,)), 3),
+    "pad": transpose_of(lambda x: jnp.pad(x, 1)[1:-1], 3),
+    "look up": transpose_of(lambda x: x[jnp.array([0, 0, 2])], 3),
+    "reverse": transpose_of(lambda x: jnp.flip(x), 3),
 }
 assert pairs["repeat"] == "reduce_sum"
 assert pairs["sum"] == "broadcast_in_dim"
@@ -160,7 +162,8 @@ assert pairs["reverse"] == "rev"
 draw.table(("linear operation", "its transpose"), *pairs.items())
 
 # %% [markdown]
-# And the price? A run backwards has about as many equations as the linear program.
+# What does it cost? The transposed program has about as many equations as the linear
+# program.
 
 # %%
 count = lambda f: len(jax.make_jaxpr(f)(jnp.float32(0.5)).eqns)
@@ -179,7 +182,7 @@ assert count(jax.grad(deep)) < 5 * count(deep)
 # ## Exercises
 #
 # **1.** Write `matrix(linear, n)`: the matrix of a linear function of vectors of length
-# n, a *row* for each run, by `jax.linear_transpose`.
+# n. Compute one *row* per run, with `jax.linear_transpose`.
 
 
 # %%
@@ -190,8 +193,8 @@ def exercise_1(matrix):
 
 
 # %% [markdown]
-# **2.** Write `vjp(f, x)`: the value, and a function from cotangents to cotangents, by
-# `linearize_flat` and `backward`.
+# **2.** Write `vjp(f, x)` with `linearize_flat` and `backward`. It returns the value, and
+# a function from cotangents to cotangents.
 
 
 # %%
@@ -203,7 +206,8 @@ def exercise_2(vjp):
 
 
 # %% [markdown]
-# **3.** Write `hvp(f, x, v)`: the product of the Hessian with a vector, and no Hessian.
+# **3.** Write `hvp(f, x, v)`: the product of the Hessian with a vector, without computing
+# the Hessian.
 
 
 # %%
@@ -216,18 +220,19 @@ def exercise_3(hvp):
 
 
 # %% [markdown]
-# ## What JAX does otherwise, and why
+# ## What JAX does differently, and why
 #
-# The rules and the order of the sums are JAX's, so that jaxprs of gradients read the
-# same. What is not linear cannot be transposed: JAX's rules find that out by an
-# assertion deep inside; here a rule that computes with the mark is told where.
+# The rules and the order of the sums are JAX's, so jaxprs of gradients read the same.
+# Nonlinear functions cannot be transposed. JAX's rules detect that by an assertion deep
+# inside. In minijax a rule that computes with the marker raises an error that names the
+# place.
 
 # %%
 try:
     jax.linear_transpose(lambda x: x * x, 1.0)(1.0)
 except TypeError as error:
-    complaint = str(error)
-assert "Only linear functions can be transposed" in complaint
+    message = str(error)
+assert "Only linear functions can be transposed" in message
 
 # %% [markdown]
 # ## Answers
@@ -259,7 +264,7 @@ exercise_2(vjp)
 assert draw.refuses(exercise_2, lambda f, x: (f(x), lambda ct: [ct]))
 
 # %% [markdown]
-# **3.** Forwards over reverse.
+# **3.** Forward mode over reverse mode.
 
 
 # %%

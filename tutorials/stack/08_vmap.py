@@ -13,11 +13,12 @@
 # %% [markdown]
 # # 8. vmap: one program for all lanes
 #
-# **Question.** A function was written for one example. How does it become one for a
-# thousand, without a loop and without being read?
+# **Question.** A function was written for one example. How does it become a function of a
+# thousand examples, without a loop and without reading its source?
 #
-# Each value gets, unseen by the function, one more axis: its *lane axis*. And each
-# primitive knows what it has to do so that every lane gets what it would have got alone.
+# Each value gets one more axis, its *lane axis*, which the function does not see. Each
+# primitive has a rule that computes for every lane the result that the lane would have
+# alone.
 
 # %%
 import draw
@@ -39,7 +40,7 @@ lanes = jax.vmap(score, in_axes=(None, 0))(w, many)
 assert jnp.allclose(lanes, jnp.stack([score(w, x) for x in many]), rtol=1e-5)
 
 # %% [markdown]
-# The function cannot tell. What it gets has the shape of one lane.
+# The function does not notice. Its argument has the shape of one lane.
 
 # %%
 shapes = []
@@ -50,9 +51,9 @@ assert shapes == [(3,)]
 # %% [markdown]
 # ## Thirty lines to try: a vmap of your own
 #
-# A tracer holds an array and says which of its axes is that of the lanes; its type leaves
-# this axis out. The trace hands the arrays and the axes to the primitive's `batch` rule.
-# An operand from outside has no lane axis, `None`: all lanes share it.
+# A tracer holds an array and the index of its lane axis; its type omits this axis. The
+# trace passes the arrays and the lane axes to the primitive's `batch` rule. An operand
+# from outside has no lane axis, `None`: all lanes share it.
 
 
 # %%
@@ -74,8 +75,8 @@ class LaneTrace(core.Trace):
         return lane
 
     def unbox(self, x):
-        mine = type(x) is Lane and x._trace is self
-        return (x.array, x.dim) if mine else (x, None)
+        is_own = type(x) is Lane and x._trace is self
+        return (x.array, x.dim) if is_own else (x, None)
 
     def process(self, prim, args, params):
         arrays, dims = zip(*map(self.unbox, args), strict=True)
@@ -93,17 +94,17 @@ def over_lanes(f, xs):
     return jnp.moveaxis(out, dim, 0)
 
 
-mine = over_lanes(lambda x: lax.mul(lax.sin(x), 2.0), many)
-assert jnp.allclose(mine, 2 * jnp.sin(many))
+doubled = over_lanes(lambda x: lax.mul(lax.sin(x), 2.0), many)
+assert jnp.allclose(doubled, 2 * jnp.sin(many))
 assert jnp.allclose(over_lanes(lambda x: score(w, x), many), lanes)
 slopes = over_lanes(jax.grad(lambda x: score(w, x)), many)
 assert jnp.allclose(slopes, jax.vmap(jax.grad(score, 1), (None, 0))(w, many))
 
 # %% [markdown]
-# Rules are of three kinds. An elementwise one lines the lane axes up. One that names axes
-# counts them anew: here is that of sums. And a matrix product has a place for lanes
-# already, among the axes that both operands share, so that the loop over examples becomes
-# one bigger product.
+# There are three kinds of rules. An elementwise rule aligns the lane axes. A rule of an
+# operation that names axes renumbers them, as this rule of sums does. A matrix product
+# already has a place for lanes, among the batch axes of both operands, so the loop over
+# examples becomes one larger product.
 
 # %%
 rule = draw.source(core.named("reduce_sum").batch)
@@ -131,7 +132,7 @@ assert rows == [("dot_general", "2", "4x2"), ("tanh", "2", "4x2"), ("reduce_sum"
 draw.table(("primitive", "one lane", "four lanes"), *rows)
 
 # %% [markdown]
-# What lanes share is computed once. Nothing below `tanh(w)` has a lane axis.
+# Values that lanes share are computed once. `tanh(w)` has no lane axis.
 
 # %%
 shared = jax.make_jaxpr(jax.vmap(lambda w, x: x @ jnp.tanh(w), (None, 0)))(w, many)
@@ -141,7 +142,8 @@ assert str(shared.eqns[0].primitive) == "tanh"
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Write `jacobian(f, x)` as one `vmap` over pullbacks: a lane for each result.
+# **1.** Write `jacobian(f, x)` as one `vmap` over pullbacks, with one lane for each
+# result.
 
 
 # %%
@@ -149,11 +151,11 @@ def exercise_1(jacobian):
     runs = []
     f = lambda x: [runs.append(1), jnp.stack([x[0] * x[1], x[2] ** 2])][1]
     assert jacobian(f, one).tolist() == [[2.0, 1.0, 0.0], [0.0, 0.0, 6.0]]
-    assert len(runs) <= 2  # one to see the shape of the result, at most
+    assert len(runs) <= 2  # at most one run to get the shape of the result
 
 
 # %% [markdown]
-# **2.** Write `pairwise(f, xs, ys)`: the table of `f(x, y)` for all x of `xs` and y of
+# **2.** Write `pairwise(f, xs, ys)`: the table of `f(x, y)` for all x in `xs` and y in
 # `ys`.
 
 
@@ -165,8 +167,8 @@ def exercise_2(pairwise):
 
 
 # %% [markdown]
-# **3.** Give the primitive `row_max` below a batch rule. (It takes the maximum along the
-# last axis, so the lanes have to stand in front: `lane_to_front`.)
+# **3.** Write a batch rule for the primitive `row_max` below. (It computes the maximum
+# along the last axis, so the lanes must be in front: `lane_to_front`.)
 
 # %%
 row_max_p = core.Primitive("row_max")
@@ -185,11 +187,11 @@ def exercise_3(rule):
 
 
 # %% [markdown]
-# ## What JAX does otherwise, and why
+# ## What JAX does differently, and why
 #
-# Rules and jaxprs are JAX's. What `vmap` does by itself is to run all lanes at once, so
-# the memory grows with their number; JAX has `lax.map(..., batch_size=k)` beside it.
-# Here `vmap` itself takes `chunk=k`: one compiled loop, k lanes at a time.
+# Rules and jaxprs are JAX's. `vmap` runs all lanes together, so the memory grows with
+# their number. JAX has `lax.map(..., batch_size=k)` for that. In minijax `vmap` also
+# accepts `chunk=k`: one compiled loop that maps k lanes at a time.
 
 # %%
 chunked = jax.vmap(lambda x: score(w, x), chunk=2)

@@ -13,11 +13,11 @@
 # %% [markdown]
 # # 9. Lowering to StableHLO, and what XLA makes of it
 #
-# **Question.** Between a jaxpr and the machine stands a compiler that has never heard of
-# Python. What does it get to read, and what does it make of it?
+# **Question.** A compiler without any knowledge of Python is between a jaxpr and the
+# machine. What does it read, and what does it produce?
 #
-# It reads *StableHLO*, a language of about a hundred operations on arrays, and makes
-# loops: as few passes over memory as it can.
+# It reads *StableHLO*, a language of about a hundred array operations. It produces loops,
+# with as few passes over memory as it can.
 
 # %%
 import re
@@ -46,14 +46,14 @@ draw.Text(lowered.as_text())
 # ## Thirty lines to try: a lowering of your own
 #
 # StableHLO has a text form. So a lowering can be an interpreter of jaxprs whose values
-# are names, and which prints a line an equation.
+# are names, and which prints one line per equation.
 
 # %%
 WORDS = {"sin": "sine", "mul": "multiply", "add": "add", "neg": "negate", "tanh": "tanh"}
 
 
 def write(jaxpr):
-    """A module in the compiler's language, for elementwise programs of one shape."""
+    """Return a StableHLO module of an elementwise program of one shape."""
     aval = jaxpr.invars[0].aval
     kind = "tensor<" + "".join(f"{n}x" for n in aval.shape) + "f32>"
     name, lines = draw.names(jaxpr), []
@@ -71,7 +71,7 @@ def write(jaxpr):
         lines.append(f"%{name[eqn.outvars[0]]} = stablehlo.{word} {ins} : {kind}")
     args = ", ".join(f"%{name[v]}: {kind}" for v in jaxpr.invars)
     body = "\n    ".join([*lines, f"return {operand(jaxpr.outvars[0])} : {kind}"])
-    return f"module @mine {{\n  func.func @main({args}) -> {kind} {{\n    {body}\n  }}\n}}"
+    return f"module @f {{\n  func.func @main({args}) -> {kind} {{\n    {body}\n  }}\n}}"
 
 
 text = write(closed.jaxpr)
@@ -79,7 +79,7 @@ assert "%b = stablehlo.sine %a : tensor<3xf32>" in text
 draw.Text(text)
 
 # %% [markdown]
-# The compiler takes it. Nothing but this text went in.
+# The compiler accepts it. This text is its only input.
 
 # %%
 Module = type(lowered.compiler_ir())
@@ -96,29 +96,28 @@ def build(text, *args):
 assert np.allclose(build(text, x), f(x), rtol=1e-6)
 
 # %% [markdown]
-# The library does the same with the compiler's data structures in place of text: a loop
-# over equations, and for each the primitive's rule `lower`. What a rule emitted is
-# remembered as a *recipe*, for the next equation of these types.
+# The library does the same with the compiler's data structures instead of text: a loop
+# over equations, and for each equation the primitive's rule `lower`. The operations that
+# a rule emitted are recorded, and emitted again for the next equation with these types.
 
 # %%
 shown = draw.source(context.emit_jaxpr, context.emit_equation)
 assert "return rule(ctx, *values, **params)" in shown
-assert "recipe" in shown
 shown
 
 # %% [markdown]
 # ## What XLA makes of it
 #
-# XLA simplifies the program, then *fuses*: operations whose intermediate results nobody
-# else needs become one loop. Of ours one loop is left, which reads x once and writes
-# the result once.
+# XLA simplifies the program, then *fuses* it: operations whose intermediate results are
+# needed only once become one loop. One loop remains of our program. It reads x once and
+# writes the result once.
 
 # %%
 compiled = lowered.compile()
 
 
 def kernels(compiled):
-    """What the optimised program does at its top level: each a pass over memory."""
+    """Return the top-level operations of the optimised program, each a pass over memory."""
     entry = compiled.as_text().split("ENTRY ")[1].split("\n}")[0]
     words = re.findall(r"= \S+ ([\w-]+)\(", entry)
     return [w for w in words if w not in ("parameter", "constant", "bitcast", "tuple")]
@@ -130,8 +129,8 @@ draw.Text(compiled.as_text().split("\n\n")[-2])
 # %% [markdown]
 # ## The picture: the same function, four times
 #
-# From forty operations to one loop or two. (The first number counts what runs without
-# `jit`, one after the other.)
+# Forty operations become one loop or two. (The first number counts the operations that
+# run without `jit`, one after the other.)
 
 
 # %%
@@ -150,13 +149,13 @@ counts = {
     "passes over memory": len(kernels(low.compile())),
 }
 assert counts["equations"] == 40
-assert counts["StableHLO operations"] >= 40  # constants are operations, too
+assert counts["StableHLO operations"] >= 40  # constants are operations as well
 assert counts["passes over memory"] <= 2
 draw.bars(counts)
 
 # %% [markdown]
-# Each operation keeps the line of your program and the transformations it went through.
-# That is what profilers and error messages show.
+# Each operation keeps the line of your program and the names of the transformations
+# around it. Profilers and error messages show them.
 
 # %%
 names = jax.jit(jax.grad(lambda x: f(x).sum())).lower(x).compile().as_text()
@@ -165,22 +164,22 @@ assert "transpose(jvp())/mul" in names
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Write `operations(f, *args)`: the names of the StableHLO operations that `f`
-# becomes, in order, without constants.
+# **1.** Write `operations(f, *args)`: the names of the StableHLO operations of `f`, in
+# order, without constants.
 
 
 # %%
 def exercise_1(operations):
-    found = operations(lambda x: jnp.exp(-x), x)
-    assert found == ["negate", "exponential"]
+    names = operations(lambda x: jnp.exp(-x), x)
+    assert names == ["negate", "exponential"]
     assert "dot_general" in operations(lambda a: a @ a, jnp.ones((2, 2)))
 
 
 # %% [markdown]
-# **2.** `unfused(x)` is to be `f(x)` again, but XLA must not fuse the product with the
-# sine. (`lax.optimization_barrier` is an operation that XLA does not look across. On
-# other platforms or versions XLA may choose otherwise, so the check looks at the
-# program that goes in.)
+# **2.** Write `unfused(x)`. It computes `f(x)`, but XLA must not fuse the product with
+# the sine. (XLA does not optimize across `lax.optimization_barrier`. XLA may choose
+# differently on other platforms or versions, so the check reads the program before
+# compilation.)
 
 
 # %%
@@ -193,9 +192,9 @@ def exercise_2(unfused):
 
 
 # %% [markdown]
-# **3.** Give the primitive `unit` a lowering rule, so that it limits numbers to [0, 1],
-# with one StableHLO operation: `clamp`, of a least value, an operand, and a greatest
-# one. (`ctx.constant(value, aval)` emits a constant, `ctx.op(name, aval, *operands)` an
+# **3.** Write a lowering rule for the primitive `unit`, which limits numbers to [0, 1].
+# Use one StableHLO operation: `clamp`, of a minimum, an operand, and a maximum.
+# (`ctx.constant(value, aval)` emits a constant, `ctx.op(name, aval, *operands)` an
 # operation.)
 
 # %%
@@ -205,18 +204,18 @@ unit_p.abstract = lambda x: x
 
 def exercise_3(rule):
     unit_p.lower = rule
-    unit = lambda x: unit_p.bind(x)  # a new function, so that nothing is remembered
+    unit = lambda x: unit_p.bind(x)  # a new function, so nothing is cached
     assert jax.jit(unit)(x - 0.5).tolist() == [0.0, 0.5, 1.0]
     assert "stablehlo.clamp" in jax.jit(unit).lower(x).as_text()
 
 
 # %% [markdown]
-# ## What JAX does otherwise, and why
+# ## What JAX does differently, and why
 #
-# The StableHLO is much the same. What a function closes over is not: JAX writes such
-# arrays into the program as constants, the whole of their bytes, which the compiler then
-# may fold, and must hash, print and carry along. Here they are arguments that the user
-# does not see.
+# The StableHLO is nearly the same, except for arrays that a function closes over. JAX
+# writes all their bytes into the program as constants. The compiler may then fold them,
+# and must hash, print and store them. In minijax they are arguments that the user does
+# not see.
 
 # %%
 big = jnp.arange(1000.0) * 1.5

@@ -13,11 +13,12 @@
 # %% [markdown]
 # # 10. jit: caches and dispatch
 #
-# **Question.** The first call of a jitted function runs hundreds of Python functions and a
-# compiler, the second one none of them. Who remembers what, and what makes it forget?
+# **Question.** The first call of a jitted function runs hundreds of Python functions and
+# a compiler. The second call runs none of them. Which caches make that possible, and when
+# does a call miss them?
 #
-# There are four memories, one behind the other. Each is asked only if those before it do
-# not know.
+# There are four caches, one after the other. A cache is used only if those before it
+# miss.
 
 # %%
 import sys
@@ -45,12 +46,12 @@ def my_jit(f):
 
     def call(*args):
         if core.STATE.trace is not core.EVAL:
-            return f(*args)  # inside another transformation: as if it were not there
+            return f(*args)  # inside another transformation: call f itself
         key = tuple(map(core.aval_of, args))
-        buffers, where, committed = device_assignment.place_values(args, "mine")
+        buffers, placement, committed = device_assignment.place_values(args, "call")
         if key not in programs:
             closed = jax.make_jaxpr(f)(*args)
-            programs[key] = dispatch.compile_jaxpr(closed, "mine", where, committed)
+            programs[key] = dispatch.compile_jaxpr(closed, "call", placement, committed)
         (out,) = programs[key](buffers)
         return out
 
@@ -63,25 +64,25 @@ def wave(x):
 
 
 x = jnp.arange(4.0)
-mine = my_jit(wave)
-assert jnp.allclose(mine(x), wave(x))
-mine(2 * x)
-assert len(mine.programs) == 1  # the same types, other numbers
-mine(x[:2])
-assert len(mine.programs) == 2
-assert jnp.allclose(jax.vmap(mine)(jnp.stack([x, x])), jnp.stack([wave(x)] * 2))
+jitted = my_jit(wave)
+assert jnp.allclose(jitted(x), wave(x))
+jitted(2 * x)
+assert len(jitted.programs) == 1  # the same types, other numbers
+jitted(x[:2])
+assert len(jitted.programs) == 2
+assert jnp.allclose(jax.vmap(jitted)(jnp.stack([x, x])), jnp.stack([wave(x)] * 2))
 
 # %% [markdown]
 # ## What the library adds
 #
-# *First memory: C++.* A call of a jitted function goes to C++ code of jaxlib, which looks
-# at the types of the arguments and, if it knows them, starts the program. No line of
-# Python runs. We count them:
+# *First cache: C++.* A call of a jitted function goes to C++ code of jaxlib. It compares
+# the types of the arguments with those of earlier calls and, on a match, starts the
+# program. No Python code runs. We count the Python calls:
 
 
 # %%
 def python_calls(f, *args):
-    """How many Python functions are called while f(*args) runs."""
+    """Count the Python functions that are called while f(*args) runs."""
     count = [0]
 
     def note(frame, event, arg):
@@ -101,18 +102,19 @@ assert first > 100
 assert second == 0
 
 # %% [markdown]
-# *Second memory: traces*, by the types of the arguments, their tree, static values, and
-# the options that change programs. It is asked when C++ does not know the call, and also
-# inside of other transformations.
+# *Second cache: traces*. The key is the types of the arguments, their tree structure,
+# static values, and the options that change programs. It is used when the C++ cache
+# misses, and also inside other transformations.
 
 # %%
 shown = draw.source(Jitted.trace_avals)
-assert "known = self.traces.get(key)" in shown
+assert "self.traces.get(key)" in shown
 shown
 
 # %% [markdown]
-# The *type* is dtype, shape and weak type; numbers do not count. A Python number is
-# weakly typed (the first tutorial says why), so it is another type than an array of one.
+# The *type* is dtype, shape and weak type; the numbers do not matter. A Python number is
+# weakly typed (the first tutorial explains why), so its type differs from that of an
+# array of one number.
 
 # %%
 traced = []
@@ -124,10 +126,10 @@ assert len(noted.signatures()) == 3
 assert "now float32[5]" in noted.explain(jnp.ones(5))
 
 # %% [markdown]
-# *Third memory: programs*, by jaxpr and place. *Fourth: the disk*, by the bytes of the
-# StableHLO, the compiler's options and the machine. A function that was compiled in
-# yesterday's process is not compiled today, it is loaded. In one process, too: two
-# functions that say the same are compiled once.
+# *Third cache: programs*, by jaxpr and placement. *Fourth cache: the disk*, by the bytes
+# of the StableHLO, the compiler's options and the machine. A function that yesterday's
+# process compiled is loaded today, not compiled. This also works within one process: two
+# functions with equal programs are compiled once.
 
 # %%
 key = draw.source(compiler.cache_key)
@@ -135,7 +137,7 @@ assert "bytecode" in key
 
 
 def compiles(run):
-    """How many programs are compiled or loaded while `run()` runs."""
+    """Count the programs that are compiled or loaded while `run()` runs."""
     before = compiler.statistics.compiled + compiler.statistics.loaded
     run()
     return compiler.statistics.compiled + compiler.statistics.loaded - before
@@ -149,8 +151,8 @@ key
 # %% [markdown]
 # ## The picture: what each call costs in Python
 #
-# Cost is counted in calls of Python functions. They do not depend on how busy the machine
-# is.
+# The cost is counted in calls of Python functions. This count does not depend on how busy
+# the machine is.
 
 # %%
 fresh = jax.jit(lambda x: jnp.cos(x) * x)
@@ -168,38 +170,38 @@ assert costs["the same formula again"] > 0  # another function: traced, not comp
 draw.bars(costs)
 
 # %% [markdown]
-# Without `jit` there is a memory, too: each operation is a small program, found in a
-# dictionary by primitive, params and types. That is the whole of eager evaluation.
+# There is a cache without `jit` as well: each operation is a small program, found in a
+# dictionary by primitive, params and types. Eager evaluation is no more than this.
 
 # %%
 shown = draw.source(dispatch.run)
-assert "program = _programs.get(key)" in shown
+assert "_programs.get(key)" in shown
 shown
 
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Which of these calls trace `f` anew? Give a list of ten Booleans for calls with
-# `1`, `2`, `1.0`, `True`, `jnp.int32(1)`, `jnp.ones(2)`, `2 * jnp.ones(2)`,
-# `jnp.ones((2, 1))`, `jnp.ones(2, int)`, `[1, 1]`.
+# **1.** Which of these calls trace `f` again? Give a list of ten Booleans for calls with
+# `1`, `2`, `1.0`, `True`, `jnp.int32(1)`, `jnp.ones(2)`, `2 * jnp.ones(2)`, `jnp.ones((2,
+# 1))`, `jnp.ones(2, int)`, `[1, 1]`.
 
 
 # %%
-def exercise_1(anew):
-    ones, seen, found = jnp.ones(2), [], []
+def exercise_1(retraced):
+    ones, seen, expected = jnp.ones(2), [], []
     f = jax.jit(lambda x: seen.append(1))
     several = (ones, 2 * ones, jnp.ones((2, 1)), jnp.ones(2, int), [1, 1])
     for value in (1, 2, 1.0, True, jnp.int32(1), *several):
         before = len(seen)
         f(value)
-        found.append(len(seen) > before)
-    assert anew == found
+        expected.append(len(seen) > before)
+    assert retraced == expected
 
 
 # %% [markdown]
-# **2.** Sentences have many lengths. Write `total(xs)`, the sum of a NumPy array of up
-# to 8 numbers by a jitted function that is given to you, so that it is traced once for
-# all lengths.
+# **2.** Sentences have many lengths. Write `total(xs)`, the sum of a NumPy array of up to
+# 8 numbers. Use the jitted function that you receive, so that it is traced once for all
+# lengths.
 
 
 # %%
@@ -212,8 +214,8 @@ def exercise_2(make_total):
 
 
 # %% [markdown]
-# **3.** A jitted function that reads a global sees what it was while tracing. Mend
-# `scaled` so that it follows, without tracing anew.
+# **3.** A jitted function that reads a global uses the value that the global had during
+# tracing. Fix `scaled` so that it uses the current value, without tracing again.
 
 # %%
 settings = {"factor": 2.0}
@@ -222,23 +224,23 @@ stale = jax.jit(lambda x: x * settings["factor"])
 
 def exercise_3(scaled):
     settings["factor"] = 2.0
-    found = [float(scaled(3.0))]
+    results = [float(scaled(3.0))]
     settings["factor"] = 5.0
-    found.append(float(scaled(3.0)))
-    assert found == [6.0, 15.0]
+    results.append(float(scaled(3.0)))
+    assert results == [6.0, 15.0]
     assert python_calls(scaled, 3.0) < 10  # and nothing is traced
 
 
 # %% [markdown]
-# ## What JAX does otherwise, and why
+# ## What JAX does differently, and why
 #
-# JAX has the same C++ path and the same notion of a signature. Its disk cache has to be
-# switched on (`jax_compilation_cache_dir`), and by default does not keep programs that
-# compiled in less than a second; here it is on and keeps all, since loading takes a
-# millisecond. Why something was traced is told in JAX by a log
-# (`jax_explain_cache_misses`); here a function answers, too: `explain`, `signatures`. And
-# functions that compare equal share their traces in JAX, where the example below gives 9
-# twice; here each function has its own.
+# JAX has the same C++ cache and the same notion of a signature. Its disk cache must be
+# enabled (`jax_compilation_cache_dir`), and by default it does not store programs that
+# compiled in less than a second. In minijax it is enabled and stores all programs, since
+# loading one takes a millisecond. JAX explains retracing in a log
+# (`jax_explain_cache_misses`). In minijax a function has methods for it as well:
+# `explain`, `signatures`. In JAX functions that compare equal share their traces, and the
+# example below returns 9 twice. In minijax each function has its own traces.
 
 
 # %%
@@ -250,7 +252,7 @@ class Power:
         return x**self.n
 
     def __eq__(self, other):
-        return isinstance(other, Power)  # sloppy: the exponent is forgotten
+        return isinstance(other, Power)  # wrong: it ignores the exponent
 
     def __hash__(self):
         return 0
@@ -262,14 +264,15 @@ assert [float(square(3.0)), float(cube(3.0))] == [9.0, 27.0]
 # %% [markdown]
 # ## Answers
 #
-# **1.** A number is known by its type; a list is another tree than an array.
+# **1.** A number is identified by its type; a list has another tree structure than an
+# array.
 
 # %%
 exercise_1([True, False, True, True, True, True, False, True, True, True])
 assert draw.refuses(exercise_1, [True] * 10)
 
 # %% [markdown]
-# **2.** Pad to one length with what does not count.
+# **2.** Pad to one length with zeros, which do not change the sum.
 
 
 # %%
@@ -286,7 +289,7 @@ exercise_2(make_total)
 assert draw.refuses(exercise_2, lambda jitted: jitted)
 
 # %% [markdown]
-# **3.** What may change is an argument.
+# **3.** Make the changing value an argument.
 
 # %%
 inner = jax.jit(lambda x, factor: x * factor)

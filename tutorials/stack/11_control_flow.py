@@ -16,8 +16,8 @@
 # **Question.** Chapter 4 unrolled every loop. How can a loop of a million steps be *one*
 # equation, and still be differentiated, mapped, and read by any interpreter?
 #
-# Its body is staged once, and becomes a param of the equation: a program inside of a
-# program, a *region*.
+# Its body is staged once, and becomes a param of the equation. This program inside a
+# program is a *region*.
 
 # %%
 from typing import Any, NamedTuple
@@ -32,14 +32,14 @@ from minijax.ir.jaxpr import Literal, sub_jaxprs
 from minijax.passes import region_rules
 
 
-def settle(x):
+def iterate(x):
     def step(c, _):
         return lax.cond(c > 1.0, lambda c: c * 0.5, lambda c: jnp.sin(c) + x, c), c
 
     return lax.scan(step, x, None, length=100)[0]
 
 
-program = jax.make_jaxpr(settle)(0.5)
+program = jax.make_jaxpr(iterate)(0.5)
 (loop,) = [eqn for eqn in program.eqns if eqn.primitive.name == "scan"]
 assert loop.params["length"] == 100
 assert len(loop.params["jaxpr"].eqns) < 10  # the body, once
@@ -47,7 +47,7 @@ assert len(loop.params["jaxpr"].eqns) < 10  # the body, once
 # %% [markdown]
 # ## The picture: programs in programs
 #
-# What an equation holds stands indented below it, with its own letters.
+# A program that an equation holds is printed indented below it, with its own letters.
 
 # %%
 picture = draw.nest(program)
@@ -56,10 +56,10 @@ assert picture.count("program of") == 3  # the body, and the two branches in it
 picture
 
 # %% [markdown]
-# A primitive says how it holds programs, as data: a call, branches of which the first
-# operand chooses one, or a loop with its groups of operands. From that its rules
-# follow. To differentiate a choice is to choose between derivatives; the derivative of
-# a call is a call of the derivative.
+# A primitive declares how it holds programs, as data: a call, branches that the first
+# operand selects from, or a loop with its groups of operands. Its rules follow from that
+# declaration. The derivative of a selection selects a derivative; the derivative of a
+# call is a call of the derivative.
 
 # %%
 assert isinstance(core.named("cond").regions, regions.Branches)
@@ -70,11 +70,11 @@ assert "jvp_jaxpr(b, nonzero, force)" in rules
 rules
 
 # %% [markdown]
-# So the gradient of a loop is two loops: one forwards, which stacks residuals, and one in
-# reverse, which reads them. Nothing is unrolled.
+# So the gradient of a loop is two loops. One runs forwards and stacks residuals, and one
+# runs in reverse and reads them. Nothing is unrolled.
 
 # %%
-gradient = jax.make_jaxpr(jax.grad(settle))(0.5)
+gradient = jax.make_jaxpr(jax.grad(iterate))(0.5)
 loops = [eqn.params for eqn in gradient.eqns if eqn.primitive.name == "scan"]
 assert [params["reverse"] for params in loops] == [False, True]
 assert [params["length"] for params in loops] == [100, 100]
@@ -82,10 +82,9 @@ assert [params["length"] for params in loops] == [100, 100]
 # %% [markdown]
 # ## Sixty lines to try: an interpreter of your own
 #
-# *Interval arithmetic*: if the input lies between two bounds, between which does the
-# result lie? That is no transformation that the library has. An interpreter of jaxprs
-# (chapter 3) with a rule for each primitive does it; loops and branches have rules,
-# too.
+# *Interval arithmetic*: if the input is between two bounds, which bounds does the result
+# have? The library has no such transformation. An interpreter of jaxprs (chapter 3) with
+# a rule for each primitive computes it. Loops and branches have rules as well.
 
 
 # %%
@@ -98,15 +97,15 @@ RULES = {}
 
 
 def rule(*names):
-    def give(function):
+    def register(function):
         RULES.update(dict.fromkeys(names, function))
         return function
 
-    return give
+    return register
 
 
 def interpret(jaxpr, consts, ins):
-    """The intervals of a jaxpr's results, from those of its inputs."""
+    """Return the intervals of a jaxpr's results, given those of its inputs."""
     fixed = [Interval(c, c) for c in consts]
     value = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*fixed, *ins], strict=True))
     read = lambda a: Interval(a.val, a.val) if type(a) is Literal else value[a]
@@ -136,14 +135,14 @@ def product(prim, args, params):
 
 
 @rule("sin")
-def sine(prim, args, params):  # it moves no faster than its argument
+def sine(prim, args, params):  # it changes no faster than its argument
     ((a, b),) = args
     middle, radius = jnp.sin((a + b) / 2), (b - a) / 2
     return Interval(jnp.maximum(middle - radius, -1), jnp.minimum(middle + radius, 1))
 
 
 def bounds(f):
-    """(low, high) -> the interval of f(x) for all x between them."""
+    """Return a function (low, high) -> the interval of f(x) for all x between them."""
 
     def bounds_f(low, high):
         closed = jax.make_jaxpr(f)(low)
@@ -156,9 +155,9 @@ line = bounds(lambda x: x * 2.0 - jnp.exp(x))(jnp.float32(0), jnp.float32(1))
 assert jnp.allclose(jnp.stack(line), jnp.array([-jnp.e, 1.0]))  # 0 - e, 2 - 1
 
 # %% [markdown]
-# So far it reads straight programs. Thirty lines more, and it reads all of them: a call is
-# interpreted in its place, a choice is the hull of what may be chosen, and a loop is a loop
-# over intervals.
+# So far it reads programs without control flow. Thirty more lines let it read all of
+# them. A call is interpreted in place, a branch returns the hull of all branches that may
+# be taken, and a loop is a loop over intervals.
 
 
 # %%
@@ -170,10 +169,10 @@ def call(prim, args, params):
 @rule("cond")
 def branches(prim, args, params):  # the hull of all branches that may be taken
     (first, last), *args = args
-    found = [interpret(b.jaxpr, b.consts, args) for b in params["branches"]]
-    may = [(first <= i) & (i <= last) for i in range(len(found))]
+    all_outs = [interpret(b.jaxpr, b.consts, args) for b in params["branches"]]
+    may = [(first <= i) & (i <= last) for i in range(len(all_outs))]
     outs = []
-    for results in zip(*found, strict=True):
+    for results in zip(*all_outs, strict=True):
         lows = [jnp.where(m, r.low, jnp.inf) for m, r in zip(may, results, strict=True)]
         highs = [jnp.where(m, r.high, -jnp.inf) for m, r in zip(may, results, strict=True)]
         outs.append(Interval(jnp.stack(lows).min(0), jnp.stack(highs).max(0)))
@@ -195,15 +194,15 @@ def steps(prim, args, params):  # a loop over intervals
 
 
 low, high = jnp.float32(0.4), jnp.float32(0.5)
-found = bounds(settle)(low, high)
-samples = jax.vmap(settle)(jnp.linspace(low, high, 50))
-assert found.low <= samples.min()
-assert samples.max() <= found.high
+interval = bounds(iterate)(low, high)
+samples = jax.vmap(iterate)(jnp.linspace(low, high, 50))
+assert interval.low <= samples.min()
+assert samples.max() <= interval.high
 
 # %% [markdown]
-# It is a function of arrays, made of operations that the library knows. So it can be
-# compiled, mapped over many intervals, and differentiated: how does the upper bound move
-# with the interval's end?
+# The interpreter is a function of arrays and uses only operations of the library. So it
+# can be compiled, mapped over many intervals, and differentiated: how does the upper
+# bound change with the interval's end?
 
 
 # %%
@@ -226,7 +225,8 @@ assert jnp.allclose(slope, difference / 0.01, atol=0.02)
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Write `depth(jaxpr)`: how deep programs stand in one another; 1 for one without.
+# **1.** Write `depth(jaxpr)`: how deeply programs are nested; 1 for a program without
+# inner ones.
 
 
 # %%
@@ -236,22 +236,22 @@ def exercise_1(depth):
 
 
 # %% [markdown]
-# **2.** Give `abs` a rule: a function of `(prim, args, params)`.
+# **2.** Write a rule for `abs`: a function of `(prim, args, params)`.
 
 
 # %%
 def exercise_2(rule_of_abs):
     RULES["abs"] = rule_of_abs
-    apart = lambda low, high: tuple(map(float, bounds(jnp.abs)(low, high)))
-    assert apart(-1.0, 2.0) == (0.0, 2.0)
-    assert apart(-3.0, -2.0) == (2.0, 3.0)
-    assert apart(1.0, 2.0) == (1.0, 2.0)
+    bounds_of = lambda low, high: tuple(map(float, bounds(jnp.abs)(low, high)))
+    assert bounds_of(-1.0, 2.0) == (0.0, 2.0)
+    assert bounds_of(-3.0, -2.0) == (2.0, 3.0)
+    assert bounds_of(1.0, 2.0) == (1.0, 2.0)
 
 
 # %% [markdown]
-# **3.** A second interpreter: `work(jaxpr)`, the number of operations that run. A
-# `scan` runs its body `length` times; of a `cond` count the longest branch; the
-# equation that holds programs does not count itself.
+# **3.** Write a second interpreter, `work(jaxpr)`: the number of operations that run. A
+# `scan` runs its body `length` times. For a `cond`, count the longest branch. Do not
+# count the equation that holds programs.
 
 
 # %%
@@ -261,26 +261,26 @@ def exercise_3(work):
     assert count(jax.jit(lambda x: jnp.sin(x) * 2.0)) == 2
     assert count(wiggle) == 15
     assert count(lambda x: wiggle(x) + wiggle(2.0 * x)) == 15 + 15 + 2
-    assert count(settle) == 100 * (2 + 2)  # compare, convert; then sine and sum
+    assert count(iterate) == 100 * (2 + 2)  # compare, convert; then sine and sum
 
 
 # %% [markdown]
-# ## What JAX does otherwise, and why
+# ## What JAX does differently, and why
 #
-# Primitives, params and jaxprs are JAX's, which has hand-written rules for each. Two
-# limits follow from mathematics and hold in both: a `while_loop` has no reverse mode,
-# since nobody knows how many residuals there will be; and a `cond` under `vmap`, whose
-# lanes choose differently, runs both branches. Here both can be told otherwise:
-# `while_loop(..., max_steps=n)` stores √n carries, and `cond(..., batched="loop")`
-# takes the lanes one after the other.
+# Primitives, params and jaxprs are JAX's; JAX has hand-written rules for each primitive.
+# Two limits follow from mathematics and apply to both. A `while_loop` has no reverse
+# mode, since the number of residuals is unknown. A `cond` under `vmap` whose lanes choose
+# differently runs both branches. minijax has an option for each: `while_loop(...,
+# max_steps=n)` stores √n carries, and `cond(..., batched="loop")` runs the lanes one
+# after the other.
 
 # %%
 double = lambda x: lax.while_loop(lambda c: c < 10.0, lambda c: c * 2.0, x)
 try:
     jax.grad(double)(1.0)
 except ValueError as error:
-    complaint = str(error)
-assert "Reverse-mode differentiation does not work" in complaint
+    message = str(error)
+assert "Reverse-mode differentiation does not work" in message
 bounded = lambda x: lax.while_loop(lambda c: c < 10.0, lambda c: c * 2.0, x, max_steps=8)
 assert jax.grad(bounded)(1.0) == 16.0
 

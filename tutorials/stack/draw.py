@@ -1,8 +1,8 @@
-"""What the chapters draw with: source text, tables, trees, graphs and curves.
+"""Drawings for the chapters: source text, tables, trees, graphs and curves.
 
-Everything is made from live objects: `source` reads the text of the code that runs,
-`binds` watches traces at work, `graph` and `nest` read jaxprs.  A `Text` shows itself as
-it is; a `Picture` is an SVG in a notebook and a text elsewhere.
+Drawings are made from live objects: `source` reads the text of the code that runs,
+`binds` records the operations that traces receive, `graph` and `nest` read jaxprs.  A
+`Text` prints without quotes; a `Picture` is an SVG in a notebook and text otherwise.
 """
 
 import inspect
@@ -16,18 +16,18 @@ from minijax.ir import hooks
 from minijax.ir.core import STATE, Trace
 from minijax.ir.jaxpr import ClosedJaxpr, Literal, sub_jaxprs
 
-HOUSE = pathlib.Path(minijax.__file__).parents[1]
+ROOT = pathlib.Path(minijax.__file__).parents[1]
 
 
 class Text(str):
-    """Text that a notebook shows as it is."""
+    """Text that a notebook prints without quotes."""
 
     def __repr__(self):
         return str(self)
 
 
 class Picture:
-    """An SVG picture; `boxes` and `arrows` say what is in it, `text` says it in words."""
+    """An SVG picture; `boxes` and `arrows` list its contents, `text` is its description."""
 
     def __init__(self, width, height, parts, text, boxes=(), arrows=()):
         self.svg = (
@@ -48,14 +48,14 @@ class Picture:
 
 
 def source(*objects):
-    """The source of functions, methods and classes, with where it stands."""
+    """Return the source of functions, methods and classes, with file and line."""
     pieces = []
     for x in objects:
         lines, first = inspect.getsourcelines(x)
         path = pathlib.Path(inspect.getsourcefile(x))
-        inside = path.is_relative_to(HOUSE)
-        where = path.relative_to(HOUSE) if inside else path.name
-        pieces.append(f"# {where}, line {first}\n{textwrap.dedent(''.join(lines))}")
+        inside = path.is_relative_to(ROOT)
+        positions = path.relative_to(ROOT) if inside else path.name
+        pieces.append(f"# {positions}, line {first}\n{textwrap.dedent(''.join(lines))}")
     return Text("\n".join(pieces))
 
 
@@ -74,7 +74,7 @@ def refuses(check, *wrong):
 
 
 def table(head, *rows):
-    """A table with a line under its head."""
+    """Return a table with a line under its head."""
     cells = [[str(x) for x in row] for row in (head, *rows)]
     wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(x.ljust(n) for x, n in zip(row, wide, strict=True)) for row in cells]
@@ -83,7 +83,7 @@ def table(head, *rows):
 
 
 def bars(counts, width=40):
-    """A bar for each labelled number."""
+    """Return a bar for each labelled number."""
     most = max(counts.values()) or 1
     wide = max(map(len, counts))
     rows = [
@@ -97,14 +97,14 @@ def bars(counts, width=40):
 
 
 class Binds:
-    """The operations that traces were handed: (depth, trace, primitive), in order."""
+    """The operations that traces received: (depth, trace, primitive), in order."""
 
     def __init__(self):
         self.events = []
         self.out = None
 
     def by(self, transform):
-        """The names of the primitives that traces of this transformation were handed."""
+        """Return the names of the primitives that traces of this transformation received."""
         return [prim for _, t, prim in self.events if t == transform]
 
     def __repr__(self):
@@ -119,13 +119,13 @@ def _kinds(kind):
 
 @contextmanager
 def _watching(seen):
-    """While the block runs, `seen` gets every operation that any trace is handed."""
+    """Append every operation that a trace receives while the block runs to `seen`."""
     stack, kinds = [], [k for k in _kinds(Trace) if "process" in vars(k)]
-    plain = {kind: kind.process for kind in kinds}
+    original = {kind: kind.process for kind in kinds}
 
-    def watched(process):
-        def processes(self, prim, args, params):
-            if (self, prim) in stack[-1:]:  # a subclass asks the class it is based on
+    def recording(process):
+        def recorded(self, prim, args, params):
+            if (self, prim) in stack[-1:]:  # a subclass calls its base class
                 return process(self, prim, args, params)
             seen.append((len(stack), self.transform or "tangent", prim.name))
             stack.append((self, prim))
@@ -134,33 +134,33 @@ def _watching(seen):
             finally:
                 stack.pop()
 
-        return processes
+        return recorded
 
-    asked = [h for h in hooks.HOOKS if h.name.startswith("evaluate_")]
-    at_once = [hook.call for hook in asked]
+    evaluators = [h for h in hooks.HOOKS if h.name.startswith("evaluate_")]
+    compiled = [hook.call for hook in evaluators]
     for kind in kinds:
-        kind.process = watched(plain[kind])
-    for hook in asked:  # each rule's operations one by one, not as one program
+        kind.process = recording(original[kind])
+    for hook in evaluators:  # each operation of a rule alone, not one program per rule
         hook.call = lambda *args: None
     try:
         yield
     finally:
         for kind in kinds:
-            kind.process = plain[kind]
-        for hook, call in zip(asked, at_once, strict=True):
+            kind.process = original[kind]
+        for hook, call in zip(evaluators, compiled, strict=True):
             hook.call = call
 
 
 def binds(fun, *args):
-    """Run `fun(*args)` and note which trace is handed which primitive, and by whom."""
-    told = Binds()
-    with _watching(told.events):
-        told.out = fun(*args)
-    return told
+    """Run `fun(*args)`, and record which trace receives which primitive at which depth."""
+    recorded = Binds()
+    with _watching(recorded.events):
+        recorded.out = fun(*args)
+    return recorded
 
 
 def current():
-    """The current trace and its parents, innermost first."""
+    """Return the current trace and its parents, innermost first."""
     chain, trace = [], STATE.trace
     while trace.parent is not trace:
         chain.append(trace.transform or "tangent")
@@ -172,30 +172,30 @@ def current():
 
 
 def opened(jaxpr):
-    """The open jaxpr of a closed one."""
+    """Return the open jaxpr of a closed one."""
     return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
 
 
 def names(jaxpr):
-    """A letter for each variable, in the order in which they are bound."""
+    """Return a letter for each variable, in the order in which they are bound."""
     jaxpr = opened(jaxpr)
-    made = [v for eqn in jaxpr.eqns for v in eqn.outs]
-    every = dict.fromkeys([*jaxpr.constvars, *jaxpr.invars, *made])
+    results = [v for eqn in jaxpr.eqns for v in eqn.outs]
+    every = dict.fromkeys([*jaxpr.constvars, *jaxpr.invars, *results])
     letters = "abcdefghijklmnopqrstuvwxyz"
     return {v: letters[i % 26] * (1 + i // 26) for i, v in enumerate(every)}
 
 
-def reads(atom, known):
-    """An atom as text."""
-    return str(atom.val) if type(atom) is Literal else known[atom]
+def reads(atom, letter_of):
+    """Return an atom as text."""
+    return str(atom.val) if type(atom) is Literal else letter_of[atom]
 
 
 def lines(jaxpr):
-    """An equation a line, with types."""
-    jaxpr, known = opened(jaxpr), names(jaxpr)
+    """Return one line per equation, with types."""
+    jaxpr, letter_of = opened(jaxpr), names(jaxpr)
     return [
-        f"{', '.join(known[v] for v in eqn.outs)}:{eqn.outs[0].aval.str_short(True)} ="
-        f" {eqn.primitive} {' '.join(reads(a, known) for a in eqn.ins)}"
+        f"{', '.join(letter_of[v] for v in eqn.outs)}:{eqn.outs[0].aval.str_short(True)} ="
+        f" {eqn.primitive} {' '.join(reads(a, letter_of) for a in eqn.ins)}"
         for eqn in jaxpr.eqns
     ]
 
@@ -205,7 +205,7 @@ def _types(jaxpr):
 
 
 def nest(jaxpr, depth=0):
-    """Equations as a tree: those of the programs that an equation holds stand inside."""
+    """Return equations as a tree; programs that an equation holds are indented below it."""
     rows = []
     for eqn, line in zip(opened(jaxpr).eqns, lines(jaxpr), strict=True):
         rows.append("│   " * depth + line)
@@ -216,13 +216,13 @@ def nest(jaxpr, depth=0):
 
 
 def graph(jaxpr, mark=(), flip=False):
-    """The dataflow of a jaxpr: boxes are equations, arrows variables.
+    """Draw the dataflow of a jaxpr: boxes are equations, arrows variables.
 
-    Variables of `mark` are drawn thick; `flip` draws from the bottom to the top.
+    Variables of `mark` have thick arrows; `flip` draws from bottom to top.
     """
-    jaxpr, known = opened(jaxpr), names(jaxpr)
+    jaxpr, letter_of = opened(jaxpr), names(jaxpr)
     layer = {v: 0 for v in (*jaxpr.constvars, *jaxpr.invars)}
-    nodes = [(f"{known[v]}:{v.aval.str_short(True)}", 0, [], [v]) for v in layer]
+    nodes = [(f"{letter_of[v]}:{v.aval.str_short(True)}", 0, [], [v]) for v in layer]
     for eqn in jaxpr.eqns:
         read = [a for a in eqn.ins if type(a) is not Literal]
         at = 1 + max([layer[a] for a in read], default=0)
@@ -231,32 +231,32 @@ def graph(jaxpr, mark=(), flip=False):
     last = 1 + max(layer.values(), default=0)
     for a in jaxpr.outvars:
         read = [] if type(a) is Literal else [a]
-        nodes.append((f"result {reads(a, known)}", last, read, []))
-    # A variable that passes a layer gets a seat there, so that no line crosses a box.
+        nodes.append((f"result {reads(a, letter_of)}", last, read, []))
+    # A variable that crosses a layer gets a slot there, so that no line crosses a box.
     maker = {v: i for i, (_, _, _, outs) in enumerate(nodes) for v in outs}
-    seats = [[] for _ in range(last + 1)]
+    slots = [[] for _ in range(last + 1)]
     for i, (_, at, read, _) in enumerate(nodes):
-        seats[at].append(i)
+        slots[at].append(i)
         for a in dict.fromkeys(read):
             for passed in range(nodes[maker[a]][1] + 1, at):
-                seats[passed].append((a, i, passed))
-    room = lambda seat: 130 if type(seat) is int else 50
-    widths = [sum(map(room, row)) for row in seats]
+                slots[passed].append((a, i, passed))
+    slot_width = lambda slot: 130 if type(slot) is int else 50
+    widths = [sum(map(slot_width, row)) for row in slots]
     width, height = max(widths) + 20, 60 * (last + 1)
-    where = {}
-    for at, row in enumerate(seats):
+    positions = {}
+    for at, row in enumerate(slots):
         x, y = (width - widths[at]) / 2, height - 60 * at - 36 if flip else 60 * at + 12
-        for seat in row:
-            where[seat] = x + room(seat) / 2, y
-            x += room(seat)
+        for slot in row:
+            positions[slot] = x + slot_width(slot) / 2, y
+            x += slot_width(slot)
     parts, arrows = [], []
     leave, enter = (0, 24) if flip else (24, 0)
     for i, (label, at, read, _) in enumerate(nodes):
         for k, a in enumerate(read):
-            (x, y), (to_x, to_y) = where[maker[a]], where[i]
+            (x, y), (to_x, to_y) = positions[maker[a]], positions[i]
             path = f"M{x:g} {y + leave}"
             for passed in range(nodes[maker[a]][1] + 1, at):
-                x, y = where[a, i, passed]
+                x, y = positions[a, i, passed]
                 path += f" L{x:g} {y + enter} L{x:g} {y + leave}"
             path += f" L{to_x + 24 * (k - (len(read) - 1) / 2):g} {to_y + enter}"
             parts.append(
@@ -265,26 +265,26 @@ def graph(jaxpr, mark=(), flip=False):
             )
             arrows.append((nodes[maker[a]][0], label))
     for i, (label, *_) in enumerate(nodes):
-        x, y = where[i]
+        x, y = positions[i]
         parts.append(
             f'<rect x="{x - 58:g}" y="{y}" width="116" height="24" rx="6" fill="#eef4ff"'
             f' stroke="#357"/><text x="{x:g}" y="{y + 16}" text-anchor="middle">'
             f"{escape(label[:16])}</text>"
         )
     boxes = [label for label, *_ in nodes]
-    said = "\n".join(f"{a} → {b}" for a, b in arrows)
-    return Picture(width, height, parts, said, boxes, arrows)
+    description = "\n".join(f"{a} → {b}" for a, b in arrows)
+    return Picture(width, height, parts, description, boxes, arrows)
 
 
 # ------------------------------------------------------------------------------ curves
 
 
 def curves(*series, width=420, height=240):
-    """Polylines of (label, xs, ys), in one frame."""
+    """Draw polylines of (label, xs, ys), in one frame."""
     xs = [float(x) for _, line, _ in series for x in line]
     ys = [float(y) for _, _, line in series for y in line]
     low, high = (min(xs), min(ys)), (max(xs), max(ys))
-    colours, parts, said = ("#357", "#c52", "#283", "#839"), [], []
+    colours, parts, description = ("#357", "#c52", "#283", "#839"), [], []
 
     def at(x, y):
         right = (float(x) - low[0]) / (high[0] - low[0] or 1)
@@ -297,6 +297,6 @@ def curves(*series, width=420, height=240):
         parts.append(f'<path d="M{path}" stroke="{colour}" fill="none"/>')
         y, word = 20 + 14 * i, escape(label)
         parts.append(f'<text x="{width + 8}" y="{y}" fill="{colour}">{word}</text>')
-        said.append(f"{label}: {float(values[0]):.3g} … {float(values[-1]):.3g}")
+        description.append(f"{label}: {float(values[0]):.3g} … {float(values[-1]):.3g}")
     named = 16 + 8 * max(len(label) for label, *_ in series)
-    return Picture(width + named, height, parts, "\n".join(said), [s[0] for s in series])
+    return Picture(width + named, height, parts, "\n".join(description), [s[0] for s in series])

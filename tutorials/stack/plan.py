@@ -1,25 +1,29 @@
-"""The reading plan: which files of the library each chapter is about.
+"""The reading plan: the files of the library that each chapter explains.
 
-`python tutorials/stack/plan.py` writes the table, with lines counted, into README.md.
+`python tutorials/stack/plan.py` writes the table, with line counts, to README.md.
 """
 
 import pathlib
 
-HERE = pathlib.Path(__file__).parent
-HOUSE = HERE.parents[1]
+BOOK = pathlib.Path(__file__).parent
+ROOT = BOOK.parents[1]
 
 # (chapter, its question, files to read with it). 1 to 8 are the core.
 PLAN = [
-    ("01_one_primitive", "What must be known of an operation?", ["ir/core.py"]),
-    ("02_bind_and_the_current_trace", "Who decides what `x * y` does?", ["ir/core.py"]),
-    ("03_jaxprs", "What is a program made of?", ["ir/jaxpr.py", "ir/check.py"]),
+    ("01_one_primitive", "What must a library know about an operation?", ["ir/core.py"]),
+    ("02_bind_and_the_current_trace", "What decides what `x * y` does?", ["ir/core.py"]),
+    ("03_jaxprs", "Which data structure is a program?", ["ir/jaxpr.py", "ir/check.py"]),
     ("04_staging", "How does Python become a program?", ["passes/stage.py"]),
     (
         "05_jvp",
         "How can a program compute an exact derivative?",
         ["passes/ad_util.py", "passes/jvp.py"],
     ),
-    ("06_linearize", "Backwards through what?", ["passes/linearize.py", "passes/dce.py"]),
+    (
+        "06_linearize",
+        "What does reverse mode reverse?",
+        ["passes/linearize.py", "passes/dce.py"],
+    ),
     (
         "07_transpose_and_grad",
         "Why is a gradient as cheap as the loss?",
@@ -37,7 +41,7 @@ PLAN = [
     ),
     (
         "10_jit",
-        "Who remembers what, from call to call?",
+        "Which caches does a call use?",
         [
             "control/calls/jitted.py",
             "runtime/running/dispatch.py",
@@ -51,7 +55,7 @@ PLAN = [
     ),
     (
         "12_pmap_and_sharding",
-        "Who tells a device what others hold?",
+        "How does a device get values of another?",
         ["prims/collectives/psum.py", "control/calls/pmap.py", "control/calls/shard_map.py"],
     ),
 ]
@@ -59,18 +63,18 @@ CORE = 8  # chapters
 
 
 def count(path):
-    """The lines of a file of the library."""
-    return len((HOUSE / "minijax" / path).read_text().splitlines())
+    """Return the number of lines of a file of the library."""
+    return len((ROOT / "minijax" / path).read_text().splitlines())
 
 
 def total(chapters):
-    """The lines of all files of these chapters, each file once."""
+    """Return the number of lines of all files of these chapters, each file once."""
     return sum(map(count, dict.fromkeys(p for _, _, paths in chapters for p in paths)))
 
 
 def table():
-    """The plan as Markdown, with lines counted now."""
-    rows = ["| chapter | question | read with it | lines |", "| --- | --- | --- | ---: |"]
+    """Return the plan as Markdown, with current line counts."""
+    rows = ["| chapter | question | files | lines |", "| --- | --- | --- | ---: |"]
     for name, question, paths in PLAN:
         number, title = name.split("_", 1)
         link = f"[{int(number)} {title.replace('_', ' ')}]({name}.py)"
@@ -81,12 +85,12 @@ def table():
 
 
 def filled(page):
-    """The text of the page with the table in its place."""
+    """Return the text of the page with a new table."""
     before, rest = page.split("<!-- plan -->\n")
     _, after = rest.split("<!-- end of plan -->\n")
     return f"{before}<!-- plan -->\n{table()}\n<!-- end of plan -->\n{after}"
 
 
 if __name__ == "__main__":
-    README = HERE / "README.md"
+    README = BOOK / "README.md"
     README.write_text(filled(README.read_text()))
