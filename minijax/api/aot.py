@@ -217,7 +217,7 @@ class Lowered:
         if dispatch.drives_devices(closed.jaxpr):
             raise _drives_devices(jitted)
         self._ordered = any(getattr(e, "ordered", False) for e in closed.effects)
-        requested_placement = jitted.over(
+        requested_placement = jitted.requested_placement(
             stage._call, stage.out_tree, values, closed, self._kept_indices
         )
         names = stage.jaxpr.jaxpr.arg_names  # types may say how values will lie
@@ -235,7 +235,7 @@ class Lowered:
         if over_devices:
             self._placement = self._placement.typed(closed)
         donated = [self._donated[i] for i in self._kept_indices]
-        self._layouts = layouts = jitted.layouts_of(stage._call, stage._traced, ahead=True)
+        self._layouts = layouts = jitted.layouts_of(stage._call, stage._traced, is_aot=True)
         if layouts is not None:
             unrequested = [None] * (len(closed.out_avals) - len(layouts[1]))  # what is written
             layouts = [*[None] * len(self._captured), *layouts[0]], [*layouts[1], *unrequested]

@@ -12,7 +12,7 @@ from ..control import hijax_values
 from ..control.arguments import ArgNames, Statics, check_callable, resolve_statics
 from ..control.calls.jit import jitted_of
 from ..control.calls.jit_shardings import current_layout
-from ..control.calls.jitted import Jitted, no_argument
+from ..control.calls.jitted import Jitted, invalid_argument_message
 from ..control.flat import FlatCall
 from ..control.refs.discharge import check_closed_over, check_passed_once
 from ..ir import core
@@ -269,7 +269,7 @@ def avals_like(leaves: Sequence[Any], fun: Any, names: Sequence[str]) -> list[An
         except TypeError as e:
             if core.is_value(x) or isinstance(e, errors.UnexpectedTracerError):
                 raise
-            raise TypeError(no_argument(fun, x, names[i])) from None
+            raise TypeError(invalid_argument_message(fun, x, names[i])) from None
     return out
 
 

@@ -83,7 +83,7 @@ def _registry(name: str) -> Any:
 
 USER = _registry("USER")
 DISPATCH = _registry("DISPATCH")
-FLATTENED_AS_LEAF = _registry("WHOLE")
+FLATTENED_AS_LEAF = _registry("FLATTENED_AS_LEAF")
 
 
 def _in_all(method: str, nodetype: Any, *args: Any) -> None:

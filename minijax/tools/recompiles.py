@@ -226,12 +226,12 @@ def watch() -> Iterator[Log]:
             )
 
     alive: list[Any] = []
-    cache_misses.watchers.append(begin)
+    cache_misses.listeners.append(begin)
     monitoring.register_event_duration_secs_listener(alone)
     try:
         yield log
     finally:
-        cache_misses.watchers.remove(begin)
+        cache_misses.listeners.remove(begin)
         monitoring.unregister_event_duration_listener(alone)
 
 

@@ -385,7 +385,7 @@ def plan_remat(
     segments_plan: Plan = plan(jaxpr, int(nbytes))
     policy: Budget = budget(nbytes)
     remat_f = checkpoint(f, policy=policy)
-    pieces = list(_pieces(jaxpr, segments_plan.stretches, 0))
+    pieces = list(_pieces(jaxpr, segments_plan.segments, 0))
     gradient = program_of(grad(f), args, kwargs)
     measured = {}
     if measure:

@@ -154,14 +154,14 @@ def test_plans_of_chains_are_optimal(limit):
     jaxpr = mj.make_jaxpr(chain)(x).jaxpr
     most = functools.partial(highest, size=x.nbytes)
     found = budgets.plan(jaxpr, limit * x.nbytes)
-    assert found.bytes == most(found.stretches) <= limit * x.nbytes
+    assert found.bytes == most(found.segments) <= limit * x.nbytes
     costs = budgets._Costs(jaxpr)
-    at = budgets._places(costs)
+    at = budgets._cut_points(costs)
     m = len(at) - 1
-    kept = [costs.stretch(at[i], at[i + 1], False) for i in range(m)]
-    again = {(i, j): costs.stretch(at[i], at[j], True) for j in range(m) for i in range(j)}
+    kept = [costs.segment(at[i], at[i + 1], False) for i in range(m)]
+    again = {(i, j): costs.segment(at[i], at[j], True) for j in range(m) for i in range(j)}
     every = [budgets._counted(way) for way in nested(kept, again, 0, m)]
-    assert all(p.bytes == most(p.stretches) for p in every)
+    assert all(p.bytes == most(p.segments) for p in every)
     best = min(p.flops for p in every if p.bytes <= limit * x.nbytes)
     assert found.flops == best
 

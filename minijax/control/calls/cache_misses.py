@@ -1,4 +1,4 @@
-"""Why a jitted function is traced again: what differs from the signatures it knows.
+"""Why a jitted function is traced again: how a call differs from cached signatures.
 
 Next: jitted.py.
 """
@@ -16,9 +16,9 @@ from ..body_staging import tree_difference
 
 
 class Difference(NamedTuple):
-    """How a call differs from a known one: in what (an argument's path), from what to what.
+    """One difference from a cached signature: the argument's path, the old and new value.
 
-    The path is empty where it is no argument that differs.
+    The path is empty if the difference is not in an argument.
     """
 
     path: str
@@ -36,20 +36,20 @@ class Difference(NamedTuple):
 
 
 def differences(jitted: Any, call: Any, avals: Any) -> list[str] | None:
-    """How a call differs from the nearest known signature; None if none is known."""
+    """Describe how a call differs from the nearest cached signature, or return None."""
     key = (call.in_tree, avals, call.static, None, config.trace_key(), None)
-    found = nearest(jitted, key, list(jitted.traces))
-    return None if found is None else list(map(str, found))
+    nearest_differences = nearest(jitted, key, list(jitted.traces))
+    return None if nearest_differences is None else list(map(str, nearest_differences))
 
 
-def nearest(jitted: Any, key: Any, known: list[Any]) -> list[Difference] | None:
-    """How a key of traces differs from the nearest of some; None if there are none."""
-    found = [compared(jitted, old, key) for old in known]
-    return min(found, key=len, default=None)
+def nearest(jitted: Any, key: Any, keys: list[Any]) -> list[Difference] | None:
+    """Return the differences from the nearest of some keys; None if there are none."""
+    candidates = [compared(jitted, old, key) for old in keys]
+    return min(candidates, key=len, default=None)
 
 
 def compared(jitted: Any, known: Any, now: Any) -> list[Difference]:
-    """How a key of traces differs from a known one."""
+    """Return the differences between two trace keys."""
     out = []
     if known[0] != now[0]:
         out.append(_of_trees(jitted, known, now))
@@ -67,8 +67,8 @@ def compared(jitted: Any, known: Any, now: Any) -> list[Difference]:
 
 
 def _of_trees(jitted: Any, known: Any, now: Any) -> Difference:
-    """Where the trees of the arguments first differ."""
-    path, was, found, why = tree_difference(known[0], now[0])
+    """Return the first difference between the trees of the arguments."""
+    path, old, new, why = tree_difference(known[0], now[0])
     label = ""
     if len(path) > 1:
         group, first, *rest = path
@@ -78,12 +78,12 @@ def _of_trees(jitted: Any, known: Any, now: Any) -> Difference:
             called, at = names.parameters(), names.positions[first.idx]
             label = called[at] if at < len(called) else f"args[{at}]"
         label += tree.keystr(tuple(rest))
-    return Difference(label, was, found, f"argument trees differ: {why}")
+    return Difference(label, old, new, f"argument trees differ: {why}")
 
 
 def names_of(jitted: Any, key: Any) -> ArgNames:
-    """What the leaves of a call are called, of its key of traces."""
-    fixed = [where for where, _ in key[2] if isinstance(where, int)]
+    """Return the names of a call's leaves, from its trace key."""
+    fixed = [key_or_index for key_or_index, _ in key[2] if isinstance(key_or_index, int)]
     n = len(key[0].children()[0].children())
     positions = [i for i in range(n + len(fixed)) if i not in fixed]
     return ArgNames(jitted.fun, key[0], positions)
@@ -91,30 +91,30 @@ def names_of(jitted: Any, key: Any) -> ArgNames:
 
 # ------------------------------------------------------------------ for whoever watches
 
-# Called with what happens, "trace" or "compile", and what it happens to; what they return
-# is called with the seconds that it took.
-watchers: list[Callable[..., Callable[[float], None]]] = []
+# Called with the event, "trace" or "compile", and its details; each returns a function
+# that is called with the seconds it took.
+listeners: list[Callable[..., Callable[[float], None]]] = []
 
 
 class notify_listeners:
-    """Within, something happens that watchers are told of."""
+    """Context manager that reports a trace or compilation to the listeners."""
 
-    __slots__ = ("began", "done", "what")
+    __slots__ = ("began", "finishers", "what")
 
     def __init__(self, *what: Any) -> None:
         self.what = what
 
     def __enter__(self) -> None:
-        self.done = [tell(*self.what) for tell in list(watchers)]
+        self.finishers = [tell(*self.what) for tell in list(listeners)]
         self.began = time.perf_counter()
 
     def __exit__(self, *_: object) -> None:
-        for tell in self.done:
-            tell(time.perf_counter() - self.began)
+        for finish in self.finishers:
+            finish(time.perf_counter() - self.began)
 
 
 def note_tracing(jitted: Any, call: Any, avals: Any) -> None:
-    """What the options `no_tracing` and `explain_cache_misses` do on tracing.
+    """Apply the options `no_tracing` and `explain_cache_misses` to a trace.
 
     Raises:
       RuntimeError: tracing is forbidden.
@@ -126,7 +126,7 @@ def note_tracing(jitted: Any, call: Any, avals: Any) -> None:
         reasons = differences(jitted, call, avals)
         if reasons is None:
             reasons = [f"never seen function: {what}"]
-        place = source.user_source()
-        where = "" if place is None else f" at {place}"
-        lines = "\n  ".join([f"TRACING CACHE MISS{where}:", *reasons])
+        source_line = source.user_source()
+        location = "" if source_line is None else f" at {source_line}"
+        lines = "\n  ".join([f"TRACING CACHE MISS{location}:", *reasons])
         log.logger.warning(lines)

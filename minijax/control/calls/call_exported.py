@@ -1,8 +1,8 @@
 """`call_exported`: the call of a program that was lowered before, perhaps elsewhere.
 
-It has no derivative of its own, nor a batch rule: what it computes is known to the
-compiler alone.  `Exported.call` (api/export/exported.py) gives it the derivative that it
-was exported with.
+It has neither a derivative nor a batch rule of its own, because only its lowered form is
+available.  `Exported.call` (api/export/exported.py) uses the derivative that was exported
+with it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ call_exported_p.batch = unsupported("Batching rule for 'call_exported' not imple
 
 
 def _platform_index(exported: Any, platform: str) -> int:
-    """Which of its platforms a program runs on; ValueError if it is none of them."""
+    """Return the index of a platform among the program's; ValueError if it is missing."""
     if platform in exported.platforms:
         return int(exported.platforms.index(platform))
     if any(str(check) == "platform" for check in exported.disabled_safety_checks):
@@ -37,7 +37,7 @@ def _platform_index(exported: Any, platform: str) -> int:
     raise errors.value_error(
         f"Function '{exported.fun_name}' was exported for platforms"
         f" '{exported.platforms}' but it is used on '{(platform,)}'.",
-        why="what an operation is lowered to differs from platform to platform.",
+        why="Operations are lowered differently for each platform.",
         tries=[f"export(f, platforms={[*exported.platforms, platform]})"],
     )
 
@@ -45,44 +45,51 @@ def _platform_index(exported: Any, platform: str) -> int:
 def _lower(ctx: Any, *args: Any, exported: Any) -> list[Any]:
     index = _platform_index(exported, ctx.platform)
     _check_devices(ctx, exported)
-    kept = [args[i] for i in exported.module_kept_var_idx]
-    types = [x.type for x in kept]
+    operands = [args[i] for i in exported.module_kept_var_idx]
+    types = [x.type for x in operands]
     several = len(exported.platforms) > 1
     static = not any(map(is_symbolic, ctx.avals_in))
     if not static and several:
-        kept.insert(0, ctx.constant(np.int32(index), shaped((), dtypes.int32)))
+        operands.insert(0, ctx.constant(np.int32(index), shaped((), dtypes.int32)))
     key = exported, tuple(map(str, types)), index
-    found = ctx.module.functions.get(key)
-    if found is None:
+    cached = ctx.module.functions.get(key)
+    if cached is None:
         module = portable_artifact.from_bytes(exported.mlir_module_serialized)
         if exported.uses_global_constants and static:
             module = portable_artifact.refined(module, index if several else None, types)
-        wanted = portable_artifact.argument_types(module)
+        arg_types = portable_artifact.argument_types(module)
         results = portable_artifact.result_types(module)
         name = f"call_exported_{exported.fun_name}"
         symbol = portable_artifact.merge(ctx.module, module, name)
-        lies = portable_artifact.shardings_of(ctx.module, symbol)
-        found = ctx.module.functions[key] = symbol, [wanted, results, *lies]
-    symbol, (wanted, results, ins_lie, outs_lie) = found
-    values = [portable_artifact.converted(x, t) for x, t in zip(kept, wanted, strict=True)]
+        shardings = portable_artifact.shardings_of(ctx.module, symbol)
+        cached = ctx.module.functions[key] = symbol, [arg_types, results, *shardings]
+    symbol, (arg_types, results, in_shardings, out_shardings) = cached
+    values = [
+        portable_artifact.converted(x, t) for x, t in zip(operands, arg_types, strict=True)
+    ]
     op = ctx.create(
-        "func.call", results, _placed(ctx, values, ins_lie), callee=ctx.parse(f'@"{symbol}"')
+        "func.call",
+        results,
+        _constrained(ctx, values, in_shardings),
+        callee=ctx.parse(f'@"{symbol}"'),
     )
     return [
         ctx.constant(False, aval)
         if aval.dtype == dtypes.float0
         else portable_artifact.converted(x, ctx.type(aval))
-        for x, aval in zip(_placed(ctx, op.results, outs_lie), ctx.avals_out, strict=True)
+        for x, aval in zip(
+            _constrained(ctx, op.results, out_shardings), ctx.avals_out, strict=True
+        )
     ]
 
 
-def _placed(ctx: Any, values: Sequence[Any], lies: Sequence[Any]) -> list[Any]:
-    """The values, each to lie on the devices as its attribute says."""
+def _constrained(ctx: Any, values: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
+    """Return the values, each with the sharding constraint of its attribute."""
     return [
         x
         if attribute is None
         else ctx.create("sdy.sharding_constraint", [x.type], [x], sharding=attribute).result
-        for x, attribute in zip(values, lies, strict=True)
+        for x, attribute in zip(values, shardings, strict=True)
     ]
 
 
@@ -90,35 +97,38 @@ call_exported_p.lower = _lower
 
 
 def _check_devices(ctx: Any, exported: Any) -> None:
-    """ValueError unless the program around is for as many devices."""
-    over = ctx.module.placement
-    count = 1 if over is None else len(over.devices)
+    """Raise ValueError unless the surrounding program has the same number of devices."""
+    placement = ctx.module.placement
+    count = 1 if placement is None else len(placement.devices)
     if exported.nr_devices not in (1, count):
         raise errors.value_error(
             f"Function {exported.fun_name} was exported for {exported.nr_devices} devices"
             f" and is called in a context with {count} devices, which is not allowed.",
-            tries=["device_put the arguments as exported.in_shardings_jax(mesh) says"],
+            tries=["device_put the arguments with exported.in_shardings_jax(mesh)"],
         )
 
 
 def check_arguments(exported: Any, avals: Sequence[Any], names: Sequence[str]) -> None:
-    """ValueError unless arguments of these types are those of the program.
+    """Raise ValueError unless arguments of these types fit the program.
 
-    Axes whose size is not known in advance are not looked at.
+    Axes with symbolic sizes are not checked.
     """
-    for name, want, got in zip(names, exported.in_avals, avals, strict=True):
-        for what, a, b in (("Rank", want.shape, got.shape), ("Dtype", want.dtype, got.dtype)):
+    for name, expected, got in zip(names, exported.in_avals, avals, strict=True):
+        for what, a, b in (
+            ("Rank", expected.shape, got.shape),
+            ("Dtype", expected.dtype, got.dtype),
+        ):
             if (len(a) != len(b)) if what == "Rank" else a != b:
                 raise errors.value_error(
                     f"{what} mismatch for {name}: expected {a} and called with {b}",
                     where=exported.fun_name,
-                    why="the program was lowered for these types.",
+                    why="The program was lowered for these types.",
                 )
-        for i, (m, n) in enumerate(zip(want.shape, got.shape, strict=True)):
+        for i, (m, n) in enumerate(zip(expected.shape, got.shape, strict=True)):
             if isinstance(m, int) and m != n:
                 raise errors.value_error(
                     f"Shape mismatch for {name}.shape[{i}] (expected same constant):"
-                    f" expected {want.shape} and called with {got.shape}",
+                    f" expected {expected.shape} and called with {got.shape}",
                     where=exported.fun_name,
                     tries=["export it for this shape", "export.symbolic_shape"],
                 )

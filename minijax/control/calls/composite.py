@@ -1,6 +1,6 @@
-"""`composite`: a call of a program by a name, which compilers may know.
+"""`composite`: a call of a program under a name that compilers may recognize.
 
-The program says what the operation means; transformations see that, and not the name.
+The program defines the operation; transformations see the program, not the name.
 
 Next: remat.py.
 """
@@ -28,7 +28,7 @@ composite_p = FunctionPrimitive("composite")
 def_region_rules(composite_p, Call("jaxpr"))
 composite_p.lowers_key_arrays = True
 composite_p.impl = lambda *args, jaxpr, **_: jaxpr(*args)
-# The name is that of the function itself alone: transformed, it is another.
+# The name denotes the function itself; a transformed function is a different one.
 composite_p.linearize = composite_p.dce = None
 composite_p.jvp = lambda primals, tangents, *, jaxpr, **_: closed_call_p.jvp(
     primals, tangents, call_jaxpr=jaxpr
@@ -44,14 +44,14 @@ composite_p.batch = lambda axis, args, dims, *, jaxpr, **_: closed_call_p.batch(
 def composite_lower(
     ctx: Any, *args: Any, jaxpr: ClosedJaxpr, name: str, version: int, attributes: Any
 ) -> list[Any]:
-    told = [
+    entries = [
         f'"{key}" = {_attribute(ctx, tree.unflatten(kind, leaves))}'
         for key, leaves, kind in attributes
     ]
     attrs = {
         "name": ctx.string(name),
         "version": ctx.i32(version),
-        "composite_attributes": ctx.parse("{" + ", ".join(told) + "}"),
+        "composite_attributes": ctx.parse("{" + ", ".join(entries) + "}"),
         "decomposition": ctx.parse(f'@"{ctx.symbol_of(jaxpr, name)}"'),
     }
     outs = [ctx.type(a) for a in jaxpr.out_avals]
@@ -62,7 +62,7 @@ composite_p.lower = composite_lower
 
 
 class HashableArray:
-    """An array among the params of an equation: equal to those of equal elements."""
+    """An array among the params of an equation, equal to arrays with equal elements."""
 
     __slots__ = ("val",)
 
@@ -84,7 +84,7 @@ class HashableArray:
 
 
 def _attribute(ctx: Any, x: Any) -> str:
-    """An attribute as the text that the compiler's format has for it."""
+    """Return an attribute in the text format of MLIR."""
     if isinstance(x, (tuple, list)):
         return "[" + ", ".join(_attribute(ctx, v) for v in x) + "]"
     if isinstance(x, str):
@@ -99,8 +99,8 @@ def _attribute(ctx: Any, x: Any) -> str:
     value = x.val if isinstance(x, HashableArray) else np.asarray(x)
     if value.dtype == object:
         raise errors.type_error(
-            f"composite: {x!r} of type {type(x).__name__} is no attribute",
-            why="attributes are numbers, strings, arrays, and tuples of them.",
+            f"composite: {x!r} of type {type(x).__name__} is not an attribute",
+            why="Attributes are numbers, strings, arrays, and tuples of them.",
         )
     return str(ctx.dense(value, shaped(value.shape, value.dtype)))
 
@@ -113,7 +113,7 @@ def _leaf(name: str, key: str, x: Any) -> Any:
                 f" composite op '{name}'. This means that the decomposition function"
                 " closes over a value that is involved in a JAX transformation.",
                 which=f"{key}={x}",
-                why="attributes are handed to the compiler.",
+                why="Attributes are passed to the compiler.",
                 tries=["pass the value as a positional argument"],
             )
         )
@@ -123,19 +123,19 @@ def _leaf(name: str, key: str, x: Any) -> Any:
 def composite(
     decomposition: Callable[..., Any], name: str, version: int = 0
 ) -> Callable[..., Any]:
-    """A function that compilers may know by a name, and else compile as what it does.
+    """Return a function that compilers may recognize by name, and otherwise decompose.
 
     Args:
       decomposition: the function; its positional arguments are operands, arrays or trees
         of them, its keyword arguments attributes.
-      name: what compilers know it by, with a dot: "my.tangent".
+      name: the name for compilers, with a dot: "my.tangent".
       version: an integer that is raised when the meaning changes.
 
     Returns:
-      A function of the same arguments.  Keyword arguments of None are no attributes.
+      A function of the same arguments.  Keyword arguments that are None are omitted.
 
     Raises:
-      UnexpectedTracerError: an attribute, or what the function captures, is traced.
+      UnexpectedTracerError: an attribute, or a captured value, is traced.
 
     Example:
       >>> import functools
@@ -146,7 +146,7 @@ def composite(
       >>> scale(3.0, by=2.0)
       Array(6., dtype=float32, weak_type=True)
 
-    Differs from JAX: it can be differentiated and batched: the function is.
+    Differs from JAX: it can be differentiated and batched, if `decomposition` can.
     """
 
     @wraps(decomposition)
@@ -157,9 +157,9 @@ def composite(
         attributes = []
         for key, value in kwargs.items():
             if value is not None:
-                given, kind = tree.flatten(value)
-                parts = tuple([_leaf(name, key, x) for x in given])
-                attributes.append((key, parts, kind))
+                attribute_leaves, kind = tree.flatten(value)
+                hashable_leaves = tuple([_leaf(name, key, x) for x in attribute_leaves])
+                attributes.append((key, hashable_leaves, kind))
         fun = lambda *xs: decomposition(*xs, **kwargs)
         body = stage_body(fun, in_tree, avals, "composite", decomposition)
         for const in body.consts:

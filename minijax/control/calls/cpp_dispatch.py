@@ -1,8 +1,8 @@
-"""What jaxlib's C++ dispatcher is told: how to run a signature by itself.
+"""Data for jaxlib's C++ dispatcher: how to run a signature without Python.
 
-A `PjitFunction` finds a signature among those that it knows, and runs its program; for
-all others it asks Python, which answers with the result and a `FastpathData`, or with None where
-Python is to be asked each time.
+A `PjitFunction` looks a signature up in its cache and runs the cached program.  For
+other signatures it calls Python, which returns the result and a `FastpathData`, or None
+instead if Python must be called each time.
 
 Next: flattened_calls.py.
 """
@@ -28,11 +28,12 @@ from ...runtime.sharding.shardings import has_custom_layout, user_sharding_of
 from ...types.avals import DEVICE
 from ..arguments import Statics
 
+# One cache of 8192 signatures for all functions: C++ drops the least recently used ones.
 _cpp_cache = compat.PjitFunctionCache(8192)
 
 
 class FastpathData(NamedTuple):
-    """What C++ needs to run a signature by itself (the names are its own)."""
+    """The data with which C++ runs a signature (the field names are C++'s)."""
 
     xla_executable: Any
     out_pytree_def: Any
@@ -45,8 +46,8 @@ class FastpathData(NamedTuple):
     const_args: Any
 
 
-class _Itself:
-    """Stands in C++ for a function that it could not compare or refer to weakly."""
+class _Wrapper:
+    """A wrapper for functions that C++ cannot compare or cannot reference weakly."""
 
     __slots__ = ("__weakref__", "fun")
 
@@ -62,8 +63,8 @@ class _Itself:
 
 def for_cpp(fun: Callable[..., Any]) -> Callable[..., Any]:
     kind = type(fun)
-    plain = kind.__eq__ is object.__eq__ or kind is MethodType  # nobody's code is run
-    return fun if plain and kind.__weakrefoffset__ else _Itself(fun)
+    has_default_eq = kind.__eq__ is object.__eq__ or kind is MethodType  # runs no user code
+    return fun if has_default_eq and kind.__weakrefoffset__ else _Wrapper(fun)
 
 
 def dispatcher(
@@ -74,7 +75,7 @@ def dispatcher(
     key: tuple[Any, ...],
     registry: Any = tree.DISPATCH,
 ) -> Any:
-    """A function of C++ that runs what `miss` taught it, and asks it for all else."""
+    """Return a C++ function that runs the signatures `miss` added, and else calls it."""
     return compat.pjit(
         name,
         fun,
@@ -89,67 +90,69 @@ def dispatcher(
 
 
 def fast_path(program: dispatch.Program, leaves: Sequence[Any], result: Any) -> Any:
-    """What lets C++ run a program for values of these types by itself; None: it cannot."""
+    """Return the data for C++ to run a program on values of these types, or None."""
     watched = dispatch.checks and dispatch.is_nan_check_enabled()
     if not program.stable or watched or not _native(leaves, program):
         return None
     if program.operand_layouts is not None and any(program.operand_layouts):
         return None
     n = len(leaves)
-    kept = range(n) if program.kept_indices is None else program.kept_indices
+    kept_indices = range(n) if program.kept_indices is None else program.kept_indices
     bits = [False] * n
-    for i in kept:
+    for i in kept_indices:
         bits[i] = True
     m = len(program.consts)
     sharding = program.in_sharding
-    place: Any = program.placement
-    if isinstance(place, PartitionedPlacement):
-        lie = [b._sharding for b in program.consts]
-        lie += [
-            place.sharding_in(k).cpp_sharding(context.physical(core.aval_of(x)).ndim)
-            for k, x in enumerate(leaves[i] for i in kept)
+    program_placement: Any = program.placement
+    if isinstance(program_placement, PartitionedPlacement):
+        cpp_shardings = [b._sharding for b in program.consts]
+        cpp_shardings += [
+            program_placement.sharding_in(k).cpp_sharding(
+                context.physical(core.aval_of(x)).ndim
+            )
+            for k, x in enumerate(leaves[i] for i in kept_indices)
         ]
     else:
-        lie = [sharding] * m
-        lie += [_sharding_of(leaves[i], sharding) for i in kept]
+        cpp_shardings = [sharding] * m
+        cpp_shardings += [_sharding_of(leaves[i], sharding) for i in kept_indices]
     return FastpathData(
         program.executable,
         pacing.result_tree(result, program.pace),
-        lie,
+        cpp_shardings,
         program.out_shardings,
         list(map(context.physical, program.out_avals)),
         [program.committed] * len(program.out_avals),
         [True] * m + bits,
-        [None] * (m + len(kept)),
+        [None] * (m + len(kept_indices)),
         program.consts,
     )
 
 
 def _sharding_of(x: Any, sharding: Any) -> Any:
-    """The C++ sharding of an argument: the program's, but for what the host keeps."""
-    kept = type(x) in ARRAYS and x.aval.memory_space is not DEVICE
-    return x._sharding if kept else sharding
+    """Return an argument's C++ sharding: its own in host memory, else the program's."""
+    on_host = type(x) in ARRAYS and x.aval.memory_space is not DEVICE
+    return x._sharding if on_host else sharding
 
 
 _C_TYPES = (np.ndarray, bool, int, float, complex)
 
 
 def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
-    """Whether C++ can take these leaves by itself."""
-    place: Any = program.placement
-    over = isinstance(place, PartitionedPlacement)
+    """Whether C++ can convert and pass these leaves."""
+    program_placement: Any = program.placement
+    partitioned = isinstance(program_placement, PartitionedPlacement)
     if program.kept_indices is not None:
         leaves = [leaves[i] for i in program.kept_indices]
     numbers = False
     for i, x in enumerate(leaves):
         kind = type(x)
         if kind in ARRAYS:
-            if over:
-                if not place.has_operand_sharding(i, base_array(x)):
+            if partitioned:
+                if not program_placement.has_operand_sharding(i, base_array(x)):
                     return False
                 continue
-            where = placement.placement_of(x)
-            if where is None or where[0] is not place:
+            own_placement = placement.placement_of(x)
+            if own_placement is None or own_placement[0] is not program_placement:
                 return False
             if has_custom_layout(base_array(x)):
                 return False
@@ -159,13 +162,14 @@ def _native(leaves: Sequence[Any], program: dispatch.Program) -> bool:
             return False
     if not numbers:
         return True
+    # C++ converts numbers with its own x64 flag, and puts them on the program's device.
     if not program.committed and config.DEFAULT_DEVICE.value is not None:
         return False
     return sees_x64()
 
 
 def is_cpp_convertible(x: Any) -> bool:
-    """Whether C++ can take a value of the host's by itself."""
+    """Whether C++ can convert a host value."""
     if type(x) not in _C_TYPES and not isinstance(x, np.generic):
         return False
     dtype = getattr(x, "dtype", None)
@@ -173,13 +177,13 @@ def is_cpp_convertible(x: Any) -> bool:
 
 
 def sees_x64() -> bool:
-    """Whether the x64 switch that C++ sees, jax's once it is loaded, is ours."""
+    """Whether the x64 flag that C++ reads (JAX's, once JAX is loaded) equals ours."""
     jax = compat.real_jax()
     return jax is None or bool(jax.config.jax_enable_x64) == bool(config.X64.value)
 
 
 def _fallback(x: Any, sharding: Any, layout: Any) -> Any:
-    """A number or NumPy array, put where C++ wants it."""
+    """Put a number or NumPy array on devices as C++ requests."""
     if isinstance(sharding, compat.GSPMDSharding):
         return put_sharded(x, user_sharding_of(sharding))
     return transfers.put_numpy(np.asarray(x))

@@ -1,8 +1,9 @@
-"""`custom_partitioning`: a function that says itself how it is computed in parts.
+"""`custom_partitioning`: a function that defines its own partitioning.
 
-On one device it is the function.  In a program over several it is one operation, of which
-the partitioner knows a sharding rule; once it has laid out the operands and results, it
-asks `partition` for the program of each device's part.
+On one device it is the function.  In a program over several devices it is one operation,
+for which the partitioner has a sharding rule.  Once the partitioner has chosen the
+shardings of operands and results, it calls `partition` for the program of each device's
+shards.
 
 Source: XLA, `CustomCallPartitioner`.  Next: sdy_sharding_rule.py, its rules as data.
 """
@@ -50,7 +51,7 @@ def_region_rules(custom_partitioning_p, Call("call"))
 custom_partitioning_p.impl = custom_partitioning_p.evaluated(
     lambda *args, call, **_: call(*args)
 )
-# What it says of its parts is said of the function itself alone.
+# The partitioning is defined for the function itself; derivatives and batches lose it.
 custom_partitioning_p.linearize = custom_partitioning_p.dce = None
 custom_partitioning_p.jvp = lambda primals, tangents, *, call, **_: closed_call_p.jvp(
     primals, tangents, call_jaxpr=call
@@ -64,12 +65,13 @@ custom_partitioning_p.batch = lambda axis, args, dims, *, call, **_: closed_call
 
 _TARGET = "CustomSPMDPartitioning"
 _numbers = itertools.count()
-# What programs that are being compiled ask, by what stands in them.
-_asked: weakref.WeakValueDictionary[bytes, _Parts] = weakref.WeakValueDictionary()
+# The operations of programs being compiled, by the names that their modules contain.
+# Weak: the module keeps its operations alive, and their entries vanish with it.
+_partitioners: weakref.WeakValueDictionary[bytes, _Partitioner] = weakref.WeakValueDictionary()
 
 
-class _Parts:
-    """What the partitioner asks of one operation."""
+class _Partitioner:
+    """The partitioner's callbacks for one operation."""
 
     __slots__ = ("__weakref__", "mesh", "params", "platform")
 
@@ -79,82 +81,96 @@ class _Parts:
         self.platform = platform
 
     def _struct(self, shape: Any, hlo: Any) -> Any:
-        """A whole array's type, and how it lies."""
+        """Return the type and sharding of a global array."""
         sizes = tuple(shape.dimensions())
         sharding = self._named(hlo, len(sizes))
-        return _Laid(sizes, shape.numpy_dtype(), sharding)
+        return _ShardedStruct(sizes, shape.numpy_dtype(), sharding)
 
     def _named(self, hlo: Any, ndim: int) -> Any:
         if hlo is None:
             return None
         if not self.params["decode_shardings"]:
             return GSPMDSharding(self.mesh.flat, hlo)
-        found = shardings.named(hlo, self.mesh, ndim)
-        if not isinstance(found, NamedSharding):
-            return found
-        spec = [*found.spec, *[None] * (ndim - len(found.spec))]
+        sharding = shardings.named(hlo, self.mesh, ndim)
+        if not isinstance(sharding, NamedSharding):
+            return sharding
+        spec = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]
         return NamedSharding(self.mesh, PartitionSpec(*spec))
 
-    def _types(self, kind: str, shapes: Sequence[Any], lies: Sequence[Any]) -> Any:
-        found = map(self._struct, shapes, lies)
-        return tree.unflatten(self.params[kind], list(found))
+    def _types(self, kind: str, shapes: Sequence[Any], hlo_shardings: Sequence[Any]) -> Any:
+        structs = map(self._struct, shapes, hlo_shardings)
+        return tree.unflatten(self.params[kind], list(structs))
 
     def partition(
-        self, shapes: Sequence[Any], lies: Sequence[Any], result: Any, lie: Any
+        self,
+        shapes: Sequence[Any],
+        arg_shardings: Sequence[Any],
+        result: Any,
+        result_sharding: Any,
     ) -> tuple[bytes, list[Any], Any]:
-        """The program of a part, and how operands and results are to lie."""
+        """Return the program of a shard, and the shardings of operands and results."""
         params = self.params
         many = result.is_tuple()
         results = result.tuple_shapes() if many else [result]
         mesh, fun, out, ins = params["partition"](
             *params["static_args"],
             self.mesh,
-            self._types("in_tree", shapes, lies),
-            self._types("out_tree", results, lie.tuple_elements() if many else [lie]),
+            self._types("in_tree", shapes, arg_shardings),
+            self._types(
+                "out_tree",
+                results,
+                result_sharding.tuple_elements() if many else [result_sharding],
+            ),
         )
         ins = broadcast_sharding_prefix("arg_shardings", params["in_tree"], ins)
         outs = broadcast_sharding_prefix("result_shardings", params["out_tree"], out)
-        parts = list(map(_part, shapes, ins))
-        wanted = list(map(_part, results, outs))
+        shard_avals = list(map(_shard_aval, shapes, ins))
+        expected = list(map(_shard_aval, results, outs))
         flat = FlatFun(fun, params["in_tree"], "custom_partitioning", fun)
-        jaxpr, consts = core.within_axes(mesh.shape_tuple, flat.stage, parts)
+        jaxpr, consts = core.within_axes(mesh.shape_tuple, flat.stage, shard_avals)
         closed = ClosedJaxpr(jaxpr, consts)
-        given = [(a.shape, a.dtype) for a in closed.out_avals]
-        if given != [(a.shape, a.dtype) for a in wanted]:
+        computed = [(a.shape, a.dtype) for a in closed.out_avals]
+        if computed != [(a.shape, a.dtype) for a in expected]:
             raise errors.value_error(
-                f"Mismatch in result shapes. {closed.out_avals} vs {wanted}",
-                why="each device computes its part of the result.",
+                f"Mismatch in result shapes. {closed.out_avals} vs {expected}",
+                why="Each device computes its shard of the result.",
             )
-        laid = list(map(_hlo, outs, results))
-        whole = compat.HloSharding.tuple_sharding(result, laid) if many else laid[0]
-        return (_program(closed, mesh, self.platform), list(map(_hlo, ins, shapes)), whole)
+        hlo_results = list(map(_hlo, outs, results))
+        hlo_result = (
+            compat.HloSharding.tuple_sharding(result, hlo_results) if many else hlo_results[0]
+        )
+        return (_program(closed, mesh, self.platform), list(map(_hlo, ins, shapes)), hlo_result)
 
-    def infer(self, shapes: Sequence[Any], lies: Sequence[Any], result: Any) -> Any:
-        """How results lie, from how operands do."""
+    def infer(self, shapes: Sequence[Any], arg_shardings: Sequence[Any], result: Any) -> Any:
+        """Return the shardings of results, from those of operands."""
         params = self.params
         many = result.is_tuple()
         results = result.tuple_shapes() if many else [result]
         out = params["infer_sharding_from_operands"](
             *params["static_args"],
             self.mesh,
-            self._types("in_tree", shapes, lies),
+            self._types("in_tree", shapes, arg_shardings),
             self._types("out_tree", results, [None] * len(results)),
         )
         outs = broadcast_sharding_prefix("result_shardings", params["out_tree"], out)
-        laid = list(map(_hlo, outs, results))
-        return compat.HloSharding.tuple_sharding(result, laid) if many else laid[0]
+        hlo_results = list(map(_hlo, outs, results))
+        return (
+            compat.HloSharding.tuple_sharding(result, hlo_results) if many else hlo_results[0]
+        )
 
-    def propagate(self, lie: Any, shape: Any) -> Any:
-        """How the result lies, from how its user wants it."""
-        given = self.params["propagate_user_sharding"]
-        if given is None:
-            return lie
-        found = given(*self.params["static_args"], self.mesh, self._struct(shape, lie))
-        return _hlo(found, shape)
+    def propagate(self, result_sharding: Any, shape: Any) -> Any:
+        """Return the result's sharding, from the one that its user requests."""
+        propagate_user = self.params["propagate_user_sharding"]
+        if propagate_user is None:
+            return result_sharding
+        requested = propagate_user(
+            *self.params["static_args"], self.mesh, self._struct(shape, result_sharding)
+        )
+        return _hlo(requested, shape)
 
 
-class _Laid:
-    """What `partition` is told of an array: a type, and how it lies."""
+class _ShardedStruct:
+    """The type and sharding of an array, as passed to `partition`."""
 
     __slots__ = ("dtype", "shape", "sharding")
 
@@ -175,7 +191,7 @@ class _Laid:
         return f"{self.dtype}{list(self.shape)} over {self.sharding}"
 
 
-def _part(shape: Any, sharding: Any) -> Any:
+def _shard_aval(shape: Any, sharding: Any) -> Any:
     sizes = tuple(shape.dimensions())
     if sharding is not None:
         sizes = sharding.shard_shape(sizes)
@@ -189,7 +205,7 @@ def _hlo(sharding: Any, shape: Any) -> Any:
 
 
 def _program(closed: ClosedJaxpr, mesh: Mesh, platform: str) -> bytes:
-    """The bytes of a program in which all axes of the mesh are manual."""
+    """Return the bytecode of a program in which all axes of the mesh are manual."""
     with context.ir, context.unknown:
         module = Module("part", platform, 1, len(mesh.flat))
         module.placement = partitioned_placement(mesh, ())
@@ -203,40 +219,42 @@ def _program(closed: ClosedJaxpr, mesh: Mesh, platform: str) -> bytes:
         return bytecode_of(module.module.operation)
 
 
-# ----------------------------------------------------------------- asked by the compiler
+# ---------------------------------------------------------------- called by the compiler
 
 
-def _partition(shapes: Any, lies: Any, result: Any, lie: Any, name: bytes) -> Any:
-    return _asked[name].partition(shapes, lies, result, lie)
+def _partition(
+    shapes: Any, arg_shardings: Any, result: Any, result_sharding: Any, name: bytes
+) -> Any:
+    return _partitioners[name].partition(shapes, arg_shardings, result, result_sharding)
 
 
-def _infer(shapes: Any, lies: Any, result: Any, name: bytes) -> Any:
-    return _asked[name].infer(shapes, lies, result)
+def _infer(shapes: Any, arg_shardings: Any, result: Any, name: bytes) -> Any:
+    return _partitioners[name].infer(shapes, arg_shardings, result)
 
 
-def _propagate(lie: Any, shape: Any, name: bytes) -> Any:
-    return _asked[name].propagate(lie, shape)
+def _propagate(result_sharding: Any, shape: Any, name: bytes) -> Any:
+    return _partitioners[name].propagate(result_sharding, shape)
 
 
 @functools.cache
 def _register() -> None:
-    asked = _propagate, _partition, _infer
-    known = compat.register_custom_call_partitioner
-    known(_TARGET, *asked, True)
-    watch_plugins(lambda api: known(_TARGET, *asked, True, api))
+    callbacks = _propagate, _partition, _infer
+    register = compat.register_custom_call_partitioner
+    register(_TARGET, *callbacks, True)
+    watch_plugins(lambda api: register(_TARGET, *callbacks, True, api))
 
 
 def _lower(ctx: Any, *args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:
-    over = ctx.placement
-    if over is None or len(over.devices) == 1:
+    placement = ctx.placement
+    if placement is None or len(placement.devices) == 1:
         return ctx.jaxpr(call, *args)
-    mesh = over.mesh
+    mesh = placement.mesh
     current = current_mesh()
     if isinstance(current, Mesh) and current.flat == mesh.flat:
         mesh = current
     _register()
     outs = [ctx.type(a) for a in ctx.avals_out]
-    told = {}
+    attributes = {}
     rule = params["sharding_rule"]
     if callable(rule):
         types = [ctx.type(a) for a in ctx.avals_in]
@@ -254,10 +272,10 @@ def _lower(ctx: Any, *args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:
             )
     if rule is not None:
         shapes = [[a.shape for a in avals] for avals in (ctx.avals_in, ctx.avals_out)]
-        told["sdy.sharding_rule"] = ctx.parse(rule.attribute(*shapes))
+        attributes["sdy.sharding_rule"] = ctx.parse(rule.attribute(*shapes))
     name = f"{OF_THIS_PROCESS}{os.getpid()}:{next(_numbers)}"
-    asked = _asked[name.encode()] = _Parts(params, mesh, ctx.platform)
-    ctx.module.keepalive.append(asked)
+    partitioner = _partitioners[name.encode()] = _Partitioner(params, mesh, ctx.platform)
+    ctx.module.keepalive.append(partitioner)
     op = ctx.create(
         "stablehlo.custom_call",
         outs,
@@ -265,7 +283,7 @@ def _lower(ctx: Any, *args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:
         call_target_name=ctx.string(_TARGET),
         api_version=ctx.i32(2),
         backend_config=ctx.string(name),
-        **told,
+        **attributes,
     )
     return list(op.results)
 
@@ -276,18 +294,18 @@ custom_partitioning_p.lower = _lower
 
 
 class custom_partitioning:
-    """A function that says itself how it is computed in parts on several devices.
+    """A function that defines how it is partitioned over several devices.
 
     Args:
       fun: a function of arrays and trees of them.
-      static_argnums: positions of arguments that are no arrays (hashable).
+      static_argnums: positions of arguments that are not arrays (hashable).
 
     Returns:
-      A function of the same arguments.  Before it is called, its method `def_partition`
-      says how parts are computed.
+      A function of the same arguments.  Call its method `def_partition` before it, to
+      define the partitioning.
 
     Raises:
-      UnexpectedTracerError: `fun` captures a value that is traced.
+      UnexpectedTracerError: `fun` captures a traced value.
 
     Example:
       >>> import minijax as mj
@@ -301,7 +319,7 @@ class custom_partitioning:
       >>> wave(mj.numpy.zeros(2))
       Array([0., 0.], dtype=float32)
 
-    Differs from JAX: it can be differentiated and batched: the function is.
+    Differs from JAX: it can be differentiated and batched, if `fun` can.
     """
 
     def __init__(
@@ -330,26 +348,26 @@ class custom_partitioning:
         permutation_factors: Sequence[str] = (),
         **factor_sizes: int,
     ) -> Callable[..., Any]:
-        """Say how the function is computed in parts.
+        """Define how the function is partitioned.
 
         Args:
           partition: (*static arguments, mesh, arg_shapes, result_shape) -> (mesh, program
-            of a part, shardings of results, shardings of arguments); the types, trees of
-            them as the function's arguments and results, have a `sharding`.
-          infer_sharding_from_operands, propagate_user_sharding: how results lie, for
-            partitioners that know no rules.
-          decode_shardings: name the mesh's axes where that can be done.
-          sharding_rule: which axes are cut together: 'i k, k j -> i j'; an
+            of a shard, shardings of results, shardings of arguments); the types are trees
+            like the function's arguments and results, and have a `sharding`.
+          infer_sharding_from_operands, propagate_user_sharding: the shardings of results,
+            for partitioners without sharding rules.
+          decode_shardings: name the mesh's axes where possible.
+          sharding_rule: which axes are sharded together: 'i k, k j -> i j'; an
             `SdyShardingRule`; or (*static arguments, mesh, types, types of results) -> one.
-          reduction_factors, need_replication_factors, permutation_factors: names in the
-            text of a rule that are of this kind.
-          factor_sizes: the sizes of names that are no whole axis.
+          reduction_factors, need_replication_factors, permutation_factors: factors of
+            these kinds, if the rule is a string.
+          factor_sizes: the sizes of factors that are not an entire axis.
 
         Returns:
           `partition`.
 
         Raises:
-          ValueError: the rule cannot be read.
+          ValueError: the rule cannot be parsed.
         """
         options = {
             "reduction_factors": reduction_factors,
@@ -361,7 +379,7 @@ class custom_partitioning:
             sharding_rule = rule_of(sharding_rule, **options)
         elif any(options.values()):
             raise errors.value_error(
-                "factors and their sizes belong to a sharding_rule that is a text.",
+                "factors and their sizes belong to a sharding_rule that is a string.",
                 tries=["SdyShardingRule(..., reduction_factors=...)"],
             )
         self.partition = partition
@@ -394,12 +412,12 @@ class custom_partitioning:
             args = bound.args
         fixed = {i if i >= 0 else i + len(args) for i in self.static_argnums.nums}
         static = tuple(x for i, x in enumerate(args) if i in fixed)
-        moving = tuple(x for i, x in enumerate(args) if i not in fixed)
-        leaves, in_tree = tree.flatten(moving)
+        dynamic = tuple(x for i, x in enumerate(args) if i not in fixed)
+        leaves, in_tree = tree.flatten(dynamic)
         check_values(leaves, "custom_partitioning")
 
-        def fun(*given: Any) -> Any:
-            rest = iter(given)
+        def fun(*dynamic_leaves: Any) -> Any:
+            rest = iter(dynamic_leaves)
             return self.fun(*(x if i in fixed else next(rest) for i, x in enumerate(args)))
 
         avals = [core.aval_of(x) for x in leaves]
@@ -413,7 +431,7 @@ class custom_partitioning:
                     errors.UnexpectedTracerError,
                     "Found a JAX Tracer as a closed-over value in custom_partitioning.",
                     which=str(const),
-                    why="`partition` is told of arguments alone.",
+                    why="`partition` receives only the arguments.",
                     tries=["pass the value as an argument"],
                 )
         out = custom_partitioning_p.bind(

@@ -1,11 +1,11 @@
-"""Calls with trees that were flattened once, without a look at their leaves.
+"""Calls with pytrees that were flattened once, without inspecting their leaves.
 
-C++ looks at each leaf of each call, its type and where it lies: a millisecond for
-thousands, however few of them the program reads.  A `Flattened` does not change, so what
-its leaves are is found out once and remembered with it, as a `Signature`; that of a
-result is known from the program.  To C++ it is a leaf of an unknown class, and Python is
-asked at once: here the program is found by signatures, and run on those leaves that it
-reads.  What is no array on one device is looked at by C++, as any tree.
+C++ inspects each leaf of each call, its type and placement: a millisecond for thousands of
+leaves, however few of them the program reads.  A `Flattened` is immutable, so the types of
+its leaves are computed once and cached with it, as a `Signature`; the signature of a
+result follows from the program.  C++ treats it as a leaf of an unknown class and calls
+Python immediately: here the program is looked up by signatures, and run on the leaves that
+it reads.  If some leaf is not an array on one device, C++ inspects them all.
 
 Next: jitted.py.
 """
@@ -34,54 +34,62 @@ from .cpp_dispatch import FastpathData, dispatcher, is_cpp_convertible
 
 
 class Signature:
-    """What a program must know of the leaves of a `Flattened`: one object for equal ones.
+    """What a program depends on in the leaves of a `Flattened`, shared by equal ones.
 
     keys: the positions of random keys, and their dtypes.
+    where: the placement of the leaves.
     """
 
-    __slots__ = ("__weakref__", "keys", "where")
+    __slots__ = ("__weakref__", "keys", "device_placement")
 
-    def __init__(self, keys: Sequence[tuple[int, Any]], where: Any) -> None:
+    def __init__(self, keys: Sequence[tuple[int, Any]], device_placement: Any) -> None:
         self.keys = keys
-        self.where = where
+        self.device_placement = device_placement
 
 
+# Weak: a signature lives as long as some `Flattened` or route holds it.
 _signatures: weakref.WeakValueDictionary[Any, Signature] = weakref.WeakValueDictionary()
 
 
 def signature(flat: Flattened) -> Any:
-    """The signature of a `Flattened`; False if its leaves are not arrays on one device."""
+    """Return a `Flattened`'s signature; False if its leaves are not on one device."""
     if flat._cached is None:
-        flat._cached = _found(flat)
+        flat._cached = _compute_signature(flat)
     return flat._cached
 
 
-def _found(flat: Flattened) -> Any:
+def _compute_signature(flat: Flattened) -> Any:
     keys = []
     avals = []
-    places = set()
+    placements = set()
     for i, x in enumerate(flat._leaves):
         if type(x) is KeyArray:
             keys.append((i, x.dtype))
             x = x._b
         elif type(x) is not ArrayImpl or arrays.foreign(x):
             return False
-        place = placement.placement_of(x)
-        if place is None or has_custom_layout(x):
+        placed = placement.placement_of(x)
+        if placed is None or has_custom_layout(x):
             return False
         avals.append(x.aval)
-        places.add(place)
-    devices = {where for where, _ in places}
+        placements.add(placed)
+    devices = {device_placement for device_placement, _ in placements}
     if len(devices) != 1:
         return False
-    (where,) = devices
-    key = (flat._structure, tuple(avals), tuple(keys), where, (where, True) in places)
-    known = _signatures.get(key)
-    return known or _signatures.setdefault(key, Signature(keys, where))
+    (device_placement,) = devices
+    key = (
+        flat._structure,
+        tuple(avals),
+        tuple(keys),
+        device_placement,
+        (device_placement, True) in placements,
+    )
+    cached = _signatures.get(key)
+    return cached or _signatures.setdefault(key, Signature(keys, device_placement))
 
 
 class Route:
-    """How a call is run whose program is known."""
+    """How to run a call whose program is cached."""
 
     __slots__ = (
         "consts",
@@ -92,7 +100,7 @@ class Route:
         "out_tree",
         "outs",
         "run",
-        "where",
+        "device_placement",
     )
 
     def __init__(self, fast: FastpathData, leaves: Sequence[Any], result: Any) -> None:
@@ -100,7 +108,7 @@ class Route:
         types = zip(fast.out_avals, fast.out_shardings, fast.out_committed, strict=True)
         self.handlers = [compat.result_handler(*of) for of in types]
         self.consts = list(fast.const_args)
-        # Which of the leaves within leaves are read.
+        # The indices of leaves, inside `Flattened` ones, that are read.
         flat: list[Any] = []
         for x in leaves:
             if type(x) is Flattened:
@@ -110,15 +118,15 @@ class Route:
         bits = fast.kept_var_bitvec[len(self.consts) :]
         self.kept_indices = None if all(bits) else [i for i, b in enumerate(bits) if b]
         read = flat if self.kept_indices is None else [flat[i] for i in self.kept_indices]
-        if fast.in_shardings:  # those that are not read may lie elsewhere
-            self.where = placement.placement(fast.in_shardings[0]._device)
+        if fast.in_shardings:  # unread arguments may be on other devices
+            self.device_placement = placement.placement(fast.in_shardings[0]._device)
         self.keys = [k for k, x in enumerate(read) if type(x) is KeyArray]
         self.hosts = [k for k, x in enumerate(read) if type(x) not in (ArrayImpl, KeyArray)]
-        # For each result how many leaves it has and what is known of it; None: one.
-        found, self.out_tree = tree.FLATTENED_AS_LEAF.flatten(result)
+        # For each result its number of leaves, form and signature; None: a single leaf.
+        result_leaves, self.out_tree = tree.FLATTENED_AS_LEAF.flatten(result)
         self.outs = [
             (len(x._leaves), x._structure, signature(x)) if type(x) is Flattened else None
-            for x in found
+            for x in result_leaves
         ]
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
@@ -133,46 +141,46 @@ class Route:
         for k in self.keys:
             buffers[k] = buffers[k]._b
         for k in self.hosts:
-            buffers[k] = to_buffer(buffers[k], self.where)
+            buffers[k] = to_buffer(buffers[k], self.device_placement)
         try:
             results = self.run(self.consts + buffers)
             out = results.consume_with_handlers(self.handlers)
         except (RuntimeError, ValueError) as e:
             raise dispatch.execution_error(e, buffers) from None
-        return self.out_tree.unflatten(self.together(out))
+        return self.out_tree.unflatten(self.group_results(out))
 
-    def together(self, out: list[Any]) -> list[Any]:
-        """Results, those of one tree as a `Flattened`."""
-        made: list[Any] = []
+    def group_results(self, out: list[Any]) -> list[Any]:
+        """Group results: those of one tree into a `Flattened`."""
+        results: list[Any] = []
         at = 0
         for what in self.outs:
             if what is None:
-                made.append(out[at])
+                results.append(out[at])
                 at += 1
                 continue
-            n, form, known = what
+            n, form, sig = what
             leaves = out[at : at + n]
-            if known and known.keys:
-                for k, dtype in known.keys:
+            if sig and sig.keys:
+                for k, dtype in sig.keys:
                     leaves[k] = KeyArray(leaves[k], dtype)
-            made.append(Flattened(tuple(leaves), form, known))
+            results.append(Flattened(tuple(leaves), form, sig))
             at += n
-        return made
+        return results
 
 
 def on_one_device(fast: FastpathData) -> bool:
-    """Whether a program is one device's: how others are started, C++ is told."""
-    lie = (*fast.in_shardings, *fast.out_shardings)
-    return all(isinstance(s, compat.SingleDeviceSharding) for s in lie)
+    """Whether a program runs on one device; others C++ starts itself."""
+    shardings = (*fast.in_shardings, *fast.out_shardings)
+    return all(isinstance(s, compat.SingleDeviceSharding) for s in shardings)
 
 
-_MOST_ROUTES = 4096  # of a function, as of its traces
-_MOST_OTHERS = 200  # leaves beside: C++ looks at more of them sooner
+_MOST_ROUTES = 4096  # per function, as for its traces
+_MOST_OTHERS = 200  # other leaves: with more of them, inspection in C++ is faster
 _UNSEEN: Any = object()
 
 
-class _Directs(util.WeakIdentitySet["FlattenedDispatch"]):
-    """What keeps routes."""
+class _Dispatches(util.WeakIdentitySet["FlattenedDispatch"]):
+    """The set of all owners of routes."""
 
     __slots__ = ()
 
@@ -181,14 +189,22 @@ class _Directs(util.WeakIdentitySet["FlattenedDispatch"]):
             direct.forget()
 
 
-_directs = util.cache(_Directs())
+_dispatches = util.cache(_Dispatches())
 
 
 class FlattenedDispatch:
-    """A function of C++, `cpp`, that runs what `miss` taught it; and calls with a
-    `Flattened` here."""
+    """A C++ function, `cpp`, that runs the signatures `miss` added; calls with a
+    `Flattened` are run here."""
 
-    __slots__ = ("__weakref__", "cpp", "look", "cache_miss", "of", "routes", "statics")
+    __slots__ = (
+        "__weakref__",
+        "cpp",
+        "leafwise",
+        "cache_miss",
+        "dispatcher_args",
+        "routes",
+        "statics",
+    )
 
     def __init__(
         self,
@@ -200,21 +216,23 @@ class FlattenedDispatch:
     ) -> None:
         self.cache_miss = miss
         self.statics = statics
-        self.of = (name, fun, miss, statics, key)
+        self.dispatcher_args = (name, fun, miss, statics, key)
         self.routes: dict[Any, Route | None] = {}
-        self.look: Any = None
-        whole = (*key, "whole")
-        self.cpp = dispatcher(name, fun, self.missed, statics, whole, tree.FLATTENED_AS_LEAF)
-        _directs.add(self)
+        self.leafwise: Any = None
+        flattened_key = (*key, "whole")
+        self.cpp = dispatcher(
+            name, fun, self.on_miss, statics, flattened_key, tree.FLATTENED_AS_LEAF
+        )
+        _dispatches.add(self)
 
     def forget(self) -> None:
-        """Forget what calls were seen."""
+        """Drop the cached routes and signatures."""
         self.routes.clear()
-        if self.look is not None:
-            self.look._clear_cache()
+        if self.leafwise is not None:
+            self.leafwise._clear_cache()
 
-    def missed(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        """What C++ calls for leaves that it does not know, and for new signatures."""
+    def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """Handle a call with leaves that C++ does not support, or a new signature."""
         try:
             forbidden = dispatch.barred and config.NO_EXECUTION.value
             if STATE.trace is not EVAL or config.TRACING.value or forbidden:
@@ -230,15 +248,15 @@ class FlattenedDispatch:
                 return self.cache_miss(*args, **kwargs)  # type: ignore[no-any-return]
             types = types_of(leaves)
             if types is None:
-                return self.looked(args, kwargs)
+                return self.call_leafwise(args, kwargs)
             kinds = tuple([type(value) for _, value in static])
             key = (in_tree, config.trace_key(), STATE.axes, static, kinds, *types)
             try:
                 route = self.routes.get(key, _UNSEEN)
-            except TypeError:  # of a static argument
+            except TypeError:  # a static argument is not hashable
                 return self.cache_miss(*args, **kwargs)  # type: ignore[no-any-return]
             if route is None:
-                return self.looked(args, kwargs)
+                return self.call_leafwise(args, kwargs)
             if route is _UNSEEN:
                 out: tuple[Any, Any, bool] = self.cache_miss(*args, **kwargs)
                 fits = out[1] is not None and on_one_device(out[1])
@@ -248,41 +266,41 @@ class FlattenedDispatch:
             try:
                 return route(leaves), None, False
             except OverflowError:
-                return self.looked(args, kwargs)
+                return self.call_leafwise(args, kwargs)
         except Exception as e:
             simplify(e)
             raise
 
-    def looked(self, args: Any, kwargs: Any) -> tuple[Any, Any, bool]:
-        """A call of which C++ looks at all leaves."""
-        if self.look is None:
-            self.look = dispatcher(*self.of)
-        return self.look(*args, **kwargs), None, False
+    def call_leafwise(self, args: Any, kwargs: Any) -> tuple[Any, Any, bool]:
+        """Call with every leaf inspected by C++."""
+        if self.leafwise is None:
+            self.leafwise = dispatcher(*self.dispatcher_args)
+        return self.leafwise(*args, **kwargs), None, False
 
 
 def types_of(leaves: Sequence[Any]) -> list[Any] | None:
-    """By what a program for these leaves is known; None if C++ is to look at them."""
+    """Return the cache key of these leaves; None if C++ must inspect them."""
     if len(leaves) > _MOST_OTHERS:
         return None
     types: list[Any] = []
     for x in leaves:
         kind = type(x)
         if kind is Flattened:
-            known = x._cached or signature(x)
-            if not known:
+            sig = x._cached or signature(x)
+            if not sig:
                 return None
-            types.append(known)
+            types.append(sig)
         elif kind is ArrayImpl and not arrays.foreign(x):
-            where = placement.placement_of(x)
-            if where is None or has_custom_layout(x):
+            placed = placement.placement_of(x)
+            if placed is None or has_custom_layout(x):
                 return None
-            types += (x.aval, where)
+            types += (x.aval, placed)
         elif kind is np.ndarray and is_cpp_convertible(x):
             types += (kind, x.dtype, x.shape)
         elif kind is bool or kind is int or kind is float or kind is complex:
             types.append(kind)
         elif isinstance(x, np.generic) and is_cpp_convertible(x):
-            if config.EXPLICIT_X64.value == "allow":  # which jit reads otherwise
+            if config.EXPLICIT_X64.value == "allow":  # jit converts these to arrays first
                 return None
             types.append(kind)
         else:

@@ -1,7 +1,7 @@
 """`jit`: trace once for each signature, compile, and dispatch in C++.
 
-A jitted function is jaxlib's C++ `PjitFunction`, and behind it a `Jitted` (jitted.py).
-`composite` is the same for our own NumPy functions: one compiled call when evaluated,
+A jitted function is jaxlib's C++ `PjitFunction`, which calls a `Jitted` (jitted.py).
+`composite` does the same for our own NumPy functions: one compiled call when evaluated,
 inlined when traced.  Next: ../branches/cond.py, where control flow begins.
 """
 
@@ -23,6 +23,7 @@ from ..arguments import check_apart, check_callable, resolve_statics
 from .jit_shardings import JitShardings
 from .jitted import Jitted
 
+# Weak: a jitted function that its user drops must not live on here.
 _jitted: util.WeakIdentitySet[Any] = util.WeakIdentitySet()
 
 
@@ -52,7 +53,7 @@ def _device_of(device: Any, backend: Any) -> Any:
     return next(iter(device.device_set))
 
 
-_LATER: Any = object()  # stands for a function that is given in a second call
+_LATER: Any = object()  # the default of `fun`: the function is passed in a second call
 
 
 def jit(
@@ -72,18 +73,18 @@ def jit(
     compiler_options: dict[str, Any] | None = None,
     max_traces: int | None = None,
 ) -> Any:
-    """Compile a function with XLA: traced once for each signature, then run in one go.
+    """Compile a function with XLA: traced once per signature, run as one program.
 
     Args:
       fun: a pure function of arrays, numbers and pytrees of them.
-      in_shardings, out_shardings: how arguments and results are to lie on devices: a
-        sharding, a `PartitionSpec` over the current mesh, or a pytree prefix of them;
-        None: as arguments lie, and as the compiler likes.
+      in_shardings, out_shardings: the shardings of arguments and results: a sharding, a
+        `PartitionSpec` over the current mesh, or a pytree prefix of them; None: arguments
+        keep theirs, and the compiler chooses those of results.
       static_argnums, static_argnames: arguments that are compile-time constants
-        (hashable; a new value compiles anew).
+        (hashable; a new value compiles again).
       donate_argnums, donate_argnames: arguments whose memory the program may reuse;
         they must not be used afterwards.
-      keep_unused: pass arguments on to the program even if it does not read them.
+      keep_unused: pass arguments to the program even if it does not read them.
       device: where to run; backend: the platform's name (deprecated).
       inline: leave no call behind in an enclosing jaxpr.
       compiler_options: XLA flags for this program.
@@ -95,8 +96,8 @@ def jit(
 
     Raises:
       ValueError: a static argument is not hashable, argnums do not fit `fun`, or arguments
-        lie on other devices than they are to.
-      TypeError: an argument or result is no array.
+        are committed to other devices than requested.
+      TypeError: an argument or result is not an array.
 
     Example:
       >>> import minijax as mj
@@ -125,8 +126,8 @@ def pjit(
 ) -> Any:
     """`jit` over the mesh of a block: in `with mesh:`, `mesh` is current for its calls.
 
-    They run on all devices of the mesh, and each `PartitionSpec` is over it, wherever the
-    function was made.
+    They run on all devices of that mesh, and each `PartitionSpec` refers to it, wherever
+    the function was made.
 
     Args:
       fun: a pure function of arrays, numbers and pytrees of them.
@@ -135,10 +136,10 @@ def pjit(
         backend, inline, compiler_options: as for `jit`.
 
     Returns:
-      A function with the same signature, and the methods of `jit`'s.
+      A function with the same signature, and the methods of a jitted function.
 
     Raises:
-      RuntimeError: called with a `PartitionSpec` where no mesh is around.
+      RuntimeError: called with a `PartitionSpec` where no mesh is set.
       ValueError, TypeError: as `jit`.
 
     Example:
@@ -148,10 +149,10 @@ def pjit(
       ...   f(jnp.ones(2))
       Array([2., 2.], dtype=float32)
 
-    Differs from JAX: outside of such blocks the mesh of `set_mesh` is taken.
+    Differs from JAX: outside such blocks the mesh of `set_mesh` is used.
     """
     options = {k: v for k, v in locals().items() if k != "fun"}
-    return _make(fun, **options, entered=True)
+    return _make(fun, **options, uses_mesh_block=True)
 
 
 def _make(
@@ -169,55 +170,57 @@ def _make(
     inline: bool,
     compiler_options: dict[str, Any] | None,
     max_traces: int | None = None,
-    entered: bool = False,
+    uses_mesh_block: bool = False,
 ) -> Any:
-    """What `jit` and `pjit` make of a function; `entered`: `with mesh:` counts."""
+    """Implement `jit` and `pjit`; `uses_mesh_block`: the mesh of a `with mesh:` block counts."""
     check_callable(fun)
-    nothing = (UNSPECIFIED,) if entered else (None, UNSPECIFIED)
-    said = [s for s in (in_shardings, out_shardings) if s not in nothing]
-    if (device is not None or backend is not None) and said:
-        which = "in" if in_shardings is said[0] else "out"
+    unset = (UNSPECIFIED,) if uses_mesh_block else (None, UNSPECIFIED)
+    requested = [s for s in (in_shardings, out_shardings) if s not in unset]
+    if (device is not None or backend is not None) and requested:
+        which = "in" if in_shardings is requested[0] else "out"
         raise errors.value_error(
             "If backend or device is specified on jit, then"
             f" {which}_shardings should not be specified.",
             tries=["SingleDeviceSharding(device) as the sharding"],
         )
-    where = _device_of(device, backend)
+    chosen_device = _device_of(device, backend)
     statics = resolve_statics(fun, static_argnums, static_argnames, "static")
     donate = resolve_statics(fun, donate_argnums, donate_argnames, "donate")
     check_apart(statics, donate)
-    lies = JitShardings(in_shardings, out_shardings, entered) if said else None
+    shardings = (
+        JitShardings(in_shardings, out_shardings, uses_mesh_block) if requested else None
+    )
     jitted = Jitted(
         fun,
         statics,
         donate,
         keep_unused=keep_unused,
-        device=where,
+        device=chosen_device,
         inline=inline,
         options=tuple(sorted((compiler_options or {}).items())),
         max_traces=max_traces,
-        shardings=lies,
-        uses_mesh_block=entered,
+        shardings=shardings,
+        uses_mesh_block=uses_mesh_block,
     )
     return finish(jitted, fun)
 
 
 def _reduced(function: Any) -> Any:
-    """How a compiled function is pickled: by its name, if that names it."""
+    """Return how to pickle a compiled function: by its name, if that refers to it."""
     try:
-        found: Any = sys.modules[function.__module__]
+        target: Any = sys.modules[function.__module__]
         for name in function.__qualname__.split("."):
-            found = getattr(found, name)
+            target = getattr(target, name)
     except (AttributeError, KeyError):
-        found = None
-    return function.__qualname__ if found is function else function.__reduce_ex__(2)
+        target = None
+    return function.__qualname__ if target is function else function.__reduce_ex__(2)
 
 
 copyreg.pickle(compat.PjitFunction, _reduced)
 
 
 def finish(jitted: Jitted, fun: Callable[..., Any]) -> Any:
-    """The public function of a `Jitted`."""
+    """Return the public function of a `Jitted`."""
     out = wraps(fun)(jitted.cpp)
     for name in METHODS:
         setattr(out, name, OwnMethod(_method, name, jitted))
@@ -226,7 +229,7 @@ def finish(jitted: Jitted, fun: Callable[..., Any]) -> Any:
 
 
 def jitted_of(fun: Callable[..., Any]) -> Jitted | None:
-    """What stands behind a function that `jit` has returned."""
+    """Return the `Jitted` of a function that `jit` has returned."""
     return next((j for j in _jitted if j.cpp is fun), None)
 
 
@@ -238,13 +241,13 @@ def clear_cache(jitted: Jitted) -> None:
         jitted.direct.forget()
 
 
-# What a jitted function offers besides being called.
+# The methods of a jitted function.
 METHODS = ("clear_cache", "eval_shape", "explain", "lower", "signatures", "trace")
 
 
 @boundary
 def _method(name: str, jitted: Jitted, /, *args: Any, **kwargs: Any) -> Any:
-    """A method of a jitted function, most of which are made on the api floor."""
+    """Call a method of a jitted function, which `api` implements in most cases."""
     return hooks.jit_methods.call()[name](jitted, *args, **kwargs)
 
 
@@ -275,11 +278,12 @@ def composite(
     accepts: Callable[..., bool] | None = None,
     floats: bool = False,
 ) -> Any:
-    """One of our own functions as one compiled call; inlined when traced.
+    """Make one of our own functions one compiled call; it is inlined when traced.
 
-    `static` names the arguments that are not arrays.  Where `accepts(*args)` is false
-    the result is NotImplemented, as Python wants it of operators.  `floats` says that all
-    is computed of floats: Python ints that no integer dtype holds are made floats.
+    `static` names the arguments that are not arrays.  If `accepts(*args)` is false,
+    the result is NotImplemented, as Python's operator protocol requires.  `floats`: the
+    computation is in floating point, so Python ints too large for the integer dtype are
+    converted to floats.
     """
     if fun is None:
         return lambda f: composite(f, static=static, accepts=accepts, floats=floats)

@@ -1,9 +1,9 @@
-"""`jit_p`: the call of a compiled function; `closed_call_p`: that of a program.
+"""`jit_p`, the call of a compiled function, and `closed_call_p`, the call of a jaxpr.
 
-Evaluated, its jaxpr is compiled once a device and run; staged, it is an equation; each
-transformation of it is the call of the transformed jaxpr.
+When it is evaluated, its jaxpr is compiled once per device and run; when it is staged, it
+becomes an equation.  Each transformation of it is a call of the transformed jaxpr.
 
-Next: jitted.py, which calls them.
+Next: jitted.py, which binds it.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class JitPrimitive(FunctionPrimitive):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         if "in_shardings" in params:
-            return self.laid_out(args, params)
+            return self.bind_with_shardings(args, params)
         return FunctionPrimitive.bind(self, *args, **params)
 
-    def laid_out(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """The call in the form that says of operands and results how they lie.
+    def bind_with_shardings(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Bind with params that include shardings, which become constraints.
 
-        Which mesh was current while its program was traced is said there already.
+        The mesh that was current while the jaxpr was traced is part of the jaxpr already.
         """
         ins, outs = params.pop("in_shardings"), params.pop("out_shardings")
         params.pop("ctx_mesh", None)
@@ -51,16 +51,16 @@ class JitPrimitive(FunctionPrimitive):
         if any(x is not None for x in layouts):
             raise errors.value_error(
                 "jit_p.bind does not take layouts.",
-                why="arrays have their device's own order.",
+                why="Arrays have the default layout of their device.",
                 tries=["None for each operand and result"],
             )
         params.setdefault("device", None)
         pairs = zip(args, ins, strict=True)
-        found = super().bind(*[_lie(x, s, "arguments") for x, s in pairs], **params)
-        return [_lie(x, s, "outputs") for x, s in zip(found, outs, strict=True)]
+        results = super().bind(*[_constrained(x, s, "arguments") for x, s in pairs], **params)
+        return [_constrained(x, s, "outputs") for x, s in zip(results, outs, strict=True)]
 
 
-def _lie(x: Any, sharding: Any, what: str) -> Any:
+def _constrained(x: Any, sharding: Any, what: str) -> Any:
     if not isinstance(sharding, Sharding):
         return x
     return constrain_evenly(x, sharding, f"pjit {what}")
@@ -74,9 +74,9 @@ jit_p.lowers_key_arrays = True
 def jit_stage(trace: StageTrace, args: Sequence[Any], params: dict[str, Any]) -> Any:
     closed = params["jaxpr"]
     if params["inline"] and params["device"] is None:
-        with current(trace):  # a rule that hands on to it runs at its parent
+        with current(trace):  # a rule that delegates to it runs at its parent
             return closed(*args)
-    if consts := closed.consts:  # the program around it holds them, once for all calls
+    if consts := closed.consts:  # the enclosing program holds them, once for all calls
         donated = (*(False for _ in consts), *params["donated_invars"])
         args = (*consts, *args)
         closed = lift_consts(closed.jaxpr)
@@ -102,7 +102,7 @@ derived_discharge = jit_p.discharge
 def jit_discharge(needs_discharge: Sequence[bool], args: Any, params: dict[str, Any]) -> Any:
     if STATE.trace is not EVAL:
         return derived_discharge(needs_discharge, args, params)
-    # The program updates in place what it writes to.
+    # The program updates in place the references that it writes to.
     flat, written = discharge.discharge_jaxpr(params["jaxpr"], needs_discharge)
     pairs = zip(params["donated_invars"], written, strict=True)
     new = {**params, "jaxpr": flat, "donated_invars": tuple(d or w for d, w in pairs)}
@@ -116,23 +116,24 @@ jit_p.discharge = jit_discharge
 
 
 def jit_pretty(eqn: Equation, printer: Any) -> list[tuple[str, Any]]:
-    """What is unlike the default; the inner variables bear the outer ones' names."""
+    """Print the params that differ from their defaults; inner names follow outer ones."""
     printer.same_names(eqn.params["jaxpr"].jaxpr, eqn)
-    plain = {
+    defaults = {
         "compiler_options_kvs": (),
         "device": None,
         "inline": False,
         "keep_unused": False,
         "donated_invars": (False,) * len(eqn.ins),
     }
-    return printer.shown(eqn, plain, first="name")
+    return printer.shown(eqn, defaults, first="name")
 
 
 jit_p.pretty = jit_pretty
 
-_runs: Any = util.cache(weakref.WeakKeyDictionary())
-_took: Any = util.cache(weakref.WeakKeyDictionary())
-# What programs are remembered by.
+# By jaxpr, weakly: when the jaxpr dies, its programs and their memory on devices are freed.
+_programs: Any = util.cache(weakref.WeakKeyDictionary())
+_compile_seconds: Any = util.cache(weakref.WeakKeyDictionary())
+# The names of the entries of a program's cache key.
 KEY = ("place", "committed", "donated", "keep_unused", "options", "optimizations off")
 
 
@@ -149,22 +150,22 @@ def jit_impl(
     """Run a jaxpr as one program."""
     if dispatch.is_host_driven(jaxpr.jaxpr):
         return dispatch.eval_host_driven(jaxpr, args)
-    needed, kept = dispatch.drop_unused(jaxpr, keep_unused)
-    over = device_assignment.requested_placement_of([needed.jaxpr], len(kept))
-    one = None if device is None else device.devices[0]
-    buffers, where, committed = device_assignment.place_values(
-        args, name, one, over, jaxpr.jaxpr.arg_names, kept_indices=kept
+    needed, kept_indices = dispatch.drop_unused(jaxpr, keep_unused)
+    requested = device_assignment.requested_placement_of([needed.jaxpr], len(kept_indices))
+    chosen_device = None if device is None else device.devices[0]
+    buffers, placement, committed = device_assignment.place_values(
+        args, name, chosen_device, requested, jaxpr.jaxpr.arg_names, kept_indices=kept_indices
     )
     try:
         program = program_of(
-            jaxpr, name, where, committed, donated_invars, keep_unused, compiler_options_kvs
+            jaxpr, name, placement, committed, donated_invars, keep_unused, compiler_options_kvs
         )
     except nesting.TooDeep:
         if dispatch.is_host_driven(jaxpr.jaxpr):
             return dispatch.eval_host_driven(jaxpr, args)
         raise
-    again = None if any(donated_invars) else functools.partial(jaxpr, *args)
-    return program.wrap(run_program(program, buffers, name, again))
+    rerun = None if any(donated_invars) else functools.partial(jaxpr, *args)
+    return program.wrap(run_program(program, buffers, name, rerun))
 
 
 jit_p.impl = jit_p.evaluated(jit_impl)
@@ -173,60 +174,60 @@ jit_p.impl = jit_p.evaluated(jit_impl)
 def program_of(
     jaxpr: ClosedJaxpr,
     name: str,
-    where: Any,
+    placement: Any,
     committed: bool,
     donated: Sequence[bool],
     keep_unused: bool,
     options: tuple[Any, ...],
-    orders: tuple[list[Any], list[Any]] | None = None,
+    layouts: tuple[list[Any], list[Any]] | None = None,
 ) -> dispatch.Program:
-    """The compiled program of a jaxpr on a device; remembered with the jaxpr."""
+    """Return the compiled program of a jaxpr for a placement, cached with the jaxpr."""
     if dispatch.checks and dispatch.is_nan_check_enabled():
-        donated = ()  # a failed check computes again from the operands
-    known = _runs.setdefault(jaxpr, {})
+        donated = ()  # after a failed check the operands are evaluated again
+    programs = _programs.setdefault(jaxpr, {})
     key = (
-        where,
+        placement,
         committed,
         tuple(donated),
         keep_unused,
         options,
         config.DISABLE_MOST_OPTIMIZATIONS.value,
     )
-    if orders is not None:
-        key = (*key, *map(tuple, orders))
-    program = known.get(key)
+    if layouts is not None:
+        key = (*key, *map(tuple, layouts))
+    program = programs.get(key)
     if program is None:
         began = time.perf_counter()
-        with cache_misses.notify_listeners("compile", name, jaxpr, key, list(known)):
-            program = known[key] = dispatch.compile_jaxpr(
+        with cache_misses.notify_listeners("compile", name, jaxpr, key, list(programs)):
+            program = programs[key] = dispatch.compile_jaxpr(
                 jaxpr,
                 name,
-                where,
+                placement,
                 committed,
                 donated=donated if any(donated) else (),
                 keep_unused=keep_unused,
                 overrides=dict(options) or None,
-                layouts=orders,
+                layouts=layouts,
             )
-        _took.setdefault(jaxpr, {})[key] = time.perf_counter() - began
+        _compile_seconds.setdefault(jaxpr, {})[key] = time.perf_counter() - began
     return program
 
 
 def compiled_for(jaxpr: ClosedJaxpr) -> dict[Any, float]:
-    """For what a jaxpr was compiled, and the seconds that this took."""
-    return dict(_took.get(jaxpr, {}))
+    """Return the cache keys for which a jaxpr was compiled, with seconds spent."""
+    return dict(_compile_seconds.get(jaxpr, {}))
 
 
 def run_program(
     program: dispatch.Program,
     buffers: Sequence[Any],
     name: str,
-    again: Callable[[], Any] | None,
+    rerun: Callable[[], Any] | None,
 ) -> Any:
-    """Run a program on ArrayImpls, with the checks that are switched on.
+    """Run a program on ArrayImpls, with the checks that are enabled.
 
-    `again`, where it can be had, evaluates it operation by operation: to find the one
-    that fails a check.
+    `rerun`, if given, evaluates it operation by operation, to find the one that fails
+    a check.
     """
     if dispatch.barred:
         dispatch.check_barred(name)
@@ -235,7 +236,7 @@ def run_program(
     except (RuntimeError, ValueError) as e:
         raise dispatch.execution_error(e, buffers, program.kept_indices) from None
     for check in dispatch.checks:
-        check(f"jit({name})", out, again)
+        check(f"jit({name})", out, rerun)
     return out
 
 
@@ -243,14 +244,14 @@ def run_program(
 
 
 class ClosedCallPrimitive(FunctionPrimitive):
-    """The call of a program."""
+    """The call of a jaxpr."""
 
     __slots__ = ()
     call_primitive = True
 
 
 closed_call_p = ClosedCallPrimitive("closed_call")
-"""The call of a program that is compiled with what is around it."""
+"""The call of a jaxpr that is compiled together with its surroundings."""
 def_region_rules(closed_call_p, Call("call_jaxpr"))
 closed_call_p.lowers_key_arrays = True
 closed_call_p.impl = lambda *args, call_jaxpr: call_jaxpr(*args)

@@ -1,8 +1,8 @@
-"""How a compiled function's arguments and results are to lie, as its user says.
+"""The user's shardings and layouts for a compiled function's arguments and results.
 
-`in_shardings` and `out_shardings` are prefixes of the trees of arguments and results: of
-shardings, which become constraints in the program, and of formats, whose layouts say in
-which order arrays lie in memory.  Next: jitted.py.
+`in_shardings` and `out_shardings` are pytree prefixes of the arguments and results.  Their
+shardings become constraints in the program; their formats also fix the layouts in memory.
+Next: jitted.py.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from ...runtime.sharding.mesh import Mesh, current_mesh
 from ...runtime.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
 from ...runtime.sharding.shardings import UNSPECIFIED, Sharding
 
-# The layouts of arguments and of results; None: the device's own.
-Orders = tuple[list[Any], list[Any]]
+# The layouts of arguments and of results; None: the default layout of the device.
+Layouts = tuple[list[Any], list[Any]]
 
 
-def order_in(given: Any, shape: tuple[int, ...], what: str) -> Any:
-    """The layout that a sharding or `Format` says; None: the device's own."""
-    if not isinstance(given, Format):
+def requested_layout(user_sharding: Any, shape: tuple[int, ...], what: str) -> Any:
+    """Return the layout of a sharding or `Format`; None: the device's default."""
+    if not isinstance(user_sharding, Format):
         return None
-    _, layout = given.place(shape, what)
-    return given.layout if isinstance(given.layout, AutoLayout) else layout
+    _, layout = user_sharding.place(shape, what)
+    return user_sharding.layout if isinstance(user_sharding.layout, AutoLayout) else layout
 
 
 def current_layout(x: Any) -> Any:
-    """The layout of an argument, or of the type of one; None: the device's own."""
+    """Return the layout of an argument or its type; None: the device's default."""
     if type(x) in ARRAYS:
         return layout_conversion.buffer_layout(base_array(x))
     layout = getattr(x, "layout", None)
@@ -42,21 +42,21 @@ def current_layout(x: Any) -> Any:
     return layout.on(devices[0]) if devices else None
 
 
-def argument_layout(given: Any, x: Any, what: str) -> Any:
-    """The layout of an argument: as said, else as it lies.
+def argument_layout(user_sharding: Any, x: Any, what: str) -> Any:
+    """Return the layout of an argument: the requested one, or else its current one.
 
     Raises:
-      ValueError: it is committed, and lies otherwise than is said.
+      ValueError: it is committed, and its layout differs from the requested one.
     """
     own = current_layout(x)
-    if not isinstance(given, Format) or given.layout is None:
+    if not isinstance(user_sharding, Format) or user_sharding.layout is None:
         return own
-    layout = order_in(given, x.shape if hasattr(x, "shape") else (), what)
+    layout = requested_layout(user_sharding, x.shape if hasattr(x, "shape") else (), what)
     bound = own is not None or (layout is not None and getattr(x, "committed", False))
     if bound and layout_conversion.layout_mode(own) != layout_conversion.layout_mode(layout):
         raise errors.value_error(
             "Layout passed to jit does not match the layout on the respective arg. Got"
-            f" jit layout: {given.layout},\narg layout: {x.format.layout} for arg type:"
+            f" jit layout: {user_sharding.layout},\narg layout: {x.format.layout} for arg type:"
             f" {errors.type_text(x)}.",
             tries=["device_put(x, format)", "in_shardings=None"],
         )
@@ -64,47 +64,47 @@ def argument_layout(given: Any, x: Any, what: str) -> Any:
 
 
 class JitShardings:
-    """How a function's arguments and results are to lie: prefixes of their trees."""
+    """`in_shardings` and `out_shardings` of a jitted function: pytree prefixes."""
 
-    __slots__ = ("uses_mesh_block", "ins", "outs", "say_orders")
+    __slots__ = ("uses_mesh_block", "ins", "outs", "has_layouts")
 
     def __init__(self, ins: Any, outs: Any, uses_mesh_block: bool = False) -> None:
-        # Over the mesh of a block None says that a value is whole on each device.
+        # Over the mesh of a block, None means that a value is replicated.
         self.uses_mesh_block = uses_mesh_block
         self.ins = ins
         self.outs = outs
-        self.say_orders = any(
+        self.has_layouts = any(
             isinstance(s, Format) and s.layout is not None for s in tree.leaves((ins, outs))
         )
-        for what, given in (("in_shardings", ins), ("out_shardings", outs)):
-            for s in tree.leaves(given):
-                later = isinstance(s, PartitionSpec)  # it needs a mesh, when called
-                found = s if later else self._concrete(s, what)
-                spec = found if later else getattr(found, "spec", ())
+        for what, prefix in (("in_shardings", ins), ("out_shardings", outs)):
+            for s in tree.leaves(prefix):
+                later = isinstance(s, PartitionSpec)  # it needs a mesh, set at the call
+                sharding = s if later else self._concrete(s, what)
+                spec = sharding if later else getattr(sharding, "spec", ())
                 if UNCONSTRAINED in spec:
                     raise errors.value_error(
-                        f"Unconstrained dims are not allowed when passed to {what}: {found}",
-                        tries=["None, for the whole", "with_sharding_constraint inside"],
+                        f"Unconstrained dims are not allowed when passed to {what}: {sharding}",
+                        tries=["None, to replicate", "with_sharding_constraint inside"],
                     )
 
     def _concrete(self, sharding: Any, what: str) -> Any:
         if isinstance(sharding, Format):
-            order = getattr(sharding.layout, "major_to_minor", ())
-            sharding, _ = sharding.place((1,) * len(order), what)
+            major_to_minor = getattr(sharding.layout, "major_to_minor", ())
+            sharding, _ = sharding.place((1,) * len(major_to_minor), what)
         if sharding is None and self.uses_mesh_block and isinstance(current_mesh(), Mesh):
             sharding = PartitionSpec()
         return concrete(sharding, "jit", what)
 
     def with_states(self) -> JitShardings:
-        """The same, of a function that gives states of mutable values besides."""
-        found = object.__new__(JitShardings)
-        found.ins, found.outs = self.ins, (self.outs, UNSPECIFIED)
-        found.say_orders, found.uses_mesh_block = self.say_orders, self.uses_mesh_block
-        return found
+        """Return the same for a function that also returns states of mutable values."""
+        copy = object.__new__(JitShardings)
+        copy.ins, copy.outs = self.ins, (self.outs, UNSPECIFIED)
+        copy.has_layouts, copy.uses_mesh_block = self.has_layouts, self.uses_mesh_block
+        return copy
 
     def of_arguments(self, in_tree: Any) -> list[Any]:
-        """The sharding of each dynamic leaf; None where it may lie as it likes."""
-        return [self._concrete(s, "in_shardings") for s in self._asked(in_tree)]
+        """Return the sharding of each dynamic leaf; None: any."""
+        return [self._concrete(s, "in_shardings") for s in self._user_shardings(in_tree)]
 
     def layouts_of(
         self,
@@ -113,23 +113,23 @@ class JitShardings:
         names: Sequence[str],
         out_tree: Any,
         out_avals: Sequence[Any],
-    ) -> Orders:
-        """The layouts of arguments and results."""
+    ) -> Layouts:
+        """Return the layouts of arguments and results."""
         results = broadcast_sharding_prefix("pjit out_shardings", out_tree, self.outs)
         paths = tree.leaf_paths(out_tree)
         labels = [f"result{tree.keystr(path)}" for path in paths]
         ins = [
             argument_layout(s, x, f"jit arguments with pytree key path {name}")
-            for s, x, name in zip(self._asked(in_tree), leaves, names, strict=True)
+            for s, x, name in zip(self._user_shardings(in_tree), leaves, names, strict=True)
         ]
         outs = [
-            order_in(s, a.shape, f"jit outputs with pytree key path {label}")
+            requested_layout(s, a.shape, f"jit outputs with pytree key path {label}")
             for s, a, label in zip(results, out_avals, labels, strict=True)
         ]
         return ins, outs
 
-    def _asked(self, in_tree: Any) -> list[Any]:
-        """What is said of each dynamic leaf."""
+    def _user_shardings(self, in_tree: Any) -> list[Any]:
+        """Return the user's sharding or format of each dynamic leaf."""
         args, kwargs = in_tree.children()
         if self.ins is None or self.ins is UNSPECIFIED:
             return [self.ins] * in_tree.num_leaves
@@ -159,6 +159,6 @@ class JitShardings:
         return broadcast_sharding_prefix("pjit in_shardings", args, ins)
 
     def of_results(self, out_tree: Any) -> list[Any]:
-        """The sharding of each leaf of the result."""
-        found = broadcast_sharding_prefix("pjit out_shardings", out_tree, self.outs)
-        return [self._concrete(s, "out_shardings") for s in found]
+        """Return the sharding of each leaf of the result."""
+        leaf_shardings = broadcast_sharding_prefix("pjit out_shardings", out_tree, self.outs)
+        return [self._concrete(s, "out_shardings") for s in leaf_shardings]

@@ -1,9 +1,9 @@
-"""What stands behind a jitted function: calls taken apart, traces, how they are evaluated.
+"""The implementation of a jitted function: argument flattening, traces, evaluation.
 
-C++ knows the signatures it has seen and runs their programs itself; for a new one, and for
-anything that is not concrete evaluation, it calls `Jitted.cache_miss` here: trace (remembered by
-function and signature), then either compile and run, or bind `jit_p` under the current
-trace.  Next: jit.py, the function that users wrap theirs with.
+C++ caches the signatures it has seen and runs their programs without Python.  For a new
+signature, and for anything but evaluation of concrete values, it calls `Jitted.cache_miss`:
+trace (cached by function and signature), then either compile and run, or bind `jit_p` under
+the current trace.  Next: jit.py, the public functions.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ from . import cache_misses
 from .cpp_dispatch import dispatcher, fast_path, for_cpp
 from .flattened_calls import FlattenedDispatch
 from .jit_primitive import jit_p, program_of, run_program
-from .jit_shardings import JitShardings, Orders, current_layout
+from .jit_shardings import JitShardings, Layouts, current_layout
 
 
 class TracedCall(NamedTuple):
-    """What tracing a call gave."""
+    """The result of tracing a call."""
 
     jaxpr: ClosedJaxpr
     out_tree: Any
     hoisted: list[Any]  # outer tracers the function closes over
-    seconds: float  # that tracing took
-    once: bool = False  # whether another caller might get an error
+    seconds: float  # spent on tracing
+    once: bool = False  # another caller might get an error, so nothing is cached
 
 
 def _harmless(traced: TracedCall) -> bool:
@@ -68,11 +68,11 @@ def _harmless(traced: TracedCall) -> bool:
 
 _traces = util.cache(util.WeakIdentityCache("traces", _harmless))
 util.owns_memos(compat.PjitFunction)
-_MOST_TRACES = 4096  # of a function: static arguments may take any number of values
+_MOST_TRACES = 4096  # per function: static arguments may take any number of values
 
 
 class Call(NamedTuple):
-    """One call of a jitted function, taken apart."""
+    """One call of a jitted function, flattened and split."""
 
     leaves: list[Any]
     in_tree: Any
@@ -80,49 +80,49 @@ class Call(NamedTuple):
     positions: tuple[int, ...]  # of the dynamic positional arguments
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    mesh: Any = None  # of a call ahead of time: the one current when it was traced
+    mesh: Any = None  # of an ahead-of-time call: the mesh that was set while it was traced
 
 
 class _Dynamic(FlatFun):
-    """The function of a call's dynamic leaves, static arguments in their places."""
+    """The function of a call's dynamic leaves, with its static arguments inserted."""
 
-    __slots__ = ("given", "jitted")
+    __slots__ = ("source_call", "jitted")
 
-    def __init__(self, jitted: Jitted, given: Call) -> None:
-        super().__init__(jitted.fun, given.in_tree, jitted.transform)
+    def __init__(self, jitted: Jitted, source_call: Call) -> None:
+        super().__init__(jitted.fun, source_call.in_tree, jitted.transform)
         self.jitted = jitted
-        self.given = given
+        self.source_call = source_call
 
     def call(self, leaves: Sequence[Any]) -> Any:
-        args, kwargs = self.jitted.rebuild(self.given, leaves)
+        args, kwargs = self.jitted.rebuild(self.source_call, leaves)
         return self.fun(*args, **kwargs)
 
 
-class _LaidOut(_Dynamic):
-    """The same, where arguments and results are to lie as the user says."""
+class _ConstrainedDynamic(_Dynamic):
+    """The same, with the user's shardings of arguments and results as constraints."""
 
     __slots__ = ()
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        lies = self.jitted.shardings
-        assert lies is not None
-        ins = lies.of_arguments(self.in_tree)
-        names = self.jitted.names(self.given)
-        given = [
+        shardings = self.jitted.shardings
+        assert shardings is not None
+        ins = shardings.of_arguments(self.in_tree)
+        names = self.jitted.names(self.source_call)
+        constrained = [
             _constrained(x, s, f"arguments with pytree key path {names[i]}")
             for i, (x, s) in enumerate(zip(leaves, ins, strict=True))
         ]
-        outs = super().__call__(*given)
-        lie = lies.of_results(self.out_tree)
-        paths = tree.leaves_with_path(self.out_tree.unflatten(range(len(lie))))
+        outs = super().__call__(*constrained)
+        out_shardings = shardings.of_results(self.out_tree)
+        paths = tree.leaves_with_path(self.out_tree.unflatten(range(len(out_shardings))))
         return [
             _constrained(x, s, f"outputs with pytree key path result{tree.keystr(path)}")
-            for x, s, (path, _) in zip(outs, lie, paths, strict=True)
+            for x, s, (path, _) in zip(outs, out_shardings, paths, strict=True)
         ]
 
 
 def _constrained(x: Any, sharding: Any, which: str) -> Any:
-    if sharding is None or isinstance(x, Reference):  # it lies where it lies
+    if sharding is None or isinstance(x, Reference):  # a reference is never moved
         return x
     if isinstance(sharding, NamedSharding) and not sharding.mesh.auto_axes:
         sharding.check_compatible_aval(core.aval_of(x).shape, f"pjit {which}")
@@ -131,14 +131,14 @@ def _constrained(x: Any, sharding: Any, which: str) -> Any:
 
 
 def _is_long(x: Any) -> bool:
-    """Whether `x` is a Python int that the default integer dtype does not hold."""
+    """Whether `x` is a Python int that does not fit the default integer dtype."""
     if type(x) is not int:
         return False
     return x.bit_length() >= 8 * dtypes.int_default().itemsize
 
 
 class _Compiled:
-    """What C++ calls of a function of ours under `disable_jit`, which is for users'."""
+    """A function of ours for C++, compiled even under the user's `disable_jit`."""
 
     __slots__ = ("__weakref__", "jitted")
 
@@ -158,7 +158,7 @@ class _Compiled:
 
 
 def _warn_of_static_arrays(name: str, names: Sequence[str]) -> None:
-    """C++ compares the trees of later calls, where its error can name no field."""
+    """Warn now: C++ compares the trees of later calls, and its error names no field."""
     warnings.warn(
         errors.message(
             "jit: arrays cannot be passed as metadata fields.",
@@ -173,7 +173,7 @@ def _warn_of_static_arrays(name: str, names: Sequence[str]) -> None:
 
 
 class Jitted:
-    """A function and how it is to be jitted."""
+    """A function and the options with which it is jitted."""
 
     __slots__ = (
         "__weakref__",
@@ -230,10 +230,12 @@ class Jitted:
         self.inline_traced = inline_traced
         self.max_traces = max_traces
         self.transform = transform
-        self.high: Jitted | None = None  # the same, of values taken apart
+        self.high: Jitted | None = None  # the same, for hijax values lowered to arrays
         self.name = name_of(fun)
         self.traces = _traces.of(fun if shardings is None else self)
-        # C++ takes equal functions for one, and crashes where they cannot be compared.
+        # C++ treats equal functions as one, and crashes where they cannot be compared, so
+        # the key holds the function's identity.  `self.fun` keeps that id from being
+        # reused.
         same = (id(fun), statics, donate, keep_unused, device, inline, options, shardings)
         key = (*same, inline_traced, uses_mesh_block)
         called = _Compiled(self) if inline_traced else for_cpp(fun)
@@ -241,14 +243,14 @@ class Jitted:
         self.direct = None if inline_traced else FlattenedDispatch(*of)
         self.cpp = dispatcher(*of) if self.direct is None else self.direct.cpp
 
-    # ---- taking a call apart
+    # ---- flattening a call
     def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        """Static and dynamic arguments; the latter flat."""
+        """Separate static from dynamic arguments, and flatten the latter."""
         if self.statics == NO_STATICS:
             leaves, in_tree = tree.flatten((args, kwargs))
             return Call(leaves, in_tree, (), tuple(range(len(args))), args, kwargs)
         static, positions, dynamic = self.statics.apart(args, kwargs)
-        for where, value in static:
+        for key, value in static:
             try:
                 hash(value)
             except TypeError:
@@ -256,13 +258,11 @@ class Jitted:
                     errors.message(
                         "Non-hashable static arguments are not supported, as this can lead"
                         " to unexpected cache-misses. Static argument"
-                        f" ({'name' if isinstance(where, str) else 'index'} {where}) of"
+                        f" ({'name' if isinstance(key, str) else 'index'} {key}) of"
                         f" type {type(value)} for function {self.name} is non-hashable.",
-                        which=f"static argument {where!r} of type {type(value)}: {value!r}"[
-                            :200
-                        ],
+                        which=f"static argument {key!r} of type {type(value)}: {value!r}"[:200],
                         where=f"{self.transform} of {function_text(self.fun)}",
-                        why="compiled programs are found again by their static values.",
+                        why="Compiled programs are cached by their static values.",
                         tries=["a tuple instead of a list", "drop it from static_arg*"],
                     )
                 ) from None
@@ -270,7 +270,7 @@ class Jitted:
         return Call(leaves, in_tree, static, positions, args, kwargs)
 
     def rebuild(self, call: Call, leaves: Sequence[Any]) -> Any:
-        """Arguments of `fun` with the dynamic leaves replaced."""
+        """Return the arguments of `fun` with the dynamic leaves replaced."""
         dynamic, kw = tree.unflatten(call.in_tree, leaves)
         if not call.static:
             return dynamic, kw
@@ -282,27 +282,27 @@ class Jitted:
 
     # ---- tracing
     def flat(self, call: Call) -> FlatFun:
-        """The function of a call's dynamic leaves."""
-        return (_Dynamic if self.shardings is None else _LaidOut)(self, call)
+        """Return the function of a call's dynamic leaves."""
+        return (_Dynamic if self.shardings is None else _ConstrainedDynamic)(self, call)
 
     def names(self, call: Call) -> ArgNames:
-        """What the leaves of a call are called."""
+        """Return the names of a call's leaves."""
         return ArgNames(self.fun, call.in_tree, call.positions)
 
     def trace(self, call: Call) -> TracedCall:
-        """The jaxpr of a call."""
+        """Return the jaxpr of a call."""
         avals = tuple([self.aval_of(x, i, call) for i, x in enumerate(call.leaves)])
         self.check_references(call, avals)
         return self.trace_avals(call, avals)
 
     def check_references(self, call: Call, avals: Sequence[Any]) -> None:
-        """ValueError if a reference is passed twice."""
+        """Raise ValueError if a reference is passed twice."""
         if AbstractRef in map(type, avals):
             names = self.names(call)
             discharge.check_passed_once(call.leaves, self.fun, self.transform, names)
 
     def aval_of(self, x: Any, i: int, call: Call) -> Any:
-        """The type of leaf `i` of a call's arguments."""
+        """Return the type of leaf `i` of a call's arguments."""
         try:
             return core.aval_of(x)
         except OverflowError as e:
@@ -321,10 +321,10 @@ class Jitted:
             if foreign or isinstance(x, (bool, int, float, complex)):
                 raise
             which = self.names(call)[i]
-            raise TypeError(no_argument(self.fun, x, which)) from e
+            raise TypeError(invalid_argument_message(self.fun, x, which)) from e
 
     def trace_avals(self, call: Call, avals: tuple[Any, ...]) -> TracedCall:
-        """The function traced for these types, from memory if it was before."""
+        """Return the trace of the function for these types, cached if possible."""
         key = (
             call.in_tree,
             avals,
@@ -333,10 +333,10 @@ class Jitted:
             config.trace_key(),
             STATE.axes,
         )
-        known = self.traces.get(key)
-        if known is not None:
-            if not known.hoisted or discharge.ready(known.hoisted):
-                return known
+        cached = self.traces.get(key)
+        if cached is not None:
+            if not cached.hoisted or discharge.ready(cached.hoisted):
+                return cached
             self.traces.pop(key, None)
         if self.max_traces is not None and len(self.traces) >= self.max_traces:
             raise RuntimeError(self.too_many_traces(avals))
@@ -363,7 +363,7 @@ class Jitted:
         return traced
 
     def too_many_traces(self, avals: Any) -> str:
-        """The message for a call that would exceed `max_traces`."""
+        """Return the message for a call that would exceed `max_traces`."""
         seen = [", ".join(a.str_short(True) for a in k[1]) for k in list(self.traces)]
         return errors.message(
             f"{self.name} was traced more than max_traces={self.max_traces} times.",
@@ -375,7 +375,7 @@ class Jitted:
 
     # ---- calling
     def cache_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        """What C++ calls for a signature it cannot run by itself."""
+        """Handle a call that C++ has no program for: the result, fast path data, a flag."""
         if self.accepts is not None and not self.accepts(*args):
             return NotImplemented, None, False
         if self.floats and any(map(_is_long, (*args, *kwargs.values()))):
@@ -407,11 +407,11 @@ class Jitted:
         if hijax_values.HIGH and any(map(hijax_values.is_high, call.leaves)):
             return self.on_high(call), None, False
         if config.EXPLICIT_X64.value == "allow":
-            # C++ narrows NumPy's scalars, and so do arrays of them here.
+            # C++ narrows NumPy scalars to 32 bits, and arrays of them come here likewise.
             scalar = (np.asarray(x) if isinstance(x, np.generic) else x for x in call.leaves)
             call = call._replace(leaves=list(scalar))
-        # Where a trace has its rule evaluate, C++ would take the answer for the trace's.
-        asked_by_trace = config.TRACING.value
+        # When a rule evaluates inside a trace, C++ would cache the result as the trace's.
+        called_by_trace = config.TRACING.value
         if STATE.trace is EVAL:
             for x in call.leaves:
                 if isinstance(x, Tracer):
@@ -421,7 +421,7 @@ class Jitted:
             if names := static_arrays([args, kwargs]):
                 _warn_of_static_arrays(self.name, names)
             out = self.evaluate(call, traced)
-            return (out[0], None, False) if asked_by_trace else out
+            return (out[0], None, False) if called_by_trace else out
         if STATE.trace is EVAL and self.shardings is not None:
             _check_references(call.leaves, self.shardings.of_arguments(call.in_tree))
         n = len(traced.hoisted)
@@ -434,20 +434,20 @@ class Jitted:
             donated_invars=donated,
             keep_unused=self.keep_unused,
             inline=self.inline,
-            device=self.place(),
+            device=self.device_sharding(),
             compiler_options_kvs=self.options,
         )
         return tree.unflatten(traced.out_tree, out), None, False
 
-    def place(self) -> SingleDeviceSharding | None:
-        """The device that `jit` was given, if any."""
+    def device_sharding(self) -> SingleDeviceSharding | None:
+        """Return the `device` argument of `jit` as a sharding, or None."""
         device = self.device() if callable(self.device) else self.device
         return None if device is None else SingleDeviceSharding(device)
 
     def on_high(self, call: Call) -> Any:
-        """Call with values that libraries made, taken apart into arrays."""
+        """Call with hijax values, lowered to arrays."""
         if self.high is None:
-            lies = None if self.shardings is None else self.shardings.with_states()
+            shardings = None if self.shardings is None else self.shardings.with_states()
             self.high = Jitted(
                 hijax_values.LoweredFunction(self.fun),
                 self.statics,
@@ -456,14 +456,14 @@ class Jitted:
                 device=self.device,
                 inline=self.inline,
                 options=self.options,
-                shardings=lies,
+                shardings=shardings,
                 uses_mesh_block=self.uses_mesh_block,
             )
-        fixed = [where for where, _ in call.static]
+        fixed = [key for key, _ in call.static]
         return hijax_values.call(self.high.cpp, call.args, call.kwargs, fixed)
 
     def donated(self, call: Call) -> tuple[bool, ...]:
-        """Which dynamic leaves are donated."""
+        """Return, for each dynamic leaf, whether it is donated."""
         nums, names = self.donate
         if not nums and not names:
             return (False,) * len(call.leaves)
@@ -480,28 +480,30 @@ class Jitted:
         return tuple(tree.leaves(marks))
 
     def evaluate(self, call: Call, traced: TracedCall) -> tuple[Any, Any, bool]:
-        """Run on concrete values; tell C++ how to do so next time."""
+        """Run on concrete values, and return what C++ needs to repeat the call."""
         if key_checks.checking():
             return self.evaluate_checked(call, traced), None, False
         if dispatch.is_host_driven(traced.jaxpr.jaxpr):
             out = [as_array(x) for x in dispatch.eval_host_driven(traced.jaxpr, call.leaves)]
             return tree.unflatten(traced.out_tree, out), None, False
-        place = self.place()
-        device = None if place is None else place.devices[0]
-        needed, kept = dispatch.drop_unused(traced.jaxpr, self.keep_unused)
-        over = self.over(call, traced.out_tree, call.leaves, needed, kept)
-        # What is allowed while a mesh is made of another is not told to C++.
-        anywhere = not self.inline_traced or check_meshes(self.name, call.leaves)
-        orders = self.layouts_of(call, traced)
-        # A function of ours runs where its arguments are, even if it reads no element.
-        binding = None if self.inline_traced and over is None else kept
-        buffers, where, committed = device_assignment.place_values(
+        device_sharding = self.device_sharding()
+        device = None if device_sharding is None else device_sharding.devices[0]
+        needed, kept_indices = dispatch.drop_unused(traced.jaxpr, self.keep_unused)
+        requested = self.requested_placement(
+            call, traced.out_tree, call.leaves, needed, kept_indices
+        )
+        # While a mesh is built from another, calls are allowed that C++ must not repeat.
+        can_repeat = not self.inline_traced or check_meshes(self.name, call.leaves)
+        layouts = self.layouts_of(call, traced)
+        # Our own functions run where their arguments are, even if they read no element.
+        binding = None if self.inline_traced and requested is None else kept_indices
+        buffers, placement, committed = device_assignment.place_values(
             call.leaves,
             self.name,
             device,
-            over,
+            requested,
             traced.jaxpr.jaxpr.arg_names,
-            keep_layout=orders is not None,
+            keep_layout=layouts is not None,
             kept_indices=binding,
         )
         donated = self.donated(call)
@@ -509,28 +511,28 @@ class Jitted:
             program = program_of(
                 traced.jaxpr,
                 self.name,
-                where,
+                placement,
                 committed,
                 donated,
                 self.keep_unused,
                 self.options,
-                orders,
+                layouts,
             )
         except nesting.TooDeep:
             if dispatch.is_host_driven(traced.jaxpr.jaxpr):
                 return self.evaluate(call, traced)
             raise
-        again = functools.partial(traced.jaxpr, *call.leaves)
-        if self.inline_traced:  # our own function: errors speak of the caller's line
-            again = functools.partial(self.fun, *call.args, **call.kwargs)
-        out = run_program(program, buffers, self.name, again)
+        rerun = functools.partial(traced.jaxpr, *call.leaves)
+        if self.inline_traced:  # our own function: errors name the caller's line
+            rerun = functools.partial(self.fun, *call.args, **call.kwargs)
+        out = run_program(program, buffers, self.name, rerun)
         result = tree.unflatten(traced.out_tree, program.wrap(out))
-        anywhere = anywhere and not traced.once
-        known = fast_path(program, call.leaves, result) if anywhere else None
-        return result, known, False
+        can_repeat = can_repeat and not traced.once
+        fastpath_data = fast_path(program, call.leaves, result) if can_repeat else None
+        return result, fastpath_data, False
 
     def evaluate_checked(self, call: Call, traced: TracedCall) -> Any:
-        """Run on concrete values, of which no key may be used twice."""
+        """Run on concrete values, and check that no random key is used twice."""
 
         def run() -> Any:
             return tree.leaves(self.evaluate(call, traced)[0])
@@ -539,59 +541,67 @@ class Jitted:
         out = key_checks.checked_call(run, traced.jaxpr, call.leaves, own)
         return tree.unflatten(traced.out_tree, out)
 
-    def layouts_of(self, call: Call, traced: TracedCall, ahead: bool = False) -> Orders | None:
-        """In which orders arguments and results lie, where the function says so, or
-        arguments of one that is compiled ahead do, or the program puts results."""
-        lies = self.shardings
-        chosen = auto_result_layouts(traced.jaxpr.jaxpr)
-        if lies is None or not lies.say_orders:
-            came = ahead and any(map(current_layout, call.leaves))
-            if not came and not any(chosen):
+    def layouts_of(
+        self, call: Call, traced: TracedCall, is_aot: bool = False
+    ) -> Layouts | None:
+        """Return the layouts of arguments and results, or None if all are default ones.
+
+        They come from the user's formats, from the layouts of a program's results, and, if
+        it is compiled ahead of time, from the arguments.
+        """
+        shardings = self.shardings
+        auto_layouts = auto_result_layouts(traced.jaxpr.jaxpr)
+        if shardings is None or not shardings.has_layouts:
+            arg_has_layout = is_aot and any(map(current_layout, call.leaves))
+            if not arg_has_layout and not any(auto_layouts):
                 return None
-            lies = lies or JitShardings(None, None)
-        ins, outs = lies.layouts_of(
+            shardings = shardings or JitShardings(None, None)
+        ins, outs = shardings.layouts_of(
             call.in_tree, call.leaves, self.names(call), traced.out_tree, traced.jaxpr.out_avals
         )
-        return ins, [said or free for said, free in zip(outs, chosen, strict=True)]
+        return ins, [
+            requested or automatic
+            for requested, automatic in zip(outs, auto_layouts, strict=True)
+        ]
 
-    def over(
+    def requested_placement(
         self,
         call: Call,
         out_tree: Any,
         values: Sequence[Any],
         needed: ClosedJaxpr,
-        kept: Sequence[int],
+        kept_indices: Sequence[int],
     ) -> device_assignment.RequestedPlacement | None:
-        """The devices on which a call runs, where it says so itself.
+        """Return the placement that a call requests itself, or None.
 
-        values: what the program closes over, then the leaves; of them `needed` takes
-        those `kept`.
+        values: the program's closed-over values, then the leaves; `needed` takes those with
+        the indices `kept_indices`.
         """
-        n = len(kept)
+        n = len(kept_indices)
         if self.shardings is None:
             return device_assignment.requested_placement_of([needed.jaxpr], n)
         ins = self.shardings.of_arguments(call.in_tree)
         ins = [*[None] * (len(values) - len(ins)), *ins]
         if n < len(values):
-            for i in set(range(len(values))).difference(kept):
+            for i in set(range(len(values))).difference(kept_indices):
                 device_assignment.check_unread(values[i], ins[i])
-            ins = [ins[i] for i in kept]
+            ins = [ins[i] for i in kept_indices]
         return device_assignment.requested_placement_of(
             [needed.jaxpr], n, ins, self.shardings.of_results(out_tree)
         )
 
 
 def _check_references(leaves: Sequence[Any], ins: Sequence[Any]) -> None:
-    """Raise where a reference lies otherwise than it is to."""
-    for x, want in zip(leaves, ins, strict=True):
-        if want is None or not isinstance(x, discharge.Ref) or not x.committed:
+    """Raise if a committed reference does not have the requested sharding."""
+    for x, required in zip(leaves, ins, strict=True):
+        if required is None or not isinstance(x, discharge.Ref) or not x.committed:
             continue
-        if not x.sharding.is_equivalent_to(want, x.ndim):
-            raise sharding_mismatch_error(want, x)
+        if not x.sharding.is_equivalent_to(required, x.ndim):
+            raise sharding_mismatch_error(required, x)
 
 
 def touches_references(traced: TracedCall, call: Call) -> bool:
-    """Whether a call takes references, or a program closes over what changes."""
+    """Whether a call takes references, or its program closes over mutable values."""
     return bool(traced.hoisted) or any(isinstance(x, Reference) for x in call.leaves)
 
 
@@ -599,8 +609,8 @@ def _type_of_static(item: tuple[Any, Any]) -> type:
     return type(item[1])
 
 
-def no_argument(fun: Any, x: Any, which: str) -> str:
-    """What is said of an argument of a traced function that is no value."""
+def invalid_argument_message(fun: Any, x: Any, which: str) -> str:
+    """Return the message for an argument of a traced function that is not a value."""
     return errors.message(
         f"Error interpreting argument to {fun} as an abstract array. The problematic"
         f" value is of type {type(x)} and was passed to the function at path {which}.",

@@ -1,11 +1,11 @@
-"""`pmap`: one program on many devices at once, on XLA's replicas.
+"""`pmap`: one program on many devices, as XLA replicas.
 
-Each device runs the whole program on its slice, with its own control flow; collectives
-over the axis name are the only meeting points.  An operand mapped along an axis is cut
-there, one slice a device; results are put together along their out axis.  A nested
-pmap takes its devices out of the outer one's: replicas are counted row by row over the
-axes, outermost first.  Of several processes each maps over its own devices: the axis has
-the slices of all, operands and results those of this one.
+Each device runs the whole program on its slice, with its own control flow; replicas
+interact only in collectives over the axis name.  A mapped operand is sharded along its
+axis, one slice per device; results are concatenated along their out axis.  A nested pmap
+uses some of the outer one's devices: replicas are numbered in row-major order over the
+axes, outermost first. With several processes, each maps over its own devices: the axis
+contains the slices of all processes, operands and results only those of this one.
 
 Next: api/pmap.py, the function.
 """
@@ -50,7 +50,7 @@ core.host_driven.add(xla_pmap_p)
 
 
 class AxisName:
-    """The name of a mapped axis that was given none."""
+    """The name of a mapped axis that the user did not name."""
 
     __slots__ = ()
 
@@ -68,12 +68,12 @@ def pmap_abstract(
 
 
 def _inside(params: dict[str, Any]) -> Any:
-    """The scope in which a pmap's jaxpr is traced."""
+    """Return the scope in which a pmap's jaxpr is traced."""
     return core.mapped_axis(params["axis_name"], size_of(params))
 
 
 def size_of(params: dict[str, Any]) -> int:
-    """The size of a pmap's axis, over all processes."""
+    """Return the size of a pmap's axis, over all processes."""
     return params["global_axis_size"] or params["axis_size"]  # type: ignore[no-any-return]
 
 
@@ -98,29 +98,29 @@ xla_pmap_p.named_axes = lambda params: (
 
 def pmap_transpose(cts: Any, *args: Any, **params: Any) -> Any:
     linear = [type(x) is UndefinedPrimal for x in args]
-    given = nonzero_flags(cts)
+    nonzero_cts = nonzero_flags(cts)
     with _inside(params):
-        turned, present = transpose_jaxpr(
-            params["call_jaxpr"], linear, given, instantiate_out=False
+        transposed, present = transpose_jaxpr(
+            params["call_jaxpr"], linear, nonzero_cts, instantiate_out=False
         )
-    still = [i for i, lin in enumerate(linear) if not lin]
+    nonlinear = [i for i, lin in enumerate(linear) if not lin]
     outs = pick(flagged_indices(linear), present)
     shared = [params["in_axes"][i] is None for i in outs]
     if any(shared):
-        turned = _summed(turned, shared, params)
-    ins = [args[i] for i in still]
-    for i in flagged_indices(given):
-        # A result that all devices share took its cotangent n times: share it out.
+        transposed = _summed(transposed, shared, params)
+    ins = [args[i] for i in nonlinear]
+    for i in flagged_indices(nonzero_cts):
+        # A replicated result receives its cotangent once per device, so divide it.
         one = params["out_axes"][i] is None
         ins.append(lax.mul(cts[i], 1.0 / size_of(params)) if one else cts[i])
-    origins = [*still, *(~i for i in flagged_indices(given))], [~i for i in outs]
-    _, new = xla_pmap_p.regions.rebuild(params, [turned], *origins)
-    found = dict(zip(outs, xla_pmap_p.bind(*ins, **new), strict=True))
-    return [found.get(i) for i in range(len(args))]
+    origins = [*nonlinear, *(~i for i in flagged_indices(nonzero_cts))], [~i for i in outs]
+    _, new = xla_pmap_p.regions.rebuild(params, [transposed], *origins)
+    cts_in = dict(zip(outs, xla_pmap_p.bind(*ins, **new), strict=True))
+    return [cts_in.get(i) for i in range(len(args))]
 
 
 def _summed(closed: ClosedJaxpr, shared: Sequence[bool], params: dict[str, Any]) -> ClosedJaxpr:
-    """A jaxpr with the sum over all devices of those outputs that go to a shared value."""
+    """Return a jaxpr that sums over all devices those outputs that go to shared values."""
 
     def fun(*args: Any) -> list[Any]:
         outs = zip(closed(*args), shared, strict=True)
@@ -135,7 +135,7 @@ xla_pmap_p.transpose = pmap_transpose
 
 def pmap_dce(used: Sequence[bool], eqn: Equation) -> Equation | None:
     pruned = derived_dce(used, eqn)
-    # One mapped operand must be left.
+    # At least one mapped operand must remain.
     if pruned is None or not eqn.ins or set(pruned.params["in_axes"]) - {None}:
         return pruned
     return eqn
@@ -154,7 +154,7 @@ def pmap_lower(
     out_axes: Any,
     **_: Any,
 ) -> Any:
-    """Inside another pmap: each replica takes its slice, and results are gathered."""
+    """Lower a nested pmap: each replica takes its slice, and results are gathered."""
     if not ctx.axes:
         raise NotImplementedError("minijax bug: a pmap reached a single-device program")
     avals = list(ctx.avals_in)
@@ -180,7 +180,7 @@ def pmap_lower(
         ctx.axes = saved
 
 
-# The last axis of a replica program: the replicas that are left for pmaps further inside.
+# The last axis of a replica program: the replicas reserved for pmaps further inside.
 _REST = AxisName()
 xla_pmap_p.lower = pmap_lower
 xla_pmap_p.lowers_key_arrays = True
@@ -190,7 +190,7 @@ xla_pmap_p.lowers_key_arrays = True
 
 
 def inner_replicas(jaxpr: Jaxpr) -> int:
-    """How many replicas the pmaps nested in a jaxpr need: each takes an equal part."""
+    """Return how many replicas the nested pmaps need: each takes an equal share."""
     need = 1
     for eqn in jaxpr.eqns:
         for sub in sub_jaxprs(eqn.params):
@@ -201,22 +201,22 @@ def inner_replicas(jaxpr: Jaxpr) -> int:
     return need
 
 
-_REPLICAS = "_internal_pmap_axis_name"  # of meshes, where the user's axis has no name
+_REPLICAS = "_internal_pmap_axis_name"  # in meshes, where the user's axis is unnamed
 
 
-def of_parts(
+def shard_program(
     closed: ClosedJaxpr,
     axis_name: Any,
     size: int,
     in_axes: Sequence[Any],
     out_axes: Sequence[Any],
 ) -> ClosedJaxpr:
-    """A program of slices as one of parts of whole values: the mapped axis has size 1."""
+    """Return a program of slices as one of shards, where the mapped axis has size 1."""
 
-    def fun(*parts: Any) -> list[Any]:
+    def fun(*shards: Any) -> list[Any]:
         ins = [
             x if d is None else lax.squeeze(x, (d,))
-            for x, d in zip(parts, in_axes, strict=True)
+            for x, d in zip(shards, in_axes, strict=True)
         ]
         outs = zip(closed(*ins), out_axes, strict=True)
         return [y if d is None else lax.expand_dims(y, (d,)) for y, d in outs]
@@ -230,11 +230,11 @@ def of_parts(
 
 
 class ReplicatedProgram:
-    """A replica program, lowered: where it runs and how its operands are laid out.
+    """A lowered replica program, with its devices and operand shardings.
 
-    Operands and results are arrays over a mesh of this process's devices, of which each
-    replica has the part with its slice; replicas that are left for pmaps inside have equal
-    parts.
+    Operands and results are arrays over a mesh of this process's devices; the shard of each
+    replica contains its slice.  Replicas that are reserved for nested pmaps have equal
+    shards.
     """
 
     __slots__ = (
@@ -263,16 +263,17 @@ class ReplicatedProgram:
         devices: Sequence[Any],
         axis_name: Any,
         size: int,
-        mine: slice,
+        local_slices: slice,
         in_axes: Sequence[Any],
         out_axes: Sequence[Any],
         donated: Sequence[bool],
     ) -> None:
-        self.originals = closed.consts  # alive, as long as programs are found by them
+        # Programs are cached by the ids of their constants, which must stay alive for that.
+        self.originals = closed.consts
         self.per_slice = inner_replicas(closed.jaxpr)
         total = size * self.per_slice
         self.devices = tuple(devices[:total])
-        grid = np.array(self.devices, dtype=object).reshape(size, self.per_slice)[mine]
+        grid = np.array(self.devices, dtype=object).reshape(size, self.per_slice)[local_slices]
         label = _REPLICAS if isinstance(axis_name, AxisName) else axis_name
         if self.per_slice > 1:
             self.mesh = Mesh(grid, (label, _REST))
@@ -282,16 +283,16 @@ class ReplicatedProgram:
         self.size = size
         self.out_axes = tuple(out_axes)
         self.acts = any(getattr(e, "runs", True) for e in closed.effects)
-        parts = of_parts(closed, axis_name, size, in_axes, out_axes)
+        sharded = shard_program(closed, axis_name, size, in_axes, out_axes)
         self.out_avals = [
             a if d is None else unmapped_aval(len(grid), d, b)
-            for a, b, d in zip(parts.out_avals, closed.out_avals, out_axes, strict=True)
+            for a, b, d in zip(sharded.out_avals, closed.out_avals, out_axes, strict=True)
         ]
         self.name = f"pmap({name})"
-        dispatch.note_compiling(self.name, parts)
+        dispatch.note_compiling(self.name, sharded)
         with monitoring.stage(monitoring.LOWERING, self.name):
             self.lowered = lower_jaxpr.lower_jaxpr(
-                parts,
+                sharded,
                 name,
                 client.platform_of(self.devices[0].client),
                 replicas=total,
@@ -307,9 +308,9 @@ class ReplicatedProgram:
         ]
 
     def compile(
-        self, overrides: dict[str, Any] | None = None, ahead: bool = False
+        self, overrides: dict[str, Any] | None = None, is_aot: bool = False
     ) -> ReplicatedProgram:
-        """Make it ready to run."""
+        """Compile the program, and return self."""
         with monitoring.stage(monitoring.COMPILING, self.name):
             self.executable = compiler.compile_module(
                 self.lowered.module,
@@ -317,7 +318,7 @@ class ReplicatedProgram:
                 replicas=len(self.devices),
                 callbacks=self.lowered.callbacks,
                 overrides=overrides,
-                is_aot=ahead,
+                is_aot=is_aot,
             )
         self.consts = [self.placement(c, None) for c in self.lowered.consts]
         self.pace = pacing.pace_of(self.devices)
@@ -327,65 +328,65 @@ class ReplicatedProgram:
         return self
 
     def layout(self, axis: int | None) -> NamedSharding:
-        """How a value lies that is cut along `axis`, or that all replicas share."""
-        found = self.layouts.get(axis)
-        if found is None:
-            found = self.layouts[axis] = self._layout(axis)
-        return found
+        """Return the sharding of a value along `axis`; None: replicated."""
+        sharding = self.layouts.get(axis)
+        if sharding is None:
+            sharding = self.layouts[axis] = self._layout(axis)
+        return sharding
 
     def _layout(self, axis: int | None) -> NamedSharding:
-        cut = () if axis is None else (*[None] * axis, self.mesh.axis_names[0])
-        return NamedSharding(self.mesh, PartitionSpec(*cut))
+        spec = () if axis is None else (*[None] * axis, self.mesh.axis_names[0])
+        return NamedSharding(self.mesh, PartitionSpec(*spec))
 
     def placement(self, x: Any, axis: int | None) -> Any:
-        """A value cut along `axis` (or repeated), one part on each device."""
+        """Put a value on the devices, sharded along `axis` or replicated."""
         return put_sharded(x, self.layout(axis))
 
     def __call__(
         self, args: Sequence[Any], in_axes: Sequence[Any], donated: Sequence[bool]
     ) -> list[Any]:
-        """Run on whole operands; of donated ones those go that lay in place already."""
+        """Run on global operands; donated ones are consumed if sharded as required."""
         out = self.run([self.placement(x, d) for x, d in zip(args, in_axes, strict=True)])
         return list(map(arrays.wrap, out, self.out_avals))
 
     def has_operand_sharding(self, x: Any, axis: int | None) -> bool:
-        """Whether an operand lies in place already."""
+        """Whether an operand is already sharded as required."""
         if type(x) not in arrays.ARRAYS or arrays.foreign(x):
             return False
         x = arrays.base_array(x)
-        ndim, want = len(x.aval.shape), self.layout(axis)
-        if x._sharding is want.cpp_sharding(ndim):
+        ndim, required = len(x.aval.shape), self.layout(axis)
+        if x._sharding is required.cpp_sharding(ndim):
             return True
-        return bool(of_buffer(x).is_equivalent_to(want, ndim))
+        return bool(of_buffer(x).is_equivalent_to(required, ndim))
 
     def fast_path(
         self, leaves: Sequence[Any], in_axes: Sequence[Any], result: Any
     ) -> FastpathData | None:
-        """What lets C++ run the program by itself: operands lie in place or on the host."""
+        """Return the data for C++ to run the program; None if an operand must be moved."""
         if self.acts or (dispatch.checks and dispatch.is_nan_check_enabled()):
             return None
-        given = [b._sharding for b in self.consts]
+        in_shardings = [b._sharding for b in self.consts]
         for x, d in zip(leaves, in_axes, strict=True):
             if self.has_operand_sharding(x, d):
-                given.append(x._sharding)
+                in_shardings.append(x._sharding)
             elif is_cpp_convertible(x) and sees_x64():
-                given.append(self.layout(d).cpp_sharding(np.ndim(x)))
+                in_shardings.append(self.layout(d).cpp_sharding(np.ndim(x)))
             else:
                 return None
-        whole = list(map(context.physical, self.out_avals))
-        lie = [
+        out_avals = list(map(context.physical, self.out_avals))
+        out_shardings = [
             self.layout(d).cpp_sharding(len(a.shape))
-            for d, a in zip(self.out_axes, whole, strict=True)
+            for d, a in zip(self.out_axes, out_avals, strict=True)
         ]
         return FastpathData(
             self.executable,
             pacing.result_tree(result, self.pace),
-            given,
-            lie,
-            whole,
-            [True] * len(whole),
-            [True] * len(given),
-            [None] * len(given),
+            in_shardings,
+            out_shardings,
+            out_avals,
+            [True] * len(out_avals),
+            [True] * len(in_shardings),
+            [None] * len(in_shardings),
             self.consts,
         )
 
@@ -413,15 +414,15 @@ def pmap_impl(*args: Any, **params: Any) -> list[Any]:
 
 
 def program_of(params: dict[str, Any]) -> ReplicatedProgram:
-    """The program of a pmap, kept with its jaxpr."""
+    """Return the program of a pmap, cached with its jaxpr."""
     closed: ClosedJaxpr = params["call_jaxpr"]
     devices = choose_devices(params["devices"], params["backend"])
-    known = dispatch.programs_of(closed.jaxpr)
+    programs = dispatch.programs_of(closed.jaxpr)
     axes = params["in_axes"], params["out_axes"]
     key = (closed, tuple(devices), *axes, params["donated_invars"])
-    program = known.get(key)
+    program = programs.get(key)
     if program is None:
-        program = known[key] = lower_pmap(devices, params).compile()
+        program = programs[key] = lower_pmap(devices, params).compile()
     return program  # type: ignore[no-any-return]
 
 
@@ -429,8 +430,8 @@ xla_pmap_p.impl = pmap_impl
 
 
 def discharge_refs_of_params(params: dict[str, Any]) -> tuple[dict[str, Any], list[bool]]:
-    """The params of a pmap that takes values for references, and gives what those hold in
-    the end that it writes to; and which of the operands these are."""
+    """Return the params of a pmap that takes values instead of references, and the flags of
+    the references it writes to: their final values are extra results."""
     closed = params["call_jaxpr"]
     needs_discharge = [isinstance(a, AbstractRef) for a in closed.in_avals]
     if not any(needs_discharge):
@@ -443,16 +444,16 @@ def discharge_refs_of_params(params: dict[str, Any]) -> tuple[dict[str, Any], li
 
 
 def lower_pmap(devices: Sequence[Any], params: dict[str, Any]) -> ReplicatedProgram:
-    """The replica program of a pmap; ValueError if there are too few devices."""
+    """Return the replica program of a pmap; ValueError if there are too few devices."""
     closed, name, size = (params[k] for k in ("call_jaxpr", "name", "axis_size"))
-    whole, per_slice = size_of(params), inner_replicas(closed.jaxpr)
-    need, mine = whole * per_slice, slice(None)
-    if whole > size:
-        devices, mine = _rows(devices, size * per_slice, size)
-    if need > len(devices):
+    global_size, per_slice = size_of(params), inner_replicas(closed.jaxpr)
+    num_replicas, local_slices = global_size * per_slice, slice(None)
+    if global_size > size:
+        devices, local_slices = _devices_per_process(devices, size * per_slice, size)
+    if num_replicas > len(devices):
         raise ValueError(
             errors.message(
-                f"compiling computation that requires {need} logical devices, but only"
+                f"compiling computation that requires {num_replicas} logical devices, but only"
                 f" {len(devices)} XLA devices are available.",
                 which=f"pmap of {name}",
                 tries=[
@@ -466,16 +467,18 @@ def lower_pmap(devices: Sequence[Any], params: dict[str, Any]) -> ReplicatedProg
         name,
         devices,
         params["axis_name"],
-        whole,
-        mine,
+        global_size,
+        local_slices,
         params["in_axes"],
         params["out_axes"],
         params["donated_invars"],
     )
 
 
-def _rows(devices: Sequence[Any], count: int, size: int) -> tuple[Sequence[Any], slice]:
-    """The first `count` devices of each process, and which slices are this one's."""
+def _devices_per_process(
+    devices: Sequence[Any], count: int, size: int
+) -> tuple[Sequence[Any], slice]:
+    """Return the first `count` devices of each process, and this one's range of slices."""
     by_process: dict[int, list[Any]] = {}
     for d in devices:
         by_process.setdefault(d.process_index, []).append(d)
@@ -485,7 +488,7 @@ def _rows(devices: Sequence[Any], count: int, size: int) -> tuple[Sequence[Any],
 
 
 def choose_devices(devices: Any, backend: Any) -> list[Any]:
-    """The devices that a pmap may use, in order."""
+    """Return the devices that a pmap may use, in order."""
     if devices is not None:
         return list(devices)
     if client.cluster.client is not None:
@@ -494,7 +497,7 @@ def choose_devices(devices: Any, backend: Any) -> list[Any]:
 
 
 def processes_of(devices: Any, backend: Any) -> int:
-    """Over how many processes a pmap goes that is no part of another."""
+    """Return the number of processes that a pmap spans if it is not nested."""
     if client.cluster.client is None:
         return 1
     return len({d.process_index for d in choose_devices(devices, backend)})

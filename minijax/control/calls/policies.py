@@ -1,7 +1,7 @@
 """Checkpoint policies: which results may be stored for the backward pass.
 
-A policy is `policy(prim, *avals, **params)`; it answers with a bool, or `Saveable`,
-`Recompute` or `Offloadable(src, dst)`.  The makers below return one.
+A policy is `policy(prim, *avals, **params)`; it returns a bool, or `Saveable`,
+`Recompute` or `Offloadable(src, dst)`.  The functions below return policies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def everything_saveable(*_: Any, **__: Any) -> bool:
     """A policy that stores every result, as without `checkpoint`.
 
     Returns:
-      True, whatever operation is asked about.
+      True, for every operation.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -38,7 +38,7 @@ def nothing_saveable(*_: Any, **__: Any) -> bool:
     """A policy that stores no result: all are recomputed from the inputs.
 
     Returns:
-      False, whatever operation is asked about.
+      False, for every operation.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -55,11 +55,11 @@ def nothing_saveable(*_: Any, **__: Any) -> bool:
 class DotsSaveable:
     """A policy that stores the results of matrix products.
 
-    `dots_saveable` stores those with batch dimensions, too, and of convolutions;
-    `dots_with_no_batch_dims_saveable` only products without them.
+    `dots_saveable` also stores products with batch dimensions and convolutions;
+    `dots_with_no_batch_dims_saveable` only products without batch dimensions.
 
     Args:
-      prim: the primitive that is asked about.
+      prim: the primitive of the operation.
       args: the types of its operands.
       params: its parameters.
 
@@ -92,7 +92,7 @@ dots_with_no_batch_dims_saveable = checkpoint_dots_with_no_batch_dims = DotsSave
 
 @dataclass(frozen=True)
 class SaveAnyNamesButThese:
-    """Store named values, but for these."""
+    """Store all named values except these."""
 
     names: frozenset[str]
 
@@ -111,13 +111,13 @@ class SaveOnlyTheseNames:
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
-    """Store named values, but for these.
+    """Store all named values except these.
 
     Args:
-      names_not_to_save: strings, as `checkpoint_name` gives them to values.
+      names_not_to_save: strings, as passed to `checkpoint_name`.
 
     Returns:
-      A policy: `policy(prim, *avals, **params)`, which answers with a bool.
+      A policy: `policy(prim, *avals, **params)`, which returns a bool.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -135,10 +135,10 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     """Store these named values only.
 
     Args:
-      names_which_can_be_saved: strings, as `checkpoint_name` gives them to values.
+      names_which_can_be_saved: strings, as passed to `checkpoint_name`.
 
     Returns:
-      A policy: `policy(prim, *avals, **params)`, which answers with a bool.
+      A policy: `policy(prim, *avals, **params)`, which returns a bool.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -153,13 +153,13 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
-    """Store every result, but for values with these names.
+    """Store every result, except values with these names.
 
     Args:
-      names_not_to_save: strings, as `checkpoint_name` gives them to values.
+      names_not_to_save: strings, as passed to `checkpoint_name`.
 
     Returns:
-      A policy: `policy(prim, *avals, **params)`, which answers with a bool.
+      A policy: `policy(prim, *avals, **params)`, which returns a bool.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -179,13 +179,13 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """Store what either policy stores; the first one's answer goes first.
+    """Store what either policy stores; the first one's answer takes precedence.
 
     Args:
       policy_1, policy_2: policies.
 
     Returns:
-      A policy that answers with a bool or an `Offloadable`.
+      A policy that returns a bool or an `Offloadable`.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -199,8 +199,8 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """
 
     def policy(prim: Primitive, *avals: Any, **params: Any) -> bool | Offloadable:
-        found = stored(policy_1(prim, *avals, **params))
-        return found or stored(policy_2(prim, *avals, **params))
+        answer = stored(policy_1(prim, *avals, **params))
+        return answer or stored(policy_2(prim, *avals, **params))
 
     return policy
 
@@ -225,14 +225,14 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
     """Store products with weights in another memory.
 
     Args:
-      offload_src: the memory kind where they are made, 'device'.
-      offload_dst: the one where they are kept, 'pinned_host' for instance.
+      offload_src: the memory kind where they are computed, 'device'.
+      offload_dst: the memory kind where they are stored, such as 'pinned_host'.
 
     Returns:
-      A policy that answers with an `Offloadable`, or `Recompute`.
+      A policy that returns an `Offloadable` or `Recompute`.
 
     Raises:
-      ValueError: there is no such kind of memory.
+      ValueError: a memory kind does not exist.
 
     >>> import minijax as mj, minijax.numpy as jnp
     >>> policy = offload_dot_with_no_batch_dims('device', 'pinned_host')
@@ -240,11 +240,11 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
     >>> mj.grad(f)(jnp.eye(2)).shape
     (2, 2)
     """
-    move = _offload(offload_src, offload_dst)
+    offload = _offload(offload_src, offload_dst)
 
     def policy(prim: Primitive, *avals: Any, **params: Any) -> Answer | Offloadable:
-        found = dots_with_no_batch_dims_saveable(prim, *avals, **params)
-        return move if found else Recompute
+        is_product = dots_with_no_batch_dims_saveable(prim, *avals, **params)
+        return offload if is_product else Recompute
 
     return policy
 
@@ -260,14 +260,14 @@ def save_and_offload_only_these_names(
 
     Args:
       names_which_can_be_saved: names (see `checkpoint_name`) that stay on the device.
-      names_which_can_be_offloaded: names that are kept in `offload_dst`.
+      names_which_can_be_offloaded: names that are stored in `offload_dst`.
       offload_src, offload_dst: memory kinds, such as 'device' and 'pinned_host'.
 
     Returns:
-      A policy that answers with `Saveable`, an `Offloadable`, or `Recompute`.
+      A policy that returns `Saveable`, an `Offloadable`, or `Recompute`.
 
     Raises:
-      ValueError: a name is in both, or there is no such kind of memory.
+      ValueError: both arguments contain the same name, or a memory kind does not exist.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -280,22 +280,22 @@ def save_and_offload_only_these_names(
       f32[] from the argument x
       f32[] named 'a' from ...
     """
-    saved, moved = map(frozenset, (names_which_can_be_saved, names_which_can_be_offloaded))
-    if saved & moved:
+    saved, offloaded = map(frozenset, (names_which_can_be_saved, names_which_can_be_offloaded))
+    if saved & offloaded:
         raise ValueError(
             errors.message(
                 "The names should be exclusive and should not intersect in"
                 " `names_which_can_be_saved` and `names_which_can_be_offloaded`.",
-                which=f"in both: {', '.join(sorted(saved & moved))}",
+                which=f"in both: {', '.join(sorted(saved & offloaded))}",
             )
         )
-    move = _offload(offload_src, offload_dst)
+    offload = _offload(offload_src, offload_dst)
 
     def policy(prim: Primitive, *_: Any, **params: Any) -> Answer | Offloadable:
         if prim is not name_p:
             return Recompute
-        if params["name"] in moved:
-            return move
+        if params["name"] in offloaded:
+            return offload
         return Saveable if params["name"] in saved else Recompute
 
     return policy

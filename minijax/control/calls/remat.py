@@ -2,10 +2,10 @@
 
 Differentiated, the primal part runs and keeps only what the policy saves; the linear
 part becomes one `remat2` equation that takes the inputs and the saved values, computes
-the residuals again and applies the linear map.  Its transpose is again such an
-equation.  A policy is asked once for each equation of the primal part: may its results
-be saved?  A barrier, on CPUs a branch, keeps XLA from merging the recomputation with
-the forward pass.
+the residuals again and applies the linear map.  Its transpose is another such equation.
+A policy is called once for each equation of the primal part and returns whether its
+results may be saved.  A barrier, on CPUs a branch, keeps XLA from merging the recomputation
+with the forward pass.
 
 Source of the idea: Griewank & Walther, Evaluating Derivatives, ch. 12.
 Next: pmap.py.
@@ -53,14 +53,14 @@ from .remat_regions import inline_calls, seen, split_equations
 
 
 class Offloadable(NamedTuple):
-    """A policy's answer: store the results in another memory, such as the host's."""
+    """A policy's result: store the values in another memory, such as the host's."""
 
     src: str
     dst: str
 
 
 class Answer:
-    """A policy's answer that is no bool: `Saveable` for True, `Recompute` for False."""
+    """A policy's result that is not a bool: `Saveable` for True, `Recompute` for False."""
 
     __slots__ = ("name",)
 
@@ -78,10 +78,10 @@ Policy = Callable[..., bool | Answer | Offloadable]
 
 
 def stored(answer: Any) -> bool | Offloadable:
-    """What a policy answered: whether the results are stored, and where if not here.
+    """Return whether the results are stored, by a policy's answer, and in which memory.
 
     Raises:
-      TypeError: it is no answer.
+      TypeError: the answer has another type.
     """
     if isinstance(answer, (bool, Offloadable)):
         return answer
@@ -108,7 +108,7 @@ name_p.lower = lambda ctx, x, *, name: x
 name_p.impl = lambda x, *, name: x
 name_p.makes_nans = False
 name_p.keeps_nans = name_p.elementwise = True
-# The value has the name, not its tangent.
+# The name belongs to the value, not to its tangent.
 name_p.jvp = lambda primals, tangents, *, name: (name_p.bind(*primals, name=name), tangents[0])
 name_p.lowers_key_arrays = True
 name_p.uses_keys = FORWARDS
@@ -119,13 +119,13 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
     Args:
       x: a pytree of arrays or numbers.
-      name: a string, which policies ask for.
+      name: a string, which policies compare.
 
     Returns:
       `x`, as arrays of the same values, shapes and dtypes.
 
     Raises:
-      TypeError: a leaf is no array.
+      TypeError: a leaf is not an array.
 
     >>> import minijax as mj
     >>> checkpoint_name(mj.numpy.ones(2), 'hidden')
@@ -140,7 +140,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 remat_p = FunctionPrimitive("remat2")
 remat_p.lowers_key_arrays = True
 def_region_rules(remat_p, OpenCall("jaxpr"))
-# Computing again what a pass has computed already draws nothing anew.
+# Recomputing what an earlier pass has computed consumes no further random keys.
 remat_p.uses_keys = lambda avals, params: (
     READS if params["differentiated"] else use_of(params["jaxpr"])
 )
@@ -156,46 +156,46 @@ def remat_linearize(
     policy: Policy | None,
     **params: Any,
 ) -> Any:
-    if isinstance(policy, Budget):  # it chooses stretches, each a checkpoint
-        whole = discharge.without_own(ClosedJaxpr(inline_calls(jaxpr)))
-        divided = policy.divide(whole.jaxpr, _stretch)
+    if isinstance(policy, Budget):  # it chooses segments, each of them a checkpoint
+        inlined = discharge.without_own(ClosedJaxpr(inline_calls(jaxpr)))
+        divided = policy.divide(inlined.jaxpr, _checkpointed)
         assert closed_call_p.linearize is not None
         return closed_call_p.linearize(
-            trace, primals, tangents, call_jaxpr=ClosedJaxpr(divided, whole.consts)
+            trace, primals, tangents, call_jaxpr=ClosedJaxpr(divided, inlined.consts)
         )
     nonzero = nonzero_flags(tangents)
-    parts, forward, backward, used = _split(jaxpr, tuple(nonzero), policy)
+    linearized, forward, backward, used = _split(jaxpr, tuple(nonzero), policy)
     n = len(jaxpr.outvars)
-    consts = parts.primal.consts
+    consts = linearized.primal.consts
     out = eval_jaxpr(forward, (), *consts, *primals)
     outs, saved = out[:n], out[n:]
     if config.LOG_RESIDUALS.value:
         inputs = pick([*consts, *primals], used)
         _log_residuals(jaxpr.name, inputs, pick(saved, used[-len(saved) - sum(nonzero) :]))
-    if not any(parts.nonzero_out):
-        return outs, with_zeros([], parts.nonzero_out, jaxpr.out_avals)
+    if not any(linearized.nonzero_out):
+        return outs, with_zeros([], linearized.nonzero_out, jaxpr.out_avals)
     args = [*consts, *primals, *saved, *pick_nonzero(tangents, nonzero)]
     args = pick(args, used)
-    found = trace.process(
+    tangents_out = trace.process(
         remat_p,
         tuple(args),
         {"jaxpr": backward, "policy": policy, **params, "differentiated": True},
     )
-    return outs, with_zeros(found, parts.nonzero_out, jaxpr.out_avals)
+    return outs, with_zeros(tangents_out, linearized.nonzero_out, jaxpr.out_avals)
 
 
-def _stretch(jaxpr: Jaxpr) -> tuple[Primitive, dict[str, Any]]:
-    """How a part of a program is held that is recomputed."""
+def _checkpointed(jaxpr: Jaxpr) -> tuple[Primitive, dict[str, Any]]:
+    """Return the primitive and the params that hold a recomputed part of a program."""
     return remat_p, dict(jaxpr=jaxpr, prevent_cse=True, differentiated=False, policy=None)
 
 
 def _log_residuals(name: str, inputs: Sequence[Any], saved: Sequence[Any]) -> None:
-    """Log what is stored for the backward pass: inputs, then what a policy chose."""
+    """Log what is stored for the backward pass: inputs, then the policy's choice."""
     lines = [
         f"remat-decorated function{f' {name}' if name else ''} saving {what} with shapes:"
-        + "".join(f"\n  {core.aval_of(x).str_short(False)}" for x in found)
-        for what, found in (("inputs", inputs), ("intermediates", saved))
-        if found
+        + "".join(f"\n  {core.aval_of(x).str_short(False)}" for x in values)
+        for what, values in (("inputs", inputs), ("intermediates", saved))
+        if values
     ]
     log.logger.warning("\nand ".join(lines) or "remat-decorated function saving nothing")
 
@@ -203,24 +203,27 @@ def _log_residuals(name: str, inputs: Sequence[Any], saved: Sequence[Any]) -> No
 def _split(
     jaxpr: Jaxpr, nonzero: tuple[bool, ...], policy: Policy | None
 ) -> tuple[Any, Jaxpr, Jaxpr, list[bool]]:
-    """The parts of a linearized jaxpr, its forward and backward jaxprs, and which inputs
-    the latter reads; remembered, so that equal layers are cut and lowered once."""
+    """Return the linearized jaxpr, its forward and backward jaxprs, and the flags of the
+    inputs that the latter reads; cached, so that equal layers are split and lowered
+    once."""
     key = ("remat", nonzero, policy, STATE.axes)
-    known = jaxpr.memo.get(key)
-    if known is None:
+    cached = jaxpr.memo.get(key)
+    if cached is None:
         closed = discharge.without_own(ClosedJaxpr(inline_calls(jaxpr)))
-        parts = linearize_jaxpr(closed, nonzero, forward_out=False)
-        forward, recompute, _ = split_by_policy(parts.primal.jaxpr, len(jaxpr.outvars), policy)
-        body = _backward_body(parts, recompute)
+        linearized = linearize_jaxpr(closed, nonzero, forward_out=False)
+        forward, recompute, _ = split_by_policy(
+            linearized.primal.jaxpr, len(jaxpr.outvars), policy
+        )
+        body = _backward_body(linearized, recompute)
         backward, used = dce_jaxpr(body, [True] * len(body.outvars))
-        known = jaxpr.memo[key] = parts, forward, backward, used
-    return known
+        cached = jaxpr.memo[key] = linearized, forward, backward, used
+    return cached
 
 
 def split_by_policy(
     primal: Jaxpr, n_out: int, policy: Policy | None
 ) -> tuple[Jaxpr, Jaxpr, int]:
-    """(inputs -> outs ++ saved) and (inputs ++ saved -> residuals), by a policy."""
+    """Return (inputs -> outs ++ saved) and (inputs ++ saved -> residuals), by a policy."""
     inputs = [*primal.constvars, *primal.invars]
 
     def answer(eqn: Equation) -> bool | Offloadable:
@@ -233,36 +236,36 @@ def split_by_policy(
         avals = [a.aval for a in eqn.ins]
         return stored(policy(eqn.primitive, *avals, **eqn.params))
 
-    first, rest, may = split_equations(primal, answer)
-    candidates = list(may)
-    wanted = primal.outvars[n_out:]
-    whole = Jaxpr([], [*inputs, *candidates], wanted, rest, name=primal.name)
+    first, rest, storable = split_equations(primal, answer)
+    candidates = list(storable)
+    residuals = primal.outvars[n_out:]
+    full = Jaxpr([], [*inputs, *candidates], residuals, rest, name=primal.name)
     keep = [*[True] * len(inputs), *[False] * len(candidates)]
-    recompute, used = dce_jaxpr(whole, [True] * len(wanted), keep_in=keep)
+    recompute, used = dce_jaxpr(full, [True] * len(residuals), keep_in=keep)
     saved = [v for v, u in zip(candidates, used[len(inputs) :], strict=True) if u]
-    # What is offloaded leaves as soon as it is made, and comes back in the other half.
+    # An offloaded value moves right after its equation; the other half moves it back.
     away: dict[Any, Var] = {}
     for v in saved:
-        answer = may[v]
+        answer = storable[v]
         if isinstance(answer, Offloadable):
             space = MemorySpace.of_kind(answer.dst)
             away[v] = Var(v.aval.update(memory_space=space))
-    there = [away.get(v, v) for v in saved]
+    saved_vars = [away.get(v, v) for v in saved]
     eqns = []
     for e in first:
         eqns += [e, *(_move(v, away[v]) for v in e.outs if v in away)]
     if away:
-        invars = [*recompute.invars[: len(inputs)], *there]
+        invars = [*recompute.invars[: len(inputs)], *saved_vars]
         back = [_move(u, v) for v, u in away.items()]
         recompute = recompute.replace(invars=invars, eqns=[*back, *recompute.eqns])
-    outs = [*primal.outvars[:n_out], *there]
+    outs = [*primal.outvars[:n_out], *saved_vars]
     forward = Jaxpr([], inputs, outs, eqns, name=primal.name)
     forward, _ = dce_jaxpr(forward, [True] * len(forward.outvars), keep_in=True)
     return forward, recompute, len(saved)
 
 
 def _move(a: Var, b: Var) -> Equation:
-    """The equation that puts the value of `a` in the memory of `b`."""
+    """Return the equation that puts the value of `a` in the memory of `b`."""
     params = {
         "devices": (b.aval.memory_space,),
         "srcs": (None,),
@@ -272,19 +275,19 @@ def _move(a: Var, b: Var) -> Equation:
 
 
 def _named_again(e: Equation) -> Equation:
-    """An equation that is computed again, with a name that says so."""
+    """Return a recomputed equation, marked as such in its name."""
     names = f"rematted_computation/{e.names}".rstrip("/")
     return Equation(e.primitive, e.ins, e.outs, e.params, e.source, names)
 
 
-def _backward_body(parts: Any, recompute: Jaxpr) -> Jaxpr:
+def _backward_body(linearized: Any, recompute: Jaxpr) -> Jaxpr:
     """inputs ++ saved ++ tangents -> tangents out: recompute, then the linear part."""
-    linear = parts.linear.jaxpr
-    n_res = len(parts.residuals)
-    n_const = len(parts.primal.consts)
+    linear = linearized.linear.jaxpr
+    n_res = len(linearized.residuals)
+    n_const = len(linearized.primal.consts)
     env: dict[Any, Any] = {}
-    for v, (where, i) in zip(linear.invars[:n_res], parts.residuals, strict=True):
-        env[v] = recompute.invars[n_const + i] if where == "in" else recompute.outvars[i]
+    for v, (kind, i) in zip(linear.invars[:n_res], linearized.residuals, strict=True):
+        env[v] = recompute.invars[n_const + i] if kind == "in" else recompute.outvars[i]
     eqns = [_named_again(e) for e in recompute.eqns]
     for e in linear.eqns:
         eqns.append(e.replace(invars=[seen(env, a) for a in e.ins]))
@@ -313,8 +316,8 @@ remat_p.lower = remat_lower
 
 
 def remat_lower_cpu(ctx: Any, *args: Any, **params: Any) -> Any:
-    # XLA drops barriers on CPUs, and with them the whole saving of memory.  It does not
-    # merge with what is in a branch, nor run it before all operands are there.
+    # On CPUs XLA drops barriers, and the saving of memory with them.  It neither merges
+    # with computations inside a branch, nor runs those before all operands are ready.
     index = None
     if params["differentiated"] and params["prevent_cse"]:
         index = _unknown_zero(ctx, args)
@@ -332,11 +335,11 @@ remat_p.lower_by_platform["cpu"] = remat_lower_cpu
 
 
 def _unknown_zero(ctx: Any, args: Sequence[Any]) -> Any:
-    """A zero of which the compiler does not know: (x | 1) == 0, x the bits of a value."""
+    """Return (x | 1) == 0 for the bits x of some operand: a zero XLA cannot fold."""
     i32, boolean = shaped((), dtypes.int32), shaped((), dtypes.bool_)
     for x, aval in zip(args, map(context.physical, ctx.avals_in), strict=True):
-        if aval.size and aval.dtype in _NUMBERS:
-            bits = shaped((), _NUMBERS[aval.dtype])
+        if aval.size and aval.dtype in _BITS_DTYPES:
+            bits = shaped((), _BITS_DTYPES[aval.dtype])
             ones = (1,) * aval.ndim
             first = ctx.op(
                 "slice",
@@ -361,7 +364,7 @@ def _unknown_zero(ctx: Any, args: Sequence[Any]) -> Any:
     return None
 
 
-_NUMBERS = {
+_BITS_DTYPES = {
     dtypes.bfloat16: dtypes.uint16,
     dtypes.float16: dtypes.uint16,
     dtypes.float32: dtypes.uint32,
@@ -389,21 +392,21 @@ def checkpoint(
     Args:
       fun: the function; its inputs are stored instead of its intermediate values.
       prevent_cse: keep XLA from merging the recomputation with the forward pass; False
-        is right inside `scan`, whose loop does so already.
-      policy: `policy(prim, *avals, **params) -> bool`, asked for each operation whether
+        is right inside `scan`, whose loop already prevents that.
+      policy: `policy(prim, *avals, **params) -> bool`, called for each operation: whether
         its results may be stored (or stored on the host); see `checkpoint_policies`.
-        None: nothing is.
+        None: nothing is stored.
       static_argnums, static_argnames: arguments, by position or name, that are passed
-        as they are, hashable or not.
-      concrete: must be False (JAX has dropped the option too).
+        unchanged, hashable or not.
+      concrete: must be False (JAX has also dropped the option).
 
     Returns:
       A function with `fun`'s arguments and result.
 
     Raises:
-      ValueError: there is no such argument as `static_argnums` or `static_argnames`
-        says.
-      NotImplementedError: `concrete`.
+      ValueError: `static_argnums` or `static_argnames` names an argument that `fun`
+        does not have.
+      NotImplementedError: `concrete` is True.
 
     Example:
       >>> import minijax as mj
@@ -427,13 +430,13 @@ def checkpoint(
         }
         if closed or named:
             rest = {k: v for k, v in kwargs.items() if k not in named}
-            again = functools.partial(
+            remat_rest = functools.partial(
                 checkpoint,
                 prevent_cse=prevent_cse,
                 policy=policy,
                 static_argnames=[k for k in statics.names if k in rest],
             )
-            return _closing(fun, args, named, closed, statics.nums, again)(**rest)
+            return _closing(fun, args, named, closed, statics.nums, remat_rest)(**rest)
         call = jitted.split(args, kwargs)
         avals = tuple(jitted.aval_of(x, i, call) for i, x in enumerate(call.leaves))
         traced = jitted.trace_avals(call, avals)
@@ -455,7 +458,7 @@ remat = renamed(checkpoint, "remat", __name__)
 
 
 def _statics_of(fun: Any, nums: Any, names: Any) -> Statics:
-    if names:  # as `jit` has it, where each says what the other one does
+    if names:  # as in `jit`, where positions and names complete each other
         return resolve_statics(fun, nums, names, "static")
     try:
         return Statics(resolve_statics(fun, nums, None, "static").nums, ())
@@ -484,15 +487,15 @@ def _closing(
     named: dict[str, Any],
     closed: Sequence[int],
     static: Sequence[int],
-    again: Callable[..., Any],
+    remat_rest: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """The rematerialised call, for which nothing can be remembered: a closure."""
-    given = [i for i in range(len(args)) if i not in closed]
+    """Return the rematerialized call of a closure, for which no trace can be cached."""
+    dynamic = [i for i in range(len(args)) if i not in closed]
 
     @wraps(fun)
     def rest(*xs: Any, **kwargs: Any) -> Any:
         full = list(args)
-        for i, x in zip(given, xs, strict=True):
+        for i, x in zip(dynamic, xs, strict=True):
             full[i] = x
         return fun(*full, **named, **kwargs)
 
@@ -501,45 +504,45 @@ def _closing(
         params = enumerate(sig.parameters.values())
         left = [p for i, p in params if i not in closed and p.name not in named]
         rest.__signature__ = sig.replace(parameters=left)  # type: ignore[attr-defined]
-    nums = [given.index(n) for n in static if n in given]
-    return functools.partial(again(rest, static_argnums=nums), *(args[i] for i in given))
+    nums = [dynamic.index(n) for n in static if n in dynamic]
+    return functools.partial(remat_rest(rest, static_argnums=nums), *(args[i] for i in dynamic))
 
 
 # ---------------------------------------------------------------------- what is saved
 
 
 def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
-    """What a reverse pass through `fun` stores: (type, where it comes from) pairs."""
+    """Return what a reverse pass through `fun` stores: (type, origin) pairs."""
     leaves, in_tree = tree.flatten((args, kwargs))
     names = ArgNames(fun, in_tree, range(len(args)))
-    found: list[tuple[int, Any, str]] = []
+    entries: list[tuple[int, Any, str]] = []
 
     def run(*xs: Any) -> list[Any]:
         def flat(*vals: Any) -> list[Any]:
             a, k = tree.unflatten(in_tree, vals)
             return tree.leaves(fun(*a, **k))
 
-        outs, part = linearize_flat(flat, xs)
+        outs, linear_part = linearize_flat(flat, xs)
         trace = STATE.trace
         assert isinstance(trace, StageTrace)
-        place = {v: i for i, v in enumerate(trace.invars)}
-        made = {v: i for i, e in enumerate(trace.eqns) for v in e.outs}
-        for c in part.consts:
+        arg_index = {v: i for i, v in enumerate(trace.invars)}
+        eqn_index = {v: i for i, e in enumerate(trace.eqns) for v in e.outs}
+        for c in linear_part.consts:
             aval = core.aval_of(c)
             var = c.variable if isinstance(c, JitTracer) else None
-            if var in place:
-                i = place[var]
-                found.append((i, aval, f"from the argument {names[i]}"))
-            elif var in made:
-                i = made[var]
-                found.append((len(place) + i, aval, _origin(trace.eqns[i])))
+            if var in arg_index:
+                i = arg_index[var]
+                entries.append((i, aval, f"from the argument {names[i]}"))
+            elif var in eqn_index:
+                i = eqn_index[var]
+                entries.append((len(arg_index) + i, aval, _origin(trace.eqns[i])))
             else:
-                found.append((-1, aval, "from a constant"))
+                entries.append((-1, aval, "from a constant"))
         return outs
 
     stage(run, [core.aval_of(x) for x in leaves], text=function_text(fun))
-    found.sort(key=lambda item: item[0])  # in the order in which they come to be
-    return [(aval, where) for _, aval, where in found]
+    entries.sort(key=lambda item: item[0])  # in order of computation
+    return [(aval, origin) for _, aval, origin in entries]
 
 
 def _origin(eqn: Equation) -> str:
@@ -551,19 +554,19 @@ def _origin(eqn: Equation) -> str:
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print what a reverse pass through `fun` stores, one value a line.
+    """Print what a reverse pass through `fun` stores, one value per line.
 
     Args:
       f: a function of arrays to a pytree of arrays.
       args, kwargs: its arguments; only their types matter.
 
     Returns:
-      None; each line has a value's type, and where it comes from.
+      None; each line has a value's type and its origin.
 
     Example:
       >>> import minijax as mj
       >>> print_saved_residuals(mj.numpy.sin, 1.)  # doctest: +ELLIPSIS
       f32[] output of cos from ...
     """
-    for aval, where in saved_residuals(f, *args, **kwargs):
-        print(f"{aval.str_short(True)} {where}")
+    for aval, origin in saved_residuals(f, *args, **kwargs):
+        print(f"{aval.str_short(True)} {origin}")

@@ -1,8 +1,9 @@
-"""Sharding rules: which axes of operands and results are cut together.
+"""Sharding rules: which axes of operands and results are sharded together.
 
-A rule names the axes of each array, as `einsum` does: axes of one name (a factor) are cut
-alike; one may be several factors, the slowest first.  `rule_of` reads the text of a rule,
-`SdyShardingRule` is one as data, and `attribute` what Shardy knows it by.
+A rule names the axes of each array, as `einsum` does: axes with the same name (a factor)
+are sharded in the same way; an axis may consist of several factors, the slowest first.
+`rule_of` parses the text of a rule, `SdyShardingRule` holds it as data, and `attribute`
+returns Shardy's form of it.
 
 Source: OpenXLA, Shardy: "Sharding rule" of the dialect `sdy`.
 Next: custom_partitioning.py.
@@ -17,15 +18,15 @@ from typing import Any
 from ...base import errors
 
 BATCHING = "…"
-"""Stands, first in a mapping, for any number of leading axes."""
+"""As the first entry of a mapping: any number of leading axes."""
 _GROUP = re.compile(rf"{BATCHING}\d*")
 _TOKENS = re.compile(r"\.\.\.|…|\w+|[()]|\S")
 _ELLIPSIS = "Ellipsis can only be used at the beginning of a dimension"
 _LETTERS = "ijklmnopqrstuvwxyz"  # the names of factors in the dialect
 
 
-def _problem(what: str, **parts: Any) -> ValueError:
-    return errors.value_error(what, **parts)
+def _problem(what: str, **details: Any) -> ValueError:
+    return errors.value_error(what, **details)
 
 
 def _name(word: Any, of: str, kinds: str) -> str:
@@ -37,7 +38,7 @@ def _name(word: Any, of: str, kinds: str) -> str:
 
 
 class CompoundFactor(tuple[str, ...]):
-    """An axis that is several factors, the slowest first: `CompoundFactor('b', 'c')`."""
+    """An axis with several factors, the slowest first: `CompoundFactor('b', 'c')`."""
 
     __slots__ = ()
 
@@ -54,21 +55,21 @@ class ArrayMapping(tuple[Any, ...]):
     __slots__ = ()
 
     def __new__(cls, *dim_mappings: Any) -> ArrayMapping:
-        found: list[Any] = []
+        factors: list[Any] = []
         for i, one in enumerate(dim_mappings):
             if isinstance(one, str) and _GROUP.fullmatch(one):
                 if i:
                     raise _problem(_ELLIPSIS)
-                found.append(one if one != BATCHING else BATCHING + "0")
+                factors.append(one if one != BATCHING else BATCHING + "0")
             elif isinstance(one, CompoundFactor):
-                found.append(one)
+                factors.append(one)
             else:
-                found.append(_name(one, "ArrayMapping", "a str or CompoundFactor"))
-        return super().__new__(cls, found)
+                factors.append(_name(one, "ArrayMapping", "a str or CompoundFactor"))
+        return super().__new__(cls, factors)
 
     @property
     def group(self) -> str | None:
-        """The name of the leading axes, if any number of them is meant."""
+        """The name of the leading axes, if the mapping starts with an ellipsis."""
         return self[0] if self and self[0][:1] == BATCHING else None
 
 
@@ -77,14 +78,14 @@ class SdyShardingRule:
 
     Args:
       operand_mappings: an `ArrayMapping` for each operand.
-      result_mappings: one for each result.
-      reduction_factors: those over which results are summed.
-      need_replication_factors: those along which nothing may be cut.
-      permutation_factors: those along which parts are exchanged.
-      factor_sizes: the sizes of those that are no whole axis anywhere.
+      result_mappings: an `ArrayMapping` for each result.
+      reduction_factors: factors over which results are summed.
+      need_replication_factors: factors along which nothing may be sharded.
+      permutation_factors: factors along which shards are exchanged.
+      factor_sizes: the sizes of factors that are never an entire axis.
 
     Raises:
-      ValueError: a size is missing or too much, or a factor is of two kinds.
+      ValueError: a size is missing or superfluous, or a factor is of two kinds.
     """
 
     def __init__(
@@ -106,22 +107,22 @@ class SdyShardingRule:
         self._check()
 
     def _check(self) -> None:
-        whole: set[str] = set()
-        parts: set[str] = set()
+        full_factors: set[str] = set()
+        compound_factors: set[str] = set()
         for mapping in (*self.operand_mappings, *self.result_mappings):
             for one in mapping:
                 if isinstance(one, CompoundFactor):
-                    parts.update(one)
+                    compound_factors.update(one)
                 else:
-                    whole.add(one)
+                    full_factors.add(one)
         for factor in self.factor_sizes:
-            if factor in whole:
+            if factor in full_factors:
                 raise _problem(
                     f"Factor {factor} represents a whole dimension; do not specify its size"
                 )
-            if factor not in parts:
+            if factor not in compound_factors:
                 raise _problem(f"Factor {factor} is not used in the rule")
-        for factor in sorted(parts - whole):
+        for factor in sorted(compound_factors - full_factors):
             if factor not in self.factor_sizes:
                 raise _problem(
                     f"Factor {factor} is only used in compound factors; must specify its size",
@@ -130,7 +131,7 @@ class SdyShardingRule:
         seen = set()
         for kind, factors in self._kinds():
             for factor in factors:
-                if factor not in whole | parts:
+                if factor not in full_factors | compound_factors:
                     raise _problem(f"Factor {factor} in {kind}_factors is not used in the rule")
                 if factor in seen:
                     raise _problem(
@@ -144,17 +145,17 @@ class SdyShardingRule:
             yield kind, getattr(self, f"{kind}_factors")
 
     def __repr__(self) -> str:
-        told = f"{self.operand_mappings}, {self.result_mappings}, {self.factor_sizes}"
+        fields = f"{self.operand_mappings}, {self.result_mappings}, {self.factor_sizes}"
         kinds = "".join(f" {kind}_factors={f}" for kind, f in self._kinds() if f)
-        return f"SdyShardingRule({told}{kinds})"
+        return f"SdyShardingRule({fields}{kinds})"
 
     def attribute(
         self, operands: Sequence[Sequence[int]], results: Sequence[Sequence[int]]
     ) -> str:
-        """The text of the attribute, for operands and results of these shapes.
+        """Return the text of the attribute, for operands and results of these shapes.
 
         Raises:
-          ValueError: their number, ranks or sizes are not those of the rule.
+          ValueError: their number, ranks or sizes do not match the rule.
         """
         factors: dict[str, int] = {}  # in order, with their sizes
         groups: dict[str, int] = {}
@@ -187,12 +188,12 @@ class SdyShardingRule:
         ]
         sizes = ", ".join(f"{short[f]}={size}" for f, size in factors.items())
         kinds = "".join(
-            f" {kind}={{{', '.join(short[f] for f in given)}}}"
-            for kind, given in self._kinds()
-            if given
+            f" {kind}={{{', '.join(short[f] for f in names)}}}"
+            for kind, names in self._kinds()
+            if names
         )
-        told = f"({texts[0]})->({texts[1]}) {{{sizes}}}{kinds}"
-        return f"#sdy.op_sharding_rule<{told}, custom>"
+        rule = f"({texts[0]})->({texts[1]}) {{{sizes}}}{kinds}"
+        return f"#sdy.op_sharding_rule<{rule}, custom>"
 
     def _axes(
         self,
@@ -202,7 +203,7 @@ class SdyShardingRule:
         groups: dict[str, int],
         factors: dict[str, int],
     ) -> list[tuple[str, ...]]:
-        """The factors of each axis of one array."""
+        """Return the factors of each axis of one array."""
         entries = list(mapping)
         if mapping.group is not None:
             n = len(shape) - len(entries) + 1
@@ -228,7 +229,7 @@ class SdyShardingRule:
                     known = factors.get(factor, 0)
                 factors[factor] = known = factors.get(factor) or known
                 inner *= known
-            # A compound's whole factor may be known by a later array alone.
+            # The size of a compound's full factor may become known with a later array.
             if inner and inner != size and 1 not in (inner, size):
                 raise _problem(
                     f"Sharding rule {which} mapping: axis {i} has size {size}, its factors"
@@ -239,8 +240,8 @@ class SdyShardingRule:
 
 
 def _mapping(text: str, rule: str) -> ArrayMapping:
-    """The mapping that a text such as `... i (j k)` says."""
-    found: list[Any] = []
+    """Parse a mapping such as `... i (j k)`."""
+    factors: list[Any] = []
     inside: list[str] | None = None
     for token in _TOKENS.findall(text):
         if token == "(" and inside is None:
@@ -248,23 +249,23 @@ def _mapping(text: str, rule: str) -> ArrayMapping:
         elif token == ")" and inside is not None:
             if len(inside) < 2:
                 raise _problem("Brackets should contain at least two factors", which=rule)
-            found.append(CompoundFactor(*inside))
+            factors.append(CompoundFactor(*inside))
             inside = None
         elif token in ("(", ")"):
             raise _problem(f"Brackets are not balanced in rule: '{rule}'")
         elif token in ("...", BATCHING):
-            if found or inside is not None:
+            if factors or inside is not None:
                 raise _problem(_ELLIPSIS)
-            found.append(BATCHING)
+            factors.append(BATCHING)
         else:
-            (found if inside is None else inside).append(token)
+            (factors if inside is None else inside).append(token)
     if inside is not None:
         raise _problem(f"Brackets are not balanced in rule: '{rule}'")
-    return ArrayMapping(*found)
+    return ArrayMapping(*factors)
 
 
 def rule_of(text: str, **options: Any) -> SdyShardingRule:
-    """The rule that a text says: `'... i k, k j -> ... i j'`."""
+    """Parse a rule: `'... i k, k j -> ... i j'`."""
     sides = text.split("->")
     if len(sides) != 2:
         raise _problem(f"There is no -> in rule: '{text}'")

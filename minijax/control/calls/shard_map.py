@@ -1,15 +1,13 @@
-"""`shard_map`: one program on every device of a mesh, each on its part of the operands.
+"""`shard_map`: one program on every device of a mesh, each on its shard of the operands.
 
-A spec says of each operand how it is cut over the axes of the mesh, and of each result how
-the devices' results are put together again; along an axis that a spec does not name, a
-value is the same everywhere.  The program sees its own part, and the axes' names: their
-collectives are where devices meet.  Along axes that are not manual the compiler divides the
-work, as outside.
+Specs define how each operand is sharded over the mesh axes, and how the devices' results
+are concatenated; along a mesh axis that its spec does not name, a value is replicated.  The
+program sees its own shards and the names of the axes, over which collectives communicate.
+Over axes that are not manual the compiler partitions the program, as it does outside.
 
-Inside, types say along which of the axes a value varies (`check_vma`), and derivatives
-follow from that.  Where they do not, a value that is the same everywhere takes its
-cotangent from every device: that of a result is shared out among them, those of an operand
-are summed.
+Inside, types record the axes over which a value varies (`check_vma`), and derivatives
+follow from that.  Without these types, a replicated value receives a cotangent from every
+device: that of a result is divided among the devices, and those of an operand are summed.
 
 Next: ../../api/shard_map.py, the function.
 """
@@ -53,9 +51,9 @@ shard_map_p = FunctionPrimitive("shard_map")
 
 
 class Stacked:
-    """The spec of values of any shape that vary along `axes`: stacked along a new axis.
+    """The spec of values of any rank that vary over `axes`: stacked along a new axis.
 
-    after: the entries of axes that come before it, lanes of `vmap`.
+    after: the spec entries of the axes before the new one, which are lanes of `vmap`.
     """
 
     __slots__ = ("after", "axes")
@@ -68,23 +66,23 @@ class Stacked:
         return f"Stacked({self.axes}{f', {self.after}' if self.after else ''})"
 
     def __eq__(self, other: object) -> bool:
-        mine = self.axes, self.after
-        return isinstance(other, Stacked) and (other.axes, other.after) == mine
+        own = self.axes, self.after
+        return isinstance(other, Stacked) and (other.axes, other.after) == own
 
     def __hash__(self) -> int:
         return hash((Stacked, self.axes, self.after))
 
 
 def _shifted(spec: Any, lanes: Any = None) -> Any:
-    """The spec of values that have got lanes, which lie along mesh axes or nowhere."""
+    """Return the spec of batched values, whose lanes are sharded over `lanes` or local."""
     if isinstance(spec, Stacked):
         return Stacked(spec.axes, (lanes, *spec.after))
     return spec.update(partitions=(lanes, *spec))
 
 
 def _residual(params: dict[str, Any], aval: Any) -> Any:
-    """The spec of a value inside that is no operand's and no result's."""
-    lanes = core.axes_of_lanes()  # along which `vmap` will shard the values
+    """Return the spec of a value inside that is neither an operand nor a result."""
+    lanes = core.axes_of_lanes()  # the axes over which `vmap` will shard the values
     axes = [n for n, _ in named(params["mesh"], params["newly_manual_axes"]) if n not in lanes]
     if params["check_vma"]:
         varying = () if aval.manual_axis_kinds is None else aval.manual_axis_kinds.varying
@@ -94,7 +92,7 @@ def _residual(params: dict[str, Any], aval: Any) -> Any:
 
 @contextmanager
 def _inside(params: dict[str, Any]) -> Iterator[None]:
-    """The scope in which the program is traced."""
+    """Enter the scope in which the program is traced."""
     mesh, manual = params["mesh"], params["newly_manual_axes"]
     axes = scope(mesh, manual, params["check_vma"])
     with core.axis_env(axes), made_current(inside(mesh.abstract_mesh, manual)):
@@ -102,32 +100,32 @@ def _inside(params: dict[str, Any]) -> Iterator[None]:
 
 
 def scope(mesh: Any, manual: frozenset[Any], typed: bool) -> tuple[tuple[Any, int], ...]:
-    """The axes in scope inside: of the manual ones types say what varies, if `typed`."""
+    """Return the axes in scope inside; if `typed`, types record which of them vary."""
     axes = named(mesh, manual)
     return (*core.STATE.axes, *(_typed(axes) if typed else axes))
 
 
-@functools.lru_cache(1024)  # the same objects, which types are found by faster
+@functools.lru_cache(1024)  # identical objects make the lookup of types faster
 def _typed(axes: tuple[tuple[Any, int], ...]) -> tuple[tuple[Any, int], ...]:
     return tuple(map(core.TypedAxis, axes))
 
 
 def named(mesh: Any, manual: frozenset[Any]) -> tuple[tuple[Any, int], ...]:
-    """Names and sizes of the manual axes, in the mesh's order."""
+    """Return names and sizes of the manual axes, in the mesh's order."""
     return tuple((n, k) for n, k in mesh.shape_tuple if n in manual)
 
 
 def placed(spec: Any, params: dict[str, Any]) -> PartitionSpec:
-    """The spec of a whole value."""
+    """Return the spec of a global value."""
     if isinstance(spec, Stacked):
         return PartitionSpec(*spec.after, spec.axes)
     return spec  # type: ignore[no-any-return]
 
 
 def unnamed(spec: Any, params: dict[str, Any]) -> list[tuple[Any, int]]:
-    """The manual axes, with their sizes, along which a value is the same everywhere.
+    """Return the manual axes, with their sizes, along which a value is replicated.
 
-    Not those of lanes: there each device has lanes of its own.
+    Axes of lanes are excluded: each device has its own lanes.
     """
     used = {a for entry in placed(spec, params) for a in axes_of_entry(entry)}
     used |= core.axes_of_lanes()
@@ -136,53 +134,63 @@ def unnamed(spec: Any, params: dict[str, Any]) -> list[tuple[Any, int]]:
 
 
 def num_shards_per_axis(spec: PartitionSpec, mesh: Any, ndim: int) -> list[int]:
-    """In how many parts each axis of a value is cut."""
-    found = [math.prod(mesh.shape[a] for a in axes_of_entry(entry)) for entry in spec]
-    return found + [1] * (ndim - len(found))
+    """Return the number of shards along each axis of a value."""
+    counts = [math.prod(mesh.shape[a] for a in axes_of_entry(entry)) for entry in spec]
+    return counts + [1] * (ndim - len(counts))
 
 
 def unshard_aval(aval: Any, spec: Any, params: dict[str, Any]) -> Any:
-    """The type of a whole value, of that of its parts."""
+    """Return the type of a global value from the type of its shards."""
     shape = list(aval.shape)
     if isinstance(spec, Stacked):
         shape.insert(len(spec.after), 1)
     spec, mesh = placed(spec, params), params["mesh"]
-    parts = num_shards_per_axis(spec, mesh, len(shape))
+    num_shards = num_shards_per_axis(spec, mesh, len(shape))
     inner: list[Any] = list(spec_of(aval))
     if len(inner) < len(shape):
         inner = [None] * len(shape)
-    rows = [
+    entries = [
         (*axes_of_entry(spec[i] if i < len(spec) else None), *axes_in(entry))
         for i, entry in enumerate(inner)
     ]
-    spec = spec.update(partitions=tuple(rows))
-    lies = NamedSharding(mesh.abstract_mesh, spec).to_explicit(len(shape))
-    sizes = tuple(n * k for n, k in zip(shape, parts, strict=True))
+    spec = spec.update(partitions=tuple(entries))
+    explicit_sharding = NamedSharding(mesh.abstract_mesh, spec).to_explicit(len(shape))
+    sizes = tuple(n * k for n, k in zip(shape, num_shards, strict=True))
     kinds = aval.manual_axis_kinds
     if kinds is not None:
         inner_axes = params["newly_manual_axes"]
         kinds = manual_kinds(*[[n for n in k if n not in inner_axes] for k in kinds])
-    return aval.update(shape=sizes, explicit_sharding=lies, manual_axis_kinds=kinds)
+    return aval.update(
+        shape=sizes, explicit_sharding=explicit_sharding, manual_axis_kinds=kinds
+    )
 
 
 def shard_aval(
     aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any], typed: bool = False
 ) -> Any:
-    """The type of the parts of a whole value, whose axes are divisible.
+    """Return the type of the shards of a global value, whose axes are divisible.
 
-    typed: whether it says along which axes they vary.
+    typed: whether the type records over which axes the shards vary.
     """
     if type(aval) is AbstractRef:
         return AbstractRef(shard_aval(aval.inner_aval, spec, mesh, manual, typed))
-    parts = num_shards_per_axis(spec, mesh, len(aval.shape))
-    lies = aval.explicit_sharding
-    if lies is not None:
-        rest = [tuple(a for a in axes_in(entry) if a not in manual) for entry in lies.spec]
-        sums = [lies.spec.unreduced - manual, lies.spec.reduced - manual]
-        lies = lies.with_sums(*sums).with_entries(rest)
-        if lies is not None:
-            lies = lies.update(mesh=inside(lies.mesh, manual))
-    sizes = tuple(n // k for n, k in zip(aval.shape, parts, strict=True))
+    num_shards = num_shards_per_axis(spec, mesh, len(aval.shape))
+    explicit_sharding = aval.explicit_sharding
+    if explicit_sharding is not None:
+        rest = [
+            tuple(a for a in axes_in(entry) if a not in manual)
+            for entry in explicit_sharding.spec
+        ]
+        sums = [
+            explicit_sharding.spec.unreduced - manual,
+            explicit_sharding.spec.reduced - manual,
+        ]
+        explicit_sharding = explicit_sharding.with_sums(*sums).with_entries(rest)
+        if explicit_sharding is not None:
+            explicit_sharding = explicit_sharding.update(
+                mesh=inside(explicit_sharding.mesh, manual)
+            )
+    sizes = tuple(n // k for n, k in zip(aval.shape, num_shards, strict=True))
     kinds = aval.manual_axis_kinds
     if typed:
         used = [a for entry in spec for a in axes_of_entry(entry)]
@@ -190,7 +198,9 @@ def shard_aval(
         kinds = manual_kinds(
             [*varying, *used], [*unreduced, *spec.unreduced], [*reduced, *spec.reduced]
         )
-    return aval.update(shape=sizes, explicit_sharding=lies, manual_axis_kinds=kinds)
+    return aval.update(
+        shape=sizes, explicit_sharding=explicit_sharding, manual_axis_kinds=kinds
+    )
 
 
 def_region_rules(
@@ -216,34 +226,34 @@ shard_map_p.lowers_key_arrays = True
 
 # -------------------------------------------------------------------------------- lanes
 
-_whole_lanes = shard_map_p.batch  # on each device all of them
+_batch_on_each_device = shard_map_p.batch  # all lanes on each device
 
 
 def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     names, closed = axes_of_entry(axis.spmd_name), params["jaxpr"]
     used = axes_of(closed.jaxpr)
     if not (names and params["newly_manual_axes"].issuperset(names)) or axis.name in used:
-        return _whole_lanes(axis, args, dims, **params)
+        return _batch_on_each_device(axis, args, dims, **params)
     specs = [placed(s, params) for s in (*params["in_specs"], *params["out_specs"])]
     if clash := {a for s in specs for e in s for a in axes_of_entry(e)} & {*names}:
         raise errors.value_error(
             "vmap spmd_axis_name cannot appear in shard_map in_specs, or out_specs.",
             which=f"spmd_axis_name={axis.spmd_name!r}, and {clash} in {specs}",
-            why="lanes lie along that axis of the mesh.",
+            why="vmap maps its lanes over this mesh axis.",
             tries=["another spmd_axis_name, or none"],
         )
     if clash := {*names} & set(used):
         raise errors.value_error(
             f"shard_map under vmap with spmd_axis_name={axis.spmd_name!r} uses the axis"
             f" {', '.join(map(str, clash))}.",
-            why="along it lie the lanes, which have nothing to do with each other.",
+            why="vmap maps its lanes over this mesh axis, and lanes are independent.",
             tries=["another spmd_axis_name, or none"],
         )
-    parts = math.prod(params["mesh"].shape[a] for a in names)
-    if axis.size % parts:
+    num_shards = math.prod(params["mesh"].shape[a] for a in names)
+    if axis.size % num_shards:
         raise errors.value_error(
             f"vmap over {axis.size} lanes with spmd_axis_name={axis.spmd_name!r}: they are"
-            f" not evenly divisible by its size, {parts}.",
+            f" not evenly divisible by its size, {num_shards}.",
             tries=["pad the lanes", "vmap without spmd_axis_name"],
         )
     batched = [d is not None for d in dims]
@@ -252,7 +262,7 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         for x, d, b in zip(args, dims, batched, strict=True)
     ]
     with _inside(params):
-        inner = Axis(axis.name, axis.size // parts)
+        inner = Axis(axis.name, axis.size // num_shards)
         lanes, out_batched = batch_jaxpr(closed, inner, batched, False)
         if params["check_vma"]:
             lanes = _varying_over(lanes, names, batched)
@@ -273,7 +283,7 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
 def _varying_over(
     closed: ClosedJaxpr, names: tuple[Any, ...], flags: Sequence[bool]
 ) -> ClosedJaxpr:
-    """A program whose flagged inputs vary along axes, too."""
+    """Return the program with its flagged inputs also varying over `names`."""
     like = shaped((), dtypes.bool_, manual_axis_kinds=manual_kinds(names))
     avals = [joined(a, like) if f else a for a, f in zip(closed.in_avals, flags, strict=True)]
     return remembered(
@@ -290,34 +300,36 @@ shard_map_p.batch = _batch
 
 def _transpose(cts: Any, *args: Any, **params: Any) -> Any:
     linear = [type(x) is UndefinedPrimal for x in args]
-    given = nonzero_flags(cts)
+    nonzero_cts = nonzero_flags(cts)
     in_specs, out_specs = params["in_specs"], params["out_specs"]
     with _inside(params):
-        turned, present = transpose_jaxpr(params["jaxpr"], linear, given, instantiate_out=False)
-    still = [i for i, lin in enumerate(linear) if not lin]
+        transposed, present = transpose_jaxpr(
+            params["jaxpr"], linear, nonzero_cts, instantiate_out=False
+        )
+    nonlinear = [i for i, lin in enumerate(linear) if not lin]
     outs = pick(flagged_indices(linear), present)
-    ins = [args[i] for i in still]
+    ins = [args[i] for i in nonlinear]
     if params["check_vma"]:
-        ins += [cts[i] for i in flagged_indices(given)]
+        ins += [cts[i] for i in flagged_indices(nonzero_cts)]
     else:
         shared = [tuple(n for n, _ in unnamed(in_specs[i], params)) for i in outs]
         if any(shared):
-            turned = _summed(turned, shared, params)
-        for i in flagged_indices(given):
-            # A result that devices share took its cotangent once for each: share it out.
+            transposed = _summed(transposed, shared, params)
+        for i in flagged_indices(nonzero_cts):
+            # A replicated result receives its cotangent once per device, so divide it.
             n = math.prod(k for _, k in unnamed(out_specs[i], params))
             ins.append(cts[i] if n == 1 else lax.mul(cts[i], 1.0 / n))
-    origins = [*still, *(~i for i in flagged_indices(given))], [~i for i in outs]
-    _, new = shard_map_p.regions.rebuild(params, [turned], *origins)
-    for what, from_others in (("in_specs", len(still)), ("out_specs", 0)):
+    origins = [*nonlinear, *(~i for i in flagged_indices(nonzero_cts))], [~i for i in outs]
+    _, new = shard_map_p.regions.rebuild(params, [transposed], *origins)
+    for what, num_nonlinear in (("in_specs", len(nonlinear)), ("out_specs", 0)):
         specs = new[what]
-        turned_specs = map(_of_cotangents, specs[from_others:])
-        new[what] = (*specs[:from_others], *turned_specs)
-    found = dict(zip(outs, shard_map_p.bind(*ins, **new), strict=True))
-    return [found.get(i) for i in range(len(args))]
+        ct_specs = map(_cotangent_spec, specs[num_nonlinear:])
+        new[what] = (*specs[:num_nonlinear], *ct_specs)
+    cts_in = dict(zip(outs, shard_map_p.bind(*ins, **new), strict=True))
+    return [cts_in.get(i) for i in range(len(args))]
 
 
-def _of_cotangents(spec: Any) -> Any:
+def _cotangent_spec(spec: Any) -> Any:
     if isinstance(spec, Stacked) or not (spec.unreduced or spec.reduced):
         return spec
     return spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
@@ -326,7 +338,7 @@ def _of_cotangents(spec: Any) -> Any:
 def _summed(
     closed: ClosedJaxpr, shared: Sequence[tuple[Any, ...]], params: dict[str, Any]
 ) -> ClosedJaxpr:
-    """A jaxpr with the sum of its outputs over the axes along which they are shared."""
+    """Return a jaxpr that sums its outputs over the axes along which they are shared."""
 
     def fun(*args: Any) -> list[Any]:
         outs = zip(closed(*args), shared, strict=True)
@@ -340,9 +352,10 @@ shard_map_p.transpose = _transpose
 
 
 def vary_as(closed: ClosedJaxpr, specs: Sequence[Any]) -> ClosedJaxpr:
-    """A program whose results vary along all axes that their specs name.
+    """Return the program with its results varying over all axes that their specs name.
 
-    They are terms of sums, or have such as cotangents, along those that specs call so.
+    Over the `unreduced` axes of a spec they are unreduced; over the `reduced` ones their
+    cotangents are.
     """
     casts = [
         casts_to(
@@ -380,7 +393,7 @@ def _lower(ctx: Any, *args: Any, **params: Any) -> Any:
         raise errors.value_error(
             "The following ordered effects are not supported for more than 1 device:"
             " those inside of shard_map.",
-            why="its devices have no order among them.",
+            why="The devices of a mesh run in no particular order.",
             tries=["ordered=False"],
         )
     now_manual = ctx.manual | manual
@@ -390,7 +403,7 @@ def _lower(ctx: Any, *args: Any, **params: Any) -> Any:
     ins = [(core.aval_of(c), PartitionSpec()) for c in hidden]
     ins += zip(ctx.avals_in, in_specs, strict=True)
     outs = list(zip(ctx.avals_out, out_specs, strict=True))
-    parts = [shard_aval(a, spec, mesh, manual) for a, spec in ins]
+    shard_avals = [shard_aval(a, spec, mesh, manual) for a, spec in ins]
 
     def body(*values: Any) -> list[Any]:
         inner = Lowering(ctx.module, ctx.prefix)
@@ -408,29 +421,33 @@ def _lower(ctx: Any, *args: Any, **params: Any) -> Any:
         return out
 
     operands = [*(ctx.consts[id(c)] for c in hidden), *args]
-    return ctx.manual_region(mesh, manual, operands, ins, outs, parts, body)
+    return ctx.manual_region(mesh, manual, operands, ins, outs, shard_avals, body)
 
 
 shard_map_p.lower = _lower
 
 
 def _impl(*args: Any, **params: Any) -> Any:
-    """On concrete values: as a compiled program over the mesh."""
+    """Run on concrete values, as a compiled program over the mesh."""
     mesh = params["mesh"]
     if not isinstance(mesh, Mesh):
-        given = (mesh_of(lie) for lie in map(multi_device_sharding, args) if lie is not None)
-        found = next(given, None)
-        if found is None:
+        meshes = (
+            mesh_of(sharding)
+            for sharding in map(multi_device_sharding, args)
+            if sharding is not None
+        )
+        operand_mesh = next(meshes, None)
+        if operand_mesh is None:
             raise errors.value_error(
                 "shard_map over an `AbstractMesh` needs an argument that lies on devices.",
                 tries=["mesh=Mesh(...)", "device_put the arguments over a mesh first"],
             )
-        mesh = NamedSharding(mesh, PartitionSpec()).on(found.flat).mesh
+        mesh = NamedSharding(mesh, PartitionSpec()).on(operand_mesh.flat).mesh
     outs: list[Any] = [None] * len(params["out_specs"])
-    if params["newly_manual_axes"].issuperset(mesh.axis_names):  # else XLA chooses
+    if params["newly_manual_axes"].issuperset(mesh.axis_names):  # otherwise XLA chooses
         outs = [NamedSharding(mesh, placed(s, params)) for s in params["out_specs"]]
-    over = device_assignment.RequestedPlacement(mesh, [None] * len(args), outs)
-    return dispatch.run(shard_map_p, args, params, over)
+    requested = device_assignment.RequestedPlacement(mesh, [None] * len(args), outs)
+    return dispatch.run(shard_map_p, args, params, requested)
 
 
 shard_map_p.impl = _impl

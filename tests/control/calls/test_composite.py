@@ -45,7 +45,7 @@ def test_jaxpr():
         "    ] a\n"
         "  in (b,) }"
     )
-    # Constants lead the operands; None is no attribute; nothing is cut off.
+    # Constants lead the operands; None is not an attribute; nothing is cut off.
     (eqn,) = mj.make_jaxpr(
         lambda x: lax.composite(lambda y, *, k: (y + np.arange(3.0), y), "c")(x, k=None)[0]
     )(X).eqns
@@ -66,7 +66,7 @@ def test_errors():
         mj.jit(lambda x: scale(x, by=x.sum()))(X)
     with pytest.raises(mj.errors.UnexpectedTracerError, match="Tracer as a constant"):
         mj.jit(lambda x: lax.composite(lambda y: y + x, "c")(2 * x))(X)
-    with pytest.raises(TypeError, match="is no attribute"):
+    with pytest.raises(TypeError, match="is not an attribute"):
         mj.jit(lambda x: scale(x, arr=object()))(X)
 
 

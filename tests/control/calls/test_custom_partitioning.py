@@ -134,7 +134,7 @@ def test_the_mesh_is_called_as_where_the_call_is_compiled(mesh):
 
 def test_factors_belong_to_texts():
     f = custom_partitioning(lambda x: x)
-    with pytest.raises(ValueError, match="belong to a sharding_rule that is a text"):
+    with pytest.raises(ValueError, match="belong to a sharding_rule that is a string"):
         f.def_partition(lambda *a: None, sharding_rule=None, reduction_factors=("i",))
 
 
