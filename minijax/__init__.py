@@ -84,6 +84,14 @@ _FILLED_BY = {
         control.rules.custom_jvp control.rules.custom_solve control.rules.custom_vjp
         control.rules.remat_opt control.rules.stop_gradient surface.numpy.methods
     """,
+    "rare_primitives": """
+        api.compiler_hints api.xla_metadata control.calls.call_exported
+        control.calls.composite control.effects.buffer_callback control.effects.ffi_call
+        control.rules.custom_vmap prims.host_local prims.sizes surface.recurrent.lstm
+        surface.sparse.api surface.sparse.bcoo_dense surface.sparse.bcoo_dot
+        surface.sparse.bcoo_layout surface.sparse.bcsr_ops surface.sparse.coo
+        surface.sparse.csr surface.sparse.direct surface.values views.primitives
+    """,
     "evaluate": "runtime.running.dispatch",
     "evaluate_batched": "runtime.running.compiled_rules",
     "evaluate_jvp": "runtime.running.compiled_rules",

@@ -241,8 +241,9 @@ def load_primitives() -> None:
 
 def named(name: str) -> Primitive:
     """Return the primitive of this name, for a pickled program."""
-    if name not in registry:
-        load_primitives()
+    for group in ("primitives", "rare_primitives"):
+        if name not in registry:
+            hooks.load(group)
     if name not in registry:
         raise LookupError(
             errors.message(

@@ -7,8 +7,10 @@ plugins are installed, a few are compiled.  `calls.txt` is recorded from JAX 0.1
 """
 
 import importlib.util
+import pickle
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -47,21 +49,75 @@ def primitives(jaxpr):
             yield from primitives(inner)
 
 
-@pytest.mark.filterwarnings("ignore:Casting complex values")
-def test_every_primitive_has_a_sample():
+@pytest.fixture(scope="module")
+def traced():
+    """The jaxpr of every sample, and the names of the primitives in it."""
+    mesh = mj.make_mesh((4,), ("i",), axis_types=(mj.sharding.AxisType.Auto,))
+    out = []
+    with mj.enable_x64(True), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Casting complex values")
+        for sample in SAMPLES:
+            jaxpr = mj.make_jaxpr(function(sample, mj, mesh))(*structs(mj, sample))
+            out.append((sample.name, jaxpr, set(primitives(jaxpr.jaxpr))))
+    return out
+
+
+def test_every_primitive_has_a_sample(traced):
     # A process of its own: other tests declare primitives, too.
     code = "from minijax.tools import rules as r; r.load_all(); print(*r.registry)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    registry = told.stdout.decode().split()
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    registry = printed.stdout.decode().split()
     assert len(registry) > 200
-    mesh = mj.make_mesh((4,), ("i",), axis_types=(mj.sharding.AxisType.Auto,))
-    names = {*INSIDE, *ELSEWHERE}
-    for sample in SAMPLES:
-        names.update(
-            primitives(mj.make_jaxpr(function(sample, mj, mesh))(*structs(mj, sample)).jaxpr)
-        )
+    names = {*INSIDE, *ELSEWHERE}.union(*[used for _, _, used in traced])
     missing = set(registry) - names
     assert not missing, f"no row of samples.py has {sorted(missing)}"
+
+
+def test_jaxprs_of_every_primitive_are_unpickled_by_a_fresh_process(traced, tmp_path):
+    """It imports the modules that define the primitives, whatever was loaded before."""
+    seen, rows = set(), []
+    for name, jaxpr, used in traced:
+        if used <= seen:
+            continue
+        try:
+            rows.append((name, str(jaxpr), pickle.dumps(jaxpr)))
+        except (AttributeError, pickle.PicklingError) as error:
+            assert "local object" in str(error), (name, error)  # of a user's function
+        else:
+            seen |= used
+    assert len(seen) > 250
+    path = tmp_path / "jaxprs"
+    path.write_bytes(pickle.dumps(rows[::-1]))
+    code = (
+        "import pickle, sys, minijax\n"
+        "minijax.config.update('jax_enable_x64', True)\n"
+        "for name, text, data in pickle.load(open(sys.argv[1], 'rb')):\n"
+        "    assert str(pickle.loads(data)) == text, name\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, timeout=120)
+
+
+def test_every_primitive_of_any_module_is_found_by_a_fresh_process():
+    """Primitives of all modules are in the two tables that unpickling reads."""
+    load_all = """
+import importlib, pkgutil, minijax
+from minijax.ir import core
+for module in pkgutil.walk_packages(minijax.__path__, "minijax."):
+    if "__main__" not in module.name:
+        try:
+            importlib.import_module(module.name)
+        except (ImportError, AttributeError):  # removed modules say so
+            pass
+print(*core.registry)
+"""
+    printed = subprocess.run([sys.executable, "-Wignore", "-c", load_all], capture_output=True)
+    names = printed.stdout.decode().split()
+    assert len(names) > 270
+    find = (
+        "import sys\nfrom minijax.ir import core\n"
+        "for name in sys.argv[1:]: assert core.named(name).name == name\n"
+    )
+    subprocess.run([sys.executable, "-c", find, *names[::-1]], check=True, timeout=120)
 
 
 @pytest.mark.parametrize("platform, text, types, want", RECORDED)
