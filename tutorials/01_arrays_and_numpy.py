@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Arrays, and what is different from NumPy
 #
-# If you know NumPy, you know most of `minijax.numpy`. This tutorial is about the rest:
-# what arrays promise here, why, and the few places where the same line does something
-# else. Every claim below is followed by an `assert`, so the page cannot lie to you.
+# If you know NumPy, you know most of `minijax.numpy`. This tutorial covers the rest: what
+# arrays guarantee, why, and the few places where the same line behaves differently. An
+# `assert` follows every claim, so the page is tested.
 
 # %%
 import numpy as np
@@ -26,8 +26,8 @@ import minijax.numpy as jnp
 # %% [markdown]
 # ## The familiar part
 #
-# A plate of metal, cold but for one hot edge. Creating, slicing and arithmetic are
-# NumPy's.
+# Take a metal plate that is cold except for one hot edge. Creating arrays, slicing and
+# arithmetic work as in NumPy.
 
 # %%
 plate = jnp.concatenate([jnp.full((1, 6), 100.0), jnp.zeros((5, 6))])
@@ -41,8 +41,8 @@ assert change.shape == (4, 4)
 assert change[0, 0] == 25.0  # one of four neighbours has 100 degrees
 
 # %% [markdown]
-# NumPy's functions accept our arrays, and ours accept NumPy's. `np.asarray` brings a
-# result back to NumPy.
+# NumPy's functions accept minijax's arrays, and minijax's functions accept NumPy's.
+# `np.asarray` converts a result to NumPy.
 
 # %%
 table = np.linspace(0, 1, 5)
@@ -53,28 +53,28 @@ assert np.allclose(jnp.sin(table), np.sin(table), atol=1e-6)
 # %% [markdown]
 # ## Arrays never change
 #
-# Assigning to an element raises. An array that cannot change can be shared between
-# devices, kept for a derivative, or computed later, without anyone asking who else
-# might be writing to it.
+# Assigning to an element raises an error. An array that cannot change can be shared
+# between devices, kept for a derivative, or computed later, because no other code can
+# write to it.
 
 # %%
 try:
     plate[0, 0] = 0.0
 except TypeError as error:
-    refusal = str(error)
-assert ".at[" in refusal  # the message says what to do instead
+    message = str(error)
+assert ".at[" in message  # the message names the alternative
 
 # %% [markdown]
-# Instead, `.at[...]` describes a changed copy. Under `jit` (next tutorial) the compiler
-# sees when the old array is not needed any more and writes in place after all.
+# Instead, `.at[...]` returns a changed copy. Under `jit` (next tutorial) the compiler
+# detects that the old array is no longer needed, and writes in place.
 
 # %%
 warmer = plate.at[1:-1, 1:-1].add(change)
-assert plate[1, 1] == 0.0  # the old one is as it was
+assert plate[1, 1] == 0.0  # the old array is unchanged
 assert warmer[1, 1] == 25.0
 
 # %% [markdown]
-# One thing is better than in NumPy: where an index occurs twice, `add` adds twice.
+# One thing is better than in NumPy: if an index occurs twice, `add` adds twice.
 
 # %%
 visits = [2, 0, 2, 2]
@@ -88,8 +88,9 @@ assert numpy_counts.tolist() == [1, 0, 1]  # NumPy writes the same 1 three times
 # %% [markdown]
 # ## Indices outside the array do not raise
 #
-# An accelerator has nobody to raise to. So reading outside gives the nearest element,
-# and writing outside is dropped. `mode="fill"` makes a mistake visible.
+# An accelerator cannot raise an exception. So a read outside the array returns the
+# nearest element, and a write outside is dropped. `mode="fill"` makes such a mistake
+# visible.
 
 # %%
 x = jnp.array([10.0, 20.0, 30.0])
@@ -99,11 +100,11 @@ assert (x.at[far].set(0.0) == x).all()
 assert jnp.isnan(x.at[far].get(mode="fill"))
 
 # %% [markdown]
-# ## Numbers are 32 bits wide unless you ask
+# ## Numbers are 32 bits wide by default
 #
-# Halving the width doubles the speed of nearly everything, and on accelerators far
-# more. So the default float is `float32` and the default integer `int32`, even for what
-# comes from NumPy in 64 bits.
+# Half the width doubles the speed of nearly all operations, and on accelerators the gain
+# is larger. So the default float is `float32` and the default integer is `int32`, even
+# for NumPy arrays of 64 bits.
 
 # %%
 assert jnp.array([1.5]).dtype == jnp.float32
@@ -111,8 +112,8 @@ assert jnp.arange(3).dtype == jnp.int32
 assert jnp.asarray(np.array([1.5], np.float64)).dtype == jnp.float32
 
 # %% [markdown]
-# 64 bits are a switch away: `jax.config.update("jax_enable_x64", True)` at the start of
-# a program, or for a few lines:
+# To get 64 bits, set one option at the start of a program,
+# `jax.config.update("jax_enable_x64", True)`, or set it for a few lines:
 
 # %%
 with jax.enable_x64(True):
@@ -122,21 +123,21 @@ assert third.dtype == jnp.float64
 # %% [markdown]
 # ## Python numbers adapt
 #
-# A plain Python number has no opinion about width: it is *weakly* typed, and takes the
-# dtype of the array that it meets. That is why `x * 2.0` does not turn a `bfloat16`
-# model into a `float32` one.
+# A Python number has no fixed width: it is *weakly* typed, and takes the dtype of the
+# array that it is combined with. That is why `x * 2.0` does not turn a `bfloat16` model
+# into a `float32` one.
 
 # %%
 small = jnp.ones(3, jnp.bfloat16)
 assert (small * 2.0).dtype == jnp.bfloat16
-assert (small * np.float32(2.0)).dtype == jnp.float32  # this 2 has an opinion
+assert (small * np.float32(2.0)).dtype == jnp.float32  # this 2 has a fixed dtype
 assert (jnp.arange(3) * 2.5).dtype == jnp.float32  # the kind still counts
 assert jnp.asarray(1.0).weak_type
 assert not jnp.asarray(1.0, dtype=jnp.float32).weak_type
 
 # %% [markdown]
-# Two arrays promote as a small lattice says. It never goes through 64 bits by accident:
-# where NumPy makes `int32 + float32` a `float64`, here it is `float32`.
+# Two arrays promote according to a small lattice. It never leads to 64 bits by accident:
+# NumPy turns `int32 + float32` into `float64`, minijax into `float32`.
 
 # %%
 assert (np.ones(1, np.int32) + np.ones(1, np.float32)).dtype == np.float64
@@ -145,29 +146,29 @@ assert (jnp.ones(1, jnp.int32) + jnp.ones(1, jnp.float32)).dtype == jnp.float32
 # %% [markdown]
 # ## Results arrive later
 #
-# An operation returns as soon as it is on its way. Looking at a value (printing it,
-# `float`, `np.asarray`) waits for it. When you measure time, wait yourself, or you
-# measure only how fast work is handed out.
+# An operation returns as soon as it has started. Reading a value (printing it, `float`,
+# `np.asarray`) waits for it. To measure time, wait explicitly; otherwise you measure only
+# how fast work is started.
 
 # %%
 big = jnp.ones((500, 500))
-product = big @ big  # on its way
-product.block_until_ready()  # there
+product = big @ big  # started
+product.block_until_ready()  # finished
 assert float(product[0, 0]) == 500.0
 
 # %% [markdown]
-# ## Randomness without a hidden state
+# ## Randomness without hidden state
 #
-# `np.random` keeps a state that every call changes. A function that reads it gives
-# another result each time, and cannot be repeated, reordered or run in parallel. Here a
-# random number is a function of a *key*, and the same key always gives the same number.
+# `np.random` has a state that every call changes. A function that uses it returns another
+# result each time, and cannot be repeated, reordered or run in parallel. In minijax a
+# random number is a function of a *key*, and the same key always returns the same number.
 
 # %%
 key = jax.random.key(1)
 assert jax.random.uniform(key) == jax.random.uniform(key)
 
 # %% [markdown]
-# For more randomness, make more keys. The rule: split a key, use each part once.
+# For more random numbers, make more keys. The rule: split a key, and use each part once.
 
 # %%
 key, for_weights, for_noise = jax.random.split(key, 3)
@@ -178,21 +179,21 @@ assert abs(jnp.corrcoef(weights, noise)[0, 1]) < 0.1
 # %% [markdown]
 # ## All together
 #
-# Let the heat spread until the plate comes to rest. In the end each inner point is the
-# mean of its neighbours, which is what the equation of heat says about rest.
+# Let the heat diffuse until the plate reaches equilibrium. Then each inner point is the
+# mean of its neighbours, as the heat equation requires.
 
 
 # %%
-def spread(plate):
+def diffuse(plate):
     around = plate[:-2, 1:-1] + plate[2:, 1:-1] + plate[1:-1, :-2] + plate[1:-1, 2:]
     return plate.at[1:-1, 1:-1].set(around / 4)
 
 
 for _ in range(100):
-    plate = spread(plate)
-assert jnp.allclose(plate, spread(plate), atol=1e-3)
+    plate = diffuse(plate)
+assert jnp.allclose(plate, diffuse(plate), atol=1e-3)
 print(plate.round().astype(int))
 
 # %% [markdown]
-# A hundred calls from Python, each of a dozen operations: this is where the next
-# tutorial, on `jit`, begins.
+# This took a hundred calls from Python, each of about ten operations. The next tutorial,
+# on `jit`, begins here.

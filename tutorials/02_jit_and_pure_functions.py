@@ -13,10 +13,9 @@
 # %% [markdown]
 # # `jit`, and why functions should be pure
 #
-# `jit` turns a Python function into one compiled program. To do so it has to find out
-# what the function computes, and it finds out in the simplest way: it calls it, once,
-# with stand-ins for the arguments. All that is surprising about `jit` follows from this
-# one idea, so we look at it first.
+# `jit` turns a Python function into one compiled program. To find out what the function
+# computes, it calls the function once, with placeholders for the arguments. Everything
+# surprising about `jit` follows from this, so we look at it first.
 
 # %%
 from functools import partial
@@ -28,14 +27,14 @@ from minijax import lax
 # %% [markdown]
 # ## Tracing
 #
-# The stand-ins are called *tracers*. A tracer knows its shape and dtype, but no value;
-# asked to do arithmetic, it writes down what was asked. The notes are a *jaxpr*, and
-# `make_jaxpr` shows them.
+# The placeholders are called *tracers*. A tracer has a shape and a dtype, but no value.
+# It records each operation that is applied to it. The record is a *jaxpr*, and
+# `make_jaxpr` shows it.
 
 
 # %%
 def wind_chill(celsius, kmh):
-    """What the temperature feels like in the wind (Environment Canada, 2001)."""
+    """Return the apparent temperature in wind (Environment Canada, 2001)."""
     v = kmh**0.16
     return 13.12 + 0.6215 * celsius - 11.37 * v + 0.3965 * celsius * v
 
@@ -43,9 +42,9 @@ def wind_chill(celsius, kmh):
 print(jax.make_jaxpr(wind_chill)(-5.0, 30.0))
 
 # %% [markdown]
-# One line an operation, each with the type of its result. This is all that `jit` sees:
-# the names `wind_chill` and `v` are gone, and so is everything else that Python did on
-# the way. The program made from it gives the same numbers:
+# The jaxpr has one line per operation, with the type of its result. `jit` sees nothing
+# else: the names `wind_chill` and `v` are gone, and so is everything else that Python
+# did. The compiled program returns the same numbers:
 
 # %%
 fast = jax.jit(wind_chill)
@@ -76,11 +75,10 @@ double(jnp.ones(4, int))  # another dtype
 assert traced == ["float32[3]", "float32[4]", "int32[4]"]
 
 # %% [markdown]
-# So a new shape costs a compilation. If your data come in many lengths, pad them to a
-# few.
+# So a new shape costs a compilation. If your data have many lengths, pad them to a few.
 #
-# For the same reason a global variable is read while tracing. Changing it later changes
-# nothing: the program has the old value inside. This is the most common surprise.
+# For the same reason a global variable is read during tracing. Changing it later has no
+# effect: the program contains the old value. This is the most common surprise.
 
 # %%
 rate = 0.1
@@ -96,9 +94,9 @@ rate = 0.5
 assert jnp.allclose(interest(100.0), 10.0)  # still the old rate
 
 # %% [markdown]
-# The cure is to say what a function depends on: pass it in. A function whose result
-# depends on its arguments alone, and which does nothing but return it, is called
-# *pure*. For pure functions, and only for them, tracing once stands for every call.
+# To fix this, pass the value as an argument. A function is *pure* if its result depends
+# only on its arguments, and if it does nothing except return the result. For pure
+# functions, and only for them, one trace is valid for every call.
 
 # %%
 interest = jax.jit(lambda money, rate: money * rate)
@@ -106,8 +104,8 @@ assert jnp.allclose(interest(100.0, 0.1), 10.0)
 assert jnp.allclose(interest(100.0, 0.5), 50.0)
 
 # %% [markdown]
-# A tracer that escapes through a side effect is of no use to anyone: when the trace is
-# over, it stands for nothing. Using it raises, and the message says where it came from.
+# A tracer that escapes through a side effect is useless: after the trace it represents no
+# value. Using it raises an error that names its origin.
 
 # %%
 escaped = []
@@ -123,7 +121,7 @@ else:
 # %% [markdown]
 # ## Decisions about values
 #
-# A tracer has no value, so Python cannot ask `if x > 0`.
+# A tracer has no value, so Python cannot evaluate `if x > 0`.
 
 
 # %%
@@ -137,19 +135,19 @@ try:
 except jax.errors.TracerBoolConversionError as error:
     print(error)
 else:
-    raise AssertionError("a tracer has told its value")
+    raise AssertionError("a tracer had a value")
 
 # %% [markdown]
-# There are three ways on, and it is worth choosing well.
+# There are three alternatives.
 #
-# **Compute both, pick by element**: `jnp.where`. Right for cheap alternatives.
+# **Compute both, select by element**: `jnp.where`. Use it when both sides are cheap.
 
 # %%
 half_wave = jax.jit(lambda x: jnp.where(x > 0, x, 0.0))
 assert half_wave(jnp.array([-1.0, 2.0])).tolist() == [0.0, 2.0]
 
 # %% [markdown]
-# **Choose while running**: `lax.cond`. The program holds both branches, and runs one.
+# **Choose at run time**: `lax.cond`. The program contains both branches, and runs one.
 
 
 # %%
@@ -163,8 +161,8 @@ assert root_or_square(0.5) == 0.25
 
 
 # %% [markdown]
-# **Choose while tracing**: declare the argument static. It is then a plain Python
-# value, must be hashable, and each new value makes a new program.
+# **Choose while tracing**: declare the argument static. It is then a plain Python value
+# and must be hashable. Each new value makes a new program.
 
 
 # %%
@@ -181,7 +179,7 @@ assert norm(v, kind="largest") == 4.0
 
 # %% [markdown]
 # Shapes are part of a program, so they cannot depend on values either. Selecting with a
-# mask has a result of unknown length: it works outside of `jit` and raises inside.
+# mask has a result of unknown length: it works outside `jit`, and raises an error inside.
 
 # %%
 readings = jnp.array([1.0, -2.0, 4.0])
@@ -191,10 +189,10 @@ try:
 except jax.errors.NonConcreteBooleanIndexError:
     pass
 else:
-    raise AssertionError("an array without a length was made")
+    raise AssertionError("an array of unknown length was created")
 
 # %% [markdown]
-# Most often the array was to be reduced anyway, and the mask can come along:
+# Most often the array is reduced afterwards, and the mask can be part of the reduction:
 
 # %%
 positive_mean = jax.jit(lambda r: jnp.where(r > 0, r, 0).sum() / (r > 0).sum())
@@ -204,10 +202,10 @@ assert positive_mean(readings) == 2.5
 # %% [markdown]
 # ## Loops
 #
-# A Python `for` is unrolled while tracing: a hundred rounds are a hundred times the
-# operations. `lax` has loops that are one operation, whatever the number of rounds.
+# A Python `for` is unrolled during tracing: a hundred iterations record the operations a
+# hundred times. `lax` has loops that are one operation, for any number of iterations.
 #
-# `fori_loop` counts. Here is Newton's way to a cube root:
+# `fori_loop` counts. This one is Newton's method for the cube root:
 
 
 # %%
@@ -219,7 +217,8 @@ assert jnp.allclose(jax.jit(cube_root)(27.0), 3.0)
 
 
 # %% [markdown]
-# `while_loop` goes on as long as it must. How many rounds to Collatz' one?
+# `while_loop` runs until a condition fails. How many steps does Collatz' sequence take to
+# reach 1?
 
 
 # %%
@@ -240,9 +239,9 @@ assert collatz(27) == 111
 
 
 # %% [markdown]
-# `scan` carries something along a sequence and collects what each step puts out: a
-# savings account, a recurrent network, a simulation. And unlike `while_loop`, it can be
-# differentiated backwards.
+# `scan` passes a carry along a sequence, and collects a result from each step: a savings
+# account, a recurrent network, a simulation. Unlike `while_loop`, it supports
+# reverse-mode differentiation.
 
 
 # %%
@@ -260,8 +259,8 @@ assert jnp.allclose(
 )
 
 # %% [markdown]
-# What a loop carries must keep its type from round to round, since there is one program
-# for all of them. The error names the part that changed.
+# The carry of a loop must keep its type from step to step, since all steps run one
+# program. The error names the value that changed.
 
 # %%
 try:
@@ -272,11 +271,11 @@ else:
     raise AssertionError("the carry changed its type")
 
 # %% [markdown]
-# ## When you are lost
+# ## Debugging
 #
-# `with jax.disable_jit():` runs a function as plain Python, value by value, so that a
-# debugger and `print` work. `jax.debug.print` prints values from inside a compiled
-# program. And `make_jaxpr` always shows what was really asked.
+# `with jax.disable_jit():` runs a function as plain Python, value by value, so a debugger
+# and `print` work. `jax.debug.print` prints values from inside a compiled program.
+# `make_jaxpr` always shows the operations that were recorded.
 
 # %%
 seen = []

@@ -14,9 +14,9 @@
 # # `grad`, `vmap`, and putting them together
 #
 # A *transformation* takes a function and returns a function. `grad` returns its
-# derivative, `vmap` a version for many arguments at once. What comes out can go into
-# the next transformation: that is the whole trick, and this tutorial is a walk from the
-# first derivative to Newton's method and per-example gradients.
+# derivative, `vmap` a version for many arguments. The result can be transformed again.
+# This tutorial starts with a first derivative and ends with Newton's method and
+# per-example gradients.
 
 # %%
 import numpy as np
@@ -27,8 +27,8 @@ import minijax.numpy as jnp
 # %% [markdown]
 # ## The derivative of a function
 #
-# The height of a thrown ball, in metres after `t` seconds. Its derivative is the speed,
-# and the derivative of that the acceleration.
+# This is the height of a thrown ball, in metres, after `t` seconds. Its derivative is the
+# speed, and the derivative of the speed is the acceleration.
 
 
 # %%
@@ -42,17 +42,17 @@ assert jnp.allclose(speed(0.0), 15.0)
 assert jnp.allclose(acceleration(1.0), -9.81)
 
 # %% [markdown]
-# This is neither symbolic algebra nor a difference quotient: the function is traced,
-# and each operation in it knows its own derivative. The result is a function like any
+# This is neither symbolic algebra nor a finite difference. The function is traced, and
+# each operation in it has a rule for its derivative. The result is a function like any
 # other, and has a jaxpr.
 
 # %%
 print(jax.make_jaxpr(speed)(1.0))
 
 # %% [markdown]
-# `grad` wants one number out, since a gradient says how *it* changes. Anything may go
-# in: an array, or a tree of dicts, lists and tuples of arrays. The gradient has the
-# form of the argument.
+# `grad` requires a function that returns one number. The arguments can be anything: an
+# array, or a tree of dicts, lists and tuples of arrays. The gradient has the structure of
+# the argument.
 
 
 # %%
@@ -76,8 +76,8 @@ gradient = jax.grad(misfit)(guess, t, measured)
 assert gradient.keys() == guess.keys()
 
 # %% [markdown]
-# A difference quotient is a good check, and a bad way to compute it: it needs one call
-# for each parameter and loses half of the digits.
+# A finite difference is a good check, and a bad way to compute the gradient: it needs a
+# call for each parameter, and loses half of the digits.
 
 # %%
 step = 1e-2
@@ -88,8 +88,8 @@ assert jnp.allclose(gradient["damping"], quotient, rtol=1e-2)
 
 
 # %% [markdown]
-# Following the gradient downhill fits the curve. `value_and_grad` gives both for the
-# price of one, and `jit` around it all makes a step one program.
+# Gradient descent fits the curve. `value_and_grad` returns both for the price of one, and
+# `jit` around it compiles a step into one program.
 
 
 # %%
@@ -106,10 +106,10 @@ for name, true_value in truth.items():
     assert abs(params[name] - true_value) < 0.05, name
 
 # %% [markdown]
-# ## Many at once
+# ## Batches
 #
-# Write the function for one; `vmap` makes it one for many. It does not loop: each
-# operation is told how to work on a whole batch, so a product of vectors becomes a
+# Write the function for one example; `vmap` converts it to a function of many. It does
+# not loop. Each operation is applied to a whole batch, so a product of vectors becomes a
 # product of matrices.
 
 
@@ -125,8 +125,8 @@ to_harbour = jax.vmap(distance, in_axes=(0, None))  # each p, the same q
 assert to_harbour(towns, harbour).tolist() == [3.0, 4.0, jnp.sqrt(9.0 + 64.0)]
 
 # %% [markdown]
-# `in_axes` says which axis of each argument holds the many, `None` that there is only
-# one. Two vmaps give every pair:
+# `in_axes` names the batch axis of each argument; `None` means that all elements share
+# the argument. Two vmaps compute every pair:
 
 # %%
 table = jax.vmap(to_harbour, in_axes=(None, 0))(towns, towns)
@@ -136,28 +136,28 @@ assert table[0, 2] == 10.0
 # %% [markdown]
 # ## Together
 #
-# `vmap(grad(f))` is the gradient for each example of a batch, which elsewhere takes a
-# library of tricks. Here: which measurement pulls hardest at the fit?
+# `vmap(grad(f))` is the gradient for each example of a batch. In this fit, which
+# measurement has the largest gradient?
 
 # %%
 per_point = jax.vmap(jax.grad(misfit), in_axes=(None, 0, 0))(params, t, measured)
 assert per_point["damping"].shape == t.shape
 
 # The mean of the gradients is the gradient of the mean:
-whole = jax.grad(misfit)(params, t, measured)
-assert jnp.allclose(per_point["damping"].mean(), whole["damping"], atol=1e-5)
-print("pulls hardest at t =", t[abs(per_point["damping"]).argmax()])
+mean_gradient = jax.grad(misfit)(params, t, measured)
+assert jnp.allclose(per_point["damping"].mean(), mean_gradient["damping"], atol=1e-5)
+print("largest gradient at t =", t[abs(per_point["damping"]).argmax()])
 
 # %% [markdown]
-# Forwards and backwards: `jacfwd` builds a Jacobian column by column (good for few
-# inputs), `jacrev` row by row (good for few outputs), both as a `vmap` over the
-# derivative. One over the other is the matrix of second derivatives, and with it
-# Newton's method takes a handful of steps where descent takes thousands.
+# `jacfwd` computes a Jacobian column by column (good for few inputs), and `jacrev` row by
+# row (good for few outputs). Both are a `vmap` over a derivative. One applied to the
+# other computes the matrix of second derivatives. With it, Newton's method takes a few
+# steps where descent takes thousands.
 
 
 # %%
 def valley(p):
-    """Rosenbrock's curved valley, whose lowest point (1, 1) is hard to walk to."""
+    """Rosenbrock's curved valley, whose minimum (1, 1) is hard to reach."""
     return (1 - p[0]) ** 2 + 100 * (p[1] - p[0] ** 2) ** 2
 
 
@@ -176,8 +176,8 @@ assert jnp.allclose(p, jnp.ones(2), atol=1e-4)
 assert jnp.allclose(jax.hessian(valley)(p), jax.jacfwd(jax.grad(valley))(p))
 
 # %% [markdown]
-# And any of it under `jit`, in any order, to any depth. The functions mean the same
-# however the transformations are nested:
+# All of this works under `jit`, in any order, to any depth. The order of nesting does not
+# change the result:
 
 # %%
 x = jnp.linspace(-2, 2, 5)
@@ -189,9 +189,9 @@ assert jnp.allclose(one, other, atol=1e-6)
 # %% [markdown]
 # ## Surprises
 #
-# **A kink has a derivative all the same.** Something has to be returned. For `abs` at 0
-# it is the slope on the right; `maximum` shares a tie out evenly; and for `sqrt` at 0
-# it is what the formula says, infinity.
+# **A kink has a derivative.** A gradient must return some number. For `abs` at 0 it is
+# the slope on the right. `maximum` divides a tie equally. For `sqrt` at 0 it is the value
+# of the formula, infinity.
 
 # %%
 assert jax.grad(abs)(0.0) == 1.0
@@ -201,8 +201,8 @@ assert jax.grad(jnp.sqrt)(0.0) == np.inf
 
 # %% [markdown]
 # **`where` guards the value, not the derivative.** Both sides are computed, and so are
-# both derivatives; the unwanted one is multiplied by zero, and zero times infinity is
-# `nan`. Guard what goes in instead.
+# both derivatives. The unselected one is multiplied by zero, and zero times infinity is
+# `nan`. Guard the operand instead.
 
 
 # %%
@@ -220,7 +220,7 @@ assert jnp.isnan(jax.grad(careless)(0.0))
 assert jax.grad(careful)(0.0) == 0.0
 
 # %% [markdown]
-# **Only floating-point arguments have gradients.** An integer cannot change a little.
+# **Only floating-point arguments have gradients.** An integer has no small changes.
 
 # %%
 try:
@@ -231,9 +231,9 @@ else:
     raise AssertionError("an integer was differentiated")
 
 # %% [markdown]
-# **`vmap` computes both branches.** A `cond` whose condition differs from element to
-# element becomes a `where`: each element pays for both sides. Results are the same, the
-# work is not.
+# **`vmap` computes both branches.** A `cond` whose condition differs between elements
+# becomes a `where`: both branches run for each element. The results are the same, but the
+# cost is not.
 
 # %%
 branch = lambda x: jax.lax.cond(x > 0, jnp.sin, jnp.cos, x)

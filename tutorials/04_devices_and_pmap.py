@@ -14,9 +14,9 @@
 # # Devices and `pmap`
 #
 # `vmap` runs one function on many inputs on one device. `pmap` runs it on many devices,
-# one input each, and lets the copies talk to each other. You need no cluster to learn
-# it: the processor can pretend to be eight devices. That must be said before the first
-# array is made, because it is then that the devices are counted.
+# one input on each, and lets the copies communicate. You need no cluster to learn it: the
+# CPU can act as eight devices. Set this option before you create the first array, because
+# the devices are counted then.
 
 # %%
 import numpy as np
@@ -30,13 +30,13 @@ assert jax.device_count() == 8
 jax.devices()
 
 # %% [markdown]
-# The eight share the real cores of this machine, so nothing below gets faster. What
-# they teach is how to write it; the same lines run on eight GPUs.
+# The eight devices share the cores of this machine, so nothing below gets faster. They
+# teach how to write such programs; the same lines run on eight GPUs.
 #
-# ## Where an array lives
+# ## Where an array is stored
 #
-# An array is made on the first device. `device_put` copies it elsewhere, and work
-# follows its data.
+# An array is created on the first device. `device_put` copies it to another device, and
+# operations run where their operands are.
 
 # %%
 first, *_, last = jax.devices()
@@ -46,8 +46,8 @@ assert x.devices() == {first}
 assert (2 * y).devices() == {last}
 
 # %% [markdown]
-# Two arrays that were put on different devices do not mix: copies are expensive, so
-# they are made only where you say so.
+# Two arrays that were put on different devices cannot be combined. Copies are expensive,
+# so they are made only on request.
 
 # %%
 try:
@@ -55,21 +55,21 @@ try:
 except ValueError as error:
     print(error)
 else:
-    raise AssertionError("data moved by themselves")
+    raise AssertionError("data moved without a request")
 
 # %% [markdown]
 # ## One function, eight devices
 #
-# `pmap` takes the first axis of its arguments apart, gives each device one slice, runs
-# the same compiled program on each, and puts the results together again.
+# `pmap` splits its arguments along the first axis, sends one slice to each device, runs
+# the same compiled program on each, and joins the results.
 
 # %%
 squares = jax.pmap(lambda x: x**2)(jnp.arange(8.0))
 assert squares.tolist() == [0, 1, 4, 9, 16, 25, 36, 49]
-assert squares.devices() == set(jax.devices())  # each result is where it was made
+assert squares.devices() == set(jax.devices())  # each result is on the device that computed it
 
 # %% [markdown]
-# So far this is `vmap`, with the slices in different places. The first axis may be
+# So far this is `vmap`, with the slices on different devices. The first axis may be
 # shorter than the number of devices, but not longer.
 
 # %%
@@ -79,14 +79,14 @@ try:
 except ValueError as error:
     print(error)
 else:
-    raise AssertionError("a ninth device appeared")
+    raise AssertionError("nine slices ran on eight devices")
 
 # %% [markdown]
-# ## Talking to each other
+# ## Communication
 #
-# Give the axis a name, and the copies can work together along it: `psum` adds a value
-# over all devices, `pmean` and `pmax` do what they say, `axis_index` tells a copy which
-# one it is. Every device gets the result.
+# Name the axis, and the copies can communicate along it. `psum` adds a value over all
+# devices; `pmean` and `pmax` compute the mean and the maximum; `axis_index` returns the
+# index of the copy. Every device receives the result.
 
 # %%
 total = jax.pmap(lambda x: lax.psum(x, "devices"), axis_name="devices")
@@ -100,10 +100,10 @@ assert who(jnp.zeros(8)).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
 # %% [markdown]
-# ## Eight dice are better than one
+# ## Independent random numbers
 #
-# Estimate π: throw points into a square and count those inside the circle. The devices
-# must not throw the *same* points, so each gets a key of its own.
+# Estimate π: draw points in a square and count those inside the circle. The devices must
+# not draw the *same* points, so each receives its own key.
 
 
 # %%
@@ -123,9 +123,9 @@ assert abs(together[0] - np.pi) < 0.02
 # %% [markdown]
 # ## Training in parallel
 #
-# The common use: every device holds the whole model and a part of each batch, computes
-# the gradient of its part, and the parts are averaged. Then all take the same step, and
-# the copies of the model stay equal without ever being compared.
+# In the most common use every device has the whole model and a part of each batch. It
+# computes the gradient of its part, and the gradients are averaged. Then all devices take
+# the same step, and the copies of the model remain equal without being compared.
 
 
 # %%
@@ -142,7 +142,7 @@ x = jax.random.normal(key_x, (64, 5))
 true_w = jax.random.normal(key_w, (5,))
 y = x @ true_w
 
-# `in_axes=None` hands the whole value to everyone, `out_axes=None` takes one copy back.
+# `in_axes=None` sends the full value to each device, `out_axes=None` returns one copy.
 parallel_step = jax.pmap(step, axis_name="devices", in_axes=(None, 0, 0), out_axes=None)
 w = jnp.zeros(5)
 for _ in range(100):
@@ -150,7 +150,7 @@ for _ in range(100):
 assert jnp.allclose(w, true_w, atol=1e-3)
 
 # %% [markdown]
-# On one device the same steps give the same weights, up to rounding: the mean over the
+# On one device the same steps compute the same weights, up to rounding: the mean over the
 # batch is the mean of the means of equal parts.
 
 # %%
@@ -164,31 +164,31 @@ assert jnp.allclose(w, single, atol=1e-5)
 # %% [markdown]
 # ## Composition, again
 #
-# `pmap` is a transformation like the others. Here is a `vmap` inside, for the examples
-# of one device, and a `grad` outside, through the sum over the devices. Collectives
-# have derivatives: that of a sum is a broadcast, and the other way round.
+# `pmap` is a transformation like the others. This example has a `vmap` inside, over the
+# examples of one device, and a `grad` outside, through the sum over the devices.
+# Collectives have derivatives: the derivative of a sum is a broadcast, and the reverse.
 
 
 # %%
-def spread_out(w):
-    """Variance over all 8 x 4 values, computed where the values are."""
+def variance(w):
+    """Compute the variance of all 8 x 4 values, on the devices that hold them."""
 
-    def part(row):
+    def of_row(row):
         mean = lax.pmean(row.mean(), "devices")
         deviations = jax.vmap(lambda value: (value - mean) ** 2)(row)
         return lax.pmean(deviations.mean(), "devices")
 
-    return jax.pmap(part, axis_name="devices")(w)[0]
+    return jax.pmap(of_row, axis_name="devices")(w)[0]
 
 
 values = jnp.arange(32.0).reshape(8, 4)
-assert jnp.allclose(spread_out(values), jnp.var(values))
-assert jnp.allclose(jax.grad(spread_out)(values), 2 * (values - values.mean()) / 32, atol=1e-5)
+assert jnp.allclose(variance(values), jnp.var(values))
+assert jnp.allclose(jax.grad(variance)(values), 2 * (values - values.mean()) / 32, atol=1e-5)
 
 
 # %% [markdown]
-# Each device runs its own program, with its own control flow: here each stops after a
-# number of rounds of its own.
+# Each device runs its own program, with its own control flow. In this example each device
+# stops after a different number of iterations:
 
 
 # %%
@@ -201,6 +201,5 @@ rounds = jax.pmap(rounds_to_one)(2 ** jnp.arange(8))
 assert rounds.tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
 
 # %% [markdown]
-# One rule to remember: what the devices say to each other, they must all say, in the
-# same order. A `psum` inside a branch that only some of them take would leave the
-# others waiting forever.
+# Remember one rule: all devices must run the same collectives in the same order. If only
+# some of them run a `psum` inside a branch, the others wait forever.

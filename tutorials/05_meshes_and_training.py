@@ -13,10 +13,10 @@
 # %% [markdown]
 # # Training on a mesh of devices
 #
-# `pmap` runs one program on each device, and you cut the data yourself. This page is about
-# the other way: you write the program for one large machine, say how its arrays lie on the
-# devices, and the compiler cuts the work. The same training step is written three times,
-# with less and less left to the compiler; the losses are equal.
+# `pmap` runs one program on each device, and you split the data yourself. This page shows
+# the alternative: you write the program for one large machine and specify how its arrays
+# are sharded over devices. The compiler divides the work. The same training step is
+# written three times, each time with less left to the compiler. The losses are equal.
 
 # %%
 import numpy as np
@@ -33,8 +33,8 @@ assert jax.device_count() == 8
 # %% [markdown]
 # ## A mesh, and arrays on it
 #
-# A mesh is a grid of devices whose axes have names. Here are two axes: along `data` each
-# row of devices gets other examples, along `model` each column gets other weights.
+# A mesh is a grid of devices with named axes. This mesh has two: each row of devices
+# along `data` receives other examples, each column along `model` other weights.
 
 # %%
 auto = (AxisType.Auto, AxisType.Auto)
@@ -43,9 +43,9 @@ assert mesh.shape == {"data": 4, "model": 2}
 mesh
 
 # %% [markdown]
-# A `PartitionSpec` says, axis by axis of an array, along which axis of the mesh it is cut;
-# `None` (or nothing) says that it is not. With a mesh it makes a sharding, and
-# `device_put` cuts an array as a sharding says.
+# A `PartitionSpec` names, for each axis of an array, the mesh axis that it is sharded
+# over; `None` (or nothing) means that the axis is not sharded. A mesh and a spec form a
+# sharding, and `device_put` shards an array accordingly.
 
 # %%
 x = np.arange(32.0, dtype=np.float32).reshape(8, 4)
@@ -56,8 +56,8 @@ assert {s.data.shape for s in tiles.addressable_shards} == {(2, 2)}
 jax.debug.visualize_array_sharding(tiles)
 
 # %% [markdown]
-# Arithmetic stays where its operands lie. What must move, moves: the compiler puts the
-# collectives in, and the values are those of one device.
+# Operations run where their operands are. If data must move, the compiler inserts
+# collectives. The values equal those of one device.
 
 # %%
 total = (rows * 2).sum(axis=0)
@@ -106,7 +106,7 @@ alone
 # %% [markdown]
 # ## First way: the compiler decides
 #
-# Nothing in the step changes. The examples are cut along `data`, the hidden layer along
+# The step does not change. The examples are sharded over `data`, the hidden layer over
 # `model`, and `jit` compiles the step for all eight devices.
 
 # %%
@@ -116,15 +116,16 @@ params = (
     jax.device_put(start[1], on("model", None)),
 )
 batch = jax.device_put(data, on("data")), jax.device_put(target, on("data"))
-spread = train(jax.jit(step), params, *batch)
-np.testing.assert_allclose(spread, alone, rtol=1e-4)
-spread
+sharded_losses = train(jax.jit(step), params, *batch)
+np.testing.assert_allclose(sharded_losses, alone, rtol=1e-4)
+sharded_losses
 
 # %% [markdown]
-# ## Second way: types say it
+# ## Second way: types contain the sharding
 #
-# Along axes of type `Explicit` an array's type says how it lies, and each operation says
-# how its result does. `make_mesh` makes such axes if it is not told otherwise.
+# Along mesh axes of type `Explicit`, an array's type contains its sharding, and each
+# operation determines the sharding of its result. `make_mesh` creates such axes by
+# default.
 
 # %%
 explicit = jax.make_mesh((4, 2), ("data", "model"))
@@ -135,8 +136,8 @@ print(jax.typeof(xs), jax.typeof(w1), jax.typeof(xs @ w1))
 assert str(jax.typeof(xs @ w1)) == "float32[64@data,32@model]"
 
 # %% [markdown]
-# Where an operation could go two ways, it is an error, and you say which: here a sum over
-# an axis that is cut must be taken across devices.
+# If the sharding of a result is ambiguous, the operation raises an error, and you specify
+# it. In this example a sum over a sharded axis needs communication between devices.
 
 # %%
 with jax.set_mesh(explicit):
@@ -151,8 +152,8 @@ with jax.set_mesh(explicit):
 # %%
 def explicit_loss(params, x, y):
     hidden = jnp.tanh(x @ params[0])
-    found = jnp.dot(hidden, params[1], out_sharding=P("data", None))
-    return ((found - y) ** 2).mean()
+    output = jnp.dot(hidden, params[1], out_sharding=P("data", None))
+    return ((output - y) ** 2).mean()
 
 
 def explicit_step(params, x, y):
@@ -162,12 +163,12 @@ def explicit_step(params, x, y):
 
 with jax.set_mesh(explicit):
     ys = jax.device_put(target, P("data"))
-    told = train(jax.jit(explicit_step), (w1, w2), xs, ys)
-np.testing.assert_allclose(told, alone, rtol=1e-4)
-told
+    explicit_losses = train(jax.jit(explicit_step), (w1, w2), xs, ys)
+np.testing.assert_allclose(explicit_losses, alone, rtol=1e-4)
+explicit_losses
 
 # %% [markdown]
-# The jaxpr shows where everything lies, gradients included:
+# Types show every sharding, those of gradients included:
 
 # %%
 with jax.set_mesh(explicit):
@@ -178,16 +179,17 @@ slopes[0]
 # %% [markdown]
 # ## Third way: you write the collectives
 #
-# `shard_map` hands your function one device's part of everything, as `pmap` does, but the
-# specs say how the parts are cut and put together. What is summed over devices, you sum.
+# `shard_map` passes one device's shard of each argument to your function, as `pmap` does.
+# Specs determine how arguments are sharded and how results are joined. You write the sums
+# over devices.
 
 # %%
 
 
 def local_loss(params, x, y):
     hidden = jnp.tanh(x @ params[0])  # this device's examples and hidden units
-    found = lax.psum(hidden @ params[1], "model")
-    return lax.pmean(((found - y) ** 2).mean(), "data")
+    output = lax.psum(hidden @ params[1], "model")
+    return lax.pmean(((output - y) ** 2).mean(), "data")
 
 
 mapped_loss = jax.shard_map(
@@ -210,22 +212,22 @@ by_hand
 # %% [markdown]
 # ## From one mesh to another
 #
-# A value moves between meshes, or lies otherwise on one, by `device_put`; inside of
-# programs on explicit axes by `reshard`.
+# `device_put` moves a value to another mesh, or reshards it on the same mesh. Inside
+# programs on explicit axes, use `reshard`.
 
 # %%
 columns = jax.device_put(rows, on(None, "data"))
 assert {s.data.shape for s in columns.addressable_shards} == {(8, 1)}
 with jax.set_mesh(explicit):
-    turned = jax.jit(lambda x: jax.reshard(x * 2, P(None, "data")))(xs)
-assert str(jax.typeof(turned)) == "float32[64,8@data]"
-np.testing.assert_array_equal(turned, data * 2)
+    resharded = jax.jit(lambda x: jax.reshard(x * 2, P(None, "data")))(xs)
+assert str(jax.typeof(resharded)) == "float32[64,8@data]"
+np.testing.assert_array_equal(resharded, data * 2)
 
 # %% [markdown]
 # ## What to remember
 #
-# - Say how the large arrays lie, and measure; the compiler finds the rest.
-# - Where it finds something else than you meant, use explicit axes: types do not guess.
-# - Where you know better than both, write the collectives.
-# - The numbers do not depend on how arrays lie, but for rounding; so every step can be
-#   tried on one device first.
+# - Specify the shardings of the large arrays, and measure; the compiler derives the rest.
+# - If it chooses other shardings than you meant, use explicit axes: types do not guess.
+# - If you know better than both, write the collectives.
+# - The numbers do not depend on the sharding, except for rounding. So you can test every
+#   step on one device first.

@@ -13,17 +13,15 @@
 # %% [markdown]
 # # One program in many processes
 #
-# A machine has so many devices; training often wants more. Then the same script runs in
-# several processes, one for each machine, and each of them drives its own devices. To
-# the script all devices look like one machine: it makes a mesh of them, and the
-# compiler puts in what goes from one to another. This page starts two such processes
-# here, on the CPU.
+# Training often needs more devices than one machine has. Then the same script runs in
+# several processes, one per machine, and each process drives its own devices. To the
+# script, all devices look like one machine. It creates a mesh of them, and the compiler
+# inserts the communication. This page starts two such processes on this machine's CPU.
 #
-# ## Who is there
+# ## Joining the other processes
 #
-# The first thing that a process does is to say who it is: where process 0 is to be found,
-# how many processes there are, and its own number. It waits for all others, and if one does
-# not come it says which.
+# First, each process gives the address of process 0, the number of processes, and its own
+# index. It waits for all others. If one is missing, the error names it.
 
 # %%
 import pathlib
@@ -41,28 +39,28 @@ from minijax.sharding import PartitionSpec as P
 
 # %%
 with socket.create_server(("127.0.0.1", 0)) as s:
-    address = f"127.0.0.1:{s.getsockname()[1]}"  # a port that nobody listens on
+    address = f"127.0.0.1:{s.getsockname()[1]}"  # a free port
 
 try:
     jax.distributed.initialize(address, 2, 0, initialization_timeout=1)
 except RuntimeError as e:
     print(e)
-    assert "process 1 has not come within 1 seconds, of 2 in all" in str(e)
+    assert "process 1" in str(e)
 
 # %%
 assert not jax.distributed.is_initialized()
 
 # %% [markdown]
 # Under SLURM, Open MPI, Kubernetes, or the launcher below, `initialize()` needs no
-# arguments. It must come before the first use of devices: those of others cannot be
+# arguments. Call it before the first use of devices: devices of other processes cannot be
 # added later.
 #
 # ## A training step
 #
-# Here is a script that fits a line. Each process makes its own examples, and
-# `make_array_from_process_local_data` puts them together: the global array has the rows
-# of all, and no row leaves the process that made it. The step itself says nothing of
-# processes.
+# This script fits a line. Each process creates its own examples, and
+# `make_array_from_process_local_data` combines them: the global array has the rows of all
+# processes, and no row leaves the process that created it. The step itself does not
+# mention processes.
 
 # %%
 STEP = """
@@ -89,9 +87,9 @@ print(f"{jax.local_device_count()} of {jax.device_count()} devices")
 
 mesh = Mesh(np.array(jax.devices()), ("data",))
 rows = np.arange(8.0, dtype=np.float32).reshape(4, 2) + me  # this process's
-where = NamedSharding(mesh, P("data"))
-x = jax.make_array_from_process_local_data(where, rows)
-y = jax.make_array_from_process_local_data(where, rows.sum(1))
+sharding = NamedSharding(mesh, P("data"))
+x = jax.make_array_from_process_local_data(sharding, rows)
+y = jax.make_array_from_process_local_data(sharding, rows.sum(1))
 assert x.shape == (4 * count, 2) and not x.is_fully_addressable
 assert [s.data.shape for s in x.addressable_shards] == [(2, 2)] * 2
 
@@ -101,7 +99,7 @@ for _ in range(3):
     if me == 0:
         print("loss", float(loss))
 
-# What lies on devices of other processes cannot be read; all gather it together.
+# Shards on devices of other processes cannot be read; all processes gather them together.
 try:
     np.asarray(x)
 except RuntimeError as e:
@@ -114,9 +112,9 @@ multihost_utils.sync_global_devices("done")
 # %% [markdown]
 # ## The launcher
 #
-# `python -m minijax.launch` starts the processes of one machine. It puts the number of
-# the process before each line, ends with the status of one that fails, and then stops
-# the others. With `--alias`, `import jax` in the script means minijax.
+# `python -m minijax.launch` starts several processes on one machine. It prefixes each
+# line with the index of the process. If a process fails, it stops the others and exits
+# with that process's status. With `--alias`, `import jax` in the script means minijax.
 
 # %%
 folder = pathlib.Path(tempfile.mkdtemp())
@@ -143,7 +141,8 @@ lines = done.stdout.splitlines()
 print(*lines, sep="\n")
 assert {"[0] 2 of 4 devices", "[1] 2 of 4 devices"} <= set(lines)
 # %% [markdown]
-# Both have gathered the rows of both; neither could read those of the other by itself.
+# Both processes gathered the rows of both. Neither could read the rows of the other
+# alone.
 
 # %%
 assert "[1] (8, 2) [0.0, 2.0, 4.0, 6.0, 1.0, 3.0, 5.0, 7.0]" in lines
@@ -152,8 +151,8 @@ assert sum("Fetching value for `jax.Array` that spans" in line for line in lines
 # %% [markdown]
 # ## The same on one machine
 #
-# One process with four devices has the same losses: the program is the same, only the
-# compiler's collectives go another way.
+# One process with four devices has the same losses. The program is the same; only the
+# transport of the collectives differs.
 
 # %%
 jax.config.update("jax_num_cpu_devices", 4)
@@ -178,18 +177,18 @@ w, losses = jnp.zeros(2), []
 for _ in range(3):
     w, loss = step(w, x / 10, y / 10)
     losses.append(float(loss))
-theirs = [float(line.split()[-1]) for line in lines if "loss" in line]
-np.testing.assert_allclose(losses, theirs, rtol=1e-6)
+process_losses = [float(line.split()[-1]) for line in lines if "loss" in line]
+np.testing.assert_allclose(losses, process_losses, rtol=1e-6)
 
 # %% [markdown]
-# ## What goes wrong
+# ## What can go wrong
 #
-# - A process dies, or raises: the others end within two seconds, and name it.
-# - The processes do not run the same program, since one of them branches on
-#   `process_index()`: before they wait for one another, the first operation that differs is
-#   named, with its line.
-# - A value that all are to have alike is not: `device_put` onto devices of several
-#   processes compares, and so does `multihost_utils.assert_equal`.
+# - A process dies, or raises an error: the others end within two seconds, and name it.
+# - The processes run different programs, because one of them branches on
+#   `process_index()`: the error names the first operation that differs, with its line,
+#   before the processes wait for each other.
+# - A value differs between processes although it must be equal: `device_put` to devices
+#   of several processes compares it, and so does `multihost_utils.assert_equal`.
 
 # %%
 late = "must be called before any JAX calls"
@@ -199,8 +198,8 @@ except RuntimeError as e:
     assert late in str(e)
 
 # %% [markdown]
-# What processes say to one another is there with one process, too, so that a script need
-# not ask how many there are.
+# Functions for several processes also work with one, so a script does not need to test
+# the number.
 
 # %%
 from minijax.experimental import multihost_utils
@@ -211,9 +210,9 @@ assert multihost_utils.broadcast_one_to_all(3).item() == 3
 # %% [markdown]
 # ## Checkpoints
 #
-# `jax.experimental.array_serialization` stores arrays by TensorStore (`pip install
-# minijax[checkpoint]`): each process writes the parts that it holds, and reads those
-# that it is to hold, on any other mesh. orbax-checkpoint works under the alias.
+# `jax.experimental.array_serialization` stores arrays with TensorStore (`pip install
+# minijax[checkpoint]`). Each process writes its own shards, and reads the shards that it
+# needs, on any other mesh. orbax-checkpoint works under the alias.
 
 # %%
 from minijax.experimental.array_serialization import serialization

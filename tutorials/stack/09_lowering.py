@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # 9. Lowering to StableHLO, and what XLA makes of it
+# # 9. Lowering to StableHLO, and compilation by XLA
 #
 # **Question.** A compiler without any knowledge of Python is between a jaxpr and the
 # machine. What does it read, and what does it produce?
@@ -106,7 +106,7 @@ assert "return rule(ctx, *values, **params)" in shown
 shown
 
 # %% [markdown]
-# ## What XLA makes of it
+# ## What XLA produces
 #
 # XLA simplifies the program, then *fuses* it: operations whose intermediate results are
 # needed only once become one loop. One loop remains of our program. It reads x once and

@@ -110,7 +110,7 @@ assert jnp.allclose(ring, on_one_device)
 
 # %% [markdown]
 # Collectives have transposes, like all linear operations. The transpose of a gather is a
-# sum of which each device keeps its shard.
+# sum over devices that leaves each device its shard.
 
 # %%
 pull = lambda x: jax.linear_transpose(lambda x: lax.all_gather(x, "i"), x)(jnp.ones((8, 2)))

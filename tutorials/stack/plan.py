@@ -32,7 +32,7 @@ PLAN = [
     ("08_vmap", "How does one example become a thousand?", ["passes/batch.py"]),
     (
         "09_lowering",
-        "What does the compiler read, and what does it make of it?",
+        "What does the compiler read, and what does it produce?",
         [
             "runtime/lowering/context.py",
             "runtime/lowering/recorded_lowering.py",
