@@ -1,6 +1,6 @@
-"""Ahead of time: `f.trace`, `f.lower`, `f.compile`, the stages of a jitted function.
+"""Ahead-of-time compilation: `f.trace`, `f.lower` and `f.compile` of a jitted function.
 
-What `jit` returns finds them here (control/calls/jit.py, `METHODS`).
+`jit` attaches them to the functions it returns (control/calls/jit.py, `METHODS`).
 """
 
 from __future__ import annotations
@@ -136,23 +136,23 @@ class Traced:
         return tuple(i for i, d in enumerate(self._jitted.donated(self._call)) if d)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Evaluate what was traced, at dynamic arguments of the same structure.
+        """Evaluate the traced program at dynamic arguments of the same structure.
 
-        Their types may differ, where the operations allow it.
+        Their types may differ from the traced ones where the operations allow it.
         """
         leaves, in_tree = tree.flatten((args, kwargs))
         if in_tree != self.in_tree:
             raise errors.type_error(
-                f"{self.fun_name}, traced for arguments of structure {self.in_tree}, is"
-                f" called with {in_tree}.",
-                why="static arguments are part of the trace, and are not given again.",
-                tries=["trace it for these arguments"],
+                f"{self.fun_name} was traced for arguments of structure {self.in_tree}, and"
+                f" is called with {in_tree}.",
+                why="static arguments are part of the trace and must not be passed again.",
+                tries=["trace the function for these arguments"],
             )
         outs = self.jaxpr(*self._hoisted(), *leaves)
         return tree.unflatten(self.out_tree, outs)
 
     def _hoisted(self) -> Any:
-        """What the function closes over, still alive."""
+        """Return the values that the function closes over, checked to be still valid."""
         for x in self._traced.hoisted:
             if not is_lasting(x):
                 raise core.leak_error(x)
@@ -160,7 +160,7 @@ class Traced:
         return self._traced.hoisted
 
     def with_rules(self, rules: tuple[tuple[Any, Any], ...]) -> Traced:
-        """The same, where lowering rules of a library go before the primitives' own."""
+        """Return a copy in which these lowering rules precede the primitives' own."""
         if not rules:
             return self
         closed = hooks.overridden.call(self.jaxpr, rules)
@@ -168,23 +168,23 @@ class Traced:
         return Traced(self._jitted, self._call, traced)
 
     def lower(self, *, lowering_platforms: Any = None) -> Lowered:
-        """Lower to StableHLO, for the default platform or for those that are named.
+        """Lower to StableHLO, for the default platform or for the named ones.
 
-        For several, the program's first argument is the number of that it runs on.
+        A program for several platforms takes the platform's number as first argument.
         """
         self._hoisted()
         return Lowered(self, lowering_platforms)
 
 
 def _drives_devices(jitted: Jitted) -> NotImplementedError:
-    """The error for lowering a function that starts programs itself."""
+    """Return the error for lowering a function that starts programs itself."""
     return errors.error(
         NotImplementedError,
-        f"jit: {jitted.name} cannot be lowered: there is a pmap inside.",
+        f"jit: {jitted.name} cannot be lowered: it contains a pmap.",
         where=function_text(jitted.fun),
-        why="a pmap starts a program on each device, from Python, and is no part of"
+        why="a pmap starts a program on each device from Python, so it cannot be part of"
         " another program.",
-        tries=["lower the pmapped function", "call the function: that works"],
+        tries=["lower the pmapped function", "call the function, which works"],
     )
 
 
@@ -203,13 +203,14 @@ class Lowered:
         leaves = stage._call.leaves
         self._captured = stage._traced.hoisted
         values = [*self._captured, *leaves]
-        # What is closed over comes first: references, and arrays beside them.
+        # Captured values come first: references and arrays.
         self._donated = (*(False for _ in self._captured), *jitted.donated(stage._call))
         needs_discharge = [isinstance(a, AbstractRef) for a in stage.jaxpr.in_avals]
         closed, self._written = stage.jaxpr, needs_discharge
         if any(needs_discharge):
             closed, self._written = discharge_jaxpr(stage.jaxpr, needs_discharge)
-        # Arguments tell sizes that are not known, even those that nothing else reads.
+        # Sizes of symbolic dimensions are read from arguments, even from those that no
+        # operation reads, so none may be dropped.
         symbolic = symbolic_sizes.has_symbolic_dims(closed.jaxpr)
         keep = jitted.keep_unused or symbolic
         closed, self._kept_indices = dispatch.drop_unused(closed, keep)
@@ -220,7 +221,7 @@ class Lowered:
         requested_placement = jitted.requested_placement(
             stage._call, stage.out_tree, values, closed, self._kept_indices
         )
-        names = stage.jaxpr.jaxpr.arg_names  # types may say how values will lie
+        names = stage.jaxpr.jaxpr.arg_names
         self._inputs = [names[i] for i in self._kept_indices] if names else ()
         self._placement, self._committed = device_assignment.common_placement(
             [values[i] for i in self._kept_indices],
@@ -295,7 +296,7 @@ class Lowered:
         return tuple(i for i, d in enumerate(self._donated[len(self._captured) :]) if d)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text: 'stablehlo' (default) or 'hlo'."""
+        """Return the program as text: 'stablehlo' (default) or 'hlo'."""
         if dialect == "hlo":
             computation = self._computation()
             text = (
@@ -308,9 +309,10 @@ class Lowered:
         return str(module.operation.get_asm(enable_debug_info=debug_info))
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The program as an object of the compiler."""
+        """Return the program as an object of the compiler."""
         if dialect in (None, "stablehlo"):
-            # What is compiled does without, so that a call finds the same in the cache.
+            # Only a copy gets names of arguments and results: `compile` takes the module
+            # without them, so that its key in the disk cache is that of a plain call.
             paths = map(tree.keystr, tree.leaf_paths(self.out_tree))
             names = [re.sub(r"<flat index (\d+)>", r"\1", f"result{p}") for p in paths]
             return self._lowered.described(names, self._inputs)
@@ -327,34 +329,34 @@ class Lowered:
         )
 
     def cost_analysis(self) -> Any:
-        """XLA's estimate of the program's cost, as a dict."""
+        """Return XLA's estimate of the program's cost, as a dict."""
         return self.compile().cost_analysis()
 
-    # As libraries ask for the parts that this is made of: it has none.
+    # Libraries read `lowered._lowering`: here the stage and its lowering are one object.
     @property
     def _lowering(self) -> Lowered:
         return self
 
     def stablehlo(self) -> Any:
-        """The module, in MLIR."""
+        """Return the module in MLIR."""
         return self.compiler_ir("stablehlo")
 
-    def hlo(self) -> Any:
+        """Return the module in XLA's own form (HLO)."""
         """The module, in XLA's own form."""
         return self.compiler_ir("hlo")
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
-        """Compile for the device chosen by the arguments."""
+        """Compile for the devices that the arguments imply."""
         options = dict(self._stage._jitted.options)
         options.update(compiler_options or {})
         name = f"jit({self._stage._jitted.name})"
         if self._symbolic:
             raise errors.value_error(
                 f"{name} has symbolic dimensions and cannot be compiled",
-                why="the compiler needs all sizes.",
+                why="the compiler needs to know all sizes.",
                 tries=[
                     "jax.export.export(f)(...).call(x), which compiles for the sizes of x",
-                    "f.lower(...) of arrays, or of shapes without symbolic dimensions",
+                    "f.lower(...) with arrays, or with shapes without symbolic dimensions",
                 ],
             )
         nesting.check(self._lowered, name)
@@ -385,12 +387,12 @@ class Lowered:
 class Compiled:
     """A compiled program, called with arguments of the types it was compiled for."""
 
-    _program: Any  # a `dispatch.Program`, or what takes its place in a subclass
+    _program: Any  # a `dispatch.Program`, or its counterpart in a subclass
 
     def __init__(self, lowered: Lowered, program: Any, options: Any = None) -> None:
         self._lowered = lowered
         self._program = program
-        self._options = options  # of the compiler
+        self._options = options  # compiler options
         name = lowered._stage._jitted.name
         self._cpp = FlattenedDispatch(name, self._run, self._miss, NO_STATICS, (id(self),)).cpp
 
@@ -421,7 +423,7 @@ class Compiled:
 
     @property
     def out_info(self) -> Any:
-        """The types of the results, and how they lie."""
+        """The types of the results, with their layouts and shardings."""
         with_format = lambda struct, fmt: struct.update(sharding=fmt)
         return tree.map(with_format, self._lowered.out_info, self.output_formats)
 
@@ -471,15 +473,15 @@ class Compiled:
         return tree.unflatten(self.out_tree, map(Format, layouts, out_shardings))
 
     def as_text(self) -> str:
-        """The optimised HLO."""
+        """Return the optimised HLO."""
         return "\n\n".join(m.to_string() for m in self._program.executable.hlo_modules())
 
     def cost_analysis(self) -> Any:
-        """XLA's estimate of the program's cost, as a dict."""
+        """Return XLA's estimate of the program's cost, as a dict."""
         return compiler.cost_of(self._program.executable)
 
     def memory_analysis(self) -> Any:
-        """Sizes of arguments, results, temporaries and code, in bytes."""
+        """Return sizes of arguments, results, temporaries and code, in bytes."""
         return self._program.executable.get_compiled_memory_stats()
 
     @property
@@ -492,11 +494,11 @@ class Compiled:
         return self._program.executable
 
     def runtime_executable(self) -> Any:
-        """The loaded executable of jaxlib."""
+        """Return the loaded executable of jaxlib."""
         return self._program.executable
 
     def checked_leaves(self, args: Any, kwargs: Any) -> list[Any]:
-        """The dynamic leaves of a call, if they are of the types compiled for."""
+        """Return the dynamic leaves of a call; raise unless their types match."""
         stage = self._lowered._stage
         leaves, in_tree = tree.flatten((args, kwargs))
         for x in leaves:
@@ -507,8 +509,8 @@ class Compiled:
                     f" type {type(x)}.",
                     which=x.origin(),
                     where=f"{stage._jitted.name}; transformations: {core.stack_text()}",
-                    why="what is compiled can only be run.",
-                    tries=["transform the function, and compile that"],
+                    why="a compiled program can be called, not transformed.",
+                    tries=["transform the function, then compile the result"],
                 )
         if in_tree != self.in_tree:
             path, was, now, why = tree_difference(self.in_tree, in_tree)
@@ -518,7 +520,7 @@ class Compiled:
                 " was called with.",
                 which=f"{label}{tree.keystr(path[1:])} was {was}, and is now {now}: {why}",
                 where=stage._jitted.name,
-                tries=["leave out static arguments: the program has their values"],
+                tries=["leave out static arguments: the program contains their values"],
             )
         wrong = []
         names = stage._jitted.names(stage._call)
@@ -536,12 +538,12 @@ class Compiled:
                 "Argument types differ from the types for which this computation was"
                 " compiled. The mismatches are:\n  " + "\n  ".join(wrong[:5]) + more,
                 where=stage._jitted.name,
-                tries=["x.astype(...)", "compile for these types, too"],
+                tries=["x.astype(...)", "compile for these types as well"],
             )
         return leaves
 
     def check_placement(self, leaves: list[Any]) -> None:
-        """ValueError unless the arguments are where the program was compiled for."""
+        """Raise ValueError unless the arguments have the shardings compiled for."""
         stage = self._lowered._stage
         names = stage._jitted.names(stage._call)
         placement = self._program.placement
@@ -566,11 +568,11 @@ class Compiled:
                 " shardings of arguments passed to it. Here are the"
                 f" {len(wrong)} mismatches:\n" + "\n".join(wrong[:5]) + more,
                 where=stage._jitted.name,
-                tries=["device_put them first", "compile for these, too"],
+                tries=["device_put them first", "compile for these shardings as well"],
             )
 
     def check_layouts(self, leaves: list[Any]) -> None:
-        """ValueError unless committed arguments lie in the order compiled for."""
+        """Raise ValueError unless committed arguments have the layouts compiled for."""
         program = self._program
         if program.operand_layouts is None and not any(map(current_layout, leaves)):
             return
@@ -602,7 +604,7 @@ class Compiled:
             )
 
     def _required(self, k: int) -> Any:
-        """How operand number `k` of the program is to lie."""
+        """Return the sharding that operand number `k` of the program must have."""
         placement = self._program.placement
         if isinstance(placement, PartitionedPlacement):
             return placement.sharding_in(k)
@@ -616,7 +618,7 @@ class Compiled:
 
     @boundary
     def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        """What C++ calls for types that it has not seen: they are checked here."""
+        """Check and run a call of types that the C++ dispatcher has not seen."""
         leaves = self.checked_leaves(args, kwargs)
         if self._program.run is dispatch.not_loaded:
             dispatch.not_loaded()
@@ -640,8 +642,10 @@ class Compiled:
             keep_layout=self._program.operand_layouts is not None,
         )
         donated = self._lowered._donated
-        runs_once = any(donated) or any(refs)  # what was there cannot be had again
-        runs_once = runs_once or stage.jaxpr is None  # it was read from bytes
+        # A donated array or a written reference has lost its old value, so the call cannot
+        # be repeated eagerly to explain an error.
+        runs_once = any(donated) or any(refs)
+        runs_once = runs_once or stage.jaxpr is None  # the program was read from bytes
         rerun = None if runs_once else functools.partial(stage.jaxpr, *leaves)
         out = run_program(self._program, buffers, stage._jitted.name, rerun)
         results = self._program.wrap(out)
@@ -651,13 +655,13 @@ class Compiled:
 
 
 def check_ready(consts: Sequence[Any], name: str) -> None:
-    """TypeError unless what changes outside of a program is of the types it knows."""
+    """Raise TypeError unless mutable values have the types they had while tracing."""
     if not ready(consts):
         raise errors.type_error(
-            f"a mutable value that {name} closes over is of another type than when it was"
+            f"a mutable value that {name} closes over has another type than when it was"
             " traced.",
-            why="what is traced once and for all keeps its types.",
-            tries=["trace it again", "call the function that jit gives"],
+            why="a traced program requires the types it was traced for.",
+            tries=["trace it again", "call the jitted function"],
         )
 
 
@@ -665,10 +669,10 @@ def _spec_call(jitted: Jitted, args: Any, kwargs: Any) -> tuple[Call, TracedCall
     call = jitted.split(args, kwargs)
     if any(map(hijax_values.is_high, call.leaves)):
         raise errors.type_error(
-            "programs compiled ahead of time take arrays, and no values of types that"
-            " libraries make.",
-            why="such values are taken apart where they are passed, and changed there.",
-            tries=["call the function that jit gives"],
+            "programs compiled ahead of time take arrays, not values of types that"
+            " libraries define.",
+            why="a call of a jitted function unpacks and updates such values.",
+            tries=["call the jitted function"],
         )
     for x in call.leaves:
         if isinstance(x, core.Tracer) and not x._trace.alive:
@@ -691,12 +695,12 @@ def lower_stage(jitted: Jitted, *args, lowering_platforms=None, **kwargs) -> Low
 
 
 def eval_shape(jitted: Jitted, *args: Any, **kwargs: Any) -> Any:
-    """The types of the results, without computing them."""
+    """Return the types of the results, without computing them."""
     return trace(jitted, *args, **kwargs).out_info
 
 
 def signatures(jitted: Jitted) -> list[tuple[Any, ...]]:
-    """The signatures traced so far: types of the dynamic leaves, and static values."""
+    """Return the signatures traced so far: types of dynamic leaves, and static values."""
     return [
         (
             tuple(ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in key[1]),
@@ -707,14 +711,14 @@ def signatures(jitted: Jitted) -> list[tuple[Any, ...]]:
 
 
 def explain(jitted: Jitted, *args: Any, **kwargs: Any) -> str:
-    """Why a call with these arguments would be traced anew, or that it would not."""
+    """Explain why a call with these arguments would be traced again, or would not."""
     call = jitted.split(args, kwargs)
     avals = tuple(aval_like(x) for x in call.leaves)
     reasons = differences(jitted, call, avals)
     if reasons is None:
         return f"{jitted.name}: not traced yet."
     if not reasons:
-        return f"{jitted.name}: this signature is known; it is not traced again."
+        return f"{jitted.name}: this signature has been traced; it is not traced again."
     return f"{jitted.name} would be traced again:\n  " + "\n  ".join(reasons)
 
 

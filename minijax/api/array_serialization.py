@@ -1,8 +1,8 @@
-"""Arrays on disk, by TensorStore: each process writes and reads the parts that it holds.
+"""Arrays on disk, by TensorStore: each process writes and reads its own shards.
 
-An array is stored in chunks of one device's part, so that no two processes write to the
-same file, and is read in any other way of lying on devices.  TensorStore is imported when
-it is first asked for: `pip install minijax[checkpoint]`.  Next: checkpoint_managers.py.
+An array is stored in chunks of one shard each, so that no two processes write to the same
+file.  It can be read with any other sharding.  TensorStore is imported at its first use:
+`pip install minijax[checkpoint]`.  Next: checkpoint_managers.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .make_array import make_array_from_single_device_arrays
 
 @functools.cache
 def tensorstore() -> Any:
-    """The library that stores arrays."""
+    """Import the library that stores arrays."""
     try:
         return importlib.import_module("tensorstore")
     except ImportError:
@@ -41,7 +41,7 @@ def tensorstore() -> Any:
 
 @functools.cache
 def default() -> Any:
-    """TensorStore's context, of all that is stored here."""
+    """Return the TensorStore context for all arrays that this module stores."""
     return tensorstore().Context({"file_io_concurrency": {"limit": 128}})
 
 
@@ -56,21 +56,21 @@ def get_tensorstore_spec(
     arr: Any = None,
     driver: str = "zarr",
 ) -> dict[str, Any]:
-    """Where and how an array is stored, as TensorStore takes it.
+    """Return the TensorStore spec of an array: where and how it is stored.
 
     Args:
       ckpt_path: a path (absolute, for `ocdbt`), or one that begins with gs:// or s3://.
-      ocdbt: keep many arrays in one database, in the directory of the path; its last part
-        is the array's name there.
-      process_idx: the process whose own database it is, for those that are merged later.
-      arr: the array, if its shape and dtype are to be said.
-      driver: TensorStore's format of arrays, 'zarr' or 'zarr3'.
+      ocdbt: keep many arrays in one database, in the directory of the path; the path's last
+        component is the array's name in it.
+      process_idx: the process whose own database it is, if databases are merged later.
+      arr: the array, to include its shape and dtype.
+      driver: TensorStore's array format, 'zarr' or 'zarr3'.
 
     Returns:
       A dict.
 
     Raises:
-      ValueError: the path is no absolute one, or names no bucket and object.
+      ValueError: the path is not absolute, or does not name a bucket and an object.
 
     Example:
       >>> get_tensorstore_spec('/tmp/a/b')['kvstore']
@@ -109,10 +109,10 @@ def _kvstore(path: str) -> dict[str, Any]:
 
 
 def is_remote_storage(tspec: dict[str, Any] | str) -> bool:
-    """Whether arrays stored so are on another machine.
+    """Whether a spec or path refers to storage on another machine.
 
     Args:
-      tspec: a spec of TensorStore's, or a path.
+      tspec: a TensorStore spec, or a path.
 
     Returns:
       A bool.
@@ -134,7 +134,7 @@ def _stored_dtype(dtype: Any) -> str:
 
 
 def _metadata(arr: Any, driver: str = "zarr") -> dict[str, Any]:
-    """How TensorStore is to keep an array: in chunks of one device's part."""
+    """Return the metadata of an array for TensorStore: its shape, in chunks of one shard."""
     shard_shape = [max(1, n) for n in arr.sharding.shard_shape(tuple(arr.shape))]
     if driver == "zarr3":
         grid = {"name": "regular", "configuration": {"chunk_shape": shard_shape}}
@@ -143,7 +143,7 @@ def _metadata(arr: Any, driver: str = "zarr") -> dict[str, Any]:
 
 
 def _completed(spec: Any, arr: Any) -> Any:
-    """A spec with what is to be said of an array that is stored anew."""
+    """Add the metadata of a new array to a spec that lacks it."""
     if not isinstance(spec, dict):
         return spec
     if "metadata" not in spec:
@@ -162,25 +162,25 @@ async def async_serialize(
     replica_id: int = 0,
     transaction: Any = None,
 ) -> None:
-    """Store what this process holds of an array.
+    """Store the shards of an array that this process holds.
 
     Args:
       arr_inp: the array.
-      tensorstore_spec: where and how, see `get_tensorstore_spec`; what it does not say of
-        the array is added to it.
-      commit_future: a list to which is added what waits until all is on disk; None: wait.
+      tensorstore_spec: where and how, see `get_tensorstore_spec`; missing metadata of the
+        array is added to it.
+      commit_future: a list that receives futures of the writes; None: wait for them.
       context: TensorStore's context; None: `TS_CONTEXT`.
-      chunk_layout: TensorStore's, of chunks within those of the spec.
-      primary_host: the process that makes the files; None: all do, each on a disk of its
-        own.
-      replica_id: of equal parts, the number of the one that is written.
-      transaction: a transaction of TensorStore's, of which this is a part.
+      chunk_layout: TensorStore's layout of chunks within those of the spec.
+      primary_host: the process that creates the files; None: every process does, each on
+        its own disk.
+      replica_id: the number of the replica that is written, among equal shards.
+      transaction: the TensorStore transaction that the writes belong to.
 
     Returns:
-      None, when the parts have been copied.
+      None, when the shards have been copied.
 
     Raises:
-      ValueError: TensorStore cannot store it so.
+      ValueError: TensorStore cannot store the array this way.
 
     Example:
       >>> import asyncio, minijax as mj
@@ -194,7 +194,7 @@ async def async_serialize(
     options = {"context": context or default(), "transaction": transaction}
     first = primary_host is None or client.backend().process_index() == primary_host
     if first:
-        # It is there before any part is written.
+        # The array's metadata must exist before any shard is written.
         created = ts.open(spec, create=True, open=True, **options)
         if commit_future is not None and transaction is None:
             commit_future.append(created)
@@ -218,7 +218,7 @@ async def async_serialize(
 
 
 class _ByteLimiter:
-    """So many bytes of the host's memory, to be taken and given back."""
+    """A budget of host memory, in bytes: `take` waits until enough is left."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -227,7 +227,7 @@ class _ByteLimiter:
 
     async def take(self, n: int) -> None:
         async with self.changed:
-            # What is larger than all there is goes alone.
+            # A request larger than the budget waits for all of it, and runs alone.
             await self.changed.wait_for(lambda: min(n, self.most) <= self.left)
             self.left -= n
 
@@ -247,25 +247,26 @@ async def async_deserialize(
     chunk_layout: Any = None,
     assume_metadata: bool = False,
 ) -> Any:
-    """An array of what is stored: each process reads the parts that it is to hold.
+    """Read a stored array: each process reads the shards that it will hold.
 
     Args:
-      in_type: how it is to lie: a sharding or `Format`, or a `ShapeDtypeStruct` with one,
-        whose shape and dtype are those of the result.
+      in_type: the sharding or `Format` of the result; or a `ShapeDtypeStruct` with one,
+        which also sets the shape and dtype of the result.
       tensorstore_spec: where it is, see `get_tensorstore_spec`.
-      global_shape: the shape of the result: what is stored is cut, or filled up with
-        zeros; None: that of what is stored.
-      dtype: of the result; None: that of what is stored.
-      byte_limiter: what says how much is read at a time.
+      global_shape: the shape of the result; the stored array is truncated or padded with
+        zeros to it; None: the stored shape.
+      dtype: the dtype of the result; None: the stored dtype.
+      byte_limiter: an object with coroutines `take(n)` and `give(n)` that limits how many
+        bytes are read at a time.
       context: TensorStore's context; None: `TS_CONTEXT`.
-      chunk_layout: TensorStore's, for reading.
-      assume_metadata: believe what the spec says of the array, and do not read it.
+      chunk_layout: TensorStore's chunk layout for reading.
+      assume_metadata: trust the metadata in the spec instead of reading the stored ones.
 
     Returns:
       An array.
 
     Raises:
-      ValueError: there is nothing there, or it cannot be spread so.
+      ValueError: nothing is stored there, or it does not fit the sharding.
 
     Example:
       >>> import asyncio, minijax as mj
@@ -288,8 +289,7 @@ async def async_deserialize(
     shape = tuple(store.shape if global_shape is None else global_shape)
     if len(shape) != store.ndim:
         raise errors.value_error(
-            f"global_shape={shape} has another rank than what is stored, of shape"
-            f" {tuple(store.shape)}."
+            f"global_shape={shape} and the stored shape {tuple(store.shape)} differ in rank."
         )
     kind = np.dtype(store.dtype.numpy_dtype if dtype is None else dtype)
 
@@ -328,17 +328,17 @@ async def _all(work: Sequence[Awaitable[Any]]) -> list[Any]:
 
 
 def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -> None:
-    """Store what this process holds of arrays, and wait until it is on disk.
+    """Store the shards of arrays that this process holds, and wait until they are on disk.
 
     Args:
       arrays: the arrays.
-      tensorstore_specs: where each goes.
+      tensorstore_specs: where each array is stored.
 
     Returns:
       None.
 
     Raises:
-      ValueError: TensorStore cannot store one so.
+      ValueError: TensorStore cannot store an array this way.
 
     Example:
       >>> import minijax as mj
@@ -356,20 +356,20 @@ def run_deserialization(
     dtypes: Sequence[Any] | None = None,
     concurrent_gb: int = 32,
 ) -> list[Any]:
-    """Read arrays, each process the parts that it is to hold.
+    """Read arrays: each process reads the shards that it will hold.
 
     Args:
-      shardings: how each is to lie on devices.
-      tensorstore_specs: where each is.
+      shardings: the sharding of each array.
+      tensorstore_specs: where each array is stored.
       global_shapes: the shape of each; None: as stored.
       dtypes: the dtype of each; None: as stored.
-      concurrent_gb: how many gigabytes are under way at a time.
+      concurrent_gb: how many gigabytes are read at a time.
 
     Returns:
       A list of arrays.
 
     Raises:
-      ValueError: there is nothing there, or it cannot be spread so.
+      ValueError: nothing is stored there, or it does not fit the sharding.
 
     Example:
       >>> import minijax as mj

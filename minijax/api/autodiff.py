@@ -1,7 +1,7 @@
 """Differentiation for users: grad, jvp, linearize.
 
 `grad` runs the function once, keeping its linear part (passes/linearize.py), and
-turns that part around (passes/transpose.py).  Everything here is bookkeeping:
+transposes that part (passes/transpose.py).  Everything here is bookkeeping:
 pytrees, argnums, checks and their messages.  Next: vjp.py, jacobians.py.
 """
 
@@ -36,7 +36,7 @@ from ..types import dtypes
 
 
 class Flat(FlatFun):
-    """The same of a function that is differentiated, which may return data beside."""
+    """A flat function to differentiate, which may also return auxiliary data."""
 
     __slots__ = ("aux", "aux_tree", "has_aux")
     eager = True
@@ -74,7 +74,7 @@ _ones: dict[Any, Any] = {}
 
 
 def one(aval: Any) -> Any:
-    """The cotangent 1 of a scalar, as weakly typed as the scalar is."""
+    """Return the cotangent 1 of a scalar, weakly typed if the scalar is."""
     if STATE.trace is not EVAL:
         python = complex(1) if dtypes.is_complex(aval.dtype) else 1.0
         weak = aval.weak_type and dtypes.scalar_dtype(type(python)) == aval.dtype
@@ -87,12 +87,12 @@ def one(aval: Any) -> Any:
 
 
 def check_value(x: Any, name: str) -> Any:
-    """The aval of an argument of a transformed function."""
+    """Return the aval of an argument of a transformed function."""
     if isinstance(x, core.Reference):
         raise errors.type_error(
             f"{name}: cannot differentiate with respect to a reference of type {x.aval}.",
-            why="what changes has no one value to differentiate at.",
-            tries=["differentiate with respect to ref[...]", "jvp, which can"],
+            why="a reference has no single value to differentiate at.",
+            tries=["differentiate with respect to ref[...]", "jvp, which supports references"],
         )
     if not core.is_value(x):
         raise not_a_value(x, name)
@@ -100,7 +100,7 @@ def check_value(x: Any, name: str) -> Any:
 
 
 def not_a_value(x: Any, where: str) -> TypeError:
-    """The error for what has no derivative at all."""
+    """Return the error for a value that has no derivative."""
     core.check_foreign(x)
     return errors.type_error(
         f"Argument {x!r} of type {type(x)} is not a valid JAX type.",
@@ -113,7 +113,7 @@ def not_a_value(x: Any, where: str) -> TypeError:
 def partial_argnums(
     fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...], kwargs: Any
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """`fun` as a function of the chosen arguments alone, and those arguments."""
+    """Return `fun` as a function of the chosen arguments only, and those arguments."""
     nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     n = len(args)
     for i in nums:
@@ -149,7 +149,7 @@ def partial_argnums(
 
 
 def about_derivative(what: str, argnums: Any) -> str:
-    """What the documentation of a function's derivative says, for `wraps`."""
+    """Return the summary of a derivative's documentation, for `wraps`."""
     return f"{what} of {{fun}} with respect to positional argument(s) {argnums}."
 
 
@@ -167,7 +167,7 @@ def check_argnums(argnums: Any) -> Any:
 
 
 def check_reduce_axes(axes: Any, name: str) -> None:
-    """NotImplementedError unless `reduce_axes` names no axes."""
+    """Raise NotImplementedError if `reduce_axes` names axes."""
     if axes:
         raise errors.error(
             NotImplementedError,
@@ -218,7 +218,7 @@ def check_input(aval: Any, name: str, holomorphic: bool, allow_int: bool) -> Non
 def check_inputs(
     chosen: Any, name: str, holomorphic: bool, allow_int: bool
 ) -> tuple[list[Any], Any]:
-    """The leaves and the tree of the arguments, all of which have derivatives."""
+    """Return the leaves and the tree of the arguments, all checked to be differentiable."""
     leaves, in_tree = tree.flatten(chosen)
     for x in leaves:
         check_input(check_value(x, name), name, holomorphic, allow_int)
@@ -266,7 +266,7 @@ def value_and_grad(
       A function with `fun`'s arguments: (value, gradient), or ((value, aux), gradient).
 
     Raises:
-      TypeError: the result is no real scalar, or an input has no gradient.
+      TypeError: the result is not a real scalar, or an input has no gradient.
       ValueError: `argnums` names an argument twice, or one before the first.
       NotImplementedError: `reduce_axes` names axes.
 
@@ -304,7 +304,8 @@ def value_and_grad(
         check_output(aval, "grad", holomorphic)
         seed = one(aval)
         grads = pull_back(linear_part, [seed])
-        if type(seed) is ArrayImpl:  # is kept, and what users get they may give away
+        # `one` caches the seed, and users may delete or donate their gradients: copy it.
+        if type(seed) is ArrayImpl:
             grads = [copied(seed) if g is seed else g for g in grads]
         result = tree.unflatten(in_tree, map(as_array, grads))
         if isinstance(argnums, int):
@@ -319,9 +320,9 @@ def value_and_grad(
 
 
 def as_array(x: Any) -> Any:
-    """A concrete result as an `Array`, while a function is traced as well.
+    """Return a concrete result as an `Array`, also while a function is traced.
 
-    Rules compute with numbers of Python and NumPy, whose promotion differs from arrays'.
+    Rules compute with Python and NumPy numbers, whose promotion differs from arrays'.
     """
     x = adopted(x)
     if type(x) in ARRAYS or isinstance(x, core.Tracer):
@@ -335,7 +336,7 @@ def as_array(x: Any) -> Any:
 def pull_back(
     linear_part: LinearPart, cts: Sequence[Any], sinks: Sinks | None = None
 ) -> list[Any]:
-    """Cotangents of all inputs of a linearized function; None where a sink took it."""
+    """Return the cotangents of a linearized function's inputs; None where a sink took it."""
     ins = linear_part.jaxpr.invars
     nonzero_cts = [ct for ct, z in zip(cts, linear_part.out_zeros, strict=False) if z is None]
     args = [UndefinedPrimal(v.aval) for v in ins]
@@ -372,7 +373,7 @@ def grad(
       with `has_aux`.
 
     Raises:
-      TypeError: the result is no real scalar, or an input has no gradient.
+      TypeError: the result is not a real scalar, or an input has no gradient.
       ValueError: `argnums` names an argument twice, or one before the first.
       NotImplementedError: `reduce_axes` names axes.
 
@@ -413,7 +414,7 @@ def jvp(
       shapes and dtypes (float0 for integers); (out, tangent, aux) with `has_aux`.
 
     Raises:
-      TypeError: primals and tangents do not match in trees or dtypes, or are no tuples
+      TypeError: primals and tangents do not match in trees or dtypes, or are not tuples
         or lists.
       ValueError: their shapes do not match.
 
@@ -448,7 +449,7 @@ def jvp(
     )
     ts = [tangent_for(x, t, "jvp") for x, t in zip(run.start, directions.start, strict=True)]
     outs, out_ts = jvp_flat(run, run.start, ts)
-    if n := sum(needs_discharge):  # both the values and their tangents were written
+    if n := sum(needs_discharge):  # the function wrote both the values and their tangents
         run.write_back(outs[-n:])
         directions.write_back(map(instantiate, out_ts[-n:]))
         outs, out_ts = outs[:-n], out_ts[:-n]
@@ -458,7 +459,7 @@ def jvp(
 
 
 def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
-    """A tangent, checked against its primal, that lies as it; float0 becomes a `Zero`."""
+    """Return a tangent with the sharding of its primal, checked; float0 becomes `Zero`."""
     p, t = check_value(primal, name), check_value(tangent, name)
     expected = p.to_tangent()
     if expected.dtype != t.dtype:
@@ -492,8 +493,8 @@ def tangent_for(primal: Any, tangent: Any, name: str) -> Any:
 class LinearMap:
     """The linear part of a function: called with residuals first, then tangents.
 
-    A reference's tangent is a reference: `written` tells which of those that are `due`
-    get a new value.
+    The tangent of a reference is a reference.  `needs_discharge` flags the inputs that are
+    references, and `written` flags those references that get a new value.
     """
 
     __slots__ = (
@@ -531,7 +532,7 @@ class LinearMap:
         if t_tree != self.in_tree:
             raise errors.type_error(
                 f"expected {self.in_tree}, got {t_tree}",
-                why="a linearized function takes tangents like its primals.",
+                why="tangents of a linearized function have the structure of its primals.",
             )
         for x, aval, needs_discharge in zip(
             leaves, self.in_avals, self.needs_discharge, strict=True

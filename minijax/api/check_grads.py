@@ -1,7 +1,7 @@
-"""Derivatives held against finite differences: `check_grads`, `check_jvp`, `check_vjp`.
+"""Derivatives compared with finite differences: `check_grads`, `check_jvp`, `check_vjp`.
 
-Directions are random, but the same in every run.  Arguments and results that have no
-derivative (integers, Booleans, keys) are left as they are.
+Directions are random, but the same in every run.  Arguments and results without a
+derivative (integers, Booleans, keys) are not perturbed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..types import dtypes
 from .autodiff import jvp
 from .vjp import vjp
 
-# Relative and absolute error that is still taken for rounding: JAX's, by dtype.
+# Relative and absolute error that counts as rounding, by dtype: the values are JAX's.
 TOLERANCE = {
     dtypes.bfloat16: 1e-1,
     dtypes.float16: 1e-2,
@@ -27,9 +27,9 @@ TOLERANCE = {
     dtypes.float64: 1e-5,
     dtypes.complex128: 1e-5,
 }
-COARSE = 1e-1  # of floats of 8 bits
+COARSE = 1e-1  # for 8-bit floats
 
-# One for all, or one for each dtype (those left out have the default).
+# One tolerance for all dtypes, or one per dtype (others have the default).
 Tolerance = float | Mapping[Any, float] | None
 
 
@@ -47,19 +47,20 @@ def check_grads(
     Args:
       f: a function of pytrees to a pytree.
       args: the tuple of its arguments.
-      order: up to which derivative; higher ones are those of lower ones.
+      order: the highest derivative to check; a derivative is checked as the first
+        derivative of the one below it.
       modes: "fwd" (jvp), "rev" (vjp), or both, in every combination.
-      atol, rtol: how far results may be off, absolutely and relatively; by default what
-        rounding does at the results' dtypes.  A number, or one for each dtype: a dict.
-      eps: the step of the differences; by default the cube root of the dtype's epsilon,
-        and where that fails in single precision 1e-4.
+      atol, rtol: the absolute and relative tolerance: a number, or a dict with one number
+        per dtype; None: the rounding error of the result's dtype.
+      eps: the step of the differences; by default about the cube root of the dtype's
+        epsilon, and then 1e-4 if that step fails in single precision.
 
     Returns:
-      None, where all derivatives agree with differences.
+      None, if all derivatives agree with differences.
 
     Raises:
       AssertionError: a derivative is wrong.
-      ValueError: no such mode, or order.
+      ValueError: unknown mode, or an order below 1.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -69,7 +70,7 @@ def check_grads(
     for mode in chosen:
         if mode not in ("fwd", "rev"):
             raise errors.value_error(
-                f"check_grads: there is no mode {mode!r}.",
+                f"check_grads: unknown mode {mode!r}.",
                 tries=["modes=('fwd', 'rev')", "modes='fwd'"],
             )
     if order < 1:
@@ -121,13 +122,13 @@ def check_jvp(
       f: a function of pytrees to a pytree.
       f_jvp: `f_jvp(args, tangents) -> (out, out_tangents)`.
       args: the tuple of its arguments.
-      atol, rtol: how far results may be off, absolutely and relatively: numbers, or one
-        for each dtype; None: what rounding does.
+      atol, rtol: the absolute and relative tolerance: a number, or a dict with one number
+        per dtype; None: the rounding error of the result's dtype.
       eps: the step of the differences; None: as for `check_grads`.
       err_msg: the start of the error's text.
 
     Returns:
-      None, where the two agree.
+      None, if the two agree.
 
     Raises:
       AssertionError: its result or its tangents are wrong.
@@ -158,19 +159,19 @@ def check_vjp(
     """Check a `vjp` of a function against differences of the function.
 
     For a cotangent u and a tangent t, the real parts of <pull(u), t> and of <u, J t> are
-    equal; J t is found by differences.
+    equal; differences approximate J t.
 
     Args:
       f: a function of pytrees to a pytree.
       f_vjp: `f_vjp(*args) -> (out, pull)`.
       args: the tuple of its arguments.
-      atol, rtol: how far results may be off, absolutely and relatively: numbers, or one
-        for each dtype; None: what rounding does.
+      atol, rtol: the absolute and relative tolerance: a number, or a dict with one number
+        per dtype; None: the rounding error of the result's dtype.
       eps: the step of the differences; None: as for `check_grads`.
       err_msg: the start of the error's text.
 
     Returns:
-      None, where the two agree.
+      None, if the two agree.
 
     Raises:
       AssertionError: its result or its cotangents are wrong.
@@ -194,7 +195,8 @@ def check_vjp(
 
     def agree(moved: Any) -> None:
         expected_product = _inner(leaves(cotangents), leaves(moved))
-        # What each product may be off adds up; their sum may be much smaller.
+        # Errors of the products add up, while the products may cancel in the sum: compare
+        # with the sum of their magnitudes.
         sizes = [
             np.abs(_wide(u) * _wide(t)).sum()
             for u, t in zip(leaves(cotangents), leaves(moved), strict=True)
@@ -219,7 +221,7 @@ def _is_smooth(x: Any) -> bool:
 
 
 def _smooth_part(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """The function of the leaves that have derivatives, to such leaves; those leaves."""
+    """Return `f` restricted to leaves that have derivatives, and those leaves."""
     leaves, in_tree = tree.flatten(args)
     smooth_indices = [i for i, x in enumerate(leaves) if _is_smooth(x)]
 
@@ -233,7 +235,7 @@ def _smooth_part(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
 
 def _directions(values: Any, seed: int) -> Any:
-    """Normal random values of the types of a pytree's leaves."""
+    """Return normal random values with the types of a pytree's leaves."""
     draw = np.random.default_rng(seed)
 
     def one(x: Any) -> Any:
@@ -247,23 +249,23 @@ def _directions(values: Any, seed: int) -> Any:
 
 
 def _wide(x: Any) -> Any:
-    """A value in double precision."""
+    """Convert a value to double precision."""
     x = np.asarray(x)
     return x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64)
 
 
 def _real_size(x: Any) -> int:
-    """The bytes of one real number of a value."""
+    """Return the number of bytes of one real number of a value."""
     dtype = core.aval_of(x).dtype
     return int(dtype.itemsize // (2 if dtypes.is_complex(dtype) else 1))
 
 
 def _limit(x: Any, tolerance: Tolerance, scale: float = 1.0) -> float:
-    """What a result may be off, of what was given for it or for all."""
+    """Return the tolerance for one result, from the user's value or the default."""
     if isinstance(tolerance, Mapping):
         dtype = core.aval_of(x).dtype
         by_dtype = {dtypes.as_dtype(kind): limit for kind, limit in tolerance.items()}
-        # Inner products of complex values are taken of their parts.
+        # An inner product of complex values sums products of real and imaginary parts.
         tolerance = by_dtype.get(dtype, by_dtype.get(dtypes.real_of(dtype)))
     if tolerance is None:
         return scale * TOLERANCE.get(core.aval_of(x).dtype, COARSE)
@@ -273,10 +275,11 @@ def _limit(x: Any, tolerance: Tolerance, scale: float = 1.0) -> float:
 def _differences(
     f: Any, args: tuple[Any, ...], tangents: Any, eps: float | None
 ) -> Iterator[Any]:
-    """Derivatives along `tangents`, by central differences, in double precision.
+    """Yield derivatives along `tangents`, by central differences, in double precision.
 
-    A long step loses little to rounding, a short one (JAX's) little to curvature and to
-    edges nearby; the short one is no use where rounding bends it.
+    A long step has a small rounding error.  A short step (JAX's) has a small error from
+    curvature and from nearby edges.  The short step is skipped if rounding changes its
+    direction.
     """
     size = min([_real_size(x) for x in tree.leaves(args)], default=8)
     steps = [{1: 0.25, 2: 0.1, 4: 5e-3, 8: 6e-6}[size] if eps is None else eps]
@@ -298,7 +301,7 @@ def _moved(args: tuple[Any, ...], tangents: Any, step: float) -> Any:
 
 
 def _is_along(moved: Any, args: Any, tangents: Any, step: float) -> bool:
-    """Whether rounding left a step its length and direction, to a hundredth."""
+    """Whether a rounded step has the exact length and direction within one per cent."""
     trees = (tree.leaves(x) for x in (moved, args, tangents))
     for x, origin, t in zip(*trees, strict=True):
         off = _wide(x) - _wide(origin) - step * _wide(t)
@@ -308,7 +311,7 @@ def _is_along(moved: Any, args: Any, tangents: Any, step: float) -> bool:
 
 
 def _one_agrees(check: Callable[[Any], None], estimates: Iterator[Any]) -> None:
-    """Raise what `check` raises of the first estimate, unless it is content with one."""
+    """Raise the first estimate's error, unless `check` accepts one of the estimates."""
     failed: AssertionError | None = None
     for estimate in estimates:
         try:

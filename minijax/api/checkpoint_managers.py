@@ -1,4 +1,7 @@
-"""Arrays stored while the program goes on; all processes agree when all is on disk."""
+"""Asynchronous checkpoints: arrays are stored in a thread while the program continues.
+
+All processes agree when the whole checkpoint is on disk.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,15 @@ from ..runtime.backends.cluster import state
 from . import array_serialization
 from .array_serialization import async_serialize, get_tensorstore_spec, run_deserialization
 
-_names = itertools.count()  # of checkpoints; all processes make the same
+_names = itertools.count()  # numbers checkpoints in the same order in all processes
 
 
 class BarrierTimeoutError(Exception):
-    """Other processes have not stored their parts in time."""
+    """Other processes did not store their shards in time."""
 
 
 class AsyncManager:
-    """Waits, in a thread, until parts are on disk, of this process and all others.
+    """Waits in a thread until the shards of all processes are on disk.
 
     Args:
       timeout_secs: for how long to wait for the other processes.
@@ -54,7 +57,7 @@ class AsyncManager:
             self._exception = e
 
     def _agree(self, name: str, on_commit: Callable[[], None] | None) -> None:
-        """Have process 0 finish the checkpoint, once all have stored their parts."""
+        """Let process 0 finish the checkpoint after all processes stored their shards."""
         began = time.monotonic()
         try:
             state.client.wait_at_barrier(f"{name}/stored", self._timeout_in_ms)
@@ -68,8 +71,8 @@ class AsyncManager:
             raise errors.error(
                 BarrierTimeoutError,
                 f"Suggestions for possible fixes: after {time.monotonic() - began:.0f}"
-                " seconds not all processes have stored their parts.",
-                tries=["timeout_secs=..., of more seconds", "look for one that fails"],
+                " seconds not all processes have stored their shards.",
+                tries=["timeout_secs=..., of more seconds", "check which process failed"],
             ) from e
 
     def _start_async_commit(self, on_commit_callback: Callable[[], None] | None) -> None:
@@ -84,23 +87,23 @@ class AsyncManager:
         self._commit_futures = futures
 
     def check_for_errors(self) -> None:
-        """Raise what went wrong in the thread.
+        """Raise the error that occurred in the thread, if any.
 
         Returns:
-          None, if nothing did.
+          None, if there was no error.
         """
         failure, self._exception = self._exception, None
         if failure is not None:
             raise failure
 
     def wait_until_finished(self) -> None:
-        """Wait until all processes have stored their parts.
+        """Wait until all processes have stored their shards.
 
         Returns:
           None.
 
         Raises:
-          BarrierTimeoutError: some have not, in time.
+          BarrierTimeoutError: a process did not store its shards in time.
         """
         if self._thread is None:
             return
@@ -113,15 +116,15 @@ class AsyncManager:
 
 
 class GlobalAsyncCheckpointManagerBase(abc.ABC):
-    """What stores and reads many arrays, while the program goes on."""
+    """The interface of a manager that stores and reads arrays asynchronously."""
 
     @abc.abstractmethod
     def check_for_errors(self) -> None:
-        """Raise what went wrong meanwhile."""
+        """Raise the error of an unfinished or finished checkpoint, if any."""
 
     @abc.abstractmethod
     def wait_until_finished(self) -> None:
-        """Wait until all is stored."""
+        """Wait until all arrays are stored."""
 
     @abc.abstractmethod
     def serialize(
@@ -131,7 +134,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
         *,
         on_commit_callback: Callable[[], None] | None = None,
     ) -> None:
-        """Begin to store arrays."""
+        """Start storing arrays."""
 
     @abc.abstractmethod
     def deserialize(
@@ -145,7 +148,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
 
 class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBase):
-    """Stores arrays by TensorStore: returns once they are copied, and writes meanwhile.
+    """Stores arrays by TensorStore: returns once they are copied, and writes in a thread.
 
     >>> import minijax as mj, tempfile
     >>> manager = GlobalAsyncCheckpointManager()
@@ -162,9 +165,9 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         on_commit_callback: Callable[[], None] | None = None,
         transaction: Any = None,
     ) -> None:
-        """Begin to store arrays; `on_commit_callback` runs, in process 0, when all is done.
+        """Start storing arrays; when done, process 0 calls `on_commit_callback`.
 
-        One checkpoint at a time: wait for the one before first.
+        There is one checkpoint at a time: this call first waits for the previous one.
         """
         self.wait_until_finished()
         futures: list[Any] = []
@@ -190,7 +193,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         on_commit_callback: Callable[[], None] | None = None,
         transaction: Any = None,
     ) -> None:
-        """Begin to store arrays at paths: see `serialize`."""
+        """Start storing arrays at paths: see `serialize`."""
         self.serialize(
             arrays,
             list(map(get_tensorstore_spec, paths)),

@@ -15,7 +15,7 @@ from ..prims.shape import concatenation
 
 
 def chunk_size(chunk: Any) -> int:
-    """How many lanes to take at a time, as the user said it."""
+    """Return the user's number of lanes per chunk, checked."""
     if isinstance(chunk, bool) or not hasattr(chunk, "__index__"):
         raise TypeError(f"vmap: chunk must be a positive int, got {chunk!r}.")
     if operator.index(chunk) < 1:
@@ -30,15 +30,15 @@ def batch_in_chunks(
     dims: Sequence[int | None],
     chunk: int,
 ) -> tuple[list[Any], list[int | None]]:
-    """What `batch_flat` gives, with at most `chunk` lanes at a time.
+    """Return what `batch_flat` returns, computed with at most `chunk` lanes at a time.
 
-    Lane axes of the results come first.  Collectives over the lane axis would see one
-    chunk only, so a named axis is refused.
+    Lane axes of the results come first.  Collectives over the lane axis would see only
+    one chunk, so a named axis is refused.
     """
     if axis.name is not no_name:
         raise errors.value_error(
             f"vmap: chunk={chunk} with axis_name={axis.name!r}: collectives would"
-            " see one chunk only.",
+            " see only one chunk.",
             tries=["drop axis_name, or chunk"],
         )
     mapped = [
@@ -78,13 +78,13 @@ def batch_in_chunks(
             concatenation.concatenate([y, z], 0) if s else z
             for y, z, s in zip(outs, last, stacked, strict=True)
         ]
-    else:  # what all lanes share is the same in every chunk
+    else:  # a result that all lanes share is equal in every chunk
         outs = [y if s else _first(y) for y, s in zip(outs, stacked, strict=True)]
     return outs, [0 if s else None for s in stacked]
 
 
 def _joined(x: Any, size: int) -> Any:
-    """The chunks of a result, one after the other."""
+    """Concatenate the chunks of a result along the lane axis."""
     return core_ops.reshape(x, (size, *core.aval_of(x).shape[2:]))
 
 

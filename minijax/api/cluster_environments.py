@@ -1,7 +1,7 @@
-"""What starts processes tells them by environment variables: who they are, and how many.
+"""Cluster launchers, which pass settings to processes by environment variables.
 
-SLURM, Open MPI, Kubernetes (indexed jobs), `minijax.launch`; and MPI itself, by mpi4py,
-where that is asked for.  Next: distributed.py, which asks.
+SLURM, Open MPI, Kubernetes (indexed jobs) and `minijax.launch`; also MPI through mpi4py,
+if the user requests it by name.  Next: distributed.py, which calls `find`.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import Any, NamedTuple
 
 from ..base import errors
 
-# Ports for the coordinator, which all processes of a job compute from its number: the
-# last 4096.
+# Ports for the coordinator: the last 4096.  Every process computes the port from the job's
+# number, so that all agree without communication.
 _FIRST_PORT = 65536 - 4096
 
 
 class Environment(NamedTuple):
-    """How processes of one kind of job know of one another."""
+    """How a process of one kind of job finds its coordinator and its number."""
 
-    is_detected: Callable[[], bool]  # whether this is such a process
-    address: Callable[[str | None, float], str]  # of a chosen port and a time limit
+    is_detected: Callable[[], bool]  # whether this process belongs to such a job
+    address: Callable[[str | None, float], str]  # from a port (or None) and a timeout
     processes: Callable[[], int]
     process: Callable[[], int]
-    local: Callable[[], int | None]  # the number among those of this machine
-    by_name_only: bool = False  # used only where it is asked for by name
+    local: Callable[[], int | None]  # the number among this machine's processes
+    by_name_only: bool = False  # used only if the user requests it by name
 
 
 def _number(name: str) -> Callable[[], int]:
@@ -50,11 +50,11 @@ def _port(number: int) -> int:
 
 
 def _slurm_address(port: str | None, _: float) -> str:
-    """The first host of a list such as `node[001-004,007],other`."""
+    """Return the first host of a list such as `node[001-004,007],other`."""
     nodes = os.environ["SLURM_STEP_NODELIST"]
     match = re.match(r"([^,\[]+)(?:\[([^,\-\]]+))?", nodes)
     if match is None:
-        raise errors.error(RuntimeError, f"SLURM_STEP_NODELIST={nodes!r} names no host.")
+        raise errors.error(RuntimeError, f"SLURM_STEP_NODELIST={nodes!r} contains no host.")
     host = match[1] + (match[2] or "")
     return f"{host}:{port or _port(int(os.environ['SLURM_JOB_ID']))}"
 
@@ -77,7 +77,7 @@ _OMPI_URI = "OMPI_MCA_orte_hnp_uri"
 
 
 def _ompi_address(port: str | None, _: float) -> str:
-    """The launcher's host, of `job.0;tcp://10.0.0.1,10.1.0.1:34911` or with `tcp6://[`."""
+    """Return the launcher's host, from `job.0;tcp://10.0.0.1,10.1.0.1:34911` or `tcp6://[`."""
     uri = os.environ[_OMPI_URI]
     match = re.search(r"tcp://([^,:]+)|tcp6://\[([^,\]]+)", uri)
     if match is None:
@@ -108,7 +108,7 @@ def _world() -> Any:
 
 
 def _mpi_address(port: str | None, _: float) -> str:
-    """The host of rank 0, which all are told by a broadcast."""
+    """Return the host of rank 0, which a broadcast sends to all ranks."""
     world, host = _world(), socket.gethostname()
     address = f"{host}:{port or _port(sum(host.encode()))}"
     return str(world.bcast(address if world.Get_rank() == 0 else None, root=0))
@@ -155,7 +155,7 @@ def _kubernetes() -> Any:
 
 
 def _job_and_pod() -> tuple[Any, Any]:
-    """The job of this pod, and the pod, as the API server knows them."""
+    """Return the job of this pod, and the pod, from the API server."""
     api = _kubernetes()
     with open(_NAMESPACE) as f:
         namespace = f.read().strip()
@@ -181,14 +181,14 @@ def _job_and_pod() -> tuple[Any, Any]:
         raise errors.error(
             RuntimeError,
             "In K8s, cluster automatic bootstrap only supports Job/JobSet.",
-            why="this pod belongs to no job.",
+            why="this pod does not belong to a job.",
             tries=["jax.distributed.initialize(address, num_processes, process_id)"],
         ) from None
     return job, pod
 
 
 def _kubernetes_address(port: str | None, timeout: float) -> str:
-    """The host of the job's first pod, under the service that its pods share."""
+    """Return the host of the job's first pod, under the service that its pods share."""
     job, pod = _job_and_pod()
     labels = job.metadata.labels or {}
     group = labels.get("jobset.sigs.k8s.io/jobset-name") or pod.spec.subdomain
@@ -197,12 +197,12 @@ def _kubernetes_address(port: str | None, timeout: float) -> str:
             RuntimeError,
             "Pods within a job need a headless service in order to communicate with each"
             " other.",
-            why="the pods have no spec.subdomain, by which the first would be found.",
+            why="the pods have no spec.subdomain, which is part of the first pod's host name.",
             tries=["spec.template.spec.subdomain: <name of a headless service>"],
         )
     host = f"{job.metadata.name}-0.{group}"
     deadline = time.monotonic() + timeout
-    while True:  # until the first pod has a name
+    while True:  # the first pod may not have a DNS name yet
         try:
             socket.getaddrinfo(host, None)
             break
@@ -233,7 +233,7 @@ _KUBERNETES = Environment(
 )
 
 
-# ------------------------------------------------------------------------------ our own
+# --------------------------------------------------------------------- minijax.launch
 
 ADDRESS, COUNT, INDEX = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 _LAUNCHED = Environment(
@@ -254,16 +254,16 @@ ENVIRONMENTS = {
 
 
 def find(method: str | None) -> Environment | None:
-    """The environment that this process is in, or the one that is asked for by name."""
+    """Return the environment of this process, or the one that `method` names."""
     if method is None:
         automatic = ENVIRONMENTS.values()
         return next((e for e in automatic if not e.by_name_only and e.is_detected()), None)
     environment = ENVIRONMENTS.get(method)
     if environment is None or not environment.is_detected():
-        wrong = "is not there" if environment else "is not known"
+        wrong = "is not available" if environment else "is unknown"
         raise errors.value_error(
             f"jax.distributed.initialize(): cluster_detection_method={method!r} {wrong}.",
-            why="no environment variable of it is set." if environment else None,
+            why="its environment variables are not set." if environment else None,
             tries=[", ".join(map(repr, (*ENVIRONMENTS, "deactivate")))],
         )
     return environment

@@ -1,7 +1,7 @@
-"""Python functions that run beside devices: in the processes that have them.
+"""Python functions that run in the processes that own the devices of their arguments.
 
-Each process of a program runs the function itself, on arrays in the memory of its host; so
-it may read files there, keep state, and do what no compiled program does.
+Each process of a program runs the function itself, on arrays in its host's memory.  The
+function may read files, keep state, and do other work that a compiled program cannot do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .devices import device_put
 
 
 def _cpu_of(device: Any) -> Any:
-    """The CPU device of the host that has a device."""
+    """Return the CPU device that corresponds to a device, on the same host."""
     if device.platform == "cpu":
         return device
     host_devices = sorted(
@@ -34,7 +34,7 @@ def _cpu_of(device: Any) -> Any:
     position = host_devices.index(device)
     if position >= len(host_cpus):
         raise errors.value_error(
-            f"The host of {device} has {len(host_cpus)} CPU devices, and needs"
+            f"The host of {device} has {len(host_cpus)} CPU devices, but needs"
             f" {len(host_devices)}, one for each of its devices.",
             tries=[f"jax.config.update('jax_num_cpu_devices', {len(host_devices)})"],
         )
@@ -42,16 +42,16 @@ def _cpu_of(device: Any) -> Any:
 
 
 def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
-    """The CPU devices of the hosts that have some devices.
+    """Return the CPU devices that correspond to devices, each on the same host.
 
     Args:
       devices_or_mesh: a sequence of devices, or a mesh.
 
     Returns:
-      A list of CPU devices, one for each; of a mesh, a mesh of them.
+      A list with one CPU device per device; for a mesh, a mesh of CPU devices.
 
     Raises:
-      ValueError: a host has fewer CPU devices than others.
+      ValueError: a host has fewer CPU devices than other devices.
 
     Example:
       >>> import minijax as mj
@@ -71,7 +71,7 @@ def _specs(values: Any) -> Any:
 
 
 def _check_arguments(name: str, args: Any, devices: Any) -> Any:
-    """The devices on which the arguments of a call lie."""
+    """Return the devices of a call's arguments, which must be the same for all."""
     common_devices = devices
     for x in tree.leaves(args):
         if isinstance(x, core.Tracer):
@@ -85,7 +85,7 @@ def _check_arguments(name: str, args: Any, devices: Any) -> Any:
         arg_devices = frozenset(x.devices())
         if common_devices is not None and arg_devices != common_devices:
             raise errors.value_error(
-                "All arguments of a colocated_python function must lie on the same devices.",
+                "All arguments of a colocated_python function must be on the same devices.",
                 which=f"{name}: {sorted(d.id for d in arg_devices)} and"
                 f" {sorted(d.id for d in common_devices)}",
             )
@@ -109,15 +109,15 @@ def make_callable(
     in_specs: Any = None,
     out_specs_fn: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """A function that runs beside the devices of its arguments: see `colocated_python`.
+    """Return a function that runs on the hosts of its arguments: see `colocated_python`.
 
     Args:
       fun: the function.
-      fun_sourceinfo: where it is written, for errors.
-      fun_signature: its signature; it is not looked at.
-      devices: the devices, where there are no arguments to tell them.
-      in_specs: the types that arguments must have, as a pair of args and kwargs.
-      out_specs_fn: of the types of arguments, those of the results.
+      fun_sourceinfo: where it is defined, for errors.
+      fun_signature: its signature; ignored.
+      devices: the devices, needed if there are no arguments.
+      in_specs: the required types of the arguments, as a pair of args and kwargs.
+      out_specs_fn: a function that returns the types of the results.
 
     Returns:
       The function, with a method `specialize`.
@@ -145,8 +145,8 @@ def make_callable(
             out = tree.map(_placed, out_specs, out)
             if _specs(out) != _specs(out_specs):
                 raise errors.value_error(
-                    "Results of the colocated_python function are not as out_specs_fn"
-                    f" says: {_specs(out)}, not {_specs(out_specs)}.",
+                    "Results of the colocated_python function do not match out_specs_fn:"
+                    f" {_specs(out)}, not {_specs(out_specs)}.",
                     which=name,
                 )
         elif len(arg_devices) == 1:
@@ -180,17 +180,17 @@ def _placed(spec: Any, x: Any) -> Any:
 
 
 def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a Python function beside devices, in the processes that have them.
+    """Run a Python function on the hosts of its arguments' devices.
 
     Args:
       fun: a function of arrays on CPU devices, which returns a tree of arrays.
 
     Returns:
-      The function.  `f.specialize(in_specs, out_specs_fn, devices)` says what its arguments
-      and results are, and where it runs if it has no arguments.
+      The function.  `f.specialize(in_specs, out_specs_fn, devices)` sets the types of its
+      arguments and results, and its devices if it has no arguments.
 
     Raises:
-      ValueError: arguments lie on different devices, or results are not as was said.
+      ValueError: arguments are on different devices, or results do not match the specs.
 
     Example:
       >>> import minijax as mj
@@ -202,14 +202,14 @@ def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def colocated_python_class(cls: type[object]) -> type[object]:
-    """A class whose objects live beside devices, and whose methods run there.
+    """Return a class whose objects and methods run on the hosts of the arguments' devices.
 
     Args:
       cls: the class.
 
     Returns:
-      A class with its methods, each as by `colocated_python`.  The object is made when the
-      first of them is called.
+      A class with the same methods, each wrapped by `colocated_python`.  The object is
+      created at the first call of a method.
 
     Example:
       >>> import minijax as mj
@@ -225,14 +225,14 @@ def colocated_python_class(cls: type[object]) -> type[object]:
 
 
 def wrap_class(cls: type[object], cls_sourceinfo: str | None = None) -> type[object]:
-    """`colocated_python_class` of a class, with a name for errors.
+    """Wrap a class as `colocated_python_class` does, with a name for errors.
 
     Args:
       cls: the class.
-      cls_sourceinfo: where it is written, for errors.
+      cls_sourceinfo: where it is defined, for errors.
 
     Returns:
-      A class with its methods, each as by `colocated_python`.
+      A class with the same methods, each wrapped by `colocated_python`.
 
     Example:
       >>> wrap_class(dict, "a dictionary").__name__
@@ -248,7 +248,7 @@ def wrap_class(cls: type[object], cls_sourceinfo: str | None = None) -> type[obj
             method = getattr(cls, name, None)
             if not callable(method) or name.startswith("__"):
                 raise AttributeError(
-                    f"{cls.__name__}.{name}: methods alone can be had from elsewhere."
+                    f"{cls.__name__}.{name}: only methods of a colocated class are available."
                 )
 
             @wraps(method)

@@ -1,11 +1,11 @@
-"""Telling the compiler where to compute, in which groups, and in which order.
+"""Hints for the compiler: where to compute, in which groups, and in which order.
 
 `compute_on` moves operations to the host or to other units of a device; `scheduling_group`
-lets them run together; `control_dep` puts one before another.  They are frontend attributes
-of operations and of calls, which programs bear until the compiler acts on them: what is
-computed stays the same.
+groups operations; `control_dep` orders two operations.  All three are frontend attributes
+of operations and of calls, which stay in a program until the compiler acts on them.  They
+do not change results.
 
-Next: xla_metadata.py, frontend attributes of any name.
+Next: xla_metadata.py, for frontend attributes of any name.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ __all__ = (
     "xla_metadata_call_p",
 )
 
-_LATER: Any = object()  # stands for a function that is given in a second call
+_LATER: Any = object()  # default of `f`: the function is passed in a second call
 _UNITS = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 
 
 def _unit(compute_type: str) -> dict[str, str]:
-    """The attributes that say where to compute."""
+    """Return the frontend attributes that select a compute unit."""
     kind = str(compute_type)
     if kind in _UNITS:
         return {"_xla_compute_type": _UNITS[kind]}
@@ -61,17 +61,17 @@ def _unit(compute_type: str) -> dict[str, str]:
 
 
 def compute_on(compute_type: str) -> Any:
-    """Have the operations of a block, or of a function, computed elsewhere.
+    """Compute the operations of a block, or of a function, on another unit.
 
     Args:
-      compute_type: 'device_host', the CPU beside the device; 'device'; 'tpu_sparsecore';
-        'gpu_stream:1', a stream of that number.
+      compute_type: 'device_host', the CPU that hosts the device; 'device';
+        'tpu_sparsecore'; 'gpu_stream:1', the stream of that number.
 
     Returns:
-      A context manager that is a decorator as well.
+      A context manager, which is also a decorator.
 
     Raises:
-      ValueError: there is no such place.
+      ValueError: `compute_type` is unknown.
 
     Example:
       >>> import minijax as mj
@@ -146,7 +146,10 @@ def _text(value: Any) -> str:
 def _call(
     prim: Any, fun: Callable[..., Any], what: str, inner_metadata: dict[str, str], **params: Any
 ) -> Callable[..., Any]:
-    """A function whose calls are equations of `prim`; `inner_metadata`: told of what is inside."""
+    """Return a function whose calls are equations of `prim`.
+
+    inner_metadata: frontend attributes of the operations inside.
+    """
     check_callable(fun)
 
     @wraps(fun)
@@ -173,7 +176,7 @@ def xla_metadata_call(f: Any = _LATER, **meta: str) -> Any:
 
     Args:
       f: a function of arrays and trees of them; without it, a decorator is returned.
-      meta: the attributes, strings.
+      meta: the attributes, as strings.
 
     Returns:
       A function of the same arguments.
@@ -190,16 +193,16 @@ def xla_metadata_call(f: Any = _LATER, **meta: str) -> Any:
 
 
 def fused(*, out_spaces: Sequence[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Have the operations of a function run as one kernel, where the compiler can.
+    """Run the operations of a function as one kernel, if the compiler can.
 
     Args:
-      out_spaces: the memory in which each result lies: `jax.memory.Space.Device` or `Host`.
+      out_spaces: the memory space of each result: `jax.memory.Space.Device` or `Host`.
 
     Returns:
       A decorator of functions of arrays.
 
     Raises:
-      ValueError: there are not as many spaces as results.
+      ValueError: the numbers of spaces and of results differ.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -230,10 +233,10 @@ def fused(*, out_spaces: Sequence[Any]) -> Callable[[Callable[..., Any]], Callab
 
 
 def scheduling_group(name: str) -> Callable[[Any], Any]:
-    """Have all calls of functions under one name run as a group, which others may overlap.
+    """Run all calls of functions under one name as a group, which may overlap with others.
 
     Args:
-      name: the group's, a string.
+      name: the name of the group, a string.
 
     Returns:
       A decorator.
@@ -253,20 +256,20 @@ def compute_on2(
     out_memory_spaces: Any,
     compiler_options: dict[str, Any] | None = None,
 ) -> Any:
-    """Have a function computed elsewhere, as one call, with its results in given memories.
+    """Compute a function on another unit, as one call, with results in chosen memory spaces.
 
     Args:
       f: a function of arrays and trees of them; without it, a decorator is returned.
-      compute_type: where; see `compute_on`.
-      out_memory_spaces: `jax.memory.Space.Device` or `Host`, or a tree of them as the
-        results' is, or begins.
-      compiler_options: XLA's flags for this call.
+      compute_type: the unit; see `compute_on`.
+      out_memory_spaces: `jax.memory.Space.Device` or `Host`, or a pytree prefix of them for
+        the results.
+      compiler_options: XLA flags for this call.
 
     Returns:
       A function of the same arguments.
 
     Raises:
-      ValueError: there is no such place.
+      ValueError: `compute_type` is unknown.
 
     Example:
       >>> import minijax as mj
@@ -291,11 +294,11 @@ def compute_on2(
     return called
 
 
-# ------------------------------------------------------------------------------- an order
+# ------------------------------------------------------------------------------- ordering
 
 
 def control_dep(src: Any, dst: Any) -> Any:
-    """Have the operation that makes `src` done before that which makes `dst` begins.
+    """Schedule the operation that produces `src` before the one that produces `dst`.
 
     Args:
       src, dst: arrays of any shapes and dtypes.
@@ -304,7 +307,7 @@ def control_dep(src: Any, dst: Any) -> Any:
       An empty sequence.
 
     Raises:
-      ValueError: they are differentiated.
+      ValueError: `src` or `dst` is differentiated.
 
     Example:
       >>> import minijax as mj
@@ -320,7 +323,7 @@ def control_dep(src: Any, dst: Any) -> Any:
 
 
 def schedule(ops: Sequence[Any]) -> None:
-    """Have operations run in the order of the arrays that they make.
+    """Run operations in the order of the arrays that they produce.
 
     Args:
       ops: arrays of any shapes and dtypes.

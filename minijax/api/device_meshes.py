@@ -1,4 +1,4 @@
-"""Devices in the form of a mesh: near ones along its last axes.
+"""Devices in the form of a mesh: devices that are close together vary along its last axes.
 
 Next: shard_map.py.
 """
@@ -16,8 +16,8 @@ from ..runtime.backends import client
 
 __all__ = ("create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict")
 
-# How devices of a kind are put in order, where that is not by their places: a function of
-# the mesh's shape and the devices, which gives an array of them, or None.
+# Custom orders by kind of device: a function of the mesh's shape and the devices, which
+# returns an array of devices, or None for the default order.
 device_kind_handler_dict: dict[str, Callable[..., Any]] = {}
 
 
@@ -28,25 +28,25 @@ def create_device_mesh(
     contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray[Any, Any]:
-    """Devices as an array, for `Mesh`.
+    """Arrange devices as an array, for `Mesh`.
 
-    TPUs are ordered by their places in the machine, so that the last axes of the mesh lie
-    along its own; other devices keep their order.
+    TPUs are sorted by their coordinates in the machine, so that the last axes of the mesh
+    follow the machine's axes; other devices keep their order.
 
     Args:
-      mesh_shape: sizes of the mesh's axes, those with most traffic last.
+      mesh_shape: sizes of the mesh's axes, those with most communication last.
       devices: which devices; None: all.
-      contiguous_submeshes: that the devices of a process are a block of the mesh; of TPUs
-        it cannot be asked for yet, of others it says nothing.
-      allow_split_physical_axes: that an axis of the machine may be shared by several of
-        the mesh; it may, without a request.
+      contiguous_submeshes: require the devices of a process to be a block of the mesh; not
+        supported for TPUs, and ignored for other devices.
+      allow_split_physical_axes: accepted and ignored: several axes of the mesh may always
+        share an axis of the machine.
 
     Returns:
       A NumPy array of devices, of shape `mesh_shape`.
 
     Raises:
-      ValueError: there are not as many devices.
-      NotImplementedError: TPUs, and `contiguous_submeshes`.
+      ValueError: the number of devices is not the product of `mesh_shape`.
+      NotImplementedError: `contiguous_submeshes` for TPUs.
 
     Example:
       >>> import minijax as mj
@@ -71,9 +71,9 @@ def create_device_mesh(
         if contiguous_submeshes:
             raise errors.error(
                 NotImplementedError,
-                "create_device_mesh: contiguous_submeshes of TPUs.",
-                why="they are ordered by their places alone.",
-                tries=["Mesh(np.array(devices).reshape(...), names), ordered by hand"],
+                "create_device_mesh: contiguous_submeshes is not supported for TPUs.",
+                why="TPUs are sorted by their coordinates only.",
+                tries=["Mesh(np.array(devices).reshape(...), names), sorted by hand"],
             )
         chosen.sort(key=lambda d: (*reversed(d.coords), getattr(d, "core_on_chip", 0)))
     grid = np.empty(len(chosen), dtype=object)
@@ -90,22 +90,23 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray[Any, Any]:
-    """Devices of several machines as an array: each a block of it.
+    """Arrange the devices of several machines as an array, each machine as one block.
 
     Args:
       mesh_shape: sizes of the axes within a machine (or slice).
-      dcn_mesh_shape: in how many machines each axis is continued.
+      dcn_mesh_shape: the number of machines along each axis.
       devices: which devices; None: all.
-      process_is_granule: a machine is what one process has; else what `slice_index` says.
-      should_sort_granules_by_key: order machines by that number; else as they come.
+      process_is_granule: group devices by process; otherwise by `slice_index`.
+      should_sort_granules_by_key: sort the groups by that number; otherwise keep the order
+        of the devices.
       allow_split_physical_axes: as for `create_device_mesh`.
 
     Returns:
       A NumPy array of devices; its shape is the product of the two, axis by axis.
 
     Raises:
-      ValueError: devices have no `slice_index`, or there are not as many machines, or not
-        as many devices in each.
+      ValueError: devices have no `slice_index`, or the number of machines or of devices in
+        a machine does not fit the shapes.
 
     Example:
       >>> import minijax as mj

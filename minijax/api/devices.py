@@ -29,9 +29,8 @@ from ..runtime.sharding.partitioned_placement import array_with_layout
 from ..types.avals import shaped
 
 Device = compat.Device
-UNSPECIFIED_LAYOUT = (
-    object()
-)  # the order of an array of which nobody says in which it is to lie
+# Placeholder where the user requested no layout; None requests the default layout.
+UNSPECIFIED_LAYOUT = object()
 clear_backends = client.clear_backends
 
 
@@ -44,16 +43,16 @@ def device_put(
       x: arrays, NumPy arrays or numbers.
       device: a device, a sharding, a `Format` or a `minijax.memory.Space`, or a pytree
         prefix of them; None: the default device, without commitment.
-      src: where `x` is now; a traced cotangent goes back there.
-      donate: whether the memory of `x` may be given up (a prefix of booleans, too).
-      may_alias: whether the result may share memory with `x` (likewise; None: it may).
+      src: the current placement of `x`; under tracing, a cotangent is moved back there.
+      donate: whether the memory of `x` may be reused (or a pytree prefix of booleans).
+      may_alias: whether the result may share memory with `x` (or a prefix; None: it may).
 
     Returns:
       The tree of `x` with an `Array` of the same shape and dtype for each leaf.
 
     Raises:
-      ValueError: `device` is none of these, no prefix of `x`, or does not fit it; or both
-        `donate` and `may_alias` are true.
+      ValueError: `device` is of another kind, is not a prefix of `x`, or does not fit it; or
+        both `donate` and `may_alias` are true.
 
     Example:
       >>> import minijax as mj
@@ -72,7 +71,7 @@ def device_put(
     if any(donated and alias for donated, alias in zip(donations, aliases, strict=True)):
         raise errors.value_error(
             "may_alias and donate cannot be True at the same time.",
-            why="what is donated is gone, and shares nothing.",
+            why="a donated array is deleted, so it cannot share memory with the result.",
         )
     layouts: list[Any] = [UNSPECIFIED_LAYOUT] * len(leaves)
     for i, (leaf, destination) in enumerate(zip(leaves, destinations, strict=True)):
@@ -114,7 +113,7 @@ def device_put(
 
 
 def _destination_and_layout(leaf: Any, destination: Any) -> tuple[Any, Any]:
-    """Where `device_put` is to put a leaf, and in which order of its axes."""
+    """Return the placement and the layout that `device_put` must give to a leaf."""
     layout: Any = UNSPECIFIED_LAYOUT
     if isinstance(destination, Format):
         if isinstance(destination.layout, AutoLayout):
@@ -143,7 +142,7 @@ def _destination_and_layout(leaf: Any, destination: Any) -> tuple[Any, Any]:
         if UNCONSTRAINED in destination.spec:
             raise errors.value_error(
                 f"Unconstrained dims are not allowed when passed to device_put: {destination}",
-                why="no compiler chooses how the array is to lie.",
+                why="no compiler runs that could choose the sharding.",
                 tries=["None for that axis"],
             )
     return destination, layout
@@ -154,7 +153,7 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
 
     Args:
       shards: as many pytrees as devices, of equal trees, shapes and dtypes.
-      devices: where they go.
+      devices: the devices, one for each shard.
 
     Returns:
       A tree of arrays of shape `(len(devices), *shard.shape)`.
@@ -195,13 +194,13 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
 
     Args:
       x: a pytree of arrays or numbers.
-      devices: where the copies go.
+      devices: the devices of the copies.
 
     Returns:
       A tree of arrays of shape `(len(devices), *x.shape)`.
 
     Raises:
-      ValueError: `devices` is no sequence, or empty.
+      ValueError: `devices` is not a sequence, or is empty.
 
     Example:
       >>> import minijax as mj
@@ -219,7 +218,7 @@ def device_get(x: Any) -> Any:
     """Copy a pytree of arrays to the host, as NumPy arrays.
 
     Args:
-      x: a pytree; what is no array stays as it is, and what is being traced.
+      x: a pytree; traced values, and leaves that are not arrays, are returned unchanged.
 
     Returns:
       The tree with NumPy arrays of the same shapes and dtypes.
@@ -246,7 +245,7 @@ def _to_host(x: Any) -> Any:
 
 
 def device_count(backend: Any = None) -> int:
-    """How many devices there are, over all processes.
+    """Return the number of devices of all processes.
 
     Args:
       backend: a platform such as 'cpu', or a client; None: the default one.
@@ -265,7 +264,7 @@ def device_count(backend: Any = None) -> int:
 
 
 def local_device_count(backend: Any = None) -> int:
-    """How many devices this process has.
+    """Return the number of devices of this process.
 
     Args:
       backend: a platform such as 'cpu', or a client; None: the default one.
@@ -284,7 +283,7 @@ def local_device_count(backend: Any = None) -> int:
 
 
 def default_backend() -> str:
-    """The default platform.
+    """Return the default platform.
 
     Returns:
       'cpu', 'gpu' or 'tpu'.
@@ -298,7 +297,7 @@ def default_backend() -> str:
 
 
 def process_index(backend: Any = None) -> int:
-    """The index of this process.
+    """Return the index of this process.
 
     Args:
       backend: a platform such as 'cpu', or a client; None: the default one.
@@ -317,7 +316,7 @@ def process_index(backend: Any = None) -> int:
 
 
 def process_count(backend: Any = None) -> int:
-    """How many processes share the platform.
+    """Return the number of processes that share the platform.
 
     Args:
       backend: a platform such as 'cpu', or a client; None: the default one.
@@ -336,7 +335,7 @@ def process_count(backend: Any = None) -> int:
 
 
 def process_indices(backend: Any = None) -> list[int]:
-    """The indices of all processes.
+    """Return the indices of all processes.
 
     Args:
       backend: a platform such as 'cpu', or a client; None: the default one.
@@ -360,13 +359,13 @@ host_ids = renamed(process_indices, "host_ids", __name__)
 
 
 def live_arrays(platform: Any = None) -> list[Array]:
-    """All arrays that exist on a platform.
+    """Return all arrays that exist on a platform.
 
     Args:
       platform: a platform such as 'cpu'; None: the default one.
 
     Returns:
-      A list of the arrays; of keys, their words.
+      A list of the arrays; for key arrays, of their underlying integers.
 
     Raises:
       RuntimeError: there is no such platform.
@@ -381,10 +380,10 @@ def live_arrays(platform: Any = None) -> list[Array]:
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """What a bug report should say: versions and devices.
+    """Print what a bug report should contain: versions and devices.
 
     Args:
-      return_string: return the text, and do not print it.
+      return_string: return the text instead of printing it.
 
     Returns:
       None, or the text: lines of `name: value`.

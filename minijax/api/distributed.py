@@ -27,41 +27,42 @@ def initialize(
     slice_index: int | None = None,
     partition_index: int | None = None,
 ) -> None:
-    """Make this process one of several that run the same program over all their devices.
+    """Join the processes that run the same program over all their devices.
 
-    What is not given is found in the environment: of SLURM, Open MPI, an indexed job of
-    Kubernetes, or `python -m minijax.launch`.
+    Arguments that are left out are read from the environment of SLURM, Open MPI, an indexed
+    Kubernetes job, or `python -m minijax.launch`.
 
     Args:
-      coordinator_address: `host:port` of process 0, which listens there.
-      num_processes: how many processes there are.
-      process_id: the number of this one, from 0 on.
-      local_device_ids: which GPUs of the machine are this process's; None: all, but under
-        SLURM and MPI one each.
+      coordinator_address: `host:port` at which process 0 listens.
+      num_processes: the number of processes.
+      process_id: the number of this process, from 0.
+      local_device_ids: which GPUs of the machine belong to this process; None: all, except
+        under SLURM and MPI, where each process has one.
       cluster_detection_method: 'slurm', 'ompi', 'k8s', 'launch', or 'mpi4py'; 'deactivate':
-        look for none; None: the one that is there, but for MPI.
-      initialization_timeout: for how many seconds to wait for the others.
-      heartbeat_timeout_seconds: after how many seconds of silence a machine counts as gone.
-      shutdown_timeout_seconds: for how long to wait for the others at the end.
-      coordinator_bind_address: where process 0 listens, if not on all its addresses.
+        read no environment; None: the detected one ('mpi4py' only by name).
+      initialization_timeout: how many seconds to wait for the other processes.
+      heartbeat_timeout_seconds: after how many seconds without a sign a process counts as
+        dead.
+      shutdown_timeout_seconds: how many seconds to wait for the others at the end.
+      coordinator_bind_address: the address at which process 0 listens; None: all addresses.
       slice_index: the old name of `partition_index`.
-      partition_index: the number of the part of the machine that this process belongs to.
+      partition_index: the number of the machine's partition that this process belongs to.
 
     Returns:
-      None, once all processes are there.
+      None, once all processes have joined.
 
     Raises:
       RuntimeError: devices have been used already, this is the second call, or a process
-        has not come in time: which one is said.
-      ValueError: an argument is missing, or out of range.
-      TypeError: a number is no int.
+        did not join in time; the message names the process.
+      ValueError: an argument is missing or out of range.
+      TypeError: a number is not an int.
 
     Example:
       >>> import minijax as mj
       >>> mj.distributed.initialize('10.0.0.1:1234', 2, 0)  # doctest: +SKIP
 
-    Differs from JAX: a process that is missing is named, and when one dies the others end
-    at once, saying so.
+    Differs from JAX: the error names a missing process, and when a process dies the others
+    end immediately with an error.
     """
     if client.started():
         raise errors.error(
@@ -123,7 +124,7 @@ def _device_ids(user_value: int | Sequence[int] | None) -> list[int] | None:
 
 
 def _checked_count_and_index(address: Any, count: Any, process_index: Any) -> tuple[int, int]:
-    """The number of processes and of this one, if all is known that must be."""
+    """Return the number of processes and this one's index, or raise if one is missing."""
     tries = ["jax.distributed.initialize('host:port', num_processes, process_id)"]
     for value, wrong in (
         (address, "coordinator_address should be defined."),
@@ -133,7 +134,7 @@ def _checked_count_and_index(address: Any, count: Any, process_index: Any) -> tu
         if value is None:
             raise errors.value_error(
                 wrong,
-                why="it was not given, and no environment was found that says it.",
+                why="it was not passed, and no detected environment provides it.",
                 tries=tries,
             )
     for name, value, kind in (
@@ -168,9 +169,9 @@ def is_initialized() -> bool:
 
 
 def shutdown() -> None:
-    """Leave the other processes, once all of them leave; without any, do nothing.
+    """Leave the job, once all processes do; do nothing if there is no job.
 
-    A process that ends does so by itself.
+    A process that ends normally calls this at exit.
 
     Returns:
       None.

@@ -31,20 +31,20 @@ from ..types.manual_axes import ManualAxisType, held, manual_axis_type
 
 
 class ShapeDtypeStruct:
-    """The type of an array: `shape`, `dtype`, `sharding`, `weak_type` ...; no value.
+    """The type of an array, without values: `shape`, `dtype`, `sharding`, `weak_type` ...
 
     Args:
       shape: its sizes.
       dtype: its dtype.
-      sharding: where it is, if that is to be said.  A `PartitionSpec` alone is over
-        the mesh that is current when `sharding` is read.
-      weak_type: whether its dtype gives way to others.
-      manual_axis_type: a `ManualAxisType`, of values inside of `shard_map`.
+      sharding: its sharding, or None if unspecified.  A `PartitionSpec` refers to the mesh
+        that is current when `sharding` is read.
+      weak_type: whether its dtype is weak in promotion.
+      manual_axis_type: a `ManualAxisType`, for values inside `shard_map`.
       is_ref: whether it is a reference to such an array.
 
     Raises:
-      ValueError: there is no dtype, or `sharding` is none, or has too many entries.
-      TypeError: `sharding` of a `PartitionSpec` is read, and no mesh is current.
+      ValueError: `dtype` is missing, or `sharding` is of another type or too long.
+      TypeError: `sharding` is read, is a `PartitionSpec`, and no mesh is current.
 
     Example:
       >>> ShapeDtypeStruct((2, 3), 'float32')
@@ -111,7 +111,7 @@ class ShapeDtypeStruct:
         raise AttributeError(f"'ShapeDtypeStruct' object has no attribute {name!r}")
 
     def fields(self) -> tuple[Any, ...]:
-        """What it says, in the order of `_FIELDS`."""
+        """Return the fields' values, in the order of `_FIELDS`."""
         sharding = (
             self._sharding if self.layout is None else Format(self.layout, self._sharding)
         )
@@ -126,7 +126,7 @@ class ShapeDtypeStruct:
 
     @property
     def sharding(self) -> Any:
-        """Where it is; None if nothing is said."""
+        """The sharding; None if unspecified."""
         if not isinstance(self._sharding, PartitionSpec):
             return self._sharding
         mesh = current_mesh()
@@ -140,7 +140,7 @@ class ShapeDtypeStruct:
 
     @property
     def format(self) -> Format:
-        """Its layout and its sharding."""
+        """The layout and the sharding."""
         return Format(self.layout, self.sharding)
 
     @property
@@ -160,10 +160,9 @@ class ShapeDtypeStruct:
 
     @staticmethod
     def like(x: Any) -> ShapeDtypeStruct:
-        """The type of `x`, which has a shape and a dtype, and of where it is.
+        """Return the type of `x`, which has a shape and a dtype, with its sharding.
 
-        Of an array that is on one device because nobody has said otherwise, nothing is
-        said.
+        The sharding is None for an uncommitted array.
         """
         aval = typeof(x)
         is_explicit = isinstance(x, ShapeDtypeStruct) or (type(x) in ARRAYS and x.committed)
@@ -179,7 +178,7 @@ class ShapeDtypeStruct:
         )
 
     def update(self, **kwargs: Any) -> ShapeDtypeStruct:
-        """A copy with some fields changed."""
+        """Return a copy with some fields changed."""
         old = zip(_FIELDS, self.fields(), strict=True)
         return ShapeDtypeStruct(**{k: kwargs.get(k, v) for k, v in old})
 
@@ -204,11 +203,12 @@ class ShapeDtypeStruct:
             == (other.layout, other._resolved_sharding())
         )
 
-    def __hash__(self) -> int:  # of what no mesh changes
+    # The sharding is left out: for a spec it depends on the current mesh.
+    def __hash__(self) -> int:
         return hash((self.shape, self.dtype, self.weak_type, self.is_ref))
 
     def _resolved_sharding(self) -> Any:
-        """Its sharding; of a spec without a mesh, the spec."""
+        """Return the sharding; for a spec without a current mesh, the spec."""
         if isinstance(self._sharding, PartitionSpec) and current_mesh() is None:
             return self._sharding
         return self.sharding
@@ -218,7 +218,7 @@ class ShapeDtypeStruct:
 
 
 def _checked_sharding(user_value: Any, shape: tuple[int, ...]) -> Any:
-    """A sharding or a spec that a type of this shape may have."""
+    """Return a sharding or spec, or raise if a type of this shape cannot have it."""
     if isinstance(user_value, PartitionSpec):
         if len(user_value) > len(shape):
             raise errors.value_error(
@@ -245,7 +245,7 @@ def _struct_of_fields(*fields: Any) -> ShapeDtypeStruct:
 
 
 def aval_like(x: Any) -> Any:
-    """The aval of an array, a number, or anything with `shape` and `dtype`; an aval."""
+    """Return the aval of an array, a number, an aval, or a value with `shape` and `dtype`."""
     if isinstance(x, AbstractValue):
         return x
     if isinstance(x, ShapeDtypeStruct):
@@ -261,7 +261,7 @@ def aval_like(x: Any) -> Any:
 
 
 def avals_like(leaves: Sequence[Any], fun: Any, names: Sequence[str]) -> list[Any]:
-    """The avals of a call's leaves; TypeError names the one that has none."""
+    """Return the avals of a call's leaves; a TypeError names the leaf without an aval."""
     out = []
     for i, x in enumerate(leaves):
         try:
@@ -274,17 +274,17 @@ def avals_like(leaves: Sequence[Any], fun: Any, names: Sequence[str]) -> list[An
 
 
 def typeof(x: Any) -> Any:
-    """The abstract value of an array or number: its type.
+    """Return the abstract value of an array or number: its type.
 
     Args:
       x: an array, a number, a traced value, or a `ShapeDtypeStruct`.
 
     Returns:
-      A `ShapedArray` with `shape`, `dtype` and `weak_type`; of a reference, an
+      A `ShapedArray` with `shape`, `dtype` and `weak_type`; for a reference, an
       `AbstractRef`.
 
     Raises:
-      TypeError: `x` is no such value.
+      TypeError: `x` is not such a value.
 
     Example:
       >>> typeof(1.0)
@@ -314,7 +314,7 @@ def make_jaxpr(
       (jaxpr, shapes) with `return_shape`.
 
     Raises:
-      TypeError: an argument is no array.
+      TypeError: an argument is not an array.
       NotImplementedError: `abstracted_axes`.
 
     Example:
@@ -324,8 +324,8 @@ def make_jaxpr(
     check_callable(fun)
     if abstracted_axes is not None:
         raise NotImplementedError(
-            "make_jaxpr: abstracted_axes (dynamic shapes) is not supported: shapes are"
-            " static here."
+            "make_jaxpr: abstracted_axes (dynamic shapes) is not supported: minijax has"
+            " static shapes."
         )
     statics = resolve_statics(fun, static_argnums, None, "static")
     jitted = Jitted(fun, Statics(statics.nums, ()), inline_traced=True)
@@ -358,7 +358,7 @@ def make_jaxpr(
 
 
 def struct_of(aval: Any) -> Any:
-    """The `ShapeDtypeStruct` of an array's type; that of a token stands for itself."""
+    """Return the `ShapeDtypeStruct` of an array's type; a token's type is returned as is."""
     if isinstance(aval, AbstractToken):
         return aval
     return ShapeDtypeStruct(
@@ -371,7 +371,7 @@ def struct_of(aval: Any) -> Any:
 
 
 class _WithStructResults(FlatCall):
-    """A function of which some results may be types already."""
+    """A function some of whose results may be `ShapeDtypeStruct`s."""
 
     __slots__ = ()
 
@@ -392,7 +392,7 @@ def _zeros_of_struct(x: Any) -> Any:
 
 @boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The types of `fun(*args, **kwargs)`, without computing it.
+    """Return the types of `fun(*args, **kwargs)`, without computing it.
 
     Args:
       fun: a function of arrays to a pytree of arrays.
@@ -410,7 +410,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
       ShapeDtypeStruct(shape=(3,), dtype=int32)
     """
     check_callable(fun)
-    if jitted_of(fun) is not None:  # which knows more: its shardings, its static arguments
+    if jitted_of(fun) is not None:  # its method also uses shardings and static arguments
         return fun.eval_shape(*args, **kwargs)  # type: ignore[attr-defined]
     leaves, in_tree = tree.flatten((args, kwargs))
     if hijax_values.HIGH and any(map(hijax_values.is_high, leaves)):

@@ -1,7 +1,8 @@
-"""Meshes whose axes are `Explicit`: types say how values lie along them.
+"""Meshes with `Explicit` axes, whose sharding is part of the types of values.
 
-`reshard` moves values, and changes their types; `auto_axes` leaves what happens inside of
-a function to the compiler, `explicit_axes` has types say it there.  Next: shard_map.py.
+`reshard` moves values and changes their types; `auto_axes` leaves the shardings inside a
+function to the compiler; `explicit_axes` makes them part of the types there.  Next:
+shard_map.py.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from ..runtime.sharding.shardings import NamedSharding
 
 __all__ = ("auto_axes", "explicit_axes", "reshard")
 
-_ABSENT: Any = object()  # a keyword that a call leaves out
+_ABSENT: Any = object()  # default of a keyword that a call leaves out
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """Move values on a mesh with `Explicit` axes; their types say how they lie then.
+    """Reshard values over a mesh with `Explicit` axes; their types change with them.
 
     Args:
       xs: a pytree of arrays.
@@ -36,10 +37,10 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         pytree prefix of them.
 
     Returns:
-      The same values, of the types `out_shardings` says.
+      The same values, with the shardings `out_shardings`.
 
     Raises:
-      ValueError: a spec names axes that are not `Explicit`, or cuts an axis unevenly.
+      ValueError: a spec names axes that are not `Explicit`, or shards an axis unevenly.
       TypeError: `out_shardings` holds something else.
 
     Example:
@@ -59,12 +60,12 @@ def _resharded(x: Any, requested: Any) -> Any:
 
 
 def _checked_sharding(requested: Any) -> Any:
-    """A sharding that says how a value is to lie."""
+    """Return a sharding, or raise if it is None or has no mesh."""
     if requested is None or is_empty_sharding(requested):
         raise errors.value_error(
             "Reshard should only be used with out_shardings which are non-None and have"
             f" a non-empty mesh. Got sharding {requested}.",
-            tries=["PartitionSpec(): whole on each device"],
+            tries=["PartitionSpec(): replicated on each device"],
         )
     return requested
 
@@ -76,20 +77,20 @@ def auto_axes(
     axes: str | tuple[str, ...] | None = None,
     out_sharding: Any = None,
 ) -> Callable[..., Any]:
-    """A function inside of which some `Explicit` axes of the mesh are `Auto`.
+    """Return a function inside which some `Explicit` axes of the mesh are `Auto`.
 
     Args:
-      f: the function; None: a decorator is made.
+      f: the function; None: return a decorator.
       axes: which axes; None: all that are `Explicit`.
-      out_sharding: how its results lie: a spec or sharding, or a pytree prefix of them.
-        May be given to each call instead, there None where there are no results.  On a
-        mesh whose axes are all `Auto` it is a constraint.
+      out_sharding: the shardings of the results: a spec or sharding, or a pytree prefix of
+        them.  It may be passed to each call instead; None if there are no results.  If all
+        axes of the mesh are `Auto`, it is a constraint.
 
     Returns:
-      A function as `f`, with one keyword more, `out_sharding`.
+      A function like `f` with one more keyword, `out_sharding`.
 
     Raises:
-      TypeError: no `out_sharding` is given.
+      TypeError: `out_sharding` is passed neither here nor to the call.
       ValueError: there is no mesh, an axis is not `Explicit`, or a result's sharding is
         None.
 
@@ -131,20 +132,20 @@ def explicit_axes(
     axes: str | tuple[str, ...] | None = None,
     in_sharding: Any = None,
 ) -> Callable[..., Any]:
-    """A function inside of which some `Auto` axes of the mesh are `Explicit`.
+    """Return a function inside which some `Auto` axes of the mesh are `Explicit`.
 
     Args:
-      f: the function; None: a decorator is made.
+      f: the function; None: return a decorator.
       axes: which axes; None: all that are `Auto`.
-      in_sharding: how its arguments lie: a spec or sharding, or a pytree prefix of them
-        for the tuple of arguments.  May be given to each call instead, there None where
+      in_sharding: the shardings of the arguments: a spec or sharding, or a pytree prefix of
+        them for the tuple of arguments.  It may be passed to each call instead; None if
         there are no arguments.
 
     Returns:
-      A function as `f`, with one keyword more, `in_sharding`.
+      A function like `f` with one more keyword, `in_sharding`.
 
     Raises:
-      TypeError: no `in_sharding` is given.
+      TypeError: `in_sharding` is passed neither here nor to the call.
       ValueError: there is no mesh, an axis is not `Auto`, or an argument's sharding is
         None.
 
@@ -177,7 +178,7 @@ def explicit_axes(
 
 
 def _user_sharding(call_value: Any, default: Any, what: str, name: str) -> Any:
-    """The sharding that a call names, or else its decorator."""
+    """Return the sharding passed to a call, or otherwise to its decorator."""
     if call_value is not _ABSENT:
         return call_value
     if default is None:
@@ -190,7 +191,7 @@ def _user_sharding(call_value: Any, default: Any, what: str, name: str) -> Any:
 
 
 def _with_shardings(what: str, xs: Sequence[Any], shardings: Any, mesh: Any) -> list[Any]:
-    """Values on a mesh, each as its sharding says; constrained if all axes are `Auto`."""
+    """Reshard values over a mesh; constrain them if all axes are `Auto`."""
     pairs = zip(xs, shardings, strict=True)
     if mesh.are_all_axes_auto:
         named = [
@@ -208,7 +209,7 @@ def _with_shardings(what: str, xs: Sequence[Any], shardings: Any, mesh: Any) -> 
 
 
 def _mesh_of(leaves: Sequence[Any], what: str) -> Any:
-    """The current mesh; failing that, the one over which a value lies."""
+    """Return the current mesh, or otherwise the mesh of the first sharded value."""
     mesh = meshes.current_mesh()
     if mesh is not None:
         return mesh
@@ -221,13 +222,13 @@ def _mesh_of(leaves: Sequence[Any], what: str) -> Any:
             return explicit_sharding.mesh
     raise errors.value_error(
         f"{what}: there is no mesh whose axes could change their types.",
-        why="none is current, and no argument lies on one.",
+        why="no mesh is set, and no argument is sharded over a mesh.",
         tries=["jax.set_mesh(mesh)"],
     )
 
 
 def _with_types(mesh: Any, axes: Any, new_type: AxisType, old_type: AxisType, what: str) -> Any:
-    """The mesh with these axes, of type `old_type`, of type `new_type`."""
+    """Return the mesh with some axes changed from `old_type` to `new_type`."""
     kinds = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
     chosen = [a for a, t in kinds.items() if t is old_type] if axes is None else axes
     names: Iterable[Any] = (chosen,) if isinstance(chosen, str) else chosen
@@ -242,7 +243,7 @@ def _with_types(mesh: Any, axes: Any, new_type: AxisType, old_type: AxisType, wh
 
 
 class _current:
-    """Make a mesh current for a block, while functions are traced, too."""
+    """Make a mesh current for a block, also while functions are traced."""
 
     __slots__ = ("before", "mesh", "recast")
 
@@ -259,7 +260,7 @@ class _current:
 
 
 def _cast(x: Any, mesh: Any) -> Any:
-    """A value whose type tells of the `Explicit` axes of this mesh alone."""
+    """Recast a value's type to the `Explicit` axes of this mesh."""
     aval = core.aval_of(x) if core.is_value(x) else None
     if (
         aval is None

@@ -1,7 +1,7 @@
 """Jacobians and Hessians: `vmap` of forward or reverse mode over a basis.
 
-Basis vectors run over all leaves of a pytree together: one stacked axis, cut into a piece
-for each leaf on the way in and out.  Next: jet.py.
+One stacked axis of basis vectors covers all leaves of a pytree: it is split into a piece
+for each leaf before and after.  Next: jet.py.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .vmap import vmap
 
 
 def standard_basis(leaves: Sequence[Any]) -> list[Any]:
-    """For each leaf the stack of unit tangents, over all leaves together."""
+    """Return for each leaf its part of a stack of unit tangents of all leaves."""
     avals = [core.aval_of(x) for x in leaves]
     sizes = [a.size for a in avals]
     total = sum(sizes)
@@ -55,28 +55,28 @@ def standard_basis(leaves: Sequence[Any]) -> list[Any]:
 
 
 def weak_as(x: Any, aval: Any) -> Any:
-    """`x`, weakly typed if `aval` is."""
+    """Return `x`, weakly typed if `aval` is."""
     if not aval.weak_type or core.aval_of(x).weak_type:
         return x
     return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=True, sharding=None)
 
 
 def split_along(x: Any, axis: int, sizes: Sequence[int]) -> list[Any]:
-    """`x` cut along an axis."""
+    """Split `x` along an axis."""
     if len(sizes) == 1:
         return [x]
     return list(split_p.bind(x, sizes=tuple(sizes), axis=axis))
 
 
 def zero_derivative(shape: tuple[int, ...], like: Any) -> Any:
-    """The derivative where a value of type `like` is no number that moves: its zeros."""
+    """Return the zero derivative of, or with respect to, a non-differentiable value."""
     if dtypes.is_extended(like.dtype) or like.dtype == dtypes.float0:
         return np.zeros(shape, dtypes.float0)
     return weak_as(core_ops.broadcast_in_dim(typed_constant(0, like.dtype), shape, ()), like)
 
 
 def _split_axis(x: Any, axis: int, leaves: Sequence[Any], like: Any) -> list[Any]:
-    """Cut the stacked basis axis into one piece for each leaf, shaped like it."""
+    """Split the stacked basis axis into one piece per leaf, of the leaf's shape."""
     shape = core.aval_of(x).shape
     avals = [core.aval_of(leaf) for leaf in leaves]
     if core.aval_of(x).dtype == dtypes.float0:
@@ -96,7 +96,9 @@ def jacfwd(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[..., Any]:
-    r"""Jacobian by forward mode: one pass a column, all of them at once by `vmap`.
+    r"""Make a function that returns the Jacobian, by forward mode: one pass per column.
+
+    `vmap` computes all columns together.
 
     Args:
       fun: a function of arrays to a tree of arrays, or to (result, aux) with `has_aux`.
@@ -107,7 +109,7 @@ def jacfwd(
     Returns:
       A function with `fun`'s arguments whose result has, for each output leaf of shape
       `s` and each chosen input leaf of shape `t`, an array of shape `s + t` and of the
-      output's dtype; of integers, which do not move, it is zeros.  With `has_aux` it is
+      output's dtype; for integer outputs it is zeros.  With `has_aux` the result is
       (Jacobian, aux).
 
     Raises:
@@ -173,7 +175,9 @@ def jacrev(
     *,
     varying: bool | None = None,
 ) -> Callable[..., Any]:
-    r"""Jacobian by reverse mode: one pass a row, all of them at once by `vmap`.
+    r"""Make a function that returns the Jacobian, by reverse mode: one pass per row.
+
+    `vmap` computes all rows together.
 
     Args:
       fun: a function of arrays to a tree of arrays, or to (result, aux) with `has_aux`.
@@ -181,14 +185,14 @@ def jacrev(
       has_aux: `fun` also returns data that is not differentiated.
       holomorphic: `fun` is holomorphic; inputs and outputs are complex.
       allow_int: integer inputs get Jacobians of zeros instead of an error.
-      varying: in `shard_map`, where all devices share an input and each has outputs of
-        its own.  True: each device gets its own Jacobian, as from `jacfwd`.  False: all
-        get the sum of these, as from `grad`.
+      varying: for use in `shard_map`, if all devices share an input and outputs differ
+        between devices.  True: each device gets its own Jacobian, as from `jacfwd`.  False:
+        all devices get the sum of the Jacobians, as from `grad`.
 
     Returns:
       A function with `fun`'s arguments whose result has, for each output leaf of shape
       `s` and each chosen input leaf of shape `t`, an array of shape `s + t` and of the
-      input's dtype.  With `has_aux` it is (Jacobian, aux).
+      input's dtype.  With `has_aux` the result is (Jacobian, aux).
 
     Raises:
       TypeError: inputs have no gradient, or outputs are not real (complex with
@@ -244,7 +248,7 @@ def jacrev(
 
 
 def _shared_along(ins: Any, outs: Sequence[Any]) -> tuple[Any, ...]:
-    """The axes of `shard_map` along which outputs vary and some input does not."""
+    """Return the axes of `shard_map` along which outputs vary and some input does not."""
     kinds = [core.aval_of(x).manual_axis_kinds for x in outs]
     varying = union(kinds)
     if not varying:
@@ -254,13 +258,13 @@ def _shared_along(ins: Any, outs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _own_or_sum(ins: Any, outs: Sequence[Any], axes: Sequence[Any]) -> Exception:
-    """The error for a Jacobian that is one device's, or the sum of those of all."""
+    """Return the error for a Jacobian that could be each device's own or the sum."""
     return errors.value_error(
         f"jacrev: the output varies along {', '.join(map(repr, axes))} of the mesh, and"
         " an input does not.",
         which=f"{_types(tree.leaves(ins))} -> {_types(outs)}",
         where=core.stack_text(),
-        why="the Jacobian is that of each device, as from `jacfwd`, or the sum over the"
+        why="the Jacobian could be each device's own, as from `jacfwd`, or the sum over the"
         " devices, as from `grad`.",
         tries=["varying=True: each device's own", "varying=False: the sum"],
     )
@@ -279,13 +283,13 @@ def jacobian(
     *,
     varying: bool | None = None,
 ) -> Callable[..., Any]:
-    """The Jacobian by reverse mode: `jacrev` by another name.
+    """Make a function that returns the Jacobian by reverse mode: another name of `jacrev`.
 
     Args:
       fun: a function of arrays to a pytree of arrays.
-      argnums: which argument(s) to differentiate by.
+      argnums: which argument(s) to differentiate with respect to.
       has_aux: whether `fun` returns (output, auxiliary data).
-      holomorphic: `fun` is promised to be complex differentiable.
+      holomorphic: `fun` is holomorphic; inputs and outputs are complex.
       allow_int: allow integer inputs; their derivatives have dtype float0.
       varying: as for `jacrev`.
 
@@ -294,7 +298,7 @@ def jacobian(
       input for each pair of leaves.
 
     Raises:
-      TypeError: inputs or outputs that cannot be differentiated.
+      TypeError: an input or output is not differentiable.
 
     Example:
       >>> import minijax as mj
@@ -312,8 +316,9 @@ def hessian(
     *,
     varying: bool = False,
 ) -> Callable[..., Any]:
-    r"""Hessian :math:`\partial^2 f / \partial x_i \partial x_j`, by forward mode over
-    reverse mode.
+    r"""Make a function that returns the Hessian, by forward mode over reverse mode.
+
+    The Hessian is :math:`\partial^2 f / \partial x_i \partial x_j`.
 
     Args:
       fun: a function of arrays to a tree of arrays, or to (result, aux) with `has_aux`.

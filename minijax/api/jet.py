@@ -1,13 +1,13 @@
-r"""`jet`: Taylor-mode differentiation, to any order at once.
+r"""`jet`: Taylor-mode differentiation to any order.
 
-Inside, a value is a truncated power series :math:`\sum_k a_k t^k`, and a rule turns the
-series of operands into that of the result:
+Inside, a value is a truncated power series :math:`\sum_k a_k t^k`, and a rule computes the
+series of the result from those of the operands:
 
 - linear operations apply term by term, bilinear ones are Cauchy products;
 - where :math:`y' = g\,x'`, comparing coefficients gives
   :math:`k y_k = \sum_{j=1}^{k} j\,x_j\,g_{k-j}`, with g a series of x or of y;
-- any other operation is differentiated again and again by its jvp rule, which costs
-  :math:`2^K` for order K but is always right.
+- for any other operation, `jet` applies the jvp rule repeatedly, which costs
+  :math:`2^K` for order K but is always correct.
 
 Source: Griewank and Walther, Evaluating Derivatives (2008), chapter 13.
 """
@@ -44,7 +44,7 @@ from ..prims.shape.diagonals import diagonal_p, matrix_of_diagonal_p
 from ..types import dtypes
 from ..types.avals import shaped
 
-# The primal, then the coefficients; the primal alone if it is constant.
+# The primal, then the coefficients; only the primal if the value is constant.
 Series = list[Any]
 Rule = Callable[..., Any]
 
@@ -69,7 +69,7 @@ class JetTracer(Tracer):
 
     @property
     def terms(self) -> Series:
-        """Those of order 1, 2 .., coefficients."""
+        """The coefficients of order 1, 2 ..."""
         return self.series[1:]
 
     def concrete(self) -> Any:
@@ -88,7 +88,7 @@ class JetTrace(Trace):
     transform = "jet"
 
     def __init__(self, tag: Any, parent_trace: Trace, order: int) -> None:
-        self.tag = tag  # what the maker knows it by
+        self.tag = tag  # an identifier of the creator's
         self.parent = parent_trace
         self.alive = True
         self.order = order
@@ -106,12 +106,12 @@ class JetTrace(Trace):
         return wrapped if prim.multiple_results else wrapped[0]
 
     def apply(self, prim: Primitive, series_in: list[Series], params: Any) -> list[Series]:
-        """The series of the results."""
+        """Return the series of an operation's results."""
         region = prim.regions
         if isinstance(region, Loop):
             return by_loop(prim, region, series_in, self.order, params)
         if region is not None:
-            if region.opaque:  # a call whose own rule for derivatives counts
+            if region.opaque:  # a call with its own derivative rule, which must be used
                 return by_jvp(prim, series_in, self.order, params)
             return by_call(prim, region, series_in, self.order, params)
         avals = abstract(prim, [core.aval_of(s[0]) for s in series_in], params)
@@ -126,16 +126,16 @@ class JetTrace(Trace):
         return out if prim.multiple_results else [out]
 
     def wrap(self, series: Series) -> Any:
-        """A series as a value; one that does not move as itself."""
+        """Return a series as a tracer, or its primal if it is constant."""
         return series[0] if len(series) == 1 else JetTracer(self, series[0], series[1:])
 
     def unwrap(self, x: Any) -> Series:
-        """The series of a value."""
+        """Return the series of a value."""
         return x.series if type(x) is JetTracer and x._trace is self else [x]
 
 
 def push(fun: Callable[..., Any], order: int, series_in: Sequence[Series]) -> list[Series]:
-    """The series of a flat function's results, of those of its arguments."""
+    """Return the series of a flat function's results, given its arguments' series."""
     if not order:
         return [[x] for x in fun(*(s[0] for s in series_in))]
     trace = JetTrace(None, STATE.trace, order)
@@ -144,7 +144,7 @@ def push(fun: Callable[..., Any], order: int, series_in: Sequence[Series]) -> li
 
 
 def by_jvp(prim: Primitive, series_in: Sequence[Series], order: int, params) -> list[Series]:
-    """Derivatives one after the other: each is the jvp of all before."""
+    """Compute derivatives one after the other: each is the jvp of all before."""
     varies = [len(s) > 1 for s in series_in]
     fixed = [s[0] for s in series_in]
 
@@ -162,7 +162,7 @@ def by_jvp(prim: Primitive, series_in: Sequence[Series], order: int, params) -> 
     n = len(path[0])
 
     def derivatives(k: int, *xs: Any) -> list[Any]:
-        """All derivatives up to the k-th, of arguments grouped by order."""
+        """Return all derivatives up to the k-th, of arguments grouped by order."""
         if k == 0:
             return value(*xs)
         outs, ts = jvp_flat(functools.partial(derivatives, k - 1), xs[:-n], xs[n:])
@@ -181,17 +181,17 @@ def by_jvp(prim: Primitive, series_in: Sequence[Series], order: int, params) -> 
     return out
 
 
-# -------------------------------------------------------------- of what holds programs
+# --------------------------------------------------- operations that contain programs
 
 
 def padded_series(s: Series, order: int, varies: bool) -> Series:
-    """The series with all of its terms, if it moves."""
+    """Return the series padded with zeros to all its terms, if it varies."""
     zeros = [core_ops.zeros(core.aval_of(s[0]))] * (order + 1 - len(s)) if varies else []
     return [*s, *zeros]
 
 
 def split_series(terms: Sequence[Any], order: int, varies: Sequence[bool]) -> list[Series]:
-    """The series that stand one after the other."""
+    """Split a flat list of terms into series."""
     *series_in, _ = split_list(terms, [order + 1 if m else 1 for m in varies])
     return series_in
 
@@ -199,7 +199,7 @@ def split_series(terms: Sequence[Any], order: int, varies: Sequence[bool]) -> li
 def jet_jaxpr(
     closed: ClosedJaxpr, order: int, varies: Sequence[bool], force: Any
 ) -> tuple[ClosedJaxpr, list[bool]]:
-    """The jaxpr on series, all terms of each in a row; and which results move."""
+    """Return the jaxpr on series, with all terms flattened, and which results vary."""
     inexact = [dtypes.is_inexact(a.dtype) for a in closed.out_avals]
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:
@@ -229,7 +229,7 @@ def jet_jaxpr(
 def by_call(
     prim: Primitive, region: Region, series_in: list[Series], order: int, params: Any
 ) -> list[Series]:
-    """The call of the program on series, or the choice between them."""
+    """Call the program on series, or the conditional over several programs."""
     k = region.index
     varies = [len(s) > 1 for s in series_in[k:]]
     with region.scope(params):
@@ -247,7 +247,7 @@ def by_call(
 def by_loop(
     prim: Primitive, loop: Loop, series_in: list[Series], order: int, params: Any
 ) -> list[Series]:
-    """The loop that carries series."""
+    """Run the loop with series as carry."""
     *cond, body = loop.bodies(params)
     cond_consts, consts, first, xs = loop.groups(params, series_in)
     flags = [[len(s) > 1 for s in group] for group in (consts, first, xs)]
@@ -259,7 +259,7 @@ def by_loop(
         [s[0] for s in cond_consts],
         *([x for s in group for x in s] for group in (consts, first, xs)),
     ]
-    # The test asks for the primals alone.
+    # The condition reads only primals; map its operands past the other terms.
     carry_range = range(len(cond_consts), len(cond_consts) + len(first))
     terms = [
         t
@@ -288,7 +288,7 @@ def total(terms: Sequence[Any]) -> Any:
 
 
 def cauchy(a: Series, b: Series, k: int, product: Rule = ops.mul) -> Any:
-    r""":math:`\sum_j a_j b_{k-j}`, over the terms that there are."""
+    r"""Return :math:`\sum_j a_j b_{k-j}`, over the terms that exist."""
     return total(
         [product(a[j], b[k - j]) for j in range(k + 1) if j < len(a) and k - j < len(b)]
     )
@@ -297,7 +297,7 @@ def cauchy(a: Series, b: Series, k: int, product: Rule = ops.mul) -> Any:
 def integrate(
     start: Any, x: Series, slope: Callable[[Series, int], Any], join: Rule = ops.mul
 ) -> Series:
-    """The series y with y' = g x', where `slope(y, k)` is the k-th term of g."""
+    """Return the series y with y' = g x', where `slope(y, k)` is the k-th term of g."""
     y, g = [start], []
     for k in range(1, len(x)):
         g.append(slope(y, k - 1))
@@ -306,7 +306,7 @@ def integrate(
 
 
 def product(x: Any, y: Any) -> Any:
-    """x y; 0 where x is 0, also where y is infinite at a singular point."""
+    """Return x y; 0 where x is 0, even if y is infinite at a singular point."""
     is_zero = ops.eq(x, const(x, 0))
     return ops.select_n(is_zero, ops.mul(x, y), core_ops.zeros(core.aval_of(x)))
 
@@ -327,7 +327,7 @@ def quotient(a: Series, b: Series, order: int, div: Callable[..., Any] = ops.div
 
 
 def root(start: Any, x: Series, power: Any, slope: Any) -> Series:
-    """x to a constant power r: x y' = r y x', where y' is slope x'."""
+    """Return x to a constant power r: x y' = r y x', where y' is slope x'."""
     y = [start]
     for k in range(1, len(x)):
         if k == 1:
@@ -345,7 +345,7 @@ def root(start: Any, x: Series, power: Any, slope: Any) -> Series:
 
 
 def rule(*prims: Primitive) -> Callable[[Rule], Rule]:
-    """Give primitives the rule that takes them first."""
+    """Register a rule for primitives; it receives the primitive first."""
 
     def register(fun: Rule) -> Rule:
         for prim in prims:
@@ -362,7 +362,7 @@ def linear_rule(
     params: Any,
     linear_in: tuple[int, ...] | None = None,
 ) -> Any:
-    """Linear in the operands at `linear_in` (None: in all) together."""
+    """Apply an operation that is linear in the operands `linear_in` jointly (None: all)."""
 
     def term(k: int) -> Any:
         args = []
@@ -448,7 +448,7 @@ def square_rule(prim: Primitive, series_in: list[Series], order: int, params: An
 def integer_pow_rule(prim: Primitive, series_in: list[Series], order: int, params) -> Series:
     (x,), n = series_in, params["y"]
     start = x[0]
-    if n < 0:  # and then powers, each of which outgrows the one before at 0
+    if n < 0:  # invert before taking powers: at 0 each power diverges faster than the last
         x = quotient([const(x[0], 1)], x, order)
     out: Series | None = None
     left = abs(n)
@@ -468,7 +468,7 @@ def root_rule(prim: Primitive, series_in: list[Series], order: int, params: Any)
     (x,) = series_in
     power = {ops.sqrt_p: 0.5, ops.rsqrt_p: -0.5, ops.cbrt_p: 1 / 3}[prim]
     start = prim.bind(x[0], **params)
-    # Its slope by the root itself, which is right at 0, too.
+    # Compute the slope from the root itself, so that it is correct at 0 as well.
     below = {ops.sqrt_p: start, ops.rsqrt_p: x[0], ops.cbrt_p: ops.square(start)}[prim]
     above = start if prim is ops.rsqrt_p else const(start, 1)
     slope = ops.mul(const(start, power), ops.div(above, below))
@@ -504,7 +504,8 @@ def _constant_power(
     slope = ops.mul(power, prim.bind(x[0], ops.sub(power, const(power, 1)), **params))
     slope = ops.select_n(flags(0), slope, zero)
     y = root(start, x, power, slope)
-    # At 0 whole powers are products, and others have one term that outgrows the rest.
+    # At 0 the recurrence divides by x: use products for integer powers, and otherwise the
+    # single term that dominates there.
     is_zero = ops.eq(x[0], const(x[0], 0))
     factor, leading_power = const(power, 1), core_ops.broadcast_to(const(start, 1), aval.shape)
     at_zero = []
@@ -528,7 +529,7 @@ def _constant_power(
 
 
 def of_itself(prim: Primitive, slope: Callable[[Series, int], Any]) -> None:
-    """y = f(x) with y' = g(y) x': `slope(y, k)` is the k-th term of g(y)."""
+    """Register y = f(x) with y' = g(y) x': `slope(y, k)` is the k-th term of g(y)."""
 
     @rule(prim)
     def series(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
@@ -559,9 +560,9 @@ def saturated(
     bend: Callable[[Any, Series, int], Any],
     of_complex: Callable[[Any], Any],
 ) -> None:
-    """y = f(x) with y' = g x' and g' = c g x', where `bend(x, y, k)` is a term of c.
+    """Register y = f(x) with y' = g x' and g' = c g x'; `bend(x, y, k)` is a term of c.
 
-    g is not made of y, in which it would cancel where y is next to 1.
+    g is not computed from y: the difference would cancel where y is near 1.
     """
 
     @rule(prim)
@@ -602,7 +603,7 @@ saturated(
 
 
 def by_derivative(prim: Primitive, derivative: Callable[[Any], Any]) -> None:
-    """y = f(x) with y' = g(x) x', where g is itself pushed one order less."""
+    """Register y = f(x) with y' = g(x) x', where g is pushed to one order less."""
 
     @rule(prim)
     def series(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
@@ -642,7 +643,7 @@ by_derivative(ops.lgamma_p, ops.digamma)
 
 
 def pair(prim: Primitive, other: Primitive, sign: int) -> None:
-    """y = f(x) and z = g(x) with y' = z x' and z' = sign y x' (or both turned around)."""
+    """Register y = f(x) and z = g(x) with y' = z x' and z' = sign y x' (or vice versa)."""
 
     @rule(prim)
     def series(prim: Primitive, series_in: list[Series], order: int, params: Any) -> Series:
@@ -677,7 +678,7 @@ def abs_rule(prim: Primitive, series_in: list[Series], order: int, params: Any) 
 
 @rule(ops.max_p, ops.min_p)
 def extremum_rule(prim: Primitive, series_in: list[Series], order: int, params) -> Series:
-    """The terms of the operand that is chosen; of both, halved, where they are equal."""
+    """Return the terms of the chosen operand; of ties, the mean of both operands' terms."""
     a, b = series_in
     compare = ops.gt if prim is ops.max_p else ops.lt
     out = [prim.bind(a[0], b[0])]
@@ -705,22 +706,22 @@ def jet(
     factorial_scaled: bool = True,
     **unknown: Any,
 ) -> tuple[Any, Any]:
-    r"""The Taylor series of :math:`t \mapsto f(x(t))`, of that of :math:`x(t)`.
+    r"""Return the Taylor series of :math:`t \mapsto f(x(t))`, given the series of :math:`x(t)`.
 
     Args:
       fun: a function of arrays.
       primals: its arguments, the terms of order 0: floating point or complex.
       series: for each argument its terms of order 1, 2 .. K.
-      factorial_scaled: whether terms are derivatives (the default), or coefficients,
-        which are derivatives over factorials.
-      unknown: keywords that mean nothing; a warning says so.
+      factorial_scaled: whether terms are derivatives (the default) or coefficients, which
+        are derivatives divided by factorials.
+      unknown: other keywords, which are ignored with a warning.
 
     Returns:
       (results, terms), where each result's terms are a list of K arrays.
 
     Raises:
-      ValueError: arguments have different numbers of terms, or are no arrays.
-      TypeError: an argument is of an integer dtype.
+      ValueError: arguments have different numbers of terms, or are not arrays.
+      TypeError: an argument has an integer dtype.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -730,11 +731,11 @@ def jet(
       >>> derivatives
       [Array(6., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True)]
 
-    Differs from JAX: every operation with a jvp rule will do; JAX says nothing of unknown
+    Differs from JAX: supports every operation with a jvp rule; JAX does not warn of unknown
     keywords.
     """
     if unknown:
-        warnings.warn(f"jet: unknown keywords {sorted(unknown)} mean nothing.", stacklevel=2)
+        warnings.warn(f"jet: unknown keywords {sorted(unknown)} are ignored.", stacklevel=2)
     orders = {len(terms) for terms in series}
     if len(primals) != len(series) or len(orders) > 1:
         raise ValueError("jet terms have inconsistent lengths for different arguments")
@@ -769,7 +770,7 @@ def jet(
 
 
 def _term(t: Any, i: int, aval: Any) -> Any:
-    """A user's term, of its argument's shape and dtype."""
+    """Return a user's term, with its argument's shape and dtype."""
     if not core.is_value(t):
         raise ValueError(f"a term of the argument at position {i} is not an array: {t!r}")
     have = core.aval_of(t)

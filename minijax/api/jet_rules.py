@@ -1,10 +1,10 @@
-r"""Rules of `jet` that users give: `jet_rules`, and what helps to write them.
+r"""User-defined rules of `jet`: the table `jet_rules`, and helpers to write rules.
 
-Such a rule takes the primals of an operation's operands and, for each, its terms of order
-1 to K, the coefficients of powers; it gives those of the result:
-`rule(primals_in, series_in, **params) -> (primal_out, series_out)`.  A result that does
-not move has `zero_series`.  The rules of the house (jet.py) have the same content in
-another form; here both are seen as one table.
+A user's rule takes the primals of an operation's operands and, for each operand, its terms
+of order 1 to K, the coefficients of powers.  It returns those of the result:
+`rule(primals_in, series_in, **params) -> (primal_out, series_out)`.  The series of a
+constant result is `zero_series`.  The built-in rules (jet.py) have another calling
+convention; `jet_rules` presents both as one table.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ZeroTerm:
 
 
 class ZeroSeries:
-    """The terms of what does not move: a tree without leaves."""
+    """The terms of a constant: a tree without leaves."""
 
 
 zero_term, zero_series = ZeroTerm(), ZeroSeries()
@@ -64,13 +64,13 @@ def _varies(terms: Any) -> bool:
 
 
 def _terms(primal: Any, terms: Any) -> list[Any]:
-    """The terms, those that are zero as arrays."""
+    """Return the terms, with symbolic zeros instantiated."""
     zeros = lambda: core_ops.zeros(core.aval_of(primal))
     return [zeros() if isinstance(t, ZeroTerm) else t for t in terms]
 
 
 class _UserRule:
-    """A user's rule as one of the house: its `taylor` attribute."""
+    """A user's rule in the form of a built-in rule: the attribute `taylor`."""
 
     def __init__(self, prim: Primitive, rule: Rule) -> None:
         self.prim, self.rule = prim, rule
@@ -92,7 +92,7 @@ class _UserRule:
 
 
 def _rule_of(prim: Primitive) -> Rule:
-    """The rule of a primitive in the form of users' rules."""
+    """Return the rule of a primitive in the form of users' rules."""
     taylor: Any = prim.taylor
     if isinstance(taylor, _UserRule):
         return taylor.rule
@@ -110,7 +110,7 @@ def _rule_of(prim: Primitive) -> Rule:
 
 
 class _Rules(MutableMapping[Primitive, Rule]):
-    """Primitive -> its rule of `jet`; what is set here counts from then on."""
+    """A mapping from primitives to their `jet` rules; assignments take effect immediately."""
 
     def __getitem__(self, prim: Primitive) -> Rule:
         if prim.taylor is None:
@@ -133,8 +133,8 @@ class _Rules(MutableMapping[Primitive, Rule]):
 
 
 jet_rules = _Rules()
-# What changes the params of a primitive that calls a program: none has to be told, since
-# how a primitive holds programs says it (ir/regions.py).
+# JAX needs functions here that update the params of primitives with inner programs.  Here
+# `Primitive.regions` (ir/regions.py) describes these params, so that no entry is needed.
 call_param_updaters: dict[Primitive, Rule] = {}
 
 
@@ -144,12 +144,12 @@ call_param_updaters: dict[Primitive, Rule] = {}
 def zero_prop(
     prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any
 ) -> tuple[Any, ZeroSeries]:
-    """The rule of an operation that does not move with its operands.
+    """Return the rule of an operation whose result is constant: its derivatives are zero.
 
     Args:
       prim: the primitive.
       primals_in: its operands.
-      series_in: their terms, which do not matter.
+      series_in: their terms, which are ignored.
       params: its params.
 
     Returns:
@@ -181,12 +181,12 @@ def defzero(prim: Primitive) -> None:
 def linear_prop(
     prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any
 ) -> tuple[Any, Any]:
-    """The rule of an operation that is linear in all operands together.
+    """Return the rule of an operation that is linear in all operands jointly.
 
     Args:
       prim: the primitive.
       primals_in: its operands.
-      series_in: for each of them its terms.
+      series_in: the terms of each operand.
       params: its params.
 
     Returns:
@@ -226,7 +226,7 @@ def deriv_prop(
     series_in: Sequence[Any],
     **params: Any,
 ) -> tuple[Any, Any]:
-    r"""The rule of a function of one operand, by its derivative.
+    r"""Return the rule of a function of one operand with a given derivative.
 
     With :math:`y' = g(x)\, x'`, :math:`k y_k = \sum_{j=1}^{k} j\, x_j\, g_{k-j}`.
 
@@ -272,11 +272,11 @@ def def_deriv(prim: Primitive, deriv: Rule) -> None:
 
 
 def def_comp(prim: Primitive, comp: Rule, **kwargs: Any) -> None:
-    """Make the rule of a primitive that of a function of others.
+    """Define the rule of a primitive by a composition of other functions.
 
     Args:
       prim: the primitive.
-      comp: a function with its operands and params that computes the same.
+      comp: a function that computes the same from the primitive's operands and params.
       kwargs: more arguments of `comp`.
 
     Returns:
@@ -295,7 +295,7 @@ def def_comp(prim: Primitive, comp: Rule, **kwargs: Any) -> None:
 
 
 def fact(n: Any) -> Any:
-    r"""The factorial of n, as a float.
+    r"""Return the factorial of n, as a float.
 
     Args:
       n: an integer, or an array.
@@ -316,7 +316,7 @@ def fact(n: Any) -> Any:
 
 
 class _Wrapped:
-    """A function; `call_wrapped` calls it, too."""
+    """A function that is also available as `call_wrapped`."""
 
     def __init__(self, fun: Rule) -> None:
         self.call_wrapped = fun
@@ -327,14 +327,14 @@ class _Wrapped:
 
 
 def jet_subtrace(fun: Rule) -> Rule:
-    """A function of leaves as one of their series.
+    """Turn a function of leaves into a function of their series.
 
     Args:
       fun: a function of arrays that returns a list of arrays.
 
     Returns:
-      A function (tag, order, primals, series) -> (primals, series); results that do not
-      move have `zero_series`.
+      A function (tag, order, primals, series) -> (primals, series); constant results have
+      `zero_series`.
 
     Example:
       >>> from minijax import lax
@@ -355,7 +355,7 @@ def jet_subtrace(fun: Rule) -> Rule:
 
 
 def jet_fun(fun: Rule, order: int) -> Rule:
-    """A function that `jet_subtrace` made, to a fixed order, with all terms as arrays.
+    """Fix the order of a function from `jet_subtrace`, and make all its terms arrays.
 
     Args:
       fun: what `jet_subtrace` returns.
@@ -381,7 +381,7 @@ def jet_fun(fun: Rule, order: int) -> Rule:
 
 
 def traceable(fun: Rule, in_tree_def: Any) -> tuple[Rule, Callable[[], Any]]:
-    """A function of primals and series as one of their leaves.
+    """Turn a function of primals and series into a function of their leaves.
 
     Args:
       fun: a function (primals, series) -> (primals, series).
@@ -389,7 +389,7 @@ def traceable(fun: Rule, in_tree_def: Any) -> tuple[Rule, Callable[[], Any]]:
 
     Returns:
       The function of leaves, which returns leaves; and a function that returns the tree
-      of its results, once it was called.
+      of its results after a call.
 
     Example:
       >>> flat, out_tree = traceable(lambda p, s: (p, s), tree.structure(([1.], [[2.]])))

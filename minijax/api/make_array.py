@@ -1,4 +1,4 @@
-"""Arrays over several devices, made of their parts."""
+"""Arrays over several devices, assembled from shards."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def _check_sharding(sharding: Any, what: str) -> None:
 def make_array_from_callback(
     shape: Sequence[int], sharding: Any, data_callback: Callable[[Any], Any], dtype: Any = None
 ) -> Any:
-    """An array spread over devices, of parts that a function makes.
+    """Create a sharded array from shards that a function returns.
 
     Args:
-      shape: the shape of the whole array.
-      sharding: how it lies on devices; or a `Format`.
-      data_callback: called with the index of a part, a tuple of slices into the whole
-        array; returns the part, an array or number.  Equal parts are made once.
-      dtype: the dtype of the parts, if it is to be checked.
+      shape: the shape of the global array.
+      sharding: its sharding, or a `Format`.
+      data_callback: called with the index of a shard, a tuple of slices into the global
+        array; returns the shard, an array or number.  It is called once per distinct index.
+      dtype: the dtype of the shards, to be checked; None: any.
 
     Returns:
       An array of that shape, committed to the sharding's devices.
 
     Raises:
-      ValueError: a part has another shape than its index says, or another dtype.
+      ValueError: a shard does not have the shape of its index, or has another dtype.
 
     Example:
       >>> import minijax as mj, numpy as np
@@ -89,7 +89,7 @@ def make_array_from_callback(
             "If `dtype` is provided to `jax.make_array_from_callback`, it must match the"
             f" dtype of the addressable shards. Got dtype={dtypes.as_dtype(dtype)} and"
             f" shard dtype={shard_dtype}.",
-            tries=["let data_callback return parts of that dtype"],
+            tries=["let data_callback return shards of that dtype"],
         )
     if isinstance(sharding, shardings.SingleDeviceSharding):
         return device_put.put_value(shards[0], sharding)
@@ -112,20 +112,20 @@ def make_array_from_callback(
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
 ) -> Any:
-    """An array spread over devices, of parts that lie there already; nothing is copied.
+    """Create a sharded array from shards that are on their devices; nothing is copied.
 
     Args:
-      shape: the shape of the whole array.
-      sharding: how it lies on devices.
+      shape: the shape of the global array.
+      sharding: its sharding.
       arrays: one array on each of this process's devices.
-      dtype: the dtype of the parts; only needed where there are none.
+      dtype: the dtype of the shards; only needed if this process has none.
 
     Returns:
-      An array of that shape, whose parts share their memory with `arrays`.
+      An array of that shape, whose shards share memory with `arrays`.
 
     Raises:
-      ValueError: the parts are not one a device, or of other shapes or dtypes.
-      TypeError: `arrays` is no list of arrays.
+      ValueError: there is not one shard per device, or shards have other shapes or dtypes.
+      TypeError: `arrays` is not a list of arrays.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -139,7 +139,7 @@ def make_array_from_single_device_arrays(
     if not isinstance(arrays, (list, tuple)):
         raise errors.type_error(
             f"jax.{what} `arrays` argument must be a list or tuple, but got {type(arrays)}.",
-            tries=["[x], of a single array"],
+            tries=["[x], for a single array"],
         )
     shape = tuple(shape)
     shard_shape = sharding.shard_shape(shape)
@@ -186,7 +186,7 @@ def make_array_from_single_device_arrays(
 def _by_device(
     sharding: Any, shape: tuple[int, ...], arrays: Sequence[Any], what: str
 ) -> list[Any]:
-    """Single-device arrays in the order of a sharding's devices, one on each."""
+    """Return single-device arrays in the order of a sharding's devices, one per device."""
     addressable = sharding.addressable_devices
     local_devices = [d for d in sharding.shard_slices(shape) if d in addressable]
     ids = [x.device.id for x in arrays]
@@ -221,20 +221,20 @@ def _by_device(
 def make_array_from_process_local_data(
     sharding: Any, local_data: Any, global_shape: Any = None
 ) -> Any:
-    """An array spread over devices, of the data that this process has.
+    """Create a sharded array from the data that this process has.
 
     Args:
-      sharding: how the array lies on devices.
-      local_data: what this process has, an array or a pytree of them.  Along each axis it
-        is either the whole, or the parts that this process's devices hold, in order.
-      global_shape: the shape of the whole, or a pytree of shapes; None: `local_data` is
-        this process's parts along all axes.
+      sharding: the sharding of the global array.
+      local_data: the data of this process, an array or a pytree of them.  Along each axis it
+        is either the global data, or the shards of this process's devices, in order.
+      global_shape: the global shape, or a pytree of shapes; None: `local_data` holds this
+        process's shards along all axes.
 
     Returns:
       An array of that shape (a tree of them).
 
     Raises:
-      ValueError: the data is neither the whole nor this process's parts.
+      ValueError: the data is neither global nor this process's shards.
 
     Example:
       >>> import minijax as mj, numpy as np
@@ -313,8 +313,10 @@ def _from_process(sharding: Any, local_data: Any, global_shape: Any) -> Any:
 
 
 def _shards_along(sharding: Any, ndim: int) -> list[tuple[list[int], int]]:
-    """For each axis, which parts this process's devices hold, and of how many: all of them,
-    where what the processes hold overlaps."""
+    """Return for each axis the shards that this process holds, and the number of shards.
+
+    The process counts as holding all shards if the shards of processes overlap.
+    """
     if isinstance(sharding, shardings.NamedSharding):
         num_shards, positions = sharding.num_shards(ndim), sharding.places(ndim)
     else:

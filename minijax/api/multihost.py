@@ -1,8 +1,8 @@
-"""What the processes of a program say to one another between its steps.
+"""Communication between the processes of a program, between its steps.
 
-Values are gathered, broadcast and compared by programs over the devices of all processes;
-each of these functions is called by every process, in the same order.  With one process
-they are there, too.
+Programs over the devices of all processes gather, broadcast and compare values.  Every
+process must call each of these functions, in the same order.  They also work with one
+process.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _HOSTS = "processes"
 
 
 def _process_mesh() -> Mesh:
-    """The devices of all processes, a row each."""
+    """Return the devices of all processes as a mesh with one row per process."""
     devices = client.devices()
     grid = np.array(devices, dtype=object)
     return Mesh(grid.reshape(client.process_count(), -1), (_HOSTS, "local_devices"))
 
 
 def _stacked_over_processes(x: np.ndarray[Any, Any]) -> Any:
-    """The global array of which each process has a row."""
+    """Return the global array of which each process has a row."""
     return host_local_array_to_global_array_p.bind(
         x, global_mesh=_process_mesh(), pspec=PartitionSpec(_HOSTS)
     )
 
 
 def _replicated_value(x: Any) -> np.ndarray[Any, Any]:
-    """The whole of a global array."""
+    """Return the global value of an array, on each process."""
     mesh = x.sharding.mesh if isinstance(x.sharding, NamedSharding) else None
     replicated = NamedSharding(mesh or mesh_of(x.sharding), PartitionSpec())
     return np.asarray(device_put.put_value(x, replicated))
@@ -60,7 +60,7 @@ def _is_global(x: Any) -> bool:
 
 
 def _sum_of_rows(rows: Any) -> Any:
-    """The sum of rows of which all but one are zero."""
+    """Return the sum of rows; at most one row is nonzero."""
     if rows.dtype == np.bool_:
         return lax.reduce_or(rows, (0,))
     return lax.reduce_sum(rows, (0,))
@@ -70,12 +70,12 @@ _choose = jit(_sum_of_rows)
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """Give every process the values of one.
+    """Give every process the values of one process.
 
     Args:
       in_tree: a pytree of arrays or numbers, of the same shapes and dtypes everywhere.
-      is_source: whether this process's values are those; true in one process alone.  None:
-        those of process 0.
+      is_source: whether this process provides the values; true in exactly one process.
+        None: process 0 provides them.
 
     Returns:
       The tree with NumPy arrays.
@@ -103,14 +103,14 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
     Args:
       in_tree: a pytree of arrays or numbers, of the same shapes and dtypes everywhere.
-      tiled: join the values along their first axis, and do not stack them along a new one.
+      tiled: concatenate the values along their first axis instead of stacking them.
 
     Returns:
-      The tree with NumPy arrays: of the values of all processes, in their order; of a
-      global array, of its value.
+      The tree with NumPy arrays: the values of all processes, in order of processes; for a
+      global array, its value.
 
     Raises:
-      ValueError: a global array is to be stacked.
+      ValueError: `tiled` is False for a global array.
 
     Example:
       >>> import numpy as np
@@ -123,7 +123,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
             if not tiled:
                 raise errors.value_error(
                     "Gathering global non-fully-addressable arrays only supports tiled=True",
-                    why="each process has parts of one value, and none of its own.",
+                    why="processes hold shards of one value, not separate values.",
                 )
             return _replicated_value(x)
         value = np.asarray(x)
@@ -136,10 +136,10 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
 
 def sync_global_devices(name: str) -> None:
-    """Wait until every process is here.
+    """Wait until every process has called this function.
 
     Args:
-      name: what the processes wait for; the same in all.
+      name: identifies the call; it must be the same in all processes.
 
     Returns:
       None.
@@ -155,17 +155,17 @@ def sync_global_devices(name: str) -> None:
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """See to it that all processes have the same values.
+    """Raise AssertionError unless all processes have the same values.
 
     Args:
       in_tree: a pytree of arrays or numbers, of the same shapes and dtypes everywhere.
-      fail_message: what to say if they have not.
+      fail_message: the start of the error's message.
 
     Returns:
       None.
 
     Raises:
-      AssertionError: they have not.
+      AssertionError: the values differ.
 
     Example:
       >>> assert_equal({'step': 3}, 'steps differ')
@@ -196,20 +196,20 @@ def _each(name: str, values: Any, mesh: Mesh, pspecs: Any, prim: Any) -> Any:
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Make global arrays of parts that each process has.
+    """Create global arrays from the data of each process.
 
     Args:
-      local_inputs: a pytree of arrays: this process's parts.  Along mesh axes that cross
-        processes, parts are put one after another; where a spec does not cut an axis over
-        them, all processes are to have the same.
-      global_mesh: a mesh of the devices of all processes, those of each in a subcube.
+      local_inputs: a pytree of arrays: this process's data.  Data of several processes is
+        concatenated along mesh axes that cross processes; if a spec does not shard an axis
+        over them, all processes must have the same data.
+      global_mesh: a mesh of all devices, in which each process's devices form a subcube.
       pspecs: a `PartitionSpec` over the mesh, or a pytree prefix of them.
 
     Returns:
-      A tree of global arrays; what is global already stays as it is.
+      A tree of global arrays; arrays that are global already are returned unchanged.
 
     Raises:
-      ValueError: a spec is None, or does not fit; or a process's devices are no subcube.
+      ValueError: a spec is None or does not fit; or a process's devices are not a subcube.
 
     Example:
       >>> import minijax as mj, numpy as np
@@ -223,19 +223,19 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """This process's parts of global arrays, each as one array on its own devices.
+    """Return this process's part of global arrays, each as one array on its own devices.
 
     Args:
       global_inputs: a pytree of global arrays.
-      global_mesh: a mesh of the devices of all processes, those of each in a subcube.
-      pspecs: a `PartitionSpec` over the mesh, or a pytree prefix of them: how the arrays
-        are to lie before they are taken apart.
+      global_mesh: a mesh of all devices, in which each process's devices form a subcube.
+      pspecs: a `PartitionSpec` over the mesh, or a pytree prefix of them: the sharding
+        before the arrays are divided among processes.
 
     Returns:
-      A tree of arrays; what this process has all of stays as it is.
+      A tree of arrays; arrays that this process holds completely are returned unchanged.
 
     Raises:
-      ValueError: a spec is None, or does not fit; or a process's devices are no subcube.
+      ValueError: a spec is None or does not fit; or a process's devices are not a subcube.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -249,13 +249,13 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Whether a process has been told to end, and this is the step at which all save.
+    """Whether a process was told to end, and all processes should save at this step.
 
     Args:
-      step_id: the number of the step; every process asks at each.
+      step_id: the number of the step; every process calls this function at each step.
 
     Returns:
-      True at one step, the same in all processes, after one has got SIGTERM.
+      True at one step, the same in all processes, after a process has received SIGTERM.
 
     Raises:
       RuntimeError: `jax_enable_preemption_service` is off.
@@ -277,7 +277,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
 
 class ProcessFailureError(Exception):
-    """Processes have failed within `live_devices`; `failed_devices` are those they had."""
+    """Processes failed within `live_devices`; `failed_devices` are their devices."""
 
     def __init__(self, failed_devices: set[Any]) -> None:
         self.failed_devices = failed_devices
@@ -285,12 +285,12 @@ class ProcessFailureError(Exception):
 
 
 def _incarnations(devices: Sequence[Any]) -> dict[Any, int]:
-    """Those of the devices whose processes live, and which life of theirs it is."""
+    """Return the devices of live processes, with the incarnation of each process."""
     holders = {d.process_index for d in devices}
     if state.process_id not in holders:
         raise errors.value_error(
             "Provided devices do not have any local devices.",
-            why="the processes that hold devices agree on which of them live.",
+            why="a process must have devices among them to agree on which processes live.",
         )
     incarnations = state.client.get_live_nodes(sorted(holders))
     return {
@@ -303,21 +303,21 @@ _last_incarnations: dict[Any, int] | None = None
 
 @contextlib.contextmanager
 def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
-    """Those of some devices whose processes live; in a block, in which they are used.
+    """Yield those devices whose processes are alive, for use in a block.
 
-    It is for programs that go on without processes that have died: set
+    For programs that continue without processes that have died: set
     `jax_enable_recoverability` before `jax.distributed.initialize`.
 
     Args:
-      devices: devices of this and other processes, all of which enter the block.
+      devices: devices of this and other processes, all of which must enter the block.
 
     Returns:
-      A context manager, whose value is the list of devices.
+      A context manager whose value is the list of live devices.
 
     Raises:
-      ProcessFailureError: processes have died within the block.
-      ValueError: none of the devices is this process's.
-      RuntimeError: there is one process.
+      ProcessFailureError: processes died within the block.
+      ValueError: no device belongs to this process.
+      RuntimeError: `jax.distributed` is not initialized.
 
     Example:
       >>> import minijax as mj

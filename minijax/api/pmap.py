@@ -1,6 +1,6 @@
-"""`pmap`: a function of one slice, run on several devices at once; and its stages.
+"""`pmap`: a function of one slice that runs on several devices; and its stages.
 
-The work is control/calls/pmap.py; here arguments are taken apart and axes read.
+control/calls/pmap.py does the work; this module unpacks arguments and reads axes.
 Next: devices.py.
 """
 
@@ -41,25 +41,25 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: Any = (),
 ) -> Callable[..., Any]:
-    """Run a function on several devices at once, each on its slice of the arguments.
+    """Run a function on several devices in parallel, each on its slice of the arguments.
 
     Args:
       fun: the function of one slice; it is compiled.
       axis_name: a name for the mapped axis, for collectives (`lax.psum`).
-      in_axes: the axis of each argument that is spread over devices, or None for one
-        that all share; a pytree prefix.  Its size is the number of devices used.
-      out_axes: where the mapped axis goes in results; None: the first device's result.
+      in_axes: the axis of each argument that is sharded over devices, or None for an
+        argument that all share; a pytree prefix.  Its size is the number of devices used.
+      out_axes: the position of the mapped axis in results; None: the first device's result.
       static_broadcasted_argnums: positions of compile-time constants.
       devices: the devices to use, in order; backend: a platform's name.
-      axis_size: the number of slices, of all processes, checked against the arguments.
+      axis_size: the number of slices in all processes, checked against the arguments.
       donate_argnums: positions of arguments whose memory may be reused.
 
     Returns:
-      The mapped function; its `lower(*args)` gives the program without running it.
+      The mapped function; its `lower(*args)` returns the program without running it.
 
     Raises:
       ValueError: sizes do not match, or there are too few devices.
-      TypeError: a specification is no int.
+      TypeError: a specification is not an int.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -92,7 +92,7 @@ def pmap(
             jitted.check_references(call, avals)
         else:
             avals = [aval_of(x) for x in call.leaves]
-        # A pmap inside of another goes over devices of this process's alone.
+        # A pmap inside another one uses only devices of this process.
         count = 1 if _inside.pmap else replicas.processes_of(chosen, backend)
         dims, size = _axes(mapped, call, avals, in_axes, axis_size, count)
         slices = [mapped_aval(size, d, a) for a, d in zip(avals, dims, strict=True)]
@@ -149,12 +149,12 @@ def pmap(
             return cpp(*args, **kwargs)
         except ValueError as e:
             if str(e).startswith("Non-hashable static"):
-                jitted.split(args, kwargs)  # raises, in our words
+                jitted.split(args, kwargs)  # raises minijax's error instead
             raise
 
     called = checked if statics.nums else cpp
 
-    @wraps(fun, bounds=False)  # by another call
+    @wraps(fun, bounds=False)  # `simplify` below takes the place of the boundary
     def pmapped(*args: Any, **kwargs: Any) -> Any:
         try:
             return called(*args, **kwargs)
@@ -163,7 +163,7 @@ def pmap(
             raise
 
     def lower(*args: Any, **kwargs: Any) -> PmapLowered:
-        """The program for these arguments, or for arguments of these types."""
+        """Lower the program for these arguments, or for arguments of these types."""
         return PmapLowered(PmapStage(jitted, prepare(args, kwargs, aval_like)))
 
     pmapped.lower = lower  # type: ignore[attr-defined]
@@ -178,16 +178,16 @@ _inside = _Inside()
 
 
 class Prepared(NamedTuple):
-    """A call of a pmapped function, ready to be bound."""
+    """A call of a pmapped function, prepared for `bind`."""
 
     call: Call
-    avals: list[Any]  # of the whole arguments
+    avals: list[Any]  # of the full arguments, before slicing
     traced: TracedCall
     params: dict[str, Any]
 
 
 def _positions(what: str, nums: Any) -> Statics:
-    """Positions of arguments, as given."""
+    """Return the user's positions of arguments, checked to be ints."""
     positions = as_tuple(nums)
     for n in positions:
         if not hasattr(n, "__index__") or isinstance(n, bool):
@@ -230,9 +230,9 @@ def _axes(
     axis_size: int | None,
     count: int,
 ) -> tuple[list[int | None], int]:
-    """The mapped axis of each dynamic leaf, and the number of slices, of this process.
+    """Return the mapped axis of each dynamic leaf, and this process's number of slices.
 
-    axis_size: what the user says, of all `count` processes.
+    axis_size: the user's number of slices in all `count` processes.
     """
     if isinstance(in_axes, tuple):
         if len(in_axes) != len(call.args):
@@ -302,7 +302,7 @@ class PmapLowered(Lowered):
         self._donated = params["donated_invars"]
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> PmapCompiled:
-        """Compile for the devices chosen."""
+        """Compile for the chosen devices."""
         return PmapCompiled(self, self._replicas.compile(compiler_options, True))
 
 

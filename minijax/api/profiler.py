@@ -1,7 +1,7 @@
-"""Profiles: what devices and host did, by time; which memory is held, and by whom.
+"""Profiles: what devices and host did over time, and which allocations use memory.
 
-XLA's profiler writes them, for TensorBoard (XProf) and Perfetto; `pprof` shows those of
-memory.  Next: ../tools.
+XLA's profiler writes them for TensorBoard (XProf) and Perfetto; `pprof` displays memory
+profiles.  Next: ../tools.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TraceAnnotation(_profiler.TraceMe):
 
     Args:
       name: the name.
-      kwargs: numbers and strings to be shown with it.
+      kwargs: numbers and strings to display with it.
 
     Example:
       >>> with TraceAnnotation('load', batch=3):
@@ -59,11 +59,11 @@ class TraceAnnotation(_profiler.TraceMe):
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """Name a step of a training loop, by which profiles sum up.
+    """Name a step of a training loop, by which profiles aggregate times.
 
     Args:
       name: the name, such as 'train'.
-      step_num: the number of the step; and whatever else is to be shown.
+      step_num: the number of the step; other keywords are displayed with it.
 
     Example:
       >>> for i in range(2):
@@ -78,15 +78,15 @@ class StepTraceAnnotation(TraceAnnotation):
 def annotate_function(
     func: Callable[..., Any], name: str | None = None, **decorator_kwargs: Any
 ) -> Callable[..., Any]:
-    """A function whose calls are named on the time line of a profile.
+    """Return a function whose calls are named on the time line of a profile.
 
     Args:
       func: the function.
-      name: what they are called; None: as the function.
-      decorator_kwargs: numbers and strings to be shown with each call.
+      name: the name of the calls; None: the function's name.
+      decorator_kwargs: numbers and strings to display with each call.
 
     Returns:
-      A function that does what `func` does.
+      A function that calls `func`.
 
     Example:
       >>> annotate_function(lambda x: x + 1, name='step')(1)
@@ -103,7 +103,7 @@ def annotate_function(
 
 
 class _Running:
-    """The profile that is being taken."""
+    """The profile in progress."""
 
     __slots__ = ("folder", "link", "perfetto", "session")
 
@@ -124,20 +124,20 @@ def start_trace(
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
 ) -> None:
-    """Start to take a profile.
+    """Start a profile.
 
     Args:
-      log_dir: the folder that it is written to, under `plugins/profile/<time>`.
-      create_perfetto_link: print a link to ui.perfetto.dev where it is done, and wait
+      log_dir: the folder to write it to, under `plugins/profile/<time>`.
+      create_perfetto_link: print a link to ui.perfetto.dev when the profile stops, and wait
         until the page has been opened.
-      create_perfetto_trace: write `perfetto_trace.json.gz`, too.
+      create_perfetto_trace: also write `perfetto_trace.json.gz`.
       profiler_options: a `ProfileOptions`.
 
     Returns:
       None.
 
     Raises:
-      RuntimeError: one is being taken already.
+      RuntimeError: a profile is in progress already.
 
     Example:
       >>> import tempfile
@@ -152,7 +152,7 @@ def start_trace(
                 "Profile has already been started. Only one profile may be run at a time.",
                 tries=["stop_trace() first"],
             )
-        client.backend()  # the runtime's own tracers must be there before
+        client.backend()  # the runtime registers its own tracers, which a profile needs
         folder = str(pathlib.Path(log_dir))
         _running = _Running(
             folder, create_perfetto_link, create_perfetto_trace, profiler_options
@@ -160,13 +160,13 @@ def start_trace(
 
 
 def stop_trace() -> None:
-    """Stop the profile that is being taken, and write it.
+    """Stop the profile in progress, and write it.
 
     Returns:
       None.
 
     Raises:
-      RuntimeError: none is being taken.
+      RuntimeError: no profile is in progress.
 
     Example:
       >>> import pathlib, tempfile
@@ -197,7 +197,7 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
 ) -> Iterator[None]:
-    """Take a profile of what happens within a block.
+    """Profile a block.
 
     Args:
       log_dir, create_perfetto_link, create_perfetto_trace, profiler_options: as for
@@ -207,7 +207,7 @@ def trace(
       A context manager.
 
     Raises:
-      RuntimeError: a profile is being taken already.
+      RuntimeError: a profile is in progress already.
 
     Example:
       >>> import tempfile
@@ -222,13 +222,13 @@ def trace(
 
 
 def _for_perfetto(folder: str) -> pathlib.Path:
-    """The latest profile's events, as a file of their own beside it."""
+    """Copy the events of the latest profile to a file for Perfetto, in the same folder."""
     runs = pathlib.Path(folder, "plugins", "profile")
     latest = max(runs.iterdir(), key=lambda p: p.stat().st_mtime)
     traces = sorted(latest.glob("*.trace.json.gz"))
     if len(traces) != 1:
         raise RuntimeError(
-            f"{latest} holds {len(traces)} files *.trace.json.gz, not one: {traces}"
+            f"{latest} contains {len(traces)} files *.trace.json.gz instead of one: {traces}"
         )
     path = latest / "perfetto_trace.json.gz"
     path.write_bytes(gzip.compress(gzip.decompress(traces[0].read_bytes())))
@@ -236,8 +236,8 @@ def _for_perfetto(folder: str) -> pathlib.Path:
 
 
 def _serve(path: pathlib.Path) -> None:
-    """Print a link that opens a profile in Perfetto, and hand the file over once."""
-    import http.server  # heavy, and seldom asked for
+    """Print a link that opens a profile in Perfetto, and serve the file once."""
+    import http.server  # slow to import, and rarely needed
 
     origin = "https://ui.perfetto.dev"
     is_served = threading.Event()
@@ -271,17 +271,17 @@ _server: Any = None
 
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
-    """Let other programs, TensorBoard say, take profiles of this one.
+    """Let other programs, such as TensorBoard, profile this one.
 
     Args:
-      port: the TCP port to listen at.
-      requires_backend: start the runtime first, so that its devices are seen.
+      port: the TCP port of the server.
+      requires_backend: start the runtime first, so that the profile includes its devices.
 
     Returns:
       The server, which `stop_server` stops.
 
     Raises:
-      ValueError: there is one already.
+      ValueError: a server is running already.
 
     Example:
       >>> import socket
@@ -311,7 +311,7 @@ def stop_server() -> None:
       None.
 
     Raises:
-      ValueError: there is none.
+      ValueError: no server is running.
 
     Example:
       >>> import minijax as mj
@@ -325,18 +325,18 @@ def stop_server() -> None:
     with _lock:
         if _server is None:
             raise errors.value_error("No active profiler server.", tries=["start_server(port)"])
-        _server = None  # goes with the last who holds it
+        _server = None  # it stops when its last reference is dropped
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
-    """Have profiles of this process hold those of another, which runs a server.
+    """Include another process's profile in this one's; the other process runs a server.
 
     Args:
       pid: the number of the other process.
       port: where its server listens.
 
     Returns:
-      A function that takes it out again.
+      A function that undoes the registration.
 
     Raises:
       JaxRuntimeError: no server answers there.
@@ -346,14 +346,14 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
       >>> try:
       ...     register_subprocess(1, 2)
       ... except mj.errors.JaxRuntimeError:
-      ...     print('nobody is there')
-      nobody is there
+      ...     print('no server answers')
+      no server answers
     """
     return _profiler.register_subprocess(pid, port)  # type: ignore[no-any-return]
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """Which memory devices hold, and which lines made it.
+    """Return a profile of device memory: how much each line of the program allocated.
 
     Args:
       backend: a platform such as 'cpu'; None: the default one.
@@ -372,16 +372,16 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 
 
 def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
-    """How long each instruction took, of the profile in a folder: for XLA's compiler.
+    """Return the time of each instruction in a stored profile, for XLA's compiler.
 
     Args:
       tensorboard_dir: the folder of one run: `<log_dir>/plugins/profile/<run>/`.
 
     Returns:
-      A serialized `ProfiledInstructionsProto`; of profiles of CPUs it is empty.
+      A serialized `ProfiledInstructionsProto`; it is empty for profiles of CPUs.
 
     Raises:
-      RuntimeError: there is no such folder.
+      RuntimeError: the folder does not exist.
 
     Example:
       >>> try:

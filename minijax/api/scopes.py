@@ -38,7 +38,7 @@ class named_scope:
         @wraps(fun)
         def scoped(*args: Any, **kwargs: Any) -> Any:
             before = core.STATE.names
-            try:  # inline, so that no interrupt can leave the name pushed
+            try:  # inline: an interrupt between two calls could leave the name set
                 core.STATE.names = f"{before}/{self.name}" if before else self.name
                 return fun(*args, **kwargs)
             finally:
@@ -58,7 +58,7 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
       A function with `fun`'s arguments and result.
 
     Raises:
-      TypeError: `name` is no string.
+      TypeError: `name` is not a string.
 
     Example:
       >>> import minijax as mj
@@ -70,9 +70,9 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
 
 @contextlib.contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """Evaluate a block's operations at once, also while tracing, where that can be done.
+    """Evaluate a block's operations immediately, if possible, even while tracing.
 
-    What depends on a traced value becomes part of the program, as outside of the block.
+    Operations on traced values become part of the program, as outside the block.
 
     Returns:
       A context manager, or a decorator of functions.

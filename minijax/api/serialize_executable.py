@@ -1,7 +1,7 @@
-"""Compiled programs as bytes, which another process on the same kind of machine runs.
+"""Compiled programs as bytes, for other processes on the same kind of machine.
 
-What is written is the machine code with the types of arguments and results; trees are left
-to the caller, since their nodes may be of any type.
+The bytes contain the machine code and the types of arguments and results.  The caller keeps
+the trees, since their nodes may be of any type.
 
 Next: topologies.py.
 """
@@ -31,13 +31,13 @@ __all__ = ("deserialize_and_load", "serialize")
 
 
 def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
-    """A compiled program as bytes, and the structures of its arguments and results.
+    """Return a compiled program as bytes, with the trees of its arguments and results.
 
     Args:
-      compiled: what `jit(f).lower(...).compile()` returned.
+      compiled: the result of `jit(f).lower(...).compile()`.
 
     Returns:
-      bytes, the structure of (args, kwargs), that of the result.
+      The bytes, the tree of (args, kwargs), and the tree of the result.
 
     Raises:
       ValueError: the program calls back into Python, or writes to references.
@@ -48,7 +48,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
       >>> float(deserialize_and_load(*serialize(compiled))(3.0))
       6.0
     """
-    if type(compiled) is not Compiled:  # a pmap: one program a device
+    if type(compiled) is not Compiled:  # a pmap has one program per device
         raise ValueError("Compilation does not support serialization")
     lowered: Any = compiled._lowered
     program = compiled._program
@@ -63,7 +63,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         raise errors.value_error(
             "Compilation does not support serialization",
             why="the program calls Python functions of this process.",
-            tries=["take callbacks and prints out"],
+            tries=["remove callbacks and prints"],
         )
     placement, executable = program.placement, program.executable
     if is_loaded:
@@ -112,9 +112,9 @@ def _sharding_state(sharding: Any) -> Any:
 
 
 class _LoadedStages:
-    """A program that was read, in place of what it was compiled of."""
+    """The stages of a program that was read from bytes, in place of `Lowered` and others."""
 
-    jaxpr = None  # that is not known
+    jaxpr = None  # not stored
     _captured: Sequence[Any] = ()
 
     def __init__(self, state: dict[str, Any], in_tree: Any, out_tree: Any) -> None:
@@ -132,7 +132,7 @@ class _LoadedStages:
         self.out_info = tree.unflatten(out_tree, list(map(struct_of, state["results"])))
 
     def names(self, _: Any) -> list[str]:
-        """What the leaves of the arguments are called."""
+        """Return names of the leaves of the arguments."""
         return tree.leaf_names(self.in_tree)
 
 
@@ -143,22 +143,22 @@ def deserialize_and_load(
     backend: Any = None,
     execution_devices: Sequence[Any] | None = None,
 ) -> Compiled:
-    """The compiled program that `serialize` wrote.
+    """Load a compiled program that `serialize` wrote.
 
-    The bytes are code: read only what you trust.
+    The bytes contain machine code: load only bytes that you trust.
 
     Args:
       serialized: the bytes.
       in_tree, out_tree: the structures of (args, kwargs) and of the result.
       backend: a platform such as 'cpu', or a client; None: the default one.
-      execution_devices: the devices that it is to run on; those of the same numbers by
-        default.
+      execution_devices: the devices to run on; by default those with the same numbers as
+        before.
 
     Returns:
-      What `compile` returned: it is called with arguments of those types.
+      A compiled program, as from `compile`; it takes arguments of the same types.
 
     Raises:
-      ValueError: the devices are those of another client, or fewer than it needs.
+      ValueError: the devices belong to another client, or are fewer than the program needs.
 
     Example:
       >>> import minijax as mj
@@ -213,7 +213,7 @@ def _devices(ids: Sequence[int], available: Sequence[Any], chosen: bool) -> list
     if chosen and len(available) >= len(ids):
         return list(available[: len(ids)])
     raise errors.value_error(
-        f"deserialize_and_load: the program runs on devices {list(ids)}; there are"
+        f"deserialize_and_load: the program needs devices {list(ids)}, but this process has"
         f" {sorted(by_id)}.",
         tries=["execution_devices=jax.devices()[:n]"],
     )

@@ -1,4 +1,4 @@
-"""`shard_map` and `smap`: functions of the parts that devices hold.
+"""`shard_map` and `smap`: functions of the shards that devices hold.
 
 The primitive is in ../control/calls/shard_map.py.  Next: pmap.py.
 """
@@ -42,26 +42,27 @@ def shard_map(
     axis_names: Any = frozenset(),
     check_vma: bool = True,
 ) -> Any:
-    """Run a function on every device of a mesh, each on its part of the arguments.
+    """Run a function on every device of a mesh, each on its shard of the arguments.
 
     Args:
       f: a function of arrays.  Inside, the names of the mesh's axes are in scope for
-        collectives.  Without it, the rest is kept, and the result takes it.
+        collectives.  Without `f`, the result is a decorator.
       out_specs: a `PartitionSpec`, or a pytree prefix of the result: how the devices'
-        results are put together; along axes that it does not name they must be equal.
-      in_specs: likewise, of the tuple of arguments: how they are cut.  None: they are not.
+        results are assembled; they must be equal along axes that a spec does not name.
+      in_specs: `PartitionSpec`s, a pytree prefix of the tuple of arguments: how the arguments
+        are sharded.  None: the argument is replicated.
       mesh: the `Mesh` (or an `AbstractMesh`); None: the current one.
-      axis_names: the axes along which `f` sees parts; empty: all.
-      check_vma: whether types say along which of the axes values vary, and results must
-        be equal along those that their specs do not name.  Derivatives follow the types.
+      axis_names: the axes over which `f` sees shards; empty: all.
+      check_vma: whether types include the axes along which values vary.  Results must then
+        be equal along axes that their specs do not name.  Derivatives depend on the types.
 
     Returns:
-      A function of whole arrays, of the same structure as `f`.
+      A function of global arrays, with the structure of `f`.
 
     Raises:
       ValueError: specs do not fit the mesh, the arguments or the result; or a result may
         vary along an axis that its spec does not name.
-      TypeError: specs are no pytrees of `PartitionSpec`s.
+      TypeError: specs are not pytrees of `PartitionSpec`s.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -89,7 +90,7 @@ def shard_map(
     for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
         if specs is not Infer:
             _check_types(what, specs)
-    jitted_by_mesh: dict[Any, Jitted] = {}  # by what their traces are made under
+    jitted_by_mesh: dict[Any, Jitted] = {}  # traces depend on the mesh and its manual axes
 
     @wraps(f)
     def mapped(*args: Any) -> Any:
@@ -136,20 +137,20 @@ def shard_map(
 
 
 def smap(f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Any) -> Any:
-    """`shard_map` over one axis of the current mesh, by the numbers of arrays' axes.
+    """Apply `shard_map` over one axis of the current mesh, with array axes as numbers.
 
     Args:
-      f: a function of arrays; without it, the rest is kept, and the result takes it.
-      in_axes: which axis of each argument is cut (None: the argument is whole); an int,
+      f: a function of arrays; without it, the result is a decorator.
+      in_axes: the sharded axis of each argument (None: the argument is replicated); an int,
         None, or a pytree prefix of the tuple of arguments.
-      out_axes: likewise, along which axis results are put together.
+      out_axes: the axis along which results are concatenated; likewise for the result.
       axis_name: the name of the mesh's axis.
 
     Returns:
-      A function of whole arrays.
+      A function of global arrays.
 
     Raises:
-      TypeError: axes are neither ints nor None, or `axis_name` is no name.
+      TypeError: axes are neither ints nor None, or `axis_name` is not a name.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -188,14 +189,14 @@ def smap(f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: An
 def shard_map_by_position(
     f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any, check_rep: bool = True
 ) -> Callable[..., Any]:
-    """`shard_map` as it was once called: the function, and then what it is mapped over.
+    """`shard_map` with the signature of older versions: all arguments by position.
 
     Args:
       f, mesh, in_specs, out_specs: as for `shard_map`.
-      check_rep: what is `check_vma` there.
+      check_rep: the same as `check_vma`.
 
     Returns:
-      A function of whole arrays.
+      A function of global arrays.
 
     Raises:
       ValueError, TypeError: as `shard_map`.
@@ -227,7 +228,7 @@ def _mesh_of(mesh: Any) -> Any:
 
 
 def _is_inside(context_mesh: Any, mesh: Any) -> bool:
-    """Whether a mesh is the one that is current, of which some axes are manual."""
+    """Whether a mesh equals the current one except that the latter has manual axes."""
     return (
         context_mesh is not None
         and context_mesh.manual_axes
@@ -257,13 +258,13 @@ def _reduction_axes(spec: PartitionSpec) -> tuple[frozenset[Any], frozenset[Any]
 
 
 def _entries(spec: PartitionSpec, aval: Any) -> list[Any]:
-    """The mesh axes along which each axis of an array is cut."""
+    """Return for each axis of an array the mesh axes that shard it."""
     entries = list(map(axes_of, spec))
     return entries + [()] * (len(aval.shape) - len(entries))
 
 
 class _SpecChecks:
-    """A function that is mapped, and over what: for checks and their messages."""
+    """Checks of the specs of a mapped function, and their messages."""
 
     __slots__ = ("fun", "manual", "mesh")
 
@@ -278,8 +279,8 @@ class _SpecChecks:
             )
         if manual_already := [n for n, _ in STATE.axes if n in manual]:
             raise self.error(
-                f"shard_map: the axes {manual_already} are manual already, or mapped.",
-                tries=["axis_names={...}, of the other axes of the mesh"],
+                f"shard_map: the axes {manual_already} are already manual or mapped.",
+                tries=["axis_names={...}, with other axes of the mesh"],
             )
 
     def error(self, what: str, **parts: Any) -> Exception:
@@ -290,7 +291,7 @@ class _SpecChecks:
         return f"shard_map applied to the function '{name_of(self.fun)}'"
 
     def check(self, what: str, spec: PartitionSpec) -> None:
-        """Raise unless a spec names manual axes, each once."""
+        """Raise unless a spec names only manual axes, each once."""
         for entry in spec:
             for axis in axes_of(entry):
                 if axis not in self.manual:
@@ -304,14 +305,14 @@ class _SpecChecks:
                     f"{kind} in {what} {spec} can only be used when the mesh passed to"
                     " shard_map contains axis names all of type `Explicit`. Got mesh"
                     f" {self.mesh}",
-                    why="of other axes, types outside do not say it.",
+                    why="only types over Explicit axes record unreduced and reduced axes.",
                 )
         check_spec(spec, self.mesh.axis_names)
 
     def in_specs(
         self, specs: Any, call: Any, avals: Sequence[Any], names: Any
     ) -> list[PartitionSpec]:
-        """A spec for each argument, which it fits."""
+        """Return a spec for each argument, checked to fit it."""
         if specs is Infer and not self.mesh.auto_axes:
             return [self.inferred(a) for a in avals]
         if specs is Infer:
@@ -320,8 +321,8 @@ class _SpecChecks:
                 " `jax.sharding.PartitionSpec` instances, but it was `None` when"
                 f" axis_names={self.manual} are of type {self.mesh.axis_types}.",
                 where=function_text(self.fun),
-                why="specs are those of the arguments' types only where all axes of the"
-                " mesh are of type Explicit.",
+                why="in_specs can be inferred from the arguments' types only if all axes of"
+                " the mesh are of type Explicit.",
                 tries=["in_specs=P('x')"],
             )
         args, _ = call.in_tree.children()
@@ -369,13 +370,13 @@ class _SpecChecks:
                     spec,
                     aval,
                     names[i],
-                    "along axes of type Explicit arrays are moved where that is said.",
+                    "along axes of type Explicit only an explicit reshard moves arrays.",
                 )
             out.append(spec)
         return out
 
     def mismatch(self, spec: Any, aval: Any, which: str, why: str) -> Exception:
-        """The error for an argument that lies otherwise than `in_specs` says."""
+        """Return the error for an argument whose sharding differs from `in_specs`."""
         rest = [None] * (len(aval.shape) - len(spec))
         padded_spec = PartitionSpec(
             *spec, *rest, unreduced=spec.unreduced, reduced=spec.reduced
@@ -385,11 +386,11 @@ class _SpecChecks:
             f" input: {self.inferred(aval)} for arg: {aval.str_short(False)}.",
             which=which,
             why=why,
-            tries=["jax.sharding.reshard(x, sharding)", "no in_specs"],
+            tries=["jax.sharding.reshard(x, sharding)", "leave out in_specs"],
         )
 
     def inferred(self, aval: Any) -> PartitionSpec:
-        """The spec by which a value of this type lies along the axes that are manual."""
+        """Return the spec of a value of this type along the manual axes."""
         if type(aval) is AbstractRef:
             aval = aval.inner_aval
         entries = [
@@ -404,7 +405,7 @@ class _SpecChecks:
     def too_long(self, what: str, kind: str, spec: Any, which: str, aval: Any) -> Exception:
         tries = ["a shorter spec"]
         if not aval.shape:
-            tries = ["P(), of a scalar that is the same everywhere", "x[None], and P('x')"]
+            tries = ["P(), for a scalar that is equal on all devices", "x[None], and P('x')"]
         return self.error(
             f"{self.named} was given an {what} entry which is too long to be compatible"
             f" with the corresponding {kind} value from the function:\n\n{what} is {spec}"
@@ -415,7 +416,7 @@ class _SpecChecks:
         )
 
     def out_specs(self, specs: Any, traced: Any, check: bool) -> Any:
-        """A spec for each result, which it fits."""
+        """Return a spec for each result, checked to fit it."""
         leaf_specs = tree.flatten_axes("shard_map out_specs", traced.out_tree, specs)
         outs = tuple(PartitionSpec() if s is None else s for s in leaf_specs)
         for i, (spec, aval) in enumerate(zip(outs, traced.jaxpr.out_avals, strict=True)):
@@ -428,7 +429,7 @@ class _SpecChecks:
         return outs
 
     def check_written(self, traced: Any, specs: Sequence[PartitionSpec]) -> None:
-        """Raise where a reference gets a value that varies along further axes."""
+        """Raise if a reference gets a value that varies along further axes."""
         closed = traced.jaxpr
         needs_discharge = [type(a) is AbstractRef for a in closed.in_avals]
         if any(needs_discharge):
@@ -440,7 +441,7 @@ class _SpecChecks:
                     self.check_equal(spec, aval)
 
     def check_equal(self, spec: PartitionSpec, aval: Any) -> None:
-        """Raise where a result may vary along an axis that its spec does not name."""
+        """Raise if a result may vary along an axis that its spec does not name."""
         named = {a for entry in spec for a in axes_of(entry)}
         unnamed = [
             a for a in aval.manual_axis_kinds.varying if a in self.manual and a not in named

@@ -1,7 +1,7 @@
-"""Devices that are not there: slices of TPUs and machines with GPUs, to compile for.
+"""Absent devices to compile for: slices of TPUs, and machines with GPUs.
 
-The plugin's wheel is enough.  What is compiled for such devices has its text, its cost and
-its memory, and cannot be called.
+Only the plugin's wheel is needed.  A program compiled for absent devices has its text, cost
+and memory analysis, but cannot be called.
 
 Next: aot.py.
 """
@@ -27,17 +27,17 @@ __all__ = (
 
 
 class TopologyDescription:
-    """Devices of a machine, or of several that are connected: `devices`."""
+    """The devices of a machine, or of several connected machines: `devices`."""
 
     def __init__(self, devices: list[Any]) -> None:
         self.devices = devices
 
 
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
-    """The devices that are there.
+    """Return the available devices.
 
     Args:
-      platform: of which platform; None: of the default one.
+      platform: the platform; None: the default one.
 
     Returns:
       A `TopologyDescription`.
@@ -52,20 +52,20 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
 def get_topology_desc(
     topology_name: str = "", platform: str | None = None, **kwargs: Any
 ) -> TopologyDescription:
-    """Devices that are not there, by a name or a description of them.
+    """Return absent devices, by a name or a description.
 
     Args:
-      topology_name: of TPUs, kind and form of a slice: 'v5e:2x2', 'v5e:16x16'.
+      topology_name: for TPUs, the kind and shape of a slice: 'v5e:2x2', 'v5e:16x16'.
       platform: 'tpu' (also for None) or 'cuda'.
-      kwargs: handed to the plugin; of GPUs `target_config`, the text of a
+      kwargs: passed to the plugin; for GPUs `target_config`, the text of a
         `GpuTargetConfigProto`, and `topology`: slices x machines x GPUs, such as '1x1x8'.
 
     Returns:
-      A `TopologyDescription`; its devices make a `Mesh` as others do.
+      A `TopologyDescription`; `Mesh` accepts its devices.
 
     Raises:
       RuntimeError: the platform's wheel is not installed.
-      NotImplementedError: the platform has no such descriptions.
+      NotImplementedError: the platform does not support such descriptions.
 
     Example:
       >>> topology = get_topology_desc('v5e:2x2', 'tpu')  # doctest: +SKIP
@@ -86,7 +86,7 @@ def make_mesh(
     *,
     contiguous_submeshes: bool = False,
 ) -> Mesh:
-    """The devices of a topology as a mesh.
+    """Arrange the devices of a topology as a mesh.
 
     Args:
       topo: the topology.
@@ -98,7 +98,7 @@ def make_mesh(
       A `Mesh`.
 
     Raises:
-      ValueError: there are not as many devices.
+      ValueError: the number of devices is not the product of `mesh_shape`.
 
     Example:
       >>> import minijax as mj
@@ -107,7 +107,7 @@ def make_mesh(
     """
     if len(mesh_shape) != len(axis_names):
         raise errors.value_error(
-            f"make_mesh: there are {len(mesh_shape)} sizes, and names {axis_names}.",
+            f"make_mesh: {len(mesh_shape)} sizes for axis names {axis_names}.",
             which=f"mesh_shape={tuple(mesh_shape)}",
         )
     grid = create_device_mesh(

@@ -1,7 +1,7 @@
-"""Arrays that go from one program to another, through a server that jaxlib brings.
+"""Transfers of arrays between programs, through a server from jaxlib.
 
-One program lends arrays under a number, another pulls them; neither needs to know the
-other's programs.  The classes are jaxlib's; here they learn pytrees.
+One program offers arrays under a number, another one pulls them; neither needs to know the
+other's code.  The classes are jaxlib's; this module adds methods that accept pytrees.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _client_of(sharding: Any) -> Any:
 
 
 class _RequestedType:
-    """A type as C++ reads it of one that is asked for."""
+    """A requested type, with the attributes that C++ reads."""
 
     def __init__(self, struct: Any) -> None:
         self.aval = aval = shaped(tuple(struct.shape), struct.dtype)
@@ -40,17 +40,17 @@ class _RequestedType:
             self.sharding = sharding.cpp_sharding(len(aval.shape))
 
     def of(self, x: Any) -> Any:
-        """What C++ made, as an array of this type."""
+        """Return an array from C++ with this type."""
         return compat.with_aval(x, self.aval, self.sharding)
 
 
 def _pull(self: Any, uuid: int, xs: Any, timeout: Any = None) -> Any:
-    """Fetch what the other program lends under a number.
+    """Fetch the arrays that the other program offers under a number.
 
     Args:
       uuid: the number.
-      xs: a pytree of `ShapeDtypeStruct` with shardings: what is there, and where it goes.
-      timeout: a `datetime` after which it fails.
+      xs: a pytree of `ShapeDtypeStruct`s with shardings: types and target devices.
+      timeout: a `datetime` after which the call fails.
 
     Returns:
       A pytree of arrays.
@@ -66,31 +66,31 @@ def _pull(self: Any, uuid: int, xs: Any, timeout: Any = None) -> Any:
 
 
 def _await_pull(self: Any, uuid: int, arrays: Any, timeout: Any = None) -> None:
-    """Lend a pytree of arrays under a number, until they are fetched.
+    """Offer a pytree of arrays under a number, until they are fetched.
 
     Args:
       uuid: the number.
       arrays: the arrays.
-      timeout: a `datetime` after which they are taken back.
+      timeout: a `datetime` after which the offer ends.
     """
     options = {} if timeout is None else {"timeout": timeout}
     self._await_pull_flat(uuid, tree.leaves(arrays), **options)
 
 
 def make_error_array(aval: Any, message: Any) -> Any:
-    """An array whose value is an error: whoever reads it gets it.
+    """Return an array that raises an error when it is read.
 
     Args:
       aval: a `ShapeDtypeStruct` with a sharding.
-      message: what is told.
+      message: the text of the error.
 
     Returns:
       The array.
 
     Example:
       >>> import minijax as mj
-      >>> lies = mj.sharding.SingleDeviceSharding(mj.devices()[0])
-      >>> x = make_error_array(mj.ShapeDtypeStruct((2,), 'float32', sharding=lies), 'lost')
+      >>> sharding = mj.sharding.SingleDeviceSharding(mj.devices()[0])
+      >>> x = make_error_array(mj.ShapeDtypeStruct((2,), 'float32', sharding=sharding), 'lost')
       >>> x + 1  # doctest: +IGNORE_EXCEPTION_DETAIL
       Traceback (most recent call last):
       JaxRuntimeError: INTERNAL: lost

@@ -1,7 +1,7 @@
-"""Reverse mode for users: `vjp`, whose function may add up gradients in references.
+"""Reverse mode for users: `vjp`, whose function can accumulate gradients in references.
 
-`vjp` runs a function and keeps its linear part (autodiff.py); the `VJP` that it returns
-turns that part around for each cotangent, as often as it is called.
+`vjp` runs a function and keeps its linear part (autodiff.py).  The `VJP` that it returns
+transposes that part at each call.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .eval_shape import aval_like
 
 
 class Mark:
-    """What stands for a gradient, where none is returned or wanted."""
+    """A placeholder for a gradient that is not returned or not requested."""
 
     __slots__ = ()
 
@@ -51,25 +51,25 @@ class Mark:
 
 
 class GradValue(Mark):
-    """To `VJP.with_refs`: return this gradient."""
+    """Passed to `VJP.with_refs`: return this gradient."""
 
     __slots__ = ()
 
 
 class DontWant(Mark):
-    """To `VJP.with_refs`: this gradient is not asked for."""
+    """Passed to `VJP.with_refs`: do not compute this gradient."""
 
     __slots__ = ()
 
 
 class GradRef(Mark):
-    """From `VJP.with_refs`: this gradient was added to its reference."""
+    """Returned after `VJP.with_refs`: this gradient was added to its reference."""
 
     __slots__ = ()
 
 
 class DidntWant(Mark):
-    """From `VJP.with_refs`: this gradient was not asked for."""
+    """Returned after `VJP.with_refs`: this gradient was not requested."""
 
     __slots__ = ()
 
@@ -81,7 +81,7 @@ class NotNeeded(Mark):
 
 
 def _register(mark: type[Mark]) -> None:
-    """Make a mark, which is a result, a node without values inside."""
+    """Register a mark that results contain as a pytree node without leaves."""
     tree.register_pytree_node(mark, lambda _: ((), None), lambda _, __: mark())
 
 
@@ -90,10 +90,10 @@ for _mark in (GradRef, DidntWant, NotNeeded):
 
 
 class Pullback:
-    """What every call of a `VJP` shares: a linear map, and where its residuals are.
+    """The part of a `VJP` that all its calls share: a linear map, and its residuals' slots.
 
-    places: for each residual, whether it is an argument's leaf, and its index among
-    the leaves or among the `VJP`'s other residuals
+    residual_slots: for each residual, whether it is an argument's leaf, and its index
+    among the leaves or among the `VJP`'s other residuals
     """
 
     __slots__ = ("in_tree", "map", "out_avals", "residual_slots")
@@ -107,7 +107,7 @@ class Pullback:
         self.residual_slots = residual_slots
 
     def cotangents(self, ct: tuple[Any, ...]) -> list[Any]:
-        """The leaves of the cotangent that a `VJP` is called with, checked."""
+        """Return the leaves of a cotangent passed to a `VJP`, checked."""
         if len(ct) != 1:
             raise errors.type_error(
                 f"The function returned by `jax.vjp` was called with {len(ct)}"
@@ -130,14 +130,13 @@ class Pullback:
         return [check_cotangent(x, a) for x, a in zip(leaves, self.out_avals, strict=True)]
 
     def residuals(self, args_res: Any, others: Sequence[Any]) -> list[Any]:
-        """All residuals, from what a `VJP` holds."""
+        """Return all residuals, in order, from the fields of a `VJP`."""
         leaves = tree.leaves(args_res, lambda x: isinstance(x, NotNeeded))
         n = self.in_tree.num_leaves
         if len(leaves) != n:
             raise errors.value_error(
-                f"vjp: `args_res` has {len(leaves)} leaves where the arguments had {n}.",
-                why="values of arguments that were taken out must be put back before"
-                " the function is called.",
+                f"vjp: `args_res` has {len(leaves)} leaves, but the arguments had {n}.",
+                why="argument values that were taken out must be put back before the call.",
             )
         return [
             leaves[i] if is_argument else others[i] for is_argument, i in self.residual_slots
@@ -145,11 +144,11 @@ class Pullback:
 
 
 class VJP:
-    """The function that `vjp` returns: from cotangents of results to those of arguments.
+    """The function that `vjp` returns: it maps cotangents of results to those of arguments.
 
-    It is a pytree of what it remembers.  `args_res` are the arguments that derivatives
-    read (`NotNeeded` for others), which may be taken out and put back; the rest is in
-    `opaque_residuals`.
+    It is a pytree of its residuals.  `args_res` holds the arguments that derivatives read
+    (`NotNeeded` for others); they may be taken out and put back.  The other residuals are
+    in `opaque_residuals`.
     """
 
     __slots__ = ("__weakref__", "_pullback", "args_res", "opaque_residuals")
@@ -185,19 +184,19 @@ class VJP:
         return tree.unflatten(pullback.in_tree, map(as_array, grads))
 
     def with_refs(self, *maybe_ct_refs: Any) -> Callable[..., Any]:
-        """The function that adds gradients to references instead of returning them.
+        """Return a function that adds gradients to references instead of returning them.
 
         Args:
-          maybe_ct_refs: like the arguments; a reference for each gradient to be added to
-            it, `ad.DontWant()` for one that is not wanted, else `ad.GradValue()`.
+          maybe_ct_refs: structured like the arguments; a reference for a gradient to be
+            added to it, `ad.DontWant()` to skip a gradient, otherwise `ad.GradValue()`.
 
         Returns:
-          A function of a cotangent.  Its result has `ad.GradRef()` where a reference was
-          given and `ad.DidntWant()` for what is not wanted.
+          A function of a cotangent.  Its result has `ad.GradRef()` for a reference and
+          `ad.DidntWant()` for a skipped gradient.
 
         Raises:
-          ValueError: the structure is not that of the arguments, or (when it is called) a
-          gradient does not fit its reference.
+          ValueError: the structure differs from that of the arguments, or (when it is
+          called) a gradient does not fit its reference.
 
         Example:
           >>> import minijax as mj
@@ -216,7 +215,7 @@ class VJP:
             raise errors.value_error(
                 "with_refs: unexpected tree structure: got"
                 f" {in_tree}, but the arguments were {pullback.in_tree}.",
-                why="each argument's gradient has a place of its own.",
+                why="there must be one entry per argument's gradient.",
                 tries=["ad.GradValue() for a gradient to be returned"],
             )
         marks = [
@@ -240,7 +239,7 @@ tree.register_pytree_node(
 
 
 class Accumulation:
-    """The function of `VJP.with_refs`, called with residuals and references first."""
+    """The function of `VJP.with_refs`; residuals and references are its first arguments."""
 
     __slots__ = ("marks", "pullback")
 
@@ -268,9 +267,10 @@ def _adder(ref: Ref) -> Callable[[Any], None]:
 
 
 def check_cotangent(ct: Any, aval: Any) -> Any:
-    """A cotangent, checked against the output it belongs to."""
+    """Return a cotangent, checked against its output."""
     expected = aval.to_tangent()
-    is_float0 = expected.dtype == dtypes.float0  # then a cotangent of any dtype is nothing
+    # The cotangent of an integer output carries no information: accept any dtype.
+    is_float0 = expected.dtype == dtypes.float0
     if is_float0 and isinstance(ct, Zero):
         return ct
     got = check_value(ct, "the cotangents of a vjp function")
@@ -296,12 +296,12 @@ def check_cotangent(ct: Any, aval: Any) -> Any:
 
 
 def _varies_differently(what: str, kind: type[Exception]) -> Exception:
-    """The error for a cotangent that varies along other manual axes than its output."""
+    """Return the error for a cotangent that varies along other axes than its output."""
     return errors.error(
         kind,
         what,
-        why="in `shard_map`, the derivative by a value that all devices share is a sum"
-        " over devices, and only the types say where it is taken.",
+        why="in `shard_map`, the derivative with respect to a value that all devices share"
+        " is a sum over devices, and only the types tell where to compute it.",
         tries=[
             "lax.pcast(argument, axis, to='varying') before the function, for the"
             " derivative of each device",
@@ -317,11 +317,11 @@ def vjp(
     has_aux: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Any:
-    r"""Evaluate, and return the function that pulls cotangents back.
+    r"""Evaluate a function, and return the function that pulls cotangents back.
 
     Args:
       fun: a function of the primals.
-      primals: where to evaluate.
+      primals: the point of evaluation.
       has_aux: `fun` returns (out, aux); aux comes back third.
       reduce_axes: has to be empty.
 
@@ -373,7 +373,7 @@ def fwd_and_bwd(
     has_aux: bool = False,
     jitted: bool = True,
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    r"""The two halves of reverse mode as functions of their own.
+    r"""Return the two halves of reverse mode as separate functions.
 
     Args:
       fun: the function.
@@ -414,7 +414,7 @@ def linear_transpose(
 
     Args:
       fun: a linear function; it is traced, not run.
-      primals: arrays or `ShapeDtypeStruct`s that give the arguments' types.
+      primals: arrays or `ShapeDtypeStruct`s with the types of the arguments.
       reduce_axes: has to be empty.
 
     Returns:

@@ -23,8 +23,9 @@ from ..types.avals import TypeFlags
 from . import vmappables
 from .chunks import batch_in_chunks, chunk_size
 
-# Kinds of tree nodes that know a shape, which is another one in a lane: how that of one
-# lane is made, (node, axis) -> node, and that of all, (node, axis, number of lanes).
+# Kinds of tree nodes that contain a shape, which differs between a lane and all lanes.  The
+# functions return the node of one lane, (node, axis) -> node, and that of all lanes,
+# (node, axis, number of lanes) -> node.
 lane_kinds: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}
 
 
@@ -39,20 +40,20 @@ def vmap(
     *,
     chunk: int | None = None,
 ) -> Callable[..., Any]:
-    """Map a function over axes of its arguments, all lanes at once.
+    """Map a function over axes of its arguments, with all lanes in one operation.
 
     Args:
       fun: a function of one lane.
       in_axes: for each positional argument the axis to map, or None to share it; a
         pytree prefix of the arguments.  Keyword arguments are mapped over axis 0.
-      out_axes: where the lane axis goes in the results; a pytree prefix of them.
+      out_axes: the position of the lane axis in the results; a pytree prefix of them.
       axis_name: a name for the lane axis, for collectives such as `lax.psum`.
-      axis_size: the number of lanes, where no argument tells it.
-      spmd_axis_name: mesh axes over which the lane axis is laid out.
-      sum_match: whether results that all lanes share may be asked for as sums; without
+      axis_size: the number of lanes, if no argument has a mapped axis.
+      spmd_axis_name: mesh axes that shard the lane axis.
+      sum_match: whether results that all lanes share may be requested as sums; it has no
         effect, since out_axes are ints and None.
-      chunk: run this many lanes at a time, one chunk after the other, in one compiled
-        loop; for work that does not fit in memory at once.
+      chunk: run this many lanes at a time, one chunk after another, in one compiled
+        loop, if all lanes together need too much memory.
 
     Returns:
       A function with `fun`'s arguments, each with its lane axis; its result has the
@@ -60,7 +61,7 @@ def vmap(
 
     Raises:
       ValueError: sizes or trees do not match.
-      TypeError: a specification is no int.
+      TypeError: a specification is not an int.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -88,7 +89,7 @@ def vmap(
     name = no_name if axis_name is None else axis_name
     lanes_per_chunk = None if chunk is None else chunk_size(chunk)
 
-    @wraps(fun, about="Vectorized version of {fun}: of all lanes at once.")
+    @wraps(fun, about="Vectorized version of {fun}, for all lanes.")
     def vmapped(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise mapped.error(
@@ -157,7 +158,7 @@ def vmap(
 
 
 def _no_size(mapped: Mapped, leaves: Sequence[Any], args: Any, kwargs: Any) -> Exception:
-    """The error where nothing tells the number of lanes."""
+    """Return the error for a call whose number of lanes is unknown."""
     return mapped.error(
         "must have at least one non-None value in in_axes or axis_size must be specified."
         if leaves
@@ -173,7 +174,7 @@ def _with_lane_axes(
     requested_axes: Sequence[Any],
     axis: Axis,
 ) -> Any:
-    """The result of all lanes, the lane axis of each leaf where `requested_axes` says."""
+    """Return the result of all lanes, with each leaf's lane axis as requested."""
     for i, (d, requested) in enumerate(zip(dims, requested_axes, strict=True)):
         if requested is None and d is not None:
             results = tree.leaves_with_path(flat.result(outs))
@@ -187,7 +188,7 @@ def _is_lane_kind(x: Any) -> bool:
 
 
 def _lane_sharding(avals: Any, dims: Sequence[int | None]) -> Any:
-    """The sharding of one number a lane, where types say along which axes lanes are cut."""
+    """Return the sharding of one number per lane, if types shard the lane axis."""
     entry_and_sharding = []
     for a, d in zip(avals, dims, strict=True):
         if d is not None and a.explicit_sharding is not None:
@@ -208,7 +209,7 @@ def _holds_lane_kind(values: Any) -> bool:
 
 
 def _lane_tree(args: Any, dims: list[Any]) -> Any:
-    """The tree of the arguments of one lane."""
+    """Return the tree of the arguments of one lane."""
     if not _holds_lane_kind(args):
         return tree.structure(args)
     nodes, outer = tree.flatten(args, is_leaf=_is_lane_kind)
@@ -230,7 +231,7 @@ def _lane_tree(args: Any, dims: list[Any]) -> Any:
 
 
 def _tree_of_lanes(result: Any, dims: Any, size: int) -> Any:
-    """The result of all lanes, of the tree of one lane and what all have computed."""
+    """Return the result of all lanes, from the tree of one lane."""
     nodes, outer = tree.flatten(result, is_leaf=_is_lane_kind)
     if not any(map(_is_lane_kind, nodes)):
         return result
@@ -260,14 +261,13 @@ def _shared_result(path: str, x: Any, dim: int) -> ValueError:
     return errors.value_error(
         f"at vmap out_axes{path}, got axis spec None but output was batched on axis {dim}.",
         which=core.aval_of(x).str_short(True),
-        why="vmap has mapped output but out_axes is None: the result differs from"
-        " lane to lane.",
+        why="vmap has mapped output but out_axes is None: the result differs between lanes.",
         tries=["an int in out_axes for this output"],
     )
 
 
 def _with_lane_axis(x: Any, axis: Axis, dim: int | None, requested: int | None) -> Any:
-    """An output with its lane axis where it is wanted."""
+    """Return an output with its lane axis at the requested position."""
     if requested is None:
         return x
     to = result_axis(requested, core.aval_of(x).ndim + (dim is None))

@@ -1,10 +1,10 @@
-"""Kinds of values that say themselves what a lane of them is, for `vmap`.
+"""Classes of values that define what one lane of them is, for `vmap`.
 
-A library registers a class with two functions.  `to_elt(part, index, x, spec)` makes that
-of one lane of a value, by `part(array, axis)` of each of its arrays; `index()` is which
-lane it is.  `from_elt(whole, size, elt, spec)` makes that of all lanes of a result, by
-`whole(size, array, axis)`.  `spec` is what in_axes or out_axes say: an axis, None, or a
-value of a class of the library's own.
+A library registers a class with two functions.  `to_elt(part, index, x, spec)` returns the
+value of one lane, by `part(array, axis)` of each of its arrays; `index()` is the number of
+the lane.  `from_elt(whole, size, elt, spec)` returns the value of all lanes from the result
+of one, by `whole(size, array, axis)`.  `spec` is an entry of in_axes or out_axes: an axis,
+None, or an instance of the library's own class.
 
 Next: vmap.py.
 """
@@ -22,7 +22,7 @@ from ..prims.shape.creation import iota
 
 
 class Kind(NamedTuple):
-    """What a library says of a class."""
+    """What a library registers for a class."""
 
     spec: type
     size: type
@@ -32,7 +32,7 @@ class Kind(NamedTuple):
 
 
 kinds: dict[type, Kind] = {}
-_INDEX = object()  # stands for the number of the lane, among the parts
+_INDEX = object()  # marks that `to_elt` requested the number of the lane
 
 
 def register_vmappable(
@@ -43,11 +43,11 @@ def register_vmappable(
     from_elt: Callable[..., Any],
     make_iota: Callable[[Any], Any] | None,
 ) -> None:
-    """Teach `vmap` a class of values.
+    """Register a class of values for `vmap`.
 
     Args:
       data_type: the class.
-      spec_type: the class of what in_axes and out_axes may say of such a value, besides
+      spec_type: the class of entries of in_axes and out_axes for such values, besides
         ints and None.
       axis_size_type: the class of the number of lanes.
       to_elt: (part, index, value, spec) -> value of one lane.
@@ -70,10 +70,10 @@ def register_vmappable(
 
 
 def unregister_vmappable(data_type: type) -> None:
-    """Forget a class.
+    """Remove a registered class.
 
     Args:
-      data_type: one that was registered.
+      data_type: the registered class.
 
     Example:
       >>> class Rows:
@@ -85,22 +85,22 @@ def unregister_vmappable(data_type: type) -> None:
 
 
 def is_registered(x: Any) -> bool:
-    """Whether a value is of a class that was registered."""
+    """Whether a value's class is registered."""
     return type(x) in kinds
 
 
 def holds_registered(values: Any) -> bool:
-    """Whether there are such values in a tree."""
+    """Whether a tree contains values of registered classes."""
     return any(map(is_registered, tree.leaves(values, is_leaf=is_registered)))
 
 
 def is_spec(x: Any) -> bool:
-    """Whether in_axes or out_axes may say this of some registered kind."""
+    """Whether a value is a possible entry of in_axes or out_axes for a registered class."""
     return any(type(x) is kind.spec for kind in kinds.values())
 
 
 class UnpackedFunction(FlatFun):
-    """A function of the parts of values, for arguments and their axes."""
+    """A function of the arrays inside of registered values."""
 
     __slots__ = (
         "_index",
@@ -131,7 +131,7 @@ class UnpackedFunction(FlatFun):
         self._specs = mapped.spread(in_axes, in_tree)
         self._out_axes = out_axes
         self._index: Any = None
-        self.size: Any = None  # the number of lanes, once it is known
+        self.size: Any = None  # the number of lanes, set by `with_size`
         self.start: list[Any] = []
         self.dims: list[int | None] = []
         self.requested_axes: list[int | None] = []
@@ -153,7 +153,7 @@ class UnpackedFunction(FlatFun):
                 kind.to_elt(recursive_take(record, index), index, x, spec)
 
     def with_size(self, size: int) -> None:
-        """Say how many lanes there are."""
+        """Set the number of lanes, and append their numbers if a class requested them."""
         self.size = size
         if self._index is not None:
             makers = (kinds[type(x)].make_iota for x in self._nodes if is_registered(x))
@@ -207,7 +207,7 @@ class UnpackedFunction(FlatFun):
 def recursive_take(
     take_lane: Callable[..., Any], index: Callable[[], Any]
 ) -> Callable[..., Any]:
-    """The same for arrays, and for parts that are of a registered kind themselves."""
+    """Apply `part` to arrays, and recursively to values of registered classes."""
 
     def take(x: Any, axis: Any) -> Any:
         kind = kinds.get(type(x))

@@ -1,4 +1,4 @@
-"""`set_xla_metadata`: telling the compiler of single operations.
+"""`set_xla_metadata`: frontend attributes of single operations.
 
 Next: scopes.py.
 """
@@ -24,8 +24,10 @@ batch_elementwise(xla_metadata_value_p)
 
 
 def _lower(ctx: Any, x: Any, *, xla_metadata_kvs: Any) -> Any:
-    _ = ctx.module  # which operation made a value knows no recipe
-    if "operands" in dir(x.owner):  # else an argument of the program
+    # A rule that reads `module` is called for each equation, not replayed from a recording:
+    # a recording does not know which operation produced its operand.
+    _ = ctx.module
+    if "operands" in dir(x.owner):  # an operation; otherwise an argument of the program
         attributes = {
             key: frontend_attributes.as_text(value) for key, value in xla_metadata_kvs
         }
@@ -37,7 +39,7 @@ xla_metadata_value_p.lower = _lower
 
 
 class _MetadataScope:
-    """What the compiler is told of the operations of a block, or of a function."""
+    """A context that adds frontend attributes to the operations of a block or function."""
 
     def __init__(self, updates: dict[str, Any]) -> None:
         self.updates = updates
@@ -65,7 +67,7 @@ class _MetadataScope:
 
 
 class _WithMetadata:
-    """A function whose operations the compiler is told of; also those of its methods."""
+    """A function, with its methods, whose operations get frontend attributes."""
 
     def __init__(self, fun: Callable[..., Any], updates: dict[str, Any]) -> None:
         functools.update_wrapper(self, fun, updated=())
@@ -92,13 +94,13 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     """Attach frontend attributes to operations, for XLA and for tools that read its HLO.
 
     Args:
-      x: a pytree of arrays: the operations that make them are told of.  None: those of
-        a block, or of a function.
-      kwargs: the attributes, as strings; Booleans become 'true' and 'false'.  None takes
-        an attribute of an outer block away.
+      x: a pytree of arrays: the attributes go to the operations that produce them.  None:
+        to the operations of a block or function.
+      kwargs: the attributes, as strings; Booleans become 'true' and 'false'.  None removes
+        an attribute of an outer block.
 
     Returns:
-      The arrays; without `x`, a context manager that is a decorator as well.
+      The arrays; without `x`, a context manager, which is also a decorator.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

@@ -91,7 +91,7 @@ def test_names_of_axes_around_it():
 @pytest.mark.parametrize("name", ["i", 3, ("a", "b")])
 def test_a_named_axis_is_refused(name):
     f = jax.vmap(lambda x: x, axis_name=name, chunk=3)
-    with pytest.raises(ValueError, match="collectives would see one chunk only"):
+    with pytest.raises(ValueError, match="collectives would see only one chunk"):
         f(x7)
     total = jax.vmap(lambda x: lax.psum(x, "i"), axis_name="i", chunk=7)
     same(total(x7), jnp.full(7, 21.0, "float32"))  # one chunk has all lanes

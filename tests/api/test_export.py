@@ -247,8 +247,8 @@ ERRORS = [
      NotImplementedError, "serialization of host_callbacks is not yet implemented"),
     (lambda e: export.export(mj.jit(lambda x: ffi.ffi_call("mine", x)(x)))(X), ValueError,
      "Cannot serialize code with custom calls whose targets have no compatibility"),
-    (lambda e: export.deserialize(b"abc"), ValueError, "these bytes are no exported program"),
-    (lambda e: export.deserialize(e.serialize()[:90]), ValueError, "are no exported program"),
+    (lambda e: export.deserialize(b"abc"), ValueError, "these bytes are not an exported program"),
+    (lambda e: export.deserialize(e.serialize()[:90]), ValueError, "are not an exported program"),
     (lambda e: export.deserialize(flatbuffers.write({0: ("H", 99)})), ValueError,
      "The program is of version 99 of the format"),
 ]

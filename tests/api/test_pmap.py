@@ -333,7 +333,7 @@ def test_what_was_removed_from_jax_still_works():
 def test_a_jit_around_a_pmap_runs_but_is_not_lowered():
     f = jax.jit(lambda x: jax.pmap(lambda x: x * 2)(x).sum())
     assert f(np.arange(2.0)) == 2
-    with pytest.raises(NotImplementedError, match="cannot be lowered: there is a pmap"):
+    with pytest.raises(NotImplementedError, match="cannot be lowered: it contains a pmap"):
         f.lower(np.arange(2.0))
 
 

@@ -62,7 +62,7 @@ def test_over_devices():
     found = read(mj.device_put(x, over("x", "y")))
     assert found.sharding == over("x") and found.tolist() == (x @ x.T).tolist()
     assert read.input_shardings[0][0] == over("x", "y")
-    with pytest.raises(ValueError, match="the program runs on devices"):
+    with pytest.raises(ValueError, match="the program needs devices"):
         again(fun.lower(x).compile(), execution_devices=mj.devices()[:2])
 
 

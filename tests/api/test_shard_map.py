@@ -341,7 +341,7 @@ def test_other_refusals():
         mj.shard_map(same, mesh=3, **specs)
     with pytest.raises(TypeError, match="in_axes must be an int"):
         mj.smap(same, in_axes="a", out_axes=0, axis_name="x")
-    with pytest.raises(ValueError, match="manual already"):
+    with pytest.raises(ValueError, match="already manual"):
         over(lambda v: over(same, axis_names={"x"}, **specs)(v), **specs)(V)
     with pytest.raises(NameError, match="'q'"):
         over(lambda v: lax.psum(v, "q"), **specs)(V)

@@ -101,7 +101,7 @@ def test_devices_that_are_there():
     assert mesh.shape_tuple == (("x", 4), ("y", 2))
     with pytest.raises(ValueError, match=r"must equal the product of mesh_shape \(3,\)"):
         topologies.make_mesh(topology, (3,), ("x",))
-    with pytest.raises(ValueError, match="there are 2 sizes, and names"):
+    with pytest.raises(ValueError, match="2 sizes for axis names"):
         topologies.make_mesh(topology, (4, 2), ("x",))
     for name in ("cpu", "metal"):
         with pytest.raises(NotImplementedError, match="topology not implemented for"):

@@ -1,8 +1,8 @@
-"""`export`: a jitted function as a program that outlives the process, for chosen platforms.
+"""`export`: a jitted function as a program for chosen platforms, independent of its process.
 
-The program is StableHLO of a form that later compilers read, with what calling it needs:
-trees, types, shardings.  It is differentiated by a second program, which is exported when
-someone asks for it.
+The program is StableHLO in a form that later compilers can read, together with the trees,
+types and shardings that a call needs.  Its derivative is a second program, which is
+exported when it is first needed.
 
 Next: serialization.py.
 """
@@ -22,7 +22,7 @@ from ...control.calls.call_exported import call_exported_p, check_arguments
 from ...control.calls.jit import jit
 from ...control.rules.custom_vjp import custom_vjp
 from ...ir.jaxpr import ClosedJaxpr
-from ...prims.sizes import dim_as_value_p as dim_as_value_p  # the values of sizes
+from ...prims.sizes import dim_as_value_p as dim_as_value_p  # symbolic sizes as values
 from ...runtime.backends import client
 from ...runtime.lowering import portable_artifact
 from ...runtime.sharding.mesh import AbstractMesh, Mesh
@@ -57,7 +57,7 @@ maximum_supported_calling_convention_version = 10
 
 
 class DisabledSafetyCheck:
-    """A check of `export` that is left out: made by `platform` or `custom_call`.
+    """A check of `export` to leave out, from `platform` or `custom_call`.
 
     >>> from minijax import export
     >>> export.DisabledSafetyCheck.custom_call('my_kernel')
@@ -71,16 +71,16 @@ class DisabledSafetyCheck:
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
-        """Lets a program run on platforms that it was not exported for."""
+        """Let a program run on platforms that it was not exported for."""
         return cls("platform")
 
     @classmethod
     def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """Lets a program call a foreign function, which may be another one elsewhere."""
+        """Let a program call a foreign function, which may differ on other machines."""
         return cls(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
-        """The name of the foreign function; None if it is another check."""
+        """Return the name of the foreign function, or None for another check."""
         match = re.match("custom_call:(.+)$", self._impl)
         return match and match[1]
 
@@ -98,22 +98,22 @@ class DisabledSafetyCheck:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Exported:
-    """A program with what calling it needs; made by `export`.
+    """A program with all that a call of it needs; returned by `export`.
 
     Attributes:
       fun_name: the function's name.
       in_tree, out_tree: structures of (args, kwargs) and of the result.
       in_avals, out_avals: types of the leaves.
       in_shardings_hlo, out_shardings_hlo: None for each leaf; see `in_shardings_jax`.
-      nr_devices: how many devices it runs on.
-      platforms: what it can run on.
-      ordered_effects, unordered_effects: what it does besides computing.
+      nr_devices: the number of devices that it runs on.
+      platforms: the platforms that it can run on.
+      ordered_effects, unordered_effects: its side effects.
       disabled_safety_checks: which checks were left out.
       mlir_module_serialized: the program, as bytes.
-      calling_convention_version: how its arguments are told.
-      module_kept_var_idx: which leaves of the arguments it takes.
-      uses_global_constants: whether it takes its platform's number, or sizes that are not
-        known in advance: then it is refined when it is called.
+      calling_convention_version: the version of its calling convention.
+      module_kept_var_idx: the indices of the arguments' leaves that it takes.
+      uses_global_constants: whether it takes its platform's number, or symbolic dimensions;
+        it is then refined at each call.
 
     >>> from minijax import export
     >>> import minijax as mj, minijax.numpy as jnp
@@ -149,7 +149,7 @@ class Exported:
     __str__ = __repr__
 
     def mlir_module(self, serialized: bool = True) -> Any:
-        """The program as StableHLO: its text or, unless `serialized`, an MLIR module."""
+        """Return the program as StableHLO: text or, unless `serialized`, an MLIR module."""
         data = self.mlir_module_serialized
         return (
             portable_artifact.text_of(data)
@@ -158,11 +158,11 @@ class Exported:
         )
 
     def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Any, ...]:
-        """How the arguments are to lie on the devices of a mesh; None: anyhow."""
+        """Return the shardings of the arguments over a mesh; None: unspecified."""
         return tuple(_on_mesh(s, mesh) for s in self._in_named_shardings)
 
     def out_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Any, ...]:
-        """How the results lie on the devices of a mesh; None: as the compiler likes."""
+        """Return the shardings of the results over a mesh; None: the compiler chooses."""
         return tuple(_on_mesh(s, mesh) for s in self._out_named_shardings)
 
     def has_vjp(self) -> bool:
@@ -170,36 +170,36 @@ class Exported:
         return self._get_vjp is not None
 
     def vjp(self) -> Exported:
-        """The program of its cotangents.
+        """Return the program of its cotangents.
 
         It takes the leaves of the arguments, then a cotangent of each leaf of the result,
         and returns a tuple of cotangents of the former.
 
         Raises:
-          ValueError: it was read from bytes that have none.
+          ValueError: it was read from bytes without a VJP.
         """
         if self._get_vjp is None:
             raise errors.value_error(
                 "No VJP is available",
                 where=self.fun_name,
-                tries=["exported.serialize(vjp_order=1), where it was written"],
+                tries=["exported.serialize(vjp_order=1), when it is written"],
             )
         return self._get_vjp(self)
 
     def serialize(self, vjp_order: int = 0) -> bytearray:
-        """The program and what belongs to it as bytes, which `deserialize` reads.
+        """Return the program and its metadata as bytes, which `deserialize` reads.
 
         Args:
-          vjp_order: how often what is read can be differentiated.
+          vjp_order: how often the deserialized program can be differentiated.
         """
         return serialization.to_bytes(self, vjp_order)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it: `args` and `kwargs` are of the structure and types exported for."""
+        """Run the program: `args` and `kwargs` must have the structure and types of export."""
         return call(self)(*args, **kwargs)
 
     def results_for(self, avals: Sequence[Any]) -> tuple[Any, ...]:
-        """The types of the results for arguments of these types; ValueError for others."""
+        """Return the types of the results for these argument types, or raise ValueError."""
         names = tree.leaf_names(self.in_tree)
         check_arguments(self, avals, names)
         symbolic_shapes = [a.shape for a in self.in_avals]
@@ -217,12 +217,12 @@ class Exported:
 
     @functools.cached_property
     def memo(self) -> dict[str, Any]:
-        """What is remembered of it: programs that call it."""
+        """A cache of programs that call this one."""
         return {}
 
     @functools.cached_property
     def _flat(self) -> Any:
-        """What runs it on leaves, with its derivative."""
+        """The differentiable function of leaves that runs the program."""
 
         def f_flat(*leaves: Any) -> Any:
             return tuple(call_exported_p.bind(*leaves, exported=self))
@@ -247,23 +247,24 @@ def _on_mesh(sharding: Any, mesh: Any) -> Any:
         export_mesh.axis_names,
     ):
         raise errors.value_error(
-            f"NamedSharding new mesh {mesh} does not match the mesh used for export {export_mesh}.",
-            tries=["a mesh of as many devices, with axes of these names"],
+            f"NamedSharding new mesh {mesh} does not match the mesh used for export"
+            f" {export_mesh}.",
+            tries=["a mesh of equal shape, with the same axis names"],
         )
     return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
 
 
 def call(exported: Exported) -> Callable[..., Any]:
-    """The function that a program is, which can be called and differentiated.
+    """Return the function of an exported program, which can be called and differentiated.
 
     Args:
       exported: the program.
 
     Returns:
-      A function of arguments of the structure and the types that it was exported for.
+      A function of arguments with the structure and types of export.
 
     Raises:
-      ValueError: it is no `Exported`; or, when it is called, arguments of other types.
+      ValueError: `exported` is not an `Exported`; or a call has arguments of other types.
 
     Example:
       >>> import minijax as mj
@@ -300,7 +301,7 @@ def _structure_error(exported: Exported, in_tree: Any) -> ValueError:
 
 
 def deserialize(blob: Any) -> Exported:
-    """The program that `Exported.serialize` wrote, here or in JAX.
+    """Read the program that `Exported.serialize` wrote, in minijax or in JAX.
 
     Args:
       blob: the bytes.
@@ -309,8 +310,8 @@ def deserialize(blob: Any) -> Exported:
       An `Exported`.
 
     Raises:
-      ValueError: they are none, or of another version, or there is a type of tree nodes in
-        the program that was not registered here.
+      ValueError: the bytes are not an exported program, or of an unsupported version, or the
+        program's trees have a node type that is not registered in this process.
 
     Example:
       >>> import minijax as mj
@@ -335,21 +336,20 @@ def deserialize(blob: Any) -> Exported:
 def symbolic_args_specs(
     args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Any = None
 ) -> Any:
-    """The types of arguments, of shapes with sizes that are not known yet.
+    """Return the types of arguments with symbolic dimensions.
 
     Args:
       args: a pytree of arrays, or of values with `shape` and `dtype`.
-      shapes_specs: texts as `symbolic_shape` takes them, with `args` as what '_' and '...'
-        stand for, or None for shapes as they are; a pytree like `args`, or one that it
-        begins with.
-      constraints: what is known of the names.
-      scope: where names belong to; default: a new one for all of them.
+      shapes_specs: texts as for `symbolic_shape`, where '_' and '...' stand for sizes of
+        `args`; or None for the shapes of `args`; a pytree prefix of `args`.
+      constraints: conditions on the symbolic dimensions, such as 'b >= 2'.
+      scope: the scope of the names; default: one new scope for all of them.
 
     Returns:
       A pytree like `args`, of `ShapeDtypeStruct`s.
 
     Raises:
-      ValueError: the trees do not fit, or a text is none.
+      ValueError: the trees do not fit, or a text is not a shape.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -375,10 +375,10 @@ def symbolic_args_specs(
 
 
 def default_export_platform() -> str:
-    """The platform that `export` lowers for where none is named.
+    """Return the platform that `export` lowers for by default.
 
     Returns:
-      That of the default device.
+      The platform of the default device.
 
     Example:
       >>> default_export_platform() in ('cpu', 'cuda', 'tpu')
@@ -394,24 +394,24 @@ def export(
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
     _override_lowering_rules: Sequence[tuple[Any, Any]] | None = None,
 ) -> Callable[..., Exported]:
-    """Lower a jitted function to a program that can be kept, and run elsewhere.
+    """Lower a jitted function to a program that can be stored, and run by other processes.
 
     Args:
-      fun_jit: what `jit` returned.
-      platforms: what it is to run on: 'cpu', 'cuda', 'tpu' or others; default: where it
-        would run here.
+      fun_jit: a function that `jit` returned.
+      platforms: the platforms to lower for: 'cpu', 'cuda', 'tpu' or others; default: the
+        platform of the default device.
       disabled_checks: checks to leave out.
-      _override_lowering_rules: pairs (primitive, rule) that go before the primitives' own;
-        rules as `interpreters.mlir.register_lowering` takes them.
+      _override_lowering_rules: pairs (primitive, rule) that precede the primitives' own
+        rules; in the form that `interpreters.mlir.register_lowering` takes.
 
     Returns:
       A function of arguments, or of their types (`ShapeDtypeStruct`s), that returns an
       `Exported`.
 
     Raises:
-      ValueError: it is not jitted; or, when it is called, the program calls foreign
+      ValueError: `fun_jit` is not jitted; or, at the call, the program calls foreign
         functions.
-      NotImplementedError: when it is called: the program calls back into Python.
+      NotImplementedError: at the call: the program calls back into Python.
 
     Example:
       >>> import minijax as mj
@@ -443,7 +443,7 @@ def _platform(name: str) -> str:
             RuntimeError,
             "Unknown backend: 'gpu' requested, but no platforms that are instances of gpu"
             " are present.",
-            why="programs are lowered for one maker's GPUs.",
+            why="programs are lowered for the GPUs of one vendor.",
             tries=["platforms=['cuda']"],
         )
     return str(name)
@@ -462,7 +462,7 @@ def _exported(
             NotImplementedError,
             f"export: {stage_.fun_name} cannot be exported: it closes over references.",
             where=function_text(stage_._jitted.fun),
-            why="what they hold is kept in this process.",
+            why="references belong to this process.",
             tries=["pass values, and return the new ones"],
         )
     if lowered._lowered.callbacks:
@@ -470,8 +470,8 @@ def _exported(
             NotImplementedError,
             "serialization of host_callbacks is not yet implemented",
             where=function_text(stage_._jitted.fun),
-            why="Python functions live in this process alone.",
-            tries=["take the callback or debug.print out", "jit instead of export"],
+            why="Python functions exist in this process only.",
+            tries=["remove the callback or debug.print", "jit instead of export"],
         )
     module = lowered.compiler_ir()
     portable_artifact.check_calls(module, [t for c in checks if (t := c.is_custom_call())])
@@ -516,7 +516,7 @@ def _exported(
 
 
 def _calling_convention() -> int:
-    """The version that the option requests: programs of both are the same."""
+    """Return the version that the option requests; programs of both versions are equal."""
     version: int = config.EXPORT_VERSION.value
     low = minimum_supported_calling_convention_version
     high = maximum_supported_calling_convention_version
@@ -530,7 +530,7 @@ def _calling_convention() -> int:
 
 
 def _abstract(sharding: Any) -> Any:
-    """A sharding without devices."""
+    """Return a sharding over the abstract mesh, without devices."""
     if sharding is None:
         return None
     mesh = sharding.mesh.abstract_mesh
@@ -543,9 +543,9 @@ def _export_vjp(
     devices: tuple[Any, ...],
     exported: Exported,
 ) -> Exported:
-    """The program of the cotangents of one, which are sharded as its values are.
+    """Return the program of the cotangents, which are sharded like the values.
 
-    devices: those that it was lowered for, if they are several.
+    devices: the devices that the program was lowered for, if there are several.
     """
     n = len(exported.in_avals)
 

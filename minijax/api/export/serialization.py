@@ -1,11 +1,11 @@
-"""Exported programs as bytes: FlatBuffers, of the form that JAX writes and reads.
+"""Exported programs as bytes: FlatBuffers in the format that JAX writes and reads.
 
-Types, meshes and shardings that are equal stand once; leaves refer to them by number.
-Sizes of axes are texts.  Trees are told by their nodes; types of nodes that a user
-registered are told by the names that were given to them here.
+Equal types, meshes and shardings are stored once; leaves refer to them by number.  Sizes of
+axes are stored as texts, trees as their nodes.  A node type that a user registered is stored
+by the name that the user registered in this module.
 
-The numbers of fields and kinds are those of JAX 0.10.2's schema, its version 11; older
-programs, from version 2 on, can be read.  Next: exported.py.
+The numbers of fields and kinds come from JAX 0.10.2's schema, its version 11; programs from
+version 2 on can be read.  Next: exported.py.
 """
 
 from __future__ import annotations
@@ -66,20 +66,20 @@ def register_pytree_node_serialization(
     deserialize_auxdata: Callable[[bytes], Any],
     from_children: Callable[[Any, Sequence[Any]], Any] | None = None,
 ) -> type:
-    """Say how nodes of a type, in the trees of an exported program, are told as bytes.
+    """Register how nodes of a type in an exported program's trees are stored.
 
     Args:
       nodetype: the type, a pytree node.
-      serialized_name: what it is called in the bytes.
-      serialize_auxdata: its metadata as bytes.
-      deserialize_auxdata: the metadata of such bytes.
-      from_children: `(metadata, children)` -> a node; default: as it was registered.
+      serialized_name: the name of the type in the bytes.
+      serialize_auxdata: a function that returns the node's metadata as bytes.
+      deserialize_auxdata: its inverse, from bytes to metadata.
+      from_children: `(metadata, children)` -> a node; default: the registered function.
 
     Returns:
       The type.
 
     Raises:
-      ValueError: the type or the name is taken, or it is no pytree node.
+      ValueError: the type or the name is registered already, or the type is not a node.
 
     Example:
       >>> class Pair:
@@ -100,7 +100,7 @@ def register_pytree_node_serialization(
         raise errors.value_error(
             f"Duplicate serialization registration for serialized_name `{serialized_name}`."
             f" Previous registration was for type `{_by_name[serialized_name][0]}`.",
-            tries=["a name with that of the module in it"],
+            tries=["a name that includes the module's name"],
         )
     if from_children is None:
         if not is_tree_node(nodetype):
@@ -115,17 +115,17 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -> type:
-    """Say what a type of named tuples is called in the bytes of an exported program.
+    """Register the name of a type of named tuples for the bytes of an exported program.
 
     Args:
-      nodetype: what `collections.namedtuple` returned, or a `NamedTuple`.
-      serialized_name: its name there.
+      nodetype: a type from `collections.namedtuple`, or a `NamedTuple`.
+      serialized_name: its name in the bytes.
 
     Returns:
       The type.
 
     Raises:
-      ValueError: the type or the name is taken, or it is another kind of type.
+      ValueError: the type or the name is registered already, or it is another kind of type.
 
     Example:
       >>> import collections
@@ -214,7 +214,7 @@ def _tree_fields(treedef: Any) -> Fields:
 
 
 def _tree(table: Table | None) -> Any:
-    """A tree of the structure that is told."""
+    """Build a tree with the structure in a table."""
     if table is None:
         return 0
     kind = table.number(0, "b")
@@ -244,7 +244,7 @@ def _tree(table: Table | None) -> Any:
 
 
 class _Pool:
-    """Values that stand once, by number."""
+    """Distinct values, numbered and stored once."""
 
     def __init__(self, to_fields: Callable[[Any], Fields]) -> None:
         self.numbers: dict[Any, int] = {}
@@ -260,7 +260,7 @@ class _Pool:
 def _aval_fields(aval: Any) -> Fields:
     name = "float0" if aval.dtype == dtypes.float0 else str(aval.dtype)
     if not isinstance(aval, ShapedArray) or name not in _DTYPES:
-        raise errors.type_error(f"export: arrays of {name} cannot be serialized.")
+        raise errors.type_error(f"export: arrays of dtype {name} cannot be serialized.")
     return {
         0: ("b", 0),
         1: ("[text", [str(d) for d in aval.shape]),
@@ -342,13 +342,13 @@ def _sharding_fields(meshes: _Pool, sharding: Any) -> Fields:
 
 
 def _sharding(table: Table, meshes: Sequence[AbstractMesh]) -> Any:
-    own = table.table(0)  # before version 10
+    own = table.table(0)  # before version 10 each sharding contained its mesh
     mesh = meshes[table.number(3, "I")] if own is None else _mesh(own)
     return NamedSharding(mesh, _spec(table.table(1)), memory_kind=table.text(2) or None)
 
 
 def _legacy_sharding(table: Table, meshes: Sequence[AbstractMesh]) -> Any:
-    """The sharding of a leaf that has one to itself: before version 10."""
+    """Return the sharding in a leaf's own field: before version 10."""
     named = table.table(2)
     if named is not None:
         return _sharding(named, meshes)
@@ -370,7 +370,7 @@ def _effect_fields(effects: Iterable[Any]) -> tuple[str, list[Fields]]:
             raise errors.error(
                 NotImplementedError,
                 f"Effect {effect} must have a nullary constructor to be serializable",
-                why="nothing that reads the program would know what it is.",
+                why="the reader could not reconstruct the effect.",
             )
         tables.append({0: ("text", names[effect])})
     return "[table", tables
@@ -417,7 +417,7 @@ def _fields(exported: Any, vjp_order: int) -> Fields:
         25: ("[I", list(map(number, exported._out_named_shardings))),
     }
     fields[19] = avals.fields()
-    fields[21] = shardings.fields()  # which numbers the meshes
+    fields[21] = shardings.fields()  # numbers the meshes, so it must come before them
     fields[20] = meshes.fields()
     if vjp_order > 0 and exported.has_vjp():
         fields[17] = "table", _fields(exported.vjp(), vjp_order - 1)
@@ -425,7 +425,7 @@ def _fields(exported: Any, vjp_order: int) -> Fields:
 
 
 def to_bytes(exported: Any, vjp_order: int) -> bytearray:
-    """An exported program as bytes, with as many of its derivatives."""
+    """Return an exported program as bytes, with its derivatives up to an order."""
     return write(_fields(exported, vjp_order))
 
 
@@ -488,9 +488,9 @@ def _exported_fields(table: Table, shape_of: Callable[[Sequence[str]], Any]) -> 
 def from_bytes(
     data: Any, shape_of: Callable[[Sequence[str]], Any], make: Callable[..., Any]
 ) -> Any:
-    """What `make` makes of the parts of a program.
+    """Read a program, and return what `make` builds from its fields.
 
-    shape_of: texts of sizes -> a shape.
+    shape_of: a function from texts of sizes to a shape.
     """
 
     def from_table(table: Table) -> Any:
@@ -504,8 +504,8 @@ def from_bytes(
         return from_table(read(data))
     except (struct.error, IndexError, UnicodeDecodeError) as e:
         raise errors.value_error(
-            "export.deserialize: these bytes are no exported program.",
+            "export.deserialize: these bytes are not an exported program.",
             which=f"{len(data)} bytes, which begin with {bytes(data[:8])!r}",
             why=str(e),
-            tries=["the bytes that exported.serialize() returned, whole"],
+            tries=["all bytes that exported.serialize() returned"],
         ) from None

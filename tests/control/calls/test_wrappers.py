@@ -65,9 +65,7 @@ def test_documentation_says_what_is_computed():
         assert transform(scaled).__doc__.startswith(words)
     assert "argument(s) (0, 1)." in mj.grad(scaled, argnums=(0, 1)).__doc__
     assert mj.jit(lambda x: x).__doc__ == ""
-    assert mj.vmap(lambda x: x).__doc__ == (
-        "Vectorized version of <lambda>: of all lanes at once."
-    )
+    assert mj.vmap(lambda x: x).__doc__ == ("Vectorized version of <lambda>, for all lanes.")
     assert mj.make_jaxpr(scaled).__name__ == "make_jaxpr(scaled)"
     assert mj.make_jaxpr(functools.partial(scaled)).__name__ == "make_jaxpr(scaled)"
 
