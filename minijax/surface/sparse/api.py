@@ -219,8 +219,8 @@ def random_bcoo(
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > len(shape):
         raise ValueError(f"Invalid n_batch={n_batch}, n_dense={n_dense} for shape={shape}")
     n_sparse = len(shape) - n_batch - n_dense
-    batch, sparse, whole = map(tuple, split_list(list(shape), [n_batch, n_sparse]))
-    size = math.prod(sparse)
+    batch_shape, sparse_shape, dense_shape = map(tuple, split_list(list(shape), [n_batch, n_sparse]))
+    size = math.prod(sparse_shape)
     if not 0 <= nse <= size:
         raise ValueError(f"got nse={nse}, expected to be between 0 and {size}")
     if 0 < nse < 1:
@@ -234,13 +234,13 @@ def random_bcoo(
         )
 
     def indices_of(key: Any) -> Any:
-        if not sparse:
+        if not sparse_shape:
             return jnp.zeros((count, 0), index)
         flat = choice(key, size, shape=(count,), replace=not unique_indices)
-        return jnp.column_stack(jnp.unravel_index(flat.astype(index), sparse))
+        return jnp.column_stack(jnp.unravel_index(flat.astype(index), sparse_shape))
 
-    keys = split(key, math.prod(batch) + 1)
-    data = generator(keys[0], shape=(*batch, count, *whole), dtype=dtype, **kwds)
-    indices = vmap(indices_of)(keys[1:]).reshape((*batch, count, n_sparse))
+    keys = split(key, math.prod(batch_shape) + 1)
+    data = generator(keys[0], shape=(*batch_shape, count, *dense_shape), dtype=dtype, **kwds)
+    indices = vmap(indices_of)(keys[1:]).reshape((*batch_shape, count, n_sparse))
     mat = BCOO((data, indices), shape=shape)
     return mat.sort_indices() if sorted_indices else mat

@@ -47,45 +47,45 @@ def solve_banded(
     rows: of the elements, in rising order; several of one place are added.
     A second right-hand side, of random signs, tells how near to singular the matrix is.
     """
-    reach = below + above
+    num_carried = below + above
     size = max(16, min(below, 128))  # columns of a panel
-    width = size + reach + 2  # those of its rows, and the right-hand sides behind
+    width = size + num_carried + 2  # those of its rows, and the right-hand sides behind
     dtype = np.result_type(values, b)
     ends = np.searchsorted(rows, np.arange(n + 1))
     signs = np.random.default_rng(0).choice([-1.0, 1.0], n)
-    sides = np.stack([b, signs], 1)
-    held = np.zeros((0, width), dtype)  # what is left of rows that were in a panel
-    taken = 0  # rows that were
+    right_sides = np.stack([b, signs], 1)
+    carried_rows = np.zeros((0, width), dtype)  # what is left of rows that were in a panel
+    num_read_rows = 0  # rows that were
     panels = []
-    for at in range(0, n, size):
-        here = min(size, n - at)
-        last = min(at + size + below, n)
-        window = np.zeros((len(held) + last - taken, width), dtype)
-        window[: len(held), :reach] = held[:, :reach]
-        window[: len(held), -2:] = held[:, -2:]
-        span = slice(ends[taken], ends[last])
-        spots = rows[span] - taken + len(held), columns[span] - at
-        np.add.at(window, spots, values[span])
-        window[len(held) :, -2:] = sides[taken:last]
-        taken = last
-        packed, factors = np.linalg.qr(window[:, :here], "raw")
+    for column in range(0, n, size):
+        panel_size = min(size, n - column)
+        row_end = min(column + size + below, n)
+        window = np.zeros((len(carried_rows) + row_end - num_read_rows, width), dtype)
+        window[: len(carried_rows), :num_carried] = carried_rows[:, :num_carried]
+        window[: len(carried_rows), -2:] = carried_rows[:, -2:]
+        span = slice(ends[num_read_rows], ends[row_end])
+        window_indices = rows[span] - num_read_rows + len(carried_rows), columns[span] - column
+        np.add.at(window, window_indices, values[span])
+        window[len(carried_rows) :, -2:] = right_sides[num_read_rows:row_end]
+        num_read_rows = row_end
+        packed, factors = np.linalg.qr(window[:, :panel_size], "raw")
         packed = packed.T
-        rest = window[:, here:]
+        trailing = window[:, panel_size:]
         v = np.tril(packed, -1)
         np.fill_diagonal(v, 1)
         v = v[:, : len(factors)] * (factors != 0)
-        turned = v.conj().T
-        triangle = np.triu(turned @ v, 1)
+        v_adjoint = v.conj().T
+        triangle = np.triu(v_adjoint @ v, 1)
         np.fill_diagonal(triangle, 1 / np.where(factors != 0, factors, 1))
-        rest -= v @ np.linalg.solve(triangle.conj().T, turned @ rest)
-        panels.append((np.triu(packed[:here]), rest[:here].copy()))
-        held = rest[here:]
+        trailing -= v @ np.linalg.solve(triangle.conj().T, v_adjoint @ trailing)
+        panels.append((np.triu(packed[:panel_size]), trailing[:panel_size].copy()))
+        carried_rows = trailing[panel_size:]
     if not all(np.diagonal(r).all() for r, _ in panels):
         return None
     x = np.zeros((n + width, 2), dtype)
-    for at, (r, rest) in zip(reversed(range(0, n, size)), reversed(panels), strict=True):
-        end = at + len(r)
-        right = rest[:, -2:] - rest[:, :-2] @ x[end : end + rest.shape[1] - 2]
-        x[at:end] = np.linalg.solve(r, right)
-    grown = np.abs(x[:, 1]).max() * np.abs(values).max(initial=0)
-    return x[:n, 0] if grown < 1e-4 / np.finfo(signs.dtype).eps else None
+    for column, (r, trailing) in zip(reversed(range(0, n, size)), reversed(panels), strict=True):
+        end = column + len(r)
+        right = trailing[:, -2:] - trailing[:, :-2] @ x[end : end + trailing.shape[1] - 2]
+        x[column:end] = np.linalg.solve(r, right)
+    growth = np.abs(x[:, 1]).max() * np.abs(values).max(initial=0)
+    return x[:n, 0] if growth < 1e-4 / np.finfo(signs.dtype).eps else None

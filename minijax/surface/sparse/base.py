@@ -21,7 +21,7 @@ __all__ = (
     "SparseEfficiencyError",
     "SparseEfficiencyWarning",
     "CuSparseEfficiencyWarning",
-    "give",
+    "add_methods",
 )
 
 Shape = tuple[int, ...]
@@ -152,7 +152,7 @@ def _missing(name: str) -> Callable[..., Any]:
     return method
 
 
-def give(cls: type, **methods: Any) -> None:
+def add_methods(cls: type, **methods: Any) -> None:
     """Give a class its methods: functions of a room above."""
     for name, method in methods.items():
         setattr(cls, name, method)
@@ -174,4 +174,4 @@ _OPERATIONS = (
     "__rsub__",
     "__getitem__",
 )
-give(JAXSparse, **{name: _missing(name) for name in _OPERATIONS})
+add_methods(JAXSparse, **{name: _missing(name) for name in _OPERATIONS})

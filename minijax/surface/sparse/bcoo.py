@@ -58,42 +58,42 @@ class Properties(NamedTuple):
 
 def check_indices(indices: Any, shape: Sequence[int]) -> Properties:
     """What indices say of an array of this shape; ValueError if they do not fit."""
-    found = shape_of(indices)
-    if len(found) < 2:
+    indices_shape = shape_of(indices)
+    if len(indices_shape) < 2:
         raise errors.value_error(
-            f"Invalid indices.shape={found} for shape={tuple(shape)}.",
+            f"Invalid indices.shape={indices_shape} for shape={tuple(shape)}.",
             why="indices have the axes (batch..., nse, number of sparse axes).",
         )
-    n_batch, n_sparse = len(found) - 2, found[-1]
+    n_batch, n_sparse = len(indices_shape) - 2, indices_shape[-1]
     n_dense = len(shape) - n_batch - n_sparse
     if n_dense < 0:
         raise errors.value_error(
-            f"Invalid indices.shape={found} for shape={tuple(shape)}.",
+            f"Invalid indices.shape={indices_shape} for shape={tuple(shape)}.",
             why="there are more batch and sparse axes than axes.",
         )
-    if not fits(found[:n_batch], shape[:n_batch]):
+    if not fits(indices_shape[:n_batch], shape[:n_batch]):
         raise errors.value_error(
             "indices batch dimensions not compatible for"
-            f" indices.shape={found}, shape={tuple(shape)}",
+            f" indices.shape={indices_shape}, shape={tuple(shape)}",
             why="a batch axis of a buffer has the array's size, or 1.",
         )
-    return Properties(n_batch, n_sparse, n_dense, found[-2])
+    return Properties(n_batch, n_sparse, n_dense, indices_shape[-2])
 
 
 def check_bcoo(data: Any, indices: Any, shape: Sequence[int]) -> Properties:
     """What the buffers of an array of this shape say; ValueError if they do not fit."""
     props = check_indices(indices, shape)
     n_batch, n_sparse, n_dense, nse = props
-    found = shape_of(data)
-    if not fits(found[:n_batch], shape[:n_batch]):
+    data_shape = shape_of(data)
+    if not fits(data_shape[:n_batch], shape[:n_batch]):
         raise errors.value_error(
             "data batch dimensions not compatible for"
-            f" data.shape={found}, shape={tuple(shape)}",
+            f" data.shape={data_shape}, shape={tuple(shape)}",
             why="a batch axis of a buffer has the array's size, or 1.",
         )
-    if found[n_batch:] != (nse, *shape[n_batch + n_sparse :]):
+    if data_shape[n_batch:] != (nse, *shape[n_batch + n_sparse :]):
         raise errors.value_error(
-            f"Invalid data.shape={found} for nse={nse}, n_batch={n_batch}, n_dense={n_dense}",
+            f"Invalid data.shape={data_shape} for nse={nse}, n_batch={n_batch}, n_dense={n_dense}",
             which=f"indices.shape={shape_of(indices)}, shape={tuple(shape)}",
             why="data has the axes (batch..., nse, dense...).",
         )
@@ -102,17 +102,17 @@ def check_bcoo(data: Any, indices: Any, shape: Sequence[int]) -> Properties:
 
 def check_integers(name: str, **buffers: Any) -> None:
     """TypeError unless all of these are integers."""
-    for which, x in buffers.items():
+    for buffer_name, x in buffers.items():
         if not dtypes.is_integer(aval_of(x).dtype):
             raise errors.type_error(
-                f"{name}: {which} must be integers, got {aval_of(x).str_short(True)}."
+                f"{name}: {buffer_name} must be integers, got {aval_of(x).str_short(True)}."
             )
 
 
-def fits(found: Sequence[int], shape: Sequence[int]) -> bool:
+def fits(buffer_batch: Sequence[int], shape: Sequence[int]) -> bool:
     """Whether batch axes of a buffer are those of the array, or of size 1."""
-    return len(found) == len(shape) and all(
-        m in (1, n) for m, n in zip(found, shape, strict=True)
+    return len(buffer_batch) == len(shape) and all(
+        m in (1, n) for m, n in zip(buffer_batch, shape, strict=True)
     )
 
 
@@ -193,13 +193,13 @@ class BCOO(JAXSparse):
         return self.data, self.indices
 
     def _layout(self) -> str:
-        parts = {"n_batch": self.n_batch, "n_dense": self.n_dense}
-        return "".join(f", {name}={n}" for name, n in parts.items() if n)
+        axis_counts = {"n_batch": self.n_batch, "n_dense": self.n_dense}
+        return "".join(f", {name}={n}" for name, n in axis_counts.items() if n)
 
     def _axes(self) -> tuple[Shape, Shape, Shape]:
         """The sizes of batch, sparse and dense axes."""
-        parts = split_list(self.shape, [self.n_batch, self.n_sparse])
-        return tuple(map(tuple, parts))  # type: ignore[return-value]
+        shapes = split_list(self.shape, [self.n_batch, self.n_sparse])
+        return tuple(map(tuple, shapes))  # type: ignore[return-value]
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The buffers, and what is known of them."""

@@ -87,8 +87,8 @@ bcoo_todense_p.abstract = _todense_type
 
 def _todense_transpose(ct: Any, data: Any, indices: Any, *, spinfo: SparseInfo) -> Any:
     index_cotangent(indices)
-    found = bcoo_extract_p.bind(indices, ct, assume_unique=True)
-    return [unspread(found, data.aval.shape), None]
+    data_ct = bcoo_extract_p.bind(indices, ct, assume_unique=True)
+    return [sum_to_shape(data_ct, data.aval.shape), None]
 
 
 linear_in_first(bcoo_todense_p, _todense_transpose)
@@ -174,10 +174,10 @@ def _is_first(indices: Any) -> Any:
     """Which positions (..., n, k) stand nowhere before: (..., n)."""
     shape = shape_of(indices)[:-1]
     axis = len(shape) - 1
-    places = lax.broadcasted_iota(dtypes.int32, shape, axis)
-    ordered, places = lexicographic(indices, places)
-    new = starts_group(ordered)
-    return lax.sort((places, new), dimension=axis, num_keys=1)[1]
+    positions = lax.broadcasted_iota(dtypes.int32, shape, axis)
+    ordered, positions = lexicographic(indices, positions)
+    is_new = starts_group(ordered)
+    return lax.sort((positions, is_new), dimension=axis, num_keys=1)[1]
 
 
 bcoo_extract_p.abstract = _extract_type
@@ -292,16 +292,16 @@ def check_layout(shape: Any, n_batch: int, n_dense: int) -> None:
 def _count(mat: Any, n_batch: int, n_dense: int) -> Any:
     mask = _mask(mat, n_batch, n_dense)
     counts = lax.reduce_sum(lax.convert_element_type(mask, dtypes.int32), (n_batch,))
-    every = tuple(range(n_batch))
-    return lax.reduce_max(counts, every) if elements(shape_of(counts)) else 0
+    batch_axes = tuple(range(n_batch))
+    return lax.reduce_max(counts, batch_axes) if elements(shape_of(counts)) else 0
 
 
 def _mask(mat: Any, n_batch: int, n_dense: int) -> Any:
     """Which positions hold anything but 0, the sparse axes joined: (batch..., size)."""
     shape = shape_of(mat)
     mask = lax.ne(mat, lax.full_like(mat, 0))
-    whole = tuple(range(len(shape) - n_dense, len(shape)))
-    mask = lax.reduce_or(mask, whole) if whole else mask
+    dense_axes = tuple(range(len(shape) - n_dense, len(shape)))
+    mask = lax.reduce_or(mask, dense_axes) if dense_axes else mask
     sparse = shape[n_batch : len(shape) - n_dense]
     return lax.reshape(mask, (*shape[:n_batch], elements(sparse)))
 
@@ -311,9 +311,9 @@ def _fromdense_type(
 ) -> list[Any]:
     check_layout(mat.shape, n_batch, n_dense)
     n_sparse = len(mat.shape) - n_batch - n_dense
-    batch, whole = mat.shape[:n_batch], mat.shape[n_batch + n_sparse :]
+    batch, dense_shape = mat.shape[:n_batch], mat.shape[n_batch + n_sparse :]
     dtype = dtypes.canonical(index_dtype)
-    return [shaped((*batch, nse, *whole), mat.dtype), shaped((*batch, nse, n_sparse), dtype)]
+    return [shaped((*batch, nse, *dense_shape), mat.dtype), shaped((*batch, nse, n_sparse), dtype)]
 
 
 def fromdense_flat(mat: Any, nse: int, n_batch: int = 0, n_dense: int = 0) -> tuple[Any, Any]:
@@ -331,22 +331,22 @@ def _fromdense(
 ) -> list[Any]:
     shape = shape_of(mat)
     sparse = shape[n_batch : len(shape) - n_dense]
-    flat, found = (
+    flat, is_stored = (
         lax.expand_dims(x, (n_batch + 1,)) for x in fromdense_flat(mat, nse, n_batch, n_dense)
     )
-    wide, columns, left = aval_of(flat).dtype, [], flat
+    index_dtype_wide, columns, quotient = aval_of(flat).dtype, [], flat
     for n in reversed(sparse):
         size = lax.full_like(flat, n)
-        column = lax.rem(left, lax.full_like(left, max(n, 1)))
-        left = lax.div(left, lax.full_like(left, max(n, 1)))
-        columns.append(lax.select(found, column, size))
+        column = lax.rem(quotient, lax.full_like(quotient, max(n, 1)))
+        quotient = lax.div(quotient, lax.full_like(quotient, max(n, 1)))
+        columns.append(lax.select(is_stored, column, size))
     if columns:
         indices = lax.concatenate(columns[::-1], n_batch + 1)
         data = fetch(mat, indices, n_batch)
     else:
-        indices = lax.full((*shape_of(flat)[:-1], 0), 0, wide)
+        indices = lax.full((*shape_of(flat)[:-1], 0), 0, index_dtype_wide)
         data = fetch(mat, indices, n_batch)
-        mask = lax.squeeze(found, (n_batch + 1,))
+        mask = lax.squeeze(is_stored, (n_batch + 1,))
         more = range(n_batch + 1, len(shape_of(data)))
         mask = broadcast_to_batch(lax.expand_dims(mask, more), shape_of(data))
         data = lax.select(mask, data, lax.full_like(data, 0))
@@ -359,11 +359,11 @@ bcoo_fromdense_p.abstract = _fromdense_type
 
 def _fromdense_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     data, indices = bcoo_fromdense_p.bind(*primals, **params)
-    still = Zero(aval_of(indices).to_tangent())
+    zero_tangent = Zero(aval_of(indices).to_tangent())
     if type(tangents[0]) is Zero:
-        return [data, indices], [Zero(aval_of(data).to_tangent()), still]
-    moved = bcoo_extract_p.bind(indices, tangents[0], assume_unique=True)
-    return [data, indices], [moved, still]
+        return [data, indices], [Zero(aval_of(data).to_tangent()), zero_tangent]
+    data_tangent = bcoo_extract_p.bind(indices, tangents[0], assume_unique=True)
+    return [data, indices], [data_tangent, zero_tangent]
 
 
 bcoo_fromdense_p.jvp = _fromdense_jvp

@@ -53,7 +53,7 @@ __all__ = (
 Dims = Any  # ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
 
 
-def plain(dims: Dims) -> Dims:
+def canonical_dims(dims: Dims) -> Dims:
     """Dimension numbers as tuples of ints."""
     return tuple(tuple(tuple(map(int, side)) for side in pair) for pair in dims)
 
@@ -64,8 +64,8 @@ def labels_of(dims: Dims, lhs_rank: int, rhs_rank: int) -> tuple[list[int], list
     labels = [-1] * rhs_rank
     for i, j in zip((*lhs_c, *lhs_b), (*rhs_c, *rhs_b), strict=True):
         labels[j] = i
-    own = iter(range(lhs_rank, lhs_rank + rhs_rank))
-    labels = [next(own) if a < 0 else a for a in labels]
+    fresh_labels = iter(range(lhs_rank, lhs_rank + rhs_rank))
+    labels = [next(fresh_labels) if a < 0 else a for a in labels]
     out = [*lhs_b, *kept_axes(lhs_rank, lhs_c, lhs_b)]
     return labels, out + [a for a in labels if a >= lhs_rank]
 
@@ -116,7 +116,7 @@ def bcoo_dot_general(
              [3., 0.]], dtype=float32)
     """
     del precision, out_sharding
-    dims = plain(dimension_numbers)
+    dims = canonical_dims(dimension_numbers)
     preferred = preferred_element_type
     if preferred is not None:
         preferred = dtypes.canonical(preferred)
@@ -147,8 +147,8 @@ def bcoo_dot_general(
     n_batch = len(lhs_b)
     n_rhs = rhs.ndim - n_batch - len(rhs_c)
     rank = out.ndim
-    order = (*range(n_batch), *range(n_batch + n_rhs, rank))
-    return lax.transpose(out, (*order, *range(n_batch, n_batch + n_rhs)))
+    leading_axes = (*range(n_batch), *range(n_batch + n_rhs, rank))
+    return lax.transpose(out, (*leading_axes, *range(n_batch, n_batch + n_rhs)))
 
 
 def _dot_type(
@@ -191,8 +191,8 @@ def _dot(
 ) -> Any:
     shape = tuple(lhs_spinfo.shape)
     labels, out = labels_of(dimension_numbers, len(shape), len(shape_of(rhs)))
-    found = aval_of(data).dtype, aval_of(rhs).dtype
-    dtype = product_dtype("bcoo_dot_general", *found, preferred_element_type)
+    operand_dtypes = aval_of(data).dtype, aval_of(rhs).dtype
+    dtype = product_dtype("bcoo_dot_general", *operand_dtypes, preferred_element_type)
     return sparse_einsum(data, indices, shape, rhs, labels, out, dtype)
 
 
@@ -210,8 +210,8 @@ def bilinear_jvp(prim: Primitive, first: int, second: int) -> None:
         for i in (first, second):
             if type(tangents[i]) is not Zero:
                 operands = [*primals[:i], tangents[i], *primals[i + 1 :]]
-                share = prim.bind(*operands, **params)
-                total = ad_util.add(total, share if single else share[0])
+                contribution = prim.bind(*operands, **params)
+                total = ad_util.add(total, contribution if single else contribution[0])
         if single:
             return out, total
         return out, [total, *(Zero(aval_of(x).to_tangent()) for x in out[1:])]
@@ -236,12 +236,12 @@ def _dot_transpose(
     shape = tuple(lhs_spinfo.shape)
     if is_linear(data):
         labels, out = labels_of(dimension_numbers, len(shape), len(shape_of(rhs)))
-        found = sampled_einsum(ct, out, rhs, labels, indices, len(shape), data.aval.dtype)
-        return [unspread(found, data.aval.shape), None, None]
+        data_ct = sampled_einsum(ct, out, rhs, labels, indices, len(shape), data.aval.dtype)
+        return [sum_to_shape(data_ct, data.aval.shape), None, None]
     labels, out = labels_of(dimension_numbers, len(shape), len(rhs.aval.shape))
     # What only one of lhs and the result has is summed, or comes from the result.
-    back = sparse_einsum(data, indices, shape, ct, out, labels, rhs.aval.dtype)
-    return [None, None, back]
+    rhs_ct = sparse_einsum(data, indices, shape, ct, out, labels, rhs.aval.dtype)
+    return [None, None, rhs_ct]
 
 
 bcoo_dot_general_p.transpose = _dot_transpose
@@ -320,7 +320,7 @@ def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers:
       Array([2., 2.], dtype=float32)
     """
     A, B, indices = map(jnp.asarray, (A, B, indices))
-    dims = plain(dimension_numbers)
+    dims = canonical_dims(dimension_numbers)
     return bcoo_dot_general_sampled_p.bind(A, B, indices, dimension_numbers=dims)
 
 
@@ -335,9 +335,9 @@ def product_labels(dims: Dims, rank_a: int, rank_b: int) -> tuple[list[int], lis
     """The labels of both operands' axes, where the product's are 0, 1, 2 ..."""
     labels_b, out = labels_of(dims, rank_a, rank_b)
     number = {a: i for i, a in enumerate(out)}
-    high = len(out)
-    own = {a: high + i for i, a in enumerate(dims[0][0])}
-    number.update(own)
+    num_out = len(out)
+    contracted_labels = {a: num_out + i for i, a in enumerate(dims[0][0])}
+    number.update(contracted_labels)
     return [number[a] for a in range(rank_a)], [number[a] for a in labels_b]
 
 
@@ -345,8 +345,8 @@ def _sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Dims) -> Any:
     a, b = aval_of(A), aval_of(B)
     out = product_type("dot_general", a, b, dimension_numbers, None)
     labels = product_labels(dimension_numbers, len(a.shape), len(b.shape))
-    found = sampled_einsum(A, labels[0], B, labels[1], indices, out.ndim, out.dtype)
-    return broadcast_to_batch(found, out.shape[: len(shape_of(indices)) - 2])
+    data = sampled_einsum(A, labels[0], B, labels[1], indices, out.ndim, out.dtype)
+    return broadcast_to_batch(data, out.shape[: len(shape_of(indices)) - 2])
 
 
 bcoo_dot_general_sampled_p.abstract = _sampled_type
@@ -361,10 +361,10 @@ def _sampled_transpose(
     shape = dot_shape(a, b, dimension_numbers)
     labels = product_labels(dimension_numbers, len(a.shape), len(b.shape))
     if is_linear(A):
-        back = sparse_einsum(ct, indices, shape, B, labels[1], labels[0], a.dtype)
-        return [back, None, None]
-    back = sparse_einsum(ct, indices, shape, A, labels[0], labels[1], b.dtype)
-    return [None, back, None]
+        operand_ct = sparse_einsum(ct, indices, shape, B, labels[1], labels[0], a.dtype)
+        return [operand_ct, None, None]
+    operand_ct = sparse_einsum(ct, indices, shape, A, labels[0], labels[1], b.dtype)
+    return [None, operand_ct, None]
 
 
 bcoo_dot_general_sampled_p.transpose = _sampled_transpose
@@ -446,13 +446,13 @@ def _spdot_type(
         lhs_data, lhs_indices, rhs_data, rhs_indices, lhs, rhs, dimension_numbers
     )
     n = lhs.n_batch + rhs.n_batch - len(lhs_b)
-    full = [m if k != 1 else 1 for m, k in zip(out.shape[:n], batch, strict=True)]
+    batch_shape = [m if k != 1 else 1 for m, k in zip(out.shape[:n], batch, strict=True)]
     for i in range(len(lhs_b)):
-        full[i] = out.shape[i]
+        batch_shape[i] = out.shape[i]
     nse = _pair_nse(lhs, rhs, dimension_numbers, out.shape)
     n_sparse = lhs.n_sparse + rhs.n_sparse - 2 * len(lhs_c)
     index = dtypes.promote(((lhs_indices.dtype, False), (rhs_indices.dtype, False)))[0]
-    return [shaped((*full, nse), out.dtype), shaped((*full, nse, n_sparse), index)]
+    return [shaped((*batch_shape, nse), out.dtype), shaped((*batch_shape, nse, n_sparse), index)]
 
 
 def _pair_nse(lhs: Properties, rhs: Properties, dims: Dims, out: Sequence[int]) -> int:
@@ -525,28 +525,28 @@ def _spdot(
     )
     columns_l = [i - lhs.n_batch for i in lhs_c]
     columns_r = [i - rhs.n_batch for i in rhs_c]
-    met_l = left(columns_of(lhs_indices, columns_l))
-    met_r = right(columns_of(rhs_indices, columns_r))
+    lhs_contracted = left(columns_of(lhs_indices, columns_l))
+    rhs_contracted = right(columns_of(rhs_indices, columns_r))
     free_l = left(columns_of(lhs_indices, _others(lhs.n_sparse, columns_l)))
     free_r = right(columns_of(rhs_indices, _others(rhs.n_sparse, columns_r)))
     batch = list(
-        span(*(shape_of(x)[:n] for x in (met_l, met_r, left(lhs_data), right(rhs_data))))
+        span(*(shape_of(x)[:n] for x in (lhs_contracted, rhs_contracted, left(lhs_data), right(rhs_data))))
     )
     pairs = (*batch, lhs.nse, rhs.nse)
-    same = _meet(met_l, met_r, pairs)
-    for lined, at, info, kind in (
+    is_match = _meet(lhs_contracted, rhs_contracted, pairs)
+    for align, operand_indices, info, props in (
         (left, lhs_indices, lhs_spinfo, lhs),
         (right, rhs_indices, rhs_spinfo, rhs),
     ):
-        inside = lax.squeeze(lined(_inside(at, info, kind)), (n + 2,))
-        same = lax.bitwise_and(same, broadcast_to_batch(inside, pairs))
+        inside = lax.squeeze(align(_inside(operand_indices, info, props)), (n + 2,))
+        is_match = lax.bitwise_and(is_match, broadcast_to_batch(inside, pairs))
     dtype = types[0].dtype
     product = multiplied(left(lhs_data), right(rhs_data), dtype)
     product = broadcast_to_batch(product, pairs)
-    product = lax.select(same, product, lax.full_like(product, 0))
+    product = lax.select(is_match, product, lax.full_like(product, 0))
     return _stored_pairs(
         product,
-        same,
+        is_match,
         free_l,
         free_r,
         types,
@@ -559,10 +559,10 @@ def _spdot(
     )
 
 
-def _inside(indices: Any, info: SparseInfo, kind: Any) -> Any:
+def _inside(indices: Any, info: SparseInfo, props: Any) -> Any:
     """Which elements lie within the array, with an axis of one behind them."""
-    sizes = info.shape[kind.n_batch : kind.n_batch + kind.n_sparse]
-    return lax.expand_dims(in_bounds(indices, sizes), (kind.n_batch + 1,))
+    sizes = info.shape[props.n_batch : props.n_batch + props.n_sparse]
+    return lax.expand_dims(in_bounds(indices, sizes), (props.n_batch + 1,))
 
 
 def _stored_pairs(
@@ -582,47 +582,47 @@ def _stored_pairs(
     pairs, (data, indices) = shape_of(product), types
     k = indices.shape[-1]
     # An operand whose indices all are summed over brings no element of its own.
-    gone = [n + i for i, x in enumerate((free_l, free_r)) if not shape_of(x)[-1]]
-    if gone:
-        product = full_sum(product, gone)
-        same = lax.reduce_or(same, tuple(gone))
-    left = [i for i in (n, n + 1) if i not in gone]
-    count = elements(pairs[i] for i in left)  # type: ignore[arg-type]
+    summed_axes = [n + i for i, x in enumerate((free_l, free_r)) if not shape_of(x)[-1]]
+    if summed_axes:
+        product = full_sum(product, summed_axes)
+        same = lax.reduce_or(same, tuple(summed_axes))
+    remaining_axes = [i for i in (n, n + 1) if i not in summed_axes]
+    count = elements(pairs[i] for i in remaining_axes)  # type: ignore[arg-type]
     batch = pairs[:n]
-    shape = (*batch, *(pairs[i] for i in left))
-    parts = []
+    shape = (*batch, *(pairs[i] for i in remaining_axes))
+    index_columns = []
     for x in (free_l, free_r):
         if m := shape_of(x)[-1]:
             x = lax.reshape(
-                x, (*(shape_of(x)[i] for i in range(n)), *(shape_of(x)[i] for i in left), m)
+                x, (*(shape_of(x)[i] for i in range(n)), *(shape_of(x)[i] for i in remaining_axes), m)
             )
-            parts.append(broadcast_to_batch(x, shape))
+            index_columns.append(broadcast_to_batch(x, shape))
     product = lax.reshape(product, (*batch, count))
     wide = indices.shape[:n]
     if not k:
-        found = lax.full((*batch, count, 0), 0, indices.dtype)
+        out_indices = lax.full((*batch, count, 0), 0, indices.dtype)
         product = broadcast_to_batch(product, wide)
-        return [product, broadcast_to_batch(found, wide)]
-    found = lax.concatenate(parts, len(shape))
-    found = lax.reshape(found, (*batch, count, k))
+        return [product, broadcast_to_batch(out_indices, wide)]
+    out_indices = lax.concatenate(index_columns, len(shape))
+    out_indices = lax.reshape(out_indices, (*batch, count, k))
     same = lax.reshape(same, (*batch, count, 1))
     sizes = dot_shape(
         shaped(tuple(lhs_spinfo.shape), data.dtype),
         shaped(tuple(rhs_spinfo.shape), data.dtype),
         dims,
     )
-    found = lax.select(broadcast_to_batch(same, shape_of(found)), found, ends(found, sizes[n:]))
-    product, found = broadcast_to_batch(product, wide), broadcast_to_batch(found, wide)
+    out_indices = lax.select(broadcast_to_batch(same, shape_of(out_indices)), out_indices, ends(out_indices, sizes[n:]))
+    product, out_indices = broadcast_to_batch(product, wide), broadcast_to_batch(out_indices, wide)
     nse = data.shape[n]
     if nse != count:
         full = tuple(m if w != 1 else 1 for m, w in zip(sizes[:n], wide, strict=True))
         info = SparseInfo((*full, *sizes[n:]))
-        return list(bcoo_sum_duplicates_p.bind(product, found, spinfo=info, nse=nse))
-    return [product, found]
+        return list(bcoo_sum_duplicates_p.bind(product, out_indices, spinfo=info, nse=nse))
+    return [product, out_indices]
 
 
-def _others(n: int, taken: Sequence[int]) -> list[int]:
-    return [i for i in range(n) if i not in taken]
+def _others(n: int, excluded: Sequence[int]) -> list[int]:
+    return [i for i in range(n) if i not in excluded]
 
 
 def _meet(x: Any, y: Any, pairs: Any) -> Any:

@@ -90,18 +90,18 @@ def permutations(permutation: Any, shape: Any, n_batch: int, n_sparse: int) -> A
             "transpose permutation isn't a permutation of operand dimensions, got"
             f" permutation {permutation} for shape {tuple(shape)}."
         )
-    parts = split_list(list(permutation), [n_batch, n_sparse])
-    batch, sparse, dense = parts
+    by_kind = split_list(list(permutation), [n_batch, n_sparse])
+    batch, sparse, dense = by_kind
     n_dense = len(dense)
-    mixed = "transpose permutation cannot permute"
+    prefix = "transpose permutation cannot permute"
     if sorted(batch) != list(range(n_batch)):
         raise NotImplementedError(
-            f"{mixed} batch axes with non-batch axes; got permutation"
+            f"{prefix} batch axes with non-batch axes; got permutation"
             f" {tuple(permutation)}, with n_batch={n_batch}."
         )
     if sorted(dense) != list(range(n_batch + n_sparse, len(shape))):
         raise NotImplementedError(
-            f"{mixed} dense axes with non-dense axes; got permutation"
+            f"{prefix} dense axes with non-dense axes; got permutation"
             f" {tuple(permutation)}, with n_dense={n_dense}."
         )
     sparse = [i - n_batch for i in sparse]
@@ -112,22 +112,22 @@ def _transpose_type(data: Any, indices: Any, *, permutation: Any, spinfo: Any) -
     props = check_bcoo(data, indices, spinfo.shape)
     n = props.n_batch
     batch, _, dense = permutations(permutation, spinfo.shape, n, props.n_sparse)
-    lead = tuple(data.shape[i] for i in batch)
-    whole = tuple(data.shape[n + 1 + i] for i in dense)
-    index = tuple(indices.shape[i] for i in batch)
+    data_batch = tuple(data.shape[i] for i in batch)
+    data_dense = tuple(data.shape[n + 1 + i] for i in dense)
+    index_batch = tuple(indices.shape[i] for i in batch)
     return [
-        shaped((*lead, props.nse, *whole), data.dtype),
-        shaped((*index, *indices.shape[n:]), indices.dtype),
+        shaped((*data_batch, props.nse, *data_dense), data.dtype),
+        shaped((*index_batch, *indices.shape[n:]), indices.dtype),
     ]
 
 
 def _transpose(data: Any, indices: Any, *, permutation: Any, spinfo: Any) -> Any:
     n_batch, n_sparse, _, _ = check_bcoo(data, indices, spinfo.shape)
-    parts = permutations(permutation, spinfo.shape, n_batch, n_sparse)
-    batch, sparse, dense = parts
+    permutations_by_kind = permutations(permutation, spinfo.shape, n_batch, n_sparse)
+    batch, sparse, dense = permutations_by_kind
     indices = lax.transpose(columns_of(indices, sparse), (*batch, n_batch, n_batch + 1))
-    whole = (n_batch + 1 + i for i in dense)
-    return [lax.transpose(data, (*batch, n_batch, *whole)), indices]
+    dense_axes = (n_batch + 1 + i for i in dense)
+    return [lax.transpose(data, (*batch, n_batch, *dense_axes)), indices]
 
 
 bcoo_transpose_p.abstract = _transpose_type
@@ -198,9 +198,9 @@ def _sort(data: Any, indices: Any, *, spinfo: SparseInfo) -> list[Any]:
     data, indices = _common(data, indices)
     if not n_sparse or nse < 2:
         return [data, indices]
-    places = lax.broadcasted_iota(dtypes.int32, shape_of(indices)[:-1], n_batch)
-    indices, places = lexicographic(indices, places)
-    return [fetch(data, lax.expand_dims(places, (n_batch + 1,)), n_batch), indices]
+    positions = lax.broadcasted_iota(dtypes.int32, shape_of(indices)[:-1], n_batch)
+    indices, positions = lexicographic(indices, positions)
+    return [fetch(data, lax.expand_dims(positions, (n_batch + 1,)), n_batch), indices]
 
 
 bcoo_sort_indices_p.abstract = _sort_type
@@ -264,7 +264,7 @@ def _count_unique(indices: Any, shape: Any) -> Any:
     n_batch, n_sparse = len(shape_of(indices)) - 2, shape_of(indices)[-1]
     if not n_sparse or not elements(shape_of(indices)[:-1]):
         return dtypes.int32.type(min(1, *shape_of(indices)[:-1]))
-    ordered = _padded_alike(indices, shape)
+    ordered = _normalize_padding(indices, shape)
     ordered = lexicographic(ordered)[0]
     sizes = shape[n_batch : n_batch + n_sparse]
     new = lax.bitwise_and(starts_group(ordered), in_bounds(ordered, sizes))
@@ -272,7 +272,7 @@ def _count_unique(indices: Any, shape: Any) -> Any:
     return lax.reduce_max(counts, tuple(range(n_batch)))
 
 
-def _padded_alike(indices: Any, shape: Any) -> Any:
+def _normalize_padding(indices: Any, shape: Any) -> Any:
     """Indices with all padding equal: one past the end of each axis."""
     n_batch, n_sparse = len(shape_of(indices)) - 2, shape_of(indices)[-1]
     sizes = shape[n_batch : n_batch + n_sparse]
@@ -298,20 +298,20 @@ def _sum(data: Any, indices: Any, *, spinfo: SparseInfo, nse: int) -> list[Any]:
             add_up(data, first, batch, (nse,)),
             ends_everywhere((*batch, nse, n_sparse), indices, spinfo.shape),
         ]
-    ordered, group, places = _groups(indices, spinfo.shape)
-    data = fetch(data, places, n_batch)
-    found = ends_everywhere((*batch, nse, n_sparse), indices, spinfo.shape)
-    lead = tuple(range(n_batch))
+    ordered, group, positions = _groups(indices, spinfo.shape)
+    data = fetch(data, positions, n_batch)
+    out_indices = ends_everywhere((*batch, nse, n_sparse), indices, spinfo.shape)
+    batch_axes = tuple(range(n_batch))
     numbers = lax.ScatterDimensionNumbers(
         update_window_dims=(n_batch + 1,),
         inserted_window_dims=(n_batch,),
         scatter_dims_to_operand_dims=(n_batch,),
-        operand_batching_dims=lead,
-        scatter_indices_batching_dims=lead,
+        operand_batching_dims=batch_axes,
+        scatter_indices_batching_dims=batch_axes,
     )
-    if nse and elements(shape_of(found)):
-        found = lax.scatter(found, group, ordered, numbers, mode="drop")
-    return [add_up(data, group, batch, (nse,), indices_sorted=True), found]
+    if nse and elements(shape_of(out_indices)):
+        out_indices = lax.scatter(out_indices, group, ordered, numbers, mode="drop")
+    return [add_up(data, group, batch, (nse,), indices_sorted=True), out_indices]
 
 
 def _groups(indices: Any, shape: Any) -> tuple[Any, Any, Any]:
@@ -320,20 +320,20 @@ def _groups(indices: Any, shape: Any) -> tuple[Any, Any, Any]:
     The number of padding's group is as large as can be: it belongs to none.
     """
     n_batch, n_sparse = len(shape_of(indices)) - 2, shape_of(indices)[-1]
-    places = lax.broadcasted_iota(dtypes.int32, shape_of(indices)[:-1], n_batch)
-    ordered, places = lexicographic(_padded_alike(indices, shape), places)
-    new = lax.convert_element_type(starts_group(ordered), dtypes.int32)
-    group = lax.sub(lax.cumsum(new, n_batch), lax.full_like(new, 1))
+    positions = lax.broadcasted_iota(dtypes.int32, shape_of(indices)[:-1], n_batch)
+    ordered, positions = lexicographic(_normalize_padding(indices, shape), positions)
+    is_new = lax.convert_element_type(starts_group(ordered), dtypes.int32)
+    group = lax.sub(lax.cumsum(is_new, n_batch), lax.full_like(is_new, 1))
     inside = in_bounds(ordered, shape[n_batch : n_batch + n_sparse])
-    none = lax.full_like(group, np.iinfo(np.int32).max)
-    group = lax.expand_dims(lax.select(inside, group, none), (n_batch + 1,))
-    return ordered, group, lax.expand_dims(places, (n_batch + 1,))
+    no_group = lax.full_like(group, np.iinfo(np.int32).max)
+    group = lax.expand_dims(lax.select(inside, group, no_group), (n_batch + 1,))
+    return ordered, group, lax.expand_dims(positions, (n_batch + 1,))
 
 
-def ends_everywhere(wanted: Any, indices: Any, shape: Any) -> Any:
-    """Padding alone, in the shape `wanted`, for an array of this shape."""
+def ends_everywhere(out_shape: Any, indices: Any, shape: Any) -> Any:
+    """Padding alone, in the shape `out_shape`, for an array of this shape."""
     n_batch, n_sparse = len(shape_of(indices)) - 2, shape_of(indices)[-1]
-    padding = lax.full(wanted, 0, aval_of(indices).dtype)
+    padding = lax.full(out_shape, 0, aval_of(indices).dtype)
     if not n_sparse:
         return padding
     return ends(padding, shape[n_batch : n_batch + n_sparse])
@@ -381,14 +381,14 @@ def _without_zeros(data: Any, indices: Any, shape: Any) -> Any:
     n_batch, n_sparse, n_dense, _ = check_bcoo(data, indices, shape)
     if not n_sparse:
         return indices
-    some = lax.ne(data, lax.full_like(data, 0))
-    some = full_sum(some, range(n_batch + 1, n_batch + 1 + n_dense))
-    batch = span(shape_of(some)[:n_batch], shape_of(indices)[:n_batch])
+    is_nonzero = lax.ne(data, lax.full_like(data, 0))
+    is_nonzero = full_sum(is_nonzero, range(n_batch + 1, n_batch + 1 + n_dense))
+    batch = span(shape_of(is_nonzero)[:n_batch], shape_of(indices)[:n_batch])
     indices = broadcast_to_batch(indices, batch)
-    some = lax.expand_dims(broadcast_to_batch(some, batch), (n_batch + 1,))
-    some = broadcast_to_batch(some, shape_of(indices))
+    is_nonzero = lax.expand_dims(broadcast_to_batch(is_nonzero, batch), (n_batch + 1,))
+    is_nonzero = broadcast_to_batch(is_nonzero, shape_of(indices))
     sizes = shape[n_batch : n_batch + n_sparse]
-    return lax.select(some, indices, ends(indices, sizes))
+    return lax.select(is_nonzero, indices, ends(indices, sizes))
 
 
 def set_nse(mat: Any, nse: int) -> Any:
@@ -467,11 +467,11 @@ def bcoo_update_layout(
         ("n_batch", mat.n_batch, n_batch, new_batch),
     ):
         if new > old and any(d > 1 for d in sizes):
-            _inefficient(mat.shape, name, old, new, on_inefficient)
-    return _relaid(mat, n_batch=n_batch, n_dense=n_dense)
+            _report_inefficient(mat.shape, name, old, new, on_inefficient)
+    return _change_layout(mat, n_batch=n_batch, n_dense=n_dense)
 
 
-def _inefficient(shape: Any, name: str, old: int, new: int, what: str | None) -> None:
+def _report_inefficient(shape: Any, name: str, old: int, new: int, what: str | None) -> None:
     text = f"For matrix of shape {shape}, increasing {name} from {old} to {new}"
     text += " results in inefficient storage."
     off = "set the on_inefficient argument of bcoo_update_layout to"
@@ -484,7 +484,7 @@ def _inefficient(shape: Any, name: str, old: int, new: int, what: str | None) ->
 
 
 @composite(static=("n_batch", "n_dense"))
-def _relaid(mat: Any, n_batch: int, n_dense: int) -> Any:
+def _change_layout(mat: Any, n_batch: int, n_dense: int) -> Any:
     data, indices = mat._bufs
     if n_dense < mat.n_dense:
         data, indices = _dense_to_sparse(data, indices, mat.n_batch, mat.n_dense - n_dense)
@@ -499,50 +499,50 @@ def _relaid(mat: Any, n_batch: int, n_dense: int) -> Any:
     return BCOO((data, indices), shape=mat.shape)
 
 
-def _dense_to_sparse(data: Any, indices: Any, n: int, more: int) -> tuple[Any, Any]:
+def _dense_to_sparse(data: Any, indices: Any, n: int, num_moved: int) -> tuple[Any, Any]:
     """The first dense axes as sparse ones: each of their elements gets its index."""
     shape, index = shape_of(data), shape_of(indices)
-    sizes = shape[n + 1 : n + 1 + more]
+    sizes = shape[n + 1 : n + 1 + num_moved]
     count, dtype = elements(sizes), aval_of(indices).dtype
-    data = lax.reshape(data, (*shape[:n], shape[n] * count, *shape[n + 1 + more :]))
+    data = lax.reshape(data, (*shape[:n], shape[n] * count, *shape[n + 1 + num_moved :]))
     wide = (*index[:n], index[n], *sizes)
-    kept = (*range(n), n)
+    kept_axes = (*range(n), n)
     old = [
         lax.broadcast_in_dim(
-            lax.squeeze(lax.slice_in_dim(indices, i, i + 1, 1, n + 1), (n + 1,)), wide, kept
+            lax.squeeze(lax.slice_in_dim(indices, i, i + 1, 1, n + 1), (n + 1,)), wide, kept_axes
         )
         for i in range(index[-1])
     ]
-    new = [lax.broadcasted_iota(dtype, wide, n + 1 + i) for i in range(more)]
+    new = [lax.broadcasted_iota(dtype, wide, n + 1 + i) for i in range(num_moved)]
     flat = (*index[:n], index[n] * count, 1)
     columns = [lax.reshape(c, flat) for c in (*old, *new)]
     return data, lax.concatenate(columns, n + 1)
 
 
-def _sparse_to_dense(data: Any, indices: Any, n: int, shape: Any, more: int) -> tuple[Any, Any]:
+def _sparse_to_dense(data: Any, indices: Any, n: int, shape: Any, num_moved: int) -> tuple[Any, Any]:
     """The last sparse axes as dense ones: each element becomes a whole block."""
     data, indices = _common(data, indices)
     ds, index = shape_of(data), shape_of(indices)
     k = index[-1]
-    sizes = shape[n + k - more : n + k]
+    sizes = shape[n + k - num_moved : n + k]
     # Each stored element is a batch of its own, of one element, by its last indices.
-    last = lax.expand_dims(columns_of(indices, range(k - more, k)), (n + 1,))
+    block_indices = lax.expand_dims(columns_of(indices, range(k - num_moved, k)), (n + 1,))
     data = lax.expand_dims(data, (n + 1,))
-    data = add_up(data, last, ds[: n + 1], tuple(sizes))
-    return data, columns_of(indices, range(k - more))
+    data = add_up(data, block_indices, ds[: n + 1], tuple(sizes))
+    return data, columns_of(indices, range(k - num_moved))
 
 
 def _batch_to_sparse(data: Any, indices: Any, shape: Any, n: int) -> tuple[Any, Any]:
     """The last batch axes as sparse ones."""
     old = len(shape_of(indices)) - 2
-    gone = list(range(n, old))
+    moved_axes = list(range(n, old))
     batch = span(shape_of(data)[:n], shape_of(indices)[:n])
     batch = (*batch, *shape[n:old])
     data, indices = broadcast_to_batch(data, batch), broadcast_to_batch(indices, batch)
     wide, dtype = (*batch, shape_of(indices)[-2], 1), aval_of(indices).dtype
-    numbers = [lax.broadcasted_iota(dtype, wide, i) for i in gone]
+    numbers = [lax.broadcasted_iota(dtype, wide, i) for i in moved_axes]
     indices = lax.concatenate([*numbers, indices], old + 1)
-    return merged(data, gone, old), merged(indices, gone, old)
+    return merged(data, moved_axes, old), merged(indices, moved_axes, old)
 
 
 def _sparse_to_batch(data: Any, indices: Any, shape: Any, n: int) -> tuple[Any, Any]:
@@ -558,15 +558,15 @@ def _sparse_to_batch(data: Any, indices: Any, shape: Any, n: int) -> tuple[Any, 
     rest = broadcast_to_batch(lax.expand_dims(rest, more), wide)
     first = broadcast_to_batch(lax.expand_dims(first, more), wide)
     dtype = aval_of(indices).dtype
-    here = [lax.broadcasted_iota(dtype, (*wide, shape_of(first)[-2], 1), i) for i in more]
-    mine = lax.reduce_and(lax.eq(first, lax.concatenate(here, n + 1)), (n + 1,))
+    batch_indices = [lax.broadcasted_iota(dtype, (*wide, shape_of(first)[-2], 1), i) for i in more]
+    in_batch = lax.reduce_and(lax.eq(first, lax.concatenate(batch_indices, n + 1)), (n + 1,))
     sizes = shape[n : n + k - new]
     # Of each batch, its own elements first, the others as padding behind them.
-    order = first_set(mine, shape_of(mine)[-1])
-    order = lax.expand_dims(order, (n + 1,))
-    data, kept = fetch(data, order, n), fetch(rest, order, n)
+    stored_first = first_set(in_batch, shape_of(in_batch)[-1])
+    stored_first = lax.expand_dims(stored_first, (n + 1,))
+    data, remaining_indices = fetch(data, stored_first, n), fetch(rest, stored_first, n)
     if sizes:
-        found = in_bounds(order, shape_of(mine)[-1:])
-        found = broadcast_to_batch(lax.expand_dims(found, (n + 1,)), shape_of(kept))
-        kept = lax.select(found, kept, ends(kept, sizes))
-    return data, kept
+        is_stored = in_bounds(stored_first, shape_of(in_batch)[-1:])
+        is_stored = broadcast_to_batch(lax.expand_dims(is_stored, (n + 1,)), shape_of(remaining_indices))
+        remaining_indices = lax.select(is_stored, remaining_indices, ends(remaining_indices, sizes))
+    return data, remaining_indices

@@ -71,28 +71,28 @@ def over_dense(mat: Any, v: Any, accuracy: Any = None) -> Any:
 
 def _at_elements(mat: Any, v: Any) -> tuple[Any, Any]:
     """The data of `mat`, and what of `v` its elements meet."""
-    shape, given = mat.shape, shape_of(v)
-    gap = len(shape) - len(given)
+    shape, v_shape = mat.shape, shape_of(v)
+    gap = len(shape) - len(v_shape)
     fits = gap >= 0 and all(
-        m in (1, n) for m, n in zip(given, shape[max(gap, 0) :], strict=False)
+        m in (1, n) for m, n in zip(v_shape, shape[max(gap, 0) :], strict=False)
     )
     if not fits:
         raise NotImplementedError(
             "multiplication between sparse and dense is only implemented for cases where"
             " the output shape matches the sparse matrix shape. Got"
-            f" shape={shape}, v.shape={given}"
+            f" shape={shape}, v.shape={v_shape}"
         )
     data, v = promote_dtypes(mat.data, v)
     n, k = mat.n_batch, mat.n_sparse
     v = lax.expand_dims(v, range(gap))
-    given = shape_of(v)
+    v_shape = shape_of(v)
     # An axis along which v repeats needs no index.
-    met = [i for i in range(k) if given[n + i] != 1 or shape[n + i] == 1]
-    v = lax.squeeze(v, [n + i for i in range(k) if i not in met])
-    if any(given[n + i] != 1 for i in met):
-        v = fetch(v, columns_of(mat.indices, met), n)
+    indexed_axes = [i for i in range(k) if v_shape[n + i] != 1 or shape[n + i] == 1]
+    v = lax.squeeze(v, [n + i for i in range(k) if i not in indexed_axes])
+    if any(v_shape[n + i] != 1 for i in indexed_axes):
+        v = fetch(v, columns_of(mat.indices, indexed_axes), n)
     else:
-        v = lax.expand_dims(lax.squeeze(v, range(n, n + len(met))), (n,))
+        v = lax.expand_dims(lax.squeeze(v, range(n, n + len(indexed_axes))), (n,))
     return data, v
 
 
@@ -143,15 +143,15 @@ def _multiply_sparse(lhs: Any, rhs: Any) -> Any:
     wide = (*batch, *nse, k)
     left, right = broadcast_to_batch(left, wide), broadcast_to_batch(right, wide)
     # Along an axis of size 1, an element meets all of the other operand.
-    met = [i for i in range(k) if old[0][i] == old[1][i]]
+    common_axes = [i for i in range(k) if old[0][i] == old[1][i]]
     pairs = wide[:-1]
-    same = lax.full(pairs, True, bool)
-    if met:
-        equal = lax.eq(columns_of(left, met), columns_of(right, met))
-        same = lax.reduce_and(equal, (n + 2,))
-    for x, where, gap in ((lhs, old[0], n + 1), (rhs, old[1], n)):
-        inside = lax.expand_dims(in_bounds(x.indices, where), (gap,))
-        same = lax.bitwise_and(same, broadcast_to_batch(inside, pairs))
+    is_match = lax.full(pairs, True, bool)
+    if common_axes:
+        equal = lax.eq(columns_of(left, common_axes), columns_of(right, common_axes))
+        is_match = lax.reduce_and(equal, (n + 2,))
+    for x, sizes_before, gap in ((lhs, old[0], n + 1), (rhs, old[1], n)):
+        inside = lax.expand_dims(in_bounds(x.indices, sizes_before), (gap,))
+        is_match = lax.bitwise_and(is_match, broadcast_to_batch(inside, pairs))
     repeats = [old[0][i] == 1 for i in range(k)]
     columns = [
         lax.slice_in_dim(right if repeats[i] else left, i, i + 1, 1, n + 2) for i in range(k)
@@ -162,30 +162,30 @@ def _multiply_sparse(lhs: Any, rhs: Any) -> Any:
     product = multiplied(
         lax.expand_dims(data[0], (n + 1,)), lax.expand_dims(data[1], (n,)), dtype
     )
-    lead = span(shape_of(product)[:n], batch)
-    product = broadcast_to_batch(product, (*lead, *nse))
+    data_batch = span(shape_of(product)[:n], batch)
+    product = broadcast_to_batch(product, (*data_batch, *nse))
     mask = broadcast_to_batch(
-        lax.expand_dims(same, range(n + 2, len(shape_of(product)))), shape_of(product)
+        lax.expand_dims(is_match, range(n + 2, len(shape_of(product)))), shape_of(product)
     )
     product = lax.select(mask, product, lax.full_like(product, 0))
     # Pairs that meet come first, so that fewer can be kept without harm.
-    same = lax.reshape(same, (*batch, count))
-    order = lax.expand_dims(first_set(same, count), (n + 1,))
-    product = lax.reshape(product, (*lead, count, *shape_of(product)[n + 2 :]))
-    product = fetch(product, order, n)
+    is_match = lax.reshape(is_match, (*batch, count))
+    matches_first = lax.expand_dims(first_set(is_match, count), (n + 1,))
+    product = lax.reshape(product, (*data_batch, count, *shape_of(product)[n + 2 :]))
+    product = fetch(product, matches_first, n)
     if columns:
-        found = lax.reshape(lax.concatenate(columns, n + 2), (*batch, count, k))
-        there = broadcast_to_batch(in_bounds_of(order, count), (*batch, count, k))
-        found = fetch(found, order, n)
-        found = lax.select(there, found, ends(found, sizes))
+        out_indices = lax.reshape(lax.concatenate(columns, n + 2), (*batch, count, k))
+        is_stored = broadcast_to_batch(in_bounds_of(matches_first, count), (*batch, count, k))
+        out_indices = fetch(out_indices, matches_first, n)
+        out_indices = lax.select(is_stored, out_indices, ends(out_indices, sizes))
     else:
-        found = lax.full((*batch, count, 0), 0, aval_of(index[0]).dtype)
-    return BCOO((product, found), shape=shape)
+        out_indices = lax.full((*batch, count, 0), 0, aval_of(index[0]).dtype)
+    return BCOO((product, out_indices), shape=shape)
 
 
-def in_bounds_of(order: Any, count: int) -> Any:
+def in_bounds_of(positions: Any, count: int) -> Any:
     """Which of these positions (..., n, 1) there are, in their shape."""
-    return lax.lt(order, lax.full_like(order, count))
+    return lax.lt(positions, lax.full_like(positions, count))
 
 
 # ------------------------------------------------------------------------- convolution
@@ -237,8 +237,8 @@ def bcoo_conv_general_dilated(
     del precision, out_sharding
     shapes = tuple(lhs.shape), tuple(rhs.shape)
     ones = (1,) * (len(shapes[0]) - 2)
-    for name, given in (("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
-        if given is not None and tuple(given) != ones:
+    for name, dilation in (("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
+        if dilation is not None and tuple(dilation) != ones:
             raise NotImplementedError(f"bcoo convolution with {name}.")
     if tuple(window_strides) != ones:
         raise NotImplementedError("bcoo convolution with non-unit window_strides.")
@@ -278,27 +278,27 @@ def _convolved(lhs: Any, rhs: Any, padding: Any, dtype: Any) -> Any:
     nse = (lhs.nse, rhs.nse)
     product = multiplied(lax.expand_dims(data, (1,)), lax.expand_dims(other, (0,)), dtype)
     index = [lax.convert_element_type(x.indices, jnp.int32) for x in (lhs, rhs)]
-    at = lax.sub(
+    out_index = lax.sub(
         broadcast_to_batch(lax.expand_dims(index[0], (1,)), (*nse, 1)),
         broadcast_to_batch(lax.expand_dims(index[1], (0,)), (*nse, 1)),
     )
-    at = lax.add(at, lax.full_like(at, padding[0]))
-    fits = lax.bitwise_and(
-        lax.ge(at, lax.full_like(at, 0)), lax.lt(at, lax.full_like(at, length))
+    out_index = lax.add(out_index, lax.full_like(out_index, padding[0]))
+    is_inside = lax.bitwise_and(
+        lax.ge(out_index, lax.full_like(out_index, 0)), lax.lt(out_index, lax.full_like(out_index, length))
     )
     for x, gap in ((lhs, 1), (rhs, 0)):
         inside = lax.expand_dims(in_bounds(x.indices, x.shape), (gap, 2))
-        fits = lax.bitwise_and(fits, broadcast_to_batch(inside, (*nse, 1)))
+        is_inside = lax.bitwise_and(is_inside, broadcast_to_batch(inside, (*nse, 1)))
     count = elements(nse)
-    at = lax.reshape(lax.select(fits, at, lax.full_like(at, length)), (count, 1))
-    product = lax.select(lax.squeeze(fits, (2,)), product, lax.full_like(product, 0))
+    out_index = lax.reshape(lax.select(is_inside, out_index, lax.full_like(out_index, length)), (count, 1))
+    product = lax.select(lax.squeeze(is_inside, (2,)), product, lax.full_like(product, 0))
     zero = lax.full((count, 2), 0, jnp.int32)
     one = lax.full((count, 1), 1, jnp.int32)
-    far = lax.eq(at, lax.full_like(at, length))
-    lead = lax.select(
-        broadcast_to_batch(far, (count, 2)), broadcast_to_batch(one, (count, 2)), zero
+    is_padding = lax.eq(out_index, lax.full_like(out_index, length))
+    leading_indices = lax.select(
+        broadcast_to_batch(is_padding, (count, 2)), broadcast_to_batch(one, (count, 2)), zero
     )
     indices = lax.convert_element_type(
-        lax.concatenate([lead, at], 1), aval_of(lhs.indices).dtype
+        lax.concatenate([leading_indices, out_index], 1), aval_of(lhs.indices).dtype
     )
     return BCOO((lax.reshape(product, (count,)), indices), shape=(1, 1, length))

@@ -33,7 +33,7 @@ __all__ = (
 )
 
 
-def _plain(xs: Any) -> tuple[int, ...]:
+def _int_tuple(xs: Any) -> tuple[int, ...]:
     return tuple(map(int, xs))
 
 
@@ -63,7 +63,7 @@ def bcoo_broadcast_in_dim(
       BCOO(float32[2, 3], nse=1, n_batch=1)
     """
     del sharding
-    return _broadcast_in_dim(mat, shape=_plain(shape), dims=_plain(broadcast_dimensions))
+    return _broadcast_in_dim(mat, shape=_int_tuple(shape), dims=_int_tuple(broadcast_dimensions))
 
 
 @composite(static=("shape", "dims"))
@@ -84,18 +84,18 @@ def _broadcast_in_dim(mat: Any, shape: Any, dims: Any) -> Any:
     new_dense = last - max([*batch, *sparse], default=-1) - 1 if dense else 0
     new_k = last - new_n - new_dense
     added = set(range(new_n, new_n + new_k)) - set(sparse)
-    grown = [i for i, d in enumerate(sparse) if shape[d] != mat.shape[n + i]]
-    if any(shape[i] != 1 for i in added) or grown:
+    broadcast_axes = [i for i, d in enumerate(sparse) if shape[d] != mat.shape[n + i]]
+    if any(shape[i] != 1 for i in added) or broadcast_axes:
         raise NotImplementedError("Adding sparse dimensions with lengths != 1")
     data, indices = mat._bufs
     ds, index = shape_of(data), shape_of(indices)
-    lead, whole = shape[:new_n], shape[new_n + new_k :]
-    where = [d - new_k + 1 for d in dense]
+    batch_shape, dense_shape = shape[:new_n], shape[new_n + new_k :]
+    dense_axes = [d - new_k + 1 for d in dense]
     data = lax.broadcast_in_dim(
-        data, (*_wide(lead, batch, ds), ds[n], *whole), (*batch, new_n, *where)
+        data, (*_wide(batch_shape, batch, ds), ds[n], *dense_shape), (*batch, new_n, *dense_axes)
     )
     indices = lax.broadcast_in_dim(
-        indices, (*_wide(lead, batch, index), *index[n:]), (*batch, new_n, new_n + 1)
+        indices, (*_wide(batch_shape, batch, index), *index[n:]), (*batch, new_n, new_n + 1)
     )
     if new_k != k:
         zero = lax.full((*shape_of(indices)[:-1], 1), 0, aval_of(indices).dtype)
@@ -109,9 +109,9 @@ def _broadcast_in_dim(mat: Any, shape: Any, dims: Any) -> Any:
     return BCOO((data, indices), shape=shape)
 
 
-def _wide(lead: Sequence[int], batch: Sequence[int], shape: Sequence[int]) -> list[int]:
+def _wide(batch_shape: Sequence[int], batch: Sequence[int], shape: Sequence[int]) -> list[int]:
     """The batch axes of a buffer: those that had size 1, keep it."""
-    return [1 if i in batch and shape[batch.index(i)] == 1 else n for i, n in enumerate(lead)]
+    return [1 if i in batch and shape[batch.index(i)] == 1 else n for i, n in enumerate(batch_shape)]
 
 
 def bcoo_concatenate(operands: Sequence[Any], *, dimension: int) -> Any:
@@ -170,19 +170,19 @@ def _concatenate(operands: Any, dimension: int) -> Any:
         )
     if len(batches) > 1:
         raise NotImplementedError("concatenation of arrays with broadcasted batch indices")
-    start, parts = 0, []
+    start, shifted_indices = 0, []
     for x in operands:
-        here = np.zeros(k, aval_of(operands[0].indices).dtype)
-        here[dimension - n] = start
-        shift = lax.broadcast_in_dim(here, shape_of(x.indices), (n + 1,))
+        offset_row = np.zeros(k, aval_of(operands[0].indices).dtype)
+        offset_row[dimension - n] = start
+        shift = lax.broadcast_in_dim(offset_row, shape_of(x.indices), (n + 1,))
         inside = lax.expand_dims(in_bounds(x.indices, x.shape[n : n + k]), (n + 1,))
         inside = broadcast_to_batch(inside, shape_of(x.indices))
-        moved = lax.add(x.indices, shift)
+        shifted = lax.add(x.indices, shift)
         padding = ends(x.indices, shape[n : n + k])
-        parts.append(lax.select(inside, moved, padding))
+        shifted_indices.append(lax.select(inside, shifted, padding))
         start += x.shape[dimension]
     data = lax.concatenate([x.data for x in operands], n)
-    return BCOO((data, lax.concatenate(parts, n)), shape=shape)
+    return BCOO((data, lax.concatenate(shifted_indices, n)), shape=shape)
 
 
 def _last_batch_to_sparse(x: Any) -> Any:
@@ -220,16 +220,16 @@ def bcoo_reshape(
       Array([[5]], dtype=int32)
     """
     del sharding
-    order = tuple(range(mat.ndim)) if dimensions is None else _plain(dimensions)
-    return _reshape(mat, sizes=_plain(new_sizes), order=order)
+    permutation = tuple(range(mat.ndim)) if dimensions is None else _int_tuple(dimensions)
+    return _reshape(mat, sizes=_int_tuple(new_sizes), permutation=permutation)
 
 
 @composite(static=("sizes", "order"))
-def _reshape(mat: Any, sizes: Any, order: Any) -> Any:
+def _reshape(mat: Any, sizes: Any, permutation: Any) -> Any:
     n, k, shape = mat.n_batch, mat.n_sparse, mat.shape
     if any(shape_of(b)[:n] != shape[:n] for b in mat._bufs):
         raise NotImplementedError("reshape of arrays with broadcasted batch dimensions.")
-    batch, sparse, dense = permutations(order, shape, n, k)
+    batch, sparse, dense = permutations(permutation, shape, n, k)
     if elements(sizes) != elements(shape):
         raise errors.type_error(
             f"cannot reshape array of shape {shape} (size {elements(shape)}) into shape"
@@ -262,11 +262,11 @@ def _reshape(mat: Any, sizes: Any, order: Any) -> Any:
 
 def _renumbered(indices: Any, old: Sequence[int], new: Sequence[int]) -> Any:
     """Indices into axes of sizes `old` as those into as many elements, of sizes `new`."""
-    dtype, lead = aval_of(indices).dtype, shape_of(indices)[:-1]
-    axis = len(lead)
+    dtype, leading_shape = aval_of(indices).dtype, shape_of(indices)[:-1]
+    axis = len(leading_shape)
     if not new:
-        return lax.full((*lead, 0), 0, dtype)
-    flat = lax.full((*lead, 1), 0, dtype)
+        return lax.full((*leading_shape, 0), 0, dtype)
+    flat = lax.full((*leading_shape, 1), 0, dtype)
     for i, size in enumerate(old):
         column = lax.slice_in_dim(indices, i, i + 1, 1, axis)
         flat = lax.add(lax.mul(flat, lax.full_like(flat, size)), column)
@@ -275,10 +275,10 @@ def _renumbered(indices: Any, old: Sequence[int], new: Sequence[int]) -> Any:
         wide = lax.full_like(flat, max(size, 1))
         columns.append(lax.rem(flat, wide))
         flat = lax.div(flat, wide)
-    found = lax.concatenate(columns[::-1], axis)
+    new_indices = lax.concatenate(columns[::-1], axis)
     inside = lax.expand_dims(in_bounds(indices, old), (axis,))
-    inside = broadcast_to_batch(inside, shape_of(found))
-    return lax.select(inside, found, ends(found, new))
+    inside = broadcast_to_batch(inside, shape_of(new_indices))
+    return lax.select(inside, new_indices, ends(new_indices, new))
 
 
 def bcoo_rev(operand: Any, dimensions: Sequence[int]) -> Any:
@@ -297,7 +297,7 @@ def bcoo_rev(operand: Any, dimensions: Sequence[int]) -> Any:
       >>> bcoo_rev(m, (0,)).todense()
       Array([1., 0., 0.], dtype=float32)
     """
-    return _rev(operand, dimensions=_plain(dimensions))
+    return _rev(operand, dimensions=_int_tuple(dimensions))
 
 
 @composite(static="dimensions")
@@ -313,11 +313,11 @@ def _rev(mat: Any, dimensions: Any) -> Any:
     if sparse:
         sizes = mat.shape[n : n + k]
         inside = lax.expand_dims(in_bounds(indices, sizes), (n + 1,))
-        turned = np.isin(np.arange(k), sparse)
-        turned = lax.broadcast_in_dim(turned, shape_of(indices), (n + 1,))
-        turned = lax.bitwise_and(turned, broadcast_to_batch(inside, shape_of(indices)))
+        is_reversed = np.isin(np.arange(k), sparse)
+        is_reversed = lax.broadcast_in_dim(is_reversed, shape_of(indices), (n + 1,))
+        is_reversed = lax.bitwise_and(is_reversed, broadcast_to_batch(inside, shape_of(indices)))
         last = lax.sub(ends(indices, sizes), lax.full_like(indices, 1))
-        indices = lax.select(turned, lax.sub(last, indices), indices)
+        indices = lax.select(is_reversed, lax.sub(last, indices), indices)
     info = SparseInfo(mat.shape, False, mat.unique_indices)
     return buffers(data, indices, info)
 
@@ -341,7 +341,7 @@ def bcoo_squeeze(arr: Any, *, dimensions: Sequence[int]) -> Any:
       >>> bcoo_squeeze(m, dimensions=(0,)).indices
       Array([[2]], dtype=int32)
     """
-    return _squeeze(arr, dimensions=_plain(dimensions))
+    return _squeeze(arr, dimensions=_int_tuple(dimensions))
 
 
 @composite(static="dimensions")
@@ -354,26 +354,26 @@ def _squeeze(mat: Any, dimensions: Any) -> Any:
         )
     n, k = mat.n_batch, mat.n_sparse
     batch = tuple(d for d in dimensions if d < n)
-    left = [i for i in range(k) if i + n not in dimensions]
+    remaining_axes = [i for i in range(k) if i + n not in dimensions]
     dense = tuple(d - k + 1 for d in dimensions if d >= n + k)
-    data, indices = _without_columns(mat, left)
+    data, indices = _without_columns(mat, remaining_axes)
     shape = tuple(s for i, s in enumerate(mat.shape) if i not in dimensions)
     data, indices = lax.squeeze(data, (*batch, *dense)), lax.squeeze(indices, batch)
     return BCOO((data, indices), shape=shape)
 
 
-def _without_columns(mat: Any, left: Sequence[int]) -> tuple[Any, Any]:
+def _without_columns(mat: Any, remaining_axes: Sequence[int]) -> tuple[Any, Any]:
     """The buffers with the indices of some sparse axes alone; padding stays padding."""
     n, k = mat.n_batch, mat.n_sparse
     data, indices = mat._bufs
-    if len(left) == k:
+    if len(remaining_axes) == k:
         return data, indices
     sizes = mat.shape[n : n + k]
     inside = lax.expand_dims(in_bounds(indices, sizes), (n + 1,))
-    if left:
-        kept = columns_of(indices, left)
-        inside = broadcast_to_batch(inside, shape_of(kept))
-        return data, lax.select(inside, kept, ends(kept, [sizes[i] for i in left]))
+    if remaining_axes:
+        remaining_indices = columns_of(indices, remaining_axes)
+        inside = broadcast_to_batch(inside, shape_of(remaining_indices))
+        return data, lax.select(inside, remaining_indices, ends(remaining_indices, [sizes[i] for i in remaining_axes]))
     # Without indices padding could not be told from what is stored: it becomes 0.
     inside = lax.expand_dims(inside, range(n + 2, n + 1 + mat.n_dense))
     shape = span(shape_of(data), shape_of(inside)[: len(shape_of(data))])
@@ -401,22 +401,22 @@ def bcoo_reduce_sum(mat: Any, *, axes: Sequence[int]) -> Any:
       >>> bcoo_reduce_sum(m, axes=(0,)).todense()
       Array([0., 2., 0.], dtype=float32)
     """
-    return _reduce_sum(mat, axes=_plain(axes))
+    return _reduce_sum(mat, axes=_int_tuple(axes))
 
 
 @composite(static="axes")
 def _reduce_sum(mat: Any, axes: Any) -> Any:
     axes = {a % mat.ndim for a in axes}
     n, k = mat.n_batch, mat.n_sparse
-    left = [i for i in range(k) if i + n not in axes]
-    data, indices = _without_columns(mat, left)
+    remaining_axes = [i for i in range(k) if i + n not in axes]
+    data, indices = _without_columns(mat, remaining_axes)
     dense = [a - k + 1 for a in axes if a >= n + k]
     data = full_sum(data, dense)
-    if gone := [a for a in range(n) if a in axes]:
+    if summed_axes := [a for a in range(n) if a in axes]:
         batch = [
-            mat.shape[i] if i in gone else m
+            mat.shape[i] if i in summed_axes else m
             for i, m in enumerate(span(shape_of(data)[:n], shape_of(indices)[:n]))
         ]
-        data, indices = (merged(broadcast_to_batch(x, batch), gone, n) for x in (data, indices))
+        data, indices = (merged(broadcast_to_batch(x, batch), summed_axes, n) for x in (data, indices))
     shape = tuple(m for i, m in enumerate(mat.shape) if i not in axes)
     return BCOO((data, indices), shape=shape)

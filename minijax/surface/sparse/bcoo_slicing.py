@@ -95,7 +95,7 @@ def _slice(mat: Any, starts: Any, limits: Any, steps: Any) -> Any:
         for start, limit, step in zip(starts, limits, steps, strict=True)
     )
 
-    def cut(x: Any, axes: Sequence[int | None]) -> Any:
+    def slice_buffer(x: Any, axes: Sequence[int | None]) -> Any:
         """`x` sliced along its axes, as those of the array, where it is as long."""
         sizes = shape_of(x)
         whole = [
@@ -116,11 +116,11 @@ def _slice(mat: Any, starts: Any, limits: Any, steps: Any) -> Any:
         )
         return lax.slice(x, start, limit, step)
 
-    data = cut(mat.data, [*range(n), None, *range(n + k, mat.ndim)])
-    indices = cut(mat.indices, [*range(n), None, None])
+    data = slice_buffer(mat.data, [*range(n), None, *range(n + k, mat.ndim)])
+    indices = slice_buffer(mat.indices, [*range(n), None, None])
     if k:
-        parts = (xs[n : n + k] for xs in (starts, limits, steps))
-        data, indices = _kept_between(data, indices, n, *parts)
+        sparse_bounds = (xs[n : n + k] for xs in (starts, limits, steps))
+        data, indices = _kept_between(data, indices, n, *sparse_bounds)
     return fitted(data, indices, shape)
 
 
@@ -146,8 +146,8 @@ def _kept_between(
 def _masked(data: Any, indices: Any, inside: Any, n: int, sizes: Any) -> Any:
     """The buffers with padding wherever an index is not inside."""
     inside = lax.reduce_and(inside, (n + 1,))
-    rows = broadcast_to_batch(lax.expand_dims(inside, (n + 1,)), shape_of(indices))
-    indices = lax.select(rows, indices, ends(indices, sizes))
+    index_mask = broadcast_to_batch(lax.expand_dims(inside, (n + 1,)), shape_of(indices))
+    indices = lax.select(index_mask, indices, ends(indices, sizes))
     more = range(n + 1, len(shape_of(data)))
     batch = span(shape_of(data)[:n], shape_of(inside)[:n])
     data = broadcast_to_batch(data, batch)
@@ -158,10 +158,10 @@ def _masked(data: Any, indices: Any, inside: Any, n: int, sizes: Any) -> Any:
 def fitted(data: Any, indices: Any, shape: tuple[int, ...]) -> Any:
     """The array of these buffers, storing no more elements than it can have."""
     n, k = len(shape_of(indices)) - 2, shape_of(indices)[-1]
-    room = elements(shape[n : n + k])
-    if k and shape_of(indices)[-2] > room:
+    max_nse = elements(shape[n : n + k])
+    if k and shape_of(indices)[-2] > max_nse:
         info = SparseInfo(shape)
-        outs = bcoo_sum_duplicates_p.bind(data, indices, spinfo=info, nse=room)
+        outs = bcoo_sum_duplicates_p.bind(data, indices, spinfo=info, nse=max_nse)
         data, indices = outs
     return BCOO((data, indices), shape=shape)
 
@@ -221,7 +221,7 @@ def _dynamic_slice(mat: Any, starts: Any, sizes: Any) -> Any:
     ]
     data, indices = mat._bufs
 
-    def cut(x: Any, axes: Sequence[int | None]) -> Any:
+    def slice_buffer(x: Any, axes: Sequence[int | None]) -> Any:
         found = shape_of(x)
         mine = [a is not None and found[i] == mat.shape[a] for i, a in enumerate(axes)]
         if not any(mine):
@@ -237,8 +237,8 @@ def _dynamic_slice(mat: Any, starts: Any, sizes: Any) -> Any:
         ]
         return lax.dynamic_slice(x, at, size)
 
-    data = cut(data, [*range(n), None, *range(n + k, mat.ndim)])
-    indices = cut(indices, [*range(n), None, None])
+    data = slice_buffer(data, [*range(n), None, *range(n + k, mat.ndim)])
+    indices = slice_buffer(indices, [*range(n), None, None])
     if k:
         dtype = aval_of(indices).dtype
         row = lax.concatenate(
@@ -315,17 +315,17 @@ def _gather(mat: Any, start: Any, dims: Any, sizes: Any, rank: int) -> Any:
         starts = [lax.full_like(lax.index_in_dim(at, 0, 0, False), 0)] * mat.ndim
         for i, d in enumerate(dims.start_index_map):
             starts[d] = lax.index_in_dim(at, i, 0, False)
-        part = _dynamic_slice(mat, starts, sizes=sizes)
-        return bcoo_squeeze(part, dimensions=dims.collapsed_slice_dims)
+        window_array = _dynamic_slice(mat, starts, sizes=sizes)
+        return bcoo_squeeze(window_array, dimensions=dims.collapsed_slice_dims)
 
     for _ in range(len(shape_of(start)) - 1):
         window = vmap(window)
     out = window(start)
-    lead = [i for i in range(rank) if i not in dims.offset_dims]
-    found = [*lead, *dims.offset_dims]
-    order = tuple(found.index(i) for i in range(rank))
-    if order == tuple(range(rank)):
+    batch_axes = [i for i in range(rank) if i not in dims.offset_dims]
+    current_axes = [*batch_axes, *dims.offset_dims]
+    permutation = tuple(current_axes.index(i) for i in range(rank))
+    if permutation == tuple(range(rank)):
         return out
-    if sorted(order[: out.n_batch]) != list(range(out.n_batch)):
+    if sorted(permutation[: out.n_batch]) != list(range(out.n_batch)):
         out = bcoo_update_layout(out, n_batch=0)
-    return bcoo_transpose(out, permutation=order)
+    return bcoo_transpose(out, permutation=permutation)

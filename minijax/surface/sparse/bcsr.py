@@ -49,14 +49,14 @@ def check_bcsr(data: Any, indices: Any, indptr: Any, shape: Sequence[int]) -> BC
     data: None where there is none yet.
     """
     shape = tuple(shape)
-    found = shape_of(indices)
-    if not found:
+    indices_shape = shape_of(indices)
+    if not indices_shape:
         raise errors.value_error("BCSR indices have at least one axis; got a scalar.")
-    n_batch, nse = len(found) - 1, found[-1]
+    n_batch, nse = len(indices_shape) - 1, indices_shape[-1]
     n_dense = len(shape) - n_batch - 2
     if n_dense < 0 or len(shape_of(indptr)) != n_batch + 1:
         raise errors.value_error(
-            f"Invalid indices.shape={found}, indptr.shape={shape_of(indptr)} for shape={shape}",
+            f"Invalid indices.shape={indices_shape}, indptr.shape={shape_of(indptr)} for shape={shape}",
             why="indices have the axes (batch..., nse), and indptr (batch..., rows + 1).",
         )
     for name, x in (("data", data), ("indices", indices), ("indptr", indptr)):
@@ -70,7 +70,7 @@ def check_bcsr(data: Any, indices: Any, indptr: Any, shape: Sequence[int]) -> BC
         raise errors.value_error(
             f"Invalid data.shape={shape_of(data)} for nse={nse}, n_batch={n_batch},"
             f" n_dense={n_dense}",
-            which=f"indices.shape={found}, shape={shape}",
+            which=f"indices.shape={indices_shape}, shape={shape}",
             why="data has the axes (batch..., nse, dense...).",
         )
     if shape_of(indptr)[-1] != shape[n_batch] + 1:
@@ -159,8 +159,8 @@ class BCSR(JAXSparse):
         return tuple(self.shape[self.n_batch : self.n_batch + 2])
 
     def _layout(self) -> str:
-        parts = {"n_batch": self.n_batch, "n_dense": self.n_dense}
-        return "".join(f", {name}={n}" for name, n in parts.items() if n)
+        axis_counts = {"n_batch": self.n_batch, "n_dense": self.n_dense}
+        return "".join(f", {name}={n}" for name, n in axis_counts.items() if n)
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The buffers, and what is known of them."""

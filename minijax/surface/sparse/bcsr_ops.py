@@ -21,7 +21,7 @@ from .. import jnp
 from .base import SparseInfo
 from .bcoo import batched_by, check_bcoo, lowers_as, transposed_by
 from .bcoo_dense import bcoo_extract_p, bcoo_fromdense_p, bcoo_todense_p, stored
-from .bcoo_dot import bcoo_dot_general_p, bilinear_jvp, check_axes, plain, product_type
+from .bcoo_dot import bcoo_dot_general_p, bilinear_jvp, check_axes, canonical_dims, product_type
 from .bcoo_layout import bcoo_eliminate_zeros, bcoo_sum_duplicates
 from .bcoo_shape import bcoo_broadcast_in_dim, bcoo_concatenate
 from .bcsr import *
@@ -127,10 +127,10 @@ def bcsr_fromdense(
 def _fromdense_type(
     mat: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: Any
 ) -> list[Any]:
-    batch, whole = mat.shape[:n_batch], mat.shape[n_batch + 2 :]
+    batch, dense_shape = mat.shape[:n_batch], mat.shape[n_batch + 2 :]
     dtype = dtypes.canonical(index_dtype)
     return [
-        shaped((*batch, nse, *whole), mat.dtype),
+        shaped((*batch, nse, *dense_shape), mat.dtype),
         shaped((*batch, nse), dtype),
         shaped((*batch, mat.shape[n_batch] + 1), dtype),
     ]
@@ -247,7 +247,7 @@ def bcsr_dot_general(
       Array([2., 3.], dtype=float32)
     """
     del precision, out_sharding
-    dims = plain(dimension_numbers)
+    dims = canonical_dims(dimension_numbers)
     preferred = preferred_element_type
     if preferred is not None:
         preferred = dtypes.canonical(preferred)

@@ -41,9 +41,9 @@ __all__ = (
     "dense_of",
     "times",
     "product_of",
-    "found_in",
+    "dense_to_coo",
     "matmul",
-    "only_matrices",
+    "check_matrix",
 )
 
 
@@ -180,21 +180,21 @@ def product_of(name: str, rank: int) -> Callable[..., Any]:
     return rule
 
 
-def found_in(mat: Any, nse: int, index_dtype: Any) -> list[Any]:
+def dense_to_coo(mat: Any, nse: int, index_dtype: Any) -> list[Any]:
     """Data, rows and columns of a dense matrix; those of padding are 0."""
-    flat, found = fromdense_flat(mat, nse)
+    flat, is_stored = fromdense_flat(mat, nse)
     width = lax.full_like(flat, max(shape_of(mat)[1], 1))
     zero = lax.full_like(flat, 0)
-    row = lax.select(found, lax.div(flat, width), zero)
-    col = lax.select(found, lax.rem(flat, width), zero)
+    row = lax.select(is_stored, lax.div(flat, width), zero)
+    col = lax.select(is_stored, lax.rem(flat, width), zero)
     pairs = columns(row, col)
     data = bcoo_extract_p.bind(pairs, mat, assume_unique=True)
-    data = lax.select(found, data, lax.full_like(data, 0))
+    data = lax.select(is_stored, data, lax.full_like(data, 0))
     dtype = dtypes.canonical(index_dtype)
     return [data, *(lax.convert_element_type(x, dtype) for x in (row, col))]
 
 
-def only_matrices(name: str, mat: Any) -> None:
+def check_matrix(name: str, mat: Any) -> None:
     """ValueError unless `mat` has two axes."""
     if len(shape_of(mat)) != 2:
         raise ValueError(f"{name} must have ndim=2; got shape={shape_of(mat)}")
@@ -206,8 +206,8 @@ def matmul(mat: Any, other: Any, vector: Any, matrix: Any) -> Any:
         raise NotImplementedError("matmul between two sparse objects.")
     other = jnp.asarray(other)
     data, other = promote_dtypes(mat.data, other)
-    leaves, known = mat.tree_flatten()
-    mat = type(mat).tree_unflatten(known, (data, *leaves[1:]))
+    leaves, aux_data = mat.tree_flatten()
+    mat = type(mat).tree_unflatten(aux_data, (data, *leaves[1:]))
     if other.ndim == 1:
         return vector(mat, other)
     if other.ndim == 2:
@@ -274,7 +274,7 @@ def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.in
       COO(float32[2, 2], nse=2)
     """
     mat = jnp.asarray(mat)
-    only_matrices("COO", mat)
+    check_matrix("COO", mat)
     nse = stored(mat, nse, form="coo")
     bufs = coo_fromdense_p.bind(mat, nse=nse, index_dtype=index_dtype)
     return COO(tuple(bufs), shape=shape_of(mat), rows_sorted=True)
@@ -301,8 +301,8 @@ def _fromdense_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
 
 
 coo_fromdense_p.jvp = _fromdense_jvp
-coo_fromdense_p.batch = batched_by(found_in)
-lowers_as(coo_fromdense_p, found_in)
+coo_fromdense_p.batch = batched_by(dense_to_coo)
+lowers_as(coo_fromdense_p, dense_to_coo)
 
 # ---------------------------------------------------------------------------- products
 

@@ -25,7 +25,7 @@ from .bcoo import batched_by, lowers_as, transposed_by
 from .bcoo_dense import bcoo_extract_p, stored
 from .bcoo_dot import bilinear_jvp
 from .bcsr import rows_of, starts_of
-from .coo import columns, dense_of, found_in, only_matrices, product_of, times
+from .coo import columns, dense_of, dense_to_coo, check_matrix, product_of, times
 from .kernels import *
 
 __all__ = (
@@ -177,7 +177,7 @@ def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.in
       CSR(float32[2, 2], nse=2)
     """
     mat = jnp.asarray(mat)
-    only_matrices("CSR", mat)
+    check_matrix("CSR", mat)
     nse = stored(mat, nse, form="csr")
     bufs = csr_fromdense_p.bind(mat, nse=nse, index_dtype=dtypes.canonical(index_dtype))
     return CSR(tuple(bufs), shape=shape_of(mat))
@@ -194,7 +194,7 @@ def _fromdense_type(mat: Any, *, nse: int, index_dtype: Any) -> list[Any]:
 
 def _fromdense(mat: Any, *, nse: int, index_dtype: Any) -> list[Any]:
     size = shape_of(mat)[0]
-    data, row, col = found_in(mat, nse, index_dtype)
+    data, row, col = dense_to_coo(mat, nse, index_dtype)
     # Padding belongs to no row.
     zero = lax.full_like(data, 0)
     row = lax.select(lax.ne(data, zero), row, lax.full_like(row, size))

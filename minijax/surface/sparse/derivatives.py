@@ -61,27 +61,27 @@ class _Arguments:
             args[i] = arg
         return self.fun(*args, **self.kwargs)
 
-    def like_arguments(self, found: Sequence[Any]) -> Any:
+    def like_arguments(self, derivatives: Sequence[Any]) -> Any:
         """Derivatives by the numbers, as trees of sparse arrays like the arguments."""
         out = tree.unflatten(
             self.tree,
             [
                 _derivative(x, d) if _is_sparse(x) else d
-                for x, d in zip(self.leaves, found, strict=True)
+                for x, d in zip(self.leaves, derivatives, strict=True)
             ],
         )
         return out[0] if self.single else tuple(out)
 
 
 def _with_data(x: Any, data: Any) -> Any:
-    leaves, known = x.tree_flatten()
-    return type(x).tree_unflatten(known, (data, *leaves[1:]))
+    leaves, aux_data = x.tree_flatten()
+    return type(x).tree_unflatten(aux_data, (data, *leaves[1:]))
 
 
 def _derivative(x: Any, data: Any) -> Any:
     """An array that stores `data`, (..., *shape of x.data), where `x` stores its own."""
-    more = data.shape[: data.ndim - x.data.ndim]
-    if not more:
+    batch_shape = data.shape[: data.ndim - x.data.ndim]
+    if not batch_shape:
         return _with_data(x, data)
     if isinstance(x, COO):
         x = BCOO((x.data, columns(x.row, x.col)), shape=x.shape)
@@ -89,10 +89,10 @@ def _derivative(x: Any, data: Any) -> Any:
         pairs = pairs_of(x.indices, x.indptr)
         pairs = pairs[:, ::-1] if isinstance(x, CSC) else pairs
         x = BCOO((x.data, pairs), shape=x.shape)
-    leaves, known = x.tree_flatten()
-    places = [jnp.broadcast_to(b, (*more, *b.shape)) for b in leaves[1:]]
-    known = {**known, "shape": (*more, *x.shape)}
-    return type(x).tree_unflatten(known, (data, *places))
+    leaves, aux_data = x.tree_flatten()
+    index_buffers = [jnp.broadcast_to(b, (*batch_shape, *b.shape)) for b in leaves[1:]]
+    aux_data = {**aux_data, "shape": (*batch_shape, *x.shape)}
+    return type(x).tree_unflatten(aux_data, (data, *index_buffers))
 
 
 def value_and_grad(
@@ -119,13 +119,13 @@ def value_and_grad(
     """
 
     @wraps(fun, about="Value and gradient of {fun}, by sparse arguments as well.")
-    def valued(*args: Any, **kw: Any) -> Any:
+    def value_and_grad_fun(*args: Any, **kw: Any) -> Any:
         call = _Arguments(fun, args, argnums, kw)
         run = autodiff.value_and_grad(call, has_aux=has_aux, **kwargs)
-        out, found = run(call.data)
-        return out, call.like_arguments(found)
+        out, derivatives = run(call.data)
+        return out, call.like_arguments(derivatives)
 
-    return valued
+    return value_and_grad_fun
 
 
 def grad(
@@ -152,16 +152,16 @@ def grad(
     both = value_and_grad(fun, argnums, has_aux, **kwargs)
 
     @wraps(fun, about="Gradient of {fun}, by sparse arguments as well.")
-    def sloped(*args: Any, **kw: Any) -> Any:
-        out, found = both(*args, **kw)
-        return (found, out[1]) if has_aux else found
+    def grad_fun(*args: Any, **kw: Any) -> Any:
+        out, gradient = both(*args, **kw)
+        return (gradient, out[1]) if has_aux else gradient
 
-    return sloped
+    return grad_fun
 
 
-def _jacobian(of: Fun, fun: Fun, argnums: Any, has_aux: bool, kwargs: Any) -> Fun:
+def _jacobian(transformation: Fun, fun: Fun, argnums: Any, has_aux: bool, kwargs: Any) -> Fun:
     @wraps(fun, about="Jacobian of {fun}, by sparse arguments as well.")
-    def bent(*args: Any, **kw: Any) -> Any:
+    def jacobian_fun(*args: Any, **kw: Any) -> Any:
         call = _Arguments(fun, args, argnums, kw)
 
         def dense(data: Any) -> Any:
@@ -174,15 +174,15 @@ def _jacobian(of: Fun, fun: Fun, argnums: Any, has_aux: bool, kwargs: Any) -> Fu
                 )
             return out
 
-        found = of(dense, has_aux=has_aux, **kwargs)(call.data)
-        found, aux = found if has_aux else (found, None)
+        jacobians_by_data = transformation(dense, has_aux=has_aux, **kwargs)(call.data)
+        jacobians_by_data, aux = jacobians_by_data if has_aux else (jacobians_by_data, None)
         # A jacobian by a list is a list at each of the results' leaves.
         shape = tree.structure(call.data)
         is_row = lambda x: isinstance(x, list) and tree.structure(x) == shape
-        out = tree.map(call.like_arguments, found, is_leaf=is_row)
+        out = tree.map(call.like_arguments, jacobians_by_data, is_leaf=is_row)
         return (out, aux) if has_aux else out
 
-    return bent
+    return jacobian_fun
 
 
 def jacfwd(

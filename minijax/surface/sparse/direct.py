@@ -49,7 +49,7 @@ class Singular(Exception):
 
 
 def factored(
-    columns: list[tuple[np.ndarray, np.ndarray]], order: list[int], least: float
+    columns: list[tuple[np.ndarray, np.ndarray]], column_order: list[int], least: float
 ) -> tuple[list[Any], list[Any], np.ndarray]:
     """The columns of L and U, (rows, values), and the pivots' rows.
 
@@ -57,18 +57,18 @@ def factored(
     least: a pivot that is no larger counts as 0.
     """
     n = len(columns)
-    place = np.full(n, n)  # which pivot a row is; n if it is none yet
+    pivot_index = np.full(n, n)  # which pivot a row is; n if it is none yet
     lower: list[Any] = []
     upper: list[Any] = []
     pivots = np.zeros(n, np.intp)
     kind = np.result_type(np.float64, *(v.dtype for _, v in columns[:1]))
     work, marked = np.zeros(n, kind), np.zeros(n, bool)
-    for j, q in enumerate(order):
+    for j, q in enumerate(column_order):
         rows, values = columns[q]
         np.add.at(work, rows, values)
         touched = [np.unique(rows)]
         marked[touched[0]] = True
-        waiting = [k for k in place[touched[0]].tolist() if k < n]
+        waiting = [k for k in pivot_index[touched[0]].tolist() if k < n]
         heapq.heapify(waiting)
         above: list[int] = []
         while waiting:
@@ -79,16 +79,16 @@ def factored(
             new = below[~marked[below]]
             marked[new] = True
             touched.append(new)
-            for p in place[new].tolist():
+            for p in pivot_index[new].tolist():
                 if p < n:
                     heapq.heappush(waiting, p)
         rows = np.concatenate(touched)
-        free = rows[place[rows] == n]
+        free = rows[pivot_index[rows] == n]
         sizes = np.abs(work[free])
         if not len(free) or not sizes.max() > least:
             raise Singular
         pivot = free[sizes.argmax()]
-        place[pivot], pivots[j] = j, pivot
+        pivot_index[pivot], pivots[j] = j, pivot
         upper.append((above, work[pivots[above]], work[pivot]))
         below = free[(free != pivot) & (work[free] != 0)]
         lower.append((below, work[below] / work[pivot]))
@@ -96,7 +96,7 @@ def factored(
     return lower, upper, pivots
 
 
-def _near_the_diagonal(
+def _solve_near_diagonal(
     rows: np.ndarray, columns: np.ndarray, values: np.ndarray, b: np.ndarray, reorder: int
 ) -> tuple[np.ndarray | None, list[int] | None]:
     """The solution, if the elements lie near the diagonal, as they are or reordered; and
@@ -110,16 +110,16 @@ def _near_the_diagonal(
     if not reorder:
         fit = fits(n, *band)
         return solve_banded(n, rows, columns, values, b, *band) if fit else None, None
-    order = list(ORDERINGS[reorder](graph_of(rows, columns, n)))
-    place = np.empty(n, np.intp)
-    place[order] = np.arange(n)
-    rows, columns = place[rows], place[columns]
+    column_order = list(ORDERINGS[reorder](graph_of(rows, columns, n)))
+    new_index = np.empty(n, np.intp)
+    new_index[column_order] = np.arange(n)
+    rows, columns = new_index[rows], new_index[columns]
     band = band_of(rows, columns)
     if not fits(n, *band):
-        return None, order
+        return None, column_order
     by_row = np.argsort(rows, kind="stable")
-    x = solve_banded(n, rows[by_row], columns[by_row], values[by_row], b[order], *band)
-    return None if x is None else x[place], order
+    x = solve_banded(n, rows[by_row], columns[by_row], values[by_row], b[column_order], *band)
+    return None if x is None else x[new_index], column_order
 
 
 def solved(
@@ -138,23 +138,23 @@ def solved(
     values = data[: indptr[-1]].astype(wide)
     rows = np.repeat(np.arange(n), np.diff(indptr))
     inside = (indices[: len(rows)] >= 0) & (indices[: len(rows)] < n)
-    rows, where, values = rows[inside], indices[: len(rows)][inside], values[inside]
-    top = np.abs(values).max(initial=0)
-    if not np.isfinite(top):
+    rows, columns_of_elements, values = rows[inside], indices[: len(rows)][inside], values[inside]
+    largest = np.abs(values).max(initial=0)
+    if not np.isfinite(largest):
         return np.full(n, np.nan, dtype)
-    found, order = _near_the_diagonal(rows, where, values, b.astype(wide), reorder)
-    if found is not None:
-        return found.astype(dtype)
-    if order is None:
-        order = list(ORDERINGS[reorder](graph_of(rows, where, n)))
-    by_column = np.argsort(where, kind="stable")
-    ends = np.searchsorted(where[by_column], np.arange(n + 1))
+    solution, column_order = _solve_near_diagonal(rows, columns_of_elements, values, b.astype(wide), reorder)
+    if solution is not None:
+        return solution.astype(dtype)
+    if column_order is None:
+        column_order = list(ORDERINGS[reorder](graph_of(rows, columns_of_elements, n)))
+    by_column = np.argsort(columns_of_elements, kind="stable")
+    ends = np.searchsorted(columns_of_elements[by_column], np.arange(n + 1))
     columns = [
         (rows[by_column[i:j]], values[by_column[i:j]]) for i, j in itertools.pairwise(ends)
     ]
     try:
-        least = tol * float(np.finfo(wide).eps) * top
-        lower, upper, pivots = factored(columns, order, least)
+        least = tol * float(np.finfo(wide).eps) * largest
+        lower, upper, pivots = factored(columns, column_order, least)
     except Singular:
         return np.full(n, np.nan, dtype)
     y, x = b.astype(wide), np.zeros(n, wide)
@@ -165,7 +165,7 @@ def solved(
         above, factors, last = upper[j]
         z[j] /= last
         z[above] -= z[j] * factors
-    x[order] = z
+    x[column_order] = z
     return x.astype(dtype)
 
 
@@ -250,16 +250,16 @@ spsolve_p.abstract = _type
 def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     data, indices, indptr, _ = primals
     x = spsolve_p.bind(*primals, **params)
-    moved: Any = tangents[3]
+    rhs_tangent: Any = tangents[3]
     if type(tangents[0]) is not Zero:
         n = shape_of(x)[0]
         change = csr_matvec_p.bind(
             tangents[0], indices, indptr, x, shape=(n, n), transpose=False
         )
-        moved = ad_util.add(moved, lax.neg(change))
-    if type(moved) is Zero:
+        rhs_tangent = ad_util.add(rhs_tangent, lax.neg(change))
+    if type(rhs_tangent) is Zero:
         return x, Zero(aval_of(x).to_tangent())
-    return x, spsolve_p.bind(data, indices, indptr, moved, **params)
+    return x, spsolve_p.bind(data, indices, indptr, rhs_tangent, **params)
 
 
 spsolve_p.jvp = _jvp
@@ -277,8 +277,8 @@ def _transpose(ct: Any, data: Any, indices: Any, indptr: Any, b: Any, **params: 
     index_cotangent(indices, indptr)
     if is_linear(data):
         raise TypeError("spsolve is not linear in data.")
-    turned = _transposed(data, indices, indptr)
-    return [None, None, None, spsolve_p.bind(*turned, ct, **params)]
+    transposed_buffers = _transposed(data, indices, indptr)
+    return [None, None, None, spsolve_p.bind(*transposed_buffers, ct, **params)]
 
 
 spsolve_p.transpose = _transpose

@@ -73,11 +73,11 @@ def _check(A: Any, X: Any, n: int, k: int) -> None:
     """ValueError unless the operator and the vectors fit."""
     if callable(A):
         out = eval_shape(A, X)
-        found, dtype, fits = (out.shape[0], 1), out.dtype, out.shape == X.shape
+        out_shape, dtype, fits = (out.shape[0], 1), out.dtype, out.shape == X.shape
     else:
-        found, dtype, fits = (A.shape[0], 1), A.dtype, A.shape == (n, n)
+        out_shape, dtype, fits = (A.shape[0], 1), A.dtype, A.shape == (n, n)
     if not fits:
-        raise errors.value_error(f"A must be ({n}, {n}) matrix A, got output {found}")
+        raise errors.value_error(f"A must be ({n}, {n}) matrix A, got output {out_shape}")
     if dtype != X.dtype:
         raise errors.value_error(f"A, X must have same dtypes (were {dtype}, {X.dtype})")
     if k * 5 >= n:
@@ -106,10 +106,10 @@ def _iterate(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> Any:
         theta = jnp.sum(X.conj() * AX, 0).real
         R = AX - X * theta.astype(X.dtype)
         size = jnp.sqrt(jnp.sum(jnp.abs(AX) ** 2, 0)) + jnp.abs(theta)
-        far = jnp.sqrt(jnp.sum(jnp.abs(R) ** 2, 0))
-        return theta, R, far < tol * 10 * n * size
+        residual_norm = jnp.sqrt(jnp.sum(jnp.abs(R) ** 2, 0))
+        return theta, R, residual_norm < tol * 10 * n * size
 
-    def going(state: Any) -> Any:
+    def not_done(state: Any) -> Any:
         i, *_, found = state
         return (i < m) & ~jnp.all(found)
 
@@ -118,12 +118,12 @@ def _iterate(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> Any:
         X, P = _best(A, X, R, P, k)
         return (i + 1, X, P, *residuals(X))
 
-    theta, R, found = residuals(X)
+    theta, R, is_converged = residuals(X)
     # One step at least: where to start may solve the problem by accident.
-    start = (0, X, jnp.zeros_like(X), theta, R, jnp.zeros_like(found))
-    i, X, _, theta, *_ = while_loop(going, step, start)
-    order = jnp.argsort(-theta)
-    return theta[order], X[:, order], i
+    start = (0, X, jnp.zeros_like(X), theta, R, jnp.zeros_like(is_converged))
+    i, X, _, theta, *_ = while_loop(not_done, step, start)
+    descending = jnp.argsort(-theta)
+    return theta[descending], X[:, descending], i
 
 
 def _best(A: Callable[[Any], Any], X: Any, R: Any, P: Any, k: int) -> tuple[Any, Any]:
@@ -133,9 +133,9 @@ def _best(A: Callable[[Any], Any], X: Any, R: Any, P: Any, k: int) -> tuple[Any,
     S = jnp.concatenate([X, R, P], 1)
     H = S.conj().T @ A(S)
     # Columns that are not there must not be chosen: theirs is the least eigenvalue.
-    there = jnp.sum(jnp.abs(S) ** 2, 0) > 0.5
+    is_present = jnp.sum(jnp.abs(S) ** 2, 0) > 0.5
     least = -2 * jnp.sqrt(jnp.sum(jnp.abs(H) ** 2)) - 1
-    H = H + jnp.diag(jnp.where(there, 0, least).astype(H.dtype))
+    H = H + jnp.diag(jnp.where(is_present, 0, least).astype(H.dtype))
     C = eigh((H + H.conj().T) / 2)[1][:, -k:][:, ::-1]
     X = qr(S @ C)[0]
     return X, S[:, k:] @ C[k:]
@@ -155,7 +155,7 @@ def _orthonormal(V: Any) -> Any:
         sizes = jnp.sqrt(jnp.sum(jnp.abs(V) ** 2, 0))
         V = V / jnp.where(sizes > 0, sizes, 1).astype(V.dtype)
         w, Q = eigh(V.conj().T @ V)
-        kept = w > eps * 10 * jnp.max(w)
-        scale = jnp.where(kept, 1 / jnp.sqrt(jnp.where(kept, w, 1)), 0)
+        is_independent = w > eps * 10 * jnp.max(w)
+        scale = jnp.where(is_independent, 1 / jnp.sqrt(jnp.where(is_independent, w, 1)), 0)
         V = (V @ Q) * scale.astype(V.dtype)
     return V

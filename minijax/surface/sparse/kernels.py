@@ -36,7 +36,7 @@ __all__ = (
     "starts_group",
     "sparse_einsum",
     "sampled_einsum",
-    "unspread",
+    "sum_to_shape",
     "full_sum",
 )
 
@@ -62,10 +62,10 @@ def broadcast_to_batch(x: Any, batch: Sequence[int]) -> Any:
     return lax.broadcast_in_dim(x, wide, tuple(range(len(shape))))
 
 
-def unspread(x: Any, shape: Sequence[int]) -> Any:
+def sum_to_shape(x: Any, shape: Sequence[int]) -> Any:
     """`x` summed over axes that have size 1 in `shape`, where they are longer."""
-    found = shape_of(x)
-    axes = tuple(i for i, (m, n) in enumerate(zip(found, shape, strict=True)) if m != n)
+    x_shape = shape_of(x)
+    axes = tuple(i for i, (m, n) in enumerate(zip(x_shape, shape, strict=True)) if m != n)
     return lax.reshape(lax.reduce_sum(x, axes), shape) if axes else x
 
 
@@ -95,17 +95,17 @@ def fetch(x: Any, index: Any, n_batch: int) -> Any:
     if not math.prod(xs[n_batch : n_batch + k]) or not math.prod(out):
         return lax.full(out, 0, aval_of(x).dtype)
     index = broadcast_to_batch(index, batch)
-    kept = [i for i in range(n_batch) if xs[i] != 1 or batch[i] == 1]
-    x = lax.reshape(x, (*(xs[i] for i in kept), *xs[n_batch:]))
-    m = len(kept)
+    kept_axes = [i for i in range(n_batch) if xs[i] != 1 or batch[i] == 1]
+    x = lax.reshape(x, (*(xs[i] for i in kept_axes), *xs[n_batch:]))
+    num_batching = len(kept_axes)
     numbers = lax.GatherDimensionNumbers(
         offset_dims=tuple(range(n_batch + 1, len(out))),
-        collapsed_slice_dims=tuple(range(m, m + k)),
-        start_index_map=tuple(range(m, m + k)),
-        operand_batching_dims=tuple(range(m)),
-        start_indices_batching_dims=tuple(kept),
+        collapsed_slice_dims=tuple(range(num_batching, num_batching + k)),
+        start_index_map=tuple(range(num_batching, num_batching + k)),
+        operand_batching_dims=tuple(range(num_batching)),
+        start_indices_batching_dims=tuple(kept_axes),
     )
-    sizes = (*(1,) * (m + k), *window)
+    sizes = (*(1,) * (num_batching + k), *window)
     return lax.gather(x, index, numbers, sizes, mode="fill", fill_value=0)
 
 
@@ -129,10 +129,10 @@ def add_up(
         return lax.ne(out, lax.full_like(out, 0))
     if not sizes:
         return broadcast_to_batch(full_sum(data, (n_batch,)), batch)
-    own = span(ds[:n_batch], js[:n_batch])
-    data, index = broadcast_to_batch(data, own), broadcast_to_batch(index, own)
+    buffer_batch = span(ds[:n_batch], js[:n_batch])
+    data, index = broadcast_to_batch(data, buffer_batch), broadcast_to_batch(index, buffer_batch)
     window, k = ds[n_batch + 1 :], len(sizes)
-    zeros = lax.full((*own, *sizes, *window), 0, aval_of(data).dtype)
+    zeros = lax.full((*buffer_batch, *sizes, *window), 0, aval_of(data).dtype)
     if not math.prod(shape_of(zeros)) or not math.prod(shape_of(data)):
         return broadcast_to_batch(zeros, batch)
     numbers = lax.ScatterDimensionNumbers(
@@ -160,20 +160,20 @@ def first_set(mask: Any, n: int) -> Any:
     wide = dtypes.int32 if size < 2**31 else dtypes.int64
     rank = lax.cumsum(lax.convert_element_type(mask, wide), len(batch))
     rank = lax.select(mask, lax.sub(rank, wide.type(1)), lax.full_like(rank, n))
-    where = lax.broadcasted_iota(wide, (*batch, size), len(batch))
-    found = lax.full((*batch, n), size, wide)
+    numbers_along_axis = lax.broadcasted_iota(wide, (*batch, size), len(batch))
+    positions = lax.full((*batch, n), size, wide)
     if not size or not math.prod((*batch, n)):
-        return found
-    lead = tuple(range(len(batch)))
+        return positions
+    batch_axes = tuple(range(len(batch)))
     numbers = lax.ScatterDimensionNumbers(
         update_window_dims=(),
         inserted_window_dims=(len(batch),),
         scatter_dims_to_operand_dims=(len(batch),),
-        operand_batching_dims=lead,
-        scatter_indices_batching_dims=lead,
+        operand_batching_dims=batch_axes,
+        scatter_indices_batching_dims=batch_axes,
     )
-    rows = lax.broadcast_in_dim(rank, (*batch, size, 1), tuple(range(len(batch) + 1)))
-    return lax.scatter(found, rows, where, numbers, mode="drop")
+    scatter_indices = lax.broadcast_in_dim(rank, (*batch, size, 1), tuple(range(len(batch) + 1)))
+    return lax.scatter(positions, scatter_indices, numbers_along_axis, numbers, mode="drop")
 
 
 def in_bounds(index: Any, sizes: Sequence[int]) -> Any:
@@ -201,8 +201,8 @@ def lexicographic(index: Any, *more: Any) -> list[Any]:
         for i in range(k)
     ]
     out = lax.sort((*columns, *more), dimension=axis, num_keys=k)
-    rows = [lax.expand_dims(c, (axis + 1,)) for c in out[:k]]
-    return [lax.concatenate(rows, axis + 1), *out[k:]]
+    sorted_columns = [lax.expand_dims(c, (axis + 1,)) for c in out[:k]]
+    return [lax.concatenate(sorted_columns, axis + 1), *out[k:]]
 
 
 def starts_group(ordered: Any) -> Any:
@@ -224,11 +224,11 @@ def starts_group(ordered: Any) -> Any:
 # the array that is stored sparsely, higher ones belong to dense arrays alone.
 
 
-def arranged(x: Any, labels: Sequence[int], wanted: Sequence[int]) -> Any:
+def arranged(x: Any, labels: Sequence[int], target_labels: Sequence[int]) -> Any:
     """`x` with its axes in this order, with size 1 where it has no such axis."""
-    held = [a for a in wanted if a in labels]
-    x = lax.transpose(x, tuple(list(labels).index(a) for a in held))
-    missing = [i for i, a in enumerate(wanted) if a not in labels]
+    present = [a for a in target_labels if a in labels]
+    x = lax.transpose(x, tuple(list(labels).index(a) for a in present))
+    missing = [i for i, a in enumerate(target_labels) if a not in labels]
     return lax.expand_dims(x, missing) if missing else x
 
 
@@ -240,8 +240,8 @@ def columns_of(index: Any, which: Sequence[int]) -> Any:
     if not which:
         return lax.full((*shape[:-1], 0), 0, aval_of(index).dtype)
     axis = len(shape) - 1
-    cut = [lax.slice_in_dim(index, i, i + 1, 1, axis) for i in which]
-    return lax.concatenate(cut, axis)
+    columns = [lax.slice_in_dim(index, i, i + 1, 1, axis) for i in which]
+    return lax.concatenate(columns, axis)
 
 
 def merged(x: Any, axes: Sequence[int], at: int) -> Any:
@@ -277,46 +277,46 @@ def sparse_einsum(
     n_batch, n_sparse = len(shape_of(index)) - 2, shape_of(index)[-1]
     rank = len(shape)
     sparse = range(n_batch, n_batch + n_sparse)
-    whole = list(range(n_batch + n_sparse, rank))
-    own = [a for a in rhs_labels if a >= rank]
+    dense_labels = list(range(n_batch + n_sparse, rank))
+    rhs_only = [a for a in rhs_labels if a >= rank]
     met = [a for a in sparse if a in rhs_labels]
     rest = [a for a in sparse if a in out_labels]
     # What each stored element meets: (batch..., n, dense axes..., axes of rhs alone...).
-    rhs = arranged(rhs, rhs_labels, [*range(n_batch), *met, *whole, *own])
+    rhs = arranged(rhs, rhs_labels, [*range(n_batch), *met, *dense_labels, *rhs_only])
     if met:
         rhs = fetch(rhs, columns_of(index, [a - n_batch for a in met]), n_batch)
     else:
         rhs = lax.expand_dims(rhs, (n_batch,))
     data = lax.expand_dims(data, range(len(shape_of(data)), len(shape_of(rhs))))
     # Axes of the product: batches, n (as -1), dense ones, those of rhs.
-    axes = [*range(n_batch), -1, *whole, *own]
-    gone = [a for a in range(n_batch) if a not in out_labels]
+    axes = [*range(n_batch), -1, *dense_labels, *rhs_only]
+    summed_batch = [a for a in range(n_batch) if a not in out_labels]
     if not rest:
         summed = [-1, *(a for a in axes if a >= 0 and a not in out_labels)]
-        kept = [a for a in axes if a not in summed]
+        result_labels = [a for a in axes if a not in summed]
         wide = {a: shape[a] for a in range(n_batch)}
-        out = contracted(data, rhs, axes, summed, kept, wide, dtype)
-        return lax.transpose(out, tuple(kept.index(a) for a in out_labels))
+        out = contracted(data, rhs, axes, summed, result_labels, wide, dtype)
+        return lax.transpose(out, tuple(result_labels.index(a) for a in out_labels))
     product = multiplied(data, rhs, dtype)
-    dense_gone = [a for a in whole if a not in out_labels]
-    product = full_sum(product, [axes.index(a) for a in dense_gone])
-    axes = [a for a in axes if a not in dense_gone]
+    summed_dense = [a for a in dense_labels if a not in out_labels]
+    product = full_sum(product, [axes.index(a) for a in summed_dense])
+    axes = [a for a in axes if a not in summed_dense]
     columns = columns_of(index, [a - n_batch for a in rest])
-    if gone:
+    if summed_batch:
         batch = [
-            shape[a] if a in gone else n
+            shape[a] if a in summed_batch else n
             for a, n in enumerate(span(shape_of(product)[:n_batch], shape_of(index)[:-2]))
         ]
         product, columns = (
             broadcast_to_batch(product, batch),
             broadcast_to_batch(columns, batch),
         )
-        product, columns = (merged(x, gone, n_batch) for x in (product, columns))
-    left = [a for a in range(n_batch) if a not in gone]
+        product, columns = (merged(x, summed_batch, n_batch) for x in (product, columns))
+    remaining_batch = [a for a in range(n_batch) if a not in summed_batch]
     sizes = tuple(shape[a] for a in rest)
-    out = add_up(product, columns, tuple(shape[a] for a in left), sizes)
-    kept = [*left, *rest, *axes[n_batch + 1 :]]
-    return lax.transpose(out, tuple(kept.index(a) for a in out_labels))
+    out = add_up(product, columns, tuple(shape[a] for a in remaining_batch), sizes)
+    result_labels = [*remaining_batch, *rest, *axes[n_batch + 1 :]]
+    return lax.transpose(out, tuple(result_labels.index(a) for a in out_labels))
 
 
 def contracted(
@@ -324,23 +324,23 @@ def contracted(
     y: Any,
     axes: Sequence[int],
     summed: Sequence[int],
-    kept: Sequence[int],
-    wide: dict[int, int],
+    result_labels: Sequence[int],
+    full_sizes: dict[int, int],
     dtype: Any,
 ) -> Any:
     """The sum over some axes of a product, as one contraction.
 
-    Both operands have all axes, of size 1 where they repeat; `wide` says how long those
+    Both operands have all axes, of size 1 where they repeat; `full_sizes` says how long those
     are that may have size 1 in both.
     """
     xs, ys = shape_of(x), shape_of(y)
     size = {a: max(m, n) for a, m, n in zip(axes, xs, ys, strict=True)}
     size = {a: 0 if 0 in (m, n) else size[a] for a, m, n in zip(axes, xs, ys, strict=True)}
     # An axis that only one operand has is a free one of it: no repetition is needed.
-    left = [a for a in kept if ys[axes.index(a)] == 1 and size[a] != 1]
-    right = [a for a in kept if xs[axes.index(a)] == 1 and a not in left]
-    both = [a for a in kept if a not in left and a not in right]
-    scale = math.prod(wide[a] for a in summed if a in wide and size[a] == 1 and wide[a] != 1)
+    left = [a for a in result_labels if ys[axes.index(a)] == 1 and size[a] != 1]
+    right = [a for a in result_labels if xs[axes.index(a)] == 1 and a not in left]
+    both = [a for a in result_labels if a not in left and a not in right]
+    scale = math.prod(full_sizes[a] for a in summed if a in full_sizes and size[a] == 1 and full_sizes[a] != 1)
     for i in (axes.index(a) for a in summed if xs[axes.index(a)] != ys[axes.index(a)]):
         shape = tuple(1 if j == i else n for j, n in enumerate(shape_of(x)))
         if xs[i] == 1:
@@ -366,9 +366,9 @@ def contracted(
         out = lax.ne(out, lax.full_like(out, 0))
     if scale != 1:
         out = lax.mul(out, lax.full_like(out, scale))
-    found = [*both, *(a for a in x_axes if a in left), *(a for a in y_axes if a in right)]
-    out = lax.transpose(out, tuple(found.index(a) for a in kept))
-    sizes = [wide.get(a, n) for a, n in zip(kept, shape_of(out), strict=True)]
+    current_labels = [*both, *(a for a in x_axes if a in left), *(a for a in y_axes if a in right)]
+    out = lax.transpose(out, tuple(current_labels.index(a) for a in result_labels))
+    sizes = [full_sizes.get(a, n) for a, n in zip(result_labels, shape_of(out), strict=True)]
     return broadcast_to_batch(out, sizes)
 
 
@@ -387,12 +387,12 @@ def sampled_einsum(
     summed over.  Returns data for `index`.
     """
     n_batch, n_sparse = len(shape_of(index)) - 2, shape_of(index)[-1]
-    whole = list(range(n_batch + n_sparse, rank))
+    dense_labels = list(range(n_batch + n_sparse, rank))
     summed = [a for a in x_labels if a >= rank]
 
     def read(z: Any, labels: Sequence[int]) -> Any:
         met = [a for a in range(n_batch, n_batch + n_sparse) if a in labels]
-        z = arranged(z, labels, [*range(n_batch), *met, *summed, *whole])
+        z = arranged(z, labels, [*range(n_batch), *met, *summed, *dense_labels])
         if not met:
             return lax.expand_dims(z, (n_batch,))
         return fetch(z, columns_of(index, [a - n_batch for a in met]), n_batch)
@@ -401,6 +401,6 @@ def sampled_einsum(
     first = n_batch + 1
     out = full_sum(product, range(first, first + len(summed)))
     n = shape_of(index)[-2]
-    found = shape_of(out)
-    batch = span(found[:n_batch], shape_of(index)[:-2])
+    out_shape = shape_of(out)
+    batch = span(out_shape[:n_batch], shape_of(index)[:-2])
     return broadcast_to_batch(out, (*batch, n))

@@ -14,10 +14,10 @@ from ...api.vmap import lane_kinds
 from .bcoo import BCOO
 from .bcsr import BCSR
 
-__all__ = ("of_one", "of_all")
+__all__ = ("lane_array", "batch_array")
 
 
-def of_one(x: Any, axis: int) -> Any:
+def lane_array(x: Any, axis: int) -> Any:
     """The array of one lane of all, along a batch axis; its buffers are still of all."""
     name = type(x).__name__
     axis = axis + len(x.shape) if axis < 0 else axis
@@ -30,7 +30,7 @@ def of_one(x: Any, axis: int) -> Any:
     return _with_shape(x, (*x.shape[:axis], *x.shape[axis + 1 :]))
 
 
-def of_all(x: Any, axis: int, size: int) -> Any:
+def batch_array(x: Any, axis: int, size: int) -> Any:
     """The array of all lanes, whose buffers these are already."""
     name, n_batch = type(x).__name__, x.n_batch - 1
     if axis > n_batch or axis < 0:
@@ -42,9 +42,9 @@ def of_all(x: Any, axis: int, size: int) -> Any:
 
 
 def _with_shape(x: Any, shape: tuple[int, ...]) -> Any:
-    leaves, known = x.tree_flatten()
-    return type(x).tree_unflatten({**known, "shape": shape}, leaves)
+    leaves, aux_data = x.tree_flatten()
+    return type(x).tree_unflatten({**aux_data, "shape": shape}, leaves)
 
 
 for kind in (BCOO, BCSR):
-    lane_kinds[kind] = of_one, of_all
+    lane_kinds[kind] = lane_array, batch_array

@@ -10,7 +10,7 @@ import numpy as np
 from ...base.util import canonical_axis
 from ...types import dtypes
 from .. import jnp
-from .base import give
+from .base import add_methods
 from .bcoo import BCOO
 from .bcoo_dense import bcoo_fromdense, bcoo_todense
 from .bcoo_layout import (
@@ -77,10 +77,10 @@ def _todense(self: BCOO) -> Any:
 
 def _transpose(self: BCOO, axes: Sequence[int] | None = None) -> BCOO:
     """The array with its axes in another order: by default in reverse."""
-    order = range(self.ndim)[::-1] if axes is None else axes
-    if len(tuple(order)) == self.ndim:
-        order = [canonical_axis(a, self.ndim) for a in order]
-    return bcoo_transpose(self, permutation=tuple(order))
+    permutation = range(self.ndim)[::-1] if axes is None else axes
+    if len(tuple(permutation)) == self.ndim:
+        permutation = [canonical_axis(a, self.ndim) for a in permutation]
+    return bcoo_transpose(self, permutation=tuple(permutation))
 
 
 def _sort_indices(self: BCOO) -> BCOO:
@@ -151,7 +151,7 @@ def _eye(
     n_sparse = 2 - n_batch - n_dense
     if n_sparse < 0 or n_batch < 0 or n_dense < 0:
         raise ValueError(f"Invalid n_batch={n_batch}, n_dense={n_dense} for 2 axes.")
-    known = {"indices_sorted": True, "unique_indices": True}
+    flags = {"indices_sorted": True, "unique_indices": True}
     rows, columns = diagonal_of(N, M, k)
     if n_sparse == 2:
         indices, data = np.stack([rows, columns], 1), np.ones(len(rows))
@@ -172,7 +172,7 @@ def _eye(
             jnp.asarray(indices, index_dtype),
         ),
         shape=(N, M),
-        **known,
+        **flags,
     )
 
 
@@ -204,7 +204,7 @@ def _iter(self: Any) -> Iterator[Any]:
     return (self[i] for i in range(self.shape[0]))
 
 
-give(
+add_methods(
     BCOO,
     fromdense=classmethod(_fromdense),
     from_scipy_sparse=classmethod(_from_scipy_sparse),
@@ -231,7 +231,7 @@ _BINARY = {
     "pow": jnp.power,
 }
 for name, fun in _BINARY.items():
-    give(BCOO, **{f"__{name}__": _sparse(fun), f"__r{name}__": _sparse(fun, swapped=True)})
+    add_methods(BCOO, **{f"__{name}__": _sparse(fun), f"__r{name}__": _sparse(fun, swapped=True)})
 _OTHERS = {
     "abs": jnp.abs,
     "neg": jnp.negative,
@@ -243,7 +243,7 @@ _OTHERS = {
     "eq": jnp.equal,
     "ne": jnp.not_equal,
 }
-give(BCOO, **{f"__{name}__": _sparse(fun) for name, fun in _OTHERS.items()})
+add_methods(BCOO, **{f"__{name}__": _sparse(fun) for name, fun in _OTHERS.items()})
 
 # -------------------------------------------------------------------------------- BCSR
 
@@ -332,7 +332,7 @@ def _bcsr_from_bcoo(cls: Any, arr: BCOO) -> BCSR:
     return from_bcoo(arr)
 
 
-give(
+add_methods(
     BCSR,
     fromdense=classmethod(_bcsr_fromdense),
     from_scipy_sparse=classmethod(_bcsr_from_scipy_sparse),
@@ -379,11 +379,11 @@ def _coo_eye(
     """Ones on the k-th diagonal."""
     rows, columns = diagonal_of(N, M, k)
     data = jnp.ones(len(rows), dtype)
-    parts = (data, jnp.asarray(rows, index_dtype), jnp.asarray(columns, index_dtype))
-    return COO(parts, shape=(N, M), rows_sorted=True, cols_sorted=True)
+    buffers = (data, jnp.asarray(rows, index_dtype), jnp.asarray(columns, index_dtype))
+    return COO(buffers, shape=(N, M), rows_sorted=True, cols_sorted=True)
 
 
-give(
+add_methods(
     COO,
     fromdense=classmethod(_coo_fromdense),
     _empty=classmethod(_coo_empty),
@@ -424,8 +424,8 @@ def _csr_eye(
     rows, columns = diagonal_of(N, M, k)
     starts = np.searchsorted(rows, np.arange(N + 1))
     data = jnp.ones(len(rows), dtype)
-    parts = (data, jnp.asarray(columns, index_dtype), jnp.asarray(starts, index_dtype))
-    return CSR(parts, shape=(N, M))
+    buffers = (data, jnp.asarray(columns, index_dtype), jnp.asarray(starts, index_dtype))
+    return CSR(buffers, shape=(N, M))
 
 
 def _csc_eye(
@@ -440,7 +440,7 @@ def _csc_todense(self: CSC) -> Any:
     return csr_todense(self.T).T
 
 
-give(
+add_methods(
     CSR,
     fromdense=classmethod(_csr_fromdense),
     _empty=classmethod(_csr_empty),
@@ -448,7 +448,7 @@ give(
     todense=csr_todense,
     __matmul__=lambda self, other: matmul(self, other, csr_matvec, csr_matmat),
 )
-give(
+add_methods(
     CSC,
     fromdense=classmethod(_csc_fromdense),
     _empty=classmethod(_csr_empty),

@@ -37,13 +37,13 @@ def levels_from(near: Graph, start: int, among: set[int]) -> list[list[int]]:
     seen, level, out = {start}, [start], []
     while level:
         out.append(level)
-        found = [
+        next_level = [
             j
             for i in level
             for j in sorted(near[i] & among, key=lambda j: len(near[j]))
             if j not in seen
         ]
-        level = list(dict.fromkeys(found))
+        level = list(dict.fromkeys(next_level))
         seen.update(level)
     return out
 
@@ -65,22 +65,22 @@ def natural(near: Graph) -> list[int]:
 
 def cuthill_mckee(near: Graph) -> list[int]:
     """Reverse Cuthill-McKee: level after level, which keeps the matrix narrow."""
-    left, order = set(range(len(near))), []
-    while left:
-        levels = longest_levels(near, left)
+    remaining, order = set(range(len(near))), []
+    while remaining:
+        levels = longest_levels(near, remaining)
         component = [i for level in levels for i in level]
         order += component
-        left.difference_update(component)
+        remaining.difference_update(component)
     return order[::-1]
 
 
 def minimum_degree(near: Graph) -> list[int]:
     """Always the unknown that has the fewest neighbours, which then know one another."""
     near = [set(x) for x in near]
-    left, order = set(range(len(near))), []
-    while left:
-        i = min(left, key=lambda j: len(near[j]))
-        left.remove(i)
+    remaining, order = set(range(len(near))), []
+    while remaining:
+        i = min(remaining, key=lambda j: len(near[j]))
+        remaining.remove(i)
         order.append(i)
         for j in near[i]:
             near[j].update(near[i])

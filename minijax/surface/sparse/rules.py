@@ -83,8 +83,8 @@ densifying.update(
 
 def with_data(mat: Any, data: Any) -> Any:
     """The array with other elements at the same positions."""
-    leaves, known = mat.tree_flatten()
-    return type(mat).tree_unflatten(known, (data, *leaves[1:]))
+    leaves, aux_data = mat.tree_flatten()
+    return type(mat).tree_unflatten(aux_data, (data, *leaves[1:]))
 
 
 def unique(mat: Any) -> Any:
@@ -176,12 +176,12 @@ def _sum(x: Any, y: Any, plus: Rule) -> Any:
             "Addition between sparse matrices with different batch/dense dimensions."
         )
     n = x.n_batch
-    parts = []
+    joined = []
     for a, b in ((x.data, y.data), (x.indices, y.indices)):
         batch = span(shape_of(a)[:n], shape_of(b)[:n])
         both = [broadcast_to_batch(z, batch) for z in (a, b)]
-        parts.append(lax.concatenate(both, n))
-    return buffers(parts[0], parts[1], SparseInfo(tuple(x.shape)))
+        joined.append(lax.concatenate(both, n))
+    return buffers(joined[0], joined[1], SparseInfo(tuple(x.shape)))
 
 
 @rule(lax.sub_p)
@@ -243,10 +243,10 @@ def _diagonal(x: Any, *, offset: int) -> Any:
 def _transpose(x: Any, *, permutation: Sequence[int]) -> Any:
     out = bcoo_transpose(x, permutation=permutation)
     n, k = x.n_batch, x.n_sparse
-    moved = [a != i for i, a in enumerate(permutation)]
+    is_moved = [a != i for i, a in enumerate(permutation)]
     # A buffer that does not change is kept itself: sums look for shared indices.
-    data = out.data if any((*moved[:n], *moved[n + k :])) else x.data
-    indices = out.indices if any(moved[: n + k]) else x.indices
+    data = out.data if any((*is_moved[:n], *is_moved[n + k :])) else x.data
+    indices = out.indices if any(is_moved[: n + k]) else x.indices
     return buffers(data, indices, out._info)
 
 

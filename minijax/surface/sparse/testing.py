@@ -99,7 +99,7 @@ def _normal(rng: np.random.RandomState) -> Maker:
     return draw
 
 
-def _made(
+def _random_sparse(
     shape: Sequence[int],
     dtype: Any,
     *,
@@ -119,8 +119,8 @@ def _made(
         raise ValueError(f"bcsr array must have 2 sparse dimensions; {n_sparse} is given.")
     batch, sizes = tuple(shape[:n_batch]), tuple(shape[n_batch : n_batch + n_sparse])
     count = math.ceil(nse * math.prod(sizes)) if 0 <= nse < 1 else int(nse)
-    whole = tuple(shape[n_batch + n_sparse :])
-    data = jnp.array(rand_method(rng)((*batch, count, *whole), dtype))
+    dense_shape = tuple(shape[n_batch + n_sparse :])
+    data = jnp.array(rand_method(rng)((*batch, count, *dense_shape), dtype))
     draw = functools.partial(rng.randint, dtype=np.int32)
     if not by_rows:
         indices = draw(0, sizes, size=(*batch, count, n_sparse))
@@ -155,7 +155,7 @@ def rand_bcoo(
       BCOO(float32[4, 5], nse=3)
     """
     return functools.partial(
-        _made,
+        _random_sparse,
         rng=rng,
         rand_method=rand_method,
         nse=nse,
@@ -189,7 +189,7 @@ def rand_bcsr(
       BCSR(float32[4, 5], nse=3)
     """
     return functools.partial(
-        _made,
+        _random_sparse,
         rng=rng,
         rand_method=rand_method,
         nse=nse,
@@ -303,20 +303,20 @@ def _close(
     xs, ys = tree.leaves_with_path(x), tree.leaves(y)
     assert tree.structure(x) == tree.structure(y), text
     for (path, a), b in zip(xs, ys, strict=True):
-        where = f"{text} {tree.keystr(path)}".strip()
+        leaf_name = f"{text} {tree.keystr(path)}".strip()
         a, b = jnp.asarray(a), jnp.asarray(b)
         if check_dtypes:
-            assert a.dtype == b.dtype, f"{where}: {a.dtype} is not {b.dtype}"
+            assert a.dtype == b.dtype, f"{leaf_name}: {a.dtype} is not {b.dtype}"
         inexact = dtypes.is_inexact(a.dtype)
-        usual = _TOLERANCE.get(dtypes.real_of(a.dtype).itemsize, 0.0) if inexact else 0.0
+        default_tol = _TOLERANCE.get(dtypes.real_of(a.dtype).itemsize, 0.0) if inexact else 0.0
         wide = np.complex128 if dtypes.is_complex(a.dtype) else np.float64
         first, second = (np.asarray(z).astype(wide) for z in (a, b))
         np.testing.assert_allclose(
             first,
             second,
-            err_msg=where,
-            atol=usual if atol is None else atol,
-            rtol=usual if rtol is None else rtol,
+            err_msg=leaf_name,
+            atol=default_tol if atol is None else atol,
+            rtol=default_tol if rtol is None else rtol,
         )
 
 
@@ -363,8 +363,8 @@ class SparseTestCase(unittest.TestCase):
         out = sparse_op(*args)
         _close(expected, _dense(out), check_dtypes, atol, rtol, "")
         if check_jit:
-            again = jit(sparse_op)(*args)
-            self.assertSparseArraysEquivalent(out, again, atol=atol, rtol=rtol)
+            jitted_out = jit(sparse_op)(*args)
+            self.assertSparseArraysEquivalent(out, jitted_out, atol=atol, rtol=rtol)
 
     def _CheckGradsSparse(
         self,
@@ -425,10 +425,10 @@ class SparseTestCase(unittest.TestCase):
             return sparsify(lambda *xs: lax.concatenate(xs, axis))(*map(widen, xs))
 
         def batched() -> list[Any]:
-            rows = zip(*(args_maker() for _ in range(batch_size)), strict=True)
+            args_by_position = zip(*(args_maker() for _ in range(batch_size)), strict=True)
             return [
                 xs[0] if axis is None else batch(xs, axis)
-                for xs, axis in zip(rows, bdims, strict=True)
+                for xs, axis in zip(args_by_position, bdims, strict=True)
             ]
 
         self._CheckAgainstDense(

@@ -23,7 +23,7 @@ from ...types.avals import shaped
 from .bcoo import BCOO
 from .bcsr import BCSR
 from .kernels import broadcast_to_batch, shape_of
-from .lanes import of_all, of_one
+from .lanes import batch_array, lane_array
 
 __all__ = (
     "SparseTracer",
@@ -92,11 +92,11 @@ class SparseTrace(Trace):
         rule = (sparse_rules_bcsr if by_rows else sparse_rules_bcoo).get(prim)
         if rule is not None:
             return rule(*values, **params)
-        held = prim.regions
-        if isinstance(held, Loop):
-            return by_loop(prim, held, values, params)
-        if isinstance(held, Region):
-            return by_call(prim, held, values, params)
+        region = prim.regions
+        if isinstance(region, Loop):
+            return by_loop(prim, region, values, params)
+        if isinstance(region, Region):
+            return by_call(prim, region, values, params)
         raise no_rule(prim)
 
     def wrap(self, x: Any) -> Any:
@@ -105,8 +105,8 @@ class SparseTrace(Trace):
 
     def unwrap(self, x: Any) -> Any:
         """The sparse array of a value."""
-        mine = type(x) is SparseTracer and x._trace is self
-        return x.spvalue if mine else x
+        is_own_tracer = type(x) is SparseTracer and x._trace is self
+        return x.spvalue if is_own_tracer else x
 
 
 # Of these it is known that zeros do not stay zero.
@@ -149,9 +149,9 @@ def buffers_of(values: Sequence[Any]) -> tuple[list[Any], Any]:
 def types_of(values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
     """The types of buffers of values; those of dense ones are what a program takes."""
     return [
-        found
+        buffer_type
         for x, a in zip(values, avals, strict=True)
-        for found in (map(aval_of, tree.leaves(x)) if is_sparse(x) else (a,))
+        for buffer_type in (map(aval_of, tree.leaves(x)) if is_sparse(x) else (a,))
     ]
 
 
@@ -166,8 +166,8 @@ def sparse_jaxpr(closed: ClosedJaxpr, in_tree: Any, avals: Any) -> tuple[ClosedJ
                 return eval_jaxpr(closed.jaxpr, closed.consts, *xs)
 
             outs = applied(program, tree.unflatten(in_tree, bufs))
-            leaves, found = buffers_of(outs)
-            trees.append(found)
+            leaves, out_tree = buffers_of(outs)
+            trees.append(out_tree)
             return leaves
 
         new = stage_closed(fun, avals, name=closed.jaxpr.name, text="sparsify")
@@ -187,35 +187,35 @@ def by_call(prim: Primitive, region: Region, values: Sequence[Any], params: Any)
     leaves, in_tree = buffers_of(args)
     avals = types_of(args, bodies[0].in_avals)
     with region.scope(params):
-        found = [sparse_jaxpr(b, in_tree, avals) for b in bodies]
-    out_tree = found[0][1]
-    types = [list(map(str, b.out_avals)) for b, _ in found]
-    if any(t != out_tree for _, t in found) or any(t != types[0] for t in types):
+        jaxprs_and_trees = [sparse_jaxpr(b, in_tree, avals) for b in bodies]
+    out_tree = jaxprs_and_trees[0][1]
+    types = [list(map(str, b.out_avals)) for b, _ in jaxprs_and_trees]
+    if any(t != out_tree for _, t in jaxprs_and_trees) or any(t != types[0] for t in types):
         raise TypeError(
             f"{prim} requires sparse results of all branches to be stored alike: got"
-            f" {', '.join(str(t) for _, t in found)}."
+            f" {', '.join(str(t) for _, t in jaxprs_and_trees)}."
         )
     ins = [i for i, x in enumerate(args) for _ in tree.leaves(x)]
-    parts = tree.unflatten(out_tree, range(len(types[0])))
-    outs = [i for i, x in enumerate(parts) for _ in tree.leaves(x)]
-    first, new = region.rebuild(params, [b for b, _ in found], ins, outs)
+    out_indices = tree.unflatten(out_tree, range(len(types[0])))
+    outs = [i for i, x in enumerate(out_indices) for _ in tree.leaves(x)]
+    first, new = region.rebuild(params, [b for b, _ in jaxprs_and_trees], ins, outs)
     out = prim.bind(*index, *first, *leaves, **new)
     return tree.unflatten(out_tree, out)
 
 
 def by_loop(prim: Primitive, loop: Loop, values: Sequence[Any], params: Any) -> Any:
     """The loop over buffers; sparse rows are batches of sparse arrays."""
-    *test, body = loop.bodies(params)
+    *cond, body = loop.bodies(params)
     groups = loop.groups(params, values)
-    asked, consts, first, rows = groups
-    rows = groups[3] = [_repeated(x) if is_sparse(x) else x for x in rows]
-    row = [of_one(x, 0) if is_sparse(x) else x for x in rows]
-    _, in_tree = buffers_of([*consts, *first, *row])
+    cond_consts, consts, init, xs = groups
+    xs = groups[3] = [_repeated(x) if is_sparse(x) else x for x in xs]
+    x_slices = [lane_array(x, 0) if is_sparse(x) else x for x in xs]
+    _, in_tree = buffers_of([*consts, *init, *x_slices])
     flat = [[leaf for x in group for leaf in tree.leaves(x)] for group in groups]
-    m, n = len(consts), len(first)
-    carry_types = types_of(first, body.in_avals[m : m + n])
+    m, n = len(consts), len(init)
+    carry_types = types_of(init, body.in_avals[m : m + n])
     avals = [*types_of(consts, body.in_avals[:m]), *carry_types]
-    for x, a in zip(rows, body.in_avals[m + n :], strict=True):
+    for x, a in zip(xs, body.in_avals[m + n :], strict=True):
         types = types_of([x], [a])
         avals += map(without_first, types) if is_sparse(x) else types
     new_body, out_tree = sparse_jaxpr(body, in_tree, avals)
@@ -224,22 +224,22 @@ def by_loop(prim: Primitive, loop: Loop, values: Sequence[Any], params: Any) -> 
     before, after = (
         [f"{a.dtype}{list(a.shape)}" for a in types] for types in (carry_types, carried)
     )
-    if carried_tree != buffers_of(first)[1] or before != after:
+    if carried_tree != buffers_of(init)[1] or before != after:
         raise TypeError(
             f"{prim} requires sparse arrays of the carry to be stored in the same way"
-            f" before and after a step: got {buffers_of(first)[1]} with {before}, then"
+            f" before and after a step: got {buffers_of(init)[1]} with {before}, then"
             f" {carried_tree} with {after}."
         )
-    new_test = []
-    for t in test:
-        _, test_tree = buffers_of([*asked, *first])
-        bufs = types_of([*asked, *first], t.in_avals)
-        new_test.append(sparse_jaxpr(t, test_tree, bufs)[0])
+    new_cond = []
+    for t in cond:
+        _, cond_tree = buffers_of([*cond_consts, *init])
+        bufs = types_of([*cond_consts, *init], t.in_avals)
+        new_cond.append(sparse_jaxpr(t, cond_tree, bufs)[0])
     operands = [x for group in flat for x in group]
-    new = loop.rebuild(params, [*new_test, new_body], flat)
+    new = loop.rebuild(params, [*new_cond, new_body], flat)
     out = tree.unflatten(out_tree, prim.bind(*operands, **new))
     return [
-        of_all(x, 0, shape_of(x.data)[0]) if i >= n and is_sparse(x) else x
+        batch_array(x, 0, shape_of(x.data)[0]) if i >= n and is_sparse(x) else x
         for i, x in enumerate(out)
     ]
 
@@ -251,6 +251,6 @@ def without_first(aval: Any) -> Any:
 
 def _repeated(x: Any) -> Any:
     """The array with each of its buffers as long as the first axis."""
-    leaves, known = x.tree_flatten()
-    long = [broadcast_to_batch(leaf, (x.shape[0],)) for leaf in leaves]
-    return type(x).tree_unflatten(known, long)
+    leaves, aux_data = x.tree_flatten()
+    full_buffers = [broadcast_to_batch(leaf, (x.shape[0],)) for leaf in leaves]
+    return type(x).tree_unflatten(aux_data, full_buffers)
