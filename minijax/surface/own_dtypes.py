@@ -75,5 +75,5 @@ def primal_tangent_dtype(
     """
     primal, tangent = dtypes.as_dtype(primal_dtype), dtypes.as_dtype(tangent_dtype)
     short = [shaped((), d).str_short(True).removesuffix("[]") for d in (primal, tangent)]
-    said = name or f"PrimalTangentDType{{{short[0]}/{short[1]}}}"
-    return PrimalTangentDType(primal, tangent, said)
+    dtype_name = name or f"PrimalTangentDType{{{short[0]}/{short[1]}}}"
+    return PrimalTangentDType(primal, tangent, dtype_name)

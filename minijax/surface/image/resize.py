@@ -137,28 +137,28 @@ def weights(
     if method is ResizeMethod.AREA:
         left = (pixels - shift) * step
         old = jnp.arange(n, dtype=dtype)[:, None]
-        covered = jnp.minimum(left + step, old + 1) - jnp.maximum(left, old)
-        found = jnp.maximum(covered, 0)
+        overlap = jnp.minimum(left + step, old + 1) - jnp.maximum(left, old)
+        kernel_values = jnp.maximum(overlap, 0)
         middle = left + step / 2
     else:
         middle = (pixels + 0.5 - shift) * step
-        beyond = _BEYOND if repeats_edges else 0
-        old = jnp.arange(-beyond, n + beyond, dtype=dtype)[:, None] + 0.5
+        num_beyond = _BEYOND if repeats_edges else 0
+        old = jnp.arange(-num_beyond, n + num_beyond, dtype=dtype)[:, None] + 0.5
         distance = jnp.abs(middle - old)
         if antialias:  # of several old pixels in a new one, all count
             distance = distance / jnp.maximum(step, 1)
-        found = _KERNELS[method](distance)
+        kernel_values = _KERNELS[method](distance)
     if repeats_edges:
-        return shares(folded(found, _BEYOND))
+        return normalize_columns(folded(kernel_values, _BEYOND))
     inside = (middle >= 0) & (middle <= n)
-    return jnp.where(inside, shares(found), 0)
+    return jnp.where(inside, normalize_columns(kernel_values), 0)
 
 
-def shares(x: Any) -> Any:
+def normalize_columns(x: Any) -> Any:
     """Columns divided by their sums; 0 where these are next to nothing."""
     total = x.sum(0)
-    some = jnp.abs(total) > _LEAST
-    return jnp.where(some, x / jnp.where(some, total, 1), 0)
+    is_significant = jnp.abs(total) > _LEAST
+    return jnp.where(is_significant, x / jnp.where(is_significant, total, 1), 0)
 
 
 _LEAST = 1000 * float(np.finfo("float32").eps)

@@ -106,8 +106,8 @@ def convolving(
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         W, b = params
-        made = convolve(inputs, W, strides, padding, dimension_numbers=tuple(specs))
-        return made + b
+        convolved = convolve(inputs, W, strides, padding, dimension_numbers=tuple(specs))
+        return convolved + b
 
     return init_fun, apply_fun
 
@@ -294,7 +294,7 @@ Selu = elementwise(activations.selu)
 Gelu = elementwise(activations.gelu)
 
 
-def pooling(name: str, reducer: Any, start: float, mean: bool, sentence: str) -> Any:
+def pooling(name: str, reducer: Any, start: float, mean: bool, summary: str) -> Any:
     """The function `name` that makes layers of a reduction over windows."""
 
     def pool(
@@ -304,13 +304,13 @@ def pooling(name: str, reducer: Any, start: float, mean: bool, sentence: str) ->
         spec: str | None = None,
     ) -> Layer:
         rank = len(window_shape) + 2
-        apart = sorted((spec.index("N"), spec.index("C")) if spec else (0, rank - 1))
+        fixed_axes = sorted((spec.index("N"), spec.index("C")) if spec else (0, rank - 1))
 
         def full(sizes: Sequence[int]) -> Shape:
-            found = list(sizes)
-            for at in apart:
-                found.insert(at, 1)
-            return tuple(found)
+            window_sizes = list(sizes)
+            for at in fixed_axes:
+                window_sizes.insert(at, 1)
+            return tuple(window_sizes)
 
         window = full(window_shape)
         steps = full(strides or (1,) * len(window_shape))
@@ -332,7 +332,7 @@ def pooling(name: str, reducer: Any, start: float, mean: bool, sentence: str) ->
         return without_params(shape, apply)
 
     pool.__name__ = pool.__qualname__ = name
-    pool.__doc__ = f"""{sentence}
+    pool.__doc__ = f"""{summary}
 
     Args:
       window_shape: the window's size along each spatial axis.
@@ -402,8 +402,8 @@ def FanInConcat(axis: int = -1) -> Layer:
 
     def shape(shapes: Sequence[Shape]) -> Shape:
         at = axis % len(shapes[0])
-        joined = sum(s[at] for s in shapes)
-        return (*shapes[0][:at], joined, *shapes[0][at + 1 :])
+        total = sum(s[at] for s in shapes)
+        return (*shapes[0][:at], total, *shapes[0][at + 1 :])
 
     return without_params(shape, lambda xs: jnp.concatenate(xs, axis))
 
@@ -472,9 +472,9 @@ def serial(*layers: Layer) -> Layer:
     def init_fun(rng: Any, input_shape: Any) -> Any:
         params = []
         for init, _ in layers:
-            rng, mine = keys.split(rng)
-            input_shape, found = init(mine, input_shape)
-            params.append(found)
+            rng, layer_key = keys.split(rng)
+            input_shape, layer_params = init(layer_key, input_shape)
+            params.append(layer_params)
         return input_shape, params
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
@@ -504,11 +504,13 @@ def parallel(*layers: Layer) -> Layer:
 
     def init_fun(rng: Any, input_shape: Any) -> Any:
         rngs = keys.split(rng, len(layers))
-        found = [
+        shapes_and_params = [
             init(key, shape)
             for (init, _), key, shape in zip(layers, rngs, input_shape, strict=True)
         ]
-        return tuple(shape for shape, _ in found), tuple(params for _, params in found)
+        return tuple(shape for shape, _ in shapes_and_params), tuple(
+            params for _, params in shapes_and_params
+        )
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         rngs = keys_for(layers, kwargs.pop("rng", None))

@@ -117,7 +117,7 @@ class JoinPoint:
         yield self.subtree
 
 
-def packed(states: list[Any], params: Any) -> OptimizerState:
+def pack_states(states: list[Any], params: Any) -> OptimizerState:
     """States, one for each parameter, as leaves and trees; `params` is their tree."""
     flat = [tree.flatten(s) for s in states]
     leaves = tuple(xs for xs, _ in flat)
@@ -154,9 +154,9 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
         init, update, params = opt_maker(*args, **kwargs)
 
         @functools.wraps(init)
-        def init_all(given: Params) -> OptimizerState:
-            leaves, outer = tree.flatten(given)
-            return packed([init(x) for x in leaves], outer)
+        def init_all(params_tree: Params) -> OptimizerState:
+            leaves, outer = tree.flatten(params_tree)
+            return pack_states([init(x) for x in leaves], outer)
 
         @functools.wraps(update)
         def update_all(i: Step, gradients: Updates, state: OptimizerState) -> OptimizerState:
@@ -168,12 +168,12 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
                     f" parameter tree {state.tree_def} and grad tree {outer}."
                 )
             pairs = zip(leaves, states_of(state), strict=True)
-            new = packed([update(i, g, s) for g, s in pairs], outer)
-            for was, now in zip(state.subtree_defs, new.subtree_defs, strict=True):
-                if was != now:
+            new = pack_states([update(i, g, s) for g, s in pairs], outer)
+            for old_def, new_def in zip(state.subtree_defs, new.subtree_defs, strict=True):
+                if old_def != new_def:
                     raise errors.type_error(
                         "optimizer update function produced an output structure that did"
-                        f" not match its input structure: input {was} and output {now}."
+                        f" not match its input structure: input {old_def} and output {new_def}."
                     )
             return new
 
@@ -224,13 +224,13 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     for x in leaves:
         if not isinstance(x, JoinPoint):
             raise TypeError(f"pack_optimizer_state: leaves must be JoinPoints, got {x!r}.")
-    return packed([x.subtree for x in leaves], outer)
+    return pack_states([x.subtree for x in leaves], outer)
 
 
 # -------------------------------------------------------------------------- optimizers
 
 
-def moving(start: Callable[[Any], tuple[Any, ...]], step: Callable[..., Any]) -> Any:
+def with_state(start: Callable[[Any], tuple[Any, ...]], step: Callable[..., Any]) -> Any:
     """Three functions of one array, whose state is (x, *start(x)) in the beginning.
 
     `step(i, g, x, ...)` returns the next state.
@@ -306,7 +306,7 @@ def momentum(step_size: float | Schedule, mass: float) -> Any:
         v = mass * v + g
         return x - rate(i) * v, v
 
-    return moving(one_zero, step)
+    return with_state(one_zero, step)
 
 
 @optimizer
@@ -335,7 +335,7 @@ def nesterov(step_size: float | Schedule, mass: float) -> Any:
         v = mass * v + g
         return x - rate(i) * (mass * v + g), v
 
-    return moving(one_zero, step)
+    return with_state(one_zero, step)
 
 
 @optimizer
@@ -364,7 +364,7 @@ def adagrad(step_size: float | Schedule, momentum: float = 0.9) -> Any:
         m = momentum * m + (1 - momentum) * (g * inverse_root(s))
         return x - rate(i) * m, s, m
 
-    return moving(two_zeros, step)
+    return with_state(two_zeros, step)
 
 
 @optimizer
@@ -393,7 +393,7 @@ def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) 
         s = gamma * s + (1 - gamma) * jnp.square(g)
         return x - rate(i) * g / jnp.sqrt(s + eps), s
 
-    return moving(one_zero, step)
+    return with_state(one_zero, step)
 
 
 @optimizer
@@ -426,7 +426,7 @@ def rmsprop_momentum(
         m = momentum * m + rate(i) * g / jnp.sqrt(s + eps)
         return x - m, s, m
 
-    return moving(two_zeros, step)
+    return with_state(two_zeros, step)
 
 
 @optimizer
@@ -460,7 +460,7 @@ def adam(
         square = v / (1 - jnp.asarray(b2, m.dtype) ** (i + 1))
         return x - rate(i) * mean / (jnp.sqrt(square) + eps), m, v
 
-    return moving(two_zeros, step)
+    return with_state(two_zeros, step)
 
 
 @optimizer
@@ -490,10 +490,10 @@ def adamax(
     def step(i: Any, g: Any, x: Any, m: Any, u: Any) -> Any:
         m = b1 * m + (1 - b1) * g
         u = jnp.maximum(b2 * u, jnp.abs(g))
-        grown = 1 - jnp.asarray(b1, m.dtype) ** (i + 1)
-        return x - (rate(i) / grown) * m / (u + eps), m, u
+        bias_correction = 1 - jnp.asarray(b1, m.dtype) ** (i + 1)
+        return x - (rate(i) / bias_correction) * m / (u + eps), m, u
 
-    return moving(two_zeros, step)
+    return with_state(two_zeros, step)
 
 
 @optimizer
@@ -523,23 +523,23 @@ def sm3(step_size: float | Schedule, momentum: float = 0.9) -> Any:
 
     def start(x: Any) -> Any:
         # A number has one sum, as an array of one element.
-        rows = [jnp.zeros(n, x.dtype) for n in jnp.shape(x) or (1,)]
-        return jnp.zeros_like(x), rows, jnp.shape(x)
+        axis_sums = [jnp.zeros(n, x.dtype) for n in jnp.shape(x) or (1,)]
+        return jnp.zeros_like(x), axis_sums, jnp.shape(x)
 
-    def step(i: Any, g: Any, x: Any, m: Any, rows: Any, told: Any) -> Any:
+    def step(i: Any, g: Any, x: Any, m: Any, axis_sums: Any, shape_of_x: Any) -> Any:
         shape = jnp.shape(x) or (1,)
         axes = range(len(shape))
-        apart = [
+        expanded_sums = [
             v.reshape([n if a == k else 1 for a, n in enumerate(shape)])
-            for k, v in enumerate(rows)
+            for k, v in enumerate(axis_sums)
         ]
-        s = functools.reduce(jnp.minimum, apart) + jnp.square(g)
-        rows = [s.max([a for a in axes if a != k]) for k in axes]
+        s = functools.reduce(jnp.minimum, expanded_sums) + jnp.square(g)
+        axis_sums = [s.max([a for a in axes if a != k]) for k in axes]
         scale = inverse_root(s).reshape(jnp.shape(x))
         m = momentum * m + (1 - momentum) * (g * scale)
-        return x - rate(i) * m, m, rows, told
+        return x - rate(i) * m, m, axis_sums, shape_of_x
 
-    return moving(start, step)
+    return with_state(start, step)
 
 
 # --------------------------------------------------------------------------- gradients

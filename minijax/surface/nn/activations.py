@@ -58,12 +58,12 @@ ArrayLike = Any
 tanh = jnp.tanh
 
 
-def _only_where(rising: Any, tangent: Any) -> Any:
+def _masked_tangent(mask: Any, tangent: Any) -> Any:
     """The tangent where a function rises with slope 1; zero elsewhere."""
-    return jnp.where(rising, tangent, jnp.zeros_like(tangent))
+    return jnp.where(mask, tangent, jnp.zeros_like(tangent))
 
 
-def own_rule(name: str) -> Callable[[Any], Any]:
+def with_custom_derivative(name: str) -> Callable[[Any], Any]:
     """Declare a function with its own derivative; jaxprs call it by this name."""
 
     def declare(fun: Any) -> custom_jvp:
@@ -76,12 +76,12 @@ def own_rule(name: str) -> Callable[[Any], Any]:
 # ------------------------------------------------------------------------- rectifiers
 
 
-@own_rule("relu")
+@with_custom_derivative("relu")
 def _relu(x: Any) -> Any:
     return jnp.maximum(x, 0)
 
 
-_relu.defjvps(lambda t, ans, x: _only_where(x > 0, t))
+_relu.defjvps(lambda t, ans, x: _masked_tangent(x > 0, t))
 
 
 @composite
@@ -106,12 +106,12 @@ def relu(x: ArrayLike) -> Any:
     return _relu(x)
 
 
-@own_rule("relu6")
+@with_custom_derivative("relu6")
 def _relu6(x: Any) -> Any:
     return jnp.minimum(jnp.maximum(x, 0), 6.0)
 
 
-_relu6.defjvps(lambda t, ans, x: _only_where((x > 0) & (x < 6), t))
+_relu6.defjvps(lambda t, ans, x: _masked_tangent((x > 0) & (x < 6), t))
 
 
 @composite
@@ -413,7 +413,7 @@ def soft_sign(x: ArrayLike) -> Any:
     return _soft_sign(as_array(x))
 
 
-@own_rule("soft_sign")
+@with_custom_derivative("soft_sign")
 def _soft_sign(x: Any) -> Any:
     return x / (jnp.abs(x) + 1)
 
@@ -422,7 +422,7 @@ def _soft_sign(x: Any) -> Any:
 _soft_sign.defjvps(lambda t, ans, x: t * jnp.square(1 / (jnp.abs(x) + 1)))
 
 
-@own_rule("log1mexp")
+@with_custom_derivative("log1mexp")
 def _log1mexp(x: Any) -> Any:
     # Each form where the other would cancel.  They meet where exp(-x) is a third: up to
     # a half XLA's log1p loses digits of float64.
@@ -664,8 +664,8 @@ def glu(x: ArrayLike, axis: int = -1) -> Any:
             why="one half gates the other.",
             tries=["a layer before it with an even number of outputs"],
         )
-    kept, gate = jnp.split(x, 2, axis)
-    return kept * sigmoid(gate)
+    value, gate = jnp.split(x, 2, axis)
+    return value * sigmoid(gate)
 
 
 @composite

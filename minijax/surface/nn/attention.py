@@ -194,20 +194,20 @@ def visible(
     key_lengths,
 ):
     """Which keys each query sees, as bools that broadcast to (B, N, T, S), or None."""
-    found = [] if mask is None else [mask]
+    conditions = [] if mask is None else [mask]
     if causal or window is not None or query_lengths is not None:
         t = broadcasted_iota(dtypes.int32, (1, 1, sizes[0], 1), 2)
     if causal or window is not None or key_lengths is not None:
         s = broadcasted_iota(dtypes.int32, (1, 1, 1, sizes[1]), 3)
     if causal:
-        found.append(t >= s)
+        conditions.append(t >= s)
     if window is not None:
-        found += [t <= s + window[0], t >= s - window[1]]
+        conditions += [t <= s + window[0], t >= s - window[1]]
     if query_lengths is not None:
-        found.append(t < query_lengths)
+        conditions.append(t < query_lengths)
     if key_lengths is not None:
-        found.append(s < key_lengths)
-    return functools.reduce(operator.and_, found) if found else None
+        conditions.append(s < key_lengths)
+    return functools.reduce(operator.and_, conditions) if conditions else None
 
 
 # ---------------------------------------------------------------------------- scores
@@ -266,10 +266,10 @@ def _attention(
     scores = scores * (1 / max(h, 1) ** 0.5 if scale is None else scale)
     if bias is not None:
         scores = scores + with_four_axes(jnp.asarray(bias))
-    seen = visible(mask, (t, key.shape[1]), causal, window, query_lengths, key_lengths)
-    if seen is not None:
+    visible_mask = visible(mask, (t, key.shape[1]), causal, window, query_lengths, key_lengths)
+    if visible_mask is not None:
         # Not -inf: a query that sees nothing gets the mean of all values, not nan.
-        scores = jnp.where(seen, scores, -0.7 * float(jnp.finfo(dtype).max))
+        scores = jnp.where(visible_mask, scores, -0.7 * float(jnp.finfo(dtype).max))
     weights = softmax(scores.astype(dtype))
     out = weighted(weights.astype(value.dtype), value)
     if query_lengths is not None:

@@ -136,13 +136,13 @@ def scaled_dot_general(
             f"Only support preferred_element_type in (f32, bf16, f16), but got {dtype}",
             tries=["preferred_element_type=jnp.float32"],
         )
-    kinds = tuple([_Kind(c) for c in configs])
+    kinds = tuple([_BlockFormat(c) for c in configs])
     scales = [None if c.global_scale is None else c.global_scale for c in configs[:2]]
     axes = tuple(tuple(map(tuple, pair)) for pair in dimension_numbers)
     return _scaled_dot_general(lhs, rhs, *scales, axes, dtype, kinds)
 
 
-class _Kind:
+class _BlockFormat:
     """What is static of a config."""
 
     __slots__ = ("block", "data", "four_bits", "scale")
@@ -157,7 +157,7 @@ class _Kind:
         return self.block, self.data, self.scale, self.four_bits
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Kind) and self._key() == other._key()
+        return isinstance(other, _BlockFormat) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -180,31 +180,31 @@ def _three_axes(x: Any, lanes: Sequence[int], summed: Sequence[int]) -> Any:
     """`x` with axes for lanes, for what is left, and for what is summed over."""
     shape = aval_of(x).shape
     lanes, summed = [i % len(shape) for i in lanes], [i % len(shape) for i in summed]
-    left = [i for i in range(len(shape)) if i not in lanes and i not in summed]
-    sizes = [math.prod(shape[i] for i in part) for part in (lanes, left, summed)]
-    return jnp.reshape(lax.transpose(x, (*lanes, *left, *summed)), sizes)
+    free_axes = [i for i in range(len(shape)) if i not in lanes and i not in summed]
+    sizes = [math.prod(shape[i] for i in axes) for axes in (lanes, free_axes, summed)]
+    return jnp.reshape(lax.transpose(x, (*lanes, *free_axes, *summed)), sizes)
 
 
-def _rounded(x: Any, kind: _Kind, global_scale: Any) -> tuple[Any, Any]:
+def _rounded(x: Any, kind: _BlockFormat, global_scale: Any) -> tuple[Any, Any]:
     """Rounded numbers, zeros behind to whole blocks, and their scales."""
     lanes, rows, count = aval_of(x).shape
-    more = -count % kind.block
-    x = jnp.pad(x.astype(np.float32), ((0, 0), (0, 0), (0, more)))
+    num_padding = -count % kind.block
+    x = jnp.pad(x.astype(np.float32), ((0, 0), (0, 0), (0, num_padding)))
     blocks = jnp.reshape(x, (lanes, rows, -1, kind.block))
     if global_scale is not None:
         blocks = blocks / jnp.reshape(global_scale, ()).astype(np.float32)
     top = float(ml_dtypes.finfo(kind.data).max)
     scale = jnp.max(jnp.abs(blocks), 3) / np.float32(top)
     if kind.scale == _E8M0:
-        value, stored = _power_of_two(scale)
+        value, stored_scale = _power_of_two(scale)
     else:
         largest = np.float32(ml_dtypes.finfo(kind.scale).max)
-        stored = jnp.minimum(scale, largest).astype(kind.scale)
-        stored = lax.optimization_barrier(stored)
-        value = stored.astype(np.float32)
+        stored_scale = jnp.minimum(scale, largest).astype(kind.scale)
+        stored_scale = lax.optimization_barrier(stored_scale)
+        value = stored_scale.astype(np.float32)
         value = jnp.where(value == 0, np.float32(1), value)
     numbers = jnp.clip(blocks / value[..., None], -top, top).astype(kind.data)
-    return jnp.reshape(numbers, (lanes, rows, count + more)), stored
+    return jnp.reshape(numbers, (lanes, rows, count + num_padding)), stored_scale
 
 
 def _power_of_two(x: Any) -> tuple[Any, Any]:
@@ -242,26 +242,26 @@ def _product_fwd(a: Any, b: Any, a_scale: Any, b_scale: Any, dtype: Any, kinds: 
     return out, (a, b, a_scale, b_scale)
 
 
-def _product_bwd(dtype: Any, kinds: Any, saved: Any, ct: Any) -> Any:
-    a, b, a_scale, b_scale = saved
-    slopes = []
-    turned = ct, jnp.matrix_transpose(ct)
+def _product_bwd(dtype: Any, kinds: Any, residuals: Any, ct: Any) -> Any:
+    a, b, a_scale, b_scale = residuals
+    operand_cts = []
+    cts = ct, jnp.matrix_transpose(ct)
     for x, other, g, kind, scale in (
-        (a, b, turned[0], kinds[1], a_scale),
-        (b, a, turned[1], kinds[0], b_scale),
+        (a, b, cts[0], kinds[1], a_scale),
+        (b, a, cts[1], kinds[0], b_scale),
     ):
         if kind.four_bits:
             # Not rounded; what was cut off does not move.
-            slope = jnp.matmul(g.astype(np.float32), other.astype(np.float32))
-            top = float(ml_dtypes.finfo(kind.data).max)
-            top *= float(ml_dtypes.finfo(kind.scale).max)
-            limit = jnp.reshape(scale, ()) * np.float32(top)
-            slope = jnp.where(jnp.abs(x) <= limit, slope, 0)
+            operand_ct = jnp.matmul(g.astype(np.float32), other.astype(np.float32))
+            largest = float(ml_dtypes.finfo(kind.data).max)
+            largest *= float(ml_dtypes.finfo(kind.scale).max)
+            limit = jnp.reshape(scale, ()) * np.float32(largest)
+            operand_ct = jnp.where(jnp.abs(x) <= limit, operand_ct, 0)
         else:
             across = jnp.matrix_transpose(other)
-            slope = _multiplied(g, across, (None, None), np.float32, (kinds[2], kind))
-        slopes.append(slope.astype(x.dtype))
-    return *slopes, *[None if s is None else jnp.zeros_like(s) for s in saved[2:]]
+            operand_ct = _multiplied(g, across, (None, None), np.float32, (kinds[2], kind))
+        operand_cts.append(operand_ct.astype(x.dtype))
+    return *operand_cts, *[None if s is None else jnp.zeros_like(s) for s in residuals[2:]]
 
 
 _product.defvjp(_product_fwd, _product_bwd)

@@ -309,36 +309,36 @@ def variance_scaling(
     return init
 
 
-def _draw_normal(key: Any, shape: Any, dtype: Any, variance: Any, where: Any) -> Any:
-    drawn = sampling.normal(key, shape, dtype, out_sharding=where)
+def _draw_normal(key: Any, shape: Any, dtype: Any, variance: Any, out_sharding: Any) -> Any:
+    drawn = sampling.normal(key, shape, dtype, out_sharding=out_sharding)
     return drawn, jnp.sqrt(variance)
 
 
-def _draw_truncated(key: Any, shape: Any, dtype: Any, variance: Any, where: Any) -> Any:
+def _draw_truncated(key: Any, shape: Any, dtype: Any, variance: Any, out_sharding: Any) -> Any:
     if dtypes.is_complex(dtype):
-        drawn = _in_disk(key, shape, dtype, where, 1 - math.exp(-4.0))
+        drawn = _in_disk(key, shape, dtype, out_sharding, 1 - math.exp(-4.0))
         return drawn, jnp.sqrt(variance) / jnp.asarray(_TRUNCATED_STDDEV_COMPLEX, dtype)
-    drawn = continuous.truncated_normal(key, -2, 2, shape, dtype, out_sharding=where)
+    drawn = continuous.truncated_normal(key, -2, 2, shape, dtype, out_sharding=out_sharding)
     return drawn, jnp.sqrt(variance) / jnp.asarray(_TRUNCATED_STDDEV, dtype)
 
 
-def _draw_uniform(key: Any, shape: Any, dtype: Any, variance: Any, where: Any) -> Any:
+def _draw_uniform(key: Any, shape: Any, dtype: Any, variance: Any, out_sharding: Any) -> Any:
     if dtypes.is_complex(dtype):
         # The numbers of a disk of radius sqrt(2) have variance 1.
-        return _in_disk(key, shape, dtype, where, None), jnp.sqrt(2 * variance)
-    drawn = sampling.uniform(key, shape, dtype, -1, out_sharding=where)
+        return _in_disk(key, shape, dtype, out_sharding, None), jnp.sqrt(2 * variance)
+    drawn = sampling.uniform(key, shape, dtype, -1, out_sharding=out_sharding)
     return drawn, jnp.sqrt(3 * variance)
 
 
-def _in_disk(key: Any, shape: Any, dtype: Any, where: Any, mass: Any) -> Any:
+def _in_disk(key: Any, shape: Any, dtype: Any, out_sharding: Any, mass: Any) -> Any:
     """Complex numbers even in the unit disk, or normal ones: the nearest `mass` of all."""
     real = dtypes.real_of(dtype)
     key_radius, key_angle = keys.split(key)
-    u = sampling.uniform(key_radius, shape, real, out_sharding=where)
-    turn = sampling.uniform(key_angle, shape, real, out_sharding=where)
+    u = sampling.uniform(key_radius, shape, real, out_sharding=out_sharding)
+    angle_fraction = sampling.uniform(key_angle, shape, real, out_sharding=out_sharding)
     # The squared radius is even in [0, 1), or exponential: its distribution inverted.
     radius = jnp.sqrt(u) if mass is None else jnp.sqrt(-jnp.log1p(-u * mass))
-    angle = (2 * np.pi * turn).astype(dtype)
+    angle = (2 * np.pi * angle_fraction).astype(dtype)
     return radius.astype(dtype) * jnp.exp(1j * angle)
 
 

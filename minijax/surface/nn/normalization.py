@@ -53,7 +53,7 @@ def check_mask(name: str, where: Any) -> None:
         )
 
 
-def highest(x: Any, axis: Any, keepdims: bool = True) -> Any:
+def stopped_max(x: Any, axis: Any, keepdims: bool = True) -> Any:
     """The maximum along axes; of no elements -inf.  A constant to derivatives."""
     x = stop_gradient(x)
     shape = aval_of(x).shape
@@ -96,7 +96,7 @@ def _softmax(x: Any, axis: Any, where: Any) -> Any:
     if where is not None:
         x = jnp.where(where, x, -jnp.inf)
     (x,) = promote_args_inexact("softmax", x)
-    kernel = _softmax_own if config.SOFTMAX_CUSTOM_JVP.value else shares
+    kernel = _softmax_with_jvp if config.SOFTMAX_CUSTOM_JVP.value else shares
     out = kernel(x, axis)
     # Where everything is masked, the shares are nan.
     return out if where is None else jnp.where(where, out, 0)
@@ -104,17 +104,17 @@ def _softmax(x: Any, axis: Any, where: Any) -> Any:
 
 def shares(x: Any, axis: Any) -> Any:
     """Exponentials divided by their sum."""
-    grown = jnp.exp(x - highest(x, axis))
-    return grown / jnp.sum(grown, axis, keepdims=True)
+    exponentials = jnp.exp(x - stopped_max(x, axis))
+    return exponentials / jnp.sum(exponentials, axis, keepdims=True)
 
 
-_softmax_own = custom_jvp(shares, nondiff_argnums=(1,))
+_softmax_with_jvp = custom_jvp(shares, nondiff_argnums=(1,))
 
 
-@_softmax_own.defjvp
+@_softmax_with_jvp.defjvp
 def _softmax_jvp(axis: Any, primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
-    y = _softmax_own(x, axis)
+    y = _softmax_with_jvp(x, axis)
     return y, y * _centred(y, t, axis)
 
 
@@ -126,9 +126,9 @@ def _centred(y: Any, t: Any, axis: Any) -> Any:
     """
     shape = aval_of(t).shape
     axes = canonical_axes(axis, len(shape))
-    kept = tuple(i for i in range(len(shape)) if i not in axes)
+    kept_axes = tuple(i for i in range(len(shape)) if i not in axes)
     for _ in range(2):
-        t = t + lax.broadcast_in_dim(-jnp.sum(y * t, axes), shape, kept)
+        t = t + lax.broadcast_in_dim(-jnp.sum(y * t, axes), shape, kept_axes)
     return t
 
 
@@ -164,7 +164,7 @@ def _log_softmax(x: Any, axis: Any, where: Any) -> Any:
     if where is not None:
         x = jnp.where(where, x, -jnp.inf)
     (x,) = promote_args_inexact("log_softmax", x)
-    shifted = x - highest(x, axis)
+    shifted = x - stopped_max(x, axis)
     out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
     return out if where is None else jnp.where(where, out, -jnp.inf)
 
@@ -221,15 +221,15 @@ def _logsumexp(a, axis, b, keepdims: bool, return_sign: bool, where):
     if b is not None:
         a = jnp.where(b != 0, a, -jnp.inf)
     real = jnp.real(a) if dtypes.is_complex(aval_of(a).dtype) else a
-    top = highest(real, axis, keepdims=False)
+    top = stopped_max(real, axis, keepdims=False)
     top = jnp.where(jnp.isfinite(top), top, aval_of(top).dtype.type(0))
     ndim = aval_of(a).ndim
-    kept = keep(top, canonical_axes(axis, ndim), ndim)
-    grown = jnp.exp(a - convert(kept, aval_of(a).dtype))
+    top_kept = keep(top, canonical_axes(axis, ndim), ndim)
+    exponentials = jnp.exp(a - convert(top_kept, aval_of(a).dtype))
     if b is not None:
-        grown = grown * (b if where is None else jnp.where(where, b, 0))
-    total = jnp.sum(grown, axis, keepdims=keepdims)
-    top = kept if keepdims else top
+        exponentials = exponentials * (b if where is None else jnp.where(where, b, 0))
+    total = jnp.sum(exponentials, axis, keepdims=keepdims)
+    top = top_kept if keepdims else top
     if return_sign:
         return jnp.log(jnp.abs(total)) + top, jnp.sign(total)
     out = jnp.log(total) + convert(top, aval_of(total).dtype)
@@ -323,10 +323,10 @@ def _standardize(x, axis, mean, variance, epsilon, where, algorithm: str):
         raise ValueError(
             f"standardize: Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'."
         )
-    given = x
+    original = x
     (x,) = promote_args_inexact("standardize", x)
     # Raises where promotion is forbidden and the caller passes floats beside integers.
-    dtypes.promote(tuple((aval_of(v).dtype, aval_of(v).weak_type) for v in (given, x)))
+    dtypes.promote(tuple((aval_of(v).dtype, aval_of(v).weak_type) for v in (original, x)))
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)
     centered = x - mean
@@ -390,11 +390,11 @@ def _one_hot(x: Any, n: int, dtype: Any, axis: Any) -> Any:
     if type(axis) is not int:
         return convert(x == _lane_of(axis, n), dtype)
     aval = aval_of(x)
-    place = canonical_axis(axis, aval.ndim + 1)
+    class_axis = canonical_axis(axis, aval.ndim + 1)
     shape = [1] * (aval.ndim + 1)
-    shape[place] = n
-    classes = broadcasted_iota(aval.dtype, tuple(shape), place)
-    return convert(jnp.expand_dims(x, place) == classes, dtype)
+    shape[class_axis] = n
+    classes = broadcasted_iota(aval.dtype, tuple(shape), class_axis)
+    return convert(jnp.expand_dims(x, class_axis) == classes, dtype)
 
 
 def _lane_of(axis: Any, n: int) -> Any:

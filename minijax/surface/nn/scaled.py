@@ -78,13 +78,13 @@ def unscaled(x: Any, scales: Any, dtype: Any) -> Any:
 
 def check_blocks(a: Any, b: Any, a_scales: Any, b_scales: Any) -> None:
     """ValueError unless numbers and scales fit together."""
-    parts = {"lhs": a, "rhs": b, "lhs_scales": a_scales, "rhs_scales": b_scales}
-    which = ", ".join(f"{name} {errors.type_text(x)}" for name, x in parts.items())
+    operands = {"lhs": a, "rhs": b, "lhs_scales": a_scales, "rhs_scales": b_scales}
+    operand_text = ", ".join(f"{name} {errors.type_text(x)}" for name, x in operands.items())
 
     def refuse(why: str) -> None:
-        raise errors.value_error(f"scaled_matmul: {why}", which=which)
+        raise errors.value_error(f"scaled_matmul: {why}", which=operand_text)
 
-    if any(np.ndim(x) != 3 for x in parts.values()):
+    if any(np.ndim(x) != 3 for x in operands.values()):
         refuse("requires all inputs to be 3-dimensional arrays")
     if (a.shape[0], a.shape[2]) != (b.shape[0], b.shape[2]):
         refuse("lhs and rhs must have matching batch (B) and contract (K) dimensions")

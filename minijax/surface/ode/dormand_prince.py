@@ -44,7 +44,7 @@ __all__ = (
 Derivative = Callable[[Any, Any], Any]
 
 # Places of the slopes in a step, and how slopes before make the value there.
-PLACES = np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
+NODES = np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
 STAGES = np.array(
     [
         [0, 0, 0, 0, 0, 0, 0],
@@ -74,7 +74,7 @@ MIDDLE = 0.5 * np.array(
 )
 
 
-def weighed(weights: Any, k: Any) -> Any:
+def weighted_sum(weights: Any, k: Any) -> Any:
     """The sum of slopes by weights."""
     return jnp.dot(jnp.asarray(weights, k.dtype), k, precision=Precision.HIGHEST)
 
@@ -99,16 +99,16 @@ def runge_kutta_step(func: Derivative, y0: Any, f0: Any, t0: Any, dt: Any) -> An
       Array([1.10517], dtype=float32)
     """
     h = dt.astype(f0.dtype)
-    places, stages = jnp.asarray(PLACES, dt.dtype), jnp.asarray(STAGES, f0.dtype)
+    nodes, stages = jnp.asarray(NODES, dt.dtype), jnp.asarray(STAGES, f0.dtype)
 
     def body(i: Any, k: Any) -> Any:
-        slope = func(y0 + h * weighed(stages[i], k), t0 + dt * places[i])
+        slope = func(y0 + h * weighted_sum(stages[i], k), t0 + dt * nodes[i])
         return k.at[i].set(slope)
 
     k = jnp.zeros((7, f0.shape[0]), f0.dtype).at[0].set(f0)
     k = fori_loop(1, 7, body, k)
-    y1 = y0 + h * weighed(FIFTH, k)
-    return y1, k[-1], h * weighed(FIFTH - FOURTH, k), k
+    y1 = y0 + h * weighted_sum(FIFTH, k)
+    return y1, k[-1], h * weighted_sum(FIFTH - FOURTH, k), k
 
 
 def fit_4th_order_polynomial(y0: Any, y1: Any, y_mid: Any, dy0: Any, dy1: Any, dt: Any) -> Any:
@@ -156,7 +156,7 @@ def interp_fit_dopri(y0: Any, y1: Any, k: Any, dt: Any) -> Any:
       >>> interp_fit_dopri(jnp.zeros(1), jnp.ones(1), jnp.ones((7, 1)), jnp.ones(()))[3]
       Array([1.], dtype=float32)
     """
-    middle = y0 + dt.astype(y0.dtype) * weighed(MIDDLE, k)
+    middle = y0 + dt.astype(y0.dtype) * weighted_sum(MIDDLE, k)
     return jnp.stack(fit_4th_order_polynomial(y0, y1, middle, k[0], k[-1], dt))
 
 
@@ -190,10 +190,10 @@ def initial_step_size(
     h0 = jnp.where(small, 1e-6, 0.01 * d0 / jnp.where(small, 1, d1))
     f1 = fun(y0 + h0.astype(y0.dtype) * f0, t0 + h0)
     d2 = norms.norm((f1 - f0) / scale) / h0
-    bend = jnp.maximum(d1, d2)
-    flat = bend <= 1e-15
-    h1 = (0.01 / jnp.where(flat, 1, bend)) ** (1 / (order + 1))
-    h1 = jnp.where(flat, jnp.maximum(1e-6, h0 * 1e-3), h1)
+    curvature = jnp.maximum(d1, d2)
+    is_flat = curvature <= 1e-15
+    h1 = (0.01 / jnp.where(is_flat, 1, curvature)) ** (1 / (order + 1))
+    h1 = jnp.where(is_flat, jnp.maximum(1e-6, h0 * 1e-3), h1)
     return jnp.minimum(100 * h0, h1)
 
 
@@ -231,8 +231,8 @@ def mean_error_ratio(error_estimate: Any, rtol: Any, atol: Any, y0: Any, y1: Any
       >>> mean_error_ratio(one, 0.25, 0.25, one, -one)
       Array(2., dtype=float32)
     """
-    allowed = atol + rtol * jnp.maximum(jnp.abs(y0), jnp.abs(y1))
-    return jnp.sqrt(jnp.mean(abs2(error_estimate / allowed.astype(error_estimate.dtype))))
+    tolerance = atol + rtol * jnp.maximum(jnp.abs(y0), jnp.abs(y1))
+    return jnp.sqrt(jnp.mean(abs2(error_estimate / tolerance.astype(error_estimate.dtype))))
 
 
 def optimal_step_size(

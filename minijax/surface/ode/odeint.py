@@ -104,11 +104,11 @@ def odeint(
             f"t must be an array of floats, but got {t}.", tries=["jnp.asarray(t, float)"]
         )
     converted, consts = closure_convert(func, y0, t[0], *args)
-    solve = kept_by(converted, _solver, rtol, atol, mxstep, hmax)
+    solve = kept_by(converted, _jitted_solver, rtol, atol, mxstep, hmax)
     return solve(y0, t, *args, *consts)
 
 
-def _solver(*fixed):
+def _jitted_solver(*fixed):
     return jit(partial(_odeint, *fixed))
 
 
@@ -130,20 +130,20 @@ def solution(func, rtol, atol, mxstep, hmax, y0, ts, *args):
         ratio = mean_error_ratio(error, rtol, atol, s.y, y)
         dt = jnp.clip(optimal_step_size(s.dt, ratio), 0, hmax).astype(s.dt.dtype)
         polynomial = interp_fit_dopri(s.y, y, k, s.dt)
-        done = State(y, slope, s.t + s.dt, dt, s.t, polynomial)
-        again = s._replace(dt=dt)
+        accepted = State(y, slope, s.t + s.dt, dt, s.t, polynomial)
+        retry = s._replace(dt=dt)
         good = ratio <= 1
-        chosen = [jnp.where(good, a, b) for a, b in zip(done, again, strict=True)]
-        return tried + 1, State(*chosen)
+        selected = [jnp.where(good, a, b) for a, b in zip(accepted, retry, strict=True)]
+        return tried + 1, State(*selected)
 
     def advance(s: State, target: Any) -> tuple[State, Any]:
-        def on(carry: tuple[Any, State]) -> Any:
+        def not_done(carry: tuple[Any, State]) -> Any:
             tried, s = carry
             return (s.t < target) & (tried < mxstep) & (s.dt > 0)
 
-        _, s = while_loop(on, attempt, (0, s))
-        share = (target - s.before) / (s.t - s.before)
-        return s, jnp.polyval(s.polynomial, share.astype(s.polynomial.dtype))
+        _, s = while_loop(not_done, attempt, (0, s))
+        fraction = (target - s.before) / (s.t - s.before)
+        return s, jnp.polyval(s.polynomial, fraction.astype(s.polynomial.dtype))
 
     f0 = f(y0, ts[0])
     dt = initial_step_size(f, ts[0], y0, 4, rtol, atol, f0)
@@ -161,19 +161,19 @@ def solution_fwd(func, rtol, atol, mxstep, hmax, y0, ts, *args):
 def solution_bwd(func, rtol, atol, mxstep, hmax, residuals, ct):
     ys, ts, args = residuals
 
-    def backwards(state: Any, s: Any, *args: Any) -> Any:
+    def adjoint_dynamics(state: Any, s: Any, *args: Any) -> Any:
         """Solution, adjoint, and what time and arguments get, by the time s = -t."""
         y, ct_y, *_ = state
         slope, pull = vjp(func, y, -s, *args)
         return -slope, *pull(ct_y)
 
-    def to_the_time_before(carry: Any, i: Any) -> Any:
+    def step_back(carry: Any, i: Any) -> Any:
         ct_y, ct_t, ct_args = carry
         # A later time of observation moves the value along its slope.
-        moved = jnp.dot(func(ys[i], ts[i], *args), ct[i]).real.astype(ts.dtype)
+        time_ct = jnp.dot(func(ys[i], ts[i], *args), ct[i]).real.astype(ts.dtype)
         _, ct_y, ct_t, *ct_args = odeint(
-            backwards,
-            (ys[i], ct_y, ct_t - moved, *ct_args),
+            adjoint_dynamics,
+            (ys[i], ct_y, ct_t - time_ct, *ct_args),
             jnp.stack([-ts[i], -ts[i - 1]]),
             *args,
             rtol=rtol,
@@ -182,13 +182,13 @@ def solution_bwd(func, rtol, atol, mxstep, hmax, residuals, ct):
             hmax=hmax,
         )
         ct_y, ct_t, ct_args = tree.map(lambda x: x[1], (ct_y, ct_t, ct_args))
-        return (ct_y + ct[i - 1], ct_t, ct_args), moved
+        return (ct_y + ct[i - 1], ct_t, ct_args), time_ct
 
     with config.default_matmul_precision("highest"):
         start = (ct[-1], jnp.zeros((), ts.dtype), [tree.map(jnp.zeros_like, a) for a in args])
-        later = jnp.arange(len(ts) - 1, 0, -1)
-        (ct_y, ct_t, ct_args), moved = scan(to_the_time_before, start, later)
-    return ct_y, jnp.concatenate([ct_t[None], moved[::-1]]), *ct_args
+        time_indices = jnp.arange(len(ts) - 1, 0, -1)
+        (ct_y, ct_t, ct_args), time_cts = scan(step_back, start, time_indices)
+    return ct_y, jnp.concatenate([ct_t[None], time_cts[::-1]]), *ct_args
 
 
 solution.defvjp(solution_fwd, solution_bwd)

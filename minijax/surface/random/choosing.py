@@ -58,11 +58,11 @@ def bernoulli_of(key: Any, p: Any, shape: Shape, mode: str = "low") -> Any:
     """Whether coins with probability `p` of heads show heads."""
     dtype = aval_of(p).dtype
     if mode == "low":
-        return lt(unit_of(key, shape, dtype), spread(p, shape))
+        return lt(unit_of(key, shape, dtype), align_to_shape(p, shape))
     first, second = _two_units(key, shape, dtype)
     # Heads if first + eps * second < p: as if drawn with twice the bits.
     eps = ml_dtypes.finfo(dtype).eps
-    return lt(mul(second, dtype.type(eps)), sub(spread(p, shape), first))
+    return lt(mul(second, dtype.type(eps)), sub(align_to_shape(p, shape), first))
 
 
 def _two_units(key: Any, shape: Shape, dtype: Any) -> list[Any]:
@@ -138,10 +138,10 @@ def gumbel_of(key: Any, shape: Shape, dtype: Any, mode: str) -> Any:
     if mode == "highest" and dtype == dtypes.float32:
         return _gumbel_of_64_bits(key, shape)
     # The upper tail is made from numbers near 0, where floats are dense.
-    u, more = _two_units(key, shape, dtype)
+    u, low_digits = _two_units(key, shape, dtype)
     eps = dtype.type(ml_dtypes.finfo(dtype).eps)
-    finer = add(add(u, mul(eps, more)), dtype.type(tiny))
-    u = select_n(ge(u, dtype.type(0.5)), finer, u)
+    extended_u = add(add(u, mul(eps, low_digits)), dtype.type(tiny))
+    u = select_n(ge(u, dtype.type(0.5)), extended_u, u)
     return neg(log(neg(log1p(neg(u)))))
 
 
@@ -161,13 +161,13 @@ def _gumbel_of_64_bits(key: Any, shape: Shape) -> Any:
 
 def _fraction(high: Any, low: Any) -> Any:
     """(high + low / 2^32) / 2^32 of uint32 numbers, as float32, rounded down; not 0."""
-    none = eq(high, np.uint32(0))
-    zeros, more = clz(high), clz(low)
+    high_is_zero = eq(high, np.uint32(0))
+    zeros, low_zeros = clz(high), clz(low)
     top = bitwise_or(
         shift_left(high, zeros), shift_right_logical(low, sub(np.uint32(32), zeros))
     )
-    top = select_n(none, top, shift_left(low, more))
-    zeros = select_n(none, zeros, add(more, np.uint32(32)))
+    top = select_n(high_is_zero, top, shift_left(low, low_zeros))
+    zeros = select_n(high_is_zero, zeros, add(low_zeros, np.uint32(32)))
     exponent = shift_left(sub(np.uint32(126), zeros), np.uint32(23))
     digits = shift_right_logical(top, np.uint32(8))
     digits = bitwise_and(digits, np.uint32((1 << 23) - 1))
@@ -242,31 +242,31 @@ def _categorical(key, logits, axis: int, shape, replace: bool, mode: str):
     prefix = shape[: len(shape) - len(batch)]
     index = dtypes.int_default()
     if replace:
-        whole = list(shape[len(prefix) :])
-        whole.insert(axis, aval.shape[axis])
-        noise = gumbel_of(typed, (*prefix, *whole), aval.dtype, mode)
+        noise_shape = list(shape[len(prefix) :])
+        noise_shape.insert(axis, aval.shape[axis])
+        noise = gumbel_of(typed, (*prefix, *noise_shape), aval.dtype, mode)
         if prefix:
             logits = expand_dims(logits, range(len(prefix)))
         return argmax(add(noise, logits), axis + len(prefix), index)
-    return _greatest_few(typed, logits, axis, shape, prefix, mode)
+    return _top_k_categories(typed, logits, axis, shape, prefix, mode)
 
 
-def _greatest_few(key, logits, axis: int, shape: Shape, prefix: Shape, mode: str):
+def _top_k_categories(key, logits, axis: int, shape: Shape, prefix: Shape, mode: str):
     """Categories without replacement, as many as `prefix` holds."""
     aval = aval_of(logits)
-    many = math.prod(prefix)
-    if many > aval.shape[axis]:
+    num_samples = math.prod(prefix)
+    if num_samples > aval.shape[axis]:
         raise value_problem(
-            f"Number of samples without replacement ({many}) cannot exceed number of"
+            f"Number of samples without replacement ({num_samples}) cannot exceed number of"
             f" categories ({aval.shape[axis]}).",
             logits,
             why="each category is drawn once at most.",
             tries=["replace=True"],
         )
     noise = gumbel_of(key, aval.shape, aval.dtype, mode)
-    _, index = top_k(add(logits, noise), many, axis=axis)
-    order = (axis, *(i for i in range(aval.ndim) if i != axis))
-    return reshape(transpose(index, order), shape)
+    _, index = top_k(add(logits, noise), num_samples, axis=axis)
+    axis_order = (axis, *(i for i in range(aval.ndim) if i != axis))
+    return reshape(transpose(index, axis_order), shape)
 
 
 def categorical(
@@ -324,8 +324,8 @@ def shuffled(key: Any, x: Any, axis: int) -> Any:
     shape = aval_of(x).shape
     for _ in range(rounds):
         key, sub = split_of(key)
-        order = random_bits_p.bind(sub, bit_width=32, shape=shape)
-        _, x = sort_key_val(order, x, axis)
+        sort_keys = random_bits_p.bind(sub, bit_width=32, shape=shape)
+        _, x = sort_key_val(sort_keys, x, axis)
     return x
 
 
@@ -338,8 +338,8 @@ def permutation_of(key: Any, x: Any, axis: int, independent: bool) -> Any:
     aval = aval_of(x)
     if independent or (aval.ndim == 1 and not dtypes.is_extended(aval.dtype)):
         return shuffled(key, x, axis)
-    order = _shuffled_range(key, aval.shape[axis])
-    return indexing.take(x, order, axis, unique_indices=True, mode="promise_in_bounds")
+    sampled_order = _shuffled_range(key, aval.shape[axis])
+    return indexing.take(x, sampled_order, axis, unique_indices=True, mode="promise_in_bounds")
 
 
 @composite(static=("n",))
@@ -407,23 +407,23 @@ def permutation(
 
 def _positions(key: Any, n: int, shape: Shape, replace: bool, p: Any, mode: str) -> Any:
     """Indices below `n`, drawn with probabilities `p` (None: equal ones)."""
-    many = math.prod(shape)
+    num_samples = math.prod(shape)
     if p is None:
         if replace:
             return randint_of(key, shape, 0, n, dtypes.int_default())
-        return reshape(slice_in_dim(_shuffled_range(key, n), 0, many), shape)
+        return reshape(slice_in_dim(_shuffled_range(key, n), 0, num_samples), shape)
     dtype = aval_of(p).dtype
     if not dtypes.is_float(dtype):
         dtype = dtypes.to_inexact(dtype)
         p = convert_element_type(p, dtype)
     if replace:
         total = cumsum(p)
-        last = index_in_dim(total, -1, keepdims=False)
-        point = mul(last, sub(dtype.type(1), unit_of(key, shape, dtype)))
-        found = searching.searchsorted(total, point)
-        return convert_element_type(found, dtypes.int_default())
+        total_weight = index_in_dim(total, -1, keepdims=False)
+        point = mul(total_weight, sub(dtype.type(1), unit_of(key, shape, dtype)))
+        drawn = searching.searchsorted(total, point)
+        return convert_element_type(drawn, dtypes.int_default())
     noise = gumbel_of(key, (n,), dtype, mode)
-    _, index = top_k(add(noise, log(p)), many)
+    _, index = top_k(add(noise, log(p)), num_samples)
     return reshape(convert_element_type(index, dtypes.int_default()), shape)
 
 
@@ -431,10 +431,10 @@ def _positions(key: Any, n: int, shape: Shape, replace: bool, p: Any, mode: str)
 def _choice(key, a, p, n: int, shape: Shape, replace: bool, axis: int, mode: str):
     typed, _ = opaque("choice", key)
     if a is not None and p is None and not replace:
-        moved = permutation_of(typed, a, axis, False)
-        out = slice_in_dim(moved, 0, math.prod(shape), axis=axis)
-        whole = aval_of(a).shape
-        return reshape(out, (*whole[:axis], *shape, *whole[axis + 1 :]))
+        permuted = permutation_of(typed, a, axis, False)
+        out = slice_in_dim(permuted, 0, math.prod(shape), axis=axis)
+        full_shape = aval_of(a).shape
+        return reshape(out, (*full_shape[:axis], *shape, *full_shape[axis + 1 :]))
     index = _positions(typed, n, shape, replace, p, mode)
     if a is None:
         return index
@@ -491,16 +491,16 @@ def choice(
     else:
         a = None
     dtypes.check_holds("choice", n - 1, dtypes.int_default())
-    many = math.prod(shape)
-    if n < 1 and many > 0:
+    num_samples = math.prod(shape)
+    if n < 1 and num_samples > 0:
         raise value_problem(
             "a must be greater than 0 unless no samples are taken",
             a,
             why="there is nothing to choose from.",
         )
-    if not replace and many > n:
+    if not replace and num_samples > n:
         raise value_problem(
-            f"Cannot take a larger sample (size {many}) than population (size {n})"
+            f"Cannot take a larger sample (size {num_samples}) than population (size {n})"
             " when 'replace=False'",
             a,
             why="each element is drawn once at most.",

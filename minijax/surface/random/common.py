@@ -45,7 +45,7 @@ __all__ = (
     "inexact_dtype",
     "shape_of_all",
     "broadcast_shapes",
-    "spread",
+    "align_to_shape",
     "repeated",
     "as_dtype",
     "safely",
@@ -57,12 +57,17 @@ __all__ = (
 
 
 def problem(
-    error: type[Exception], what: str, which=None, *, why: str, tries: Sequence[str] = ()
+    error: type[Exception],
+    message_text: str,
+    which=None,
+    *,
+    why: str,
+    tries: Sequence[str] = (),
 ) -> Exception:
     """An error in the house's form."""
     text = errors.type_text(which) if which is not None else None
     message = errors.message(
-        what, which=text, where=core.stack_text(), why=why, tries=list(tries)
+        message_text, which=text, where=core.stack_text(), why=why, tries=list(tries)
     )
     return error(message)
 
@@ -92,7 +97,7 @@ def opaque(name: str, key: Any) -> tuple[Any, bool]:
     else:
         check_words(name, key)
         if config.LEGACY_KEYS.value != "allow":
-            _complain_of_words(key)
+            _report_legacy_key(key)
         typed, wrapped = random_wrap_p.bind(key, impl=find_impl(None)), True
     shape = aval_of(key).shape
     if aval_of(typed).shape:
@@ -106,9 +111,9 @@ def opaque(name: str, key: Any) -> tuple[Any, bool]:
     return typed, wrapped
 
 
-def _complain_of_words(words: Any) -> None:
+def _report_legacy_key(words: Any) -> None:
     """What `jax_legacy_prng_key` does where a random function is given a key's words."""
-    what = (
+    text = (
         "Legacy uint32 key array passed as key to jax.random function. Please create keys"
         " using jax.random.key(). If use of a raw key array was intended, set"
         ' jax_legacy_prng_key="allow".'
@@ -116,9 +121,9 @@ def _complain_of_words(words: Any) -> None:
     mode = config.LEGACY_KEYS.value
     if mode == "error":
         raise value_problem(
-            what, words, why="jax_legacy_prng_key='error'.", tries=["jax.random.key(0)"]
+            text, words, why="jax_legacy_prng_key='error'.", tries=["jax.random.key(0)"]
         )
-    warnings.warn(what, stacklevel=source.stacklevel())
+    warnings.warn(text, stacklevel=source.stacklevel())
 
 
 def check_words(name: str, words: Any) -> None:
@@ -126,13 +131,13 @@ def check_words(name: str, words: Any) -> None:
     if isinstance(words, (Tracer, np.ndarray, np.generic)) or type(words) is ArrayImpl:
         return
     if words is None or isinstance(words, (list, tuple, dict, str)):
-        what = f"unexpected PRNG key type {type(words)}"
+        text = f"unexpected PRNG key type {type(words)}"
     else:
-        what = (
+        text = (
             "JAX encountered invalid PRNG key data: expected key_data to have ndim,"
             f" shape, and dtype attributes. Got {words!r}"
         )
-    raise type_problem(what, why=f"{name} takes a random key first.", tries=_GOOD_KEYS)
+    raise type_problem(text, why=f"{name} takes a random key first.", tries=_GOOD_KEYS)
 
 
 def returns_words(wrapped: bool) -> bool:
@@ -192,14 +197,14 @@ def float_dtype(name: str, dtype: Any) -> Any:
 
 def checked_dtype(name: str, dtype: Any, accepts: Any, kind: str) -> Any:
     """A user's dtype as it means now; ValueError unless `accepts` it."""
-    found = dtypes.requested_dtype(dtype, name)
-    if not accepts(found):
+    canonical = dtypes.requested_dtype(dtype, name)
+    if not accepts(canonical):
         raise value_problem(
-            f"dtype argument to `{name}` must be {kind}, got {found}",
+            f"dtype argument to `{name}` must be {kind}, got {canonical}",
             why="the distribution has no other values.",
             tries=["leave dtype out, and convert the result with .astype"],
         )
-    return found
+    return canonical
 
 
 def inexact_dtype(name: str, dtype: Any) -> Any:
@@ -247,7 +252,7 @@ def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int,
         ) from None
 
 
-def spread(x: Any, shape: tuple[int, ...]) -> Any:
+def align_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
     """A parameter lined up with `shape`: scalars as they are, ones for missing axes."""
     old = aval_of(x).shape
     if not old or len(old) >= len(shape):
@@ -302,21 +307,21 @@ def placed(x: Any, out_sharding: Any, name: str) -> Any:
 
 
 def distribution(
-    *, of: Callable[[str, Any], Any] = float_dtype, said: str | None = None
+    *, of: Callable[[str, Any], Any] = float_dtype, error_name: str | None = None
 ) -> Callable[[Any], Any]:
     """Make a sampler of (key, *parameters, shape, dtype) a public function.
 
     It runs as one compiled call, and is handed an opaque key, a shape of ints (or None,
     where that is the default) and a dtype as `of` finds it, which calls the function
-    `said`.  The result goes where the caller's `out_sharding` says.
+    `error_name`.  The result goes where the caller's `out_sharding` says.
     """
 
     def declare(fun: Any) -> Any:
         name = fun.__name__
         names = fun.__code__.co_varnames[: fun.__code__.co_argcount]
         defaults = dict(zip(names[::-1], fun.__defaults__[::-1], strict=False))
-        least, most = len(names) - len(defaults), len(names)
-        places = "out_sharding" in (fun.__kwdefaults__ or ())
+        min_args, max_args = len(names) - len(defaults), len(names)
+        has_out_sharding = "out_sharding" in (fun.__kwdefaults__ or ())
 
         @functools.wraps(fun)
         def sample(key: Any, *rest: Any) -> Any:
@@ -324,25 +329,27 @@ def distribution(
 
         compiled = composite(sample, static=("shape", "dtype"))
 
-        def by_position(args: tuple[Any, ...], given: dict[str, Any]) -> Any:
-            left, open_ = {**defaults, **given}, names[len(args) :]
-            if len(args) > most or not given.keys() <= {*open_} <= left.keys():
-                fun(*args, **given)  # says what is missing, or too much
-            return (*args, *map(left.__getitem__, open_))
+        def by_position(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            available, unset_names = {**defaults, **kwargs}, names[len(args) :]
+            if len(args) > max_args or not kwargs.keys() <= {*unset_names} <= available.keys():
+                fun(*args, **kwargs)  # says what is missing, or too much
+            return (*args, *map(available.__getitem__, unset_names))
 
         @functools.wraps(fun)
-        def public(*args: Any, **given: Any) -> Any:
-            where = given.pop("out_sharding", None) if places and given else None
-            if given or not least <= len(args) <= most:
-                args = by_position(args, given)
-            elif len(args) < most:
-                args += fun.__defaults__[len(args) - most :]
+        def public(*args: Any, **kwargs: Any) -> Any:
+            out_sharding = (
+                kwargs.pop("out_sharding", None) if has_out_sharding and kwargs else None
+            )
+            if kwargs or not min_args <= len(args) <= max_args:
+                args = by_position(args, kwargs)
+            elif len(args) < max_args:
+                args += fun.__defaults__[len(args) - max_args :]
             *rest, shape, dtype = args
-            dtype = of(said or name, dtype)
+            dtype = of(error_name or name, dtype)
             if shape is not None or defaults["shape"] is not None:
                 shape = static_shape(shape, name)
             out = compiled(*rest, shape, dtype)
-            return out if where is None else placed(out, where, name)
+            return out if out_sharding is None else placed(out, out_sharding, name)
 
         return public
 

@@ -201,7 +201,7 @@ def lognormal(
     """
     sigma = safely("lognormal", sigma, dtype)
     shape = shape_of_all("lognormal", shape, sigma)
-    return exp(mul(normal_of(key, shape, dtype), spread(sigma, shape)))
+    return exp(mul(normal_of(key, shape, dtype), align_to_shape(sigma, shape)))
 
 
 # ------------------------------------------------- maxwell, double_sided_maxwell, rayleigh
@@ -277,8 +277,8 @@ def double_sided_maxwell(
     shape = (*(shape or own), *own)
     first, second = split_of(key)
     x = mul(signs_of(second, shape, dtype), maxwell_of(first, shape, dtype))
-    x, scale = promote_dtypes_inexact(x, spread(scale, shape))
-    x, loc = promote_dtypes_inexact(mul(x, scale), spread(loc, shape))
+    x, scale = promote_dtypes_inexact(x, align_to_shape(scale, shape))
+    x, loc = promote_dtypes_inexact(mul(x, scale), align_to_shape(loc, shape))
     return add(x, loc)
 
 
@@ -346,7 +346,7 @@ def pareto(
     """
     b = safely("pareto", b, dtype)
     shape = shape_of_all("pareto", shape, b)
-    return exp(div(exponential_of(key, shape, dtype), spread(b, shape)))
+    return exp(div(exponential_of(key, shape, dtype), align_to_shape(b, shape)))
 
 
 def reciprocal(x: Any) -> Any:
@@ -433,15 +433,15 @@ def triangular(
       >>> mj.random.triangular(mj.random.key(0), 0., 1., 2., (2,)).shape
       (2,)
     """
-    given = [safely("triangular", x, dtype) for x in (left, mode, right)]
-    shape = shape_of_all("triangular", shape, *given)
-    left, mode, right = (repeated(x, shape) for x in given)
+    params = [safely("triangular", x, dtype) for x in (left, mode, right)]
+    shape = shape_of_all("triangular", shape, *params)
+    left, mode, right = (repeated(x, shape) for x in params)
     width = sub(right, left)
     peak = div(sub(mode, left), width)
     u = unit_of(key, shape, dtype)
     rising = add(left, sqrt(mul(mul(u, width), sub(mode, left))))
-    rest = mul(sub(dtype.type(1), u), width)
-    falling = sub(right, sqrt(mul(rest, sub(right, mode))))
+    falling_area = mul(sub(dtype.type(1), u), width)
+    falling = sub(right, sqrt(mul(falling_area, sub(right, mode))))
     return select_n(lt(u, peak), falling, rising)
 
 
@@ -481,7 +481,7 @@ def truncated_normal(
       (2,)
     """
     shape = shape_of_all("truncated_normal", shape, lower, upper)
-    low, high = (spread(as_dtype(x, dtype), shape) for x in (lower, upper))
+    low, high = (align_to_shape(as_dtype(x, dtype), shape) for x in (lower, upper))
     root = constant(math.sqrt(2), dtype)
     u = uniform_of(key, shape, dtype, erf(div(low, root)), erf(div(high, root)))
     out = mul(root, erf_inv(u))
@@ -542,12 +542,12 @@ def generalized_normal_of(key: Any, p: Any, shape: Shape, dtype: Any) -> Any:
     exponent = reciprocal(p)
     wide = shape_of_all("gamma", shape, exponent)
     x = gamma_of(gamma_key, exponent, wide, dtype, False)
-    x, exponent = promote_dtypes_inexact(x, spread(exponent, shape))
+    x, exponent = promote_dtypes_inexact(x, align_to_shape(exponent, shape))
     x, signs = promote_dtypes_inexact(pow(x, exponent), signs_of(sign_key, shape, dtype))
     return mul(signs, x)
 
 
-@distribution(said="gamma")
+@distribution(error_name="gamma")
 def generalized_normal(
     key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
@@ -582,13 +582,15 @@ def _ball(key: Any, d: int, p: Any, shape: Shape, dtype: Any) -> Any:
     x = generalized_normal_of(first, p, (*shape, d), dtype)
     e = exponential_of(second, shape, dtype)
     size = magnitude(x)
-    exponent = spread(p, (*shape, d))
+    exponent = align_to_shape(p, (*shape, d))
     if not dtypes.is_integer(aval_of(exponent).dtype):
         size, exponent = promote_dtypes_inexact(size, exponent)
-    total = sum_of_last(pow(size, exponent))
-    total, e = promote_dtypes_inexact(total, e)
-    total, exponent = promote_dtypes_inexact(add(total, e), spread(reciprocal(p), shape))
-    norm = pow(total, exponent)
+    norm_sum = sum_of_last(pow(size, exponent))
+    norm_sum, e = promote_dtypes_inexact(norm_sum, e)
+    norm_sum, exponent = promote_dtypes_inexact(
+        add(norm_sum, e), align_to_shape(reciprocal(p), shape)
+    )
+    norm = pow(norm_sum, exponent)
     if aval_of(norm).shape != shape:
         raise type_problem(f"ball: p does not fit the shape {shape}.", p, why="one p a ball.")
     return div(x, repeated(_last(norm), aval_of(x).shape))

@@ -168,7 +168,7 @@ def _poisson_by_waiting(key: Any, rate: Any, dtype: Any) -> Any:
     return sub(while_loop(cond, body, start)[1], dtype.type(1))
 
 
-def rejected(
+def sample_by_rejection(
     key, propose: Callable[[Any, Any], tuple[Any, Any]], shape: Shape, kind, limit_dtype
 ):
     """The first accepted proposal of each element.
@@ -212,13 +212,13 @@ def _poisson_by_rejection(key: Any, rate: Any, dtype: Any) -> Any:
         hat = add(div(a, mul(edge, edge)), b)
         s = log(div(mul(v, inverse_alpha), hat))
         t = sub(add(neg(rate), mul(k, log_rate)), lgamma_of_xla_p.bind(add(k, c(1))))
-        quick = bitwise_and(ge(edge, c(0.07)), le(v, v_r))
+        accepts_early = bitwise_and(ge(edge, c(0.07)), le(v, v_r))
         near_edge = bitwise_and(lt(edge, c(0.013)), gt(v, edge))
-        refuse = bitwise_or(lt(k, c(0)), near_edge)
-        slow = bitwise_and(bitwise_not(refuse), le(s, t))
-        return k, bitwise_or(quick, slow)
+        is_rejected = bitwise_or(lt(k, c(0)), near_edge)
+        accepts_late = bitwise_and(bitwise_not(is_rejected), le(s, t))
+        return k, bitwise_or(accepts_early, accepts_late)
 
-    return convert_element_type(rejected(key, propose, shape, kind, dtype), dtype)
+    return convert_element_type(sample_by_rejection(key, propose, shape, kind, dtype), dtype)
 
 
 @distribution(of=_int_dtype)
@@ -250,14 +250,20 @@ def poisson(
     shape = shape_of_all("poisson", shape, lam)
     kind = dtypes.float32
     rate = repeated(as_dtype(lam, kind), shape)
-    small = bitwise_or(ne(rate, rate), lt(rate, kind.type(10)))
+    is_small = bitwise_or(ne(rate, rate), lt(rate, kind.type(10)))
     # Each way gets rates that it ends with soon, where the other's are wanted.
-    few = _poisson_by_waiting(key, select_n(small, repeated(kind.type(0), shape), rate), dtype)
-    many = _poisson_by_rejection(
-        random_clone(key), select_n(small, rate, repeated(kind.type(1e5), shape)), dtype
+    waiting_counts = _poisson_by_waiting(
+        key, select_n(is_small, repeated(kind.type(0), shape), rate), dtype
     )
-    none = eq(rate, kind.type(0))
-    return select_n(none, select_n(small, many, few), repeated(dtype.type(0), shape))
+    rejection_counts = _poisson_by_rejection(
+        random_clone(key), select_n(is_small, rate, repeated(kind.type(1e5), shape)), dtype
+    )
+    is_zero = eq(rate, kind.type(0))
+    return select_n(
+        is_zero,
+        select_n(is_small, rejection_counts, waiting_counts),
+        repeated(dtype.type(0), shape),
+    )
 
 
 # ---------------------------------------------------------------------------- binomial
@@ -337,9 +343,9 @@ def _binomial_by_rejection(key: Any, count: Any, p: Any, dtype: Any) -> Any:
 
     def propose(u: Any, v: Any) -> tuple[Any, Any]:
         edge = sub(half, magnitude(u))
-        quick = bitwise_and(ge(edge, c(0.07)), le(v, v_r))
+        accepts_early = bitwise_and(ge(edge, c(0.07)), le(v, v_r))
         k = floor(add(mul(add(div(mul(c(2), a), edge), b), u), centre))
-        refuse = bitwise_or(lt(k, c(0)), gt(k, count))
+        is_rejected = bitwise_or(lt(k, c(0)), gt(k, count))
         v = log(div(mul(v, alpha), add(div(a, mul(edge, edge)), b)))
         bound = mul(add(mode, half), log(div(add(mode, one), mul(odds, above(mode)))))
         bound = add(bound, mul(add(count, one), log(div(above(mode), above(k)))))
@@ -349,10 +355,10 @@ def _binomial_by_rejection(key: Any, count: Any, p: Any, dtype: Any) -> Any:
         bound = add(bound, _stirling_tail(sub(count, mode)))
         bound = sub(bound, _stirling_tail(k))
         bound = sub(bound, _stirling_tail(sub(count, k)))
-        slow = bitwise_and(bitwise_not(refuse), le(v, bound))
-        return k, bitwise_or(quick, slow)
+        accepts_late = bitwise_and(bitwise_not(is_rejected), le(v, bound))
+        return k, bitwise_or(accepts_early, accepts_late)
 
-    return rejected(key, propose, shape, kind, dtype)
+    return sample_by_rejection(key, propose, shape, kind, dtype)
 
 
 def binomial_of(key: Any, n: Any, p: Any, dtype: Any) -> Any:
@@ -366,24 +372,29 @@ def binomial_of(key: Any, n: Any, p: Any, dtype: Any) -> Any:
     small_p = lt(p, kind.type(0.5))
     q = select_n(small_p, sub(one, p), p)  # of the rarer outcome
     bad_n = bitwise_or(ne(n, n), lt(n, kind.type(0)))
-    endless = eq(magnitude(n), kind.type(math.inf))
+    is_infinite = eq(magnitude(n), kind.type(math.inf))
     bad_q = bitwise_or(ne(q, q), lt(q, kind.type(0)))
     q_is_nan = ne(q, q)
     q = select_n(bad_q, q, full(0.01))
-    few = bitwise_or(bad_n, le(mul(n, q), kind.type(10)))
+    by_waiting_mask = bitwise_or(bad_n, le(mul(n, q), kind.type(10)))
     n = floor(n)
     # Each way gets numbers that it ends with soon, where the other's are wanted.
-    by_waiting = _binomial_by_waiting(key, select_n(few, full(0), n), log1p(neg(q)), dtype)
-    by_rejection = _binomial_by_rejection(
-        random_clone(key), select_n(few, n, full(1e4)), select_n(few, q, full(0.5)), dtype
+    by_waiting = _binomial_by_waiting(
+        key, select_n(by_waiting_mask, full(0), n), log1p(neg(q)), dtype
     )
-    out = convert_element_type(select_n(few, by_rejection, by_waiting), dtype)
+    by_rejection = _binomial_by_rejection(
+        random_clone(key),
+        select_n(by_waiting_mask, n, full(1e4)),
+        select_n(by_waiting_mask, q, full(0.5)),
+        dtype,
+    )
+    out = convert_element_type(select_n(by_waiting_mask, by_rejection, by_waiting), dtype)
     invalid = bitwise_or(bad_q, bad_n)
     out = select_n(invalid, out, full(math.nan, dtype))
-    countless = bitwise_and(endless, bitwise_not(invalid))
-    out = select_n(countless, out, full(math.inf, dtype))
-    as_is = bitwise_or(bitwise_or(bitwise_or(small_p, bad_n), q_is_nan), endless)
-    return select_n(as_is, sub(convert_element_type(n, dtype), out), out)
+    is_valid_infinite = bitwise_and(is_infinite, bitwise_not(invalid))
+    out = select_n(is_valid_infinite, out, full(math.inf, dtype))
+    keeps_count = bitwise_or(bitwise_or(bitwise_or(small_p, bad_n), q_is_nan), is_infinite)
+    return select_n(keeps_count, sub(convert_element_type(n, dtype), out), out)
 
 
 @distribution()
@@ -431,29 +442,31 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Any, dtype: Any, unroll: Any) 
             why="its last axis holds the categories' probabilities.",
         )
     batch = [aval_of(n).shape, aval_of(p).shape[:-1]]
-    whole = (*broadcast_shapes("multinomial", batch), *categories)
+    param_shape = (*broadcast_shapes("multinomial", batch), *categories)
     if shape is None:
-        shape = whole
-    elif broadcast_shapes("multinomial", [shape, whole]) != shape:
+        shape = param_shape
+    elif broadcast_shapes("multinomial", [shape, param_shape]) != shape:
         raise value_problem(
-            f"multinomial: shape {shape} does not fit parameters of shape {whole}.",
+            f"multinomial: shape {shape} does not fit parameters of shape {param_shape}.",
             p,
             why="it must end with the categories, and be what the parameters repeat to.",
         )
     p = move_axis(repeated(p, shape), len(shape) - 1, 0)
     # Category by category: its share of what is left, until nothing is.
-    left = cumsum(p, 0, reverse=True)
-    none = eq(left, kind.type(0))
-    share = div(p, select_n(none, left, repeated(kind.type(1), aval_of(left).shape)))
+    remaining = cumsum(p, 0, reverse=True)
+    is_zero = eq(remaining, kind.type(0))
+    conditional_p = div(
+        p, select_n(is_zero, remaining, repeated(kind.type(1), aval_of(remaining).shape))
+    )
     keys = random_split_p.bind(typed, shape=categories)
 
     def step(trials: Any, x: Any) -> tuple[Any, Any]:
-        share, key = x
-        share = min(kind.type(1), max(kind.type(0), share))
-        count = binomial_of(key, trials, share, kind)
+        conditional_p, key = x
+        conditional_p = min(kind.type(1), max(kind.type(0), conditional_p))
+        count = binomial_of(key, trials, conditional_p, kind)
         return sub(trials, count), count
 
-    _, counts = run_scan(step, repeated(n, shape[:-1]), (share, keys), unroll=unroll)
+    _, counts = run_scan(step, repeated(n, shape[:-1]), (conditional_p, keys), unroll=unroll)
     return convert_element_type(move_axis(counts, 0, len(shape) - 1), dtype)
 
 

@@ -90,25 +90,25 @@ def _gamma_batch(axis: Any, args: Any, dims: Any, *, log_space: bool) -> Any:
     return random_gamma_p.bind(keys, a, log_space=log_space), 0
 
 
-def _draw_all(impl: Any, lead: Shape, words: Any, a: Any, *, log_space: bool) -> Any:
+def _draw_all(impl: Any, key_shape: Shape, words: Any, a: Any, *, log_space: bool) -> Any:
     """Gamma numbers for the parameters `a`, whose leading axes are those of the keys."""
-    keys, flat = _flat_keys(impl, lead, words, a)
+    keys, flat = _flat_keys(impl, key_shape, words, a)
     one = partial(_draw_one, log_space=log_space)
     return reshape(each(one, aval_of(flat).shape, keys, flat), aval_of(a).shape)
 
 
-def _draw_each(impl: Any, lead: Shape, words: Any, a: Any, *, log_space: bool) -> Any:
+def _draw_each(impl: Any, key_shape: Shape, words: Any, a: Any, *, log_space: bool) -> Any:
     """`_draw_all` in a loop: elements that are accepted soon wait for no other."""
-    xs = _flat_keys(impl, lead, words, a)
+    xs = _flat_keys(impl, key_shape, words, a)
     flat = map_(lambda x: _draw_one(x[0], x[1], log_space), xs)
     return reshape(flat, aval_of(a).shape)
 
 
-def _flat_keys(impl: Any, lead: Shape, words: Any, a: Any) -> tuple[Any, Any]:
+def _flat_keys(impl: Any, key_shape: Shape, words: Any, a: Any) -> tuple[Any, Any]:
     """A key for each parameter, and the parameters; both of one axis."""
     shape = aval_of(a).shape
     keys = random_wrap_p.bind(words, impl=impl)
-    keys = random_split_p.bind(keys, shape=(prod(shape[len(lead) :]),))
+    keys = random_split_p.bind(keys, shape=(prod(shape[len(key_shape) :]),))
     return reshape(keys, (prod(shape),)), reshape(a, (prod(shape),))
 
 
@@ -126,8 +126,8 @@ def _draw_one(key: Any, alpha: Any, log_space: bool) -> Any:
     if log_space:
         extra = log1p(neg(unit_of(shrink_key, (), dtype)))
         extra = mul(extra, div(one, alpha))
-        none = bitwise_or(large, eq(extra, dtype.type(0)))
-        return add(add(log(d), log(v)), select_n(none, extra, dtype.type(0)))
+        no_shrink = bitwise_or(large, eq(extra, dtype.type(0)))
+        return add(add(log(d), log(v)), select_n(no_shrink, extra, dtype.type(0)))
     shrink = pow(sub(one, unit_of(shrink_key, (), dtype)), div(one, alpha))
     return mul(mul(d, v), select_n(large, shrink, one))
 
@@ -173,8 +173,8 @@ _one_by_one = lowering(random_gamma_p, _draw_each, elementwise=False)
 
 def _lower_cpu(ctx: Any, *operands: Any, **params: Any) -> Any:
     """One element after the other, but not where the compiler shards them."""
-    together = ctx.is_sharded_by_compiler
-    emit = random_gamma_p.lower if together else _one_by_one
+    is_batched = ctx.is_sharded_by_compiler
+    emit = random_gamma_p.lower if is_batched else _one_by_one
     return emit(ctx, *operands, **params)
 
 
@@ -221,7 +221,7 @@ def gamma(
     return gamma_of(key, a, shape_of_all("gamma", shape, a), dtype, False)
 
 
-@distribution(said="gamma")
+@distribution(error_name="gamma")
 def loggamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:

@@ -205,9 +205,9 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
       >>> mj.random.wrap_key_data(mj.random.PRNGKey(1)) == mj.random.key(1)
       Array(True, dtype=bool)
     """
-    found = _impl_of(impl, dtype, "wrap_key_data")
+    key_impl_ = _impl_of(impl, dtype, "wrap_key_data")
     check_words("wrap_key_data", key_bits_array)
-    return random_wrap_p.bind(key_bits_array, impl=found)
+    return random_wrap_p.bind(key_bits_array, impl=key_impl_)
 
 
 def _typed(keys: Any, name: str) -> Any:

@@ -45,32 +45,32 @@ def _factor(cov: Any, method: str) -> Any:
 def _multivariate_normal(key, mean, cov, shape, dtype, method: str):
     typed, _ = opaque("multivariate_normal", key)
     mean, cov = promote_dtypes_inexact(mean, cov)
-    old, square = aval_of(mean).shape, aval_of(cov).shape
-    if not old or square[-2:] != (old[-1], old[-1]):
+    mean_shape, cov_shape = aval_of(mean).shape, aval_of(cov).shape
+    if not mean_shape or cov_shape[-2:] != (mean_shape[-1], mean_shape[-1]):
         what = "mean.ndim >= 1, got mean.ndim == 0"
-        if old:
-            what = f"cov.shape == (..., n, n) for n={old[-1]}, but got cov.shape =="
-            what += f" {square}."
+        if mean_shape:
+            what = f"cov.shape == (..., n, n) for n={mean_shape[-1]}, but got cov.shape =="
+            what += f" {cov_shape}."
         raise value_problem(
             f"multivariate_normal requires {what}",
             mean,
             why="each vector needs a mean and a covariance of its size.",
         )
-    batch = [old[:-1], square[:-2]]
+    batch = [mean_shape[:-1], cov_shape[:-2]]
     if shape is None:
         shape = broadcast_shapes("multivariate_normal", batch)
     elif broadcast_shapes("multivariate_normal", [shape, *batch]) != shape:
         raise value_problem(
             "multivariate_normal parameter shapes must be broadcast-compatible with the"
-            f" shape argument, got mean.shape {old} and cov.shape {square} for shape"
+            f" shape argument, got mean.shape {mean_shape} and cov.shape {cov_shape} for shape"
             f" argument {shape}.",
             mean,
             why="shape leaves the axis of the vector out.",
         )
     kind = dtypes.real_of(aval_of(cov).dtype) if dtype is None else dtype
-    noise = normal_of(typed, (*shape, old[-1]), kind)
+    noise = normal_of(typed, (*shape, mean_shape[-1]), kind)
     out = einsum("...ij,...j->...i", _factor(cov, method), noise)
-    return spread(mean, aval_of(out).shape) + out
+    return align_to_shape(mean, aval_of(out).shape) + out
 
 
 def multivariate_normal(

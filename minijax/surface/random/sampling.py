@@ -135,10 +135,10 @@ def uniform_of(key: Any, shape: Shape, dtype: Any, low: Any, high: Any) -> Any:
         if low == 0 and span == 1:
             return x
         return larger(low, add(mul(x, span), low))
-    wide = max(shape, aval_of(low).shape, aval_of(high).shape, key=len)
-    start = spread(low, wide)
-    span = sub(spread(high, wide), start)
-    out = add(mul(spread(x, wide), span), start)
+    broadcast_shape = max(shape, aval_of(low).shape, aval_of(high).shape, key=len)
+    start = align_to_shape(low, broadcast_shape)
+    span = sub(align_to_shape(high, broadcast_shape), start)
+    out = add(mul(align_to_shape(x, broadcast_shape), span), start)
     if math.prod(aval_of(out).shape) != math.prod(shape):
         raise type_problem(
             f"uniform: minval and maxval do not broadcast to the shape {shape}.",
@@ -147,7 +147,7 @@ def uniform_of(key: Any, shape: Shape, dtype: Any, low: Any, high: Any) -> Any:
             tries=["a larger shape", "leave shape out of minval and maxval"],
         )
     if aval_of(out).shape != shape:  # the range has further axes of size 1
-        out, start = reshape(out, shape), spread(low, shape)
+        out, start = reshape(out, shape), align_to_shape(low, shape)
     return larger(start, out)
 
 
@@ -260,7 +260,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 # ----------------------------------------------------------------------------- randint
 
 
-def _whole(x: Any, dtype: Any) -> Any:
+def _integer_bound(x: Any, dtype: Any) -> Any:
     """A bound as an integer; what is none is converted to `dtype`."""
     if isinstance(x, (int, np.integer)):
         return int(x)
@@ -300,21 +300,21 @@ def _span(low: Any, high: Any, too_high: Any, dtype: Any) -> Any:
     if all(isinstance(x, np.generic) for x in (low, high, too_high)):
         count = max(1, int(high) - int(low) + int(too_high and high > low))
         return dtype.type(count % 2 ** (8 * dtype.itemsize))
-    wide = convert_element_type(sub(high, low), dtype)
-    shape = aval_of(wide).shape
+    difference = convert_element_type(sub(high, low), dtype)
+    shape = aval_of(difference).shape
     low, high = repeated(low, shape), repeated(high, shape)
-    span = select_n(le(high, low), wide, repeated(dtype.type(1), shape))
+    span = select_n(le(high, low), difference, repeated(dtype.type(1), shape))
     if isinstance(too_high, np.generic) and not too_high:
         return span
-    more = bitwise_and(repeated(too_high, shape), gt(high, low))
-    return select_n(more, span, add(span, dtype.type(1)))
+    needs_one_more = bitwise_and(repeated(too_high, shape), gt(high, low))
+    return select_n(needs_one_more, span, add(span, dtype.type(1)))
 
 
 def randint_of(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any) -> Any:
     """Integers of an integer dtype in [minval, maxval)."""
     info = ml_dtypes.iinfo(dtype)
     bottom, top, width = int(info.min), int(info.max), info.bits
-    minval, maxval = (_whole(x, dtypes.int_default()) for x in (minval, maxval))
+    minval, maxval = (_integer_bound(x, dtypes.int_default()) for x in (minval, maxval))
     if width < 32:
         low = _clipped(minval, bottom, top, dtypes.int32)
         high = _clipped(maxval, bottom, top + 1, dtypes.int32)
@@ -322,13 +322,15 @@ def randint_of(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any) -> 
         return convert_element_type(wide, dtype)
     unsigned = uint_of(width)
     too_high = _exceeds(maxval, top)
-    low, high = (spread(_clipped(x, bottom, top, dtype), shape) for x in (minval, maxval))
+    low, high = (
+        align_to_shape(_clipped(x, bottom, top, dtype), shape) for x in (minval, maxval)
+    )
     span = _span(low, high, too_high, unsigned)
     first, second = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in split_of(key))
     # (first * 2**width + second) modulo the span; 2**width in two factors.
     half = _rem(unsigned.type(2 ** (width // 2)), span)
-    turn = _rem(_mul(half, half), span)
-    offset = rem(add(mul(rem(first, span), turn), rem(second, span)), span)
+    modulus_factor = _rem(_mul(half, half), span)
+    offset = rem(add(mul(rem(first, span), modulus_factor), rem(second, span)), span)
     if unsigned != dtype:
         offset = convert_element_type(offset, dtype)
     return add(low, offset)

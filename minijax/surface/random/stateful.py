@@ -104,10 +104,10 @@ class StatefulPRNG:
                 "cannot operate on split stateful generator",
                 tries=["vmap: each lane has a generator of its own"],
             )
-        found = fold_in(self._base_key, get(self._counter))
+        new_key = fold_in(self._base_key, get(self._counter))
         addupdate(self._counter, ..., 1)
         sizes = _shape(shape)
-        return split(found, sizes) if sizes else found
+        return split(new_key, sizes) if sizes else new_key
 
     def random(self, size: Size = None, dtype: Any = float) -> Any:
         """Random floats, at least 0 and less than 1.
@@ -151,8 +151,8 @@ class StatefulPRNG:
         Returns:
           An array.
         """
-        found = normal(self.key(), _shape(size, loc, scale), dtype)
-        return (jnp.asarray(loc) + jnp.asarray(scale) * found).astype(dtype)
+        standard = normal(self.key(), _shape(size, loc, scale), dtype)
+        return (jnp.asarray(loc) + jnp.asarray(scale) * standard).astype(dtype)
 
     def integers(
         self, low: Any, high: Any = None, size: Size = None, *, dtype: Any = int

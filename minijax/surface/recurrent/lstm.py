@@ -59,20 +59,20 @@ def layer(x: Any, h: Any, c: Any, weights: Sequence[Any], lengths: Any, precisio
     """One pseudo-layer on [T, B, I]: outputs [T, B, H], the last states."""
     W_ih, W_hh, b_ih, b_hh = weights
     dot = functools.partial(jnp.matmul, precision=precision)
-    driven = dot(x, W_ih.T) + (b_ih + b_hh)  # of all times at once
+    input_gates = dot(x, W_ih.T) + (b_ih + b_hh)  # of all times at once
 
     def step(carry: Any, row: Any) -> Any:
         h, c = carry
-        t, driven = row
-        i, f, g, o = jnp.split(driven + dot(h, W_hh.T), 4, -1)
+        t, input_gates = row
+        i, f, g, o = jnp.split(input_gates + dot(h, W_hh.T), 4, -1)
         new_c = sigmoid(f) * c + sigmoid(i) * jnp.tanh(g)
         new_h = sigmoid(o) * jnp.tanh(new_c)
-        within = (t < lengths)[:, None]
-        carry = jnp.where(within, new_h, h), jnp.where(within, new_c, c)
-        return carry, jnp.where(within, new_h, 0)
+        is_inside = (t < lengths)[:, None]
+        carry = jnp.where(is_inside, new_h, h), jnp.where(is_inside, new_c, c)
+        return carry, jnp.where(is_inside, new_h, 0)
 
     times = jnp.arange(x.shape[0], dtype="int32")
-    (h, c), y = scan(step, (h, c), (times, driven))
+    (h, c), y = scan(step, (h, c), (times, input_gates))
     return y, h, c
 
 
@@ -83,17 +83,17 @@ def flipped(x: Any, lengths: Any) -> Any:
     return jnp.take_along_axis(x, at[:, :, None], 0)
 
 
-def network(x, h_0, c_0, parts, lengths, num_layers, bidirectional, precision):
+def network(x, h_0, c_0, weights_by_kind, lengths, num_layers, bidirectional, precision):
     """Outputs and last states of all layers, each on the outputs of the one before."""
     y, hs, cs = x.transpose(1, 0, 2), [], []
     directions = 2 if bidirectional else 1
     for first in range(0, num_layers * directions, directions):
         outputs = []
         for k in range(first, first + directions):
-            turn = (lambda y: flipped(y, lengths)) if k > first else (lambda y: y)
-            weights = [p[k] for p in parts]
-            out, h, c = layer(turn(y), h_0[k], c_0[k], weights, lengths, precision)
-            outputs.append(turn(out))
+            maybe_flip = (lambda y: flipped(y, lengths)) if k > first else (lambda y: y)
+            weights = [p[k] for p in weights_by_kind]
+            out, h, c = layer(maybe_flip(y), h_0[k], c_0[k], weights, lengths, precision)
+            outputs.append(maybe_flip(out))
             hs.append(h)
             cs.append(c)
         y = jnp.concatenate(outputs, -1)
@@ -167,8 +167,8 @@ def lstm_ref(
     """
     check_lengths(seq_lengths)
     check_dropout("LSTM reference", dropout)
-    parts = (W_ih, W_hh, b_ih, b_hh)
-    return network(x, h_0, c_0, parts, seq_lengths, num_layers, bidirectional, None)
+    weights_by_kind = (W_ih, W_hh, b_ih, b_hh)
+    return network(x, h_0, c_0, weights_by_kind, seq_lengths, num_layers, bidirectional, None)
 
 
 # -------------------------------------------------------------------------- primitives
@@ -249,7 +249,7 @@ def rnn_bwd_abstract_eval(
     return [x_aval, h0_aval, c0_aval, w_aval]
 
 
-def forwards(
+def run_forward(
     x,
     h_0,
     c_0,
@@ -265,20 +265,20 @@ def forwards(
 ):
     """What `rnn_fwd` computes."""
     check_dropout("LSTM", dropout)
-    parts = unpack_lstm_weights(w, input_size, hidden_size, num_layers, bidirectional)
+    weights_by_kind = unpack_lstm_weights(w, input_size, hidden_size, num_layers, bidirectional)
     precision = None if cudnn_allow_tf32 else Precision.HIGHEST
-    out = network(x, h_0, c_0, parts, lengths, num_layers, bidirectional, precision)
+    out = network(x, h_0, c_0, weights_by_kind, lengths, num_layers, bidirectional, precision)
     return [*out, jnp.zeros(0, "float32")]
 
 
-def backwards(dy, dh, dc, x, h_0, c_0, w, y, reserved, lengths, **params):
+def run_backward(dy, dh, dc, x, h_0, c_0, w, y, reserve_space, lengths, **params):
     """What `rnn_bwd` computes."""
 
     def f(x: Any, h_0: Any, c_0: Any, w: Any) -> Any:
-        return forwards(x, h_0, c_0, w, lengths, **params)[:3]
+        return run_forward(x, h_0, c_0, w, lengths, **params)[:3]
 
-    _, pull = vjp(f, x, h_0, c_0, w)
-    return [*pull([dy, dh, dc])]
+    _, vjp_fun = vjp(f, x, h_0, c_0, w)
+    return [*vjp_fun([dy, dh, dc])]
 
 
 @functools.lru_cache(maxsize=256)
@@ -293,15 +293,19 @@ def defined_by(prim: Primitive, fun: Callable[..., Any]) -> None:
     """Take the rules of a primitive from a function that computes the same."""
 
     def rule_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-        moving = [i for i, t in enumerate(tangents) if type(t) is not Zero]
+        differentiated = [i for i, t in enumerate(tangents) if type(t) is not Zero]
 
-        def of_moving(*xs: Any) -> Any:
+        def of_differentiated(*xs: Any) -> Any:
             args = list(primals)
-            for i, x in zip(moving, xs, strict=True):
+            for i, x in zip(differentiated, xs, strict=True):
                 args[i] = x
             return fun(*args, **params)
 
-        return jvp(of_moving, [primals[i] for i in moving], [tangents[i] for i in moving])
+        return jvp(
+            of_differentiated,
+            [primals[i] for i in differentiated],
+            [tangents[i] for i in differentiated],
+        )
 
     def rule_batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         out = vmap(functools.partial(fun, **params), dims)(*args)
@@ -315,9 +319,9 @@ def defined_by(prim: Primitive, fun: Callable[..., Any]) -> None:
 
 
 rnn_fwd_p.abstract = rnn_abstract_eval
-defined_by(rnn_fwd_p, forwards)
+defined_by(rnn_fwd_p, run_forward)
 rnn_bwd_p.abstract = rnn_bwd_abstract_eval
-defined_by(rnn_bwd_p, backwards)
+defined_by(rnn_bwd_p, run_backward)
 
 
 # ----------------------------------------------------------------------------- `lstm`
@@ -325,12 +329,12 @@ defined_by(rnn_bwd_p, backwards)
 
 def allows_tf32(precision: Any) -> bool:
     """Whether products may round their operands to 19 bits."""
-    found = canonical(precision)
-    if not isinstance(found, tuple):
+    canonical_precision = canonical(precision)
+    if not isinstance(canonical_precision, tuple):
         return True
-    if found[0] == Precision.DEFAULT:
+    if canonical_precision[0] == Precision.DEFAULT:
         raise NotImplementedError("bfloat16 support not implemented for LSTM")
-    return found[0] != Precision.HIGHEST
+    return canonical_precision[0] != Precision.HIGHEST
 
 
 @functools.partial(custom_vjp, nondiff_argnums=(5, 6, 7, 8, 9, 10))
@@ -425,7 +429,7 @@ def lstm_fwd(
     """
     check_lengths(seq_lengths)
     check_dropout("LSTM", dropout)
-    y, h_n, c_n, reserved = rnn_fwd_p.bind(
+    y, h_n, c_n, reserve_space = rnn_fwd_p.bind(
         x,
         h_0,
         c_0,
@@ -438,7 +442,7 @@ def lstm_fwd(
         bidirectional=bidirectional,
         cudnn_allow_tf32=allows_tf32(precision),
     )
-    return (y, h_n, c_n), (x, h_0, c_0, w, seq_lengths, y, reserved)
+    return (y, h_n, c_n), (x, h_0, c_0, w, seq_lengths, y, reserve_space)
 
 
 def lstm_bwd(
@@ -469,15 +473,15 @@ def lstm_bwd(
       >>> [ct.shape for ct in lstm_bwd(1, 1, 1, 0., False, None, kept, out)]
       [(1, 2, 1), (1, 1, 1), (1, 1, 1), (16,), (1,)]
     """
-    x, h_0, c_0, w, seq_lengths, y, reserved = residuals
-    found = rnn_bwd_p.bind(
+    x, h_0, c_0, w, seq_lengths, y, reserve_space = residuals
+    cotangents = rnn_bwd_p.bind(
         *gradients,
         x,
         h_0,
         c_0,
         w,
         y,
-        reserved,
+        reserve_space,
         seq_lengths,
         input_size=input_size,
         hidden_size=hidden_size,
@@ -486,7 +490,7 @@ def lstm_bwd(
         bidirectional=bidirectional,
         cudnn_allow_tf32=allows_tf32(precision),
     )
-    return (*found, jnp.zeros_like(seq_lengths))
+    return (*cotangents, jnp.zeros_like(seq_lengths))
 
 
 lstm.defvjp(lstm_fwd, lstm_bwd)

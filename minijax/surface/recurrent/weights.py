@@ -89,15 +89,15 @@ def init_lstm_weight(
     return uniform(rng, (n,), jnp.float32, -k, k)
 
 
-def cut(
+def split_weights(
     weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> list[Any]:
     """The parts of the vector, in order."""
-    found = shapes(input_size, hidden_size, num_layers, bidirectional)
-    ends = [*itertools.accumulate(map(math.prod, found))]
+    part_shapes = shapes(input_size, hidden_size, num_layers, bidirectional)
+    ends = [*itertools.accumulate(map(math.prod, part_shapes))]
     starts = [0, *ends]
-    cuts = zip(starts, ends, found, strict=False)
-    return [weights[a:b].reshape(shape) for a, b, shape in cuts]
+    bounds = zip(starts, ends, part_shapes, strict=False)
+    return [weights[a:b].reshape(shape) for a, b, shape in bounds]
 
 
 def swap_lstm_gates(
@@ -117,9 +117,11 @@ def swap_lstm_gates(
       >>> swap_lstm_gates(jnp.arange(16.), 1, 1, 1, False)[:4].tolist()
       [0.0, 1.0, 3.0, 2.0]
     """
-    parts = cut(jnp.asarray(weights), input_size, hidden_size, num_layers, bidirectional)
-    order = np.array([0, 1, 3, 2])
-    swapped = [p.reshape(4, -1)[order].ravel() for p in parts]
+    parts = split_weights(
+        jnp.asarray(weights), input_size, hidden_size, num_layers, bidirectional
+    )
+    gate_order = np.array([0, 1, 3, 2])
+    swapped = [p.reshape(4, -1)[gate_order].ravel() for p in parts]
     return jnp.concatenate(swapped)
 
 
@@ -142,7 +144,7 @@ def unpack_lstm_weights(
       >>> W_ih[0].shape, W_hh[0].shape, b_ih[0].shape
       ((16, 3), (16, 4), (16,))
     """
-    parts = cut(weights, input_size, hidden_size, num_layers, bidirectional)
+    parts = split_weights(weights, input_size, hidden_size, num_layers, bidirectional)
     n = 2 * pseudo_layers(num_layers, bidirectional)
     matrices, vectors = parts[:n], parts[n:]
     columns = (matrices[::2], matrices[1::2], vectors[::2], vectors[1::2])

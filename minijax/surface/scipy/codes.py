@@ -1,4 +1,4 @@
-"""Vector quantization: vectors as numbers of the nearest ones in a book of codes."""
+"""Vector quantization: the index of the nearest code for each vector."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ ArrayLike = Any
 
 
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:
-    r"""The nearest codes of observations, and how far they are.
+    r"""Return the nearest code of each observation and its distance.
 
     .. math:: k_i = \operatorname{argmin}_k |x_i - c_k|, \quad d_i = |x_i - c_{k_i}|
 
     Args:
       obs: array [M, N] of observations, or [M] of numbers.
       code_book: array [K, N] of codes, or [K].
-      check_finite: for SciPy's sake: arrays on devices are never looked at.
+      check_finite: accepted for compatibility with SciPy; values are never checked.
 
     Returns:
       (codes: int array [M], distances: float array [M]).
 
     Raises:
-      ValueError: ranks differ, or are neither 1 nor 2.
+      ValueError: the ranks differ, or are neither 1 nor 2.
 
     Example:
       >>> import minijax.numpy as jnp

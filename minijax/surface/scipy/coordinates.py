@@ -1,9 +1,9 @@
-"""`map_coordinates`: an array's values between its elements.
+"""`map_coordinates`: interpolation between the elements of an array.
 
-Each coordinate lies at a node, or between two, which have weights; values at all corners
-are summed.  A mode says which element a node beyond the edges stands for.
+Each coordinate is at a node or between two weighted nodes, and the values at all corners
+are summed.  The mode maps nodes beyond the edges to elements.
 
-Next: grids.py, where nodes have places of their own.
+Next: grids.py, for nodes at arbitrary positions.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ ArrayLike = Any
 
 
 def mirrored(i: Any, n: int) -> Any:
-    """Back from the middle of the last element: d c b | a b c d | c b a."""
+    """Reflect indices about the centre of the last element: d c b | a b c d | c b a."""
     period = max(2 * (n - 1), 1)
     return jnp.minimum(i % period, -i % period)
 
 
 def reflected(i: Any, n: int) -> Any:
-    """Back from the edge of the last element: d c b a | a b c d | d c b a."""
+    """Reflect indices about the edge of the last element: d c b a | a b c d | d c b a."""
     return jnp.minimum(i % (2 * n), (-1 - i) % (2 * n))
 
 
 def folded(x: Any, n: int, mode: str) -> Any:
-    """A real coordinate between -1/2 and n - 1/2 that has the same value."""
+    """Map a coordinate to one between -1/2 and n - 1/2 with the same value."""
     if mode == "wrap":
         return x % n
     if mode == "mirror":
-        # As in SciPy, a half before the last node is reached on the way back alone.
+        # As in SciPy, n - 3/2 itself is read only on the way back.
         period = max(2 * (n - 1), 1)
         y = lax.abs(x) % period
         return jnp.where(y < jnp.where(x < 0, n - 1, n), y, period - y)
@@ -52,7 +52,7 @@ def folded(x: Any, n: int, mode: str) -> Any:
     return jnp.clip(x, 0, n - 1)
 
 
-# Which element stands at place i, of an axis of n.
+# The element at position i of an axis of n elements.
 _MODES: dict[str, Callable[[Any, int], Any]] = {
     "constant": lambda i, n: jnp.clip(i, 0, n - 1),
     "nearest": lambda i, n: jnp.clip(i, 0, n - 1),
@@ -63,9 +63,9 @@ _MODES: dict[str, Callable[[Any, int], Any]] = {
 
 
 def nodes(x: Any, n: int, order: int, mode: str) -> list[tuple[Any, Any]]:
-    """The nodes around coordinates along an axis of n elements, with their weights.
+    """Return the nodes around coordinates along an axis of n elements, with weights.
 
-    Order 0 takes the nearest node, of two the upper one, after the coordinate is folded.
+    Order 0 takes the nearest node, and the upper one of two, after folding the coordinate.
     """
     if dtypes.is_integer(x.dtype):
         low, rest = x, jnp.zeros((), dtypes.float_default())
@@ -87,22 +87,22 @@ def map_coordinates(
     mode: str = "constant",
     cval: ArrayLike = 0.0,
 ) -> Any:
-    """An array's values at fractional positions.
+    """Return the values of an array at fractional positions.
 
     Args:
       input: array of n axes.
-      coordinates: n arrays of one shape, or that broadcast: positions along each axis.
-      order: 0 takes the nearest element, of two the upper one; 1 interpolates linearly.
-      mode: what is beyond the edges: 'constant' (`cval` everywhere), 'nearest' (the last
-        element), 'wrap' (the array again), 'mirror' or 'reflect' (the array backwards,
-        without or with its last element).
+      coordinates: n arrays that broadcast: positions along each axis.
+      order: 0 takes the nearest element, and the upper one of two; 1 interpolates linearly.
+      mode: the values beyond the edges: 'constant' (`cval` everywhere), 'nearest' (the last
+        element), 'wrap' (periodic), 'mirror' or 'reflect' (the array reversed, without or
+        with its last element).
       cval: the value of 'constant'.
 
     Returns:
       An array of the coordinates' shape and the dtype of `input`; integers are rounded.
 
     Raises:
-      ValueError: not as many coordinates as axes.
+      ValueError: the number of coordinates is not the number of axes.
       NotImplementedError: another order or mode.
 
     Example:
@@ -110,7 +110,7 @@ def map_coordinates(
       >>> map_coordinates(jnp.array([0., 10., 20.]), [jnp.array([0.5, 1.9])], order=1)
       Array([ 5., 19.], dtype=float32)
 
-    Differs from JAX: results are SciPy's at halves, and beyond the edges of 'constant';
+    Differs from JAX: results agree with SciPy at halves, and beyond the edges of 'constant';
     'wrap' is SciPy's 'grid-wrap'.
     """
     input = jnp.asarray(input)
@@ -131,8 +131,8 @@ def map_coordinates(
             "jax.scipy.ndimage.map_coordinates currently requires order<=1",
             which=f"{order=}",
         )
-    places = [c if hasattr(c, "shape") else jnp.asarray(c) for c in coordinates]
-    return _map_coordinates(input, places, order, mode, cval)
+    positions = [c if hasattr(c, "shape") else jnp.asarray(c) for c in coordinates]
+    return _map_coordinates(input, positions, order, mode, cval)
 
 
 @composite(static=("order", "mode"))
@@ -145,12 +145,12 @@ def _map_coordinates(input, coordinates, order: int, mode: str, cval):
         inside.append((c >= 0) & (c <= n - 1))
     if not axes:
         return x
-    parts = []
+    terms = []
     for corner in itertools.product(*axes):
         at, weights = zip(*corner, strict=True)
         value = x.at[at].get(mode="promise_in_bounds")
-        parts.append(functools.reduce(operator.mul, weights) * value)
-    out = functools.reduce(operator.add, parts)
+        terms.append(functools.reduce(operator.mul, weights) * value)
+    out = functools.reduce(operator.add, terms)
     if mode == "constant":
         out = jnp.where(functools.reduce(operator.and_, inside), out, cval)
     if dtypes.is_integer(x.dtype) and not dtypes.is_integer(out.dtype):

@@ -1,9 +1,10 @@
 r"""Cosine transforms: `minijax.scipy.fft`.
 
-The cosine transform of real numbers is a Fourier transform of as many, in another order:
-the even ones, then the odd ones backwards; results k and N - k are real and imaginary part
-of a product with :math:`e^{-i \pi k / 2N}` (J. Makhoul, "A fast cosine transform in one and
-two dimensions", IEEE Transactions on Acoustics, Speech, and Signal Processing 28, 1980).
+The cosine transform of N real numbers is a Fourier transform of the same numbers in another
+order: the even ones, then the odd ones reversed.  Results k and N - k are the real and the
+imaginary part of a product with :math:`e^{-i \pi k / 2N}` (J. Makhoul, "A fast cosine
+transform in one and two dimensions", IEEE Transactions on Acoustics, Speech, and Signal
+Processing 28, 1980).
 
 Next: special/_common.py.
 """
@@ -43,14 +44,14 @@ __all__ = ("dct", "idct", "dctn", "idctn")
 # --------------------------------------------------------------- along the last axis
 
 
-def _turn(x: Any, n: int) -> tuple[Any, Any]:
-    """cos and sin of pi k / 2n, for k up to n/2."""
+def _quarter_wave(x: Any, n: int) -> tuple[Any, Any]:
+    """Return cos and sin of pi k / 2n, for k up to n/2."""
     k = lax.iota(aval_of(x).dtype, n // 2 + 1)
     angle = k * (math.pi / (2 * n))
     return lax.cos(angle), lax.sin(angle)
 
 
-def _backwards(x: Any) -> Any:
+def _reverse_last(x: Any) -> Any:
     return lax.rev(x, (aval_of(x).ndim - 1,))
 
 
@@ -58,12 +59,12 @@ def _joined(*xs: Any) -> Any:
     return lax.concatenate(xs, aval_of(xs[0]).ndim - 1)
 
 
-def _cut(x: Any, start: int, stop: int, step: int = 1) -> Any:
+def _slice_last(x: Any, start: int, stop: int, step: int = 1) -> Any:
     return lax.slice_in_dim(x, start, stop, step, axis=-1)
 
 
 def _scale(x: Any, n: int, first: float, others: float) -> Any:
-    """`x`, the first number times one factor, the others times another."""
+    """Multiply the first number of `x` by one factor, and the others by another."""
     if first == others:
         return x if first == 1 else x * first
     dtype = aval_of(x).dtype
@@ -73,13 +74,15 @@ def _scale(x: Any, n: int, first: float, others: float) -> Any:
 
 def _forward(x: Any, ortho: bool) -> Any:
     n = aval_of(x).shape[-1]
-    ordered = _joined(_cut(x, 0, n, 2), _backwards(_cut(x, 1, n, 2))) if n > 1 else x
+    ordered = (
+        _joined(_slice_last(x, 0, n, 2), _reverse_last(_slice_last(x, 1, n, 2))) if n > 1 else x
+    )
     spectrum = fourier(ordered, FftType.RFFT, (n,))
-    cosine, sine = _turn(x, n)
+    cosine, sine = _quarter_wave(x, n)
     real, imag = lax.real(spectrum), lax.imag(spectrum)
     low = real * cosine + imag * sine
     high = real * sine - imag * cosine
-    out = _joined(low, _backwards(_cut(high, 1, n - n // 2)))
+    out = _joined(low, _reverse_last(_slice_last(high, 1, n - n // 2)))
     if not ortho:
         return out * const(out, 2)
     return _scale(out, n, math.sqrt(1 / n), math.sqrt(2 / n))
@@ -91,17 +94,19 @@ def _inverse(x: Any, ortho: bool) -> Any:
         x = _scale(x, n, math.sqrt(n), math.sqrt(n / 2))
     else:
         x = x * const(x, 0.5)
-    cosine, sine = _turn(x, n)
-    low = _cut(x, 0, n // 2 + 1)
-    none = _cut(x, 0, 1) * const(x, 0)
-    high = _joined(none, _backwards(_cut(x, n - n // 2, n)))
+    cosine, sine = _quarter_wave(x, n)
+    low = _slice_last(x, 0, n // 2 + 1)
+    zero = _slice_last(x, 0, 1) * const(x, 0)
+    high = _joined(zero, _reverse_last(_slice_last(x, n - n // 2, n)))
     spectrum = lax.complex(low * cosine + high * sine, low * sine - high * cosine)
     ordered = fourier(spectrum, FftType.IRFFT, (n,))
     half = (n + 1) // 2
-    lead = [(0, 0, 0)] * (aval_of(x).ndim - 1)
-    # The first half stands at even places, the other backwards at odd ones.
-    even = lax.pad(_cut(ordered, 0, half), const(x, 0), [*lead, (0, 1 - n % 2, 1)])
-    odd = lax.pad(_backwards(_cut(ordered, half, n)), const(x, 0), [*lead, (1, n % 2, 1)])
+    no_padding = [(0, 0, 0)] * (aval_of(x).ndim - 1)
+    # The first half goes to even positions, the second half reversed to odd ones.
+    even = lax.pad(_slice_last(ordered, 0, half), const(x, 0), [*no_padding, (0, 1 - n % 2, 1)])
+    odd = lax.pad(
+        _reverse_last(_slice_last(ordered, half, n)), const(x, 0), [*no_padding, (1, n % 2, 1)]
+    )
     return even + odd if n > 1 else ordered
 
 
@@ -109,11 +114,13 @@ def _inverse(x: Any, ortho: bool) -> Any:
 
 
 def _along(x: Any, axis: int, transform: Callable[[Any, bool], Any], ortho: bool) -> Any:
-    order = [i for i in range(aval_of(x).ndim) if i != axis] + [axis]
-    if order[axis] != axis:
-        back = sorted(range(len(order)), key=order.__getitem__)
-        moved = _along(lax.transpose(x, order), len(order) - 1, transform, ortho)
-        return lax.transpose(moved, back)
+    axis_order = [i for i in range(aval_of(x).ndim) if i != axis] + [axis]
+    if axis_order[axis] != axis:
+        inverse_order = sorted(range(len(axis_order)), key=axis_order.__getitem__)
+        transformed = _along(
+            lax.transpose(x, axis_order), len(axis_order) - 1, transform, ortho
+        )
+        return lax.transpose(transformed, inverse_order)
     if dtypes.is_complex(aval_of(x).dtype):
         parts = lax.real(x), lax.imag(x)
         return lax.complex(*[transform(part, ortho) for part in parts])
@@ -121,11 +128,11 @@ def _along(x: Any, axis: int, transform: Callable[[Any, bool], Any], ortho: bool
 
 
 def _resized(x: Any, axis: int, n: int) -> Any:
-    """`x` cut, or with zeros behind, along an axis."""
-    more = n - aval_of(x).shape[axis]
-    if not more:
+    """Truncate `x`, or pad it with zeros, along an axis."""
+    num_added = n - aval_of(x).shape[axis]
+    if not num_added:
         return x
-    pads = [(0, more if i == axis else 0, 0) for i in range(aval_of(x).ndim)]
+    pads = [(0, num_added if i == axis else 0, 0) for i in range(aval_of(x).ndim)]
     return lax.pad(x, const(x, 0), pads)
 
 
@@ -135,13 +142,19 @@ def _transformed(
 ) -> Any:
     dtype = aval_of(x).dtype
     if dtype not in (dtypes.float64, dtypes.complex64, dtypes.complex128):
-        wide = dtypes.to_inexact(dtype)
-        dtype = wide if wide.itemsize >= 4 else dtypes.float32
+        inexact = dtypes.to_inexact(dtype)
+        dtype = inexact if inexact.itemsize >= 4 else dtypes.float32
     x = convert(x, dtype)
-    lies = aval_of(x).explicit_sharding
-    if lies is not None and any(spec_of(aval_of(x))[axis] for axis in axes):
+    explicit_sharding = aval_of(x).explicit_sharding
+    if explicit_sharding is not None and any(spec_of(aval_of(x))[axis] for axis in axes):
         options = sizes, axes, inverse, ortho
-        return call_with_out_sharding("idct" if inverse else "dct", lies, _uncut, [x], *options)
+        return call_with_out_sharding(
+            "idct" if inverse else "dct",
+            explicit_sharding,
+            _transformed_unsharded,
+            [x],
+            *options,
+        )
     for axis, n in zip(axes, sizes or (), strict=False):
         x = _resized(x, axis, n)
     for axis in axes:
@@ -149,12 +162,12 @@ def _transformed(
     return x
 
 
-def _uncut(xs: Sequence[Any], *options: Any) -> Any:
+def _transformed_unsharded(xs: Sequence[Any], *options: Any) -> Any:
     return _transformed(xs[0], *options)
 
 
 def _checked(name: str, x: Any, type: Any, norm: Any) -> bool:
-    """Whether the norm is "ortho"; errors of arguments that all transforms share."""
+    """Check the arguments that all transforms share; return whether the norm is "ortho"."""
     check_arraylike(name, x)
     if type != 2:
         raise NotImplementedError(
@@ -171,7 +184,7 @@ def _checked(name: str, x: Any, type: Any, norm: Any) -> bool:
 def _positive(name: str, sizes: Sequence[int]) -> None:
     if any(n < 1 for n in sizes):
         raise errors.shape_error(
-            f"{name}: a transform needs one number at least", which=f"sizes {tuple(sizes)}"
+            f"{name}: a transform needs at least one number", which=f"sizes {tuple(sizes)}"
         )
 
 
@@ -189,8 +202,8 @@ def _several(name: str, x: Any, type: Any, s: Any, axes: Any, norm: Any) -> Any:
     shape = aval_of(x).shape
     sizes = None
     if s is not None:
-        given = s if has_items(s) else (s,)
-        sizes = tuple(map(operator.index, given))
+        requested_sizes = s if has_items(s) else (s,)
+        sizes = tuple(map(operator.index, requested_sizes))
         if len(sizes) > len(shape):
             raise errors.value_error(
                 f"s must have at most x.ndim ({len(shape)}) elements, got {len(sizes)}"
@@ -198,16 +211,16 @@ def _several(name: str, x: Any, type: Any, s: Any, axes: Any, norm: Any) -> Any:
         if axes is None:
             axes = range(len(shape) - len(sizes), len(shape))
     if axes is not None and has_items(axes):
-        found = tuple([canonical_axis(operator.index(a), len(shape)) for a in axes])
-        if len({*found}) < len(found):
+        canonical = tuple([canonical_axis(operator.index(a), len(shape)) for a in axes])
+        if len({*canonical}) < len(canonical):
             raise errors.value_error(f"repeated axis: {tuple(axes)}")
-        axes = found
+        axes = canonical
     axes = canonical_axes(axes, len(shape))
     if sizes is None:
         sizes = tuple([shape[axis] for axis in axes])
     if len(sizes) != len(axes):
         raise errors.value_error(
-            f"{name}: there must be a size for each axis", which=f"s={sizes}, axes={axes}"
+            f"{name}: s must have one size for each axis", which=f"s={sizes}, axes={axes}"
         )
     _positive(name, sizes)
     return _transformed(x, sizes, axes, name == "idctn", ortho)
@@ -216,29 +229,29 @@ def _several(name: str, x: Any, type: Any, s: Any, axes: Any, norm: Any) -> Any:
 _ARGS = """
 Args:
   x: array; integers and narrow floats become float32.
-  type: 2, the one that there is."""
+  type: 2, the only supported type."""
 _NORM = """
   norm: None or "backward"; "ortho" scales so that the transform is orthogonal.
 """
 _ONE = f"""{_ARGS}
-  n: how many numbers to transform, zeros behind or cut; None for all.
+  n: the number of values to transform, padded with zeros or truncated; None for all.
   axis: the axis to transform along.{_NORM}
 Returns:
-  An array of `x`'s shape but for `n` numbers along the axis.
+  An array of `x`'s shape, except for size `n` along the axis.
 
 Raises:
   NotImplementedError: another type.
-  ValueError: another norm, no such axis, or no numbers.
+  ValueError: another norm, an invalid axis, or size 0.
 """
 _SEVERAL = f"""{_ARGS}
-  s: how many numbers to transform along each axis, zeros behind or cut.
+  s: the number of values to transform along each axis, padded with zeros or truncated.
   axes: the axes to transform along; None for all, or the last ones if `s` is given.{_NORM}
 Returns:
-  An array of `x`'s shape but for `s` numbers along the axes.
+  An array of `x`'s shape, except for the sizes `s` along the axes.
 
 Raises:
   NotImplementedError: another type.
-  ValueError: another norm, no such axes, or no numbers.
+  ValueError: another norm, invalid axes, or size 0.
 """
 _EXAMPLE = """
 Example:
@@ -251,18 +264,18 @@ Source: SciPy's `{}`.
 """
 
 
-def _told(about: str, args: str, given: str, shown: str) -> Callable[[Any], Any]:
-    """Give a transform its docstring."""
+def _documented(summary: str, args: str, call_args: str, printed: str) -> Callable[[Any], Any]:
+    """Return a decorator that sets the docstring of a transform."""
 
     def declare(fun: Any) -> Any:
-        call = f"fft.{fun.__name__}({given})"
-        fun.__doc__ = about + "\n" + args + _EXAMPLE.format(call, shown, fun.__name__)
+        call = f"fft.{fun.__name__}({call_args})"
+        fun.__doc__ = summary + "\n" + args + _EXAMPLE.format(call, printed, fun.__name__)
         return fun
 
     return declare
 
 
-@_told(
+@_documented(
     r"Cosine transform, :math:`y_k = 2 \sum_n x_n \cos(\pi k (2n + 1) / 2N)`.",
     _ONE,
     "jnp.array([1., 1.])",
@@ -274,7 +287,7 @@ def dct(
     return _one("dct", x, type, n, axis, norm)
 
 
-@_told(
+@_documented(
     "Inverse of the cosine transform.",
     _ONE,
     "jnp.array([4., 0.])",
@@ -286,7 +299,7 @@ def idct(
     return _one("idct", x, type, n, axis, norm)
 
 
-@_told(
+@_documented(
     "Cosine transform along several axes, one after the other.",
     _SEVERAL,
     "jnp.ones((1, 2))",
@@ -302,7 +315,7 @@ def dctn(
     return _several("dctn", x, type, s, axes, norm)
 
 
-@_told(
+@_documented(
     "Inverse of the cosine transform along several axes.",
     _SEVERAL,
     "jnp.array([[8., 0.]])",

@@ -1,6 +1,6 @@
-"""`RegularGridInterpolator`: values on a grid of lines at any places, and between them.
+"""`RegularGridInterpolator`: interpolation on a grid with arbitrary line positions.
 
-Next: coordinates.py, where nodes are whole numbers.
+Next: coordinates.py, for nodes at integer positions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _METHODS = ("linear", "nearest")
 
 
 def check_method(method: str) -> str:
-    """The name of a method; ValueError if there is no such."""
+    """Return the name of a method; raise ValueError for an unknown one."""
     if method not in _METHODS:
         raise errors.value_error(
             f"method {method!r} is not defined",
@@ -32,24 +32,24 @@ def check_method(method: str) -> str:
 
 
 class RegularGridInterpolator:
-    """A function of n numbers that has given values on a grid.
+    """A function of n numbers that interpolates values on a grid.
 
     Within a cell of the grid it is linear in each number, or constant around the nearest
-    corner. It is a pytree of the grid, the values and the fill value, and may go through
-    all transformations.
+    corner.  It is a pytree of the grid, the values and the fill value, and works with all
+    transformations.
 
     Args:
-      points: n arrays of one axis: where the lines of the grid cross each axis, in
-        rising or falling order.
-      values: array whose first n axes belong to the grid; others are handed on.
+      points: n one-dimensional arrays: the positions of the grid lines along each axis, in
+        ascending or descending order.
+      values: array whose first n axes belong to the grid; the results have the others.
       method: 'linear' or 'nearest'.
-      bounds_error: not supported: an error for places that are not known yet.
-      fill_value: the value outside of the grid; None goes on with the outermost cells.
+      bounds_error: not supported, because positions are unknown while tracing.
+      fill_value: the value outside the grid; None extrapolates the outermost cells.
 
     Raises:
-      ValueError: an unknown method, more points than axes, or a fill value of a dtype
-        that values do not take.
-      NotImplementedError: `bounds_error`.
+      ValueError: an unknown method, more points than axes, or a fill value whose dtype
+        cannot be cast to the dtype of the values.
+      NotImplementedError: `bounds_error` is true.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -72,7 +72,7 @@ class RegularGridInterpolator:
             raise errors.error(
                 NotImplementedError,
                 "`bounds_error` takes no effect under JIT",
-                tries=["fill_value=jnp.nan, and look for it"],
+                tries=["fill_value=jnp.nan, and test the result for nan"],
             )
         check_arraylike("RegularGridInterpolator", values, *points)
         self.grid = tuple(map(jnp.asarray, points))
@@ -93,23 +93,23 @@ class RegularGridInterpolator:
         self.fill_value = fill_value
 
     def __call__(self, xi: Any, method: str | None = None) -> Any:
-        """The values at places.
+        """Return the interpolated values at positions.
 
         Args:
-          xi: array [..., n] of places, or a tuple of n arrays that broadcast.
-          method: 'linear' or 'nearest' (default: as the interpolator was told).
+          xi: array [..., n] of positions, or a tuple of n arrays that broadcast.
+          method: 'linear' or 'nearest' (default: the method of the interpolator).
 
         Returns:
-          An array of the places' shape, followed by the values' axes beyond the grid.
+          An array with the axes of the positions, followed by the other axes of the values.
 
         Raises:
-          ValueError: places of another number of coordinates, or an unknown method.
+          ValueError: the number of coordinates is not n, or the method is unknown.
         """
         method = check_method(self.method if method is None else method)
         n = len(self.grid)
         columns, shape = coordinates(xi, n)
         cells = [cell(g, x) for g, x in zip(self.grid, columns, strict=True)]
-        rest = (1,) * (self.values.ndim - n)
+        trailing = (1,) * (self.values.ndim - n)
         if method == "nearest":
             at = tuple(jnp.where(y <= 0.5, i, i + 1) for i, y in cells)
             out = self.values[at]
@@ -118,19 +118,19 @@ class RegularGridInterpolator:
             for corner in itertools.product(*[[(i, 1 - y), (i + 1, y)] for i, y in cells]):
                 at, weights = zip(*corner, strict=True)
                 weight = functools.reduce(operator.mul, weights)
-                out = out + self.values[at] * weight.reshape(shape + rest)
+                out = out + self.values[at] * weight.reshape(shape + trailing)
         if self.fill_value is not None:
             outside = [
                 (x < jnp.minimum(g[0], g[-1])) | (x > jnp.maximum(g[0], g[-1]))
                 for g, x in zip(self.grid, columns, strict=True)
             ]
-            beyond = functools.reduce(operator.or_, outside).reshape(shape + rest)
-            out = jnp.where(beyond, self.fill_value, out)
+            is_outside = functools.reduce(operator.or_, outside).reshape(shape + trailing)
+            out = jnp.where(is_outside, self.fill_value, out)
         return out
 
 
 def coordinates(xi: Any, n: int) -> tuple[list[Any], tuple[int, ...]]:
-    """The places' coordinates, each of one shape; that shape."""
+    """Return the coordinates of positions, as n arrays of one shape, and that shape."""
     if isinstance(xi, tuple) and len(xi) == 1:
         (xi,) = xi
     if isinstance(xi, tuple):
@@ -148,16 +148,16 @@ def coordinates(xi: Any, n: int) -> tuple[list[Any], tuple[int, ...]]:
 
 
 def cell(grid: Any, x: Any) -> tuple[Any, Any]:
-    """The line of the grid before x, and how far it is to the next: from 0 to 1."""
-    rising = jnp.where(grid[-1] < grid[0], -1, 1)
-    i = jnp.searchsorted(rising * grid, rising * x) - 1
+    """Return the index of the grid line before x, and the fraction of the cell up to x."""
+    sign = jnp.where(grid[-1] < grid[0], -1, 1)
+    i = jnp.searchsorted(sign * grid, sign * x) - 1
     i = jnp.clip(i, 0, grid.size - 2)
     return i, (x - grid[i]) / (grid[i + 1] - grid[i])
 
 
-def _rebuilt(told: Any, children: Any) -> RegularGridInterpolator:
+def _rebuilt(aux_data: Any, children: Any) -> RegularGridInterpolator:
     self = object.__new__(RegularGridInterpolator)
-    self.method, self.bounds_error = told
+    self.method, self.bounds_error = aux_data
     self.grid, self.values, self.fill_value = children
     return self
 

@@ -1,4 +1,4 @@
-"""Sparse arrays: formats, what is done with them, `sparsify`."""
+"""Sparse arrays: the formats, their operations, and `sparsify`."""
 
-# What makes sparse arrays gives arrays with all methods, whichever file is asked.
+# Importing any file of this package must install the methods of the array classes.
 from . import methods as methods

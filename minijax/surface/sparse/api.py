@@ -1,4 +1,4 @@
-"""What takes sparse arrays of every format: `todense`, `empty`, `eye`, `random_bcoo`."""
+"""Functions for sparse arrays of every format: `todense`, `empty`, `eye`, `random_bcoo`."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ todense_p = Primitive("todense")
 
 
 def todense(arr: Any) -> Any:
-    """All elements of an array, whether it is sparse or not.
+    """Return a sparse or dense array as a dense one.
 
     Args:
       arr: a sparse array of any format, or an array.
 
     Returns:
-      An array.  Unlike the method `todense`, this works on what stands for a sparse
-      array in a sparsified function, too.
+      An array.  Unlike the method `todense`, this function also accepts the tracers of
+      sparse arrays inside a sparsified function.
 
     Raises:
-      TypeError: `arr` is no array.
+      TypeError: `arr` is not an array.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -108,21 +108,21 @@ def empty(
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> Any:
-    """A sparse array that stores nothing.
+    """Return a sparse array without stored elements.
 
     Args:
       shape: the shape of the array.
       dtype: the dtype of its elements; float32 by default.
       index_dtype: the dtype of the indices.
       sparse_format: 'bcoo', 'bcsr', 'coo', 'csr' or 'csc'.
-      kwds: of 'bcoo' and 'bcsr': `n_batch`, `n_dense`, and `nse`, the number of elements
-        to make room for.
+      kwds: for 'bcoo' and 'bcsr': `n_batch`, `n_dense`, and `nse`, the number of elements
+        to allocate.
 
     Returns:
       A sparse array of this format.
 
     Raises:
-      ValueError: no such format, or it has no arrays of this shape.
+      ValueError: the format is unknown, or it has no arrays of this shape.
 
     Example:
       >>> empty((2, 3))
@@ -146,17 +146,17 @@ def eye(
     Args:
       N: the number of rows.
       M: the number of columns; `N` by default.
-      k: which diagonal: above the main one, if positive.
+      k: the diagonal; positive values are above the main one.
       dtype: the dtype of its elements; float32 by default.
       index_dtype: the dtype of the indices.
       sparse_format: 'bcoo', 'bcsr', 'coo', 'csr' or 'csc'.
-      kwds: of 'bcoo': `n_batch` and `n_dense`.
+      kwds: for 'bcoo': `n_batch` and `n_dense`.
 
     Returns:
       A sparse matrix of this format.
 
     Raises:
-      ValueError: no such format.
+      ValueError: the format is unknown.
 
     Example:
       >>> eye(2, 3, k=1).indices
@@ -193,21 +193,21 @@ def random_bcoo(
       key: a key.
       shape: the shape of the array.
       dtype: the dtype of its elements.
-      indices_dtype: the dtype of the indices; that of Python ints by default.
-      nse: the number of elements to store in each batch; a fraction of 1 counts all.
-      n_batch: how many leading axes are batches.
-      n_dense: how many trailing axes are stored whole.
+      indices_dtype: the dtype of the indices (default: the dtype of Python ints).
+      nse: the number of elements to store in each batch; below 1, a fraction of all.
+      n_batch: the number of leading batch axes.
+      n_dense: the number of trailing dense axes.
       unique_indices: whether no index occurs twice.
       sorted_indices: whether indices ascend.
-      generator: what makes the elements: (key, shape, dtype, **kwds) -> array.
-      kwds: more for `generator`.
+      generator: function that draws the elements: (key, shape, dtype, **kwds) -> array.
+      kwds: further arguments of `generator`.
 
     Returns:
       A BCOO array.
 
     Raises:
-      ValueError: more elements than there are, no such layout, or indices that `dtype`
-        cannot hold.
+      ValueError: `nse` exceeds the size, the layout is invalid, or `indices_dtype` is too
+        small for the indices.
 
     Example:
       >>> import minijax as mj
@@ -219,7 +219,9 @@ def random_bcoo(
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > len(shape):
         raise ValueError(f"Invalid n_batch={n_batch}, n_dense={n_dense} for shape={shape}")
     n_sparse = len(shape) - n_batch - n_dense
-    batch_shape, sparse_shape, dense_shape = map(tuple, split_list(list(shape), [n_batch, n_sparse]))
+    batch_shape, sparse_shape, dense_shape = map(
+        tuple, split_list(list(shape), [n_batch, n_sparse])
+    )
     size = math.prod(sparse_shape)
     if not 0 <= nse <= size:
         raise ValueError(f"got nse={nse}, expected to be between 0 and {size}")

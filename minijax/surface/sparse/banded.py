@@ -1,8 +1,8 @@
-r"""Linear systems whose elements lie near the diagonal, on the host: QR, panel by panel.
+r"""A host solver for banded linear systems: QR, panel by panel.
 
-A panel of columns is reduced by Householder's reflections, :math:`Q = I - V T V^H`, which
-reach as many rows further as there are diagonals below the main one; what is left of those
-rows goes into the next panel.  Products of small dense matrices do all the work.
+A panel of columns is reduced by Householder's reflections, :math:`Q = I - V T V^H`.  They
+extend below the panel by the number of subdiagonals, and the remainder of those rows goes
+into the next panel.  Products of small dense matrices do all the work.
 
 Source: Golub and Van Loan, Matrix Computations (4th ed.), 4.3 and 5.2.3; the triangle
 :math:`T` of Joffrain, Low, Quintana-Orti, van de Geijn & Van Zee, Accumulating Householder
@@ -17,18 +17,18 @@ import numpy as np
 
 __all__ = ("band_of", "fits", "solve_banded")
 
-_BYTES = 1 << 29  # of what is kept of a factored matrix
+_BYTES = 1 << 29  # the memory limit for the stored factors
 
 
 def band_of(rows: np.ndarray, columns: np.ndarray) -> tuple[int, int]:
-    """How many diagonals below and above the main one have elements."""
+    """Return the lower and the upper bandwidth."""
     gap = rows - columns
     return max(int(gap.max(initial=0)), 0), max(-int(gap.min(initial=0)), 0)
 
 
 def fits(n: int, below: int, above: int) -> bool:
-    """Whether a band is narrow enough for this: against the steps of one column at a time,
-    and in memory."""
+    """Whether a band is narrow enough for panels to be faster than single columns, and to
+    fit in memory."""
     width = below + above + 1
     return width < 1000 and 16 * n * (width + below + 32) < _BYTES
 
@@ -42,14 +42,14 @@ def solve_banded(
     below: int,
     above: int,
 ) -> np.ndarray | None:
-    """The solution of a system of such a band; None if it might be singular.
+    """Return the solution of a banded system, or None if it might be singular.
 
-    rows: of the elements, in rising order; several of one place are added.
-    A second right-hand side, of random signs, tells how near to singular the matrix is.
+    `rows` are the elements' rows in ascending order; duplicates are added.
+    A second right-hand side of random signs estimates how near to singular the matrix is.
     """
     num_carried = below + above
     size = max(16, min(below, 128))  # columns of a panel
-    width = size + num_carried + 2  # those of its rows, and the right-hand sides behind
+    width = size + num_carried + 2  # columns of its rows, then the right-hand sides
     dtype = np.result_type(values, b)
     ends = np.searchsorted(rows, np.arange(n + 1))
     signs = np.random.default_rng(0).choice([-1.0, 1.0], n)
@@ -83,7 +83,9 @@ def solve_banded(
     if not all(np.diagonal(r).all() for r, _ in panels):
         return None
     x = np.zeros((n + width, 2), dtype)
-    for column, (r, trailing) in zip(reversed(range(0, n, size)), reversed(panels), strict=True):
+    for column, (r, trailing) in zip(
+        reversed(range(0, n, size)), reversed(panels), strict=True
+    ):
         end = column + len(r)
         right = trailing[:, -2:] - trailing[:, :-2] @ x[end : end + trailing.shape[1] - 2]
         x[column:end] = np.linalg.solve(r, right)

@@ -1,8 +1,8 @@
-"""What all sparse formats share: the base class, what is known of indices, warnings.
+"""The base class of sparse arrays, static information about indices, and warnings.
 
-A sparse array is a pytree: its leaves are buffers (data, indices ...), its shape is part
-of the treedef.  Its class knows how it is stored; what can be done with it is given to
-the class by methods.py, since those functions make sparse arrays themselves.
+A sparse array is a pytree: its leaves are buffers (data, indices ...), and its shape is part
+of the treedef.  Each class defines the storage.  methods.py adds the operations to the
+classes, because the operations construct sparse arrays themselves.
 
 Next: kernels.py, then bcoo.py.
 """
@@ -36,11 +36,11 @@ class SparseEfficiencyWarning(UserWarning):
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """A routine of cuSPARSE is not used where one could be."""
+    """A cuSPARSE routine exists for an operation but is not used."""
 
 
 class SparseInfo(NamedTuple):
-    """What is known of a sparse array without looking at its numbers.
+    """Static information about a sparse array: everything except its buffers.
 
     >>> from minijax.experimental import sparse
     >>> import minijax.numpy as jnp
@@ -54,7 +54,7 @@ class SparseInfo(NamedTuple):
 
 
 class JAXSparse(abc.ABC):
-    """An array of which only some elements are stored; base class of all formats.
+    """An array that stores only some of its elements; the base class of all formats.
 
     >>> from minijax.experimental import sparse
     >>> import minijax.numpy as jnp
@@ -65,7 +65,7 @@ class JAXSparse(abc.ABC):
     data: Any
     shape: Shape
     __hash__ = None  # type: ignore[assignment]
-    # So that NumPy arrays leave operators to the sparse operand.
+    # NumPy arrays then defer binary operators to the sparse operand.
     __array_priority__ = 100
 
     def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int]) -> None:
@@ -103,7 +103,7 @@ class JAXSparse(abc.ABC):
         return self.shape[0]
 
     def _layout(self) -> str:
-        """What the printed form says behind the number of stored elements."""
+        """Return the part of the repr that follows the number of stored elements."""
         return ""
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ class JAXSparse(abc.ABC):
         try:
             text = f"{name}({self.dtype}{list(self.shape)}, nse={self.nse}"
             text += f"{self._layout()})"
-        except Exception:  # buffers may be anything while trees are rebuilt
+        except Exception:  # while trees are rebuilt, buffers may be any objects
             return f"{name}(<invalid>)"
         if isinstance(self.data, Tracer):
             return f"{type(self.data).__name__}[{text}]"
@@ -119,41 +119,41 @@ class JAXSparse(abc.ABC):
 
     @abc.abstractmethod
     def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The buffers, and what is known of them."""
+        """Return the buffers and the static information."""
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
-        """An array of these buffers, unchecked: they may be anything."""
+        """Return an array with these buffers, unchecked: they may be any objects."""
         raise NotImplementedError(f"{cls}.tree_unflatten")
 
     @abc.abstractmethod
     def transpose(self, axes: Any = None) -> Any:
-        """The array with its axes in another order."""
+        """Return the array with permuted axes."""
 
     @abc.abstractmethod
     def todense(self) -> Any:
-        """All elements, as an array."""
+        """Return the array as a dense one."""
 
     def block_until_ready(self) -> Any:
-        """Wait until the buffers are computed; returns the array."""
+        """Wait until the buffers are computed, and return the array."""
         for x in self.tree_flatten()[0]:
             x.block_until_ready()
         return self
 
 
 def _missing(name: str) -> Callable[..., Any]:
-    """A method that a format does not have."""
+    """Return a placeholder for a method that a format does not have."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self)}.{name}")
 
     method.__name__ = name
-    method.__doc__ = "A format that has it says what it does."
+    method.__doc__ = "Raise NotImplementedError: this format lacks the operation."
     return method
 
 
 def add_methods(cls: type, **methods: Any) -> None:
-    """Give a class its methods: functions of a room above."""
+    """Add methods to a class: functions of a later module of this package."""
     for name, method in methods.items():
         setattr(cls, name, method)
     if abstract := getattr(cls, "__abstractmethods__", None):

@@ -1,12 +1,12 @@
-"""BCOO: batched coordinates.  The class, and what its buffers must look like.
+"""BCOO: batched coordinates.  The class and the checks of its buffers.
 
 An array of shape (batch..., sparse..., dense...) is stored as `data` of shape
 (batch..., nse, dense...) and `indices` of shape (batch..., nse, number of sparse axes).
-A batch axis of size 1 in a buffer stands for all batches.  Indices out of bounds are
-padding; positions that occur twice add up.
+A batch axis of size 1 in a buffer is broadcast over all batches.  Indices out of bounds are
+padding; elements with equal positions are added.
 
-What is done with such arrays is in bcoo_dense.py and the files after it, which
-methods.py makes methods of the class.
+The operations are in bcoo_dense.py and the files after it.  methods.py makes them methods
+of the class.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = (
 
 
 class Properties(NamedTuple):
-    """How many axes of each kind there are, and how many stored elements."""
+    """The number of axes of each kind and the number of stored elements."""
 
     n_batch: int
     n_sparse: int
@@ -57,7 +57,7 @@ class Properties(NamedTuple):
 
 
 def check_indices(indices: Any, shape: Sequence[int]) -> Properties:
-    """What indices say of an array of this shape; ValueError if they do not fit."""
+    """Return the properties implied by indices; raise ValueError if they do not fit."""
     indices_shape = shape_of(indices)
     if len(indices_shape) < 2:
         raise errors.value_error(
@@ -69,7 +69,7 @@ def check_indices(indices: Any, shape: Sequence[int]) -> Properties:
     if n_dense < 0:
         raise errors.value_error(
             f"Invalid indices.shape={indices_shape} for shape={tuple(shape)}.",
-            why="there are more batch and sparse axes than axes.",
+            why="the array has fewer axes than its batch and sparse axes together.",
         )
     if not fits(indices_shape[:n_batch], shape[:n_batch]):
         raise errors.value_error(
@@ -81,7 +81,7 @@ def check_indices(indices: Any, shape: Sequence[int]) -> Properties:
 
 
 def check_bcoo(data: Any, indices: Any, shape: Sequence[int]) -> Properties:
-    """What the buffers of an array of this shape say; ValueError if they do not fit."""
+    """Return the properties implied by buffers; raise ValueError if they do not fit."""
     props = check_indices(indices, shape)
     n_batch, n_sparse, n_dense, nse = props
     data_shape = shape_of(data)
@@ -101,7 +101,7 @@ def check_bcoo(data: Any, indices: Any, shape: Sequence[int]) -> Properties:
 
 
 def check_integers(name: str, **buffers: Any) -> None:
-    """TypeError unless all of these are integers."""
+    """Raise TypeError unless all buffers are integers."""
     for buffer_name, x in buffers.items():
         if not dtypes.is_integer(aval_of(x).dtype):
             raise errors.type_error(
@@ -110,7 +110,7 @@ def check_integers(name: str, **buffers: Any) -> None:
 
 
 def fits(buffer_batch: Sequence[int], shape: Sequence[int]) -> bool:
-    """Whether batch axes of a buffer are those of the array, or of size 1."""
+    """Whether each batch axis of a buffer has the array's size, or 1."""
     return len(buffer_batch) == len(shape) and all(
         m in (1, n) for m, n in zip(buffer_batch, shape, strict=True)
     )
@@ -143,7 +143,7 @@ class BCOO(JAXSparse):
     indices: Any
     indices_sorted: bool
     unique_indices: bool
-    # Given by methods.py.
+    # Set by methods.py.
     reshape: Callable[..., Any]
     astype: Callable[..., Any]
     sum: Callable[..., Any]
@@ -197,17 +197,17 @@ class BCOO(JAXSparse):
         return "".join(f", {name}={n}" for name, n in axis_counts.items() if n)
 
     def _axes(self) -> tuple[Shape, Shape, Shape]:
-        """The sizes of batch, sparse and dense axes."""
+        """Return the sizes of batch, sparse and dense axes."""
         shapes = split_list(self.shape, [self.n_batch, self.n_sparse])
         return tuple(map(tuple, shapes))  # type: ignore[return-value]
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The buffers, and what is known of them."""
+        """Return the buffers and the static information."""
         return self._bufs, self._info._asdict()
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
-        """An array of these buffers, unchecked: they may be anything."""
+        """Return an array with these buffers, unchecked: they may be any objects."""
         if set(aux_data) != set(SparseInfo._fields):
             raise ValueError(f"BCOO.tree_unflatten: invalid aux_data={aux_data}")
         self = object.__new__(cls)
@@ -216,34 +216,34 @@ class BCOO(JAXSparse):
         return self
 
     def transpose(self, axes: Any = None) -> Any:
-        """The array with its axes in another order."""
+        """Return the array with permuted axes."""
         raise NotImplementedError
 
     def todense(self) -> Any:
-        """All elements, as an array."""
+        """Return the array as a dense one."""
         raise NotImplementedError
 
 
 def buffers(data: Any, indices: Any, info: SparseInfo) -> BCOO:
-    """The array of these buffers, which are known to fit."""
+    """Return the array of these buffers, without checks: the caller knows that they fit."""
     return BCOO.tree_unflatten(info._asdict(), (data, indices))
 
 
-# ------------------------------------------------------- what rules of primitives share
+# ------------------------------------------------------ helpers for rules of primitives
 
 
 def in_front(axis: Any, x: Any, dim: int | None) -> Any:
-    """A buffer with its lane axis first; of size 1 where all lanes share it."""
+    """Return a buffer with its lane axis first, of size 1 if all lanes share the buffer."""
     return lax.expand_dims(x, (0,)) if dim is None else move_lane(x, axis, dim, 0)
 
 
 def infos_in_front(axis: Any, info: SparseInfo) -> SparseInfo:
-    """What is known of all lanes together."""
+    """Return the static information of the array that holds all lanes."""
     return info._replace(shape=(axis.size, *info.shape))
 
 
 def batched_by(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A batch rule: run a function of the operands over the lanes."""
+    """Return a batch rule that maps a function of the operands over the lanes."""
 
     def batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
         def flat(*xs: Any) -> Sequence[Any]:
@@ -269,7 +269,7 @@ def lowers_as(prim: Primitive, fun: Callable[..., Any]) -> None:
 
 
 def transposed_by(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A transpose rule: turn the operations that a function does around."""
+    """Return a transpose rule that transposes the operations of a function."""
 
     def transpose(cts: Any, *args: Any, **params: Any) -> list[Any]:
         avals = [x.aval if is_linear(x) else aval_of(x) for x in args]
@@ -282,14 +282,14 @@ def transposed_by(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_list(x: Any) -> list[Any]:
-    """One result, or several, as a list."""
+    """Return one result, or several, as a list."""
     return list(x) if isinstance(x, (tuple, list)) else [x]
 
 
 def linear_in_data(prim: Primitive, fun: Callable[..., Any]) -> None:
-    """Set jvp and transpose of a primitive that makes (data, indices) of the same.
+    """Set jvp and transpose of a primitive that maps (data, indices) to the same pair.
 
-    fun: what it does, as a function.
+    `fun` is the primitive as a function.
     """
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
@@ -304,11 +304,11 @@ def linear_in_data(prim: Primitive, fun: Callable[..., Any]) -> None:
 
 
 def index_cotangent(*indices: Any) -> None:
-    """Refuse to transpose what is linear in no index."""
+    """Raise ValueError if a transpose is taken with respect to indices."""
     if any(map(is_linear, indices)):
         raise ValueError("Cannot transpose with respect to sparse indices")
 
 
 def elements(shape: Sequence[int]) -> int:
-    """How many elements an array of this shape has."""
+    """Return the number of elements of an array of this shape."""
     return math.prod(shape)

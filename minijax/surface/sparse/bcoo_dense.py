@@ -1,8 +1,8 @@
-"""BCOO and dense arrays: `todense`, `fromdense`, and `extract`, which reads one at the
-positions of the other.
+"""Conversions between BCOO and dense arrays: `todense`, `fromdense`, `extract`.
 
-Each is linear in its numbers: the transpose of `todense` is `extract`, and the other way
-round; `fromdense` is `extract` at positions that it finds itself.
+`extract` reads a dense array at the positions of a BCOO array.  Each operation is linear
+in its data: `todense` and `extract` are transposes of each other, and `fromdense` is
+`extract` at the nonzero positions.
 
 Next: bcoo_layout.py.
 """
@@ -53,7 +53,7 @@ bcoo_todense_p = Primitive("bcoo_todense")
 
 
 def bcoo_todense(mat: Any) -> Any:
-    """All elements of a BCOO array.
+    """Return a BCOO array as a dense one.
 
     Args:
       mat: a BCOO array.
@@ -109,21 +109,20 @@ bcoo_extract_p = Primitive("bcoo_extract")
 
 
 def bcoo_extract(sparr: Any, arr: Any, *, assume_unique: bool | None = None) -> Any:
-    """The elements of a dense array at the positions that a BCOO array stores.
+    """Return the elements of a dense array at the positions of a BCOO array.
 
     Args:
-      sparr: a BCOO array, whose numbers do not matter.
+      sparr: a BCOO array; its data is not read.
       arr: an array of the same shape.
       assume_unique: whether each position is read as often as it is stored.  If not, a
-        position that is stored several times is read once, and 0 the other times, so
-        that `todense` gives the elements again.  None stands for
-        `sparr.unique_indices`.
+        repeated position is read once and is 0 otherwise, so that `todense` restores the
+        elements.  None means `sparr.unique_indices`.
 
     Returns:
       A BCOO array with the positions of `sparr` and the elements of `arr`.
 
     Raises:
-      TypeError: `sparr` is no BCOO array.
+      TypeError: `sparr` is not a BCOO array.
       ValueError: the shapes differ.
 
     Example:
@@ -171,7 +170,7 @@ def _extract(indices: Any, arr: Any, *, assume_unique: bool) -> Any:
 
 
 def _is_first(indices: Any) -> Any:
-    """Which positions (..., n, k) stand nowhere before: (..., n)."""
+    """Return the mask (..., n) of positions (..., n, k) that occur for the first time."""
     shape = shape_of(indices)[:-1]
     axis = len(shape) - 1
     positions = lax.broadcasted_iota(dtypes.int32, shape, axis)
@@ -232,21 +231,22 @@ def bcoo_fromdense(
     n_dense: int = 0,
     index_dtype: Any = jnp.int32,
 ) -> Any:
-    """The BCOO form of an array: its elements that are not 0, and where they are.
+    """Return a BCOO array of the nonzero elements of a dense array.
 
     Args:
       mat: an array.
-      nse: how many elements to store in each batch: at most so many are kept, and the
-        rest is padding.  None counts them, which needs concrete numbers.
-      n_batch: how many leading axes are batches.
-      n_dense: how many trailing axes are stored whole, where any element is not 0.
+      nse: the number of elements to store in each batch; further nonzeros are dropped, and
+        missing ones are padding.  None counts them, which needs concrete values.
+      n_batch: the number of leading batch axes.
+      n_dense: the number of trailing dense axes; a dense block is stored if any of its
+        elements is nonzero.
       index_dtype: the dtype of the indices.
 
     Returns:
       A BCOO array of `mat`'s shape and dtype, its indices sorted and unique.
 
     Raises:
-      ValueError: `n_batch` and `n_dense` are more than the array's axes.
+      ValueError: `n_batch + n_dense` exceeds the number of axes.
       ConcretizationTypeError: `nse` is None and `mat` is traced.
 
     Example:
@@ -270,7 +270,7 @@ _TRACED_NSE = (
 
 
 def stored(mat: Any, nse: Any, n_batch: int = 0, n_dense: int = 0, form: str = "bcoo") -> int:
-    """The number of elements to store: `nse`, or as many as there are."""
+    """Return the number of elements to store: `nse`, or the number of nonzeros."""
     check_layout(shape_of(mat), n_batch, n_dense)
     text = _TRACED_NSE.format(form, form.upper())
     if nse is None:
@@ -280,11 +280,11 @@ def stored(mat: Any, nse: Any, n_batch: int = 0, n_dense: int = 0, form: str = "
 
 
 def check_layout(shape: Any, n_batch: int, n_dense: int) -> None:
-    """ValueError unless an array of this shape can have so many batch and dense axes."""
+    """Raise ValueError unless the numbers of batch and dense axes fit the shape."""
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > len(shape):
         raise errors.value_error(
             f"Invalid n_batch={n_batch}, n_dense={n_dense} for shape={shape}",
-            why="there are more batch and dense axes than axes.",
+            why="the array has fewer axes than its batch and dense axes together.",
         )
 
 
@@ -297,7 +297,7 @@ def _count(mat: Any, n_batch: int, n_dense: int) -> Any:
 
 
 def _mask(mat: Any, n_batch: int, n_dense: int) -> Any:
-    """Which positions hold anything but 0, the sparse axes joined: (batch..., size)."""
+    """Return the mask of nonzero positions, sparse axes flattened: (batch..., size)."""
     shape = shape_of(mat)
     mask = lax.ne(mat, lax.full_like(mat, 0))
     dense_axes = tuple(range(len(shape) - n_dense, len(shape)))
@@ -313,13 +313,16 @@ def _fromdense_type(
     n_sparse = len(mat.shape) - n_batch - n_dense
     batch, dense_shape = mat.shape[:n_batch], mat.shape[n_batch + n_sparse :]
     dtype = dtypes.canonical(index_dtype)
-    return [shaped((*batch, nse, *dense_shape), mat.dtype), shaped((*batch, nse, n_sparse), dtype)]
+    return [
+        shaped((*batch, nse, *dense_shape), mat.dtype),
+        shaped((*batch, nse, n_sparse), dtype),
+    ]
 
 
 def fromdense_flat(mat: Any, nse: int, n_batch: int = 0, n_dense: int = 0) -> tuple[Any, Any]:
-    """Where the first `nse` elements are, counted along all sparse axes; which there are.
+    """Return flat positions of the first `nse` nonzeros, and which of them exist.
 
-    Both are (batch..., nse).
+    Positions count along all sparse axes; both results are (batch..., nse).
     """
     mask = _mask(mat, n_batch, n_dense)
     flat = first_set(mask, nse)

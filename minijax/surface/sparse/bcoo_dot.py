@@ -1,9 +1,9 @@
-"""Products of BCOO arrays, summed over axes: with dense arrays, with one another, and
-the elements of dense products at stored positions.
+"""`dot_general` of BCOO arrays: with dense arrays, with each other, and the elements of
+dense products at stored positions.
 
-All three are bilinear, and their transposes are of the same kinds: that of a product of
-a sparse and a dense array is, by the sparse one's numbers, a product of dense arrays at
-stored positions, and by the dense one another product with the same sparse array.
+All three are bilinear, and their transposes are of the same kinds.  For sparse times
+dense, the transpose with respect to the data is a dense product at stored positions; the
+transpose with respect to the dense operand is a product with the same sparse array.
 
 Next: bcoo_shape.py.
 """
@@ -54,12 +54,12 @@ Dims = Any  # ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
 
 
 def canonical_dims(dims: Dims) -> Dims:
-    """Dimension numbers as tuples of ints."""
+    """Return dimension numbers as tuples of ints."""
     return tuple(tuple(tuple(map(int, side)) for side in pair) for pair in dims)
 
 
 def labels_of(dims: Dims, lhs_rank: int, rhs_rank: int) -> tuple[list[int], list[int]]:
-    """The labels of rhs's axes and of the result's, where those of lhs are 0, 1, 2 ..."""
+    """Return the labels of the axes of rhs and of the result; lhs has 0, 1, 2 ..."""
     (lhs_c, rhs_c), (lhs_b, rhs_b) = dims
     labels = [-1] * rhs_rank
     for i, j in zip((*lhs_c, *lhs_b), (*rhs_c, *rhs_b), strict=True):
@@ -71,7 +71,7 @@ def labels_of(dims: Dims, lhs_rank: int, rhs_rank: int) -> tuple[list[int], list
 
 
 def product_type(name: str, lhs: Any, rhs: Any, dims: Dims, preferred: Any) -> Any:
-    """The type of `lax.dot_general` of these types."""
+    """Return the type of `lax.dot_general` of these types."""
     dtype = product_dtype(name, lhs.dtype, rhs.dtype, preferred)
     return shaped(dot_shape(lhs, rhs, dims), dtype)
 
@@ -90,7 +90,7 @@ def bcoo_dot_general(
     preferred_element_type: None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """`lax.dot_general` where at least one operand is a BCOO array.
+    """Compute `lax.dot_general` where at least one operand is a BCOO array.
 
     Args:
       lhs: a BCOO or dense array.
@@ -105,8 +105,8 @@ def bcoo_dot_general(
       A dense array if one operand is dense, a BCOO array of the product of two.
 
     Raises:
-      NotImplementedError: axes are summed that are stored densely, or, of two sparse
-        operands, in batches.
+      NotImplementedError: dense axes are contracted, or batch axes of two sparse
+        operands.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -170,7 +170,7 @@ def _dot_type(
 
 
 def check_axes(name: str, summed: Any, batch: Any, props: Properties) -> None:
-    """NotImplementedError unless these axes of a sparse operand can be met by others."""
+    """Raise NotImplementedError unless a sparse operand can be contracted over the axes."""
     if any(d >= props.n_batch for d in batch):
         raise NotImplementedError(
             f"{name} batch dimensions must be among the batch dimensions in the sparse"
@@ -239,7 +239,7 @@ def _dot_transpose(
         data_ct = sampled_einsum(ct, out, rhs, labels, indices, len(shape), data.aval.dtype)
         return [sum_to_shape(data_ct, data.aval.shape), None, None]
     labels, out = labels_of(dimension_numbers, len(shape), len(rhs.aval.shape))
-    # What only one of lhs and the result has is summed, or comes from the result.
+    # Labels that only lhs has are summed; labels that only the result has come from `ct`.
     rhs_ct = sparse_einsum(data, indices, shape, ct, out, labels, rhs.aval.dtype)
     return [None, None, rhs_ct]
 
@@ -260,7 +260,7 @@ def _dot_batch(
     (lhs_c, rhs_c), (lhs_b, rhs_b) = dimension_numbers
     params = {"preferred_element_type": preferred_element_type}
     up = lambda xs: tuple(x + 1 for x in xs)
-    if i is None and j is None:  # one more axis of rhs
+    if i is None and j is None:  # only rhs is mapped: its lane axis is a free axis
         rhs = move_lane(rhs, axis, k, 0)
         out = bcoo_dot_general_p.bind(
             data,
@@ -274,7 +274,7 @@ def _dot_batch(
     data, indices = in_front(axis, data, i), in_front(axis, indices, j)
     lhs_spinfo = infos_in_front(axis, lhs_spinfo)
     params["lhs_spinfo"] = lhs_spinfo
-    if k is None:  # one more batch axis of lhs, which rhs does not meet
+    if k is None:  # only lhs is mapped: its lane axis is a batch axis of lhs alone
         out = bcoo_dot_general_p.bind(
             data,
             indices,
@@ -298,7 +298,7 @@ bcoo_dot_general_sampled_p = Primitive("bcoo_dot_general_sampled")
 
 
 def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
-    """The elements of `lax.dot_general(A, B)` at the positions of a BCOO array.
+    """Return the elements of `lax.dot_general(A, B)` at the positions of a BCOO array.
 
     Args:
       A: an array.
@@ -308,8 +308,8 @@ def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers:
       dimension_numbers: `((A contracting, B contracting), (A batch, B batch))`.
 
     Returns:
-      The data of such an array: (batch..., nse, dense...).  No other element of the
-      product is computed.
+      The data of that array: (batch..., nse, dense...).  Other elements of the product are
+      not computed.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -332,7 +332,7 @@ def _sampled_type(A: Any, B: Any, indices: Any, *, dimension_numbers: Dims) -> A
 
 
 def product_labels(dims: Dims, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
-    """The labels of both operands' axes, where the product's are 0, 1, 2 ..."""
+    """Return the labels of both operands' axes; the axes of the product have 0, 1, 2 ..."""
     labels_b, out = labels_of(dims, rank_a, rank_b)
     number = {a: i for i, a in enumerate(out)}
     num_out = len(out)
@@ -439,8 +439,8 @@ def _spdot_type(
     if rhs.n_batch > len(rhs_b) and lhs.n_sparse > len(lhs_c):
         raise errors.value_error(
             f"{name}: cannot have unused batch dims on rhs with unused sparse dims on lhs.",
-            why="the batch axes of a result come before its sparse ones.",
-            tries=["bcoo_update_layout(rhs, n_batch=...) before"],
+            why="the batch axes of the result must precede its sparse axes.",
+            tries=["bcoo_update_layout(rhs, n_batch=...) first"],
         )
     batch = _pair_batch(
         lhs_data, lhs_indices, rhs_data, rhs_indices, lhs, rhs, dimension_numbers
@@ -452,11 +452,14 @@ def _spdot_type(
     nse = _pair_nse(lhs, rhs, dimension_numbers, out.shape)
     n_sparse = lhs.n_sparse + rhs.n_sparse - 2 * len(lhs_c)
     index = dtypes.promote(((lhs_indices.dtype, False), (rhs_indices.dtype, False)))[0]
-    return [shaped((*batch_shape, nse), out.dtype), shaped((*batch_shape, nse, n_sparse), index)]
+    return [
+        shaped((*batch_shape, nse), out.dtype),
+        shaped((*batch_shape, nse, n_sparse), index),
+    ]
 
 
 def _pair_nse(lhs: Properties, rhs: Properties, dims: Dims, out: Sequence[int]) -> int:
-    """How many elements are stored: one a pair that can meet, or all there can be."""
+    """Return the number of stored elements: one per pair, at most the result's size."""
     (lhs_c, _), (lhs_b, _) = dims
     left = lhs.nse if lhs.n_sparse > len(lhs_c) else 1
     right = rhs.nse if rhs.n_sparse > len(lhs_c) else 1
@@ -472,7 +475,7 @@ def _pair_batch(
     rhs: Properties,
     dims: Dims,
 ) -> list[int]:
-    """The batch axes of a product's buffers: common ones, those of lhs, those of rhs."""
+    """Return the batch shape of a product's buffers: common axes, lhs's, then rhs's."""
     lhs_b, rhs_b = dims[1]
     left = span(shape_of(lhs_data)[: lhs.n_batch], shape_of(lhs_indices)[: lhs.n_batch])
     right = span(shape_of(rhs_data)[: rhs.n_batch], shape_of(rhs_indices)[: rhs.n_batch])
@@ -505,7 +508,7 @@ def _spdot(
     lhs_free = [i for i in range(lhs.n_batch) if i not in lhs_b]
     rhs_free = [i for i in range(rhs.n_batch) if i not in rhs_b]
     n = len(lhs_b) + len(lhs_free) + len(rhs_free)
-    # Axes of pairs: common batches, those of lhs, those of rhs, elements of lhs, of rhs.
+    # Axes of pairs: common batches, lhs batches, rhs batches, elements of lhs, of rhs.
     gap_l = range(len(lhs_b) + len(lhs_free), n)
     gap_r = range(len(lhs_b), len(lhs_b) + len(lhs_free))
 
@@ -530,7 +533,12 @@ def _spdot(
     free_l = left(columns_of(lhs_indices, _others(lhs.n_sparse, columns_l)))
     free_r = right(columns_of(rhs_indices, _others(rhs.n_sparse, columns_r)))
     batch = list(
-        span(*(shape_of(x)[:n] for x in (lhs_contracted, rhs_contracted, left(lhs_data), right(rhs_data))))
+        span(
+            *(
+                shape_of(x)[:n]
+                for x in (lhs_contracted, rhs_contracted, left(lhs_data), right(rhs_data))
+            )
+        )
     )
     pairs = (*batch, lhs.nse, rhs.nse)
     is_match = _meet(lhs_contracted, rhs_contracted, pairs)
@@ -560,7 +568,7 @@ def _spdot(
 
 
 def _inside(indices: Any, info: SparseInfo, props: Any) -> Any:
-    """Which elements lie within the array, with an axis of one behind them."""
+    """Return the mask of elements that are in bounds, with a trailing axis of size 1."""
     sizes = info.shape[props.n_batch : props.n_batch + props.n_sparse]
     return lax.expand_dims(in_bounds(indices, sizes), (props.n_batch + 1,))
 
@@ -578,10 +586,10 @@ def _stored_pairs(
     dims: Dims,
     n: int,
 ) -> list[Any]:
-    """Products of pairs as stored elements, at the indices that both bring."""
+    """Return products of pairs as stored elements, at the joined free indices of both."""
     pairs, (data, indices) = shape_of(product), types
     k = indices.shape[-1]
-    # An operand whose indices all are summed over brings no element of its own.
+    # An operand with all indices contracted contributes no free index: sum its pairs now.
     summed_axes = [n + i for i, x in enumerate((free_l, free_r)) if not shape_of(x)[-1]]
     if summed_axes:
         product = full_sum(product, summed_axes)
@@ -594,7 +602,12 @@ def _stored_pairs(
     for x in (free_l, free_r):
         if m := shape_of(x)[-1]:
             x = lax.reshape(
-                x, (*(shape_of(x)[i] for i in range(n)), *(shape_of(x)[i] for i in remaining_axes), m)
+                x,
+                (
+                    *(shape_of(x)[i] for i in range(n)),
+                    *(shape_of(x)[i] for i in remaining_axes),
+                    m,
+                ),
             )
             index_columns.append(broadcast_to_batch(x, shape))
     product = lax.reshape(product, (*batch, count))
@@ -611,8 +624,15 @@ def _stored_pairs(
         shaped(tuple(rhs_spinfo.shape), data.dtype),
         dims,
     )
-    out_indices = lax.select(broadcast_to_batch(same, shape_of(out_indices)), out_indices, ends(out_indices, sizes[n:]))
-    product, out_indices = broadcast_to_batch(product, wide), broadcast_to_batch(out_indices, wide)
+    out_indices = lax.select(
+        broadcast_to_batch(same, shape_of(out_indices)),
+        out_indices,
+        ends(out_indices, sizes[n:]),
+    )
+    product, out_indices = (
+        broadcast_to_batch(product, wide),
+        broadcast_to_batch(out_indices, wide),
+    )
     nse = data.shape[n]
     if nse != count:
         full = tuple(m if w != 1 else 1 for m, w in zip(sizes[:n], wide, strict=True))
@@ -626,7 +646,7 @@ def _others(n: int, excluded: Sequence[int]) -> list[int]:
 
 
 def _meet(x: Any, y: Any, pairs: Any) -> Any:
-    """Which pairs have the same indices."""
+    """Return the mask of pairs with equal indices."""
     if not shape_of(x)[-1]:
         return lax.full(pairs, True, dtypes.bool_)
     shape = span(shape_of(x), shape_of(y))

@@ -1,5 +1,5 @@
-"""The same BCOO array stored otherwise: axes in another order, indices in ascending
-order, duplicates added up, other axes as batch or dense ones.
+"""Changes of the storage of a BCOO array: permuted axes, sorted indices, duplicates added,
+and other numbers of batch and dense axes.
 
 Next: bcoo_dot.py.
 """
@@ -52,19 +52,19 @@ bcoo_transpose_p = Primitive("bcoo_transpose", multiple_results=True)
 
 
 def bcoo_transpose(mat: Any, *, permutation: Sequence[int]) -> Any:
-    """A BCOO array with its axes in another order; see `lax.transpose`.
+    """Return a BCOO array with permuted axes; see `lax.transpose`.
 
     Args:
       mat: a BCOO array.
-      permutation: where each axis of the result comes from; batch axes stay batch axes,
-        and dense axes dense axes.
+      permutation: the source of each axis of the result; it permutes batch axes, sparse
+        axes and dense axes separately.
 
     Returns:
-      A BCOO array, its indices not sorted any more.
+      A BCOO array; its indices are no longer sorted.
 
     Raises:
-      TypeError: no permutation of the axes.
-      NotImplementedError: it would mix axes of different kinds.
+      TypeError: `permutation` is not a permutation of the axes.
+      NotImplementedError: it mixes axes of different kinds.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -80,7 +80,7 @@ def bcoo_transpose(mat: Any, *, permutation: Sequence[int]) -> Any:
 
 
 def permutations(permutation: Any, shape: Any, n_batch: int, n_sparse: int) -> Any:
-    """A permutation of axes as those of batch, sparse and dense ones."""
+    """Split a permutation of axes into those of batch, sparse and dense axes."""
     if not isinstance(permutation, (tuple, list, np.ndarray)):
         raise TypeError(
             f"transpose permutation must be a tuple/list/ndarray, got {type(permutation)}."
@@ -154,7 +154,7 @@ bcoo_sort_indices_p = Primitive("bcoo_sort_indices", multiple_results=True)
 
 
 def bcoo_sort_indices(mat: Any) -> Any:
-    """A BCOO array with the indices of each batch in ascending order.
+    """Return a BCOO array with the indices of each batch in ascending order.
 
     Args:
       mat: a BCOO array.
@@ -173,7 +173,7 @@ def bcoo_sort_indices(mat: Any) -> Any:
 
 
 def _common(data: Any, indices: Any) -> tuple[Any, Any]:
-    """Buffers with the same batch axes."""
+    """Broadcast both buffers to the same batch axes."""
     n_batch = len(shape_of(indices)) - 2
     batch = span(shape_of(data)[:n_batch], shape_of(indices)[:n_batch])
     return broadcast_to_batch(data, batch), broadcast_to_batch(indices, batch)
@@ -229,17 +229,15 @@ _TRACED = (
 
 
 def bcoo_sum_duplicates(mat: Any, nse: int | None = None) -> Any:
-    """A BCOO array in which each position is stored once.
+    """Return a BCOO array that stores each position once.
 
     Args:
       mat: a BCOO array.
-      nse: how many elements to store in each batch: the first so many positions, in
-        ascending order, and padding behind them.  None counts, which needs concrete
-        indices.
+      nse: the number of elements to store in each batch: the first positions in ascending
+        order, then padding.  None counts the positions, which needs concrete indices.
 
     Returns:
-      A BCOO array with sorted and unique indices; what was stored several times is
-      added up.
+      A BCOO array with sorted and unique indices; duplicates are added.
 
     Raises:
       ValueError: `nse` is None and the indices are traced.
@@ -260,7 +258,7 @@ def bcoo_sum_duplicates(mat: Any, nse: int | None = None) -> Any:
 
 @composite(static=("shape",))
 def _count_unique(indices: Any, shape: Any) -> Any:
-    """The largest number of different positions in a batch, without padding."""
+    """Return the largest number of distinct positions in a batch, without padding."""
     n_batch, n_sparse = len(shape_of(indices)) - 2, shape_of(indices)[-1]
     if not n_sparse or not elements(shape_of(indices)[:-1]):
         return dtypes.int32.type(min(1, *shape_of(indices)[:-1]))
@@ -273,7 +271,7 @@ def _count_unique(indices: Any, shape: Any) -> Any:
 
 
 def _normalize_padding(indices: Any, shape: Any) -> Any:
-    """Indices with all padding equal: one past the end of each axis."""
+    """Return indices with all padding equal: one past the end of each axis."""
     n_batch, n_sparse = len(shape_of(indices)) - 2, shape_of(indices)[-1]
     sizes = shape[n_batch : n_batch + n_sparse]
     inside = lax.expand_dims(in_bounds(indices, sizes), (n_batch + 1,))
@@ -315,9 +313,9 @@ def _sum(data: Any, indices: Any, *, spinfo: SparseInfo, nse: int) -> list[Any]:
 
 
 def _groups(indices: Any, shape: Any) -> tuple[Any, Any, Any]:
-    """Positions in order, the number of each one's group, and where each comes from.
+    """Return sorted positions, the group number of each, and its original position.
 
-    The number of padding's group is as large as can be: it belongs to none.
+    Padding gets the largest int32 as its group number, so that it belongs to no group.
     """
     n_batch, n_sparse = len(shape_of(indices)) - 2, shape_of(indices)[-1]
     positions = lax.broadcasted_iota(dtypes.int32, shape_of(indices)[:-1], n_batch)
@@ -331,7 +329,7 @@ def _groups(indices: Any, shape: Any) -> tuple[Any, Any, Any]:
 
 
 def ends_everywhere(out_shape: Any, indices: Any, shape: Any) -> Any:
-    """Padding alone, in the shape `out_shape`, for an array of this shape."""
+    """Return indices of padding only, in the shape `out_shape`, for an array of `shape`."""
     n_batch, n_sparse = len(shape_of(indices)) - 2, shape_of(indices)[-1]
     padding = lax.full(out_shape, 0, aval_of(indices).dtype)
     if not n_sparse:
@@ -356,11 +354,11 @@ lowers_as(bcoo_sum_duplicates_p, _sum)
 
 
 def bcoo_eliminate_zeros(mat: Any, nse: int | None = None) -> Any:
-    """A BCOO array that stores no zeros, nor any position twice.
+    """Return a BCOO array without stored zeros and without repeated positions.
 
     Args:
       mat: a BCOO array.
-      nse: how many elements to store in each batch; None counts.
+      nse: the number of elements to store in each batch; None counts them.
 
     Returns:
       A BCOO array with sorted and unique indices.
@@ -377,7 +375,7 @@ def bcoo_eliminate_zeros(mat: Any, nse: int | None = None) -> Any:
 
 @composite(static=("shape",))
 def _without_zeros(data: Any, indices: Any, shape: Any) -> Any:
-    """Indices that are padding where nothing but 0 is stored."""
+    """Replace the indices of stored zeros by padding."""
     n_batch, n_sparse, n_dense, _ = check_bcoo(data, indices, shape)
     if not n_sparse:
         return indices
@@ -392,7 +390,7 @@ def _without_zeros(data: Any, indices: Any, shape: Any) -> Any:
 
 
 def set_nse(mat: Any, nse: int) -> Any:
-    """A BCOO array with exactly so many stored elements: padded, or the first of them."""
+    """Pad or truncate a BCOO array to `nse` stored elements."""
     old, n = mat.nse, mat.n_batch
     if old == nse:
         return mat
@@ -419,22 +417,22 @@ def bcoo_update_layout(
     n_dense: int | None = None,
     on_inefficient: str | None = "error",
 ) -> Any:
-    """A BCOO array with other numbers of batch and dense axes.
+    """Return a BCOO array with other numbers of batch and dense axes.
 
     Args:
       mat: a BCOO array.
-      n_batch: the number of batch axes; None keeps it.
-      n_dense: the number of dense axes; None keeps it.
-      on_inefficient: what to do where the result may store far more: 'error', 'warn' or
-        None.
+      n_batch: the number of batch axes; None leaves it unchanged.
+      n_dense: the number of dense axes; None leaves it unchanged.
+      on_inefficient: what to do if the result may store many more elements: 'error',
+        'warn' or None.
 
     Returns:
       A BCOO array of the same elements.
 
     Raises:
-      SparseEfficiencyError: the result may store far more, and `on_inefficient` is
-        'error'.
-      ValueError: no such layout, or another `on_inefficient`.
+      SparseEfficiencyError: the result may store many more elements, and `on_inefficient`
+        is 'error'.
+      ValueError: the layout or `on_inefficient` is invalid.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -500,7 +498,7 @@ def _change_layout(mat: Any, n_batch: int, n_dense: int) -> Any:
 
 
 def _dense_to_sparse(data: Any, indices: Any, n: int, num_moved: int) -> tuple[Any, Any]:
-    """The first dense axes as sparse ones: each of their elements gets its index."""
+    """Convert the first dense axes to sparse ones: each of their elements gets an index."""
     shape, index = shape_of(data), shape_of(indices)
     sizes = shape[n + 1 : n + 1 + num_moved]
     count, dtype = elements(sizes), aval_of(indices).dtype
@@ -509,7 +507,9 @@ def _dense_to_sparse(data: Any, indices: Any, n: int, num_moved: int) -> tuple[A
     kept_axes = (*range(n), n)
     old = [
         lax.broadcast_in_dim(
-            lax.squeeze(lax.slice_in_dim(indices, i, i + 1, 1, n + 1), (n + 1,)), wide, kept_axes
+            lax.squeeze(lax.slice_in_dim(indices, i, i + 1, 1, n + 1), (n + 1,)),
+            wide,
+            kept_axes,
         )
         for i in range(index[-1])
     ]
@@ -519,13 +519,15 @@ def _dense_to_sparse(data: Any, indices: Any, n: int, num_moved: int) -> tuple[A
     return data, lax.concatenate(columns, n + 1)
 
 
-def _sparse_to_dense(data: Any, indices: Any, n: int, shape: Any, num_moved: int) -> tuple[Any, Any]:
-    """The last sparse axes as dense ones: each element becomes a whole block."""
+def _sparse_to_dense(
+    data: Any, indices: Any, n: int, shape: Any, num_moved: int
+) -> tuple[Any, Any]:
+    """Convert the last sparse axes to dense ones: each element becomes a dense block."""
     data, indices = _common(data, indices)
     ds, index = shape_of(data), shape_of(indices)
     k = index[-1]
     sizes = shape[n + k - num_moved : n + k]
-    # Each stored element is a batch of its own, of one element, by its last indices.
+    # Treat each stored element as a batch of one element, indexed by its last indices.
     block_indices = lax.expand_dims(columns_of(indices, range(k - num_moved, k)), (n + 1,))
     data = lax.expand_dims(data, (n + 1,))
     data = add_up(data, block_indices, ds[: n + 1], tuple(sizes))
@@ -533,7 +535,7 @@ def _sparse_to_dense(data: Any, indices: Any, n: int, shape: Any, num_moved: int
 
 
 def _batch_to_sparse(data: Any, indices: Any, shape: Any, n: int) -> tuple[Any, Any]:
-    """The last batch axes as sparse ones."""
+    """Convert the last batch axes to sparse ones."""
     old = len(shape_of(indices)) - 2
     moved_axes = list(range(n, old))
     batch = span(shape_of(data)[:n], shape_of(indices)[:n])
@@ -546,7 +548,7 @@ def _batch_to_sparse(data: Any, indices: Any, shape: Any, n: int) -> tuple[Any, 
 
 
 def _sparse_to_batch(data: Any, indices: Any, shape: Any, n: int) -> tuple[Any, Any]:
-    """The first sparse axes as batch ones: each batch stores all that was stored."""
+    """Convert the first sparse axes to batch ones: each batch stores all elements."""
     old = len(shape_of(indices)) - 2
     new, k = n - old, shape_of(indices)[-1]
     data, indices = _common(data, indices)
@@ -558,15 +560,21 @@ def _sparse_to_batch(data: Any, indices: Any, shape: Any, n: int) -> tuple[Any, 
     rest = broadcast_to_batch(lax.expand_dims(rest, more), wide)
     first = broadcast_to_batch(lax.expand_dims(first, more), wide)
     dtype = aval_of(indices).dtype
-    batch_indices = [lax.broadcasted_iota(dtype, (*wide, shape_of(first)[-2], 1), i) for i in more]
+    batch_indices = [
+        lax.broadcasted_iota(dtype, (*wide, shape_of(first)[-2], 1), i) for i in more
+    ]
     in_batch = lax.reduce_and(lax.eq(first, lax.concatenate(batch_indices, n + 1)), (n + 1,))
     sizes = shape[n : n + k - new]
-    # Of each batch, its own elements first, the others as padding behind them.
+    # Each batch stores its own elements first; the others follow as padding.
     stored_first = first_set(in_batch, shape_of(in_batch)[-1])
     stored_first = lax.expand_dims(stored_first, (n + 1,))
     data, remaining_indices = fetch(data, stored_first, n), fetch(rest, stored_first, n)
     if sizes:
         is_stored = in_bounds(stored_first, shape_of(in_batch)[-1:])
-        is_stored = broadcast_to_batch(lax.expand_dims(is_stored, (n + 1,)), shape_of(remaining_indices))
-        remaining_indices = lax.select(is_stored, remaining_indices, ends(remaining_indices, sizes))
+        is_stored = broadcast_to_batch(
+            lax.expand_dims(is_stored, (n + 1,)), shape_of(remaining_indices)
+        )
+        remaining_indices = lax.select(
+            is_stored, remaining_indices, ends(remaining_indices, sizes)
+        )
     return data, remaining_indices

@@ -1,8 +1,8 @@
-"""BCOO arrays multiplied element by element, and convolved.
+"""Elementwise products and convolutions of BCOO arrays.
 
-A product has elements only where both operands have; so with a dense array it keeps the
-sparse one's indices.  With another sparse array every pair of stored elements is a
-candidate.
+A product is nonzero only where both operands are.  A product with a dense array therefore
+has the indices of the sparse operand.  For two sparse arrays every pair of stored elements
+is a candidate.
 
 Next: bcsr.py.
 """
@@ -32,14 +32,14 @@ __all__ = (
 
 
 def bcoo_multiply_dense(sp_mat: Any, v: Any) -> Any:
-    """The product of a BCOO and a dense array, element by element.
+    """Return the elementwise product of a BCOO and a dense array.
 
     Args:
       sp_mat: a BCOO array.
       v: an array that broadcasts to its shape.
 
     Returns:
-      The data of the product: its indices are those of `sp_mat`.
+      The data of the product; its indices are the indices of `sp_mat`.
 
     Raises:
       NotImplementedError: the product would be larger than `sp_mat`.
@@ -70,7 +70,7 @@ def over_dense(mat: Any, v: Any, accuracy: Any = None) -> Any:
 
 
 def _at_elements(mat: Any, v: Any) -> tuple[Any, Any]:
-    """The data of `mat`, and what of `v` its elements meet."""
+    """Return the data of `mat`, and the elements of `v` at the same positions."""
     shape, v_shape = mat.shape, shape_of(v)
     gap = len(shape) - len(v_shape)
     fits = gap >= 0 and all(
@@ -86,7 +86,7 @@ def _at_elements(mat: Any, v: Any) -> tuple[Any, Any]:
     n, k = mat.n_batch, mat.n_sparse
     v = lax.expand_dims(v, range(gap))
     v_shape = shape_of(v)
-    # An axis along which v repeats needs no index.
+    # An axis over which v is broadcast needs no index.
     indexed_axes = [i for i in range(k) if v_shape[n + i] != 1 or shape[n + i] == 1]
     v = lax.squeeze(v, [n + i for i in range(k) if i not in indexed_axes])
     if any(v_shape[n + i] != 1 for i in indexed_axes):
@@ -97,14 +97,14 @@ def _at_elements(mat: Any, v: Any) -> tuple[Any, Any]:
 
 
 def bcoo_multiply_sparse(lhs: Any, rhs: Any) -> Any:
-    """The product of two BCOO arrays, element by element.
+    """Return the elementwise product of two BCOO arrays.
 
     Args:
       lhs: a BCOO array.
-      rhs: a BCOO array of as many axes, whose shape broadcasts with that of `lhs`.
+      rhs: a BCOO array with the same number of axes, whose shape broadcasts with `lhs`.
 
     Returns:
-      A BCOO array that stores an element for each pair of stored ones.
+      A BCOO array with one stored element per pair of stored elements.
 
     Raises:
       TypeError: the numbers of axes differ.
@@ -142,7 +142,7 @@ def _multiply_sparse(lhs: Any, rhs: Any) -> Any:
     batch = span(*(shape_of(x)[:n] for x in (left, right)))
     wide = (*batch, *nse, k)
     left, right = broadcast_to_batch(left, wide), broadcast_to_batch(right, wide)
-    # Along an axis of size 1, an element meets all of the other operand.
+    # Along an axis of size 1, an element pairs with all elements of the other operand.
     common_axes = [i for i in range(k) if old[0][i] == old[1][i]]
     pairs = wide[:-1]
     is_match = lax.full(pairs, True, bool)
@@ -168,7 +168,7 @@ def _multiply_sparse(lhs: Any, rhs: Any) -> Any:
         lax.expand_dims(is_match, range(n + 2, len(shape_of(product)))), shape_of(product)
     )
     product = lax.select(mask, product, lax.full_like(product, 0))
-    # Pairs that meet come first, so that fewer can be kept without harm.
+    # Matching pairs come first, so that truncating to a smaller `nse` drops only padding.
     is_match = lax.reshape(is_match, (*batch, count))
     matches_first = lax.expand_dims(first_set(is_match, count), (n + 1,))
     product = lax.reshape(product, (*data_batch, count, *shape_of(product)[n + 2 :]))
@@ -184,7 +184,7 @@ def _multiply_sparse(lhs: Any, rhs: Any) -> Any:
 
 
 def in_bounds_of(positions: Any, count: int) -> Any:
-    """Which of these positions (..., n, 1) there are, in their shape."""
+    """Return which of these positions (..., n, 1) are below `count`."""
     return lax.lt(positions, lax.full_like(positions, count))
 
 
@@ -206,7 +206,7 @@ def bcoo_conv_general_dilated(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """`lax.conv_general_dilated` where an operand is a BCOO array.
+    """Compute `lax.conv_general_dilated` where an operand is a BCOO array.
 
     Args:
       lhs: an array of shape (1, 1, length), BCOO or dense.
@@ -223,7 +223,7 @@ def bcoo_conv_general_dilated(
       out_sharding: without effect on sparse arrays.
 
     Returns:
-      A BCOO array of shape (1, 1, length), which stores an element for each pair.
+      A BCOO array of shape (1, 1, length), with one stored element per pair.
 
     Raises:
       NotImplementedError: strides, dilations, groups, several channels or axes.
@@ -261,7 +261,7 @@ def bcoo_conv_general_dilated(
 
 
 def _one_axis(x: Any) -> Any:
-    """An array of shape (1, 1, n) as a BCOO array of one sparse axis."""
+    """Return an array of shape (1, 1, n) as a BCOO array with one sparse axis."""
     if not isinstance(x, BCOO):
         flat = jnp.asarray(x).reshape(-1)
         return bcoo_fromdense(flat, nse=flat.size)
@@ -284,13 +284,16 @@ def _convolved(lhs: Any, rhs: Any, padding: Any, dtype: Any) -> Any:
     )
     out_index = lax.add(out_index, lax.full_like(out_index, padding[0]))
     is_inside = lax.bitwise_and(
-        lax.ge(out_index, lax.full_like(out_index, 0)), lax.lt(out_index, lax.full_like(out_index, length))
+        lax.ge(out_index, lax.full_like(out_index, 0)),
+        lax.lt(out_index, lax.full_like(out_index, length)),
     )
     for x, gap in ((lhs, 1), (rhs, 0)):
         inside = lax.expand_dims(in_bounds(x.indices, x.shape), (gap, 2))
         is_inside = lax.bitwise_and(is_inside, broadcast_to_batch(inside, (*nse, 1)))
     count = elements(nse)
-    out_index = lax.reshape(lax.select(is_inside, out_index, lax.full_like(out_index, length)), (count, 1))
+    out_index = lax.reshape(
+        lax.select(is_inside, out_index, lax.full_like(out_index, length)), (count, 1)
+    )
     product = lax.select(lax.squeeze(is_inside, (2,)), product, lax.full_like(product, 0))
     zero = lax.full((count, 2), 0, jnp.int32)
     one = lax.full((count, 1), 1, jnp.int32)

@@ -1,6 +1,6 @@
-"""BCOO arrays in other shapes: broadcast, joined, reshaped, reversed, squeezed, summed.
+"""Shape operations on BCOO arrays: broadcast, concatenate, reshape, reverse, squeeze, sum.
 
-None of these makes the array dense; what cannot be done so is an error.
+None of these densifies the array; cases that would need it raise an error.
 
 Next: bcoo_slicing.py.
 """
@@ -40,7 +40,7 @@ def _int_tuple(xs: Any) -> tuple[int, ...]:
 def bcoo_broadcast_in_dim(
     mat: Any, *, shape: Any, broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> Any:
-    """`lax.broadcast_in_dim` of a BCOO array.
+    """Apply `lax.broadcast_in_dim` to a BCOO array.
 
     Args:
       mat: a BCOO array.
@@ -49,8 +49,8 @@ def bcoo_broadcast_in_dim(
       sharding: without effect on sparse arrays.
 
     Returns:
-      A BCOO array.  New axes before the sparse ones are batch axes, among them sparse
-      ones of size 1, behind them dense ones.
+      A BCOO array.  New axes before the sparse axes are batch axes, new axes between sparse
+      axes are sparse axes of size 1, and new axes after them are dense.
 
     Raises:
       NotImplementedError: a new sparse axis would be longer than 1.
@@ -63,7 +63,9 @@ def bcoo_broadcast_in_dim(
       BCOO(float32[2, 3], nse=1, n_batch=1)
     """
     del sharding
-    return _broadcast_in_dim(mat, shape=_int_tuple(shape), dims=_int_tuple(broadcast_dimensions))
+    return _broadcast_in_dim(
+        mat, shape=_int_tuple(shape), dims=_int_tuple(broadcast_dimensions)
+    )
 
 
 @composite(static=("shape", "dims"))
@@ -92,7 +94,9 @@ def _broadcast_in_dim(mat: Any, shape: Any, dims: Any) -> Any:
     batch_shape, dense_shape = shape[:new_n], shape[new_n + new_k :]
     dense_axes = [d - new_k + 1 for d in dense]
     data = lax.broadcast_in_dim(
-        data, (*_wide(batch_shape, batch, ds), ds[n], *dense_shape), (*batch, new_n, *dense_axes)
+        data,
+        (*_wide(batch_shape, batch, ds), ds[n], *dense_shape),
+        (*batch, new_n, *dense_axes),
     )
     indices = lax.broadcast_in_dim(
         indices, (*_wide(batch_shape, batch, index), *index[n:]), (*batch, new_n, new_n + 1)
@@ -110,12 +114,14 @@ def _broadcast_in_dim(mat: Any, shape: Any, dims: Any) -> Any:
 
 
 def _wide(batch_shape: Sequence[int], batch: Sequence[int], shape: Sequence[int]) -> list[int]:
-    """The batch axes of a buffer: those that had size 1, keep it."""
-    return [1 if i in batch and shape[batch.index(i)] == 1 else n for i, n in enumerate(batch_shape)]
+    """Return the batch axes of a buffer: axes of size 1 keep this size."""
+    return [
+        1 if i in batch and shape[batch.index(i)] == 1 else n for i, n in enumerate(batch_shape)
+    ]
 
 
 def bcoo_concatenate(operands: Sequence[Any], *, dimension: int) -> Any:
-    """`lax.concatenate` of BCOO arrays.
+    """Apply `lax.concatenate` to BCOO arrays.
 
     Args:
       operands: BCOO arrays with the same layout.
@@ -125,8 +131,8 @@ def bcoo_concatenate(operands: Sequence[Any], *, dimension: int) -> Any:
       A BCOO array; along a sparse axis, all elements of all operands are stored.
 
     Raises:
-      ValueError: the operands are no BCOO arrays, or differ in their layout.
-      NotImplementedError: along dense axes.
+      ValueError: the operands are not BCOO arrays, or differ in their layout.
+      NotImplementedError: `dimension` is a dense axis.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -151,7 +157,7 @@ def _concatenate(operands: Any, dimension: int) -> Any:
     if len({x.n_dense for x in operands}) > 1:
         raise ValueError("bcoo_concatenate requires inputs to have matching nse dimensions.")
     counts = {x.n_batch for x in operands}
-    if counts == {0, 1}:  # as `x[None]` makes them
+    if counts == {0, 1}:  # indexing with `x[None]` adds a batch axis
         operands = [_last_batch_to_sparse(x) if x.n_batch else x for x in operands]
     elif len(counts) > 1:
         raise ValueError("bcoo_concatenate requires inputs to have matching batch dimensions.")
@@ -198,20 +204,20 @@ def bcoo_reshape(
     dimensions: Sequence[int] | None = None,
     sharding: Any = None,
 ) -> Any:
-    """`lax.reshape` of a BCOO array.
+    """Apply `lax.reshape` to a BCOO array.
 
     Args:
       mat: a BCOO array.
       new_sizes: the shape of the result.
-      dimensions: the order in which to read the axes, each among those of its kind.
+      dimensions: the order in which to read the axes, within each kind.
       sharding: without effect on sparse arrays.
 
     Returns:
-      A BCOO array; batch axes become batch axes, sparse ones sparse ones.
+      A BCOO array; batch axes become batch axes, and sparse axes sparse axes.
 
     Raises:
       ValueError: axes of different kinds would be joined.
-      NotImplementedError: dense axes, or batch axes of size 1 in a buffer.
+      NotImplementedError: dense axes change, or a buffer's batch axes are broadcast.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -224,7 +230,7 @@ def bcoo_reshape(
     return _reshape(mat, sizes=_int_tuple(new_sizes), permutation=permutation)
 
 
-@composite(static=("sizes", "order"))
+@composite(static=("sizes", "permutation"))
 def _reshape(mat: Any, sizes: Any, permutation: Any) -> Any:
     n, k, shape = mat.n_batch, mat.n_sparse, mat.shape
     if any(shape_of(b)[:n] != shape[:n] for b in mat._bufs):
@@ -248,7 +254,7 @@ def _reshape(mat: Any, sizes: Any, permutation: Any) -> Any:
             "bcoo_reshape: new shape cannot mix sparse and dense dimensions;"
             f" {mixed} n_dense={mat.n_dense}"
         )
-    # Axes of size 1 belong to the kind before them.
+    # An axis of size 1 belongs to the kind of the axis before it.
     i = int(np.searchsorted(products, old_b, side="right")) - 1
     j = int(np.searchsorted(products, old_b * old_s, side="right")) - 1
     new_b, new_s, new_d = sizes[:i], sizes[i:j], sizes[j:]
@@ -261,7 +267,7 @@ def _reshape(mat: Any, sizes: Any, permutation: Any) -> Any:
 
 
 def _renumbered(indices: Any, old: Sequence[int], new: Sequence[int]) -> Any:
-    """Indices into axes of sizes `old` as those into as many elements, of sizes `new`."""
+    """Convert indices into axes of sizes `old` to indices into axes of sizes `new`."""
     dtype, leading_shape = aval_of(indices).dtype, shape_of(indices)[:-1]
     axis = len(leading_shape)
     if not new:
@@ -282,7 +288,7 @@ def _renumbered(indices: Any, old: Sequence[int], new: Sequence[int]) -> Any:
 
 
 def bcoo_rev(operand: Any, dimensions: Sequence[int]) -> Any:
-    """`lax.rev` of a BCOO array: axes in reverse order.
+    """Apply `lax.rev` to a BCOO array: reverse axes.
 
     Args:
       operand: a BCOO array.
@@ -315,7 +321,9 @@ def _rev(mat: Any, dimensions: Any) -> Any:
         inside = lax.expand_dims(in_bounds(indices, sizes), (n + 1,))
         is_reversed = np.isin(np.arange(k), sparse)
         is_reversed = lax.broadcast_in_dim(is_reversed, shape_of(indices), (n + 1,))
-        is_reversed = lax.bitwise_and(is_reversed, broadcast_to_batch(inside, shape_of(indices)))
+        is_reversed = lax.bitwise_and(
+            is_reversed, broadcast_to_batch(inside, shape_of(indices))
+        )
         last = lax.sub(ends(indices, sizes), lax.full_like(indices, 1))
         indices = lax.select(is_reversed, lax.sub(last, indices), indices)
     info = SparseInfo(mat.shape, False, mat.unique_indices)
@@ -323,17 +331,17 @@ def _rev(mat: Any, dimensions: Any) -> Any:
 
 
 def bcoo_squeeze(arr: Any, *, dimensions: Sequence[int]) -> Any:
-    """`lax.squeeze` of a BCOO array: without axes of size 1.
+    """Apply `lax.squeeze` to a BCOO array: remove axes of size 1.
 
     Args:
       arr: a BCOO array.
-      dimensions: the axes to leave out.
+      dimensions: the axes to remove.
 
     Returns:
       A BCOO array of the same elements.
 
     Raises:
-      ValueError: an axis has another size than 1.
+      ValueError: an axis has a size other than 1.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -363,7 +371,7 @@ def _squeeze(mat: Any, dimensions: Any) -> Any:
 
 
 def _without_columns(mat: Any, remaining_axes: Sequence[int]) -> tuple[Any, Any]:
-    """The buffers with the indices of some sparse axes alone; padding stays padding."""
+    """Return the buffers with the indices of some sparse axes; padding stays padding."""
     n, k = mat.n_batch, mat.n_sparse
     data, indices = mat._bufs
     if len(remaining_axes) == k:
@@ -373,8 +381,12 @@ def _without_columns(mat: Any, remaining_axes: Sequence[int]) -> tuple[Any, Any]
     if remaining_axes:
         remaining_indices = columns_of(indices, remaining_axes)
         inside = broadcast_to_batch(inside, shape_of(remaining_indices))
-        return data, lax.select(inside, remaining_indices, ends(remaining_indices, [sizes[i] for i in remaining_axes]))
-    # Without indices padding could not be told from what is stored: it becomes 0.
+        return data, lax.select(
+            inside,
+            remaining_indices,
+            ends(remaining_indices, [sizes[i] for i in remaining_axes]),
+        )
+    # Without indices, padding cannot be distinguished from stored elements: set it to 0.
     inside = lax.expand_dims(inside, range(n + 2, n + 1 + mat.n_dense))
     shape = span(shape_of(data), shape_of(inside)[: len(shape_of(data))])
     if not mat.n_dense:
@@ -385,15 +397,15 @@ def _without_columns(mat: Any, remaining_axes: Sequence[int]) -> tuple[Any, Any]
 
 
 def bcoo_reduce_sum(mat: Any, *, axes: Sequence[int]) -> Any:
-    """The sum of a BCOO array over axes.
+    """Return the sum of a BCOO array over axes.
 
     Args:
       mat: a BCOO array.
       axes: the axes to sum over.
 
     Returns:
-      A BCOO array without these axes.  Sums over sparse axes are not carried out: the
-      elements are stored at the same position, where they add up.
+      A BCOO array without these axes.  Sums over sparse axes are not carried out: such
+      elements are stored at the same position, and duplicates count as their sum.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -417,6 +429,8 @@ def _reduce_sum(mat: Any, axes: Any) -> Any:
             mat.shape[i] if i in summed_axes else m
             for i, m in enumerate(span(shape_of(data)[:n], shape_of(indices)[:n]))
         ]
-        data, indices = (merged(broadcast_to_batch(x, batch), summed_axes, n) for x in (data, indices))
+        data, indices = (
+            merged(broadcast_to_batch(x, batch), summed_axes, n) for x in (data, indices)
+        )
     shape = tuple(m for i, m in enumerate(mat.shape) if i not in axes)
     return BCOO((data, indices), shape=shape)

@@ -1,7 +1,6 @@
-"""Parts of BCOO arrays: slices, slices at computed positions, many of them (`gather`).
+"""Slices of BCOO arrays: static slices, dynamic slices, and `gather`.
 
-A slice keeps what it needs: where fewer elements fit in it than were stored, it stores
-only so many.
+A slice stores at most as many elements as it can hold.
 
 Next: bcoo_products.py.
 """
@@ -38,20 +37,20 @@ def bcoo_slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> Any:
-    """`lax.slice` of a BCOO array.
+    """Apply `lax.slice` to a BCOO array.
 
     Args:
       mat: a BCOO array.
       start_indices: the first index along each axis.
-      limit_indices: the index behind the last one along each axis.
-      strides: the steps along each axis, at least 1; None stands for 1.
+      limit_indices: one past the last index along each axis.
+      strides: the steps along each axis, at least 1; None means 1.
 
     Returns:
       A BCOO array that stores at most as many elements as it has.
 
     Raises:
-      TypeError: `mat` is no BCOO array.
-      ValueError: indices out of bounds, or too many or few.
+      TypeError: `mat` is not a BCOO array.
+      ValueError: indices are out of bounds, or their number is wrong.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -96,18 +95,18 @@ def _slice(mat: Any, starts: Any, limits: Any, steps: Any) -> Any:
     )
 
     def slice_buffer(x: Any, axes: Sequence[int | None]) -> Any:
-        """`x` sliced along its axes, as those of the array, where it is as long."""
+        """Slice the axes of `x` that are as long as the corresponding array axes."""
         sizes = shape_of(x)
-        whole = [
+        is_full = [
             a is None
             or (sizes[i] != mat.shape[a])
             or (starts[a], limits[a], steps[a]) == (0, mat.shape[a], 1)
             for i, a in enumerate(axes)
         ]
-        if all(whole):
+        if all(is_full):
             return x
         start, limit, step = (
-            [d if w else xs[a] for d, w, a in zip(default, whole, axes, strict=True)]  # type: ignore[index]
+            [d if w else xs[a] for d, w, a in zip(default, is_full, axes, strict=True)]  # type: ignore[index]
             for default, xs in (
                 ([0] * len(sizes), starts),
                 (sizes, limits),
@@ -127,7 +126,7 @@ def _slice(mat: Any, starts: Any, limits: Any, steps: Any) -> Any:
 def _kept_between(
     data: Any, indices: Any, n: int, starts: Any, limits: Any, steps: Any
 ) -> tuple[Any, Any]:
-    """Elements at indices of a range, counted from its start; the others are padding."""
+    """Shift the indices of a range to start at 0; other elements become padding."""
     dtype = aval_of(indices).dtype
     wide = lambda xs: lax.broadcast_in_dim(
         np.minimum(xs, np.iinfo(dtype).max).astype(dtype), shape_of(indices), (n + 1,)
@@ -144,7 +143,7 @@ def _kept_between(
 
 
 def _masked(data: Any, indices: Any, inside: Any, n: int, sizes: Any) -> Any:
-    """The buffers with padding wherever an index is not inside."""
+    """Return the buffers with padding wherever an index is outside."""
     inside = lax.reduce_and(inside, (n + 1,))
     index_mask = broadcast_to_batch(lax.expand_dims(inside, (n + 1,)), shape_of(indices))
     indices = lax.select(index_mask, indices, ends(indices, sizes))
@@ -156,7 +155,7 @@ def _masked(data: Any, indices: Any, inside: Any, n: int, sizes: Any) -> Any:
 
 
 def fitted(data: Any, indices: Any, shape: tuple[int, ...]) -> Any:
-    """The array of these buffers, storing no more elements than it can have."""
+    """Return the array of these buffers, with at most as many elements as its size."""
     n, k = len(shape_of(indices)) - 2, shape_of(indices)[-1]
     max_nse = elements(shape[n : n + k])
     if k and shape_of(indices)[-2] > max_nse:
@@ -169,11 +168,11 @@ def fitted(data: Any, indices: Any, shape: tuple[int, ...]) -> Any:
 def bcoo_dynamic_slice(
     mat: Any, start_indices: Sequence[Any], slice_sizes: Sequence[int]
 ) -> Any:
-    """`lax.dynamic_slice` of a BCOO array.
+    """Apply `lax.dynamic_slice` to a BCOO array.
 
     Args:
       mat: a BCOO array.
-      start_indices: the first index along each axis, integer scalars; they are moved so
+      start_indices: the first index along each axis, integer scalars; they are clamped so
         that the slice is in bounds.
       slice_sizes: the shape of the result.
 
@@ -181,9 +180,9 @@ def bcoo_dynamic_slice(
       A BCOO array that stores at most as many elements as it has.
 
     Raises:
-      TypeError: `mat` is no BCOO array, an index is no integer scalar, or the slice is
-        larger than `mat`.
-      ValueError: too many or few indices.
+      TypeError: `mat` is not a BCOO array, an index is not an integer scalar, or the slice
+        is larger than `mat`.
+      ValueError: the number of indices is wrong.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -222,18 +221,20 @@ def _dynamic_slice(mat: Any, starts: Any, sizes: Any) -> Any:
     data, indices = mat._bufs
 
     def slice_buffer(x: Any, axes: Sequence[int | None]) -> Any:
-        found = shape_of(x)
-        mine = [a is not None and found[i] == mat.shape[a] for i, a in enumerate(axes)]
-        if not any(mine):
+        buffer_shape = shape_of(x)
+        is_sliced = [
+            a is not None and buffer_shape[i] == mat.shape[a] for i, a in enumerate(axes)
+        ]
+        if not any(is_sliced):
             return x
         zero = dtypes.int32.type(0)
         at = [
             lax.convert_element_type(starts[a], dtypes.int32) if w and a is not None else zero
-            for w, a in zip(mine, axes, strict=True)
+            for w, a in zip(is_sliced, axes, strict=True)
         ]
         size = [
             sizes[a] if w and a is not None else m
-            for w, a, m in zip(mine, axes, found, strict=True)
+            for w, a, m in zip(is_sliced, axes, buffer_shape, strict=True)
         ]
         return lax.dynamic_slice(x, at, size)
 
@@ -265,23 +266,23 @@ def bcoo_gather(
     mode: Any = None,
     fill_value: Any = None,
 ) -> Any:
-    """`lax.gather` of a BCOO array.
+    """Apply `lax.gather` to a BCOO array.
 
     Args:
       operand: a BCOO array.
-      start_indices: integers; index vectors lie along the last axis.
+      start_indices: integers; index vectors are along the last axis.
       dimension_numbers: a `lax.GatherDimensionNumbers`.
       slice_sizes: the size of a window along each axis of `operand`.
-      unique_indices: promises that no element is read twice; makes no difference.
-      indices_are_sorted: promises that index vectors ascend; makes no difference.
-      mode: 'clip' moves windows into bounds; None promises that they are there.
-      fill_value: of mode 'fill', which there is not.
+      unique_indices: promises that no element is read twice; has no effect.
+      indices_are_sorted: promises that index vectors ascend; has no effect.
+      mode: 'clip' moves windows into bounds; None promises that they are in bounds.
+      fill_value: for mode 'fill', which is not supported.
 
     Returns:
-      A BCOO array whose first batch axes are those of the index vectors.
+      A BCOO array; its first batch axes are the batch axes of the index vectors.
 
     Raises:
-      NotImplementedError: another mode, or windows before the axes of index vectors.
+      NotImplementedError: another mode, or window axes before the index vectors' axes.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,9 +1,9 @@
-"""BCSR: batched compressed sparse rows.  The class, and how it goes over into BCOO.
+"""BCSR: batched compressed sparse rows.  The class and its conversion to BCOO.
 
 An array of shape (batch..., rows, columns, dense...) is stored as `data` of shape
 (batch..., nse, dense...), the column of each element, `indices` of shape (batch..., nse),
-and where each row starts, `indptr` of shape (batch..., rows + 1).  What stands behind
-`indptr[-1]` is padding.
+and the start of each row, `indptr` of shape (batch..., rows + 1).  Elements after
+`indptr[-1]` are padding.
 
 Next: bcsr_ops.py.
 """
@@ -36,7 +36,7 @@ __all__ = (
 
 
 class BCSRProperties(NamedTuple):
-    """How many batch and dense axes there are, and how many stored elements."""
+    """The numbers of batch and dense axes and the number of stored elements."""
 
     n_batch: int
     n_dense: int
@@ -44,9 +44,9 @@ class BCSRProperties(NamedTuple):
 
 
 def check_bcsr(data: Any, indices: Any, indptr: Any, shape: Sequence[int]) -> BCSRProperties:
-    """What the buffers of an array of this shape say; ValueError if they do not fit.
+    """Return the properties implied by buffers; raise ValueError if they do not fit.
 
-    data: None where there is none yet.
+    `data` is None before it has been computed.
     """
     shape = tuple(shape)
     indices_shape = shape_of(indices)
@@ -56,7 +56,8 @@ def check_bcsr(data: Any, indices: Any, indptr: Any, shape: Sequence[int]) -> BC
     n_dense = len(shape) - n_batch - 2
     if n_dense < 0 or len(shape_of(indptr)) != n_batch + 1:
         raise errors.value_error(
-            f"Invalid indices.shape={indices_shape}, indptr.shape={shape_of(indptr)} for shape={shape}",
+            f"Invalid indices.shape={indices_shape}, indptr.shape={shape_of(indptr)} for"
+            f" shape={shape}",
             why="indices have the axes (batch..., nse), and indptr (batch..., rows + 1).",
         )
     for name, x in (("data", data), ("indices", indices), ("indptr", indptr)):
@@ -108,7 +109,7 @@ class BCSR(JAXSparse):
     indptr: Any
     indices_sorted: bool
     unique_indices: bool
-    # Given by methods.py.
+    # Set by methods.py.
     to_bcoo: Callable[..., Any]
 
     def __init__(
@@ -163,12 +164,12 @@ class BCSR(JAXSparse):
         return "".join(f", {name}={n}" for name, n in axis_counts.items() if n)
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The buffers, and what is known of them."""
+        """Return the buffers and the static information."""
         return self._bufs, self._info._asdict()
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
-        """An array of these buffers, unchecked: they may be anything."""
+        """Return an array with these buffers, unchecked: they may be any objects."""
         if set(aux_data) != set(SparseInfo._fields):
             raise ValueError(f"BCSR.tree_unflatten: invalid aux_data={aux_data}")
         self = object.__new__(cls)
@@ -177,13 +178,13 @@ class BCSR(JAXSparse):
         return self
 
     def transpose(self, axes: Any = None) -> Any:
-        """The array with its axes in another order: there is none by rows."""
+        """Raise NotImplementedError: compressed rows cannot be transposed."""
         raise NotImplementedError(
-            "Transpose is not implemented. BCSR stores rows: mat.to_bcoo().transpose() does it."
+            "Transpose is not implemented. BCSR stores rows: use mat.to_bcoo().transpose()."
         )
 
     def todense(self) -> Any:
-        """All elements, as an array."""
+        """Return the array as a dense one."""
         raise NotImplementedError
 
 
@@ -191,10 +192,10 @@ class BCSR(JAXSparse):
 
 
 def rows_of(indptr: Any, nse: int) -> Any:
-    """The row of each stored element, (..., nse), from where rows start, (..., rows + 1).
+    """Return the row of each stored element, (..., nse), from `indptr`, (..., rows + 1).
 
-    An element's row is the number of rows that end before it; that of padding is one past
-    the last.
+    An element's row is the number of rows that end before it.  Padding gets the row one
+    past the last.
     """
     shape, dtype = shape_of(indptr), aval_of(indptr).dtype
     batch, axis = shape[:-1], len(shape) - 1
@@ -207,7 +208,7 @@ def rows_of(indptr: Any, nse: int) -> Any:
 
 
 def starts_of(rows: Any, size: int) -> Any:
-    """Where each of `size` rows starts, (..., size + 1), of rows in order, (..., nse)."""
+    """Return `indptr`, (..., size + 1), from the sorted rows of elements, (..., nse)."""
     shape, dtype = shape_of(rows), aval_of(rows).dtype
     batch, axis = shape[:-1], len(shape) - 1
     one = lax.full(shape, 1, dtype)
@@ -217,7 +218,7 @@ def starts_of(rows: Any, size: int) -> Any:
 
 
 def pairs_of(indices: Any, indptr: Any) -> Any:
-    """Row and column of each stored element, (..., nse, 2)."""
+    """Return the row and column of each stored element, (..., nse, 2)."""
     rows = rows_of(indptr, shape_of(indices)[-1])
     axis = len(shape_of(indices))
     dtype = dtypes.promote(((aval_of(indices).dtype, False), (aval_of(rows).dtype, False)))[0]
@@ -230,7 +231,7 @@ def pairs_of(indices: Any, indptr: Any) -> Any:
 
 
 def to_bcoo(mat: BCSR) -> BCOO:
-    """The same array by coordinates."""
+    """Convert a BCSR array to BCOO."""
     return BCOO(
         (mat.data, pairs_of(mat.indices, mat.indptr)),
         shape=mat.shape,
@@ -240,7 +241,7 @@ def to_bcoo(mat: BCSR) -> BCOO:
 
 
 def from_bcoo(arr: BCOO) -> BCSR:
-    """The same array by rows; of two sparse axes."""
+    """Convert a BCOO array with two sparse axes to BCSR."""
     if arr.n_sparse != 2:
         raise NotImplementedError(
             f"BSCR.from_bcoo requires n_sparse=2; got arr.n_sparse={arr.n_sparse}"

@@ -1,5 +1,5 @@
-"""What is done with BCSR arrays: each operation is that of BCOO arrays, with rows counted
-before, and after.
+"""Operations on BCSR arrays: each converts to BCOO, applies the operation, and converts
+back.
 
 Next: coo.py.
 """
@@ -21,7 +21,7 @@ from .. import jnp
 from .base import SparseInfo
 from .bcoo import batched_by, check_bcoo, lowers_as, transposed_by
 from .bcoo_dense import bcoo_extract_p, bcoo_fromdense_p, bcoo_todense_p, stored
-from .bcoo_dot import bcoo_dot_general_p, bilinear_jvp, check_axes, canonical_dims, product_type
+from .bcoo_dot import bcoo_dot_general_p, bilinear_jvp, canonical_dims, check_axes, product_type
 from .bcoo_layout import bcoo_eliminate_zeros, bcoo_sum_duplicates
 from .bcoo_shape import bcoo_broadcast_in_dim, bcoo_concatenate
 from .bcsr import *
@@ -48,7 +48,7 @@ bcsr_todense_p = Primitive("bcsr_todense")
 
 
 def bcsr_todense(mat: Any) -> Any:
-    """All elements of a BCSR array.
+    """Return a BCSR array as a dense one.
 
     Args:
       mat: a BCSR array.
@@ -92,21 +92,22 @@ def bcsr_fromdense(
     n_dense: int = 0,
     index_dtype: Any = jnp.int32,
 ) -> Any:
-    """The BCSR form of an array: its elements that are not 0, and where they are.
+    """Return a BCSR array of the nonzero elements of a dense array.
 
     Args:
-      mat: an array of two axes besides batch and dense ones.
-      nse: how many elements to store in each batch: at most so many are kept, and the
-        rest is padding.  None counts them, which needs concrete numbers.
-      n_batch: how many leading axes are batches.
-      n_dense: how many trailing axes are stored whole, where any element is not 0.
+      mat: an array with two axes in addition to batch and dense ones.
+      nse: the number of elements to store in each batch; further nonzeros are dropped, and
+        missing ones are padding.  None counts them, which needs concrete values.
+      n_batch: the number of leading batch axes.
+      n_dense: the number of trailing dense axes; a dense block is stored if any of its
+        elements is nonzero.
       index_dtype: the dtype of the indices.
 
     Returns:
       A BCSR array of `mat`'s shape and dtype.
 
     Raises:
-      ValueError: there are not two sparse axes.
+      ValueError: the number of sparse axes is not two.
       ConcretizationTypeError: `nse` is None and `mat` is traced.
 
     Example:
@@ -166,7 +167,7 @@ bcsr_extract_p = Primitive("bcsr_extract")
 
 
 def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
-    """The elements of a dense array at the positions that a BCSR array stores.
+    """Return the elements of a dense array at the positions of a BCSR array.
 
     Args:
       indices: columns: (batch..., nse).
@@ -223,7 +224,7 @@ def bcsr_dot_general(
     preferred_element_type: None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """`lax.dot_general` of a BCSR and a dense array.
+    """Compute `lax.dot_general` of a BCSR and a dense array.
 
     Args:
       lhs: a BCSR or dense array.
@@ -238,7 +239,7 @@ def bcsr_dot_general(
       A dense array.
 
     Raises:
-      NotImplementedError: `rhs` is sparse, or axes are summed that are stored densely.
+      NotImplementedError: `rhs` is sparse, or dense axes are contracted.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -298,16 +299,16 @@ bcsr_dot_general_p.transpose = transposed_by(_dot)
 bcsr_dot_general_p.batch = batched_by(_dot)
 lowers_as(bcsr_dot_general_p, _dot)
 
-# ------------------------------------------------------------------- by way of BCOO
+# ------------------------------------------------------------------- through BCOO
 
 
 def bcsr_sum_duplicates(mat: Any, nse: int | None = None) -> Any:
-    """A BCSR array in which each position is stored once.
+    """Return a BCSR array that stores each position once.
 
     Args:
       mat: a BCSR array.
-      nse: how many elements to store in each batch; None counts, which needs concrete
-        indices.
+      nse: the number of elements to store in each batch; None counts them, which needs
+        concrete indices.
 
     Returns:
       A BCSR array with the columns of each row in ascending order.
@@ -322,11 +323,11 @@ def bcsr_sum_duplicates(mat: Any, nse: int | None = None) -> Any:
 
 
 def bcsr_eliminate_zeros(mat: Any, nse: int | None = None) -> Any:
-    """A BCSR array that stores no zeros, nor any position twice.
+    """Return a BCSR array without stored zeros and without repeated positions.
 
     Args:
       mat: a BCSR array.
-      nse: how many elements to store in each batch; None counts.
+      nse: the number of elements to store in each batch; None counts them.
 
     Returns:
       A BCSR array with the columns of each row in ascending order.
@@ -343,7 +344,7 @@ def bcsr_eliminate_zeros(mat: Any, nse: int | None = None) -> Any:
 def bcsr_broadcast_in_dim(
     mat: Any, *, shape: Any, broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> Any:
-    """`lax.broadcast_in_dim` of a BCSR array.
+    """Apply `lax.broadcast_in_dim` to a BCSR array.
 
     Args:
       mat: a BCSR array.
@@ -355,7 +356,7 @@ def bcsr_broadcast_in_dim(
       A BCSR array: new axes are batch axes or dense ones.
 
     Raises:
-      NotImplementedError: a new axis would stand between rows and columns.
+      NotImplementedError: a new axis would be between rows and columns.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -380,7 +381,7 @@ def _broadcast_in_dim(mat: Any, shape: Any, dims: Any, sharding: Any) -> Any:
 
 
 def bcsr_concatenate(operands: Sequence[Any], *, dimension: int) -> Any:
-    """`lax.concatenate` of BCSR arrays.
+    """Apply `lax.concatenate` to BCSR arrays.
 
     Args:
       operands: BCSR arrays with the same layout.
@@ -390,7 +391,7 @@ def bcsr_concatenate(operands: Sequence[Any], *, dimension: int) -> Any:
       A BCSR array; along rows or columns, all elements of all operands are stored.
 
     Raises:
-      ValueError: the operands are no BCSR arrays, or differ in their layout.
+      ValueError: the operands are not BCSR arrays, or differ in their layout.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,7 +1,7 @@
 """COO: a matrix by coordinates, the simplest format.
 
-Stored are `data`, `row` and `col`, all of shape (nse,).  What is done with such matrices
-is done with BCOO arrays of the same elements.
+A matrix stores `data`, `row` and `col`, all of shape (nse,).  Operations are carried out on
+BCOO arrays of the same elements.
 
 Next: csr.py.
 """
@@ -48,7 +48,7 @@ __all__ = (
 
 
 class COOInfo(NamedTuple):
-    """What is known of a COO matrix without looking at its numbers."""
+    """Static information about a COO matrix: everything except its buffers."""
 
     shape: Shape
     rows_sorted: bool = False
@@ -74,7 +74,7 @@ class COO(JAXSparse):
 
     row: Any
     col: Any
-    # Given by methods.py.
+    # Set by methods.py.
     todense: Callable[..., Any]
 
     def __init__(
@@ -99,12 +99,12 @@ class COO(JAXSparse):
         return self.data, self.row, self.col
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The buffers, and what is known of them."""
+        """Return the buffers and the static information."""
         return self._bufs, self._info._asdict()
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
-        """A matrix of these buffers, unchecked: they may be anything."""
+        """Return a matrix with these buffers, unchecked: they may be any objects."""
         if set(aux_data) != set(COOInfo._fields):
             raise ValueError(f"COO.tree_unflatten: invalid aux_data={aux_data}")
         self = object.__new__(cls)
@@ -115,7 +115,7 @@ class COO(JAXSparse):
         return self
 
     def transpose(self, axes: Any = None) -> COO:
-        """The matrix with rows and columns exchanged."""
+        """Return the transposed matrix."""
         if axes is not None:
             raise NotImplementedError("axes argument to transpose()")
         return COO(
@@ -126,31 +126,31 @@ class COO(JAXSparse):
         )
 
     def _sort_indices(self) -> COO:
-        """The matrix with its elements in ascending order of rows, then of columns."""
+        """Return the matrix with elements sorted by row, then by column."""
         if self._rows_sorted:
             return self
         row, col, data = lax.sort((self.row, self.col, self.data), num_keys=2)
         return COO((data, row, col), shape=self.shape, rows_sorted=True)
 
 
-# ------------------------------------------------------- what formats of matrices share
+# --------------------------------------------------- helpers for all formats of matrices
 
 
 def columns(row: Any, col: Any) -> Any:
-    """The indices of a BCOO array: (nse, 2)."""
+    """Return the indices of a BCOO array, (nse, 2), from rows and columns."""
     row, col = promote_dtypes(row, col)
     axis = len(shape_of(row))
     return lax.concatenate([lax.expand_dims(x, (axis,)) for x in (row, col)], axis)
 
 
 def dense_of(data: Any, row: Any, col: Any, shape: Shape) -> Any:
-    """All elements of a matrix."""
+    """Return a matrix as a dense array."""
     info = SparseInfo(tuple(shape))
     return bcoo_todense_p.bind(data, columns(row, col), spinfo=info)
 
 
 def times(data: Any, row: Any, col: Any, v: Any, shape: Shape, transpose: bool) -> Any:
-    """The product of a matrix, or of its transpose, with a vector or a matrix."""
+    """Multiply a matrix, or its transpose, by a vector or a matrix."""
     side = 0 if transpose else 1
     dims = (((side,), (0,)), ((), ()))
     return bcoo_dot_general_p.bind(
@@ -164,7 +164,7 @@ def times(data: Any, row: Any, col: Any, v: Any, shape: Shape, transpose: bool) 
 
 
 def product_of(name: str, rank: int) -> Callable[..., Any]:
-    """The type rule of a product with an array of `rank` axes."""
+    """Return the type rule of a product with an array of `rank` axes."""
 
     def rule(data: Any, v: Any, shape: Shape, transpose: bool) -> Any:
         rows, size = shape[::-1] if transpose else shape
@@ -181,7 +181,7 @@ def product_of(name: str, rank: int) -> Callable[..., Any]:
 
 
 def dense_to_coo(mat: Any, nse: int, index_dtype: Any) -> list[Any]:
-    """Data, rows and columns of a dense matrix; those of padding are 0."""
+    """Return data, rows and columns of a dense matrix; they are 0 for padding."""
     flat, is_stored = fromdense_flat(mat, nse)
     width = lax.full_like(flat, max(shape_of(mat)[1], 1))
     zero = lax.full_like(flat, 0)
@@ -195,13 +195,13 @@ def dense_to_coo(mat: Any, nse: int, index_dtype: Any) -> list[Any]:
 
 
 def check_matrix(name: str, mat: Any) -> None:
-    """ValueError unless `mat` has two axes."""
+    """Raise ValueError unless `mat` has two axes."""
     if len(shape_of(mat)) != 2:
         raise ValueError(f"{name} must have ndim=2; got shape={shape_of(mat)}")
 
 
 def matmul(mat: Any, other: Any, vector: Any, matrix: Any) -> Any:
-    """`mat @ other`: by `vector(mat, v)`, or `matrix(mat, B)`."""
+    """Compute `mat @ other` by `vector(mat, v)` or `matrix(mat, B)`."""
     if isinstance(other, JAXSparse):
         raise NotImplementedError("matmul between two sparse objects.")
     other = jnp.asarray(other)
@@ -221,7 +221,7 @@ coo_todense_p = Primitive("coo_todense")
 
 
 def coo_todense(mat: Any) -> Any:
-    """All elements of a COO matrix.
+    """Return a COO matrix as a dense array.
 
     Args:
       mat: a COO matrix.
@@ -253,19 +253,19 @@ coo_fromdense_p = Primitive("coo_fromdense", multiple_results=True)
 
 
 def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.int32) -> Any:
-    """The COO form of a matrix: its elements that are not 0, and where they are.
+    """Return a COO matrix of the nonzero elements of a dense matrix.
 
     Args:
       mat: an array (rows, columns).
-      nse: how many elements to store: at most so many are kept, and the rest is padding.
-        None counts them, which needs concrete numbers.
+      nse: the number of elements to store; further nonzeros are dropped, and missing ones
+        are padding.  None counts them, which needs concrete values.
       index_dtype: the dtype of the indices.
 
     Returns:
       A COO matrix, its rows sorted.
 
     Raises:
-      ValueError: `mat` has not two axes.
+      ValueError: `mat` does not have two axes.
       ConcretizationTypeError: `nse` is None and `mat` is traced.
 
     Example:
@@ -294,7 +294,7 @@ def _fromdense_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     if type(tangents[0]) is not Zero:
         pairs = columns(*outs[1:])
         moved = bcoo_extract_p.bind(pairs, tangents[0], assume_unique=True)
-        # Padding, which stands at (0, 0), does not move.
+        # Padding is stored at (0, 0) and has no tangent.
         some = lax.ne(outs[0], lax.full_like(outs[0], 0))
         ts[0] = lax.select(some, moved, lax.full_like(moved, 0))
     return outs, ts
@@ -311,12 +311,12 @@ coo_matmat_p = Primitive("coo_matmat")
 
 
 def coo_matvec(mat: Any, v: Any, transpose: bool = False) -> Any:
-    """The product of a COO matrix and a vector.
+    """Multiply a COO matrix by a vector.
 
     Args:
       mat: a COO matrix (n, m).
-      v: an array (m,) of its dtype; (n,) if it is transposed.
-      transpose: whether to multiply with the transpose of `mat`.
+      v: an array (m,) of the same dtype; (n,) with `transpose`.
+      transpose: whether to multiply the transpose of `mat`.
 
     Returns:
       An array (n,), or (m,).
@@ -331,12 +331,12 @@ def coo_matvec(mat: Any, v: Any, transpose: bool = False) -> Any:
 
 
 def coo_matmat(mat: Any, B: Any, *, transpose: bool = False) -> Any:
-    """The product of a COO matrix and a dense one.
+    """Multiply a COO matrix by a dense one.
 
     Args:
       mat: a COO matrix (n, m).
-      B: an array (m, k) of its dtype; (n, k) if it is transposed.
-      transpose: whether to multiply with the transpose of `mat`.
+      B: an array (m, k) of the same dtype; (n, k) with `transpose`.
+      transpose: whether to multiply the transpose of `mat`.
 
     Returns:
       An array (n, k), or (m, k).

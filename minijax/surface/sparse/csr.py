@@ -1,8 +1,8 @@
 """CSR and CSC: a matrix by compressed rows, or by compressed columns.
 
-Stored are `data`, the column of each element, `indices`, both of shape (nse,), and where
-each row starts, `indptr` of shape (rows + 1,).  A CSC matrix is the transpose of such a
-one.
+A CSR matrix stores `data` and the column of each element, `indices`, both of shape (nse,),
+and the start of each row, `indptr` of shape (rows + 1,).  A CSC matrix is the transpose of
+a CSR matrix.
 
 Next: sparsify.py.
 """
@@ -25,7 +25,7 @@ from .bcoo import batched_by, lowers_as, transposed_by
 from .bcoo_dense import bcoo_extract_p, stored
 from .bcoo_dot import bilinear_jvp
 from .bcsr import rows_of, starts_of
-from .coo import columns, dense_of, dense_to_coo, check_matrix, product_of, times
+from .coo import check_matrix, columns, dense_of, dense_to_coo, product_of, times
 from .kernels import *
 
 __all__ = (
@@ -43,11 +43,11 @@ __all__ = (
 
 
 class Compressed(JAXSparse):
-    """What CSR and CSC matrices have in common: their buffers."""
+    """The common base of CSR and CSC matrices: their buffers."""
 
     indices: Any
     indptr: Any
-    # Given by methods.py.
+    # Set by methods.py.
     todense: Callable[..., Any]
 
     def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int]) -> None:
@@ -59,12 +59,12 @@ class Compressed(JAXSparse):
         return self.data, self.indices, self.indptr
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The buffers, and the shape."""
+        """Return the buffers and the shape."""
         return self._bufs, {"shape": self.shape}
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
-        """A matrix of these buffers, unchecked: they may be anything."""
+        """Return a matrix with these buffers, unchecked: they may be any objects."""
         if set(aux_data) != {"shape"}:
             raise ValueError(f"{cls.__name__}.tree_unflatten: invalid aux_data={aux_data}")
         self = object.__new__(cls)
@@ -73,7 +73,7 @@ class Compressed(JAXSparse):
         return self
 
     def transpose(self, axes: Any = None) -> Any:
-        """The matrix with rows and columns exchanged: the other of the two formats."""
+        """Return the transposed matrix, in the other of the two formats."""
         if axes is not None:
             raise NotImplementedError("axes argument to transpose()")
         other = CSC if isinstance(self, CSR) else CSR
@@ -85,8 +85,8 @@ class CSR(Compressed):
     """A sparse matrix by compressed rows.
 
     Args:
-      args: `(data, indices, indptr)`: elements (nse,), their columns (nse,), and where
-        rows start (rows + 1,).
+      args: `(data, indices, indptr)`: elements (nse,), their columns (nse,), and the
+        starts of the rows (rows + 1,).
       shape: (rows, columns).
 
     Example:
@@ -102,8 +102,8 @@ class CSC(Compressed):
     """A sparse matrix by compressed columns.
 
     Args:
-      args: `(data, indices, indptr)`: elements (nse,), their rows (nse,), and where
-        columns start (columns + 1,).
+      args: `(data, indices, indptr)`: elements (nse,), their rows (nse,), and the starts
+        of the columns (columns + 1,).
       shape: (rows, columns).
 
     Example:
@@ -120,7 +120,7 @@ csr_todense_p = Primitive("csr_todense")
 
 
 def csr_todense(mat: Any) -> Any:
-    """All elements of a CSR matrix.
+    """Return a CSR matrix as a dense array.
 
     Args:
       mat: a CSR matrix.
@@ -156,19 +156,19 @@ csr_fromdense_p = Primitive("csr_fromdense", multiple_results=True)
 
 
 def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.int32) -> Any:
-    """The CSR form of a matrix: its elements that are not 0, and where they are.
+    """Return a CSR matrix of the nonzero elements of a dense matrix.
 
     Args:
       mat: an array (rows, columns).
-      nse: how many elements to store: at most so many are kept, and the rest is padding.
-        None counts them, which needs concrete numbers.
+      nse: the number of elements to store; further nonzeros are dropped, and missing ones
+        are padding.  None counts them, which needs concrete values.
       index_dtype: the dtype of the indices.
 
     Returns:
       A CSR matrix.
 
     Raises:
-      ValueError: `mat` has not two axes.
+      ValueError: `mat` does not have two axes.
       ConcretizationTypeError: `nse` is None and `mat` is traced.
 
     Example:
@@ -195,7 +195,7 @@ def _fromdense_type(mat: Any, *, nse: int, index_dtype: Any) -> list[Any]:
 def _fromdense(mat: Any, *, nse: int, index_dtype: Any) -> list[Any]:
     size = shape_of(mat)[0]
     data, row, col = dense_to_coo(mat, nse, index_dtype)
-    # Padding belongs to no row.
+    # Padding gets the row one past the last, so that no row counts it.
     zero = lax.full_like(data, 0)
     row = lax.select(lax.ne(data, zero), row, lax.full_like(row, size))
     return [data, col, starts_of(row, size)]
@@ -224,12 +224,12 @@ csr_matmat_p = Primitive("csr_matmat")
 
 
 def csr_matvec(mat: Any, v: Any, transpose: bool = False) -> Any:
-    """The product of a CSR matrix and a vector.
+    """Multiply a CSR matrix by a vector.
 
     Args:
       mat: a CSR matrix (n, m).
-      v: an array (m,) of its dtype; (n,) if it is transposed.
-      transpose: whether to multiply with the transpose of `mat`.
+      v: an array (m,) of the same dtype; (n,) with `transpose`.
+      transpose: whether to multiply the transpose of `mat`.
 
     Returns:
       An array (n,), or (m,).
@@ -244,12 +244,12 @@ def csr_matvec(mat: Any, v: Any, transpose: bool = False) -> Any:
 
 
 def csr_matmat(mat: Any, B: Any, *, transpose: bool = False) -> Any:
-    """The product of a CSR matrix and a dense one.
+    """Multiply a CSR matrix by a dense one.
 
     Args:
       mat: a CSR matrix (n, m).
-      B: an array (m, k) of its dtype; (n, k) if it is transposed.
-      transpose: whether to multiply with the transpose of `mat`.
+      B: an array (m, k) of the same dtype; (n, k) with `transpose`.
+      transpose: whether to multiply the transpose of `mat`.
 
     Returns:
       An array (n, k), or (m, k).

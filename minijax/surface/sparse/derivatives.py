@@ -1,7 +1,7 @@
-"""Derivatives by sparse arguments: by the elements that they store.
+"""Derivatives with respect to the stored elements of sparse arguments.
 
-What comes out is as sparse as the argument: `minijax.grad` would ask for derivatives by
-indices, too.
+The derivative has the sparsity of the argument.  `minijax.grad` would also differentiate
+with respect to the indices.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _is_sparse(x: Any) -> bool:
 
 
 class _Arguments:
-    """A call with the numbers of some arguments set free."""
+    """A call as a function of the data of some arguments."""
 
     def __init__(self, fun: Fun, args: Sequence[Any], argnums: Any, kwargs: Any) -> None:
         self.fun, self.kwargs = fun, kwargs
@@ -51,7 +51,7 @@ class _Arguments:
         self.data = [x.data if _is_sparse(x) else x for x in self.leaves]
 
     def __call__(self, data: Sequence[Any]) -> Any:
-        """The function's result for other numbers."""
+        """Call the function with other data."""
         leaves = [
             _with_data(x, d) if _is_sparse(x) else d
             for x, d in zip(self.leaves, data, strict=True)
@@ -62,7 +62,7 @@ class _Arguments:
         return self.fun(*args, **self.kwargs)
 
     def like_arguments(self, derivatives: Sequence[Any]) -> Any:
-        """Derivatives by the numbers, as trees of sparse arrays like the arguments."""
+        """Return derivatives by the data as trees of sparse arrays like the arguments."""
         out = tree.unflatten(
             self.tree,
             [
@@ -79,7 +79,7 @@ def _with_data(x: Any, data: Any) -> Any:
 
 
 def _derivative(x: Any, data: Any) -> Any:
-    """An array that stores `data`, (..., *shape of x.data), where `x` stores its own."""
+    """Return an array with `data`, (..., *x.data.shape), at the positions of `x`."""
     batch_shape = data.shape[: data.ndim - x.data.ndim]
     if not batch_shape:
         return _with_data(x, data)
@@ -98,17 +98,17 @@ def _derivative(x: Any, data: Any) -> Any:
 def value_and_grad(
     fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Fun:
-    """A function's value and its gradient, by sparse arguments as well.
+    """Return a function that computes the value and gradient, by sparse arguments as well.
 
     Args:
       fun: a function of arrays and sparse arrays, which returns a scalar.
-      argnums: by which positional arguments to differentiate.
-      has_aux: whether `fun` returns a pair, of which the second is handed on.
-      kwargs: more for `minijax.value_and_grad`.
+      argnums: the positional arguments to differentiate by.
+      has_aux: whether `fun` returns a pair whose second element is auxiliary output.
+      kwargs: further arguments of `minijax.value_and_grad`.
 
     Returns:
       A function of `fun`'s arguments, which returns (value, gradient); the gradient by a
-      sparse array stores its elements where the array does.
+      sparse array is stored at the positions of the array.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -131,17 +131,17 @@ def value_and_grad(
 def grad(
     fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Fun:
-    """A function's gradient, by sparse arguments as well.
+    """Return a function that computes the gradient, by sparse arguments as well.
 
     Args:
       fun: a function of arrays and sparse arrays, which returns a scalar.
-      argnums: by which positional arguments to differentiate.
-      has_aux: whether `fun` returns a pair, of which the second is handed on.
-      kwargs: more for `minijax.value_and_grad`.
+      argnums: the positional arguments to differentiate by.
+      has_aux: whether `fun` returns a pair whose second element is auxiliary output.
+      kwargs: further arguments of `minijax.value_and_grad`.
 
     Returns:
-      A function of `fun`'s arguments; the gradient by a sparse array stores its elements
-      where the array does.
+      A function of `fun`'s arguments; the gradient by a sparse array is stored at the
+      positions of the array.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -176,7 +176,7 @@ def _jacobian(transformation: Fun, fun: Fun, argnums: Any, has_aux: bool, kwargs
 
         jacobians_by_data = transformation(dense, has_aux=has_aux, **kwargs)(call.data)
         jacobians_by_data, aux = jacobians_by_data if has_aux else (jacobians_by_data, None)
-        # A jacobian by a list is a list at each of the results' leaves.
+        # `jacfwd` and `jacrev` of a list return a list at each leaf of the result.
         shape = tree.structure(call.data)
         is_row = lambda x: isinstance(x, list) and tree.structure(x) == shape
         out = tree.map(call.like_arguments, jacobians_by_data, is_leaf=is_row)
@@ -188,17 +188,17 @@ def _jacobian(transformation: Fun, fun: Fun, argnums: Any, has_aux: bool, kwargs
 def jacfwd(
     fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Fun:
-    """A function's jacobian in forward mode, by sparse arguments as well.
+    """Return a function that computes the Jacobian in forward mode.
 
     Args:
       fun: a function of arrays and sparse arrays, whose results are arrays.
-      argnums: by which positional arguments to differentiate.
-      has_aux: whether `fun` returns a pair, of which the second is handed on.
-      kwargs: more for `minijax.jacfwd`.
+      argnums: the positional arguments to differentiate by.
+      has_aux: whether `fun` returns a pair whose second element is auxiliary output.
+      kwargs: further arguments of `minijax.jacfwd`.
 
     Returns:
-      A function of `fun`'s arguments; the jacobian by a sparse array is a sparse array,
-      whose first batch axes are those of the result.
+      A function of `fun`'s arguments; the Jacobian by a sparse array is a sparse array,
+      whose first batch axes are the axes of the result.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -212,17 +212,17 @@ def jacfwd(
 def jacrev(
     fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Fun:
-    """A function's jacobian in reverse mode, by sparse arguments as well.
+    """Return a function that computes the Jacobian in reverse mode.
 
     Args:
       fun: a function of arrays and sparse arrays, whose results are arrays.
-      argnums: by which positional arguments to differentiate.
-      has_aux: whether `fun` returns a pair, of which the second is handed on.
-      kwargs: more for `minijax.jacrev`.
+      argnums: the positional arguments to differentiate by.
+      has_aux: whether `fun` returns a pair whose second element is auxiliary output.
+      kwargs: further arguments of `minijax.jacrev`.
 
     Returns:
-      A function of `fun`'s arguments; the jacobian by a sparse array is a sparse array,
-      whose first batch axes are those of the result.
+      A function of `fun`'s arguments; the Jacobian by a sparse array is a sparse array,
+      whose first batch axes are the axes of the result.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,12 +1,12 @@
-r"""Sparse linear systems, solved directly: `spsolve`.
+r"""A direct solver for sparse linear systems: `spsolve`.
 
-A matrix whose elements lie near the diagonal, as they are or reordered, is factored by
-panels (banded.py).  Any other is factored left-looking: column j of :math:`L` and :math:`U`
-comes from solving :math:`L x = a_j` with the columns before, and the largest element that
-is no pivot yet becomes one.  Only elements that are not 0 are touched.
+A matrix that is banded, or becomes banded by reordering, is factored by panels (banded.py).
+Any other is factored left-looking: column j of :math:`L` and :math:`U` comes from solving
+:math:`L x = a_j` with the previous columns, and the largest element in a row without a
+pivot becomes the next pivot.  Only nonzero elements are visited.
 
-With :math:`x = A^{-1} b`, :math:`\dot x = A^{-1} (\dot b - \dot A x)`, and cotangents go
-through :math:`A^{-T}`.
+With :math:`x = A^{-1} b`, the tangent is :math:`\dot x = A^{-1} (\dot b - \dot A x)`, and
+cotangents are multiplied by :math:`A^{-T}`.
 
 Source: Gilbert and Peierls, Sparse Partial Pivoting in Time Proportional to Arithmetic
 Operations, SIAM J. Sci. Stat. Comput. 9 (1988).
@@ -41,7 +41,7 @@ from .orderings import ORDERINGS, graph_of
 
 __all__ = ("spsolve_p", "spsolve")
 
-# ---------------------------------------------------------------------------- on the host
+# -------------------------------------------------------------------- host computation
 
 
 class Singular(Exception):
@@ -51,13 +51,13 @@ class Singular(Exception):
 def factored(
     columns: list[tuple[np.ndarray, np.ndarray]], column_order: list[int], least: float
 ) -> tuple[list[Any], list[Any], np.ndarray]:
-    """The columns of L and U, (rows, values), and the pivots' rows.
+    """Return the columns of L and U, as (rows, values), and the rows of the pivots.
 
-    columns: those of the matrix, (rows, values); order: in which they are taken.
-    least: a pivot that is no larger counts as 0.
+    `columns` are the matrix's columns as (rows, values); `column_order` is their order of
+    elimination.  A pivot of size at most `least` counts as 0.
     """
     n = len(columns)
-    pivot_index = np.full(n, n)  # which pivot a row is; n if it is none yet
+    pivot_index = np.full(n, n)  # the pivot that uses a row; n if none does yet
     lower: list[Any] = []
     upper: list[Any] = []
     pivots = np.zeros(n, np.intp)
@@ -99,8 +99,8 @@ def factored(
 def _solve_near_diagonal(
     rows: np.ndarray, columns: np.ndarray, values: np.ndarray, b: np.ndarray, reorder: int
 ) -> tuple[np.ndarray | None, list[int] | None]:
-    """The solution, if the elements lie near the diagonal, as they are or reordered; and
-    the order, if it was looked for."""
+    """Return the solution if the matrix is banded, directly or after reordering, and the
+    order if it was computed."""
     n = len(b)
     if reorder > 1:
         return None, None
@@ -131,18 +131,24 @@ def solved(
     tol: float,
     reorder: int,
 ) -> np.ndarray:
-    """The solution of a system by rows; NaN if there is none."""
+    """Return the solution of a system in CSR form, or NaN for a singular matrix."""
     data, indices, indptr, b = map(np.asarray, (data, indices, indptr, b))
     n, dtype = len(b), b.dtype
     wide = np.complex128 if np.iscomplexobj(b) else np.float64
     values = data[: indptr[-1]].astype(wide)
     rows = np.repeat(np.arange(n), np.diff(indptr))
     inside = (indices[: len(rows)] >= 0) & (indices[: len(rows)] < n)
-    rows, columns_of_elements, values = rows[inside], indices[: len(rows)][inside], values[inside]
+    rows, columns_of_elements, values = (
+        rows[inside],
+        indices[: len(rows)][inside],
+        values[inside],
+    )
     largest = np.abs(values).max(initial=0)
     if not np.isfinite(largest):
         return np.full(n, np.nan, dtype)
-    solution, column_order = _solve_near_diagonal(rows, columns_of_elements, values, b.astype(wide), reorder)
+    solution, column_order = _solve_near_diagonal(
+        rows, columns_of_elements, values, b.astype(wide), reorder
+    )
     if solution is not None:
         return solution.astype(dtype)
     if column_order is None:
@@ -180,14 +186,14 @@ def spsolve(
     r"""Solve a sparse linear system :math:`A x = b` directly.
 
     Args:
-      data: the elements of A, a square matrix by compressed rows: (nse,).
+      data: the elements of A, a square matrix in CSR form: (nse,).
       indices: their columns: (nse,).
-      indptr: where rows start: (n + 1,).
+      indptr: the starts of the rows: (n + 1,).
       b: an array (n,) of the dtype of `data`.
-      tol: A counts as singular where a pivot is at most tol times the rounding error of
+      tol: A counts as singular if a pivot is at most tol times the rounding error of
         its largest element.
-      reorder: the order in which unknowns are eliminated: 0 as they come, 1 by reverse
-        Cuthill-McKee, 2 by minimum degree, 3 by nested dissection.
+      reorder: the order in which unknowns are eliminated: 0 the given order, 1 reverse
+        Cuthill-McKee, 2 minimum degree, 3 nested dissection.
 
     Returns:
       x, (n,); NaN if A is singular.  It is computed on the host, in double precision.
@@ -205,7 +211,7 @@ def spsolve(
     Source: Gilbert and Peierls, Sparse Partial Pivoting in Time Proportional to
     Arithmetic Operations (1988).
 
-    Differs from JAX: `tol` and `reorder` count on CPUs, and `vmap` works.
+    Differs from JAX: `tol` and `reorder` have an effect on CPUs, and `vmap` works.
     """
     data, indices, indptr, b = map(jnp.asarray, (data, indices, indptr, b))
     return spsolve_p.bind(data, indices, indptr, b, tol=float(tol), reorder=reorder)
@@ -266,7 +272,7 @@ spsolve_p.jvp = _jvp
 
 
 def _transposed(data: Any, indices: Any, indptr: Any) -> tuple[Any, Any, Any]:
-    """The transpose of a square matrix by rows; padding is what has no such column."""
+    """Return the transpose of a square CSR matrix; padding has a column out of bounds."""
     (nse,), (ends,) = shape_of(indices), shape_of(indptr)
     rows = rows_of(indptr, nse)
     columns, rows, data = lax.sort((indices, rows, data), num_keys=2)
@@ -295,7 +301,7 @@ lowers_as(spsolve_p, _solve)
 
 
 def _lower_cuda(ctx: Any, *operands: Any, tol: float, reorder: int) -> Any:
-    """cuSOLVER's factorization by rotations, which counts with 32 bits."""
+    """Lower to cuSOLVER's QR solver, which supports only 32-bit indices."""
     _, indices, indptr, b = ctx.avals_in
     if not b.size or {indices.dtype, indptr.dtype} != {dtypes.int32}:
         return spsolve_p.lower(ctx, *operands, tol=tol, reorder=reorder)

@@ -1,9 +1,9 @@
 r"""The largest eigenvalues of a symmetric operator: `lobpcg_standard`.
 
-Locally optimal block preconditioned conjugate gradients, without a preconditioner: a step
-finds the best vectors, by Rayleigh and Ritz, in the span of those that there are, of their
-residuals, and of the last step.  The three blocks are made orthonormal before, each
-against those before it, which keeps the small eigenproblem a standard one.
+Locally optimal block preconditioned conjugate gradients, without a preconditioner.  A step
+finds the best vectors, by the Rayleigh-Ritz method, in the span of the current vectors,
+their residuals, and the last step.  Before that, each block is made orthonormal and
+orthogonal to the previous blocks, so that the small eigenproblem is a standard one.
 
 Source: Knyazev, Toward the Optimal Preconditioned Eigensolver, SIAM J. Sci. Comput. 23
 (2001); Duersch, Shao, Yang and Gu, A Robust and Efficient Implementation of LOBPCG, SIAM
@@ -29,14 +29,14 @@ __all__ = ("lobpcg_standard",)
 
 
 def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> Any:
-    r"""The largest eigenvalues of a symmetric matrix, and their vectors.
+    r"""Return the largest eigenvalues of a symmetric matrix, and their eigenvectors.
 
     Args:
-      A: a symmetric array (n, n), or a function of (n, k) that multiplies with one.
-      X: where to start: an array (n, k), of as many columns as are wanted; 5 k < n.
+      A: a symmetric array (n, n), or a function that multiplies an array (n, k) by it.
+      X: the initial vectors, an array (n, k) for k eigenvalues; 5 k < n.
       m: the largest number of steps.
-      tol: a pair :math:`\lambda, v` counts as found where :math:`|A v - \lambda v|` is
-        less than tol 10 n (:math:`\lambda` + :math:`|A v|`); None is the rounding error
+      tol: a pair :math:`\lambda, v` has converged if :math:`|A v - \lambda v|` is
+        less than tol 10 n (:math:`\lambda` + :math:`|A v|`); None means the rounding error
         of the dtype.
 
     Returns:
@@ -70,7 +70,7 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> Any:
 
 
 def _check(A: Any, X: Any, n: int, k: int) -> None:
-    """ValueError unless the operator and the vectors fit."""
+    """Raise ValueError unless the operator and the vectors fit."""
     if callable(A):
         out = eval_shape(A, X)
         out_shape, dtype, fits = (out.shape[0], 1), out.dtype, out.shape == X.shape
@@ -110,8 +110,8 @@ def _iterate(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> Any:
         return theta, R, residual_norm < tol * 10 * n * size
 
     def not_done(state: Any) -> Any:
-        i, *_, found = state
-        return (i < m) & ~jnp.all(found)
+        i, *_, is_converged = state
+        return (i < m) & ~jnp.all(is_converged)
 
     def step(state: Any) -> Any:
         i, X, P, _, R, _ = state
@@ -119,7 +119,7 @@ def _iterate(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> Any:
         return (i + 1, X, P, *residuals(X))
 
     theta, R, is_converged = residuals(X)
-    # One step at least: where to start may solve the problem by accident.
+    # Take at least one step: the initial vectors may be eigenvectors, but not the largest.
     start = (0, X, jnp.zeros_like(X), theta, R, jnp.zeros_like(is_converged))
     i, X, _, theta, *_ = while_loop(not_done, step, start)
     descending = jnp.argsort(-theta)
@@ -127,12 +127,12 @@ def _iterate(A: Callable[[Any], Any], X: Any, m: Any, tol: Any) -> Any:
 
 
 def _best(A: Callable[[Any], Any], X: Any, R: Any, P: Any, k: int) -> tuple[Any, Any]:
-    """The best vectors in the span of all three blocks, and the way to them from X."""
+    """Return the best vectors in the span of all three blocks, and the step from X."""
     R = _orthonormal(_without(R, X))
     P = _orthonormal(_without(_without(P, X), R))
     S = jnp.concatenate([X, R, P], 1)
     H = S.conj().T @ A(S)
-    # Columns that are not there must not be chosen: theirs is the least eigenvalue.
+    # Zero columns must not be chosen: give them an eigenvalue below all others.
     is_present = jnp.sum(jnp.abs(S) ** 2, 0) > 0.5
     least = -2 * jnp.sqrt(jnp.sum(jnp.abs(H) ** 2)) - 1
     H = H + jnp.diag(jnp.where(is_present, 0, least).astype(H.dtype))
@@ -142,14 +142,14 @@ def _best(A: Callable[[Any], Any], X: Any, R: Any, P: Any, k: int) -> tuple[Any,
 
 
 def _without(V: Any, U: Any) -> Any:
-    """V less its part in the span of U's columns, which are orthonormal or 0."""
+    """Subtract from V its projection on the columns of U, which are orthonormal or 0."""
     for _ in range(2):
         V = V - U @ (U.conj().T @ V)
     return V
 
 
 def _orthonormal(V: Any) -> Any:
-    """Orthonormal columns of the same span; 0 in place of those that depend on others."""
+    """Return orthonormal columns of the same span; dependent columns become 0."""
     eps = jnp.finfo(V.dtype).eps
     for _ in range(2):
         sizes = jnp.sqrt(jnp.sum(jnp.abs(V) ** 2, 0))

@@ -1,10 +1,10 @@
-"""Sums and reads at stored positions, with which all sparse formats compute.
+"""Gathers and scatter-adds at stored positions, which all sparse formats use.
 
-Buffers have the axes (batch..., n, ...): n stored elements a batch, then k numbers that
-say where (indices), or axes that are stored whole (data).  A batch axis of size 1 stands
-for all batches.  A position out of bounds is padding: it reads 0 and adds nothing.
+Buffers have the axes (batch..., n, ...): n stored elements per batch, then k indices
+(indices) or the dense axes (data).  A batch axis of size 1 is broadcast over all batches.
+A position out of bounds is padding: it reads 0 and adds 0.
 
-This room knows no format.  Next: bcoo.py.
+This module is independent of the formats.  Next: bcoo.py.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ Shape = tuple[int, ...]
 
 
 def shape_of(x: Any) -> Shape:
-    """The shape of a value, or of its type."""
+    """Return the shape of a value or a type."""
     return tuple(x.shape)
 
 
 def span(*shapes: Sequence[int]) -> Shape:
-    """What batch axes broadcast to."""
+    """Return the shape that batch axes broadcast to."""
     return broadcast_sizes(*map(tuple, shapes))
 
 
 def broadcast_to_batch(x: Any, batch: Sequence[int]) -> Any:
-    """`x` with its leading axes repeated to these."""
+    """Broadcast the leading axes of `x` to `batch`."""
     shape = shape_of(x)
     wide = (*batch, *shape[len(batch) :])
     if shape == wide:
@@ -63,14 +63,14 @@ def broadcast_to_batch(x: Any, batch: Sequence[int]) -> Any:
 
 
 def sum_to_shape(x: Any, shape: Sequence[int]) -> Any:
-    """`x` summed over axes that have size 1 in `shape`, where they are longer."""
+    """Sum `x` over the axes that have size 1 in `shape` but are longer in `x`."""
     x_shape = shape_of(x)
     axes = tuple(i for i, (m, n) in enumerate(zip(x_shape, shape, strict=True)) if m != n)
     return lax.reshape(lax.reduce_sum(x, axes), shape) if axes else x
 
 
 def full_sum(x: Any, axes: Sequence[int]) -> Any:
-    """The sum over axes; of bools, whether any holds."""
+    """Return the sum over axes; for bools, whether any element is true."""
     if not axes:
         return x
     if aval_of(x).dtype == dtypes.bool_:
@@ -79,7 +79,7 @@ def full_sum(x: Any, axes: Sequence[int]) -> Any:
 
 
 def fetch(x: Any, index: Any, n_batch: int) -> Any:
-    """The slices of `x` at positions along the axes behind its batch axes.
+    """Gather the slices of `x` at positions along the axes after its batch axes.
 
     x: (batch..., size_1 ... size_k, window...); index: (batch..., n, k).
     Returns (batch..., n, window...).
@@ -117,7 +117,7 @@ def add_up(
     indices_sorted: bool = False,
     unique_indices: bool = False,
 ) -> Any:
-    """Elements added up at positions: what they are as a dense array.
+    """Return the dense array of elements scattered to positions and added there.
 
     data: (batch..., n, window...); index: (batch..., n, k); sizes: of the k axes.
     Returns (batch..., sizes..., window...).
@@ -130,7 +130,10 @@ def add_up(
     if not sizes:
         return broadcast_to_batch(full_sum(data, (n_batch,)), batch)
     buffer_batch = span(ds[:n_batch], js[:n_batch])
-    data, index = broadcast_to_batch(data, buffer_batch), broadcast_to_batch(index, buffer_batch)
+    data, index = (
+        broadcast_to_batch(data, buffer_batch),
+        broadcast_to_batch(index, buffer_batch),
+    )
     window, k = ds[n_batch + 1 :], len(sizes)
     zeros = lax.full((*buffer_batch, *sizes, *window), 0, aval_of(data).dtype)
     if not math.prod(shape_of(zeros)) or not math.prod(shape_of(data)):
@@ -155,7 +158,7 @@ def add_up(
 
 
 def first_set(mask: Any, n: int) -> Any:
-    """Positions of the first n that hold along the last axis, then its length."""
+    """Return positions of the first n true elements of the last axis, padded by its size."""
     *batch, size = shape_of(mask)
     wide = dtypes.int32 if size < 2**31 else dtypes.int64
     rank = lax.cumsum(lax.convert_element_type(mask, wide), len(batch))
@@ -172,12 +175,14 @@ def first_set(mask: Any, n: int) -> Any:
         operand_batching_dims=batch_axes,
         scatter_indices_batching_dims=batch_axes,
     )
-    scatter_indices = lax.broadcast_in_dim(rank, (*batch, size, 1), tuple(range(len(batch) + 1)))
+    scatter_indices = lax.broadcast_in_dim(
+        rank, (*batch, size, 1), tuple(range(len(batch) + 1))
+    )
     return lax.scatter(positions, scatter_indices, numbers_along_axis, numbers, mode="drop")
 
 
 def in_bounds(index: Any, sizes: Sequence[int]) -> Any:
-    """Which positions (..., n, k) are no padding: (..., n)."""
+    """Return the mask (..., n) of positions (..., n, k) that are not padding."""
     shape = shape_of(index)
     if not sizes:
         return lax.full(shape[:-1], True, dtypes.bool_)
@@ -186,14 +191,14 @@ def in_bounds(index: Any, sizes: Sequence[int]) -> Any:
 
 
 def ends(index: Any, sizes: Sequence[int]) -> Any:
-    """The position one past the last of each axis, in the shape of `index`."""
+    """Return the position one past the end of each axis, in the shape of `index`."""
     dtype, shape = aval_of(index).dtype, shape_of(index)
     last = np.minimum(sizes, np.iinfo(dtype).max).astype(dtype)
     return lax.broadcast_in_dim(last, shape, (len(shape) - 1,))
 
 
 def lexicographic(index: Any, *more: Any) -> list[Any]:
-    """Positions (..., n, k) in ascending order, and what goes with them (..., n)."""
+    """Sort positions (..., n, k) in ascending order, together with arrays (..., n)."""
     shape = shape_of(index)
     k, axis = shape[-1], len(shape) - 2
     columns = [
@@ -206,7 +211,7 @@ def lexicographic(index: Any, *more: Any) -> list[Any]:
 
 
 def starts_group(ordered: Any) -> Any:
-    """Of positions (..., n, k) in order: which differ from the one before: (..., n)."""
+    """Return the mask (..., n) of sorted positions that differ from their predecessor."""
     shape = shape_of(ordered)
     axis, n = len(shape) - 2, shape[-2]
     if n < 2:
@@ -220,12 +225,12 @@ def starts_group(ordered: Any) -> Any:
 
 # ---------------------------------------------------------------------------- products
 #
-# Axes of operands bear labels, as letters do in an einsum: 0, 1, 2 ... are the axes of
-# the array that is stored sparsely, higher ones belong to dense arrays alone.
+# Axes of operands have labels, like the letters of an einsum: 0, 1, 2 ... are the axes of
+# the sparse array, and higher labels belong to dense arrays only.
 
 
 def arranged(x: Any, labels: Sequence[int], target_labels: Sequence[int]) -> Any:
-    """`x` with its axes in this order, with size 1 where it has no such axis."""
+    """Permute the axes of `x` to the order of `target_labels`; missing axes have size 1."""
     present = [a for a in target_labels if a in labels]
     x = lax.transpose(x, tuple(list(labels).index(a) for a in present))
     missing = [i for i, a in enumerate(target_labels) if a not in labels]
@@ -233,7 +238,7 @@ def arranged(x: Any, labels: Sequence[int], target_labels: Sequence[int]) -> Any
 
 
 def columns_of(index: Any, which: Sequence[int]) -> Any:
-    """The columns of positions that belong to some of the axes."""
+    """Return the columns of positions that belong to some of the axes."""
     shape = shape_of(index)
     if list(which) == list(range(shape[-1])):
         return index
@@ -245,7 +250,7 @@ def columns_of(index: Any, which: Sequence[int]) -> Any:
 
 
 def merged(x: Any, axes: Sequence[int], at: int) -> Any:
-    """`x` with `axes` joined into axis `at`, which stands last of the front axes."""
+    """Merge `axes` of `x` into axis `at`, which comes after the other leading axes."""
     shape = shape_of(x)
     front = [i for i in range(at) if i not in axes]
     back = list(range(at + 1, len(shape)))
@@ -255,7 +260,7 @@ def merged(x: Any, axes: Sequence[int], at: int) -> Any:
 
 
 def multiplied(x: Any, y: Any, dtype: Any) -> Any:
-    """The product of two arrays whose axes repeat, in `dtype`."""
+    """Return the broadcast product of two arrays in `dtype`."""
     shape = span(shape_of(x), shape_of(y))
     x, y = (broadcast_to_batch(lax.convert_element_type(z, dtype), shape) for z in (x, y))
     return lax.bitwise_and(x, y) if dtype == dtypes.bool_ else lax.mul(x, y)
@@ -270,25 +275,25 @@ def sparse_einsum(
     out_labels: Sequence[int],
     dtype: Any,
 ) -> Any:
-    """The product of a sparse and a dense array, summed over labels that do not come out.
+    """Multiply a sparse and a dense array, summing over labels absent from the result.
 
-    shape: that of the sparse array, whose labels are 0, 1, 2 ...
+    `shape` is the shape of the sparse array, whose labels are 0, 1, 2 ...
     """
     n_batch, n_sparse = len(shape_of(index)) - 2, shape_of(index)[-1]
     rank = len(shape)
     sparse = range(n_batch, n_batch + n_sparse)
     dense_labels = list(range(n_batch + n_sparse, rank))
     rhs_only = [a for a in rhs_labels if a >= rank]
-    met = [a for a in sparse if a in rhs_labels]
+    indexed = [a for a in sparse if a in rhs_labels]
     rest = [a for a in sparse if a in out_labels]
-    # What each stored element meets: (batch..., n, dense axes..., axes of rhs alone...).
-    rhs = arranged(rhs, rhs_labels, [*range(n_batch), *met, *dense_labels, *rhs_only])
-    if met:
-        rhs = fetch(rhs, columns_of(index, [a - n_batch for a in met]), n_batch)
+    # The factor of each stored element: (batch..., n, dense axes..., axes of rhs only...).
+    rhs = arranged(rhs, rhs_labels, [*range(n_batch), *indexed, *dense_labels, *rhs_only])
+    if indexed:
+        rhs = fetch(rhs, columns_of(index, [a - n_batch for a in indexed]), n_batch)
     else:
         rhs = lax.expand_dims(rhs, (n_batch,))
     data = lax.expand_dims(data, range(len(shape_of(data)), len(shape_of(rhs))))
-    # Axes of the product: batches, n (as -1), dense ones, those of rhs.
+    # Axes of the product: batch axes, n (as -1), dense axes, axes of rhs.
     axes = [*range(n_batch), -1, *dense_labels, *rhs_only]
     summed_batch = [a for a in range(n_batch) if a not in out_labels]
     if not rest:
@@ -328,19 +333,21 @@ def contracted(
     full_sizes: dict[int, int],
     dtype: Any,
 ) -> Any:
-    """The sum over some axes of a product, as one contraction.
+    """Return the sum of a product over some axes, as one `dot_general`.
 
-    Both operands have all axes, of size 1 where they repeat; `full_sizes` says how long those
-    are that may have size 1 in both.
+    Both operands have all axes, with size 1 where they are broadcast; `full_sizes` gives
+    the sizes of the axes that may have size 1 in both.
     """
     xs, ys = shape_of(x), shape_of(y)
     size = {a: max(m, n) for a, m, n in zip(axes, xs, ys, strict=True)}
     size = {a: 0 if 0 in (m, n) else size[a] for a, m, n in zip(axes, xs, ys, strict=True)}
-    # An axis that only one operand has is a free one of it: no repetition is needed.
+    # An axis that only one operand has becomes its free axis: no broadcast is needed.
     left = [a for a in result_labels if ys[axes.index(a)] == 1 and size[a] != 1]
     right = [a for a in result_labels if xs[axes.index(a)] == 1 and a not in left]
     both = [a for a in result_labels if a not in left and a not in right]
-    scale = math.prod(full_sizes[a] for a in summed if a in full_sizes and size[a] == 1 and full_sizes[a] != 1)
+    scale = math.prod(
+        full_sizes[a] for a in summed if a in full_sizes and size[a] == 1 and full_sizes[a] != 1
+    )
     for i in (axes.index(a) for a in summed if xs[axes.index(a)] != ys[axes.index(a)]):
         shape = tuple(1 if j == i else n for j, n in enumerate(shape_of(x)))
         if xs[i] == 1:
@@ -366,7 +373,11 @@ def contracted(
         out = lax.ne(out, lax.full_like(out, 0))
     if scale != 1:
         out = lax.mul(out, lax.full_like(out, scale))
-    current_labels = [*both, *(a for a in x_axes if a in left), *(a for a in y_axes if a in right)]
+    current_labels = [
+        *both,
+        *(a for a in x_axes if a in left),
+        *(a for a in y_axes if a in right),
+    ]
     out = lax.transpose(out, tuple(current_labels.index(a) for a in result_labels))
     sizes = [full_sizes.get(a, n) for a, n in zip(result_labels, shape_of(out), strict=True)]
     return broadcast_to_batch(out, sizes)
@@ -381,21 +392,21 @@ def sampled_einsum(
     rank: int,
     dtype: Any,
 ) -> Any:
-    """The elements, at stored positions, of a product of dense arrays.
+    """Return the elements of a product of dense arrays at stored positions.
 
-    rank: that of the product, whose axes are labelled 0, 1, 2 ...; other labels are
-    summed over.  Returns data for `index`.
+    `rank` is the rank of the product, whose axes have the labels 0, 1, 2 ...; other labels
+    are summed over.  The result is the data for `index`.
     """
     n_batch, n_sparse = len(shape_of(index)) - 2, shape_of(index)[-1]
     dense_labels = list(range(n_batch + n_sparse, rank))
     summed = [a for a in x_labels if a >= rank]
 
     def read(z: Any, labels: Sequence[int]) -> Any:
-        met = [a for a in range(n_batch, n_batch + n_sparse) if a in labels]
-        z = arranged(z, labels, [*range(n_batch), *met, *summed, *dense_labels])
-        if not met:
+        indexed = [a for a in range(n_batch, n_batch + n_sparse) if a in labels]
+        z = arranged(z, labels, [*range(n_batch), *indexed, *summed, *dense_labels])
+        if not indexed:
             return lax.expand_dims(z, (n_batch,))
-        return fetch(z, columns_of(index, [a - n_batch for a in met]), n_batch)
+        return fetch(z, columns_of(index, [a - n_batch for a in indexed]), n_batch)
 
     product = multiplied(read(x, x_labels), read(y, y_labels), dtype)
     first = n_batch + 1

@@ -1,7 +1,7 @@
-"""Sparse arrays under `vmap`: one lane of a batch of them, and all lanes together.
+"""Sparse arrays under `vmap`: the array of one lane, and the array of all lanes.
 
-The shape of a sparse array is part of its tree, so that a lane's tree is another one than
-that of all lanes.  `vmap` asks here.
+The shape of a sparse array is part of its treedef, so one lane and all lanes have different
+treedefs.  `vmap` uses these functions to convert between them.
 
 Next: tracing.py.
 """
@@ -18,7 +18,7 @@ __all__ = ("lane_array", "batch_array")
 
 
 def lane_array(x: Any, axis: int) -> Any:
-    """The array of one lane of all, along a batch axis; its buffers are still of all."""
+    """Return the array of one lane along a batch axis; its buffers still hold all lanes."""
     name = type(x).__name__
     axis = axis + len(x.shape) if axis < 0 else axis
     if axis >= x.n_batch:
@@ -31,7 +31,7 @@ def lane_array(x: Any, axis: int) -> Any:
 
 
 def batch_array(x: Any, axis: int, size: int) -> Any:
-    """The array of all lanes, whose buffers these are already."""
+    """Return the array of all lanes; the buffers of `x` hold all lanes already."""
     name, n_batch = type(x).__name__, x.n_batch - 1
     if axis > n_batch or axis < 0:
         raise ValueError(

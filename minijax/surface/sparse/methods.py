@@ -1,4 +1,4 @@
-"""What sparse arrays do: their methods, made of the functions of the files below."""
+"""The methods of sparse arrays, from the functions of the other files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Method = Callable[..., Any]
 
 
 def _sparse(fun: Method, swapped: bool = False) -> Method:
-    """A function of two dense arrays, or of one, as an operator of sparse ones."""
+    """Return a function of one or two dense arrays as an operator of sparse arrays."""
     lifted = sparsify(fun, use_tracer=True)
     if not swapped:
         return lambda *args: lifted(*args)
@@ -51,7 +51,7 @@ def _fromdense(
     n_dense: int = 0,
     n_batch: int = 0,
 ) -> BCOO:
-    """A BCOO array of the elements of a dense one that are not 0; see `bcoo_fromdense`."""
+    """Return a BCOO array of the nonzeros of a dense array; see `bcoo_fromdense`."""
     return bcoo_fromdense(
         mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch
     )
@@ -60,7 +60,7 @@ def _fromdense(
 def _from_scipy_sparse(
     cls: type, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
 ) -> BCOO:
-    """A BCOO array of a `scipy.sparse` matrix."""
+    """Convert a `scipy.sparse` matrix to a BCOO array."""
     if n_dense or n_batch:
         raise NotImplementedError("BCOO.from_scipy_sparse with nonzero n_dense/n_batch.")
     mat = mat.tocoo()
@@ -71,12 +71,12 @@ def _from_scipy_sparse(
 
 
 def _todense(self: BCOO) -> Any:
-    """All elements, as an array."""
+    """Return the array as a dense one."""
     return bcoo_todense(self)
 
 
 def _transpose(self: BCOO, axes: Sequence[int] | None = None) -> BCOO:
-    """The array with its axes in another order: by default in reverse."""
+    """Return the array with permuted axes; by default the order is reversed."""
     permutation = range(self.ndim)[::-1] if axes is None else axes
     if len(tuple(permutation)) == self.ndim:
         permutation = [canonical_axis(a, self.ndim) for a in permutation]
@@ -84,12 +84,12 @@ def _transpose(self: BCOO, axes: Sequence[int] | None = None) -> BCOO:
 
 
 def _sort_indices(self: BCOO) -> BCOO:
-    """The array with the indices of each batch in ascending order."""
+    """Return the array with the indices of each batch in ascending order."""
     return bcoo_sort_indices(self)
 
 
 def _sum_duplicates(self: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
-    """The array with each position stored once; zeros are not stored any more."""
+    """Return the array with each position stored once, and without stored zeros."""
     fun = bcoo_eliminate_zeros if remove_zeros else bcoo_sum_duplicates
     return fun(self, nse)
 
@@ -101,7 +101,7 @@ def _update_layout(
     n_dense: int | None = None,
     on_inefficient: str = "error",
 ) -> BCOO:
-    """The array with other numbers of batch and dense axes; see `bcoo_update_layout`."""
+    """Change the numbers of batch and dense axes; see `bcoo_update_layout`."""
     return bcoo_update_layout(
         self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient
     )
@@ -117,7 +117,7 @@ def _empty(
     n_batch: int = 0,
     nse: int = 0,
 ) -> BCOO:
-    """An array that stores nothing but padding."""
+    """Return an array that stores only padding."""
     shape = tuple(shape)
     n_sparse = len(shape) - n_dense - n_batch
     if n_sparse < 0 or n_dense < 0 or n_batch < 0 or nse < 0:
@@ -131,7 +131,7 @@ def _empty(
 
 
 def diagonal_of(n: int, m: int, k: int) -> tuple[Any, Any]:
-    """Rows and columns of the k-th diagonal of an (n, m) matrix."""
+    """Return rows and columns of the k-th diagonal of an (n, m) matrix."""
     size = max(0, min(n + min(k, 0), m - max(k, 0)))
     return np.arange(size) - min(k, 0), np.arange(size) + max(k, 0)
 
@@ -147,7 +147,7 @@ def _eye(
     n_batch: int = 0,
     n_dense: int = 0,
 ) -> BCOO:
-    """Ones on the k-th diagonal."""
+    """Return a matrix with ones on the k-th diagonal."""
     n_sparse = 2 - n_batch - n_dense
     if n_sparse < 0 or n_batch < 0 or n_dense < 0:
         raise ValueError(f"Invalid n_batch={n_batch}, n_dense={n_dense} for 2 axes.")
@@ -161,7 +161,7 @@ def _eye(
         indices, data = np.full((N, 1, 1), M), np.zeros((N, 1))
         indices[rows, 0, 0] = columns
         data[rows] = 1
-        # Rows without a one are padding.
+        # Rows without a one keep column M, which is padding.
     else:
         batch = (N, M)[:n_batch]
         indices = np.zeros((*batch, 1, 0))
@@ -177,22 +177,22 @@ def _eye(
 
 
 def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """The sum over axes; see `numpy.sum`."""
+    """Return the sum over axes; see `numpy.sum`."""
     return sparsify(lambda x: x.sum(*args, **kwargs), use_tracer=True)(self)
 
 
 def _reshape(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """The same elements in another shape; see `bcoo_reshape`."""
+    """Reshape the array; see `bcoo_reshape`."""
     return sparsify(lambda x: x.reshape(*args, **kwargs), use_tracer=True)(self)
 
 
 def _astype(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """The array in another dtype."""
+    """Convert the array to another dtype."""
     return sparsify(lambda x: x.astype(*args, **kwargs), use_tracer=True)(self)
 
 
 def _getitem(self: Any, idx: Any) -> Any:
-    """Part of the array; see `bcoo_slice` and `bcoo_gather`."""
+    """Index the array; see `bcoo_slice` and `bcoo_gather`."""
     out = sparsify(lambda x: x[idx], use_tracer=True)(self)
     if isinstance(self, BCOO) and not isinstance(out, BCOO) and not out.size:
         return bcoo_fromdense(out)
@@ -200,7 +200,7 @@ def _getitem(self: Any, idx: Any) -> Any:
 
 
 def _iter(self: Any) -> Iterator[Any]:
-    """The parts along the first axis."""
+    """Iterate over the slices along the first axis."""
     return (self[i] for i in range(self.shape[0]))
 
 
@@ -231,7 +231,9 @@ _BINARY = {
     "pow": jnp.power,
 }
 for name, fun in _BINARY.items():
-    add_methods(BCOO, **{f"__{name}__": _sparse(fun), f"__r{name}__": _sparse(fun, swapped=True)})
+    add_methods(
+        BCOO, **{f"__{name}__": _sparse(fun), f"__r{name}__": _sparse(fun, swapped=True)}
+    )
 _OTHERS = {
     "abs": jnp.abs,
     "neg": jnp.negative,
@@ -257,7 +259,7 @@ def _bcsr_fromdense(
     n_dense: int = 0,
     n_batch: int = 0,
 ) -> BCSR:
-    """A BCSR array of the elements of a dense one that are not 0; see `bcsr_fromdense`."""
+    """Return a BCSR array of the nonzeros of a dense array; see `bcsr_fromdense`."""
     return bcsr_fromdense(
         mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch
     )
@@ -266,7 +268,7 @@ def _bcsr_fromdense(
 def _bcsr_from_scipy_sparse(
     cls: type, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
 ) -> BCSR:
-    """A BCSR array of a `scipy.sparse` matrix."""
+    """Convert a `scipy.sparse` matrix to a BCSR array."""
     if n_dense or n_batch:
         raise NotImplementedError("BCSR from_scipy_sparse with nonzero n_dense/n_batch.")
     if len(mat.shape) != 2:
@@ -280,7 +282,7 @@ def _bcsr_from_scipy_sparse(
 
 
 def _bcsr_sum_duplicates(self: BCSR, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
-    """The array with each position stored once; zeros are not stored any more."""
+    """Return the array with each position stored once, and without stored zeros."""
     fun = bcsr_eliminate_zeros if remove_zeros else bcsr_sum_duplicates
     return fun(self, nse)
 
@@ -295,7 +297,7 @@ def _bcsr_empty(
     n_batch: int = 0,
     nse: int = 0,
 ) -> BCSR:
-    """An array that stores nothing but padding."""
+    """Return an array that stores only padding."""
     shape = tuple(shape)
     if n_dense < 0 or n_batch < 0 or nse < 0:
         raise ValueError(
@@ -321,14 +323,14 @@ def _bcsr_eye(
     n_batch: int = 0,
     n_dense: int = 0,
 ) -> BCSR:
-    """Ones on the k-th diagonal."""
+    """Return a matrix with ones on the k-th diagonal."""
     if n_batch or n_dense:
         raise ValueError("BCSR sparse.eye: must have 2 sparse dimensions.")
     return from_bcoo(_eye(BCOO, N, M, k, dtype=dtype, index_dtype=index_dtype))
 
 
 def _bcsr_from_bcoo(cls: Any, arr: BCOO) -> BCSR:
-    """The same array by rows; of two sparse axes."""
+    """Convert a BCOO array with two sparse axes to BCSR."""
     return from_bcoo(arr)
 
 
@@ -353,14 +355,14 @@ add_methods(
 def _coo_fromdense(
     cls: type, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32
 ) -> COO:
-    """A COO matrix of the elements of a dense one that are not 0."""
+    """Return a COO matrix of the nonzero elements of a dense one."""
     return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
 
 def _coo_empty(
     cls: type, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32"
 ) -> COO:
-    """A matrix that stores nothing."""
+    """Return a matrix without stored elements."""
     shape = _matrix_shape("COO", shape)
     data, index = jnp.zeros(0, dtype), jnp.zeros(0, index_dtype)
     return COO((data, index, index), shape=shape, rows_sorted=True, cols_sorted=True)
@@ -376,7 +378,7 @@ def _matrix_shape(name: str, shape: Sequence[int]) -> tuple[int, int]:
 def _coo_eye(
     cls: type, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32"
 ) -> COO:
-    """Ones on the k-th diagonal."""
+    """Return a matrix with ones on the k-th diagonal."""
     rows, columns = diagonal_of(N, M, k)
     data = jnp.ones(len(rows), dtype)
     buffers = (data, jnp.asarray(rows, index_dtype), jnp.asarray(columns, index_dtype))
@@ -396,21 +398,21 @@ add_methods(
 def _csr_fromdense(
     cls: type, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32
 ) -> CSR:
-    """A CSR matrix of the elements of a dense one that are not 0."""
+    """Return a CSR matrix of the nonzero elements of a dense one."""
     return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
 
 def _csc_fromdense(
     cls: type, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32
 ) -> CSC:
-    """A CSC matrix of the elements of a dense one that are not 0."""
+    """Return a CSC matrix of the nonzero elements of a dense one."""
     return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
 
 
 def _csr_empty(
     cls: Any, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32"
 ) -> Any:
-    """A matrix that stores nothing."""
+    """Return a matrix without stored elements."""
     shape = _matrix_shape(cls.__name__, shape)
     data, index = jnp.zeros(0, dtype), jnp.zeros(0, index_dtype)
     outer = shape[0] if cls is CSR else shape[1]
@@ -420,7 +422,7 @@ def _csr_empty(
 def _csr_eye(
     cls: type, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32"
 ) -> CSR:
-    """Ones on the k-th diagonal."""
+    """Return a matrix with ones on the k-th diagonal."""
     rows, columns = diagonal_of(N, M, k)
     starts = np.searchsorted(rows, np.arange(N + 1))
     data = jnp.ones(len(rows), dtype)
@@ -431,12 +433,12 @@ def _csr_eye(
 def _csc_eye(
     cls: type, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32"
 ) -> CSC:
-    """Ones on the k-th diagonal."""
+    """Return a matrix with ones on the k-th diagonal."""
     return _csr_eye(CSR, M, N, -k, dtype=dtype, index_dtype=index_dtype).T
 
 
 def _csc_todense(self: CSC) -> Any:
-    """All elements, as an array."""
+    """Return the matrix as a dense array."""
     return csr_todense(self.T).T
 
 

@@ -1,7 +1,7 @@
-"""Orders of unknowns in which elimination fills in little: what `spsolve` reorders by.
+"""Fill-reducing orders of unknowns for `spsolve`.
 
-On the host, of the pattern of a matrix alone.  All start from its graph: two unknowns are
-neighbours where an equation knows both.
+They run on the host and depend only on the sparsity pattern.  All start from its graph, in
+which two unknowns are neighbours if an equation contains both.
 
 Source: George and Liu, Computer Solution of Large Sparse Positive Definite Systems (1981),
 chapters 4, 5 and 8.
@@ -22,7 +22,7 @@ Graph = list[set[int]]
 
 
 def graph_of(rows: np.ndarray, columns: np.ndarray, n: int) -> Graph:
-    """The neighbours of each unknown, of a matrix with elements at these places."""
+    """Return the neighbours of each unknown for a matrix with these nonzero positions."""
     off = rows != columns
     ends = np.concatenate([rows[off], columns[off]])
     others = np.concatenate([columns[off], rows[off]])
@@ -33,7 +33,7 @@ def graph_of(rows: np.ndarray, columns: np.ndarray, n: int) -> Graph:
 
 
 def levels_from(near: Graph, start: int, among: set[int]) -> list[list[int]]:
-    """Unknowns by their distance from one, those of few neighbours first."""
+    """Group unknowns by their distance from `start`, those with few neighbours first."""
     seen, level, out = {start}, [start], []
     while level:
         out.append(level)
@@ -49,7 +49,7 @@ def levels_from(near: Graph, start: int, among: set[int]) -> list[list[int]]:
 
 
 def longest_levels(near: Graph, among: set[int]) -> list[list[int]]:
-    """The levels from an unknown at the rim of its component."""
+    """Return the levels from a peripheral unknown of its component."""
     levels = levels_from(near, min(among, key=lambda i: len(near[i])), among)
     while True:
         further = levels_from(near, min(levels[-1], key=lambda i: len(near[i])), among)
@@ -59,12 +59,12 @@ def longest_levels(near: Graph, among: set[int]) -> list[list[int]]:
 
 
 def natural(near: Graph) -> list[int]:
-    """As the unknowns come."""
+    """Return the given order."""
     return list(range(len(near)))
 
 
 def cuthill_mckee(near: Graph) -> list[int]:
-    """Reverse Cuthill-McKee: level after level, which keeps the matrix narrow."""
+    """Return the reverse Cuthill-McKee order: by level, which keeps the band narrow."""
     remaining, order = set(range(len(near))), []
     while remaining:
         levels = longest_levels(near, remaining)
@@ -75,7 +75,8 @@ def cuthill_mckee(near: Graph) -> list[int]:
 
 
 def minimum_degree(near: Graph) -> list[int]:
-    """Always the unknown that has the fewest neighbours, which then know one another."""
+    """Return the minimum-degree order: eliminate the unknown with the fewest neighbours,
+    which then become neighbours of each other."""
     near = [set(x) for x in near]
     remaining, order = set(range(len(near))), []
     while remaining:
@@ -89,7 +90,7 @@ def minimum_degree(near: Graph) -> list[int]:
 
 
 def dissection(near: Graph) -> list[int]:
-    """Nested dissection: both sides of a separator, then the separator."""
+    """Return the nested-dissection order: both sides of a separator, then the separator."""
     order: list[int] = []
     work: list[tuple[set[int], bool]] = [(set(range(len(near))), False)]
     while work:
@@ -108,7 +109,7 @@ def dissection(near: Graph) -> list[int]:
     return order
 
 
-# By the numbers that callers know them by.
+# The keys are values of `reorder`.
 ORDERINGS: dict[int, Callable[[Graph], Iterable[int]]] = {
     0: natural,
     1: cuthill_mckee,

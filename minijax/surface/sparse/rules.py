@@ -1,8 +1,7 @@
-"""What operations on dense arrays do with sparse ones: the rules of `sparsify`.
+"""The rules of `sparsify`: operations on dense arrays, applied to sparse ones.
 
-An operation that leaves zeros zero is applied to the stored elements.  One that would
-make a dense array of a sparse one has no rule, but is an error: densifying is said by
-`todense`.
+An operation that maps zeros to zeros is applied to the stored elements.  An operation with
+a dense result has no rule and raises an error: users densify explicitly, with `todense`.
 
 Next: sparsify.py.
 """
@@ -40,7 +39,7 @@ Rule = Callable[..., Any]
 
 
 def rule(*prims: Primitive, rows: bool = False) -> Callable[[Rule], Rule]:
-    """Make a function the rule of primitives for BCOO arrays; with `rows` also for BCSR."""
+    """Register a rule of primitives for BCOO arrays, and with `rows` for BCSR arrays."""
 
     def register(fun: Rule) -> Rule:
         sparse_rules_bcoo.update(dict.fromkeys(prims, fun))
@@ -50,7 +49,7 @@ def rule(*prims: Primitive, rows: bool = False) -> Callable[[Rule], Rule]:
 
 
 def rule_of_rows(*prims: Primitive) -> Callable[[Rule], Rule]:
-    """Make a function the rule of primitives for BCSR arrays."""
+    """Register a rule of primitives for BCSR arrays."""
 
     def register(fun: Rule) -> Rule:
         sparse_rules_bcsr.update(dict.fromkeys(prims, fun))
@@ -82,13 +81,13 @@ densifying.update(
 
 
 def with_data(mat: Any, data: Any) -> Any:
-    """The array with other elements at the same positions."""
+    """Return the array with other data at the same positions."""
     leaves, aux_data = mat.tree_flatten()
     return type(mat).tree_unflatten(aux_data, (data, *leaves[1:]))
 
 
 def unique(mat: Any) -> Any:
-    """The array with each position stored once."""
+    """Return the array with each position stored once."""
     if mat.unique_indices:
         return mat
     if isinstance(mat, BCSR):
@@ -234,7 +233,7 @@ rule_of_rows(lax.dot_general_p)(bcsr_dot_general)
 
 @rule(diagonals.diagonal_p)
 def _diagonal(x: Any, *, offset: int) -> Any:
-    """A strided slice of what is made flat, as for dense matrices."""
+    """Take a strided slice of the flattened matrix, as for dense matrices."""
     reshape = lambda x, sizes: bcoo_reshape(x, new_sizes=sizes)
     return diagonals.sliced(x, x.shape, offset, reshape, bcoo_slice)
 
@@ -244,7 +243,7 @@ def _transpose(x: Any, *, permutation: Sequence[int]) -> Any:
     out = bcoo_transpose(x, permutation=permutation)
     n, k = x.n_batch, x.n_sparse
     is_moved = [a != i for i, a in enumerate(permutation)]
-    # A buffer that does not change is kept itself: sums look for shared indices.
+    # Return unchanged buffers themselves: sums test whether indices are the same object.
     data = out.data if any((*is_moved[:n], *is_moved[n + k :])) else x.data
     indices = out.indices if any(is_moved[: n + k]) else x.indices
     return buffers(data, indices, out._info)

@@ -1,4 +1,4 @@
-"""`sparsify`: functions that are written for dense arrays, of sparse ones.
+"""`sparsify`: functions written for dense arrays, applied to sparse ones.
 
 Next: methods.py.
 """
@@ -22,20 +22,20 @@ __all__ = ("sparsify",)
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
-    """A function of dense arrays as one that takes sparse ones, too.
+    """Return a function of dense arrays that also accepts sparse arrays.
 
     Args:
       f: a function of arrays and pytrees of them.
-      use_tracer: whether `f` is run each time on values that stand for sparse arrays,
-        so that dense arguments keep their numbers; else it is traced, and its program
-        applied to sparse arrays.
+      use_tracer: whether `f` is run on tracers of sparse arrays in each call, so that dense
+        arguments stay concrete.  Otherwise `f` is traced, and its jaxpr is applied to
+        sparse arrays.
 
     Returns:
-      A function of the same arguments, among which may be BCOO and BCSR arrays; its
-      results are sparse where the operations of `f` can keep them so.
+      A function of the same arguments, which may include BCOO and BCSR arrays; its results
+      are sparse where the operations of `f` preserve sparsity.
 
     Raises:
-      NotImplementedError: an operation of `f` cannot be applied to sparse arrays, since
+      NotImplementedError: an operation of `f` cannot be applied to sparse arrays because
         its result would be dense.
 
     Example:
@@ -46,7 +46,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
       Array([6., 4.], dtype=float32)
     """
 
-    @wraps(f, about="{fun}, which takes sparse arrays, too.")
+    @wraps(f, about="{fun}, which also accepts sparse arrays.")
     def sparsified(*args: Any, **kwargs: Any) -> Any:
         values, in_tree = tree.flatten((args, kwargs), is_leaf=is_sparse)
         flat = FlatCall(f, in_tree, "sparsify")

@@ -1,4 +1,4 @@
-"""What tests of sparse arrays need: random ones, layouts, comparison with dense ones."""
+"""Helpers for tests of sparse arrays: random arrays, layouts, comparisons with dense ones."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ MATMUL_TOL: dict[Any, float] = {
     np.complex64: 1e-5,
     np.complex128: 1e-10,
 }
-_TOLERANCE = {2: 1e-2, 4: 1e-5, 8: 1e-10}  # by the bytes of a real number
+_TOLERANCE = {2: 1e-2, 4: 1e-5, 8: 1e-10}  # keyed by the bytes of a real number
 
 
 class BatchedDotGeneralProperties(NamedTuple):
-    """A product of a batched sparse array and another."""
+    """The shapes and dimension numbers of a batched sparse product."""
 
     lhs_shape: tuple[int, ...]
     rhs_shape: tuple[int, ...]
@@ -58,7 +58,7 @@ class BatchedDotGeneralProperties(NamedTuple):
 
 
 class SparseLayout(NamedTuple):
-    """How many axes of each kind an array has."""
+    """The number of axes of each kind."""
 
     n_batch: int
     n_dense: int
@@ -87,7 +87,7 @@ Maker = Callable[..., Any]
 
 
 def _normal(rng: np.random.RandomState) -> Maker:
-    """(shape, dtype) -> random numbers around 0."""
+    """Return a function (shape, dtype) -> normal random numbers."""
 
     def draw(shape: Sequence[int], dtype: Any) -> Any:
         dtype = dtypes.canonical(dtype)
@@ -138,14 +138,14 @@ def rand_bcoo(
     n_batch: int = 0,
     n_dense: int = 0,
 ) -> Maker:
-    """What makes random BCOO arrays.
+    """Return a function that draws random BCOO arrays.
 
     Args:
-      rng: NumPy's random numbers.
+      rng: NumPy's random state.
       rand_method: rng -> a function (shape, dtype) -> the elements.
-      nse: the number of elements to store in each batch; a fraction of 1 counts all.
-      n_batch: how many leading axes are batches.
-      n_dense: how many trailing axes are stored whole.
+      nse: the number of elements to store in each batch; below 1, a fraction of all.
+      n_batch: the number of leading batch axes.
+      n_dense: the number of trailing dense axes.
 
     Returns:
       A function (shape, dtype) -> BCOO array.
@@ -172,14 +172,14 @@ def rand_bcsr(
     n_batch: int = 0,
     n_dense: int = 0,
 ) -> Maker:
-    """What makes random BCSR arrays.
+    """Return a function that draws random BCSR arrays.
 
     Args:
-      rng: NumPy's random numbers.
+      rng: NumPy's random state.
       rand_method: rng -> a function (shape, dtype) -> the elements.
-      nse: the number of elements to store in each batch; a fraction of 1 counts all.
-      n_batch: how many leading axes are batches.
-      n_dense: how many trailing axes are stored whole.
+      nse: the number of elements to store in each batch; below 1, a fraction of all.
+      n_batch: the number of leading batch axes.
+      n_dense: the number of trailing dense axes.
 
     Returns:
       A function (shape, dtype) -> BCSR array.
@@ -205,12 +205,12 @@ def rand_sparse(
     post: Maker = lambda x: x,
     rand_method: Maker = _normal,
 ) -> Maker:
-    """What makes random NumPy arrays with many zeros.
+    """Return a function that draws random NumPy arrays with many zeros.
 
     Args:
-      rng: NumPy's random numbers.
-      nse: the number of elements that are not 0; a fraction of 1 counts all.
-      post: what to apply to the array.
+      rng: NumPy's random state.
+      nse: the number of nonzero elements; below 1, a fraction of all.
+      post: a function applied to the array.
       rand_method: rng -> a function (shape, dtype) -> the elements.
 
     Returns:
@@ -235,7 +235,7 @@ def rand_sparse(
 
 
 def iter_subsets(s: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
-    """All subsets of a sequence.
+    """Iterate over all subsets of a sequence.
 
     Args:
       s: a sequence.
@@ -252,7 +252,7 @@ def iter_subsets(s: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
 
 
 def iter_sparse_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[SparseLayout]:
-    """All layouts of BCOO arrays of a shape.
+    """Iterate over all layouts of BCOO arrays of a shape.
 
     Args:
       shape: the shape.
@@ -272,7 +272,7 @@ def iter_sparse_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[
 
 
 def iter_bcsr_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[SparseLayout]:
-    """All layouts of BCSR arrays of a shape.
+    """Iterate over all layouts of BCSR arrays of a shape.
 
     Args:
       shape: the shape.
@@ -299,7 +299,7 @@ def _dense(out: Any) -> Any:
 def _close(
     x: Any, y: Any, check_dtypes: bool, atol: float | None, rtol: float | None, text: str
 ) -> None:
-    """AssertionError unless two trees of arrays are about the same."""
+    """Raise AssertionError unless two trees of arrays are approximately equal."""
     xs, ys = tree.leaves_with_path(x), tree.leaves(y)
     assert tree.structure(x) == tree.structure(y), text
     for (path, a), b in zip(xs, ys, strict=True):
@@ -321,10 +321,10 @@ def _close(
 
 
 class SparseTestCase(unittest.TestCase):
-    """Tests that compare functions of sparse arrays with those of dense ones."""
+    """Tests that compare functions of sparse arrays with functions of dense ones."""
 
     def rng(self) -> np.random.RandomState:
-        """Random numbers, the same in each run of a test."""
+        """Return a random state that is the same in each run of a test."""
         return np.random.RandomState(sum(map(ord, self.id())) % 2**32)
 
     def assertSparseArraysEquivalent(
@@ -338,7 +338,7 @@ class SparseTestCase(unittest.TestCase):
         canonicalize_dtypes: bool = True,
         err_msg: str = "",
     ) -> None:
-        """Both are stored in the same way, with about the same numbers."""
+        """Assert that both have the same layout and approximately the same data."""
         del canonicalize_dtypes  # arrays have canonical dtypes
         self.assertEqual(tree.structure(x), tree.structure(y))
         _close(tree.leaves(x), tree.leaves(y), check_dtypes, atol, rtol, err_msg)
@@ -355,7 +355,7 @@ class SparseTestCase(unittest.TestCase):
         rtol: float | None = None,
         canonicalize_dtypes: bool = True,
     ) -> None:
-        """An operation on sparse arrays gives what the other gives of dense ones."""
+        """Assert that a sparse operation agrees with the dense one."""
         del canonicalize_dtypes
         atol, rtol = (tol if x is None else x for x in (atol, rtol))
         args = args_maker()
@@ -377,7 +377,7 @@ class SparseTestCase(unittest.TestCase):
         atol: float | None = None,
         rtol: float | None = None,
     ) -> None:
-        """Jacobians by the data of arguments agree."""
+        """Assert that Jacobians by the data of the arguments agree."""
         self.assertLessEqual(set(modes), {"fwd", "rev"})
         args = args_maker()
         leaves, in_tree = tree.flatten(args)
@@ -415,7 +415,7 @@ class SparseTestCase(unittest.TestCase):
         rtol: float | None = None,
         canonicalize_dtypes: bool = True,
     ) -> None:
-        """The same under `vmap`, over batch axes at random places."""
+        """Assert that both agree under `vmap` over random batch axes."""
         if bdims is None:
             ranks = [arg.n_batch if is_sparse(arg) else arg.ndim for arg in args_maker()]
             bdims = self._random_bdims(*ranks)

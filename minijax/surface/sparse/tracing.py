@@ -1,9 +1,9 @@
-"""Functions of dense arrays, applied to sparse ones: the trace, and programs inside.
+"""The trace of `sparsify`, and its rules for primitives with inner jaxprs.
 
-A `SparseTracer` looks like the dense array that it stands for.  What an operation does
-with it says a rule: rules.py has a table of them for each format.  An operation on dense
-arrays alone is handed on as it is.  Of primitives that hold programs the rule follows
-from how they hold them (`ir/regions.py`): each program becomes one of buffers.
+A `SparseTracer` has the type of the dense array that it represents.  Each operation on it
+follows a rule: rules.py has one table per format.  An operation on dense arrays only is
+passed on unchanged.  For primitives with inner jaxprs the rule follows from their regions
+(`ir/regions.py`): each inner jaxpr becomes a jaxpr of buffers.
 
 Next: rules.py.
 """
@@ -37,19 +37,19 @@ __all__ = (
     "densifying",
 )
 
-# A primitive's rule: (operands, which may be sparse, **params) -> result or results.
+# A primitive's rule: (possibly sparse operands, **params) -> result or results.
 Rule = Callable[..., Any]
 sparse_rules_bcoo: dict[Primitive, Rule] = {}
 sparse_rules_bcsr: dict[Primitive, Rule] = {}
 
 
 def is_sparse(x: Any) -> bool:
-    """Whether functions of dense arrays can be applied to this sparse array."""
+    """Whether a value is a sparse array that `sparsify` supports."""
     return isinstance(x, (BCOO, BCSR))
 
 
 def type_of(x: Any) -> Any:
-    """The type of the dense array that a value stands for."""
+    """Return the type of the dense array that a value represents."""
     if not is_sparse(x):
         return aval_of(x)
     data = aval_of(x.data)
@@ -57,7 +57,7 @@ def type_of(x: Any) -> Any:
 
 
 class SparseTracer(Tracer):
-    """A sparse array, in a function that is written for dense ones."""
+    """A sparse array in a function that is written for dense ones."""
 
     __slots__ = ("spvalue",)
 
@@ -68,7 +68,7 @@ class SparseTracer(Tracer):
 
 
 class SparseTrace(Trace):
-    """Applies operations to sparse arrays, by their rules."""
+    """The trace that applies operations to sparse arrays by their rules."""
 
     __slots__ = ()
     transform = "sparsify"
@@ -85,7 +85,7 @@ class SparseTrace(Trace):
         return [self.wrap(x) for x in outs]
 
     def apply(self, prim: Primitive, values: Sequence[Any], params: Any) -> Any:
-        """The result of an operation on these values, sparse or dense."""
+        """Return the result of an operation on sparse or dense values."""
         if not any(map(is_sparse, values)):
             return prim.bind(*values, **params)
         by_rows = any(isinstance(x, BCSR) for x in values)
@@ -100,21 +100,21 @@ class SparseTrace(Trace):
         raise no_rule(prim)
 
     def wrap(self, x: Any) -> Any:
-        """A sparse array as a value of this trace."""
+        """Return a sparse array as a tracer of this trace."""
         return SparseTracer(self, spvalue=x) if is_sparse(x) else x
 
     def unwrap(self, x: Any) -> Any:
-        """The sparse array of a value."""
+        """Return the sparse array of a tracer of this trace."""
         is_own_tracer = type(x) is SparseTracer and x._trace is self
         return x.spvalue if is_own_tracer else x
 
 
-# Of these it is known that zeros do not stay zero.
+# Primitives that map zeros to nonzero values.
 densifying: set[Primitive] = set()
 
 
 def no_rule(prim: Any, what: str = "") -> NotImplementedError:
-    """The error for an operation on sparse arrays that there is none of."""
+    """Return the error for a primitive without a sparse rule."""
     name = f"{prim} {what}".rstrip()
     if what or prim in densifying:
         return NotImplementedError(
@@ -125,29 +125,29 @@ def no_rule(prim: Any, what: str = "") -> NotImplementedError:
     return NotImplementedError(
         errors.message(
             f"sparse rule for {name} is not implemented.",
-            why="nobody has said what it does with stored elements.",
+            why="no sparse rule is registered for this primitive.",
             tries=["sparse.todense(x) before it, if the dense array fits in memory"],
         )
     )
 
 
 def applied(fun: Callable[..., Sequence[Any]], values: Sequence[Any]) -> list[Any]:
-    """A flat function of dense arrays, applied to values of which some are sparse."""
+    """Apply a flat function of dense arrays to sparse and dense values."""
     trace = SparseTrace(STATE.trace)
     outs = under(trace, fun, *map(trace.wrap, values))
     return [trace.unwrap(x) for x in outs]
 
 
-# ------------------------------------------------------------------- programs inside
+# ---------------------------------------------------------------------- inner jaxprs
 
 
 def buffers_of(values: Sequence[Any]) -> tuple[list[Any], Any]:
-    """The buffers of all values one after the other, and the tree of them."""
+    """Return the concatenated buffers of all values and their tree."""
     return tree.flatten(list(values))
 
 
 def types_of(values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
-    """The types of buffers of values; those of dense ones are what a program takes."""
+    """Return the types of the values' buffers; dense values have the types in `avals`."""
     return [
         buffer_type
         for x, a in zip(values, avals, strict=True)
@@ -156,7 +156,7 @@ def types_of(values: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
 
 
 def sparse_jaxpr(closed: ClosedJaxpr, in_tree: Any, avals: Any) -> tuple[ClosedJaxpr, Any]:
-    """The program on the buffers of its inputs; and the tree of its results' buffers."""
+    """Return the jaxpr on the buffers of its inputs, and the tree of its results."""
 
     def make() -> tuple[ClosedJaxpr, Any]:
         trees: list[Any] = []
@@ -177,12 +177,12 @@ def sparse_jaxpr(closed: ClosedJaxpr, in_tree: Any, avals: Any) -> tuple[ClosedJ
 
 
 def by_call(prim: Primitive, region: Region, values: Sequence[Any], params: Any) -> Any:
-    """The call of a program, or the choice between some."""
+    """Apply a call, or a choice between branches, to sparse values."""
     index, args = split_list(list(values), [region.index])
     if any(map(is_sparse, index)):
         raise TypeError(f"{prim} needs a dense index to choose between branches.")
     bodies = region.bodies(params)
-    if region.opaque:  # its rules for derivatives speak of dense arrays
+    if region.opaque:  # its derivative rules are defined for dense arrays
         return applied(bodies[0], args)
     leaves, in_tree = buffers_of(args)
     avals = types_of(args, bodies[0].in_avals)
@@ -192,7 +192,7 @@ def by_call(prim: Primitive, region: Region, values: Sequence[Any], params: Any)
     types = [list(map(str, b.out_avals)) for b, _ in jaxprs_and_trees]
     if any(t != out_tree for _, t in jaxprs_and_trees) or any(t != types[0] for t in types):
         raise TypeError(
-            f"{prim} requires sparse results of all branches to be stored alike: got"
+            f"{prim} requires sparse results of all branches to have the same layout: got"
             f" {', '.join(str(t) for _, t in jaxprs_and_trees)}."
         )
     ins = [i for i, x in enumerate(args) for _ in tree.leaves(x)]
@@ -204,7 +204,7 @@ def by_call(prim: Primitive, region: Region, values: Sequence[Any], params: Any)
 
 
 def by_loop(prim: Primitive, loop: Loop, values: Sequence[Any], params: Any) -> Any:
-    """The loop over buffers; sparse rows are batches of sparse arrays."""
+    """Apply a loop to sparse values; sparse `xs` are batches of sparse arrays."""
     *cond, body = loop.bodies(params)
     groups = loop.groups(params, values)
     cond_consts, consts, init, xs = groups
@@ -245,12 +245,12 @@ def by_loop(prim: Primitive, loop: Loop, values: Sequence[Any], params: Any) -> 
 
 
 def without_first(aval: Any) -> Any:
-    """The type of one row."""
+    """Return the type of one slice along the first axis."""
     return shaped(tuple(aval.shape[1:]), aval.dtype, aval.weak_type)
 
 
 def _repeated(x: Any) -> Any:
-    """The array with each of its buffers as long as the first axis."""
+    """Broadcast each buffer to the size of the first axis."""
     leaves, aux_data = x.tree_flatten()
     full_buffers = [broadcast_to_batch(leaf, (x.shape[0],)) for leaf in leaves]
     return type(x).tree_unflatten(aux_data, full_buffers)

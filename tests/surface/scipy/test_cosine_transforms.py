@@ -52,10 +52,10 @@ ERRORS = [
     ("dct", (1.0,), {}, ValueError, "axis -1 is out of bounds"),
     ("dct", (X,), {"axis": None}, TypeError, "cannot be interpreted as an integer"),
     ("dct", ([1.0],), {}, TypeError, "requires ndarray or scalar arguments"),
-    ("dct", (X[:0],), {"axis": 0}, ValueError, "one number at least"),
+    ("dct", (X[:0],), {"axis": 0}, ValueError, "at least one number"),
     ("dctn", (X,), {"axes": (0, 0)}, ValueError, "repeated axis"),
     ("dctn", (X,), {"s": (1, 1, 1, 1)}, ValueError, "s must have at most x.ndim"),
-    ("dctn", (X,), {"s": (1, 1), "axes": 0}, ValueError, "a size for each axis"),
+    ("dctn", (X,), {"s": (1, 1), "axes": 0}, ValueError, "one size for each axis"),
 ]
 
 

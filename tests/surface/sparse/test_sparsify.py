@@ -150,5 +150,5 @@ def test_loops_and_choices_keep_the_storage():
     m = BCOO.fromdense(M)
     with pytest.raises(TypeError, match="stored in the same way"):
         sparsify(lambda m: lax.fori_loop(0, 2, lambda i, c: c[::-1] + m, m))(m)
-    with pytest.raises(TypeError, match="branches to be stored alike"):
+    with pytest.raises(TypeError, match="branches to have the same layout"):
         sparsify(lambda m: lax.cond(True, lambda c: c * 2.0, lambda c: c[::-1] + c, m))(m)

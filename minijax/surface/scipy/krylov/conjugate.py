@@ -1,8 +1,8 @@
-"""Linear systems by conjugate directions: short recurrences, four vectors or eight.
+"""Linear systems by conjugate directions: short recurrences of four or eight vectors.
 
 Both stop when |b - A x| <= max(tol |b|, atol), or after `maxiter` steps.
 
-Next: gmres.py, which keeps all directions.
+Next: gmres.py, which stores all directions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ("cg", "bicgstab")
 
 
 def limit_of(b: Vector, tol: Any, atol: Any) -> Any:
-    """The square of the norm that a residual may have."""
+    """Return the square of the largest acceptable norm of a residual."""
     return jnp.maximum(jnp.square(tol) * squared(b), jnp.square(atol))
 
 
@@ -44,25 +44,22 @@ def cg(
 ) -> tuple[Any, None]:
     r"""Solve :math:`A x = b` by conjugate gradients, for A Hermitian and positive.
 
-    Derivatives by `b`, and by what `A` is made of, are those of the solution: each is
-    another solve.
+    Derivatives by `b` and by the parameters of `A` are implicit: each is another solve.
 
     Args:
-      A: a square matrix, an object with `@`, or a linear function from trees like `b` to
-        such.
+      A: a square matrix, an object with `@`, or a linear function of trees like `b`.
       b: the right-hand side, a pytree of arrays.
-      x0: where to start, a tree like `b` (default: zeros).
-      tol, atol: how small the residual must be: :math:`|b - A x| \le \max(tol |b|,
-        atol)`.
-      maxiter: the number of steps at most (default: ten times the size of `b`).
+      x0: the initial guess, a tree like `b` (default: zeros).
+      tol, atol: tolerances of the residual: :math:`|b - A x| \le \max(tol |b|, atol)`.
+      maxiter: the largest number of steps (default: ten times the size of `b`).
       M: an approximation of the inverse of A, Hermitian and positive, in any of the
         forms of `A`.
 
     Returns:
-      (x, None): the solution, a tree like `b`, and a place for what may be told.
+      (x, None): the solution, a tree like `b`, and a placeholder for information.
 
     Raises:
-      TypeError: `A` or `M` is no linear operator.
+      TypeError: `A` or `M` is not a linear operator.
       ValueError: a matrix is not square, or `x0` is not like `b`.
 
     Example:
@@ -84,8 +81,8 @@ def cg(
             step = rz / jnp.real(dot(p, q))
             x, r = plus(x, step, p), plus(r, -step, q)
             z = M(r)
-            now = jnp.real(dot(r, z))
-            return k + 1, x, r, z, plus(z, now / rz, p), now
+            rz_new = jnp.real(dot(r, z))
+            return k + 1, x, r, z, plus(z, rz_new / rz, p), rz_new
 
         def cond(carry: Any) -> Any:
             k, _, r, _, _, rz = carry
@@ -111,25 +108,22 @@ def bicgstab(
 ) -> tuple[Any, None]:
     r"""Solve :math:`A x = b` by stabilized biconjugate gradients, for any A.
 
-    Derivatives by `b`, and by what `A` is made of, are those of the solution: each is
-    another solve.
+    Derivatives by `b` and by the parameters of `A` are implicit: each is another solve.
 
     Args:
-      A: a square matrix, an object with `@`, or a linear function from trees like `b` to
-        such.
+      A: a square matrix, an object with `@`, or a linear function of trees like `b`.
       b: the right-hand side, a pytree of arrays.
-      x0: where to start, a tree like `b` (default: zeros).
-      tol, atol: how small the residual must be: :math:`|b - A x| \le \max(tol |b|,
-        atol)`.
-      maxiter: the number of steps at most (default: ten times the size of `b`).
+      x0: the initial guess, a tree like `b` (default: zeros).
+      tol, atol: tolerances of the residual: :math:`|b - A x| \le \max(tol |b|, atol)`.
+      maxiter: the largest number of steps (default: ten times the size of `b`).
       M: an approximation of the inverse of A, in any of its forms.
 
     Returns:
-      (x, None): the solution, a tree like `b`, and a place for what may be told. Where
-      the method breaks down, x is the best that it found.
+      (x, None): the solution, a tree like `b`, and a placeholder for information.  If the
+      method breaks down, x is the best solution so far.
 
     Raises:
-      TypeError: `A` or `M` is no linear operator.
+      TypeError: `A` or `M` is not a linear operator.
       ValueError: a matrix is not square, or `x0` is not like `b`.
 
     Example:
@@ -145,32 +139,34 @@ def bicgstab(
     def solve(A: Operator, b: Vector, x0: Vector, M: Operator) -> Vector:
         limit = limit_of(b, tol, atol)
         shadow = r = minus(b, A(x0))
-        # Real systems have real numbers; those of a complex one are complex.
+        # The scalars of the recurrence are complex for complex systems.
         one = jnp.ones((), dot(r, r).dtype)
 
         def body(carry: Any) -> Any:
-            k, x, r, p, q, rho, step, slope, _ = carry
-            now = dot(shadow, r)
-            p = plus(r, now / rho * (step / slope), plus(p, -slope, q))
-            ahead = M(p)
-            q = A(ahead)
-            step = now / dot(shadow, q)
+            k, x, r, p, q, rho, step, omega, _ = carry
+            rho_new = dot(shadow, r)
+            p = plus(r, rho_new / rho * (step / omega), plus(p, -omega, q))
+            preconditioned_p = M(p)
+            q = A(preconditioned_p)
+            step = rho_new / dot(shadow, q)
             s = plus(r, -step, q)
-            half_way = squared(s) < limit
-            better = M(s)
-            t = A(better)
-            slope = jnp.where(half_way, 0, dot(t, s) / jnp.where(half_way, 1, dot(t, t)))
-            x = plus(plus(x, step, ahead), slope, better)
-            broken = ~half_way & ((now == 0) | (step == 0) | (slope == 0))
-            return k + 1, x, plus(s, -slope, t), p, q, now, step, slope, broken
+            converged_early = squared(s) < limit
+            preconditioned_s = M(s)
+            t = A(preconditioned_s)
+            omega = jnp.where(
+                converged_early, 0, dot(t, s) / jnp.where(converged_early, 1, dot(t, t))
+            )
+            x = plus(plus(x, step, preconditioned_p), omega, preconditioned_s)
+            broken = ~converged_early & ((rho_new == 0) | (step == 0) | (omega == 0))
+            return k + 1, x, plus(s, -omega, t), p, q, rho_new, step, omega, broken
 
         def cond(carry: Any) -> Any:
             k, _, r, *_, broken = carry
             return (squared(r) > limit) & (k < steps) & ~broken
 
-        none = jnp.zeros((), bool)
-        first = (0, x0, r, r, r, one, one, one, none)
-        # In the first step p = r: it gets there from 0 = p - slope q.
+        not_broken = jnp.zeros((), bool)
+        first = (0, x0, r, r, r, one, one, one, not_broken)
+        # With p = q = r and all scalars 1, the first step computes p = r + 1 (r - r) = r.
         return while_loop(cond, body, first)[1]
 
     return implicit(solve, A, b, x0, M, hermitian=False), None

@@ -1,8 +1,8 @@
 """Linear systems by the smallest residual over all directions so far.
 
-A round spans the Krylov space of the preconditioned residual z by orthonormal vectors V
-(Arnoldi), so that M A V = V' H with H of one row more than columns, and moves x by V y,
-where y makes |beta e1 - H y| least; then the next round starts there.
+A cycle spans the Krylov space of the preconditioned residual z by orthonormal vectors V
+(Arnoldi), so that M A V = V' H, where H has one row more than columns.  It adds V y to x,
+where y minimizes |beta e1 - H y|.  The next cycle starts from there.
 """
 
 from __future__ import annotations
@@ -34,27 +34,24 @@ def gmres(
 ) -> tuple[Any, Any]:
     r"""Solve :math:`A x = b` by generalized minimal residuals, for any A.
 
-    Derivatives by `b`, and by what `A` is made of, are those of the solution: each is
-    another solve.
+    Derivatives by `b` and by the parameters of `A` are implicit: each is another solve.
 
     Args:
-      A: a square matrix, an object with `@`, or a linear function from trees like `b` to
-        such.
+      A: a square matrix, an object with `@`, or a linear function of trees like `b`.
       b: the right-hand side, a pytree of arrays.
-      x0: where to start, a tree like `b` (default: zeros).
-      tol, atol: how small the residual must be: :math:`|b - A x| \le \max(tol |b|,
-        atol)`.
-      restart: how many directions a round keeps.
-      maxiter: the number of rounds at most (default: ten times the size of `b`).
+      x0: the initial guess, a tree like `b` (default: zeros).
+      tol, atol: tolerances of the residual: :math:`|b - A x| \le \max(tol |b|, atol)`.
+      restart: the number of directions per cycle.
+      maxiter: the largest number of cycles (default: ten times the size of `b`).
       M: an approximation of the inverse of A, in any of its forms.
-      solve_method: "batched" solves for y once at the end of a round; "incremental"
-        knows the residual in each step, and ends a round as soon as it is small enough.
+      solve_method: "batched" solves for y once at the end of a cycle; "incremental"
+        updates the residual in each step, and ends a cycle once it is small enough.
 
     Returns:
-      (x, info): the solution, a tree like `b`; and an int, 0, or -1 where x has NaN.
+      (x, info): the solution, a tree like `b`; and an int, 0, or -1 if x contains NaN.
 
     Raises:
-      TypeError: `A` or `M` is no linear operator.
+      TypeError: `A` or `M` is not a linear operator.
       ValueError: a matrix is not square, `x0` is not like `b`, or an unknown method.
 
     Example:
@@ -70,8 +67,8 @@ def gmres(
             f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'"
         )
     n = size(as_vector(b))
-    rounds, m = 10 * n if maxiter is None else maxiter, min(restart, n)
-    spanned = at_the_end if solve_method == "batched" else step_by_step
+    max_cycles, m = 10 * n if maxiter is None else maxiter, min(restart, n)
+    run_cycle = solve_batched if solve_method == "batched" else solve_incremental
 
     def solve(A: Operator, b: Vector, x0: Vector, M: Operator) -> Vector:
         limit = jnp.maximum(tol * norm(b), atol)
@@ -79,13 +76,13 @@ def gmres(
         def body(carry: Any) -> Any:
             k, x, r, size = carry
             z = M(r)
-            x = spanned(lambda v: M(A(v)), x, z, limit / size, m)
+            x = run_cycle(lambda v: M(A(v)), x, z, limit / size, m)
             r = minus(b, A(x))
             return k + 1, x, r, norm(r)
 
         def cond(carry: Any) -> Any:
             k, _, _, size = carry
-            return (size > limit) & (k < rounds)
+            return (size > limit) & (k < max_cycles)
 
         r = minus(b, A(x0))
         return while_loop(cond, body, (0, x0, r, norm(r)))[1] if n else x0
@@ -97,22 +94,22 @@ def gmres(
 # ----------------------------------------------------------------------------- Arnoldi
 
 
-def put(V: Vector, k: Any, v: Vector) -> Vector:
-    """V with its row k set to v."""
+def set_row(V: Vector, k: Any, v: Vector) -> Vector:
+    """Return V with row k set to v."""
     return tree.map(lambda V, v: V.at[k].set(v), V, v)
 
 
-def along(V: Vector, w: Vector) -> Any:
-    """The parts of w along the rows of V."""
-    parts = [
+def project(V: Vector, w: Vector) -> Any:
+    """Return the inner products of the rows of V with w."""
+    products = [
         jnp.tensordot(jnp.conj(V), w, w.ndim, precision=Precision.HIGHEST)
         for V, w in zip(tree.leaves(V), tree.leaves(w), strict=True)
     ]
-    return sum(parts[1:], parts[0])
+    return sum(products[1:], products[0])
 
 
-def combined(V: Vector, y: Any) -> Vector:
-    """The sum of the rows of V with factors y."""
+def linear_combination(V: Vector, y: Any) -> Vector:
+    """Return the linear combination of the rows of V with coefficients y."""
 
     def leaf(V: Any) -> Any:
         return jnp.tensordot(y.astype(V.dtype), V, 1, precision=Precision.HIGHEST)
@@ -120,99 +117,99 @@ def combined(V: Vector, y: Any) -> Vector:
     return tree.map(leaf, V)
 
 
-def scaled(v: Vector, a: Any) -> Vector:
-    """v / a, and zeros where a is 0."""
+def divide_or_zero(v: Vector, a: Any) -> Vector:
+    """Return v / a, or zeros where a is 0."""
     return tree.map(lambda x: jnp.where(a > 0, x / a, 0).astype(x.dtype), v)
 
 
-def first_rows(z: Vector, m: int) -> tuple[Vector, Any, Any]:
-    """V with z / |z| in its first of m + 1 rows, |z|, and H of zeros, transposed."""
+def initial_basis(z: Vector, m: int) -> tuple[Vector, Any, Any]:
+    """Return V (m + 1 rows, the first of them z / |z|), |z|, and zeros for H transposed."""
     dtype = jnp.result_type(*tree.leaves(z))
     beta = norm(z)
     V = tree.map(lambda x: jnp.zeros((m + 1, *x.shape), x.dtype), z)
-    return put(V, 0, scaled(z, beta)), beta, jnp.zeros((m, m + 1), dtype)
+    return set_row(V, 0, divide_or_zero(z, beta)), beta, jnp.zeros((m, m + 1), dtype)
 
 
-def next_row(B: Operator, V: Vector, k: Any) -> tuple[Vector, Any, Any]:
-    """V with row k + 1 orthogonal to those before; column k of H, and its last number.
+def arnoldi_step(B: Operator, V: Vector, k: Any) -> tuple[Vector, Any, Any]:
+    """Return V with row k + 1 orthogonal to the previous rows; column k of H; its last entry.
 
-    Orthogonal to rounding: Gram and Schmidt, twice.  A vector that is next to nothing
-    then lies in the space already: 0 stands for it.
+    Gram-Schmidt runs twice, so that rows are orthogonal up to rounding.  A vector that is
+    then negligible was in the span already and becomes 0.
     """
     w = B(tree.map(lambda V: V[k], V))
-    before = norm(w)
-    h = along(V, w)
-    w = minus(w, combined(V, h))
-    more = along(V, w)
-    w = minus(w, combined(V, more))
-    after = norm(w)
+    norm_before = norm(w)
+    h = project(V, w)
+    w = minus(w, linear_combination(V, h))
+    correction = project(V, w)
+    w = minus(w, linear_combination(V, correction))
+    norm_after = norm(w)
     eps = float(jnp.finfo(dtypes.real_of(h.dtype)).eps)
-    after = jnp.where(after > eps * before, after, 0)
-    V = put(V, k + 1, scaled(w, after))
-    return V, (h + more).at[k + 1].set(after.astype(h.dtype)), after
+    norm_after = jnp.where(norm_after > eps * norm_before, norm_after, 0)
+    V = set_row(V, k + 1, divide_or_zero(w, norm_after))
+    return V, (h + correction).at[k + 1].set(norm_after.astype(h.dtype)), norm_after
 
 
-def at_the_end(B: Operator, x: Vector, z: Vector, enough: Any, m: int) -> Vector:
-    """x moved to where the residual is least over m directions: one small system."""
-    V, beta, H = first_rows(z, m)
+def solve_batched(B: Operator, x: Vector, z: Vector, tolerance: Any, m: int) -> Vector:
+    """Minimize the residual over x plus m directions, with one small least-squares system."""
+    V, beta, H = initial_basis(z, m)
 
     def body(k: Any, carry: Any) -> Any:
         V, H = carry
-        V, h, _ = next_row(B, V, k)
+        V, h, _ = arnoldi_step(B, V, k)
         return V, H.at[k].set(h)
 
     V, H = fori_loop(0, m, body, (V, H))
     first = jnp.zeros(m + 1, H.dtype).at[0].set(beta.astype(H.dtype))
-    return moved(x, V, nearest(H.T, first))
+    return update_solution(x, V, least_squares_solution(H.T, first))
 
 
-def nearest(A: Any, b: Any) -> Any:
-    """The y that makes |b - A y| least, in float32 at least, as LAPACK wants it."""
+def least_squares_solution(A: Any, b: Any) -> Any:
+    """Return the y that minimizes |b - A y|, in float32 or wider, as LAPACK requires."""
     dtype = jnp.promote_types(A.dtype, dtypes.float32)
     return least_squares.lstsq(A.astype(dtype), b.astype(dtype))[0]
 
 
-def moved(x: Vector, V: Vector, y: Any) -> Vector:
-    """x and the sum of V's rows but the last with factors y."""
-    step = combined(tree.map(lambda V: V[:-1], V), y)
+def update_solution(x: Vector, V: Vector, y: Any) -> Vector:
+    """Add to x the combination of all rows of V except the last, with coefficients y."""
+    step = linear_combination(tree.map(lambda V: V[:-1], V), y)
     return tree.map(lambda x, d: x + d, x, step)
 
 
-def step_by_step(B: Operator, x: Vector, z: Vector, enough: Any, m: int) -> Vector:
-    """`at_the_end`, by Givens' rotations, until the residual has shrunk to `enough`.
+def solve_incremental(B: Operator, x: Vector, z: Vector, tolerance: Any, m: int) -> Vector:
+    """Compute `solve_batched` by Givens rotations, until the residual is at most `tolerance`.
 
-    Each step turns the new column by the rotations so far and finds one more, which
-    makes H triangular; what is left of beta e1 in the last place is the residual.
+    Each step applies the previous rotations to the new column and finds one more, so that
+    H stays triangular.  The last entry of the rotated beta e1 is the residual.
     """
-    V, beta, R = first_rows(z, m)
-    rest = jnp.zeros(m + 1, R.dtype).at[0].set(beta.astype(R.dtype))
-    turns = jnp.zeros((m, 2), R.dtype).at[:, 0].set(1)
+    V, beta, R = initial_basis(z, m)
+    rhs = jnp.zeros(m + 1, R.dtype).at[0].set(beta.astype(R.dtype))
+    rotations = jnp.zeros((m, 2), R.dtype).at[:, 0].set(1)
 
-    def turn(x: Any, j: Any, turn: Any) -> Any:
+    def rotate(x: Any, j: Any, turn: Any) -> Any:
         c, s = turn
         top, low = x[j], x[j + 1]
         x = x.at[j].set(c * top + s * low)
         return x.at[j + 1].set(c * low - jnp.conj(s) * top)
 
     def body(carry: Any) -> Any:
-        k, V, R, turns, rest = carry
-        V, h, low = next_row(B, V, k)
-        h = fori_loop(0, k, lambda j, h: turn(h, j, turns[j]), h)
+        k, V, R, rotations, rhs = carry
+        V, h, low = arnoldi_step(B, V, k)
+        h = fori_loop(0, k, lambda j, h: rotate(h, j, rotations[j]), h)
         top = jnp.abs(h[k])
         both = jnp.hypot(top, low)
         sign = jnp.where(top > 0, h[k] / jnp.where(top > 0, top, 1), 1)
         c = jnp.where(both > 0, top / both, 1)
         s = jnp.where(both > 0, sign * (low / both), 0)
-        mine = jnp.stack([c.astype(R.dtype), s.astype(R.dtype)])
-        R = R.at[k].set(turn(h, k, mine))
-        return k + 1, V, R, turns.at[k].set(mine), turn(rest, k, mine)
+        rotation = jnp.stack([c.astype(R.dtype), s.astype(R.dtype)])
+        R = R.at[k].set(rotate(h, k, rotation))
+        return k + 1, V, R, rotations.at[k].set(rotation), rotate(rhs, k, rotation)
 
     def cond(carry: Any) -> Any:
-        k, *_, rest = carry
-        return (k < m) & (jnp.abs(rest[k]) > enough * beta)
+        k, *_, rhs = carry
+        return (k < m) & (jnp.abs(rhs[k]) > tolerance * beta)
 
-    k, V, R, _, rest = while_loop(cond, body, (0, V, R, turns, rest))
-    # Steps that were not taken, and such that led nowhere, count for nothing.
-    taken = jnp.arange(m) < k
-    R = jnp.where(taken[:, None], R[:, :-1], 0).T
-    return moved(x, V, nearest(R, jnp.where(taken, rest[:-1], 0)))
+    k, V, R, _, rhs = while_loop(cond, body, (0, V, R, rotations, rhs))
+    # Mask the columns of steps that were not taken.
+    is_done = jnp.arange(m) < k
+    R = jnp.where(is_done[:, None], R[:, :-1], 0).T
+    return update_solution(x, V, least_squares_solution(R, jnp.where(is_done, rhs[:-1], 0)))

@@ -1,8 +1,8 @@
-"""What solvers of linear systems share: trees as vectors, operators, derivatives.
+"""Helpers of the Krylov solvers: trees as vectors, operators, derivatives.
 
 A vector is any pytree of arrays.  An operator is a matrix, an object with `@`, or a
-function of vectors.  `implicit` solves A x = b so that derivatives come from another such
-solve, not from the steps of the first.
+function of vectors.  `implicit` solves A x = b and differentiates it by another solve, not
+through the steps of the first one.
 
 Next: conjugate.py.
 """
@@ -32,13 +32,13 @@ Operator = Callable[[Vector], Vector]
 
 
 def dot(x: Vector, y: Vector) -> Any:
-    """The inner product, the first factor conjugated."""
+    """Return the inner product, with the first factor conjugated."""
     products = tree.map(functools.partial(jnp.vdot, precision=Precision.HIGHEST), x, y)
     return sum(tree.leaves(products)[1:], tree.leaves(products)[0])
 
 
 def squared(x: Vector) -> Any:
-    """The inner product of a vector with itself, a real number."""
+    """Return the inner product of a vector with itself, a real number."""
     return jnp.real(dot(x, x))
 
 
@@ -48,7 +48,7 @@ def norm(x: Vector) -> Any:
 
 
 def plus(x: Vector, a: Any, y: Vector) -> Vector:
-    """x + a y, in the dtypes of x."""
+    """Return x + a y, in the dtypes of x."""
 
     def leaf(x: Any, y: Any) -> Any:
         out = x + a * y
@@ -58,17 +58,17 @@ def plus(x: Vector, a: Any, y: Vector) -> Vector:
 
 
 def minus(x: Vector, y: Vector) -> Vector:
-    """x - y."""
+    """Return x - y."""
     return tree.map(operator.sub, x, y)
 
 
 def zeros(x: Vector) -> Vector:
-    """The zero vector of this kind."""
+    """Return the zero vector with the structure of x."""
     return tree.map(jnp.zeros_like, x)
 
 
 def identity(x: Vector) -> Vector:
-    """x, as the preconditioner that does nothing."""
+    """Return x: the default preconditioner."""
     return x
 
 
@@ -76,7 +76,7 @@ def identity(x: Vector) -> Vector:
 
 
 def as_operator(A: Any) -> Operator:
-    """A function of vectors, of one, a square matrix, or an object with `@`."""
+    """Convert a function, a square matrix or an object with `@` to a function of vectors."""
     if callable(A):
         return A  # type: ignore[no-any-return]
     if np.isscalar(A) or not (is_arraylike(A) or hasattr(A, "__matmul__")):
@@ -93,23 +93,23 @@ def as_operator(A: Any) -> Operator:
 
 
 def transposed(M: Operator, like: Vector) -> Operator:
-    """The transpose of a linear function; itself where that is not known.
+    """Return the transpose of a linear function, or the function if that fails.
 
-    It speeds a solve up and does not change the solution: any will do.
+    A preconditioner affects only the speed of a solve, so any approximation is valid.
     """
     try:
-        turned = linear_transpose(M, like)
-        tree.map(jnp.shape, turned(like))
+        transpose_fun = linear_transpose(M, like)
+        tree.map(jnp.shape, transpose_fun(like))
     except (TypeError, ValueError, NotImplementedError):
         return M
-    return lambda x: turned(x)[0]
+    return lambda x: transpose_fun(x)[0]
 
 
 # ----------------------------------------------------------------------------- systems
 
 
 def check_guess(x0: Vector, b: Vector) -> None:
-    """ValueError unless the first guess has the tree and shapes of the right side."""
+    """Raise ValueError unless the initial guess has the tree and shapes of `b`."""
     if tree.structure(x0) != tree.structure(b):
         raise ValueError(
             "x0 and b must have matching tree structure:"
@@ -123,12 +123,12 @@ def check_guess(x0: Vector, b: Vector) -> None:
 
 
 def size(x: Vector) -> int:
-    """How many numbers a vector has."""
+    """Return the number of elements of a vector."""
     return sum(leaf.size for leaf in tree.leaves(x))
 
 
 def as_vector(x: Any) -> Vector:
-    """A tree of array-likes as one of strongly typed float or complex arrays."""
+    """Convert a tree of array-likes to strongly typed float or complex arrays."""
 
     def leaf(x: Any) -> Any:
         x = as_array(x)
@@ -140,10 +140,10 @@ def as_vector(x: Any) -> Vector:
 def implicit(
     solve: Callable[..., Vector], A: Any, b: Any, x0: Any, M: Any, *, hermitian: bool
 ) -> Vector:
-    """The solution of A x = b by `solve(A, b, x0, M)`.
+    """Return the solution of A x = b by `solve(A, b, x0, M)`.
 
-    Backwards the transposed system is solved, from zeros.  `hermitian` tells that A and
-    M are their own adjoints.
+    The transpose rule solves the transposed system, from zeros.  `hermitian` means that A
+    and M are self-adjoint.
     """
     A = as_operator(A)
     M = identity if M is None else as_operator(M)
@@ -155,10 +155,10 @@ def implicit(
         start = tree.map(lambda x, y: x.astype(y.dtype), x0, b)
     symmetric = hermitian and not any(dtypes.is_complex(x.dtype) for x in tree.leaves(b))
 
-    def back(vecmat: Operator, ct: Vector) -> Vector:
-        turned = M if symmetric or M is identity else transposed(M, ct)
-        return solve(vecmat, ct, zeros(ct), turned)
+    def transpose_solve(vecmat: Operator, ct: Vector) -> Vector:
+        preconditioner = M if symmetric or M is identity else transposed(M, ct)
+        return solve(vecmat, ct, zeros(ct), preconditioner)
 
     return custom_linear_solve(
-        A, b, lambda A, b: solve(A, b, start, M), back, symmetric=symmetric
+        A, b, lambda A, b: solve(A, b, start, M), transpose_solve, symmetric=symmetric
     )

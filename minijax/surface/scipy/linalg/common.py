@@ -1,9 +1,9 @@
-"""What functions of minijax.scipy.linalg share: operands, lanes, triangles.
+"""Helpers of minijax.scipy.linalg: operands, stacks of matrices, triangles.
 
-Functions take single matrices and stacks of them: what is written for one matrix is
-spread over leading axes by `jnp.vectorize`, which maps no axis that is not there.
-SciPy's permissions (`overwrite_a`, `check_finite` ...) are taken everywhere: arrays are
-never written to, and a program cannot raise on what its numbers are.
+Functions accept single matrices and stacks of them: a function of one matrix is mapped over
+leading axes by `jnp.vectorize`, which adds nothing for single matrices.
+SciPy's options (`overwrite_a`, `check_finite` ...) are accepted everywhere without effect:
+arrays are immutable, and a compiled function cannot raise depending on its values.
 
 Next: solves.py.
 """
@@ -32,7 +32,7 @@ __all__ = (
     "real_dtype",
     "complex_dtype",
     "check_squares",
-    "takes_vectors",
+    "are_vectors",
     "solve_upper",
     "over_stacks",
     "adjoint",
@@ -44,12 +44,12 @@ __all__ = (
 
 
 def operands(*xs: Any) -> Sequence[Any]:
-    """Array-likes, lists too, as arrays of one inexact dtype."""
+    """Convert array-likes and lists to arrays of one inexact dtype."""
     return promote_dtypes_inexact(*(jnp.asarray(x) for x in xs))
 
 
 def numbers(name: str, *xs: Any) -> Sequence[Any]:
-    """Arrays and numbers, no lists, as arrays of one inexact dtype."""
+    """Convert arrays and numbers, but not lists, to arrays of one inexact dtype."""
     check_arraylike(f"jax.scipy.linalg.{name}", *xs)
     return operands(*xs)
 
@@ -60,25 +60,25 @@ def is_complex(x: Any) -> bool:
 
 
 def real_dtype(x: Any) -> Any:
-    """The dtype of an array's real parts."""
+    """Return the dtype of an array's real part."""
     return dtypes.real_of(aval_of(x).dtype)
 
 
 def complex_dtype(x: Any) -> Any:
-    """The complex dtype of an array's precision; of half precision complex64."""
+    """Return the complex dtype of an array's precision; complex64 for half precision."""
     return dtypes.complex_of(aval_of(x).dtype)
 
 
-def check_squares(x: Any, what: str) -> None:
-    """ValueError, saying `what`, unless an array is a stack of square matrices."""
+def check_squares(x: Any, message: str) -> None:
+    """Raise ValueError with `message` unless an array is a stack of square matrices."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise errors.value_error(
-            what, which=errors.type_text(x), why="the last two axes must be equal."
+            message, which=errors.type_text(x), why="the last two axes must have equal sizes."
         )
 
 
 def square_pair(x: Any, y: Any, names: str) -> None:
-    """ValueError unless two arrays are stacks of square matrices of one shape."""
+    """Raise ValueError unless two arrays are stacks of square matrices of one shape."""
     for name, a in zip([*names], (x, y), strict=True):
         check_squares(
             a, f"expected {name} to be a (batched) square matrix, got {name}.shape={a.shape}"
@@ -88,12 +88,12 @@ def square_pair(x: Any, y: Any, names: str) -> None:
         raise errors.value_error(
             f"expected {first} and {second} to be the same shape, got"
             f" {first}.shape={x.shape} {second}.shape={y.shape}",
-            why="the derivative is along a matrix of that shape.",
+            why="the direction of the derivative must have the shape of the matrix.",
         )
 
 
-def takes_vectors(name: str, matrix: Any, b: Any) -> bool:
-    """Whether right-hand sides are vectors: one, or, as it is still read, a stack."""
+def are_vectors(name: str, matrix: Any, b: Any) -> bool:
+    """Whether `b` is a vector or, which is deprecated, a stack of vectors."""
     shape = np.shape(b)
     if len(shape) < 2 or np.shape(matrix)[:-1] != shape:
         return len(shape) == 1
@@ -108,12 +108,12 @@ def takes_vectors(name: str, matrix: Any, b: Any) -> bool:
 
 
 def solve_upper(upper: Any, b: Any) -> Any:
-    """x of U x = b, for a vector b."""
+    """Solve U x = b for a vector b."""
     return lax_linalg.triangular_solve(upper, b, left_side=True, lower=False)
 
 
 def over_stacks(fun: Any, signature: str, *xs: Any) -> Any:
-    """`fun` of single matrices, for each of stacks of them."""
+    """Apply a function of single matrices to stacks of matrices."""
     if all(x.ndim == 2 for x in xs):
         return fun(*xs)
     return jnp.vectorize(fun, signature=signature)(*xs)

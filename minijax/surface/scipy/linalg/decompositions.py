@@ -1,8 +1,8 @@
-"""Decompositions by SciPy's names: lu, qr, svd, eigh, schur, hessenberg, polar.
+"""Decompositions with SciPy's names: lu, qr, svd, eigh, schur, hessenberg, polar.
 
-`prims/linalg/` does the work; here are SciPy's arguments and results.
+`prims/linalg/` does the work; this module adapts it to SciPy's arguments and results.
 
-Next: tridiagonal.py; functions.py, which rest on Schur's form.
+Next: tridiagonal.py; functions.py, which use the Schur form.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ __all__ = ("eigh", "hessenberg", "lu", "polar", "qr", "qr_multiply", "rsf2csf", 
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, ...]:
-    """LU factors with row exchanges: :math:`A = P L U`.
+    """Compute the LU decomposition with row exchanges: :math:`A = P L U`.
 
     Args:
       a: matrices, shape (..., m, n).
-      permute_l: return P L, not both.
+      permute_l: return the product P L instead of both factors.
       overwrite_a, check_finite: SciPy's; without effect.
 
     Returns:
       (P, L, U), or (P L, U): a permutation, shape (..., m, m), a lower triangle with ones
       on its diagonal, (..., m, k), and an upper one, (..., k, n), where k is min(m, n);
-      of `a`'s inexact dtype, P of a real one.
+      of `a`'s inexact dtype, P of the real one.
 
     Raises:
       TypeError: fewer than two axes.
@@ -75,14 +75,14 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """QR factors: :math:`A = Q R`, or :math:`A_{:p} = Q R` with pivoting.
+    """Compute the QR decomposition: :math:`A = Q R`, or :math:`A_{:p} = Q R` with pivoting.
 
     Args:
       a: matrices, shape (..., m, n).
       overwrite_a, lwork, check_finite: SciPy's; without effect.
       mode: 'full' (Q has m columns), 'economic' (min(m, n) of them), or 'r' (R alone,
         with m rows).
-      pivoting: exchange columns, so that the diagonal of R does not grow.
+      pivoting: exchange columns, so that the diagonal of R is not increasing.
 
     Returns:
       (Q, R), or (R,), of `a`'s inexact dtype, Q with orthonormal columns, R upper
@@ -106,26 +106,26 @@ def qr(
 
 
 def _with_packed(a: Any, c: Any, left: bool, pivoting: bool) -> tuple[Any, ...]:
-    """Q c, or c Q, by the reflections that Q is made of; R; the order of columns."""
+    """Return Q c or c Q, computed from Householder reflections; R; the column order."""
     m, n = a.shape[-2:]
     k = min(m, n)
     if pivoting:
         zeros = np.zeros((*a.shape[:-2], n), np.int32)
-        packed, order, taus = lax_linalg.geqp3_p.bind(a, zeros, use_magma=None)
-        rest: tuple[Any, ...] = (order - 1,)
+        packed, column_order, taus = lax_linalg.geqp3_p.bind(a, zeros, use_magma=None)
+        permutation: tuple[Any, ...] = (column_order - 1,)
     else:
         packed, taus = lax_linalg.geqrf_p.bind(a)
-        rest = ()
-    if left and m > k:  # the columns of Q beyond are not multiplied
+        permutation = ()
+    if left and m > k:  # pad c, because `ormqr` multiplies by all m columns of Q
         config = [(0, 0, 0)] * (c.ndim - 2) + [(0, m - k, 0), (0, 0, 0)]
         c = lax.pad(c, c.dtype.type(0), config)
     reflections = packed[..., :k]
     out = lax_linalg.ormqr(reflections, taus, c, left=left)
-    return out if left else out[..., :k], jnp.triu(packed[..., :k, :]), *rest
+    return out if left else out[..., :k], jnp.triu(packed[..., :k, :]), *permutation
 
 
 def _with_q(a: Any, c: Any, left: bool, pivoting: bool) -> tuple[Any, ...]:
-    """The same by Q itself, which has derivatives."""
+    """Return the result of `_with_packed` by an explicit Q, which is differentiable."""
     q, r, *rest = lax_linalg.qr(a, pivoting=pivoting, full_matrices=False)
     return precise(q, c) if left else precise(c, q), r, *rest
 
@@ -152,23 +152,22 @@ def qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> Any:
-    """The product with Q of :math:`A = Q R`, Q having min(m, n) columns, which is never
-    formed.
+    """Multiply by Q of :math:`A = Q R`, without forming Q, which has min(m, n) columns.
 
     Args:
       a: matrices, shape (..., m, n); k is min(m, n).
       c: matrices, (..., p, m), for :math:`c Q`; (..., k, p) for :math:`Q c`; or one vector.
       mode: 'right' for c Q, 'left' for Q c.
-      pivoting: exchange columns of `a`, so that the diagonal of R does not grow.
-      conjugate: multiply with the complex conjugate of Q.
+      pivoting: exchange columns of `a`, so that the diagonal of R is not increasing.
+      conjugate: multiply by the complex conjugate of Q.
       overwrite_a, overwrite_c: SciPy's; without effect.
 
     Returns:
       (the product, R), of the inexact common dtype: shape (..., p, k), or (..., m, p),
-      and (..., k, n); with pivoting the order of columns too, int32 (..., n).
+      and (..., k, n); with pivoting also the order of columns, int32 (..., n).
 
     Raises:
-      ValueError: an unknown mode, or shapes do not fit.
+      ValueError: the mode is unknown, or shapes do not fit.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -231,18 +230,18 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Any:
-    """The singular value decomposition :math:`A = U \\, diag(s) \\, V^H`.
+    """Compute the singular value decomposition :math:`A = U \\, diag(s) \\, V^H`.
 
     Args:
       a: matrices, shape (..., m, n).
-      full_matrices: return square U and V; else of k = min(m, n) columns.
-      compute_uv: return U and V^H, not the singular values alone.
+      full_matrices: return square U and V; otherwise with k = min(m, n) columns.
+      compute_uv: return U and V^H, not only the singular values.
       overwrite_a, check_finite: SciPy's; without effect.
       lapack_driver: 'gesdd', the platform's best algorithm, or 'gesvd', by QR.
 
     Returns:
-      (U, s, V^H), or s: U (..., m, m) and V^H (..., n, n), or k columns and rows; s,
-      real, descending, (..., k).
+      (U, s, V^H), or s: U (..., m, m) and V^H (..., n, n), or with k columns and rows; s
+      is real, descending, (..., k).
 
     Raises:
       ValueError: an unknown driver.
@@ -284,17 +283,17 @@ def eigh(
     type: int = 1,
     check_finite: bool = True,
 ) -> Any:
-    """Eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices:
+    """Compute eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices:
     :math:`A V = V \\, diag(w)`.
 
     Args:
       a: Hermitian matrices, shape (..., n, n); the mean of both triangles is taken.
-      b: of the generalized problem; must be None.
-      lower: the triangle to read, after that: without effect on the result.
-      eigvals_only: return the eigenvalues alone.
+      b: the second matrix of the generalized problem; must be None.
+      lower: the triangle to read; without effect, because `a` is symmetrized first.
+      eigvals_only: return only the eigenvalues.
       overwrite_a, overwrite_b, turbo, check_finite: SciPy's; without effect.
-      eigvals: the range of eigenvalues; must be None: all of them.
-      type: of the generalized problem; must be 1.
+      eigvals: the range of eigenvalues; must be None, for all of them.
+      type: the kind of the generalized problem; must be 1.
 
     Returns:
       (w, V), or w: eigenvalues, real, (..., n), and eigenvectors in columns, of `a`'s
@@ -321,18 +320,18 @@ def eigh(
 
 @composite(static=("output",))
 def schur(a: ArrayLike, output: str = "real") -> Any:
-    """Schur's form: :math:`A = Z T Z^H`, on CPUs.
+    """Compute the Schur decomposition :math:`A = Z T Z^H`, on CPUs.
 
     Args:
       a: square matrices, shape (..., n, n).
-      output: 'real': T of real matrices is quasi-triangular, with blocks 2 by 2 on its
-        diagonal; 'complex': it is triangular.
+      output: 'real': for real matrices T is quasi-triangular, with 2 by 2 blocks on its
+        diagonal; 'complex': T is triangular.
 
     Returns:
       [T, Z], Z unitary; of `a`'s inexact dtype, or the complex one.
 
     Raises:
-      ValueError: `output` is neither.
+      ValueError: `output` is neither of these.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -347,10 +346,10 @@ def schur(a: ArrayLike, output: str = "real") -> Any:
 
 
 def _triangular_form(t: Any, z: Any) -> tuple[Any, Any]:
-    """Blocks 2 by 2 made triangular, one after the other, from below: by the rotation
-    to an eigenvector of each."""
+    """Make 2 by 2 blocks triangular, from the bottom up, by rotating each to one of its
+    eigenvectors."""
     n = t.shape[-1]
-    place = np.arange(n)
+    index = np.arange(n)
 
     def rows_of(x: Any, m: Any) -> Any:
         return lax.dynamic_slice_in_dim(x, m - 1, 2, 0)
@@ -360,7 +359,7 @@ def _triangular_form(t: Any, z: Any) -> tuple[Any, Any]:
         m = n - 1 - i
         block = lax.dynamic_slice(t, (m - 1, m - 1), (2, 2))
         (a, b), (c, d) = block
-        # The eigenvalue next to d, less d, without cancellation.
+        # The eigenvalue nearest to d, minus d, without cancellation.
         half = (a - d) / 2
         root = jnp.sqrt(half * half + b * c)
         root = jnp.where((jnp.conj(half) * root).real < 0, -root, root)
@@ -376,7 +375,7 @@ def _triangular_form(t: Any, z: Any) -> tuple[Any, Any]:
         t = lax.dynamic_update_slice_in_dim(t, columns, m - 1, 1)
         columns = precise(lax.dynamic_slice_in_dim(z, m - 1, 2, 1), adjoint(turn_))
         z = lax.dynamic_update_slice_in_dim(z, columns, m - 1, 1)
-        below = (place[:, None] == m) & (place == m - 1)
+        below = (index[:, None] == m) & (index == m - 1)
         return jnp.where(below, t.dtype.type(0), t), z
 
     return fori_loop(0, n - 1, step, (t, z)) if n > 1 else (t, z)
@@ -384,18 +383,19 @@ def _triangular_form(t: Any, z: Any) -> tuple[Any, Any]:
 
 @composite(static=("check_finite",))
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:
-    """The complex Schur form of the real one: :math:`Z T Z^H` stays, T gets triangular.
+    """Convert a real Schur form to the complex one: T becomes triangular, and
+    :math:`Z T Z^H` is unchanged.
 
     Args:
       T: quasi-triangular matrices, shape (..., n, n).
-      Z: unitary ones, shape (..., n, n).
+      Z: unitary matrices, shape (..., n, n).
       check_finite: SciPy's; without effect.
 
     Returns:
       (T, Z), complex, of the broadcast shape.
 
     Raises:
-      ValueError: not square, or shapes differ.
+      ValueError: a matrix is not square, or shapes differ.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -420,18 +420,20 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Any,
 def hessenberg(
     a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """Hessenberg's form: :math:`A = Q H Q^H`, H zero below its first subdiagonal; on CPUs.
+    """Compute the Hessenberg form :math:`A = Q H Q^H`, on CPUs.
+
+    H is zero below its first subdiagonal.
 
     Args:
       a: square matrices, shape (..., n, n).
-      calc_q: return Q too.
+      calc_q: also return Q.
       overwrite_a, check_finite: SciPy's; without effect.
 
     Returns:
       H, or (H, Q), Q unitary; of `a`'s inexact dtype and shape.
 
     Raises:
-      ValueError: not square.
+      ValueError: a matrix is not square.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -448,24 +450,24 @@ def hessenberg(
     if n < 2:
         return form, identity(n, a)
     inner = lax_linalg.householder_product(packed[..., 1:, :-1], taus)
-    lead = [(0, 0, 0)] * (a.ndim - 2)
-    q = lax.pad(inner, inner.dtype.type(0), [*lead, (1, 0, 0), (1, 0, 0)])
-    first = np.zeros((n, n), q.dtype)
-    first[0, 0] = 1
-    return form, q + first
+    no_padding = [(0, 0, 0)] * (a.ndim - 2)
+    q = lax.pad(inner, inner.dtype.type(0), [*no_padding, (1, 0, 0), (1, 0, 0)])
+    corner = np.zeros((n, n), q.dtype)
+    corner[0, 0] = 1
+    return form, q + corner
 
 
 # ---------------------------------------------------------------------------- polar
 
 
 def _right_polar(a: Any, method: str, eps: Any, max_iterations: Any) -> Any:
-    """U and P of a = U P."""
+    """Return U and P of a = U P."""
     if method == "svd":
         u, s, vh = lax_linalg.svd(a, full_matrices=False)
-        scaled = adjoint(vh) * s.astype(a.dtype)[None, :]
-        return precise(u, vh), precise(scaled, vh)
+        scaled_vh = adjoint(vh) * s.astype(a.dtype)[None, :]
+        return precise(u, vh), precise(scaled_vh, vh)
     m, n = a.shape
-    if m < n:  # U^H is the factor of a^H
+    if m < n:  # `qdwh` needs m >= n: decompose a^H, whose unitary factor is U^H
         u, _, *_ = lax_linalg.qdwh(adjoint(a), max_iterations=max_iterations, eps=eps)
         u = adjoint(u)
         p = precise(adjoint(u), a)
@@ -483,22 +485,22 @@ def polar(
     eps: float | None = None,
     max_iterations: int | None = None,
 ) -> tuple[Any, Any]:
-    """Polar decomposition: :math:`A = U P`, or :math:`A = P U`.
+    """Compute the polar decomposition :math:`A = U P`, or :math:`A = P U`.
 
     Args:
       a: matrices, shape (..., m, n).
-      side: 'right' or 'left': where P stands.
+      side: 'right' or 'left': the side of P.
       method: 'qdwh', dynamically weighted Halley iterations, or 'svd'.
-      eps: the tolerance of the iterations, relative to 1 (None: that of the dtype).
-      max_iterations: at most so many of them (None: 10).
+      eps: the tolerance of the iterations, relative to 1 (None: the eps of the dtype).
+      max_iterations: the largest number of iterations (None: 10).
 
     Returns:
       (U, P), of `a`'s inexact dtype: U, shape (..., m, n), with orthonormal columns, or
-      rows, if there are fewer of them; P, Hermitian positive semidefinite, (..., n, n),
-      or (..., m, m) on the left.
+      orthonormal rows if m < n; P, Hermitian positive semidefinite, (..., n, n), or
+      (..., m, m) for side 'left'.
 
     Raises:
-      ValueError: fewer than two axes, an unknown side or method.
+      ValueError: fewer than two axes, or an unknown side or method.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -508,8 +510,7 @@ def polar(
     Source: Y. Nakatsukasa, Z. Bai, F. Gygi, "Optimizing Halley's iteration for computing
     the matrix polar decomposition" (2010).
 
-    Differs from JAX: all shapes are taken on both sides, and derivatives are there in
-    both modes.
+    Differs from JAX: both sides accept all shapes, and both modes of differentiation work.
     """
     (a,) = operands(a)
     if a.ndim < 2:

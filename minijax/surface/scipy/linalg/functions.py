@@ -1,15 +1,14 @@
-"""Functions of matrices: the exponential and its derivative, the square root, others.
+"""Functions of matrices: the exponential and its derivative, the square root, `funm`.
 
-The exponential by scaling and squaring of a Padé approximant (N. Higham, "The scaling
+The exponential uses scaling and squaring of a Padé approximant (N. Higham, "The scaling
 and squaring method for the matrix exponential revisited", SIAM J. Matrix Anal. Appl. 26,
 2005), after a diagonal similarity that balances rows and columns (E. Osborne, "On
 pre-conditioning of matrices", 1960): each squaring doubles rounding errors, and a norm
 that is large because of the scaling alone needs none.
 
-The others by Schur's form: the square root of a triangle (Å. Björck and S. Hammarling, "A
+The others use the Schur form: the square root of a triangle (Å. Björck and S. Hammarling, "A
 Schur method for the square root of a matrix", 1983), and Parlett's recurrence (G. Golub
-and C. Van Loan, "Matrix Computations", 9.1).  Both are, a column after the other, a
-solution of a triangular system.
+and C. Van Loan, "Matrix Computations", 9.1).  Both solve one triangular system per column.
 
 Next: sylvester.py.
 """
@@ -52,14 +51,14 @@ _DEGREES = {dtypes.float32: (7, 3.925724783138660), dtypes.float64: (13, 5.37192
 
 @functools.cache
 def _coefficients(degree: int) -> tuple[float, ...]:
-    """Those of the numerator of the diagonal Padé approximant of exp, of integers:
-    (2m - j)! / (m - j)! j!, divided by m!, which is the last."""
+    """Return the coefficients of the numerator of the diagonal Padé approximant of exp, as
+    integers: (2m - j)! / (m - j)! j!, divided by m!, so that the last is 1."""
     m, f = degree, math.factorial
     return tuple(float(f(2 * m - j) // (f(m - j) * f(j))) for j in range(m + 1))
 
 
 def _pade(a: Any, degree: int) -> tuple[Any, Any]:
-    """The even and the odd part of the approximant's numerator."""
+    """Return the even and the odd part of the approximant's numerator."""
     b = [a.dtype.type(x) for x in _coefficients(degree)]
     eye = identity(a.shape[-1], a)
     a2 = precise(a, a)
@@ -77,7 +76,7 @@ def _pade(a: Any, degree: int) -> tuple[Any, Any]:
 
 
 def _two_to(k: Any, like: Any) -> Any:
-    """2^k, of exponents of normal floats, in a dtype."""
+    """Return 2^k in the dtype of `like`, for exponents k of normal floats."""
     return power_of_two(k, real_dtype(like)).astype(like.dtype)
 
 
@@ -86,38 +85,38 @@ def _one_norm(a: Any) -> Any:
 
 
 _SWEEPS = 40
-_UNEVEN = 16  # times: how far a row's largest element may be from its column's
+_UNEVEN = 16  # the largest ratio of a row's and a column's maximum that needs no balancing
 _SHIFT = 1 << 16
 
 
 def _row_and_column(sizes: Any, least: Any) -> tuple[Any, Any]:
-    """The largest element of each row and column, `least` at least."""
+    """Return the largest element of each row and column, or `least` if that is larger."""
     rows, columns = sizes.max(-1), sizes.max(-2)
     return jnp.maximum(rows, least), jnp.maximum(columns, least)
 
 
 def _sizes(a: Any) -> tuple[Any, Any]:
-    """Sizes of the elements off the diagonal, and the least that matters: to scale down
-    elements below 1, or below the largest one on the diagonal, saves no squarings."""
+    """Return the sizes of off-diagonal elements, and the least size that matters: scaling
+    elements below 1, or below the largest diagonal element, saves no squarings."""
     sizes, eye = jnp.abs(a), np.eye(a.shape[-1], dtype=bool)
     least = jnp.maximum(jnp.where(eye, sizes, 0).max((-2, -1)), 1)
     return jnp.where(eye, 0, sizes), least[..., None]
 
 
 def _balance(a: Any) -> Any:
-    """Exponents e for which a_ij 2^(e_j - e_i) has rows and columns of one size."""
+    """Return exponents e such that a_ij 2^(e_j - e_i) has rows and columns of equal size."""
     sizes, least = (jnp.log2(x) for x in _sizes(a))
-    start = _row_and_column(sizes, least)[0] * 0  # sharded as the rows are
+    start = _row_and_column(sizes, least)[0] * 0  # zeros with the sharding of the rows
 
-    def move(_: Any, e: Any) -> Any:
-        moved = sizes + e[..., None, :] - e[..., None]
-        rows, columns = _row_and_column(moved, least)
-        # The other end moves as well: half of the half that a row alone would need.
+    def sweep(_: Any, e: Any) -> Any:
+        scaled_sizes = sizes + e[..., None, :] - e[..., None]
+        rows, columns = _row_and_column(scaled_sizes, least)
+        # Both ends of a gap change: each takes half of the half that it alone would need.
         return e + (rows - columns) / 4
 
-    e = fori_loop(0, _SWEEPS, move, start)
-    most = {4: 40, 8: 450}[e.dtype.itemsize]  # exponents of normal floats, also halved
-    return jnp.clip(jnp.round(e), -most, most).astype(np.int32)
+    e = fori_loop(0, _SWEEPS, sweep, start)
+    max_exponent = {4: 40, 8: 450}[e.dtype.itemsize]  # exponents of normal floats, also halved
+    return jnp.clip(jnp.round(e), -max_exponent, max_exponent).astype(np.int32)
 
 
 def _gaps(e: Any) -> Any:
@@ -125,44 +124,44 @@ def _gaps(e: Any) -> Any:
 
 
 def _balanced(a: Any, norm: Any, count_of: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
-    """The exponents of the diagonal D of powers of two, 0 unless D^-1 A D has less than
-    half the norm; the counts of squarings; and a bound on them."""
+    """Return the exponents of the diagonal D of powers of two, which are 0 unless D^-1 A D
+    has less than half the norm; the numbers of squarings; and a bound on them."""
     count = count_of(norm)
     rows, columns = _row_and_column(*_sizes(a))
-    uneven = (rows > _UNEVEN * columns) | (columns > _UNEVEN * rows)
-    uneven = uneven.any(-1) & (count > 0) & jnp.isfinite(norm)
-    # One number decides for all lanes, which may be on several devices.
-    greatest = jnp.max(jnp.where(uneven, count + _SHIFT, count))
+    is_uneven = (rows > _UNEVEN * columns) | (columns > _UNEVEN * rows)
+    is_uneven = is_uneven.any(-1) & (count > 0) & jnp.isfinite(norm)
+    # One number decides for all lanes, so that lanes on several devices take one branch.
+    greatest = jnp.max(jnp.where(is_uneven, count + _SHIFT, count))
 
     def balance() -> tuple[Any, Any]:
         e = _balance(a)
         lower = _one_norm(a * _two_to(_gaps(e), a))
-        helps = uneven & (lower < norm / 2)
+        helps = is_uneven & (lower < norm / 2)
         e = jnp.where(helps[..., None], e, 0)
         return e, jnp.where(helps, count_of(lower), count)
 
-    keep = lambda: ((rows < 0).astype(np.int32), count)
-    e, count = cond(greatest >= _SHIFT, balance, keep)
+    unbalanced = lambda: ((rows < 0).astype(np.int32), count)
+    e, count = cond(greatest >= _SHIFT, balance, unbalanced)
     return e, count, greatest % _SHIFT
 
 
 @composite(static=("upper_triangular", "max_squarings"))
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
-    """The exponential of square matrices: :math:`e^A = \\sum_k A^k / k!`.
+    """Compute the exponential of square matrices: :math:`e^A = \\sum_k A^k / k!`.
 
     Args:
       A: matrices, shape (..., n, n).
-      upper_triangular: they are upper triangular; the diagonal is exact then.
-      max_squarings: at most so many squarings: enough for norms up to about
-        :math:`4 \\cdot 2^{16}` after rows and columns are balanced; matrices that need
-        more give nan.
+      upper_triangular: the matrices are upper triangular; the diagonal is then exact.
+      max_squarings: the largest number of squarings.  The default suffices for norms up to
+        about :math:`4 \\cdot 2^{16}` after balancing; the result is nan for matrices that
+        need more.
 
     Returns:
       An array of `A`'s inexact dtype and shape.
 
     Raises:
-      ValueError: not square.
-      TypeError: half precision.
+      ValueError: a matrix is not square.
+      TypeError: the dtype has half precision.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -185,14 +184,14 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     if A.shape[-1] == 0:
         return A
     degree, bound = _DEGREES[real_dtype(A)]
-    still = stop_gradient(A)
-    norm = _one_norm(still)
+    fixed_A = stop_gradient(A)
+    norm = _one_norm(fixed_A)
 
     def count_of(norm: Any) -> Any:
         power = exponent_of(norm / norm.dtype.type(bound))
         return jnp.clip(power, 0, max_squarings + 1)
 
-    e, count, greatest = _balanced(still, norm, count_of)
+    e, count, greatest = _balanced(fixed_A, norm, count_of)
     count = count[..., None, None]
     least = np.int32(-126 if degree == 7 else -1022)
     scaled = A * _two_to(jnp.maximum(_gaps(e) - count, least), A)
@@ -210,7 +209,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
         return cond(i < greatest, once, lambda x: x, x)
 
     def diagonal(x: Any, i: Any) -> Any:
-        """Set the known diagonal of triangles, whose errors each squaring doubles."""
+        """Set the exact diagonal of triangles: each squaring would double its errors."""
         if not upper_triangular:
             return x
         eye = np.eye(x.shape[-1], dtype=bool)
@@ -218,15 +217,15 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
         return jnp.where(eye, powers, x)
 
     x = fori_loop(0, max_squarings, square, diagonal(x, 0)) * _two_to(-_gaps(e), x)
-    too_far = (count > max_squarings) | ~jnp.isfinite(norm)[..., None, None]
-    return jnp.where(too_far, A.dtype.type(np.nan), x)
+    needs_more = (count > max_squarings) | ~jnp.isfinite(norm)[..., None, None]
+    return jnp.where(needs_more, A.dtype.type(np.nan), x)
 
 
 @composite(static=("method", "compute_expm"))
 def expm_frechet(
     A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
 ) -> Any:
-    """The derivative of the matrix exponential at A along E:
+    """Compute the derivative of the matrix exponential at A along E:
     :math:`\\int_0^1 e^{(1 - s) A} E e^{s A} ds`.
 
     Args:
@@ -234,14 +233,14 @@ def expm_frechet(
       E: the direction, of the same shape.
       method: 'SPS' (the default) differentiates `expm`; 'blockEnlarge' takes a block of
         the exponential of [[A, E], [0, A]].
-      compute_expm: return the exponential too.
+      compute_expm: also return the exponential.
 
     Returns:
-      (expm(A), the derivative), or the derivative alone: arrays of the inexact common
+      (expm(A), the derivative), or only the derivative: arrays of the inexact common
       dtype and `A`'s shape.
 
     Raises:
-      ValueError: an unknown method, not square, or shapes differ.
+      ValueError: the method is unknown, a matrix is not square, or shapes differ.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -254,16 +253,16 @@ def expm_frechet(
     A, E = numbers("expm_frechet", A, E)
     square_pair(A, E, "AE")
     if method in (None, "SPS"):
-        out, moved = jvp(expm, (A,), (E,))
+        out, derivative = jvp(expm, (A,), (E,))
     elif method == "blockEnlarge":
         n = A.shape[-1]
         upper = jnp.concatenate([A, E], -1)
         lower = jnp.concatenate([jnp.zeros_like(A), A], -1)
-        whole = expm(jnp.concatenate([upper, lower], -2))
-        out, moved = whole[..., :n, :n], whole[..., :n, n:]
+        block_exponential = expm(jnp.concatenate([upper, lower], -2))
+        out, derivative = block_exponential[..., :n, :n], block_exponential[..., :n, n:]
     else:
         raise ValueError(f"Unknown implementation {method}")
-    return (out, moved) if compute_expm else moved
+    return (out, derivative) if compute_expm else derivative
 
 
 # ------------------------------------------------------------- functions of triangles
@@ -272,39 +271,40 @@ def expm_frechet(
 def _by_columns(
     t: Any, diagonal: Any, system: Callable[[Any, Any, Any], tuple[Any, Any, Any]]
 ) -> Any:
-    """A triangle with a given diagonal whose column j solves a system of what is left of
-    it: `system(f, j, diagonal)` gives (pivots, upper triangle, right-hand side).
+    """Return the triangle with a given diagonal whose column j solves a triangular system
+    that depends on the previous columns: `system(f, j, diagonal)` returns (pivots, upper
+    triangle, right-hand side).
 
-    A zero pivot under a zero numerator gives zero; under another, what the numerator is.
+    A zero pivot is replaced by 1.
     """
     n = t.shape[-1]
-    place = np.arange(n)
+    index = np.arange(n)
 
     def column(j: Any, f: Any) -> Any:
         pivots, upper, right = system(f, j, diagonal)
-        above = place < j
+        above = index < j
         pivots = jnp.where(above & (pivots != 0), pivots, 1)
-        inside = above[:, None] & above & (place[:, None] < place)
+        inside = above[:, None] & above & (index[:, None] < index)
         upper = jnp.where(inside, upper, 0) + jnp.diag(pivots)
         x = solve_upper(upper, jnp.where(above, right, 0))
-        x = jnp.where(place == j, diagonal, jnp.where(above, x, 0))
+        x = jnp.where(index == j, diagonal, jnp.where(above, x, 0))
         return dynamic_update_index_in_dim(f, x, j, 1)
 
     return fori_loop(0, n, column, jnp.zeros_like(t)) if n else t
 
 
 def _root_of_triangle(t: Any) -> Any:
-    """The square root R of a triangle: r_ij (r_ii + r_jj) + sum of r_ik r_kj = t_ij."""
+    """Return the square root R of a triangle: r_ij (r_ii + r_jj) + sum r_ik r_kj = t_ij."""
     roots = jnp.sqrt(jnp.diagonal(t))
 
     def system(r: Any, j: Any, roots: Any) -> tuple[Any, Any, Any]:
         return roots + roots[j], r, t[:, j]
 
     r = _by_columns(t, roots, system)
-    # Not every singular triangle has a root.
+    # Some singular triangles have no root: mark them with nan.
     pairs = roots[:, None] + roots
-    none = (pairs == 0) & (jnp.triu(r, 1) != 0)
-    return jnp.where(jnp.any(none), t.dtype.type(complex(np.nan, np.nan)), r)
+    has_no_root = (pairs == 0) & (jnp.triu(r, 1) != 0)
+    return jnp.where(jnp.any(has_no_root), t.dtype.type(complex(np.nan, np.nan)), r)
 
 
 @custom_jvp
@@ -315,25 +315,25 @@ def _sqrtm(a: Any) -> Any:
 
 @_sqrtm.defjvp
 def _sqrtm_jvp(primals: Any, tangents: Any) -> Any:
-    """X dX + dX X = dA."""
+    """Solve the Sylvester equation X dX + dX X = dA."""
     x = _sqrtm(*primals)
     return x, bartels_stewart(x, x, tangents[0].astype(x.dtype))
 
 
 @composite(static=("blocksize",))
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Any:
-    """The principal square root of square matrices, :math:`X X = A`, on CPUs.
+    """Compute the principal square root of square matrices, :math:`X X = A`, on CPUs.
 
     Args:
       A: matrices, shape (..., n, n), without eigenvalues on the negative real axis.
       blocksize: SciPy's; must be 1.
 
     Returns:
-      A complex array of `A`'s precision and shape; nan where there is no root.
+      A complex array of `A`'s precision and shape; nan if no root exists.
 
     Raises:
       NotImplementedError: another block size.
-      ValueError: not square.
+      ValueError: a matrix is not square.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -353,19 +353,19 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Any:
 
 
 def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
-    """A function of square matrices, by its values at their eigenvalues, on CPUs.
+    """Apply a function to square matrices, by its values at their eigenvalues, on CPUs.
 
     Args:
       A: matrices, shape (..., n, n), whose eigenvalues differ.
       func: function of complex numbers, elementwise.
-      disp: return the result alone (nothing is printed).
+      disp: return only the result; nothing is printed.
 
     Returns:
       f(A), a complex array of `A`'s precision and shape; and, without `disp`, an estimate
       of its relative error, real, shape (...).
 
     Raises:
-      ValueError: not square.
+      ValueError: a matrix is not square.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -386,12 +386,13 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
 
 
 def _of_triangle(func: Any, t: Any, z: Any) -> tuple[Any, Any]:
-    """z f(t) z^H: F T = T F, column by column; and what its pivots say of the error."""
+    """Return z f(t) z^H, from F T = T F column by column; and an error estimate from the
+    smallest pivot."""
     values = jnp.diagonal(t)
 
-    def system(f: Any, j: Any, known: Any) -> tuple[Any, Any, Any]:
+    def system(f: Any, j: Any, diagonal: Any) -> tuple[Any, Any, Any]:
         column = jnp.where(np.arange(t.shape[-1]) < j, t[:, j], 0)
-        return values - values[j], t, jnp.matvec(f, column) - known[j] * column
+        return values - values[j], t, jnp.matvec(f, column) - diagonal[j] * column
 
     f = _by_columns(t, jnp.asarray(func(values)), system)
     out = precise(precise(z, f), adjoint(z))

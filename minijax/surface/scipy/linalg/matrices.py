@@ -1,7 +1,7 @@
-"""Special matrices: of given diagonals, of given polynomials, of given size.
+"""Special matrices: from diagonals, from polynomials, and from a size.
 
-Those of a size alone are exact integers or fractions, made on the host.  Toeplitz's and
-Hankel's are one gather of their diagonals.
+Matrices that depend only on a size are exact integers or fractions, computed on the host.
+Toeplitz and Hankel matrices are one gather of their diagonals.
 """
 
 from __future__ import annotations
@@ -49,15 +49,14 @@ __all__ = (
 
 @composite
 def block_diag(*arrs: ArrayLike) -> Any:
-    """A matrix with blocks on its diagonal, zeros beside them:
-    :math:`A_1 \\oplus \\cdots \\oplus A_k`.
+    """Return a block-diagonal matrix: :math:`A_1 \\oplus \\cdots \\oplus A_k`.
 
     Args:
       *arrs: the blocks: matrices; vectors and numbers are single rows.
 
     Returns:
-      A matrix of the common dtype, whose rows and columns are as many as the blocks' are
-      together; without blocks, one of shape (1, 0).
+      A matrix of the common dtype; its numbers of rows and columns are the sums of the
+      blocks'.  Without blocks its shape is (1, 0).
 
     Raises:
       ValueError: more than two axes.
@@ -89,34 +88,34 @@ def block_diag(*arrs: ArrayLike) -> Any:
 
 
 def _along_diagonals(values: Any, rows: int, columns: int, step: int) -> Any:
-    """[..., i, j] = values[..., start + step i + j]: what lies along diagonals once."""
+    """Return [..., i, j] = values[..., start + step i + j], constant along diagonals."""
     if isinstance(rows, SymbolicDim) or isinstance(columns, SymbolicDim):
-        place = jnp.arange(rows)[:, None] * step + jnp.arange(columns)
+        indices = jnp.arange(rows)[:, None] * step + jnp.arange(columns)
     else:
-        place = np.arange(rows)[:, None] * step + np.arange(columns)
-    place = place - (rows - 1) * min(step, 0)
+        indices = np.arange(rows)[:, None] * step + np.arange(columns)
+    indices = indices - (rows - 1) * min(step, 0)
     return (
-        jnp.take(values, place, -1, mode="promise_in_bounds")
-        if place.size
+        jnp.take(values, indices, -1, mode="promise_in_bounds")
+        if indices.size
         else (jnp.zeros((*values.shape[:-1], rows, columns), values.dtype))
     )
 
 
-def _leads(c: Any, r: Any) -> tuple[Any, Any]:
-    """Two stacks of vectors with the same leading axes."""
+def _broadcast_leading(c: Any, r: Any) -> tuple[Any, Any]:
+    """Broadcast two stacks of vectors to the same leading axes."""
     leading = lax.broadcast_shapes(c.shape[:-1], r.shape[:-1])
     return tuple(jnp.broadcast_to(x, (*leading, x.shape[-1])) for x in (c, r))  # type: ignore
 
 
 @composite
 def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Any:
-    """Matrices with constant diagonals: :math:`A_{ij} = c_{i-j}`, and
-    :math:`r_{j-i}` above the main one.
+    """Return matrices with constant diagonals: :math:`A_{ij} = c_{i-j}`, and
+    :math:`r_{j-i}` above the main diagonal.
 
     Args:
       c: first columns, shape (..., n).
-      r: first rows, shape (..., m); their first elements are not read (None: those
-        conjugate to `c`).
+      r: first rows, shape (..., m); their first elements are not read (None: the
+        conjugate of `c`).
 
     Returns:
       An array of the common dtype, shape (..., n, m).
@@ -136,14 +135,15 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Any:
         check_arraylike("toeplitz", c, r)
         c, r = jnp.atleast_1d(c), jnp.atleast_1d(r)
     n, m = c.shape[-1], r.shape[-1]
-    c, r = _leads(*_of_one_dtype([c, r]))
+    c, r = _broadcast_leading(*_of_one_dtype([c, r]))
     values = lax.concatenate([lax.rev(c, (c.ndim - 1,)), r[..., 1:]], c.ndim - 1)
     return _along_diagonals(values, n, m, -1)
 
 
 @composite
 def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Any:
-    """Matrices with constant antidiagonals: :math:`A_{ij} = (c, r_1, r_2 ..)_{i+j}`.
+    """Return matrices with constant antidiagonals:
+    :math:`A_{ij} = (c, r_1, r_2 ..)_{i+j}`.
 
     Args:
       c: first columns, shape (..., n).
@@ -153,7 +153,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Any:
       An array of the common dtype, shape (..., n, m).
 
     Raises:
-      ValueError: `c` or `r` has no axis.
+      ValueError: `c` or `r` is a scalar.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -168,14 +168,14 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Any:
         if x.ndim == 0:
             raise ValueError(f"hankel: {name} must be at least 1-dimensional, got a scalar.")
     n, m = c.shape[-1], r.shape[-1]
-    c, r = _leads(*_of_one_dtype([c, r]))
+    c, r = _broadcast_leading(*_of_one_dtype([c, r]))
     values = lax.concatenate([c, r[..., 1:]], c.ndim - 1)
     return _along_diagonals(values, n, m, 1)
 
 
 @composite
 def circulant(c: ArrayLike) -> Any:
-    """Matrices whose columns are turned by one each: :math:`A_{ij} = c_{(i-j) \\bmod n}`.
+    """Return matrices of cyclically shifted columns: :math:`A_{ij} = c_{(i-j) \\bmod n}`.
 
     Args:
       c: first columns, shape (..., n).
@@ -200,7 +200,7 @@ def circulant(c: ArrayLike) -> Any:
 
 @composite(static=("n", "mode"))
 def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Any:
-    """Matrices that convolve: A v is `jnp.convolve(a, v, mode)`.
+    """Return convolution matrices: A v is `jnp.convolve(a, v, mode)`.
 
     .. math:: A_{ij} = a_{i - j}
 
@@ -214,7 +214,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Any:
       An array of `a`'s dtype, shape (..., rows, n).
 
     Raises:
-      ValueError: `n` is not positive, `a` empty or a number, or `mode` unknown.
+      ValueError: `n` is not positive, `a` is empty or a scalar, or `mode` is unknown.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -236,12 +236,12 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Any:
     if mode not in ("full", "valid", "same"):
         raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
     rows = {"full": m + n - 1, "same": max(m, n), "valid": abs(m - n) + 1}[mode]
-    cut = (m + n - 1 - rows) // 2  # rows of 'full' that go in front
-    lead = [(0, 0, 0)] * (a.ndim - 1)
-    wide = lax.pad(a, a.dtype.type(0), [*lead, (n - 1, n - 1, 0)])
-    values = lax.rev(wide, (a.ndim - 1,))
-    # Row i of all m + n - 1 starts at the place m + n - 2 - i.
-    start = m + n - 2 - cut - (rows - 1)
+    num_skipped = (m + n - 1 - rows) // 2  # leading rows of 'full' that are left out
+    no_padding = [(0, 0, 0)] * (a.ndim - 1)
+    padded = lax.pad(a, a.dtype.type(0), [*no_padding, (n - 1, n - 1, 0)])
+    values = lax.rev(padded, (a.ndim - 1,))
+    # Row i of all m + n - 1 rows starts at index m + n - 2 - i.
+    start = m + n - 2 - num_skipped - (rows - 1)
     values = lax.slice_in_dim(values, start, start + rows + n - 1, axis=-1)
     return _along_diagonals(values, rows, n, -1)
 
@@ -251,8 +251,8 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Any:
 
 @composite
 def companion(a: ArrayLike) -> Any:
-    """Matrices whose eigenvalues are the roots of polynomials: the first row is
-    :math:`-a_{1..} / a_0`, ones are below the diagonal.
+    """Return matrices whose eigenvalues are the roots of polynomials: the first row is
+    :math:`-a_{1..} / a_0`, and the subdiagonal is ones.
 
     Args:
       a: coefficients, shape (..., n), the highest first, n at least 2.
@@ -280,18 +280,18 @@ def companion(a: ArrayLike) -> Any:
 
 
 def _below_first(first: Any, below: Any) -> Any:
-    """Matrices of a first row and a first subdiagonal."""
+    """Return matrices with a given first row and first subdiagonal."""
     n = first.shape[-1]
-    lead = first.ndim - 1
+    row_axis = first.ndim - 1
     below = jnp.vectorize(jnp.diag, signature="(n)->(n,n)")(below)
     below = jnp.broadcast_to(below, (*first.shape[:-1], n - 1, n - 1))
-    rest = lax.pad(below, below.dtype.type(0), [*[(0, 0, 0)] * (lead + 1), (0, 1, 0)])
-    return lax.concatenate([first[..., None, :], rest], lead)
+    rest = lax.pad(below, below.dtype.type(0), [*[(0, 0, 0)] * (row_axis + 1), (0, 1, 0)])
+    return lax.concatenate([first[..., None, :], rest], row_axis)
 
 
 @composite
 def fiedler(a: ArrayLike) -> Any:
-    """Symmetric matrices of differences: :math:`|a_i - a_j|`.
+    """Return symmetric matrices of differences: :math:`|a_i - a_j|`.
 
     Args:
       a: vectors, shape (..., n).
@@ -312,7 +312,7 @@ def fiedler(a: ArrayLike) -> Any:
 
 @composite
 def fiedler_companion(a: ArrayLike) -> Any:
-    """Matrices with five diagonals whose eigenvalues are the roots of polynomials.
+    """Return pentadiagonal matrices whose eigenvalues are the roots of polynomials.
 
     Args:
       a: coefficients :math:`a_0 \\ne 0, a_1 ..`, shape (..., n), the highest first.
@@ -321,7 +321,7 @@ def fiedler_companion(a: ArrayLike) -> Any:
       An array of `a`'s inexact dtype, shape (..., n - 1, n - 1).
 
     Raises:
-      ValueError: no coefficients.
+      ValueError: there are no coefficients.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -343,26 +343,26 @@ def fiedler_companion(a: ArrayLike) -> Any:
     if n == 0:
         return jnp.zeros((*a.shape[:-1], 0, 0), a.dtype)
     c = -a[..., 1:] / a[..., :1]
-    ones, place = np.zeros((n, n), a.dtype), np.full((n, n), n)
-    place[0, 0] = 0
+    ones, indices = np.zeros((n, n), a.dtype), np.full((n, n), n)
+    indices[0, 0] = 0
     ones[1:2, 0] = 1
-    for k in range(1, n):  # one coefficient beside the diagonal, a one two places off
+    for k in range(1, n):  # a coefficient next to the diagonal, a one on the second diagonal
         row, column = (k - 1, k) if k % 2 else (k, k - 1)
-        place[row, column] = k
+        indices[row, column] = k
         if k > 1:
             ones[(k, k - 2) if k % 2 else (k - 2, k)] = 1
     padded = jnp.concatenate([c, jnp.zeros((*c.shape[:-1], 1), c.dtype)], -1)
-    return jnp.take(padded, place, -1, mode="promise_in_bounds") + ones
+    return jnp.take(padded, indices, -1, mode="promise_in_bounds") + ones
 
 
 @composite
 def leslie(f: ArrayLike, s: ArrayLike) -> Any:
-    """Matrices of how a population by age grows: births in the first row, those who live
-    on below the diagonal, :math:`A_{i+1,i} = s_i`.
+    """Return Leslie matrices of population growth: fecundities in the first row, survival
+    rates on the subdiagonal, :math:`A_{i+1,i} = s_i`.
 
     Args:
-      f: births, shape (..., n), n at least 2.
-      s: shares that live on, shape (..., n - 1).
+      f: fecundities, shape (..., n), n at least 2.
+      s: survival rates, shape (..., n - 1).
 
     Returns:
       An array of the common dtype, shape (..., n, n).
@@ -388,44 +388,44 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Any:
             f" one less than the length of f; got f shape {f.shape} and s shape"
             f" {s.shape}."
         )
-    return _below_first(*_leads(*_of_one_dtype([f, s])))
+    return _below_first(*_broadcast_leading(*_of_one_dtype([f, s])))
 
 
 # ---------------------------------------------------------------------- of a size alone
 
 
 def _of_one_dtype(arrays: list[Any]) -> Any:
-    """Arrays converted to their common dtype."""
+    """Convert arrays to their common dtype."""
     dtype = jnp.result_type(*arrays)
     return [_strong(x).astype(dtype) for x in arrays]
 
 
 def _strong(x: Any) -> Any:
-    """An array without weak type."""
+    """Return an array without weak type."""
     return x.astype(x.dtype) if aval_of(x).weak_type else x
 
 
 def _size(n: Any) -> int:
-    """How many rows: an int; a float that is none is rounded up, as a range does."""
+    """Return the number of rows; a fractional number is rounded up, as in `jnp.arange`."""
     return max(math.ceil(n), 0)
 
 
 def _table(n: int, entry: Callable[[int, int], float], dtype: Any) -> Any:
-    """A square matrix made on the host, element by element, and rounded once."""
+    """Return a square matrix computed on the host, element by element, and rounded once."""
     values = [[float(entry(i, j)) for j in range(n)] for i in range(n)]
     return _own(np.array(values, np.float64).reshape(n, n).astype(dtype))
 
 
 def _own(values: Any) -> Any:
-    """An array of values that no program has given: guards of transfers let it pass."""
+    """Put host constants on the device; the transfer guard does not apply to them."""
     return transfers.put_own(values, shaped(values.shape, values.dtype))
 
 
 def hilbert(n: int) -> Any:
-    """Hilbert's matrix: :math:`A_{ij} = 1 / (i + j + 1)`.
+    """Return the Hilbert matrix: :math:`A_{ij} = 1 / (i + j + 1)`.
 
     Args:
-      n: how many rows and columns.
+      n: the number of rows and columns.
 
     Returns:
       An array of the default float dtype, shape (n, n).
@@ -440,18 +440,18 @@ def hilbert(n: int) -> Any:
     """
     n = operator.index(n)
     if n < 0:
-        raise TypeError(f"a matrix of {n} rows cannot be: sizes must be nonnegative.")
-    place = np.arange(n)
-    return _own((1 / (place[:, None] + place + 1.0)).astype(dtypes.float_default()))
+        raise TypeError(f"hilbert: the number of rows must be nonnegative, got {n}.")
+    index = np.arange(n)
+    return _own((1 / (index[:, None] + index + 1.0)).astype(dtypes.float_default()))
 
 
 def invhilbert(n: int) -> Any:
-    """The inverse of Hilbert's matrix, whose elements are integers.
+    """Return the inverse of the Hilbert matrix; its elements are integers.
 
     .. math:: (-1)^{i+j} (i+j+1) \\binom{n+i}{n-j-1} \\binom{n+j}{n-i-1} \\binom{i+j}{i}^2
 
     Args:
-      n: how many rows and columns.
+      n: the number of rows and columns.
 
     Returns:
       An array of the default float dtype, shape (n, n), each element rounded once.
@@ -475,25 +475,25 @@ def invhilbert(n: int) -> Any:
 _KINDS = ["symmetric", "lower", "upper"]
 
 
-def _pascal_kind(kind: Any, said: str) -> str:
+def _pascal_kind(kind: Any, wording: str) -> str:
     kind = "symmetric" if kind is None else kind
     if kind not in _KINDS:
-        raise errors.value_error(f"Expected kind to be {said} of: {_KINDS}; got {kind}")
+        raise errors.value_error(f"Expected kind to be {wording} of: {_KINDS}; got {kind}")
     return kind
 
 
 def pascal(n: int, kind: str | None = None) -> Any:
-    """Pascal's triangle as a matrix: :math:`\\binom{i+j}{i}`.
+    """Return the Pascal matrix: :math:`\\binom{i+j}{i}`.
 
     Args:
-      n: how many rows and columns.
+      n: the number of rows and columns.
       kind: 'symmetric' (the default), 'lower', :math:`\\binom{i}{j}`, or 'upper'.
 
     Returns:
       A float32 array, shape (n, n).
 
     Raises:
-      ValueError: an unknown kind.
+      ValueError: the kind is unknown.
 
     Example:
       >>> pascal(3)
@@ -511,19 +511,19 @@ def pascal(n: int, kind: str | None = None) -> Any:
 
 
 def invpascal(n: int, kind: str | None = None) -> Any:
-    """The inverse of Pascal's matrix, whose elements are integers.
+    """Return the inverse of the Pascal matrix; its elements are integers.
 
     .. math:: L^{-1}_{ij} = (-1)^{i+j} \\binom{i}{j}, \\quad A^{-1} = L^{-T} L^{-1}
 
     Args:
-      n: how many rows and columns.
-      kind: 'symmetric' (the default), 'lower' or 'upper', as of `pascal`.
+      n: the number of rows and columns.
+      kind: 'symmetric' (the default), 'lower' or 'upper', as for `pascal`.
 
     Returns:
       An array of the default float dtype, shape (n, n), each element rounded once.
 
     Raises:
-      ValueError: an unknown kind.
+      ValueError: the kind is unknown.
 
     Example:
       >>> invpascal(2)
@@ -544,17 +544,17 @@ def invpascal(n: int, kind: str | None = None) -> Any:
 
 
 def hadamard(n: int, dtype: DTypeLike = int) -> Any:
-    """Hadamard's matrix in Sylvester's order, of 1 and -1: :math:`H H^T = n I`.
+    """Return the Hadamard matrix in Sylvester's order, of 1 and -1: :math:`H H^T = n I`.
 
     Args:
-      n: how many rows and columns: a power of 2.
+      n: the number of rows and columns, a power of 2.
       dtype: the result's dtype.
 
     Returns:
       An array of `dtype`, shape (n, n).
 
     Raises:
-      ValueError: `n` is no power of 2.
+      ValueError: `n` is not a power of 2.
 
     Example:
       >>> hadamard(2)
@@ -564,20 +564,21 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Any:
     n = operator.index(n)
     if n < 1 or n & (n - 1):
         raise ValueError(f"n must be a positive power of 2; got {n}.")
-    place = np.arange(n)
+    index = np.arange(n)
     odd = np.zeros((n, n), np.int8)
     for k in range(n.bit_length()):
-        odd ^= ((place[:, None] & place) >> k & 1).astype(np.int8)
+        odd ^= ((index[:, None] & index) >> k & 1).astype(np.int8)
     dtype = dtypes.requested_dtype(float if dtype is None else dtype, "hadamard")
     return _own((1 - 2 * odd).astype(dtype))
 
 
 def helmert(n: int, full: bool = False) -> Any:
-    """Helmert's matrix: orthonormal rows (1, .., 1, -k, 0, ..) / :math:`\\sqrt{k (k + 1)}`.
+    """Return the Helmert matrix: orthonormal rows
+    (1, .., 1, -k, 0, ..) / :math:`\\sqrt{k (k + 1)}`.
 
     Args:
-      n: how many columns.
-      full: begin with a row of :math:`1 / \\sqrt{n}`.
+      n: the number of columns.
+      full: start with a row of :math:`1 / \\sqrt{n}`.
 
     Returns:
       An array of the default float dtype, shape (n - 1, n), or (n, n).
@@ -600,10 +601,10 @@ def helmert(n: int, full: bool = False) -> Any:
 
 
 def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Any:
-    """The matrix of the discrete Fourier transform: :math:`e^{-2 \\pi i j k / n}`.
+    """Return the matrix of the discrete Fourier transform: :math:`e^{-2 \\pi i j k / n}`.
 
     Args:
-      n: how many rows and columns.
+      n: the number of rows and columns.
       scale: None, 'sqrtn' (divided by :math:`\\sqrt n`: unitary) or 'n' (by n).
       dtype: a complex dtype (None: the default one).
 
@@ -611,7 +612,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
       An array of `dtype`, shape (n, n), each element rounded once.
 
     Raises:
-      ValueError: an unknown scale, or a dtype that is not complex.
+      ValueError: the scale is unknown, or the dtype is not complex.
 
     Example:
       >>> dft(2).real
@@ -634,7 +635,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
 
 
 def _unit_circle(turns: Any, n: int) -> Any:
-    """exp(-2 pi i turns / n), exact on the axes."""
+    """Return exp(-2 pi i turns / n), exact on the axes."""
     if not n:
         return np.zeros((0, 0), np.complex128)
     quarter, rest = np.divmod(4 * turns, n)

@@ -1,7 +1,7 @@
-"""Linear systems, and the factors that they are solved with: SciPy's names.
+"""Linear systems and factorizations with SciPy's names.
 
-`solve` has a derivative rule of its own, which reuses the factors; those of the others
-are the rules of triangular solves and of factorizations.
+`solve` has its own derivative rule, which reuses the factors.  The other functions are
+differentiated through triangular solves and factorizations.
 
 Next: decompositions.py.
 """
@@ -37,11 +37,11 @@ __all__ = (
 _TRANSPOSED = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 
-def triangular(
+def solve_triangles(
     a: Any, b: Any, vector: bool, *, trans: int = 0, lower: bool, unit: bool = False
 ) -> Any:
     """Solve triangular systems, leading axes broadcast."""
-    what = {
+    options = {
         "left_side": True,
         "lower": lower,
         "transpose_a": trans > 0,
@@ -50,7 +50,7 @@ def triangular(
     }
 
     def one(a: Any, b: Any) -> Any:
-        return lax_linalg.triangular_solve(a, b, **what)
+        return lax_linalg.triangular_solve(a, b, **options)
 
     columns = "(n)" if vector else "(n,k)"
     return jnp.vectorize(one, signature=f"(n,n),{columns}->{columns}")(a, b)
@@ -61,7 +61,7 @@ def _solve_triangular(
     a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bool, vector: bool
 ) -> Any:
     a, b = operands(a, b)
-    return triangular(a, b, vector, trans=trans, lower=lower, unit=unit_diagonal)
+    return solve_triangles(a, b, vector, trans=trans, lower=lower, unit=unit_diagonal)
 
 
 def solve_triangular(
@@ -80,15 +80,15 @@ def solve_triangular(
       a: matrices, shape (..., n, n); the other triangle is not read.
       b: right-hand sides: a vector, shape (n,), or matrices, shape (..., n, k).
       trans: 0 or 'N'; 1 or 'T' to solve :math:`A^T x = b`; 2 or 'C' for :math:`A^H`.
-      lower: A is the lower triangle; else the upper one.
-      unit_diagonal: take the diagonal as ones, and do not read it.
+      lower: A is the lower triangle; otherwise the upper one.
+      unit_diagonal: assume a diagonal of ones, and do not read it.
       overwrite_b, debug, check_finite: SciPy's; without effect.
 
     Returns:
       x, of the inexact common dtype, shape (..., n) or (..., n, k).
 
     Raises:
-      ValueError: `trans` is none of these, or shapes do not fit.
+      ValueError: `trans` is another value, or shapes do not fit.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -100,7 +100,7 @@ def solve_triangular(
         raise errors.value_error(
             f"Invalid 'trans' value {trans}", why="it is 0, 1, 2, 'N', 'T' or 'C'."
         )
-    vector = takes_vectors("solve_triangular", a, b)
+    vector = are_vectors("solve_triangular", a, b)
     return _solve_triangular(a, b, _TRANSPOSED[trans], bool(lower), bool(unit_diagonal), vector)
 
 
@@ -108,7 +108,7 @@ def solve_triangular(
 
 
 def _triangle(a: Any, lower: bool) -> Any:
-    """The triangle of Cholesky's factors, of the triangle of `a` that it names."""
+    """Return the Cholesky factor, from the triangle of `a` that `lower` selects."""
     (a,) = operands(a)
     factor = lax_linalg.cholesky(a if lower else adjoint(a), symmetrize_input=False)
     return factor if lower else adjoint(factor)
@@ -118,12 +118,12 @@ def _triangle(a: Any, lower: bool) -> Any:
 def cholesky(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """Cholesky's triangle: :math:`A = U^H U`, or :math:`A = L L^H`.
+    """Compute the Cholesky factor: :math:`A = U^H U`, or :math:`A = L L^H`.
 
     Args:
       a: Hermitian positive definite matrices, shape (..., n, n); only the triangle of
         the result is read.
-      lower: return L; else U.
+      lower: return L; otherwise U.
       overwrite_a, check_finite: SciPy's; without effect.
 
     Returns:
@@ -142,15 +142,15 @@ def cholesky(
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, bool]:
-    """Cholesky's triangle, for `cho_solve`: :math:`A = U^H U`, or :math:`A = L L^H`.
+    """Compute the Cholesky factor for `cho_solve`: :math:`A = U^H U`, or :math:`A = L L^H`.
 
     Args:
       a: Hermitian positive definite matrices, shape (..., n, n).
-      lower: factor the lower triangle; else the upper one.
+      lower: factor the lower triangle; otherwise the upper one.
       overwrite_a, check_finite: SciPy's; without effect.
 
     Returns:
-      (c, lower): the triangles, shape (..., n, n), zeros beside them, and the flag.
+      (c, lower): the triangles, shape (..., n, n), with zeros elsewhere, and the flag.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -162,9 +162,9 @@ def cho_factor(
 
 
 def by_cholesky(c: Any, b: Any, lower: bool, vector: bool) -> Any:
-    """Solve A x = b with a triangle of A."""
-    b = triangular(c, b, vector, lower=lower, trans=0 if lower else 2)
-    return triangular(c, b, vector, lower=lower, trans=2 if lower else 0)
+    """Solve A x = b with the Cholesky factor of A."""
+    b = solve_triangles(c, b, vector, lower=lower, trans=0 if lower else 2)
+    return solve_triangles(c, b, vector, lower=lower, trans=2 if lower else 0)
 
 
 @composite(static=("lower", "vector"))
@@ -179,11 +179,11 @@ def cho_solve(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """Solve :math:`A x = b`, given Cholesky's triangle of A.
+    """Solve :math:`A x = b`, given the Cholesky factor of A.
 
     Args:
-      c_and_lower: what `cho_factor` returned: triangles, shape (..., n, n), and whether
-        they are lower ones.
+      c_and_lower: the result of `cho_factor`: triangles, shape (..., n, n), and whether
+        they are lower triangles.
       b: right-hand sides: a vector, shape (n,), or matrices, shape (..., n, k).
       overwrite_b, check_finite: SciPy's; without effect.
 
@@ -200,7 +200,7 @@ def cho_solve(
       Array([1., 1.], dtype=float32)
     """
     c, lower = c_and_lower
-    vector = takes_vectors("cho_solve", c, b)
+    vector = are_vectors("cho_solve", c, b)
     return _cho_solve(c, b, bool(lower), vector)
 
 
@@ -211,14 +211,14 @@ def cho_solve(
 def lu_factor(
     a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, Any]:
-    """LU factors with row exchanges, for `lu_solve`: :math:`P A = L U`.
+    """Compute the LU decomposition with row exchanges, for `lu_solve`: :math:`P A = L U`.
 
     Args:
       a: matrices, shape (..., m, n).
       overwrite_a, check_finite: SciPy's; without effect.
 
     Returns:
-      (lu, piv): L (its diagonal of ones not stored) and U in one array, shape
+      (lu, piv): L (without its diagonal of ones) and U in one array, shape
       (..., m, n); row i was exchanged with row piv[i], int32 (..., min(m, n)).
 
     Raises:
@@ -246,10 +246,10 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, trans: int, vector: bool) -> An
 
     def one(factors: Any, pivots: Any, b: Any) -> Any:
         rows = lax_linalg.lu_pivots_to_permutation(pivots, n)
-        known = linear_solve.Factors(factors, rows, pivots)
+        lu_factors = linear_solve.Factors(factors, rows, pivots)
         if vector:
-            return linear_solve.solve_factored(known, b[:, None], trans)[:, 0]
-        return linear_solve.solve_factored(known, b, trans)
+            return linear_solve.solve_factored(lu_factors, b[:, None], trans)[:, 0]
+        return linear_solve.solve_factored(lu_factors, b, trans)
 
     columns = "(n)" if vector else "(n,k)"
     signature = f"(n,n),(n),{columns}->{columns}"
@@ -266,7 +266,7 @@ def lu_solve(
     """Solve :math:`A x = b`, given LU factors of A.
 
     Args:
-      lu_and_piv: what `lu_factor` returned, of square matrices.
+      lu_and_piv: the result of `lu_factor` for square matrices.
       b: right-hand sides: a vector, shape (n,), or matrices, shape (..., n, k).
       trans: 0; 1 to solve :math:`A^T x = b`; 2 for :math:`A^H x = b`.
       overwrite_b, check_finite: SciPy's; without effect.
@@ -275,7 +275,7 @@ def lu_solve(
       x, of the inexact common dtype, shape (..., n) or (..., n, k).
 
     Raises:
-      ValueError: `trans` is none of these, or shapes do not fit.
+      ValueError: `trans` is another value, or shapes do not fit.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -286,7 +286,7 @@ def lu_solve(
     factors, pivots = lu_and_piv
     if trans not in (0, 1, 2):
         raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
-    vector = takes_vectors("lu_solve", factors, b)
+    vector = are_vectors("lu_solve", factors, b)
     return _lu_solve(factors, pivots, b, int(trans), vector)
 
 
@@ -296,12 +296,14 @@ _ASSUMED = ["gen", "sym", "her", "pos"]
 
 
 def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
-    """Solve A x = b by Cholesky's factors, differentiated implicitly."""
+    """Solve A x = b by the Cholesky factors, with an implicit derivative."""
     a, b = operands(a, b)
-    lead = a.ndim - 2
+    num_batch = a.ndim - 2
     vector = b.ndim == a.ndim - 1
-    fits = a.ndim >= 2 and a.shape[-1] == a.shape[-2] and b.ndim in (lead + 1, lead + 2)
-    if not fits or b.shape[lead] != a.shape[-1]:
+    fits = (
+        a.ndim >= 2 and a.shape[-1] == a.shape[-2] and b.ndim in (num_batch + 1, num_batch + 2)
+    )
+    if not fits or b.shape[num_batch] != a.shape[-1]:
         raise errors.value_error(
             "The arguments to solve must have shapes a=[..., m, m] and b=[..., m, k] or"
             f" b=[..., m]; got a={a.shape} and b={b.shape}",
@@ -341,17 +343,17 @@ def solve(
     Args:
       a: square matrices, shape (..., n, n).
       b: right-hand sides: a vector, shape (n,), or matrices, shape (..., n, k).
-      lower: which triangle is factored, if `assume_a` is 'pos'.
+      lower: the triangle to factor, if `assume_a` is 'pos'.
       overwrite_a, overwrite_b, debug, check_finite: SciPy's; without effect.
-      assume_a: 'pos' for Hermitian positive definite matrices, which Cholesky's
-        factors solve; 'gen', 'sym', 'her': LU factors do.
+      assume_a: 'pos' for Hermitian positive definite matrices, solved by Cholesky
+        factors; 'gen', 'sym', 'her' are solved by LU factors.
 
     Returns:
       x, of the inexact common dtype and the shape of `b`, with the leading axes of both;
       inf or nan where `a` is singular (not positive definite).
 
     Raises:
-      ValueError: `assume_a` is none of these, or shapes do not fit.
+      ValueError: `assume_a` is another value, or shapes do not fit.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -367,10 +369,10 @@ def solve(
 
 @composite(static=("overwrite_a", "check_finite"))
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """Inverses of square matrices: :math:`A^{-1}`.
+    """Compute the inverses of square matrices: :math:`A^{-1}`.
 
     Args:
-      a: matrices, shape (..., n, n).  To solve a system, `solve` is faster and better.
+      a: matrices, shape (..., n, n).  To solve a system, `solve` is faster and more precise.
       overwrite_a, check_finite: SciPy's; without effect.
 
     Returns:
@@ -378,7 +380,7 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
       matrices.
 
     Raises:
-      ValueError: not square.
+      ValueError: a matrix is not square.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -391,7 +393,7 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 
 @composite(static=("overwrite_a", "check_finite"))
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """Determinants of square matrices: :math:`\\det A`.
+    """Compute the determinants of square matrices: :math:`\\det A`.
 
     Args:
       a: matrices, shape (..., n, n).
@@ -401,7 +403,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
       An array of `a`'s inexact dtype, shape (...).
 
     Raises:
-      ValueError: not square.
+      ValueError: a matrix is not square.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,9 +1,9 @@
 """Sylvester's equation, A X + X B = C, by the algorithm of Bartels and Stewart.
 
-With Schur's forms A = U R U^H and B = V S V^H it reads R Y + Y S = U^H C V, whose columns
+With the Schur forms A = U R U^H and B = V S V^H it is R Y + Y S = U^H C V, whose columns
 follow from each other by triangular systems (R. Bartels and G. Stewart, "Solution of the
 matrix equation AX + XB = C", Communications of the ACM 15, 1972).  Derivatives are
-implicit: the same equation holds of them.
+implicit: they solve the same equation.
 
 Next: matrices.py.
 """
@@ -30,7 +30,7 @@ __all__ = ("solve_sylvester",)
 
 
 def _nearest(left: Any, right: Any) -> Any:
-    """How near to zero the sum of an eigenvalue of A and one of B comes."""
+    """Return the least magnitude of a sum of an eigenvalue of A and one of B."""
     return jnp.abs(left[:, None] + right).min(initial=np.inf)
 
 
@@ -66,11 +66,11 @@ _METHODS = {"schur": _by_schur, "eigen": _by_eigenvectors}
 
 
 def bartels_stewart(a: Any, b: Any, c: Any, method: str = "schur", tol: float = 0) -> Any:
-    """X of a X + X b = c, of single matrices of one dtype."""
-    find = _METHODS[method]
+    """Solve a X + X b = c for single matrices of one dtype."""
+    solve_method = _METHODS[method]
 
     def solved(a: Any, b: Any, c: Any) -> Any:
-        x, sums = find(a, b, c)
+        x, sums = solve_method(a, b, c)
         x = x if is_complex(c) else lax.real(x)
         return jnp.where(sums < tol, c.dtype.type(np.nan), x) if tol else x
 
@@ -111,15 +111,15 @@ def solve_sylvester(
       A: matrices, shape (..., m, m).
       B: matrices, shape (..., n, n).
       C: matrices, shape (..., m, n).
-      method: 'schur', by Bartels and Stewart, on CPUs, or 'eigen', by eigenvectors: less
-        accurate where they are ill-conditioned.
-      tol: how near the sum of an eigenvalue of A and one of B may come to zero.
+      method: 'schur', by Bartels and Stewart, on CPUs, or 'eigen', by eigenvectors, which
+        is less accurate if they are ill-conditioned.
+      tol: the least magnitude of a sum of an eigenvalue of A and one of B.
 
     Returns:
-      X, of the inexact common dtype, shape (..., m, n); nan where `tol` is undercut.
+      X, of the inexact common dtype, shape (..., m, n); nan if a sum is below `tol`.
 
     Raises:
-      ValueError: an unknown method, or shapes do not fit.
+      ValueError: the method is unknown, or shapes do not fit.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,10 +1,10 @@
 """Eigenvalues of tridiagonal Hermitian matrices, by bisection.
 
-The number of negative pivots of T - x is that of the eigenvalues below x (W. Barth, R.
+The number of negative pivots of T - x is the number of eigenvalues below x (W. Barth, R.
 Martin and J. Wilkinson, "Calculation of the eigenvalues of a symmetric tridiagonal matrix
-by the method of bisection", Numerische Mathematik 9, 1967).  All eigenvalues are halved
-in at once.  Eigenvectors, and derivatives, which need them, are those of `eigh` of the
-whole matrix.
+by the method of bisection", Numerische Mathematik 9, 1967).  The intervals of all
+eigenvalues are halved together.  Eigenvectors, and derivatives, which need them, come from
+`eigh` of the full matrix.
 
 Next: functions.py.
 """
@@ -33,21 +33,21 @@ __all__ = ("eigh_tridiagonal",)
 
 
 def _below(d: Any, squares: Any, x: Any) -> Any:
-    """How many eigenvalues are less than each x: negative pivots, counted."""
+    """Return the number of eigenvalues below each x, by counting negative pivots."""
     tiny = d.dtype.type(ml_dtypes.finfo(d.dtype).tiny)
 
     def count(i: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
-        pivot, found = state
+        pivot, num_negative = state
         pivot = d[i] - x - squares[i] / pivot
-        pivot = jnp.where(jnp.abs(pivot) <= tiny, -tiny, pivot)  # no division by zero
-        return pivot, found + (pivot < 0)
+        pivot = jnp.where(jnp.abs(pivot) <= tiny, -tiny, pivot)  # avoid division by zero
+        return pivot, num_negative + (pivot < 0)
 
     start = jnp.ones_like(x), jnp.zeros(x.shape, np.int32)
     return fori_loop(0, d.shape[0], count, start)[1]
 
 
 def _bisect(d: Any, e: Any, first: int, last: int, tol: float | None) -> Any:
-    """The eigenvalues first .. last, in ascending order."""
+    """Return the eigenvalues first .. last, in ascending order."""
     size = jnp.maximum(jnp.abs(d).max(), jnp.abs(e).max())
     size = jnp.where(size == 0, 1, size)
     d, e = d / size, e / size  # so that squares neither overflow nor vanish
@@ -56,26 +56,26 @@ def _bisect(d: Any, e: Any, first: int, last: int, tol: float | None) -> Any:
     bits = ml_dtypes.finfo(d.dtype).nmant + 4
     least = jnp.full(last - first + 1, jnp.min(d - radius))
     most = jnp.full(last - first + 1, jnp.max(d + radius))
-    wanted = np.arange(first, last + 1)
+    indices = np.arange(first, last + 1)
     gap = 0 if tol is None else d.dtype.type(tol) / size
 
-    def going(state: Any) -> Any:
+    def not_done(state: Any) -> Any:
         step, low, high = state
         return (step < bits) & jnp.any(high - low > gap)
 
     def halve(state: Any) -> Any:
         step, low, high = state
         middle = (low + high) / 2
-        above = _below(d, squares, middle) > wanted
+        above = _below(d, squares, middle) > indices
         low, high = jnp.where(above, low, middle), jnp.where(above, middle, high)
         return step + 1, low, high
 
-    _, low, high = while_loop(going, halve, (np.int32(0), least, most))
+    _, low, high = while_loop(not_done, halve, (np.int32(0), least, most))
     return (low + high) / 2 * size
 
 
 def _dense(d: Any, e: Any, first: int, last: int) -> tuple[Any, Any]:
-    """Eigenvalues and eigenvectors of the whole matrix."""
+    """Return eigenvalues and eigenvectors of the full matrix."""
     below = jnp.conj(e)
     matrix = jnp.diag(d.astype(e.dtype)) + jnp.diag(below, -1) + jnp.diag(e, 1)
     vectors, values = lax_linalg.eigh(
@@ -92,20 +92,20 @@ def _values(first: int, last: int, tol: float | None) -> Any:
 
     @values.defjvp
     def _(primals: Any, tangents: Any) -> Any:
-        _, moved = jvp(lambda d, e: _dense(d, e, first, last)[0], primals, tangents)
-        return values(*primals), moved
+        _, values_dot = jvp(lambda d, e: _dense(d, e, first, last)[0], primals, tangents)
+        return values(*primals), values_dot
 
     return values
 
 
 def _indices(select: str, select_range: Any, n: int) -> tuple[int, int]:
-    """The first and last eigenvalue asked for."""
+    """Return the indices of the first and last requested eigenvalue."""
     if select == "a":
         return 0, n - 1
     if select == "v":
         raise NotImplementedError(
-            "eigh_tridiagonal(..., select='v') is not implemented.\nWhy: how many"
-            " eigenvalues lie in an interval is not known while tracing.\nTry:"
+            "eigh_tridiagonal(..., select='v') is not implemented.\nWhy: the number of"
+            " eigenvalues in an interval is unknown while tracing.\nTry:"
             " select='i'"
         )
     if select != "i":
@@ -139,7 +139,7 @@ def _eigh_tridiagonal(
     if d.ndim == 0 or e.ndim == 0 or e.shape[-1] != max(d.shape[-1] - 1, 0):
         raise errors.type_error(
             f"eigh_tridiagonal got incompatible shapes {d.shape}, {e.shape}.",
-            why="a matrix of n rows has n elements on its diagonal, n - 1 beside it.",
+            why="a matrix of n rows has n diagonal and n - 1 off-diagonal elements.",
         )
     n = d.shape[-1]
     real = lax.real(d) if is_complex(d) else d
@@ -164,24 +164,24 @@ def eigh_tridiagonal(
     tol: float | None = None,
     key: Any = None,
 ) -> Any:
-    """Eigenvalues, ascending, and eigenvectors of tridiagonal Hermitian matrices:
+    """Compute eigenvalues, ascending, and eigenvectors of tridiagonal Hermitian matrices:
     :math:`T V = V \\, diag(w)`.
 
     Args:
-      d: the diagonal, shape (..., n), float32 or float64 (or complex: real parts count).
-      e: what is beside it: T[i, i + 1], shape (..., n - 1), of the same dtype.
-      eigvals_only: return the eigenvalues alone.
-      select: 'a' for all eigenvalues, 'i' for those of some indices.
+      d: the diagonal, shape (..., n), float32 or float64, or the real part if complex.
+      e: the off-diagonal T[i, i + 1], shape (..., n - 1), of the same dtype.
+      eigvals_only: return only the eigenvalues.
+      select: 'a' for all eigenvalues, 'i' for a range of indices.
       select_range: (first, last) index, both included, for 'i'.
-      tol: how far eigenvalues may be off (None: as little as the dtype can tell).
-      key: JAX's start vectors for eigenvectors; none are needed here.
+      tol: the absolute error of the eigenvalues (None: the precision of the dtype).
+      key: the key for JAX's start vectors of eigenvectors; not used here.
 
     Returns:
       (w, V), or w: real, shape (..., k), and of `e`'s dtype, shape (..., n, k).
 
     Raises:
-      TypeError: other dtypes, or shapes that do not fit.
-      ValueError: `select` is unknown, or `select_range` empty, missing, out of range.
+      TypeError: the dtype is not supported, or shapes do not fit.
+      ValueError: `select` is unknown, or `select_range` is empty, missing or out of range.
       NotImplementedError: `select` is 'v'.
 
     Example:
@@ -191,6 +191,6 @@ def eigh_tridiagonal(
 
     Source: W. Barth, R. Martin, J. Wilkinson, bisection (1967).
     """
-    chosen = None if select_range is None else tuple(select_range)
+    index_range = None if select_range is None else tuple(select_range)
     tol = None if tol is None else float(tol)
-    return _eigh_tridiagonal(d, e, bool(eigvals_only), select, chosen, tol)
+    return _eigh_tridiagonal(d, e, bool(eigvals_only), select, index_range, tol)

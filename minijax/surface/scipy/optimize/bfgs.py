@@ -114,16 +114,16 @@ def bfgs(
         first = 2.02 * (s.value - s.memory.before) / dot(s.gradient, p)
         first = jnp.where((first > 0) & (first < 1), first, 1)
         step = line_search(f, s.x, p, s.value, s.gradient, first, line_search_maxiter)
-        to = step.place
-        move, bend = to.t * p, to.gradient - s.gradient
+        point = step.point
+        step_vector, gradient_change = point.t * p, point.gradient - s.gradient
         return State(
             k=s.k + 1,
             evaluations=s.evaluations + step.evaluations,
-            x=s.x + move,
-            value=to.value,
-            gradient=to.gradient,
-            memory=Curvature(explained(s.memory.H, move, bend), s.value),
-            converged=small(to.gradient, norm, gtol),
+            x=s.x + step_vector,
+            value=point.value,
+            gradient=point.gradient,
+            memory=Curvature(bfgs_update(s.memory.H, step_vector, gradient_change), s.value),
+            converged=small(point.gradient, norm, gtol),
             status=jnp.where(step.status > 0, 2 + step.status, 0),
         )
 
@@ -149,7 +149,7 @@ def bfgs(
     )
 
 
-def explained(H: Any, s: Any, y: Any) -> Any:
+def bfgs_update(H: Any, s: Any, y: Any) -> Any:
     """H moved so that H y = s; H where the curvature along s is not positive: (6.17)."""
     curvature = dot(s, y)
     ok = curvature > 0
@@ -167,8 +167,8 @@ def explained(H: Any, s: Any, y: Any) -> Any:
 class Steps(NamedTuple):
     """The last steps, the latest one last, and the scale of the inverse Hessian."""
 
-    moves: Any
-    bends: Any
+    steps: Any
+    gradient_changes: Any
     rhos: Any
     scale: Any
 
@@ -194,12 +194,12 @@ def lbfgs(
     def body(s: State) -> State:
         p = -times_hessian_inverse(s.memory, s.gradient)
         step = line_search(f, s.x, p, s.value, s.gradient, 1.0, maxls)
-        to = step.place
-        move, bend = to.t.astype(p.dtype) * p, to.gradient - s.gradient
+        point = step.point
+        step_vector, gradient_change = point.t.astype(p.dtype) * p, point.gradient - s.gradient
         k, evaluations = s.k + 1, s.evaluations + step.evaluations
         # Relative to the larger value, as in SciPy.
-        size = jnp.maximum(jnp.maximum(abs(s.value), abs(to.value)), 1)
-        status = jnp.where(s.value - to.value <= ftol * size, 4, 0)
+        size = jnp.maximum(jnp.maximum(abs(s.value), abs(point.value)), 1)
+        status = jnp.where(s.value - point.value <= ftol * size, 4, 0)
         for code, limit in reversed(limits):
             if limit is not None:
                 reached = (k if code == 1 else evaluations) >= limit
@@ -208,11 +208,11 @@ def lbfgs(
         return State(
             k=k,
             evaluations=evaluations,
-            x=s.x + move,
-            value=to.value,
-            gradient=to.gradient,
-            memory=with_step(s.memory, move, bend),
-            converged=small(to.gradient, norm, gtol),
+            x=s.x + step_vector,
+            value=point.value,
+            gradient=point.gradient,
+            memory=with_step(s.memory, step_vector, gradient_change),
+            converged=small(point.gradient, norm, gtol),
             status=status,
         )
 
@@ -240,30 +240,38 @@ def lbfgs(
     )
 
 
-def with_step(memory: Steps, move: Any, bend: Any) -> Steps:
+def with_step(memory: Steps, step_vector: Any, gradient_change: Any) -> Steps:
     """The memory with one more step, and without the oldest."""
-    curvature = dot(move, bend)
+    curvature = dot(step_vector, gradient_change)
     ok = curvature > 0
     rho = jnp.where(ok, 1 / jnp.where(ok, curvature, 1), 0)
-    scale = jnp.where(ok, curvature / jnp.where(ok, dot(bend, bend), 1), memory.scale)
-    pairs = ((memory.moves, move), (memory.bends, bend), (memory.rhos, rho))
-    moves, bends, rhos = (jnp.concatenate([old[1:], new[None]]) for old, new in pairs)
-    return Steps(moves, bends, rhos, scale)
+    scale = jnp.where(
+        ok, curvature / jnp.where(ok, dot(gradient_change, gradient_change), 1), memory.scale
+    )
+    pairs = (
+        (memory.steps, step_vector),
+        (memory.gradient_changes, gradient_change),
+        (memory.rhos, rho),
+    )
+    steps, gradient_changes, rhos = (
+        jnp.concatenate([old[1:], new[None]]) for old, new in pairs
+    )
+    return Steps(steps, gradient_changes, rhos, scale)
 
 
 def times_hessian_inverse(memory: Steps, q: Any) -> Any:
     """The inverse Hessian's estimate times q; steps that were not taken count nothing."""
     n = len(memory.rhos)
 
-    def back(j: Any, carry: Any) -> Any:
-        q, shares = carry
+    def backward_pass(j: Any, carry: Any) -> Any:
+        q, coefficients = carry
         i = n - 1 - j
-        share = memory.rhos[i] * dot(memory.moves[i], q)
-        return q - share * memory.bends[i], shares.at[i].set(share)
+        coefficient = memory.rhos[i] * dot(memory.steps[i], q)
+        return q - coefficient * memory.gradient_changes[i], coefficients.at[i].set(coefficient)
 
-    def ahead(i: Any, q: Any) -> Any:
-        share = memory.rhos[i] * dot(memory.bends[i], q)
-        return q + (shares[i] - share) * memory.moves[i]
+    def forward_pass(i: Any, q: Any) -> Any:
+        coefficient = memory.rhos[i] * dot(memory.gradient_changes[i], q)
+        return q + (coefficients[i] - coefficient) * memory.steps[i]
 
-    q, shares = fori_loop(0, n, back, (q, jnp.zeros_like(memory.rhos)))
-    return fori_loop(0, n, ahead, memory.scale * q)
+    q, coefficients = fori_loop(0, n, backward_pass, (q, jnp.zeros_like(memory.rhos)))
+    return fori_loop(0, n, forward_pass, memory.scale * q)

@@ -27,7 +27,7 @@ C1, C2 = 1e-4, 0.9
 _ZOOMS = 30  # places that are tried in an interval
 
 
-class Place(NamedTuple):
+class Point(NamedTuple):
     """A step, and f there; `gradient` points uphill."""
 
     t: Any
@@ -39,18 +39,18 @@ class Place(NamedTuple):
 class Search(NamedTuple):
     """Where the search stands."""
 
-    low: Place
-    high: Place
-    before: Place  # the end of the interval that was given up last
-    grown: Any  # how often a step was tried without an upper end, and with one
-    zoomed: Any
-    found: Any
+    low: Point
+    high: Point
+    previous: Point  # the end of the interval that was given up last
+    num_growing: Any  # how often a step was tried without an upper end, and with one
+    num_zooms: Any
+    is_found: Any
 
 
 class Step(NamedTuple):
     """What a search gives: the best place; 0, 1 or 3 for what ended it; evaluations."""
 
-    place: Place
+    point: Point
     status: Any
     evaluations: Any
 
@@ -80,53 +80,53 @@ def line_search(
     """
     real = dtypes.real_of(x.dtype)
     slope = dot(gradient, p)
-    start = Place(jnp.zeros((), real), value, slope, gradient)
-    nowhere = start._replace(t=jnp.full((), jnp.inf, real))
+    start = Point(jnp.zeros((), real), value, slope, gradient)
+    at_infinity = start._replace(t=jnp.full((), jnp.inf, real))
     # Values that differ by rounding are the same.
     slack = 2 * float(jnp.finfo(value.dtype).eps) * jnp.abs(value)
 
-    def there(t: Any) -> Place:
+    def point_at(t: Any) -> Point:
         value, g = evaluate(f, x + t.astype(x.dtype) * p)
-        return Place(t, value.astype(start.value.dtype), dot(g, p), g)
+        return Point(t, value.astype(start.value.dtype), dot(g, p), g)
 
     def body(s: Search) -> Search:
         bounded = jnp.isfinite(s.high.t)
-        growing = jnp.where(s.grown == 0, first, 2 * s.low.t)
-        here = there(jnp.where(bounded, between(s), growing).astype(real))
+        growing = jnp.where(s.num_growing == 0, first, 2 * s.low.t)
+        trial = point_at(jnp.where(bounded, between(s), growing).astype(real))
         # What is not a number is too high.
-        enough = here.value <= value + C1 * here.t * slope + slack
-        rises = ~(enough & (here.value <= s.low.value + slack))
-        found = ~rises & (jnp.abs(here.slope) <= -C2 * slope)
-        turns = ~rises & (here.slope * jnp.sign(s.high.t - s.low.t) >= 0)
+        decreases_enough = trial.value <= value + C1 * trial.t * slope + slack
+        is_too_high = ~(decreases_enough & (trial.value <= s.low.value + slack))
+        is_found = ~is_too_high & (jnp.abs(trial.slope) <= -C2 * slope)
+        is_reversed = ~is_too_high & (trial.slope * jnp.sign(s.high.t - s.low.t) >= 0)
         return Search(
-            low=choose(rises, s.low, here),
-            high=choose(rises, here, choose(turns, s.low, s.high)),
-            before=choose(rises | turns, s.high, s.low),
-            grown=s.grown + ~bounded,
-            zoomed=s.zoomed + bounded,
-            found=found,
+            low=choose(is_too_high, s.low, trial),
+            high=choose(is_too_high, trial, choose(is_reversed, s.low, s.high)),
+            previous=choose(is_too_high | is_reversed, s.high, s.low),
+            num_growing=s.num_growing + ~bounded,
+            num_zooms=s.num_zooms + bounded,
+            is_found=is_found,
         )
 
     def cond(s: Search) -> Any:
-        return ~s.found & ~grown_out(s) & ~worn_out(s)
+        return ~s.is_found & ~growth_failed(s) & ~zoom_failed(s)
 
-    def grown_out(s: Search) -> Any:
-        return jnp.isinf(s.high.t) & (s.grown >= maxiter)
+    def growth_failed(s: Search) -> Any:
+        return jnp.isinf(s.high.t) & (s.num_growing >= maxiter)
 
-    def worn_out(s: Search) -> Any:
+    def zoom_failed(s: Search) -> Any:
         eps = float(jnp.finfo(real).eps)
         narrow = jnp.abs(s.high.t - s.low.t) <= eps * jnp.maximum(s.high.t, s.low.t)
-        return (s.zoomed >= _ZOOMS) | (jnp.isfinite(s.high.t) & narrow)
+        return (s.num_zooms >= _ZOOMS) | (jnp.isfinite(s.high.t) & narrow)
 
-    none = jnp.zeros((), bool)
-    s = while_loop(cond, body, Search(start, nowhere, start, 0, 0, none))
-    status = jnp.where(s.found, 0, jnp.where(grown_out(s), 3, 1))
-    return Step(s.low, status, s.grown + s.zoomed)
+    not_found = jnp.zeros((), bool)
+    s = while_loop(cond, body, Search(start, at_infinity, start, 0, 0, not_found))
+    status = jnp.where(s.is_found, 0, jnp.where(growth_failed(s), 3, 1))
+    return Step(s.low, status, s.num_growing + s.num_zooms)
 
 
-def choose(which: Any, x: Place, y: Place) -> Place:
+def choose(which: Any, x: Point, y: Point) -> Point:
     """One of two places."""
-    return Place(*[jnp.where(which, a, b) for a, b in zip(x, y, strict=True)])
+    return Point(*[jnp.where(which, a, b) for a, b in zip(x, y, strict=True)])
 
 
 def between(s: Search) -> Any:
@@ -136,25 +136,25 @@ def between(s: Search) -> Any:
     width = jnp.abs(end - low.t)
     left, right = jnp.minimum(low.t, end), jnp.maximum(low.t, end)
 
-    def inside(t: Any, share: float) -> Any:
-        return (t > left + share * width) & (t < right - share * width)
+    def inside(t: Any, margin: float) -> Any:
+        return (t > left + margin * width) & (t < right - margin * width)
 
-    cubic, parabola = least_of_cubic(low, high, s.before), least_of_parabola(low, high)
+    cubic, parabola = least_of_cubic(low, high, s.previous), least_of_parabola(low, high)
     out = jnp.where(inside(parabola, 0.1), parabola, (left + right) / 2)
-    return jnp.where(inside(cubic, 0.2) & (s.zoomed > 0), cubic, out)
+    return jnp.where(inside(cubic, 0.2) & (s.num_zooms > 0), cubic, out)
 
 
-def least_of_parabola(a: Place, b: Place) -> Any:
+def least_of_parabola(a: Point, b: Point) -> Any:
     """Where the parabola through a, with its slope, and b is least; infinity if nowhere."""
     d = b.t - a.t
     ok = (d != 0) & jnp.isfinite(d)
     d = jnp.where(ok, d, 1)
-    bend = (b.value - a.value - a.slope * d) / d**2
-    ok &= bend != 0
-    return jnp.where(ok, a.t - a.slope / (2 * jnp.where(ok, bend, 1)), jnp.inf)
+    curvature = (b.value - a.value - a.slope * d) / d**2
+    ok &= curvature != 0
+    return jnp.where(ok, a.t - a.slope / (2 * jnp.where(ok, curvature, 1)), jnp.inf)
 
 
-def least_of_cubic(a: Place, b: Place, c: Place) -> Any:
+def least_of_cubic(a: Point, b: Point, c: Point) -> Any:
     """Where the cubic through a, with its slope, b and c is least; infinity if nowhere.
 
     In u = t - a it is a.value + a.slope u + B u^2 + A u^3.

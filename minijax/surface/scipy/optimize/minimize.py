@@ -65,17 +65,17 @@ def minimize(
             f"args argument to jax.scipy.optimize.minimize must be a tuple, got {args}",
             tries=["(args,)"],
         )
-    found = _METHODS.get(method.lower())
-    if found is None:
+    method_entry = _METHODS.get(method.lower())
+    if method_entry is None:
         raise errors.value_error(
             f"Method {method} not recognized", tries=[", ".join(map(repr, _METHODS))]
         )
-    solve, tolerances = found
+    solve, tolerances = method_entry
     x0 = jnp.asarray(x0)
     if x0.ndim != 1:
         raise errors.value_error(
             f"minimize: x0 must have one axis, got shape {x0.shape}.",
             tries=["flatten_util.ravel_pytree"],
         )
-    told = {} if tol is None else dict.fromkeys(tolerances, tol)
-    return solve(lambda x: fun(x, *args), x0, **{**told, **(options or {})})
+    tolerance_options = {} if tol is None else dict.fromkeys(tolerances, tol)
+    return solve(lambda x: fun(x, *args), x0, **{**tolerance_options, **(options or {})})

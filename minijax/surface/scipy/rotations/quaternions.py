@@ -30,12 +30,12 @@ def stacked(*rows: Any) -> Any:
     return jnp.stack(rows, -1)
 
 
-def parts(x: Any) -> list[Any]:
+def components(x: Any) -> list[Any]:
     """The numbers along the last axis."""
     return [x[..., i] for i in range(x.shape[-1])]
 
 
-def switched(on: Any, yes: Any, no: Any) -> Any:
+def select_by_flag(on: Any, yes: Any, no: Any) -> Any:
     """`yes` or `no`, by a flag that may be an array."""
     if isinstance(on, (bool, np.bool_)):
         return yes if on else no
@@ -44,12 +44,12 @@ def switched(on: Any, yes: Any, no: Any) -> Any:
 
 def radians(x: Any, degrees: Any) -> Any:
     """Angles in radians."""
-    return switched(degrees, jnp.deg2rad(x), x)
+    return select_by_flag(degrees, jnp.deg2rad(x), x)
 
 
 def in_unit(x: Any, degrees: Any) -> Any:
     """Radians as what the user wants."""
-    return switched(degrees, jnp.rad2deg(x), x)
+    return select_by_flag(degrees, jnp.rad2deg(x), x)
 
 
 def square(x: Any) -> Any:
@@ -66,7 +66,7 @@ def normalized(q):
 @composite
 def product(p, q):
     """Hamilton's product: q first, then p."""
-    (px, py, pz, pw), (qx, qy, qz, qw) = parts(p), parts(q)
+    (px, py, pz, pw), (qx, qy, qz, qw) = components(p), components(q)
     return stacked(
         pw * qx + px * qw + py * qz - pz * qy,
         pw * qy - px * qz + py * qw + pz * qx,
@@ -84,7 +84,7 @@ def conjugate(q):
 @composite
 def canonical(q):
     """The one of q and -q whose last number that is not 0 is positive, w before x, y, z."""
-    x, y, z, w = parts(q)
+    x, y, z, w = components(q)
     first = jnp.where(w != 0, w, jnp.where(x != 0, x, jnp.where(y != 0, y, z)))
     return jnp.where(first[..., None] < 0, -q, q)
 
@@ -101,7 +101,7 @@ def angle(q):
 @composite
 def to_matrix(q):
     """Orthogonal matrices [..., 3, 3]."""
-    x, y, z, w = parts(q)
+    x, y, z, w = components(q)
     return stacked(
         [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
         [2 * (x * y + z * w), y * y - x * x - z * z + w * w, 2 * (y * z - x * w)],
@@ -116,20 +116,20 @@ def from_matrix(m):
     S. Shepperd, Quaternion from Rotation Matrix, J. Guidance and Control 1(3), 1978.
     """
     (a, b, c), (d, e, f), (g, h, i) = ([m[..., r, s] for s in range(3)] for r in range(3))
-    rows = stacked(
+    candidates = stacked(
         [1 + a - e - i, b + d, c + g, h - f],
         [b + d, 1 - a + e - i, f + h, c - g],
         [c + g, f + h, 1 - a - e + i, d - b],
         [h - f, c - g, d - b, 1 + a + e + i],
     )
     largest = jnp.argmax(stacked(a, e, i, a + e + i), -1)[..., None, None]
-    return normalized(jnp.take_along_axis(rows, largest, -2)[..., 0, :])
+    return normalized(jnp.take_along_axis(candidates, largest, -2)[..., 0, :])
 
 
 @composite
 def turn(q, vectors, inverse):
     """Vectors [..., 3] turned, or turned back."""
-    q = switched(inverse, conjugate(q), q)
+    q = select_by_flag(inverse, conjugate(q), q)
     return jnp.einsum("...ij,...j->...i", to_matrix(q), vectors)
 
 
@@ -204,19 +204,21 @@ def to_euler(q, degrees, axes: tuple[int, int, int], intrinsic: bool):
     same = i == k
     k = 3 - i - j if same else k
     sign = (i - j) * (j - k) * (k - i) // 2
-    x = parts(q)
+    x = components(q)
     if same:
         a, b, c, d = x[3], x[i], x[j], sign * x[k]
     else:
         a, b, c, d = x[3] - x[j], x[i] + sign * x[k], x[j] + x[3], sign * x[k] - x[i]
     middle = 2 * jnp.arctan2(jnp.hypot(c, d), jnp.hypot(a, b))
     half_sum, half_difference = jnp.arctan2(b, a), jnp.arctan2(d, c)
-    none, half_turn = abs(middle) <= 1e-7, abs(middle - np.pi) <= 1e-7
-    lone = jnp.where(half_turn, (2 if intrinsic else -2) * half_difference, 2 * half_sum)
-    degenerate = none | half_turn
+    is_zero, half_turn = abs(middle) <= 1e-7, abs(middle - np.pi) <= 1e-7
+    single_angle = jnp.where(
+        half_turn, (2 if intrinsic else -2) * half_difference, 2 * half_sum
+    )
+    degenerate = is_zero | half_turn
     low, high = half_sum - half_difference, half_sum + half_difference
     first, last = (high, low) if intrinsic else (low, high)
-    first = jnp.where(degenerate, lone, first)
+    first = jnp.where(degenerate, single_angle, first)
     last = jnp.where(degenerate, 0, last)
     if not same:
         middle = middle - np.pi / 2
@@ -234,5 +236,5 @@ def mean(q, weights):
     F. Markley, Y. Cheng, J. Crassidis, Y. Oshman, Averaging Quaternions, J. Guidance,
     Control, and Dynamics 30(4), 2007.
     """
-    spread = jnp.einsum("n,ni,nj->ij", weights, q, q, precision=Precision.HIGHEST)
-    return decompositions.eigh(spread)[1][:, -1]
+    scatter_matrix = jnp.einsum("n,ni,nj->ij", weights, q, q, precision=Precision.HIGHEST)
+    return decompositions.eigh(scatter_matrix)[1][:, -1]

@@ -227,9 +227,9 @@ class Slerp(NamedTuple):
                 "Expected number of rotations to be equal to number of timestamps given,"
                 f" got {len(rotations)} rotations and {times.shape[0]} timestamps."
             )
-        first, after = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
-        way = (first.inv() * after).as_rotvec()
-        return cls(times, jnp.diff(times), first, way)
+        first, second = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
+        rotvecs = (first.inv() * second).as_rotvec()
+        return cls(times, jnp.diff(times), first, rotvecs)
 
     def __call__(self, times: Any) -> Rotation:
         """The rotations at times [M], or at one; beyond the ends it goes on turning."""
@@ -238,6 +238,6 @@ class Slerp(NamedTuple):
             raise ValueError("`times` must be at most 1-dimensional.")
         i = jnp.searchsorted(self.times, at) - 1
         i = jnp.clip(i, 0, self.timedelta.shape[0] - 1)
-        share = (at - self.times[i]) / self.timedelta[i]
-        way = Rotation.from_rotvec(self.rotvecs[i] * share[..., None])
-        return Rotation(self.rotations.quat[i]) * way
+        fraction = (at - self.times[i]) / self.timedelta[i]
+        partial_rotation = Rotation.from_rotvec(self.rotvecs[i] * fraction[..., None])
+        return Rotation(self.rotations.quat[i]) * partial_rotation

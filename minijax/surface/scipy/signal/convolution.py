@@ -31,7 +31,7 @@ _MODES = ("full", "same", "valid")
 # ------------------------------------------------------------------------------- parts
 
 
-def part(mode: str, x: Shape, y: Shape) -> tuple[Shape, Shape]:
+def result_window(mode: str, x: Shape, y: Shape) -> tuple[Shape, Shape]:
     """Where the result begins in the full one, and its shape."""
     pairs = list(zip(x, y, strict=True))
     if mode == "full":
@@ -46,17 +46,17 @@ def fits(x: Shape, y: Shape) -> bool:
     return all(n >= m for n, m in zip(x, y, strict=True))
 
 
-def check_fit(x: Shape, y: Shape, said: str) -> None:
+def check_fit(x: Shape, y: Shape, message: str) -> None:
     """ValueError unless one of two shapes fits into the other."""
     if not fits(x, y) and not fits(y, x):
         raise errors.value_error(
-            said,
+            message,
             which=f"shapes {x} and {y}",
             tries=["jnp.pad, to make one of them the larger in every axis"],
         )
 
 
-def slide(x: Any, y: Any, start: Shape, shape: Shape, precision: Any) -> Any:
+def convolve_direct(x: Any, y: Any, start: Shape, shape: Shape, precision: Any) -> Any:
     """The convolution of x and y from `start` on: the smaller one slides."""
     if x.size < y.size:
         x, y = y, x
@@ -90,8 +90,8 @@ def check_pair(name: str, x: Any, y: Any, mode: str) -> None:
             "zero-size arrays not supported in convolutions, got shapes"
             f" {a.shape} and {b.shape}."
         )
-    said = "One input must be smaller than the other in every dimension."
-    check_fit(a.shape, b.shape, said)
+    message = "One input must be smaller than the other in every dimension."
+    check_fit(a.shape, b.shape, message)
 
 
 def check_method(method: str) -> None:
@@ -134,17 +134,17 @@ def fftconvolve(
     if len(x) != len(y):
         raise ValueError("in1 and in2 should have the same dimensionality")
     check_mode(mode)
-    places = canonical_axes(axes, len(x))
-    if any(x[i] != y[i] for i in range(len(x)) if i not in places):
+    conv_axes = canonical_axes(axes, len(x))
+    if any(x[i] != y[i] for i in range(len(x)) if i not in conv_axes):
         raise ValueError(f"mapped axes must have same shape; got {x} and {y}, {axes=}")
     if mode == "valid":
         check_fit(
-            tuple(x[i] for i in places),
-            tuple(y[i] for i in places),
+            tuple(x[i] for i in conv_axes),
+            tuple(y[i] for i in conv_axes),
             "For 'valid' mode, One input must be at least as large as the other in"
             " every dimension.",
         )
-    return _fftconvolve(in1, in2, mode, places)
+    return _fftconvolve(in1, in2, mode, conv_axes)
 
 
 @composite(static=("mode", "axes"))
@@ -156,12 +156,14 @@ def _fftconvolve(in1, in2, mode: str, axes: Shape):
     else:
         sizes = [n + m - 1 for n, m in pairs]
         real = not dtypes.is_complex(x.dtype)
-        there = fft.rfftn if real else fft.fftn
-        back = fft.irfftn if real else fft.ifftn
-        full = back(there(x, sizes, axes) * there(y, sizes, axes), sizes, axes)
+        transform = fft.rfftn if real else fft.fftn
+        inverse_transform = fft.irfftn if real else fft.ifftn
+        full = inverse_transform(
+            transform(x, sizes, axes) * transform(y, sizes, axes), sizes, axes
+        )
     start, shape = [0] * x.ndim, list(full.shape)
-    found = part(mode, *[tuple(p[k] for p in pairs) for k in (0, 1)])
-    for i, low, new in zip(axes, *found, strict=True):
+    start_and_shape = result_window(mode, *[tuple(p[k] for p in pairs) for k in (0, 1)])
+    for i, low, new in zip(axes, *start_and_shape, strict=True):
         start[i], shape[i] = low, new
     stop = [low + new for low, new in zip(start, shape, strict=True)]
     return lax.slice(full, start, stop)
@@ -210,7 +212,7 @@ def convolve(
 @composite(static=("mode", "precision"))
 def _convolve(in1, in2, mode: str, precision):
     x, y = promote_dtypes_inexact(jnp.asarray(in1), jnp.asarray(in2))
-    return slide(x, y, *part(mode, x.shape, y.shape), precision)
+    return convolve_direct(x, y, *result_window(mode, x.shape, y.shape), precision)
 
 
 def correlate(
@@ -249,11 +251,11 @@ def correlate(
 @composite(static=("mode", "precision"))
 def _correlate(in1, in2, mode: str, precision):
     x, y = promote_dtypes_inexact(jnp.asarray(in1), jnp.asarray(in2))
-    start, shape = part(mode, x.shape, y.shape)
-    return slide(x, turned(y), start, shape, precision)
+    start, shape = result_window(mode, x.shape, y.shape)
+    return convolve_direct(x, conjugate_reverse(y), start, shape, precision)
 
 
-def turned(x: Any) -> Any:
+def conjugate_reverse(x: Any) -> Any:
     """The conjugate, in reverse along all axes."""
     return jnp.conj(lax.rev(x, tuple(range(x.ndim))))
 
@@ -346,8 +348,8 @@ def correlate2d(
 @composite(static=("mode", "precision"))
 def _correlate2d(in1, in2, mode: str, precision):
     x, y = promote_dtypes_inexact(jnp.asarray(in1), jnp.asarray(in2))
-    start, shape = part(mode, x.shape, y.shape)
+    start, shape = result_window(mode, x.shape, y.shape)
     if mode == "same":
         start = tuple(m // 2 for m in y.shape)
-    out = slide(x, turned(y), start, shape, precision)
+    out = convolve_direct(x, conjugate_reverse(y), start, shape, precision)
     return jnp.conj(out) if mode == "valid" and not fits(x.shape, y.shape) else out

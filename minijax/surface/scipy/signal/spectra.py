@@ -138,8 +138,8 @@ def spectra(
             f"Unknown boundary option '{boundary}', must be one of: {[*_BOUNDARIES, None]}"
         )
     a = aval_of(x)
-    given = concrete_or_error(operator.index, axis, "axis of windowed-FFT")
-    axis = canonical_axis(given, a.ndim)
+    time_axis = concrete_or_error(operator.index, axis, "axis of windowed-FFT")
+    axis = canonical_axis(time_axis, a.ndim)
     shapes = [a.shape]
     if y is not None:
         b = aval_of(y)
@@ -155,7 +155,7 @@ def spectra(
             ) from None
     samples = a.shape[axis]
     values, size = window_and_size(window, nperseg, samples)
-    shared = overlap_of(noverlap, size) if size else 0
+    num_overlap = overlap_of(noverlap, size) if size else 0
     points = size if nfft is None else as_int(nfft, "nfft")
     if any(0 in shape for shape in shapes):
         return no_spectra(x, y, axis)
@@ -173,7 +173,7 @@ def spectra(
         return_onesided = False
     plan = Plan(
         size,
-        size - shared,
+        size - num_overlap,
         points,
         detrend or False,
         bool(return_onesided),
@@ -181,7 +181,7 @@ def spectra(
         name != "stft",
         boundary,
         bool(padded),
-        given,
+        time_axis,
         average,
     )
     run = _spectra if callable(detrend) else _compiled
@@ -209,11 +209,11 @@ def segments(x: Any, size: int, step: int) -> Any:
     starts = np.arange(0, x.shape[-1] - size + 1, step, dtype="int32")
     if size == step:
         return x[..., : len(starts) * size].reshape(*x.shape[:-1], len(starts), size)
-    cut = lambda at: lax.dynamic_slice_in_dim(x, at, size, axis=-1)
-    return vmap(cut, out_axes=-2)(starts)
+    take_segment = lambda at: lax.dynamic_slice_in_dim(x, at, size, axis=-1)
+    return vmap(take_segment, out_axes=-2)(starts)
 
 
-def added_up(x: Any, step: int) -> Any:
+def overlap_add(x: Any, step: int) -> Any:
     """The sum of (..., segments, size), each placed `step` after the one before.
 
     A segment is some pieces of `step` samples.  With the segments' axis longer by the
@@ -241,7 +241,7 @@ def transformed(x: Any, window: Any, plan: Plan) -> Any:
     return fft.rfft(x.real, plan.points) if plan.onesided else fft.fft(x, plan.points)
 
 
-def extended(x: Any, plan: Plan) -> Any:
+def extend_and_pad(x: Any, plan: Plan) -> Any:
     """A signal that goes on beyond its ends, and is filled up to whole segments."""
     if plan.boundary is not None:
         half = plan.size // 2
@@ -250,13 +250,13 @@ def extended(x: Any, plan: Plan) -> Any:
                 f"The extension length n ({half}) is too big. It must not exceed"
                 f" x.shape[axis]-1, which is {x.shape[-1] - 1}."
             )
-        x = longer(x, half, half, **_BOUNDARIES[plan.boundary])
+        x = pad_last(x, half, half, **_BOUNDARIES[plan.boundary])
     if plan.padded:
-        x = longer(x, 0, -(x.shape[-1] - plan.size) % plan.step)
+        x = pad_last(x, 0, -(x.shape[-1] - plan.size) % plan.step)
     return x
 
 
-def longer(x: Any, before: int, after: int, **kind: Any) -> Any:
+def pad_last(x: Any, before: int, after: int, **kind: Any) -> Any:
     """x padded along its last axis."""
     return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)], **kind)
 
@@ -266,26 +266,26 @@ def _spectra(x, y, window, fs, plan: Plan):
     axis = plan.axis % signals[0].ndim
     signals = [jnp.moveaxis(v, axis, -1) for v in signals]
     longest = max(v.shape[-1] for v in signals)
-    signals = [longer(v, 0, longest - v.shape[-1]) for v in signals]
+    signals = [pad_last(v, 0, longest - v.shape[-1]) for v in signals]
     dtype = signals[0].dtype
     real = dtypes.real_of(dtype)
     window = jnp.asarray(window).astype(dtype)
-    signals = [extended(v, plan) for v in signals]
+    signals = [extend_and_pad(v, plan) for v in signals]
     samples = signals[0].shape[-1]
-    found = [transformed(v, window, plan) for v in signals]
+    spectra_of_signals = [transformed(v, window, plan) for v in signals]
     if plan.scaling == "density":
         scale = 1.0 / (fs * (window * window).sum())
     else:
         scale = 1.0 / window.sum() ** 2
     if plan.power:
-        out = jnp.conj(found[0]) * found[-1] * scale
+        out = jnp.conj(spectra_of_signals[0]) * spectra_of_signals[-1] * scale
         if plan.onesided:  # each frequency stands for two, but 0 and the last of even
             last = out.shape[-1] - (plan.points % 2 == 0)
             out = out.at[..., 1:last].mul(2)
         if y is None:
             out = out.real
     else:
-        out = found[0] * jnp.sqrt(scale)
+        out = spectra_of_signals[0] * jnp.sqrt(scale)
     spaced = fft.rfftfreq if plan.onesided else fft.fftfreq
     frequencies = spaced(plan.points, 1 / fs, dtype=real)
     half = plan.size / 2
@@ -590,25 +590,25 @@ def istft(
             raise ValueError(f"window must be 1-D, got shape {values.shape}")
         if values.shape[0] != size:
             raise ValueError(f"window must have length of {size}, got {len(values)}")
-    how = Inverse(size, step, points, bool(input_onesided), bool(boundary), time, frequency)
-    return _istft(Zxx, values, fs, how)  # type: ignore[no-any-return]
+    plan = Inverse(size, step, points, bool(input_onesided), bool(boundary), time, frequency)
+    return _istft(Zxx, values, fs, plan)  # type: ignore[no-any-return]
 
 
-@composite(static="how")
-def _istft(Zxx, window, fs, how: Inverse):
+@composite(static="plan")
+def _istft(Zxx, window, fs, plan: Inverse):
     z = as_array(Zxx)
     z = z.astype(dtypes.complex_of(dtypes.to_inexact(z.dtype)))
-    z = jnp.moveaxis(z, (how.time, how.frequency), (-2, -1))
-    back = fft.irfft if how.onesided else fft.ifft
-    parts = back(z, how.points)[..., : how.size]
-    window = jnp.asarray(window).astype(parts.dtype)
-    x = added_up(parts * window.sum() * window, how.step)
-    square = jnp.broadcast_to(window * window, parts.shape[-2:])
-    covered = added_up(square, how.step)
-    if how.trimmed:
-        half = how.size // 2
+    z = jnp.moveaxis(z, (plan.time, plan.frequency), (-2, -1))
+    inverse_fft = fft.irfft if plan.onesided else fft.ifft
+    segments_out = inverse_fft(z, plan.points)[..., : plan.size]
+    window = jnp.asarray(window).astype(segments_out.dtype)
+    x = overlap_add(segments_out * window.sum() * window, plan.step)
+    square = jnp.broadcast_to(window * window, segments_out.shape[-2:])
+    covered = overlap_add(square, plan.step)
+    if plan.trimmed:
+        half = plan.size // 2
         x = x[..., half : x.shape[-1] - half]
         covered = covered[half : len(covered) - half]
     x = x / jnp.where(jnp.abs(covered) > 1e-10, covered, 1)
     times = jnp.arange(x.shape[-1], dtype=dtypes.real_of(x.dtype)) / fs
-    return times, jnp.moveaxis(x, -1, how.time - (how.frequency < how.time))
+    return times, jnp.moveaxis(x, -1, plan.time - (plan.frequency < plan.time))

@@ -84,8 +84,8 @@ def _detrend(data, axis: int, breaks: tuple[int, ...] | None):
     if breaks is None:
         return x - x.mean(axis, keepdims=True)
     x = jnp.moveaxis(x, axis, -1)
-    parts = [without_line(x[..., a:b]) for a, b in pairwise(breaks)]
-    return jnp.moveaxis(jnp.concatenate(parts, -1) if parts else x, -1, axis)
+    pieces = [without_line(x[..., a:b]) for a, b in pairwise(breaks)]
+    return jnp.moveaxis(jnp.concatenate(pieces, -1) if pieces else x, -1, axis)
 
 
 def without_line(x: Any) -> Any:

@@ -131,8 +131,8 @@ def window_of(window: str | tuple[Any, ...], size: int) -> Any:
     [0.0, 0.5, 1.0, 0.5]
     """
     name, *numbers = (window,) if isinstance(window, str) else window
-    found = _WINDOWS.get(name.replace(" ", "_") if isinstance(name, str) else name)
-    if found is None:
+    window_fun = _WINDOWS.get(name.replace(" ", "_") if isinstance(name, str) else name)
+    if window_fun is None:
         raise errors.value_error(
             "Unknown window type.",
             which=repr(window),
@@ -144,7 +144,7 @@ def window_of(window: str | tuple[Any, ...], size: int) -> Any:
     if size == 1:
         return np.ones(1)
     try:
-        return found(np.arange(size), size + 1, *numbers)
+        return window_fun(np.arange(size), size + 1, *numbers)
     except TypeError:
         raise errors.value_error(
             f"The '{name}' window needs one or more parameters -- pass a tuple.",

@@ -39,7 +39,7 @@ from ...numpy._common import (
 
 __all__ = (
     "ArrayLike",
-    "alike",
+    "broadcast_pair",
     "aval_of",
     "as_array",
     "by_slopes",
@@ -55,7 +55,7 @@ __all__ = (
     "filled",
     "in_float32",
     "lax",
-    "less",
+    "subtract_precise",
     "np",
     "only_float",
     "polynomial",
@@ -68,7 +68,7 @@ __all__ = (
 
 
 def special(
-    sentence: str,
+    summary: str,
     example: str,
     *args: str,
     returns: str = "",
@@ -87,23 +87,23 @@ def special(
     joint = "their joint" if many else "its"
 
     def declare(fun: Any) -> Any:
-        given, _, shown = example.partition(" -> ")
-        digits = len(shown.rpartition(".")[2].rstrip("j"))
-        call = f"special.{fun.__name__}({given})"
-        if " " in shown:  # several results
-            shows = f'print(*[f"{{y:.{digits}f}}" for y in {call}])'
+        call_args, _, printed = example.partition(" -> ")
+        digits = len(printed.rpartition(".")[2].rstrip("j"))
+        call = f"special.{fun.__name__}({call_args})"
+        if " " in printed:  # several results
+            printing = f'print(*[f"{{y:.{digits}f}}" for y in {call}])'
         else:
-            shows = f'print(f"{{{call}:.{digits}f}}")'
-        parts = [
-            sentence,
+            printing = f'print(f"{{{call}:.{digits}f}}")'
+        sections = [
+            summary,
             "\n  ".join(("Args:", *args)),
             f"Returns:\n  {returns or f'An array of {joint} shape and dtype.'}",
             f"Raises:\n  {raises}" if raises else "",
-            f"Example:\n  >>> from minijax.scipy import special\n  >>> {shows}\n  {shown}",
+            f"Example:\n  >>> from minijax.scipy import special\n  >>> {printing}\n  {printed}",
             f"Source: {source}" if source else "",
             f"Differs from JAX: {differs}" if differs else "",
         ]
-        fun.__doc__ = "\n\n".join(filter(None, parts)) + "\n"
+        fun.__doc__ = "\n\n".join(filter(None, sections)) + "\n"
         return composite(fun, static=static, floats=not static)
 
     return declare
@@ -131,7 +131,7 @@ def promote_real(name: str, *xs: Any) -> Sequence[Any]:
     return xs
 
 
-def alike(a: Any, b: Any) -> tuple[Any, Any]:
+def broadcast_pair(a: Any, b: Any) -> tuple[Any, Any]:
     """Both in their joint shape."""
     shape = joint_shape("mul", aval_of(a).shape, aval_of(b).shape)
     return broadcast_to(a, shape), broadcast_to(b, shape)
@@ -149,15 +149,15 @@ def by_slopes(fun: Callable[..., Any]) -> Any:
         return fun(*xs)
 
     def rule(primals: Any, tangents: Any) -> Any:
-        moving = [i for i, t in enumerate(tangents) if not isinstance(t, SymbolicZero)]
+        differentiated = [i for i, t in enumerate(tangents) if not isinstance(t, SymbolicZero)]
 
-        def of_moving(*some: Any) -> Any:
-            xs = dict(enumerate(primals)) | dict(zip(moving, some, strict=True))
+        def of_differentiated(*some: Any) -> Any:
+            xs = dict(enumerate(primals)) | dict(zip(differentiated, some, strict=True))
             return fun(*xs.values())
 
-        out, slopes_of = vjp(of_moving, *(primals[i] for i in moving))
+        out, slopes_of = vjp(of_differentiated, *(primals[i] for i in differentiated))
         slopes = slopes_of(filled(out, 1))
-        terms = [tangents[i] * s for i, s in zip(moving, slopes, strict=True)]
+        terms = [tangents[i] * s for i, s in zip(differentiated, slopes, strict=True)]
         return out, functools.reduce(lax.add, terms)
 
     call.defjvp(rule, symbolic_zeros=True)
@@ -198,25 +198,25 @@ def _powers(coefficients: tuple[float, ...], dtype: Any) -> tuple[float, ...]:
     """The same sum as one of powers, whose coefficients decrease, too."""
     # T_k+1 = 2t T_k - T_k-1 in whole multiples of 2^-120, since it cancels.
     scale = 120
-    term, after = [1], [0, 1]
+    term, next_term = [1], [0, 1]
     powers = [0] * len(coefficients)
     for c in enough(coefficients, dtype):
-        whole = int(math.ldexp(c, scale))
+        scaled_c = int(math.ldexp(c, scale))
         for k, factor in enumerate(term):
-            powers[k] += whole * factor
-        new = [0, *[2 * v for v in after]]
+            powers[k] += scaled_c * factor
+        new = [0, *[2 * v for v in next_term]]
         for k, factor in enumerate(term):
             new[k] -= factor
-        term, after = after, new
+        term, next_term = next_term, new
     while not powers[-1]:
         powers.pop()
     return tuple([p / 2**scale for p in powers])
 
 
-def less(x: Any, number: float, rest: float) -> Any:
+def subtract_precise(x: Any, number: float, rest: float) -> Any:
     """x - number - rest, `rest` being what `number` lacks, to the last place."""
-    near = dtype_of(x).type(number)
-    return rounded(x - near) - ((number - float(near)) + rest)
+    rounded_number = dtype_of(x).type(number)
+    return rounded(x - rounded_number) - ((number - float(rounded_number)) + rest)
 
 
 def in_float32(fun: Callable[..., Any], elementwise: bool = True) -> Callable[..., Any]:

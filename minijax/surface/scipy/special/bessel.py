@@ -67,21 +67,21 @@ def _all_orders(z: Any, top: int) -> Any:
         for v in (orders, logs, np.where(orders % 2, 0, np.minimum(orders + 1, 2)))
     ]
     least = -650.0 if dtype == dtypes.float64 else -80.0
-    none = lax.eq(z, const(z, 0))
-    half = lax.log(choose(none, const(z, 1), lax.abs(z)) / 2)
+    is_zero = lax.eq(z, const(z, 0))
+    half = lax.log(choose(is_zero, const(z, 1), lax.abs(z)) / 2)
 
     def step(carry: Any, row: Any) -> Any:
         one_up, two_up, total = carry  # J_(n+1), J_(n+2) and the sum, but for a factor
         n, log, weight = row
-        turned = 2 * (n + 1) / choose(none, const(z, 1), z) * one_up - two_up
+        recurred = 2 * (n + 1) / choose(is_zero, const(z, 1), z) * one_up - two_up
         size = lax.min(n * half - log, const(z, 0))
         seed = choose(lax.gt(size, const(z, least)), lax.exp(size), const(z, 0))
         # At 0, all but the order 0 vanish.
-        seed = choose(none, convert(lax.eq(n, const(n, 0)), dtype), seed)
-        begun = lax.ne(one_up, const(z, 0))
-        begun = lax.bitwise_or(begun, lax.ne(two_up, const(z, 0)))
-        now = choose(begun, turned, seed)
-        return (now, one_up, total + weight * now), now
+        seed = choose(is_zero, convert(lax.eq(n, const(n, 0)), dtype), seed)
+        is_started = lax.ne(one_up, const(z, 0))
+        is_started = lax.bitwise_or(is_started, lax.ne(two_up, const(z, 0)))
+        value = choose(is_started, recurred, seed)
+        return (value, one_up, total + weight * value), value
 
     zeros = filled(z, 0)
     (_, _, total), values = scan(step, (zeros, zeros, zeros), tuple(rows))

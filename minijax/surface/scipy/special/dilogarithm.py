@@ -44,9 +44,9 @@ def _spence(x: Any) -> Any:
     dilogarithm = w * chebyshev(2 * w, DILOGARITHM)
     positive = choose(lax.gt(x, const(x, 0)), x, one)
     log = lax.log(positive)
-    part = choose(lax.bitwise_or(low, high), w, const(x, 0))
-    small = lax.lt(part, const(x, 0.1))  # beyond, the compiler's log1p is less precise
-    outer = choose(small, lax.log1p(-part), lax.log(1 - part))
+    log_operand = choose(lax.bitwise_or(low, high), w, const(x, 0))
+    small = lax.lt(log_operand, const(x, 0.1))  # beyond, the compiler's log1p is less precise
+    outer = choose(small, lax.log1p(-log_operand), lax.log(1 - log_operand))
     sixth = math.pi**2 / 6
     below = sixth - log * outer - dilogarithm
     beyond = dilogarithm - sixth - log * outer - log * log / 2

@@ -94,7 +94,7 @@ def _integral(x: Any) -> Any:
 def _principal(x: Any) -> Any:
     """Ei(x) of x > 0."""
     low = lax.min(x, const(x, 6))
-    away = less(low, ZERO, ZERO_REST)
+    away = subtract_precise(low, ZERO, ZERO_REST)
     near = lax.lt(lax.abs(away), const(x, ZERO / 10))
     log = choose(
         near, lax.log1p(choose(near, away, const(x, 0)) / ZERO), lax.log(low) - math.log(ZERO)
@@ -163,9 +163,9 @@ def _powers(n: Any, x: Any) -> Any:
     total = const(x, 0)
     for k in range(terms, -1, -1):
         apart = n - (k + 1)
-        none = lax.eq(apart, const(x, 0))
-        share = choose(none, const(x, 0), 1 / choose(none, const(x, 1), apart))
-        total = total * x + share * ((-1) ** k / math.factorial(k))
+        is_pole = lax.eq(apart, const(x, 0))
+        coefficient = choose(is_pole, const(x, 0), 1 / choose(is_pole, const(x, 1), apart))
+        total = total * x + coefficient * ((-1) ** k / math.factorial(k))
     m = n - 1
     log_power = choose(lax.eq(m, const(x, 0)), const(x, 0), m * lax.log(x))
     odd = lax.ne(lax.floor(m / 2) * 2, m)
@@ -186,14 +186,14 @@ def _fraction(n: Any, x: Any) -> Any:
         f = choose(active, f * (c * d), f)
         return i + 1, lax.bitwise_and(active, more), f, c, d
 
-    def going(state: Any) -> Any:
+    def not_done(state: Any) -> Any:
         some = lax.reduce_or(state[1], tuple(range(aval_of(state[1]).ndim)))
         return lax.bitwise_and(some, lax.lt(state[0], const(x, 400)))
 
     d = 1 / (n + x)
     one = dtype_of(x).type(1)
     start = (one, lax.eq(d, d), d, filled(d, 1e30), d)
-    return while_loop(going, step, start)[2]
+    return while_loop(not_done, step, start)[2]
 
 
 @custom_jvp
@@ -207,9 +207,9 @@ def _expn(n: Any, x: Any) -> Any:
     out = choose(lax.eq(n, zero), lax.exp(-x) / x, inner)
     at_zero = choose(lax.gt(n, one), 1 / (n - 1), const(x, np.inf))
     out = choose(lax.eq(x, zero), at_zero, out)
-    whole = lax.eq(n, lax.floor(n))
-    fine = lax.bitwise_and(whole, lax.bitwise_and(lax.ge(n, zero), lax.ge(x, zero)))
-    return choose(fine, out, const(x, np.nan))
+    is_integer = lax.eq(n, lax.floor(n))
+    is_valid = lax.bitwise_and(is_integer, lax.bitwise_and(lax.ge(n, zero), lax.ge(x, zero)))
+    return choose(is_valid, out, const(x, np.nan))
 
 
 def _slope(ans: Any, n: Any, x: Any) -> Any:

@@ -35,8 +35,10 @@ def _upper(x: Any, y: Any) -> tuple[Any, Any]:
         for v in (*grids, *[np.exp(-g * g) * h / math.pi for g in grids])
     )
     turns = x / h
-    part = turns - lax.floor(turns)
-    between = lax.bitwise_and(lax.ge(part, const(x, 0.25)), lax.lt(part, const(x, 0.75)))
+    fraction = turns - lax.floor(turns)
+    between = lax.bitwise_and(
+        lax.ge(fraction, const(x, 0.25)), lax.lt(fraction, const(x, 0.75))
+    )
     wide = lambda v: lax.expand_dims(v, (rank,))
     at = choose(wide(between), at, half_at)
     weight = choose(wide(between), weight, half_weight)
@@ -54,7 +56,7 @@ def _upper(x: Any, y: Any) -> tuple[Any, Any]:
     near = lax.lt(y, const(x, math.pi / h))
     low = choose(near, y, const(x, 0))
     decay = lax.exp(-2 * math.pi / h * low)
-    angle = 2 * math.pi * part
+    angle = 2 * math.pi * fraction
     cosine, sine = sign * lax.cos(angle), sign * lax.sin(angle)
     size = decay / (1 + 2 * decay * cosine + decay * decay)
     size = 2 * size * exp_of_square(x, -1) * exp_of_square(low)
@@ -85,12 +87,12 @@ def _value(z: Any) -> Any:
     im = choose(far, choose(steep, ratio, one) / length / big, im)
     below = lax.lt(b, zero)
     # Below the axis 2 e^(-z^2) - w(-z).
-    grown = 2 * exp_of_square(y) * exp_of_square(x, -1)
+    residue = 2 * exp_of_square(y) * exp_of_square(x, -1)
     phase = choose(lax.bitwise_and(below, lax.lt(x * y, const(x, 1e30))), 2 * x * y, zero)
     sine = lax.sin(phase)
-    turned = choose(lax.eq(sine, zero), zero, grown * sine)
-    re = choose(below, grown * lax.cos(phase) - re, re)
-    im = choose(below, turned + im, im)
+    phase_imag = choose(lax.eq(sine, zero), zero, residue * sine)
+    re = choose(below, residue * lax.cos(phase) - re, re)
+    im = choose(below, phase_imag + im, im)
     im = choose(lax.lt(a, zero), -im, im)
     nan = lax.ne(a + b, a + b)
     nan = lax.bitwise_and(nan, lax.bitwise_or(lax.ne(a, a), lax.ne(b, b)))

@@ -73,9 +73,9 @@ def _sign(x: Any) -> Any:
     half = floor * const(x, 0.5)
     odd = lax.bitwise_or(lax.ne(half, lax.floor(half)), lax.eq(x, zero))
     pole = lax.bitwise_and(lax.lt(x, zero), lax.eq(x, floor))
-    nowhere = lax.bitwise_or(pole, lax.ne(x, x))
+    is_undefined = lax.bitwise_or(pole, lax.ne(x, x))
     sign = choose(lax.bitwise_and(negative, odd), const(x, -1), filled(x, 1))
-    return choose(nowhere, const(x, np.nan), sign)
+    return choose(is_undefined, const(x, np.nan), sign)
 
 
 @special(
@@ -144,14 +144,14 @@ def _log_beta(a: Any, b: Any) -> Any:
     eight = const(low, 8)
     far = lax.bitwise_and(lax.ge(high, eight), lax.ge(total, eight))
     large = lax.bitwise_and(far, lax.ge(low, eight))
-    plain = lax.lgamma(low)
-    near = plain + (lax.lgamma(high) - lax.lgamma(total))
+    log_gamma_low = lax.lgamma(low)
+    near = log_gamma_low + (lax.lgamma(high) - lax.lgamma(total))
     # Elsewhere at 8, where nothing overflows.
     p = choose(far, low, eight)
     q, t = choose(far, high, eight), choose(far, total, const(low, 16))
     rest = stirling_rest(q) - stirling_rest(t)
     growth = lax.log1p(p / q)
-    above = plain + (rest - (t - 0.5) * growth - p * (lax.log(q) - 1))
+    above = log_gamma_low + (rest - (t - 0.5) * growth - p * (lax.log(q) - 1))
     p = choose(large, low, eight)
     ratio = (p - 0.5) * lax.log(p / t) - q * growth - 0.5 * lax.log(q)
     both = ratio + (const(low, math.log(2 * math.pi) / 2) + stirling_rest(p) + rest)
@@ -186,13 +186,13 @@ def _beta(a: Any, b: Any) -> Any:
     B(a, b) if a > 0; pi / (-a s(a) B(-a, t)) if t > 0; s(t) B(b, 1 - t) / s(a) if b > 0;
     pi s(t) / (s(a) s(b) (1 - t) B(1 - a, 1 - b)) elsewhere.
     """
-    a, b = alike(a, b)
-    known = lax.bitwise_and(_has_gamma(a), _has_gamma(b))
-    known = lax.bitwise_and(known, _has_gamma(a + b))
+    a, b = broadcast_pair(a, b)
+    is_regular = lax.bitwise_and(_has_gamma(a), _has_gamma(b))
+    is_regular = lax.bitwise_and(is_regular, _has_gamma(a + b))
     one, zero = filled(a, 1), const(a, 0)
     a, b = lax.min(a, b), lax.max(a, b)
-    a, b = choose(known, a, one), choose(known, b, one)
-    t, lost = exact_sum(a, b)
+    a, b = choose(is_regular, a, one), choose(is_regular, b, one)
+    t, rounding_error = exact_sum(a, b)
     first, second, third = lax.gt(a, zero), lax.gt(t, zero), lax.gt(b, zero)
     case = lambda x, y, z, rest: choose(first, x, choose(second, y, choose(third, z, rest)))
     is_zero = lax.eq(a, zero)
@@ -202,31 +202,31 @@ def _beta(a: Any, b: Any) -> Any:
     factor = case(one, choose(is_zero, one, -1 / a), one, 1 / (1 - t))
     size = reciprocal_beta(p, q, factor=factor)
     inverse = 1 / size
-    s_a, s_b, s_t = _sine(a), _sine(b), _sine(t, lost)
-    turned = math.pi * (size / s_a)
-    pole = choose(is_zero, math.pi / s_a, turned)
-    out = case(inverse, pole, s_t / s_a * inverse, turned / s_b * s_t)
-    return choose(known, out, const(a, np.nan))
+    s_a, s_b, s_t = _sine(a), _sine(b), _sine(t, rounding_error)
+    reflected = math.pi * (size / s_a)
+    pole = choose(is_zero, math.pi / s_a, reflected)
+    out = case(inverse, pole, s_t / s_a * inverse, reflected / s_b * s_t)
+    return choose(is_regular, out, const(a, np.nan))
 
 
 def _has_gamma(x: Any) -> Any:
     """Whether `x` is finite, and no negative integer."""
-    whole = lax.bitwise_and(lax.lt(x, const(x, 0)), lax.eq(x, lax.floor(x)))
+    is_pole = lax.bitwise_and(lax.lt(x, const(x, 0)), lax.eq(x, lax.floor(x)))
     finite = lax.lt(lax.abs(x), const(x, np.inf))
-    return lax.bitwise_and(finite, lax.bitwise_not(whole))
+    return lax.bitwise_and(finite, lax.bitwise_not(is_pole))
 
 
 def _sine(x: Any, rest: Any = 0) -> Any:
     """sin(pi (x + rest)): by the power series, between -1/2 and 1/2."""
-    turn = x - 2 * lax.round(x * const(x, 0.5))
-    beyond = lax.gt(lax.abs(turn), const(x, 0.5))
-    turn = choose(beyond, (lax.sign(turn) - turn) - rest, turn + rest)
-    turn = choose(lax.eq(x, const(x, 0)), x, turn)  # which has a sign
+    phase = x - 2 * lax.round(x * const(x, 0.5))
+    beyond = lax.gt(lax.abs(phase), const(x, 0.5))
+    phase = choose(beyond, (lax.sign(phase) - phase) - rest, phase + rest)
+    phase = choose(lax.eq(x, const(x, 0)), x, phase)  # which has a sign
     last = 12 if dtype_of(x) == dtypes.float64 else 7
     powers = [
         (-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(last)
     ]
-    return turn * polynomial(turn * turn, powers)
+    return phase * polynomial(phase * phase, powers)
 
 
 @_beta.defjvp
@@ -302,15 +302,15 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Any:
 
 def _choices(n: Any, k: Any) -> Any:
     zero = const(n, 0)
-    fine = lax.bitwise_and(lax.le(k, n), lax.ge(k, zero))
-    n, k = choose(fine, n, zero), choose(fine, k, zero)
-    return choose(fine, in_float32(_inner_choices)(n, k), zero)
+    is_valid = lax.bitwise_and(lax.le(k, n), lax.ge(k, zero))
+    n, k = choose(is_valid, n, zero), choose(is_valid, k, zero)
+    return choose(is_valid, in_float32(_inner_choices)(n, k), zero)
 
 
 @custom_jvp
 @staged
 def _inner_choices(n: Any, k: Any) -> Any:
-    n, k = alike(n, k)
+    n, k = broadcast_pair(n, k)
     return reciprocal_beta(n - k + 1, k + 1) / (n + 1)
 
 
@@ -326,11 +326,11 @@ def _inner_choices_jvp(primals: Any, tangents: Any) -> Any:
 @custom_jvp
 @staged
 def _rising(z: Any, m: Any) -> Any:
-    z, m = alike(z, m)
+    z, m = broadcast_pair(z, m)
     zero, one = const(z, 0), const(z, 1)
-    plain = lax.bitwise_and(lax.gt(z, zero), lax.gt(z + m, zero))
-    inside = rising_gamma(choose(plain, z, one), choose(plain, m, one))
-    ratio = choose(plain, inside, _gamma(z + m) / _gamma(z))
+    is_positive = lax.bitwise_and(lax.gt(z, zero), lax.gt(z + m, zero))
+    inside = rising_gamma(choose(is_positive, z, one), choose(is_positive, m, one))
+    ratio = choose(is_positive, inside, _gamma(z + m) / _gamma(z))
     return choose(lax.eq(m, const(m, 0)), const(m, 1), ratio)
 
 

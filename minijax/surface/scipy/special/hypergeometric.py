@@ -60,13 +60,13 @@ def _size(x: Any) -> Any:
     return lax.max(lax.abs(x), const(x, 0.25))
 
 
-def _alike(*xs: Any) -> list[Any]:
+def _broadcast_all(*xs: Any) -> list[Any]:
     """Operands repeated to their joint shape."""
     shape = np.broadcast_shapes(*[aval_of(x).shape for x in xs])
     return [broadcast_to(x, shape) for x in xs]
 
 
-def forwards(
+def with_forward_slopes(
     fun: Callable[..., Any], smooth: Callable[..., Any], n: int, by_last: Callable[..., Any]
 ) -> Any:
     """An elementwise function of n operands, whose derivative by the last is `by_last`,
@@ -90,11 +90,11 @@ def forwards(
         if i == n - 1:
             return by_last
         along = slope(smooth, i)
-        return forwards(along, along, n, slope(by_last, i))
+        return with_forward_slopes(along, along, n, slope(by_last, i))
 
     def rule(xs: Any, tangents: Any) -> Any:
-        moving = [i for i, t in enumerate(tangents) if not isinstance(t, SymbolicZero)]
-        return value(*xs), sum(tangents[i] * slope_by(i)(*xs) for i in moving)
+        differentiated = [i for i, t in enumerate(tangents) if not isinstance(t, SymbolicZero)]
+        return value(*xs), sum(tangents[i] * slope_by(i)(*xs) for i in differentiated)
 
     value.defjvp(rule, symbolic_zeros=True)
     return value
@@ -145,7 +145,7 @@ def _expansion(p: Any, q: Any, x: Any) -> Any:
 
 
 def _confluent(a: Any, b: Any, x: Any, finite: bool = True) -> Any:
-    a, b, x = _alike(a, b, x)
+    a, b, x = _broadcast_all(a, b, x)
     zero = const(x, 0)
     border = 200.0 if dtype_of(x) == dtypes.float64 else 60.0
     sums = _whole_below_1(a)  # is a polynomial
@@ -154,21 +154,21 @@ def _confluent(a: Any, b: Any, x: Any, finite: bool = True) -> Any:
         _whole_below_1(b), lax.bitwise_not(_either(_both(sums, lax.ge(a, b)), trivial))
     )
     # Kummer: 1F1(a, b, -x) = e^-x 1F1(b - a, b, x).
-    turn = lax.lt(x, zero)
+    is_negative = lax.lt(x, zero)
     if finite:
-        turn = _both(turn, lax.bitwise_not(sums))
+        is_negative = _both(is_negative, lax.bitwise_not(sums))
     safe = choose(pole, const(x, 1), b)
-    first = choose(turn, safe - a, a)
-    size = choose(turn, -x, x)
+    first = choose(is_negative, safe - a, a)
+    size = choose(is_negative, -x, x)
     near = _either(lax.lt(size, const(x, border)), _whole_below_1(first))
     series = _power_series(first, safe, choose(near, size, zero))
-    series = series * choose(turn, lax.exp(choose(near, x, zero)), const(x, 1))
+    series = series * choose(is_negative, lax.exp(choose(near, x, zero)), const(x, 1))
     far = choose(near, const(x, 10 * border), size)
-    over = choose(near, const(x, 1), first)
-    log = (over - safe) * lax.log(far) + lax.lgamma(safe) - lax.lgamma(over)
-    log = choose(turn, log, log + far)
-    beyond = _sign(over) * _sign(safe) * lax.exp(log)
-    beyond = beyond * _expansion(safe - over, 1 - over, far)
+    gamma_operand = choose(near, const(x, 1), first)
+    log = (gamma_operand - safe) * lax.log(far) + lax.lgamma(safe) - lax.lgamma(gamma_operand)
+    log = choose(is_negative, log, log + far)
+    beyond = _sign(gamma_operand) * _sign(safe) * lax.exp(log)
+    beyond = beyond * _expansion(safe - gamma_operand, 1 - gamma_operand, far)
     out = choose(near, series, beyond)
     return choose(pole, const(x, np.inf), out)
 
@@ -177,7 +177,9 @@ def _confluent_slope(a: Any, b: Any, x: Any) -> Any:
     return a / b * _hyp1f1(a + 1, b + 1, x)
 
 
-_hyp1f1 = forwards(_confluent, functools.partial(_confluent, finite=False), 3, _confluent_slope)
+_hyp1f1 = with_forward_slopes(
+    _confluent, functools.partial(_confluent, finite=False), 3, _confluent_slope
+)
 
 
 @special(
@@ -228,14 +230,14 @@ def _gauss_series(a: Any, b: Any, c: Any, x: Any, active: Any) -> tuple[Any, Any
 def _taylor(a: Any, b: Any, c: Any, d: Any, h: Any, y: Any, dy: Any) -> tuple[Any, Any]:
     """Value and derivative at 1 - d + h, of those at 1 - d."""
     terms = 75 if dtype_of(d) == dtypes.float64 else 36
-    lead = (1 - d) * d
+    leading_coefficient = (1 - d) * d
     curve, slope = 2 * d - 1, c - (a + b + 1) * (1 - d)
 
     def step(k: Any, state: Any) -> Any:
         low, high, total, rise = state  # the terms k and k + 1
         k = convert(k, dtype_of(d))
         above = (k + a) * (k + b) * h * h * low - (k + 1) * (curve * k + slope) * h * high
-        above = above / (lead * ((k + 2) * (k + 1)))
+        above = above / (leading_coefficient * ((k + 2) * (k + 1)))
         return high, above, total + above, rise + (k + 2) * above
 
     first = dy * h
@@ -262,7 +264,7 @@ def _continued(a: Any, b: Any, c: Any, end: Any, y: Any, dy: Any) -> Any:
 
 
 def _gauss(a: Any, b: Any, c: Any, x: Any, finite: bool = True) -> Any:
-    a, b, c, x = _alike(a, b, c, x)
+    a, b, c, x = _broadcast_all(a, b, c, x)
     zero, one, half = const(x, 0), const(x, 1), const(x, 0.5)
     ends_a = _both(_whole_below_1(a), _either(lax.bitwise_not(_whole_below_1(c)), lax.ge(a, c)))
     ends_b = _both(_whole_below_1(b), _either(lax.bitwise_not(_whole_below_1(c)), lax.ge(b, c)))
@@ -270,26 +272,26 @@ def _gauss(a: Any, b: Any, c: Any, x: Any, finite: bool = True) -> Any:
     trivial = _either(lax.eq(a, zero), lax.eq(b, zero), lax.eq(x, zero))
     pole = _both(_whole_below_1(c), lax.bitwise_not(_either(sums, trivial)))
     safe = choose(pole, one, c)
-    plain = sums if finite else _both(sums, lax.ge(x, one))
+    is_plain = sums if finite else _both(sums, lax.ge(x, one))
     lowest = -float(ml_dtypes.finfo(dtype_of(x)).max) / 4
     x_in = lax.max(x, const(x, lowest))
     # Negative numbers: (1 - x)^-a F(a, c - b, c, x / (x - 1)).
-    turn = _both(lax.lt(x, zero), lax.bitwise_not(plain))
-    below = choose(turn, x_in, zero)
-    p, q = a, choose(turn, safe - b, b)
-    w = choose(turn, below / (below - 1), x_in)
-    gap = choose(turn, 1 / (1 - below), 1 - x_in)
-    inside = _both(lax.gt(gap, zero), lax.bitwise_not(plain))
+    is_negative = _both(lax.lt(x, zero), lax.bitwise_not(is_plain))
+    below = choose(is_negative, x_in, zero)
+    p, q = a, choose(is_negative, safe - b, b)
+    w = choose(is_negative, below / (below - 1), x_in)
+    gap = choose(is_negative, 1 / (1 - below), 1 - x_in)
+    inside = _both(lax.gt(gap, zero), lax.bitwise_not(is_plain))
     gap = choose(inside, gap, one)
-    log_scale = choose(turn, -a * lax.log1p(-below), zero)
+    log_scale = choose(is_negative, -a * lax.log1p(-below), zero)
     # Euler's transformation makes it finite, where it can be.
     if finite:
         euler = _both(inside, _either(_whole_below_1(safe - p), _whole_below_1(safe - q)))
         log_scale = log_scale + choose(euler, (safe - p - q) * lax.log(gap), zero)
         p, q = choose(euler, safe - p, p), choose(euler, safe - q, q)
-        plain = _either(plain, euler)
-    steps = _both(inside, lax.bitwise_not(plain), lax.gt(w, half))
-    at = choose(steps, half, choose(_either(plain, inside), w, zero))
+        is_plain = _either(is_plain, euler)
+    steps = _both(inside, lax.bitwise_not(is_plain), lax.gt(w, half))
+    at = choose(steps, half, choose(_either(is_plain, inside), w, zero))
     y, rise = _gauss_series(p, q, safe, at, lax.ne(at, zero))
     end = choose(steps, gap, half)
     y = choose(steps, _continued(p, q, safe, end, y, rise / half), y)
@@ -301,8 +303,8 @@ def _gauss(a: Any, b: Any, c: Any, x: Any, finite: bool = True) -> Any:
     gammas = [(safe, 1), (s, 1), (safe - a, -1), (safe - b, -1)]
     log = functools.reduce(lax.add, [k * lax.lgamma(g) for g, k in gammas])
     signs = functools.reduce(lax.mul, [_sign(g) for g, _ in gammas])
-    gone = _either(_whole_below_1(safe - a), _whole_below_1(safe - b))
-    total = choose(gone, zero, choose(gone, one, signs) * lax.exp(log))
+    is_zero_sum = _either(_whole_below_1(safe - a), _whole_below_1(safe - b))
+    total = choose(is_zero_sum, zero, choose(is_zero_sum, one, signs) * lax.exp(log))
     at_one = choose(finite_sum, total, const(x, np.inf))
     out = choose(_both(lax.eq(x, one), lax.bitwise_not(sums)), at_one, out)
     beyond = _both(lax.gt(x, one), lax.bitwise_not(sums))
@@ -314,7 +316,7 @@ def _gauss_slope(a: Any, b: Any, c: Any, x: Any) -> Any:
     return a * b / c * _hyp2f1(a + 1, b + 1, c + 1, x)
 
 
-_hyp2f1 = forwards(_gauss, functools.partial(_gauss, finite=False), 4, _gauss_slope)
+_hyp2f1 = with_forward_slopes(_gauss, functools.partial(_gauss, finite=False), 4, _gauss_slope)
 
 
 @special(

@@ -254,10 +254,10 @@ def sph_harm_y(
                 "sph_harm_y: degree and order must be integers.", which=errors.type_text(x)
             )
     if n_max is None:
-        known = concrete_or_error(
+        degrees = concrete_or_error(
             np.asarray, n, "The `n_max` argument of sph_harm_y must be known statically."
         )
-        n_max = int(known.max(initial=0))
+        n_max = int(degrees.max(initial=0))
     return _sph_harm_y(n, m, theta, phi, operator.index(n_max))
 
 

@@ -141,10 +141,10 @@ def _quotient(p: Any, q: Any) -> tuple[Any, Any, Any]:
     ratio = lax.div(p, q)
     product, rest = exact_product(ratio, q)
     size = const(p, math.log(2) * quarter * 4)
-    raised = choose(above, size, choose(below, -size, const(p, 0)))
-    lost = ((p - product) - rest) / p
-    some = lax.lt(lax.abs(lost), one)  # and not the nan of what is infinite
-    return ratio, raised, choose(some, lost, const(p, 0))
+    log_scale = choose(above, size, choose(below, -size, const(p, 0)))
+    rounding_error = ((p - product) - rest) / p
+    is_small = lax.lt(lax.abs(rounding_error), one)  # and not the nan of what is infinite
+    return ratio, log_scale, choose(is_small, rounding_error, const(p, 0))
 
 
 @custom_jvp
@@ -268,7 +268,7 @@ _box_cox.defjvps(
 )
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Any:
     x, lmbda = promote_args_inexact("boxcox", x, lmbda)
-    return _box_cox(*alike(lax.log(x), lmbda))
+    return _box_cox(*broadcast_pair(lax.log(x), lmbda))
 
 
 @special(
@@ -281,7 +281,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Any:
 )
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Any:
     x, lmbda = promote_args_inexact("boxcox1p", x, lmbda)
-    return _box_cox(*alike(lax.log1p(x), lmbda))
+    return _box_cox(*broadcast_pair(lax.log1p(x), lmbda))
 
 
 def _logit(x: Any) -> Any:

@@ -62,10 +62,10 @@ def exp_of_square(x: Any, factor: float = 1.0) -> Any:
     wide = dtype_of(x) == dtypes.float64
     head = lax.reduce_precision(x, 11 if wide else 8, 25 if wide else 11)
     rest = (x - head) * (x + head)
-    whole = lax.exp(head * head * factor)
+    exp_head = lax.exp(head * head * factor)
     # exp times exp would be made one.
-    added = whole * lax.expm1(rest * factor)
-    return choose(lax.eq(whole, const(x, np.inf)), whole, whole + added)
+    exp_rest = exp_head * lax.expm1(rest * factor)
+    return choose(lax.eq(exp_head, const(x, np.inf)), exp_head, exp_head + exp_rest)
 
 
 @custom_jvp

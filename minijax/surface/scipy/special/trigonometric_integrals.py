@@ -111,7 +111,7 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
     low, high = lax.min(x, four), lax.max(x, four)
     square = low * low
     near_sine = low * chebyshev(square / 8 - 1, SI)
-    away = less(low, ZERO, ZERO_REST)
+    away = subtract_precise(low, ZERO, ZERO_REST)
     close = lax.lt(lax.abs(away), const(x, ZERO / 10))
     log = choose(
         close, lax.log1p(choose(close, away, const(x, 0)) / ZERO), lax.log(low) - math.log(ZERO)
@@ -119,9 +119,9 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
     near_cosine = log + away * (low + ZERO) * chebyshev(square / 8 - 1, CI)
     t = 1 - 128 / (high * high + 48)
     f, g = chebyshev(t, SINE) / high, chebyshev(t, COSINE) / high / high
-    endless = lax.eq(high, const(x, np.inf))  # of which there is no sine
-    still = choose(endless, const(x, 0), high)
-    sine, cosine = lax.sin(still), lax.cos(still)
+    is_infinite = lax.eq(high, const(x, np.inf))  # of which there is no sine
+    finite_high = choose(is_infinite, const(x, 0), high)
+    sine, cosine = lax.sin(finite_high), lax.cos(finite_high)
     far_sine = math.pi / 2 - f * cosine - g * sine
     far_cosine = f * sine - g * cosine
     near = lax.lt(x, four)
@@ -163,14 +163,14 @@ def sici(x: ArrayLike) -> Any:
 # ---------------------------------------------------------------------------- Fresnel
 
 
-def _turn(x: Any) -> tuple[Any, Any]:
+def _sin_cos_half_pi_square(x: Any) -> tuple[Any, Any]:
     """sin and cos of pi x^2 / 2, the square being in parts."""
     wide = dtype_of(x) == dtypes.float64
     x = lax.min(lax.abs(x), const(x, 2.0 ** (52 if wide else 23)))
     head = lax.reduce_precision(x, 11 if wide else 8, 25 if wide else 11)
     rest = x - head
-    parts = (head * head, 2 * head * rest, rest * rest)  # each of them exact
-    turns = sum(part - 4 * lax.round(part / 4) for part in parts)
+    exact_terms = (head * head, 2 * head * rest, rest * rest)  # each of them exact
+    turns = sum(part - 4 * lax.round(part / 4) for part in exact_terms)
     return lax.sin(turns * (math.pi / 2)), lax.cos(turns * (math.pi / 2))
 
 
@@ -188,7 +188,7 @@ def _near_and_far(x: Any) -> tuple[Any, Any]:
     t = 1 - 40 / (square * square + 13.4464)
     f = chebyshev(t, F_FAR) / (math.pi * high)
     g = chebyshev(t, G_FAR) / (math.pi**2 * square * high)
-    sine, cosine = _turn(high)
+    sine, cosine = _sin_cos_half_pi_square(high)
     near = lax.lt(x, border)
     return (
         choose(near, near_s, 0.5 - f * cosine - g * sine),
@@ -212,7 +212,7 @@ def _fresnel_jvp(primals: Any, tangents: Any) -> Any:
 
 @custom_jvp
 def _phase(x: Any) -> tuple[Any, Any]:
-    return _turn(x)
+    return _sin_cos_half_pi_square(x)
 
 
 @_phase.defjvp

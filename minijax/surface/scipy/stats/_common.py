@@ -52,7 +52,7 @@ INF, NAN = math.inf, math.nan
 Formula = Callable[..., Any]
 
 # What a function is, by its name: {} is where it is asked for.
-SENTENCES = {
+SUMMARIES = {
     "logpdf": "Logarithm of the density of the {}",
     "pdf": "Density of the {}",
     "logpmf": "Logarithm of the probability of a value of the {}",
@@ -128,10 +128,10 @@ def exp_of_sum(*terms: Any) -> Any:
 def _exp_of_sum(*terms: Any) -> Any:
     total, rest = terms[0], None
     for term in terms[1:]:
-        before, total = total, total + term
-        part = total - before
-        lost = (before - (total - part)) + (term - part)
-        rest = lost if rest is None else rest + lost
+        previous, total = total, total + term
+        added = total - previous
+        rounding_error = (previous - (total - added)) + (term - added)
+        rest = rounding_error if rest is None else rest + rounding_error
     out = lax.exp(total)
     # Of what is infinite the rest is nan.
     return out if rest is None else out * choose(lax.abs(rest) < 1, rest + 1, 1.0)
@@ -140,8 +140,8 @@ def _exp_of_sum(*terms: Any) -> Any:
 def _exp_of_sum_jvp(primals: Any, tangents: Any) -> Any:
     """Of all that it is made of, the result alone is kept."""
     out = _exp_of_sum(*primals)
-    moving = [t for t in tangents if not isinstance(t, SymbolicZero)]
-    return out, out * functools.reduce(operator.add, moving)
+    nonzero_tangents = [t for t in tangents if not isinstance(t, SymbolicZero)]
+    return out, out * functools.reduce(operator.add, nonzero_tangents)
 
 
 _exp_of_sum.defjvp(_exp_of_sum_jvp, symbolic_zeros=True)
@@ -178,29 +178,29 @@ def within_one(q: Any, quantile: Any) -> Any:
 # ----------------------------------------------------------------------------- formulas
 
 
-def _formula(name: str, given: Mapping[str, Formula]) -> Formula:
+def _formula(name: str, formulas: Mapping[str, Formula]) -> Formula:
     """The formula of a function, its own one or the one that follows."""
-    if name in given:
-        return given[name]
+    if name in formulas:
+        return formulas[name]
     source, change = DERIVED[name]
-    origin = given[source]
+    origin = formulas[source]
     return lambda *args: change(origin(*args))
 
 
-def _joined(cuts: list[tuple[Any, float]]) -> tuple[Any, Any]:
+def _joined(masked_values: list[tuple[Any, float]]) -> tuple[Any, Any]:
     """Where one of the masks holds, and the value of the last one that does."""
-    where: Any = None
+    mask_any: Any = None
     other: Any = None
-    for mask, value in cuts:
-        other = value if where is None else choose(mask, value, other)
-        where = mask if where is None else where | mask
-    return where, other
+    for mask, value in masked_values:
+        other = value if mask_any is None else choose(mask, value, other)
+        mask_any = mask if mask_any is None else mask_any | mask
+    return mask_any, other
 
 
 def _function(
     dist: str,
     name: str,
-    given: Mapping[str, Formula],
+    formulas: Mapping[str, Formula],
     *,
     count: int,
     scaled: bool,
@@ -231,42 +231,42 @@ def _function(
 
     def value(*args: Any) -> Any:
         if name == "entropy":
-            out = given[name](*args[:count])
+            out = formulas[name](*args[:count])
             return choose(args[-1] == args[-1], out, NAN)  # of the shape of `loc`, too
         x, shape, rest = args[0], args[1 : 1 + count], args[1 + count :]
         loc: Any = rest[0] if rest else None
         scale: Any = rest[1] if scaled else None
         if name in QUANTILES:
-            out = _formula(name, given)(x, *shape)
+            out = _formula(name, formulas)(x, *shape)
             out = out if scale is None else out * scale
             return proper(out if loc is None else out + loc, shape, scale)
         z = x if loc is None else x - loc
         z = z if scale is None else z / scale
-        cuts = []  # (where, what the function is there)
+        masked_values = []  # (where, what the function is there)
         if name in ENDS:
             below, above = ENDS[name]
             if low is not None:
-                cuts.append((x < (loc + scale if low else loc), below))
+                masked_values.append((x < (loc + scale if low else loc), below))
             if high is not None:
-                cuts.append((x > loc + scale, above))
+                masked_values.append((x > loc + scale, above))
             if outside is not None and density:
-                cuts.append((outside(z, *shape), below))
-        where, other = _joined(cuts)
-        if cuts:
-            z = choose(where, inside, z)  # so that slopes are finite there
+                masked_values.append((outside(z, *shape), below))
+        mask_any, other = _joined(masked_values)
+        if masked_values:
+            z = choose(mask_any, inside, z)  # so that slopes are finite there
         if density and scale is not None:
             size = lax.abs(scale) if even else scale
             real = not _is_complex(z)
-            if name == "pdf" and "pdf" in given and real:
-                out = choose(size < 0, NAN, given["pdf"](z, *shape) / size)
+            if name == "pdf" and "pdf" in formulas and real:
+                out = choose(size < 0, NAN, formulas["pdf"](z, *shape) / size)
             elif name == "pdf" and terms is not None:
                 out = exp_of_sum(*terms(z, *shape), -lax.log(size))
             else:
-                out = given["logpdf"](z, *shape) - lax.log(size)
+                out = formulas["logpdf"](z, *shape) - lax.log(size)
                 out = lax.exp(out) if name == "pdf" else out
         else:
-            out = _formula(name, given)(z, *shape)
-        return proper(choose(where, other, out) if cuts else out, shape, scale)
+            out = _formula(name, formulas)(z, *shape)
+        return proper(choose(mask_any, other, out) if masked_values else out, shape, scale)
 
     def proper(out: Any, shape: tuple[Any, ...], scale: Any) -> Any:
         """`out`; nan, where there is no distribution of these parameters.
@@ -286,21 +286,21 @@ def _function(
 def _document(
     dist: str,
     name: str,
-    what: str,
+    noun_phrase: str,
     formula: str,
     signature: list[str],
-    told: Mapping[str, str],
+    shape_docs: Mapping[str, str],
     call: str,
-    shown: str,
+    printed: str,
 ) -> str:
     """A docstring in the house's form."""
     scaled, located = "scale" in signature, "loc" in signature
-    moved = "\n\n`x` is shifted by `loc` and divided by `scale` first." if scaled else ""
+    shift_note = "\n\n`x` is shifted by `loc` and divided by `scale` first." if scaled else ""
     if located and not scaled:
-        moved = "\n\n`loc` is subtracted from `k` first."
+        shift_note = "\n\n`loc` is subtracted from `k` first."
     if name in QUANTILES or name == "entropy":
-        moved = ""
-    args = "\n".join(f"  {a}: {told.get(a) or COMMON[a]}" for a in signature)
+        shift_note = ""
+    args = "\n".join(f"  {a}: {shape_docs.get(a) or COMMON[a]}" for a in signature)
     ends = {
         "logpdf": "; -inf out of the support",
         "logpmf": "; -inf out of the support",
@@ -309,20 +309,20 @@ def _document(
         "ppf": "; nan where there is no such probability",
         "isf": "; nan where there is no such probability",
     }
-    digits = len(shown.partition(".")[2])
+    digits = len(printed.partition(".")[2])
     return (
-        f"{SENTENCES[name].format(what)}.{moved}\n\n.. math:: {formula}\n\n"
+        f"{SUMMARIES[name].format(noun_phrase)}.{shift_note}\n\n.. math:: {formula}\n\n"
         f"Args: arrays or numbers; integers become floats.\n{args}\n\n"
         "Returns:\n  An array of their joint shape and float dtype"
         f"{ends.get(name, '')}.\n\n"
         f"Example:\n  >>> from minijax.scipy.stats import {dist}\n"
-        f'  >>> print(f"{{{dist}.{name}({call}):.{digits}f}}")\n  {shown}\n'
+        f'  >>> print(f"{{{dist}.{name}({call}):.{digits}f}}")\n  {printed}\n'
     )
 
 
 def distribution(
     dist: str,
-    what: str,
+    noun_phrase: str,
     formula: str,
     shows: str,
     at: str,
@@ -342,7 +342,7 @@ def distribution(
     outside: Formula | None = None,
     valid: Formula | None = None,
     terms: Formula | None = None,
-    **given: Formula,
+    **formulas: Formula,
 ) -> Distribution:
     """A distribution of its record.
 
@@ -371,14 +371,14 @@ def distribution(
     """
     shape = shape or {}
     out = Distribution()
-    for name, shown in (entry.split("=") for entry in shows.split()):
-        lead = [] if name == "entropy" else [probability if name in QUANTILES else first]
-        moved = [] if name in fixed else ["loc"] * located + ["scale"] * scaled
-        names = [*lead, *shape, *moved]
+    for name, printed in (entry.split("=") for entry in shows.split()):
+        leading = [] if name == "entropy" else [probability if name in QUANTILES else first]
+        loc_and_scale = [] if name in fixed else ["loc"] * located + ["scale"] * scaled
+        names = [*leading, *shape, *loc_and_scale]
         compute = _function(
             dist,
             name,
-            given,
+            formulas,
             count=len(shape),
             scaled=scaled,
             support=support,
@@ -398,7 +398,7 @@ def distribution(
         fun = with_signature(compute, names)
         fun.__name__, fun.__qualname__ = name, f"{dist}.{name}"
         fun.__module__ = home
-        fun.__doc__ = _document(dist, name, what, formula, names, shape, call, shown)
+        fun.__doc__ = _document(dist, name, noun_phrase, formula, names, shape, call, printed)
         setattr(out, name, composite(fun, floats=True))
     return out
 
@@ -407,8 +407,8 @@ def distribution(
 def _forwarder(names: tuple[str, ...]) -> Any:
     """A function that makes functions of these arguments, which hand them on."""
     defaults = {"loc": "=0", "scale": "=1"}
-    given = ", ".join(n + defaults.get(n, "") for n in names)
-    return eval(f"lambda call: lambda {given}: call({', '.join(names)})")
+    parameters = ", ".join(n + defaults.get(n, "") for n in names)
+    return eval(f"lambda call: lambda {parameters}: call({', '.join(names)})")
 
 
 def with_signature(compute: Formula, names: list[str]) -> Any:

@@ -128,9 +128,14 @@ class gaussian_kde:
             weights = jnp.full((n,), 1.0 / n, dataset.dtype)
         self._set(dataset=dataset, weights=weights, neff=1 / jnp.sum(weights**2))
         factor = _factor(bw_method, self)
-        spread = jnp.atleast_2d(jnp.cov(dataset, rowvar=1, bias=False, aweights=weights))
+        data_covariance = jnp.atleast_2d(
+            jnp.cov(dataset, rowvar=1, bias=False, aweights=weights)
+        )
         square = factor * factor
-        self._set(covariance=spread * square, inv_cov=linear_solve.inv(spread) / square)
+        self._set(
+            covariance=data_covariance * square,
+            inv_cov=linear_solve.inv(data_covariance) / square,
+        )
 
     def _set(self, **fields: Any) -> None:
         for name, value in fields.items():

@@ -89,9 +89,9 @@ bernoulli = of_numbers(
 
 def _with_slope(value: Any, formula: Any, k: Any, *params: Any) -> Any:
     """`value`, which is exact for one `k`, with the slope of a formula by k."""
-    moves = formula(k, *map(stop_gradient, params))
-    moves = choose(lax.abs(moves) < INF, moves, 0.0)
-    return value + (moves - stop_gradient(moves))
+    slope_value = formula(k, *map(stop_gradient, params))
+    slope_value = choose(lax.abs(slope_value) < INF, slope_value, 0.0)
+    return value + (slope_value - stop_gradient(slope_value))
 
 
 def _some_successes(k: Any, n: Any, p: Any) -> Any:
@@ -131,8 +131,8 @@ binom = of_numbers(
 def _some_failures(k: Any, n: Any, p: Any) -> Any:
     """n / (n + k) times the probability of n of n + k."""
     total = n + k
-    share = lax.log(n) - lax.log(total) - lax.log1p(total)
-    return log_beta_density(p, n, k, n + 1, k + 1) + share
+    log_ratio = lax.log(n) - lax.log(total) - lax.log1p(total)
+    return log_beta_density(p, n, k, n + 1, k + 1) + log_ratio
 
 
 @by_slopes
@@ -214,8 +214,8 @@ betabinom = of_numbers(
 
 def _poisson_cdf(k: Any, mu: Any) -> Any:
     below = k < 0
-    whole = lax.floor(choose(below, 0.0, k)) + 1
-    return choose(below, 0.0, gammaincc(whole, mu))
+    shape_param = lax.floor(choose(below, 0.0, k)) + 1
+    return choose(below, 0.0, gammaincc(shape_param, mu))
 
 
 @by_slopes

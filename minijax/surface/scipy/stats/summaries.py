@@ -46,7 +46,7 @@ def _check_policy(name: str, nan_policy: str) -> None:
         )
 
 
-def _rows(a: Any, axis: int | None) -> tuple[Any, int]:
+def _axis_last(a: Any, axis: int | None) -> tuple[Any, int]:
     """The array with one axis last: that one, or the only one, if `axis` is None."""
     if axis is None:
         return a.reshape(-1), -1
@@ -107,7 +107,7 @@ def mode(
     _check_policy("mode", nan_policy)
     a = jnp.atleast_1d(a) if jnp.ndim(a) == 0 else as_array(a)
     ndim = a.ndim
-    rows, at = _rows(a, axis)
+    rows, kept_axis = _axis_last(a, axis)
     shape, size = rows.shape[:-1], rows.shape[-1]
     if size:
         value, _, first = _sorted(rows)
@@ -120,12 +120,12 @@ def mode(
         most = jnp.full(shape, NAN, dtypes.float_default())
         count = jnp.zeros(shape, dtypes.float_default())
     if keepdims:
-        kept = (
+        kept_shape = (
             (1,) * ndim
             if axis is None
-            else tuple(1 if i == at else n for i, n in enumerate(a.shape))
+            else tuple(1 if i == kept_axis else n for i, n in enumerate(a.shape))
         )
-        most, count = most.reshape(kept), count.reshape(kept)
+        most, count = most.reshape(kept_shape), count.reshape(kept_shape)
     return ModeResult(most, count)
 
 
@@ -171,14 +171,16 @@ def rankdata(
     if method not in METHODS:
         raise errors.value_error(f"unknown method '{method}'", tries=[str(METHODS)])
     a = as_array(a)
-    rows, at = _rows(a, axis)
+    rows, at = _axis_last(a, axis)
     last = rows.ndim - 1
-    _, order, first = _sorted(rows)
+    _, sorted_indices, first = _sorted(rows)
     dtype = dtypes.float_default()
     if method == "dense":
         rank = jnp.cumsum(first, axis=-1).astype(dtype)
     elif method == "ordinal":
-        rank = (lax.broadcasted_iota(order.dtype, order.shape, last) + 1).astype(dtype)
+        rank = (
+            lax.broadcasted_iota(sorted_indices.dtype, sorted_indices.shape, last) + 1
+        ).astype(dtype)
     else:
         low = _starts(first)
         # Seen from the end, a run begins where the one after it does.
@@ -186,7 +188,7 @@ def rankdata(
         high = rows.shape[-1] - 1 - lax.rev(_starts(lax.rev(final, (last,))), (last,))
         low, high = low.astype(dtype) + 1, high.astype(dtype) + 1
         rank = {"min": low, "max": high, "average": (low + high) / 2}[method]
-    _, rank = lax.sort((order, rank), dimension=last, num_keys=1)
+    _, rank = lax.sort((sorted_indices, rank), dimension=last, num_keys=1)
     if dtypes.is_inexact(rows.dtype):
         rank = jnp.where(jnp.any(rows != rows, axis=-1, keepdims=True), NAN, rank)
     return rank if axis is None else jnp.moveaxis(rank, -1, at)
@@ -236,8 +238,8 @@ def sem(
         (axis,) = canonical_axes(operator.index(axis), a.ndim)
     if nan_policy == "omit":
         count: Any = jnp.sum(a == a, axis=axis, keepdims=keepdims)
-        spread = jnp.nanstd(a, axis, ddof=ddof, keepdims=keepdims)
-        return (spread / jnp.sqrt(count.astype(spread.dtype))).astype(a.dtype)
+        deviation = jnp.nanstd(a, axis, ddof=ddof, keepdims=keepdims)
+        return (deviation / jnp.sqrt(count.astype(deviation.dtype))).astype(a.dtype)
     size = a.size if axis is None else a.shape[axis]
-    spread = jnp.std(a, axis, ddof=ddof, keepdims=keepdims)
-    return (spread / math.sqrt(size) if size else spread * NAN).astype(a.dtype)
+    deviation = jnp.std(a, axis, ddof=ddof, keepdims=keepdims)
+    return (deviation / math.sqrt(size) if size else deviation * NAN).astype(a.dtype)

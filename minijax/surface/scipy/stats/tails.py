@@ -113,8 +113,8 @@ def _lesser_beta(x: Any, a: Any, b: Any) -> tuple[Any, Any]:
 @in_float32
 def beta_above(x: Any, a: Any, b: Any) -> Any:
     """1 - I_x(a, b): of small x by x itself, since 1 - x is rounded."""
-    below, share = _lesser_beta(x, a, b)
-    return choose(below, 1 - share, share)
+    below, probability = _lesser_beta(x, a, b)
+    return choose(below, 1 - probability, probability)
 
 
 @by_slopes
@@ -123,9 +123,9 @@ def log_beta_below(x: Any, a: Any, b: Any) -> Any:
     """ln I_x(a, b) of 0 <= x <= 1."""
     tail, series = _log_tail(x, a, b)
     a, b = choose(tail, 1.0, a), choose(tail, 1.0, b)
-    below, share = _lesser_beta(choose(tail, 0.5, x), a, b)
-    least = lax.log(choose(below, share, 0.5))
-    rest = choose(below, least, _log_complement(choose(below, 0.5, share)))
+    below, probability = _lesser_beta(choose(tail, 0.5, x), a, b)
+    log_lesser = lax.log(choose(below, probability, 0.5))
+    rest = choose(below, log_lesser, _log_complement(choose(below, 0.5, probability)))
     return choose(tail, series, rest)
 
 
@@ -135,9 +135,9 @@ def log_beta_above(x: Any, a: Any, b: Any) -> Any:
     """ln(1 - I_x(a, b)) of 0 <= x <= 1."""
     tail, series = _log_tail(1 - x, b, a)
     a, b = choose(tail, 1.0, a), choose(tail, 1.0, b)
-    below, share = _lesser_beta(choose(tail, 0.5, x), a, b)
-    least = lax.log(choose(below, 0.5, share))
-    rest = choose(below, _log_complement(choose(below, share, 0.5)), least)
+    below, probability = _lesser_beta(choose(tail, 0.5, x), a, b)
+    log_lesser = lax.log(choose(below, 0.5, probability))
+    rest = choose(below, _log_complement(choose(below, probability, 0.5)), log_lesser)
     return choose(tail, series, rest)
 
 

@@ -29,8 +29,8 @@ def _log_mass(a: Any, b: Any) -> Any:
     # Around 0: a sum of two parts.
     half = math.sqrt(0.5)
     low, high = choose(left, -1.0, low), choose(left, 1.0, high)
-    parts = (lax.erf(high * half) + lax.erf(-low * half)) * 0.5
-    return choose(left, tail, lax.log(parts))
+    mass = (lax.erf(high * half) + lax.erf(-low * half)) * 0.5
+    return choose(left, tail, lax.log(mass))
 
 
 def _logpdf(z: Any, a: Any, b: Any) -> Any:
@@ -55,17 +55,17 @@ _below = sloped(lambda z, a, b: lax.exp(_log_mass(a, z) - _log_mass(a, b)), _den
 _above = sloped(lambda z, a, b: lax.exp(_log_mass(z, b) - _log_mass(a, b)), _minus_density)
 
 
-def _log_share(z: Any, a: Any, b: Any, upper: bool) -> Any:
+def _log_fraction(z: Any, a: Any, b: Any, upper: bool) -> Any:
     """The logarithm of the share of what is below z, or above it."""
     below, above = z <= a, z >= b
     end = below | above
     low, high = choose(end, b, z), choose(end, a, z)
-    share = (_log_mass(high, b) if upper else _log_mass(a, low)) - _log_mass(a, b)
-    nearly = (share > -0.1) & ~end  # all: what is left out is more precise
+    log_fraction = (_log_mass(high, b) if upper else _log_mass(a, low)) - _log_mass(a, b)
+    nearly = (log_fraction > -0.1) & ~end  # all: what is left out is more precise
     left_out = _below(low, a, b) if upper else _above(high, a, b)
-    share = choose(nearly, lax.log1p(-choose(nearly, left_out, 0.5)), share)
+    log_fraction = choose(nearly, lax.log1p(-choose(nearly, left_out, 0.5)), log_fraction)
     all, none = (below, above) if upper else (above, below)
-    return choose(all, 0.0, choose(none, -INF, share))
+    return choose(all, 0.0, choose(none, -INF, log_fraction))
 
 
 truncnorm = distribution(
@@ -80,8 +80,8 @@ truncnorm = distribution(
     outside=_outside,
     inside=0.0,
     logpdf=_logpdf,
-    logcdf=lambda z, a, b: _log_share(z, a, b, False),
-    logsf=lambda z, a, b: _log_share(z, a, b, True),
-    cdf=sloped(lambda z, a, b: lax.exp(_log_share(z, a, b, False)), _density),
-    sf=sloped(lambda z, a, b: lax.exp(_log_share(z, a, b, True)), _minus_density),
+    logcdf=lambda z, a, b: _log_fraction(z, a, b, False),
+    logsf=lambda z, a, b: _log_fraction(z, a, b, True),
+    cdf=sloped(lambda z, a, b: lax.exp(_log_fraction(z, a, b, False)), _density),
+    sf=sloped(lambda z, a, b: lax.exp(_log_fraction(z, a, b, True)), _minus_density),
 )
