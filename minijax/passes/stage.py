@@ -33,7 +33,7 @@ from ..ir.jaxpr import (
 )
 from ..ir.manual_axis_rules import DIFFERING
 from ..ir.tracer_errors import returned_reference
-from ..types.avals import WIDE_SCALARS, AbstractRef, ShapedArray, is_wide_beside, shaped
+from ..types.avals import WIDE_SCALARS, AbstractRef, ShapedArray, keeps_wide_dtype, shaped
 from ..types.dtypes import is_extended
 from .ad_util import core_ops
 
@@ -216,7 +216,7 @@ class StageTrace(Trace):
                 if (
                     type(x) in WIDE_SCALARS
                     and prim.regions is None  # inner programs have their types already
-                    and is_wide_beside(x, args)
+                    and keeps_wide_dtype(x, args)
                 ):
                     a: Any = Literal(x, shaped((), x.dtype))
                 else:

@@ -161,16 +161,14 @@ def install() -> None:
 
 
 def _set_class_module(cls: type[Any]) -> None:
-    """Set the module of the values' classes: libraries choose by it which functions accept
-    them."""
+    """Set the module of classes of values, by which libraries dispatch."""
     cls.__module__ = lazy_modules.public_path(cls.__module__)
     for inner in cls.__subclasses__():
         _set_class_module(inner)
 
 
 def _module_to_run(module: str) -> str:
-    """Return the module that `python -m` runs: our own for `jax.tools.x`, since its code is
-    read."""
+    """Return the module that `python -m` runs: our own for `jax.tools.x`."""
     return f"{_PACKAGE}{module[3:]}" if module.startswith("jax.") else module
 
 

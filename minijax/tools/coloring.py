@@ -145,8 +145,7 @@ def sparsity(
 def _pattern(
     f: Any, args: tuple[Any, ...], kwargs: Any, argnums: int, twice: bool
 ) -> tuple[Pattern, Any]:
-    """Return the pattern of the Jacobian of `f` or of its gradient, and the elements'
-    dtype."""
+    """Return the pattern of `f`'s Jacobian or Hessian, and the dtype of its elements."""
     i = _position(f, args, argnums)
     fun, values, more, positions = without_statics(f, args, kwargs)
     if i not in positions:

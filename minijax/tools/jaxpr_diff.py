@@ -196,8 +196,7 @@ def diff(
 def _evaluate(
     jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]
 ) -> tuple[list[Any], list[tuple[Equation, list[Any]]]]:
-    """Return the results of a program and of each of its equations, from one compiled
-    run."""
+    """Evaluate a program; return its results and those of each equation."""
     eqns = list(jaxpr.eqns)
 
     def run(consts: Any, *xs: Any) -> Any:

@@ -2,8 +2,8 @@
 
 A call runs the function once, compiled, with probes where a bad number could get lost.  If
 they report nothing, the call is done.  Otherwise the same interpreter, also compiled,
-checks
-every value and names the first site; another run computes the statistics of its operands.
+checks every value and names the first site; another run computes the statistics of its
+operands.
 
 The interpreter is nan_interpreter.py, and nan_probes.py chooses the values to check.
 """
@@ -220,8 +220,7 @@ def nans(
 def first_nan(
     closed: ClosedJaxpr, args: Sequence[Any], kinds: Sequence[str]
 ) -> tuple[str, str] | None:
-    """Describe the first NaN of a program for `debug_nans`: operation and step; source
-    line."""
+    """Describe the first NaN for `debug_nans`: operation and step; source line."""
     if closed.effects:  # a second run would repeat them
         return None
     with config.debug_nans(False), config.debug_infs(False):

@@ -199,8 +199,7 @@ class NonfiniteInterpreter:
     def equation(
         self, eqn: Equation, args: Sequence[Any], loops: tuple[int, ...], **how: Any
     ) -> tuple[Sequence[Any], Record | None]:
-        """Apply an equation; return its results, and a record if inner programs were
-        run."""
+        """Apply an equation; return results, and a record if it has programs."""
         prim, params, regions = eqn.primitive, eqn.params, eqn.primitive.regions
         if isinstance(regions, Loop):
             return self.loop(eqn, args, loops, **how)
@@ -267,8 +266,7 @@ class NonfiniteInterpreter:
     def loop(
         self, eqn: Equation, args: Sequence[Any], loops: tuple[int, ...], **how: Any
     ) -> tuple[Sequence[Any], Record]:
-        """Run a loop that carries the record.  A site in the test counts in the step after
-        it."""
+        """Run a loop that carries the record; sites in the test belong to the next step."""
         loop: Loop = eqn.primitive.regions
         params = eqn.params
         *cond, body = loop.bodies(params)
@@ -529,8 +527,7 @@ class _CoarseState:
                 self.reasons[v] = frozenset((self.probes.slot(v),))
 
     def mark_results(self, i: int, eqn: Equation, outs: Sequence[Any]) -> Sequence[Any]:
-        """Return an equation's results, marked with NaNs unless a later equation does
-        it."""
+        """Return an equation's results, with NaNs as marks unless a later one adds them."""
         plan = self.plan
         good = [x for a in [*self.owed] if plan.takers[a] == i for x in self.owed.pop(a)]
         tested = [a for a in plan.marks.get(i, ()) if a in plan.own]

@@ -322,8 +322,7 @@ class Probes:
         return self.slots[key]
 
     def check(self, number: int, now: int, before: Iterable[int]) -> None:
-        """Register a site to report if slot `now` is bad and no slot in `before` explains
-        it."""
+        """Report a site if slot `now` is bad and no slot in `before` explains it."""
         self.checks.append((number, now, tuple(before)))
 
     def first(self, kinds: frozenset[str]) -> Any:

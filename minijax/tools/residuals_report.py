@@ -149,8 +149,7 @@ def residuals(grad_f: Callable[..., Any], *args: Any, **kwargs: Any) -> Ledger:
 
 
 def _gradients(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, set[Any]]]:
-    """Yield the programs that have both a forward and a backward pass, with calls
-    inlined."""
+    """Yield programs with a forward and a backward pass, with calls inlined."""
     jaxpr = inline_calls(jaxpr)
     if any(map(is_backward, jaxpr.eqns)):
         yield jaxpr, {*jaxpr.constvars, *jaxpr.invars}

@@ -386,8 +386,7 @@ def compile_jaxpr(work_dir: Any, f: Any, f_args: Any, f_kwargs: Any, **_: Any) -
 
 
 def _equations_as_printed(jaxpr: Any) -> Iterator[Equation]:
-    """Yield equations in printed order: inner programs follow the line of their
-    equation."""
+    """Yield equations in printed order; inner programs follow their equation."""
     for eqn in jaxpr.eqns:
         yield eqn
         for inner in closed_jaxprs(eqn.params):

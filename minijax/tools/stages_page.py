@@ -205,8 +205,7 @@ def _name(transform: Any) -> str:
 
 
 def _composed(f: Any, through: Sequence[Any]) -> tuple[Any, list[tuple[str, Any, list[Any]]]]:
-    """Return the composed function; for each inner one its stage name, itself, its
-    arguments."""
+    """Return the composed function, and for each inner one (stage, function, arguments)."""
     for t in through:
         if not callable(t):
             raise errors.type_error(
@@ -478,8 +477,7 @@ def _html(stage: Stage) -> str:
 
 
 def _graph(jaxpr: Jaxpr) -> str:
-    """Return a jaxpr for graphviz: nodes are equations, with calls inlined; edges are
-    values."""
+    """Return a graph for graphviz: nodes are equations, edges are values."""
     writer, names = _Writer(), jaxpr.arg_names
     jaxpr = inline_calls(jaxpr)
     rows = ["digraph {", 'node [shape=box fontname="monospace" fontsize=10];']

@@ -131,8 +131,7 @@ class Walk:
     def steps(
         self, eqn: Equation, args: Sequence[Any], done: Callable[[list[Any]], None]
     ) -> Iterator[Inside]:
-        """Yield each step of a loop before it is run; at the end pass its results to
-        `done`."""
+        """Yield each step of a loop before it runs; pass the results to `done`."""
         loop, params = eqn.primitive.regions, eqn.params
         *cond, body = loop.bodies(params)
         cond_consts, consts, carry, xs = loop.groups(params, args)

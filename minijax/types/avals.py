@@ -1,12 +1,11 @@
-"""Abstract values: what is known of a value before it is computed.
+"""Abstract values: the properties of a value that are known before it is computed.
 
-`ShapedArray` is shape, dtype, weak type, memory space and, along `Explicit` axes of a mesh,
-how the value lies, and along manual ones whether it varies; equal ones are one object, so
-that caches hash and compare them by identity.  `AbstractToken` is the type of a
-token, `AbstractRef` of a mutable reference.  C++ reads `shape`, `dtype` and
-`weak_type` of what it is given, nothing else.
+`ShapedArray` has a shape, dtype, weak type and memory space, the sharding along `Explicit`
+mesh axes, and the kinds of manual axes.  Equal ones are one object, so that caches hash and
+compare them by identity.  `AbstractToken` is the type of a token, `AbstractRef` of a
+mutable reference.  C++ reads only `shape`, `dtype` and `weak_type` of a type.
 
-This room knows no operations.  Next: ir/.
+This module does not depend on any operation.  Next: ir/.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ import numpy as np
 
 from ..base import errors
 from . import dtypes
-from .manual_axes import ManualAxisKinds, ManualAxisType, held, manual_axis_type
+from .manual_axes import ManualAxisKinds, ManualAxisType, manual_axis_type, to_axis_kinds
 from .symbolic_dims import index_of, size_of
 
 
 class MemorySpace(enum.Enum):
-    """Where a value is kept: in the device's own memory, or in its host's."""
+    """The memory of a value: the device's own, or its host's."""
 
     Device = 1
     Host = 2
     Any = 3
 
-    __hash__ = object.__hash__  # enum's is a Python function, and each type is hashed
+    __hash__ = object.__hash__  # enum's own is a Python function, and types are hashed often
 
     def __repr__(self) -> str:
         return f"MemorySpace.{self.name}"
@@ -39,7 +38,7 @@ class MemorySpace(enum.Enum):
 
     @staticmethod
     def of_kind(kind: str | None) -> MemorySpace:
-        """The space of a runtime's memory kind, such as 'pinned_host'."""
+        """Return the space of a runtime's memory kind, such as 'pinned_host'."""
         return MemorySpace.Host if kind in HOST_KINDS else MemorySpace.Device
 
 
@@ -54,17 +53,17 @@ class AbstractValue:
     memory_space = DEVICE
     explicit_sharding: Any = None
     manual_axis_kinds: Any = None
-    is_high = False  # whether it is a library's own, made of values of other types
+    is_high = False  # whether it is a library's own type, made of values of other types
 
     def str_short(self, short_dtypes: bool = False) -> str:
-        """Its text: `float32[3]`, or `f32[3]`."""
-        raise TypeError("an abstract value must say what it is called")
+        """Return its text: `float32[3]`, or `f32[3]`."""
+        raise TypeError("a subclass of AbstractValue must define str_short")
 
     def to_tangent(self) -> AbstractValue:
-        """The type of this value's tangents."""
+        """Return the type of this value's tangents."""
         return self
 
-    # As libraries ask for it, and for that of cotangents.
+    # JAX's names for the types of tangents and cotangents, which libraries call.
     def to_tangent_aval(self) -> AbstractValue:
         return self.to_tangent()
 
@@ -72,10 +71,10 @@ class AbstractValue:
         return self.to_tangent()
 
     def normalize(self) -> AbstractValue:
-        """The type that equal ones share: itself."""
+        """Return the type that equal ones share: itself."""
         return self
 
-    # What a value is made of: itself, but for a library's own type.
+    # The types and values that a value is made of: itself, except for a library's own type.
     def lo_ty(self) -> list[Any]:
         return [self]
 
@@ -90,9 +89,9 @@ class AbstractValue:
 class ShapedArray(AbstractValue):
     """An array of known shape and dtype.
 
-    `lies` is the sharding over an abstract mesh by which `Explicit` axes cut it, or None
-    where none does; `sharding` is that, or one that says of no axis that it is cut.
-    `manual` says the same of manual axes, or is None; `manual_axis_type` is that for users.
+    `explicit_sharding` is the sharding over an abstract mesh along `Explicit` axes, or None
+    if no axis is sharded so; `sharding` is the same, but never None.  `manual_axis_kinds`
+    are the kinds of manual axes, or None; `manual_axis_type` is their public form.
 
     >>> import numpy as np
     >>> shaped((3,), np.dtype('float32')).str_short(True)
@@ -123,38 +122,38 @@ class ShapedArray(AbstractValue):
         memory_space: MemorySpace = DEVICE,
     ) -> ShapedArray:
         dtype = dtypes.as_dtype(dtype)
-        lies = None if sharding is None else sharding.to_explicit(len(shape))
-        manual = held(manual_axis_type)
+        explicit_sharding = None if sharding is None else sharding.to_explicit(len(shape))
+        manual = to_axis_kinds(manual_axis_type)
         try:
             sizes = tuple(map(index_of, shape))
         except TypeError:
             raise TypeError(
                 f"Shapes must be 1D sequences of concrete values of integer type, got {shape}."
             ) from None
-        return shaped(sizes, dtype, bool(weak_type), memory_space, lies, manual)
+        return shaped(sizes, dtype, bool(weak_type), memory_space, explicit_sharding, manual)
 
     def __reduce__(self) -> Any:
-        parts = (
+        attributes = (
             self.shape,
             self.dtype,
             self.weak_type,
             self.memory_space,
             self.explicit_sharding,
         )
-        return shaped, (*parts, self.manual_axis_kinds)
+        return shaped, (*attributes, self.manual_axis_kinds)
 
     @property
     def sharding(self) -> Any:
-        """How values lie along `Explicit` axes: a sharding over an abstract mesh."""
+        """The sharding over an abstract mesh along `Explicit` axes; never None."""
         return (
-            _uncut[0](len(self.shape))
+            _no_sharding[0](len(self.shape))
             if self.explicit_sharding is None
             else self.explicit_sharding
         )
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
-        """Along which manual axes values vary, or are terms of sums."""
+        """The manual axes along which values vary, are unreduced, or are reduced."""
         return manual_axis_type(self.manual_axis_kinds)
 
     mat = manual_axis_type
@@ -171,10 +170,11 @@ class ShapedArray(AbstractValue):
         return n
 
     def str_short(self, short_dtypes: bool = False) -> str:
-        short = short_dtypes or self.dtype == dtypes.float0  # whose name is not its own
+        # NumPy's name of float0 is `void`.
+        short = short_dtypes or self.dtype == dtypes.float0
         name = dtypes.short_name(self.dtype) if short else str(self.dtype.name)
-        there = self.memory_space
-        space = "" if there is DEVICE else f"<{there.name.lower()}>"
+        memory_space = self.memory_space
+        space = "" if memory_space is DEVICE else f"<{memory_space.name.lower()}>"
         kinds = "" if self.manual_axis_kinds is None else self.manual_axis_kinds.text()
         if self.explicit_sharding is not None and (
             self.explicit_sharding.spec.unreduced or self.explicit_sharding.spec.reduced
@@ -193,17 +193,17 @@ class ShapedArray(AbstractValue):
         return f"ShapedArray({self.str_short(False)}{weak})"
 
     def update(self, **changes: Any) -> ShapedArray:
-        """A copy that differs in some of its parts, by their names.
+        """Return a copy with some attributes changed, by their names.
 
-        One of another shape is not cut, unless `lies` says how.
+        If the shape changes, the copy is not sharded unless `explicit_sharding` is given.
         """
-        lies = None if "shape" in changes else self.explicit_sharding
+        explicit_sharding = None if "shape" in changes else self.explicit_sharding
         return shaped(
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak_type", self.weak_type),
             changes.get("memory_space", self.memory_space),
-            changes.get("explicit_sharding", lies),
+            changes.get("explicit_sharding", explicit_sharding),
             changes.get("manual_axis_kinds", self.manual_axis_kinds),
         )
 
@@ -219,15 +219,15 @@ class ShapedArray(AbstractValue):
         return self.update(dtype=dtypes.tangent_of(self.dtype), weak_type=False)
 
     def to_ct_aval(self) -> ShapedArray:
-        """The type of cotangents: terms of sums where values are reduced, and so on."""
-        found = self.to_tangent()
-        kinds = found.manual_axis_kinds
+        """Return the type of cotangents: unreduced and reduced axes change places."""
+        aval = self.to_tangent()
+        kinds = aval.manual_axis_kinds
         if kinds is not None and (kinds.unreduced or kinds.reduced):
-            turned = ManualAxisKinds(kinds.varying, kinds.reduced, kinds.unreduced)
-            found = found.update(manual_axis_kinds=turned)
-        if found.explicit_sharding is not None:
-            found = found.update(explicit_sharding=found.explicit_sharding.of_cotangents())
-        return found
+            swapped = ManualAxisKinds(kinds.varying, kinds.reduced, kinds.unreduced)
+            aval = aval.update(manual_axis_kinds=swapped)
+        if aval.explicit_sharding is not None:
+            aval = aval.update(explicit_sharding=aval.explicit_sharding.of_cotangents())
+        return aval
 
     def __len__(self) -> int:
         if not self.shape:
@@ -235,32 +235,33 @@ class ShapedArray(AbstractValue):
         return self.shape[0]
 
 
-def _with_sums(manual: ManualAxisKinds | None, lies: Any) -> ManualAxisKinds:
-    """What types show of manual axes, and of `Explicit` ones along which there are sums."""
-    mine, spec, names = manual or ManualAxisKinds(), lies.spec, lies.mesh.axis_names
+def _with_sums(manual: ManualAxisKinds | None, explicit_sharding: Any) -> ManualAxisKinds:
+    """Return the manual axis kinds, with `Explicit` axes that are unreduced or reduced."""
+    axis_kinds = manual or ManualAxisKinds()
+    spec, names = explicit_sharding.spec, explicit_sharding.mesh.axis_names
     unreduced = [n for n in names if n in spec.unreduced]
     reduced = [n for n in names if n in spec.reduced]
     return ManualAxisKinds(
-        mine.varying, (*mine.unreduced, *unreduced), (*mine.reduced, *reduced)
+        axis_kinds.varying, (*axis_kinds.unreduced, *unreduced), (*axis_kinds.reduced, *reduced)
     )
 
 
 def sharded_axis_text(size: int, entry: Any) -> str:
-    """An axis as types show it: its size, and the mesh axes that cut it."""
+    """Format an axis as types show it: its size, and the mesh axes that shard it."""
     axes = f"({','.join(map(str, entry))})" if isinstance(entry, tuple) else entry
     return str(size) if entry is None else f"{size}@{axes}"
 
 
 class TypeFlags:
-    """What has been seen in this process."""
+    """Facts about all types of this process."""
 
-    # a type that says how its values lie, or whether they vary: else nobody need look
+    # Whether any type was sharded or had manual axis kinds; until then rules skip both.
     has_sharded_types = False
 
 
-# (number of axes) -> the sharding that types show which say nothing of it
-_uncut: list[Callable[[int], Any]] = []
-register_uncut = _uncut.append
+# (number of axes) -> the sharding of types without one; the runtime registers it
+_no_sharding: list[Callable[[int], Any]] = []
+register_no_sharding = _no_sharding.append
 
 _interned: dict[tuple[Any, ...], ShapedArray] = {}
 _blank = object.__new__
@@ -274,7 +275,7 @@ def shaped(
     explicit_sharding: Any = None,
     manual_axis_kinds: ManualAxisKinds | None = None,
 ) -> ShapedArray:
-    """The `ShapedArray` of a tuple of ints and a dtype: one object for equal ones."""
+    """Return the `ShapedArray` of these attributes: equal ones are one object."""
     key = (shape, dtype, weak_type, memory, explicit_sharding, manual_axis_kinds)
     aval = _interned.get(key)
     if aval is None:
@@ -324,7 +325,7 @@ class AbstractRef(AbstractValue):
 
     @property
     def weak_type(self) -> bool:
-        """Whether the dtype of what it holds gives way to others."""
+        """Whether the dtype of its array is weak in promotion."""
         return bool(self.inner_aval.weak_type)
 
     @property
@@ -357,7 +358,7 @@ class AbstractRef(AbstractValue):
         return self.str_short(False)
 
     def to_tangent(self) -> ShapedArray:
-        """None: what a reference holds is differentiated, not the reference."""
+        """Return float0: the array in a reference is differentiated, not the reference."""
         return shaped(self.shape, dtypes.float0)
 
     def __hash__(self) -> int:
@@ -368,12 +369,12 @@ class AbstractRef(AbstractValue):
 
 
 def scalar_aval(kind: type) -> ShapedArray:
-    """The weakly typed aval of a Python scalar of type `kind`."""
+    """Return the weakly typed aval of a Python scalar of type `kind`."""
     return shaped((), dtypes.scalar_dtype(kind), kind is not bool)
 
 
-# Dtypes that are what they seem, whatever the options say.
-_PLAIN = frozenset(
+# Dtypes that are canonical whatever the options are.
+_ALWAYS_CANONICAL = frozenset(
     (
         dtypes.float32,
         dtypes.int32,
@@ -389,13 +390,13 @@ _PLAIN = frozenset(
 
 
 def numpy_aval(x: Any) -> ShapedArray:
-    """The aval of a NumPy array or scalar (64-bit types narrow unless x64 is on).
+    """Return the aval of a NumPy array or scalar (64-bit types narrow unless x64 is on).
 
-    Scalars, of which constants beside operands are made, keep 64 bits where those that are
-    asked for are allowed.
+    Scalars, from which rules make constants of their operands' dtypes, keep 64 bits where
+    explicitly requested 64-bit types are allowed.
     """
     dtype = x.dtype
-    if dtype in _PLAIN:
+    if dtype in _ALWAYS_CANONICAL:
         return shaped(x.shape, dtype)
     if not dtype.isnative:
         dtype = dtype.newbyteorder("=")
@@ -403,7 +404,7 @@ def numpy_aval(x: Any) -> ShapedArray:
         raise errors.ElementError(
             f"Dtype {dtype} is not a valid JAX array type. Only arrays of"
             " numeric types are supported by JAX.\n"
-            "Why: only numeric and bool dtypes exist here.\n"
+            "Why: minijax has only numeric and bool dtypes.\n"
             "Try: convert it, e.g. x.astype(float)."
         )
     narrow = dtypes.canonical(dtype)
@@ -415,10 +416,10 @@ def numpy_aval(x: Any) -> ShapedArray:
 WIDE_SCALARS = frozenset((np.float64, np.int64, np.uint64, np.complex128))
 
 
-def is_wide_beside(x: Any, operands: Iterable[Any]) -> bool:
-    """Whether a NumPy scalar of 64 bits, which alone means 32, is beside others of 64.
+def keeps_wide_dtype(x: Any, operands: Iterable[Any]) -> bool:
+    """Whether a 64-bit NumPy scalar, which alone means 32 bits, has operands with 64 bits.
 
-    Then it is a constant that a rule made for them, and keeps its dtype, too.
+    Then it is a constant that a rule made for them, and keeps its dtype as well.
     """
     if dtypes.wide_types():
         return False
@@ -427,18 +428,18 @@ def is_wide_beside(x: Any, operands: Iterable[Any]) -> bool:
 
 
 def str_short(x: Any) -> str:
-    """Short text of an abstract value."""
+    """Return the short text of an abstract value."""
     return str(x.str_short(True))
 
 
 def same_type(a: Any, b: Any) -> bool:
-    """Equal types, weak types aside."""
+    """Whether types are equal, except for their weak types."""
     if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
         same = a.shape == b.shape and a.memory_space is b.memory_space
-        alike = (
+        same_placement = (
             same
             and a.explicit_sharding == b.explicit_sharding
             and a.manual_axis_kinds == b.manual_axis_kinds
         )
-        return alike and bool(a.dtype == b.dtype)
+        return same_placement and bool(a.dtype == b.dtype)
     return bool(a == b)

@@ -1,11 +1,11 @@
-"""Dtypes: what exists, how they are named, ordered and promoted.
+"""Dtypes: which exist, their names, their order and their promotion.
 
-A dtype is a `np.dtype` (NumPy's and ml_dtypes'), or an `ExtendedDType` (random
-keys), an opaque element kept as a small array of numbers.  Python scalars have
-*weak* types: they give way to an array's type (`int8(3) + 4` is int8).  Promotion
-is the least upper bound in the lattice that JAX documents.
+A dtype is a `np.dtype` (NumPy's and ml_dtypes'), or an `ExtendedDType`: an opaque element
+type, such as random keys, stored as a small array of numbers.  Python scalars have *weak*
+types: the type of the other operand wins (`int8(3) + 4` is int8).  Promotion is the least
+upper bound in the lattice that JAX documents.
 
-This room knows no arrays.  Next: avals.py, shapes and abstract values.
+This module does not depend on arrays.  Next: avals.py, shapes and abstract values.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FLOAT8: tuple[Any, ...] = tuple(
 )
 float4_e2m1fn: Any = np.dtype(ml_dtypes.float4_e2m1fn)
 SMALL_FLOATS = (*FLOAT8, float4_e2m1fn)
-# Dtypes of stored data, with which no device computes: no array has one of these.
+# Dtypes of stored data that no device computes with: no array has one of these.
 STORED: dict[Any, str] = {
     np.dtype(getattr(ml_dtypes, name)): kind_
     for name, kind_ in (
@@ -69,8 +69,8 @@ COMPLEX = (complex64, complex128)
 class ExtendedDType:
     """An opaque element type, stored as an array of `base_dtype`, `base_shape`.
 
-    That of a library says in `_rules` how it is stored, what it converts to and from, of
-    which dtype its tangents are, how they add, and what is zero.
+    The `_rules` of a library's own dtype define its storage, its conversions, the dtype of
+    its tangents, their sum, and zero.
     """
 
     _rules: Any
@@ -103,20 +103,20 @@ class prng_key(extended):
 
 
 class KeyTy(ExtendedDType):
-    """The dtype of random keys of one implementation: `key<fry>`; one object for each."""
+    """The dtype of random keys, `key<fry>`: one object per implementation."""
 
     type = prng_key
     base_shape: tuple[int, ...] = ()
     base_dtype: Any = None
     itemsize: int = 0
-    _made: dict[Any, KeyTy] = {}
+    _instances: dict[Any, KeyTy] = {}
 
     def __new__(cls, impl: Any) -> KeyTy:
-        found = cls._made.get(impl)
-        return super().__new__(cls) if found is None else found
+        instance = cls._instances.get(impl)
+        return super().__new__(cls) if instance is None else instance
 
     def __init__(self, impl: Any) -> None:
-        self._made[impl] = self
+        self._instances[impl] = self
         self.impl = impl
         self.base_shape = impl.key_shape
         self.base_dtype = uint32
@@ -135,7 +135,7 @@ def is_extended(dtype: Any) -> bool:
 
 
 def rules_of(dtype: Any) -> Any:
-    """What a library says of its extended dtype; None of another."""
+    """Return the rules of a library's extended dtype; None for any other dtype."""
     return getattr(dtype, "_rules", None) if is_extended(dtype) else None
 
 
@@ -147,7 +147,7 @@ PYTHON_SCALARS = tuple(_PYTHON)
 
 
 def canonical(dtype: Any) -> Any:
-    """The dtype that `dtype` means now: 64-bit types narrow unless x64 is on."""
+    """Return the dtype that `dtype` means now: 64-bit types narrow unless x64 is on."""
     if isinstance(dtype, ExtendedDType):
         return dtype
     if not isinstance(dtype, np.dtype):
@@ -156,19 +156,19 @@ def canonical(dtype: Any) -> Any:
 
 
 def narrow(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The 32-bit counterpart of a 64-bit dtype; others themselves."""
+    """Return the 32-bit counterpart of a 64-bit dtype; others unchanged."""
     return _TO_32.get(dtype, dtype)
 
 
 def as_dtype(dtype: Any) -> Any:
-    """`dtype` (a NumPy or Python type, a name, a scalar function) as an np.dtype."""
+    """Return a NumPy or Python type, a name or a scalar function as an np.dtype."""
     if isinstance(dtype, (np.dtype, ExtendedDType)):
         return dtype
     try:
         if dtype in _PYTHON:
             return _PYTHON[dtype]
     except TypeError:  # it cannot be hashed
-        check_no_array(dtype, "dtype")
+        check_dtype_argument(dtype, "dtype")
     if dtype is None:
         raise TypeError("Expected a dtype, got None.")
     inner = getattr(dtype, "dtype", None)
@@ -179,10 +179,10 @@ def as_dtype(dtype: Any) -> Any:
     return np.dtype(dtype)
 
 
-def check_no_array(dtype: Any, fun: str) -> None:
-    """Raise where an array stands in the place of a dtype argument of `fun`.
+def check_dtype_argument(dtype: Any, fun: str) -> None:
+    """Raise if the dtype argument of `fun` is an array.
 
-    It was mostly meant as a second array.
+    The user mostly meant it as a second array operand.
     """
     if isinstance(dtype, np.generic) or not hasattr(type(dtype), "__array__"):
         return
@@ -195,7 +195,7 @@ def check_no_array(dtype: Any, fun: str) -> None:
         " dtype=arr use dtype=arr.dtype.",
         where=fun,
         which=f"an array of {getattr(dtype, 'dtype', None)}",
-        tries=["arr.dtype", "one list of arrays, where several are joined"],
+        tries=["arr.dtype", "pass several arrays to join as one list"],
     )
 
 
@@ -204,76 +204,76 @@ _valid: dict[Any, bool] = {}
 
 def is_valid(dtype: Any) -> bool:
     """Whether arrays of `dtype` exist."""
-    known = _valid.get(dtype)
-    if known is None:
-        known = is_extended(dtype) or dtype in _ALL
-        _valid[dtype] = known
-    return known
+    valid = _valid.get(dtype)
+    if valid is None:
+        valid = is_extended(dtype) or dtype in _ALL
+        _valid[dtype] = valid
+    return valid
 
 
 _ALL = frozenset((bool_, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEX, float0))
 
 
 def requested_dtype(dtype: Any, fun: str) -> Any:
-    """The dtype that a user's `dtype` argument of `fun` means.
+    """Return the dtype that a user's `dtype` argument of `fun` means.
 
-    Where x64 is off, a 64-bit dtype is narrowed with a warning, refused, or kept, as
-    `jax_explicit_x64_dtypes` says.
+    If x64 is off, a 64-bit dtype is narrowed with a warning, refused, or used, according to
+    `jax_explicit_x64_dtypes`.
     """
     if is_extended(dtype):
         return dtype
-    check_no_array(dtype, fun)
-    wanted = as_dtype(dtype)
-    if not is_valid(wanted):
+    check_dtype_argument(dtype, fun)
+    requested = as_dtype(dtype)
+    if not is_valid(requested):
         raise errors.type_error(
             f"JAX only supports number, bool, and string dtypes, got dtype {dtype} in {fun}",
-            why=f"no array has elements of dtype {wanted}.",
+            why=f"no array has elements of dtype {requested}.",
         )
-    if wanted not in _TO_32 or config.X64.value:
-        return wanted
+    if requested not in _TO_32 or config.X64.value:
+        return requested
     if isinstance(dtype, type) and dtype in _PYTHON:
-        return _TO_32[wanted]
+        return _TO_32[requested]
     if config.EXPLICIT_X64.value == "allow":
-        return wanted
-    what = f"Explicitly requested dtype {wanted} requested in {fun} is not available"
+        return requested
+    what = f"Explicitly requested dtype {requested} requested in {fun} is not available"
     if config.EXPLICIT_X64.value == "error":
         raise errors.value_error(
             f"{what}. To enable more dtypes, set the jax_enable_x64 or"
             " allow_explicit_x64_dtypes configuration options.",
-            why="jax_explicit_x64_dtypes='error' refuses what would be narrowed.",
-            tries=[f"dtype={_TO_32[wanted]}", "jax_explicit_x64_dtypes='allow'"],
+            why="jax_explicit_x64_dtypes='error' refuses dtypes that would be narrowed.",
+            tries=[f"dtype={_TO_32[requested]}", "jax_explicit_x64_dtypes='allow'"],
         )
     warnings.warn(
-        f"{what}, and will be truncated to dtype {_TO_32[wanted]}. To enable more"
+        f"{what}, and will be truncated to dtype {_TO_32[requested]}. To enable more"
         " dtypes, set the jax_enable_x64 configuration option or the"
         " JAX_ENABLE_X64 shell environment variable. See"
         " https://github.com/jax-ml/jax#current-gotchas for more.",
         stacklevel=stacklevel(),
     )
-    return _TO_32[wanted]
+    return _TO_32[requested]
 
 
 def wide_types() -> bool:
-    """Whether there may be 64-bit types: by default, or where they are asked for."""
+    """Whether 64-bit types may exist: by default, or on explicit request."""
     return bool(config.X64.value) or config.EXPLICIT_X64.value == "allow"
 
 
 def float_default() -> Any:
-    """The dtype of a Python float."""
+    """Return the dtype of a Python float."""
     if config.DEFAULT_DTYPE_BITS.value == "32":
         return float32
     return float64 if config.X64.value else float32
 
 
 def int_default() -> Any:
-    """The dtype of a Python int."""
+    """Return the dtype of a Python int."""
     if config.DEFAULT_DTYPE_BITS.value == "32":
         return int32
     return int64 if config.X64.value else int32
 
 
 def scalar_dtype(kind: type) -> Any:
-    """The dtype that a Python scalar of type `kind` takes."""
+    """Return the dtype of a Python scalar of type `kind`."""
     if kind is bool:
         return bool_
     if kind is int:
@@ -289,13 +289,13 @@ def scalar_dtype(kind: type) -> Any:
 
 
 def kind(dtype: Any) -> str:
-    """One of 'bool', 'int', 'uint', 'float', 'complex', 'float0', 'key'."""
-    found = _KINDS.get(dtype)
-    if found is None:
+    """Return 'bool', 'int', 'uint', 'float', 'complex', 'float0' or 'key'."""
+    name = _KINDS.get(dtype)
+    if name is None:
         if is_extended(dtype):
             return "key"
         raise TypeError(f"no numeric kind for dtype {dtype}")
-    return found
+    return name
 
 
 _KINDS: dict[Any, str] = {bool_: "bool", float0: "float0"}
@@ -341,7 +341,7 @@ def is_differentiable(dtype: Any) -> bool:
 
 
 def tangent_of(dtype: Any) -> Any:
-    """The dtype of tangents of values of this dtype."""
+    """Return the dtype of tangents of values of this dtype."""
     if _KINDS.get(dtype) in ("float", "complex"):
         return dtype
     rules = rules_of(dtype)
@@ -349,7 +349,7 @@ def tangent_of(dtype: Any) -> Any:
 
 
 def to_inexact(dtype: Any) -> Any:
-    """The inexact dtype that an integer or bool one widens to in float functions."""
+    """Return the inexact dtype to which float functions widen integers and bools."""
     if is_inexact(dtype):
         return dtype
     if is_extended(dtype):
@@ -358,12 +358,12 @@ def to_inexact(dtype: Any) -> Any:
 
 
 def real_of(dtype: Any) -> Any:
-    """The dtype of the parts of a complex dtype; `dtype` itself otherwise."""
+    """Return the dtype of the parts of a complex dtype; otherwise `dtype` itself."""
     return {complex64: float32, complex128: float64}.get(dtype, dtype)
 
 
 def complex_of(dtype: Any) -> Any:
-    """The complex dtype whose parts can hold `dtype`."""
+    """Return the complex dtype whose parts can represent `dtype`."""
     if is_complex(dtype):
         return dtype
     return complex128 if dtype in (float64, int64, uint64) else complex64
@@ -387,23 +387,23 @@ _CATEGORIES = {
 
 
 def _category(x: Any) -> bool:
-    """Whether `x` is a class of scalars that stands for many dtypes."""
+    """Whether `x` is a scalar class that represents many dtypes."""
     return isinstance(x, type) and (
         x is np.generic or x in _CATEGORIES or issubclass(x, extended)
     )
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """Whether dtype or category `a` lies under dtype or category `b`.
+    """Whether dtype or category `a` is a subtype of dtype or category `b`.
 
     Args:
-      a, b: dtypes, what stands for one, or categories such as `numpy.floating`.
+      a, b: dtypes, objects that convert to one, or categories such as `numpy.floating`.
 
     Returns:
       A bool.
 
     Raises:
-      TypeError: one of them is no dtype.
+      TypeError: one of them is not a dtype.
 
     >>> import numpy as np, ml_dtypes
     >>> issubdtype(ml_dtypes.bfloat16, np.floating)
@@ -411,7 +411,7 @@ def issubdtype(a: Any, b: Any) -> bool:
     """
     if _category(a):
         return _category(b) and issubclass(a, b)
-    a, b = (x if _category(x) or is_extended(x) else _numpys(x) for x in (a, b))
+    a, b = (x if _category(x) or is_extended(x) else _as_numpy_dtype(x) for x in (a, b))
     if is_extended(a):
         return issubclass(a.type, b) if _category(b) else a is b
     if not _category(b):
@@ -419,14 +419,14 @@ def issubdtype(a: Any, b: Any) -> bool:
     return b is np.generic or a in _CATEGORIES.get(b, ())
 
 
-def _numpys(x: Any) -> Any:
-    """A dtype as NumPy reads it: None is the default float."""
+def _as_numpy_dtype(x: Any) -> Any:
+    """Return a dtype as NumPy reads it: None is the default float."""
     return float64 if x is None else as_dtype(x)
 
 
 def isdtype(dtype: Any, kinds: Any) -> bool:
     """Whether `dtype` is of one of the array-API `kinds` (or equals one of them)."""
-    dtype = _numpys(dtype)
+    dtype = _as_numpy_dtype(dtype)
     if not isinstance(kinds, tuple):
         kinds = (kinds,)
     return any([_is_of_kind(dtype, k) for k in kinds])
@@ -443,7 +443,7 @@ def _is_of_kind(dtype: Any, k: Any) -> bool:
             )
     elif isinstance(k, (int, float, complex)) or is_extended(k):
         raise TypeError(f"Expected kind to be a dtype, string, or tuple; got kind={k}")
-    return bool(dtype == _numpys(k))
+    return bool(dtype == _as_numpy_dtype(k))
 
 
 _API_KINDS = {
@@ -458,9 +458,9 @@ _API_KINDS = {
 
 
 def stored(x: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    """A value as the array that is put into memory.
+    """Return a value as the array that is stored in memory.
 
-    Of float0, without bits, as numbers of a dtype that NumPy does not read from there.
+    float0 has no bits: it is stored as zeros of a dtype that NumPy never reads from there.
     """
     if dtype == float0:
         return np.zeros(np.shape(x), ml_dtypes.float8_e5m2)
@@ -478,13 +478,13 @@ for _d in (*SMALL_FLOATS, *STORED):
 
 
 def short_name(dtype: Any) -> str:
-    """`f32`, `i8`, `bf16`, `key<fry>`: the name in jaxprs and messages."""
-    found = _SHORT.get(dtype)
-    return found if found is not None else str(getattr(dtype, "name", dtype))
+    """Return the name in jaxprs and messages: `f32`, `i8`, `bf16`, `key<fry>`."""
+    name = _SHORT.get(dtype)
+    return name if name is not None else str(getattr(dtype, "name", dtype))
 
 
 def bits_of(dtype: Any) -> int:
-    """The size of an element in bits, also where a byte holds several."""
+    """Return the size of an element in bits, also if a byte stores several elements."""
     name = dtype.name.partition("_")[0]
     digits = name.lstrip("uintfloa")
     narrow = name != digits and digits in ("1", "2", "4", "6")
@@ -549,9 +549,10 @@ def _above(strict: bool) -> dict[Any, frozenset[Any]]:
 
 
 def check_holds(name: str, number: Any, dtype: np.dtype[Any]) -> None:
-    """OverflowError unless an integer dtype of 32 bits holds a position or a count.
+    """Raise OverflowError unless a 32-bit integer dtype can represent a position or a
+    count.
 
-    A number that is not known is not checked, nor are other dtypes, which programs choose.
+    Symbolic numbers are not checked, nor are other dtypes, which programs choose.
     """
     if type(number) is not int or -(2**31) <= number < 2**31:
         return
@@ -569,7 +570,7 @@ class TypePromotionError(ValueError):
 
 
 class OpaqueDtypeError(TypePromotionError, TypeError):
-    """A dtype that is no number's (random keys, float0) promotes with no other."""
+    """Random keys and float0 do not promote with any other dtype."""
 
 
 def _node(dtype: Any, weak: bool) -> Any:
@@ -594,7 +595,7 @@ def _join(nodes: tuple[Any, ...], strict: bool) -> Any:
 
 
 def _no_path(nodes: tuple[Any, ...], strict: bool) -> str:
-    """What is said where dtypes have no common one."""
+    """Return the message for dtypes without a common one."""
     names = tuple(str(_WEAK_DTYPE.get(n, n)) for n in nodes)
     what = f"Input dtypes {names} have no available implicit dtype promotion path"
     if strict:
@@ -613,8 +614,8 @@ def _no_path(nodes: tuple[Any, ...], strict: bool) -> str:
             )
     return errors.message(
         what,
-        why="implicit promotion never loses what was chosen explicitly.",
-        tries=["x.astype(...), where the common dtype is meant"],
+        why="implicit promotion never discards an explicitly chosen dtype.",
+        tries=["x.astype(...), with the common dtype that you mean"],
     )
 
 
@@ -622,29 +623,29 @@ _WEAK_DTYPE: dict[Any, type] = {"i*": int, "f*": float, "c*": complex}
 
 
 def promote(pairs: tuple[tuple[Any, bool], ...], wide: bool = False) -> tuple[Any, bool]:
-    """Join of (dtype, weak) pairs: the common dtype, and whether it is weak.
+    """Join (dtype, weak) pairs: return the common dtype, and whether it is weak.
 
-    With `wide` it may have 64 bits where arrays may not.
+    With `wide` the result may have 64 bits even if arrays may not.
     """
     strict = config.PROMOTION.value == "strict"
     x64 = wide or config.X64.value
-    kept = not x64 and wide_types() and any(d in _TO_32 for d, _ in pairs)
+    keeps_64 = not x64 and wide_types() and any(d in _TO_32 for d, _ in pairs)
     bits = config.DEFAULT_DTYPE_BITS.value
     try:
-        return _promote(pairs, strict, x64, kept, bits)
+        return _promote(pairs, strict, x64, keeps_64, bits)
     except OpaqueDtypeError:
         raise
     except TypePromotionError:
         if not strict or mixing.by_user(functools.partial(_mixes, pairs)):
             raise
-        return _promote(pairs, False, x64, kept, bits)
+        return _promote(pairs, False, x64, keeps_64, bits)
 
 
 def _mixes(pairs: tuple[tuple[Any, bool], ...], leaves: Sequence[Any]) -> bool:
-    """Whether values are of those dtypes that do not promote strictly."""
-    found = {_node(*pair) for pair in map(_pair_of, leaves) if pair is not None}
+    """Whether any of the leaves have dtypes of `pairs` that do not promote strictly."""
+    leaf_nodes = {_node(*pair) for pair in map(_pair_of, leaves) if pair is not None}
     nodes = tuple(dict.fromkeys(_node(d, w) for d, w in pairs))
-    both = tuple(n for n in nodes if n in found)
+    both = tuple(n for n in nodes if n in leaf_nodes)
     try:
         return bool(both) and _join(both, True) is None
     except TypePromotionError:
@@ -652,7 +653,7 @@ def _mixes(pairs: tuple[tuple[Any, bool], ...], leaves: Sequence[Any]) -> bool:
 
 
 def _pair_of(x: Any) -> tuple[Any, bool] | None:
-    """The dtype of an operand, and whether it is weak; None if it has none."""
+    """Return the dtype of an operand, and whether it is weak; None if it has none."""
     if type(x) in _PYTHON:
         return scalar_dtype(type(x)), True
     aval = getattr(x, "aval", x)
@@ -665,7 +666,7 @@ def _pair_of(x: Any) -> tuple[Any, bool] | None:
 
 @functools.lru_cache(maxsize=4096)
 def _promote(
-    pairs: tuple[tuple[Any, bool], ...], strict: bool, x64: bool, kept: bool, bits: str
+    pairs: tuple[tuple[Any, bool], ...], strict: bool, x64: bool, keeps_64: bool, bits: str
 ) -> tuple[Any, bool]:
     first = pairs[0][0]
     if all(d == first for d, _ in pairs):
@@ -675,11 +676,11 @@ def _promote(
         opaque = next(d for d, _ in pairs if is_extended(d) or d == float0)
         raise OpaqueDtypeError(
             f"dtype={opaque} is not a valid dtype for JAX type promotion: dtypes {names}"
-            " have no common one."
+            " have no common dtype."
         )
     node = _join(tuple(dict.fromkeys(_node(d, w) for d, w in pairs)), strict)
     if isinstance(node, str):
-        # All weak: the widest of the dtypes seen of that kind, else the default.
+        # All weak: the widest of the dtypes seen of that kind, otherwise the default.
         kind_of = _WEAK_DTYPE[node]
         wide = x64 and bits != "32"
         dtype = _PYTHON[kind_of] if wide else scalar_dtype(kind_of)
@@ -687,4 +688,4 @@ def _promote(
         if same and all(d == same[0] for d in same):
             dtype = same[0]
         return dtype, True
-    return node if x64 or kept else narrow(node), False
+    return node if x64 or keeps_64 else narrow(node), False

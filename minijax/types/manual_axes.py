@@ -1,10 +1,10 @@
-"""What types say along manual axes of a mesh, of values that each device has for itself.
+"""Manual axis kinds: how values inside of `shard_map` relate between devices.
 
 Inside of `shard_map` a value may differ from device to device along an axis (it varies), or
-be the same.  It may also be one term of a sum that is still to be taken (it is unreduced),
-or be the same and bound to have such sums as cotangents (it is reduced).
+be the same.  It may also be one term of a sum that is still to be taken (it is unreduced).
+Or it is the same everywhere, and its cotangents are such terms (it is reduced).
 
-This room knows no operations.  Next: avals.py.
+This module does not depend on any operation.  Next: avals.py.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ Names = tuple[Any, ...]
 
 
 class ManualAxisKinds(NamedTuple):
-    """The axes of each kind, in the order of the axes in scope; what a type holds."""
+    """The axes of each kind in a type, in the order of the axes in scope."""
 
     varying: Names = ()
     unreduced: Names = ()
     reduced: Names = ()
 
     def text(self) -> str:
-        """As types show it: `{V:x, U:(y,z)}`."""
-        kinds = [_told(k, n) for k, n in zip("VUR", self, strict=True) if n]
+        """Return the text in types: `{V:x, U:(y,z)}`."""
+        kinds = [_axes_text(k, n) for k, n in zip("VUR", self, strict=True) if n]
         return f"{{{', '.join(kinds)}}}"
 
 
-def _told(kind: str, names: Names) -> str:
+def _axes_text(kind: str, names: Names) -> str:
     axes = f"({','.join(map(str, names))})" if len(names) > 1 else names[0]
     return f"{kind}:{axes}"
 
 
 class ManualAxisType:
-    """Along which manual axes values vary, are terms of sums, or have sums as cotangents.
+    """The axes along which values vary, are unreduced, or are reduced.
 
     Args:
       varying: the axes along which values differ from device to device.
-      unreduced: those along which values are terms of sums that are still to be taken.
-      reduced: those along which values are equal, and their cotangents unreduced.
+      unreduced: the axes along which values are terms of sums that are still to be taken.
+      reduced: the axes along which values are equal, and their cotangents unreduced.
 
     Raises:
       ValueError: an axis is of two kinds.
@@ -60,18 +60,18 @@ class ManualAxisType:
         reduced: Iterable[Any] = frozenset(),
     ) -> None:
         kinds = {"varying": varying, "unreduced": unreduced, "reduced": reduced}
-        for name, given in kinds.items():
-            if not isinstance(given, (set, frozenset)):
+        for name, axes in kinds.items():
+            if not isinstance(axes, (set, frozenset)):
                 raise errors.type_error(
                     f"{name} of a ManualAxisType should be a `set` or `frozenset` of names"
-                    f" of axes. Got {given!r} of type {type(given).__name__}"
+                    f" of axes. Got {axes!r} of type {type(axes).__name__}"
                 )
-            for other, these in kinds.items():
-                if other != name and not frozenset(given).isdisjoint(these):
+            for other, other_axes in kinds.items():
+                if other != name and not frozenset(axes).isdisjoint(other_axes):
                     raise errors.value_error(
                         f"{name} and {other} cannot have common mesh axes. Got"
-                        f" {name}={given} and {other}={these}",
-                        why="along an axis, a value is of one kind.",
+                        f" {name}={axes} and {other}={other_axes}",
+                        why="a value has only one kind along each axis.",
                     )
         self.varying = frozenset(varying)
         self.unreduced = frozenset(unreduced)
@@ -79,7 +79,7 @@ class ManualAxisType:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is said: values are the same along all axes."""
+        """Whether there are no axes: values are the same along all axes."""
         return not self.vur
 
     @property
@@ -88,12 +88,12 @@ class ManualAxisType:
         return self.varying | self.unreduced | self.reduced
 
     def update(self, **kinds: Any) -> ManualAxisType:
-        """One that differs in `varying`, `unreduced` or `reduced`."""
-        mine = {name: getattr(self, name) for name in ManualAxisKinds._fields}
-        return ManualAxisType(**{**mine, **kinds})
+        """Return a copy that differs in `varying`, `unreduced` or `reduced`."""
+        current = {name: getattr(self, name) for name in ManualAxisKinds._fields}
+        return ManualAxisType(**{**current, **kinds})
 
     def to_ct_mat(self) -> ManualAxisType:
-        """That of cotangents: sums where values are reduced, and the other way round."""
+        """Return the type of cotangents: `reduced` and `unreduced` change places."""
         return self.update(unreduced=self.reduced, reduced=self.unreduced)
 
     def __eq__(self, other: object) -> bool:
@@ -110,14 +110,16 @@ class ManualAxisType:
 
 
 def manual_axis_type(manual: ManualAxisKinds | None) -> ManualAxisType:
-    """What a type holds, as users see it."""
+    """Return the public form of the axis kinds of a type."""
     if manual is None:
         return ManualAxisType()
     return ManualAxisType(**{k: frozenset(n) for k, n in manual._asdict().items()})
 
 
-def held(kinds: ManualAxisType | None, order: Iterable[Any] = ()) -> ManualAxisKinds | None:
-    """What users give, as a type holds it: names in the given order, then by their text."""
+def to_axis_kinds(
+    kinds: ManualAxisType | None, order: Iterable[Any] = ()
+) -> ManualAxisKinds | None:
+    """Return the axis kinds for a type: names in the given order, then by their text."""
     if kinds is None or kinds.empty:
         return None
     rank = {name: i for i, name in enumerate(order)}

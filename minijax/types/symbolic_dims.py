@@ -1,12 +1,13 @@
-"""Sizes that are not known while a program is traced: polynomials in named unknowns.
+"""Symbolic dimensions: sizes that are unknown while a program is traced.
 
-A `SymbolicDim` stands for an integer in a shape: a sum of products of unknowns, of quotients
-and remainders, and of maxima and minima.  Every unknown is at least 1.  Equal ones are told
-by their normal form; what is greater is proved, from bounds of the parts and from what a
-scope (symbolic_shape_parser.py) says of the unknowns, or it is an error to ask.
+A `SymbolicDim` is an integer in a shape: a sum of products of named dimensions, of
+quotients and remainders, and of maxima and minima.  Each named dimension is at least 1.
+Equality is decided by a normal form.  Inequalities are proved from bounds of the operands
+and from the constraints of the scope (symbolic_shape_parser.py); a comparison without a
+proof is an error.
 
-This room knows no shapes. Next: avals.py, and runtime/lowering/symbolic_sizes.py, which
-computes them.
+This module does not depend on shapes. Next: avals.py, and
+runtime/lowering/symbolic_sizes.py, which computes the values.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ __all__ = (
     "dimension_variables",
 )
 
-# A factor is (name,) of an unknown, or (operation, x, y).  A monomial is a tuple of pairs
-# (factor, power); that of a number is empty.
+# A factor is (name,) of a named dimension, or (operation, x, y).  A monomial is a tuple of
+# pairs (factor, power); the monomial of a constant is empty.
 Factor = tuple[Any, ...]
 Monomial = tuple[tuple[Factor, int], ...]
 Terms = dict[Monomial, int]
@@ -54,7 +55,7 @@ _INFINITE = math.inf
 
 
 class Callback:
-    """What a floor above gives: a function."""
+    """A function that a layer above sets."""
 
     __slots__ = ("call",)
 
@@ -62,16 +63,16 @@ class Callback:
         self.call: Callable[[Any], Any] | None = None
 
     def fill(self, fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Give it; usable as a decorator."""
+        """Set the function; usable as a decorator."""
         self.call = fun
         return fun
 
 
-as_value = Callback()  # (dimension) -> an integer of the program that is being traced
+as_value = Callback()  # (dimension) -> an integer of the traced program
 
 
 class SymbolicDim:
-    """A size that is not known: made by `symbolic_shape`, and by arithmetic with such.
+    """A symbolic dimension, created by `symbolic_shape` and by arithmetic on others.
 
     >>> from minijax import export
     >>> n, = export.symbolic_shape('n')
@@ -85,48 +86,48 @@ class SymbolicDim:
     def __init__(self, terms: Terms, scope: Any) -> None:
         self.terms = terms
         self.scope = scope
-        self.key = tuple(sorted(terms.items(), key=_order, reverse=True))
+        self.key = tuple(sorted(terms.items(), key=_term_order, reverse=True))
         self._hash = hash((self.key, id(scope)))
 
     # ---- arithmetic
     def __add__(self, other: Any) -> Any:
-        return _with(self, other, operator.add, _add)
+        return _apply(self, other, operator.add, _add)
 
     def __radd__(self, other: Any) -> Any:
-        return _with(self, other, lambda x, y: y + x, _add)
+        return _apply(self, other, lambda x, y: y + x, _add)
 
     def __sub__(self, other: Any) -> Any:
-        return _with(self, other, operator.sub, lambda x, y: _add(x, _times(y, -1)))
+        return _apply(self, other, operator.sub, lambda x, y: _add(x, _times(y, -1)))
 
     def __rsub__(self, other: Any) -> Any:
-        return _with(self, other, lambda x, y: y - x, lambda x, y: _add(y, _times(x, -1)))
+        return _apply(self, other, lambda x, y: y - x, lambda x, y: _add(y, _times(x, -1)))
 
     def __mul__(self, other: Any) -> Any:
-        return _with(self, other, operator.mul, _multiplied)
+        return _apply(self, other, operator.mul, _multiplied)
 
     def __rmul__(self, other: Any) -> Any:
-        return _with(self, other, lambda x, y: y * x, _multiplied)
+        return _apply(self, other, lambda x, y: y * x, _multiplied)
 
     def __neg__(self) -> Any:
         return self * -1
 
     def __floordiv__(self, other: Any) -> Any:
-        return _with(self, other, operator.floordiv, lambda x, y: divided(x, y)[0])
+        return _apply(self, other, operator.floordiv, lambda x, y: divided(x, y)[0])
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return _with(self, other, lambda x, y: y // x, lambda x, y: divided(y, x)[0])
+        return _apply(self, other, lambda x, y: y // x, lambda x, y: divided(y, x)[0])
 
     def __mod__(self, other: Any) -> Any:
-        return _with(self, other, operator.mod, lambda x, y: divided(x, y)[1])
+        return _apply(self, other, operator.mod, lambda x, y: divided(x, y)[1])
 
     def __rmod__(self, other: Any) -> Any:
-        return _with(self, other, lambda x, y: y % x, lambda x, y: divided(y, x)[1])
+        return _apply(self, other, lambda x, y: y % x, lambda x, y: divided(y, x)[1])
 
     def __divmod__(self, other: Any) -> Any:
-        return _with(self, other, divmod, divided)
+        return _apply(self, other, divmod, divided)
 
     def __rdivmod__(self, other: Any) -> Any:
-        return _with(self, other, lambda x, y: divmod(y, x), lambda x, y: divided(y, x))
+        return _apply(self, other, lambda x, y: divmod(y, x), lambda x, y: divided(y, x))
 
     def __truediv__(self, other: Any) -> Any:
         return self._value() / other
@@ -151,7 +152,7 @@ class SymbolicDim:
 
     # ---- comparison
     def __eq__(self, other: object) -> bool:
-        """Whether they are equal whatever the unknowns are."""
+        """Whether they are equal for all values of the named dimensions."""
         if not isinstance(other, SymbolicDim):
             return False
         return self is other or (self.scope is other.scope and self.key == other.key)
@@ -179,25 +180,25 @@ class SymbolicDim:
         raise InconclusiveDimensionOperation(
             errors.message(
                 f"Symbolic dimension '{self}' used in a context that requires a constant",
-                why="its value is known when the program is called.",
-                tries=["export for a shape whose size this is", "jnp.asarray(size)"],
+                why="its value is known only when the program is called.",
+                tries=["export for a shape with a constant here", "jnp.asarray(size)"],
             )
         )
 
     def of_dtype(self, dtype: Any) -> Any:
-        """The value as an integer or float of the program, of exactly this dtype."""
+        """Return the value as an integer or float of the program, of exactly this dtype."""
         return self._value().astype(dtype)
 
     def _value(self) -> Any:
         if as_value.call is None:
-            raise TypeError(f"the dimension '{self}' is no value outside of programs")
+            raise TypeError(f"the dimension '{self}' has no value outside of programs")
         return as_value.call(self)
 
     def __jax_array__(self) -> Any:
         return self._value()
 
     def dimension_as_value(self) -> Any:
-        """It as an integer of a program."""
+        """Return it as an integer of a program."""
         return self._value()
 
     def __repr__(self) -> str:
@@ -206,7 +207,9 @@ class SymbolicDim:
     __str__ = __repr__
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"the dimension '{self}' belongs to this process.")
+        raise TypeError(
+            f"the dimension '{self}' cannot be pickled: its scope is in this process."
+        )
 
     def __copy__(self) -> SymbolicDim:
         return self
@@ -214,25 +217,25 @@ class SymbolicDim:
     def __deepcopy__(self, memo: Any) -> SymbolicDim:
         return self
 
-    # ---- parts, as libraries read them
+    # ---- attributes that libraries read
     @property
     def _sorted_terms(self) -> tuple[tuple[Term, int], ...]:
-        """The terms of the sum with their integer coefficients; a constant is the last."""
+        """The terms of the sum with their integer coefficients; a constant is last."""
         return tuple((Term(monomial), count) for monomial, count in self.key)
 
     def get_vars(self) -> set[str]:
-        """The names of its unknowns."""
+        """Return the names of its dimension variables."""
         return set(dimension_variables((self,)))
 
     # ---- evaluation
-    def evaluated(self, known: Mapping[str, Any], ops: Any = None) -> Any:
-        """Its value where unknowns have these; `ops` does the arithmetic."""
+    def evaluated(self, values: Mapping[str, Any], ops: Any = None) -> Any:
+        """Return its value for values of the names; `ops` does the arithmetic."""
         ops = ops or _Integers
         total = None
         for monomial, count in self.key:
             product = None
             for factor, power in monomial:
-                value = _factor_value(factor, known, ops)
+                value = _factor_value(factor, values, ops)
                 for _ in range(power):
                     product = value if product is None else ops.mul(product, value)
             if product is None:
@@ -244,7 +247,7 @@ class SymbolicDim:
 
 
 class FactorView(NamedTuple):
-    """A factor of a term: an unknown of this name, or an operation."""
+    """A factor of a term: a name, or an operation."""
 
     var: str | None
     operation: str | None
@@ -252,7 +255,7 @@ class FactorView(NamedTuple):
 
 
 class Term:
-    """A product of powers of unknowns and operations, one of a dimension's terms."""
+    """A product of powers of names and operations: one term of a dimension."""
 
     __slots__ = ("_factors", "_text")
 
@@ -265,7 +268,7 @@ class Term:
 
     @property
     def is_constant(self) -> bool:
-        """Whether it has no factors: its coefficient is a number of the sum."""
+        """Whether it has no factors: its coefficient is the constant of the sum."""
         return not self._factors
 
     def __repr__(self) -> str:
@@ -273,7 +276,7 @@ class Term:
 
 
 class _Integers:
-    """Arithmetic with numbers, and with other dimensions."""
+    """Arithmetic on numbers and symbolic dimensions."""
 
     const = staticmethod(lambda n: n)
     add = operator.add
@@ -284,26 +287,27 @@ class _Integers:
     min = staticmethod(lambda x, y: min_dim(x, y))
 
 
-def _factor_value(factor: Factor, known: Mapping[str, Any], ops: Any) -> Any:
+def _factor_value(factor: Factor, dim_values: Mapping[str, Any], ops: Any) -> Any:
     if len(factor) == 1:
-        if factor[0] not in known:
-            raise unexpected(factor[0], known)
-        return known[factor[0]]
+        if factor[0] not in dim_values:
+            raise unexpected(factor[0], dim_values)
+        return dim_values[factor[0]]
     op, *args = factor
-    values = [
-        x.evaluated(known, ops) if isinstance(x, SymbolicDim) else ops.const(x) for x in args
+    operands = [
+        x.evaluated(dim_values, ops) if isinstance(x, SymbolicDim) else ops.const(x)
+        for x in args
     ]
-    return getattr(ops, op)(*values)
+    return getattr(ops, op)(*operands)
 
 
 def unexpected(name: str, known: Iterable[str]) -> UnexpectedDimVar:
-    """The error for a dimension whose value no argument gives; `known` are those given."""
+    """Return the error for a dimension that no argument determines."""
     return UnexpectedDimVar(
         errors.message(
             f"Encountered dimension variable '{name}' that is not appearing in the shapes"
             " of the function arguments.",
             which=f"dimension variables of the arguments: {sorted(known)}",
-            why="a symbolic dimension has its value from the shapes of the arguments.",
+            why="the shapes of the arguments determine the values of symbolic dimensions.",
             tries=["export a function of an array that has this dimension"],
         )
     )
@@ -322,18 +326,20 @@ def _is_array(x: Any) -> bool:
     return getattr(x, "ndim", 0) != 0 or hasattr(x, "weak_type")
 
 
-def _known(x: Any) -> int | None:
-    """A number of an array that is not traced, if it is an integer."""
+def _concrete_index(x: Any) -> int | None:
+    """Return the number in an array that is not traced, if it is an integer."""
     try:
         return operator.index(x)
     except TypeError:
         return None
 
 
-def _with(x: SymbolicDim, y: Any, arrays: Callable[..., Any], sizes: Callable[..., Any]) -> Any:
-    """An operation of a dimension and a size; of anything else, that of their values."""
+def _apply(
+    x: SymbolicDim, y: Any, arrays: Callable[..., Any], sizes: Callable[..., Any]
+) -> Any:
+    """Apply an operation to a dimension and a size, or to the values of other operands."""
     if not _is_size(y):
-        if getattr(y, "shape", None) == () and (number := _known(y)) is not None:
+        if getattr(y, "shape", None) == () and (number := _concrete_index(y)) is not None:
             return sizes(x, number)
         return arrays(x._value(), y)
     return sizes(x, y if isinstance(y, SymbolicDim) else operator.index(y))
@@ -345,7 +351,7 @@ def _scope_of(*sizes: Size) -> Any:
         raise errors.value_error(
             "Invalid mixing of symbolic scopes for linear combination.",
             which=", ".join(str(d) for d in sizes),
-            why="unknowns of one name are different ones in different scopes.",
+            why="a name denotes different dimensions in different scopes.",
             tries=["symbolic_shape(..., scope=scope), with one SymbolicScope for all"],
         )
     return next(iter(scopes.values()))
@@ -357,15 +363,15 @@ def _terms(x: Size) -> Terms:
     return {(): x} if x else {}
 
 
-def _made(terms: Terms, scope: Any) -> Size:
-    """The size of these terms, with what is known to be equal replaced."""
+def _normalized(terms: Terms, scope: Any) -> Size:
+    """Return the size with these terms, after applying the equalities of the scope."""
     for monomial, (per, right) in scope.equal.items():
         for inside in list(terms):
             rest = _without(inside, monomial)
             if rest is None or terms[inside] % per:
                 continue
             count = terms.pop(inside) // per
-            more = _terms(_multiplied(_made({rest: count}, scope), right))
+            more = _terms(_multiplied(_normalized({rest: count}, scope), right))
             for m, c in more.items():
                 terms[m] = terms.get(m, 0) + c
     terms = {m: c for m, c in terms.items() if c}
@@ -376,15 +382,15 @@ def _made(terms: Terms, scope: Any) -> Size:
     return SymbolicDim(terms, scope)
 
 
-def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
-    """A monomial divided by another; None if it is no multiple."""
-    left = dict(monomial)
-    for factor, power in part:
-        have = left.get(factor, 0) - power
-        if have < 0:
+def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+    """Divide a monomial by another; None if it is not a multiple."""
+    powers = dict(monomial)
+    for factor, power in divisor:
+        remaining = powers.get(factor, 0) - power
+        if remaining < 0:
             return None
-        left[factor] = have
-    return tuple((f, p) for f, p in left.items() if p)
+        powers[factor] = remaining
+    return tuple((f, p) for f, p in powers.items() if p)
 
 
 def _add(x: Size, y: Size) -> Size:
@@ -393,13 +399,13 @@ def _add(x: Size, y: Size) -> Size:
         terms[m] = terms.get(m, 0) + c
     if not isinstance(x, SymbolicDim) and not isinstance(y, SymbolicDim):
         return x + y
-    return _made(terms, _scope_of(x, y))
+    return _normalized(terms, _scope_of(x, y))
 
 
 def _times(x: Size, n: int) -> Size:
     if not isinstance(x, SymbolicDim):
         return x * n
-    return _made({m: c * n for m, c in x.terms.items()}, x.scope)
+    return _normalized({m: c * n for m, c in x.terms.items()}, x.scope)
 
 
 def _multiplied(x: Size, y: Size) -> Size:
@@ -415,37 +421,37 @@ def _multiplied(x: Size, y: Size) -> Size:
                 powers[factor] = powers.get(factor, 0) + p
             product = tuple(sorted(powers.items(), key=_factor_order))
             terms[product] = terms.get(product, 0) + a * b
-    return _made(terms, _scope_of(x, y))
+    return _normalized(terms, _scope_of(x, y))
 
 
 def _operation(op: str, x: Size, y: Size) -> Size:
-    return _made({(((op, x, y), 1),): 1}, _scope_of(x, y))
+    return _normalized({(((op, x, y), 1),): 1}, _scope_of(x, y))
 
 
 def divided(x: Size, y: Size) -> Any:
-    """Quotient and remainder, rounded down."""
+    """Return quotient and remainder, rounded down."""
     if not isinstance(x, SymbolicDim) and not isinstance(y, SymbolicDim):
         return divmod(x, y)
     if isinstance(y, int) and y == 0:
         raise ZeroDivisionError("integer division or modulo by zero")
     quotient: Size = 0
-    left = x
+    remainder = x
     if isinstance(y, int):
         terms = {m: c // y for m, c in _terms(x).items() if m and c % y == 0}
         if all(c % y == 0 for m, c in _terms(x).items() if m):
-            whole = _made(terms, _scope_of(x))
+            exact_quotient = _normalized(terms, _scope_of(x))
             above, rest = divmod(_terms(x).get((), 0), y)
-            return whole + above, rest
+            return exact_quotient + above, rest
     else:
-        (lead, per), *_ = y.key
-        while isinstance(left, SymbolicDim):
-            (top, count), *_ = left.key
-            rest_of = _without(top, lead)
+        (leading, per), *_ = y.key
+        while isinstance(remainder, SymbolicDim):
+            (top, count), *_ = remainder.key
+            rest_of = _without(top, leading)
             if rest_of is None or count % per:
                 break
-            share = _made({_sorted(rest_of): count // per}, y.scope)
-            quotient, left = quotient + share, left - share * y
-        if left == 0:
+            term = _normalized({_sorted(rest_of): count // per}, y.scope)
+            quotient, remainder = quotient + term, remainder - term * y
+        if remainder == 0:
             return quotient, 0
     return _operation("floordiv", x, y), _operation("mod", x, y)
 
@@ -455,12 +461,12 @@ def _sorted(monomial: Monomial) -> Monomial:
 
 
 def max_dim(d1: Size, d2: Size) -> Size:
-    """The greater of two sizes, known or not."""
+    """Return the greater of two sizes, symbolic or not."""
     return _extreme(d1, d2, "max")
 
 
 def min_dim(d1: Size, d2: Size) -> Size:
-    """The lesser of two sizes, known or not."""
+    """Return the lesser of two sizes, symbolic or not."""
     return _extreme(d1, d2, "min")
 
 
@@ -479,7 +485,7 @@ def _extreme(x: Size, y: Size, op: str) -> Size:
 
 
 def _sign(x: Size) -> bool | None:
-    """Whether a size is at least 0; None if that does not follow."""
+    """Whether a size is at least 0; None if neither can be proved."""
     if not isinstance(x, SymbolicDim):
         return bool(x >= 0)
     if _proved(x, 3):
@@ -488,7 +494,7 @@ def _sign(x: Size) -> bool | None:
 
 
 def _proved(x: Size, depth: int) -> bool:
-    """Whether it follows that a size is at least 0."""
+    """Whether a size is proved to be at least 0."""
     if not isinstance(x, SymbolicDim):
         return bool(x >= 0)
     if _bounds(x)[0] >= 0:
@@ -509,14 +515,17 @@ def _proved(x: Size, depth: int) -> bool:
 
 
 def _cases(x: SymbolicDim) -> list[Size] | None:
-    """Two sizes whose lesser is `x`: with a maximum that is subtracted, or a minimum that
-    is added, replaced by each of its arguments; None if `x` has neither."""
+    """Return two sizes whose lesser is `x`, or None.
+
+    A maximum that is subtracted, or a minimum that is added, is replaced by each of its
+    arguments; None if `x` has neither.
+    """
     for monomial, count in x.terms.items():
         if len(monomial) != 1 or monomial[0][1] != 1 or len(monomial[0][0]) == 1:
             continue
         op, *args = monomial[0][0]
         if op == ("max" if count < 0 else "min"):
-            rest = _made({m: c for m, c in x.terms.items() if m != monomial}, x.scope)
+            rest = _normalized({m: c for m, c in x.terms.items() if m != monomial}, x.scope)
             return [_add(rest, _times(a, count)) for a in args]
     return None
 
@@ -531,34 +540,34 @@ def _factors(x: Any) -> Iterator[Factor]:
 
 
 def tightened(x: Size) -> Size:
-    """The least size that is at least 0 just where `x` is: 2*a - 5 becomes a - 3."""
+    """Return the least size that is nonnegative where `x` is: 2*a - 5 becomes a - 3."""
     if not isinstance(x, SymbolicDim):
         return x
     per = math.gcd(*(c for m, c in x.terms.items() if m))
-    return _made({m: c // per for m, c in x.terms.items()}, x.scope)
+    return _normalized({m: c // per for m, c in x.terms.items()}, x.scope)
 
 
 def facts(x: SymbolicDim) -> list[Any]:
-    """What is at least 0 by the meaning of the operations in a size."""
-    found = []
+    """Return sizes that are at least 0 by the meaning of the operations in `x`."""
+    nonnegative = []
     for factor in _factors(x):
         if len(factor) == 1:
             continue
         op, a, b = factor
-        whole = _made({((factor, 1),): 1}, x.scope)
+        operation = _normalized({((factor, 1),): 1}, x.scope)
         if op == "max":
-            found += [whole - a, whole - b]
+            nonnegative += [operation - a, operation - b]
         elif op == "min":
-            found += [a - whole, b - whole]
+            nonnegative += [a - operation, b - operation]
         elif op == "floordiv" and _bounds(b)[0] >= 1:
-            found += [a - b * whole, b * whole + b - 1 - a]
+            nonnegative += [a - b * operation, b * operation + b - 1 - a]
         elif op == "mod" and _bounds(b)[0] >= 1:
-            found += [b - 1 - whole, *([a - whole] if _bounds(a)[0] >= 0 else [])]
-    return [tightened(f) for f in found if isinstance(f, SymbolicDim)]
+            nonnegative += [b - 1 - operation, *([a - operation] if _bounds(a)[0] >= 0 else [])]
+    return [tightened(f) for f in nonnegative if isinstance(f, SymbolicDim)]
 
 
 def _bounds(x: Size) -> tuple[float, float]:
-    """Between which numbers a size lies, by those of its parts."""
+    """Return lower and upper bounds of a size, from those of its factors."""
     if not isinstance(x, SymbolicDim):
         return x, x
     low, high = 0.0, 0.0
@@ -605,26 +614,26 @@ def _quotient(x: float, y: float) -> float:
 
 
 def _compared(x: Any, y: Any, sign: str, difference: Any) -> Any:
-    """Whether a difference is at least 0: the answer to a comparison."""
+    """Return the result of a comparison: whether a difference is at least 0."""
     if difference is None:
         ops = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
         return ops[sign](x._value(), y)
-    found = _sign(difference)
-    if found is None:
+    holds = _sign(difference)
+    if holds is None:
         bound = y + {"<": -1, ">": 1}.get(sign, 0)  # constraints are not strict
         raise inconclusive(
             f"Symbolic dimension comparison '{x}' {sign} '{y}' is inconclusive.",
             f"constraints=['{x} {sign[0]}= {bound}'] of symbolic_shape",
         )
-    return found
+    return holds
 
 
 def inconclusive(what: str, attempt: str) -> InconclusiveDimensionOperation:
-    """The error for a question that has no answer for all sizes."""
+    """Return the error for a comparison without one answer for all sizes."""
     return InconclusiveDimensionOperation(
         errors.message(
             what,
-            why="it holds for some values of the unknowns, and not for others.",
+            why="it holds for some values of the symbolic dimensions, but not for others.",
             tries=[attempt, "export for other shapes"],
         )
     )
@@ -644,7 +653,7 @@ def _factor_order(pair: tuple[Factor, int]) -> Any:
     return len(factor), _factor_text(factor), power
 
 
-def _order(term: tuple[Monomial, int]) -> Any:
+def _term_order(term: tuple[Monomial, int]) -> Any:
     monomial = term[0]
     degree = sum(p for _, p in monomial)
     return degree, len(monomial), [_factor_order(pair) for pair in monomial]
@@ -667,7 +676,7 @@ def _sum_text(key: Sequence[tuple[Monomial, int]]) -> str:
 
 
 def is_symbolic_dim(p: Any) -> bool:
-    """Whether a size is one that is not known yet.
+    """Whether a size is a symbolic dimension.
 
     Args:
       p: an element of a shape.
@@ -685,26 +694,26 @@ def is_symbolic_dim(p: Any) -> bool:
 
 
 def index_of(x: Any) -> Any:
-    """A size as `operator.index` gives it, or as the dimension that it is."""
+    """Return a size as `operator.index` does, or unchanged if it is symbolic."""
     if type(x) is int or hasattr(type(x), "dimension_as_value"):
         return x
     return operator.index(x)
 
 
 def size_of(x: Any) -> Any:
-    """A size as an int, or as the dimension that it is: ours, or a library's own."""
+    """Return a size as an int, or unchanged if it is symbolic: ours, or a library's own."""
     if type(x) is int or hasattr(type(x), "dimension_as_value"):
         return x
     return int(x)
 
 
 def broadcast_sizes(*shapes: Sequence[Size]) -> tuple[Size, ...]:
-    """What shapes broadcast to, as NumPy does; ShapeError if they do not."""
+    """Broadcast shapes as NumPy does; ShapeError if they do not match."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError as e:
         raise errors.ShapeError(str(e)) from None
-    except TypeError:  # some are not known
+    except TypeError:  # some are symbolic
         out = []
         rank = max(map(len, shapes))
         for i in range(-rank, 0):
@@ -716,12 +725,12 @@ def broadcast_sizes(*shapes: Sequence[Size]) -> tuple[Size, ...]:
 
 
 def exceeds(size: Size, limit: int) -> bool:
-    """Whether a size is above a limit of the machine's; those not known are not."""
+    """Whether a size is above a limit of the machine; symbolic ones are not."""
     return not isinstance(size, SymbolicDim) and bool(size > limit)
 
 
 def falls_below(size: Size, least: int) -> bool:
-    """Whether a size is below a number; those of which it does not follow are not."""
+    """Whether a size is proved to be below a number."""
     return _sign(size - least) is False
 
 
@@ -734,9 +743,9 @@ def is_negative(sizes: Sequence[Size]) -> bool:
 
 
 def dimension_variables(shape: Sequence[Size]) -> list[str]:
-    """The names of the unknowns in a shape, in the order in which they occur."""
-    found: dict[str, None] = {}
+    """Return the names in a shape, in the order in which they occur."""
+    names: dict[str, None] = {}
     for d in shape:
         if isinstance(d, SymbolicDim):
-            found.update({f[0]: None for f in _factors(d) if len(f) == 1})
-    return list(found)
+            names.update({f[0]: None for f in _factors(d) if len(f) == 1})
+    return list(names)

@@ -1,7 +1,7 @@
-"""Symbolic shapes as text: `symbolic_shape("a, 2*b + 1")`.
+"""Parser of symbolic shapes: `symbolic_shape("a, 2*b + 1")`.
 
     shape     := '(' sizes ')' | sizes        sizes := size (',' size)* [',']
-    size      := sum | '_' | '...'            the last two: as in the shape given beside
+    size      := sum | '_' | '...'            the last two: as in the shape `like`
     sum       := ['-'] product (('+' | '-') product)*
     product   := factor ('*' factor)*         factor := atom ['^' number]
     atom      := name | number | ('floordiv' | 'mod' | 'max' | 'min') '(' sum ',' sum ')'
@@ -42,16 +42,16 @@ class _Parser:
         self.like = like
         self.spec = spec
         self.text = text
-        self.places = [(m.start(1), m[1]) for m in _TOKENS.finditer(text)]
+        self.tokens = [(m.start(1), m[1]) for m in _TOKENS.finditer(text)]
         self.at = 0
         self.axis = 0
 
     @property
     def token(self) -> str:
-        return self.places[self.at][1] if self.at < len(self.places) else ""
+        return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
 
     def problem(self, why: str) -> ValueError:
-        end = len(self.text) if not self.token else self.places[self.at][0]
+        end = len(self.text) if not self.token else self.tokens[self.at][0]
         done, left = self.text[:end], self.text[end:]
         return errors.value_error(
             f"syntax error in symbolic shape {self.spec!r} in dimension {self.axis}:"
@@ -60,29 +60,29 @@ class _Parser:
         )
 
     def take(self, *kinds: str) -> str | None:
-        found = self.token
-        if found in kinds:
+        token = self.token
+        if token in kinds:
             self.at += 1
-            return found
+            return token
         return None
 
     def expect(self, kind: str) -> None:
         if self.take(kind) is None:
-            found = repr(self.token) if self.token else "the end"
-            raise self.problem(f"expecting {kind!r} but found {found}")
+            token_text = repr(self.token) if self.token else "the end"
+            raise self.problem(f"expecting {kind!r} but found {token_text}")
 
     def shape(self) -> tuple[Size, ...]:
         closing = ")" if self.take("(") else ""
-        found: list[Size] = []
+        sizes: list[Size] = []
         while self.token != closing:
             if self.take("..."):
-                found += self._placeholder(None)
+                sizes += self._placeholder(None)
                 break
             if self.token == "_":
                 self.at += 1
-                found += self._placeholder(1)
+                sizes += self._placeholder(1)
             else:
-                found.append(self._checked(self.sum()))
+                sizes.append(self._checked(self.sum()))
             if self.token != closing:
                 self.expect(",")
             self.axis += 1
@@ -90,26 +90,26 @@ class _Parser:
             self.expect(closing)
         if self.token:
             raise self.problem(f"expecting the end but found {self.token!r}")
-        return tuple(found)
+        return tuple(sizes)
 
     def _placeholder(self, count: int | None) -> Sequence[Size]:
-        """The sizes that '_' or '...' stand for."""
+        """Return the sizes that '_' or '...' stand for."""
         if self.like is None:
             self.at -= 1
             raise self.problem("spec contains ... but no 'like' shape was given")
-        found = self.like[self.axis : None if count is None else self.axis + count]
-        if None in found or (count and not found):
+        sizes = self.like[self.axis : None if count is None else self.axis + count]
+        if None in sizes or (count and not sizes):
             self.at -= 1
             raise self.problem(
                 f"unexpected placeholder for unknown dimension; like={self.like}"
             )
-        return found
+        return sizes
 
     def _checked(self, size: Size) -> Size:
-        known = None
+        like_size = None
         if self.like is not None and self.axis < len(self.like):
-            known = self.like[self.axis]
-        if known is not None and isinstance(size, int) and size != known:
+            like_size = self.like[self.axis]
+        if like_size is not None and isinstance(size, int) and size != like_size:
             raise self.problem(f"different size {size} for known dimension; like={self.like}")
         return size
 
@@ -125,10 +125,10 @@ class _Parser:
             sign = 1 if op == "+" else -1
 
     def product(self) -> Size:
-        found = self.factor()
+        size = self.factor()
         while self.take("*"):
-            found = found * self.factor()
-        return found
+            size = size * self.factor()
+        return size
 
     def factor(self) -> Size:
         sign = -1 if self.take("-") else 1
@@ -141,41 +141,41 @@ class _Parser:
         return sign * base
 
     def atom(self) -> Size:
-        found = self.token
-        if found.isdigit():
+        token = self.token
+        if token.isdigit():
             self.at += 1
-            return int(found)
-        if not found or not (found[0].isalpha() or found[0] == "_"):
-            shown = repr(found) if found else "the end"
+            return int(token)
+        if not token or not (token[0].isalpha() or token[0] == "_"):
+            shown = repr(token) if token else "the end"
             raise self.problem(f"expecting one of {{NAME, MINUS, NUMBER}} but found {shown}")
         self.at += 1
-        if found in _OPERATIONS and self.take("("):
+        if token in _OPERATIONS and self.take("("):
             x = self.sum()
             self.expect(",")
             y = self.sum()
             self.expect(")")
-            return _OPERATIONS[found](x, y)
-        made = SymbolicDim({(((found,), 1),): 1}, self.scope)
-        return made * 1  # what the scope says of it
+            return _OPERATIONS[token](x, y)
+        dim = SymbolicDim({(((token,), 1),): 1}, self.scope)
+        return dim * 1  # multiplying applies the scope's equalities
 
 
 def parse(text: str, scope: Any, spec: Any) -> Size:
-    """The size that a text stands for."""
+    """Parse the text of a size."""
     parser = _Parser(text, scope, None, spec)
-    found = parser.sum()
+    size = parser.sum()
     if parser.token:
         raise parser.problem(f"expecting the end but found {parser.token!r}")
-    return found
+    return size
 
 
 class SymbolicScope:
-    """Unknowns that belong together, and what is said of them.
+    """A set of symbolic dimensions, and the constraints on them.
 
     Args:
       constraints_str: texts such as 'a >= 2', 'mod(a, 4) == 0', 'a <= 2*b'.
 
     Raises:
-      ValueError: a constraint is none.
+      ValueError: a constraint has another form.
     """
 
     def __init__(self, constraints_str: Sequence[str] = ()) -> None:
@@ -185,29 +185,31 @@ class SymbolicScope:
                 f" {constraints_str!r}"
             )
         self.texts = tuple(constraints_str)
-        place = user_source()
-        self.place = "" if place is None else f" created at {place}"
-        self.least: list[Any] = []  # what is at least 0
-        self.constraints: list[tuple[Any, str]] = []  # the same, with the texts that say so
-        self.equal: dict[Any, tuple[int, Size]] = {}  # factor * monomial is a size
+        source = user_source()
+        self.created_at = "" if source is None else f" created at {source}"
+        self.least: list[Any] = []  # sizes that are at least 0
+        self.constraints: list[tuple[Any, str]] = []  # the same, with their texts
+        self.equal: dict[
+            Any, tuple[int, Size]
+        ] = {}  # monomial -> (factor, size): factor * monomial == size
         for text in self.texts:
             self._add(text)
 
     def _add(self, text: str) -> None:
-        found = re.fullmatch(r"(.*?)(==|>=|<=)(.*)", text)
-        if found is None:
+        match = re.fullmatch(r"(.*?)(==|>=|<=)(.*)", text)
+        if match is None:
             raise errors.value_error(
                 "Constraint parsing error: must contain one of '==' or '>=' or '<='", which=text
             )
-        left, right = (parse(part.strip(), self, text) for part in found.group(1, 3))
-        if found[2] == "==":
+        left, right = (parse(side.strip(), self, text) for side in match.group(1, 3))
+        if match[2] == "==":
             self._equate(left, right, text)
-        elif found[2] == ">=":
-            self._say(left - right, text)
+        elif match[2] == ">=":
+            self._require_nonnegative(left - right, text)
         else:
-            self._say(right - left, text)
+            self._require_nonnegative(right - left, text)
 
-    def _say(self, difference: Size, text: str) -> None:
+    def _require_nonnegative(self, difference: Size, text: str) -> None:
         if isinstance(difference, SymbolicDim):
             self.least += [tightened(difference), *facts(difference)]
             self.constraints.append((difference, text))
@@ -215,8 +217,8 @@ class SymbolicScope:
             raise errors.value_error(f"Unsatisfiable explicit constraint: {text}")
 
     def _equate(self, left: Size, right: Size, text: str) -> None:
-        self._say(left - right, text)
-        self._say(right - left, text)
+        self._require_nonnegative(left - right, text)
+        self._require_nonnegative(right - left, text)
         if not isinstance(left, SymbolicDim) or left == right:
             return
         if len(left.terms) != 1:
@@ -229,15 +231,17 @@ class SymbolicScope:
         self.equal[monomial] = factor, right
         (power, *more) = monomial
         if not more and power[1] == 1 and power[0][0] == "mod" and right == 0:
-            whole, part = power[0][1:]
-            quotient: Any = whole // part if isinstance(whole, SymbolicDim) else 0
-            if isinstance(quotient, SymbolicDim) and isinstance(part, int):
+            dividend, divisor = power[0][1:]
+            quotient: Any = dividend // divisor if isinstance(dividend, SymbolicDim) else 0
+            if isinstance(quotient, SymbolicDim) and isinstance(divisor, int):
                 ((inner, count),) = quotient.terms.items()
-                self.equal[inner] = count * part, whole
+                self.equal[inner] = count * divisor, dividend
 
     def __repr__(self) -> str:
-        said = "".join(f"\n  {text}" for text in self.texts)
-        return f"{id(self)}{self.place}" + (f" with constraints:{said}" if said else "")
+        constraints = "".join(f"\n  {text}" for text in self.texts)
+        return f"{id(self)}{self.created_at}" + (
+            f" with constraints:{constraints}" if constraints else ""
+        )
 
     __str__ = __repr__
 
@@ -249,21 +253,22 @@ def symbolic_shape(
     scope: SymbolicScope | None = None,
     like: Sequence[int | None] | None = None,
 ) -> tuple[Size, ...]:
-    """A shape with sizes that are not known yet, of its text.
+    """Parse a shape with symbolic dimensions.
 
     Args:
       shape_spec: such as "b, 2*n + 1, _, ...": sums of products of names, numbers, powers
-        `n^2`, `floordiv(m, n)`, `mod(m, n)`, `max(m, n)`, `min(m, n)`.  '_' is the size
-        that `like` has there, '...' all that are left.  None: '...'.
-      constraints: what is known of the names: "b >= 2", "mod(n, 8) == 0", "n <= 4*b".
-      scope: names of one scope are the same; default: a new one, with the constraints.
+        `n^2`, `floordiv(m, n)`, `mod(m, n)`, `max(m, n)`, `min(m, n)`.  '_' is the size of
+        this axis in `like`, '...' all remaining ones.  None is the same as '...'.
+      constraints: texts such as "b >= 2", "mod(n, 8) == 0", "n <= 4*b".
+      scope: equal names in one scope are one dimension; default: a new scope, with the
+        constraints.
       like: a shape.
 
     Returns:
-      A tuple of ints and dimensions.  Each name stands for at least 1.
+      A tuple of ints and symbolic dimensions.  Each name is at least 1.
 
     Raises:
-      ValueError: it is no such text.
+      ValueError: the text has another form.
 
     Example:
       >>> a, b = symbolic_shape("a, 2*a + 1")
@@ -283,5 +288,5 @@ def symbolic_shape(
             f"polymorphic shape spec should be None or a string. Found {text}.",
             tries=['a text such as "batch, 3"'],
         )
-    known = None if like is None else tuple(like)
-    return _Parser(text, scope, known, shape_spec).shape()
+    like_shape = None if like is None else tuple(like)
+    return _Parser(text, scope, like_shape, shape_spec).shape()

@@ -17,7 +17,7 @@ from ...runtime.sharding.partition_spec import PartitionSpec
 from ...runtime.sharding.shardings import NamedSharding, Sharding
 from ...types import dtypes
 from ...types.avals import TypeFlags, shaped
-from ...types.manual_axes import ManualAxisKinds, ManualAxisType, held
+from ...types.manual_axes import ManualAxisKinds, ManualAxisType, to_axis_kinds
 from ..explicit_sharding_rules import is_empty_sharding
 from ..math.cast import HOST, cast, user_dtype
 from .creation import zero_array
@@ -142,7 +142,7 @@ def manual_of_like(x: Any) -> Any:
     if not isinstance(kinds, ManualAxisType) or not known:
         return None
     in_scope = {k: getattr(kinds, k).intersection(known) for k in ManualAxisKinds._fields}
-    return held(ManualAxisType(**in_scope), known)
+    return to_axis_kinds(ManualAxisType(**in_scope), known)
 
 
 def place_of_like(x: Any, shape: tuple[int, ...]) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from ...base import config, errors
 from ...ir import core
 from ...types import dtypes
-from ...types.avals import WIDE_SCALARS, is_wide_beside, numpy_aval, shaped
+from ...types.avals import WIDE_SCALARS, keeps_wide_dtype, numpy_aval, shaped
 from ...types.symbolic_dims import SymbolicDim
 from ..backends import client, guards
 from ..backends import jaxlib_compat as compat
@@ -83,7 +83,9 @@ def typed_constant(value: Any, dtype: Any) -> Any:
 def widen_scalars(args: Sequence[Any]) -> tuple[Any, ...]:
     """Operands with NumPy's scalars of 64 bits as arrays, where others have those."""
     return tuple(
-        typed_constant(x, x.dtype) if type(x) in WIDE_SCALARS and is_wide_beside(x, args) else x
+        typed_constant(x, x.dtype)
+        if type(x) in WIDE_SCALARS and keeps_wide_dtype(x, args)
+        else x
         for x in args
     )
 

@@ -32,7 +32,7 @@ from ...ir.jaxpr import (
 from ...passes.dce import dce_jaxpr
 from ...passes.stage import abstract
 from ...types import dtypes
-from ...types.avals import WIDE_SCALARS, is_wide_beside
+from ...types.avals import WIDE_SCALARS, keeps_wide_dtype
 from ..arrays import array as arrays
 from ..arrays import transfers
 from ..arrays.array import ArrayImpl, KeyArray
@@ -232,7 +232,7 @@ def run(
             avals.append(x.aval)
         else:
             wide = type(x) in WIDE_SCALARS and prim.regions is None
-            if wide and is_wide_beside(x, args):
+            if wide and keeps_wide_dtype(x, args):
                 return run(prim, transfers.widen_scalars(args), params, requested)
             buffers.append(x)
             hosts = True

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...base import errors, util
-from ...types.avals import register_uncut
+from ...types.avals import register_no_sharding
 from ..backends import client
 from ..backends import jaxlib_compat as compat
 from .mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh
@@ -716,7 +716,9 @@ def aval_with_sharding(aval: Any, sharding: Any) -> Any:
     )
 
 
-register_uncut(lambda ndim: NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * ndim)))
+register_no_sharding(
+    lambda ndim: NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * ndim))
+)
 
 
 def _rebuild_named(mesh: Any, spec: Any, kind: Any) -> NamedSharding:

@@ -577,7 +577,7 @@ def static_dtype(dtype: Any, name: str) -> Any:
         return None
     np_dtype = dtype
     if not isinstance(dtype, np.dtype):
-        dtypes.check_no_array(dtype, name)
+        dtypes.check_dtype_argument(dtype, name)
         np_dtype = getattr(dtype, "dtype", None)
     if isinstance(np_dtype, np.dtype) and np_dtype in _SAFE:
         return np_dtype
