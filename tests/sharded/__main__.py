@@ -1,4 +1,4 @@
-"""Compile calls of sharded operands here and by JAX, and compare what the programs need.
+"""Compile calls with sharded operands in minijax and in JAX, and compare the programs.
 
 `make sharded` compiles each sample for eight CPU devices in minijax and in JAX 0.10.2,
 forwards and its gradient, and reads memory and collectives from the compiled programs.
@@ -88,33 +88,32 @@ def worse(mine, theirs):
     return found
 
 
-# What the programs that need more have in common: a reason, and a pattern of calls.
+# Causes of programs that need more: a text, and a pattern of their calls.
 CAUSES = [
     (
-        "samples whose parameters stay sharded: a gather is less, and collectives are more",
+        "random samples whose parameters stay sharded: fewer gathers, more collectives",
         r"jax\.random\.",
     ),
     (
-        "formulas that keep their digits in tails and at limits, which the compiler computes"
-        " in several loops",
+        "formulas that are accurate in tails and at limits, which the compiler splits into"
+        " several loops",
         r"scipy\.(stats|special)|lax\.(igamma|beta)|tan2|angle|softmax",
     ),
     (
-        "matrices made of slices and paddings of flat arrays, which are fast on one device",
+        "matrices built from slices and paddings of flat arrays, which is fast on one device",
         r"toeplitz|circulant|hankel|companion|convolution_matrix|diag|trace|vander",
     ),
     (
         "linear algebra: limits at singular and degenerate matrices, squarings that stop"
-        " early, iterations that are written out",
+        " early, unrolled iterations",
         r"linalg|expm|jnp\.poly\(",
     ),
     (
-        "sorting, selecting and counting: what is sent or kept is less of one kind, and more"
-        " of another",
+        "sorting, selecting and counting: one resource decreases, another increases",
         r"unique|union|partition|median|quantile|percentile|nonzero|where"
         r"|extract|histogram|interp",
     ),
-    ("others", ""),
+    ("other causes", ""),
 ]
 
 
@@ -151,31 +150,31 @@ def page(requests, mine, known):
     return "\n".join([HEAD, *rows, WHY, *why, MORE, *worst, ""])
 
 
-HEAD = """# Programs of sharded operands, compared with JAX's
+HEAD = """# Programs with sharded operands, compared with JAX
 
-`make sharded` writes this page: each public function and each row of the fuzzer's table is
-compiled for eight CPU devices by minijax and by JAX 0.10.2, forwards and its gradient, with
-operands sharded along the first axis (rows), the last (columns), or both of a 4 x 2 mesh.
-Memory is temporary memory and results on one device; memory and bytes sent count as more
-above 2 %.  A call that one library does not compile, or
-that has no gradient, counts as failed.
+`make sharded` writes this page. It compiles each public function and each row of the fuzzer's
+table for eight CPU devices, with minijax and with JAX 0.10.2: the function and its gradient.
+Operands are sharded along the first axis (rows), along the last (columns), or along both of a
+4 x 2 mesh. Memory is the temporary memory and the results on one device. A program needs more
+memory, or sends more, if the difference exceeds 2 %. A call fails if one of the libraries does
+not compile it, or if it has no gradient.
 
-| operands | programs | none more | memory | collectives | sent | failed |
+| operands | programs | need no more | more memory | more collectives | more bytes sent | failed |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |"""
 WHY = """
-Of the programs that need more of something, by what they have in common:
+Programs that need more, by cause:
 
-| cause | more | more of one, less of another |
+| cause | only more | more of one resource, less of another |
 | --- | ---: | ---: |"""
 MORE = """
 ## Programs that need more
 
-Operands are `f32[256,128]` unless the call says otherwise.
+Operands are `f32[256,128]` unless the call shows another type.
 
-The calls of `dot_product_attention` here have one array for queries, keys and values, which
-JAX gathers once. Of three arrays both gather two, and minijax needs less memory.
+The calls of `dot_product_attention` use one array for queries, keys and values, which JAX
+gathers once. With three arrays both libraries gather two, and minijax needs less memory.
 
-| call | operands | here | JAX | what is less here |
+| call | operands | minijax | JAX | minijax needs less |
 | --- | --- | --- | --- | --- |"""
 
 

@@ -116,7 +116,7 @@ FAULTS: tuple[Fault, ...] = (
         "reduced product", ("cpu",), (0, 11),
         "a matrix product that sums over few numbers, has a long axis, and is reduced",
         "wrong rows beyond 128 KiB of the long axis, without a message",
-        "such programs are compiled without the library's reductions",
+        "compiles such programs without the reductions of XLA's CPU library",
         "minijax/runtime/running/compiler_faults.py",
         _TESTS + "test_reduced_product", _TESTS + "test_reduced_product_without_cure",
         b"dot", is_narrow_dot, _YNN,
@@ -124,9 +124,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "reduced product of many axes", ("cpu",), (0, 11),
         "a matrix product of very many axes that is reduced over one of them",
-        "the process ends; seen in a test of others, and not reproduced since: the limit"
-        " of 7 axes is that of the library's arrays, not a measured one",
-        "such programs are compiled without the library's reductions",
+        "the process dies; seen in another library's test, and not reproduced since: the"
+        " limit of 7 axes is the size of the compiler library's arrays, not a measurement",
+        "compiles such programs without the reductions of XLA's CPU library",
         "minijax/runtime/running/compiler_faults.py",
         _TESTS + "test_reduced_product_of_many_axes", "",
         b"dot", is_narrow_dot, _YNN,
@@ -134,29 +134,29 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "reduction of many axes", ("cpu",), (0, 11),
         "an elementwise product of arrays of very many axes that is summed over one",
-        "memory is overwritten, and the process ends",
-        "such programs are compiled without the library's reductions",
+        "memory is overwritten, and the process dies",
+        "compiles such programs without the reductions of XLA's CPU library",
         "minijax/runtime/running/compiler_faults.py",
         _TESTS + "test_reduction_of_many_axes", "",
         b"reduce", is_wide_reduction, _YNN,
     ),
     Fault(
         "stacks of matrices", ("cpu",), (0, 11),
-        "several calls of LAPACK for large stacks of matrices that may run at once, such"
+        "several LAPACK calls on large stacks of matrices that may run concurrently, such"
         " as the gradient of `linalg.solve`",
-        "the program never ends: each call waits in a thread for the threads of others",
-        "programs with such calls are scheduled for little memory, so that few calls are"
-        " ready at once",
+        "the program never ends: each call waits in its thread for the threads of others",
+        "schedules programs with such calls for low memory, so that few calls are ready at"
+        " the same time",
         "minijax/runtime/running/compiler_faults.py",
         _TESTS + "test_stacks_of_matrices", "",
         b"lapack_", is_large_stack, _IN_TURN,
     ),
     Fault(
         "threads of OpenBLAS", ("cpu",), None,
-        "`linalg.solve`, `inv` and `triangular_solve` of stacks of matrices, several at"
-        " once, on busy cores",
-        "XLA's threads each start OpenBLAS's, which wait for one another: what takes 0.03 s"
-        " takes up to 16 s, or looks as if it never ended",
+        "`linalg.solve`, `inv` and `triangular_solve` of stacks of matrices, several"
+        " concurrently, on busy cores",
+        "XLA's threads each start threads of OpenBLAS, which wait for one another: a call of"
+        " 0.03 s takes up to 16 s, or seems never to end",
         "the same as JAX; with `OPENBLAS_NUM_THREADS=1` in the environment it takes 0.03 s,"
         " and LAPACK uses one core for a large matrix",
         "docs/compiler.md",
@@ -165,9 +165,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "sum with a constant", ("cpu",), (0, 12),
         "`(x + c) - c`, `(x - c) - d`, `(x * c) * d` with constants, under jit",
-        "one rounding less: the constants are joined",
-        "own functions mark such results by `reduce_precision` (`pairs.rounded`);"
-        " programs of users set `minijax_ieee_arithmetic`",
+        "the constants are merged, so one rounding is missing",
+        "marks such results in its own functions with `reduce_precision`"
+        " (`double_double.rounded`); users set `minijax_ieee_arithmetic`",
         "minijax/prims/math/double_double.py",
         "tests/runtime/test_rounding.py::test_own_functions",
         "tests/runtime/test_rounding.py::test_sum_with_a_constant_without_cure",
@@ -194,11 +194,11 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "chains of shifted reads", ("cpu",), None,
-        "`x = x + roll(x, 1)` many times over, with `roll`, slices, `pad`, `flip`,"
+        "`x = x + roll(x, 1)` repeated many times, with `roll`, slices, `pad`, `flip`,"
         " transposes or gathers",
-        "each step is computed again from the first: 80 steps compile for 20 s, and"
-        " their run time grows without bound",
-        "such programs are cut at every second step, by calls that are not inlined",
+        "each step is recomputed from the first: 80 steps compile for 20 s, and their run"
+        " time grows without bound",
+        "splits such programs at every second step, with calls that are not inlined",
         "minijax/passes/rereads.py",
         "tests/runtime/test_rereads.py::test_the_compiled_program_grows_linearly",
         "tests/runtime/test_rereads.py::test_without_cuts",
@@ -214,25 +214,25 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "barriers", ("cpu",), None,
-        "`lax.optimization_barrier` around what `checkpoint` computes again",
-        "the barrier is dropped and both computations become one, so no memory is saved",
-        "`checkpoint` puts the second computation into a branch",
+        "`lax.optimization_barrier` around the recomputation of `checkpoint`",
+        "the barrier is removed and both computations are merged, so no memory is saved",
+        "puts the recomputation into a branch",
         "minijax/control/calls/remat.py",
         "tests/test_real_programs.py::test_remat_keeps_a_third_of_a_transformers_memory",
     ),
     Fault(
         "integers divided by constant zeros", ("cpu",), None,
-        "a division of integers whose divisor the compiler finds to be 0",
-        "the process ends",
-        "a divisor that may be 0 is replaced by 1 where it is 0, before the division",
+        "a division of integers by a divisor that the compiler finds to be 0",
+        "the process dies",
+        "replaces a divisor that may be 0 by 1 where it is 0, before the division",
         "minijax/prims/math/algebraic.py",
         _TESTS + "test_division_by_constant_zeros",
     ),
     Fault(
         "programs started ahead", ("cpu",), None,
         "thousands of programs over several devices, started without waiting",
-        "the process ends after a minute, since parts of programs wait for threads",
-        "the host waits at every tenth start",
+        "the process dies after a minute, since partitions of programs wait for threads",
+        "lets the host wait at every tenth start",
         "minijax/runtime/running/pacing.py",
         "tests/runtime/test_pacing.py::test_the_host_stays_near",
     ),
