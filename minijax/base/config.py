@@ -1,12 +1,12 @@
-"""Options: process-wide defaults, per-thread contexts.
+"""Options: process-wide defaults, and values for one thread and block.
 
 Every option is one `Option`, kept in jaxlib's `Config` so that the C++ dispatcher
-sees those that belong in its key.  An option is read with `OPTION.value`, set for
-the process with `config.update('jax_...', v)` and for one thread and block with
-`with OPTION(v):`.  Options that change what is traced carry `tracing=True`; their
-values together are `trace_key()`, part of every cache of traces.
+sees those that are part of its key.  `OPTION.value` reads an option,
+`config.update('jax_...', v)` sets it for the process, and `with OPTION(v):` for one
+thread and block.  Options that change traced programs have `tracing=True`; their values
+together are `trace_key()`, part of the key of every cache of traces.
 
-This room knows names and types of options, not what they do.  Next: errors.py.
+This package knows names and types of options, not their effect.  Next: errors.py.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def _as_local_path(value: Any) -> Any:
     if path is not None and re.match(r"[A-Za-z][\w+.-]*://", path):
         raise ValueError(
             f"jax_compilation_cache_dir={path!r} is not a local directory.\n"
-            "Why: compiled programs are kept in files of this machine only; the text"
-            " would become the name of a folder here.\n"
-            "Try: a path, such as a mounted bucket's."
+            "Why: the cache stores compiled programs as files of this machine, so the text"
+            " would become the name of a local folder.\n"
+            "Try: a path, such as the path of a mounted bucket."
         )
     return value
 
@@ -72,13 +72,13 @@ _XLA_CACHES = ("xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_d
 
 
 def _listed(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """Words of these, with commas between."""
+    """Return a text of comma-separated words, each checked to be one of the choices."""
     text = as_text(value)
     for word in filter(None, map(str.strip, text.split(","))):
         if word not in choices:
             raise errors.value_error(
                 f"{name}={text!r}: {word!r} is not supported.",
-                why=f"there are {', '.join(choices)}.",
+                why=f"the choices are {', '.join(choices)}.",
             )
     return text
 
@@ -96,8 +96,8 @@ def _as_device_ids(value: Any) -> str:
     text = as_text(value) or "all"
     if text != "all" and not all(n.strip().isdigit() for n in text.split(",")):
         raise errors.value_error(
-            f"jax_cuda_visible_devices={text!r} is no list of devices.",
-            tries=["'all'", "numbers with commas between: '0,1'"],
+            f"jax_cuda_visible_devices={text!r} is not a list of devices.",
+            tries=["'all'", "comma-separated numbers: '0,1'"],
         )
     return text
 
@@ -108,7 +108,7 @@ def _as_pairs(value: Any) -> Any:
     for pair in filter(None, as_text(value).split(";")):
         if ":" not in pair:
             raise errors.value_error(
-                f"jax_pjrt_client_create_options={value!r}: {pair!r} is no option.",
+                f"jax_pjrt_client_create_options={value!r}: {pair!r} is not an option.",
                 tries=["'name:value;name:value'"],
             )
     return value or None
@@ -149,7 +149,7 @@ def _option(name: str, default: Any, check: Callable[[Any], Any], **kw: Any) -> 
     return opt
 
 
-# ----------------------------------------------------------------- what is traced, and how
+# -------------------------------------------------------------- options of traced programs
 
 _traced = {"in_key": True, "tracing": True}
 X64 = _option("jax_enable_x64", False, as_bool, **_traced)
@@ -184,7 +184,7 @@ DEBUG_NANS = _option("jax_debug_nans", False, as_bool, **_traced)
 DEBUG_INFS = _option("jax_debug_infs", False, as_bool, **_traced)
 DEBUG_KEY_REUSE = _option("jax_debug_key_reuse", False, as_bool, **_traced)
 CHECK_LEAKS = _option("jax_check_tracer_leaks", False, as_bool, **_traced)
-# No option of users: what `set_xla_metadata` says, as a part of the name stack.
+# Not a user's option: the attributes of `set_xla_metadata`, as a part of the name stack.
 METADATA = Option("xla_metadata", "", as_text, **_traced)
 FOLDING = _option("eager_constant_folding", False, as_bool, **_traced)
 ENABLE_CHECKS = _option("jax_enable_checks", False, as_bool, **_traced)
@@ -200,10 +200,10 @@ UNCHECKED_BWD = _option("jax_disable_bwd_checks", False, as_bool)
 CHECK_STATIC_INDICES = _option("jax_check_static_indices", False, as_bool)
 NO_TRACING = _option("jax_no_tracing", False, as_bool)
 NO_MESH_CONTEXT = _option("jax_disallow_mesh_context_manager", False, as_bool)
-# Types name no axes of a mesh, of whatever size: either value is how it is.
+# Types never include axes of size 1, so both values are accepted.
 NO_UNIT_AXES = _option("jax_remove_size_one_mesh_axis_from_type", False, as_bool)
 
-# ------------------------------------------------------------------------ what is reported
+# ------------------------------------------------------------- logs, warnings, tracebacks
 
 LOG_COMPILES = _option("jax_log_compiles", False, as_bool)
 LOG_RESIDUALS = _option("jax_log_checkpoint_residuals", False, as_bool)
@@ -273,8 +273,8 @@ CACHE_CHECKED = _option("jax_compilation_cache_check_contents", False, as_bool)
 CACHE_ERRORS = _option("jax_raise_persistent_cache_errors", False, as_bool)
 EXPORT_VERSION = _option("jax_export_calling_convention_version", 10, as_int)
 XLA_CACHES = _option("jax_persistent_cache_enable_xla_caches", "none", _as_xla_caches)
-# After a change of one of these everything is traced and compiled anew: a change is rare,
-# and they need not stand in the keys of all caches.
+# A change of one of these clears all caches of traces and programs.  Such a change is rare,
+# so these options are not part of any key.
 RENEWING = (
     OPTIMIZATION,
     FITTING,
@@ -294,23 +294,23 @@ for _name, _default, _check in unsupported_options.checked_options():
 for _name, _default in unsupported_options.ACCEPTED_EITHER_WAY.items():
     _option(_name, _default, as_bool)
 
-# The current mesh (a `Mesh`, or None) of `set_mesh`, and of `with mesh:`; no options of
-# the user's.
+# The current mesh (a `Mesh`, or None) of `set_mesh`, and of `with mesh:`; not options of
+# the user.
 MESH = Option("minijax_current_mesh", None, as_is, **_traced)
 ENTERED_MESH = Option("minijax_entered_mesh", None, as_is, **_traced)
-# Whether the current mesh is one that `auto_axes` or `explicit_axes` made of another,
-# over which arrays still lie.
+# Whether `auto_axes` or `explicit_axes` derived the current mesh from another one, over
+# which arrays are still sharded.
 RECAST_MESH = Option("minijax_recast_mesh", False, as_is)
 
-# Set (per thread) while a trace other than evaluation is current: the C++ dispatcher
-# then misses, and the call reaches Python, where the trace gets it.
+# Set (per thread) while a trace other than evaluation is current.  It is part of the C++
+# dispatcher's key, so that a call misses the fast path and reaches Python and the trace.
 TRACING = _jax.config.Config("minijax:tracing", False, include_in_jit_key=True)
 
 _OLD_NAMES = {"jax_platform_name": "jax_platforms", "jax_xla_backend": "jax_platforms"}
 
 
 def _guard_all(value: Any, local: bool) -> None:
-    """What `jax_transfer_guard` is set to holds for transfers of all directions."""
+    """Apply the value of `jax_transfer_guard` to transfers in all directions."""
     if value is not None and not local:
         for opt in GUARDS.values():
             opt.update(value)
@@ -320,7 +320,7 @@ TRANSFER_GUARD.watch(_guard_all)
 
 
 class Config:
-    """The object behind `minijax.config`: attributes read, `update` writes.
+    """The object `minijax.config`: attributes read options, `update` sets them.
 
     >>> import minijax as mj
     >>> mj.config.jax_enable_x64
@@ -344,9 +344,9 @@ class Config:
         flags.set_flag(_OLD_NAMES.get(name, name), value)
 
     def config_with_absl(self) -> None:
-        """Make a flag of absl of each option: `--jax_enable_x64` and its like.
+        """Define an absl flag for each option, such as `--jax_enable_x64`.
 
-        `absl.app.run` then sets options as the command line says; `update` sets flags.
+        `absl.app.run` then sets options from the command line; `update` sets the flags.
 
         Raises:
           ImportError: absl-py is not installed.
@@ -359,13 +359,13 @@ class Config:
         flags.define(_OPTIONS, _OLD_NAMES, self.update)
 
     def parse_flags_with_absl(self) -> None:
-        """Set options as the `--jax_...` flags of the command line say, at once.
+        """Set options from the `--jax_...` flags of the command line immediately.
 
-        It does so once a process; flags of others stay for whoever parses them.
+        Only the first call has an effect; other flags are left to the program.
 
         Raises:
           ImportError: absl-py is not installed.
-          ValueError: an option cannot be what its flag says.
+          ValueError: an option does not accept the value of its flag.
 
         Example:
           >>> import minijax as mj
@@ -375,7 +375,7 @@ class Config:
         flags.parse(self.update)
 
     def read(self, name: str) -> Any:
-        """The current value of option `name`."""
+        """Return the current value of option `name`."""
         return _find(name, AttributeError).value
 
     @property
@@ -399,14 +399,14 @@ def _find(name: str, error: type[Exception]) -> Option:
         raise errors.error(
             error,
             f"Unrecognized config option: {name}",
-            tries=similar or ["minijax.config.values, which has them all"],
+            tries=similar or ["minijax.config.values, which lists all options"],
         )
     return opt
 
 
 config = Config()
 
-# The public context managers, by JAX's names.
+# The public context managers, by their names in JAX.
 enable_x64 = X64
 default_matmul_precision = MATMUL_PRECISION
 numpy_dtype_promotion = PROMOTION
@@ -435,83 +435,83 @@ no_execution = NO_EXECUTION
 remove_size_one_mesh_axis_from_type = NO_UNIT_AXES
 auto_pcast = AUTO_PCAST
 
-# What each is for; where it is no bool, also the values that it takes, and one of them.
+# A sentence for each; for options other than bools also their values and an example.
 _BOOL = ("True or False", True)
 _DESCRIPTIONS: dict[Option, tuple[Any, ...]] = {
-    X64: ("Whether there are 64-bit types, which otherwise narrow to 32 bits.",),
+    X64: ("Whether 64-bit types exist; otherwise they are converted to 32 bits.",),
     MATMUL_PRECISION: (
-        "The precision of matrix products and convolutions that are asked for none.",
-        "None: the platform's; 'default', 'high', 'highest', 'float32', 'F16_F16_F32' ..",
+        "The precision of matrix products and convolutions without an explicit precision.",
+        "None: the platform's default; 'default', 'high', 'highest', 'float32', 'F16_F16_F32' ..",
         "float32",
     ),
     PROMOTION: (
-        "What happens to operands of different dtypes.",
-        "'standard': they promote; 'strict': only weak types do, others raise",
+        "The treatment of operands of different dtypes.",
+        "'standard': promote them; 'strict': promote only weak types, otherwise raise",
         "strict",
     ),
     RANK_PROMOTION: (
-        "What happens to operands of different ranks, which broadcast.",
-        "'allow', 'warn' or 'raise'",
+        "The treatment of operands of different ranks.",
+        "'allow', 'warn' or 'raise' when they broadcast",
         "warn",
     ),
     PRNG_IMPL: (
-        "The implementation of random keys that are made without `impl`.",
+        "The implementation of random keys that are created without `impl`.",
         "'threefry2x32', 'rbg', 'unsafe_rbg', 'philox4x32' ..",
         "rbg",
     ),
     THREEFRY_PARTITIONABLE: (
-        "Whether each number that threefry draws comes of its own position alone.",
+        "Whether threefry computes each number from its own position only.",
     ),
     DEBUG_KEY_REUSE: ("Whether using a random key twice raises KeyReuseError.",),
-    F16_REDUCTIONS: ("Whether a sum of float16 may be taken; if not, it raises ValueError.",),
-    DEBUG_NANS: ("Whether an operation that makes a nan raises FloatingPointError.",),
-    DEBUG_INFS: ("Whether an operation that makes an inf raises FloatingPointError.",),
+    F16_REDUCTIONS: ("Whether float16 sums are allowed; otherwise they raise ValueError.",),
+    DEBUG_NANS: ("Whether an operation that produces a nan raises FloatingPointError.",),
+    DEBUG_INFS: ("Whether an operation that produces an inf raises FloatingPointError.",),
     LOG_COMPILES: ("Whether each compilation is logged, with its types.",),
-    EXPLAIN_MISSES: ("Whether each new trace of a jitted function is logged, and why.",),
-    NO_TRACING: ("Whether a jitted function that is traced anew raises RuntimeError.",),
+    EXPLAIN_MISSES: (
+        "Whether each new trace of a jitted function is logged, with the reason.",
+    ),
+    NO_TRACING: ("Whether tracing a jitted function raises RuntimeError.",),
     CHECK_LEAKS: ("Whether a trace raises when values outlive it.",),
     ENABLE_CHECKS: ("Whether each jaxpr is checked when its trace ends.",),
-    CUSTOM_PRNG: ("Whether `random.PRNGKey` makes opaque keys, as `random.key` does.",),
+    CUSTOM_PRNG: ("Whether `random.PRNGKey` returns opaque keys, as `random.key` does.",),
     DEFAULT_DEVICE: (
-        "Where arrays are made that are not committed to a device.",
-        "a device, or a platform such as 'cpu'; None: the default platform's first one",
+        "The device of new uncommitted arrays.",
+        "a device, or a platform such as 'cpu'; None: the default platform's first device",
         "cpu",
     ),
     SOFTMAX_CUSTOM_JVP: (
-        "Whether the derivative of `nn.softmax` is made of its result alone, which is"
-        " precise also where one share is nearly 1.",
+        "Whether the derivative of `nn.softmax` is computed from its result only, which is"
+        " accurate even if one share is nearly 1.",
     ),
     PRECISE_SLOPES: (
         "Whether the derivatives of `tanh` and `logistic` keep their relative precision"
-        " where the functions saturate. Off, they are made of the results alone, as in"
-        " JAX: compiled gradients of networks keep one array less for each layer, and"
-        " jaxprs of derivatives have no primitives beside JAX's.",
+        " where the functions saturate. If not, they are computed from the results, as in"
+        " JAX: compiled gradients of networks keep one array less per layer, and jaxprs of"
+        " derivatives contain only JAX's primitives.",
     ),
     LEGACY_KEYS: (
-        "What happens where a random function is given the words of a key.",
+        "The treatment of raw (integer) keys in random functions.",
         "'allow', 'warn' or 'error'",
         "warn",
     ),
     **{
         opt: (
             f"Whether values may move {' '.join(way.split('_'))}.",
-            "'allow' or None; 'log' and 'disallow': of what no `device_put` or"
-            " `device_get` asked for; 'log_explicit' and 'disallow_explicit': of all",
+            "'allow' or None; 'log' and 'disallow' apply to transfers without `device_put`"
+            " or `device_get`; 'log_explicit' and 'disallow_explicit' to all",
             "log",
         )
         for way, opt in GUARDS.items()
     },
     GARBAGE_GUARD: (
-        "What happens to arrays that the garbage collector frees, in cycles.",
-        "'allow' or None; 'log'; 'fatal' ends the process",
+        "The treatment of arrays that the garbage collector frees as part of a cycle.",
+        "'allow' or None; 'log'; 'fatal' aborts the process",
         "log",
     ),
-    THREAD_GUARD: (
-        "Whether other threads than this one may not run programs of several processes.",
-    ),
-    NO_EXECUTION: ("Whether a compiled function that is to run raises RuntimeError.",),
-    NO_UNIT_AXES: ("Whether types leave out axes of a mesh of size 1: here, they do.",),
-    AUTO_PCAST: ("Whether operands that vary over a mesh in unlike ways are made alike.",),
+    THREAD_GUARD: ("Whether only this thread may run programs of several processes.",),
+    NO_EXECUTION: ("Whether running a compiled function raises RuntimeError.",),
+    NO_UNIT_AXES: ("Whether types leave out mesh axes of size 1; minijax always does.",),
+    AUTO_PCAST: ("Whether operands that vary over different mesh axes are converted.",),
 }
 for _opt, (_what, *_values) in _DESCRIPTIONS.items():
     _takes, _sample = _values or _BOOL
@@ -525,7 +525,7 @@ for _opt, (_what, *_values) in _DESCRIPTIONS.items():
       `config.update('{_opt.name}', value)` sets it for the process.
 
     Raises:
-      ValueError: a value that the option does not take.
+      ValueError: the option does not accept the value.
 
     Example:
       >>> import minijax as mj
@@ -536,14 +536,14 @@ for _opt, (_what, *_values) in _DESCRIPTIONS.items():
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
-    """A value of the user's own on which traced programs depend, as they do on options.
+    """Create a value on which traced programs depend, as they depend on options.
 
     Args:
-      default_value: what it is outside of all blocks; hashable, as all its values.
+      default_value: the value outside all blocks; all values must be hashable.
 
     Returns:
-      A context manager: `with context(v):`, whose `value` is `v` in the block and thread.
-      Jitted functions are traced for each value anew.
+      A context manager: `with context(v):` sets its `value` to `v` in the block and thread.
+      Jitted functions are traced again for each value.
 
     Raises:
       TypeError: a value that is not hashable.
@@ -567,7 +567,7 @@ _contexts = itertools.count()
 
 @contextlib.contextmanager
 def disable_jit(disable: bool = True) -> Iterator[None]:
-    """Whether jitted functions run in Python, operation by operation.
+    """Run jitted functions in Python, operation by operation.
 
     Args:
       disable: True or False.
@@ -587,18 +587,18 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
 
 @contextlib.contextmanager
 def transfer_guard(new_val: str | None) -> Iterator[None]:
-    """Whether values may move between the host and devices, or from device to device.
+    """Set whether values may move between the host and devices, or between devices.
 
     Args:
-      new_val: 'allow' or None; 'log' and 'disallow': moves that no `device_put` or
-        `device_get` asked for are logged, or raise; 'log_explicit' and
-        'disallow_explicit': all are or do.
+      new_val: 'allow' or None; 'log' or 'disallow': log, or raise at, transfers without
+        `device_put` or `device_get`; 'log_explicit' or 'disallow_explicit': log, or raise
+        at, all transfers.
 
     Returns:
       A context manager, for its block and this thread.
 
     Raises:
-      ValueError: a value that the option does not take.
+      ValueError: the option does not accept the value.
 
     Example:
       >>> import minijax as mj, numpy as np
@@ -614,7 +614,7 @@ def transfer_guard(new_val: str | None) -> Iterator[None]:
 
 
 def disable_x64() -> Any:
-    """A context in which 64-bit types narrow to 32 bits.
+    """Return a context in which 64-bit types are converted to 32 bits.
 
     Returns:
       A context manager, for its block and this thread.

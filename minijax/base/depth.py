@@ -1,12 +1,12 @@
-"""More stack for programs that nest deeply.
+"""More stack for deeply nested programs.
 
-Python gives up at a thousand frames, which sixty nested loops reach while they are traced.
-Where a call ends so, and no trace is current, it is made once again with a higher limit:
-as many frames as the thread's stack has room for.  Programs that do not nest deeply pay
-nothing.  A function that calls itself for ever ends in RecursionError as before, later.
+Python's default limit is 1,000 frames, and tracing sixty nested loops exceeds it.  If a call
+fails for that reason, and no trace is current, it is repeated with a higher limit: as many
+frames as the thread's stack can hold.  Other programs have no overhead.  A function that
+calls itself endlessly still ends in RecursionError, only later.
 
-The main thread's stack grows up to its limit, which is raised meanwhile (Linux); other
-threads keep the stack that they have.  Next: tracebacks.py, which calls this.
+The main thread's stack grows up to its limit, which is raised during the call (Linux);
+other threads keep the stack that they have.  Next: tracebacks.py, which calls this module.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 
 from . import config
 
-BYTES_PER_FRAME = 1024  # of the C stack, for each frame of Python: measured, 300 to 700
-FRAMES = 40_000  # a thousand nested loops take 17,000 while they are traced
-STACK_BYTES = 64 << 20  # of the main thread's stack: there is room for 128 MiB below it
+BYTES_PER_FRAME = 1024  # of C stack, per Python frame: 300 to 700 were measured
+FRAMES = 40_000  # tracing a thousand nested loops takes 17,000
+STACK_BYTES = 64 << 20  # of the main thread: 128 MiB of address space are free below it
 _DEFAULT_STACK = 8 << 20
 
 _lock = threading.Lock()
@@ -30,10 +30,10 @@ _deep = threading.local()
 
 
 def applied(fun: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """`fun(*args)`, which does not pass through C where `fun` is written in Python.
+    """Return `fun(*args)`, without a C frame if `fun` is written in Python.
 
-    Python 3.12 and 3.13 limit how deep calls nest that pass through C, as those of methods
-    and of objects with `__call__` do where arguments are starred.
+    Python 3.12 and 3.13 limit the depth of calls through C.  Calls of methods, and of
+    objects with `__call__`, pass through C if their arguments are starred.
     """
     kind = type(fun)
     if kind is FunctionType:
@@ -47,7 +47,7 @@ def applied(fun: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 
 def partial(fun: Callable[..., Any], *first: Any) -> Callable[..., Any]:
-    """`functools.partial(fun, *first)` as a function of Python: see `applied`."""
+    """Return `functools.partial(fun, *first)` as a Python function: see `applied`."""
 
     def rule(*args: Any, **params: Any) -> Any:
         return fun(*first, *args, **params)
@@ -56,7 +56,7 @@ def partial(fun: Callable[..., Any], *first: Any) -> Callable[..., Any]:
 
 
 def should_retry(error: BaseException) -> bool:
-    """Whether a call that ended in this error is to be made again, with more stack."""
+    """Whether a call that ended in this error should be repeated with more stack."""
     if type(error) is not RecursionError or config.TRACING.value:
         return False
     if getattr(_deep, "now", False) or getattr(error, "was_deep", False):
@@ -64,7 +64,9 @@ def should_retry(error: BaseException) -> bool:
     frame, count = sys._getframe(), 0
     while (outer := frame.f_back) is not None:
         frame, count = outer, count + 1
-    return 2 * count < sys.getrecursionlimit()  # else the caller calls itself
+    # A deeper stack of callers means that the caller itself recurses: more stack for this
+    # call would not help it.
+    return 2 * count < sys.getrecursionlimit()
 
 
 def is_deep_error(error: BaseException) -> bool:
@@ -73,7 +75,7 @@ def is_deep_error(error: BaseException) -> bool:
 
 
 def call_with_more_stack(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """`fun(*args, **kwargs)` with as many frames as the thread's stack has room for."""
+    """Call `fun(*args, **kwargs)` with as many frames as the thread's stack can hold."""
     _enter()
     _deep.now = True
     try:
@@ -111,7 +113,7 @@ def _leave() -> None:
 
 
 def _grown_stack() -> int:
-    """The size of the main thread's stack, after its limit has been raised."""
+    """Raise the limit of the main thread's stack, and return the stack's size."""
     if sys.platform != "linux":
         return _DEFAULT_STACK
     import resource

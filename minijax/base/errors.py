@@ -1,11 +1,11 @@
-"""The error classes and the one form that messages take.
+"""The error classes, and the common form of messages.
 
-A message has up to five parts, in this order, two lines a part at most: WHAT was
+A message has up to five parts, in this order, with at most two lines per part: WHAT was
 attempted, WHICH value (a path from the user's call), WHERE, WHY, TRY.  `message`
-joins them, `error` makes an exception of them.  Classes bear JAX's names and subclass
-what a user would catch.
+joins them, `error` creates an exception of them.  Classes have JAX's names and subclass
+the builtin class that a user would catch.
 
-This room must not know what raises.  Next: source.py, which finds the user's line.
+This package does not know which code raises.  Next: source.py, which finds the user's line.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ E = TypeVar("E", bound=BaseException)
 
 
 class ShapeError(TypeError, ValueError):
-    """Sizes do not fit each other, or no array has them.
+    """Sizes do not fit each other, or are impossible.
 
-    Where one function of JAX raises a TypeError another one raises a ValueError.
+    It has both bases since JAX raises TypeError in some functions and ValueError in others.
     """
 
 
 class ElementError(TypeError, ValueError):
-    """No array has such elements, or no operation takes them."""
+    """A dtype that arrays, or an operation, cannot have."""
 
 
 def message(
@@ -37,7 +37,7 @@ def message(
     why: str | None = None,
     tries: tuple[str, ...] | list[str] = (),
 ) -> str:
-    """Join the parts of an error message in the house's form."""
+    """Join the parts of an error message in the common form."""
     parts = [what]
     if which:
         parts.append(f"Which: {which}")
@@ -51,7 +51,7 @@ def message(
 
 
 def error(kind: type[E], what: str, **parts: Any) -> E:
-    """An exception of class `kind` whose message has these parts: see `message`."""
+    """Return an exception of class `kind` whose message has these parts: see `message`."""
     return kind(message(what, **parts))
 
 
@@ -79,7 +79,7 @@ class ConcretizationTypeError(JAXTypeError):
 
 
 class TracerArrayConversionError(JAXTypeError):
-    """A traced value was handed to NumPy (`np.asarray(tracer)`)."""
+    """A traced value was passed to NumPy (`np.asarray(tracer)`)."""
 
     __module__ = "minijax.errors"
 
@@ -109,7 +109,7 @@ class UnexpectedTracerError(JAXTypeError):
 
 
 class InconclusiveDimensionOperation(Exception):
-    """Dimensions that are expressions could not be compared."""
+    """Symbolic dimensions could not be compared."""
 
 
 class UnexpectedDimVar(Exception):
@@ -117,7 +117,7 @@ class UnexpectedDimVar(Exception):
 
 
 class ShardingTypeError(Exception):
-    """Operands lie on a mesh so that a result's place would be ambiguous, or move data."""
+    """The sharding of a result would be ambiguous, or would need communication."""
 
     __module__ = "minijax.errors"
 
@@ -129,7 +129,7 @@ class KeyReuseError(JAXTypeError):
 
 
 def type_text(x: Any) -> str:
-    """Short text of the type of a value: `f32[3,4]`, or the Python type's name."""
+    """Return a short text of a value's type: `f32[3,4]`, or the Python type's name."""
     aval = getattr(x, "aval", None)
     if aval is not None and hasattr(aval, "str_short"):
         return str(aval.str_short(True))

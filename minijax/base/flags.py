@@ -1,4 +1,4 @@
-"""Options as flags of absl-py, which is imported when a program asks for that alone.
+"""Options as flags of absl-py, which is imported only if a program requests it.
 
 Training scripts begin with `config.config_with_absl()` before `absl.app.run(main)`, or with
 `config.parse_flags_with_absl()`.  Next: config.py.
@@ -28,7 +28,7 @@ def _absl(module: str) -> Any:
         raise errors.error(
             ImportError,
             "Options cannot be flags: absl is not installed.",
-            why="flags are those of absl-py, which minijax itself does not need.",
+            why="absl-py defines flags, and minijax does not depend on it.",
             tries=["pip install absl-py", "config.update('jax_...', value)"],
         ) from None
 
@@ -36,7 +36,7 @@ def _absl(module: str) -> Any:
 def define(
     options: dict[str, option.Option], old: dict[str, str], update: Callable[[str, Any], None]
 ) -> None:
-    """Make flags of options, and have `absl.app.run` set those that are given."""
+    """Define flags for options, and let `absl.app.run` set the options that are present."""
     global _defined, _names
     if _defined is not None:
         return
@@ -57,7 +57,7 @@ def define(
 
 
 def parse(update: Callable[[str, Any], None]) -> None:
-    """Read the `--jax_...` flags of the command line, once, and set options by them."""
+    """Read the `--jax_...` flags of the command line, once, and set options from them."""
     global _parsed
     if _parsed:
         return
@@ -75,7 +75,7 @@ def _complete(update: Callable[[str, Any], None]) -> None:
 
 
 def set_flag(name: str, value: Any) -> None:
-    """An option was set: so is its flag."""
+    """Set the flag of an option after the option has changed."""
     if _defined is not None and name in _names and _defined.is_parsed():
         flag = _defined[name]
         if flag.value != value:

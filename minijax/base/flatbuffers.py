@@ -1,9 +1,9 @@
 """FlatBuffers, read and written: tables of numbered fields, each of which may be missing.
 
-A table is told by its fields as `{number: (kind, value)}`, or read by their numbers.  The
-format: https://flatbuffers.dev/internals.
+To write, a table is a dict `{number: (kind, value)}` of fields; to read, its fields are
+looked up by number.  The format: https://flatbuffers.dev/internals.
 
-This room knows the format alone.  What is in the tables is api/export/serialization.py's.
+This module knows only the format.  api/export/serialization.py defines the tables.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import Any
 
 Fields = dict[int, tuple[str, Any]]
 
-# Kinds of fields: numbers as `struct` has them, "text", "bytes", "table", and lists of
+# Kinds of fields: numbers by their `struct` codes, "text", "bytes", "table", and lists of
 # numbers ("[I"), of texts ("[text") and of tables ("[table").
 _SIZES = {"b": 1, "B": 1, "?": 1, "h": 2, "H": 2, "i": 4, "I": 4}
 
 
 class _Writer:
-    """Writes what refers to others before them: references point forwards."""
+    """Writes a table before its children: references point forwards."""
 
     def __init__(self) -> None:
-        self.data = bytearray(4)  # where the root is
+        self.data = bytearray(4)  # space for the reference to the root
 
     def align(self, size: int, ahead: int = 0) -> None:
-        """Fill up, so that what follows `ahead` more bytes lies on a multiple of `size`."""
+        """Pad, so that after `ahead` more bytes the position is a multiple of `size`."""
         self.data += bytes(-(len(self.data) + ahead) % size)
 
     def refer(self, at: int) -> None:
-        """Let the reference at `at` point here."""
+        """Set the reference at `at` to the current position."""
         struct.pack_into("<I", self.data, at, len(self.data) - at)
 
     def table(self, fields: Fields) -> int:
-        """Write a table and what is below it; returns where it lies."""
-        offsets_of, size = {}, 4  # a reference to the table of offsets comes first
+        """Write a table and its children; return the table's position."""
+        offsets_of, size = {}, 4  # the first 4 bytes refer to the table of offsets
         for number, (kind, _) in sorted(fields.items()):
             width = _SIZES.get(kind, 4)
             size += -size % width
@@ -60,7 +60,7 @@ class _Writer:
         return start
 
     def value(self, at: int, kind: str, value: Any) -> None:
-        """Write what the reference at `at` is to point to."""
+        """Write a value, and set the reference at `at` to it."""
         if kind == "table":
             target = self.table(value)
             struct.pack_into("<I", self.data, at, target - at)
@@ -85,7 +85,7 @@ class _Writer:
 
 
 def write(fields: Fields) -> bytearray:
-    """The bytes of a table.
+    """Return the bytes of a table.
 
     >>> table = read(write({0: ("H", 7), 2: ("text", "seven"), 3: ("[I", [1, 2])}))
     >>> table.number(0, "H"), table.number(1, "H"), table.text(2), table.numbers(3, "I")
@@ -98,7 +98,7 @@ def write(fields: Fields) -> bytearray:
 
 
 class Table:
-    """A table in a buffer; a field that is missing reads as nothing, 0 or empty."""
+    """A table in a buffer; a missing field reads as 0, None or empty."""
 
     __slots__ = ("data", "start")
 
@@ -107,7 +107,7 @@ class Table:
         self.start = start
 
     def _position(self, number: int) -> int:
-        """Where a field lies; 0 if it is missing."""
+        """Return the position of a field, or 0 if it is missing."""
         offsets = self.start - self._unpack("i", self.start)
         entry = 4 + 2 * number
         if entry >= self._unpack("H", offsets):
@@ -163,6 +163,6 @@ class Table:
 
 
 def read(data: Any) -> Table:
-    """The root table of a buffer; struct.error if there is none."""
+    """Return the root table of a buffer; raise struct.error if there is none."""
     view = memoryview(data)
     return Table(view, struct.unpack_from("<I", view)[0])

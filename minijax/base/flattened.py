@@ -1,7 +1,7 @@
-"""Pytrees that are flattened once: one node, however many the tree has.
+"""Pytrees that are flattened once, into a single node.
 
-Each call of a compiled function takes its arguments apart, and asks every custom node for
-its children: of a model of thousands of nodes that costs more than the computation.
+Each call of a compiled function flattens its arguments, and calls into Python for every
+custom node.  For a model of thousands of nodes this takes longer than the computation.
 
 Next: errors.py.
 """
@@ -17,7 +17,7 @@ from .tree_nodes import keystr
 
 
 class _PathKey:
-    """The key of a leaf in a flattened tree: the whole path, as messages show it."""
+    """The key of a leaf in a flattened tree: its full path, as messages display it."""
 
     __slots__ = ("path",)
 
@@ -37,7 +37,7 @@ class _PathKey:
 
 
 class _SharedStructure:
-    """A tree's structure: one object for equal ones, compared by identity."""
+    """A tree's structure: equal structures share one object, compared by identity."""
 
     __slots__ = ("__weakref__", "keys", "treedef")
 
@@ -46,7 +46,7 @@ class _SharedStructure:
         self.keys: list[_PathKey] | None = None
 
     def paths(self) -> list[_PathKey]:
-        """For each leaf the way to it, as one key."""
+        """Return the path of each leaf, as one key."""
         if self.keys is None:
             full = tree.unflatten(self.treedef, range(self.treedef.num_leaves))
             self.keys = [_PathKey(path) for path, _ in tree.leaves_with_path(full)]
@@ -70,14 +70,14 @@ def _structure_of(treedef: Any) -> _SharedStructure:
 
 
 class Flattened:
-    """What `flattened` returns: a pytree whose leaves are the tree's, in one node.
+    """The result of `flattened`: a pytree whose single node holds the tree's leaves.
 
-    Attributes, items and calls are the tree's own; `tree` is the tree itself, of its own
-    classes.
+    Attributes, items and calls are the tree's own; `tree` is the original tree, with its
+    own classes.
     """
 
-    # `_known`: what is remembered of the types and places of the leaves, of those who run
-    # programs on them (control/calls/flattened_calls.py).
+    # `_cached`: facts about the leaves' types and placements that calls of programs reuse
+    # (control/calls/flattened_calls.py).
     __slots__ = ("_structure", "_cached", "_leaves", "_tree")
     _tree: Any
 
@@ -90,7 +90,7 @@ class Flattened:
 
     @property
     def tree(self) -> Any:
-        """The tree itself; put together when it is first asked for."""
+        """The original tree; built at its first use."""
         try:
             return self._tree
         except AttributeError:
@@ -134,17 +134,17 @@ for _registry in (tree.USER, tree.DISPATCH):
 
 
 def flattened(tree_: Any) -> Flattened:
-    """A pytree flattened once: it goes through every transformation as the tree does.
+    """Flatten a pytree once: the result goes through every transformation as the tree does.
 
-    A call of a compiled function with it asks one node for its children, not all of the
-    tree's; what comes back in its place is flattened, too.
+    A call of a compiled function unpacks one node instead of all nodes of the tree; results
+    of the same structure are flattened as well.
 
     Args:
       tree_: a pytree.
 
     Returns:
       A pytree of one node with the same leaves, which has the tree's attributes, items
-      and methods; its `tree` is the tree, of its own classes.
+      and methods; its attribute `tree` is the original tree.
 
     Example:
       >>> import minijax as mj
@@ -153,7 +153,7 @@ def flattened(tree_: Any) -> Flattened:
       >>> float(y['b'][1]), type(y.tree)
       (6.0, <class 'dict'>)
 
-    Differs from JAX: it has nothing of the kind.
+    Differs from JAX: JAX has no such function.
     """
     if isinstance(tree_, Flattened):
         return tree_

@@ -1,8 +1,8 @@
-"""Faces: public modules that only hand names on, each when it is first asked for.
+"""Public modules that load each name from its package when it is first used.
 
-A face is a table: where a name lives, by room.  Nothing is imported before it is used, so
-that a module of four hundred names costs what a program uses of it.  A stub beside each
-face (`python -m minijax.tools.stubs`) tells editors and type checkers the same.
+Such a module is a table of names by internal module.  Nothing is imported before it is
+used, so a module of four hundred names costs only what a program uses of it.  A stub next
+to each public module (`python -m minijax.tools.stubs`) serves editors and type checkers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ Face = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
 def homes(table: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Public name -> (room, name there), of a table of rooms, or of objects in them.
+    """Map each public name to (internal module, name in it), from a table by module.
+
+    An entry `module:object` of the table stands for attributes of an object.
 
     >>> homes({"surface.numpy.ufuncs": "add abs=absolute"})["abs"]
     ('surface.numpy.ufuncs', 'absolute')
@@ -39,21 +41,22 @@ def homes(table: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def _messages(table: Mapping[str, str] | None) -> dict[str, str]:
-    """Name -> what is said of it."""
+    """Map each name to its message."""
     return {
         n: text.replace("{}", n) for text, names in (table or {}).items() for n in names.split()
     }
 
 
-_tables: dict[int, Mapping[str, Any]] = {}  # names by face, by `id` of what is in it
+_tables: dict[int, Mapping[str, Any]] = {}  # names by public module, by `id` of its dict
 _submodules: dict[int, frozenset[str]] = {}
-namespace_of: Any = vars(ModuleType)["__dict__"].__get__  # of a module, what is in it by now
+# The dict of a module itself: `CompleteModule.__dict__` below would load all names.
+namespace_of: Any = vars(ModuleType)["__dict__"].__get__
 
 
 class CompleteModule(ModuleType):
-    """A face whose `__dict__` is complete: who reads it has all of its names loaded.
+    """A public module whose `__dict__` is complete: reading it loads all names.
 
-    Until then Python takes some 20 ns longer for an attribute of such a module.
+    Before that, Python needs about 20 ns more per attribute of such a module.
     """
 
     @property
@@ -68,10 +71,10 @@ class CompleteModule(ModuleType):
 
 
 def impersonate(package: str) -> None:
-    """From now on, have `vars` of faces complete, and their names begin as `package`'s.
+    """Rename public modules to `package` from now on, and make their `vars` complete.
 
-    So they are to who looks for names, or at a module's own, without asking it.  In
-    `sys.modules` each face has both names.
+    Code that reads a module's `__name__` or `vars` then finds the other package's names.
+    `sys.modules` has each public module under both names.
     """
     global _impersonated
     _impersonated = package
@@ -81,7 +84,7 @@ def impersonate(package: str) -> None:
 
 
 def _impersonate_module(module: ModuleType) -> None:
-    """Have a face stand for one of the other package, with what it has loaded by now."""
+    """Rename a public module to the other package, with the names it has loaded."""
     module.__class__ = CompleteModule
     space = namespace_of(module)
     for name in _tables[id(space)].keys() & space.keys():
@@ -92,12 +95,12 @@ def _impersonate_module(module: ModuleType) -> None:
                 public_module.__name__,
                 public_path(public_module.__name__),
             )
-            if own != _PACKAGE:  # which its own import finds
+            if own != _PACKAGE:  # the import of the package itself sets that entry
                 sys.modules.setdefault(public_module.__name__, public_module)
 
 
 def _set_public_module(name: str, value: Any, module: str) -> None:
-    """Have a function say that it is from the public module, as libraries expect."""
+    """Set a function's `__module__` to the public module, as libraries expect."""
     own = getattr(value, "__module__", None) or ""
     if type(value).__name__ in _FUNCTIONS and own.partition(".")[0] == _PACKAGE:
         value.__module__ = (
@@ -109,7 +112,7 @@ _FUNCTIONS = ("function", "PjitFunction")
 
 
 def public_path(name: str) -> str:
-    """What something of ours of this dotted name is called where we stand for another."""
+    """Return the name in the impersonated package of a module or object of this package."""
     own, dot, rest = name.partition(".")
     return f"{_impersonated}{dot}{rest}" if _impersonated and own == _PACKAGE else name
 
@@ -127,18 +130,17 @@ def face(
     warned: Mapping[str, str] | None = None,
     removed: Mapping[str, str] | None = None,
 ) -> Face:
-    """`__getattr__`, `__dir__` and `__all__` of a module that hands names on.
+    """Return `__getattr__`, `__dir__` and `__all__` of a public module.
 
     Args:
       name: the module's own `__name__`.
-      table: room (dotted, within the package) -> its names here, separated by blanks;
-        `public=inner` where a name differs from the room's; `public:=inner` where the
-        function's own name is to be the public one.
-      modules: submodules, which load when they are first used.
-      dropped: names of older interfaces -> what does the same today; each warns.
-      warned: what is said whenever one of these names is asked for -> names; `{}` stands
-        for the name.
-      removed: what the AttributeError of a name that is no more says -> names.
+      table: internal module (dotted, within the package) -> its public names, separated by
+        blanks; `public=inner` if the internal name differs; `public:=inner` if the
+        function's `__name__` must be the public name.
+      modules: submodules, which load at their first use.
+      dropped: names of older interfaces -> their replacements; each use warns.
+      warned: a warning for each use of these names -> names; `{}` stands for the name.
+      removed: the text of the AttributeError for removed names -> names.
     """
     package = name.partition(".")[0]
     module = sys.modules[name]
@@ -188,7 +190,7 @@ def face(
         raise AttributeError(errors_of.get(attribute, missing))
 
     def names() -> list[str]:
-        """What is public: no rooms, which Python sets beside it when they load."""
+        """List the public names, without internal modules that imports have added."""
         own_names = (
             n
             for n, value in list(namespace.items())

@@ -1,6 +1,6 @@
-"""The log of what minijax does: the logger `minijax`, of Python's `logging`.
+"""The log of minijax: the logger `minijax` of Python's `logging`.
 
-Next: config.py, whose options ask for more of it.
+Next: config.py, with options that log more.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ logger = logging.getLogger("minijax")
 
 
 def heard(as_warning: Any) -> bool:
-    """Whether anybody would read what `log_line` logs."""
+    """Whether the logger emits what `log_line` logs."""
     return logger.isEnabledFor(logging.WARNING if as_warning else logging.DEBUG)
 
 
 def log_line(as_warning: Any, text: str, *args: Any) -> None:
-    """Log a line: a warning if an option asks for it, else for debugging."""
+    """Log a line: as a warning if an option requests it, otherwise for debugging."""
     if heard(as_warning):
         logger.log(logging.WARNING if as_warning else logging.DEBUG, text, *args)

@@ -1,11 +1,11 @@
-"""Who mixes dtypes or ranks: a line of the user, or one of ours.
+"""Whether the user's code or minijax's own code mixes dtypes or ranks.
 
-Options such as `jax_numpy_dtype_promotion='strict'` are the user's, for the user's lines.
-A check that fails asks here: only where the call that the user's line made took both
-kinds of operand is the mixture the user's.  Nothing is asked before a check fails.
+Options such as `jax_numpy_dtype_promotion='strict'` are meant for the user's code.  A check
+that fails calls this module: the mixture is the user's only if the arguments of the user's
+call contained both kinds of operand.  Nothing runs before a check fails.
 
-A compiled function of ours may be traced for a call of ours, and found again for one of
-the user's: what was excused while it was traced is noted (`noted`).
+An internal compiled function may be traced for an internal call, and found in the cache for
+a user's call.  `noted` records the checks that were excused while it was traced.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _notes = _Notes()
 
 
 def by_user(mixes: MixTest) -> bool:
-    """Whether a mixture is the user's: `mixes` looks at leaves of arguments."""
+    """Whether a mixture is the user's: `mixes` tests the leaves of a call's arguments."""
     if mixes(_user_arguments()):
         return True
     if _notes.excused is not None:
@@ -38,14 +38,14 @@ def by_user(mixes: MixTest) -> bool:
     return False
 
 
-# A transformation may get a function of ours from the user, and calls it with arguments of
-# its own: `vmap(jnp.add)`.  The folders of both, filled in by the functions' package.
+# A transformation may receive one of minijax's functions from the user, and call it with
+# its own arguments: `vmap(jnp.add)`.  The folders of both; the functions' package sets them.
 transformations: list[str] = []
 functions: list[str] = []
 
 
 def _user_arguments() -> list[Any]:
-    """The leaves of the arguments that the user's innermost line has passed to us."""
+    """Return the leaves of the arguments that the user's innermost line passed."""
     frame: FrameType | None = sys._getframe(2)
     called = outermost = None
     while frame is not None and is_internal(frame.f_code):
@@ -62,7 +62,7 @@ def _user_arguments() -> list[Any]:
 
 
 def _arguments(frame: FrameType) -> list[Any]:
-    """The leaves of the arguments of a call."""
+    """Return the leaves of the arguments of a call."""
     code = frame.f_code
     n = code.co_argcount + code.co_kwonlyargcount
     n += bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args, **kwargs
@@ -72,14 +72,14 @@ def _arguments(frame: FrameType) -> list[Any]:
         for name in code.co_varnames[:n]
         if name in values and values[name] is not defaults.get(name, values)
     ]
-    # What an object of ours holds, as a density's points, is not the user's to mix.
+    # Arrays inside an object of minijax, such as a density's points, are not the user's.
     leaves = tree.leaves([x for x in map(values.get, names) if not _holds_own(x)])
-    # `x.at[i]`, whose methods the user calls, has the array.
+    # `x.at[i]`, whose methods the user calls, holds an array.
     return [*leaves, *(x.array for x in leaves if hasattr(x, "array"))]
 
 
 def _defaults(frame: FrameType) -> dict[str, Any]:
-    """The default values of a module's function, which are not what a user mixes."""
+    """Return the default values of a module's function, which are not the user's."""
     code = frame.f_code
     fun: Any = frame.f_globals.get(code.co_name)
     fun = getattr(fun, "__wrapped__", fun)
@@ -97,7 +97,7 @@ def _holds_own(x: Any) -> bool:
 
 
 class noted:
-    """A block in which excuses are noted: tests that a user's call would have failed."""
+    """A block that records excused tests, which might fail for a user's call."""
 
     __slots__ = ("excused", "outer")
 
@@ -112,5 +112,5 @@ class noted:
             self.outer += self.excused
 
     def depends_on_caller(self, leaves: Sequence[Any]) -> bool:
-        """Whether a user who had passed these would have got an error."""
+        """Whether an error would have been raised if a user had passed these leaves."""
         return any(mixes(leaves) for mixes in self.excused)

@@ -1,9 +1,9 @@
-"""Events that programs may listen to: what was traced, compiled, found in the cache.
+"""Events that programs can listen to: traces, compilations, cache hits.
 
     register_event_duration_secs_listener(lambda event, seconds, **_: print(event))
 
-Whoever records an event names it by a path; listeners are called at once, in the order in
-which they came.  Next: config.py.
+The recorder of an event names it by a path.  Listeners are called immediately, in the order
+of their registration.  Next: config.py.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CACHE_HIT = "/jax/compilation_cache/cache_hits"
 CACHE_MISS = "/jax/compilation_cache/cache_misses"
 READING = "/jax/compilation_cache/cache_retrieval_time_sec"
 SAVED = "/jax/compilation_cache/compile_time_saved_sec"
-IN_USE = "/jax/compilation_cache/tasks_using_cache"  # once a process
+IN_USE = "/jax/compilation_cache/tasks_using_cache"  # once per process
 
 
 _STAGES = {
@@ -55,8 +55,10 @@ _STAGES = {
 
 
 def stage(event: str, name: str) -> AbstractContextManager[None]:
-    """Within, a function goes through a stage: its start, time and span are told, and
-    logged (`jax_log_compiles`)."""
+    """Return a context for a stage of a function: it records start, time and span.
+
+    The stage is also logged if `jax_log_compiles` is set.
+    """
     heard = any(_ALL) or log.heard(config.LOG_COMPILES.value)
     return _stage(event, name) if heard else _no_stage
 
@@ -78,11 +80,11 @@ def _stage(event: str, name: str) -> Iterator[None]:
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Tell of an event.
+    """Record an event.
 
     Args:
-      event: its name, by custom a path.
-      kwargs: what else is to be said of it.
+      event: its name, by convention a path.
+      kwargs: further information.
 
     Returns:
       None.
@@ -95,12 +97,12 @@ def record_event(event: str, **kwargs: str | int) -> None:
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Tell of an event and how long it took.
+    """Record an event and its duration.
 
     Args:
       event: its name.
       duration: in seconds.
-      kwargs: what else is to be said of it.
+      kwargs: further information.
 
     Returns:
       None.
@@ -115,12 +117,12 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 def record_event_time_span(
     event: str, start_time: float, end_time: float, **kwargs: str | int
 ) -> None:
-    """Tell of an event, and from when to when it went on.
+    """Record an event with its start and end.
 
     Args:
       event: its name.
       start_time, end_time: in seconds since the epoch.
-      kwargs: what else is to be said of it.
+      kwargs: further information.
 
     Returns:
       None.
@@ -133,12 +135,12 @@ def record_event_time_span(
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Tell of a number.
+    """Record a number.
 
     Args:
       event: its name.
       value: the number.
-      kwargs: what else is to be said of it.
+      kwargs: further information.
 
     Returns:
       None.
@@ -151,7 +153,7 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
 
 
 def register_event_listener(callback: Callable[..., None]) -> None:
-    """Have a function called at each event.
+    """Register a function to be called at each event.
 
     Args:
       callback: called as `callback(event, **kwargs)`.
@@ -169,7 +171,7 @@ def register_event_listener(callback: Callable[..., None]) -> None:
 
 
 def register_event_duration_secs_listener(callback: Callable[..., None]) -> None:
-    """Have a function called at each event that took time.
+    """Register a function to be called at each event with a duration.
 
     Args:
       callback: called as `callback(event, seconds, **kwargs)`.
@@ -187,7 +189,7 @@ def register_event_duration_secs_listener(callback: Callable[..., None]) -> None
 
 
 def register_event_time_span_listener(callback: Callable[..., None]) -> None:
-    """Have a function called at each event with a start and an end.
+    """Register a function to be called at each event with a start and an end.
 
     Args:
       callback: called as `callback(event, start, end, **kwargs)`.
@@ -205,7 +207,7 @@ def register_event_time_span_listener(callback: Callable[..., None]) -> None:
 
 
 def register_scalar_listener(callback: Callable[..., None]) -> None:
-    """Have a function called at each number.
+    """Register a function to be called at each recorded number.
 
     Args:
       callback: called as `callback(event, value, **kwargs)`.
@@ -225,22 +227,22 @@ def register_scalar_listener(callback: Callable[..., None]) -> None:
 def _remove(listeners: list[Callable[..., None]], callback: Callable[..., None]) -> None:
     if callback not in listeners:
         raise AssertionError(
-            f"{callback!r} does not listen.\nTry: register it, or unregister it once."
+            f"{callback!r} is not registered.\nTry: register it, or unregister it only once."
         )
     listeners.remove(callback)
 
 
 def unregister_event_listener(callback: Callable[..., None]) -> None:
-    """Call a function no more: see `register_event_listener`.
+    """Unregister a function: see `register_event_listener`.
 
     Args:
-      callback: the function that was registered.
+      callback: the registered function.
 
     Returns:
       None.
 
     Raises:
-      AssertionError: it was not.
+      AssertionError: the function is not registered.
 
     Example:
       >>> register_event_listener(print)
@@ -250,16 +252,16 @@ def unregister_event_listener(callback: Callable[..., None]) -> None:
 
 
 def unregister_event_duration_listener(callback: Callable[..., None]) -> None:
-    """Call a function no more: see `register_event_duration_secs_listener`.
+    """Unregister a function: see `register_event_duration_secs_listener`.
 
     Args:
-      callback: the function that was registered.
+      callback: the registered function.
 
     Returns:
       None.
 
     Raises:
-      AssertionError: it was not.
+      AssertionError: the function is not registered.
 
     Example:
       >>> register_event_duration_secs_listener(print)
@@ -269,16 +271,16 @@ def unregister_event_duration_listener(callback: Callable[..., None]) -> None:
 
 
 def unregister_event_time_span_listener(callback: Callable[..., None]) -> None:
-    """Call a function no more: see `register_event_time_span_listener`.
+    """Unregister a function: see `register_event_time_span_listener`.
 
     Args:
-      callback: the function that was registered.
+      callback: the registered function.
 
     Returns:
       None.
 
     Raises:
-      AssertionError: it was not.
+      AssertionError: the function is not registered.
 
     Example:
       >>> register_event_time_span_listener(print)
@@ -288,16 +290,16 @@ def unregister_event_time_span_listener(callback: Callable[..., None]) -> None:
 
 
 def unregister_scalar_listener(callback: Callable[..., None]) -> None:
-    """Call a function no more: see `register_scalar_listener`.
+    """Unregister a function: see `register_scalar_listener`.
 
     Args:
-      callback: the function that was registered.
+      callback: the registered function.
 
     Returns:
       None.
 
     Raises:
-      AssertionError: it was not.
+      AssertionError: the function is not registered.
 
     Example:
       >>> register_scalar_listener(print)
@@ -307,7 +309,7 @@ def unregister_scalar_listener(callback: Callable[..., None]) -> None:
 
 
 def clear_event_listeners() -> None:
-    """Call nobody any more.
+    """Unregister all functions.
 
     Returns:
       None.

@@ -1,9 +1,9 @@
-"""One option: its value for the process and for a thread, and what it may be.
+"""One option: its value for the process and for a thread, and its check.
 
-An `Option` is kept in jaxlib's `Config`, so that the C++ dispatcher sees those that belong
-in its key.  `watch` tells somebody of each change: for what is kept elsewhere, too.
+An `Option` is kept in jaxlib's `Config`, so that the C++ dispatcher sees those that are
+part of its key.  `watch` registers a callback for changes, for state kept in other places.
 
-Next: config.py, which options there are.
+Next: config.py, which lists the options.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jaxlib import _jax
 
 from . import errors
 
-UNSET: Any = _jax.config.unset  # what a thread has whose value is that of the process
+UNSET: Any = _jax.config.unset  # the thread's value while it uses the process's value
 
 
 def _parse_bool(text: str) -> bool:
@@ -67,10 +67,10 @@ class Option:
         return self._cell.value
 
     def watch(self, callback: Callable[[Any, bool], None], now: bool = True) -> None:
-        """Call `told(value, local)` now, if asked, and after each change.
+        """Call `callback(value, local)` after each change and, if `now`, immediately.
 
-        `local` says that the value is this thread's; it is `UNSET` where the thread has
-        none any more.
+        `local` is true for this thread's value.  The value is `UNSET` if the thread has
+        returned to the process's value.
         """
         self._callback = callback
         if not now:
@@ -80,7 +80,7 @@ class Option:
             callback(thread_value, True)
 
     def checked(self, value: Any) -> Any:
-        """The value that `value` means, if the option can have it."""
+        """Return the option's value for a user's `value`, or raise if it is invalid."""
         value = self.check(value)
         if self.on_change is not None:
             self.on_change(value)
@@ -94,7 +94,7 @@ class Option:
             self._callback(value, False)
 
     def swap(self, value: Any) -> Any:
-        """Set this thread's value; returns what `swap_back` takes to undo it."""
+        """Set this thread's value; return the state that `swap_back` restores."""
         before = self._cell.swap_local(value)
         if self._callback is not None:
             self._callback(value, True)
@@ -126,7 +126,7 @@ class Option:
 
 
 class UserContext:
-    """What `make_user_context` makes: a value of the user's that tracing depends on."""
+    """The result of `make_user_context`: a user's value that tracing depends on."""
 
     __slots__ = ("_option",)
 
@@ -139,16 +139,16 @@ class UserContext:
         return self._option.value
 
     def get_global(self) -> Any:
-        """The value of threads that have none of their own."""
+        """Return the value of threads without their own value."""
         return self._option._cell.get_global()
 
     def set_global(self, value: Any) -> None:
-        """Set the value of threads that have none of their own."""
+        """Set the value of threads without their own value."""
         hash(value)
         self._option.update(value)
 
     def __call__(self, new_value: Any) -> Any:
-        """A context manager: in its block, and in this thread, it has this value."""
+        """Return a context manager that sets the value in its block and this thread."""
         hash(new_value)
         return self._option(new_value)
 
@@ -195,7 +195,7 @@ def as_is(value: Any) -> Any:
 
 
 def one_of(*choices: Any) -> Callable[[Any], Any]:
-    """The check of an option that is one of these."""
+    """Return the check of an option with a list of choices."""
 
     def check(value: Any) -> Any:
         if value not in choices:
@@ -212,7 +212,7 @@ def one_of(*choices: Any) -> Callable[[Any], Any]:
 
 
 def between(low: float, high: float) -> Callable[[Any], Any]:
-    """The check of an option that is a number of a range."""
+    """Return the check of an option that is a number within a range."""
 
     def check(value: Any) -> float:
         if not low <= (number := float(value)) <= high:
@@ -242,7 +242,7 @@ def only(
                 NotImplementedError,
                 f"{name}={value!r} is not supported.",
                 why=why,
-                tries=[f"{name}={supported!r}, as it is"],
+                tries=[f"{name}={supported!r}, the only supported value"],
             )
         return value
 

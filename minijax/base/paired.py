@@ -1,6 +1,6 @@
-"""`map` and `zip` of sequences that must have one length, and return lists.
+"""`map` and `zip` that require sequences of equal length, and return lists.
 
-Some of JAX's modules have them by these names.
+Some of JAX's modules contain them under these names.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 __all__ = ("safe_map", "safe_zip", "unsafe_map", "unsafe_zip", "unzip2")
 
-# Python's own, beside those below.
+# Python's own functions, without the check.
 unsafe_map, unsafe_zip = map, zip
 
 
 def _check(name: str, args: tuple[Any, ...], first: int) -> list[list[Any]]:
-    """The sequences as lists; ValueError if one is shorter or longer than the first."""
+    """Return the sequences as lists; raise ValueError if their lengths differ."""
     lists = [list(xs) for xs in args]
     for i, xs in enumerate(lists[1:], first + 1):
         if len(xs) != len(lists[0]):
@@ -28,7 +28,7 @@ def _check(name: str, args: tuple[Any, ...], first: int) -> list[list[Any]]:
 
 
 def safe_map(f: Callable[..., Any], /, *args: Iterable[Any]) -> list[Any]:
-    """What a function returns of the items of sequences of one length.
+    """Apply a function to the items of sequences of equal length.
 
     Args:
       f: a function of as many arguments as there are sequences.
@@ -51,7 +51,7 @@ def safe_map(f: Callable[..., Any], /, *args: Iterable[Any]) -> list[Any]:
 
 
 def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """Tuples of the items of sequences of one length.
+    """Return tuples of the items of sequences of equal length.
 
     Args:
       *args: the sequences, at least one.
@@ -73,7 +73,7 @@ def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
 
 
 def unzip2(xys: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The first items of pairs, and the second ones.
+    """Return the first items of pairs, and the second items.
 
     Args:
       xys: pairs.
@@ -82,7 +82,7 @@ def unzip2(xys: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, 
       Two tuples.
 
     Raises:
-      ValueError: an item is no pair.
+      ValueError: an item is not a pair.
 
     Example:
       >>> unzip2([(1, 2), (3, 4)])

@@ -1,10 +1,10 @@
-"""Where in the user's program: the frame, line and column of an operation.
+"""The user's source location of an operation: frame, line and column.
 
 An equation stores a `Source`: a code object and an instruction offset, found by
-walking out of minijax's own files.  Lines are worked out only when asked for, so
-that recording costs a fraction of a microsecond.
+walking out of minijax's own files.  Lines are computed only when needed, so that
+recording takes less than a microsecond.
 
-This room knows which files are ours, nothing of traces.
+This module knows which files are internal, and nothing about traces.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Source:
-    """A place in the user's program."""
+    """A location in the user's program."""
 
     __slots__ = ("code", "lasti")
 
@@ -42,12 +42,12 @@ class Source:
         return self.code.co_qualname
 
     def position(self) -> tuple[int, int]:
-        """Line, from 1 on, and column, from 0 on (0 where it is unknown too)."""
+        """Return the line, from 1, and the column, from 0 (0 also if it is unknown)."""
         line, _, column, _ = self.span()
         return line, column
 
     def span(self) -> tuple[int, int, int, int]:
-        """First and last line, first column and the one after the last; as above."""
+        """Return first line, last line, first column and the column after the last."""
         index = self.lasti // 2
         for i, pos in enumerate(self.code.co_positions()):
             if i == index:
@@ -61,7 +61,7 @@ class Source:
         return f"{self.file}:{line}:{column} ({self.function})"
 
     def text(self) -> str:
-        """`file.py:3 (function)` with the file's base name."""
+        """Return `file.py:3 (function)` with the file's base name."""
         return f"{os.path.basename(self.file)}:{self.position()[0]} ({self.function})"
 
 
@@ -69,7 +69,7 @@ _sources: dict[tuple[int, int], Source] = {}
 
 
 def source_of_frame(frame: FrameType) -> Source:
-    """The current place of a frame: one object for equal places."""
+    """Return the current location of a frame; equal locations share one object."""
     code, lasti = frame.f_code, frame.f_lasti
     cached = _sources.get((id(code), lasti))
     if cached is None or cached.code is not code:
@@ -80,7 +80,7 @@ def source_of_frame(frame: FrameType) -> Source:
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame that is not ours."""
+    """Return the innermost frame that is not internal."""
     frame: FrameType | None = sys._getframe(depth)
     cache = _ours
     while frame is not None:
@@ -93,19 +93,19 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def is_own(fun: Any) -> bool:
-    """Whether a function is ours."""
+    """Whether a function is internal."""
     code = getattr(fun, "__code__", None)
     return code is not None and is_internal(code)
 
 
 def user_source() -> Source | None:
-    """The user's current place, or None when there is no user frame."""
+    """Return the user's current location, or None if there is no user frame."""
     frame = user_frame(2)
     return None if frame is None else source_of_frame(frame)
 
 
 def stacklevel() -> int:
-    """The `stacklevel` at which the caller's warning names the user's line."""
+    """Return the `stacklevel` at which the caller's warning names the user's line."""
     frame: FrameType | None = sys._getframe(1)
     level = 1
     while frame is not None and is_internal(frame.f_code):
@@ -113,13 +113,13 @@ def stacklevel() -> int:
     return level
 
 
-# Stands for a place that nobody will ask for: eager differentiation records its linear
-# part without looking for the user's line.
+# A location for equations that nobody will see: eager differentiation records its linear
+# part without a search for the user's line.
 UNKNOWN = Source(user_source.__code__, 0)
 
 
 def attribute(x: Any, name: str, default: Any = None) -> Any:
-    """An attribute of a user's object, whose own code may fail."""
+    """Return an attribute of a user's object, or the default if its own code fails."""
     try:
         return getattr(x, name, default)
     except Exception:
@@ -127,13 +127,13 @@ def attribute(x: Any, name: str, default: Any = None) -> Any:
 
 
 def own_name(fun: Any) -> str | None:
-    """The `__name__` of a callable, if that is a string."""
+    """Return the `__name__` of a callable if it is a string, otherwise None."""
     name = attribute(fun, "__name__")
     return name if isinstance(name, str) else None
 
 
 def name_of(fun: Any) -> str:
-    """The name of a function; of a partial that of what it calls, else of the type."""
+    """Return the name of a function, of a partial's function, or else of the type."""
     name = own_name(fun)
     if name is not None:
         return name
@@ -142,17 +142,18 @@ def name_of(fun: Any) -> str:
 
 
 class OwnMethod(functools.partial[Any]):
-    """An attribute that what wraps its owner does not have."""
+    """An attribute of a function that its wrappers must not inherit."""
 
 
 def wraps(
     fun: Callable[..., Any], name: str = "{fun}", about: str = "", bounds: bool = True
 ) -> Callable[[F], F]:
-    """`functools.wraps` for whatever can be called.
+    """Return a decorator like `functools.wraps`, for any callable.
 
-    `name` is what the wrapper is called, and `about` what its documentation says before
-    that of `fun`: with a place for the name of `fun`.  `bounds`: it becomes a boundary,
-    where errors leave our frames behind.
+    name: the wrapper's name, with a placeholder for the name of `fun`.
+    about: a summary that precedes the documentation of `fun`, with the same placeholder.
+    bounds: whether the wrapper is a boundary, which removes internal frames from
+    tracebacks.
     """
 
     def named(wrapper: F) -> F:
@@ -183,7 +184,7 @@ def wraps(
 
 
 def function_text(fun: Any) -> str:
-    """`name at file:line` for messages about the function being transformed."""
+    """Return `name at file:line` for messages about a transformed function."""
     name = own_name(fun) or type(fun).__name__
     target = fun
     while (inner := attribute(target, "__wrapped__")) is not None:

@@ -1,10 +1,10 @@
 """Tracebacks without the library's own frames.
 
-Functions that call the user's, `boundary`s, take minijax's frames out of the traceback of
-an error that passes through them, as `jax_traceback_filtering` says.  What is left are the
-user's lines: those that called, and those of the function that was transformed.
+A `boundary` is a function that calls the user's functions.  It removes minijax's frames
+from the traceback of an error that passes through it, as `jax_traceback_filtering` selects.
+The user's lines remain: the callers, and the lines of the transformed function.
 
-This room knows which files are ours.  Next: source.py, which finds the user's line.
+This module knows which files are internal.  Next: source.py, which finds the user's line.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from . import config, depth
 F = TypeVar("F", bound=Callable[..., Any])
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-# By identity, since a code object's hash walks its constants.  The code is kept alive.
+# Keyed by `id`, since hashing a code object walks its constants.  The value keeps the code
+# alive, so that its id is not reused.
 internal_codes: dict[int, tuple[bool, CodeType]] = {}
 
 
 class _Paths(list[str]):
-    """Files and folders; what is known of code is forgotten when they change."""
+    """Files and folders; a change clears the cached facts about code."""
 
     def append(self, path: str) -> None:
         super().append(path)
@@ -50,7 +51,7 @@ def is_internal(code: CodeType) -> bool:
 
 
 def exclude(path: str) -> None:
-    """Take a file, or those of a folder, for internal from now on."""
+    """Treat a file, or the files of a folder, as internal from now on."""
     if path not in excluded:
         excluded.append(path)
 
@@ -64,19 +65,19 @@ _NOTE = (
 
 
 class SimplifiedTraceback(Exception):
-    """A name of older versions: errors without the library's frames have a note now."""
+    """Kept for compatibility: errors without the library's frames now have a note."""
 
     __module__ = "minijax.errors"
 
 
 class UnfilteredStackTrace(Exception):
-    """Stands before an error of whose traceback frames are left out, and has them all."""
+    """A cause of an error whose traceback was shortened; it has the full traceback."""
 
     __module__ = "minijax.errors"
-    remaining: TracebackType | None = None  # what is left of the traceback
+    remaining: TracebackType | None = None  # the shortened traceback
 
     def __init__(self) -> None:
-        self.steps: list[TracebackType] = []  # the whole of it
+        self.steps: list[TracebackType] = []  # the full traceback
 
     def __str__(self) -> str:
         return (
@@ -97,7 +98,7 @@ def _mode() -> str:
 
 
 def simplify(error: BaseException) -> None:
-    """Take our frames out of the traceback of an error, which is then raised again."""
+    """Remove internal frames from the traceback of an error that will be raised again."""
     mode = _mode()
     if mode == "off" or depth.is_deep_error(error):
         return
@@ -117,14 +118,14 @@ def simplify(error: BaseException) -> None:
     user_steps = [step for step, internal in zip(steps, inside, strict=True) if not internal]
     remaining = error.__traceback__ = _linked(user_steps)
     note = _note(error, mode)
-    if isinstance(note, UnfilteredStackTrace):  # a boundary inside knows what was there
+    if isinstance(note, UnfilteredStackTrace):  # an inner boundary recorded earlier frames
         outside = steps[: steps.index(note.remaining)] if note.remaining in steps else steps
         note.steps, note.remaining = [*outside, *note.steps], remaining
         note.__traceback__ = _linked(note.steps)
 
 
 def _linked(steps: Sequence[TracebackType]) -> TracebackType | None:
-    """A traceback of these steps."""
+    """Return a traceback of these steps."""
     linked: TracebackType | None = None
     for step in reversed(steps):
         linked = TracebackType(linked, step.tb_frame, step.tb_lasti, step.tb_lineno)
@@ -132,8 +133,10 @@ def _linked(steps: Sequence[TracebackType]) -> TracebackType | None:
 
 
 def _note(error: BaseException, mode: str) -> BaseException | None:
-    """State that frames are left out: in a note of the error, or with all of them in an
-    error at the end of its chain of causes, which is returned."""
+    """Record that frames were removed: in a note, or in an error with the full traceback.
+
+    That error is the last in the chain of causes, and is returned.
+    """
     if mode != "remove_frames":
         if _NOTE not in getattr(error, "__notes__", ()):
             error.add_note(_NOTE)
@@ -155,11 +158,11 @@ _REFUSALS = (TypeError, ValueError, NotImplementedError)
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether an error says that a function or rule of the user's cannot be had: it comes
-    from code that is not ours, or is one with which we refuse what that code gives.
+    """Whether an error means that a user's function or rule is unsupported.
 
-    Asked where the error is caught; what else our files raise is a fault of ours.  Files
-    of others that are excluded from tracebacks are not ours for that.
+    Such an error comes from code outside minijax, or is minijax's refusal of what that
+    code returned.  The function is called where the error is caught; other errors from
+    minijax's files are bugs.  Excluded files of other packages count as outside.
     """
     step = error.__traceback__
     while step is not None:
@@ -169,12 +172,12 @@ def is_refusal(error: BaseException) -> bool:
     return isinstance(error, _REFUSALS)
 
 
-# What adds to errors of calls: (error, arguments, those by name).
+# Functions that add to errors of calls: (error, arguments, keyword arguments).
 explainers: list[Callable[[Exception, tuple[Any, ...], dict[str, Any]], None]] = []
 
 
 def bounded(fun: F) -> F:
-    """`boundary`, for who names the function himself."""
+    """Return `boundary(fun)` without the name and documentation of `fun`."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -191,6 +194,6 @@ def bounded(fun: F) -> F:
 
 
 def boundary(fun: F) -> F:
-    """A function that leaves no frames of ours in the tracebacks of errors."""
+    """Return a function that removes internal frames from the tracebacks of its errors."""
     named: Any = functools.wraps(fun)(bounded(fun))
     return named  # type: ignore[no-any-return]

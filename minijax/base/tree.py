@@ -1,13 +1,13 @@
 """Pytrees: nested containers seen as a list of leaves and a treedef.
 
-The work is jaxlib's C++; these functions are the thin words around it, and turn its
-errors into ones that name the place.  Dicts are walked in the order of their sorted
-keys; None is a node without leaves, unless `is_leaf` says otherwise.
+jaxlib's C++ does the work; these functions are thin wrappers that turn its errors into
+errors with a path.  Dicts are traversed in the order of their sorted keys; None is a node
+without leaves, unless `is_leaf` says otherwise.
 
-`flatten_axes` and `broadcast_prefix` spread a prefix tree (such as `in_axes`) over the
-leaves of a full one.  What counts as a node is in tree_nodes.py, the comparison of
-trees in tree_diff.py; both are handed on from here, so that the rest of the house
-imports one module.  Arrays and tracers are unknown here: they are leaves.
+`flatten_axes` and `broadcast_prefix` expand a prefix tree (such as `in_axes`) to the
+leaves of a full one.  tree_nodes.py defines nodes, tree_diff.py compares trees; this
+module re-exports both, so that other packages import one module.  Arrays and tracers are
+unknown here: they are leaves.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _builtin_map = builtins.map
 
 
 class Unspecified:
-    """The type of a default that no user's value can be mistaken for."""
+    """The type of a default that cannot equal a user's value."""
 
 
 _UNSPECIFIED = Unspecified()
@@ -94,7 +94,7 @@ LEAF: PyTreeDef = _flatten(0, None)[1]
 
 
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-    """Take a tree apart into its leaves and its structure.
+    """Flatten a tree into its leaves and its structure.
 
     Args:
       tree: a pytree.
@@ -116,7 +116,7 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
 
 
 def leaf_names(in_tree: PyTreeDef) -> list[str]:
-    """What the leaves of (args, kwargs) are called: `args[0]['a']`."""
+    """Return the names of the leaves of (args, kwargs): `args[0]['a']`."""
     names = []
     for path in leaf_paths(in_tree):
         label = "kwargs" if path[0].idx else "args"
@@ -127,14 +127,14 @@ def leaf_names(in_tree: PyTreeDef) -> list[str]:
 def _flatten_error(
     error: ValueError, tree: Any, is_leaf: IsLeaf, takes_path: bool = False
 ) -> ValueError:
-    """A better error for keys without an order; any other error as it came."""
+    """Return a better error for unsortable keys, or the original error."""
     if not str(error).startswith("Comparator raised"):
         return error
     return unsortable_error(tree, is_leaf, takes_path=takes_path) or error
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """The leaves of a tree, in order.
+    """Return the leaves of a tree, in order.
 
     Args:
       tree: a pytree.
@@ -157,7 +157,7 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """The treedef of a tree: its shape without its leaves.
+    """Return the treedef of a tree: its structure without its leaves.
 
     Args:
       tree: a pytree.
@@ -184,7 +184,7 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
     Args:
       treedef: a structure.
-      leaves: as many leaves as the structure has places.
+      leaves: as many leaves as the structure has.
 
     Returns:
       A tree of that structure.
@@ -200,19 +200,19 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """Apply a function to the leaves of trees, giving a tree.
+    """Apply a function to the leaves of trees, and return a tree of the results.
 
     Args:
-      f: called with a leaf of `tree` and what each of `rest` has in its place.
+      f: called with a leaf of `tree` and the subtrees of `rest` at the same place.
       tree: a pytree, whose structure the result has.
       *rest: trees of which `tree` is a prefix.
       is_leaf: called on every subtree of `tree`; where it is true, it is a leaf.
 
     Returns:
-      A tree of the structure of `tree`, with the results of `f` for leaves.
+      A tree of the structure of `tree`, with the results of `f` as leaves.
 
     Raises:
-      ValueError: if a tree of `rest` has not the structure of `tree`.
+      ValueError: if a tree of `rest` does not have the structure of `tree`.
 
     >>> from minijax import tree
     >>> tree.map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
@@ -233,7 +233,7 @@ def _flatten_rest(
     is_leaf: IsLeaf,
     takes_path: bool = False,
 ) -> list[list[Any]]:
-    """What each tree of `rest` has at the leaves of `tree`."""
+    """Return the subtrees of each tree of `rest` at the leaves of `tree`."""
     try:
         return [treedef.flatten_up_to(r) for r in rest]
     except ValueError as error:
@@ -241,7 +241,7 @@ def _flatten_rest(
             differences = _prefix_differences(error, tree, r, is_leaf, takes_path)
             if differences:
                 what = f"tree.{name} over {len(rest) + 1} trees."
-                tries = ("give all trees the structure of the first.",)
+                tries = ("pass trees that have the structure of the first.",)
                 raise mismatch_error(
                     what, differences, "tree", f"rest[{i}]", tries, f"tree_{name} tree"
                 ) from None
@@ -251,7 +251,7 @@ def _flatten_rest(
 def _prefix_differences(
     error: ValueError, prefix: Any, full: Any, is_leaf: IsLeaf, takes_path: bool = False
 ) -> list[Difference]:
-    """Why `flatten_up_to` refused; keys without an order raise their own error."""
+    """Explain why `flatten_up_to` failed; unsortable keys raise their own error."""
     if str(error).startswith("Comparator raised"):
         raise _flatten_error(error, full, None) from None
     return prefix_differences(prefix, full, is_leaf, takes_path=takes_path)
@@ -260,7 +260,7 @@ def _prefix_differences(
 def flatten_with_path(
     tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[Path, Any]], PyTreeDef]:
-    """Take a tree apart into its leaves, each with its path, and its structure.
+    """Flatten a tree into its leaves, each with its path, and its structure.
 
     Args:
       tree: a pytree.
@@ -289,7 +289,7 @@ def flatten_with_path(
 def leaves_with_path(
     tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[Path, Any]]:
-    """The leaves of a tree, each with its path.
+    """Return the leaves of a tree, each with its path.
 
     Args:
       tree: a pytree.
@@ -316,20 +316,20 @@ def map_with_path(
     is_leaf: IsLeaf = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """Apply a function to the paths and leaves of trees, giving a tree.
+    """Apply a function to the paths and leaves of trees, and return a tree of the results.
 
     Args:
-      f: called with a path, and what `tree` and each of `rest` have there.
+      f: called with a path, a leaf of `tree` and the subtrees of `rest` at that path.
       tree: a pytree, whose structure the result has.
       *rest: trees of which `tree` is a prefix.
       is_leaf: called on every subtree of `tree`; where it is true, it is a leaf.
       is_leaf_takes_path: call `is_leaf(path, subtree)`.
 
     Returns:
-      A tree of the structure of `tree`, with the results of `f` for leaves.
+      A tree of the structure of `tree`, with the results of `f` as leaves.
 
     Raises:
-      ValueError: if a tree of `rest` has not the structure of `tree`.
+      ValueError: if a tree of `rest` does not have the structure of `tree`.
 
     >>> from minijax import tree, tree_util
     >>> tree.map_with_path(lambda path, x: tree_util.keystr(path), {"w": [1, 2]})
@@ -350,13 +350,13 @@ def reduce(
     """Fold the leaves of a tree from left to right, as `functools.reduce`.
 
     Args:
-      function: takes the value so far and a leaf.
+      function: called with the value so far and a leaf.
       tree: a pytree.
       initializer: the first value; without it, the first leaf.
       is_leaf: called on every subtree; where it is true, the subtree is a leaf.
 
     Returns:
-      What `function` gave last; `initializer` for a tree without leaves.
+      The last result of `function`; `initializer` for a tree without leaves.
 
     Raises:
       TypeError: if there is no leaf and no `initializer`.
@@ -377,7 +377,7 @@ def reduce_associative(
     identity: Any = _UNSPECIFIED,
     is_leaf: IsLeaf = None,
 ) -> Any:
-    """Combine the leaves of a tree by halves: depth log n, where `reduce` has n.
+    """Combine the leaves of a tree pairwise: depth log n, where `reduce` has depth n.
 
     Args:
       operation: an associative function of two values.
@@ -386,7 +386,7 @@ def reduce_associative(
       is_leaf: called on every subtree; where it is true, the subtree is a leaf.
 
     Returns:
-      What `operation` gave last, a single leaf itself, or `identity`.
+      The last result of `operation`, a single leaf itself, or `identity`.
 
     Raises:
       TypeError: if there is no leaf and no `identity`.
@@ -437,8 +437,8 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     """Whether every element of an iterable is a leaf.
 
     Args:
-      iterable: what `leaves` might have given.
-      is_leaf: which values count as leaves, beyond those that are no nodes.
+      iterable: values, such as a list from `leaves`.
+      is_leaf: which values count as leaves, besides those that are not nodes.
 
     Returns:
       A bool; True for an empty iterable.
@@ -455,11 +455,11 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
 def transpose(
     outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
 ) -> Any:
-    """Turn a tree of trees inside out.
+    """Transpose a tree of trees: exchange the outer and the inner structure.
 
     Args:
       outer_treedef: the structure of the outer tree.
-      inner_treedef: the structure that each of its leaves has; None: that of the first.
+      inner_treedef: the structure of each inner tree; None: that of the first.
       pytree_to_transpose: a tree whose structure is the two composed; only the number
         of its leaves is checked.
 
@@ -467,7 +467,7 @@ def transpose(
       `outer_treedef`.
 
     Raises:
-      TypeError: if the tree has not the number of leaves of the two composed.
+      TypeError: if the number of leaves differs from that of the composed structures.
       ValueError: if `inner_treedef` is None and does not follow from the tree.
 
     >>> from minijax import tree
@@ -486,7 +486,7 @@ def transpose(
 
 
 def _inner_treedef(outer_treedef: PyTreeDef, tree: Any) -> PyTreeDef:
-    """The structure of the first of the inner trees."""
+    """Return the structure of the first inner tree."""
     try:
         subtrees = outer_treedef.flatten_up_to(tree)
     except ValueError as error:
@@ -512,7 +512,7 @@ def _transpose_error(differences: list[Difference], name: str) -> ValueError:
 
 
 def broadcast_prefix(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """The leaves of a prefix tree, each repeated for the leaves it stands for.
+    """Return the leaves of a prefix tree, each repeated for the leaves it stands for.
 
     Args:
       prefix: a tree that is a prefix of `full`.
@@ -536,11 +536,11 @@ def broadcast_prefix(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> list[Any
         if not differences:
             raise
         raise mismatch_error(
-            "A prefix tree was to be spread over a full tree.",
+            "A prefix tree could not be expanded to a full tree.",
             differences,
             "prefix_tree",
             "full_tree",
-            ("a leaf of the prefix stands for the whole subtree in its place.",),
+            ("a leaf of the prefix stands for the full subtree at its place.",),
             "broadcast_prefix prefix_tree",
         ) from None
     out: list[Any] = []
@@ -550,7 +550,7 @@ def broadcast_prefix(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> list[Any
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """Spread a prefix tree over a full tree.
+    """Expand a prefix tree to a full tree.
 
     Args:
       prefix_tree: a tree that is a prefix of `full_tree`.
@@ -583,13 +583,13 @@ def flatten_axes(
     Args:
       name: what the user calls the specifications (`vmap in_axes`), for errors.
       treedef: the structure that they describe.
-      axis_tree: a prefix of it; a leaf stands for the whole subtree in its place.
+      axis_tree: a prefix of it; a leaf stands for the full subtree at its place.
       of: what the user calls the thing described, for errors.
 
     Returns: one entry for each leaf of `treedef`.
 
     Raises:
-      ValueError: if `axis_tree` is not a prefix; the path of the mismatch is named.
+      ValueError: if `axis_tree` is not a prefix; the message contains the path.
 
     >>> from minijax.base import tree
     >>> tree.flatten_axes("in_axes", tree.structure(({"w": 1, "b": 2}, 3)), (None, 0))
@@ -608,7 +608,7 @@ def flatten_axes(
             prefix_differences(axis_tree, treedef, _is_none),
             name,
             of,
-            (f"write one entry of {name} for the whole subtree there.",),
+            (f"write one entry of {name} for the full subtree there.",),
         )
     return out
 
@@ -616,10 +616,10 @@ def flatten_axes(
 def _append_entries(
     prefix: PyTreeDef, full: PyTreeDef, entries: Iterator[Any], out: list[Any]
 ) -> bool:
-    """Append the entries to `out`, repeated; False if the structures do not fit.
+    """Append the entries to `out`, repeated; return False if the structures do not fit.
 
-    Only treedefs are walked: making an instance of a user's class with placeholders
-    for leaves might not be possible.
+    Only treedefs are traversed: building an instance of a user's class with placeholders
+    as leaves might fail.
     """
     data = prefix.node_data()
     if data is None:
@@ -637,11 +637,11 @@ def _append_entries(
 
 
 def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
-    """A tree from its structure and nested iterables in place of its nodes.
+    """Build a tree from its structure and nested iterables in place of its nodes.
 
     Args:
       treedef: a structure.
-      xs: nested iterables of the same shape; what stands for a leaf is kept whole.
+      xs: nested iterables of the same structure; the value of a leaf is not unpacked.
 
     >>> from minijax.base import tree
     >>> tree.build_tree(tree.structure({"a": 1, "b": (2, 3)}), [4, [5, 6]])
@@ -651,7 +651,7 @@ def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple of trees, from their structures.
+    """Return the structure of a tuple of trees, from their structures.
 
     Args:
       treedefs: the structures of the tuple's elements.
@@ -667,7 +667,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of the children of a tree's root.
+    """Return the structures of the children of a tree's root.
 
     Args:
       treedef: a structure.

@@ -1,10 +1,10 @@
-"""Where two pytrees differ, and what to say about it.
+"""Differences between two pytrees, and messages about them.
 
-Errors of every transformation name the place of a mismatch by its path.  Trees and
-treedefs are walked by one function: each has a way to show its root as a `Level`.
-Nothing here runs unless something is wrong, so this room cares for words, not speed.
+Errors of every transformation name the path of a mismatch.  One function walks trees and
+treedefs: a view of each presents its root as a `Level`.  This code runs only for errors,
+so it is written for clear messages, not for speed.
 
-This room must not know which transformation asks.  Next: tree.py.
+This module does not know which transformation calls it.  Next: tree.py.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Level(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """One place where two trees differ: path, what either has there, and the cause."""
+    """One difference of two trees: path, descriptions of both subtrees, and the cause."""
 
     path: Path
     what1: str
@@ -58,7 +58,7 @@ class Difference(NamedTuple):
     why: str
 
 
-# Shows a subtree at a path as a Level, or None for a leaf.
+# Presents a subtree at a path as a Level, or returns None for a leaf.
 View = Callable[[Path, Any], "Level | None"]
 
 
@@ -71,7 +71,7 @@ def _view_tree(path: Path, tree: Any) -> Level | None:
 
 
 def _view_with(is_leaf: IsLeaf, takes_path: bool = False) -> View:
-    """The view of a tree in which `is_leaf` ends the walk."""
+    """Return the view of a tree in which `is_leaf` ends the walk."""
     if is_leaf is None:
         return _view_tree
 
@@ -96,18 +96,18 @@ def _view_treedef(path: Path, treedef: PyTreeDef) -> Level | None:
 
 
 def _treedef_keys(node_data: Any, n: int) -> Sequence[Any]:
-    """Keys of the children of a treedef's root, found on an instance made for it."""
+    """Return the keys of a treedef's children, found on an instance built for that."""
     try:
         one = PyTreeDef.from_node_data_and_children(USER, node_data, [_LEAF] * n)
         pairs, _ = flatten_one_level_with_keys(one.unflatten([object()] * n))
         keys = [key for key, _ in pairs]
-    except Exception:  # a user's class need not accept such children
+    except Exception:  # a user's class may reject such children
         keys = []
     return keys if len(keys) == n else [FlattenedIndexKey(i) for i in range(n)]
 
 
 def leaf_paths(treedef: PyTreeDef) -> list[Path]:
-    """The paths of the leaves of a treedef, in order."""
+    """Return the paths of the leaves of a treedef, in order."""
     out: list[Path] = []
 
     def walk(path: Path, treedef: PyTreeDef) -> None:
@@ -125,7 +125,7 @@ def leaf_paths(treedef: PyTreeDef) -> list[Path]:
 def _walk(
     path: Path, a: Any, b: Any, view_a: View, view_b: View, prefix: bool
 ) -> Iterator[Difference]:
-    """The outermost differences; in `prefix` mode a leaf of `a` fits any subtree."""
+    """Yield the outermost differences; in `prefix` mode a leaf of `a` fits any subtree."""
     level_a = view_a(path, a)
     if level_a is None and prefix:
         return
@@ -142,7 +142,7 @@ def _walk(
 
 
 def _cause(a: Level | None, b: Level | None) -> str:
-    """Why two roots do not match; empty if they do."""
+    """Return why two roots do not match, or an empty text if they do."""
     if a is None or b is None:
         return "one is a leaf, the other a node"
     if a.kind is not b.kind:
@@ -163,7 +163,7 @@ def _cause(a: Level | None, b: Level | None) -> str:
 
 
 def _cause_phrase(difference: Difference) -> str:
-    """The cause of a difference, as one phrase that programs may look for."""
+    """Return the cause of a difference, as a phrase that programs may search for."""
     what, why = difference.what1, difference.why
     if "types" in why or "leaf" in why:
         return "different types"
@@ -182,7 +182,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def static_arrays(trees: Any) -> list[str]:
-    """Class and field of each array among the metadata of these trees' nodes."""
+    """Return class and field of each array in the metadata of these trees' nodes."""
     descriptions: dict[str, None] = {}
     todo = [trees]
     while todo:
@@ -206,7 +206,7 @@ def static_arrays(trees: Any) -> list[str]:
 
 
 def _explain(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Name the arrays for which two structures could not be compared."""
+    """Add the arrays for which two structures could not be compared to the message."""
     text = str(error.args[0]) if error.args else ""
     if not text.startswith(_UNEQUAL) or "\nWhich:" in text:
         return
@@ -230,7 +230,7 @@ def _listed(items: Sequence[Any], most: int = 6) -> str:
 
 
 def _description(x: Any, level: Level | None) -> str:
-    """A few words for what stands at a place."""
+    """Return a short description of a subtree."""
     if level is None:
         return "a leaf" + ("" if isinstance(x, PyTreeDef) else f" ({type_text(x)})")
     kind, n = level.kind, len(level.children)
@@ -257,7 +257,7 @@ def _description(x: Any, level: Level | None) -> str:
 def prefix_differences(
     prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None, *, takes_path: bool = False
 ) -> list[Difference]:
-    """Where a tree fails to be a prefix of another; either may be a treedef."""
+    """List the places where a tree is not a prefix of another; either may be a treedef."""
     view: View = _view_with(is_leaf, takes_path)
     view_full: View = _view_tree
     if isinstance(prefix_tree, PyTreeDef):
@@ -270,7 +270,7 @@ def prefix_differences(
 def prefix_errors(
     prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None
 ) -> list[Callable[[str], ValueError]]:
-    """Errors for the places where a tree fails to be a prefix of another.
+    """Return errors for the places where a tree is not a prefix of another.
 
     Args:
       prefix_tree: the tree that should be a prefix.
@@ -296,7 +296,7 @@ def prefix_errors(
 
 
 def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf = None) -> Iterator[Difference]:
-    """The outermost places where the structures of two trees differ.
+    """Yield the outermost places where the structures of two trees differ.
 
     Args:
       tree1, tree2: the trees; their leaves are not compared.
@@ -313,7 +313,7 @@ def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf = None) -> Iterator[
 
 
 def structure_errors(treedef1: PyTreeDef, treedef2: PyTreeDef) -> Iterator[Difference]:
-    """The outermost places where two treedefs differ, as `equality_errors` gives."""
+    """Yield the outermost places where two treedefs differ, as `equality_errors` does."""
     return _walk((), treedef1, treedef2, _view_treedef, _view_treedef, False)
 
 
@@ -325,9 +325,9 @@ def mismatch_error(
     tries: tuple[str, ...] = (),
     label: str = "",
 ) -> ValueError:
-    """The error for trees that do not fit: the first place in words, and how many.
+    """Return the error for trees that do not fit: the first difference, and how many.
 
-    With `label`, what the first tree is to the user, it begins as JAX's does.
+    With `label`, the user's name of the first tree, it begins as JAX's error does.
     """
     path, what1, what2, why = differences[0]
     if "None" in (what1, what2):
@@ -356,14 +356,14 @@ def _user_location() -> str | None:
 def unsortable_error(
     tree: Any, is_leaf: IsLeaf = None, *, takes_path: bool = False
 ) -> ValueError | None:
-    """The error for the first dict in a tree whose keys cannot be sorted, if any."""
+    """Return the error for the first dict with unsortable keys, or None."""
     unsortable = _unsortable((), tree, _view_with(is_leaf, takes_path))
     if unsortable is None:
         return None
     path, keys, error = unsortable
     return ValueError(
         message(
-            "A pytree was to be flattened.",
+            "A pytree could not be flattened.",
             which=f"tree{path_str(path)}, a dict with keys {_listed(keys)}",
             where=_user_location(),
             why=f"Comparator raised exception while sorting pytree dictionary keys: {error}.",

@@ -1,4 +1,4 @@
-"""What counts as a node of a pytree: registries, key types, registration, Partial.
+"""The nodes of pytrees: registries, key types, registration, Partial.
 
 Each registry here is one of jaxlib's C++ pytree registries.  In `USER` an array is a leaf:
 users' trees are flattened with it.  `DISPATCH` has the same nodes, and the runtime adds its
@@ -69,7 +69,7 @@ Path: TypeAlias = tuple[Any, ...]
 
 
 def _registry(name: str) -> Any:
-    """A registry whose treedefs pickle: it is found again by its module and name."""
+    """Create a registry whose treedefs pickle: its module and name identify it."""
     registry = pytree.PyTreeRegistry(
         enable_none=True,
         enable_tuple=True,
@@ -87,7 +87,7 @@ FLATTENED_AS_LEAF = _registry("FLATTENED_AS_LEAF")
 
 
 def _in_all(method: str, nodetype: Any, *args: Any) -> None:
-    """Register in DISPATCH first: it holds all that USER holds, so it refuses first."""
+    """Register in DISPATCH first: it contains all nodes of USER, so it fails first."""
     try:
         getattr(DISPATCH, method)(nodetype, *args)
     except ValueError as error:
@@ -115,7 +115,7 @@ def register_pytree_node(
     Args:
       nodetype: the class; its subclasses stay leaves.
       flatten_func: takes an instance, returns `(children, aux_data)`; `aux_data` must
-        have `==` and a hash, for it becomes part of the treedef.
+        have `==` and a hash, since it becomes part of the treedef.
       unflatten_func: takes `(aux_data, children)`, returns an instance.
       flatten_with_keys_func: like `flatten_func`, with `(key, child)` for each child.
 
@@ -176,8 +176,8 @@ def register_pytree_with_keys(
       flatten_with_keys: takes an instance, returns `(pairs, aux_data)` with a
         `(key, child)` pair for each child.
       unflatten_func: takes `(aux_data, children)`, returns an instance.
-      flatten_func: returns `(children, aux_data)`: a quicker way to the children when
-        no keys are wanted; made from `flatten_with_keys` when absent.
+      flatten_func: returns `(children, aux_data)`, for calls that need no keys; derived
+        from `flatten_with_keys` by default.
 
     Returns:
       None; the class is a node from now on.
@@ -210,8 +210,8 @@ def register_pytree_with_keys_class(cls: ClassT) -> ClassT:
     Args:
       cls: a class; `tree_flatten_with_keys(self)` returns `(pairs, aux_data)` with a
         `(key, child)` pair for each child; the class method
-        `tree_unflatten(cls, aux_data, children)` returns an instance; `tree_flatten`
-        is used where it is there and no keys are wanted.
+        `tree_unflatten(cls, aux_data, children)` returns an instance; an optional method
+        `tree_flatten` is used if no keys are needed.
 
     Returns: the class, so that this serves as a decorator.
 
@@ -269,16 +269,15 @@ def register_dataclass(
       nodetype: a dataclass, or any class that can be called with its fields by name
         (`data_fields` and `meta_fields` are then needed).
       data_fields: names of the fields that are children.
-      meta_fields: names of the fields that belong to the treedef: `==` and a hash are
-        needed.  Left out, both come from the dataclass: a field is meta if its
-        metadata holds `static=True` (see `tree.static`).
-      drop_fields: names of fields that are neither: a rebuilt instance has their
-        defaults.
+      meta_fields: names of the fields that belong to the treedef; they need `==` and a
+        hash.  If both lists are left out, a field of the dataclass is a meta field if its
+        metadata contains `static=True` (see `tree.static`).
+      drop_fields: names of other fields: a rebuilt instance has their default values.
 
     Returns: the class, so that this serves as a decorator.
 
     Raises:
-      TypeError: if only one of the two lists is given, or none for a plain class.
+      TypeError: if only one of the two lists is passed, or none for another class.
       ValueError: if the lists do not fit the dataclass, or it is a node already.
 
     >>> import dataclasses
@@ -299,7 +298,7 @@ def register_dataclass(
             message(
                 "register_dataclass: data_fields and meta_fields must both be specified"
                 f" when either is specified. Got {data_fields=} {meta_fields=}.",
-                tries=("mark static fields with tree.static() and give neither.",),
+                tries=("mark static fields with tree.static(), and pass neither list.",),
             )
         )
     if not isinstance(nodetype, type):
@@ -336,7 +335,7 @@ def _inferred_fields(cls: Any, drop: Sequence[str]) -> tuple[list[str], list[str
 def _check_fields(
     cls: Any, data: list[str], meta: list[str], drop: Sequence[str], is_dataclass: bool
 ) -> None:
-    """Each field once, and for a dataclass all that its constructor takes."""
+    """Raise unless each field occurs once, and includes all that the constructor takes."""
     both = {name for name in data if name in meta}
     if both:
         raise ValueError(
@@ -377,13 +376,13 @@ def _check_fields(
 
 
 def static(**kwargs: Any) -> Any:
-    """A dataclass field that belongs to the treedef, for `register_dataclass`.
+    """Declare a dataclass field that belongs to the treedef, for `register_dataclass`.
 
     Args:
-      **kwargs: what `dataclasses.field` takes.
+      **kwargs: the arguments of `dataclasses.field`.
 
     Returns:
-      A `dataclasses.Field` whose metadata holds `static=True`.
+      A `dataclasses.Field` whose metadata contains `static=True`.
 
     >>> from minijax import tree
     >>> dict(tree.static(default=3).metadata)
@@ -400,7 +399,7 @@ def is_tree_node(typ: type) -> bool:
       typ: a class, such as `dict`.
 
     Returns:
-      A bool; True for NoneType, too, a node without children.
+      A bool; also True for NoneType, a node without children.
 
     >>> from minijax import tree_util
     >>> tree_util.is_tree_node(dict), tree_util.is_tree_node(int)
@@ -410,7 +409,7 @@ def is_tree_node(typ: type) -> bool:
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """Children and metadata of the root of a tree.
+    """Return the children and the metadata of the root of a tree.
 
     Args:
       tree: a pytree.
@@ -432,7 +431,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """Pairs of key and child, and the metadata, of the root of a tree.
+    """Return pairs of key and child, and the metadata, of the root of a tree.
 
     Args:
       tree: a pytree.
@@ -453,7 +452,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[Any], Hashable]:
         raise _leaf_error(tree)
     pairs, meta = level
     if meta is type(tree) and hasattr(tree, "_fields"):
-        # jaxlib names every child of a namedtuple after the first field.
+        # jaxlib names every child of a namedtuple after the first field: name each by its own.
         names = map(GetAttrKey, tree._fields)
         pairs = [(key, child) for key, (_, child) in zip(names, pairs)]
     return pairs, meta
@@ -462,7 +461,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[Any], Hashable]:
 def _leaf_error(tree: Any) -> ValueError:
     return ValueError(
         message(
-            "One level of a pytree was asked for.",
+            "A leaf cannot be flattened by one level.",
             why=f"can't tree-flatten type: {type(tree)}: it is a leaf.",
             tries=("register the class, if it should be a node.",),
         )
@@ -470,12 +469,12 @@ def _leaf_error(tree: Any) -> ValueError:
 
 
 def keystr(keys: Path, *, simple: bool = False, separator: str = "") -> str:
-    """Text of a path, in the way one would write it after a variable's name.
+    """Return the text of a path, as it would follow a variable's name in Python.
 
     Args:
-      keys: a path, as `tree.flatten_with_path` gives it.
-      simple: bare keys, without brackets, dots and quotes.
-      separator: what to put between two keys.
+      keys: a path, as from `tree.flatten_with_path`.
+      simple: only the keys, without brackets, dots and quotes.
+      separator: the text between two keys.
 
     Returns:
       A string; an empty one for an empty path.
@@ -489,7 +488,7 @@ def keystr(keys: Path, *, simple: bool = False, separator: str = "") -> str:
 
 
 def path_str(path: Path) -> str:
-    """Text of a path for messages: `['w1'][0].x`, to be put after a name."""
+    """Return the text of a path for messages: `['w1'][0].x`, to follow a name."""
     return "".join(map(str, path))
 
 
@@ -506,9 +505,9 @@ def _bare(key: Any) -> str:
 class Partial(functools.partial):  # type: ignore[type-arg]
     """A `functools.partial` that is a pytree: its arguments are the children.
 
-    So a function with arrays bound to it can go into and out of transformed functions.
-    The function itself belongs to the treedef; if it is a partial too, it is kept
-    whole, and what is bound in it does not count among the children.
+    Thus a function with bound arrays can be passed to and returned from transformed
+    functions.  The function itself belongs to the treedef.  If it is a partial as well, it
+    is not unpacked, and its bound values are not among the children.
 
     Args:
       func: a callable with `==` and a hash.
@@ -530,14 +529,14 @@ class Partial(functools.partial):  # type: ignore[type-arg]
     def __new__(klass, func: Callable[..., Any], *args: Any, **kw: Any) -> Partial:
         if not isinstance(func, functools.partial):
             return super().__new__(klass, func, *args, **kw)
-        # The base class would merge the two; setting the state does not.
+        # The base class would merge the two partials; setting the state does not.
         self = super().__new__(klass, _unbound)
         functools.partial.__setstate__(self, (func, args, kw, None))  # type: ignore[attr-defined]
         return self
 
 
 def _unbound() -> None:
-    """Holds the place of a function in a Partial for a moment."""
+    """Fill the place of the function in a Partial until its state is set."""
 
 
 def _by_key(keys: Iterable[Any], values: Iterable[Any]) -> list[Any]:
@@ -550,9 +549,9 @@ def _flatten_defaultdict(d: Any) -> tuple[Any, Any]:
     except TypeError as error:
         raise TypeError(
             message(
-                "A pytree with a defaultdict was to be flattened.",
+                "A pytree with a defaultdict could not be flattened.",
                 which=f"keys {', '.join(map(repr, d))}"[:160],
-                why=f"the order of leaves is that of the sorted keys; {error}.",
+                why=f"leaves are ordered by the sorted keys; {error}.",
                 tries=("use keys of one type.",),
             )
         ) from None

@@ -1,7 +1,7 @@
-"""Options of JAX's that can be nothing but what they are, by the reason why.
+"""JAX's options with one supported value in minijax, grouped by the reason.
 
-Setting one to what it is does nothing; anything else raises.  Next: config.py, the options
-that do something.
+Setting an option to its supported value has no effect; any other value raises.  Next:
+config.py, the options with an effect.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Any
 
 from . import option
 
-_PALLAS = "there are no Pallas kernels here."
-_PROCESSES = "arrays go to other processes by programs alone, over all their devices."
-_EXPORT = "exported programs have one format."
-_TF = "there is no jax2tf here."
-_PROFILE = "programs are not compiled again by what a profile says."
-_ONE_WAY = "there is one way of doing this, and no older or newer one beside it."
-_MANUAL = "shard_map says so for itself, by check_vma."
-_FRAMES = "an operation knows one place: the line of the program that asked for it."
-_CHECKS = "jax.experimental.checkify finds these; there are no checks on devices."
-_MOCKS = "programs are compiled for absent devices by topologies, not by mock clients."
+_PALLAS = "minijax has no Pallas kernels."
+_PROCESSES = "device_put does not send arrays to other processes; compiled programs do."
+_EXPORT = "Exported.serialize writes one version of the format."
+_TF = "minijax has no jax2tf."
+_PROFILE = "minijax does not recompile programs with data from profiles."
+_ONE_WAY = "minijax has one implementation of this."
+_MANUAL = "each call of shard_map chooses by its argument check_vma."
+_FRAMES = "an operation records one source location: the user's line."
+_CHECKS = "jax.experimental.checkify detects these errors; programs do not raise on devices."
+_MOCKS = "jax.experimental.topologies describes absent devices; there are no mock clients."
 
-# Options that choose between implementations in JAX: results are the same.  There is one
-# implementation here, so that both values are accepted.
+# Options that select one of several implementations in JAX, with equal results.  minijax has
+# one implementation, so both values are accepted.
 ACCEPTED_EITHER_WAY = {
     "jax_custom_vjp3": False,
     "jax_remat3": False,
@@ -36,7 +36,7 @@ ACCEPTED_EITHER_WAY = {
     "jax_ragged_dot_use_gpu_pallas_triton_lowering": False,
     "jax_export_ignore_forward_compatibility": False,
 }
-# Values that differ from JAX's defaults are what minijax does: reading them says so.
+# The values are minijax's behaviour, also where they differ from JAX's defaults.
 _TABLE: dict[str, dict[str, Any]] = {
     _PALLAS: {
         "jax_pallas_enable_debug_checks": False,
@@ -53,7 +53,7 @@ _TABLE: dict[str, dict[str, Any]] = {
         "jax_cross_host_transport_addresses": "",
         "jax_force_dcn_cross_host_transfers": False,
     },
-    "each process compiles its programs.": {
+    "each process compiles its own programs.": {
         "jax_share_binary_between_hosts": False,
         "jax_share_binary_between_hosts_timeout_ms": 1_200_000,
     },
@@ -74,8 +74,12 @@ _TABLE: dict[str, dict[str, Any]] = {
         "jax_use_shardy_partitioner": True,
         "jax_embedded_constants_max_bytes": 32,
         "jax_remove_custom_partitioning_ptr_from_cache_key": False,
-        "jax_debug_leaked_clients_on_clear_backends": False,
+    },
+    "lax.linalg.qr and lax.linalg.eig choose by an argument of each call.": {
         "jax_use_magma": "auto",
+    },
+    "clear_backends does not search for leaked clients.": {
+        "jax_debug_leaked_clients_on_clear_backends": False,
     },
     _MANUAL: {"check_vma": False, "jax_disable_vmap_shmap_error": False},
     _FRAMES: {
@@ -91,16 +95,14 @@ _TABLE: dict[str, dict[str, Any]] = {
         "jax_experimental_unsafe_xla_runtime_errors": False,
     },
     _MOCKS: {"jax_mock_gpu_topology": "", "mock_num_gpu_processes": 0},
-    "there are CPUs, CUDA and TPUs here.": {
+    "minijax supports CPUs, CUDA GPUs and TPUs; other devices need a plugin.": {
         "jax_rocm_visible_devices": "all",
         "jax_oneapi_visible_devices": "all",
     },
-    "XLA logs what it has to say of programs of every size.": {
-        "jax_compiler_detailed_logging_min_ops": 0
-    },
-    "clients are of this process.": {"jax_backend_target": ""},
+    "XLA logs details of programs of every size.": {"jax_compiler_detailed_logging_min_ops": 0},
+    "clients run in this process.": {"jax_backend_target": ""},
 }
-# Other values that amount to the same.
+# Other values with the same meaning.
 _EQUIVALENT: dict[str, Callable[[Any], bool]] = {
     "jax_use_magma": lambda v: v == "off",
     "jax_backend_target": lambda v: v == "local",
@@ -114,7 +116,7 @@ def _never(value: Any) -> bool:
 
 
 def checked_options() -> Iterator[tuple[str, Any, Callable[[Any], Any]]]:
-    """Name, value and check of each."""
+    """Yield the name, the supported value and the check of each option."""
     kinds: dict[type, Callable[[Any], Any]] = {
         bool: option.as_bool,
         int: option.as_int,

@@ -1,4 +1,4 @@
-"""Small utilities with no home of their own."""
+"""Small utilities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ K = TypeVar("K")
 
 
 def split_list(items: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
-    """Cut `items` into runs of the given sizes, and a last run with the rest."""
+    """Split `items` into runs of the given sizes, and a last run with the rest."""
     out, start = [], 0
     for n in sizes:
         out.append(list(items[start : start + n]))
@@ -26,24 +26,27 @@ def split_list(items: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
 
 
 def pick(items: Iterable[T], flags: Iterable[bool]) -> list[T]:
-    """The flagged items."""
+    """Return the flagged items."""
     return list(itertools.compress(items, flags))
 
 
 def merge(flags: Iterable[bool], flagged: Iterable[T], others: Iterable[T]) -> list[T]:
-    """One item for each flag: the next of the flagged ones, or of the others."""
+    """Return one item per flag: the next flagged item, or the next of the others."""
     yes, no = iter(flagged), iter(others)
     return [next(yes) if f else next(no) for f in flags]
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
-    """A non-negative axis below `ndim`, or an AxisError: a ValueError and an IndexError."""
+    """Return a non-negative axis below `ndim`, or raise AxisError.
+
+    AxisError is a ValueError and an IndexError.
+    """
     import operator
 
     try:
         i = operator.index(axis)
     except TypeError as e:
-        if type(e) is not TypeError:  # a tracer says it better
+        if type(e) is not TypeError:  # a tracer's own error is more specific
             raise
         raise TypeError(f"{what} must be an integer, got {axis!r}.") from None
     if not -ndim <= i < ndim:
@@ -55,29 +58,30 @@ _caches: list[Any] = []
 
 
 def cache(container: T) -> T:
-    """The same container, which `clear_caches` empties from now on."""
+    """Register a container that `clear_caches` empties, and return it."""
     _caches.append(container)
     return container
 
 
 def clear_caches() -> None:
-    """Empty everything that `cache` was told of."""
+    """Empty all containers that were registered with `cache`."""
     for container in _caches:
         container.clear()
 
 
-# What threads share is changed in single steps, which need no lock: `setdefault`, `pop`
-# with a default, `list` of a container.  Who looks first and acts later goes by these.
+# Threads change shared containers only by single atomic operations, which need no lock:
+# `setdefault`, `pop` with a default, `list` of a container.  These helpers are for code that
+# looks up first and stores later.
 
 
 def remember(container: dict[K, T], key: K, value: T, limit: int) -> T:
-    """Keep a value in a dictionary of about `limit`; returns the one that is kept.
+    """Store a value in a dictionary of about `limit` entries; return the stored value.
 
-    The oldest make room.  Of threads that come with one key all get one value.
+    The oldest entries are dropped.  Threads that store the same key get the same value.
     """
     if len(container) >= limit:
         for old in list(container)[: 1 + limit // 8]:
-            container.pop(old, None)  # another thread may have been faster
+            container.pop(old, None)  # another thread may have removed it already
     return container.setdefault(key, value)
 
 
@@ -104,7 +108,7 @@ class WeakIdentitySet(Generic[T]):
 
 
 class Memo(dict[Any, Any]):
-    """What is remembered of an object, which owns it.  Pickled, it is empty."""
+    """A cache of an object, which owns it.  It pickles as an empty dict."""
 
     __slots__ = ("__weakref__", "owner")
     __hash__ = object.__hash__  # type: ignore[assignment]
@@ -119,9 +123,9 @@ class Memo(dict[Any, Any]):
 
 
 class _SharedMemo(dict[Any, Any]):
-    """What is remembered of an object that cannot own it, for who holds this.
+    """A cache of an object that cannot own it, for one holder.
 
-    Others find in `shared`, which a table keeps, only what passes `harmless`.
+    Other holders see, through `shared` in a table, only values that pass `is_shareable`.
     """
 
     __slots__ = ("is_shareable", "shared")
@@ -159,22 +163,22 @@ _owners: set[type] = {FunctionType, functools.partial}
 
 
 def owns_memos(cls: type[T]) -> type[T]:
-    """Make objects of a class, which have a `__dict__`, own what is remembered of them."""
+    """Let objects of a class, which must have a `__dict__`, own their caches."""
     _owners.add(cls)
     return cls
 
 
 class WeakIdentityCache:
-    """A dictionary for each object, while that lives.
+    """A dictionary for each object, as long as the object lives.
 
-    Identity decides, since objects that compare equal may do unlike things.
+    Objects are compared by identity, since equal objects may behave differently.
 
-    A value often refers to its object: the program of a function holds the rules of
-    custom derivatives, which call that function.  A table that is keyed weakly would keep
-    both for ever.  So an object owns its dictionary, as an attribute called `name`, and
-    the garbage collector sees the cycle.  Objects of other classes (bound methods, users'
-    callables) get no attribute: for them a table keeps what cannot refer to them, by
-    `harmless(value)`.
+    A value often refers to its object: the program of a function contains rules of custom
+    derivatives, which call that function.  A weakly keyed table would keep both alive
+    forever.  Therefore an object owns its dictionary, as an attribute derived from `name`,
+    and the garbage collector can free the cycle.  Objects of other classes (bound methods,
+    users' callables) get no attribute: a table keeps only those of their values that cannot
+    refer to them, by `is_shareable(value)`.
     """
 
     __slots__ = ("_is_shareable", "_tables", "_memos", "_name")
@@ -186,12 +190,12 @@ class WeakIdentityCache:
         self._memos: WeakIdentitySet[Memo] = WeakIdentitySet()
 
     def of(self, x: Any) -> dict[Any, Any]:
-        """The dictionary of `x`; a new one for what has no weak references."""
+        """Return the dictionary of `x`; a new one if `x` has no weak references."""
         if type(x) not in _owners:
             return self._shared_memo(x)
         attributes = x.__dict__
         memo = attributes.get(self._name)
-        # `functools.wraps` and `copy` hand on the attribute of another function.
+        # `functools.wraps` and `copy` may have copied another function's attribute.
         if type(memo) is Memo and memo.owner() is x:
             return memo
         new = Memo(x)
@@ -204,29 +208,29 @@ class WeakIdentityCache:
     def _shared_memo(self, x: Any) -> dict[Any, Any]:
         entry = self._tables.get(id(x))
         if entry is None or entry[0]() is not x:
-            try:  # no Python code is called when `x` dies: an interrupt would be lost
+            try:  # a C callback: in Python code, a signal's exception would be swallowed
                 key = weakref.ref(x, functools.partial(self._tables.pop, id(x)))
             except TypeError:
                 return {}
-            if entry is not None:  # of an object that is gone
+            if entry is not None:  # it belongs to a dead object whose id was reused
                 self._tables.pop(id(x), None)
             entry = self._tables.setdefault(id(x), (key, {}))
         return _SharedMemo(entry[1], self._is_shareable)
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Clear all dictionaries."""
         self._tables.clear()
         for memo in self._memos:
             memo.clear()
 
 
 def flags_of(flags: Sequence[bool] | bool, n: int) -> tuple[bool, ...]:
-    """One flag for all, or one each, as a tuple."""
+    """Return a tuple of flags, from one flag for all or one flag each."""
     return (flags,) * n if isinstance(flags, bool) else tuple(flags)
 
 
 def named_after(stub: Any, fun: Callable[..., T]) -> Callable[..., T]:
-    """`fun` with the name, the home and the docstring of `stub`."""
+    """Give `fun` the name, module and docstring of `stub`, and return it."""
     fun.__name__, fun.__qualname__ = stub.__name__, stub.__qualname__
     fun.__module__, fun.__doc__ = stub.__module__, stub.__doc__
     return fun
@@ -242,5 +246,5 @@ def _copied(fun: FunctionType, name: str, home: str) -> Any:
 
 
 def renamed(fun: T, name: str, home: str) -> T:
-    """A copy of a Python function under another public name, of the module `home`."""
+    """Copy a Python function under another public name, for the module `home`."""
     return _copied(fun, name, home) if isinstance(fun, FunctionType) else fun

@@ -137,7 +137,7 @@ def test_the_whole_traceback_may_come_along():
     phrase = "The stack trace below excludes JAX-internal frames"
     assert phrase in str(error.__cause__)
     text = "".join(traceback.format_tb(error.__cause__.__traceback__))
-    assert ROOT in text and text.index("in miss") < text.index("in bad")
+    assert ROOT in text and text.index("in on_miss") < text.index("in bad")
     with filtering("off"):
         whole = caught(RUNS["jit"]).__traceback__
     outside = 2  # of the outermost boundary: this function and the lambda

@@ -330,7 +330,7 @@ def test_broadcast_prefix():
     assert lines[:3] == [
         "pytree structure error: different types at key path",
         "    broadcast_prefix prefix_tree[2]",
-        "A prefix tree was to be spread over a full tree.",
+        "A prefix tree could not be expanded to a full tree.",
     ]
     assert lines[3] == "Which: prefix_tree[2] is None, but full_tree has a leaf (int)"
     assert "pass is_leaf=lambda x: x is None" in lines[-1]
@@ -361,7 +361,7 @@ def test_flatten_axes():
         " (1 more such place)",
         text.splitlines()[2],
         "Why: pytree structures do not match: one is a leaf, the other a node.",
-        "Try: write one entry of vmap in_axes for the whole subtree there.",
+        "Try: write one entry of vmap in_axes for the full subtree there.",
     ]
     assert text.splitlines()[2].startswith("Where: test_tree.py:")
 
@@ -374,7 +374,7 @@ def test_map_errors_name_the_place():
         assert place.startswith("    tree_map tree")
         assert lines[0] == f"tree.map over {len(trees)} trees."
         assert lines[2].startswith("Where: test_tree.py:")
-        assert lines[4] == "Try: give all trees the structure of the first."
+        assert lines[4] == "Try: pass trees that have the structure of the first."
         return lines[1].removeprefix("Which: "), lines[3].split("match: ")[1]
 
     assert which_and_why([1, 2], [1, 2], [1]) == (
@@ -441,7 +441,7 @@ def test_keys_without_an_order():
         functools.partial(tree.broadcast_prefix, 0),
     ):
         lines = message_of(ValueError, call, [1, {"p": {"b": 1, 2: 2}}]).splitlines()
-        assert lines[0] == "A pytree was to be flattened."
+        assert lines[0] == "A pytree could not be flattened."
         assert lines[1] == "Which: tree[1]['p'], a dict with keys 'b', 2"
         assert lines[2].startswith("Where: test_tree.py:")
         assert lines[3].startswith(
