@@ -122,7 +122,7 @@ def _destination_and_layout(leaf: Any, destination: Any) -> tuple[Any, Any]:
                 f" layout: {destination} for input {errors.type_text(leaf)}",
                 tries=["Format(None, sharding)"],
             )
-        destination, layout = destination.place(
+        destination, layout = destination.sharding_and_layout(
             core.aval_of(leaf).shape, "device_put arguments"
         )
     if isinstance(destination, PartitionSpec):

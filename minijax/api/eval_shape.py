@@ -349,7 +349,7 @@ def make_jaxpr(
             (*core.STATE.axes, *outer), flat.stage, avals, names, transform="make_jaxpr"
         )
         check_closed_over(consts, call.leaves, fun, "jit", names)
-        if key_checks.checking():
+        if key_checks.is_enabled():
             use_of(jaxpr)
         closed = ClosedJaxpr(jaxpr, consts)
         if not return_shape:

@@ -56,7 +56,7 @@ def make_array_from_callback(
     """
     shape = tuple(shape)
     if isinstance(sharding, Format):
-        sharding, layout = sharding.place(shape, "make_array_from_callback")
+        sharding, layout = sharding.sharding_and_layout(shape, "make_array_from_callback")
         result = make_array_from_callback(shape, sharding, data_callback, dtype)
         return result if layout is None else array_with_layout(result, layout)
     _check_sharding(sharding, "make_array_from_callback")
@@ -318,7 +318,7 @@ def _shards_along(sharding: Any, ndim: int) -> list[tuple[list[int], int]]:
     The process counts as holding all shards if the shards of processes overlap.
     """
     if isinstance(sharding, shardings.NamedSharding):
-        num_shards, positions = sharding.num_shards(ndim), sharding.places(ndim)
+        num_shards, positions = sharding.num_shards(ndim), sharding.shard_positions(ndim)
     else:
         num_shards = shardings.num_shards_of(sharding.hlo(ndim), ndim)
         positions = shardings.shard_positions_of(

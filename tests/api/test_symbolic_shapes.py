@@ -345,7 +345,7 @@ REFUSED = [
     (lambda x, y: x if x.shape[0] > 2 else -x, InconclusiveDimensionOperation, "'a' > '2' is inconclusive"),
     (lambda x, y: x + y, TypeError, "incompatible shapes for broadcasting"),
     (lambda x, y: x[: range(x.shape[0])], TypeError, "cannot be interpreted as an integer"),
-    (lambda x, y: lax.bitcast_convert_type(x, np.int8), NotImplementedError, "of sizes that are not known is not supported"),
+    (lambda x, y: lax.bitcast_convert_type(x, np.int8), NotImplementedError, "with symbolic dimensions is not supported"),
     (lambda x, y: x[: -x.shape[0] % 8 + x.shape[0]].reshape(-1, 8), InconclusiveDimensionOperation, "Cannot divide evenly"),
 ]
 # fmt: on

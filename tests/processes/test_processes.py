@@ -170,7 +170,7 @@ def test_processes_that_do_not_fit():
     assert all("two processes have process_id=1." in x for x in found)
     found = gathered((0, 2), (1, 3))
     assert all(
-        "process 1 was told num_processes=3, and process 0 num_processes=2" in x for x in found
+        "process 1 has num_processes=3, and process 0 has num_processes=2" in x for x in found
     )
 
 
@@ -209,7 +209,7 @@ def test_another_program_answers():
         (("h:1", 2, 2), ValueError, "with process_id < num_processes"),
         (("h:1", 2, "1"), TypeError, "process_id must be a nonnegative int"),
         (("h:1", 2.0, 1), TypeError, "num_processes must be a positive int"),
-        (("h", 2, 1), ValueError, "is no host and port: 'h'"),
+        (("h", 2, 1), ValueError, "is not a host and a port: 'h'"),
         (("h:1", 2, 0, None, "teleport"), ValueError, "'teleport' is not known"),
         (("h:1", 2, 0, None, "slurm"), ValueError, "'slurm' is not there"),
     ],

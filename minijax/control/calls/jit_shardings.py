@@ -27,7 +27,7 @@ def requested_layout(user_sharding: Any, shape: tuple[int, ...], what: str) -> A
     """Return the layout of a sharding or `Format`; None: the device's default."""
     if not isinstance(user_sharding, Format):
         return None
-    _, layout = user_sharding.place(shape, what)
+    _, layout = user_sharding.sharding_and_layout(shape, what)
     return user_sharding.layout if isinstance(user_sharding.layout, AutoLayout) else layout
 
 
@@ -90,7 +90,7 @@ class JitShardings:
     def _concrete(self, sharding: Any, what: str) -> Any:
         if isinstance(sharding, Format):
             major_to_minor = getattr(sharding.layout, "major_to_minor", ())
-            sharding, _ = sharding.place((1,) * len(major_to_minor), what)
+            sharding, _ = sharding.sharding_and_layout((1,) * len(major_to_minor), what)
         if sharding is None and self.uses_mesh_block and isinstance(current_mesh(), Mesh):
             sharding = PartitionSpec()
         return concrete(sharding, "jit", what)

@@ -351,7 +351,7 @@ class Jitted:
             mixing.noted() if self.inline_traced else nullcontext() as excused,
         ):
             closed, hoisted = hoist_tracers(*flat.stage(avals, names, self.name))
-        if key_checks.checking() and not self.inline_traced:
+        if key_checks.is_enabled() and not self.inline_traced:
             use_of(closed.jaxpr)
         took = time.perf_counter() - began
         traced = TracedCall(closed, flat.out_tree, hoisted, took)
@@ -481,7 +481,7 @@ class Jitted:
 
     def evaluate(self, call: Call, traced: TracedCall) -> tuple[Any, Any, bool]:
         """Run on concrete values, and return what C++ needs to repeat the call."""
-        if key_checks.checking():
+        if key_checks.is_enabled():
             return self.evaluate_checked(call, traced), None, False
         if dispatch.is_host_driven(traced.jaxpr.jaxpr):
             out = [as_array(x) for x in dispatch.eval_host_driven(traced.jaxpr, call.leaves)]

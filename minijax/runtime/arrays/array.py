@@ -1,10 +1,10 @@
-"""Concrete arrays: jaxlib's C++ `ArrayImpl`, which bears our methods.
+"""Concrete arrays: jaxlib's C++ class `ArrayImpl` with our methods.
 
-`Array` is what users see: the class that their arrays, keys and tracers are instances
-of.  What it defines is set on the C++ class, so that dispatch takes and makes arrays
-without a Python object around them (array_impl_methods.py).  Arrays of keys are Python objects
-around their words.  Operators and most methods come from the surface.  Where arrays lie:
-placement.py; how they are read and put: transfers.py.  Next: operands.py.
+`Array` is the public class: `isinstance` holds for arrays, keys and tracers. Its attributes
+are set on the C++ class, so that dispatch takes and returns arrays without a Python wrapper
+(array_impl_methods.py). Arrays of keys are Python objects that wrap their words. Operators
+and most methods come from `surface/`. Placement of arrays: placement.py; reading and
+writing them: transfers.py. Next: operands.py.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class _ArrayMeta(type):
 
 
 class Array(metaclass=_ArrayMeta):
-    """An immutable array on one device or spread over several.
+    """An immutable array on one device, or sharded over several.
 
-    Made by minijax functions, never by calling the class.
+    Created by minijax functions, never by calling the class.
 
     >>> import minijax.numpy as jnp
     >>> jnp.arange(3)
@@ -74,20 +74,20 @@ class Array(metaclass=_ArrayMeta):
     __slots__ = ()
     __array_priority__ = 100
     __module__ = "minijax"
-    aval: Any  # this and what follows is C++'s
+    aval: Any  # these four are implemented in C++
     _sharding: Any
     _npy_value: Any
     is_deleted: Callable[[], bool]
 
     def __init__(self, *_: Any) -> None:
-        raise TypeError("Array is made by functions: jnp.array, jnp.zeros, ...")
+        raise TypeError("Arrays are created by functions: jnp.array, jnp.zeros, ...")
 
     # ---- what it is
     shape = property(attrgetter("aval.shape"), doc="The sizes of the axes.")
     dtype = property(attrgetter("aval.dtype"), doc="The type of the elements.")
     weak_type = property(
         attrgetter("aval.weak_type"),
-        doc="Whether the dtype gives way to that of other operands.",
+        doc="Whether the dtypes of other operands take precedence.",
     )
     ndim = property(attrgetter("aval.ndim"), doc="The number of axes.")
     size = property(attrgetter("aval.size"), doc="The number of elements.")
@@ -103,17 +103,17 @@ class Array(metaclass=_ArrayMeta):
     # ---- where it is
     @property
     def sharding(self) -> Any:
-        """How the array lies on devices."""
+        """The sharding of the array over devices."""
         return shardings.of_buffer(self)
 
     @property
     def format(self) -> Format:
-        """In which order its elements lie in memory, and its sharding."""
+        """The array's memory layout and sharding."""
         self._check_alive()
         return Format(layout_of(base_array(self)._pjrt_layout), self.sharding)
 
     def devices(self) -> set[Any]:
-        """The devices that hold a part of the array."""
+        """Return the devices that hold shards of the array."""
         placed = placement_of(self)
         if placed is not None:
             return {placed[0].device}
@@ -121,32 +121,32 @@ class Array(metaclass=_ArrayMeta):
 
     @property
     def device(self) -> Any:
-        """The device that holds the array (a sharding, where it is spread)."""
+        """The device of the array; for a multi-device array, its sharding."""
         placed = placement_of(self)
         return self.sharding if placed is None else placed[0].device
 
     @property
     def committed(self) -> bool:
-        """Whether the array's place binds computations with it."""
+        """Whether computations with the array must run on its devices."""
         placed = placement_of(self)
         return True if placed is None else placed[1]
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether all of it lies on this process's devices."""
+        """Whether all shards are on this process's devices."""
         return bool(self._sharding._internal_device_list.is_fully_addressable)
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether each of its devices holds the whole."""
+        """Whether each of its devices holds the full array."""
         return bool(self.sharding.is_fully_replicated)
 
     @property
     def _is_readable(self) -> bool:
-        """Whether this process has all of the value, on its devices."""
+        """Whether this process's devices hold the full value."""
         sharding = self.sharding
         if getattr(getattr(sharding, "spec", None), "unreduced", None):
-            return False  # what there is are terms of a sum
+            return False  # the devices hold terms of a sum
         return bool(
             sharding.is_fully_addressable
             or (sharding.is_fully_replicated and sharding.has_addressable_devices)
@@ -154,21 +154,22 @@ class Array(metaclass=_ArrayMeta):
 
     @property
     def addressable_shards(self) -> list[Any]:
-        """The array's parts on this process's devices."""
+        """The array's shards on this process's devices."""
         return shards(self)
 
     @property
     def global_shards(self) -> list[Any]:
-        """The array's parts on all devices; `data` of other processes' is None."""
+        """The array's shards on all devices; `data` is None for those of other processes."""
         return shards(self, everywhere=True)
 
     def addressable_data(self, index: int) -> Array:
-        """The part on this process's device number `index`."""
+        """Return the shard on this process's device number `index`."""
         return self.addressable_shards[index].data  # type: ignore[no-any-return]
 
     # ---- its life
     def block_until_ready(self) -> Array:
-        """Wait until the value is computed; return self.  Raises what computing did."""
+        """Wait until the value is computed; return self. Raise the error of a failed
+        computation."""
         self._check_alive()
         compat.block_all([base_array(self)])
         return self
@@ -176,7 +177,7 @@ class Array(metaclass=_ArrayMeta):
     def copy_to_host_async(self) -> None:
         """Start the copy to host memory."""
         placed = placement_of(self)
-        if placed is not None and placed[0].platform != "cpu":  # whose memory is read
+        if placed is not None and placed[0].platform != "cpu":  # CPU memory is read directly
             base_array(self)._copy_single_device_array_to_host_async()
 
     def _check_alive(self) -> None:
@@ -187,30 +188,31 @@ class Array(metaclass=_ArrayMeta):
     @property
     def _value(self) -> np.ndarray[Any, Any]:
         self._check_alive()
-        return np.asarray(self)  # of CPUs, a view; of what that cannot be, __array__
+        return np.asarray(self)  # on CPUs a view; otherwise __array__ copies
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """The value, for NumPy: where the buffer protocol does not give it."""
+        """Return the value for NumPy, where the buffer protocol does not apply."""
         value = self._npy_value
         if value is None:
             self._check_alive()
             value = host_value(self)
-            if value.base is None:  # a copy is kept; a view would keep memory in use
+            if value.base is None:  # cache copies only: a view would keep the memory alive
                 self._npy_value = value
         if dtype is not None and value.dtype != dtype:
             return value.astype(dtype)  # type: ignore[no-any-return]
         return value.copy() if copy else value  # type: ignore[no-any-return]
 
     def tolist(self) -> Any:
-        """The elements as Python numbers, in nested lists; of no axes, a number."""
+        """Return the elements as Python numbers in nested lists; a scalar array as a
+        number."""
         return self._value.tolist()
 
     def item(self, *args: Any) -> Any:
-        """The value at a position (the only one, by default) as a Python scalar."""
+        """Return the element at a position (by default the only one) as a Python scalar."""
         return self._value.item(*args)
 
     def tobytes(self, order: Any = "C") -> bytes:
-        """The elements as bytes, in the order of rows or (`order='F'`) of columns."""
+        """Return the elements as bytes, in row-major or (`order='F'`) column-major order."""
         return self._value.tobytes(order)
 
     def __bool__(self) -> bool:
@@ -257,7 +259,7 @@ class Array(metaclass=_ArrayMeta):
             "to_dlpack can only pack a dlpack tensor from an array on a singular device,"
             f" but an array with a Sharding over {len(self.devices())} devices was"
             " provided. __dlpack__ only supported for unsharded arrays.",
-            tries=["np.asarray(x)", "the parts: x.addressable_shards"],
+            tries=["np.asarray(x)", "the shards: x.addressable_shards"],
         )
 
     def __dlpack__(
@@ -276,14 +278,14 @@ class Array(metaclass=_ArrayMeta):
         return compat.to_dlpack(base_array(source), stream, max_version, bool(copy))
 
     def _for_dlpack(self, device: Any, copy: bool | None) -> Array:
-        """The array in the memory of a device that a consumer asks for."""
+        """Return the array in the memory of the device that a consumer requests."""
         device_type, number = DLDeviceType(device[0]), int(device[1])
         if (device_type, number) == self.__dlpack_device__():
             return self
         if copy is False:
             raise errors.error(
                 BufferError,
-                f"__dlpack__: copy=False, but {device=} needs a copy: the array lies on"
+                f"__dlpack__: copy=False, but {device=} needs a copy: the array is on"
                 f" {self.device}.",
             )
         platform = "cpu" if device_type == DLDeviceType.kDLCPU else "cuda"
@@ -300,7 +302,7 @@ class Array(metaclass=_ArrayMeta):
     def __reduce__(self) -> Any:
         return _rebuild, (np.asarray(self._value), self.weak_type)
 
-    def __copy__(self) -> Array:  # which lives on where this one is donated
+    def __copy__(self) -> Array:  # a real copy, valid after the original is donated
         return copied(self)  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: Any) -> Array:
@@ -321,7 +323,7 @@ class Array(metaclass=_ArrayMeta):
             return f"Array([], shape={aval.shape}, {tail})"
         text = np.array2string(value, separator=", ", prefix="Array(", suffix=",")
         last = len(text) - text.rfind("\n")  # with the comma
-        # A tail too long for the last line is set off, as JAX does it.
+        # If the tail does not fit on the last line, put more space before it, as JAX does.
         fits = last + 1 + len(tail) + 1 < np.get_printoptions()["linewidth"]
         return f"Array({text},{' ' if fits else ' ' * 6}{tail})"
 
@@ -338,14 +340,14 @@ class Array(metaclass=_ArrayMeta):
 
 
 class DLDeviceType(enum.IntEnum):
-    """Kinds of memory, as DLPack numbers them (dlpack.h)."""
+    """Device types in DLPack's numbering (dlpack.h)."""
 
     kDLCPU = 1
     kDLCUDA = 2
 
 
 def _opaque_error(dtype: Any) -> TypeError:
-    """The error for elements that NumPy is asked for, and has none of."""
+    """Return the error for dtypes that NumPy cannot represent."""
     if dtypes.rules_of(dtype) is not None:
         return errors.type_error(
             f"JAX array with dtype {dtype} cannot be converted to a NumPy array.",
@@ -362,11 +364,11 @@ def _opaque_error(dtype: Any) -> TypeError:
 class KeyArray(Array):
     """An array of random keys: `_b` holds their words, in trailing axes.
 
-    A class of its own, since C++ knows no extended dtypes: to it, this is a pytree of
-    one plain array, with the dtype in the tree's structure.
+    It is a separate class because C++ does not know extended dtypes. For C++ it is a pytree
+    of one ordinary array, with the dtype in the tree structure.
     """
 
-    # `jax_debug_key_reuse` keeps which keys are consumed, and where: see key_checks.py.
+    # `jax_debug_key_reuse` records which keys are consumed, and where: see key_checks.py.
     __slots__ = ("__weakref__", "_b", "_consumed", "_dtype", "_used_at")
     __module__ = "minijax"
     _b: Any
@@ -418,7 +420,7 @@ class KeyArray(Array):
         raise _opaque_error(self.dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return self._value  # which raises
+        return self._value  # raises
 
     def __bool__(self) -> bool:
         raise TypeError("key array cannot be converted to boolean.")
@@ -440,7 +442,7 @@ class KeyArray(Array):
 
 _OWN_ATTRIBUTES = [n for n in vars(Array) if n not in (*_DEFAULT_ATTRIBUTES, "__hash__")]
 
-# What programs look for where Python names the type of a key in an error.
+# JAX's name, which users and libraries look for in messages.
 KeyArray.__name__ = "PRNGKeyArray"
 
 
@@ -452,24 +454,24 @@ def _forward(name: str) -> Any:
     return forward
 
 
-# What C++ gives to arrays, of keys to their words, but for one thing that it does not
-# survive: the use of an array some of whose parts are gone.
+# Keys forward the C++ methods to their words. `delete` is replaced: C++ crashes when an
+# array is used after one of its shards was deleted.
 _delete = ArrayImpl.delete
 _arrays_of_shard: dict[
     int, tuple[Any, list[Any]]
-] = {}  # part's id -> it, arrays it is a part of
+] = {}  # id of a shard -> weak references to it and to its arrays
 
 
 def share_memory(shard: Any, array: Any) -> None:
-    """Note that an ArrayImpl is a part of another, which goes when the part is deleted."""
+    """Record that an ArrayImpl is a shard of another, which is deleted together with it."""
     key = id(shard)
-    forget = functools.partial(_arrays_of_shard.pop, key)  # called with the reference
+    forget = functools.partial(_arrays_of_shard.pop, key)  # called with the dead reference
     owners = _arrays_of_shard.setdefault(key, (weakref.ref(shard, forget), []))[1]
     owners[:] = [*(w for w in owners if w() is not None), weakref.ref(array)]
 
 
 def delete(self: Any) -> None:
-    """Give the memory back now; an array over several devices goes with any part of it."""
+    """Free the memory now; deleting a shard also deletes the arrays that it belongs to."""
     _delete(self)
     for reference in _arrays_of_shard.pop(id(self), (None, ()))[1]:
         if (array := reference()) is not None:
@@ -494,23 +496,23 @@ ARRAYS = frozenset((ArrayImpl, KeyArray))  # the types of concrete arrays
 
 
 def foreign(x: Any) -> bool:
-    """Whether an ArrayImpl is another library's."""
+    """Whether an ArrayImpl belongs to another library."""
     return array_impl_methods.is_shared and type(x.aval) is not ShapedArray
 
 
 def adopted(x: Any) -> Any:
-    """A value; another library's array as its value in NumPy."""
+    """Return a value; another library's array is converted to NumPy."""
     is_foreign = array_impl_methods.is_shared and type(x) is ArrayImpl and foreign(x)
     return np.asarray(x) if is_foreign else x
 
 
 def is_key(aval: Any) -> bool:
-    """Whether an abstract value is one of random keys, or of another extended dtype."""
+    """Whether an abstract value has an extended dtype, such as that of random keys."""
     return dtypes.is_extended(getattr(aval, "dtype", None))
 
 
 def wrap(buffer: Any, aval: Any) -> Array:
-    """The array of type `aval` that lies in an ArrayImpl of a program's result."""
+    """Return a program's result as an array of type `aval`."""
     if is_key(aval):
         return KeyArray(buffer, aval.dtype)
     return Token(buffer) if is_token(aval) else buffer  # type: ignore[return-value]
@@ -529,13 +531,13 @@ def ndarray_aval(x: np.ndarray[Any, Any]) -> Any:
     if type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray):
         raise errors.value_error(
             "numpy masked arrays are not supported as direct inputs to JAX functions.",
-            why="the mask would be lost without a word.",
+            why="the mask would be lost silently.",
             tries=["Use arr.filled() to convert the value to a standard numpy array."],
         )
     return numpy_aval(x)
 
 
-core.register_aval(ArrayImpl, attrgetter("aval"))  # no Python function
+core.register_aval(ArrayImpl, attrgetter("aval"))  # C code, which is faster than a lambda
 array_impl_methods.when_shared(lambda: core.register_aval(ArrayImpl, _array_aval))
 core.register_aval(KeyArray, lambda x: x.aval)
 core.register_aval(np.ndarray, ndarray_aval)
@@ -545,7 +547,7 @@ for _scalar in (np.float32, np.float64, np.int32, np.int64, np.bool_, np.float16
 
 
 def set_method(name: str, value: Any) -> None:
-    """Give all arrays a method."""
+    """Add a method to all arrays."""
     setattr(Array, name, value)
     array_impl_methods.set_attribute(name, value)
 
@@ -558,10 +560,10 @@ array_methods.register(ArrayImpl, array_impl_methods.set_attribute)
 
 
 class Shard:
-    """One device's part of an array: `device`, `index`, `replica_id`, `data`.
+    """One device's shard of an array: `device`, `index`, `replica_id`, `data`.
 
-    Of an array that is `unreduced`, `data` is the device's term of the sum, and `index`
-    says which part of the array the sum is.
+    For an `unreduced` array, `data` is the device's term of the sum, and `index` is the
+    slice of the array that the sum fills.
     """
 
     __slots__ = ("data", "device", "index", "replica_id")
@@ -580,7 +582,10 @@ class Shard:
 
 
 def shards(x: Array, everywhere: bool = False) -> list[Shard]:
-    """The parts of an array on this process's devices, or on all: those without data."""
+    """Return the shards of an array on this process's devices.
+
+    everywhere: append the shards of other processes, without data.
+    """
     x._check_alive()
     placed = placement_of(x)
     sharding = shardings.of_buffer(x)
@@ -591,7 +596,7 @@ def shards(x: Array, everywhere: bool = False) -> list[Shard]:
             return [Shard(device, index[device], 0, x)]
         return [Shard(device, index[device], 0, None)] if everywhere else []
     copies: dict[Any, int] = {}
-    replica_ids = {}  # of each device's part among those that are alike
+    replica_ids = {}  # of each device, among those with the same shard
     terms = sharding.terms_of_devices()
     for (device, at), term in zip(index.items(), terms, strict=True):
         key = term, *((s.start, s.stop) for s in at)
@@ -610,12 +615,12 @@ def shards(x: Array, everywhere: bool = False) -> list[Shard]:
 
 
 def base_array(x: Any) -> Any:
-    """The ArrayImpl of an array: the words of keys (no copy), any other itself."""
+    """Return the ArrayImpl of an array: the words of keys (no copy), or the array itself."""
     return x._b if type(x) is KeyArray else x
 
 
 def under_key(x: Array, dtype: Any) -> Array:
-    """An array of extended `dtype` over the numbers in `x` (no copy)."""
+    """Return an array of extended `dtype` over the numbers in `x` (no copy)."""
     return KeyArray(x, dtype)
 
 
@@ -633,7 +638,7 @@ def block_until_ready(x: Any) -> Any:
     """Wait for every array in a pytree.
 
     Args:
-      x: a pytree; what is no array is passed over.
+      x: a pytree; leaves that are not arrays are ignored.
 
     Returns:
       The same tree.
@@ -661,10 +666,10 @@ def copy_to_host_async(x: Any) -> Any:
     """Start copying every array in a pytree to the host.
 
     Args:
-      x: a pytree; what is no array is passed over.
+      x: a pytree; leaves that are not arrays are ignored.
 
     Returns:
-      The same tree, at once.
+      The same tree, without waiting.
 
     >>> import minijax as mj
     >>> mj.copy_to_host_async({'a': mj.numpy.ones(2)})

@@ -1,11 +1,11 @@
-"""Our attributes on jaxlib's C++ class of arrays, and peace with who else sets some there.
+"""Attributes of jaxlib's C++ class of arrays, shared with other libraries.
 
-A class of C++ is one for the whole process.  Alone, an attribute of ours is set on it as
-it is.  Where another library works with the same class (JAX, loaded earlier or later, or
-minijax under a second name), each attribute that either set chooses by the type of the
-array's aval, so that every array is answered by the library that made it.
+A C++ class exists once per process. Normally each attribute is set on it directly. If
+another library uses the same class (JAX, imported earlier or later, or minijax under a
+second name), each attribute that either library sets dispatches on the type of the array's
+aval, so that every array uses the methods of the library that made it.
 
-Next: array.py, which says what the attributes are.
+Next: array.py, which defines the attributes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ..backends import jaxlib_compat as compat
 ArrayImpl = compat.ArrayImpl
 
 _attributes: dict[str, Any] = {}  # our attributes
-_previous: dict[str, Any] = {}  # what the class had by their names
-is_shared = "shape" in vars(ArrayImpl)  # C++ gives none: another library was here
-_SHARERS = "_sharers"  # what each copy of minijax in the process does for another
+_previous: dict[str, Any] = {}  # the class's earlier attributes of these names
+is_shared = "shape" in vars(ArrayImpl)  # not defined by C++: another library set it
+_SHARERS = "_sharers"  # callbacks of each copy of minijax in the process
 
 
 class _Either:
-    """An attribute of the library that made the array."""
+    """Descriptor that dispatches to the library that made the array."""
 
     __slots__ = ("ours", "theirs")
 
@@ -37,7 +37,7 @@ class _Either:
         self.theirs = theirs
 
     def __get__(self, x: Any, cls: Any = None) -> Any:
-        if x is None:  # of the class itself; we have one of our own for that
+        if x is None:  # read from the class; ours is read from `Array`
             return _bound(self.theirs or self.ours, x, cls)
         if type(x.aval) is ShapedArray:
             return _bound(self.ours, x, cls)
@@ -53,13 +53,13 @@ class _Either:
 
 
 def _bound(attribute: Any, x: Any, cls: Any) -> Any:
-    """What reading an attribute of a class gives."""
+    """Return the value of a class attribute read from `x`."""
     get = getattr(type(attribute), "__get__", None)
     return attribute if get is None else get(attribute, x, cls)
 
 
 def set_attribute(name: str, value: Any) -> None:
-    """Set an attribute on the class of arrays, for arrays of ours."""
+    """Set an attribute of minijax's arrays on the C++ class."""
     current = vars(ArrayImpl).get(name)
     if name in _attributes:
         old, _attributes[name] = _attributes[name], value
@@ -80,12 +80,12 @@ _when_shared: list[Callable[[], None]] = []
 
 
 def when_shared(callback: Callable[[], None]) -> None:
-    """Call `told()` once arrays may be another library's."""
+    """Call `callback()` once arrays may belong to another library."""
     callback() if is_shared else _when_shared.append(callback)
 
 
 def start_sharing() -> None:
-    """Let each array be answered by its own library, from now on."""
+    """Dispatch each attribute by library from now on."""
     global is_shared
     is_shared = True
     for callback in _when_shared:
@@ -93,25 +93,25 @@ def start_sharing() -> None:
     ShapedArray.has_qdd = property(_raise_foreign_array)  # type: ignore[attr-defined]
     for name, value in _attributes.items():
         current = vars(ArrayImpl).get(name)
-        if current is value:  # the other library did not set it
+        if current is value:  # still ours: the other library did not set it
             current = _previous[name]
         if not (type(current) is _Either and current.ours is value):
             setattr(ArrayImpl, name, _Either(value, current))
 
 
 def _raise_foreign_array(_: Any) -> Any:
-    """What JAX asks of its types first, asked of one of ours."""
+    """Raise TypeError: JAX reads `has_qdd` first of its own types, and read it of ours."""
     raise errors.type_error(
-        "an array of minijax was passed to a function of jax.",
+        "a minijax array was passed to a jax function.",
         why="each library runs its own programs on its own devices.",
         tries=["np.asarray(x)"],
     )
 
 
 class _ImportWatcher:
-    """A finder that lets JAX be found by others, and shares the class once it is loaded.
+    """Import finder that starts sharing the class once JAX is loaded.
 
-    JAX sets its attributes over ours, at its import.
+    JAX overwrites our attributes when it is imported. Other finders find the module.
     """
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
@@ -129,7 +129,7 @@ class _ImportWatcher:
 
 
 class _SharingLoader:
-    """JAX's loader, and afterwards `start_sharing`."""
+    """Loader that runs JAX's loader and then `start_sharing`."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader

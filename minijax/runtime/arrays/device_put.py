@@ -1,4 +1,4 @@
-"""Putting values where they are wanted: a device, a memory, slices on several devices.
+"""`device_put` of values: to a device, a memory, or shards on several devices.
 
 Eager only; inside programs a transfer is an operation (prims/device_put.py).
 Next: ../running/dispatch.py.
@@ -31,8 +31,8 @@ from .operands import to_array
 
 
 def put_value(x: Any, target: Any) -> Array:
-    """One value at a place: a device, a sharding or a memory space (committed), or None,
-    the default device."""
+    """Return a value, committed, on a device, sharding or memory space; None: the default
+    device, uncommitted."""
     if isinstance(target, shardings.NamedSharding | shardings.GSPMDSharding):
         return put_global_array(x, target)
     x = arrays.adopted(x)
@@ -54,10 +54,10 @@ def put_value(x: Any, target: Any) -> Array:
 
 
 def put_global_array(x: Any, sharding: Any) -> Array:
-    """One value cut over the devices of a sharding.
+    """Return a value sharded over the devices of a sharding.
 
     Raises:
-      AssertionError: of several processes, each gives another one.
+      AssertionError: processes pass different values.
     """
     aval = core.aval_of(x)
     if client.cluster.client is not None:
@@ -66,7 +66,7 @@ def put_global_array(x: Any, sharding: Any) -> Array:
 
 
 def _check_same_on_processes(x: Any, sharding: Any) -> None:
-    """Where others have some of the devices, all are to give the same value."""
+    """Check that all processes pass the same value, if the devices belong to several."""
     if not sharding.devices or sharding.is_fully_addressable:
         return
     if type(x) in ARRAYS:
@@ -86,13 +86,13 @@ def _check_same_on_processes(x: Any, sharding: Any) -> None:
 
 
 def _placement_of_value(x: Any) -> Placement:
-    """The place of a value that changes only its memory."""
+    """Return the placement of a value that only changes its memory."""
     placed = placements.placement_of(x) if type(x) in ARRAYS else None
     return placements.default_placement() if placed is None else placed[0]
 
 
 def _put_on_device(x: Any, target: Placement, kind: str | None) -> Array:
-    """One value on a device, committed, in a memory of this kind (None: the device's)."""
+    """Return a value committed to a device, in a memory of this kind (None: the default)."""
     if type(x) not in ARRAYS:
         aval = core.aval_of(x)
         buffer = transfers.put_numpy(np.asarray(x), aval, target, committed=True)
@@ -117,7 +117,7 @@ def _put_on_device(x: Any, target: Placement, kind: str | None) -> Array:
             return x  # type: ignore[no-any-return]
     elif held._sharding is sharding:
         return x  # type: ignore[no-any-return]
-    elif multi_device_sharding(x) is not None:  # by way of the host
+    elif multi_device_sharding(x) is not None:  # through the host
         inner = held.aval.update(memory_space=DEVICE, explicit_sharding=None)
         buffer = transfers.put_numpy(transfers.host_value(held), inner, target, committed=True)
         array = arrays.wrap(buffer, x.aval)

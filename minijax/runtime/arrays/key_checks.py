@@ -1,9 +1,9 @@
-"""`jax_debug_key_reuse`: keys know which of them have been consumed.
+"""`jax_debug_key_reuse`: a record of which keys have been consumed.
 
-From when the option is first switched on, evaluation looks at keys: what an operation, or
-a compiled function, is to consume must not be consumed already (passes/key_use.py).
+Once the option has been switched on, evaluation checks keys: an operation or compiled
+function must not consume a key that was consumed before (passes/key_use.py).
 
-This room names no operation.  Next: ../running/dispatch.py.
+This module names no operation.  Next: ../running/dispatch.py.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ...passes.key_use import (
 from .array import KeyArray
 
 
-def checking() -> bool:
-    """Whether keys are looked at now, in this thread."""
+def is_enabled() -> bool:
+    """Whether keys are checked now, in this thread."""
     return bool(config.DEBUG_KEY_REUSE.value)
 
 
 def _consumed(key: KeyArray) -> Any:
-    return getattr(key, "_consumed", False)  # a slot, which fresh keys leave empty
+    return getattr(key, "_consumed", False)  # a slot that new keys leave unset
 
 
 def checked_call(
@@ -42,9 +42,12 @@ def checked_call(
     args: Sequence[Any],
     own: bool = False,
 ) -> Sequence[Any]:
-    """The results of `run`, which evaluates a program on values; `own`: one of ours."""
+    """Return the results of `run`, which evaluates a program on values, and check its keys.
+
+    own: whether the program is minijax's own, not a user's function.
+    """
     name = "jit-compiled function"
-    if own and all(map(holds_keys, closed.out_avals)):  # an operation on keys alone
+    if own and all(map(holds_keys, closed.out_avals)):  # an operation only on keys
         use, name = _of_own(closed.jaxpr), str(closed.jaxpr.eqns[0].primitive)
     else:
         use = use_of(closed.jaxpr)
@@ -54,7 +57,7 @@ def checked_call(
 def _of_own(jaxpr: Jaxpr) -> KeyUse:
     try:
         return use_of(jaxpr)
-    except errors.KeyReuseError:  # each result has other parts of one operand
+    except errors.KeyReuseError:  # each result has different elements of one operand
         every = frozenset(range(len(jaxpr.outvars)))
         return KeyUse(dict.fromkeys(range(len(jaxpr.invars)), True), every)
 
@@ -71,10 +74,10 @@ def _checked(
                 f"Previously-consumed key passed to {name} at index {i}",
                 which=f"{key.aval.str_short(True)}, first used at {at}",
                 where=str(source.user_source() or "") or None,
-                why="what is drawn from one key twice is equal, or depends on the other.",
+                why="numbers drawn from one key twice are equal or dependent.",
                 tries=["a key of jax.random.split for each use"],
             )
-    # An operation that changes nothing may hand on the object itself.
+    # An operation that changes nothing may return the operand object itself.
     operand_ids = {id(x) for x in values if isinstance(x, KeyArray)}
     out = [
         KeyArray(x._b, x._dtype) if id(x) in operand_ids and k not in use.forwards else x
@@ -97,7 +100,7 @@ def _checked(
 
 
 def _unchecked(run: Callable[[], Any]) -> Any:
-    """What is inside was looked at as a whole."""
+    """Run without checks: the program was checked as a whole."""
     with config.DEBUG_KEY_REUSE(False):
         return run()
 
@@ -111,8 +114,8 @@ def _reshaped(mask: Any, shape: tuple[int, ...]) -> Any:
 def _around(
     evaluate: Callable[..., Any], prim: core.Primitive, args: Sequence[Any], params: Any
 ) -> Any:
-    """Evaluation of a primitive, where it may be checked."""
-    if not checking() or not _declared(prim, params):
+    """Evaluate a primitive and check its keys, if it declares their use."""
+    if not is_enabled() or not _declared(prim, params):
         return evaluate(prim, args, params)
     many = prim.multiple_results
 

@@ -1,5 +1,7 @@
-"""Any value that an operation takes, as jaxlib's `ArrayImpl`: arrays, keys, tokens, NumPy's
-and Python's numbers, whatever has `__jax_array__`.
+"""Conversion of operands to jaxlib's `ArrayImpl`.
+
+Operands are arrays, keys, tokens, NumPy's and Python's numbers, and objects with
+`__jax_array__`.
 
 Next: ../running/dispatch.py.
 """
@@ -30,7 +32,8 @@ from .transfers import (
 
 
 def to_buffer(x: Any, placement: Placement) -> Any:
-    """Any value that primitives take, as an ArrayImpl (uncommitted on `placement`)."""
+    """Return any operand of a primitive as an ArrayImpl, uncommitted on `placement` unless
+    it is an array."""
     kind = type(x)
     if kind in ARRAYS:
         if foreign(x):
@@ -45,23 +48,23 @@ def to_buffer(x: Any, placement: Placement) -> Any:
     if isinstance(x, np.ndarray):
         return put_numpy(x, ndarray_aval(x), placement)
     if isinstance(x, (bool, int, float, complex)):
-        kinds: tuple[Any, ...] = (bool, int, float, complex)  # x is of a subclass
+        kinds: tuple[Any, ...] = (bool, int, float, complex)  # x has a subclass of these
         return put_scalar(next(k for k in kinds if isinstance(x, k))(x), placement)
     custom = getattr(x, "__jax_array__", None)
     if custom is not None:
         return to_buffer(custom(), placement)
     if kind is Token:
         return to_buffer(x._buf, placement)
-    aval = core.aval_of(x)  # raises, saying what is wrong
+    aval = core.aval_of(x)  # raises an error that describes x
     if isinstance(x, core.Reference):
         raise tracer_errors.reference(aval, "an operation", core.STATE.trace)
-    if hasattr(x, "__array__"):  # a proxy, or of a kind that a library has registered
+    if hasattr(x, "__array__"):  # a proxy, or a type that a library has registered
         return to_buffer(np.asarray(x, aval.dtype), placement)
     raise TypeError(f"minijax bug: no buffer for {type(x)}")
 
 
 def to_array(x: Any, placement: Placement) -> Any:
-    """`to_buffer` of a value that users get: it may be donated or deleted."""
+    """Convert a value like `to_buffer`; users may donate or delete the result."""
     if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
         return put_unshared(x, placement)
     if isinstance(x, np.generic):
@@ -70,9 +73,9 @@ def to_array(x: Any, placement: Placement) -> Any:
 
 
 def retained_buffer(x: Any, placement: Placement) -> Any:
-    """`to_buffer` for a program that keeps the value, though its array be deleted.
+    """Convert a value like `to_buffer`, for a program that keeps it if its array is deleted.
 
-    In the host's memory that is the same memory: a view of it holds it.
+    On CPUs the memory is shared: a NumPy view keeps it alive.
     """
     if type(x) not in ARRAYS or foreign(x):
         return to_buffer(x, placement)

@@ -1,4 +1,4 @@
-"""Rows of arrays, taken without a program: one that lies on its device, or all in turn.
+"""Access to rows of arrays without running a program.
 
 Next: ../running/dispatch.py.
 """
@@ -17,22 +17,22 @@ from .transfers import put_numpy
 
 
 def is_row_sharded(x: Array) -> bool:
-    """Whether each row of an array lies on a device of its own, as `pmap` leaves them."""
+    """Whether each row of an array is on its own device, like results of `pmap`."""
     if placement_of(x) is not None or shardings.has_custom_layout(x):
         return False
     sharding, shape = shardings.of_buffer(x), x.shape
     if not shape or not isinstance(sharding, shardings.NamedSharding):
         return False
-    if not sharding.is_fully_addressable:  # all processes take the row together
+    if not sharding.is_fully_addressable:  # all processes must take the row together
         return False
     return sharding.num_shards(len(shape)) == [shape[0], *[1] * (len(shape) - 1)]
 
 
 def local_row(x: Array, i: int) -> Array:
-    """The rows `i` to `i + 1` of an array in slices, on the device where they lie.
+    """Return rows `i` to `i + 1` of a row-sharded array, on their device.
 
-    Not committed, so that rows of several devices can be computed with together; of the
-    same memory, which whoever takes it out of `x` must copy.
+    The result is uncommitted, so that rows of several devices may be operands of one
+    operation. It shares memory with `x`: copy it before `x` may be deleted.
     """
     x._check_alive()
     aval = x.aval
@@ -47,7 +47,7 @@ def local_row(x: Array, i: int) -> Array:
 
 
 def iterate_rows(x: Array) -> Iterator[Any]:
-    """Rows of an array, cut on the host in one transfer."""
+    """Return an iterator over the rows of an array, which is read from its device once."""
     if isinstance(x, KeyArray):
         return (KeyArray(row, x.dtype) for row in iterate_rows(x._b))
     return _rows_from_host(x)

@@ -1,4 +1,4 @@
-"""The parts of an array over several devices: one by one, and put together on the host.
+"""Shards of multi-device arrays: one by one, and assembled on the host.
 
 Next: transfers.py.
 """
@@ -19,19 +19,19 @@ from ..sharding.shardings import (
     of_buffer,
 )
 
-# (sharding, aval) -> the type of the parts, and which parts they are
+# (sharding, aval) -> the type of the shards, and their slices
 _indices: dict[Any, Any] = util.cache({})
 
 
 def shard_buffers(buffer: Any) -> list[Any]:
-    """The single-device ArrayImpls of a sharded one, with their avals."""
+    """Return the single-device ArrayImpls of a sharded one, with their avals."""
     sharding = of_buffer(buffer)
     aval = buffer.aval
     shard_aval, _ = _shard_slices(sharding, aval)
     buffers = []
     for b in compat.shards_of(buffer):
         inner = b._sharding
-        if not isinstance(inner, compat.SingleDeviceSharding):  # of a program on one
+        if not isinstance(inner, compat.SingleDeviceSharding):  # from a one-device program
             inner = compat.SingleDeviceSharding(inner._internal_device_list[0])
         if type(buffer._sharding) is CustomLayoutMeshSharding:
             inner = mark_custom_layout(inner)
@@ -40,11 +40,11 @@ def shard_buffers(buffer: Any) -> list[Any]:
 
 
 def gather(buffer: Any) -> np.ndarray[Any, Any]:
-    """The whole value of a sharded ArrayImpl."""
+    """Return the full value of a sharded ArrayImpl."""
     aval, sharding = buffer.aval, of_buffer(buffer)
     sharding.check_no_sums()
     shard_aval, indices = _shard_slices(sharding, aval)
-    if has_custom_layout(buffer):  # C++ reads each in its order
+    if has_custom_layout(buffer):  # C++ converts each from its layout
         alone = shard_buffers(buffer)
         shards = [b._single_device_array_to_np_array_did_copy()[0] for b in alone]
     else:
@@ -61,7 +61,7 @@ def gather(buffer: Any) -> np.ndarray[Any, Any]:
 
 
 def not_addressable_error() -> RuntimeError:
-    """The error for reading a value of which other processes have parts."""
+    """Return the error for reading a value with shards in other processes."""
     return errors.error(
         RuntimeError,
         "Fetching value for `jax.Array` that spans non-addressable (non process local)"
@@ -69,12 +69,12 @@ def not_addressable_error() -> RuntimeError:
         " `jax.experimental.multihost_utils.process_allgather` to print the global array or"
         " use `.addressable_shards` method of jax.Array to inspect the addressable (process"
         " local) shards.",
-        why="each process has the parts that lie on its own devices.",
+        why="each process holds only the shards on its own devices.",
     )
 
 
 def _shard_slices(sharding: Any, aval: Any) -> tuple[Any, list[tuple[slice, ...]]]:
-    """The type of a value's parts, and which they are; none where each is the whole."""
+    """Return the type of a value's shards, and their slices (none if it is replicated)."""
     key = sharding, aval
     cached = _indices.get(key)
     if cached is None:

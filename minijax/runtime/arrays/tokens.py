@@ -1,6 +1,6 @@
-"""Tokens as values: they order what programs do, and hold nothing.
+"""Tokens as values: they order the effects of programs.
 
-A program that takes or gives one does so as an array without elements.
+As an argument or result of a program, a token is an array without elements.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...types.avals import AbstractToken, abstract_token
 
 
 class Token:
-    """A value that stands for what has been done before it was made.
+    """A value that depends on all effects before it was made.
 
     >>> Token().block_until_ready()
     """
@@ -25,7 +25,7 @@ class Token:
         self._buf = np.zeros(0, bool) if buf is None else buf
 
     def block_until_ready(self) -> None:
-        """Wait until that is done."""
+        """Wait for those effects."""
         if not isinstance(self._buf, np.ndarray):
             self._buf.block_until_ready()
 
@@ -34,5 +34,5 @@ core.register_aval(Token, lambda x: abstract_token)
 
 
 def is_token(aval: Any) -> bool:
-    """Whether an abstract value is that of tokens."""
+    """Whether an abstract value is the type of tokens."""
     return isinstance(aval, AbstractToken)

@@ -1,8 +1,7 @@
 """Copies between the host's memory and devices' memories.
 
-What is read and made here is jaxlib's `ArrayImpl`; Python's and NumPy's values come from
-the host.  Keys, tokens and whatever else an operation takes: see operands.py.
-Next: array.py.
+The functions convert between jaxlib's `ArrayImpl` and values of Python and NumPy. For keys,
+tokens and other operands see operands.py. Next: array.py.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from . import shards
 
 
 def host_value(buffer: Any) -> np.ndarray[Any, Any]:
-    """The value of an ArrayImpl as a read-only NumPy array."""
+    """Return the value of an ArrayImpl as a read-only NumPy array."""
     if buffer.aval.dtype == dtypes.float0:
         return np.zeros(buffer.aval.shape, dtypes.float0)
     placed = placement_of(buffer)
@@ -37,14 +36,14 @@ def host_value(buffer: Any) -> np.ndarray[Any, Any]:
         return shards.gather(buffer)
     if client.cluster.client is not None and not placed[0].is_here:
         raise shards.not_addressable_error()
-    if shardings.has_custom_layout(buffer):  # C++ reads it in its order
+    if shardings.has_custom_layout(buffer):  # C++ converts it from its layout
         value: np.ndarray[Any, Any] = buffer._single_device_array_to_np_array_did_copy()[0]
         return value
     return compat.to_host(buffer)
 
 
 def copied(buffer: Any) -> Any:
-    """A copy of a single-device ArrayImpl on the same device."""
+    """Return a copy of an ArrayImpl on the same devices."""
     placed = placement_of(buffer)
     if placed is None:
         sharding: Any = buffer._sharding
@@ -56,7 +55,7 @@ def copied(buffer: Any) -> Any:
 
 
 def deleted_message(aval: Any) -> str:
-    """The message for the use of an array whose memory is gone."""
+    """Return the message for the use of a deleted array."""
     return errors.message(
         f"Array has been deleted with shape={aval.str_short(False)}.",
         why="it was donated to a jitted function (donate_argnums), or .delete() was called.",
@@ -68,9 +67,10 @@ def deleted_message(aval: Any) -> str:
 
 
 def typed_constant(value: Any, dtype: Any) -> Any:
-    """A constant of exactly this dtype, for use beside operands of it.
+    """Return a constant of exactly this dtype, for use with operands of that dtype.
 
-    NumPy's scalar; where those of 64 bits mean 32, and yet an operand has 64, an array.
+    It is a NumPy scalar. If the dtype has 64 bits and x64 mode is off, it is an array,
+    because a NumPy scalar would be narrowed to 32 bits.
     """
     if isinstance(value, SymbolicDim):
         return value.of_dtype(dtype)
@@ -81,7 +81,7 @@ def typed_constant(value: Any, dtype: Any) -> Any:
 
 
 def widen_scalars(args: Sequence[Any]) -> tuple[Any, ...]:
-    """Operands with NumPy's scalars of 64 bits as arrays, where others have those."""
+    """Return operands with 64-bit NumPy scalars as arrays, if other operands have 64 bits."""
     return tuple(
         typed_constant(x, x.dtype)
         if type(x) in WIDE_SCALARS and keeps_wide_dtype(x, args)
@@ -93,9 +93,9 @@ def widen_scalars(args: Sequence[Any]) -> tuple[Any, ...]:
 def put_numpy(
     x: Any, aval: Any = None, placement: Placement | None = None, committed: bool = False
 ) -> Any:
-    """A NumPy value on a device, as an ArrayImpl of type `aval`.
+    """Put a NumPy value on a device, as an ArrayImpl of type `aval`.
 
-    where: None: the default device, or all devices of the current mesh.
+    placement: None: the default device, or all devices of the current mesh.
     """
     if aval is None:
         aval = numpy_aval(x)
@@ -117,8 +117,8 @@ def put_numpy(
     return compat.with_aval(held, aval, sharding)
 
 
-# `put_numpy` of values that no program has given, as those of `jnp.ones`: whatever guards
-# transfers lets them pass.
+# `put_numpy` of values that minijax makes, such as those of `jnp.ones`: transfer guards do
+# not apply to them.
 put_own: Callable[..., Any] = put_numpy
 
 
@@ -138,9 +138,9 @@ _scalars: dict[Any, Any] = {}
 
 
 def put_scalar(x: Any, placement: Placement) -> Any:
-    """A Python scalar on a device, weakly typed; small ones are kept there."""
+    """Put a Python scalar on a device, weakly typed; the result is cached."""
     aval = core.aval_of(x)
-    # -0.0 equals 0.0, and nan does not equal itself: neither is kept.
+    # -0.0 equals 0.0, and nan does not equal itself, so neither can be a key.
     is_cacheable = x == x and (x != 0 or str(x) in ("0", "0.0", "False"))
     key = (x, type(x), aval.dtype, id(placement))
     cached = _scalars.get(key) if is_cacheable else None
@@ -160,7 +160,7 @@ def put_scalar(x: Any, placement: Placement) -> Any:
 
 
 def put_typed_scalar(x: np.generic, placement: Placement) -> Any:
-    """A NumPy scalar on a device; it is kept there."""
+    """Put a NumPy scalar on a device; the result is cached."""
     aval = numpy_aval(x)
     key = (x.tobytes(), x.dtype, aval, id(placement))
     cached = _scalars.get(key)
@@ -173,6 +173,6 @@ def put_typed_scalar(x: np.generic, placement: Placement) -> Any:
 
 
 def put_unshared(x: Any, placement: Placement) -> Any:
-    """A Python scalar on a device, in memory that it does not share."""
+    """Put a Python scalar on a device, in memory of its own."""
     aval = core.aval_of(x)
     return put_numpy(np.asarray(x, aval.dtype), aval, placement)

@@ -1,11 +1,11 @@
-"""Clients and devices: which platforms there are, and where things run by default.
+"""Clients and devices: the available platforms and the default device.
 
-A client is made on first use.  CPU is in process; CUDA and TPU are PJRT plugins, whose
-libraries are loaded by path (the plugins' own Python entry points need jax), as are those
-of others: plugins.py.  The
-default platform is the best that is there: tpu, cuda, cpu; `jax_platforms` overrides.
+A client is created on first use. CPU is in process; CUDA and TPU are PJRT plugins, whose
+libraries are loaded by path, because the plugins' own Python entry points need jax.
+Third-party plugins: plugins.py. The default platform is the best available one: tpu, cuda,
+cpu; `jax_platforms` overrides it.
 
-This room knows no arrays.  Next: ../arrays/array.py.
+This module does not know arrays.  Next: ../arrays/array.py.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _check_device_count(value: Any) -> None:
         raise errors.error(
             RuntimeError,
             "jax_num_cpu_devices was set after the devices were first used.",
-            why="the number of virtual CPU devices is fixed by the first computation.",
+            why="the number of virtual CPU devices is fixed when they are first used.",
             tries=["set it right after the import, before any array is made"],
         )
 
@@ -62,12 +62,12 @@ def _check_asynchronous(value: Any) -> None:
         raise errors.error(
             RuntimeError,
             "jax_cpu_enable_async_dispatch was set after the devices were first used.",
-            why="the client of the CPU is made once.",
+            why="the CPU client is created once.",
             tries=["set it right after the import, before any array is made"],
         )
 
 
-_cpu_options: dict[str, Any] = {}  # what the CPU's client was asked for
+_cpu_options: dict[str, Any] = {}  # options of the CPU client
 config.CPU_ASYNC.on_change = _check_asynchronous
 
 
@@ -77,7 +77,7 @@ def _before_cuda(opt: Any) -> None:
             raise errors.error(
                 RuntimeError,
                 f"{opt.name} was set after the devices were first used.",
-                why="the client of GPUs is made once.",
+                why="the GPU client is created once.",
                 tries=["set it right after the import, before any array is made"],
             )
 
@@ -125,17 +125,18 @@ def _load_nvidia_libraries() -> None:
             try:
                 ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
             except OSError:
-                continue  # a missing one is reported by the client that needs it
+                continue  # the client reports a missing library that it needs
 
 
 def tpu_library() -> str:
-    """The TPU plugin's shared library; ImportError if there is none."""
+    """Return the path of the TPU plugin's shared library; raise ImportError if there is
+    none."""
     path = os.environ.get("TPU_LIBRARY_PATH")
     return path or str(importlib.import_module("libtpu").get_library_path())
 
 
 def cuda_library() -> pathlib.Path | None:
-    """The CUDA plugin's shared library, if its wheel is installed."""
+    """Return the path of the CUDA plugin's shared library, or None."""
     if importlib.util.find_spec("jax_plugins") is None:
         return None
     return _find("jax_plugins", "xla_cuda13", "xla_cuda_plugin.so")
@@ -143,7 +144,7 @@ def cuda_library() -> pathlib.Path | None:
 
 @functools.cache
 def _register_cuda_calls(api: Any) -> None:
-    """Make the routines of the plugin's wheel known to its compiler, once."""
+    """Register the routines of the plugin's wheel with its compiler, once."""
     xc = compat.xc
     ext = importlib.import_module("jax_cuda13_plugin.cuda_plugin_extension")
     xc.register_custom_type_handler("CUDA", functools.partial(ext.register_custom_type, api))
@@ -180,7 +181,7 @@ def _make_cuda() -> Any:
 
 
 def topology(platform: str, name: str, options: dict[str, Any]) -> list[Any]:
-    """Devices that are not there, to compile for: the plugin makes them of a description.
+    """Return compile-only devices of a topology, which the plugin makes from its name.
 
     Raises:
       RuntimeError: the plugin's wheel is not installed.
@@ -192,7 +193,7 @@ def topology(platform: str, name: str, options: dict[str, Any]) -> list[Any]:
     if make_topology is not None:
         return list(make_topology(name, **options)._make_compile_only_devices())
     if kind == "tpu":
-        if not _has_tpu():  # it would ask machines of the cloud what it runs on
+        if not _has_tpu():  # otherwise libtpu queries the cloud's metadata server
             os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
             os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")  # no device to share
             os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")
@@ -246,10 +247,10 @@ def _has_cuda() -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Factory:
-    """What makes a platform's client, and when it is the default: the highest priority.
+    """How to create a platform's client. The default platform has the highest priority.
 
-    there: whether to try it as the default.
-    fail_quietly: whether another is the default where it fails.
+    fail_quietly: whether another platform becomes the default if this one fails.
+    is_available: whether to try it as the default.
     """
 
     factory: Callable[[], Any]
@@ -278,20 +279,20 @@ def register_backend_factory(
     make_topology: Callable[..., Any] | None = None,
     c_api: Any = None,
 ) -> None:
-    """Say how the client of a platform of one's own is made.
+    """Register a function that creates the client of a user-defined platform.
 
     Args:
-      name: the platform's.
-      factory: makes the client, when it is first used.
-      priority: the platform of the highest one is the default; that of the CPU has 0, of
-        GPUs 200, of TPUs 300.
-      fail_quietly: whether another platform is the default where this one fails.
-      experimental: whether to warn when it is first used.
-      make_topology: (name, options) -> devices that are not there, to compile for.
-      c_api: the functions of its plugin, as jaxlib takes them.
+      name: the name of the platform.
+      factory: creates the client on first use.
+      priority: the platform with the highest priority is the default; CPU has 0, GPUs 200,
+        TPUs 300.
+      fail_quietly: whether another platform becomes the default if this one fails.
+      experimental: whether to warn on first use.
+      make_topology: (name, options) -> a topology of compile-only devices.
+      c_api: the PJRT C API of its plugin, as jaxlib takes it.
 
     Raises:
-      RuntimeError: the platform is in use.
+      RuntimeError: the platform is already in use.
 
     Example:
       >>> import minijax as mj
@@ -320,22 +321,22 @@ def register_plugin(
     factory: Callable[[], Any] | None = None,
     make_topology: Callable[..., Any] | None = None,
 ) -> Any:
-    """Load a PJRT plugin, and make it known as a platform.
+    """Load a PJRT plugin and register it as a platform.
 
     Args:
-      plugin_name: what the platform is called, as for `devices(name)`.
-      priority: as of `register_backend_factory`.
-      library_path: its shared library.
-      options: for its client: names and values, or a function that gives them.
-      c_api: its functions, in a capsule, in place of a path.
-      factory: what makes its client, in place of options.
-      make_topology: as of `register_backend_factory`.
+      plugin_name: the name of the platform, as in `devices(name)`.
+      priority: as for `register_backend_factory`.
+      library_path: the path of its shared library.
+      options: options of its client: a mapping, or a function that returns one.
+      c_api: a capsule of its C API, instead of a path.
+      factory: a function that creates its client, instead of options.
+      make_topology: as for `register_backend_factory`.
 
     Returns:
-      Its functions, in a capsule.
+      A capsule of its C API.
 
     Raises:
-      ValueError: neither library nor functions, or both; or a factory and options.
+      ValueError: neither or both of library path and C API; or both factory and options.
     """
     if bool(library_path) is bool(c_api):
         raise errors.value_error(
@@ -391,7 +392,7 @@ _default_name: str | None = None
 
 
 def default_platform() -> str:
-    """The platform on which things run by default."""
+    """Return the default platform."""
     global _default_name
     if _default_name is None or config.PLATFORMS.value:
         _default_name = next(filter(_can_be_default, _platforms()))
@@ -399,7 +400,11 @@ def default_platform() -> str:
 
 
 def _can_be_default(name: str) -> bool:
-    """Whether a platform can be the default; an error where it is to be and cannot."""
+    """Whether a platform can be the default.
+
+    True without a check if the user chose it, or if it must not fail quietly: `backend`
+    then raises.
+    """
     if config.PLATFORMS.value or not factories[name].fail_quietly:
         return True
     try:
@@ -410,7 +415,7 @@ def _can_be_default(name: str) -> bool:
 
 
 def backend(platform: Any = None) -> Any:
-    """The client of a platform (by name; a client is handed back)."""
+    """Return the client of a platform; a client is returned unchanged."""
     if platform is not None and not isinstance(platform, str):
         return platform
     name = default_platform() if platform is None else _platform(platform)
@@ -439,7 +444,7 @@ _watching = False
 
 
 def _watch_forks() -> None:
-    """From the first client on, warn of forks: its threads are not in the child."""
+    """Warn of forks from the first client on: a child process lacks its threads."""
     global _watching
     if not _watching and hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_warn_of_fork)
@@ -459,12 +464,12 @@ _client_callbacks: list[Callable[[str, Any], None]] = []
 
 
 def started_clients() -> list[tuple[str, Any]]:
-    """The platforms that have clients by now, and those."""
+    """Return the platforms whose clients have been created, with their clients."""
     return list(_clients.items())
 
 
 def watch_clients(callback: Callable[[str, Any], None]) -> None:
-    """Call `callback` with each platform and client: with those there are, and later ones."""
+    """Call `callback` with the name and client of each platform: existing and later ones."""
     with _lock:
         _client_callbacks.append(callback)
         for name, client in started_clients():
@@ -472,20 +477,20 @@ def watch_clients(callback: Callable[[str, Any], None]) -> None:
 
 
 def existing_client(platform: str) -> Any:
-    """The client of a platform, if there is one by now."""
+    """Return the client of a platform, or None if it has not been created."""
     return _clients.get(platform)
 
 
 def started() -> bool:
-    """Whether there is a client of any platform."""
+    """Whether any client has been created."""
     return bool(_clients)
 
 
 def clear_backends() -> None:
-    """Forget all clients: the next use makes new ones.
+    """Forget all clients: the next use creates new ones.
 
     Returns:
-      None; arrays made before stay with their old client.
+      None; existing arrays keep their old client.
 
     Example:
       >>> import minijax as mj
@@ -502,14 +507,14 @@ _backend = backend
 
 
 def devices(backend: Any = None) -> list[Any]:
-    """All devices of a platform, those of other processes too.
+    """Return all devices of a platform, including those of other processes.
 
     Args:
       backend: a platform such as 'cpu', or a client; None: the default one.
 
     Returns:
-      A list of devices: those of the first process first, by their ids; with
-      `jax_sort_devices_by_process_index` off, in the order of the client.
+      A list of devices, sorted by process and id; in the client's order if
+      `jax_sort_devices_by_process_index` is off.
 
     Raises:
       RuntimeError: there is no such platform.
@@ -524,12 +529,12 @@ def devices(backend: Any = None) -> list[Any]:
 
 
 def ids_of(device_list: Sequence[Any]) -> tuple[Any, list[int]]:
-    """What a pickle has in the place of devices: their platform, and who they are."""
+    """Return what a pickle contains for devices: their platform and ids."""
     return platform_of(device_list[0]) if device_list else None, [d.id for d in device_list]
 
 
 def devices_of(platform: Any, ids: Iterable[int]) -> tuple[Any, ...]:
-    """The devices that `ids_of` told."""
+    """Return the devices with these ids, the inverse of `ids_of`."""
     by_id = {d.id: d for d in devices(platform)}
     return tuple([by_id[i] for i in ids])
 
@@ -537,7 +542,7 @@ def devices_of(platform: Any, ids: Iterable[int]) -> tuple[Any, ...]:
 def local_devices(
     process_index: int | None = None, backend: Any = None, host_id: Any = None
 ) -> list[Any]:
-    """The devices of one process (this one by default).
+    """Return the devices of one process (by default this one).
 
     Args:
       process_index: which process; None: this one.
@@ -566,7 +571,7 @@ def local_devices(
 
 
 def process_count(platform: Any = None) -> int:
-    """How many processes share the platform."""
+    """Return the number of processes that share the platform."""
     return 1 + max((d.process_index for d in backend(platform).devices()), default=0)
 
 
@@ -576,7 +581,7 @@ def _first_device(name: str) -> Any:
 
 
 def default_device() -> Any:
-    """The device on which uncommitted values are made."""
+    """Return the device of new uncommitted values."""
     chosen = config.DEFAULT_DEVICE.value
     if chosen is None:
         return _first_device(default_platform())
@@ -586,6 +591,6 @@ def default_device() -> Any:
 
 
 def platform_of(client: Any) -> str:
-    """'cpu', 'cuda' or 'tpu'."""
+    """Return the platform of a client or device: 'cpu', 'cuda', 'tpu' or a plugin's name."""
     name = str(client.platform)
     return "cuda" if name == "gpu" else name

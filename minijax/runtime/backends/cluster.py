@@ -1,8 +1,8 @@
-"""The cluster: jaxlib's coordination service, and what this process is in it.
+"""The cluster: jaxlib's coordination service, and this process's role in it.
 
-Process 0 runs the service; every process is a client of it, by which devices of all find
-one another, and small values are handed about.  Without `distributed.initialize` there is
-one process.  Next: client.py, whose clients join it.
+Process 0 runs the service, and every process is a client of it. Through it, processes
+discover all devices and exchange small values. Without `distributed.initialize` there is
+one process. Next: client.py, whose clients use it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from . import jaxlib_compat as compat
 
 
 class Cluster:
-    """This process among others.  Libraries read its attributes by JAX's names."""
+    """The state of this process in the cluster. Libraries read its attributes by JAX's
+    names."""
 
     def __init__(self) -> None:
         self.process_id = 0
@@ -29,7 +30,7 @@ class Cluster:
         self.preemption_sync_manager: Any = None
         self.coordinator_address: str | None = None
         self.partition_index: int | None = None
-        self.roll: Any = None  # a roll_call.RollCall, where processes are watched
+        self.membership: Any = None  # a ProcessMembership, if processes are watched
         self._collectives: Any = None
 
     def join(
@@ -44,10 +45,10 @@ class Cluster:
         partition_index: int | None,
         membership: Any,
     ) -> None:
-        """Become one of the processes, once `membership` has gathered all.
+        """Join the cluster, once `membership` has gathered all processes.
 
         Raises:
-          RuntimeError: another one does not come, or this one is in a cluster already.
+          RuntimeError: another process is missing, or this one is already in a cluster.
         """
         if self.client is not None:
             raise errors.error(
@@ -65,7 +66,7 @@ class Cluster:
             membership.open()
         client = compat.coordination_client(address, process_id, timeout, heartbeat, shutdown)
         client.connect()
-        self.client, self.roll = client, membership
+        self.client, self.membership = client, membership
         self.process_id, self.num_processes = process_id, num_processes
         self.coordinator_address, self.partition_index = address, partition_index
         if config.PREEMPTION.value:
@@ -82,26 +83,26 @@ class Cluster:
         )
 
     def leave(self) -> None:
-        """Be one process again: wait until all others leave, too."""
-        if self.roll is not None:
-            self.roll.leave()
+        """Leave the cluster, after all other processes do."""
+        if self.membership is not None:
+            self.membership.leave()
         if self.preemption_sync_manager is not None:
             self.preemption_sync_manager.shutdown()
         if self.client is not None:
             self.client.shutdown()
-        if self.roll is not None:
-            self.roll.close()
+        if self.membership is not None:
+            self.membership.close()
         if self.service is not None:
             self.service.shutdown()
-        self.service = self.client = self.preemption_sync_manager = self.roll = None
+        self.service = self.client = self.preemption_sync_manager = self.membership = None
 
-    # ---- what processes tell one another
+    # ---- exchange of values
     def key_value_set(self, key: str, value: bytes) -> None:
-        """Let all processes know a value."""
+        """Publish a value to all processes."""
         self.client.key_value_set_bytes(key, value, allow_overwrite=True)
 
     def blocking_key_value_get(self, key: str) -> bytes:
-        """A value that another process tells, once it does."""
+        """Return a value that another process publishes; wait for it."""
         while True:
             try:
                 return self.client.blocking_key_value_get_bytes(key, 10_000)  # type: ignore[no-any-return]
@@ -109,9 +110,9 @@ class Cluster:
                 if "DEADLINE_EXCEEDED" not in str(e):
                     raise
 
-    # ---- what clients of platforms are told
+    # ---- options of platform clients
     def for_cpu(self) -> dict[str, Any]:
-        """The arguments of a CPU client that is one of several."""
+        """Return the arguments of a CPU client in a cluster."""
         if self.client is None:
             return {}
         return {
@@ -132,11 +133,11 @@ class Cluster:
             return self._collectives
         host, _ = split_address(self.coordinator_address or "")
         near = host in ("localhost", "::1") or host.startswith("127.")
-        # On one machine its name need not be an address that answers.
+        # On one machine, its host name need not resolve to a reachable address.
         return compat.gloo_collectives(self.client, "127.0.0.1" if near else None)
 
     def for_cuda(self) -> dict[str, Any]:
-        """The options of a GPU client that is one of several."""
+        """Return the options of a GPU client in a cluster."""
         if self.client is None:
             return {}
         options = {"node_id": self.process_id, "num_nodes": self.num_processes}
@@ -146,11 +147,11 @@ class Cluster:
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host and port of `host:port` or `[host]:port`; ValueError if it is neither."""
+    """Return host and port of `host:port` or `[host]:port`; raise ValueError otherwise."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         raise errors.value_error(
-            f"the coordinator's address is no host and port: {address!r}.",
+            f"the coordinator's address is not a host and a port: {address!r}.",
             tries=["'10.0.0.1:1234'", "'[::1]:1234'"],
         )
     return host.strip("[]"), int(port)
@@ -191,10 +192,11 @@ _failed = False
 
 
 def _failing(kind: type, why: str) -> None:
-    """An error ends this process: tell the others, unless one of them is the reason."""
+    """Notify the other processes of the error that ends this one, unless one of them caused
+    it."""
     global _failed
     _failed = True
-    membership = state.roll
+    membership = state.membership
     if membership is not None and not membership.explain(
         issubclass(kind, compat.RuntimeFailure)
     ):
@@ -202,21 +204,21 @@ def _failing(kind: type, why: str) -> None:
 
 
 def _at_exit() -> None:
-    """Leave with the others; of a process that fails, nobody waits for the others."""
+    """Leave the cluster at exit; a process that failed does not wait for the others."""
     if not _failed:
         state.leave()
     else:
-        # Left alone as the interpreter ends: the service would end the process with its
-        # own words when it goes before the client.
+        # Keep both alive to the end of the interpreter: if the service is freed before the
+        # client, it ends the process with a message of its own.
         for thing in (state.service, state.client):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
-        if state.roll is not None:
-            state.roll.leave()
-            state.roll.close()
+        if state.membership is not None:
+            state.membership.leave()
+            state.membership.close()
 
 
 def partition_from_environment() -> int | None:
-    """The number of the part of the machine that the environment names."""
+    """Return the partition index set in the environment, or None."""
     index = os.environ.get("JAX_PARTITION_INDEX")
     if index is None and (index := os.environ.get("JAX_SLICE_INDEX")) is not None:
         warnings.warn(

@@ -1,10 +1,11 @@
-"""What all processes must have alike: their programs, and values that each of them gives.
+"""Checks that all processes run the same programs and pass the same values.
 
-They are compared by what the coordination service keeps.  Programs over devices of several
-processes are numbered by each as it first compiles them: the same number must be the same
-program everywhere.  A process tells its own before it looks at those of the others, so
-that of two that differ one finds out, and ends; and with it the others, which would wait in
-a collective.  Nobody waits in order to compare.  Next: ../running/compile.py.
+They are compared through the coordination service's key-value store. Programs over devices
+of several processes are numbered by each process as it first compiles them. The same number
+must be the same program everywhere. A process publishes its own digest before it reads
+those of the others. So if two differ, at least one of them notices and ends, and with it
+the others, which would otherwise wait in a collective. No process waits for the comparison
+of programs.  Next: ../running/compile.py.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _counts: dict[tuple[int, ...], int] = {}  # of comparisons, by the processes tha
 
 
 def processes_of(devices: Sequence[Any]) -> list[int]:
-    """The processes that have some of the devices."""
+    """Return the processes that have some of the devices."""
     return sorted({d.process_index for d in devices})
 
 
 def check_same_value(x: Any, value: np.ndarray[Any, Any], devices: Sequence[Any]) -> None:
-    """See to it that all processes that have some of the devices give the same value.
+    """Check that all processes with some of the devices pass the same value.
 
     Raises:
       AssertionError: they do not.
@@ -54,14 +55,14 @@ def check_same_value(x: Any, value: np.ndarray[Any, Any], devices: Sequence[Any]
             state.blocking_key_value_get(f"{prefix}/{count}/{other}") for other in processes[1:]
         ]
         all_equal = all(other == local_digest for other in theirs)
-        state.client.key_value_delete(f"{prefix}/{count - 1}")  # all are beyond it
+        state.client.key_value_delete(f"{prefix}/{count - 1}")  # all processes have passed it
     if not all_equal:
         raise errors.error(
             AssertionError,
             f"{type(x)} passed to device_put is not the same on each process. Make sure"
             f" you are passing the same value of {type(x)} on each process.",
-            which=f"process {state.process_id} gives {value!r}"[:300],
-            why="each process puts on its devices its parts of one value.",
+            which=f"process {state.process_id} passes {value!r}"[:300],
+            why="each process puts its shards of one value on its devices.",
             tries=[
                 "jax.make_array_from_process_local_data(sharding, x)",
                 "multihost_utils.broadcast_one_to_all(x)",
@@ -70,20 +71,21 @@ def check_same_value(x: Any, value: np.ndarray[Any, Any], devices: Sequence[Any]
 
 
 _SIZE = 16  # of a digest, in bytes
-_MOST = 2 << 20  # bytes of a program that others are told, compressed
+_MOST = 2 << 20  # limit for publishing a compressed program, in bytes
 _programs: dict[tuple[int, ...], set[bytes]] = {}  # digests, by the processes
 
 
 def check_same_program(module: Any, bytecode: bytes, devices: Sequence[Any]) -> None:
-    """See to it that all processes that have some of the devices run the same program.
+    """Check that all processes with some of the devices run the same program.
 
-    bytecode: the module's, which is compared, without locations.
+    bytecode: of the module, without locations; this is compared.
 
     Raises:
-      RuntimeError: another one has compiled a different program in its place.
+      RuntimeError: another process compiled a different program under the same number.
     """
     processes = tuple(processes_of(devices))
-    main = threading.current_thread() is threading.main_thread()  # others have no order
+    # Only the main threads have the same order of programs in all processes.
+    main = threading.current_thread() is threading.main_thread()
     if len(processes) < 2 or not main or not config.COMPARE_PROGRAMS.value:
         return
     seen = _programs.setdefault(processes, set())
@@ -102,7 +104,7 @@ def check_same_program(module: Any, bytecode: bytes, devices: Sequence[Any]) -> 
 
 
 def _difference_error(module: Any, other: str, packed: bytes) -> RuntimeError:
-    """The error that names the first operation in which two programs differ."""
+    """Return the error that names the first operation in which two programs differ."""
     name = ir.StringAttr(module.operation.attributes["sym_name"]).value
     which = None
     if packed:
@@ -119,25 +121,25 @@ def _difference_error(module: Any, other: str, packed: bytes) -> RuntimeError:
         RuntimeError,
         f"{name}: process {state.process_id} compiles another program than process {other}.",
         which=which,
-        why="processes run the same programs over all their devices, in the same order;"
-        " else they would wait for one another without end.",
+        why="all processes must run the same programs over their devices in the same order."
+        " Otherwise they wait for each other forever.",
         tries=[
-            "hand what differs in as part of a global array, not as a constant",
-            "do only on one process what concerns its own devices alone",
+            "pass values that differ between processes as shards of a global array",
+            "run single-process work on local devices only",
             "jax.config.update('minijax_compare_programs', False)",
         ],
     )
 
 
 def _first_difference(own_text: str, other_text: str, me: int, other: str) -> str:
-    """The first lines that differ of two modules, and where mine comes from."""
+    """Return the first lines in which two modules differ, with the source of our line."""
     texts = [
         [line.strip() for line in text.splitlines() if not line.startswith("#loc")]
         for text in (own_text, other_text)
     ]
     stripped = [[_LOCATION.sub("", line) for line in text] for text in texts]
     longest = max(map(len, stripped))
-    a, b = ([*text, *["nothing more"] * (longest - len(text))] for text in stripped)
+    a, b = ([*text, *["(end of the program)"] * (longest - len(text))] for text in stripped)
     k = next((i for i in range(longest) if a[i] != b[i]), longest)
     if k == longest:
         return "their options or signatures, and none of their operations"
@@ -149,7 +151,7 @@ _LOCATION = re.compile(r" loc\((?:unknown|#loc\d*)\)")
 
 
 def _source_location(module: str, line: str) -> str:
-    """What a line of a module says of its source: an operation, of a file and line."""
+    """Return the source of a line of a module: the operation's name, file and line."""
     definitions = dict(re.findall(r"^(#loc\d*) = loc\((.*)\)$", module, re.M))
     references = re.findall(r"loc\((#loc\d*)\)", line)
     names = []

@@ -1,7 +1,7 @@
-"""Foreign functions: where compiled code of one's own is made known to the compiler.
+"""Foreign functions: registration of user-compiled code with the compiler.
 
-Such a function has a name, and is known on a platform.  jaxlib brings the C++ headers by
-which it is written.  Next: control/effects/ffi_call.py, which calls one.
+A foreign function has a name and a platform. jaxlib includes the C++ headers for writing
+one.  Next: control/effects/ffi_call.py, which calls one.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ __all__ = (
 
 
 class TypeRegistration(TypedDict):
-    """A type of values that foreign functions keep from one call to another.
+    """A type of state that foreign functions keep between calls.
 
     Attributes:
       type_id: a capsule of the address of its `XLA_FFI_TypeId`.
-      type_info: one of its `XLA_FFI_TypeInfo`; may be missing.
+      type_info: a capsule of the address of its `XLA_FFI_TypeInfo`; optional.
     """
 
     type_id: Any
@@ -42,21 +42,21 @@ class TypeRegistration(TypedDict):
 def register_ffi_target(
     name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any
 ) -> None:
-    """Make a foreign function known to the compiler.
+    """Register a foreign function with the compiler.
 
     Args:
-      name: what `ffi_call` calls it by.
-      fn: a capsule of its address, or a dict of such by stage of execution ('instantiate',
-        'prepare', 'initialize', 'execute').
-      platform: where it can run: 'cpu', 'CUDA', ...
+      name: the name for `ffi_call`.
+      fn: a capsule of its address, or a dict of capsules by stage of execution
+        ('instantiate', 'prepare', 'initialize', 'execute').
+      platform: the platform on which it runs: 'cpu', 'CUDA', ...
       api_version: 1 for functions that the headers' macros define; 0 for older ones.
-      kwargs: handed to jaxlib: `traits`.
+      kwargs: passed to jaxlib: `traits`.
 
     Returns:
       None.
 
     Raises:
-      JaxRuntimeError: another function has this name there.
+      JaxRuntimeError: another function has this name on the platform.
 
     Example:
       >>> import ctypes
@@ -69,18 +69,18 @@ def register_ffi_target(
 def register_ffi_type(
     name: str, type_registration: TypeRegistration, platform: str = "cpu"
 ) -> None:
-    """Make a type of the state of foreign functions known to the compiler.
+    """Register a type of foreign functions' state with the compiler.
 
     Args:
-      name: the type's name, one in the process.
+      name: the type's name, unique in the process.
       type_registration: capsules, by name; see `TypeRegistration`.
-      platform: where its functions run.
+      platform: the platform on which its functions run.
 
     Returns:
       None.
 
     Raises:
-      JaxRuntimeError: there is another type of this name.
+      JaxRuntimeError: another type has this name.
 
     Example:
       >>> register_ffi_type("state", {"type_id": capsule})  # doctest: +SKIP
@@ -89,15 +89,15 @@ def register_ffi_type(
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
-    """What `register_ffi_type` was once: jaxlib has no such function today.
+    """Raise ValueError: the predecessor of `register_ffi_type`, which jaxlib has removed.
 
     Args:
       name: the type's name.
       obj: a capsule of its `XLA_FFI_TypeId`.
-      platform: where its functions run.
+      platform: the platform on which its functions run.
 
     Returns:
-      Nothing: it does not return.
+      It never returns.
 
     Raises:
       ValueError: always.
@@ -113,10 +113,10 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Say of a foreign function that it works on each row by itself.
+    """Declare that a foreign function treats each row independently.
 
-    Of operands and results that are cut along leading axes, each device then computes its
-    own part, where else it would compute the whole.
+    If operands and results are sharded along leading axes, each device then computes only
+    its shard. Otherwise each device computes the full result.
 
     Args:
       name: the function's name.
@@ -133,10 +133,10 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
 
 
 def pycapsule(funcptr: Any) -> Any:
-    """The capsule that jaxlib takes, of the address of a function.
+    """Return the capsule of a function's address, as jaxlib takes it.
 
     Args:
-      funcptr: a function of a library that `ctypes` has loaded.
+      funcptr: a function of a library loaded with `ctypes`.
 
     Returns:
       A `PyCapsule`.
@@ -153,7 +153,7 @@ def pycapsule(funcptr: Any) -> Any:
 
 
 def include_dir() -> str:
-    """The directory of the C++ headers that jaxlib brings.
+    """Return the directory of the C++ headers that jaxlib includes.
 
     Returns:
       Its path, for a compiler's `-I`.

@@ -1,8 +1,8 @@
-"""Options that jaxlib's C++ acts upon: guards of transfers, threads, garbage; logs.
+"""Options implemented in jaxlib's C++: guards of transfers, threads and garbage; logs.
 
-Where the option is set, C++ is told, for the process or the thread.  Which transfers a
-program asked for, `explicit_put` and `explicit_get` say; they cost one test of a flag
-until a guard is set for the first time.
+When an option is set, its value is passed to C++, for the process or the thread.
+`explicit_put` and `explicit_get` mark transfers that the program requested. They cost one
+test of a flag until a guard is set for the first time.
 
 Next: client.py.
 """
@@ -24,12 +24,12 @@ from ...base.option import UNSET
 _lib = _jax.guard_lib
 _global, _local = _lib.global_state(), _lib.thread_local_state
 _no_guard = contextlib.nullcontext()
-_used = False  # whether transfers were ever guarded
-_at_first_use: list[Callable[[], None]] = []  # what to do as soon as they are
+_used = False  # whether a transfer guard was ever set
+_at_first_use: list[Callable[[], None]] = []  # callbacks for when the first one is set
 
 
 def at_first_use(act: Callable[[], None]) -> None:
-    """Call `act` as soon as transfers are guarded; now, if they ever were."""
+    """Call `act` when the first transfer guard is set; now, if one was set before."""
     if _used:
         act()
     else:
@@ -37,7 +37,7 @@ def at_first_use(act: Callable[[], None]) -> None:
 
 
 def _mirror(opt: Any, name: str, kinds: Any) -> None:
-    """Keep a field of C++'s guard state as the option is."""
+    """Keep a field of C++'s guard state equal to an option."""
 
     def on_change(value: Any, local: bool) -> None:
         global _used
@@ -58,7 +58,7 @@ _mirror(config.GARBAGE_GUARD, "garbage_collect_array", _lib.GarbageCollectionGua
 
 
 class _Set:
-    """A field of this thread's guard state, set for a block."""
+    """Context that sets a field of this thread's guard state."""
 
     __slots__ = ("before", "name", "value")
 
@@ -76,24 +76,24 @@ class _Set:
 
 
 def explicit_put() -> Any:
-    """A block in which values go to devices because the program says so."""
+    """Return a context for transfers to devices that the program requests explicitly."""
     return _Set("explicit_device_put", True) if _used else _no_guard
 
 
 def explicit_get() -> Any:
-    """A block in which values come to the host because the program says so."""
+    """Return a context for transfers to the host that the program requests explicitly."""
     return _Set("explicit_device_get", True) if _used else _no_guard
 
 
 def internal_transfer() -> Any:
-    """A block in which what goes to devices is minijax's own, and no value of a program."""
+    """Return a context for transfers of minijax's own values, which are always allowed."""
     return _Set("host_to_device", _lib.TransferGuardLevel.ALLOW)
 
 
 def _process_only(set_global: Callable[[Any], None]) -> Callable[[Any, bool], None]:
-    """Watches an option that C++ keeps for the process alone.
+    """Return a watcher of an option that C++ has only per process.
 
-    In the block of a context manager it holds for all threads.
+    Inside a context manager, the value applies to all threads.
     """
     process_value: list[Any] = [None]
 
@@ -122,11 +122,11 @@ config.TRACEBACK_TO_RUNTIME.watch(_send_tracebacks)
 
 _logger = logging.getLogger("minijax")
 _handler: logging.Handler | None = None
-_loud: dict[logging.Logger, int] = {}  # with the level that each had before
+_loud: dict[logging.Logger, int] = {}  # the previous level of each
 
 
 def _own_handler() -> logging.Handler:
-    """Writes to the standard error stream what these options ask to see."""
+    """Return the handler that writes these logs to standard error."""
     global _handler
     if _handler is None:
         _handler = logging.StreamHandler(sys.stderr)

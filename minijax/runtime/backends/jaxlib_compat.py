@@ -1,10 +1,10 @@
-"""The one place that knows how jaxlib's versions differ, and what it must be told.
+"""Compatibility with all supported versions of jaxlib.
 
-jaxlib 0.10.2 to 0.12 are driven through private names; each difference between them is
-hidden here (result handlers, sharding hooks, host copies, dlpack).  Also the fences
-around calls that would crash or lie: `put` copies and never lets C++ choose a dtype.
+jaxlib 0.10.2 to 0.12 are used through private names; each difference between them is hidden
+here (result handlers, sharding hooks, host copies, dlpack). So are safeguards around calls
+that would crash or return wrong results: `put` copies and never lets C++ choose a dtype.
 
-Nothing else in the house may branch on jaxlib's version.  Next: client.py.
+No other module may branch on jaxlib's version.  Next: client.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from jaxlib import utils as _utils  # type: ignore[attr-defined]
 
-_utils.absl_set_min_log_level(1)  # before the first client: silences its INFO lines
+# Before the first client is created: suppress its INFO messages.
+_utils.absl_set_min_log_level(1)
 
 from jaxlib import __version__ as _version
 from jaxlib import _jax as _jax
@@ -43,7 +44,7 @@ GSPMDSharding = xc.GSPMDSharding
 HloSharding = xc.HloSharding
 register_custom_call_partitioner = xc.register_custom_call_partitioner
 REPLICATED = xc.OpSharding.Type.REPLICATED
-UNREDUCED = getattr(xc.OpSharding.Type, "UNREDUCED", None)  # not in the oldest
+UNREDUCED = getattr(xc.OpSharding.Type, "UNREDUCED", None)  # missing in the oldest version
 RuntimeFailure = xc.XlaRuntimeError
 SingleDeviceSharding = xc.SingleDeviceSharding
 pjit = _jax.pjit
@@ -58,13 +59,13 @@ _batched_put = xc.batched_device_put
 
 
 def real_jax() -> Any:
-    """The jax package, if it is loaded in this process (not our alias of that name)."""
+    """Return the jax package if it is loaded in this process (not our alias of that name)."""
     package = sys.modules.get("jax")
     return package if getattr(package, "__package__", None) == "jax" else None
 
 
 def _register_hooks() -> None:
-    """C++ slots that exist once a process; a loaded jax keeps its own."""
+    """Fill C++ slots that exist once per process, unless jax is loaded and has filled them."""
     if _OLD:
         for cls, rule in (
             (SingleDeviceSharding, lambda s, ndim: HloSharding.replicate()),
@@ -83,29 +84,30 @@ _register_hooks()
 
 
 class _Phases:
-    """Lets go of the Python objects that C++ dropped while it could not touch them, when
-    its attribute of a phase of Python's own collection is asked for.
+    """Frees Python objects that C++ released while it could not touch them.
 
-    All of it is C: where Python code ran, an interrupt would be raised in it, and lost.
+    Reading the attribute `start` or `stop`, named after the phases of Python's garbage
+    collection, calls `collect_garbage`. All of this is C code: in Python code, an interrupt
+    could be raised here and would be lost.
     """
 
     __slots__ = ()
     start = stop = property(defaultdict(_jax.collect_garbage).__missing__)
 
 
-# Called with a phase, and a dictionary that stands where there is no such attribute.
+# Called with a phase and a dict, which `getattr` takes as the default value.
 gc.callbacks.append(functools.partial(getattr, _Phases()))
 
 
 def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
-    """C++ object that makes an ArrayImpl of one result of an execution."""
+    """Return the C++ object that makes an ArrayImpl from one result of an execution."""
     if _OLD:
         return xc.array_result_handler(aval, sharding, committed, True)
     return xc.array_result_handler(aval, sharding, committed)
 
 
 def put(x: np.ndarray[Any, Any], aval: Any, sharding: Any, device: Any, committed: bool) -> Any:
-    """Copy one NumPy array to one device.  Dtype must be the aval's already."""
+    """Copy one NumPy array to one device; it must have the aval's dtype."""
     if not x.dtype.isnative:
         x = x.astype(x.dtype.newbyteorder("="))
     return _batched_put(aval, sharding, [x], [device], committed, False, _COPY, True)
@@ -114,14 +116,14 @@ def put(x: np.ndarray[Any, Any], aval: Any, sharding: Any, device: Any, committe
 def put_owned(
     x: np.ndarray[Any, Any], aval: Any, sharding: Any, device: Any, committed: bool
 ) -> Any:
-    """`put` without a copy, for memory that nobody writes to again."""
+    """Put an array without a copy; its memory must never be written again."""
     return _batched_put(aval, sharding, [x], [device], committed, False, _ZERO_COPY, True)
 
 
 def put_shards(aval: Any, sharding: Any, shards: Sequence[Any], devices: Sequence[Any]) -> Any:
-    """One array of type `aval` from one NumPy array for each device."""
+    """Return an array of type `aval` from one NumPy array per device."""
     arrays = list(shards)
-    if any(x.size == 0 for x in arrays):  # no memory: C++ fails
+    if any(x.size == 0 for x in arrays):  # C++ fails on empty arrays
         alone = [SingleDeviceSharding(d) for d in devices]
         return assemble(
             aval,
@@ -130,7 +132,7 @@ def put_shards(aval: Any, sharding: Any, shards: Sequence[Any], devices: Sequenc
         )
     seen: set[int] = set()
     replicated = all(x.shape == aval.shape for x in arrays)
-    for i, x in enumerate(arrays):  # C++ fails where some, but not all, are the same memory
+    for i, x in enumerate(arrays):  # C++ fails if some arrays, but not all, share memory
         at = x.__array_interface__["data"][0]
         if at in seen and not replicated:
             arrays[i] = x.copy()
@@ -144,7 +146,7 @@ def copy_to(arr: Any, device: Any, sharding: Any) -> Any:
 
 
 def copy_shards(arr: Any, devices: Sequence[Any], sharding: Any) -> Any:
-    """Copy each part of an array to a device, or to another memory of its own."""
+    """Copy each shard of an array to a device, or to another memory of its device."""
     (out,) = xc.batched_copy_array_to_devices_with_sharding(
         [arr], [DeviceList(tuple(devices))], [sharding], [xc.ArrayCopySemantics.ALWAYS_COPY]
     )
@@ -152,20 +154,20 @@ def copy_shards(arr: Any, devices: Sequence[Any], sharding: Any) -> Any:
 
 
 def with_aval(arr: Any, aval: Any, sharding: Any) -> Any:
-    """The same buffers under another aval."""
+    """Return the same buffers with another aval."""
     return arr._rewrap_with_aval_and_sharding(aval, sharding)
 
 
 def assemble(aval: Any, sharding: Any, shards: Sequence[Any]) -> Any:
-    """One global array of single-device arrays."""
+    """Return a global array of single-device arrays."""
     return ArrayImpl(aval, sharding, list(shards), True, True)
 
 
 def to_host(arr: Any) -> np.ndarray[Any, Any]:
-    """A single-device array as NumPy, read-only, without a copy where the platform allows.
+    """Return a single-device array as a read-only NumPy array, if possible without a copy.
 
-    C++'s own reader looks for jax the first time that it sees an array: 50 microseconds
-    where there is none, and where there is one, it imports it.
+    C++'s own reader searches for jax when it first reads an array: this takes 50
+    microseconds if jax is not installed, and imports jax if it is.
     """
     dtype = arr.aval.dtype
     if arr.platform() == "cpu":
@@ -180,11 +182,11 @@ def _viewed(arr: Any) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(memoryview(arr))
     except BufferError:
-        block_all([arr])  # raises what went wrong in the program
+        block_all([arr])  # raises the error of the program that failed
         raise
 
 
-# The dtypes of which the buffer protocol speaks.
+# The dtypes of the buffer protocol.
 _IN_BUFFERS = frozenset(map(np.dtype, "?bBhHiIqQefdFD"))
 
 
@@ -207,7 +209,7 @@ _address_in.restype = ctypes.POINTER(_DLTensor)
 _address_in.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-# What DLDataTypeCode calls each kind of dtype.
+# Kinds of dtypes by DLDataTypeCode (dlpack.h).
 _DLPACK_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 _DLPACK_FLOATS = {
     7: "float8_e3m4",
@@ -223,7 +225,7 @@ _DLPACK_FLOATS = {
 
 
 def shape_and_dtype(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """The shape and dtype of a tensor that a DLPack capsule holds."""
+    """Return the shape and dtype of the tensor in a DLPack capsule."""
     tensor = _address_in(capsule, b"dltensor").contents
     name = _DLPACK_FLOATS.get(tensor.code)
     if name is None:
@@ -233,24 +235,25 @@ def shape_and_dtype(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def _borrowed(arr: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    """The memory of a CPU array whose dtype the buffer protocol does not know."""
+    """Return the memory of a CPU array whose dtype the buffer protocol lacks."""
     capsule = to_dlpack(arr, None, None, False)
     address = _address_in(capsule, b"dltensor").contents.data
     size = arr.aval.size * dtype.itemsize
     value = np.zeros(arr.aval.shape, dtype)
     if size:
         memory = (ctypes.c_char * size).from_address(address)
-        memory._lender = capsule  # which keeps the array's memory
+        memory._lender = capsule  # keeps the array's memory alive
         value = np.frombuffer(memory, dtype).reshape(arr.aval.shape)
     value.flags.writeable = False
     return value
 
 
 def shards_of(arr: Any) -> list[Any]:
-    """The single-device arrays of one that is spread over devices.
+    """Return the single-device arrays of a sharded array.
 
-    C++ looks for a module of jax once for each of them.  Where jax is not in use, it is
-    told so at once: nothing is imported, and eight parts take 70 microseconds, not 800.
+    C++ searches for a module of jax once for each of them. If jax is not in use, a None
+    entry in `sys.modules` ends the search early: nothing is imported, and eight shards take
+    70 microseconds instead of 800.
     """
     if "jax" in sys.modules:
         return arr._arrays  # type: ignore[no-any-return]
@@ -266,7 +269,7 @@ _LOOKED_FOR = "jax._src.sharding_impls"
 
 
 def shards_to_host(arr: Any, aval: Any) -> list[np.ndarray[Any, Any]]:
-    """The parts of a spread array as NumPy, as `to_host` gives them; of type `aval`."""
+    """Return the shards of an array, each of type `aval`, as NumPy arrays like `to_host`."""
     shards = shards_of(arr)
     if aval.dtype in _IN_BUFFERS and shards and shards[0].platform() == "cpu":
         return list(map(_viewed, shards))
@@ -274,19 +277,19 @@ def shards_to_host(arr: Any, aval: Any) -> list[np.ndarray[Any, Any]]:
 
 
 def to_dlpack(arr: Any, stream: Any, max_version: Any, copied: bool) -> Any:
-    """A dlpack capsule of a single-device array."""
+    """Return a dlpack capsule of a single-device array."""
     if VERSION >= 505:
         return _jax.buffer_to_dlpack_managed_tensor(arr, stream, max_version, copied)
     return _jax.buffer_to_dlpack_managed_tensor(arr, stream)
 
 
 def from_dlpack(capsule: Any, device: Any, stream: Any = None) -> Any:
-    """An array of a dlpack capsule; its aval must be set by the caller."""
+    """Return the array of a dlpack capsule; the caller must set its aval."""
     return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream)
 
 
 def block_all(arrays: list[Any]) -> None:
-    """Wait for many arrays."""
+    """Wait for several arrays."""
     xc.batched_block_until_ready(arrays)
 
 
@@ -298,9 +301,9 @@ def compile_options(
     disable_optimizations: bool = False,
     caches: str | None = None,
 ) -> Any:
-    """XLA options for a program on `devices`, replicas major.
+    """Return XLA's options for a program on `devices`, replicas major.
 
-    `caches` says where XLA may keep files of its own.
+    caches: the directory in which XLA may keep its own cache files.
     """
     options = xc.CompileOptions()
     options.num_replicas, options.num_partitions = replicas, partitions
@@ -317,11 +320,11 @@ def compile_options(
     remaining = dict(overrides or {})
     for name, opt in _EFFORTS.items():
         value = remaining.pop(name, opt.value)
-        if not hasattr(build, name):  # gone from 0.11 on
+        if not hasattr(build, name):  # removed in 0.11
             if value:
                 raise errors.value_error(
-                    f"{name} is not known to this jaxlib.",
-                    why="its compiler has no such setting any more.",
+                    f"this jaxlib does not support {name}.",
+                    why="the setting was removed from its compiler.",
                     tries=["jax_optimization_level", "jaxlib 0.10.2"],
                 )
             continue
@@ -351,13 +354,13 @@ _PARALLEL = "xla_gpu_enable_llvm_module_compilation_parallelism"
 
 
 def _use_xla_caches(debug: Any, directory: str) -> None:
-    """Have XLA keep files of its own, for GPUs, where programs are kept."""
+    """Enable XLA's own cache files for GPUs in the directory of compiled programs."""
     chosen = {w.strip() for w in config.XLA_CACHES.value.split(",")}
     everything = "all" in chosen
     name = "xla_gpu_kernel_cache_file"
     if everything or name in chosen:
         debug.xla_gpu_kernel_cache_file = os.path.join(directory, name)
-        if hasattr(debug, _PARALLEL):  # later ones do it by themselves
+        if hasattr(debug, _PARALLEL):  # the default in later versions
             setattr(debug, _PARALLEL, True)
     name = "xla_gpu_per_fusion_autotune_cache_dir"
     if everything or name in chosen:
@@ -367,7 +370,7 @@ def _use_xla_caches(debug: Any, directory: str) -> None:
 
 @functools.cache
 def xla_flags() -> frozenset[str]:
-    """The names of the options that the environment sets, which XLA has read."""
+    """Return the names of the options in `XLA_FLAGS`, which XLA has read."""
     flags = os.environ.get("XLA_FLAGS", "").split()
     return frozenset(flag.lstrip("-").partition("=")[0] for flag in flags)
 
@@ -375,7 +378,7 @@ def xla_flags() -> frozenset[str]:
 def coordination_service(
     address: str, count: int, heartbeat: int, shutdown: int, recoverable: bool
 ) -> Any:
-    """The service by which `count` processes find one another; times are in seconds."""
+    """Return the service through which `count` processes connect; times are in seconds."""
     return _jax.get_distributed_runtime_service(
         address,
         count,
@@ -388,7 +391,7 @@ def coordination_service(
 def coordination_client(
     address: str, me: int, timeout: int, heartbeat: int, shutdown: int
 ) -> Any:
-    """What speaks to the service, still to be connected."""
+    """Return a client of the service, not yet connected."""
     return _jax.get_distributed_runtime_client(
         address,
         me,
@@ -401,29 +404,30 @@ def coordination_client(
 
 
 def preemption_manager(client: Any) -> Any:
-    """What agrees on a step at which to save, once a process is told that it must end."""
+    """Return the manager that agrees on a step at which to save once a process is
+    preempted."""
     manager = _jax.create_preemption_sync_manager()
     manager.initialize(client)
     return manager
 
 
 def gloo_collectives(client: Any, hostname: str | None) -> Any:
-    """Collectives over TCP, between processes on CPUs."""
+    """Return collectives over TCP, between processes on CPUs."""
     return _jax.make_gloo_tcp_collectives(client, hostname=hostname)
 
 
 def mpi_collectives() -> Any:
-    """Collectives by MPI, between processes on CPUs."""
+    """Return collectives over MPI, between processes on CPUs."""
     return _jax.make_mpi_collectives()
 
 
 def make_cpu_client(num_devices: int, asynchronous: bool, **distributed: Any) -> Any:
-    """A client of the CPU platform."""
+    """Return a client of the CPU platform."""
     return xc.make_cpu_client(num_devices=num_devices, asynchronous=asynchronous, **distributed)
 
 
 def is_compile_only(client: Any) -> bool:
-    """Whether a client's devices are not there: it compiles, and loads nothing."""
+    """Whether a client has compile-only devices: it compiles and cannot load programs."""
     return type(client).__name__ == "CompileOnlyPyClient"
 
 
@@ -431,8 +435,7 @@ _lapack_ready = False
 
 
 def register_lapack() -> None:
-    """Make the LAPACK routines known to XLA on CPU; at their first use, since it costs
-    the import of scipy."""
+    """Register the LAPACK routines with XLA on CPU, on first use, since this imports scipy."""
     global _lapack_ready
     if _lapack_ready:
         return
@@ -446,8 +449,11 @@ def register_lapack() -> None:
 
 
 def with_lapack(make: Callable[..., Any], *args: Any) -> Any:
-    """`make(*args)`, and again with LAPACK known if a program turns out to call it: one
-    that was exported or serialised elsewhere, or calls it by name."""
+    """Return `make(*args)`; register LAPACK and retry if the program calls it.
+
+    This happens for programs that were exported or serialized elsewhere, or call LAPACK by
+    name.
+    """
     try:
         return make(*args)
     except RuntimeFailure as e:

@@ -1,11 +1,12 @@
-"""Platforms of others: PJRT plugins by the path of their library.
+"""Third-party platforms: PJRT plugins, by the path of their library.
 
-A plugin is registered by name: by the environment variable `PJRT_NAMES_AND_LIBRARY_PATHS`
-(`name:path,name:path`, where a path may be that of a JSON file with `library_path` and
-`create_options`), or by `client.register_plugin`, which a module of the namespace package
-`jax_plugins`, or one that an installed package names as entry point of the group
-`jax_plugins`, calls in its `initialize()`.  Such modules import jax, so they are asked
-under the alias alone.  A library is loaded when its devices are first asked for.
+A plugin is registered by name in one of two ways. The environment variable
+`PJRT_NAMES_AND_LIBRARY_PATHS` lists plugins (`name:path,name:path`; a path may be that of a
+JSON file with `library_path` and `create_options`). Or a module's `initialize()` calls
+`client.register_plugin`. The module is in the namespace package `jax_plugins`, or an
+installed package names it as entry point of the group `jax_plugins`. Such modules import
+jax, so they are used only under the alias. A library is loaded when its devices are first
+used.
 
 Next: client.py.
 """
@@ -29,12 +30,12 @@ _GROUP = "jax_plugins"
 _OURS = ("xla_cuda12", "xla_cuda13")  # loaded by path: see client.py
 
 
-_loaded: dict[str, Any] = {}  # what stands for a plugin's functions, by platform
+_loaded: dict[str, Any] = {}  # capsules of the plugins' C APIs, by platform
 _on_loading: list[Callable[[Any], None]] = []
 
 
 def load_plugin(name: str, path: str) -> Any:
-    """The functions of a plugin's library, as jaxlib takes them; loaded once."""
+    """Return the C API of a plugin's library, as jaxlib takes it; load it once."""
     if name not in _loaded:
         _loaded[name] = compat.xc.load_pjrt_plugin_dynamically(name, path)
         for callback in _on_loading:
@@ -43,20 +44,21 @@ def load_plugin(name: str, path: str) -> Any:
 
 
 def watch_plugins(callback: Callable[[Any], None]) -> None:
-    """Call `callback` with each plugin's functions: of those loaded, and of later ones."""
+    """Call `callback` with the C API of each plugin: loaded ones now, later ones on
+    loading."""
     _on_loading.append(callback)
     for api in list(_loaded.values()):
         callback(api)
 
 
 def user_options() -> dict[str, Any]:
-    """What the user gives a plugin's client: `name:value;name:value`."""
+    """Return the user's options for a plugin's client: `name:value;name:value`."""
     pairs = filter(None, (config.CLIENT_OPTIONS.value or "").split(";"))
     return {name.strip(): value for name, value in (p.split(":", 1) for p in pairs)}
 
 
 def make_client(name: str, options: Any, path: str | None = None) -> Any:
-    """The client of a plugin; its library is loaded, if there is a path."""
+    """Return a new client of a plugin; load its library if there is a path."""
     if path is not None:
         load_plugin(name, path)
     xc = compat.xc
@@ -67,12 +69,12 @@ def make_client(name: str, options: Any, path: str | None = None) -> Any:
 
 
 def topology_of(api: Any, name: str, **options: Any) -> Any:
-    """The topology of this name, by a plugin's functions."""
+    """Return the topology of this name from a plugin's C API."""
     return compat._jax.get_c_api_topology(api, name, options)
 
 
 def discover(register: Callable[..., Any]) -> None:
-    """Register what the environment and modules tell of, once."""
+    """Register the plugins of the environment variable and of modules, once."""
     _from_environment(register)
     _from_modules("jax" in sys.modules and compat.real_jax() is None)
 
@@ -90,7 +92,7 @@ def _from_environment(register: Callable[..., Any]) -> None:
             continue
         options = None
         if path.endswith(".json"):
-            json = importlib.import_module("json")  # few need it
+            json = importlib.import_module("json")  # rarely needed
             with open(path, encoding="utf-8") as file:
                 contents = json.load(file)
             if "library_path" not in contents:
@@ -109,11 +111,11 @@ def _from_environment(register: Callable[..., Any]) -> None:
 
 @functools.cache
 def _from_modules(aliased: bool) -> None:
-    """Have modules that are plugins register them."""
+    """Call `initialize()` of each plugin module."""
     for name in dict.fromkeys(_modules()) if aliased else ():
         try:
             importlib.import_module(name).initialize()
-        except Exception as e:  # one that fails leaves the others alone
+        except Exception as e:  # the other plugins are still registered
             warnings.warn(
                 f"the JAX plugin {name} is not registered: {type(e).__name__}: {e}",
                 stacklevel=2,
@@ -121,7 +123,7 @@ def _from_modules(aliased: bool) -> None:
 
 
 def _modules() -> Iterator[str]:
-    # Imported here, since they take as long as the rest of a client's start.
+    # Imported here, since they take as long as the rest of a client's creation.
     metadata = importlib.import_module("importlib.metadata")
     pkgutil = importlib.import_module("pkgutil")
     spec = importlib.util.find_spec(_GROUP)

@@ -1,10 +1,10 @@
-"""Who of a cluster's processes is there, and who has gone.
+"""Detection of missing and failed processes in a cluster.
 
-jaxlib's coordination service ends a process when another does not come, or dies, without
-a word of which.  So before it starts, process 0 calls the roll on the same port: all
-processes say who they are, and who is missing when the time is over is named by all.  The
-connections stay open.  When one breaks, its process has died, and all others end at once,
-saying so, instead of waiting in a collective for what no longer comes.
+jaxlib's coordination service ends a process when another is missing or dies, without naming
+it. So before the service starts, process 0 listens on the same port, and all processes
+register there. After the timeout, every process reports which ones are missing. The
+connections stay open. If one breaks, its process has died. All others then end immediately
+with a message, instead of waiting forever in a collective.
 
 One line of JSON is one message.  Next: client.py.
 """
@@ -24,13 +24,13 @@ from typing import Any
 from ...base import errors
 from .cluster import split_address
 
-_LONGEST = 1 << 16  # of a message, in bytes
-_GRACE = 1.0  # seconds in which a process may end by an error of its own
+_LONGEST = 1 << 16  # length of a message, in bytes
+_GRACE = 1.0  # seconds that a process has to end with its own error first
 _GREETING = "minijax roll call"
 
 
 class _Connection:
-    """A connection on which messages come and go."""
+    """A connection for messages."""
 
     __slots__ = ("rest", "sock")
 
@@ -41,7 +41,7 @@ class _Connection:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def send(self, **message: Any) -> bool:
-        """Send a message; False if nobody is there any more."""
+        """Send a message; return False if the connection is closed."""
         try:
             self.sock.sendall(json.dumps(message).encode() + b"\n")
         except OSError:
@@ -49,10 +49,10 @@ class _Connection:
         return True
 
     def receive(self) -> list[dict[str, Any]] | None:
-        """The messages that have come, waiting for some; None: nobody is there any more.
+        """Wait for messages and return them; None if the connection is closed.
 
         Raises:
-          ValueError: what comes is no message.
+          ValueError: the received data is not a message.
         """
         try:
             data = self.sock.recv(4096)
@@ -64,10 +64,10 @@ class _Connection:
             return None
         *lines, self.rest = (self.rest + data).split(b"\n")
         if len(self.rest) > _LONGEST:
-            raise ValueError("a message that does not end")
+            raise ValueError("the message is too long")
         messages = list(map(json.loads, lines))
         if not all(isinstance(message, dict) for message in messages):
-            raise ValueError("no message")
+            raise ValueError("not a message")
         return messages
 
     def close(self) -> None:
@@ -76,9 +76,9 @@ class _Connection:
 
 
 class ProcessMembership:
-    """The processes of a cluster, in the eyes of one of them, number `me` of `count`.
+    """The processes of a cluster, as seen by process `me` of `count`.
 
-    left: the numbers of those that have shut down.
+    left: the ids of the processes that have shut down.
     """
 
     def __init__(self, me: int, count: int) -> None:
@@ -88,20 +88,18 @@ class ProcessMembership:
         self._connections: dict[int, _Connection] = {}
         self._closed = False
         self._failure: str | None = None
-        self._ended: tuple[int, str] | None = None  # who has ended, and why
-        self._report = ""  # what to say of it
+        self._ended: tuple[int, str] | None = None  # the process that ended, and why
+        self._report = ""  # the message about it
         self._report_ready = threading.Event()
         self._printed = False
         self._thread: threading.Thread | None = None
 
-    # ---- before the start
+    # ---- before the coordination service starts
     def gather(self, address: str, bind: str, timeout: float) -> None:
-        """Wait until all processes are there; and then, unless this is process 0, until
-        that says so: see `open`.
+        """Wait until all processes are connected and, except in process 0, until `open`.
 
         Raises:
-          RuntimeError: some are missing after `timeout` seconds, or two say the same of
-            themselves.
+          RuntimeError: some are missing after `timeout` seconds, or two have the same id.
         """
         deadline = time.monotonic() + timeout
         if self.me == 0:
@@ -121,8 +119,8 @@ class ProcessMembership:
             raise errors.error(
                 RuntimeError,
                 f"jax.distributed.initialize(): process 0 cannot listen on {bind}: {e}.",
-                why="it is where the others find it; the port is taken, or no address of"
-                " this machine.",
+                why="the other processes connect to it there. The port is in use, or it is not"
+                " an address of this machine.",
                 tries=["another port", "coordinator_bind_address='[::]:port'"],
             ) from None
         pending: list[_Connection] = []
@@ -147,22 +145,23 @@ class ProcessMembership:
     def _receive_hello(
         self, connection: _Connection, pending: list[_Connection], ready: selectors.BaseSelector
     ) -> None:
-        """Take in who speaks first, or lose who speaks again; tell who is missing now."""
+        """Admit a new connection, or drop one that closed; send the list of missing
+        processes."""
         if connection in pending:
             pending.remove(connection)
             self._admit(connection, ready)
-        else:  # one that had come has gone again
+        else:  # an admitted process has disconnected
             self._drop(connection)
         for each in self._connections.values():
             each.send(missing=self._missing())
 
     def open(self) -> None:
-        """Tell all that what they gathered for is there."""
+        """Tell all processes that the coordination service is running."""
         for connection in self._connections.values() if self.me == 0 else ():
             connection.send(go=True)
 
     def _admit(self, connection: _Connection, ready: selectors.BaseSelector) -> None:
-        """Take in who speaks on a new connection, if it is one of us."""
+        """Register the process on a new connection, if it belongs to the cluster."""
         try:
             hello: Any = next(iter(connection.receive() or ()), {})
             process_id, count = int(hello["process_id"]), int(hello["num_processes"])
@@ -171,13 +170,15 @@ class ProcessMembership:
             return
         if count != self.count:
             wrong = (
-                f"process {process_id} was told num_processes={count}, and process 0"
+                f"process {process_id} has num_processes={count}, and process 0 has"
                 f" num_processes={self.count}."
             )
-            self._refuse(_setup_message(wrong, "they are to be told the same."), [connection])
+            self._refuse(
+                _setup_message(wrong, "all processes must have the same number."), [connection]
+            )
         if process_id in self._connections or not 0 < process_id < self.count:
             wrong = f"two processes have process_id={process_id}."
-            self._refuse(_setup_message(wrong, "each has a number of its own."), [connection])
+            self._refuse(_setup_message(wrong, "each process needs its own id."), [connection])
         self._connections[process_id] = connection
         ready.register(connection.sock, selectors.EVENT_READ, connection)
 
@@ -188,7 +189,7 @@ class ProcessMembership:
         connection.close()
 
     def _refuse(self, message: str, more: list[_Connection]) -> None:
-        """Tell all that have come why there is no cluster, and raise."""
+        """Tell all connected processes why there is no cluster, and raise."""
         for connection in (*self._connections.values(), *more):
             connection.send(error=message)
             connection.close()
@@ -210,7 +211,7 @@ class ProcessMembership:
             connection = _Connection(sock)
             connection.send(
                 hello=_GREETING, process_id=self.me, num_processes=self.count
-            )  # and now wait to be called
+            )  # then wait for the answer
             while (left := deadline + 1.0 - time.monotonic()) > 0:
                 sock.settimeout(left)
                 try:
@@ -219,7 +220,7 @@ class ProcessMembership:
                     missing, wrong = [0], f"another program answers at {address}"
                     break
                 if messages is None:
-                    missing, wrong = [0], f"{address} hung up"
+                    missing, wrong = [0], f"{address} closed the connection"
                     break
                 for message in messages:
                     if "error" in message:
@@ -235,18 +236,18 @@ class ProcessMembership:
 
     # ---- afterwards
     def watch(self) -> None:
-        """From now on, end this process when another one dies."""
+        """End this process when another one dies, from now on."""
         self._thread = threading.Thread(
             target=self._listen_on, name="minijax-roll-call", daemon=True
         )
         self._thread.start()
 
     def fail(self, why: str) -> None:
-        """Have the others told, when this process ends, that an error ended it."""
+        """Record the error that ends this process; `leave` sends it to the others."""
         self._failure = why
 
     def leave(self) -> None:
-        """Tell the others that this process shuts down, or why it fails."""
+        """Tell the others that this process shuts down, or why it failed."""
         message: dict[str, Any] = {"left": self.me}
         if self._failure is not None:
             message = {"failed": self._failure}
@@ -256,7 +257,7 @@ class ProcessMembership:
             connection.send(**message)
 
     def close(self) -> None:
-        """Hear nothing any more."""
+        """Close all connections."""
         self._closed = True
         for connection in self._connections.values():
             with contextlib.suppress(OSError):
@@ -279,7 +280,7 @@ class ProcessMembership:
                     self._handle_all(process_id, messages)
 
     def _handle_all(self, process_id: int, messages: list[dict[str, Any]] | None) -> None:
-        """Take what a process says; None: it is not there any more."""
+        """Handle the messages of a process; None: it has disconnected."""
         if messages is None:
             if process_id not in self.left and not self._closed:
                 self._end_process(process_id, "")
@@ -295,14 +296,14 @@ class ProcessMembership:
             self._end_process(int(message.get("who", process_id)), str(message["failed"]))
 
     def _forward(self, process_id: int, message: dict[str, Any]) -> None:
-        """Hand a message on to all others, of whom process 0 alone knows."""
+        """Forward a message to all other processes, to which only process 0 is connected."""
         if self.me == 0:
             for other, connection in list(self._connections.items()):
                 if other != process_id:
                     connection.send(**message)
 
     def _end_process(self, process_id: int, why: str) -> None:
-        """End this process, since another one is gone."""
+        """End this process because another one has ended."""
         self._forward(process_id, {"failed": why, "who": process_id})
         self._ended = process_id, why
         self._report = errors.message(
@@ -311,7 +312,7 @@ class ProcessMembership:
             + f"; process {self.me} ends too.",
             which=why.strip().replace("\n", "\n       ") or None,
             why="a program over several processes cannot go on without one of them.",
-            tries=[f"the output of process {process_id} says more"],
+            tries=[f"see the output of process {process_id}"],
         )
         self._report_ready.set()
         time.sleep(_GRACE)
@@ -322,9 +323,9 @@ class ProcessMembership:
             os._exit(1)
 
     def explain(self, failed: bool) -> bool:
-        """Print what ended this process, if it was the end of another.
+        """Print why this process ended, if the end of another process caused it.
 
-        failed: whether a collective failed, of which that may be the reason.
+        failed: whether a collective failed, which that may have caused.
         """
         if failed:
             self._report_ready.wait(_GRACE)
@@ -373,13 +374,13 @@ def _missing_message(
     what = f"process {few} has" if len(missing) == 1 else f"processes {few} have"
     why = "all processes of a cluster start together."
     if missing == [0] and wrong:
-        why = f"process 0 is to answer at {address}: {wrong}."
+        why = f"process 0 should answer at {address}: {wrong}."
     return errors.message(
         f"jax.distributed.initialize(): {what} not come within {timeout:g} seconds, of"
         f" {count} in all.",
         why=why,
         tries=[
-            "its output: has it started, and not failed?",
-            "initialization_timeout=..., of more seconds",
+            "look at its output: has it started, and not failed?",
+            "a longer initialization_timeout=... (seconds)",
         ],
     )

@@ -1,16 +1,16 @@
 """Lowering: jaxpr -> StableHLO module.
 
-One driver walks the equations; each primitive's `lower` rule emits its operations
-through `Lowering`, which caches types and attributes and gives every operation its
-source location and name.  A jaxpr that is called is a function, lowered once.
-Captured arrays, but short ones of NumPy, become hidden arguments of `main`, passed on to
-the functions that use them; regions of control flow see them directly.
+One driver visits the equations; each primitive's `lower` rule emits operations through
+`Lowering`, which caches types and attributes, and sets the source location and name of
+every operation. A called jaxpr becomes a function, lowered once. Captured arrays, except
+short NumPy arrays, become hidden arguments of `main`, which are passed to the functions
+that use them; regions of control flow refer to them directly.
 
-Elements of extended dtypes (random keys) are stored as trailing axes.  A primitive that
-knows nothing of them is lowered as its own batch over those axes (`takes_keys`
-says which do know).
+Elements of extended dtypes (random keys) are stored in trailing axes. A primitive without
+support for them is lowered as its own batch over those axes (`lowers_key_arrays` marks the
+primitives that have it).
 
-This room names no operation of the ops floor.  Next: lower_jaxpr.py.
+This module names no operation of `prims/`.  Next: lower_jaxpr.py.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ from .recorded_lowering import (
     record_lowering,
 )
 
-MOST_CALLS = 16  # one within another; deeper ones are emitted in place, see nesting.py
-FEW_BRANCHES = 64  # of a case; more are emitted in two levels
+MOST_CALLS = 16  # nested; deeper calls are emitted in place, see nesting.py
+FEW_BRANCHES = 64  # of one `case`; more are emitted in two levels
 
 
 def physical(aval: Any) -> Any:
-    """The aval under which a value is stored: keys as trailing axes of numbers."""
+    """Return the type in which a value is stored: keys as trailing axes of numbers."""
     dtype: Any = getattr(aval, "dtype", None)
     if dtypes.is_extended(dtype):
         sharding = aval.explicit_sharding
@@ -71,19 +71,20 @@ _NO_ELEMENTS = shaped((0,), dtypes.bool_)
 
 
 def main_aval(aval: Any) -> Any:
-    """The aval of what a program takes or gives: for a token what has no elements."""
+    """Return the type of an argument or result of `main`; a token is an empty array there."""
     return _NO_ELEMENTS if isinstance(aval, AbstractToken) else physical(aval)
 
 
 class NotLowerable(TypeError):
-    """Raised by the lowering rule of what may be in a program only if nobody reads it."""
+    """Raised by rules of primitives that a program may contain only as dead code."""
 
 
 class Lowering:
-    """What a lowering rule sees: the equation's types, and how to emit.
+    """The context of a lowering rule: the equation's types, and methods that emit
+    operations.
 
-    `avals_in` and `avals_out` are those of the equation at hand; a rule that lowers a
-    nested jaxpr finds them unchanged afterwards.
+    `avals_in` and `avals_out` belong to the current equation; they are restored after a
+    rule has lowered a nested jaxpr.
     """
 
     __slots__ = (
@@ -116,12 +117,13 @@ class Lowering:
         self.prefix = prefix
         self.scopes: dict[str, dict[Any, Any]] = {prefix: self.locations}
         self.axes: tuple[tuple[Any, int], ...] = ()
-        # Those axes of a mesh along which values here are parts, one on each device.
+        # The manual mesh axes: along them, values here are shards.
         self.manual: frozenset[Any] = frozenset()
         self.token: Any = None
-        # Scalars that were broadcast in this block: each once for a type.
+        # Scalars that were broadcast in this block, each once per type.
         self.repeated: dict[Any, Any] = {}
-        # Operations with regions, by recipe and location: copied for the next like it.
+        # Operations with regions, by recipe and location: cloned for the next equal
+        # equation.
         self.copied: dict[Any, Any] = {}
 
     @property
@@ -131,7 +133,8 @@ class Lowering:
 
     @property
     def placement(self) -> Any:
-        """How the program lies on several devices; None where it is that of one."""
+        """The placement of a partitioned program; None on one device or if all axes are
+        manual."""
         placement = self.module.placement
         return (
             None
@@ -141,16 +144,16 @@ class Lowering:
 
     @property
     def is_sharded_by_compiler(self) -> bool:
-        """Whether the compiler divides the values here among several devices."""
+        """Whether the compiler shards the values here over several devices."""
         placement = self.placement
         return placement is not None and len(placement.devices) > 1
 
     def begin(self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]) -> None:
-        """Emit what comes before a program, of inputs of these types and names."""
+        """Emit operations at the start of a program with inputs of these types and names."""
 
     # ---- types and attributes
     def type(self, aval: Any) -> Any:
-        """The MLIR type of a value of type `aval`."""
+        """Return the MLIR type of a value of type `aval`."""
         mlir_type = context.types.get(aval)
         if mlir_type is None:
             if isinstance(aval, AbstractToken):
@@ -164,16 +167,16 @@ class Lowering:
         return mlir_type
 
     def new_token(self) -> Any:
-        """A token that comes after nothing."""
+        """Return a token that depends on nothing."""
         kind = [hlo.TokenType.get()]
         return self.create("stablehlo.create_token", kind, []).result
 
     def tensor(self, shape: Sequence[int], dtype: Any) -> Any:
-        """The MLIR type of an array of this shape and dtype."""
+        """Return the MLIR type of an array of this shape and dtype."""
         return self.type(shaped(tuple(shape), dtype))
 
     def i64s(self, values: Sequence[int]) -> Any:
-        """A dense array attribute of 64-bit integers."""
+        """Return a dense array attribute of 64-bit integers."""
         key = ("i64s", tuple(values))
         attribute = context.attributes.get(key)
         if attribute is None:
@@ -182,27 +185,27 @@ class Lowering:
         return attribute
 
     def bools(self, values: Sequence[bool]) -> Any:
-        """A dense array attribute of booleans."""
+        """Return a dense array attribute of booleans."""
         return ir.DenseBoolArrayAttr.get([bool(v) for v in values])
 
     def i64(self, value: int) -> Any:
-        """A 64-bit integer attribute."""
+        """Return a 64-bit integer attribute."""
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(value))
 
     def i32(self, value: int) -> Any:
-        """A 32-bit integer attribute."""
+        """Return a 32-bit integer attribute."""
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), int(value))
 
     def bool(self, value: bool) -> Any:
-        """A boolean attribute."""
+        """Return a boolean attribute."""
         return ir.BoolAttr.get(bool(value))
 
     def string(self, value: str) -> Any:
-        """A string attribute."""
+        """Return a string attribute."""
         return ir.StringAttr.get(value)
 
     def parse(self, text: str) -> Any:
-        """Any attribute from its text, such as `#stablehlo<fft_type FFT>`."""
+        """Return an attribute from its text, such as `#stablehlo<fft_type FFT>`."""
         attribute = context.attributes.get(text)
         if attribute is None:
             if text.startswith("#"):
@@ -213,14 +216,14 @@ class Lowering:
     def sharding(
         self, sharding: Any, aval: Any, free: Any = frozenset(), more: Any = False
     ) -> Any:
-        """The attribute that says how a value of type `aval` lies on the devices."""
+        """Return the sharding attribute of a value of type `aval`."""
         sharding = sharding.on(self.module.placement.devices)
         symbol = self.module.mesh(sharding.mesh)
         ndim = len(physical(aval).shape)
         return self.parse(sharding.shardy(ndim, symbol, free, more))
 
     def constrain(self, x: Any, aval: Any) -> Any:
-        """A value that lies as its type says."""
+        """Return a value constrained to the sharding of its type."""
         if aval.explicit_sharding is None:
             return x
         more = len(aval.explicit_sharding.mesh.explicit_axes) < len(
@@ -231,11 +234,11 @@ class Lowering:
         return self.create("sdy.sharding_constraint", types, [x], sharding=attr).result
 
     def as_typed(self, x: Any, aval: Any) -> Any:
-        """A value that a rule makes inside, sharded as its type says."""
+        """Return an intermediate value of a rule, constrained to the sharding of its type."""
         return x if self.placement is None else self.constrain(x, aval)
 
     def gathered(self, x: Any, aval: Any) -> Any:
-        """A value whole on every device of a program that is spread over some."""
+        """Return a value constrained to be replicated, in a partitioned program."""
         if self.placement is None or isinstance(aval, AbstractToken):
             return x
         attr = self.sharding(self.module.placement.replicated, aval)
@@ -243,7 +246,7 @@ class Lowering:
         return self.create("sdy.sharding_constraint", types, [x], sharding=attr).result
 
     def on_one_device(self, results: int, i: int = 0) -> dict[str, Any]:
-        """The attribute of an operation that runs once, on device `i` alone."""
+        """Return the attribute of an operation that runs only on device `i`."""
         if self.placement is None:
             return {}
         one = f"<@{self.module.one_device(i)}, []>"
@@ -265,13 +268,13 @@ class Lowering:
         attributes: dict[str, Any],
         regions: int = 0,
     ) -> Any:
-        """What all operations of rules are emitted by: see `create`."""
+        """Emit an operation. All emitting methods call this one: see `create`."""
         return create(name, results, operands, attributes, None, regions, self.loc)
 
     def library_call(
         self, avals_out: Sequence[Any], operands: Sequence[Any], **attrs: Any
     ) -> Any:
-        """Emit a call of a library's routine, whose operands may lie as attributes say."""
+        """Emit a call of a library routine; attributes may fix the layouts of its operands."""
         types = [self.type(a) for a in avals_out]
         return self.create("stablehlo.custom_call", types, operands, **attrs)
 
@@ -284,16 +287,17 @@ class Lowering:
         return self.create("chlo." + name, [self.type(aval)], operands, **attrs).result
 
     def repeat(self, x: Any, aval: Any) -> Any:
-        """A scalar as an array of type `aval`."""
+        """Return a scalar, broadcast to type `aval`."""
         key = id(x), aval
         cached = self.repeated.get(key)
         if cached is None:
             y = self.op("broadcast_in_dim", aval, x, broadcast_dimensions=self.i64s(()))
-            cached = self.repeated[key] = y, x  # x lives on, for its id
+            cached = self.repeated[key] = y, x  # keeps x alive: its id is the key
         return cached[0]
 
     def may_be_zero(self, x: Any) -> Any:
-        """Whether an integer may be 0: unless it is a constant, or such ones repeated."""
+        """Whether an integer value may be 0: unless it is a nonzero constant or a broadcast
+        of one."""
         producer = x.owner
         if isinstance(producer, ir.Block):
             return True
@@ -307,7 +311,7 @@ class Lowering:
         return not np.asarray(elements).all()
 
     def constant(self, value: Any, aval: Any) -> Any:
-        """A constant; a Python or NumPy scalar is repeated to the aval's shape."""
+        """Emit a constant; a Python or NumPy scalar is broadcast to the shape of `aval`."""
         if isinstance(aval, AbstractToken):
             raise TypeError("minijax bug: a token has no constant")
         aval = physical(aval)
@@ -315,7 +319,7 @@ class Lowering:
 
     @staticmethod
     def dense(value: Any, aval: Any) -> Any:
-        """The attribute that holds the elements of a constant."""
+        """Return the attribute with the elements of a constant."""
         x = dtypes.stored(value, aval.dtype)
         splat = x.ndim == 0
         element = context.elements[aval.dtype]
@@ -332,7 +336,7 @@ class Lowering:
 
     @contextmanager
     def block(self, region: Any, *types: Any) -> Iterator[Any]:
-        """Append a block with arguments of these MLIR types; emit into it."""
+        """Append a block with arguments of these MLIR types, and emit into it."""
         block = region.blocks.append(*types, arg_locs=[self.loc] * len(types))
         outside, self.repeated = self.repeated, {}
         module = self.module
@@ -367,12 +371,13 @@ class Lowering:
         shard_avals: Sequence[Any],
         body: Callable[..., Sequence[Any]],
     ) -> list[Any]:
-        """Emit `sdy.manual_computation`: what `body` emits of the parts of operands.
+        """Emit `sdy.manual_computation`: `body` emits its region, from shards of the
+        operands.
 
-        ins, outs: types of whole values, and the specs by which the manual axes cut them.
-        parts: the types of the operands' parts.
+        ins, outs: types of the global values, and their specs over the manual axes.
+        shard_avals: the types of the operands' shards.
         """
-        if not self.module.is_partitioned:  # one device: parts are wholes
+        if not self.module.is_partitioned:  # on one device a shard is the full value
             return list(body(*operands))
         symbol = self.module.mesh(mesh)
         free = "" if self.manual | manual >= {*mesh.axis_names} else "?"
@@ -402,7 +407,7 @@ class Lowering:
         return list(op.results)
 
     def op_of_each_device(self, emit: Callable[[], Any], aval: Any) -> Any:
-        """What `emit` emits, where the axes that are left are manual, too."""
+        """Emit with `emit`, in a region where the remaining mesh axes are manual as well."""
         placement = self.placement
         if placement is None or not self.manual:
             return emit()
@@ -414,10 +419,11 @@ class Lowering:
     def case(
         self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]], types: Sequence[Any]
     ) -> list[Any]:
-        """Emit `stablehlo.case`: what the branch at `index` emits, of these MLIR types.
+        """Emit `stablehlo.case`: the branch at `index` determines the results, of these
+        MLIR types.
 
-        Many branches are emitted as cases of cases: XLA's time to compile one grows with
-        the cube of their number.
+        Many branches are emitted as nested cases: XLA's compile time of one case grows with
+        the cube of the number of branches.
         """
         if len(branches) > FEW_BRANCHES:
             return self._case_of_cases(index, branches, types)
@@ -438,7 +444,7 @@ class Lowering:
     def _case_of_cases(
         self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]], types: Sequence[Any]
     ) -> list[Any]:
-        """`case` in two levels; any other index than those of branches is the last one."""
+        """Emit a case in two levels; an index out of range selects the last branch."""
         n = len(branches)
         size = math.isqrt(n - 1) + 1
         i32, u32 = (shaped((), d) for d in (dtypes.int32, dtypes.uint32))
@@ -459,15 +465,15 @@ class Lowering:
 
     # ---- nested programs
     def label(self, scope: str) -> str:
-        """The name of a scope inside the current equation's: `jit(f)/loop/while/body`."""
-        name = getattr(self.loc, "name_str", None)  # ends with the primitive's
+        """Return the name of a scope inside the current equation: `jit(f)/loop/while/body`."""
+        name = getattr(self.loc, "name_str", None)  # ends with the primitive's name
         outer = self.prefix if name is None else name.rpartition("/")[0]
         return f"{outer}/{scope}" if outer and scope else outer or scope
 
     def rename(self, scope: str, *, fills: Any = False) -> None:
-        """Give the equation's operations from now on this name for the primitive's.
+        """Replace the primitive's name in the locations of the equation's next operations.
 
-        fills: whether it is a scope, which empty marks before it enclose: `jvp(scope)`.
+        fills: whether the name is a scope that fills empty marks before it: `jvp(scope)`.
         """
         before, child = self.loc, getattr(self.loc, "child_loc", None)
         label = within(self.label(""), scope) if fills else self.label(scope)
@@ -476,7 +482,7 @@ class Lowering:
             tagged.setdefault(str(self.loc), tagged.get(str(before), {}))
 
     def jaxpr(self, closed: ClosedJaxpr, *args: Any, scope: str = "") -> list[Any]:
-        """Emit a closed jaxpr in place; `scope` is a part of its operations' names."""
+        """Emit a closed jaxpr in place; `scope` becomes part of its operations' names."""
         closed = core.within_axes(self.axes, hooks.discharge_jaxpr.call, closed)
         consts = [
             self.const_value(c, v.aval)
@@ -491,7 +497,7 @@ class Lowering:
             (self.avals_in, self.avals_out, self.loc, self.prefix, self.locations) = saved
 
     def const_value(self, const: Any, aval: Any) -> Any:
-        """The value of a captured constant inside the current function."""
+        """Return the value of a captured constant inside the current function."""
         value = self.consts.get(id(const))
         if value is None:
             if isinstance(const, core.Tracer):
@@ -544,7 +550,8 @@ class Lowering:
         return values
 
     def stored(self, x: Any) -> Any:
-        """A value that the compiler stores: the result of a call that is not inlined."""
+        """Return a value that the compiler must store: the result of a call that is not
+        inlined."""
         functions, key = self.module.functions, ("stored", x.type)
         if key not in functions:
             symbol = self.module.symbol("stored")
@@ -561,7 +568,7 @@ class Lowering:
         ).result
 
     def symbol_of(self, closed: ClosedJaxpr, name: str) -> str:
-        """The name of a function of the module, for an operation that calls it."""
+        """Return the symbol of a function of the module, for an operation that calls it."""
         functions, key = self.module.functions, (closed.jaxpr, "symbol")
         if key not in functions:
             token, self.token = self.token, None
@@ -594,16 +601,17 @@ class Lowering:
 
 
 def typed_call(ctx: Lowering, config: Any) -> dict[str, Any]:
-    """The attributes of a call with XLA's typed interface, with these of its own."""
+    """Return the attributes of a call with XLA's typed interface; `config` has the call's
+    own."""
     return {"backend_config": ctx.string(""), "mhlo.backend_config": config}
 
 
-SHORT = 4096  # bytes of a captured NumPy array that may stand in the program
+SHORT = 4096  # bytes up to which a captured NumPy array becomes a constant
 _BIT_VIEWS = frozenset((dtypes.bfloat16, *dtypes.SMALL_FLOATS))
 
 
 def _unavailable(name: str) -> Any:
-    """What a rule may not look at while its recipe is learnt."""
+    """Return a property that raises: a recorded rule may not depend on this attribute."""
 
     def refuse(*_: Any) -> Any:
         raise NotReplayable(name)
@@ -612,7 +620,7 @@ def _unavailable(name: str) -> Any:
 
 
 class RecordingContext(Lowering):
-    """A `Lowering` that knows an equation's types and the platform, and no more."""
+    """A `Lowering` that has only an equation's types and the platform."""
 
     __slots__ = ("emitted", "on")
     axes, consts, manual, module, token = map(
@@ -637,10 +645,11 @@ class RecordingContext(Lowering):
 
 
 def captured_consts(closed: ClosedJaxpr) -> list[Any]:
-    """The constants that are arguments, in a closed jaxpr and those inside it, each once.
+    """Return the constants of a closed jaxpr and of those inside it that become arguments,
+    each once.
 
-    Scalars are none, nor are short NumPy arrays: the compiler may compute with them, as
-    XLA divides by a constant, and results have the last digit that JAX's have.
+    Scalars and short NumPy arrays do not: as constants, the compiler may compute with them
+    (XLA divides by a constant in another way), and results equal JAX's to the last digit.
     """
     consts: dict[int, Any] = {}
     for c in closed.consts:
@@ -700,7 +709,7 @@ def emit_jaxpr(
 
 
 def _literal(ctx: Lowering, a: Literal, seen: dict[Any, Any]) -> Any:
-    """The constant of a literal, emitted once a block."""
+    """Return the constant of a literal, emitted once per block."""
     key = a.val, type(a.val), a.aval
     if not a.val:  # 0.0 and -0.0 are equal, and differ
         key = str(a.val), type(a.val), a.aval
@@ -711,7 +720,7 @@ def _literal(ctx: Lowering, a: Literal, seen: dict[Any, Any]) -> Any:
 
 
 def has_explicit_shardings(jaxpr: Jaxpr) -> bool:
-    """Whether the type of any value in a jaxpr says along which mesh axes it is cut."""
+    """Whether the type of any value in a jaxpr has an explicit sharding."""
     cached = jaxpr.memo.get("has_explicit_shardings")
     if cached is None:
         values = (*jaxpr.invars, *jaxpr.constvars, *(v for e in jaxpr.eqns for v in e.outs))
@@ -722,7 +731,7 @@ def has_explicit_shardings(jaxpr: Jaxpr) -> bool:
 
 
 def check_one_device(jaxpr: Jaxpr) -> None:
-    """ValueError if a type in a program for one device has a sharding over several."""
+    """Raise ValueError if a type in a program for one device has a sharding over several."""
     if not has_explicit_shardings(jaxpr):
         return
     outs = (v for e in jaxpr.eqns for v in e.outs)
@@ -743,14 +752,14 @@ def check_one_device(jaxpr: Jaxpr) -> None:
 
 
 def _emit_constrained(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
-    """Emit an equation, and that its results lie as their types say."""
+    """Emit an equation, and constrain its results to the shardings of their types."""
     out = emit(ctx, eqn, values)
     avals = [v.aval for v in eqn.outs]
     if ctx.placement is None or all(a.explicit_sharding is None for a in avals):
         return out
     outs = out if eqn.primitive.multiple_results else [out]
-    # Values inside of regions have their shardings.  Of these the compiler hands on all but
-    # those of terms of sums, which it would add up.
+    # Values inside regions are constrained already. The compiler propagates these shardings
+    # out of the region, except unreduced ones, where it would take the sum.
     inside = eqn.primitive.regions is not None
     outs = [
         x if inside and not _is_terms(a) else ctx.constrain(x, a)
@@ -760,14 +769,14 @@ def _emit_constrained(emit: Any, ctx: Lowering, eqn: Equation, values: list[Any]
 
 
 def _is_terms(aval: Any) -> bool:
-    """Whether each device has a term of a sum, the value."""
+    """Whether each device holds a term of a sum, which is the value."""
     return aval.explicit_sharding is not None and bool(aval.explicit_sharding.spec.unreduced)
 
 
 def _emit_stored(
     emit: Any, stored: frozenset[Any], ctx: Lowering, eqn: Equation, values: list[Any]
 ) -> Any:
-    """Emit an equation, and keep the compiler from fusing some results with their uses."""
+    """Emit an equation, and prevent the compiler from fusing some results with their uses."""
     out = emit(ctx, eqn, values)
     if stored.isdisjoint(eqn.outs):
         return out
@@ -777,7 +786,7 @@ def _emit_stored(
 
 
 def has_keys(jaxpr: Jaxpr) -> bool:
-    """Whether any value in a jaxpr is an array of keys."""
+    """Whether any value in a jaxpr has an extended dtype, such as that of keys."""
     cached = jaxpr.memo.get("has_keys")
     if cached is None:
         avals = {v.aval for eqn in jaxpr.eqns for v in eqn.outs}
@@ -788,7 +797,7 @@ def has_keys(jaxpr: Jaxpr) -> bool:
 
 
 def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
-    """Emit an equation by its recipe or, if it has none, by its rule."""
+    """Emit an equation with its recipe or, if it has none, with its rule."""
     prim, params = eqn.primitive, eqn.params
     rule = prim.lower
     if prim.lower_by_platform:
@@ -802,7 +811,7 @@ def emit_equation(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
         recipe = _learn(ctx, key, eqn, recipe)
     if recipe is None:
         return rule(ctx, *values, **params)
-    if recipe.single is not None:  # without a call between: most equations come here
+    if recipe.single is not None:  # inlined `replay`: most equations are one operation
         name, types, attributes = recipe.single
         return create(name, types, values, attributes, None, 0, ctx.loc).result
     return recipe.replay(ctx, values)
@@ -812,7 +821,7 @@ UNSEEN, SEEN = "unseen", "seen"
 
 
 def _learn(ctx: Lowering, key: tuple[Any, ...], eqn: Equation, state: str) -> Any:
-    """The recipe of an equation seen before; None if its rule is to run."""
+    """Return the recipe of an equation seen before, or None if its rule must run."""
     if state is UNSEEN:
         if all(map(is_value_param, eqn.params.values())):
             util.remember(ctx.recipes, key, SEEN, MAX_RECIPES)
@@ -825,7 +834,7 @@ def _learn(ctx: Lowering, key: tuple[Any, ...], eqn: Equation, state: str) -> An
 
 
 def _emit_with_keys(ctx: Lowering, eqn: Equation, values: list[Any]) -> Any:
-    """`emit_equation` of a jaxpr in which there are keys."""
+    """Emit an equation of a jaxpr with keys."""
     prim = eqn.primitive
     if not prim.lowers_key_arrays and any(
         dtypes.is_extended(getattr(a, "dtype", None)) for a in (*ctx.avals_in, *ctx.avals_out)
@@ -858,13 +867,13 @@ def _emit_on_keys(
         ]
 
     size = stored[0] if stored else 0
-    fun = all_lanes if stored else one_lane  # an element that is stored as one number
+    fun = all_lanes if stored else one_lane  # without: an element is stored as one number
     out = ctx.fun(fun, *values, avals=[physical(a) for a in avals_in])
     return out if prim.multiple_results else out[0]
 
 
 def _location(ctx: Lowering, key: tuple[Source | None, str, Primitive]) -> Any:
-    """The location of an equation with this source, name stack and primitive."""
+    """Return the location of an equation with this source, name stack and primitive."""
     source, names, prim = key
     label = "/".join(filter(None, (ctx.prefix, names, prim.name)))
     location = ir.Location.name(label, childLoc=_file_location(source))

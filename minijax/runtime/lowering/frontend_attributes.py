@@ -1,8 +1,9 @@
-"""What users tell the compiler of single operations: XLA's frontend attributes.
+"""XLA's frontend attributes: the metadata of single operations that users pass to the
+compiler.
 
-Inside a program it is a part of the name stack, which every transformation hands on:
-`xla_metadata[key=value]`, of which the innermost counts.  In a module it is an attribute of
-an operation.
+Inside a program, metadata is part of the name stack, which every transformation preserves:
+`xla_metadata[key=value]`. The innermost one applies. In a module it is an attribute of an
+operation.
 
 Next: context.py.
 """
@@ -25,12 +26,12 @@ _SILENT = ("stablehlo.constant", "stablehlo.return", "func.return")
 
 
 def as_text(value: Any) -> str:
-    """A value as XLA reads it."""
+    """Return a value as text that XLA reads."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def scope_of(metadata: Mapping[str, Any]) -> str:
-    """The part of a name stack that says this.
+    """Return the name-stack scope with this metadata.
 
     >>> scope_of({"stage": 2})
     'xla_metadata[stage=2]'
@@ -40,7 +41,7 @@ def scope_of(metadata: Mapping[str, Any]) -> str:
 
 
 def attributes_in_name_stack(names: str) -> dict[str, str] | None:
-    """What a name stack says, if it says anything.
+    """Return the metadata in a name stack, or None.
 
     >>> attributes_in_name_stack("f/xla_metadata[stage=2]/g")
     {'stage': '2'}
@@ -53,7 +54,7 @@ def attributes_in_name_stack(names: str) -> dict[str, str] | None:
 
 
 def tag(operation: Any, metadata: Mapping[str, str]) -> None:
-    """Tell the compiler of an operation; what it is told already stays."""
+    """Add frontend attributes to an operation; existing ones take precedence."""
     if not metadata:
         return
     attributes: Any = {key: ir.StringAttr.get(value) for key, value in metadata.items()}
@@ -64,7 +65,7 @@ def tag(operation: Any, metadata: Mapping[str, str]) -> None:
 
 
 def tag_all(module: Any, tagged: Mapping[str, Mapping[str, str]]) -> None:
-    """Tell the compiler of all operations at these locations that compute something."""
+    """Add frontend attributes to all operations at these locations that compute something."""
 
     def visit(operation: Any) -> Any:
         metadata = tagged.get(str(operation.location))

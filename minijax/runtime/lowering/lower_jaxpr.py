@@ -1,7 +1,7 @@
-"""A jaxpr as a module with a function `main`, ready for the compiler.
+"""Lowering of a jaxpr to a module with a function `main`, ready for the compiler.
 
-What is said of `main` from outside: hidden arguments, donation, memories, and how
-arguments and results lie on several devices.  Next: ../running/compile.py.
+The attributes of `main` are added here: hidden arguments, donation, memory kinds, layouts,
+and the shardings of arguments and results.  Next: ../running/compile.py.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .rounding import keep_rounding
 
 
 class Lowered:
-    """A module with what running it needs: hidden arguments and callbacks."""
+    """A module with what a run of it needs: hidden arguments and callbacks."""
 
     __slots__ = (
         "callbacks",
@@ -57,9 +57,9 @@ class Lowered:
 
 
 def lower_jaxpr(closed: ClosedJaxpr, *args: Any, **options: Any) -> Lowered:
-    """The module of a closed jaxpr; see `_lower_jaxpr`.
+    """Return the module of a closed jaxpr; see `_lower_jaxpr`.
 
-    Dead code is left to the compiler, but where it cannot be lowered at all.
+    The compiler removes dead code. Only if it cannot be lowered, it is removed before.
     """
     try:
         return _lower_jaxpr(closed, *args, **options)
@@ -91,13 +91,13 @@ def _lower_jaxpr(
     names: Sequence[str] = (),
     layout_modes: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> Lowered:
-    """The module of a closed jaxpr, with a function `main`.
+    """Return the module of a closed jaxpr, with a function `main`.
 
-    `main` takes the captured constants, then the jaxpr's inputs.  With `ordered` a token
-    is threaded through the operations that have ordered effects.  Of a program over
-    several devices `placement` says how inputs and results lie on them.  With `literals` the
-    captured constants stand in the program.  `emitter` emits it; it is told the inputs'
-    `names`.  `layout_modes` says in which orders inputs and results lie in memory.
+    `main` takes the captured constants, then the jaxpr's inputs. With `ordered`, a token is
+    threaded through the operations with ordered effects. `placement` has the shardings of
+    inputs and results of a partitioned program. With `literals`, captured constants are
+    constants in the module. `emitter` is the `Lowering` class; its `begin` gets the inputs'
+    `names`. `layout_modes` are XLA's layout modes of inputs and results.
     """
     if placement is None and TypeFlags.has_sharded_types and replicas == partitions == 1:
         check_one_device(closed.jaxpr)
@@ -142,7 +142,7 @@ def _lower_jaxpr(
                 if isinstance(a, AbstractToken):
                     args[i] = ctx.new_token()
             if ordered:
-                load_dialect("stablehlo")  # where the class of a token's value may be
+                load_dialect("stablehlo")  # needed for the Python class of a token value
                 ctx.token = ctx.new_token()
             ctx.consts = {id(c): v for c, v in zip(hidden, args, strict=False)}
             ctx.begin(args[len(hidden) :], closed.in_avals, names)
@@ -174,7 +174,7 @@ def _module_name(name: str) -> str:
 def _with_memories(
     attributes: Sequence[dict[str, Any]], avals: Sequence[Any]
 ) -> list[dict[str, Any]]:
-    """The attributes of arguments or results, and in which memory each one is."""
+    """Return the attributes of arguments or results, with each one's memory kind added."""
     kinds = [HOST_KINDS[0] if a.memory_space is HOST else "device" for a in avals]
     base = attributes or [{}] * len(kinds)
     return [
@@ -186,7 +186,7 @@ def _with_memories(
 def _with_layout_modes(
     attributes: Sequence[dict[str, Any]], modes: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """The attributes of arguments or results, and in which order each one lies."""
+    """Return the attributes of arguments or results, with each one's layout mode added."""
     base = attributes or [{}] * len(modes)
     return [
         {**attrs, "mhlo.layout_mode": ir.StringAttr.get(mode)}
@@ -200,7 +200,7 @@ def _with_shardings(
     shardings: Sequence[Any],
     avals: Sequence[Any],
 ) -> list[dict[str, Any]]:
-    """The attributes of arguments or results, and how each one lies on the devices."""
+    """Return the attributes of arguments or results, with each one's sharding added."""
     base = attributes or [{}] * len(avals)
     return [
         attrs if s is None else {**attrs, "sdy.sharding": ctx.sharding(s, a)}
@@ -218,11 +218,12 @@ def _drop_redundant_constraints(
     result_attributes: Sequence[dict[str, Any]],
     out_avals: Sequence[Any],
 ) -> list[Any]:
-    """The results of `main` without constraints that its attributes say already.
+    """Return the results of `main` without constraints that repeat its attributes.
 
-    Said twice, the compiler moves twice, by a value that is whole on each device.  Terms
-    of sums stay: only the constraint says from where on they are not to be added up.  So
-    do constraints of operations whose results have a sharding in their types.
+    With both, the compiler would reshard twice, through a replicated value. Two kinds of
+    constraints stay. Those of unreduced values: only the constraint marks where the sum
+    must not be taken yet. And those of operations whose results have a sharding in their
+    types.
     """
     values = list(values)
     for x, attributes in zip(args, arg_attributes, strict=True):
@@ -254,11 +255,11 @@ def _drop_redundant_constraints(
 def _donations(
     donated: Sequence[bool], ins: Sequence[Any], outs: Sequence[Any], placement: Any = None
 ) -> list[dict[str, Any]]:
-    """For each argument, how its memory may be used: for a result, or not at all.
+    """Return for each argument the attributes that donate its memory, if it can be used.
 
-    A result takes the memory of the first donated argument of its type that lies as it
-    does.  What is left over may do for a result of as many elements, or one that lies as
-    the compiler likes; a warning names the rest, which stay.
+    A result takes the memory of the first donated argument with its type and sharding. The
+    remaining donated arguments may be used for results with the same number of elements, or
+    whose sharding the compiler chooses. A warning lists the rest, which are kept.
     """
 
     def kind(a: Any) -> Any:
@@ -311,7 +312,7 @@ def _donations(
 def _attributes(
     arg_attributes: Sequence[dict[str, Any]], result_attributes: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Donation, memory and layout of `main`'s arguments and results."""
+    """Return the attributes of `main` from those of its arguments and results."""
     attributes: dict[str, Any] = {}
     if any(arg_attributes):
         attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arg_attributes])

@@ -1,4 +1,5 @@
-"""MLIR contexts, one a thread: kept when it ends, with caches of what is made often.
+"""MLIR contexts, one per thread, with caches of types and attributes; reused when a thread
+ends.
 
 Next: module.py and recorded_lowering.py, then context.py, which builds modules in them.
 """
@@ -20,30 +21,31 @@ from ...types import dtypes
 
 
 def load_uninterrupted(module: str) -> Any:
-    """Import a module where no interrupt comes: what its import has registered stays so,
-    and if it were cut short each later import would fail.
+    """Import a module in another thread, where no interrupt is raised.
 
-    So another thread imports it: interrupts reach the main one.  Not where a finder of
-    modules asks, which holds the lock that each import needs.
+    The import registers things that stay registered. If it were interrupted, each later
+    import would fail. Python raises interrupts only in the main thread. If the import lock
+    is held (a module finder calls this), another thread would wait for it forever, so the
+    import is direct.
     """
     if module not in sys.modules and not _imp.lock_held():
         load = importlib.import_module
         thread = threading.Thread(name="load_whole", target=load, args=(module,))
-        with contextlib.suppress(RuntimeError):  # at exit, when no thread starts
+        with contextlib.suppress(RuntimeError):  # at exit no thread can start
             thread.start()
             thread.join()
-    return importlib.import_module(module)  # which also waits for one that is under way
+    return importlib.import_module(module)  # also waits for an import in progress
 
 
 def load_dialect(name: str) -> None:
-    """Import the Python side of a dialect, which C++ does when it first needs it.
+    """Import the Python side of a dialect before C++ does so on first use.
 
-    An interrupt in an import that C++ began would end the process.
+    An interrupt during an import by C++ would end the process.
     """
     load_uninterrupted(f"jaxlib.mlir.dialects.{name}")
 
 
-# The extension modules, not the dialects' generated builders: those take long to load.
+# The extension modules only: the dialects' generated builders take long to import.
 _sdy, _chlo, _jax_mlir_ext, hlo = (
     load_uninterrupted(f"jaxlib.mlir._mlir_libs.{name}")
     for name in ("_sdy", "_chlo", "_jax_mlir_ext", "_stablehlo")
@@ -55,7 +57,7 @@ _jax_mlir_ext.register_dialects(upstream_dialects)
 
 
 def register_own(ctx: ir.Context) -> None:
-    """Make the dialects of programs known to a context."""
+    """Register the dialects of programs in a context."""
     for dialect in (_sdy, _chlo, hlo):
         dialect.register_dialect(ctx)
 
@@ -102,10 +104,10 @@ def _element_types() -> dict[Any, Any]:
 
 
 class _Lease:
-    """A context in use by a thread; when the thread ends, the next one gets it.
+    """A context in use by a thread; when the thread ends, it is reused by the next one.
 
-    A context must not die with its thread: a thread of the runtime, that runs a
-    callback, has no interpreter any more when its locals are destroyed.
+    A context must not be freed with its thread: a thread of the runtime that ran a callback
+    no longer has an interpreter state when its locals are destroyed.
     """
 
     __slots__ = ("context",)
@@ -122,7 +124,7 @@ class _Lease:
 
 
 class _Current(threading.local):
-    """This thread's context: its attributes."""
+    """The attributes of this thread's context."""
 
     def __init__(self) -> None:
         self.lease = _Lease()

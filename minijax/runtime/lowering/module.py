@@ -1,4 +1,4 @@
-"""A StableHLO module under construction: its functions, the names they take, its meshes.
+"""A StableHLO module under construction: its functions, their symbols, its meshes.
 
 Next: context.py, which fills one.
 """
@@ -48,27 +48,27 @@ class Module:
         self.functions: dict[Any, tuple[Any, list[Any]]] = {}
         self.symbols: set[str] = {"main"}
         self.callbacks: list[Any] = []
-        self.failures: Failures | None = None  # of callbacks beside other devices
-        self.keepalive: list[Any] = []  # what the executable must keep
-        # Programs that are functions here, found by the ids of their constants.
+        self.failures: Failures | None = None  # of callbacks in programs over several devices
+        self.keepalive: list[Any] = []  # objects that the executable must keep alive
+        # The jaxprs of `functions`, kept alive: the ids of their constants are keys.
         self.lowered: list[Any] = []
         self.meshes: dict[Any, str] = {}
-        self.calls = 0  # functions that are being emitted, one within another
-        self.depth = self.deepest = 0  # of regions, one within another
-        self.groups = 0  # of values that lie alike
-        # Locations of operations that users tell the compiler of, and what they tell.
+        self.calls = 0  # nesting depth of the functions being emitted
+        self.depth = self.deepest = 0  # nesting depth of regions
+        self.groups = 0  # number of groups of values with a shared sharding
+        # Location of an operation -> its frontend attributes.
         self.tagged: dict[str, dict[str, str]] = {}
-        self.placement: Any = None  # how a program over several devices lies on them
+        self.placement: Any = None  # the placement of a partitioned program
 
     @property
     def is_partitioned(self) -> bool:
-        """Whether devices run parts of one program, not replicas of it."""
+        """Whether devices run partitions of one program, not replicas of it."""
         return self.partitions > 1 or (
             self.placement is not None and len(self.placement.devices) > 1
         )
 
     def mesh(self, mesh: Any) -> str:
-        """The symbol of a mesh of the program's devices; its axes cut values."""
+        """Return the symbol of a mesh of the program's devices; declare it if it is new."""
         key = mesh.flat, mesh.shape_tuple
         symbol = self.meshes.get(key)
         if symbol is None:
@@ -81,7 +81,7 @@ class Module:
         return symbol
 
     def one_device(self, i: int) -> str:
-        """The symbol of a mesh of one of the program's devices alone."""
+        """Return the symbol of a mesh of a single device of the program."""
         symbol = self.meshes.get(("one", i))
         if symbol is None:
             text = f"[], device_ids=[{i}]"
@@ -111,7 +111,7 @@ class Module:
         loc: Any,
         attributes: dict[str, Any] | None = None,
     ) -> Any:
-        """Add a function; returns its entry block."""
+        """Add a function; return its entry block."""
         signature = ir.FunctionType.get(list(types), list(results))
         with ir.InsertionPoint(self.module.body):
             fn = ir.Operation.create(
@@ -128,10 +128,10 @@ class Module:
         return fn.regions[0].blocks.append(*types, arg_locs=[loc] * len(types))
 
     def described(self, results: Sequence[str], inputs: Sequence[str] = ()) -> Any:
-        """A copy with the number of devices, and names of the inputs and results.
+        """Return a copy with the number of devices, and names of the inputs and results.
 
         Args:
-          results: names of the first results of `main`; others have none.
+          results: names of the first results of `main`; the others have no name.
           inputs: names of the last arguments of `main`, as locations.
         """
         load_dialect("func")
@@ -170,7 +170,7 @@ class Module:
         return copy
 
     def symbol(self, name: str) -> str:
-        """A function name that is not taken."""
+        """Return a function name that is not in use."""
         base = "".join(c if c.isalnum() or c in "_." else "_" for c in name) or "f"
         out, n = base, 0
         while out in self.symbols:

@@ -1,9 +1,9 @@
-"""Programs that nest deeper than XLA can compile.
+"""Detection of programs that nest too deeply for XLA.
 
-XLA's conversion from StableHLO calls itself for each region inside another, on a thread
-with a stack of 8 MiB: some 190 loops or branches end the process.  A program deeper than
-`MOST` is refused before, and evaluated operation by operation from the outside in, until
-what is left can be compiled.  Calls are emitted in place where they nest.
+XLA's conversion from StableHLO recurses into nested regions, on a thread with a stack of 8
+MiB: about 190 nested loops or branches end the process. A program deeper than `MOST` is
+rejected first. It is then evaluated operation by operation from the outside in, until the
+rest can be compiled. Nested calls are emitted in place.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from ...base import errors
 from ...ir.jaxpr import Jaxpr, closed_jaxprs
 from ...ir.regions import Branches, Loop
 
-MOST = 100  # loops and branches, one within another
+MOST = 100  # nested loops and branches
 
 
 class TooDeep(RecursionError):
-    """A program nests deeper than the compiler can follow."""
+    """A program nests too deeply for the compiler."""
 
 
-# Where no program has been too deep, as mostly, none need be looked through.
+# Until the first program that is too deep, `is_deep` need not search any.
 seen: list[str] = []
 
 
 def check(lowered: Any, name: str) -> None:
-    """Raise TooDeep for a module that would end the process in the compiler."""
+    """Raise TooDeep for a module that would overflow the compiler's stack."""
     if lowered.deepest > MOST:
         seen[:] = [name]
         raise TooDeep(
             errors.message(
                 f"{name}: the program cannot be compiled as a whole.",
-                which=f"{lowered.deepest} loops and branches, one within another",
+                which=f"{lowered.deepest} nested loops and branches",
                 why=f"XLA overflows its stack at about 190; up to {MOST} are compiled.",
                 tries=["call the function, which runs the outer ones in Python"],
             )
@@ -40,12 +40,12 @@ def check(lowered: Any, name: str) -> None:
 
 
 def is_deep(jaxpr: Jaxpr) -> bool:
-    """Whether a program is to be evaluated from the outside in."""
+    """Whether a program must be evaluated from the outside in."""
     return bool(seen) and nesting(jaxpr) > MOST
 
 
 def nesting(jaxpr: Jaxpr) -> int:
-    """How many loops and branches stand one within another."""
+    """Return the nesting depth of loops and branches."""
     depth = jaxpr.memo.get("nesting")
     if depth is None:
         depth = 0

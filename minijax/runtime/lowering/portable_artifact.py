@@ -1,8 +1,8 @@
-"""Modules that run elsewhere: for several platforms, with nothing hidden, as bytes.
+"""Portable modules: for several platforms, without hidden arguments, serialized to bytes.
 
-What is called of such a module is merged into the module that calls it.  A module for
-several platforms begins with the number of that it runs on; it is refined, which leaves
-that platform's part alone, before it is merged.
+An exported module that is called is merged into the caller's module. A module for several
+platforms takes the index of its platform as first argument. It is refined first, which
+leaves only that platform's part.
 
 Next: control/calls/call_exported.py.
 """
@@ -27,16 +27,16 @@ from .module import Module
 PLATFORM_INDEX = "_platform_index"
 _GLOBAL = "jax.global_constant"
 _POLYMORPHIC = "jax.uses_shape_polymorphism"
-_ALIASING = ("tf.aliasing_output", "jax.buffer_donor")  # of what only a whole program is
+_ALIASING = ("tf.aliasing_output", "jax.buffer_donor")  # valid only on the arguments of `main`
 
 
 # -------------------------------------------------------------------------- lowering
 
 
 def lower_for(closed: ClosedJaxpr, name: str, platforms: Sequence[str], **options: Any) -> Any:
-    """The `Lowered` of a closed jaxpr for each of several platforms.
+    """Return the `Lowered` of a closed jaxpr for several platforms.
 
-    `main` takes the platform's number, then the jaxpr's inputs.
+    `main` takes the platform's index, then the jaxpr's inputs.
     """
     each = [lower_jaxpr(closed, name, p, literals=True, **options) for p in platforms]
     texts = [str(lowered.module) for lowered in each]
@@ -85,7 +85,7 @@ def _call(symbol: str, outs: Sequence[Any], args: Sequence[Any]) -> list[Any]:
 def _call_one_of(
     symbols: Sequence[str], platform_index: Any, outs: Sequence[Any], args: Sequence[Any]
 ) -> list[Any]:
-    """Call the function whose number `platform_index` is."""
+    """Call the function with index `platform_index`."""
     case = ir.Operation.create(
         "stablehlo.case",
         results=outs,
@@ -104,7 +104,7 @@ def _name_of(module: Any) -> str:
 
 
 def _main_of(module: Any) -> Any:
-    """The attributes of a module's `main`."""
+    """Return the attributes of a module's `main`."""
     return next(op.operation.attributes for op in module.body if _symbol_of(op) == "main")
 
 
@@ -113,7 +113,7 @@ def _symbol_of(op: Any) -> str:
 
 
 def _attribute_dicts(attributes: Any, name: str, count: int) -> list[dict[str, Any]]:
-    """The attributes of each argument or result."""
+    """Return the attributes of each argument or result as dicts."""
     if name not in attributes:
         return [{} for _ in range(count)]
     return [{a.name: a.attr for a in row} for row in attributes[name]]
@@ -127,7 +127,7 @@ def _attribute(attrs: Sequence[dict[str, Any]]) -> Any:
 
 
 def to_bytes(module: Any, polymorphic: bool, mixed: bool) -> bytes:
-    """A module in the form that later versions of the compiler read, too."""
+    """Serialize a module so that later versions of the compiler can read it."""
     with module.context:
         module.operation.attributes[_POLYMORPHIC] = ir.BoolAttr.get(polymorphic)
         weeks = hlo.StablehloCompatibilityRequirement.WEEK_4
@@ -136,7 +136,7 @@ def to_bytes(module: Any, polymorphic: bool, mixed: bool) -> bytes:
 
 
 def from_bytes(data: bytes) -> Any:
-    """The module of such bytes, in this thread's context."""
+    """Return the module of such bytes, in this thread's context."""
     for dialect in ("func", "stablehlo", "sdy"):
         load_dialect(dialect)
     with context.ir, context.unknown:
@@ -144,7 +144,7 @@ def from_bytes(data: bytes) -> Any:
 
 
 def text_of(data: bytes) -> str:
-    """Such bytes as text."""
+    """Return such bytes as text."""
     with context.ir:
         return str(from_bytes(data).operation.get_asm(enable_debug_info=True))
 
@@ -159,7 +159,7 @@ def _walk(operation: Any) -> Iterator[Any]:
 
 @functools.cache
 def _stable() -> frozenset[str]:
-    """Targets of custom calls whose meaning does not change: as JAX has them.
+    """Return the targets of custom calls that are guaranteed stable: JAX's list.
 
     Source: https://docs.jax.dev/en/latest/export/export.html, "compatibility guarantees".
     """
@@ -189,7 +189,7 @@ def _stable() -> frozenset[str]:
 
 
 def check_calls(module: Any, allowed: Sequence[str]) -> None:
-    """ValueError for custom calls that another version may not know."""
+    """Raise ValueError for custom calls that another version may not support."""
     stable = _stable().union(allowed)
     if "ALL" in stable:
         return
@@ -202,7 +202,7 @@ def check_calls(module: Any, allowed: Sequence[str]) -> None:
         raise errors.value_error(
             "Cannot serialize code with custom calls whose targets have no compatibility"
             " guarantees. Examples are:\n" + "\n".join(unstable),
-            why="what reads the program may be of another version, without them.",
+            why="a program may be loaded by another version, which may lack these targets.",
             tries=["disabled_checks=[export.DisabledSafetyCheck.custom_call(target)]"],
         )
 
@@ -211,7 +211,7 @@ def check_calls(module: Any, allowed: Sequence[str]) -> None:
 
 
 def merge(into: Module, module: Any, name: str) -> str:
-    """Move a module's functions into another; returns the symbol that its `main` gets."""
+    """Copy a module's functions into another; return the new symbol of its `main`."""
     symbols: dict[str, str] = {}
     table = ir.SymbolTable
     taken = {_symbol_of(op): str(op) for op in into.module.body}
@@ -221,7 +221,7 @@ def merge(into: Module, module: Any, name: str) -> str:
             old = _symbol_of(op)
             same = op.operation.name == "sdy.mesh" and taken.get(old) == str(op)
             symbols[old] = old if same else _free_symbol(into, old, name, taken)
-        # By way of names that are in neither: one's new name may be another's old one.
+        # Rename in two steps, since a new name may be another symbol's old name.
         for old, new in symbols.items():
             if old != new:
                 table.replace_all_symbol_uses(old, f"{new}.to_be", module.operation)
@@ -248,7 +248,7 @@ def merge(into: Module, module: Any, name: str) -> str:
 
 
 def _free_symbol(into: Module, old: str, name: str, taken: Any) -> str:
-    """A symbol that is not taken, for that of a module that is merged."""
+    """Return a free symbol for a function of a merged module."""
     base = name if old == "main" else old
     symbol = into.symbol(base)
     while symbol in taken:
@@ -257,7 +257,7 @@ def _free_symbol(into: Module, old: str, name: str, taken: Any) -> str:
 
 
 def _drop_aliasing(attributes: Any) -> None:
-    """Drop what is said of the memory of a program's arguments: it is a function now."""
+    """Drop the donation attributes of arguments: `main` has become a private function."""
     if "arg_attrs" in attributes:
         attrs = [
             {a.name: a.attr for a in row if a.name not in _ALIASING}
@@ -267,28 +267,28 @@ def _drop_aliasing(attributes: Any) -> None:
 
 
 def shardings_of(into: Module, symbol: str) -> tuple[list[Any], list[Any]]:
-    """How a function's arguments and results lie on the devices; None: anyhow."""
+    """Return the sharding attributes of a function's arguments and results; None: none."""
     fn: Any = next(
         op.operation.attributes for op in into.module.body if _symbol_of(op) == symbol
     )
     signature = ir.FunctionType(fn["function_type"].value)
     ins = _attribute_dicts(fn, "arg_attrs", len(signature.inputs))
     outs = _attribute_dicts(fn, "res_attrs", len(signature.results))
-    shardings: Any = lambda rows: [row.get("sdy.sharding") for row in rows]
+    shardings: Any = lambda dicts: [attrs.get("sdy.sharding") for attrs in dicts]
     return shardings(ins), shardings(outs)
 
 
 def refined(module: Any, platform_index: int | None, types: Sequence[Any]) -> Any:
-    """A module whose `main` takes arguments of these MLIR types, and nothing else.
+    """Return the module refined to arguments of these MLIR types.
 
-    platform_index: which of its platforms it runs on; None: it has only one.
+    platform_index: the index of its platform; None: it has only one.
     """
     with context.ir, context.unknown:
         target = Module("refined", "cpu")
         signature = ir.FunctionType(_main_of(module)["function_type"].value)
         symbol = merge(target, module, "refined_main")
         arg_types = list(signature.inputs)
-        # The types of results are not known before they are refined.
+        # Refinement replaces the types of results.
         block = target.function(
             "main", types, list(signature.results), "public", context.unknown
         )
@@ -315,17 +315,17 @@ def refined(module: Any, platform_index: int | None, types: Sequence[Any]) -> An
 
 
 def converted(x: Any, to: Any) -> Any:
-    """A value whose type says more, or less, of its shape."""
+    """Return a value converted to a type with a more, or less, static shape."""
     if x.type == to:
         return x
     return ir.Operation.create("stablehlo.convert", results=[to], operands=[x]).result
 
 
 def result_types(module: Any) -> list[Any]:
-    """The MLIR types of the results of a module's `main`."""
+    """Return the MLIR types of the results of a module's `main`."""
     return list(ir.FunctionType(_main_of(module)["function_type"].value).results)
 
 
 def argument_types(module: Any) -> list[Any]:
-    """The MLIR types of the arguments of a module's `main`."""
+    """Return the MLIR types of the arguments of a module's `main`."""
     return list(ir.FunctionType(_main_of(module)["function_type"].value).inputs)

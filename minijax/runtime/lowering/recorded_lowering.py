@@ -1,13 +1,13 @@
-"""Recipes: what a lowering rule emitted, to be emitted again without the rule.
+"""Recipes: recorded operations of a lowering rule, emitted again without the rule.
 
-What most rules emit depends on the types and params of their equation alone.  Such a rule
-runs for the first such equation; for the second it runs once more, in a block apart: the
-operations found there are a `RecordedLowering`, kept under (rule, params, types) with the MLIR
-context they belong to.  From then on an equation like it replays the recipe with its own
-operands at its own location.  A rule that looks at more, such as the
-module around, says `NotReplayable` there, and is run for each of its equations.
+The operations that most rules emit depend only on the types and params of their equation.
+Such a rule runs normally for the first such equation. For the second it runs once more in a
+separate block, whose operations become a `RecordedLowering`. It is cached in the MLIR
+context under (rule, params, types). From then on, an equal equation replays the recipe with
+its own operands at its own location. If a rule reads anything else, such as the module, the
+recording raises `NotReplayable`, and the rule runs for each of its equations.
 
-This room knows operations only as MLIR knows them.  Next: context.py, which has the rules.
+This module treats operations as plain MLIR.  Next: context.py, which has the rules.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from .mlir_context import context
 
 create = ir.Operation.create
 
-MAX_RECIPES = 2048  # recipes of a context: a few megabytes
-MAX_STEPS = 32  # operations: what is longer gains little, and holds more
+MAX_RECIPES = 2048  # recipes per context: a few megabytes
+MAX_STEPS = 32  # operations: longer recipes save little time and take more memory
 
 
 class NotReplayable(Exception):
-    """Raised where a rule looks at what is not in the key of its recipe."""
+    """Raised if a rule reads something that is not in the key of its recipe."""
 
 
 def is_value_param(value: Any) -> bool:
-    """Whether a param says all it means by being equal: a number but a float, a name.
+    """Whether equal values of a param are interchangeable: ints, names, types, enums.
 
-    0.0 and -0.0 are equal, and differ; functions and programs mean more than they are.
+    Floats are not: 0.0 equals -0.0. Neither are functions and jaxprs.
     """
     if isinstance(value, tuple):
         return all(map(is_value_param, value))
@@ -49,16 +49,16 @@ class Step(NamedTuple):
 
     name: str
     types: list[Any]
-    operands: Callable[[Any], Any]  # takes them from the list of all values so far
+    operands: Callable[[Any], Any]  # selects them from the list of all values so far
     attributes: dict[str, Any]
-    repeated: Any  # of a scalar repeated to this type, which a block needs once
-    pattern: Any  # of an operation with regions: the operation to be copied
+    repeated: Any  # the type of a broadcast scalar, emitted once per block
+    pattern: Any  # for an operation with regions: the operation to clone
 
 
 class RecordedLowering:
     """The operations of an equation, as functions of its operands.
 
-    A value is known by its number: the equation's operands, then the steps' results.
+    Values are numbered: the equation's operands, then the steps' results.
     """
 
     __slots__ = ("single", "home", "results", "steps")
@@ -68,13 +68,13 @@ class RecordedLowering:
     ) -> None:
         self.steps = steps
         self.results = results
-        self.home = home  # the module that patterns live in
-        # A plain operation on all operands as they come: what most recipes are.
+        self.home = home  # the module that owns the patterns, kept alive
+        # Most recipes are a single operation on all operands in order.
         step = steps[0] if is_single else None
         self.single = (step.name, step.types, step.attributes) if step else None
 
     def replay(self, ctx: Any, values: list[Any]) -> Any:
-        """Emit the operations on these operands; the value of the result, or the list."""
+        """Emit the operations on these operands; return the result's value, or a list."""
         for name, types, operands, attributes, repeated, pattern in self.steps:
             taken = operands(values)
             if repeated is not None:
@@ -91,13 +91,14 @@ class RecordedLowering:
         return self.results(values)
 
     def _copy(self, ctx: Any, pattern: Any, values: Sequence[Any]) -> Any:
-        """Emit an operation with regions again, on other operands, where `ctx` is."""
+        """Emit a copy of an operation with regions, on other operands, at the location of
+        `ctx`."""
         key = id(pattern), ctx.loc
         cached = ctx.copied.get(key)
         if cached is None:
             op = pattern.clone()
             _set_location(op, ctx.loc)
-            ctx.copied[key] = op, self  # which lives on, for the pattern's id
+            ctx.copied[key] = op, self  # keeps the pattern alive: its id is a key
         else:
             op = cached[0].clone()
         operands = op.operands
@@ -113,10 +114,10 @@ def record_lowering(
     params: dict[str, Any],
     several: bool,
 ) -> RecordedLowering | None:
-    """The recipe of an equation with operands of these MLIR types; None if it has none.
+    """Return the recipe of an equation with operands of these MLIR types, or None.
 
-    apart: the rule's `ctx`, which raises `NotReplayable` if it is asked for too much, and
-    tells the operations that it emitted (`given`, with attributes) and the `repeated`.
+    ctx: the rule's context. It raises `NotReplayable` if the rule reads too much, and has
+    the emitted operations with their attributes (`emitted`) and broadcasts (`repeated`).
     """
     unknown = context.unknown
     home = ir.Module.create(unknown)
@@ -139,7 +140,7 @@ def record_lowering(
     try:
         steps = [_step(op, ctx.emitted[op], numbers, repeated) for op in ops]
         results = [numbers[x] for x in (results_of_rule if several else [results_of_rule])]
-    except KeyError:  # an operation or a value from elsewhere
+    except KeyError:  # an operation or a value from outside the block
         return None
     n = len(types)
     is_single = (
@@ -163,12 +164,12 @@ def _step(
     repeated_type = repeated.get(op.results[0]) if types else None
     regions = len(op.regions) > 0
     if any(x in numbers for inner in _inside(op) for x in inner.operands):
-        raise KeyError("a region that sees values around it")
+        raise KeyError("a region that uses outer values")
     return Step(op.name, types, operands, attributes, repeated_type, op if regions else None)
 
 
 def _items(numbers: Sequence[int]) -> Callable[[Any], Any]:
-    """Takes the values of these numbers, as a sequence, from a list of all."""
+    """Return a function that selects the values with these numbers from a list."""
     if len(numbers) > 1:
         return itemgetter(*numbers)
     start = numbers[0] if numbers else 0
@@ -176,7 +177,7 @@ def _items(numbers: Sequence[int]) -> Callable[[Any], Any]:
 
 
 def _inside(op: Any) -> Iterator[Any]:
-    """The operations in an operation's regions."""
+    """Return the operations in an operation's regions, at all depths."""
     for region in op.regions:
         for block in region:
             for inner in block:
@@ -185,7 +186,7 @@ def _inside(op: Any) -> Iterator[Any]:
 
 
 def _set_location(op: Any, loc: Any) -> None:
-    """Give an operation, and what is in its regions, this location."""
+    """Set the location of an operation and of everything in its regions."""
     op.location = loc
     for region in op.regions:
         for block in region:

@@ -1,12 +1,16 @@
 """Arithmetic as IEEE 754 defines it, operation by operation: `minijax_ieee_arithmetic`.
 
-XLA takes liberties with real numbers, also without fast-math: `(x + c) - c` becomes `x`
-for a constant c, `x / c` becomes `x * (1 / c)`, `x / sqrt(y)` becomes `x * rsqrt(y)`,
-`x * y + z` is rounded once, and half precision is rounded only where a value is stored.
-Programs that rely on each rounding, such as compensated sums, set the option.  Then every
-sum, difference, product and quotient of real floats is followed by `reduce_precision` to
-its own format, which XLA keeps.  The operands of quotients are behind a barrier.  A product
-is selected where it equals itself, so that LLVM cannot join it with a sum.
+XLA does not preserve the rounding of real numbers, even without fast-math:
+
+- `(x + c) - c` becomes `x` for a constant c;
+- `x / c` becomes `x * (1 / c)`, and `x / sqrt(y)` becomes `x * rsqrt(y)`;
+- `x * y + z` is rounded once;
+- half precision is rounded only when a value is stored.
+
+Programs that rely on each rounding, such as compensated sums, set the option. Then
+every sum, difference, product and quotient of real floats is followed by `reduce_precision`
+to its own format, which XLA keeps. The operands of quotients are behind a barrier. A
+product becomes `select(p == p, p, nan)`, so that LLVM cannot fuse it with a sum.
 
 Next: lower_jaxpr.py, which calls `keep_rounding`.
 """
@@ -17,20 +21,20 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-# Bits of the exponent and of the fraction, by the name of the element type.
+# Bits of the exponent and of the fraction, by element type.
 _FORMATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
 _ROUNDED = frozenset("stablehlo." + n for n in ("add", "subtract", "multiply", "divide"))
 
 
 def keep_rounding(module: Any) -> None:
-    """Change a module so that each of its roundings is in the compiled program."""
+    """Change a module so that the compiled program performs each of its roundings."""
     for function in module.body:
         for op in _arithmetic(function.operation):
             _keep(op)
 
 
 def _arithmetic(op: Any) -> list[Any]:
-    """The operations to keep; not those of the functions that reductions apply."""
+    """Return the operations to protect, except those in the functions of reductions."""
     ops = []
     for region in op.regions:
         for block in region:

@@ -1,10 +1,11 @@
-"""Lowering of programs with sizes that are not known: shapes are computed where they run.
+"""Lowering of programs with symbolic dimensions: shapes are computed at run time.
 
-Each unknown is found from the sizes of the arguments (types/symbolic_dim_solver.py), what they must
-satisfy is asserted, and operations whose results have such sizes take them as operands.
-When the program is called, its sizes are known, and the compiler computes all of that.
+Each dimension variable is computed from the sizes of the arguments
+(types/symbolic_dim_solver.py), their constraints are asserted, and operations whose results
+have symbolic shapes take the sizes as operands. When the program is called, the sizes are
+known, and the compiler folds all of this.
 
-Calls are lowered in place, so that the unknowns are in reach everywhere.
+Calls are lowered in place, so that the dimension variables are visible everywhere.
 """
 
 from __future__ import annotations
@@ -28,35 +29,35 @@ from .module import Module
 _INT = shaped((), dtypes.int32)
 _PLACEHOLDERS = "https://docs.jax.dev/en/latest/export/shape_poly.html#shape-assertion-errors"
 
-# Operations whose result's shape is an operand, if it is not known.
+# Operations that take a symbolic result shape as an operand.
 _DYNAMIC = {
     "broadcast_in_dim": "dynamic_broadcast_in_dim",
     "reshape": "dynamic_reshape",
     "iota": "dynamic_iota",
 }
-# Those whose result's shape follows from attributes that are sizes.
+# Operations whose result shape follows from attributes that are sizes.
 _LISTS = {
     "slice": ("real_dynamic_slice", ("start_indices", "limit_indices", "strides")),
     "pad": ("dynamic_pad", ("edge_padding_low", "edge_padding_high", "interior_padding")),
     "gather": ("dynamic_gather", ("slice_sizes",)),
 }
-# Those of which the compiler finds no shape where axes come or go.
+# Operations whose shape the compiler cannot infer if the rank changes.
 _SAME_RANK = ("bitcast_convert",)
-# Those that become calls, of which the attributes that are sizes are operands.
+# Operations that become calls, with the attributes that are sizes as operands.
 _CALLS = {"chlo.top_k": ("stablehlo.dynamic_top_k", ("k",))}
 
 
 def is_symbolic(aval: Any) -> bool:
-    """Whether a type has a size that is not known."""
+    """Whether a type has a symbolic dimension."""
     return any(isinstance(d, SymbolicDim) for d in getattr(aval, "shape", ()))
 
 
 def has_symbolic_dims(jaxpr: Jaxpr) -> bool:
-    """Whether sizes occur in a program that are not known."""
+    """Whether a program has symbolic dimensions."""
     variables = (*jaxpr.invars, *(v for e in jaxpr.eqns for v in e.outs))
     if any(is_symbolic(v.aval) for v in variables):
         return True
-    # A loop, since `any` calls through C.
+    # A loop, because `any` with a generator would recurse through C.
     for inner in closed_jaxprs_in(jaxpr):  # noqa: SIM110
         if has_symbolic_dims(inner.jaxpr):
             return True
@@ -64,18 +65,18 @@ def has_symbolic_dims(jaxpr: Jaxpr) -> bool:
 
 
 class _NoRecipes(dict[Any, Any]):
-    """Recipes where none is used: the sizes in them are values, which are here alone."""
+    """A cache without recipes: sizes are values of this module, so none can be replayed."""
 
     def get(self, key: Any, default: Any = None) -> Any:
         return None
 
 
 class _Sizes(tuple[Any, ...]):
-    """Sizes of an attribute, some of them not known."""
+    """Sizes of an attribute, some of them symbolic."""
 
 
 class SymbolicLowering(Lowering):
-    """`Lowering` of a program with unknown sizes."""
+    """`Lowering` of a program with symbolic dimensions."""
 
     __slots__ = ("sizes",)
 
@@ -86,14 +87,14 @@ class SymbolicLowering(Lowering):
 
     # ---- sizes as values
     def size(self, dim: Size, aval: Any = _INT) -> Any:
-        """A size as a value of type `aval`."""
+        """Return a size as a value of type `aval`."""
         value = dim.evaluated(self.sizes, _Emitted(self))
         if aval.dtype == _INT.dtype:
             return value
         return super().op("convert", aval, value)
 
     def vector(self, shape: Sequence[Size]) -> Any:
-        """Sizes as an array."""
+        """Return sizes as an array."""
         one = shaped((1,), _INT.dtype)
         out = shaped((len(shape),), _INT.dtype)
         if not any(isinstance(d, SymbolicDim) for d in shape):
@@ -108,7 +109,7 @@ class SymbolicLowering(Lowering):
         return super().op("concatenate", out, *elements, dimension=self.i64(0))
 
     def _assert(self, holds: Any, text: str, shown: Sequence[Any]) -> None:
-        """Emit a check; in its message each {} stands for one of `shown`."""
+        """Emit a check; each {} in its message is replaced by one of `shown`."""
         for i in range(len(shown)):  # the placeholders {0}, {1} ... are operands
             text = text.replace("{}", f"{{{i}}}", 1)
         text += f". Please see {_PLACEHOLDERS} for more details."
@@ -123,7 +124,8 @@ class SymbolicLowering(Lowering):
         )
 
     def begin(self, values: Sequence[Any], avals: Sequence[Any], names: Sequence[str]) -> None:
-        """Find the unknowns from the sizes of arguments, and assert what must hold."""
+        """Compute the dimension variables from the sizes of arguments, and assert
+        constraints."""
         solved = solution([getattr(a, "shape", ()) for a in avals], names)
         obtained: list[tuple[str, Any]] = []
 
@@ -229,7 +231,7 @@ class SymbolicLowering(Lowering):
         return emit(name, aval, *operands, **attrs)
 
     def _dynamic_slice(self, aval: Any, x: Any, *starts: Any, sizes: _Sizes) -> Any:
-        """A box of sizes that are not known, moved to where it fits."""
+        """Emit a slice of symbolic sizes, with the start clamped so that it fits."""
         op, emitted = super().op, _Emitted(self)
         lows = []
         for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
@@ -242,7 +244,7 @@ class SymbolicLowering(Lowering):
         out = shaped((len(starts),), _INT.dtype)
         elements = [op("reshape", one, v) for v in lows]
         low = op("concatenate", out, *elements, dimension=self.i64(0))
-        # Of this form: the compiler sees the sizes in it, whatever the start is.
+        # In this form the compiler infers the sizes for any start.
         high = op("add", out, low, self.vector(sizes))
         steps = self.vector((1,) * len(starts))
         return op("real_dynamic_slice", aval, x, low, high, steps)
@@ -259,7 +261,7 @@ class SymbolicLowering(Lowering):
     def library_call(
         self, avals_out: Sequence[Any], operands: Sequence[Any], **attrs: Any
     ) -> Any:
-        """The shapes of results are operands, too, which go where they are known."""
+        """Emit a library call with the shapes of results as further operands."""
         if not any(map(is_symbolic, avals_out)):
             return super().library_call(avals_out, operands, **attrs)
         shapes = [self.vector(physical(a).shape) for a in avals_out]
@@ -295,14 +297,14 @@ class SymbolicLowering(Lowering):
         return super().emit(name, results, operands, attributes, regions)
 
     def no_form_error(self, name: str) -> NotImplementedError:
-        """The error for an operation that has no form for unknown sizes."""
+        """Return the error for an operation without a form for symbolic sizes."""
         avals = [*self.avals_in, *self.avals_out]
         return errors.error(
             NotImplementedError,
-            f"export: {name} of sizes that are not known is not supported.",
+            f"export: {name} with symbolic dimensions is not supported.",
             which=", ".join(a.str_short(True) for a in avals if is_symbolic(a)) or None,
-            why="the compiler has no form of it whose sizes are operands.",
-            tries=["export for each of the sizes", "sizes that are known on these axes"],
+            why="the compiler has no form of this operation that takes sizes as operands.",
+            tries=["export once for each size", "static sizes for these axes"],
         )
 
     # ---- nested programs
@@ -325,7 +327,7 @@ def _listed(attribute: Any) -> Sequence[Any]:
 
 
 class _Emitted:
-    """Arithmetic with sizes as operations of the program."""
+    """Arithmetic with sizes, emitted as operations."""
 
     def __init__(self, ctx: SymbolicLowering) -> None:
         self.ctx = ctx

@@ -1,11 +1,10 @@
-"""What goes wrong in callbacks of programs over several devices.
+"""Errors in callbacks of programs over several devices.
 
-Where one device stops, the others wait for it in the next collective for ever, and XLA
-ends the process.  So no callback stops such a program: once one has failed, it and those
-that follow answer with zeros, and the call that started the program, which waits for it,
-raises instead of returning.
+If one device stopped, the others would wait for it forever in the next collective, and XLA
+would end the process. So a failing callback does not stop such a program: it and all later
+ones return zeros. The call that started the program waits for it and then raises the error.
 
-Next: dispatch.py, whose programs are watched so.
+Next: dispatch.py, which uses `Failures.watched`.
 """
 
 from __future__ import annotations
@@ -21,16 +20,17 @@ from ..backends import jaxlib_compat as compat
 
 
 class Failures:
-    """The failures of one program's callbacks, by the runs that are under way."""
+    """The failures of one program's callbacks, by the runs in progress."""
 
     __slots__ = ("runs",)
 
     def __init__(self) -> None:
-        # Which run a callback belongs to is not known to it: all that are there fail.
+        # A callback cannot tell which run it belongs to, so all runs in progress fail.
         self.runs: dict[int, list[BaseException]] = {}
 
     def caught(self, call: Callable[..., Any], avals: Sequence[Any]) -> Any:
-        """A callback that notes its failures, and returns zeros of the types `avals`."""
+        """Return a callback that records its failure and then returns zeros of types
+        `avals`."""
 
         def run(*values: Any) -> Any:
             runs = list(self.runs.values())
@@ -48,7 +48,7 @@ class Failures:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Within, a program is run and waited for; its failure is raised at the end."""
+        """Context in which a program is run and waited for; raise its failure at the end."""
         failed: list[BaseException] = []
         self.runs[id(failed)] = failed
         try:

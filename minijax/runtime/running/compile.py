@@ -1,8 +1,8 @@
-"""From a StableHLO module to an executable, through memory and disk.
+"""Compilation of a StableHLO module to an executable, with caches in memory and on disk.
 
 The disk cache's key is the program's bytes without locations, XLA's options, jaxlib's
-version, the platform and the CPU's features.  Of callbacks a program holds only the
-indices, so it is kept without them.  Next: dispatch.py.
+version, the platform and the CPU's features. A program refers to its callbacks by index
+only, so a cached program works with those of any process.  Next: dispatch.py.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ..backends import cross_process_checks
 from ..backends import jaxlib_compat as compat
 from . import compiler_faults, compiler_passes, disk_cache
 
-# Stands in programs that name what only this process knows: they are not kept on disk.
+# Marks programs that refer to objects of this process; they are not cached on disk.
 OF_THIS_PROCESS = "minijax:of-this-process:"
 
 
 class Statistics:
-    """Counts of what the compiler did in this process."""
+    """Counts of the programs compiled and loaded in this process."""
 
     __slots__ = ("compiled", "loaded")
 
@@ -42,7 +42,7 @@ statistics = Statistics()
 
 @functools.lru_cache(maxsize=1)
 def _machine() -> bytes:
-    """What of the machine decides the code: jaxlib, CPU model and features, flags."""
+    """Return what determines the generated code: jaxlib, CPU model and features, flags."""
     import jaxlib
 
     cpu = host_platform.machine()
@@ -59,7 +59,7 @@ def _machine() -> bytes:
 
 
 def cache_key(bytecode: bytes, options: Any, devices: Sequence[Any]) -> str:
-    """The name of a program in the disk cache."""
+    """Return the name of a program in the disk cache."""
     client = devices[0].client
     digest = hashlib.blake2b(bytecode, digest_size=20)
     digest.update(options.SerializeAsString())
@@ -77,7 +77,7 @@ def _cache() -> disk_cache.DiskCache | None:
         return None
     directory = config.CACHE_DIR.value or disk_cache.default_directory()
     limit = config.CACHE_MAX_SIZE.value
-    size = 2 << 30 if limit is None else limit  # below 0: without a limit
+    size = 2 << 30 if limit is None else limit  # negative: no limit
     if size == 0:
         return None
     key = (directory, size)
@@ -88,11 +88,11 @@ def _cache() -> disk_cache.DiskCache | None:
 
 
 def set_cache_dir(path: Any) -> None:
-    """Say where compiled programs are kept from one process to the next.
+    """Set the directory in which compiled programs are cached on disk.
 
     Args:
-      path: a directory; it is made when something is written.  It is trusted: programs in
-        it are run.
+      path: a directory, created on the first write. It must be trusted: programs in it are
+        run.
 
     Returns:
       None.
@@ -107,9 +107,9 @@ def set_cache_dir(path: Any) -> None:
 
 
 def reset_cache() -> None:
-    """Forget which directories are in use, and the latest programs.
+    """Forget which directories are in use, and the most recent programs.
 
-    What is on disk stays; what is compiled next is looked up there again.
+    Files on disk stay, and the next compilations look them up again.
 
     Returns:
       None.
@@ -122,7 +122,7 @@ def reset_cache() -> None:
 
 
 def module_bytes(module: Any) -> bytes:
-    """The module as bytecode without locations."""
+    """Return the module as bytecode without locations."""
     from jaxlib.mlir import passmanager
 
     with module.context:
@@ -132,14 +132,14 @@ def module_bytes(module: Any) -> bytes:
 
 
 def bytecode_of(operation: Any) -> bytes:
-    """An operation as bytecode."""
+    """Return an operation as bytecode."""
     out = io.BytesIO()
     operation.write_bytecode(out)
     return out.getvalue()
 
 
 def _is_local(devices: Sequence[Any]) -> bool:
-    """Whether all devices are this process's."""
+    """Whether all devices belong to this process."""
     me = devices[0].client.process_index()
     return all(d.process_index == me for d in devices)
 
@@ -157,14 +157,15 @@ def compile_module(
 ) -> Any:
     """Compile a module for `devices`, or load it from the disk cache.
 
-    ahead: it may never run, so that other processes need not compile it, too.
+    is_aot: whether the program is compiled ahead of time. It may never run, so other
+      processes need not compile it.
     """
     client = devices[0].client
     if compat.is_compile_only(client):
         options = compat.compile_options(devices, replicas, partitions, overrides)
         return client.compile(module, compat.DeviceList(tuple(devices)), options)
     shared = clients.cluster.client is not None and not _is_local(devices)
-    # Of programs for GPUs of several processes all compile their parts together.
+    # Processes that share a program for GPUs compile it together, so none may load it.
     cache = None if shared and client.platform != "cpu" else _cache()
     stripped = has_locations and not config.CACHE_LOCATIONS.value
     bytecode = module_bytes(module) if stripped else bytecode_of(module.operation)
@@ -182,7 +183,7 @@ def compile_module(
     if shared and not is_aot and not private:
         cross_process_checks.check_same_program(module, bytecode, devices)
     if private or (callbacks and client.platform != "cpu"):
-        cache = None  # of other platforms it was not seen that indices are all they hold
+        cache = None  # only on CPUs are programs known to hold just the callbacks' indices
     key = cache_key(bytecode, options, devices)
     recent = key, client, tuple(devices)
     own = bool(callbacks or compiler_passes.registered)
@@ -203,7 +204,7 @@ def _compile(
 
 
 def compile_anew(module: Any, devices: Sequence[Any], partitions: int, overrides: Any) -> Any:
-    """Compile a module without the caches: what they hold cannot be written again."""
+    """Compile a module without the caches: a loaded executable cannot be serialized again."""
     client = devices[0].client
     overrides = compiler_faults.overrides_for(
         client.platform, module, bytecode_of(module.operation), overrides
@@ -217,24 +218,24 @@ def compile_anew(module: Any, devices: Sequence[Any], partitions: int, overrides
 
 
 def cost_of(executable: Any) -> Any:
-    """XLA's estimate of a program's cost, as a dict."""
+    """Return XLA's estimate of a program's cost, as a dict."""
     try:
         return executable.cost_analysis()
     except compat.RuntimeFailure as e:
         if "UNIMPLEMENTED" not in str(e):
             raise
         (module,) = executable.hlo_modules()
-        # Of devices that are not there, one that is can count the operations.
+        # For compile-only devices, the CPU client counts the operations.
         return compat._jax.hlo_module_cost_analysis(clients.backend("cpu"), module)
 
 
-# The latest executables by key: an equal program traced anew is not compiled again.  They
-# are few, since each holds 100 kB of code that nothing else may need.
+# The most recent executables by key: an equal program traced again is not compiled again.
+# There are few, since each holds 100 kB of code.
 _recent: dict[Any, Any] = util.cache({})
 _RECENT = 64
 
 
-_SECONDS = struct.Struct("<d")  # at the head of an entry: how long compiling took
+_SECONDS = struct.Struct("<d")  # compile time, at the start of an entry
 _in_use = False  # whether this process has used a cache directory
 
 
@@ -269,7 +270,7 @@ def _compile_or_load(
             monitoring.record_event_duration_secs(monitoring.SAVED, seconds - took)
             monitoring.record_event_duration_secs(monitoring.READING, took)
         except compat.RuntimeFailure as e:
-            cache.remove(key)  # written by a runtime that this one cannot read
+            cache.remove(key)  # written by an incompatible runtime
             if config.CACHE_ERRORS.value:
                 raise errors.error(
                     RuntimeError,
@@ -314,7 +315,7 @@ def _check_contents(
     loaded: Any,
     callbacks: Sequence[Any] = (),
 ) -> None:
-    """Compile anew what the cache answered, once a process: is it the same program?"""
+    """Compile a loaded program again, once per process, and raise if the two differ."""
     if key in _checked:
         return
     _checked.add(key)
@@ -323,10 +324,10 @@ def _check_contents(
     if _text(fresh) != _text(loaded):
         raise errors.error(
             RuntimeError,
-            "Persistent compilation cache inconsistency: the program that is kept is not"
-            " the one that compiling gives.",
+            "Persistent compilation cache inconsistency: the cached program is not"
+            " the one that compilation produces.",
             which=key,
-            why="the directory holds what another compiler or machine has written.",
+            why="another compiler or machine has written to the directory.",
             tries=["an empty jax_compilation_cache_dir"],
         )
 

@@ -1,13 +1,14 @@
-"""Evaluating what a rule does as one program, not operation by operation.
+"""Evaluation of a transformation rule as one compiled program.
 
-Outside of jit, transformations apply rules of primitives to concrete values.  What
-operations a rule consists of depends on types, params, and on which tangents are zero,
-which operands linear, or which axes lanes: so they are staged once for these, compiled as
-one program, and found again in one flat dict, as dispatch.py finds a primitive's.  A rule
-of one operation is the program of that; one of none hands on.
+Outside of jit, transformations apply rules of primitives to concrete values. The operations
+of a rule depend on types, params, and on which tangents are zero, which operands are
+linear, or which axes are mapped. So a rule is staged once for these, compiled as one
+program, and looked up in one flat dict, as dispatch.py does for primitives. A rule with one
+operation uses the program of that operation; a rule without operations returns its
+operands.
 
-This room names no operation.  Next: passes/jvp.py, passes/linearize.py,
-passes/transpose.py and passes/batch.py, which ask.
+This module names no operation. Next: passes/jvp.py, passes/linearize.py,
+passes/transpose.py and passes/batch.py, which call it.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ from . import dispatch
 class CompiledRule(NamedTuple):
     """A rule as one program, if it computes anything.
 
-    reads: the numbers of the operands that the program takes; None: it takes all.
-    gives: the number of each result, among operands and the program's results.
-    about: what else the rule's maker knows of it.
+    operand_indices: the operands that the program takes; None: all.
+    result_indices: for each result its index among the operands and then the program's
+    results.
+    aux: auxiliary output of the function that staged the rule.
     """
 
     program: dispatch.Program | None
@@ -46,12 +48,12 @@ class CompiledRule(NamedTuple):
 
 Make = Callable[..., tuple[ClosedJaxpr, Any]]
 _rules: dict[Any, CompiledRule | None] = util.cache({})
-_MOST_RULES = 4096  # as of programs of primitives
+_MOST_RULES = 4096  # as for programs of primitives
 _UNSEEN: Any = object()
 
 
 def _is_simple(prim: Primitive) -> bool:
-    """Whether a primitive is evaluated by its program, and does nothing besides."""
+    """Whether a primitive is evaluated by its program and has no other behavior."""
     held = prim.impl is not None or prim.regions is not None or prim.has_closures
     acts = prim.effects is not None or prim.named_axes is not None or prim.sets_memory_space
     return not (held or acts or prim.multiple_results)
@@ -65,11 +67,12 @@ def _run(
     buffers: list[Any],
     params: dict[str, Any],
 ) -> tuple[list[Any], Any] | None:
-    """The results of a rule for arrays on one device, and what is known of it; None where
-    it is to be applied itself.
+    """Return the results of a rule for arrays on one device, and its auxiliary output; None
+    if the caller must apply the rule itself.
 
-    make(primitive, flags, avals, params) -> (the rule as a jaxpr, what is known of it);
-    needed: the primitive's rule, which libraries may change.
+    make(primitive, flags, avals, params) -> (the rule as a jaxpr, auxiliary output)
+    needed: the primitive's current rule. It is part of the key, since libraries may replace
+    it.
     """
     barred = dispatch.barred and config.NO_EXECUTION.value
     if barred or (dispatch.checks and dispatch.is_nan_check_enabled()):
@@ -94,12 +97,12 @@ def _run(
     except TypeError:  # unhashable params
         return None
     if rule is _UNSEEN:
-        if not _is_simple(prim):  # a key would keep the programs that it holds
+        if not _is_simple(prim):  # the key would keep the jaxprs in its params alive
             return None
         staged = _staged(make, prim, flags, avals, params)
         rule = None
         if staged is not None:
-            with contextlib.suppress(NotImplementedError):  # of one that is not lowered
+            with contextlib.suppress(NotImplementedError):  # an operation without a lowering
                 rule = _compiled(staged, prim.name, *placed)
         util.remember(_rules, key, rule, _MOST_RULES)
     if rule is None:
@@ -118,11 +121,11 @@ def _run(
 def _staged(
     make: Make, prim: Primitive, flags: Any, avals: Any, params: Any
 ) -> tuple[ClosedJaxpr, Any] | None:
-    """A rule as a jaxpr; None of one that needs values, or refuses what it is given."""
+    """Return a rule as a jaxpr; None if it needs concrete values or rejects its operands."""
     try:
         return make(prim, flags, avals, params)
     except Exception as error:
-        if is_refusal(error):  # the rule itself says it better
+        if is_refusal(error):  # applied to values, the rule raises a better error
             return None
         raise
 
@@ -130,7 +133,7 @@ def _staged(
 def _compiled(
     staged: tuple[ClosedJaxpr, Any], name: str, placement: Any, committed: bool
 ) -> CompiledRule | None:
-    """The program of a rule; None of what a program cannot be alone."""
+    """Return a rule as a program; None for constants, effects or literal results."""
     closed, aux = staged
     jaxpr = closed.jaxpr
     outs = jaxpr.outvars
@@ -180,7 +183,7 @@ def _jvp_rule(prim: Primitive, flags: Any, avals: Any, params: Any) -> tuple[Clo
 def evaluate_jvp(
     prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: Any
 ) -> tuple[Any, Any] | None:
-    """The result and its tangent; None where the rule is to be applied itself."""
+    """Return the result and its tangent; None if the caller must apply the rule itself."""
     flags = []
     buffers = [*primals]
     for t in tangents:
@@ -205,8 +208,8 @@ def _linearized_rule(
 def evaluate_linearized(
     prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: Any
 ) -> tuple[Any, Any, list[Any]] | None:
-    """The result, the linear part as a jaxpr (None: it is zero), and the residuals that
-    it takes first; None where the rule is to be applied itself."""
+    """Return the result, the linear part as a jaxpr (None: it is zero), and the residuals,
+    its first inputs; None if the caller must apply the rule itself."""
     flags = []
     for x, t in zip(primals, tangents, strict=True):
         is_nonzero = type(t) is not Zero
@@ -228,7 +231,8 @@ def evaluate_linearized(
 def _transpose_rule(
     prim: Primitive, flags: Any, avals: Any, params: Any
 ) -> tuple[ClosedJaxpr, list[Any]]:
-    """About it: for each operand the number of its cotangent, or None."""
+    """Stage a transpose rule. Auxiliary output: the index of each operand's cotangent, or
+    None."""
     numbers: list[Any] = []
 
     def rule(*operands: Any) -> list[Any]:
@@ -247,7 +251,7 @@ def _transpose_rule(
 def evaluate_transpose(
     prim: Primitive, ct: Any, args: Sequence[Any], params: Any
 ) -> list[Any] | None:
-    """Cotangents of operands; None where the rule is to be applied itself."""
+    """Return the cotangents of operands; None if the caller must apply the rule itself."""
     flags = []
     buffers = []
     for x in args:
@@ -270,7 +274,7 @@ def evaluate_transpose(
 def _batch_rule(
     prim: Primitive, flags: Any, avals: Any, params: Any
 ) -> tuple[ClosedJaxpr, list[Any]]:
-    """About it: the lane axis of the result."""
+    """Stage a batching rule. Auxiliary output: the lane axis of the result."""
     size, *dims = flags
     lane_axes: list[Any] = []
 
@@ -285,8 +289,8 @@ def _batch_rule(
 def evaluate_batched(
     prim: Primitive, axis: Axis, vals: Sequence[Any], dims: Sequence[Any], params: Any
 ) -> tuple[Any, Any] | None:
-    """The result for all lanes, and its lane axis; None where the rule is to be applied
-    itself."""
+    """Return the result for all lanes, and its lane axis; None if the caller must apply the
+    rule itself."""
     if axis.lane_sharding is not None or axis.spmd_name is not None:
         return None
     outcome = _run(_batch_rule, prim.batch, prim, (axis.size, *dims), list(vals), params)

@@ -1,11 +1,11 @@
-"""Faults of the compiler, by jaxlib version and platform, and what minijax does about each.
+"""Compiler faults, by jaxlib version and platform, and how minijax avoids each.
 
-A row of `FAULTS` describes one fault: where it occurs, the pattern that shows it, the cure,
-and the test that holds the cure.  A cure that is a compile option is applied here: each
-module is searched for the pattern before it is compiled, on every road to the compiler,
-and the option is set for the programs that have it.  Other cures are in the code that the
-row names.  `shown` is the test that compiles the pattern without the cure and sees the
-fault: it fails when a jaxlib cures the fault, and the row can be given its end.
+A row of `FAULTS` describes one fault: where it occurs, the pattern that triggers it, the
+cure, and the test of the cure. If the cure is a compile option, it is applied here: each
+module is searched for the pattern before it is compiled, whichever caller compiles it, and
+the option is set for programs with the pattern. Other cures are in the file that the row
+names. `shown` is the test that compiles the pattern without the cure and observes the
+fault. When it fails, that jaxlib has fixed the fault, and the row gets its `before`.
 
 `python -m minijax.tools.faults` prints the table for docs/compiler.md.  Next: compile.py.
 """
@@ -32,25 +32,25 @@ class Fault(NamedTuple):
     pattern: str
     effect: str
     cure: str
-    where: str  # the file that has the cure
-    test: str  # of the cure: file::function
-    shown: str = ""  # the test that sees the fault without the cure, if that is harmless
-    mark: bytes = b""  # only programs whose bytecode has this can have the pattern
+    where: str  # the file with the cure
+    test: str  # the test of the cure: file::function
+    shown: str = ""  # the test that observes the fault without the cure, if that is harmless
+    mark: bytes = b""  # all programs with the pattern have this in their bytecode
     fits: Callable[[Any], bool] | None = None  # whether an operation has the pattern
     options: tuple[tuple[str, str], ...] = ()  # compile options that avoid the fault
 
 
-# The library computes a reduction together with the product that it reduces.  It goes
-# wrong where the product has a free axis of more than 128 KiB and sums over 3 to 7
-# numbers.  The compiler may join axes and products first, so the limits are wider.
+# The library fuses a reduction with the product that it reduces. The result is wrong if the
+# product has a free axis of more than 128 KiB and sums over 3 to 7 numbers. The compiler
+# may merge axes and products first, so these limits are wider.
 _LONG_AXIS, _SHORT_SUM = 4096, 16
-# The library keeps axes in arrays of 8 and adds one or two.  The compiler joins the free
-# axes of a product, not its batch axes.
+# The library has arrays of 8 axes and adds one or two. The compiler merges the free axes of
+# a product, but not its batch axes.
 _MANY_AXES, _MANY_BATCH_AXES = 7, 4
 
 
 def _axes_of_dot(op: Any) -> tuple[Any, Any, Any, Any]:
-    """Contracted and batch axes of both operands."""
+    """Return the contracted and batch axes of both operands."""
     if op.name == "stablehlo.dot":
         last = len(op.operands[0].type.shape) - 1
         return (last,), (0,), (), ()
@@ -64,7 +64,7 @@ def _axes_of_dot(op: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def is_narrow_dot(op: Any) -> bool:
-    """Whether an operation is a product whose reduction the library may get wrong."""
+    """Whether an operation is a product whose fused reduction may be wrong."""
     if op.name not in ("stablehlo.dot_general", "stablehlo.dot"):
         return False
     lhs, rhs = (x.type.shape for x in op.operands)
@@ -82,13 +82,13 @@ def is_narrow_dot(op: Any) -> bool:
 
 
 def is_wide_reduction(op: Any) -> bool:
-    """Whether an operation reduces an array of more axes than the library may count."""
+    """Whether an operation reduces an array of more axes than the library supports."""
     if op.name != "stablehlo.reduce":
         return False
     return len(op.operands[0].type.shape) >= _MANY_AXES
 
 
-# Smaller stacks of matrices are not shared out among threads.
+# Smaller stacks of matrices are not divided among threads.
 _LARGE_STACK = 4096
 
 
@@ -240,7 +240,7 @@ FAULTS: tuple[Fault, ...] = (
 
 
 def named(name: str) -> Fault:
-    """The fault of this name."""
+    """Return the fault of this name."""
     return next(fault for fault in FAULTS if fault.name == name)
 
 
@@ -252,7 +252,7 @@ def applies(fault: Fault, platform: str, release: tuple[int, ...]) -> bool:
 
 @functools.cache
 def _cured_by_options(platform: str) -> tuple[tuple[bytes, Any, Any], ...]:
-    """Mark, pattern and options of the faults here; each pattern once."""
+    """Return mark, pattern and options of this platform's faults; each pattern once."""
     by_pattern = {
         f.fits: (f.mark, f.fits, f.options)
         for f in FAULTS
@@ -264,7 +264,7 @@ def _cured_by_options(platform: str) -> tuple[tuple[bytes, Any, Any], ...]:
 def overrides_for(
     platform: str, module: Any, bytecode: bytes, overrides: dict[str, Any] | None
 ) -> dict[str, Any] | None:
-    """The compile options of a program: the caller's, and those that avoid faults."""
+    """Return the compile options of a program: the caller's, and those that avoid faults."""
     for mark, fits, options in _cured_by_options(platform):
         requested = overrides or {}
         added = [

@@ -1,7 +1,7 @@
-"""Passes of a library's own in XLA's compiler, which take and give HLO modules as bytes.
+"""User-defined passes in XLA's compiler, which take and return HLO modules as bytes.
 
-What is compiled while there are any is kept in no cache: no key tells what they do.
-Next: compile.py.
+While any are registered, compiled programs are not cached, since no key can express what
+the passes do. Next: compile.py.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Pass = Callable[[bytes], bytes | None]
 
 
 class PipelineStage(enum.IntEnum):
-    """When a pass runs."""
+    """The pipeline stage at which a pass runs."""
 
     PRE_SCHEDULER = 0
     POST_SCHEDULER = 1
 
 
-# (name, stage, platforms or None) of the passes that there are.
+# (name, stage, platforms or None) of the registered passes.
 registered: list[tuple[str, PipelineStage, tuple[str, ...] | None]] = []
 
 
@@ -36,7 +36,7 @@ def _compiler(stage: Any) -> Any:
     except ImportError:
         raise errors.error(
             NotImplementedError,
-            "This jaxlib has no passes of a library's own in its compiler.",
+            "This jaxlib has no user-defined compiler passes.",
             tries=["jaxlib 0.10.2"],
         ) from None
 
@@ -54,18 +54,18 @@ def register_hlo_module_transformation(
     stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
     platforms: Sequence[str] | str | None = None,
 ) -> None:
-    """Have the compiler call a function with each program.
+    """Register a function that the compiler calls with each program.
 
     Args:
-      callback: takes an HLO module, a serialized `HloModuleProto`; returns another, or
-        None to leave it as it is.  Several run in the order in which they came.
-      name: what the pass is called.
+      callback: takes an HLO module as a serialized `HloModuleProto`; returns another, or
+        None to leave it unchanged. Passes run in the order of registration.
+      name: the name of the pass.
       stage: when it runs.
-      platforms: for which it is; None: for all.
+      platforms: the platforms it applies to; None: all.
 
     Raises:
-      TypeError: `stage` is none.
-      NotImplementedError: jaxlib has no such passes.
+      TypeError: `stage` is not a `PipelineStage`.
+      NotImplementedError: this jaxlib has no user-defined passes.
 
     Example:
       >>> import minijax as mj
@@ -95,13 +95,13 @@ def clear_hlo_module_transformation(
     stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
     platforms: Sequence[str] | str | None = None,
 ) -> bool:
-    """Remove passes of a name.
+    """Remove the passes of a name.
 
     Args:
       name, stage, platforms: as they were registered.
 
     Returns:
-      Whether there were any.
+      Whether any pass was removed.
 
     Example:
       >>> clear_hlo_module_transformation('unknown')
@@ -111,7 +111,7 @@ def clear_hlo_module_transformation(
     removed = False
 
     def remaining(entry: Any) -> Any:
-        """What stays of a pass: that for the other platforms."""
+        """Return the entry of a pass for the platforms that remain, or None."""
         if entry[:2] != (name, stage):
             return entry
         if names is None:

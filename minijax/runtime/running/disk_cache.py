@@ -1,21 +1,23 @@
-"""A directory of compiled programs, kept from one process to the next.
+"""A persistent cache of compiled programs in a directory.
 
-It maps a key (text) to bytes and never gets in the way: whatever is wrong with the
-directory or an entry, `get` answers None and `put` does nothing.  An entry is one file,
-written under another name and renamed, so that readers and writers in many processes
-see whole files only; it carries a version, lengths and a checksum over key and content,
-so that anything else is a miss, and is removed.
+It maps a key (text) to bytes and never raises: whatever is wrong with the directory or an
+entry, `get` returns None and `put` does nothing. An entry is one file. It is written under
+another name and renamed, so that concurrent readers and writers see complete files only. It
+has a version, lengths and a checksum over key and content; a file that does not match is a
+miss, and is removed.
 
-Programs are code.  So the directory is the user's own (0700, files 0600), and one that
-others can write is refused, as is a file of someone else.  When the files outgrow the
-limit, those unused for longest go; a file's time of modification is that of its last
-use.  The directory is listed only once an eighth of the limit has been written since
-the last time, or the limit is crossed.  A process knows of no last time, so it lists a
-directory of few files first; listing many takes seconds, or a minute where the system has
-forgotten them, and most processes write little: there the first time comes by chance, so
-that processes together list as often as one that writes as much as they all.
+Programs are code. Therefore the directory belongs to the user (0700, files 0600); a
+directory that others can write to and a file of another user are rejected.
 
-This room knows nothing of programs, keys and versions of jaxlib.  Next: compile.py.
+When the files exceed the size limit, the least recently used ones are removed; a file's
+modification time is that of its last use. The directory is listed only after an eighth of
+the limit has been written since the last listing, or when the limit is exceeded. A new
+process knows of no earlier listing. If the directory has few files, it lists them first.
+Listing many takes seconds, or a minute if they are not in the system's cache, and most
+processes write little. So with many files the first listing comes at random, such that many
+processes together list as often as one process that writes as much as all of them.
+
+This module does not know programs, keys, or versions of jaxlib.  Next: compile.py.
 """
 
 from __future__ import annotations
@@ -27,22 +29,22 @@ from contextlib import suppress
 
 __all__ = ["DiskCache", "default_directory"]
 
-# Stands at the head of every entry.  The last byte is the version of the format.
+# The first bytes of every entry. The last byte is the version of the format.
 _MAGIC = b"minijax\x02"
 _DIGEST = 16
-# magic, whether compressed, length as given, length as stored, checksum
+# magic, whether compressed, original length, stored length, checksum
 _HEADER = len(_MAGIC) + 1 + 8 + 8 + _DIGEST
 
 _ENTRY, _TEMPORARY = ".program", ".writing-"
 _STALE_SECONDS = 3600.0
 _MANY = 2000  # files, which take some 10 ms to list with their sizes
 
-# zlib at level 1 shrinks XLA's executables to a quarter; it costs a get about 1 us for
-# each kB of program, a tenth of what loading the program costs.
+# zlib at level 1 compresses XLA's executables to a quarter. It costs a `get` about 1 us for
+# each kB of program, a tenth of the cost of loading the program.
 _COMPRESS_FROM = 4096
 
 _COMMON_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-# A link is not followed, and a pipe in the place of an entry does not block.
+# Do not follow a link, and do not block on a pipe, in place of an entry.
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _HAS_OWNERS = hasattr(os, "geteuid")
@@ -52,7 +54,7 @@ class DiskCache:
     """Bytes by key in a directory of limited size.
 
     Args:
-      path: the directory; it is made when the first entry is written.
+      path: the directory; it is created when the first entry is written.
       max_bytes: the limit on the size of all files; negative: no limit.
 
     >>> import tempfile
@@ -78,7 +80,7 @@ class DiskCache:
         return self._path
 
     def problem(self) -> str | None:
-        """Why the directory is not used as it is now; None if it is."""
+        """Return why the directory cannot be used now, or None."""
         try:
             info = os.stat(self._path)
         except (OSError, ValueError) as error:
@@ -89,7 +91,7 @@ class DiskCache:
         return trouble and f"{self._path} {trouble}"
 
     def get(self, key: str) -> bytes | None:
-        """The bytes that were put under a key, or None."""
+        """Return the bytes stored under a key, or None."""
         if self.problem():
             return None
         path = self._file(key)
@@ -106,12 +108,12 @@ class DiskCache:
         return blob
 
     def put(self, key: str, blob: bytes) -> bool:
-        """Keep bytes under a key, if that is possible; whether nothing went wrong."""
+        """Store bytes under a key, if possible; return False if that failed."""
         if self.problem() and (not _make(self._path) or self.problem()):
             return False
         entry = _encode(key, blob)
         if 0 <= self._max_bytes < len(entry):
-            return True  # as it should be
+            return True  # too large to store, which is not an error
         if not self._store(self._file(key), entry):
             return False
         if self._max_bytes >= 0:
@@ -122,11 +124,11 @@ class DiskCache:
         return True
 
     def remove(self, key: str) -> None:
-        """Forget an entry, for instance one that the runtime could not read."""
+        """Remove an entry, for example one that the runtime could not read."""
         _remove(self._file(key))
 
     def _file(self, key: str) -> str:
-        # Any text may be a key, so its digest is the name.
+        # Any text may be a key, so the file name is its digest.
         return os.path.join(self._path, _digest(key.encode()).hex() + _ENTRY)
 
     def _store(self, path: str, entry: bytes) -> bool:
@@ -141,14 +143,15 @@ class DiskCache:
             os.replace(temporary, path)
             stored = True
         except OSError:
-            pass  # no space, no permission: then the entry is not kept
+            pass  # no space or no permission: the entry is not stored
         finally:
             if not stored:
                 _remove(temporary)
         return stored
 
     def _first_budget(self) -> int:
-        """Bytes to write before the first listing; by chance where it takes long."""
+        """Return the number of bytes to write before the first listing: random if there are
+        many files."""
         try:
             many = _holds_many(self._path)
         except OSError:
@@ -164,7 +167,7 @@ class DiskCache:
         total = sum(size for _, size, _ in files)
         if total > self._max_bytes:
             files.sort()
-            for _, size, path in files[:-1]:  # the newest fits: `put` has seen to it
+            for _, size, path in files[:-1]:  # the newest fits, as `put` has checked
                 _remove(path)
                 total -= size
                 if total <= self._max_bytes * 3 // 4:
@@ -173,13 +176,13 @@ class DiskCache:
 
 
 def default_directory() -> str | None:
-    """Where the programs of this user are kept, or None if there is no place for them.
+    """Return the user's default cache directory, or None.
 
-    It lies in `$XDG_CACHE_HOME`, or else in `~/.cache`.  There is none without a home
-    that can be written, nor for root in the home of another user.
+    It is in `$XDG_CACHE_HOME`, or otherwise in `~/.cache`. There is none without a writable
+    home, or for root in another user's home.
     """
     base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # relative ones are invalid, by that standard
+    if not os.path.isabs(base):  # the XDG specification rejects relative paths
         home = os.path.expanduser("~")
         if not os.path.isabs(home) or not os.path.isdir(home):
             return None
@@ -189,7 +192,7 @@ def default_directory() -> str | None:
 
 
 def _may_make(path: str) -> bool:
-    """Whether the nearest directory that exists lets this user make `path` in it."""
+    """Whether this user may create `path` in its nearest existing parent directory."""
     while not os.path.lexists(path):
         parent = os.path.dirname(path)
         if parent == path:
@@ -205,7 +208,7 @@ def _may_make(path: str) -> bool:
 
 
 def _make(path: str) -> bool:
-    """Make a directory, and those above it that are missing, for this user only."""
+    """Create a directory and its missing parents, for this user only."""
     try:
         parent = os.path.dirname(os.path.abspath(path))
         if not os.path.lexists(parent) and parent != path and not _make(parent):
@@ -219,7 +222,8 @@ def _make(path: str) -> bool:
 
 
 def _distrust(info: os.stat_result) -> str | None:
-    """What is wrong with the owner or the mode of a file; None if it is ours alone."""
+    """Return what is wrong with the owner or mode of a file; None if only this user can
+    write it."""
     if not _HAS_OWNERS:
         return None
     if info.st_uid != os.geteuid():
@@ -230,7 +234,8 @@ def _distrust(info: os.stat_result) -> str | None:
 
 
 def _read(path: str, limit: int) -> bytes | None:
-    """The content of a file; None if it is no plain file of this user, or too large."""
+    """Return the content of a file; None if it is not a regular file of this user, or too
+    large."""
     fd = os.open(path, _READ | _COMMON_FLAGS)
     try:
         info = os.fstat(fd)
@@ -256,23 +261,23 @@ def _write(fd: int, data: bytes) -> None:
 
 
 def _remove(path: str) -> None:
-    with suppress(OSError):  # gone already, or the directory is read-only
+    with suppress(OSError):  # already removed, or the directory is read-only
         os.unlink(path)
 
 
 def _holds_many(directory: str) -> bool:
-    """Whether there are many files, without a look at any of them."""
+    """Whether there are many files, without reading their metadata."""
     with os.scandir(directory) as items:
         return any(n >= _MANY for n, _ in enumerate(items, 1))
 
 
 def _chance() -> float:
-    """A number from 0 to 1; `random` would be a module more to import."""
+    """Return a random number from 0 to 1; importing `random` would take longer."""
     return int.from_bytes(os.urandom(4), "little") / 2**32
 
 
 def _list(directory: str) -> list[tuple[int, int, str]]:
-    """Time of last use, size and path of the entries; what crashes left is removed."""
+    """Return time of last use, size and path of the entries; remove leftovers of crashes."""
     entries = []
     now = time.time()
     with os.scandir(directory) as items:
@@ -302,7 +307,7 @@ def _digest(*chunks: bytes) -> bytes:
 
 
 def _encode(key: str, blob: bytes) -> bytes:
-    """An entry: the header, then the bytes, compressed where that saves an eighth."""
+    """Return an entry: the header, then the bytes, compressed if that saves an eighth."""
     stored = blob
     if len(blob) >= _COMPRESS_FROM:
         import zlib
@@ -316,7 +321,7 @@ def _encode(key: str, blob: bytes) -> bytes:
 
 
 def _decode(key: str, entry: bytes) -> bytes | None:
-    """The bytes in an entry; None unless it is whole and was made for this key."""
+    """Return the bytes in an entry; None unless it is complete and belongs to this key."""
     head = entry[: _HEADER - _DIGEST]
     if len(entry) < _HEADER or not head.startswith(_MAGIC):
         return None

@@ -1,10 +1,10 @@
-"""Running: eager primitives and compiled programs.
+"""Dispatch: evaluation of eager primitives and of compiled programs.
 
-`run` is evaluation: a primitive alone, compiled once for its params and types, found
-again in one flat dict.  `compile_jaxpr` makes the `Program` of a whole jaxpr for `jit`.
-Where they run is device_assignment.py's.
+`run` evaluates one primitive. Its program is compiled once for the primitive's params and
+operand types, and looked up in one flat dict. `compile_jaxpr` makes the `Program` of a
+whole jaxpr for `jit`. device_assignment.py chooses the devices.
 
-This room names no operation.  Next: ../../prims.
+This module names no operation.  Next: ../../prims.
 """
 
 from __future__ import annotations
@@ -63,16 +63,17 @@ from .callback_errors import Failures
 
 
 def not_loaded(*_: Any, **__: Any) -> Any:
-    """What running a program does whose devices are not there: it raises."""
+    """Raise RuntimeError: `run` of a program for devices that this process lacks."""
     raise errors.error(
         RuntimeError,
-        "This program was compiled for devices that are not there: it cannot be called.",
+        "This program was compiled for devices that this process does not have, so it"
+        " cannot be called.",
         tries=["compile it for jax.devices()"],
     )
 
 
 class Program:
-    """An executable with what calling it takes."""
+    """An executable with everything that a call needs."""
 
     __slots__ = (
         "committed",
@@ -106,7 +107,7 @@ class Program:
         has_custom_layouts: bool = False,
     ) -> None:
         self.executable = executable
-        # In which orders the arguments that are kept must lie.
+        # The layouts that the kept arguments must have; None: all default.
         self.operand_layouts: list[Any] | None = None
         self.consts = consts
         self.kept_indices = kept_indices if len(kept_indices) < n_in or consts else None
@@ -145,13 +146,13 @@ class Program:
         self.failures: Failures | None = None
 
     def wrap(self, out: Sequence[Any]) -> list[Any]:
-        """Arrays around the ArrayImpls of the program's results."""
+        """Return the program's results as arrays; keys and tokens are wrapped."""
         if self.has_keys:
             return list(map(arrays.wrap, out, self.out_avals))
         return list(out)
 
     def __call__(self, buffers: Sequence[Any]) -> list[Any]:
-        """Run on ArrayImpls; returns ArrayImpls."""
+        """Run on ArrayImpls; return ArrayImpls."""
         if self.operand_layouts is not None:
             buffers = self.with_operand_layouts(buffers)
         if self.kept_indices is not None:
@@ -162,7 +163,7 @@ class Program:
         return self.run_with_effects(buffers)
 
     def with_operand_layouts(self, buffers: Sequence[Any]) -> list[Any]:
-        """The operands as they are to lie in memory."""
+        """Return the operands in the layouts that the program was compiled for."""
         assert self.operand_layouts is not None
         out = list(buffers)
         indices = range(len(out)) if self.kept_indices is None else self.kept_indices
@@ -171,7 +172,7 @@ class Program:
         return out
 
     def run_with_effects(self, buffers: Sequence[Any]) -> list[Any]:
-        """Run a program with effects; programs with ordered ones run in turn."""
+        """Run a program with effects; programs with ordered effects run one after another."""
         failures = self.failures
         with nullcontext() if failures is None else failures.watched():
             results = self.run(buffers, with_tokens=True)
@@ -184,14 +185,14 @@ class Program:
 
 
 _programs: dict[Any, Program] = util.cache({})
-_MOST_PROGRAMS = 4096  # of primitives by params and types: each holds 100 kB of code
-# Checks of results, from when they are first switched on.
+_MOST_PROGRAMS = 4096  # by primitive, params and types: each holds 100 kB of code
+# Checks of results; each is added when it is first enabled, so `run` pays for none before.
 checks: list[Callable[..., None]] = []
-barred = False  # whether execution was ever forbidden, so that `check_barred` is asked
+barred = False  # whether execution was ever forbidden; if not, `run` skips `check_barred`
 
 
 def check_barred(name: str) -> None:
-    """RuntimeError if `jax_no_execution` is on in this thread."""
+    """Raise RuntimeError if `jax_no_execution` is on in this thread."""
     if config.NO_EXECUTION.value:
         raise errors.error(
             RuntimeError,
@@ -220,7 +221,7 @@ def run(
     if barred:
         check_barred(prim.name)
     sharding = None
-    same_sharding, keys, hosts = True, False, False
+    same_sharding, has_keys, has_host_values = True, False, False
     buffers, avals = [], []
     for x in args:
         if type(x) is ArrayImpl:
@@ -235,9 +236,9 @@ def run(
             if wide and keeps_wide_dtype(x, args):
                 return run(prim, transfers.widen_scalars(args), params, requested)
             buffers.append(x)
-            hosts = True
+            has_host_values = True
             if type(x) is KeyArray or type(x) is Token:
-                same_sharding, keys = False, True
+                same_sharding, has_keys = False, True
     placed = (
         placements.by_sharding.get(id(sharding))
         if same_sharding and requested is None
@@ -250,12 +251,12 @@ def run(
         avals = [b.aval for b in buffers]
     else:
         placement, committed = placed
-        if hosts:
+        if has_host_values:
             for i, x in enumerate(args):
                 if type(x) is not ArrayImpl:
                     buffers[i] = to_buffer(x, placement)
             avals = [b.aval for b in buffers]
-    if keys:
+    if has_keys:
         avals = [
             core.aval_of(x) if type(x) is KeyArray or type(x) is Token else a
             for x, a in zip(args, avals, strict=True)
@@ -295,9 +296,9 @@ def run(
 
 
 def run_region(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """`run` of a primitive whose programs may say where values are to lie.
+    """Evaluate a primitive whose inner programs may contain shardings.
 
-    Operands that nothing needs do not count, wherever they are.
+    Unused operands are dropped first, so that their devices do not matter.
     """
     shardings = {id(x._sharding) for x in args if type(x) is ArrayImpl}
     if len(shardings) > 1:
@@ -312,9 +313,9 @@ def run_region(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -
 def execution_error(
     error: Exception, buffers: Sequence[Any], kept_indices: Sequence[int] | None = None
 ) -> Exception:
-    """A clearer error for a failed execution, where the cause is known.
+    """Return a clearer error for a failed execution, if the cause is known.
 
-    kept: of the buffers, those that the program reads.
+    kept_indices: the buffers that the program reads; None: all.
     """
     for b in buffers if kept_indices is None else map(buffers.__getitem__, kept_indices):
         if b.is_deleted():
@@ -323,7 +324,7 @@ def execution_error(
 
 
 class _WithPrograms(util.WeakIdentitySet[Any]):
-    """The jaxprs whose `memo` holds programs."""
+    """Weak set of the jaxprs whose `memo` holds programs."""
 
     __slots__ = ()
 
@@ -338,7 +339,7 @@ _with_programs = util.cache(_WithPrograms())
 
 
 def programs_of(jaxpr: Any) -> dict[Any, Any]:
-    """Where to keep programs made of a jaxpr: they are forgotten with it."""
+    """Return the dict for programs compiled from a jaxpr, which is freed with the jaxpr."""
     programs = jaxpr.memo.get("programs")
     if programs is None:
         _with_programs.add(jaxpr)
@@ -354,7 +355,11 @@ def _find_program(
     placement: Placement | PartitionedPlacement,
     committed: bool,
 ) -> Program:
-    """The program of a primitive; one that holds programs is forgotten with them."""
+    """Return the program of a primitive from the cache, or compile it.
+
+    If its params hold jaxprs, the program is cached with the first of them, and freed with
+    it.
+    """
     programs: dict[Any, Program] = _programs
     if key is not None:
         exported = (x for x in params.values() if hasattr(x, "memo"))
@@ -392,7 +397,7 @@ def program_of_one(
     placement: Placement | PartitionedPlacement,
     committed: bool,
 ) -> Program:
-    """The program by which `run` evaluates a primitive."""
+    """Return the program with which `run` evaluates a primitive."""
     param_items = tuple(params.items()) if params else None
     key = (prim, id(placement), committed, param_items, *avals)
     return _programs.get(key) or _find_program(key, prim, avals, params, placement, committed)
@@ -401,7 +406,7 @@ def program_of_one(
 def single_equation_jaxpr(
     prim: Primitive, avals: Sequence[Any], params: dict[str, Any]
 ) -> ClosedJaxpr:
-    """The program of a primitive alone."""
+    """Return a jaxpr with one equation."""
     out = abstract(prim, avals, params)
     out_avals = list(out) if prim.multiple_results else [out]
     invars = [Var(a) for a in avals]
@@ -422,16 +427,16 @@ def compile_jaxpr(
     locations: bool = True,
     layouts: tuple[Sequence[Any], Sequence[Any]] | None = None,
 ) -> Program:
-    """Lower and compile a jaxpr for the place where it is to run.
+    """Lower and compile a jaxpr for a placement.
 
-    lie: the layouts of its arguments and results, where they are said.
+    layouts: the layouts of the arguments and results; None: all default.
     """
     note_compiling(f"jit({name})", closed)
     n_in = len(closed.in_avals)
     closed, kept_indices = drop_unused(closed, keep_unused)
     partitioned: PartitionedPlacement | None = None
     if isinstance(placement, PartitionedPlacement):
-        placement = partitioned = placement.keeping(kept_indices).typed(closed)
+        placement = partitioned = placement.select_operands(kept_indices).typed(closed)
     ordered = any(getattr(e, "ordered", False) for e in closed.effects)
     with monitoring.stage(monitoring.LOWERING, f"jit({name})"):
         lowered = lower_jaxpr(
@@ -470,7 +475,7 @@ def compile_jaxpr(
 
 
 def note_compiling(name: str, closed: ClosedJaxpr) -> None:
-    """Log that a program is about to be lowered and compiled."""
+    """Log that a program will be lowered and compiled."""
     log.log_line(
         config.LOG_COMPILES.value,
         "Compiling %s with global shapes and types %s.",
@@ -484,7 +489,7 @@ def layout_modes(
     kept_indices: Sequence[int],
     where: Placement | PartitionedPlacement,
 ) -> tuple[list[str], list[str]] | None:
-    """What XLA is told of the layouts of arguments, of which some are kept, and results."""
+    """Return XLA's layout modes of the kept arguments and of the results."""
     if layouts is None:
         return None
     ins, outs = layouts
@@ -494,8 +499,8 @@ def layout_modes(
 
 
 def retained_constant(value: Any, placement: Placement | PartitionedPlacement) -> Any:
-    """A captured constant as an ArrayImpl that its program keeps; as it is where the
-    devices are not there."""
+    """Return a captured constant as an ArrayImpl that its program keeps; unchanged for
+    compile-only devices."""
     if compat.is_compile_only(placement.device.client):
         return value
     if isinstance(placement, PartitionedPlacement):
@@ -515,7 +520,7 @@ def finish_program(
     ordered: bool,
     has_custom_layouts: bool = False,
 ) -> Program:
-    """Put a `Program` together; of `n_in` inputs those numbered in `kept_indices` are read."""
+    """Build a `Program` that reads the inputs in `kept_indices`, out of `n_in`."""
     program = Program(
         executable,
         consts,
@@ -528,7 +533,7 @@ def finish_program(
         has_custom_layouts,
     )
     program.ordered = ordered
-    # Some effects leave nothing behind in the program.
+    # Some effects leave no operations in the program: it may take the fast path.
     program.stable = not any(getattr(e, "runs", True) for e in closed.effects)
     if lowered.failures is not None:
         program.failures, program.stable = lowered.failures, False
@@ -538,10 +543,10 @@ def finish_program(
 
 
 def drop_unused(closed: ClosedJaxpr, keep_unused: bool) -> tuple[ClosedJaxpr, list[int]]:
-    """Without inputs that no result and no effect needs; and which ones are left.
+    """Return the program without unused inputs, and the indices of the remaining ones.
 
-    Of those that are cut along `Explicit` axes one is left, if a result is cut: it says
-    which devices these are.
+    If a result is sharded along `Explicit` axes, one input that is sharded so is kept: it
+    determines the devices.
     """
     jaxpr = closed.jaxpr
     if keep_unused:
@@ -564,12 +569,12 @@ def drop_unused(closed: ClosedJaxpr, keep_unused: bool) -> tuple[ClosedJaxpr, li
 
 
 def has_explicit_sharding(atom: Any) -> bool:
-    """Whether the type of a value says along which axes of a mesh it is cut."""
+    """Whether a value's type has an explicit sharding."""
     return atom.aval.explicit_sharding is not None
 
 
 def eval_host_driven(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
-    """Evaluate a host-driven program operation by operation, without its dead code."""
+    """Evaluate a host-driven program operation by operation, without dead code."""
     jaxpr = closed.jaxpr
     live, _ = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), keep_in=True)
     return eval_jaxpr(live, closed.consts, *args)
@@ -581,7 +586,7 @@ def is_host_driven(jaxpr: Jaxpr) -> bool:
 
 
 def drives_devices(jaxpr: Jaxpr) -> bool:
-    """Whether a program holds a primitive that cannot be part of a compiled one."""
+    """Whether a program contains a primitive that cannot be part of a compiled program."""
     if not host_driven:
         return False
     cached = jaxpr.memo.get("host_driven")
@@ -596,7 +601,7 @@ def drives_devices(jaxpr: Jaxpr) -> bool:
 
 
 def is_nan_check_enabled() -> bool:
-    """Whether NaNs or infinities are looked for now, in this thread."""
+    """Whether results are checked for NaNs or infinities now, in this thread."""
     return bool(config.DEBUG_NANS.value or config.DEBUG_INFS.value)
 
 
@@ -606,11 +611,13 @@ def nan_check(
     reevaluate: Callable[[], Any] | None = None,
     program: Callable[[], tuple[ClosedJaxpr, Sequence[Any]]] | None = None,
 ) -> None:
-    """FloatingPointError when a result holds what is being watched for.
+    """Raise FloatingPointError if a result contains NaNs or infinities that are checked
+    for.
 
-    `reevaluate` computes the results operation by operation: it raises at the first that
-    does.  `program` gives one of a loop, a branch or a call, and its operands: the
-    operation inside is named.
+    reevaluate: computes the results operation by operation, and raises at the first bad
+    one.
+    program: returns the program inside a loop, branch or call, and its operands; the error
+    then names the operation inside.
     """
     if not is_nan_check_enabled():
         return
@@ -627,8 +634,8 @@ def nan_check(
             if reevaluate is not None:
                 reevaluate()
             why = (
-                "computed operation by operation, it was in none of the results: the"
-                " program got it as an operand, or XLA computes otherwise."
+                "evaluated operation by operation, no result had it: either the"
+                " program received it as an operand, or XLA computes differently."
             )
             which, where = None, str(STATE.source or source.user_source() or "") or None
             if program is not None:
@@ -653,5 +660,5 @@ for _option in (config.DEBUG_NANS, config.DEBUG_INFS):
 
 atexit.register(shutdown.wait_for_all)
 
-# Last: another thread may evaluate as soon as it is there.
+# Last, because another thread may evaluate as soon as the hook is filled.
 hooks.evaluate.fill(run)

@@ -1,17 +1,17 @@
-"""How far the host runs ahead of programs over several of its CPU devices.
+"""A limit on how far the host runs ahead of programs over several CPU devices.
 
-XLA's CPU client has about as many threads as devices.  Parts of one program wait for one
-another in them; and so does the start of a part, where 32 programs are under way on its
-device.  A host that runs on starts until no thread is left to the parts that all others
-wait for: XLA gives up after a minute and ends the process.  More threads would do, too;
-but waking them costs each start half as much again.
+XLA's CPU client has about as many threads as devices. In these threads, shards of one
+program wait for each other, and a start waits while 32 programs are in progress on its
+device. If the host keeps starting programs, no thread is left for the shards that all
+others wait for: XLA gives up after a minute and ends the process. More threads would also
+work, but waking them makes each start take 1.5 times as long.
 
-So starts are counted, and at every tenth one the host waits for those of the ten before
-(of fewer, if it has many threads).  What it waits for is a marker: a program that does
-nothing, on two of the devices, since XLA runs the programs over several devices of a
-client one after another, in the order of their starts.  C++ counts, too, without asking:
-the tree of what a program returns has a node around it, which is counted as it is taken
-off.
+So starts are counted, and at every tenth one the host waits for those of the ten before (of
+fewer, if it has many threads). It waits for a marker: an empty program on two of the
+devices. This works because XLA runs a client's multi-device programs one after another, in
+the order of their starts. Calls on the C++ fast path are counted as well, without Python
+code: the tree of a program's result has an extra root node, and C++ calls its unflatten
+function for each result.
 
 Next: ../sharding/partitioned_placement.py.
 """
@@ -31,8 +31,8 @@ from ..backends import jaxlib_compat as compat
 from ..lowering.mlir_context import context
 from .compile import compile_module
 
-_MOST = 10  # starts from one marker to the next
-_LIMIT = 31  # what two such spans, and a start of each thread, are to stay below
+_MOST = 10  # starts between two markers
+_LIMIT = 31  # upper limit of two such spans plus one start per thread
 
 _MARKER = """
 module @marker attributes {mhlo.num_partitions = 2 : i32} {
@@ -45,15 +45,16 @@ module @marker attributes {mhlo.num_partitions = 2 : i32} {
 
 
 class Pace:
-    """The starts of a client's programs over several devices.
+    """Counter of a client's starts of programs over several devices.
 
-    count: how many there were.  due: at which one the host waits.
+    count: increments and returns the number of starts.
+    next_wait: the number of the start at which the host waits.
     """
 
     __slots__ = ("_devices", "_latest", "_lock", "_marker", "count", "next_wait")
 
     def __init__(self, devices: Sequence[Any]) -> None:
-        self.count = itertools.count(1).__next__  # of all threads: nobody comes between
+        self.count = itertools.count(1).__next__  # one C call, so atomic among threads
         self.next_wait = _MOST
         self._devices = tuple(devices[:2])
         self._lock = threading.Lock()
@@ -61,9 +62,9 @@ class Pace:
         self._latest: Any = None
 
     def keep(self) -> None:
-        """Wait for what was started before the latest marker, and start another.
+        """Wait for the programs started before the latest marker, and start another marker.
 
-        Threads that start meanwhile come here, too, and wait with the first.
+        Other threads that start programs meanwhile wait on the same lock.
         """
         with self._lock:
             reached = self.count()
@@ -71,7 +72,7 @@ class Pace:
                 return
             before, self._latest = self._latest, None
             if before is not None:
-                with contextlib.suppress(compat.RuntimeFailure):  # nobody asked for it
+                with contextlib.suppress(compat.RuntimeFailure):  # of the marker itself
                     before.block_until_ready()
             if self._marker is None:
                 with context.ir, context.unknown:
@@ -89,7 +90,7 @@ _paces: dict[Any, Pace] = {}
 
 
 def pace_of(devices: Sequence[Any]) -> Pace | None:
-    """What keeps the pace of programs over these devices, if any must."""
+    """Return the `Pace` of programs over these devices, or None if they need none."""
     client = devices[0].client
     if len(devices) == 1 or client.platform != "cpu" or compat.is_compile_only(client):
         return None
@@ -103,7 +104,7 @@ def pace_of(devices: Sequence[Any]) -> Pace | None:
 
 
 def paced(start: Callable[..., Any], pace: Pace) -> Callable[..., Any]:
-    """What starts a program, counted."""
+    """Return a function that starts a program and counts the start."""
 
     def counted(buffers: Any, **how: Any) -> Any:
         results = start(buffers, **how)
@@ -115,7 +116,7 @@ def paced(start: Callable[..., Any], pace: Pace) -> Callable[..., Any]:
 
 
 class Counted:
-    """A program's result as C++ is told of it."""
+    """Pytree node around a program's result, so that C++ calls `_take_off` for each result."""
 
     __slots__ = ("pace", "result")
 
@@ -135,5 +136,5 @@ tree.DISPATCH.register_node(Counted, lambda x: ((x.result,), x.pace), _take_off)
 
 
 def result_tree(result: Any, pace: Pace | None) -> Any:
-    """The tree by which C++ puts a program's result together."""
+    """Return the tree structure with which C++ builds a program's result."""
     return tree.DISPATCH.flatten(result if pace is None else Counted(result, pace))[1]

@@ -1,6 +1,6 @@
-"""What options want reported of a program when it is lowered: its text, its constants.
+"""Reports about programs at lowering, requested by options: their text, their constants.
 
-Next: ../lowering/lower_jaxpr.py, which asks for it.
+Next: ../lowering/lower_jaxpr.py, which calls these functions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _numbers = itertools.count()
 
 
 def dump(closed: ClosedJaxpr, name: str, module: Any) -> None:
-    """Write a program to the directory `jax_dump_ir_to`, in the forms asked for."""
+    """Write a program to the directory `jax_dump_ir_to`, in the requested forms."""
     target = config.DUMP_TO.value
     if target == "sponge":
         target = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", "")
@@ -46,7 +46,7 @@ def dump(closed: ClosedJaxpr, name: str, module: Any) -> None:
 
 
 def check_constants(constants: Sequence[Any]) -> None:
-    """Warn of captured constants, if they are larger than the user wants them."""
+    """Warn of captured constants that exceed the user's limit."""
     most = config.CONSTANTS_BYTES.value
     sizes = [int(getattr(c, "nbytes", 0)) for c in constants]
     total = sum(sizes)
@@ -81,7 +81,8 @@ def _described(constant: Any, size: int) -> str:
 
 
 def _frames(most: int) -> list[str]:
-    """Lines that name the user's frames, the innermost first; of `most` < 0 all."""
+    """Return lines that name the user's frames, innermost first: `most` of them, or all if
+    negative."""
     at: Any = sys._getframe(1)
     lines: list[str] = []
     while at is not None and len(lines) != most:

@@ -1,9 +1,9 @@
-"""The end of the process: what is still computed then is waited for.
+"""Process exit: running programs are waited for.
 
-Threads of the CPU client that compute while the process tears itself down read memory that
-is gone, and it ends with a crash.  Results that somebody holds are waited for by name.  Of
-others nothing is left to wait for; but the programs of a thread mostly run in turn, so one
-more, started last, ends after them.
+If threads of the CPU client compute during shutdown, they read freed memory, and the
+process crashes. Results that are still referenced are waited for directly. For other
+programs no handle is left. But the programs of one thread usually run in order, so one more
+program, started last, ends after them.
 
 Next: dispatch.py.
 """
@@ -41,7 +41,7 @@ module @wait {
     return %out : tensor<i32>
   }
 }
-"""  # a loop: what is cheaper runs at once, out of turn
+"""  # a loop, because XLA runs cheaper programs immediately, out of order
 
 _process = os.getpid()
 
@@ -49,11 +49,11 @@ _process = os.getpid()
 def wait_for_all() -> None:
     """Wait for the programs that run on this process's CPUs."""
     cpu = client.existing_client("cpu")
-    if cpu is None or os.getpid() != _process:  # threads do not survive a fork
+    if cpu is None or os.getpid() != _process:  # a forked child has no threads to wait for
         return
-    with contextlib.suppress(compat.RuntimeFailure):  # nobody has asked what failed
+    with contextlib.suppress(compat.RuntimeFailure):  # errors of results that were never read
         compat.block_all([x for x in cpu.live_arrays() if not x.is_deleted()])
-    with contextlib.suppress(compat.RuntimeFailure):  # of a pass of the user's
+    with contextlib.suppress(compat.RuntimeFailure):  # from a user-defined compiler pass
         _run_last(placements.placement(cpu.local_devices()[0]))
 
 

@@ -1,10 +1,11 @@
-"""Where a computation runs: what its operands, its program and its function say.
+"""Choice of the devices that a computation runs on.
 
-A committed operand binds, and one that lies on several devices brings them all; a program
-may hold shardings, and a function may have been told some (`RequestedPlacement`).  What binds must
-agree; what does not is moved there.  Where nothing binds, it is the default device.
+Committed operands decide: a sharded one contributes all of its devices. Shardings inside a
+program and those passed to `jit` (`RequestedPlacement`) decide as well. All of these must
+name the same devices; uncommitted operands are moved there. If nothing is committed or
+requested, the computation runs on the default device.
 
-This room runs nothing.  Next: ../running/dispatch.py.
+This module runs nothing.  Next: ../running/dispatch.py.
 """
 
 from __future__ import annotations
@@ -60,13 +61,14 @@ def place_values(
     keep_layout: bool = False,
     kept_indices: Sequence[int] | None = None,
 ) -> tuple[list[Any], Any, bool]:
-    """ArrayImpls of values where their computation runs: a device, or several.
+    """Return the operands as ArrayImpls on common devices, their placement, and whether it
+    is committed.
 
-    over: the shardings that a function's arguments and results are to have.
-    names: what the values are called, for errors.
-    as_they_lie: leave those there in the order in which they lie in memory.
-    kept: those that the computation needs, of which `requested` tells; the others stay as
-      they are, wherever they lie.
+    requested: the shardings requested for a function's arguments and results.
+    names: the names of the operands in error messages.
+    keep_layout: keep the memory layout of arrays that are already on the devices.
+    kept_indices: the operands that the computation reads, to which `requested` refers; the
+      others are returned unchanged.
     """
     if kept_indices is not None and len(kept_indices) < len(values):
         needed = [values[i] for i in kept_indices]
@@ -78,14 +80,14 @@ def place_values(
         for i, buffer in zip(kept_indices, placed, strict=True):
             buffers[i] = buffer
         return buffers, placement, committed
-    if requested is None and device is None and (placed_alike := _single_placement(values)):
-        placement, committed = placed_alike
+    if requested is None and device is None and (single := _single_placement(values)):
+        placement, committed = single
         to = to_buffer
         buffers = [x if type(x) is ArrayImpl else to(x, placement) for x in values]
         return buffers, placement, committed
     placement, committed = common_placement(values, name, requested, names)
     if isinstance(placement, PartitionedPlacement):
-        return placement.take(values, keep_layout), placement, True
+        return placement.put_operands(values, keep_layout), placement, True
     if device is not None:
         target = placements.placement(device)
         if (
@@ -105,7 +107,8 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def _single_placement(values: Sequence[Any]) -> tuple[Placement, bool] | None:
-    """The device of values that all lie there alike; None where it takes a closer look."""
+    """Return the placement of operands that share one single-device sharding, or None in
+    all other cases."""
     sharding: Any = None
     for x in values:
         if type(x) is not ArrayImpl:
@@ -130,7 +133,10 @@ def buffers_at(
     kept_indices: Sequence[int] | None = None,
     keep_layout: bool = False,
 ) -> list[Any]:
-    """ArrayImpls of values at a place, of those `kept_indices`; None: of all."""
+    """Return the operands, converted to ArrayImpls at `placement`.
+
+    kept_indices: the operands to convert; None: all.
+    """
     if isinstance(placement, PartitionedPlacement):
         positions = (
             {i: k for k, i in enumerate(kept_indices)} if kept_indices is not None else None
@@ -157,8 +163,8 @@ def buffers_at(
 
 
 def shardings_in(jaxpr: Jaxpr) -> tuple[tuple[str, Any], ...]:
-    """The shardings of values inside of a program, and what says so: one for each list
-    of devices."""
+    """Return the shardings inside a program, each with a description: one for each list of
+    devices."""
     memo = jaxpr.memo
     if "shardings" not in memo:
         by_devices: dict[Any, tuple[str, Any]] = {}
@@ -180,7 +186,7 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[tuple[str, Any], ...]:
 
 
 def _primitive_holding(jaxpr: Jaxpr, x: Any) -> str:
-    """The name of the first primitive that holds something among its params."""
+    """Return the name of the first primitive with `x` among its params."""
     return next(
         eqn.primitive.name
         for eqn in jaxpr.eqns
@@ -190,7 +196,7 @@ def _primitive_holding(jaxpr: Jaxpr, x: Any) -> str:
 
 
 def check_unread(x: Any, required_sharding: Any) -> None:
-    """ValueError if a value that no result needs lies otherwise than is asked for."""
+    """Raise ValueError if an unused operand's sharding differs from the requested one."""
     if required_sharding is None or committed_devices(x) is None:
         return
     ndim, sharding = len(x.shape), x.sharding
@@ -202,18 +208,19 @@ def check_unread(x: Any, required_sharding: Any) -> None:
 
 
 class RequestedPlacement(NamedTuple):
-    """What a function says of how its arguments and results lie (None: as they like)."""
+    """Shardings requested for a function's arguments and results (None: unconstrained)."""
 
-    target: Mesh | Placement | None  # where it runs; None: as the arguments say
+    target: Mesh | Placement | None  # the devices; None: those of the arguments
     ins: Sequence[Any]
     outs: Sequence[Any] | None = None
-    among: bool = False  # more devices may run it, of which `where` is one
+    among: bool = False  # whether `target` is one of several possible devices
 
 
 def requested_placement_of(
     jaxprs: Sequence[Jaxpr], n: int, ins: Sequence[Any] = (), outs: Sequence[Any] | None = None
 ) -> RequestedPlacement | None:
-    """What programs with `n` inputs say of their devices; None if they say nothing.
+    """Return the placement that programs with `n` inputs request, or None if they request
+    none.
 
     Raises:
       ValueError: two of them name different devices.
@@ -262,8 +269,11 @@ def common_placement(
     requested: RequestedPlacement | None = None,
     names: Sequence[str] = (),
 ) -> tuple[Any, bool]:
-    """Where values are computed with: the device that the committed ones agree on, else
-    that of any, else the default; or all devices of those that lie on several."""
+    """Return the common placement of operands, and whether it is committed.
+
+    It is the device of the committed operands; otherwise that of any operand; otherwise the
+    default device. If an operand is sharded, it is all of its devices.
+    """
     chosen: tuple[int, Placement] | None = None
     uncommitted: Placement | None = None
     if (
@@ -309,7 +319,8 @@ def common_placement(
 
 
 def _placement_of_value(x: Any) -> tuple[Placement, bool] | None:
-    """The one device of an array, and whether it binds; or that which a type names."""
+    """Return the single-device placement of an array or a type, and whether it is
+    committed."""
     if type(x) in ARRAYS and not arrays.foreign(x):
         return placements.placement_of(x)
     sharding = getattr(x, "sharding", None)
@@ -321,7 +332,7 @@ def _placement_of_value(x: Any) -> tuple[Placement, bool] | None:
 def _common_device(
     values: Sequence[Any], name: str, requested: RequestedPlacement, names: Sequence[str]
 ) -> Placement:
-    """The device that a function names; arguments that it names are moved there."""
+    """Return the requested device; arguments with a requested sharding may be moved there."""
     target = requested.target
     assert isinstance(target, Placement)
     for i, (x, required_sharding) in enumerate(zip(values, requested.ins, strict=True)):
@@ -340,7 +351,7 @@ def _common_device(
 def _common_mesh_placement(
     values: Sequence[Any], name: str, requested: RequestedPlacement | None, names: Sequence[str]
 ) -> PartitionedPlacement:
-    """The devices of values of which some lie on several, and how each one lies."""
+    """Return the common placement of operands, at least one of which is sharded."""
     requested_shardings = [None] * len(values) if requested is None else requested.ins
     current_shardings = list(map(multi_device_sharding, values))
     first = next((i for i, s in enumerate(current_shardings) if s is not None), None)
@@ -373,7 +384,7 @@ def _common_mesh_placement(
 
 
 def check_host_value(x: Any, required_sharding: Any) -> None:
-    """ValueError if of several processes each is to give all of a value to be cut."""
+    """Raise ValueError for a NumPy operand to be sharded over devices of several processes."""
     if required_sharding.is_fully_replicated or required_sharding.is_fully_addressable:
         return
     raise errors.value_error(
@@ -391,7 +402,7 @@ def check_host_value(x: Any, required_sharding: Any) -> None:
 def matches_operand_sharding(
     x: Any, placement: Placement | PartitionedPlacement, k: int
 ) -> bool:
-    """Whether a value may be operand number `k` of a program that runs at `placement`."""
+    """Whether a value is on the right devices for operand number `k` of a program."""
     devices = committed_devices(x)
     if devices is None:
         return True
@@ -402,7 +413,8 @@ def matches_operand_sharding(
 
 
 def move_buffer(buffer: Any, placement: Placement, keep_layout: bool = False) -> Any:
-    """The ArrayImpl on a device, in its own order: itself if it is there."""
+    """Return the ArrayImpl on a device in its default layout; itself if it is there
+    already."""
     placed = placements.placement_of(buffer)
     if placed is None:
         aval = buffer.aval.update(explicit_sharding=None)

@@ -1,8 +1,9 @@
-"""Arrays in another order than the device's own: made, and made plain again.
+"""Conversion of arrays between the device's default layout and custom layouts.
 
-A program is compiled for the order of each of its arguments, and reads wrong elements in
-any other.  So arrays that bear a `LaidOut` sharding are made plain where they enter a
-program, unless it was compiled for them (`Program.operand_layouts`).
+A program is compiled for the layout of each argument and would read wrong elements in any
+other. Therefore arrays with a `CustomLayoutSharding` are converted to the default layout
+when they are passed to a program, unless it was compiled for their layouts
+(`Program.operand_layouts`).
 
 Next: ../running/dispatch.py.
 """
@@ -22,18 +23,18 @@ from .layouts import Layout, layout_of
 from .shardings import has_custom_layout, mark_custom_layout
 
 _conversions: dict[Any, Any] = util.cache({})
-_MOST_CONVERSIONS = 1024  # as between shardings
+_MOST_CONVERSIONS = 1024  # as for reshardings
 
 
 def buffer_layout(buffer: Any) -> Layout | None:
-    """The layout of an ArrayImpl; None: the device's own."""
+    """Return the layout of an ArrayImpl; None: the device's default."""
     if not has_custom_layout(buffer):
         return None
     return layout_of(buffer._pjrt_layout).on(next(iter(buffer.devices())))
 
 
 def with_layout(buffer: Any, layout: Layout | None) -> Any:
-    """The ArrayImpl of a single device in this order; None: in the device's own."""
+    """Return a single-device ArrayImpl in this layout; None: the device's default."""
     src_layout = buffer_layout(buffer)
     if layout_mode(src_layout) == layout_mode(layout):
         return buffer
@@ -51,7 +52,7 @@ def with_layout(buffer: Any, layout: Layout | None) -> Any:
 
 
 def layout_mode(layout: Any) -> str:
-    """What XLA is told of a layout; None: the device's own."""
+    """Return XLA's layout mode for a layout; None: the device's default."""
     if layout is None:
         return "default"
     return "auto" if layout is Layout.AUTO else layout.mode
@@ -76,7 +77,7 @@ def _compile_conversion(
 
 
 def result_shardings(executable: Any, shardings: Sequence[Any], device: Any) -> list[Any]:
-    """C++ shardings of a program's results, which may lie in other orders."""
+    """Return the C++ shardings of a program's results, marked where the layout is custom."""
     layouts = map(layout_of, executable.get_output_layouts())
     return [
         s if layout.on(device) is None else mark_custom_layout(s)
@@ -85,14 +86,14 @@ def result_shardings(executable: Any, shardings: Sequence[Any], device: Any) -> 
 
 
 def argument_layouts(executable: Any, skip: int, device: Any) -> list[Layout | None]:
-    """In which orders a program takes its arguments after the first `skip`."""
+    """Return the layouts of a program's arguments after the first `skip`."""
     layouts = map(layout_of, executable.get_parameter_layouts()[skip:])
     return [layout.on(device) for layout in layouts]
 
 
 def auto_result_layouts(jaxpr: Jaxpr) -> list[Any]:
-    """The compiler's choice for results that a program puts in an order last; None: the
-    device's own, for all others."""
+    """Return `Layout.AUTO` for each result that the program itself puts in a layout last,
+    and None (the device's default) for all others."""
     cached = jaxpr.memo.get("auto_result_layouts")
     if cached is None:
         put = {

@@ -1,13 +1,13 @@
-"""Layouts: in which order the elements of an array lie in a device's memory.
+"""Layouts: the order of an array's elements in a device's memory.
 
-Arrays lie in the device's own order, mostly the last axis first, unless a `Format` says
-otherwise: of `device_put`, or of a compiled function's arguments and results.  Those bear
-a C++ sharding of the class `LaidOut`, or `LaidOutOver` (sharding.py): so dispatch sees that
-another program, which is compiled for the device's own order, cannot take them as they are
-(layout_conversion.py, partitioned_placement.py).  Inside of programs the compiler chooses, and
-`with_layout_constraint` (prims/layout.py) tells it to.
+Arrays have the device's default layout, usually row-major, unless a `Format` passed to
+`device_put` or to a compiled function requests another. Arrays with another layout have a
+C++ sharding of class `CustomLayoutSharding` or `CustomLayoutMeshSharding` (shardings.py).
+From that class, dispatch sees that a program compiled for default layouts cannot take them
+(layout_conversion.py, partitioned_placement.py). Inside programs the compiler chooses
+layouts, unless `with_layout_constraint` (prims/layout.py) fixes one.
 
-Next: ../arrays/array.py, whose `format` is here.
+Next: ../arrays/array.py, which has the property `format`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .shardings import Sharding
 
 
 class AutoLayout:
-    """Leaves the layout to the compiler: `Layout.AUTO`."""
+    """Type of `Layout.AUTO`, which leaves the layout to the compiler."""
 
     __slots__ = ()
 
@@ -30,13 +30,13 @@ class AutoLayout:
 
 @dataclass(frozen=True)
 class Layout:
-    """The order in which the elements of an array lie in memory.
+    """The order of an array's elements in memory.
 
     Args:
-      major_to_minor: the axes, that of the longest stride first.
-      tiling: the shapes of tiles, a tuple of tuples of ints; None: as the device has it.
-      sub_byte_element_size_in_bits: the size of elements of less than a byte; 0: a whole
-        one each.
+      major_to_minor: the axes, in order of decreasing stride.
+      tiling: the shapes of tiles, a tuple of tuples of ints; None: the device's default.
+      sub_byte_element_size_in_bits: the size of packed elements smaller than a byte; 0:
+        each element takes whole bytes.
 
     Example:
       >>> Layout((1, 0))
@@ -56,26 +56,26 @@ class Layout:
 
     @property
     def is_default(self) -> bool:
-        """Whether the last axis comes first, without tiles: mostly the device's own."""
+        """Whether the layout is row-major without tiles, usually the device's default."""
         own = tuple(range(len(self.major_to_minor)))
         return self.major_to_minor == own and not self.tiling
 
     @property
     def mode(self) -> str:
-        """What XLA is told of an argument or result that lies so."""
+        """XLA's layout mode for an argument or result with this layout."""
         tiles = "".join(f"({','.join(map(str, tile))})" for tile in self.tiling or ())
         minor_to_major = ",".join(map(str, reversed(self.major_to_minor)))
         return f"{{{minor_to_major}:T{tiles}}}" if tiles else f"{{{minor_to_major}}}"
 
     def on(self, device: Any) -> Layout | None:
-        """What is special about a layout found on a device; None: it is its own."""
+        """Return the layout of an array on a device; None if it is the device's default."""
         layout = self
         if self.tiling and chooses_tiles(device):
             layout = Layout(self.major_to_minor)
         return None if layout.is_default else layout
 
     def check(self, shape: tuple[int, ...], what: str) -> None:
-        """ValueError unless it is one of arrays of this shape."""
+        """Raise ValueError unless the layout fits arrays of this shape."""
         if sorted(self.major_to_minor) != list(range(len(shape))):
             raise errors.value_error(
                 f"One of {what} is incompatible with its layout annotation {self}: Length"
@@ -86,15 +86,15 @@ class Layout:
 
 
 class Format:
-    """A layout, and the sharding that says on which devices.
+    """A layout together with a sharding.
 
     Args:
-      layout: a `Layout`, `Layout.AUTO`, or None: the device's own.
+      layout: a `Layout`, `Layout.AUTO`, or None: the device's default.
       sharding: a sharding, or None.
 
     Raises:
-      TypeError: they are something else.
-      ValueError: a `Layout`, and no sharding.
+      TypeError: `layout` or `sharding` has another type.
+      ValueError: a `Layout` without a sharding.
 
     Example:
       >>> Format()
@@ -137,13 +137,13 @@ class Format:
     def __repr__(self) -> str:
         return f"Format(layout={self.layout}, sharding={self.sharding})"
 
-    def place(self, shape: tuple[int, ...], what: str) -> Any:
-        """The sharding of an array of this shape, and its layout: None, if it is the
-        device's own.
+    def sharding_and_layout(self, shape: tuple[int, ...], what: str) -> Any:
+        """Return the sharding of an array of this shape, and its layout (None: the device's
+        default).
 
         Raises:
-          ValueError: the layout is that of other shapes.
-          NotImplementedError: it has tiles, and the devices choose theirs.
+          ValueError: the layout is for arrays of another rank.
+          NotImplementedError: the layout has tiles, and the device chooses its own.
         """
         if not isinstance(self.layout, Layout):
             return self.sharding, None
@@ -154,24 +154,24 @@ class Format:
 
 
 def chooses_tiles(device: Any) -> bool:
-    """Whether a device's own layouts have tiles, which differ by shape and dtype."""
+    """Whether a device's default layouts have tiles, which depend on shape and dtype."""
     return device.platform not in ("cpu", "gpu", "cuda", "rocm")
 
 
 def check_tiles(layout: Layout, device: Any, what: str) -> None:
-    """NotImplementedError for tiles of the user's where the device has its own."""
+    """Raise NotImplementedError for a user's tiles on a device that chooses its own."""
     if layout.tiling and chooses_tiles(device):
         raise errors.error(
             NotImplementedError,
             f"{what}: arrays of {layout} are not supported.",
             which=f"{device}",
-            why="tiles are this device's to choose.",
-            tries=["with_layout_constraint inside of a program", "tiling=None"],
+            why="this device chooses the tiles of its layouts itself.",
+            tries=["with_layout_constraint inside a program", "tiling=None"],
         )
 
 
 def layout_of(native: Any) -> Layout:
-    """The `Layout` of one of jaxlib's."""
+    """Return the `Layout` of a jaxlib layout."""
     inner = native._xla_layout()
     return Layout(
         tuple(reversed(inner.minor_to_major())),

@@ -1,7 +1,7 @@
-"""Meshes: devices in a grid whose axes have names, over which arrays are spread.
+"""Meshes: devices in a grid with named axes, over which arrays are sharded.
 
-A `Mesh` holds devices, an `AbstractMesh` only sizes and names.  One mesh may be current in
-a thread (`set_mesh`), for specifications that name axes alone.  Next: sharding.py.
+A `Mesh` holds devices, an `AbstractMesh` only sizes and names. A thread may have a current
+mesh (`set_mesh`), to which a bare `PartitionSpec` refers. Next: shardings.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..backends import client
 
 
 class AxisType(enum.Enum):
-    """Who decides how arrays lie along a mesh axis: the compiler, types, or the program."""
+    """What determines shardings along a mesh axis: the compiler, types, or the program."""
 
     Auto = enum.auto()
     Explicit = enum.auto()
@@ -55,7 +55,7 @@ def _axis_types(axis_types: Any, names: Sequence[Any]) -> tuple[AxisType, ...]:
 
 
 class _Axes:
-    """What meshes share: sizes and types of named axes."""
+    """Base class of meshes: sizes and types of named axes."""
 
     axis_names: tuple[Any, ...]
     axis_types: tuple[AxisType, ...]
@@ -106,7 +106,7 @@ class _Axes:
         return self._of_type(AxisType.Explicit)
 
     @property
-    def _any_axis_explicit(self) -> bool:  # as libraries ask
+    def _any_axis_explicit(self) -> bool:  # read by libraries
         return bool(self.explicit_axes)
 
     @property
@@ -122,9 +122,9 @@ class AbstractMesh(_Axes):
     """Sizes, names and types of a mesh's axes, without devices.
 
     Args:
-      axis_sizes, axis_names: ints and hashable names, as many.
+      axis_sizes, axis_names: ints, and as many hashable names.
       axis_types: an `AxisType` for each axis; None: Auto.
-      abstract_device: what kind of device it would hold.
+      abstract_device: the kind of device that the mesh would hold.
 
     >>> AbstractMesh((4, 2), ('x', 'y')).shape['y']
     2
@@ -174,14 +174,14 @@ class AbstractMesh(_Axes):
         raise AttributeError(f"'AbstractMesh' object has no attribute {name!r}")
 
     def update_axis_types(self, types: dict[Any, AxisType]) -> AbstractMesh:
-        """One whose axes of these names are of these types."""
+        """Return the mesh with these types for the named axes."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return self.update(axis_types=tuple(types.get(n, t) for n, t in pairs))
 
     def update(
         self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None
     ) -> AbstractMesh:
-        """One that differs in some of its parts."""
+        """Return the mesh with some attributes replaced."""
         return AbstractMesh(
             self.axis_sizes if axis_sizes is None else axis_sizes,
             self.axis_names if axis_names is None else axis_names,
@@ -200,7 +200,7 @@ _DEVICE_ATTRIBUTES = (
 
 
 class AbstractDevice:
-    """The kind of device that an abstract mesh stands for."""
+    """The kind of device of an abstract mesh."""
 
     def __init__(
         self, device_kind: str, num_cores: int | None = None, platform: str | None = None
@@ -230,15 +230,15 @@ def _names(names: Any) -> tuple[Any, ...]:
 
 
 class Mesh(_Axes):
-    """Devices in a grid, whose axes have names.
+    """Devices in a grid with named axes.
 
     Args:
-      devices: an array of devices, of as many axes as there are names.
+      devices: an array of devices with one axis per name.
       axis_names: a hashable name for each axis.
       axis_types: an `AxisType` for each axis; None: Auto.
 
     Raises:
-      ValueError: numbers of axes and names differ, or a name occurs twice.
+      ValueError: the numbers of axes and names differ, or a name occurs twice.
 
     >>> import minijax as mj, numpy as np
     >>> Mesh(np.array(mj.devices()[:1]), ('x',))
@@ -307,7 +307,7 @@ class Mesh(_Axes):
 
     @property
     def is_scalar(self) -> bool:
-        """Whether it is one device, without axes."""
+        """Whether the mesh is one device without axes."""
         return not self.axis_names and bool(self.flat)
 
     def __reduce__(self) -> Any:
@@ -336,7 +336,7 @@ class Mesh(_Axes):
 
     @property
     def device_ids(self) -> np.ndarray[Any, Any]:
-        """The devices' ids, in the grid."""
+        """The devices' ids, in the shape of the mesh."""
         return np.array([d.id for d in self.flat]).reshape(self.axis_sizes)
 
     @property
@@ -355,7 +355,7 @@ class Mesh(_Axes):
 
     @property
     def local_mesh(self) -> Mesh:
-        """The part of the mesh that this process has."""
+        """The part of the mesh with the devices of this process."""
         if not self.is_multi_process:
             return self
         is_local = np.vectorize(lambda d: d.process_index == d.client.process_index())(
@@ -372,7 +372,7 @@ class Mesh(_Axes):
     def update(
         self, devices: Any = None, axis_names: Any = None, axis_types: Any = None
     ) -> Mesh:
-        """One that differs in some of its parts."""
+        """Return the mesh with some attributes replaced."""
         return Mesh(
             self.devices if devices is None else devices,
             self.axis_names if axis_names is None else axis_names,
@@ -381,7 +381,7 @@ class Mesh(_Axes):
 
 
 class _Entered(threading.local):
-    """What the blocks `with mesh:` of this thread give back at their ends."""
+    """The meshes that this thread's blocks `with mesh:` restore at their ends."""
 
     def __init__(self) -> None:
         self.before: list[Any] = []
@@ -396,19 +396,19 @@ def _rebuild(ids: Any, sizes: Any, names: Any, types: Any) -> Mesh:
 
 
 def current_mesh() -> Any:
-    """The mesh that `set_mesh` made current in this thread; None if there is none."""
+    """Return the mesh that `set_mesh` made current in this thread, or None."""
     return config.MESH.value
 
 
 def entered_mesh() -> Any:
-    """The same; failing that, the mesh of the block `with mesh:` around."""
+    """Return the current mesh, or else that of the enclosing block `with mesh:`, or None."""
     return config.MESH.value or config.ENTERED_MESH.value
 
 
 def block_mesh() -> Any:
-    """The mesh of the block `with mesh:` around; failing that, the current one.
+    """Return the mesh of the enclosing block `with mesh:`, or else the current mesh.
 
-    Where axes are manual it stays the current one: they are axes of that.
+    If the current mesh has manual axes, return it: the program refers to them.
     """
     now = current_mesh()
     if now is not None and now.manual_axes:
@@ -417,9 +417,9 @@ def block_mesh() -> Any:
 
 
 def mesh_of_specs(entered: bool = False) -> Any:
-    """The mesh that a `PartitionSpec` alone is over; None if there is none.
+    """Return the mesh that a bare `PartitionSpec` refers to, or None.
 
-    It is the current one, if it has devices, or axes of a `shard_map` around are manual.
+    It is the current mesh, if that has devices or manual axes of an enclosing `shard_map`.
     """
     mesh = entered_mesh() if entered else current_mesh()
     is_usable = isinstance(mesh, Mesh) or (mesh is not None and mesh.manual_axes)
@@ -428,7 +428,7 @@ def mesh_of_specs(entered: bool = False) -> Any:
 
 @functools.lru_cache(1024)
 def inside(mesh: AbstractMesh, manual: frozenset[Any]) -> AbstractMesh:
-    """What a mesh is in functions that see these axes by hand."""
+    """Return the mesh as seen by functions in which these axes are manual."""
     return mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
 
 
@@ -443,13 +443,13 @@ def made_current(mesh: Any) -> Iterator[None]:
 
 
 class set_mesh:
-    """Make a mesh current: at once, or for a `with` block.
+    """Make a mesh current: from now on, or for a `with` block.
 
     Args:
-      mesh: the `Mesh`; None: none is current.
+      mesh: the `Mesh`; None: no mesh is current.
 
     Raises:
-      ValueError: it is no mesh, or a function is being traced.
+      ValueError: `mesh` is not a mesh, or a function is being traced.
 
     >>> import minijax as mj, numpy as np
     >>> with set_mesh(Mesh(np.array(mj.devices()[:1]), ('x',))):
@@ -506,7 +506,7 @@ class use_abstract_mesh:
 
 
 def get_mesh() -> Any:
-    """The current mesh; an empty one if there is none.
+    """Return the current mesh, or an empty one.
 
     Returns:
       A `Mesh`.
@@ -523,7 +523,7 @@ def get_mesh() -> Any:
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The current mesh without its devices; an empty one if there is none.
+    """Return the current mesh without its devices, or an empty one.
 
     Returns:
       An `AbstractMesh`.
@@ -542,7 +542,7 @@ def make_mesh(
     *,
     devices: Sequence[Any] | None = None,
 ) -> Mesh:
-    """A mesh over the first devices there are.
+    """Return a mesh of the first available devices.
 
     Args:
       axis_shapes, axis_names: size and name of each axis.
@@ -553,7 +553,7 @@ def make_mesh(
       A `Mesh`.
 
     Raises:
-      ValueError: there are fewer devices than the mesh has places.
+      ValueError: there are fewer devices than the mesh needs.
 
     >>> make_mesh((1,), ('x',)).shape['x']
     1

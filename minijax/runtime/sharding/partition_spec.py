@@ -1,4 +1,4 @@
-"""Partition specs: along which mesh axes each axis of an array is spread."""
+"""Partition specs: the mesh axes over which each axis of an array is sharded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...base import errors
 
 
 class _Unconstrained:
-    """The entry of an axis that the compiler may lay out as it likes."""
+    """Entry for an axis whose sharding the compiler chooses."""
 
     def __repr__(self) -> str:
         return "UNCONSTRAINED"
@@ -29,7 +29,7 @@ class DuplicateSpecError(ValueError):
 
 
 def _entry(value: Any) -> Any:
-    """An entry in its normal form: None, a name, or several in a tuple."""
+    """Return an entry in normal form: None, a name, or a tuple of several names."""
     if isinstance(value, (list, tuple)):
         if not value:
             return None
@@ -38,7 +38,7 @@ def _entry(value: Any) -> Any:
 
 
 def _sums(name: str, axes: Any, entries: Any, used: set[Any]) -> frozenset[Any]:
-    """The mesh axes that a spec calls `reduced` or `unreduced`."""
+    """Return the checked `reduced` or `unreduced` mesh axes of a spec."""
     if not isinstance(axes, (set, frozenset)):
         raise errors.type_error(
             f"{name} argument of PartitionSpec should of type `frozenset` or `set`. Got"
@@ -57,12 +57,12 @@ def _sums(name: str, axes: Any, entries: Any, used: set[Any]) -> frozenset[Any]:
 
 
 class PartitionSpec:
-    """For each axis of an array: a mesh axis, several, or None: it is not spread.
+    """For each axis of an array: the mesh axes it is sharded over, or None.
 
     Args:
       partitions: names, tuples of names, None, or `PartitionSpec.UNCONSTRAINED`.
-      unreduced, reduced: mesh axes over which values are sums not yet added up, or have
-        been.
+      unreduced: mesh axes along which devices hold terms of a sum that has not been taken.
+      reduced: mesh axes along which the sum has been taken.
 
     >>> P = PartitionSpec
     >>> P('x', None, ('y', 'z'))
@@ -106,11 +106,11 @@ class PartitionSpec:
         return self._entries[i]
 
     def index(self, value: Any) -> int:
-        """The first axis of arrays that is cut so."""
+        """Return the number of the first entry equal to `value`."""
         return self._entries.index(_entry(value))
 
     def count(self, value: Any) -> int:
-        """How many axes of arrays are cut so."""
+        """Return the number of entries equal to `value`."""
         return self._entries.count(_entry(value))
 
     def __add__(self, other: Any) -> PartitionSpec:
@@ -158,13 +158,13 @@ class PartitionSpec:
         return _rebuild, (self._entries, self.unreduced, self.reduced)
 
     def update(self, **changes: Any) -> PartitionSpec:
-        """One that differs in `partitions`, `unreduced` or `reduced`."""
+        """Return the spec with `partitions`, `unreduced` or `reduced` replaced."""
         entries = changes.pop("partitions", self._entries)
         fields = {"unreduced": self.unreduced, "reduced": self.reduced, **changes}
         return PartitionSpec(*entries, **fields)
 
 
-PartitionSpec.__name__ = "P"  # as it prints
+PartitionSpec.__name__ = "P"  # its name in the repr
 
 
 def _rebuild(entries: Any, unreduced: Any, reduced: Any) -> PartitionSpec:
@@ -172,7 +172,7 @@ def _rebuild(entries: Any, unreduced: Any, reduced: Any) -> PartitionSpec:
 
 
 class _Infer:
-    """Asks for specs to be those of the arguments' types."""
+    """Type of `Infer`, which requests the specs of the arguments' types."""
 
     __slots__ = ()
 
@@ -184,14 +184,14 @@ Infer = _Infer()
 
 
 def axes_of(entry: Any) -> tuple[Any, ...]:
-    """The mesh axes of one entry of a spec."""
+    """Return the mesh axes of one entry of a spec."""
     if entry is None or entry is UNCONSTRAINED:
         return ()
     return entry if isinstance(entry, tuple) else (entry,)
 
 
 def check_spec(spec: PartitionSpec, names: tuple[Any, ...]) -> None:
-    """Raise unless a spec names axes of the mesh, each once."""
+    """Raise unless a spec names only axes of the mesh, each at most once."""
     seen = set()
     for entry in spec:
         for axis in axes_of(entry):
@@ -206,6 +206,6 @@ def check_spec(spec: PartitionSpec, names: tuple[Any, ...]) -> None:
                     "A single NamedSharding spec specification can map every mesh axis to"
                     f" at most one positional dimension, but {spec} has duplicate entries"
                     f" for `{axis}`",
-                    why="an axis of the mesh cuts one axis of the array.",
+                    why="a mesh axis can shard only one axis of an array.",
                 )
             seen.add(axis)

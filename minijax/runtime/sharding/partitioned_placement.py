@@ -1,8 +1,8 @@
-"""Programs over several devices: where they run, and how operands and results lie.
+"""Placement of programs over several devices, and resharding of arrays.
 
-A `PartitionedPlacement` is to partitioned programs what a `Placement` is to those on one
-device. All operands lie on its devices, each as its sharding says; those without one are
-whole on each device. Results lie as asked for, or as XLA chose. Next: ../running/dispatch.py.
+A `PartitionedPlacement` is to partitioned programs what a `Placement` is to single-device
+programs. It has a sharding for each operand; operands without one are replicated. Results
+have the requested shardings, or those that XLA chose. Next: ../running/dispatch.py.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ from .shardings import (
     has_custom_layout,
 )
 
-DEVICE_SHARDINGS = (NamedSharding, GSPMDSharding, SingleDeviceSharding)  # which name devices
+DEVICE_SHARDINGS = (NamedSharding, GSPMDSharding, SingleDeviceSharding)  # those with devices
 
 
 class PartitionedPlacement:
-    """The devices of a partitioned program, and how its operands and results lie.
+    """The devices of a partitioned program, and the shardings of its operands and results.
 
-    ins, outs: a `NamedSharding` for each; None: whole on each device; as XLA likes.
+    ins, outs: a `NamedSharding` for each. None: the operand is replicated; XLA chooses the
+    sharding of the result.
     """
 
     __slots__ = ("device", "devices", "ins", "mesh", "outs", "platform", "replicated")
@@ -59,14 +60,14 @@ class PartitionedPlacement:
         self.outs = outs
         self.replicated = NamedSharding(mesh, PartitionSpec())
 
-    def keeping(self, kept_indices: Sequence[int]) -> PartitionedPlacement:
-        """The same with some of the operands alone."""
+    def select_operands(self, kept_indices: Sequence[int]) -> PartitionedPlacement:
+        """Return the placement with only these operands."""
         if len(kept_indices) == len(self.ins):
             return self
         return partitioned_placement(self.mesh, [self.ins[i] for i in kept_indices], self.outs)
 
     def typed(self, closed: ClosedJaxpr) -> PartitionedPlacement:
-        """The same, with results that lie as the types of a program say, if they do."""
+        """Return the placement with the result shardings that the program's types contain."""
         if not self.mesh.are_all_axes_explicit:
             return self
         same_mesh = all(s is None or s.mesh == self.mesh for s in self.ins)
@@ -77,28 +78,28 @@ class PartitionedPlacement:
         return partitioned_placement(self.mesh, self.ins, outs)
 
     def _of_type(self, aval: Any) -> NamedSharding:
-        """The sharding of a result: over its type's mesh, if that has another shape."""
+        """Return a result's sharding: over its type's mesh, if that has another shape."""
         explicit = getattr(aval, "explicit_sharding", None)
         if explicit is None or explicit.mesh.shape_tuple == self.mesh.shape_tuple:
             return NamedSharding(self.mesh, aval.sharding.spec)
         return explicit.on(self.devices)  # type: ignore[no-any-return]
 
     def sharding_in(self, i: int) -> NamedSharding:
-        """How operand number `i` lies."""
+        """Return the sharding of operand number `i`."""
         return self.ins[i] or self.replicated
 
     def has_operand_sharding(self, i: int, buffer: Any) -> bool:
-        """Whether an ArrayImpl lies as operand number `i` is to lie."""
+        """Whether an ArrayImpl has the sharding of operand number `i`."""
         expected = self.sharding_in(i).cpp_sharding(len(buffer.aval.shape))
         return buffer._sharding is expected
 
     def results(
         self, executable: Any, avals: Sequence[Any], in_avals: Sequence[Any] = ()
     ) -> list[Any]:
-        """The C++ shardings of a program's results.
+        """Return the C++ shardings of a program's results.
 
-        in_avals: the types of operands.  A result that lies as an operand of its rank
-        does has that one's sharding, of all that say so.
+        in_avals: the types of the operands. If XLA's sharding of a result equals that of an
+        operand of the same rank, the result gets that operand's sharding object.
         """
         chosen = executable.get_output_shardings() if len(self.devices) > 1 else None
         by_hlo: dict[Any, Any] = {}
@@ -122,9 +123,11 @@ class PartitionedPlacement:
             cpp_shardings.append(sharding.cpp_sharding(ndim))
         return cpp_shardings
 
-    def take(self, values: Sequence[Any], keep_layout: bool = False) -> list[Any]:
-        """The values as ArrayImpls, each cut as its operand is to be; in their order of
-        elements, or in the devices' own."""
+    def put_operands(self, values: Sequence[Any], keep_layout: bool = False) -> list[Any]:
+        """Return the values as ArrayImpls with the shardings of the operands.
+
+        keep_layout: keep custom memory layouts; otherwise convert to the default layout.
+        """
         put = put_sharded_keep_layout if keep_layout else put_sharded
         return [put(x, self.sharding_in(i)) for i, x in enumerate(values)]
 
@@ -135,7 +138,7 @@ _placements: dict[Any, PartitionedPlacement] = {}
 def partitioned_placement(
     mesh: Mesh, ins: Sequence[Any], outs: Sequence[Any] | None = None
 ) -> PartitionedPlacement:
-    """The `PartitionedPlacement` of these shardings: one object for equal ones."""
+    """Return the `PartitionedPlacement` of these shardings: one object for equal ones."""
     key = mesh, tuple(ins), None if outs is None else tuple(outs)
     cached = _placements.get(key)
     if cached is None:
@@ -144,7 +147,7 @@ def partitioned_placement(
 
 
 def mesh_of(sharding: Any) -> Any:
-    """The mesh of a sharding; of one that has none, its devices in a row."""
+    """Return the mesh of a sharding; if it has none, a one-dimensional mesh of its devices."""
     if isinstance(sharding, NamedSharding):
         return sharding.mesh
     row = np.array(sharding.devices, dtype=object)
@@ -152,8 +155,8 @@ def mesh_of(sharding: Any) -> Any:
 
 
 def multi_device_sharding(x: Any) -> Any:
-    """How an array is spread over devices; None: it is on one, or no array."""
-    if type(x) not in ARRAYS or foreign(x):  # what stands for one may say how it lies
+    """Return the sharding of a multi-device array, or None for any other value."""
+    if type(x) not in ARRAYS or foreign(x):  # a type, for example, may have a sharding
         sharding = getattr(x, "sharding", None)
     elif placements.placement_of(x) is not None:
         return None
@@ -167,7 +170,7 @@ def multi_device_sharding(x: Any) -> Any:
 
 
 def put_sharded(x: Any, sharding: Any) -> Any:
-    """A value as an ArrayImpl that lies as `sharding` says."""
+    """Return a value as an ArrayImpl with this sharding."""
     x = adopted(x)
     if isinstance(sharding, NamedSharding) and not sharding.devices:
         if type(x) not in ARRAYS:
@@ -206,7 +209,7 @@ def put_sharded(x: Any, sharding: Any) -> Any:
 
 
 def put_sharded_keep_layout(x: Any, sharding: Any) -> Any:
-    """`put_sharded`, but of what is there already, in whichever order."""
+    """Put a value like `put_sharded`, but keep the layout if the sharding is equivalent."""
     if type(x) in ARRAYS and not foreign(x) and has_custom_layout(base_array(x)):
         x._check_alive()
         buffer = base_array(x)
@@ -217,7 +220,7 @@ def put_sharded_keep_layout(x: Any, sharding: Any) -> Any:
 
 
 def with_layout(buffer: Any, layout: Any) -> Any:
-    """The ArrayImpl where it is, in this order; None: in the devices' own."""
+    """Return the ArrayImpl in this layout on the same devices; None: the default layout."""
     if placements.placement_of(buffer) is not None:
         return layout_conversion.with_layout(buffer, layout)
     src_layout = layout_conversion.buffer_layout(buffer)
@@ -229,14 +232,14 @@ def with_layout(buffer: Any, layout: Any) -> Any:
 
 
 def with_default_layout(buffer: Any) -> Any:
-    """The ArrayImpl in the devices' own order."""
+    """Return the ArrayImpl in the devices' default layout."""
     return with_layout(buffer, None) if has_custom_layout(buffer) else buffer
 
 
 def array_with_layout(x: Any, layout: Layout | None) -> Any:
-    """The array where it is, in this order; None: in the devices' own.
+    """Return the array in this layout on the same devices; None: the default layout.
 
-    Of keys, their words lie together.
+    The words of a random key stay adjacent: their axes are the minor ones.
     """
     buffer = arrays.base_array(x)
     if layout is not None and buffer is not x:
@@ -248,8 +251,8 @@ def array_with_layout(x: Any, layout: Layout | None) -> Any:
 
 
 def _reshard(buffer: Any, src_sharding: Any, sharding: Any) -> Any:
-    """A spread ArrayImpl lying otherwise: its parts are moved between devices and
-    memories, through the host only where their number changes."""
+    """Reshard an array, through the host only if the number of devices or the client
+    changes."""
     src_sharding, target_sharding, ndim = (
         _in_default_memory(src_sharding),
         _in_default_memory(sharding),
@@ -279,7 +282,7 @@ def _reshard(buffer: Any, src_sharding: Any, sharding: Any) -> Any:
         reshard = resharding(buffer, src_sharding, same_devices)
         if same_devices is sharding and src_cpp_sharding is src_sharding.cpp_sharding(
             ndim
-        ):  # it is all there is to do
+        ):  # no other step needed
             key = id(src_cpp_sharding), id(same_devices.cpp_sharding(ndim)), buffer.aval
             util.remember(_reshardings, key, reshard, _MOST_RESHARDINGS)
         buffer = reshard(buffer)
@@ -287,14 +290,14 @@ def _reshard(buffer: Any, src_sharding: Any, sharding: Any) -> Any:
 
 
 def _in_default_memory(sharding: Any) -> Any:
-    """The same in the devices' own memory."""
+    """Return the sharding in the devices' default memory."""
     if sharding.given_kind is None:
         return sharding
     return sharding.with_memory_kind(str(sharding.devices[0].default_memory().kind))
 
 
 def _in_memory(buffer: Any, sharding: Any) -> Any:
-    """A spread ArrayImpl, cut as `sharding` says, on its devices and in its memory."""
+    """Copy the shards of an ArrayImpl to the devices and the memory of `sharding`."""
     inner = sharding.cpp_sharding(len(buffer.aval.shape))
     if buffer._sharding is inner:
         return buffer
@@ -308,7 +311,7 @@ def _is_replicated(sharding: Any) -> bool:
 
 
 def _replicate(buffer: Any, sharding: Any) -> Any:
-    """A single-device array on every device of a sharding."""
+    """Replicate a single-device array over the devices of a sharding."""
     away = sharding.devices[0].client is not buffer._sharding._device.client
     if away or sharding.given_kind or buffer.aval.memory_space is HOST:
         return _shard_host_value(transfers.host_value(buffer), buffer.aval, sharding)
@@ -326,7 +329,7 @@ def _replicate(buffer: Any, sharding: Any) -> Any:
 
 
 def _shard_host_value(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> Any:
-    """A NumPy array cut into the parts that the devices hold."""
+    """Put the shards of a NumPy array on their devices."""
     shape = aval.shape
     space = MemorySpace.of_kind(sharding.given_kind)
     aval = aval_with_sharding(aval.update(memory_space=space), sharding)
@@ -354,7 +357,7 @@ def _shard_host_value(value: np.ndarray[Any, Any], aval: Any, sharding: Any) -> 
 
 
 def assemble(aval: Any, sharding: Any, shards: Sequence[Any]) -> Array:
-    """One array of the parts that lie on this process's devices already."""
+    """Return the global array whose shards are already on this process's devices."""
     stored = aval_with_sharding(physical(aval), sharding)
     inner = sharding.cpp_sharding(len(stored.shape))
     array = compat.assemble(stored, inner, list(map(with_default_layout, shards)))
@@ -363,20 +366,20 @@ def assemble(aval: Any, sharding: Any, shards: Sequence[Any]) -> Array:
     return arrays.wrap(array, aval)
 
 
-# (sharding, sharding, aval), also with the ids of C++ shardings that live on -> what
-# moves the parts
+# (sharding, sharding, aval) -> the compiled resharding. The shardings may also be ids of
+# C++ shardings: those are never freed, so an id is never reused.
 _reshardings: dict[Any, Any] = util.cache({})
 _MOST_RESHARDINGS = 1024
-# (sharding, shape) -> devices, the index of each one's part, the C++ sharding
+# (sharding, shape) -> devices, the index of each one's shard, the C++ sharding
 _shard_slices: dict[Any, Any] = util.cache({})
 
 
 def resharding(
     buffer: Any, src_sharding: Any, sharding: Any, modes: tuple[str, str] | None = None
 ) -> Callable[[Any], Any]:
-    """What moves the parts of such an ArrayImpl, on the same devices: a program.
+    """Return a compiled function that reshards such an ArrayImpl on the same devices.
 
-    modes: the orders of elements that they come in, and are to have.
+    modes: the layout modes of the operand and of the result.
     """
     aval = buffer.aval
     key: Any = (src_sharding, sharding, aval) if modes is None else (src_sharding, aval, *modes)
@@ -414,7 +417,7 @@ def resharding(
 
 
 def committed_devices(x: Any) -> tuple[Any, ...] | None:
-    """The devices on which a value, or what stands for one, must be; None: on any."""
+    """Return the devices that a value or type is committed to; None: it is uncommitted."""
     sharding = multi_device_sharding(x)
     if sharding is not None:
         return sharding.devices  # type: ignore[no-any-return]
@@ -426,10 +429,11 @@ def committed_devices(x: Any) -> tuple[Any, ...] | None:
 
 
 def check_meshes(name: str, values: Sequence[Any]) -> bool:
-    """ValueError if operands are over different meshes, or over another than is current,
-    of which one has `Explicit` axes.
+    """Raise ValueError if operands or the current mesh have different meshes, and one of
+    these meshes has `Explicit` axes.
 
-    False if they are, and may be: where the current mesh was made of another.
+    Return False if they differ and `minijax_recast_mesh` is on: the current mesh was then
+    derived from another one.
     """
     context_mesh = get_abstract_mesh()
     operand_meshes = []
@@ -473,7 +477,7 @@ def _on(devices: Sequence[Any]) -> str:
 
 
 def describe_argument(i: int, x: Any, name: str, names: Sequence[str] = ()) -> str:
-    """What an error says of argument number `i`, of whose names some may be known."""
+    """Describe argument number `i` for an error; `names` are the known argument names."""
     called = names[i] if i < len(names) and names[i] else f"args[{i}]"
     aval = shaped(tuple(x.shape), x.dtype).str_short(False)
     return (
@@ -482,30 +486,30 @@ def describe_argument(i: int, x: Any, name: str, names: Sequence[str] = ()) -> s
 
 
 def describe_sharding(what: str, sharding: Any) -> str:
-    """What an error says of a sharding that is asked for."""
+    """Describe a requested sharding for an error."""
     return f"{what} {_on(sharding.devices)}"
 
 
 def describe_devices(devices: Sequence[Any]) -> str:
-    """What an error says of the devices on which a program must run."""
+    """Describe the devices of a program for an error."""
     return f"a sharding {_on(devices)}"
 
 
 def incompatible_devices_error(first: str, second: str) -> ValueError:
-    """The error for arguments or shardings on different devices."""
+    """Return the error for arguments or shardings on different devices."""
     return errors.value_error(
         f"Received incompatible devices for jitted computation. Got {first} and {second}",
-        why="a program runs on one list of devices, on which all its arguments lie.",
+        why="all arguments of a jitted function must be on the same devices.",
         tries=["device_put one of them to the other's sharding"],
     )
 
 
 def sharding_mismatch_error(requested: Any, x: Any) -> ValueError:
-    """The error for an argument that lies otherwise than `in_shardings` says."""
+    """Return the error for an argument whose sharding differs from `in_shardings`."""
     aval = shaped(tuple(x.shape), x.dtype).str_short(False)
     return errors.value_error(
         "Sharding passed to jit does not match the sharding on the respective"
         f" arg. Got jit sharding: {requested},\narg sharding: {x.sharding} for arg"
         f" type: {aval}",
-        tries=["device_put it first", "in_shardings=None: as it lies"],
+        tries=["device_put it first", "in_shardings=None: keep the argument's sharding"],
     )

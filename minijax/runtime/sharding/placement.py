@@ -1,7 +1,7 @@
-"""Placements: a device, and how values lie on it alone.
+"""Placements: single devices, and the C++ shardings of values on them.
 
-Each device has two canonical C++ shardings, for values committed to it and for values
-that are merely there; dispatch compares them by identity.  Next: ../arrays/transfers.py.
+Each device has two canonical C++ shardings: one for values committed to it, one for
+uncommitted values. Dispatch compares them by identity.  Next: ../arrays/transfers.py.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Placement:
 
     @property
     def is_here(self) -> bool:
-        """Whether the device is this process's."""
+        """Whether the device belongs to this process."""
         return bool(self.device.process_index == self.device.client.process_index())
 
     def sharding_in_memory(self, kind: str) -> Any:
-        """The C++ sharding of arrays in another memory of the device's."""
+        """Return the C++ sharding of arrays in another memory of the device."""
         cached = self.kinds.get(kind)
         if cached is None:
             sharding = compat.SingleDeviceSharding(self.device, memory_kind=kind)
@@ -49,7 +49,7 @@ class Placement:
         return cached
 
     def sharding_of(self, aval: Any, committed: bool) -> Any:
-        """The C++ sharding of a value of type `aval` here."""
+        """Return the C++ sharding of a value of type `aval` on this device."""
         if aval.memory_space is HOST:
             return self.sharding_in_memory(HOST_KINDS[0])
         return self.committed_sharding if committed else self.uncommitted_sharding
@@ -60,7 +60,7 @@ by_sharding: dict[int, tuple[Placement, bool]] = {}
 
 
 def placement(device: Any) -> Placement:
-    """The placement of a device: one object a device."""
+    """Return the placement of a device: always the same object."""
     cached = _placements.get(device)
     if cached is None:
         cached = _placements.setdefault(device, Placement(device))
@@ -70,12 +70,12 @@ def placement(device: Any) -> Placement:
 
 
 def default_placement() -> Placement:
-    """Where uncommitted values are made."""
+    """Return the placement of new uncommitted values."""
     return placement(client.default_device())
 
 
 def placement_of(buffer: Any) -> tuple[Placement, bool] | None:
-    """Placement and commitment of a single-device ArrayImpl; None if it is sharded."""
+    """Return placement and commitment of a single-device ArrayImpl; None if it is sharded."""
     sharding = buffer._sharding
     cached = by_sharding.get(id(sharding))
     if cached is not None:

@@ -1,7 +1,7 @@
-"""Shardings that users see: how an array lies on devices.
+"""Shardings: the public classes, and the C++ shardings that arrays carry.
 
-Inside, an array carries a canonical C++ sharding; the objects here describe it.
-Next: ../running/dispatch.py.
+An array carries a canonical C++ sharding, one object for equal ones; the public objects
+describe it. Next: ../running/dispatch.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, check_spec
 
 
 class UnspecifiedValue:
-    """Stands where nothing says how a value lies."""
+    """Type of `UNSPECIFIED`, for values without a requested sharding."""
 
     def __repr__(self) -> str:
         return "UnspecifiedValue"
@@ -31,7 +31,7 @@ UNSPECIFIED = UnspecifiedValue()
 
 
 class Sharding:
-    """How an array is laid out on devices."""
+    """How an array is divided over devices."""
 
     @property
     def device_set(self) -> set[Any]:
@@ -40,23 +40,23 @@ class Sharding:
 
     @property
     def memory_kind(self) -> str | None:
-        """In which of the devices' memories; None: in their own."""
+        """The kind of the devices' memory; None: the default."""
         return None
 
     @property
     def num_devices(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         return len(self.device_set)
 
     @property
     def addressable_devices(self) -> set[Any]:
-        """Those of this process."""
+        """The devices of this process."""
         me = next(iter(self.device_set)).client.process_index()
         return {d for d in self.device_set if d.process_index == me}
 
     @property
     def _addressable_device_assignment(self) -> tuple[Any, ...]:
-        """This process's devices, in the order of programs: libraries read it."""
+        """This process's devices, in program order. Libraries read this attribute."""
         addressable = self.addressable_devices
         return tuple(d for d in self._device_assignment if d in addressable)
 
@@ -66,68 +66,68 @@ class Sharding:
 
     @property
     def has_addressable_devices(self) -> bool:
-        """Whether some are this process's."""
+        """Whether some devices belong to this process."""
         return bool(self.addressable_devices)
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether all are this process's."""
+        """Whether all devices belong to this process."""
         return len(self.addressable_devices) == len(self.device_set)
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether each device holds the whole."""
+        """Whether each device holds the full array."""
         return True
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-        """Which part of a global array of `shape` each device holds."""
+        """Return the slices of a global array of `shape` that each device holds."""
         return {d: (slice(None),) * len(shape) for d in self.device_set}
 
     def check_no_sums(self) -> None:
-        """NotImplementedError if devices hold terms of sums: here none does."""
+        """Raise NotImplementedError if devices hold terms of sums: none do here."""
 
     def shard_slices(self, shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-        """Which part of a global array each device holds, or holds a term of."""
+        """Return the slices of a global array that each device holds, or holds a term of."""
         return self.devices_indices_map(shape)
 
     def terms_of_devices(self) -> list[Any]:
-        """For each device, in their order, which term of a sum it holds; one number."""
+        """Return for each device, in order, the number of the term of a sum that it holds."""
         return [0] * len(self.device_set)
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Any]:
-        """`devices_indices_map` of this process's devices."""
+        """Return `devices_indices_map` for this process's devices."""
         addressable = self.addressable_devices
         slices = self.devices_indices_map(global_shape)
         return {d: at for d, at in slices.items() if d in addressable}
 
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of one device's part of a global array of `shape`."""
+        """Return the shape of one device's shard of a global array of `shape`."""
         return tuple(shape)
 
     def check_compatible_aval(self, shape: Sequence[int], what: str | None = None) -> None:
-        """ValueError unless an array of this shape can lie so: any can."""
+        """Raise ValueError unless an array of this shape can be sharded so: any can."""
 
     def check_rank(self, shape: Sequence[int], what: str | None = None) -> None:
-        """ValueError unless a value of this shape has the axes that are cut."""
+        """Raise ValueError unless a value of this shape has the sharded axes."""
 
     def for_rank(self, ndim: int) -> Any:
-        """The same for arrays of this many axes: without a spec's further Nones."""
+        """Return the sharding for arrays of rank `ndim`: without further Nones in the spec."""
         return self
 
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
-        """Whether arrays of this many axes lie alike."""
+        """Whether both shard arrays of rank `ndim` in the same way."""
         return bool(self == other)
 
 
 def _default_kind(device: Any) -> str:
     try:
         return str(device.default_memory().kind)
-    except compat.RuntimeFailure:  # a device that is not there may not say
+    except compat.RuntimeFailure:  # a compile-only device may have no default memory
         return "device"
 
 
 class SingleDeviceSharding(Sharding):
-    """The whole array on one device.
+    """The full array on one device.
 
     >>> import minijax as mj
     >>> mj.numpy.ones(2).sharding
@@ -154,7 +154,7 @@ class SingleDeviceSharding(Sharding):
 
     @property
     def devices(self) -> tuple[Any, ...]:
-        """The device, as programs list them."""
+        """The device, as a one-element tuple."""
         return (self._device,)
 
     @property
@@ -163,12 +163,12 @@ class SingleDeviceSharding(Sharding):
 
     @property
     def given_kind(self) -> str | None:
-        """The memory kind, where it is not the device's default."""
+        """The memory kind, or None for the device's default."""
         default = str(self._device.default_memory().kind)
         return None if self._memory_kind in (None, default) else self._memory_kind
 
     def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
-        """The same device's memory of another kind."""
+        """Return the sharding with another memory of the device."""
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
     def __reduce__(self) -> Any:
@@ -198,11 +198,11 @@ class SingleDeviceSharding(Sharding):
 def make_single_device_sharding(
     device: Any, *, memory_kind: str | None = None
 ) -> SingleDeviceSharding:
-    """The sharding of whole arrays on one device.
+    """Return the sharding of full arrays on one device.
 
     Args:
       device: the device.
-      memory_kind: in which of its memories; None: its own.
+      memory_kind: the kind of its memory; None: the default.
 
     Returns:
       A `SingleDeviceSharding`.
@@ -218,13 +218,13 @@ def make_single_device_sharding(
 
 
 class OneOf(SingleDeviceSharding):
-    """Of the devices that run a program, the one that an operation of it names."""
+    """One of a program's devices, named by an operation inside the program."""
 
     __slots__ = ()
 
 
 class IndivisibleError(ValueError):
-    """An axis of an array cannot be cut evenly over the axes of a mesh."""
+    """An array axis cannot be divided evenly over mesh axes."""
 
 
 def _rebuild_single(ids: Any, kind: Any) -> SingleDeviceSharding:
@@ -232,7 +232,7 @@ def _rebuild_single(ids: Any, kind: Any) -> SingleDeviceSharding:
 
 
 class _MultiDeviceSharding(Sharding):
-    """What shardings over several devices share; `devices` in the order of programs."""
+    """Base class of shardings over several devices; `devices` is in program order."""
 
     devices: tuple[Any, ...]
 
@@ -249,14 +249,14 @@ class _MultiDeviceSharding(Sharding):
         return device_list(self.devices)
 
     def hlo(self, ndim: int) -> Any:
-        """XLA's own form, for arrays of this rank."""
+        """Return the XLA sharding of arrays of this rank."""
         raise TypeError(f"minijax bug: {type(self).__name__} has no form for XLA")
 
     def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
         return self.hlo(num_dimensions)
 
     def cpp_sharding(self, ndim: int) -> Any:
-        """The C++ sharding of arrays of this rank: one object for equal ones."""
+        """Return the C++ sharding of arrays of this rank: one object for equal shardings."""
         key = (self, ndim)
         cached = _cpp_shardings.get(key)
         if cached is None:
@@ -265,12 +265,12 @@ class _MultiDeviceSharding(Sharding):
             first = _meshes.setdefault((self.devices, hlo, kind), mesh)
             form = compat.GSPMDSharding if first == mesh else _OtherMeshSharding
             sharding = form(device_list(self.devices), hlo, memory_kind=kind)
-            cached = _cpp_shardings.setdefault(key, sharding)  # which lives on, for its id
+            cached = _cpp_shardings.setdefault(key, sharding)  # kept forever: its id is a key
             _user_shardings[id(cached)] = self
         return cached
 
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
-        """Whether arrays of this rank lie alike."""
+        """Whether both shard arrays of this rank in the same way."""
         if self == other:
             return True
         if not isinstance(other, _MultiDeviceSharding):
@@ -284,11 +284,12 @@ class _MultiDeviceSharding(Sharding):
 
 
 class _OtherMeshSharding(compat.GSPMDSharding):  # type: ignore[misc]
-    """The C++ sharding of arrays that lie as others over another mesh do.
+    """The C++ sharding of arrays divided as arrays over another mesh are.
 
-    C++ finds programs by shardings, and takes those for one that cut alike; over another
-    mesh results bear its name, and other types along `Explicit` axes.  Each of this class
-    equals itself alone.  The first mesh of its kind does without.
+    C++ looks up programs by shardings and treats shardings that divide arrays in the same
+    way as equal. With another mesh, however, results have that mesh in their sharding, and
+    other types if axes are `Explicit`. Therefore each object of this class equals only
+    itself. The first of several such meshes uses the plain class.
     """
 
     # What C++ asks of classes that it does not know:
@@ -301,9 +302,10 @@ class _OtherMeshSharding(compat.GSPMDSharding):  # type: ignore[misc]
 
 
 class CustomLayoutSharding(compat.SingleDeviceSharding):  # type: ignore[misc]
-    """The C++ sharding of arrays that lie in another order than the device's own.
+    """The C++ sharding of arrays with a custom layout.
 
-    It equals itself alone: what C++ knows of others does not hold for such arrays.
+    Each object equals only itself, so that C++ never reuses a program compiled for another
+    layout.
     """
 
     # What C++ asks of classes that it does not know:
@@ -322,13 +324,13 @@ class CustomLayoutSharding(compat.SingleDeviceSharding):  # type: ignore[misc]
 
 
 class CustomLayoutMeshSharding(_OtherMeshSharding):
-    """The same of arrays over several devices; `lie` says how they are cut."""
+    """`CustomLayoutSharding` for several devices; `user_sharding` is the public sharding."""
 
     user_sharding: Any
 
 
 def mark_custom_layout(inner: Any) -> Any:
-    """A C++ sharding as one of arrays in another order."""
+    """Return a C++ sharding, marked as one of arrays with a custom layout."""
     if isinstance(inner, compat.SingleDeviceSharding):
         return CustomLayoutSharding(inner._device, memory_kind=inner._memory_kind)
     kind = inner._memory_kind
@@ -340,28 +342,29 @@ def mark_custom_layout(inner: Any) -> Any:
 
 
 def has_custom_layout(buffer: Any) -> bool:
-    """Whether an ArrayImpl lies in another order than the device's own."""
+    """Whether an ArrayImpl has a custom layout."""
     return type(buffer._sharding) in (CustomLayoutSharding, CustomLayoutMeshSharding)
 
 
-# (devices, HloSharding, memory) -> the mesh that was first to be cut so
+# (devices, HloSharding, memory) -> the first mesh with this division
 _meshes: dict[Any, Any] = {}
 _device_lists: dict[tuple[Any, ...], Any] = {}
 
 
 def device_list(devices: tuple[Any, ...]) -> Any:
-    """The C++ list of devices: one object for equal ones."""
+    """Return the C++ list of devices: one object for equal lists."""
     cached = _device_lists.get(devices)
     if cached is None:
         cached = _device_lists.setdefault(devices, compat.DeviceList(devices))
     return cached
 
 
-_fitting: dict[Any, bool] = util.cache({})  # shardings and shapes that fit each other
+_fitting: dict[Any, bool] = util.cache({})  # shardings and shapes known to be compatible
 
 
 def _check_sums(spec: PartitionSpec, mesh: Any) -> None:
-    """Raise unless what a spec says of sums is of `Explicit` axes of the mesh."""
+    """Raise unless the reduced and unreduced axes of a spec are `Explicit` axes of the
+    mesh."""
     for kind, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
         for axis in axes:
             if axis not in mesh.axis_names:
@@ -374,20 +377,20 @@ def _check_sums(spec: PartitionSpec, mesh: Any) -> None:
                 raise errors.value_error(
                     f"{kind} axes can only refer to mesh axes that is of type `Explicit`."
                     f" Got {kind.lower()} axes: {axes} and mesh: {mesh}",
-                    why="of other axes, types do not say it.",
+                    why="types record unreduced and reduced axes of Explicit mesh axes only.",
                 )
 
 
 class NamedSharding(_MultiDeviceSharding):
-    """Arrays spread over the axes of a mesh, as a spec says.
+    """Arrays sharded over the axes of a mesh according to a spec.
 
     Args:
-      mesh: a `Mesh` (or an `AbstractMesh`, for types alone).
+      mesh: a `Mesh`, or an `AbstractMesh` for types only.
       spec: a `PartitionSpec`.
-      memory_kind: in which memory; None: the devices' own.
+      memory_kind: the kind of memory; None: the devices' default.
 
     Raises:
-      ValueError: the spec names an axis that the mesh lacks, or one twice.
+      ValueError: the spec names an axis that the mesh lacks, or the same axis twice.
 
     >>> import minijax as mj
     >>> mesh = mj.make_mesh((1,), ('x',))
@@ -423,7 +426,7 @@ class NamedSharding(_MultiDeviceSharding):
             raise errors.value_error(
                 f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are"
                 f" `Auto`. Got mesh axis_types: {mesh.axis_types}",
-                why="along other axes no compiler chooses how an array lies.",
+                why="the compiler chooses shardings only along Auto axes.",
                 tries=["None for that axis"],
             )
         if spec.unreduced or spec.reduced:
@@ -434,14 +437,14 @@ class NamedSharding(_MultiDeviceSharding):
         default = None
         if self.devices and memory_kind is not None:
             default = str(self.devices[0].default_memory().kind)
-            SingleDeviceSharding(self.devices[0], memory_kind=memory_kind)  # checks it
+            SingleDeviceSharding(self.devices[0], memory_kind=memory_kind)  # raises
         self._memory_kind = None if memory_kind == default else memory_kind
         self._hash = hash((mesh, spec, self._memory_kind))
         self._holders: list[int] | None = None
         self._explicit: dict[int, NamedSharding | None] = {}
 
     def to_explicit(self, ndim: int) -> NamedSharding | None:
-        """What types say of it: along which `Explicit` axes it cuts arrays, if any."""
+        """Return the part that types record: the sharding along `Explicit` axes, or None."""
         if AxisType.Explicit not in self.mesh.axis_types:
             return None
         if ndim not in self._explicit:
@@ -465,7 +468,7 @@ class NamedSharding(_MultiDeviceSharding):
 
     @property
     def given_kind(self) -> str | None:
-        """The memory kind, where it is not the devices' default."""
+        """The memory kind, or None for the devices' default."""
         return self._memory_kind
 
     @property
@@ -473,33 +476,35 @@ class NamedSharding(_MultiDeviceSharding):
         return int(self.mesh.size)
 
     def with_memory_kind(self, kind: str) -> NamedSharding:
-        """The same in another memory."""
+        """Return the sharding with another kind of memory."""
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
     def with_spec(self, spec: Any) -> NamedSharding:
-        """Another spec over the same mesh."""
+        """Return the sharding with another spec over the same mesh."""
         new_spec = spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec)
         return NamedSharding(self.mesh, new_spec, memory_kind=self._memory_kind)
 
     def with_entries(self, entries: Any) -> NamedSharding | None:
-        """One that differs in what cuts arrays alone; None where it says nothing."""
+        """Return the sharding with other spec entries; None if nothing is sharded, reduced
+        or unreduced."""
         spec = self.spec.update(partitions=tuple(entries))
         if not (any(spec) or spec.unreduced or spec.reduced):
             return None
         return self.with_spec(spec)
 
     def with_sums(self, unreduced: Any, reduced: Any) -> NamedSharding:
-        """One of which values are terms of sums, or have such as cotangents."""
+        """Return the sharding with these unreduced and reduced axes."""
         if self.spec.unreduced == unreduced and self.spec.reduced == reduced:
             return self
         return self.with_spec(self.spec.update(unreduced=unreduced, reduced=reduced))
 
     def of_cotangents(self) -> NamedSharding:
-        """How cotangents lie: as terms where values are reduced, and so on."""
+        """Return the sharding of cotangents: unreduced where values are reduced, and vice
+        versa."""
         return self.with_sums(self.spec.reduced, self.spec.unreduced)
 
     def update(self, **changes: Any) -> NamedSharding:
-        """One that differs in `mesh`, `spec` or `memory_kind`."""
+        """Return the sharding with `mesh`, `spec` or `memory_kind` replaced."""
         fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind}
         return NamedSharding(**{**fields, **changes})
 
@@ -515,17 +520,17 @@ class NamedSharding(_MultiDeviceSharding):
 
     @property
     def replicated_axes(self) -> frozenset[Any]:
-        """The mesh axes along which all devices hold the same."""
+        """The mesh axes along which arrays are replicated."""
         used = {a for axes in self.tiles(len(self.spec)) for a in axes}
         return frozenset(self.mesh.axis_names) - used
 
     def on(self, devices: Sequence[Any]) -> NamedSharding:
-        """The same over these devices, where the mesh has none of its own."""
+        """Return the sharding over these devices, if its mesh is abstract."""
         if self.devices:
             return self
         if len(devices) != self.mesh.size:
             raise errors.value_error(
-                f"{self} is over {self.mesh.size} devices, and there are {len(devices)}.",
+                f"{self} needs {self.mesh.size} devices, but there are {len(devices)}.",
                 tries=["a sharding over a Mesh of these devices"],
             )
         grid = np.array(devices, dtype=object).reshape(self.mesh.axis_sizes)
@@ -533,11 +538,11 @@ class NamedSharding(_MultiDeviceSharding):
         return NamedSharding(mesh, self.spec, memory_kind=self._memory_kind)
 
     def tiles(self, ndim: int) -> list[tuple[Any, ...]]:
-        """For each axis of an array of this rank the mesh axes that cut it."""
+        """Return for each axis of an array of this rank the mesh axes that shard it."""
         return [axes_of(self.spec[i]) if i < len(self.spec) else () for i in range(ndim)]
 
     def num_shards(self, ndim: int) -> list[int]:
-        """In how many parts each axis is cut."""
+        """Return the number of shards along each axis."""
         sizes = self.mesh.shape
         return [math.prod(sizes[a] for a in axes) for axes in self.tiles(ndim)]
 
@@ -547,7 +552,10 @@ class NamedSharding(_MultiDeviceSharding):
         return replicated and not self.spec.unreduced
 
     def check_compatible_aval(self, shape: Sequence[int], what: str | None = None) -> None:
-        """ValueError unless an array of this shape can be spread so; `what` is it?"""
+        """Raise ValueError unless an array of this shape can be sharded so.
+
+        what: a description of the array for the error.
+        """
         key = self, tuple(shape)
         if key in _fitting:
             return
@@ -567,7 +575,7 @@ class NamedSharding(_MultiDeviceSharding):
         util.remember(_fitting, key, True, 4096)
 
     def check_rank(self, shape: Sequence[int], what: str | None = None) -> None:
-        """ValueError unless a value of this shape has the axes that the spec cuts."""
+        """Raise ValueError unless a value of this shape has as many axes as the spec."""
         if len(self.spec) <= len(shape):
             return
         wrong = (
@@ -594,8 +602,8 @@ class NamedSharding(_MultiDeviceSharding):
         self.for_rank(len(shape)).check_compatible_aval(shape)
         return tuple(n // k for n, k in zip(shape, self.num_shards(len(shape)), strict=True))
 
-    def places(self, ndim: int) -> np.ndarray[Any, Any]:
-        """For each device, in their order, the number of its part along each axis."""
+    def shard_positions(self, ndim: int) -> np.ndarray[Any, Any]:
+        """Return for each device, in order, the index of its shard along each axis."""
         names, sizes = list(self.mesh.axis_names), self.mesh.axis_sizes
         grid = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
         positions = np.zeros((grid.shape[1], ndim), np.int64)
@@ -612,22 +620,22 @@ class NamedSharding(_MultiDeviceSharding):
         return list(map(tuple, grid[at].T.tolist()))
 
     def holder(self, shard: int) -> int:
-        """The number of a device that holds part number `shard` along the first axis."""
+        """Return the number of a device that holds shard `shard` along the first axis."""
         if self._holders is None:
-            shard_of_device = self.places(1)[:, 0].tolist()
+            shard_of_device = self.shard_positions(1)[:, 0].tolist()
             self._holders = [shard_of_device.index(i) for i in range(max(shard_of_device) + 1)]
         return self._holders[shard]
 
     def check_no_sums(self) -> None:
-        """NotImplementedError if devices hold terms of sums."""
+        """Raise NotImplementedError if devices hold terms of sums."""
         if self.spec.unreduced:
             raise errors.error(
                 NotImplementedError,
                 "device_indices_map doesn't work with unreduced.",
                 which=f"{self.spec}",
-                why="devices hold terms of a sum, none of them a part of the array.",
+                why="each device holds a term of a sum, which is not a slice of the array.",
                 tries=[
-                    "jax.sharding.reshard(x, sharding), which takes the sum",
+                    "jax.sharding.reshard(x, sharding), which computes the sum",
                     "x.addressable_shards, for the terms",
                 ],
             )
@@ -640,7 +648,7 @@ class NamedSharding(_MultiDeviceSharding):
         shard_shape, num_shards = self.shard_shape(shape), self.num_shards(len(shape))
         slices = {}
         for device, position in zip(
-            self._device_assignment, self.places(len(shape)), strict=True
+            self._device_assignment, self.shard_positions(len(shape)), strict=True
         ):
             slices[device] = tuple(
                 slice(int(p) * n, (int(p) + 1) * n) if k > 1 else slice(None)
@@ -668,10 +676,10 @@ class NamedSharding(_MultiDeviceSharding):
     def shardy(
         self, ndim: int, symbol: str, free: frozenset[int] = frozenset(), more: bool = False
     ) -> str:
-        """The attribute of the `sdy` dialect; `symbol` names the mesh.
+        """Return the attribute of the `sdy` dialect; `symbol` names the mesh.
 
-        free: axes that the compiler may lay out as it likes.
-        more: whether it may cut all of them further.
+        free: axes whose sharding the compiler chooses.
+        more: whether the compiler may shard all axes further.
         """
         rest = ["?"] if more else []
         dims = []
@@ -684,7 +692,8 @@ class NamedSharding(_MultiDeviceSharding):
         return f"#sdy.sharding<@{symbol}, [{', '.join(dims)}]{self.terms()}>"
 
     def terms(self) -> str:
-        """What the `sdy` dialect is told of axes along which values are terms of sums."""
+        """Return the `sdy` text for the unreduced mesh axes, along which values are terms
+        of sums."""
         names = [f'"{a}"' for a in self.mesh.axis_names if a in self.spec.unreduced]
         return f", unreduced={{{', '.join(names)}}}" if names else ""
 
@@ -708,7 +717,7 @@ class NamedSharding(_MultiDeviceSharding):
 
 
 def aval_with_sharding(aval: Any, sharding: Any) -> Any:
-    """The type of a value of type `aval` that lies as a sharding says."""
+    """Return the type `aval` with the explicit part of a sharding."""
     is_named = isinstance(sharding, NamedSharding)
     explicit = sharding.to_explicit(len(aval.shape)) if is_named else None
     return (
@@ -726,7 +735,7 @@ def _rebuild_named(mesh: Any, spec: Any, kind: Any) -> NamedSharding:
 
 
 class GSPMDSharding(_MultiDeviceSharding):
-    """Arrays that lie as XLA says, where no spec over a mesh says so."""
+    """A sharding chosen by XLA that no spec over a mesh expresses."""
 
     __slots__ = ("_hlo", "_memory_kind", "devices")
 
@@ -744,11 +753,11 @@ class GSPMDSharding(_MultiDeviceSharding):
 
     @property
     def given_kind(self) -> str | None:
-        """The memory kind, where it is not the devices' default."""
+        """The memory kind, or None for the devices' default."""
         return self._memory_kind
 
     def with_memory_kind(self, kind: str) -> GSPMDSharding:
-        """The same in another memory."""
+        """Return the sharding with another kind of memory."""
         default = str(self.devices[0].default_memory().kind)
         own_kind = None if kind == default else kind
         return GSPMDSharding(self.devices, self._hlo, memory_kind=own_kind)
@@ -797,14 +806,14 @@ def _rebuild_gspmd(ids: Any, proto: Any, kind: Any) -> GSPMDSharding:
 
 
 def num_shards_of(hlo: Any, ndim: int) -> list[int]:
-    """In how many parts an XLA sharding cuts each axis."""
+    """Return the number of shards of an XLA sharding along each axis."""
     if hlo.is_replicated() or hlo.is_maximal():
         return [1] * ndim
     return [int(n) for n in hlo.tile_assignment_dimensions()[:ndim]]
 
 
 def shard_positions_of(hlo: Any, ndim: int, n: int) -> np.ndarray[Any, Any]:
-    """For each of `n` devices the number of its part along each axis."""
+    """Return for each of `n` devices the index of its shard along each axis."""
     if hlo.is_replicated() or hlo.is_maximal():
         return np.zeros((n, ndim), np.int64)
     dims = hlo.tile_assignment_dimensions()
@@ -816,7 +825,8 @@ def shard_positions_of(hlo: Any, ndim: int, n: int) -> np.ndarray[Any, Any]:
 
 
 def named(hlo: Any, mesh: Mesh, ndim: int, kind: str | None = None) -> Any:
-    """An XLA sharding over a mesh's devices, as a spec where there is one."""
+    """Return an XLA sharding over a mesh's devices, as a `NamedSharding` if a spec
+    expresses it."""
     num_shards, positions = (
         num_shards_of(hlo, ndim),
         shard_positions_of(hlo, ndim, len(mesh.flat)),
@@ -839,7 +849,8 @@ def named(hlo: Any, mesh: Mesh, ndim: int, kind: str | None = None) -> Any:
 def _axes_for(
     k: int, axis_positions: Any, left: list[int], sizes: tuple[int, ...], grid: Any
 ) -> tuple[int, ...] | None:
-    """The mesh axes, in order, that cut an axis in `k` parts as wanted."""
+    """Return the mesh axes, in order, that divide an axis into `k` shards at these
+    positions."""
     if k == 1:
         return ()
     for i in left:
@@ -860,7 +871,7 @@ _user_shardings: dict[int, Any] = {}
 
 
 def user_sharding_of(inner: Any) -> Any:
-    """What users see of a C++ sharding."""
+    """Return the public sharding of a C++ sharding."""
     if isinstance(inner, compat.SingleDeviceSharding):
         return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
     return (
@@ -871,14 +882,14 @@ def user_sharding_of(inner: Any) -> Any:
 
 
 def of_buffer(buffer: Any) -> Any:
-    """The sharding of an ArrayImpl, for users."""
+    """Return the public sharding of an ArrayImpl."""
     inner = buffer._sharding
     if isinstance(inner, compat.SingleDeviceSharding):
         return SingleDeviceSharding(inner._device, memory_kind=inner._memory_kind)
     if type(inner) is CustomLayoutMeshSharding:
         return inner.user_sharding
     cached = _user_shardings.get(id(inner))
-    if cached is None:  # C++ handed back an equal sharding of its own
+    if cached is None:  # C++ returned its own, equal sharding
         ndim = len(buffer.aval.shape)
         fallback = GSPMDSharding(
             tuple(inner._internal_device_list),

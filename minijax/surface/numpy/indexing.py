@@ -66,7 +66,7 @@ def getitem(x: Any, subscript: Any) -> Any:
                 raise
             return _read_with_wide_positions(x, subscript)
     # Which of several keys is used is known where a position is no operand.
-    positions_are_operands = eager and not key_checks.checking()
+    positions_are_operands = eager and not key_checks.is_enabled()
     plan, leaves = subscripts.parse(subscript, x.shape, positions_are_operands)
     return read(x, leaves, plan)
 
