@@ -1,26 +1,26 @@
-# Everything here starts from Python 3.11 or newer, pip and make, and nothing else.
+# Every command needs only Python 3.11 or newer, pip and make.
 #
-#   make demo        train on handwritten digits, on one device and on eight
+#   make demo        train a digit classifier, on one device and on eight
 #   make test        run the whole test suite
-#   make lint        ruff and mypy
-#   make smoke       a part of the suite on every jaxlib that is admitted
-#   make stress      threads, interrupts, forks, faults (STRESS="--minutes 10 disk" ...)
-#   make bench       measure against JAX 0.10.2 (BENCH="eager grad --quick" to choose)
-#   make proofs      train a transformer by every route, in one process and in several
-#   make platforms   compile every primitive for GPUs and TPUs that are not there
-#   make fuzz        random programs, against JAX 0.10.2 (FUZZ="--programs 10000 --seed 7")
-#   make sharded     programs over several devices, against JAX 0.10.2: docs/sharded.md
-#   make residuals   what backward passes keep, against JAX 0.10.2 (RESIDUALS="gelu")
-#   make settings    our functions under users' settings, against JAX 0.10.2
-#   make far         arrays with more elements than 32 bits can count: takes 5 GiB
-#   make slopes      errors of derivatives, against mpmath (SLOPES="tanh --worst" ...)
-#   make tails       special functions and distributions in their tails, against mpmath
-#   make ecosystem   other people's libraries (ECOSYSTEM="flax --jax PYTHON --tests")
-#   make compatibility  write docs/compatibility.md: which of JAX's names are here
-#   make docs        make the site: build/site/index.html
-#   make kernel      what a notebook's kernel shows, completes, and survives
-#   make notebooks   execute the tutorials and the book into build/notebooks/
-#   make clean       remove the environments and whatever was built
+#   make lint        run ruff and mypy
+#   make smoke       run a part of the suite on every supported jaxlib
+#   make stress      test threads, interrupts, forks, faults (STRESS="--minutes 10 disk")
+#   make bench       measure, and compare with JAX 0.10.2 (BENCH="eager grad --quick")
+#   make proofs      train a transformer in every way, in one process and in several
+#   make platforms   compile every primitive for GPUs and TPUs that this machine lacks
+#   make fuzz        compare random programs with JAX (FUZZ="--programs 10000 --seed 7")
+#   make sharded     compare programs over several devices with JAX: docs/sharded.md
+#   make residuals   compare the memory of backward passes with JAX (RESIDUALS="gelu")
+#   make settings    compare every function under many options with JAX
+#   make far         test arrays with more than 2**31 elements: needs 5 GiB
+#   make slopes      compare derivatives with mpmath (SLOPES="tanh --worst")
+#   make tails       compare tails of functions and distributions with mpmath
+#   make ecosystem   run other libraries (ECOSYSTEM="flax --jax PYTHON --tests")
+#   make compatibility  write docs/compatibility.md: which of JAX's names minijax has
+#   make docs        build the site: build/site/index.html
+#   make kernel      test a notebook kernel: display, completion, interrupts
+#   make notebooks   execute the tutorials and the book, into build/notebooks/
+#   make clean       remove the environments and everything that was built
 #
 # Use another interpreter with `make PYTHON=python3.12 test`.
 
@@ -31,7 +31,7 @@ PYTHON := $(firstword $(foreach p,$(CANDIDATES),\
             $(if $(shell $(p) -c '$(NEW_ENOUGH)' 2>/dev/null && echo yes),$(p))))
 endif
 
-# How many test processes: one a core, four at most (each one compiles, and holds, a lot).
+# The number of test processes: one per core, at most four, since each needs much memory.
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 TEST_ARGS ?= -n $(CORES) --maxprocesses=4
 BENCH ?=
@@ -127,8 +127,8 @@ notebooks: .venv/.docs
 	done
 	@echo "The notebooks are in build/notebooks"
 
-# Examples in docstrings run as tests; tutorials and chapters as the site is built, where
-# a link without a target, or any other warning, is an error.
+# Examples in docstrings run as tests. Building the site runs tutorials and chapters. A link
+# without a target, or any other warning, is an error.
 docs: .venv/.test .venv/.docs
 	.venv/bin/python -m pytest -q tests/test_docstrings.py $(TEST_ARGS)
 	rm -rf build/pages build/site
@@ -141,8 +141,8 @@ clean:
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # --- environments -----------------------------------------------------------------------
-# One for work, made once and extended by what each command needs; two for the benchmark,
-# equal but for the library that is measured. A stamp says that an extra is installed.
+# One environment for work, which each command extends by the packages that it needs. Two for
+# the benchmark, equal except for the measured library. A stamp file marks an installed extra.
 
 .venv/bin/python: | python
 	@$(PYTHON) -m venv .venv
@@ -166,8 +166,8 @@ clean:
 
 python:
 	@test -n "$(PYTHON)" || { \
-	    echo 'minijax needs Python 3.11 or newer, and found none on the PATH.'; \
-	    echo 'Name one: make PYTHON=/path/to/python3.12 demo'; exit 1; }
+	    echo 'minijax needs Python 3.11 or newer, and the PATH has none.'; \
+	    echo 'Give one: make PYTHON=/path/to/python3.12 demo'; exit 1; }
 	@$(PYTHON) -c '$(NEW_ENOUGH)' || { \
 	    echo "minijax needs Python 3.11 or newer; $(PYTHON) is `$(PYTHON) --version 2>&1`."; \
-	    echo 'Name another: make PYTHON=/path/to/python3.12 demo'; exit 1; }
+	    echo 'Give another: make PYTHON=/path/to/python3.12 demo'; exit 1; }

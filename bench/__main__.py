@@ -19,13 +19,15 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--jax", default=".venv-bench-jax/bin/python", metavar="PYTHON")
     parser.add_argument("--minijax", default=sys.executable, metavar="PYTHON")
-    parser.add_argument("--rounds", type=int, help="process pairs a case (5, quick: 2)")
-    parser.add_argument("--quick", action="store_true", help="rougher, and much sooner")
-    parser.add_argument("--save", action="store_true", help="write RESULTS.md too")
+    parser.add_argument(
+        "--rounds", type=int, help="process pairs per case (5, with --quick: 2)"
+    )
+    parser.add_argument("--quick", action="store_true", help="less exact, and much faster")
+    parser.add_argument("--save", action="store_true", help="also write RESULTS.md")
     chosen = parser.parse_args()
     unknown = set(chosen.cases) - set(cases.NAMES)
     if unknown:
-        parser.error(f"no case is called {', '.join(sorted(unknown))}")
+        parser.error(f"unknown case: {', '.join(sorted(unknown))}")
     return chosen
 
 
@@ -33,14 +35,14 @@ def main() -> None:
     chosen = arguments()
     rounds = chosen.rounds or (2 if chosen.quick else 5)
     with tempfile.TemporaryDirectory() as folder:
-        place = pathlib.Path(folder)
-        ours = harness.Side("minijax", chosen.minijax, place / "minijax")
-        theirs = harness.Side("jax", chosen.jax, place / "jax")
+        caches = pathlib.Path(folder)
+        ours = harness.Side("minijax", chosen.minijax, caches / "minijax")
+        theirs = harness.Side("jax", chosen.jax, caches / "jax")
         versions = ", ".join(map(harness.warm_up, (ours, theirs)))
         today = datetime.date.today().isoformat()
         header = (
             f"{versions}; {harness.machine()}; {today}. Median of {rounds} interleaved "
-            "pairs of processes; ratio is minijax / JAX, spread its least and largest."
+            "pairs of processes; ratio is minijax / JAX, spread is its range."
         )
         print(header, flush=True)
         every, pages = [], [f"# minijax against JAX 0.10.2\n\n{header}"]

@@ -1,4 +1,4 @@
-"""The inside of one measured process: `python -m bench.child CASE LIBRARY [--quick]`.
+"""The program of one measured process: `python -m bench.child CASE LIBRARY [--quick]`.
 
 Imports the library under test, lets the case measure it, and prints the sheet as JSON
 on the last line.
@@ -12,9 +12,9 @@ from .rows import Sheet
 
 
 def library(name: str):
-    """The package `name` with the submodules that programs use loaded."""
-    for part in ("numpy", "lax", "random", "tree_util"):
-        importlib.import_module(f"{name}.{part}")
+    """Return the package `name`, with the submodules that programs use imported."""
+    for module in ("numpy", "lax", "random", "tree_util"):
+        importlib.import_module(f"{name}.{module}")
     return sys.modules[name]
 
 

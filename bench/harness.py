@@ -1,4 +1,4 @@
-"""Starts the measured processes of both sides, turn and turn about."""
+"""The measured processes of both libraries, started alternately."""
 
 import dataclasses
 import importlib
@@ -19,7 +19,7 @@ TIME_LIMIT = 900  # seconds for one process
 
 @dataclasses.dataclass
 class Run:
-    """What a finished process printed, and what it took: all threads, and the clock."""
+    """A finished process: its output, CPU time over all threads, and wall time."""
 
     out: str
     cpu: float
@@ -28,17 +28,17 @@ class Run:
 
 @dataclasses.dataclass
 class Side:
-    """One of the two libraries: its name, its interpreter, its place for programs."""
+    """One of the two libraries: its name, its interpreter, its disk cache."""
 
     library: str
     python: str
     cache: pathlib.Path
 
     def environment(self, keep_programs: bool, devices: int) -> dict[str, str]:
-        """The environment of a measured process: the same on both sides.
+        """Return the environment of a measured process, the same for both libraries.
 
-        minijax keeps compiled programs on disk by itself, so it is only told where. JAX
-        keeps them, all of them, where `keep_programs` asks for it.
+        minijax caches compiled programs on disk by default, and only needs the folder.
+        JAX caches all of them only if `keep_programs`.
         """
         drop = ("PYTHON", "JAX_", "XLA_", "MINIJAX_")
         env = {k: v for k, v in os.environ.items() if not k.startswith(drop)}
@@ -52,7 +52,7 @@ class Side:
         return env
 
     def run(self, *args: str, keep_programs: bool = False, devices: int = 1) -> Run:
-        """Run the interpreter with `args` and wait for it; RuntimeError if it fails."""
+        """Run the interpreter with `args`, and raise RuntimeError if it fails."""
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             start = time.perf_counter()
             process = subprocess.Popen(
@@ -77,12 +77,12 @@ class Side:
             return Run(out.read(), usage.ru_utime + usage.ru_stime, wall)
 
     def script(self, text: str, keep_programs: bool = False) -> Run:
-        """Run a script's text, in which LIB stands for the library's name."""
+        """Run a script's text, with LIB replaced by the library's name."""
         text = text.replace("LIB", self.library)
         return self.run("-c", text, keep_programs=keep_programs)
 
     def measure(self, case_name: str, quick: bool) -> Sheet:
-        """One process' (or one round of processes') numbers for a case."""
+        """Return the numbers of one process, or of one round of processes, for a case."""
         case = importlib.import_module(f"bench.cases.{case_name}")
         sheet = Sheet(case.ROWS, quick)
         try:
@@ -92,8 +92,8 @@ class Side:
                 flags = ["--quick"] if quick else []
                 inside = ("-m", "bench.child", case_name, self.library, *flags)
                 done = self.run(*inside, devices=getattr(case, "DEVICES", 1))
-                found = json.loads(done.out.strip().splitlines()[-1])
-                sheet = dataclasses.replace(sheet, **found)
+                numbers = json.loads(done.out.strip().splitlines()[-1])
+                sheet = dataclasses.replace(sheet, **numbers)
         except RuntimeError as error:
             missing = {row.name for row in case.ROWS} - sheet.values.keys()
             sheet.errors |= dict.fromkeys(missing, str(error))
@@ -112,7 +112,7 @@ class Outcome:
 
 
 def compare(case_name: str, ours: Side, theirs: Side, rounds: int, quick: bool):
-    """The outcomes of a case after `rounds` rounds in which the sides take turns."""
+    """Return the outcomes of a case after `rounds` rounds with alternating sides."""
     case = importlib.import_module(f"bench.cases.{case_name}")
     outcomes = {row.name: Outcome(row) for row in case.ROWS}
     for number in range(rounds):
@@ -131,14 +131,14 @@ def compare(case_name: str, ours: Side, theirs: Side, rounds: int, quick: bool):
 
 
 def warm_up(side: Side) -> str:
-    """Write the byte code once; returns the versions that are being compared."""
+    """Compile the byte code once, and return the versions that are compared."""
     text = "import LIB, LIB.numpy, jaxlib, platform; print(jaxlib.version.__version__)"
     version = side.script(text).out.strip()
     return f"{side.library} on jaxlib {version}"
 
 
 def machine() -> str:
-    """The processor, the cores and the Python that measure."""
+    """Return the processor, the number of cores and the Python version."""
     name = "unknown processor"
     try:
         for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():

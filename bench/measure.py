@@ -1,15 +1,15 @@
-"""Clocks and counters for code that runs inside a measured process."""
+"""Clocks and counters for code inside a measured process."""
 
 import gc
 import re
 import sys
 import time
 
-SLICE = 2e-3  # seconds: short enough that some slices are left alone by the machine
+SLICE = 2e-3  # seconds: short enough that some slices run without interruption
 
 
 def thread_time(f, *, slices=100, seconds=SLICE, clock=time.thread_time) -> float:
-    """CPU seconds of this thread per call of `f`: the least of many short slices."""
+    """Return the CPU seconds of this thread per call of `f`: the minimum of many slices."""
     f()
     f()
     number = 1
@@ -31,10 +31,10 @@ def thread_time(f, *, slices=100, seconds=SLICE, clock=time.thread_time) -> floa
 
 
 def once_each(make, *, times=5, clock=time.thread_time) -> float:
-    """Least CPU seconds of `make()()`, for work that only its first call does.
+    """Return the least CPU seconds of `make()()`, for work that only a first call does.
 
-    `make` returns a fresh function each time, so that no cache knows it; what it does
-    itself is not counted. The very first is a warm-up and does not count either.
+    `make` returns a new function each time, so no cache has it. The time of `make` itself
+    is not counted, nor is the first function, which is a warm-up.
     """
     make()()
     best = float("inf")
@@ -48,7 +48,7 @@ def once_each(make, *, times=5, clock=time.thread_time) -> float:
 
 
 def wall_time(f, *, seconds=1.5) -> float:
-    """Least wall-clock seconds of `f()`, which must wait for its own result."""
+    """Return the least wall-clock seconds of `f()`, which must wait for its own result."""
     f()
     best = float("inf")
     end = time.perf_counter() + seconds
@@ -59,7 +59,7 @@ def wall_time(f, *, seconds=1.5) -> float:
 
 
 def python_calls(f) -> int:
-    """How many Python functions one call of `f` enters, itself not counted: exact."""
+    """Count exactly the Python functions that one call of `f` enters, except `f`."""
     f()
     f()
     count = 0
@@ -77,9 +77,9 @@ def python_calls(f) -> int:
 
 
 class Compiles:
-    """Within a `with`, counts the programs that are compiled or read from a disk.
+    """A context that counts the programs that are compiled or read from disk.
 
-    It listens at jaxlib's client, which both libraries share, so that neither is asked.
+    It counts calls of jaxlib's client, which both libraries share.
     """
 
     METHODS = ("compile_and_load", "deserialize_executable")
@@ -109,22 +109,22 @@ class Compiles:
 
 
 def resident_bytes() -> int:
-    """Memory that this process occupies now."""
+    """Return the memory that this process occupies now, in bytes."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * 4096
 
 
 def hlo_operations(compiled) -> int:
-    """Operations of an optimised program, in all its computations."""
+    """Count the operations of an optimised program, in all its computations."""
     return len(re.findall(r"^\s+(?:ROOT )?%?[\w.\-]+ = ", compiled.as_text(), re.M))
 
 
-def settle(tree):
-    """Wait for every array of `tree`, through the method that all arrays have."""
+def wait_for(tree):
+    """Wait for every array of `tree`, by the method that arrays of both libraries have."""
     if isinstance(tree, dict):
         tree = tree.values()
     if isinstance(tree, (list, tuple)) or not hasattr(tree, "block_until_ready"):
         for leaf in tree if hasattr(tree, "__iter__") else ():
-            settle(leaf)
+            wait_for(leaf)
     else:
         tree.block_until_ready()

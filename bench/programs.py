@@ -1,7 +1,7 @@
-"""The functions that are traced, lowered, compiled and run, in either library.
+"""Functions that are traced, lowered, compiled and run, in either library.
 
-Each returns `(function, arguments)`. They use only what any JAX program uses, and take
-their numbers from NumPy, so that both libraries get the same ones.
+Each returns `(function, arguments)`. They use only common functions of JAX, and draw
+their numbers with NumPy, so both libraries get the same ones.
 """
 
 import itertools
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def chain(jax, operations):
-    """A straight line of `operations` element-wise operations on f32[8]."""
+    """Return a chain of `operations` elementwise operations on f32[8]."""
     jnp = jax.numpy
 
     def f(x):
@@ -22,7 +22,7 @@ def chain(jax, operations):
 
 
 def perceptron_loss(jax, batch=64, sizes=(64, 128, 128, 10)):
-    """The loss of a small classifier."""
+    """Return the loss of a small classifier."""
     jnp = jax.numpy
     draw = np.random.default_rng(0)
     params = [
@@ -45,7 +45,7 @@ def perceptron_loss(jax, batch=64, sizes=(64, 128, 128, 10)):
 
 
 def perceptron(jax, **shape):
-    """One step of gradient descent on the classifier."""
+    """Return one step of gradient descent on the classifier."""
     loss, args = perceptron_loss(jax, **shape)
 
     def step(params, x, y):
@@ -59,7 +59,7 @@ def perceptron(jax, **shape):
 def transformer(
     jax, layers, *, width=64, heads=4, length=32, batch=2, words=128, wrap=lambda layer: layer
 ):
-    """The loss of a causal language model; `wrap` is put around each layer."""
+    """Return the loss of a causal language model; `wrap` transforms each layer."""
     jnp = jax.numpy
     draw = np.random.default_rng(0)
     size = width // heads
@@ -121,14 +121,14 @@ def log_softmax(jnp, x):
 
 
 def remat_transformer(jax, layers=12, wrap=None):
-    """The gradient of a transformer whose layers are computed again on the way back."""
+    """Return the gradient of a transformer whose layers the backward pass recomputes."""
     size = {"width": 128, "heads": 4, "length": 64, "batch": 4}
     loss, args = transformer(jax, layers, wrap=wrap or jax.checkpoint, **size)
     return jax.value_and_grad(loss), args
 
 
 def recurrent(jax, width=64, length=200, batch=8):
-    """The gradient of a character model: a gated recurrent cell under scan."""
+    """Return the gradient of a character model: a gated recurrent cell under scan."""
     jnp = jax.numpy
     draw = np.random.default_rng(0)
     text = np.frombuffer((__doc__ * 20).encode(), np.uint8)[: batch * (length + 1)]
@@ -161,7 +161,7 @@ def recurrent(jax, width=64, length=200, batch=8):
 
 
 def neural_ode(jax, width=16, batch=4):
-    """The gradient of an adaptive ODE solution by its adjoint, with custom_vjp."""
+    """Return the gradient of an adaptive ODE solution by its adjoint, with custom_vjp."""
     jnp = jax.numpy
     tree_map = jax.tree_util.tree_map
     draw = np.random.default_rng(0)
@@ -175,7 +175,7 @@ def neural_ode(jax, width=16, batch=4):
         return jnp.tanh(x @ params["w1"]) @ params["w2"]
 
     def solve(f, start, *constants):
-        """From t = 0 to 1 by Heun's method with steps that keep the error small."""
+        """Solve from t = 0 to 1 by Heun's method, with adaptive steps."""
 
         def unfinished(carry):
             return carry[0] < 1.0
@@ -227,7 +227,7 @@ def neural_ode(jax, width=16, batch=4):
 
 
 def hamiltonian(jax, chains=16, draws=50, leaps=10, size=4):
-    """Hamiltonian Monte Carlo on a correlated Gaussian: scans in scans under vmap."""
+    """Return Hamiltonian Monte Carlo on a correlated Gaussian: nested scans under vmap."""
     jnp, random, lax = jax.numpy, jax.random, jax.lax
     spread = np.eye(size, dtype=np.float32) + 0.3
 

@@ -1,4 +1,4 @@
-"""Turns outcomes into the table, for the terminal and as markdown."""
+"""The table of outcomes, for the terminal and as markdown."""
 
 import statistics
 
@@ -9,13 +9,13 @@ SCALES = {
     "s": ((1, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "B": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")),
 }
-LINEAR = 1.05  # an exponent up to this counts as linear
-NEAR = 0.03  # two exponents this near are the same
-NOISE = 0.05  # a ratio this little over its goal, with rounds that met it, is noise
+LINEAR = 1.05  # the largest exponent that counts as linear
+NEAR = 0.03  # exponents that differ by less are equal
+NOISE = 0.05  # a ratio is noise if it exceeds its goal by less, and some round met the goal
 
 
 def amount(value: float, unit: str) -> str:
-    """`value` with three digits and a fitting unit: `12.3 µs`, `1.62 MiB`, `440`."""
+    """Return `value` with three digits and a unit: `12.3 µs`, `1.62 MiB`, `440`."""
     for scale, name in SCALES.get(unit, ()):
         if value >= scale:
             return f"{digits(value / scale)} {name}"
@@ -23,13 +23,13 @@ def amount(value: float, unit: str) -> str:
 
 
 def digits(value: float) -> str:
-    """Three digits that matter, and never an exponent."""
-    whole = value >= 100 or value == int(value)
-    return f"{value:.0f}" if whole else f"{value:.3g}"
+    """Return three significant digits, without an exponent."""
+    no_decimals = value >= 100 or value == int(value)
+    return f"{value:.0f}" if no_decimals else f"{value:.3g}"
 
 
 def met(outcome: Outcome) -> bool | None:
-    """Whether the goal is met; None where there is none to meet."""
+    """Whether the goal is met; None if the row has no goal."""
     row = outcome.row
     if outcome.error or not outcome.ours:
         return None if row.goal is None and row.kind == "ratio" else False
@@ -44,11 +44,11 @@ def met(outcome: Outcome) -> bool | None:
 
 
 def verdict(outcome: Outcome) -> str:
-    """The last cell: yes, NO, or noise where the rounds do not decide."""
+    """Return the last cell: yes, NO, or noise if the rounds disagree."""
     answer, row = met(outcome), outcome.row
     if answer is False and row.kind == "ratio" and outcome.ours:
-        found = ratios(outcome)
-        if min(found) <= row.goal and statistics.median(found) <= row.goal + NOISE:
+        values = ratios(outcome)
+        if min(values) <= row.goal and statistics.median(values) <= row.goal + NOISE:
             return "noise"
     return {True: "yes", False: "NO", None: ""}[answer]
 
@@ -59,7 +59,7 @@ def ratios(outcome: Outcome) -> list[float]:
 
 
 def line(outcome: Outcome) -> tuple[str, ...]:
-    """The cells of one row."""
+    """Return the cells of one row."""
     row = outcome.row
     goal = {
         "ratio": "" if row.goal is None else f"{row.goal:.2f}",
@@ -68,15 +68,15 @@ def line(outcome: Outcome) -> tuple[str, ...]:
     }[row.kind]
     if not outcome.ours:
         return (row.name, goal, "", "", "", "", "", outcome.error or "not measured")
-    found = ratios(outcome)
+    values = ratios(outcome)
     ours, theirs = map(statistics.median, (outcome.ours, outcome.theirs))
     ours_calls, theirs_calls = outcome.calls
     calls = "" if ours_calls is None else f"{ours_calls} / {theirs_calls}"
     return (
         row.name,
         goal,
-        f"{statistics.median(found):.2f}",
-        f"{min(found):.2f} to {max(found):.2f}",
+        f"{statistics.median(values):.2f}",
+        f"{min(values):.2f} to {max(values):.2f}",
         amount(ours, row.unit),
         amount(theirs, row.unit),
         calls,
@@ -85,7 +85,7 @@ def line(outcome: Outcome) -> tuple[str, ...]:
 
 
 def text(title: str, outcomes: list[Outcome]) -> str:
-    """The table of one case, in columns."""
+    """Return the table of one case, in columns."""
     lines = [HEAD, *map(line, outcomes)]
     widths = [max(len(cells[i]) for cells in lines) for i in range(len(HEAD) - 1)]
     widths[0] = max(widths[0], 44)
@@ -98,13 +98,13 @@ def text(title: str, outcomes: list[Outcome]) -> str:
 
 
 def markdown(title: str, outcomes: list[Outcome]) -> str:
-    """The table of one case, for a document."""
+    """Return the table of one case, as markdown."""
     rows = [HEAD, ("---", *["---:"] * (len(HEAD) - 2), "---"), *map(line, outcomes)]
     return "\n".join([f"## {title}", "", *(f"| {' | '.join(cells)} |" for cells in rows)])
 
 
 def summary(outcomes: list[Outcome]) -> str:
-    """How many goals there were, and how many are met."""
+    """Return how many goals are met, and how many are missed."""
     verdicts = [verdict(outcome) for outcome in outcomes]
     yes, noise, no = map(verdicts.count, ("yes", "noise", "NO"))
     return f"{yes} goals met, {noise} missed within noise, {no} not met"

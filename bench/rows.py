@@ -1,4 +1,4 @@
-"""What a line of the table is, and the sheet that a measured process fills in."""
+"""A row of the table, and the sheet that a measured process fills."""
 
 import traceback
 from collections.abc import Callable, Iterable
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 class Row:
     """One measured thing and its goal.
 
-    `kind` says how the goal is meant: "ratio" is minijax over JAX at most `goal`;
-    "count" is minijax's own number at most `goal`; "growth" is an exponent that is
-    linear (1), or JAX's at worst. A row without a goal only informs.
+    `kind` is the kind of the goal. "ratio": minijax / JAX is at most `goal`. "count":
+    minijax's own number is at most `goal`. "growth": the exponent is linear (1), or at
+    most JAX's. A row without a goal is for information.
     """
 
     name: str
@@ -31,13 +31,13 @@ class Sheet:
     errors: dict[str, str] = field(default_factory=dict)
 
     def put(self, name: str, value: float) -> None:
-        """Put down a number for the row called `name`."""
+        """Store a number for the row `name`."""
         if name not in {row.name for row in self.rows}:
             raise KeyError(f"no row is called {name!r}")
         self.values[name] = float(value)
 
     def fill(self, name: str, get: Callable[[], float]) -> None:
-        """Put down what `get()` returns; an exception fails this row only."""
+        """Store the result of `get()`; an exception fails this row only."""
         try:
             self.put(name, get())
         except Exception as error:
@@ -46,6 +46,6 @@ class Sheet:
             self.errors[name] = f"{text} ({last.filename}:{last.lineno})"
 
     def fill_calls(self, name: str, get: Callable[[], int]) -> None:
-        """Put down a count of Python calls beside the row's number."""
+        """Store a count of Python calls for the row, in addition to its number."""
         if name not in self.errors:
             self.calls[name] = get()

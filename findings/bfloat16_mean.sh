@@ -2,12 +2,12 @@
 # numpy.mean and numpy.sum of bfloat16 accumulate in bfloat16 (ml_dtypes 0.6.0, NumPy
 #   2.4.6).
 #
-# Guess: as for float16, whose mean is accumulated in float32: the mean of a thousand ones
-#   is 1.
-# Seen: it is 0.256: the sum stops at 256, where adding 1 changes nothing. `numpy.dot` of
-#   the same arrays is exact, and `numpy.sum` of float16 adds in pairs and is right, too.
+# Guess: NumPy accumulates the mean in float32, as for float16, so the mean of a thousand
+#   ones is 1.
+# Seen: it is 0.256. The sum stops at 256, where adding 1 has no effect. `numpy.dot` of the
+#   same arrays is exact. `numpy.sum` of float16 adds in pairs, and is also right.
 # Matters: a loss or norm of a bfloat16 checkpoint on the host is wrong by a factor, without
-#   a warning; pass `dtype=numpy.float32`.
+#   a warning. Pass `dtype=numpy.float32`.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

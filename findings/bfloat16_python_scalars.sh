@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # A bfloat16 array plus a Python float is float32 (ml_dtypes 0.6.0, NumPy 2.4.6).
 #
-# Guess: bfloat16: since NumPy 2 (NEP 50) Python numbers are weak and take the array's
+# Guess: bfloat16. Since NumPy 2 (NEP 50) Python numbers are weak and take the array's
 #   dtype.
-# Seen: float32 for 1.5, float64 for a NumPy int32 array, although `numpy.result_type` of
-#   the same dtypes raises: ufuncs search a loop that both operands can be cast to, and do
-#   not ask for the common dtype.
-# Matters: host code in bfloat16 doubles its memory at the first `x * 0.5`; `result_type`
-#   does not predict what a ufunc does.
+# Seen: float32 for 1.5, and float64 for a NumPy int32 array, although `numpy.result_type`
+#   of the same dtypes raises. A ufunc searches for a loop that both operands can be cast to,
+#   and ignores the common dtype.
+# Matters: host code in bfloat16 doubles its memory at the first `x * 0.5`. `result_type`
+#   does not predict the dtype that a ufunc returns.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # numpy.sort leaves bfloat16 arrays with NaN unsorted (ml_dtypes 0.6.0, NumPy 2.4.6).
 #
-# Guess: as for float16 and float32, NaN goes to the end and the numbers are sorted.
-# Seen: the array comes back in its old order: NumPy's sort falls back on the dtype's
-#   `compare`, where a NaN equals every number. `unique` keeps duplicates, `searchsorted`
-#   for NaN returns 0.
+# Guess: NaN goes to the end and the numbers are sorted, as for float16 and float32.
+# Seen: the array keeps its old order. NumPy's sort falls back to the dtype's `compare`, in
+#   which a NaN equals every number. `unique` keeps duplicates, and `searchsorted` for NaN
+#   returns 0.
 # Matters: host code that sorts bfloat16 (thresholds, top-k of a checkpoint) must convert to
 #   float32 first.
 set -euo pipefail

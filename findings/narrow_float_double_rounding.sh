@@ -2,12 +2,12 @@
 # Casting a float64 array to bfloat16 or float8 rounds twice; a float8 scalar rounds once
 #   (ml_dtypes 0.6.0).
 #
-# Guess: the nearest number, as NumPy's own float16 gives, and the same for a scalar and an
-#   array.
-# Seen: 1 + 2^-8 + 2^-40 lies above the middle of 1 and 1.0078125 and becomes the bfloat16
-#   1: the cast goes through float32, which drops the 2^-40, and the tie goes to the even
-#   neighbour. float8 arrays do the same, but float8 scalars, and lists of Python floats,
-#   are rounded once.
+# Guess: the result is the nearest number, as for NumPy's float16, and equal for a scalar
+#   and an array.
+# Seen: 1 + 2^-8 + 2^-40 is above the midpoint of 1 and 1.0078125, but becomes the bfloat16
+#   1. The cast goes through float32, which drops the 2^-40, and the tie is rounded to even.
+#   float8 arrays do the same, but float8 scalars, and lists of Python floats, are rounded
+#   once.
 # Matters: a reference computed in float64 and then cast differs from the correctly rounded
 #   one in the last place, and `np.array(list, dtype)` from `np.array(list).astype(dtype)`.
 set -euo pipefail

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # XLA compiles x / y / y to x / (y * y) (jaxlib 0.10.2, CPU, default options).
 #
-# Guess: dividing twice, instead of by a square, keeps a quotient in range; and a compiler
-#   that is not asked for fast math keeps the two divisions of IEEE arithmetic.
-# Seen: jit(x / y / y) at x = 1e30, y = 1e25 in float32 is 0 (NumPy, and two divisions one
-#   after the other: 1e-20), at backend level 0 too; the module has a multiplication.
+# Guess: dividing twice, instead of by a square, keeps a quotient in range. Without fast
+#   math the compiler keeps the two divisions of IEEE arithmetic.
+# Seen: jit(x / y / y) at x = 1e30, y = 1e25 in float32 is 0, also at backend level 0; the
+#   module has a multiplication. NumPy, and two separate divisions, return 1e-20.
 #   x * (1 / y) * (1 / y) is 1e-20.
-# Matters: derivatives of quotients divide twice: they vanish, or are infinite, though all
-#   that the program says is in range.  Multiply by the inverse instead.
+# Matters: derivatives of quotients divide twice. They are 0 or infinite although every
+#   value in the program is in range. Multiply by the inverse instead.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

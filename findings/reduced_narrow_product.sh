@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# XLA's CPU compiler writes wrong rows where it fuses a narrow matrix product with the
+# XLA's CPU compiler computes wrong rows if it fuses a narrow matrix product with the
 #   reduction of its result (jaxlib 0.10.2).
 #
-# Guess: `jit` changes the last digits of a norm at most.
+# Guess: `jit` changes at most the last digits of a norm.
 # Seen: of 33,000 norms of 3-vectors, all from row 32,768 on are wrong, without a message.
-#   Operation by operation they are right; so they are with individual dots only.
+#   They are right if the operations run one by one, and if only individual dots are fused.
 # Matters: a vmapped 3x3 product and its norm are wrong for point clouds of that size.
 set -euo pipefail
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
@@ -18,10 +18,10 @@ rng = np.random.default_rng(0)
 m = rng.standard_normal((3, 3)).astype(np.float32)
 x = rng.standard_normal((33000, 3)).astype(np.float32)
 f = jax.vmap(lambda r: jnp.linalg.norm(m @ r))
-want = np.linalg.norm(x @ m.T, axis=1)
+expected = np.linalg.norm(x @ m.T, axis=1)
 kinds = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 cured = jax.jit(f, compiler_options={"xla_cpu_experimental_ynn_fusion_type": kinds})
-wrong = [np.flatnonzero(abs(np.asarray(g(x)) - want) > 1e-3) for g in (f, jax.jit(f), cured)]
+wrong = [np.flatnonzero(abs(np.asarray(g(x)) - expected) > 1e-3) for g in (f, jax.jit(f), cured)]
 print("jax", jax.__version__, "jaxlib", jaxlib.__version__, "numpy", np.__version__)
 for name, rows in zip(("eager", "jit", "jit, individual dots only"), wrong):
     print(f"{name}: {len(rows)} wrong rows of {len(x)}", rows[:1], rows[-1:])

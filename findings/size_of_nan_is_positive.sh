@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # Compiled by XLA, `abs(x) >= 0` is true of nan (JAX 0.10.2, jaxlib 0.10.2, CPU).
 #
-# Guess: comparisons with nan are false, as IEEE 754 has it and as NumPy and eager JAX
-#   compute them, so `~(x >= 0)` finds numbers that are negative or nan.
-# Seen: if x is a result that XLA knows not to be negative (abs, exp, a square; not sqrt), it
-#   replaces `x >= 0` by true, and `x < 0` by false, without a thought of nan. `x != x` is
-#   kept.
-# Matters: a check of an argument's range lets nan pass under jit alone, depending on what
-#   computed the argument; test `x != x` (`isnan`) beside it.
+# Guess: comparisons with nan are false, as in IEEE 754, NumPy and eager JAX, so
+#   `~(x >= 0)` finds numbers that are negative or nan.
+# Seen: if XLA infers that x is not negative (abs, exp, a square; not sqrt), it replaces
+#   `x >= 0` by true and `x < 0` by false, and ignores nan. It keeps `x != x`.
+# Matters: a range check accepts nan under jit only, depending on the operation that
+#   computed the argument. Also test `x != x` (`isnan`).
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,4 +1,4 @@
-"""How Sphinx builds the site (`make docs`): pages.py has made its pages before."""
+"""Configuration of Sphinx for the site (`make docs`); pages.py writes its pages first."""
 
 project = "minijax"
 author = "the minijax authors"
@@ -9,7 +9,7 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
-exclude_patterns = ["book/[a-z]*.py"]  # what chapters import
+exclude_patterns = ["book/[a-z]*.py"]  # modules that chapters import
 
 # Notebooks are kept as plain text in percent format, and run while the site is built.
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}

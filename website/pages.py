@@ -1,7 +1,7 @@
-"""The pages of the site: what stands in the repository, where the site has it.
+"""The pages of the site: which file of the repository becomes which page.
 
-`python -m website.pages FOLDER` writes them for Sphinx.  Tutorials and chapters run when
-the site is built; examples in docstrings run as tests, which `make docs` does before.
+`python -m website.pages FOLDER` writes them for Sphinx.  Building the site runs tutorials
+and chapters.  Examples in docstrings run as tests, before `make docs` builds the site.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ PAGES = {
 
 
 def linked(text: str, home: str, page: str) -> str:
-    """Links between files of the repository as links between pages of the site.
+    """Turn links between files of the repository into links between pages of the site.
 
-    What leads to a file that is no page becomes plain text.
+    A link to a file that is not a page becomes plain text.
     """
 
     def page_of(match: re.Match[str]) -> str:
@@ -60,14 +60,14 @@ def linked(text: str, home: str, page: str) -> str:
 
 
 def toctree(caption: str, pages: list[str], hidden: bool = True) -> str:
-    """The list of pages by which Sphinx finds its way."""
+    """Return the list of pages that Sphinx uses for navigation."""
     options = [f":caption: {caption}", ":maxdepth: 1", *([":hidden:"] if hidden else [])]
     return "\n".join(["", "```{toctree}", *options, "", *pages, "```", ""])
 
 
 def contents() -> dict[str, str]:
-    """The text of each page, by its path."""
-    found = {}
+    """Return the text of each page, by its path."""
+    texts = {}
     for home, page in PAGES.items():
         if not (ROOT / home).exists():
             continue
@@ -76,18 +76,18 @@ def contents() -> dict[str, str]:
             text = linked(text, home, page)
         if home == "LICENSE":
             text = f"# Licence\n\n```text\n{text}\n```\n"
-        found[page] = text
-    for module in ROOT.glob("tutorials/stack/[a-z_]*.py"):  # what chapters import
-        found[f"book/{module.name}"] = module.read_text()
-    places = reference.pages()
-    found |= {p.path: p.text for p in places}
-    names = [p.path.removeprefix("reference/") for p in places]
-    found["reference/index.md"] = (
-        "# Reference\n\nEvery public module, under the names that JAX gives it: write"
+        texts[page] = text
+    for module in ROOT.glob("tutorials/stack/[a-z_]*.py"):  # modules that chapters import
+        texts[f"book/{module.name}"] = module.read_text()
+    modules = reference.pages()
+    texts |= {p.path: p.text for p in modules}
+    names = [p.path.removeprefix("reference/") for p in modules]
+    texts["reference/index.md"] = (
+        "# Reference\n\nEvery public module, under its name in JAX: write"
         " `import minijax as jax`.\n" + toctree("Modules", names, hidden=False)
     )
-    in_folder = lambda folder: sorted(p for p in found if re.match(rf"{folder}/\d.*\.py$", p))
-    book = [p for p in ("book/index.md",) if p in found] + in_folder("book")
+    in_folder = lambda folder: sorted(p for p in texts if re.match(rf"{folder}/\d.*\.py$", p))
+    book = [p for p in ("book/index.md",) if p in texts] + in_folder("book")
     more = [
         "tools.md",
         "differences.md",
@@ -98,12 +98,12 @@ def contents() -> dict[str, str]:
         "contributing.md",
         "license.md",
     ]
-    found["index.md"] += (
+    texts["index.md"] += (
         toctree("Learn", in_folder("learn"))
         + (toctree("The book", book) if book else "")
-        + toctree("Look up", ["reference/index.md", *(p for p in more if p in found)])
+        + toctree("Look up", ["reference/index.md", *(p for p in more if p in texts)])
     )
-    return found
+    return texts
 
 
 def main(folder: str) -> None:

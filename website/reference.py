@@ -1,4 +1,4 @@
-"""Docstrings of the house's form as Markdown: a page for each public module."""
+"""Reference pages: the docstrings of each public module as Markdown."""
 
 from __future__ import annotations
 
@@ -63,20 +63,20 @@ class Page:
 
 
 def pages() -> list[Page]:
-    """The pages of all public modules that hold anything of ours, by name."""
-    found = [page(name) for name in sorted({*stubs.FACES, *SMALL})]
-    return [p for p in found if p.anchors]
+    """Return the pages of all public modules with names of minijax, sorted by name."""
+    candidates = [page(name) for name in sorted({*stubs.FACES, *SMALL})]
+    return [p for p in candidates if p.anchors]
 
 
 def page(name: str) -> Page:
-    """The page of one module."""
+    """Return the page of one module."""
     module = importlib.import_module(name)
     shown = name.replace("minijax", "jax", 1)
     lines = [f"# {shown}", "", escaped((module.__doc__ or "").strip()), ""]
     anchors: list[str] = []
     for label, value in members(module):
         anchor = f"{shown}.{label}"
-        if anchor.lower() in map(str.lower, anchors):  # `optimizer` beside `Optimizer`
+        if anchor.lower() in map(str.lower, anchors):  # `optimizer` and `Optimizer`
             anchor += "-"
         anchors.append(anchor)
         lines += [f"({anchor})=", f"## {code(label)}", "", *entry(label, value), ""]
@@ -84,11 +84,11 @@ def page(name: str) -> Page:
 
 
 def members(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """The public names of a module that say what they are, but for modules."""
+    """Yield the public names of a module that have docstrings, except modules."""
     for name in sorted(set(dir(module)), key=lambda n: (n.lower(), n)):
         if name.startswith("_"):
             continue
-        with warnings.catch_warnings(action="ignore"):  # of old names
+        with warnings.catch_warnings(action="ignore"):  # deprecated names
             value = getattr(module, name)
         if inspect.ismodule(value) or not isinstance(value.__doc__, str):
             continue
@@ -98,7 +98,7 @@ def members(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def entry(name: str, value: Any) -> list[str]:
-    """What a page says of a function or class."""
+    """Return the entry of a function or class."""
     lines = ["```python", name + signature(value), "```", ""]
     lines += markdown(inspect.getdoc(value) or "")
     if inspect.isclass(value):
@@ -112,22 +112,22 @@ def entry(name: str, value: Any) -> list[str]:
 
 
 def signature(value: Any) -> str:
-    """The parameters of a callable and their defaults, as they are written."""
+    """Return the parameters of a callable and their defaults, as source text."""
     try:
-        found = inspect.signature(value)
+        sig = inspect.signature(value)
     except (TypeError, ValueError):
         return "(...)"
-    plain = [
+    parameters = [
         p.replace(
             annotation=p.empty, default=p.empty if p.default is p.empty else _Shown(p.default)
         )
-        for p in found.parameters.values()
+        for p in sig.parameters.values()
     ]
-    return str(found.replace(parameters=plain, return_annotation=found.empty))
+    return str(sig.replace(parameters=parameters, return_annotation=sig.empty))
 
 
 class _Shown:
-    """A default value, by a text that Python could read."""
+    """A default value, with a text that Python can parse."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -141,21 +141,21 @@ class _Shown:
 
 
 def markdown(text: str) -> list[str]:
-    """A docstring as Markdown: sections, their items, examples."""
+    """Return a docstring as Markdown: sections, their items, examples."""
     lines, section = [], ""
     text, formulas = without_formulas(text)
     blocks = text.splitlines()
     i = 0
     while i < len(blocks):
         line = blocks[i]
-        if found := SECTIONS.match(line):
-            section = found[1] or found[2]
+        if match := SECTIONS.match(line):
+            section = match[1] or match[2]
             lines += ["", f"**{section}**", ""]
-            lines += [escaped(found[3]), ""] if found[3] else []
+            lines += [escaped(match[3]), ""] if match[3] else []
         elif line.strip().startswith(">>>"):
-            taken = example(blocks, i)
-            lines += ["", "```pycon", *taken, "```", ""]
-            i += len(taken) - 1
+            example_lines = example(blocks, i)
+            lines += ["", "```pycon", *example_lines, "```", ""]
+            i += len(example_lines) - 1
         elif section and (item := ITEM.match(line)):
             lines.append(f"- **{escaped(item[1])}**: {escaped(item[2])}")
         elif section and re.match(r"    +\S", line):
@@ -169,35 +169,35 @@ def markdown(text: str) -> list[str]:
 
 
 def without_formulas(text: str) -> tuple[str, list[str]]:
-    """A docstring with a mark in the place of each formula; the formulas, for browsers."""
+    """Return a docstring with a marker for each formula, and the formulas as MathML."""
     formulas: list[str] = []
 
-    def inline(found: re.Match[str]) -> str:
-        formulas.append(mathml(found[1], block=False))
+    def inline(match: re.Match[str]) -> str:
+        formulas.append(mathml(match[1], block=False))
         return f"\0{len(formulas) - 1}\0"
 
-    def block(found: re.Match[str]) -> str:
-        formulas.append(mathml(found[2], block=True))
-        return f"\n{found[1]}\0{len(formulas) - 1}\0\n"
+    def block(match: re.Match[str]) -> str:
+        formulas.append(mathml(match[2], block=True))
+        return f"\n{match[1]}\0{len(formulas) - 1}\0\n"
 
     text = re.sub(r"(?m)^( *)\.\. math::(.*(?:\n\1 +\S.*)*)", block, text)
     return re.sub(r":math:`([^`]*)`", inline, text), formulas
 
 
 def mathml(tex: str, block: bool) -> str:
-    """A formula as MathML, which browsers draw by themselves; TeX, if it is none."""
+    """Return a formula as MathML, which browsers display; as TeX if it cannot be parsed."""
     tex = " ".join(tex.split())
     if latex2mathml is None:
         return code(tex)
     try:
-        made = latex2mathml.tex2mathml(tex, as_block=block)
+        converted = latex2mathml.tex2mathml(tex, as_block=block)
     except (AttributeError, SyntaxError, ValueError):
         return code(tex)
-    return re.sub(r"\s*\n\s*", "", made)
+    return re.sub(r"\s*\n\s*", "", converted)
 
 
 def example(lines: list[str], at: int) -> list[str]:
-    """The lines of the example that begins there, without their indentation."""
+    """Return the lines of the example that begins at line `at`, without indentation."""
     margin = len(lines[at]) - len(lines[at].lstrip())
     end = at
     while end < len(lines) and lines[end].strip():
@@ -206,12 +206,12 @@ def example(lines: list[str], at: int) -> list[str]:
 
 
 def code(text: str) -> str:
-    """Text as code, within a line."""
+    """Return text as inline code."""
     return f"`{text}`"
 
 
 def escaped(text: str) -> str:
-    """Text whose stars and angle brackets are no markup, but for code in it."""
+    """Escape stars and angle brackets in text, except in inline code."""
     parts = text.split("`")
     for i in range(0, len(parts), 2):
         parts[i] = re.sub(r"([*<\[])", r"\\\1", parts[i])

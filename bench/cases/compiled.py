@@ -1,6 +1,6 @@
-"""What comes out of the compiler: how many operations, and how long they run."""
+"""Compiled programs: their number of operations, and their run time."""
 
-from bench.measure import hlo_operations, settle, wall_time
+from bench.measure import hlo_operations, wait_for, wall_time
 from bench.programs import chain, perceptron, transformer
 from bench.rows import Row
 
@@ -31,7 +31,7 @@ def measure(jax, sheet) -> None:
 
 
 def fill_compiled(jax, sheet, name, f, args) -> None:
-    """The two rows of one program: its operations, and its run time on arrays."""
+    """Fill the two rows of one program: its operations, and its run time on arrays."""
     args = jax.tree_util.tree_map(jax.numpy.asarray, args)
     compiled = jax.jit(f)
     seconds = 0.5 if sheet.quick else 1.5
@@ -39,5 +39,6 @@ def fill_compiled(jax, sheet, name, f, args) -> None:
         f"{name}: HLO operations", lambda: hlo_operations(compiled.lower(*args).compile())
     )
     sheet.fill(
-        f"{name}: run time", lambda: wall_time(lambda: settle(compiled(*args)), seconds=seconds)
+        f"{name}: run time",
+        lambda: wall_time(lambda: wait_for(compiled(*args)), seconds=seconds),
     )

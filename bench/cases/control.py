@@ -1,7 +1,7 @@
-"""Programs with control flow: trace and lower, what is compiled, how it runs."""
+"""Programs with control flow: tracing and lowering, operations, run time."""
 
 from bench.cases.compiled import fill_compiled
-from bench.measure import once_each, settle, wall_time
+from bench.measure import once_each, wait_for, wall_time
 from bench.programs import hamiltonian, neural_ode, recurrent, remat_transformer
 from bench.rows import Row
 
@@ -32,7 +32,7 @@ def measure(jax, sheet) -> None:
     for name, program in PROGRAMS.items():
 
         def make(program=program):
-            f, args = program(jax)  # new functions, which no cache knows
+            f, args = program(jax)  # new functions, which no cache has
             return lambda: jax.jit(f).lower(*args)
 
         row = f"{name}: trace and lower"
@@ -40,30 +40,30 @@ def measure(jax, sheet) -> None:
         fill_compiled(jax, sheet, name, *program(jax))
     residuals, memory, speed = (row.name for row in ROWS[-3:])
     sheet.fill(residuals, lambda: _residual_bytes(jax))
-    kept, again = _with_and_without_remat(jax)
-    sheet.fill(memory, lambda: _temporary_bytes(again) / _temporary_bytes(kept))
+    without, remat = _with_and_without_remat(jax)
+    sheet.fill(memory, lambda: _temporary_bytes(remat) / _temporary_bytes(without))
     seconds = 1.0 if sheet.quick else 3.0
-    sheet.fill(speed, lambda: _run_time(again, seconds) / _run_time(kept, seconds))
+    sheet.fill(speed, lambda: _run_time(remat, seconds) / _run_time(without, seconds))
 
 
 def _residual_bytes(jax) -> int:
-    """What the forward scan of the RNN's gradient keeps, but for the losses."""
+    """Return the residual bytes of the RNN's forward scan, without the losses."""
     f, args = recurrent(jax)
     equations = jax.make_jaxpr(f)(*args).jaxpr.eqns
     forward = next(e for e in equations if e.primitive.name == "scan")
-    kept = [v.aval for v in forward.outvars[forward.params["num_carry"] :]]
+    residuals = [v.aval for v in forward.outvars[forward.params["num_carry"] :]]
     losses = forward.params["length"] * 4
-    return sum(aval.size * aval.dtype.itemsize for aval in kept) - losses
+    return sum(aval.size * aval.dtype.itemsize for aval in residuals) - losses
 
 
 def _with_and_without_remat(jax):
-    """The transformer's compiled gradient, and its arguments, without remat and with."""
-    found = []
+    """Return the transformer's compiled gradient and arguments, without and with remat."""
+    programs = []
     for wrap in (lambda layer: layer, jax.checkpoint):
         f, args = remat_transformer(jax, wrap=wrap)
         args = jax.tree_util.tree_map(jax.numpy.asarray, args)
-        found.append((jax.jit(f).lower(*args).compile(), args))
-    return found
+        programs.append((jax.jit(f).lower(*args).compile(), args))
+    return programs
 
 
 def _temporary_bytes(program) -> int:
@@ -72,4 +72,4 @@ def _temporary_bytes(program) -> int:
 
 def _run_time(program, seconds) -> float:
     compiled, args = program
-    return wall_time(lambda: settle(compiled(*args)), seconds=seconds)
+    return wall_time(lambda: wait_for(compiled(*args)), seconds=seconds)

@@ -1,13 +1,13 @@
 """Calls over eight devices: pmap, meshes, and moving arrays between them.
 
-The work on the devices is tiny, so that what Python and C++ do for a call shows.
-Programs with collectives are waited for: where many of them are under way, JAX's devices
-wait for one another for ever.
+The work on the devices is tiny, so the time of a call is that of Python and C++. The
+benchmark waits for each program with collectives: if many of them run at the same time,
+JAX's devices wait for one another forever.
 """
 
 import numpy as np
 
-from bench.measure import once_each, python_calls, settle, thread_time
+from bench.measure import once_each, python_calls, thread_time, wait_for
 from bench.programs import perceptron
 from bench.rows import Row
 
@@ -36,27 +36,29 @@ ROWS = (
 def measure(jax, sheet) -> None:
     sharding = jax.sharding
     mesh = sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
-    over = lambda *spec: sharding.NamedSharding(mesh, sharding.PartitionSpec(*spec))
+    named_sharding = lambda *spec: sharding.NamedSharding(mesh, sharding.PartitionSpec(*spec))
     host = np.ones((DEVICES, 4), np.float32)
     double = jax.pmap(lambda x: x + x)
     first = jax.pmap(lambda *xs: xs[0] + xs[-1])
     total = jax.pmap(lambda x: jax.lax.psum(x, "i"), axis_name="i")
     rows = double(host)
-    spread = jax.device_put(host, over("x", "y"))
+    sharded = jax.device_put(host, named_sharding("x", "y"))
     twice = jax.jit(lambda x: x + x)
     ends = jax.jit(lambda *xs: xs[0] + xs[-1])
     calls = {
         "pmap call: one array": lambda: double(rows),
         "pmap call: 10 arrays": lambda: first(*(rows,) * 10),
-        "pmap call: psum": lambda: settle(total(rows)),
+        "pmap call: psum": lambda: wait_for(total(rows)),
         "pmap call: host array": lambda: double(host),
         "x[i] of a pmap result": lambda: rows[3],
-        "sharded jit call: one array": lambda: twice(spread),
-        "sharded jit call: 10 arrays": lambda: ends(*(spread,) * 10),
-        "sharded x + y": lambda: spread + spread,
-        "device_put to a mesh": lambda: jax.device_put(host, over("x", "y")),
-        "device_put to another sharding": lambda: settle(jax.device_put(spread, over("y"))),
-        "np.asarray of a sharded array, fresh": lambda: np.asarray(twice(spread)),
+        "sharded jit call: one array": lambda: twice(sharded),
+        "sharded jit call: 10 arrays": lambda: ends(*(sharded,) * 10),
+        "sharded x + y": lambda: sharded + sharded,
+        "device_put to a mesh": lambda: jax.device_put(host, named_sharding("x", "y")),
+        "device_put to another sharding": lambda: wait_for(
+            jax.device_put(sharded, named_sharding("y"))
+        ),
+        "np.asarray of a sharded array, fresh": lambda: np.asarray(twice(sharded)),
     }
     slices = 40 if sheet.quick else 150
     for name, call in calls.items():
@@ -65,8 +67,8 @@ def measure(jax, sheet) -> None:
     step, (params, x, y) = perceptron(jax)
 
     def make():
-        places = (over(), over("x"), over("x"))
-        fresh = jax.jit(lambda *args: step(*args), in_shardings=places)
+        shardings = (named_sharding(), named_sharding("x"), named_sharding("x"))
+        fresh = jax.jit(lambda *args: step(*args), in_shardings=shardings)
         return fresh.trace(params, x, y).lower
 
     times = 5 if sheet.quick else 11
@@ -79,7 +81,7 @@ def measure(jax, sheet) -> None:
 
         def local(params, x, y):
             params, loss = step(params, x, y)
-            if not checked:  # else gradients are summed, since their types say so
+            if not checked:  # with types checked, the gradients are already summed
                 params = jax.lax.pmean(params, "x")
             return params, jax.lax.pmean(loss, "x")
 
@@ -101,13 +103,13 @@ def measure(jax, sheet) -> None:
 
 
 def explicit(jax, times):
-    """Tracing the gradients of two layers whose types say how they lie."""
+    """Time the tracing of gradients of two layers with explicit shardings."""
     P, jnp = jax.sharding.PartitionSpec, jax.numpy
     mesh = jax.make_mesh((4, 2), ("x", "y"))
 
     def struct(shape, *spec):
-        where = jax.sharding.NamedSharding(mesh, P(*spec))
-        return jax.ShapeDtypeStruct(shape, "float32", sharding=where)
+        sharding = jax.sharding.NamedSharding(mesh, P(*spec))
+        return jax.ShapeDtypeStruct(shape, "float32", sharding=sharding)
 
     def loss(params, x):
         for w1, w2 in params:

@@ -1,4 +1,4 @@
-"""Calling a function that is compiled already."""
+"""Calls of a function that is already compiled."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ ROWS = (
 
 
 class Layer:
-    """A node of a class of the user's."""
+    """A pytree node of a user-defined class."""
 
     def __init__(self, w, b):
         self.w, self.b = w, b
@@ -45,7 +45,7 @@ def measure(jax, sheet) -> None:
     util = jax.tree_util
     util.register_pytree_node(Layer, lambda n: ((n.w, n.b), None), lambda _, c: Layer(*c))
     model = [Layer(one, one) for _ in range(2500)]
-    if hasattr(util, "flattened"):  # JAX has nothing of the kind
+    if hasattr(util, "flattened"):  # JAX has no equivalent
         model = util.flattened(model)
     read = jax.jit(lambda m: m[0].w + m[-1].b)
     scalar, rows = jax.numpy.asarray(np.float32(2)), jax.numpy.zeros((100, 4))

@@ -1,4 +1,4 @@
-"""Single operations on small arrays, outside of jit, each compiled already."""
+"""Single operations on small arrays, outside jit, each already compiled."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Derivatives outside of jit, where every call differentiates anew."""
+"""Derivatives outside jit, where every call differentiates again."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
-"""How costs grow: the exponent b in cost = a * size**b, by least squares on logarithms.
+"""Growth of costs: the exponent b in cost = a * size**b, by least squares on logarithms.
 
-Nested gradients grow by a factor a level, whatever the library: there the number is the
-factor.
+The cost of nested gradients grows by a factor per level in every library; for them the
+number is this factor.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What it costs to import the library: nothing but the interpreter is there before."""
+"""The cost of importing the library in a fresh interpreter."""
 
 from bench.rows import Row
 

@@ -1,8 +1,8 @@
 """The functions most used, compiled, on arrays of a million elements: processor time.
 
-At this size the compiled program decides, not what calls it.  Processor time sums over
-all threads, and means something on a busy machine, too; how many operations a compiled
-program has does not depend on the machine's load at all.
+At this size the compiled program determines the time, not the call.  Processor time sums
+over all threads, so it is also meaningful on a busy machine.  The number of operations of
+a compiled program does not depend on the machine's load.
 """
 
 import math
@@ -32,7 +32,7 @@ MEAN = "compiled, geometric mean"
 
 
 def larger(text: str) -> str:
-    """The expression on large arrays."""
+    """Return the expression with large arrays."""
     for small, large in LARGER.items():
         text = text.replace(small, large)
     return text
@@ -66,7 +66,7 @@ def measure(jax, sheet) -> None:
     logs = []
     for text in BIG:
         code = compile(text, "<call>", "eval")
-        run = jax.jit(lambda given, code=code: eval(code, {**names, **given}))
+        run = jax.jit(lambda arrays, code=code: eval(code, {**names, **arrays}))
 
         def call(run=run):
             return jax.block_until_ready(run(arrays))

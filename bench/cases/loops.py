@@ -1,4 +1,4 @@
-"""How many programs a Python loop over positions makes the runtime compile or load."""
+"""The number of programs that a Python loop over indices compiles or loads."""
 
 import numpy as np
 
@@ -15,10 +15,10 @@ ROWS = (
 def measure(jax, sheet) -> None:
     x = jax.numpy.asarray(np.arange(200, dtype=np.float32))
 
-    def count(look):
+    def count(read):
         with Compiles() as compiles:
             for i in range(100):
-                look(i).block_until_ready()
+                read(i).block_until_ready()
         return compiles.count
 
     sheet.fill(ROWS[0].name, lambda: count(lambda i: x[i]))

@@ -1,4 +1,4 @@
-"""What an equation of a jaxpr occupies, while the jaxpr lives."""
+"""The memory of an equation of a jaxpr."""
 
 import gc
 import tracemalloc
@@ -25,7 +25,7 @@ def measure(jax, sheet) -> None:
 
 
 def _growth(jax, now, operations) -> float:
-    """What grows by `now` with each operation of a chain that is traced and kept."""
+    """Return the growth of `now()` per equation of a chain that is traced and kept."""
     f, args = chain(jax, operations)
     short, _ = chain(jax, 300)
     jax.make_jaxpr(short)(*args)

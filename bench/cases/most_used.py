@@ -1,6 +1,6 @@
 """The sixty functions that programs call most, on small arrays: eager, and traced.
 
-Each has a row of its own; the goals are for their geometric means, whose ratio is the
+Each has its own row; the goals are for their geometric means, whose ratio is the
 geometric mean of all ratios.
 """
 
@@ -34,7 +34,7 @@ ROWS = (Row(EAGER, 0.7), Row(TRACED, 0.35), *map(Row, CALLS))
 
 
 def names(jax):
-    """What the expressions are about."""
+    """Return the variables of the expressions."""
     jnp = jax.numpy
     m = jnp.asarray(np.arange(16, dtype=np.float32).reshape(4, 4) + 1)
     return {
@@ -53,17 +53,17 @@ def names(jax):
 
 
 def measure(jax, sheet) -> None:
-    given = names(jax)
-    arrays = {name: given[name] for name in "mnbvuik"}
+    variables = names(jax)
+    arrays = {name: variables[name] for name in "mnbvuik"}
     slices = 20 if sheet.quick else 100
     times = 3 if sheet.quick else 7
     eager, traced = [], []
     for text in CALLS:
         code = compile(text, "<call>", "eval")
-        call = lambda code=code: eval(code, given)
+        call = lambda code=code: eval(code, variables)
 
         def make(code=code):
-            fresh = lambda arrays: eval(code, {**given, **arrays})
+            fresh = lambda arrays: eval(code, {**variables, **arrays})
             return lambda: jax.make_jaxpr(fresh)(arrays)
 
         sheet.fill(text, lambda call=call: thread_time(call, slices=slices))

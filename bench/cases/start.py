@@ -1,7 +1,7 @@
 """From the start of a process to results: CPU time of the whole process, all threads.
 
-Cold means that no compiled program is on disk yet. Warm means that an earlier process
-left them there; JAX, which keeps none unless it is told to, is told to.
+Cold: no compiled program is on disk. Warm: an earlier process stored the programs; JAX,
+which stores none by default, is configured to store them.
 """
 
 import pathlib
@@ -42,7 +42,7 @@ def outside(side, sheet) -> None:
 
 
 def _cold_and_warm(side, sheet, name, text) -> None:
-    known = {row.name for row in ROWS}
+    row_names = {row.name for row in ROWS}
     runs = {"cold": [], "warm": []}
     for _ in range(1 if sheet.quick else 2):
         shutil.rmtree(side.cache, ignore_errors=True)
@@ -52,5 +52,5 @@ def _cold_and_warm(side, sheet, name, text) -> None:
     for state, done in runs.items():
         sheet.put(f"{name}, {state}", min(run.cpu for run in done))
         wall = f"{name}, {state}: wall clock"
-        if wall in known:
+        if wall in row_names:
             sheet.put(wall, min(run.wall for run in done))

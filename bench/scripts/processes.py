@@ -1,4 +1,4 @@
-"""Four processes of two devices each, from their start to a first training step."""
+"""Four processes with two devices each, from their start to a first training step."""
 
 import os
 import socket
@@ -33,10 +33,10 @@ jax.distributed.initialize(
 )
 P = jax.sharding.PartitionSpec
 mesh = jax.sharding.Mesh(np.array(jax.devices()), ("data",))
-rows, whole = (jax.sharding.NamedSharding(mesh, P(*s)) for s in (("data",), ()))
+sharded, replicated = (jax.sharding.NamedSharding(mesh, P(*s)) for s in (("data",), ()))
 data = np.linspace(0, 1, 32 * 64, dtype=np.float32).reshape(32, 64)
-x = jax.make_array_from_callback(data.shape, rows, lambda at: data[at])
-w = jax.make_array_from_callback((64, 64), whole, lambda at: np.eye(64, dtype="f4"))
+x = jax.make_array_from_callback(data.shape, sharded, lambda at: data[at])
+w = jax.make_array_from_callback((64, 64), replicated, lambda at: np.eye(64, dtype="f4"))
 
 
 def loss(w, x):

@@ -1,4 +1,4 @@
-"""A small training script as a user writes it; LIB stands for minijax or jax."""
+"""A small training script as users write it; LIB is replaced by minijax or jax."""
 
 import numpy as np
 

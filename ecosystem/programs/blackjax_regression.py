@@ -1,7 +1,7 @@
 """A whole program: Bayesian regression in blackjax, adapted NUTS, several chains.
 
-`norm.logpdf` rounds otherwise here than in JAX, whose squares of scales overflow, and
-chains amplify the last digit: what is told is what any chain of this length finds.
+`norm.logpdf` rounds differently than in JAX, whose squares of scales overflow, and chains
+amplify the last digit. The program prints only results that any chain of this length finds.
 """
 
 import blackjax

@@ -13,7 +13,7 @@ spiral = jnp.stack([jnp.cos(times), jnp.sin(times)], 1) * jnp.exp(-0.3 * times)[
 
 
 class Field(eqx.Module):
-    """The time derivative, as a network says it."""
+    """The time derivative, computed by a network."""
 
     mlp: eqx.nn.MLP
 

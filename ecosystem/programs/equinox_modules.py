@@ -42,7 +42,7 @@ print("attention", float(eqx.nn.MultiheadAttention(2, 4, key=key)(*[tokens] * 3)
 
 
 def power(x):
-    """x to the fifth, by a loop that is differentiated with checkpoints."""
+    """Return x to the fifth, by a loop that is differentiated with checkpoints."""
     more, body = lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] * x)
     return eqxi.while_loop(more, body, (0, 1.0), max_steps=8, kind="checkpointed")[1]
 

@@ -1,4 +1,4 @@
-"""A whole program: flax learns to tell apart noisy images of ten digits."""
+"""A whole program: flax learns to classify noisy images of ten digits."""
 
 import jax
 import jax.numpy as jnp

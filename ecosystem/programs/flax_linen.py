@@ -45,8 +45,8 @@ def step(state, key):
             rngs={"dropout": key},
             mutable=["batch_stats"],
         )
-        found = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
-        return found.mean(), new
+        losses = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+        return losses.mean(), new
 
     (value, new), grads = jax.value_and_grad(loss, has_aux=True)(state.params)
     state = state.apply_gradients(grads=grads)
@@ -57,8 +57,8 @@ for i in range(5):
     state, value = step(state, jax.random.fold_in(key, i))
     print("loss", round(float(value), 4))
 saved = serialization.to_bytes(state.params)
-again = serialization.from_bytes(state.params, saved)
-same = jax.tree.map(lambda a, b: bool((a == b).all()), state.params, again)
+restored = serialization.from_bytes(state.params, saved)
+same = jax.tree.map(lambda a, b: bool((a == b).all()), state.params, restored)
 print("saved", jax.tree.all(same))
 
 
@@ -71,13 +71,14 @@ class Block(nn.Module):
 options = {"variable_axes": {"params": 0}, "split_rngs": {"params": True}}
 x = jnp.arange(8.0).reshape(2, 4)
 deep = nn.scan(Block, length=3, **options)()
-found = deep.init(key, x, None)
-print("scan", jax.tree.map(jnp.shape, found), np.round(deep.apply(found, x, None)[0], 3))
+variables = deep.init(key, x, None)
+shapes = jax.tree.map(jnp.shape, variables)
+print("scan", shapes, np.round(deep.apply(variables, x, None)[0], 3))
 wide = nn.vmap(nn.Dense, in_axes=0, **options)(2)
 print("vmap", np.round(wide.apply(wide.init(key, x), x), 3))
-again = nn.remat(nn.Dense)(2)
-found = again.init(key, x)
-print("remat", jax.grad(lambda v: again.apply(v, x).sum())(found)["params"]["bias"])
+remat = nn.remat(nn.Dense)(2)
+variables = remat.init(key, x)
+print("remat", jax.grad(lambda v: remat.apply(v, x).sum())(variables)["params"]["bias"])
 lstm = nn.RNN(nn.LSTMCell(4))
-found, steps = lstm.init(key, jnp.ones((2, 5, 3))), jnp.ones((2, 5, 3))
-print("rnn", np.round(lstm.apply(found, steps)[0, -1], 4))
+variables, steps = lstm.init(key, jnp.ones((2, 5, 3))), jnp.ones((2, 5, 3))
+print("rnn", np.round(lstm.apply(variables, steps)[0, -1], 4))

@@ -46,8 +46,8 @@ def recurrent(x):
 steps = jnp.ones((5, 2, 3))
 print("lstm", np.round(recurrent.apply(recurrent.init(key, steps), steps)[-1, 0], 4))
 norm = hk.transform_with_state(lambda x: hk.BatchNorm(True, True, 0.9)(x, True))
-found, stats = norm.init(None, x)
-print("norm", round(float(norm.apply(found, stats, None, x)[0].std()), 4))
+params, stats = norm.init(None, x)
+print("norm", round(float(norm.apply(params, stats, None, x)[0].std()), 4))
 print("summary", len(hk.experimental.tabulate(network)(x)) > 100)
 
 zeros, ones = jnp.zeros(2), jnp.ones(2)

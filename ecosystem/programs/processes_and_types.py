@@ -22,8 +22,8 @@ start = {"amplitude": jnp.array(0.0), "scale": jnp.array(0.0)}
 slopes = jax.grad(loss)(start)
 print("fit", round(float(loss(start)), 3), [round(float(s), 2) for s in slopes.values()])
 process = GaussianProcess(kernels.ExpSquared(1.0), xs, diag=1e-2)
-_, told = process.condition(ys, jnp.array([1.5]))
-print("told", np.round(told.loc, 3), np.round(told.variance, 3))
+_, posterior = process.condition(ys, jnp.array([1.5]))
+print("posterior", np.round(posterior.loc, 3), np.round(posterior.variance, 3))
 fast = lambda s: GaussianProcess(kernels.quasisep.SHO(s, 1.0), xs, diag=0.01).log_probability(
     ys
 )

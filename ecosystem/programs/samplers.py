@@ -1,7 +1,7 @@
 """numpyro and blackjax: the eight schools by NUTS, variational inference, other kernels.
 
-Chains amplify the last digit of each number, so that of samples only means are told,
-rounded to what any chain of this length finds.
+Chains amplify the last digit of each number. So only the means of samples are printed,
+rounded to the accuracy of any chain of this length.
 """
 
 import blackjax

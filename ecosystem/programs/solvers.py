@@ -34,8 +34,8 @@ X = jax.random.normal(jax.random.PRNGKey(0), (20, 3))
 y = X @ jnp.array([1.0, -2.0, 0.0])
 loss = lambda p, weight: jnp.mean((X @ p - y) ** 2) + weight * jnp.sum(p**2)
 for kind in (jaxopt.GradientDescent, jaxopt.LBFGS, jaxopt.BFGS, jaxopt.NonlinearCG):
-    found = kind(loss, maxiter=30).run(jnp.zeros(3), weight=0.1).params
-    print(kind.__name__, np.round(found, 3))
+    params = kind(loss, maxiter=30).run(jnp.zeros(3), weight=0.1).params
+    print(kind.__name__, np.round(params, 3))
 descent = jaxopt.GradientDescent(loss, maxiter=200, implicit_diff=True)
 fitted = lambda weight: descent.run(jnp.zeros(3), weight).params.sum()
 print("implicit", round(float(jax.grad(fitted)(0.1)), 3))
