@@ -1,10 +1,10 @@
-"""What all of minijax.numpy shares: promotion, conversion, axis and dtype arguments.
+"""Shared helpers of minijax.numpy: promotion, conversion, axis and dtype arguments.
 
-`promote_args` and its kin bring array-like operands to one dtype and one rank with as
-few equations as may be: Python and NumPy scalars become literals, arrays that are
-already right pass untouched.  `as_array` makes an array of any array-like value.
+`promote_args` and its kin bring array-like operands to one dtype and one rank with as few
+equations as possible: Python and NumPy scalars become literals, and arrays of the right
+type are returned unchanged.  `as_array` makes an array of any array-like value.
 
-This room knows no NumPy function by name.  Next: ufuncs.py.
+This module must not know any NumPy function by name.  Next: ufuncs.py.
 """
 
 from __future__ import annotations
@@ -62,23 +62,25 @@ mixing.transformations += [f"{_root}{package}{_sep}" for package in ("base", "co
 _ARRAYLIKE_TYPES = frozenset((Array, np.ndarray, bool, int, float, complex))
 
 
-# ----------------------------------------------------------------------- what is given
+# --------------------------------------------------------------------------- operands
 
 
 def is_arraylike(x: Any) -> bool:
-    """Whether NumPy functions take `x`: an array, a NumPy array or a number."""
+    """Whether `x` is a valid operand: an array, a NumPy array or a number."""
     return type(x) in _ARRAYLIKE_TYPES or core.is_value(x)
 
 
 def check_arraylike(name: str, *xs: Any) -> None:
-    """TypeError unless every operand of `name` is an array or a number."""
+    """Raise TypeError unless every operand of `name` is an array or a number."""
     for i, x in enumerate(xs):
         if type(x) not in _ARRAYLIKE_TYPES and not core.is_value(x):
             raise arraylike_error(name, x, i)
 
 
 def _checked(name: str, xs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands of `name`, arrays and numbers; of objects what they stand for."""
+    """Return the operands of `name`, with objects replaced by the arrays that they
+    represent.
+    """
     for i, x in enumerate(xs):
         if type(x) not in _ARRAYLIKE_TYPES and not isinstance(x, Tracer):
             if not core.is_value(x):
@@ -89,7 +91,7 @@ def _checked(name: str, xs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def arraylike_error(name: str, x: Any, position: int) -> TypeError:
-    """The error for an operand that is no array."""
+    """Return the error for an operand that is not an array."""
     tries = ["jnp.asarray(...) around it"]
     if x is None:
         tries = ["leave the argument out, or pass an array"]
@@ -102,12 +104,12 @@ def arraylike_error(name: str, x: Any, position: int) -> TypeError:
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
-    """The shape of an array-like value."""
+    """Return the shape of an array-like value."""
     return aval_of(x).shape
 
 
 def as_array(x: Any) -> Any:
-    """An array-like value as an Array or tracer; Python numbers are weakly typed."""
+    """Return an array-like value as an Array or tracer; Python numbers stay weakly typed."""
     x = arrays.adopted(x)
     if type(x) in ARRAYS or isinstance(x, Tracer):
         return x
@@ -121,10 +123,10 @@ def as_array(x: Any) -> Any:
 
 
 def from_host(x: Any, aval: Any) -> Any:
-    """A host value as an array of this type; in a staged program, a scalar literal."""
+    """Return a host value as an array of type `aval`; a staged scalar becomes a literal."""
     if not aval.shape and STATE.trace is not core.EVAL:
         for trace in core.trace_stack():
-            if type(trace) is StageTrace:  # no trace of tangents, which this is not
+            if type(trace) is StageTrace:  # not a subclass: those record tangents
                 if trace.folds:
                     break
                 literal = x if aval.weak_type else np.asarray(x, aval.dtype)[()]
@@ -136,7 +138,7 @@ def from_host(x: Any, aval: Any) -> Any:
 
 
 def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
-    """`x` with this dtype and weakness; a host scalar becomes a literal."""
+    """Convert `x` to a dtype and weak type; a host scalar becomes a literal."""
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
@@ -152,13 +154,15 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
 
 
 def strong_unless_scalar(x: Any) -> Any:
-    """`x`, strongly typed if it has axes: combined with a constant of its shape."""
+    """Return `x`, strongly typed if it has axes, as a constant of its shape would make it."""
     aval = aval_of(x)
     return convert(x, aval.dtype) if aval.weak_type and aval.shape else x
 
 
 def scalar_literal(x: Any, aval: Any, dtype: Any, weak: bool) -> Any:
-    """A host scalar of this dtype, or None where there is no such Python value."""
+    """Return a host scalar as a scalar of `dtype`, or None if no Python value has that
+    type.
+    """
     if hasattr(x, "__jax_array__") or dtypes.is_extended(dtype):
         return None
     value = scalar(np.asarray(x, aval.dtype), dtype)
@@ -172,7 +176,7 @@ def scalar_literal(x: Any, aval: Any, dtype: Any, weak: bool) -> Any:
 
 
 def joint_type(xs: Sequence[Any], types: Sequence[Any]) -> tuple[Any, bool]:
-    """The common dtype of operands of these types; NumPy's scalars ask for no 64 bits."""
+    """Return the promoted dtype and weak type; NumPy scalars alone do not cause 64 bits."""
     dtype, weak = dtypes.promote(tuple([(a.dtype, a.weak_type) for a in types]))
     if dtypes.narrow(dtype) is not dtype and not config.X64.value:
         for x, a in zip(xs, types, strict=True):
@@ -183,7 +187,7 @@ def joint_type(xs: Sequence[Any], types: Sequence[Any]) -> tuple[Any, bool]:
 
 
 def promote_dtypes(*xs: Any) -> Sequence[Any]:
-    """Operands converted to their common dtype in the promotion lattice."""
+    """Convert operands to their common dtype in the promotion lattice."""
     types = [aval_of(x) for x in xs]
     dtype, weak = types[0].dtype, types[0].weak_type
     for a in types:
@@ -196,7 +200,7 @@ def promote_dtypes(*xs: Any) -> Sequence[Any]:
 
 
 def promote_dtypes_inexact(*xs: Any) -> Sequence[Any]:
-    """Operands converted to their common dtype, integers and bools to a float one."""
+    """Convert operands to their common dtype; integers and bools become floats."""
     types = [aval_of(x) for x in xs]
     dtype, weak = joint_type(xs, types)
     dtype = dtypes.to_inexact(dtype)
@@ -204,7 +208,7 @@ def promote_dtypes_inexact(*xs: Any) -> Sequence[Any]:
 
 
 def wider(x: Any, y: Any) -> Any:
-    """Where two inexact dtypes meet, also those that are not to be promoted."""
+    """Return the common dtype of two inexact dtypes, also where promotion is not allowed."""
     if dtypes.is_complex(x) or dtypes.is_complex(y):
         return dtypes.complex_of(wider(dtypes.real_of(x), dtypes.real_of(y)))
     if x != y and x.itemsize == y.itemsize:
@@ -213,7 +217,7 @@ def wider(x: Any, y: Any) -> Any:
 
 
 def promote_dtypes_numeric(*xs: Any) -> Sequence[Any]:
-    """Operands converted to their common dtype, bools to int32."""
+    """Convert operands to their common dtype; bools become int32."""
     types = [aval_of(x) for x in xs]
     dtype, weak = joint_type(xs, types)
     if dtypes.is_bool(dtype):
@@ -225,7 +229,7 @@ def promote_dtypes_numeric(*xs: Any) -> Sequence[Any]:
 
 
 def promote_shapes(name: str, *xs: Any) -> Sequence[Any]:
-    """Operands of one rank: leading axes of size 1 added; scalars stay scalars."""
+    """Return operands of one rank, with leading axes of size 1; scalars stay scalars."""
     shapes = [aval_of(x).shape for x in xs]
     first = shapes[0]
     for s in shapes:
@@ -243,7 +247,7 @@ def promote_shapes(name: str, *xs: Any) -> Sequence[Any]:
 
 
 def lead_with_ones(x: Any, shape: tuple[int, ...], rank: int) -> Any:
-    """`x` with leading axes of size 1 up to `rank`, unless it is a scalar."""
+    """Return `x` with leading axes of size 1 up to `rank`, unless it is a scalar."""
     missing = rank - len(shape)
     if not shape or not missing:
         return x
@@ -251,7 +255,7 @@ def lead_with_ones(x: Any, shape: tuple[int, ...], rank: int) -> Any:
 
 
 def ranked(*xs: Any) -> list[Any]:
-    """Operands of one rank, as `promote_shapes`, whatever the options say of that."""
+    """Return operands of one rank without the rank check of `promote_shapes`."""
     shapes = [aval_of(x).shape for x in xs]
     rank = max(map(len, shapes))
     return [lead_with_ones(x, s, rank) for x, s in zip(xs, shapes, strict=True)]
@@ -260,7 +264,7 @@ def ranked(*xs: Any) -> list[Any]:
 def check_ranks(
     name: str, batch_shapes: Sequence[tuple[int, ...]], shapes: Sequence[tuple[int, ...]]
 ) -> None:
-    """`check_rank_promotion` of those parts of operands' shapes that broadcast."""
+    """Apply `check_rank_promotion` to the parts of the operands' shapes that broadcast."""
     if len({*map(len, batch_shapes)}) > 1:
         check_rank_promotion(name, batch_shapes, shapes)
 
@@ -270,9 +274,9 @@ def check_rank_promotion(
     shapes: Sequence[tuple[int, ...]],
     full_shapes: Sequence[tuple[int, ...]] | None = None,
 ) -> None:
-    """What jax_numpy_rank_promotion says of operands of different ranks.
+    """Warn or raise if operands differ in rank, according to jax_numpy_rank_promotion.
 
-    `full_shapes` has the operands' shapes where `shapes` are parts of them.
+    `full_shapes` are the operands' shapes, if `shapes` are only parts of them.
     """
     mode = config.RANK_PROMOTION.value
     if mode == "allow":
@@ -315,7 +319,7 @@ def _mixes_ranks(
 
 
 def promote_pair(name: str, x: Any, y: Any) -> Sequence[Any]:
-    """`promote_args` of two operands, with short ways for what is most common."""
+    """Return `promote_args(name, x, y)`, with shortcuts for the most common operands."""
     if isinstance(x, Tracer):
         if isinstance(y, Tracer):
             if x.aval is y.aval:
@@ -328,10 +332,10 @@ def promote_pair(name: str, x: Any, y: Any) -> Sequence[Any]:
 
 
 def literal_for_aval(x: Any, aval: Any) -> Any:
-    """A Python number as a literal of the type beside it; None if not so easy."""
+    """Return a Python number as a literal of type `aval`, or None if promotion is needed."""
     kind = type(x)
     if dtypes.narrow(aval.dtype) is not aval.dtype and not config.X64.value:
-        return None  # together they have 32 bits, but where 64 were asked for
+        return None  # promotion decides between 32 bits and the requested 64
     if kind is float:
         if aval.dtype not in _FLOATING:
             return None
@@ -343,7 +347,7 @@ def literal_for_aval(x: Any, aval: Any) -> Any:
 
 
 def small_integer(x: int, aval: Any) -> Any:
-    """A Python int as a literal of an integer type; None if it does not fit."""
+    """Return a Python int as a literal of an integer type, or None if it does not fit."""
     if aval.dtype not in _INTEGRAL:
         return None
     if aval.weak_type:
@@ -359,7 +363,7 @@ _INTEGRAL = frozenset((*dtypes.SIGNED, *dtypes.UNSIGNED))
 
 
 def _promoted(name: str, promote: Callable[..., Any], xs: Sequence[Any]) -> Sequence[Any]:
-    """Operands of one dtype; ElementError if one is no number's (a random key's)."""
+    """Promote operands to one dtype; ElementError if one has a dtype such as random keys."""
     try:
         return promote(*xs)
     except dtypes.OpaqueDtypeError as e:
@@ -367,36 +371,36 @@ def _promoted(name: str, promote: Callable[..., Any], xs: Sequence[Any]) -> Sequ
         raise errors.error(
             errors.ElementError,
             f"{name} does not accept dtypes {dtype_names}.",
-            why="random keys, and tangents of integers, are no numbers.",
+            why="random keys and integer tangents (float0) are not numeric.",
             tries=["random.key_data(key), the numbers inside"],
         ) from e
 
 
 def number(n: Any, dtype: Any) -> Any:
-    """A size as a scalar of this dtype; one that is not known as a value."""
+    """Return a size as a scalar of this dtype; a symbolic dimension becomes a value."""
     return convert(n, dtype) if isinstance(n, SymbolicDim) else typed_constant(n, dtype)
 
 
 def promote_args(name: str, *xs: Any) -> Sequence[Any]:
-    """Array-like operands of one dtype and rank."""
+    """Promote array-like operands to one dtype and rank."""
     xs = _checked(name, xs)
     return promote_shapes(name, *_promoted(name, promote_dtypes, xs))
 
 
 def promote_args_inexact(name: str, *xs: Any) -> Sequence[Any]:
-    """Array-like operands of one rank and one float or complex dtype."""
+    """Promote array-like operands to one rank and one float or complex dtype."""
     xs = _checked(name, xs)
     return promote_shapes(name, *_promoted(name, promote_dtypes_inexact, xs))
 
 
 def promote_args_numeric(name: str, *xs: Any) -> Sequence[Any]:
-    """Array-like operands of one rank and one dtype that is not bool."""
+    """Promote array-like operands to one rank and one dtype that is not bool."""
     xs = _checked(name, xs)
     return promote_shapes(name, *_promoted(name, promote_dtypes_numeric, xs))
 
 
 def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
-    """The shape that array-like operands broadcast to."""
+    """Return the shape that array-like operands broadcast to."""
     shapes = [aval_of(x).shape for x in xs]
     first = shapes[0]
     if all(s == first for s in shapes):
@@ -412,7 +416,7 @@ def broadcast_shapes_of(name: str, *xs: Any) -> tuple[int, ...]:
 
 
 def joint_shape(op: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """What shapes broadcast to; ShapeError, as of the operation `op`, if they do not."""
+    """Return the broadcast shape; raise the operation's ShapeError if there is none."""
     try:
         return broadcast_sizes(*shapes)
     except ValueError:
@@ -423,7 +427,7 @@ def joint_shape(op: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` repeated to `shape`, which it must broadcast to; itself if it has it."""
+    """Repeat `x` to `shape`, which it must broadcast to."""
     old = aval_of(x).shape
     if old == shape:
         return x
@@ -432,7 +436,7 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def broadcast_together(shape: tuple[int, ...], *xs: Any) -> list[Any]:
-    """Values repeated to `shape`; where one has to be, all are cut as all of them are."""
+    """Repeat values to `shape`; if any is repeated, give all of them the same sharding."""
     out = [broadcast_to(x, shape) for x in xs]
     if TypeFlags.has_sharded_types and any(x is not y for x, y in zip(xs, out, strict=True)):
         return align_shardings("broadcast_shardings", out)
@@ -442,10 +446,10 @@ def broadcast_together(shape: tuple[int, ...], *xs: Any) -> list[Any]:
 def call_with_out_sharding(
     name: str, out_sharding: Any, fun: Callable[..., Any], xs: Sequence[Any], *options: Any
 ) -> Any:
-    """`fun(xs, *options)`, for which the compiler moves what must be moved.
+    """Call `fun(xs, *options)` with its result sharded as `out_sharding`.
 
-    Inside, types say nothing of how values lie along `Explicit` axes; the result lies as
-    `out_sharding` says.  Operations alone would lie as XLA has them: so it is one program.
+    Inside `fun`, types have no explicit sharding, and the compiler moves data as needed.
+    `fun` must be one program: the results of separate operations would get XLA's sharding.
     """
     if all(aval_of(x).explicit_sharding is None for x in xs):
         return apply_out_sharding(name, fun(xs, *options), out_sharding)
@@ -470,7 +474,7 @@ _compiled_call_with_out_sharding = jit(
 
 
 def choose(which: Any, x: Any, y: Any) -> Any:
-    """`x` where `which` holds, else `y`: promoted, broadcast as NumPy does."""
+    """Return `x` where `which` is true and `y` elsewhere, after promotion and broadcasting."""
     x, y = promote_dtypes(x, y)
     shape = broadcast_shapes_of("where", which, x, y)
     if aval_of(which).shape:
@@ -481,11 +485,11 @@ def choose(which: Any, x: Any, y: Any) -> Any:
 
 
 def sort_pair(x: Any, y: Any) -> tuple[Any, Any]:
-    """The smaller and the larger of two real operands of one dtype.
+    """Return the smaller and the larger of two real operands of one dtype.
 
-    Use it where a smooth symmetric function sorts its arguments: at ties derivatives of
-    every order are those of one branch.  `lax.min` and `lax.max` average the branches
-    there, so their second derivatives of such functions are wrong.
+    Use it where a smooth symmetric function sorts its arguments: at ties, derivatives of
+    every order are taken of one branch.  `lax.min` and `lax.max` average the branches at
+    ties, which makes second derivatives of such functions wrong.
     """
     swap = lax.ge(x, y)
     return choose(swap, y, x), choose(swap, x, y)
@@ -495,7 +499,7 @@ def sort_pair(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def canonical_axes(axis: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
-    """Axes as a tuple of distinct non-negative ints; None stands for all of them."""
+    """Return axes as a tuple of distinct non-negative ints; None means all axes."""
     if axis is None:
         return tuple(range(ndim))
     if not has_items(axis):
@@ -508,14 +512,14 @@ def canonical_axes(axis: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
 
 
 def has_items(axis: Any) -> bool:
-    """Whether an axis argument is several: a sequence, an array, a range ..."""
+    """Whether an axis argument holds several axes: a sequence, an array, a range ..."""
     if type(axis) is int or isinstance(axis, str) or getattr(axis, "ndim", 1) == 0:
         return False
     return isinstance(axis, Iterable)
 
 
 def static_axis(axis: Any) -> Any:
-    """An axis argument in hashable form: None, an int or a tuple of ints."""
+    """Return an axis argument in hashable form: None, an int or a tuple of ints."""
     if axis is None or type(axis) is int:
         return axis
     if isinstance(axis, Tracer):
@@ -524,7 +528,7 @@ def static_axis(axis: Any) -> Any:
 
 
 def composite_along(*static: str, position: int = 1) -> Callable[[Any], Any]:
-    """A `composite` along an axis, which may also be an array of one number.
+    """Declare a `composite` along an axis, which may also be an array of one number.
 
     `static` names the arguments besides `axis` that are not arrays.
     """
@@ -549,7 +553,7 @@ def composite_along(*static: str, position: int = 1) -> Callable[[Any], Any]:
 
 
 def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
-    """A shape argument as a tuple of ints (an int stands for one axis)."""
+    """Return a shape argument as a tuple of ints; an int means one axis."""
     if type(shape) is tuple and {*map(type, shape)} <= _INTS:
         return shape
     if (
@@ -564,7 +568,7 @@ _INTS = {int}
 
 
 def check_sizes(shape: Sequence[int], name: str) -> None:
-    """ShapeError if a size is negative."""
+    """Raise ShapeError if a size is negative."""
     if any(n < 0 for n in shape):
         raise errors.ShapeError(
             f"{name} shape must have every element be nonnegative, got {tuple(shape)}."
@@ -572,7 +576,7 @@ def check_sizes(shape: Sequence[int], name: str) -> None:
 
 
 def static_dtype(dtype: Any, name: str) -> Any:
-    """A dtype argument as an np.dtype that arrays can have; None stays None."""
+    """Return a dtype argument as an np.dtype that arrays can have; None stays None."""
     if dtype is None:
         return None
     np_dtype = dtype
@@ -598,7 +602,7 @@ _SAFE = frozenset(
 
 
 def not_numeric(x: Any, dtype: Any) -> str:
-    """What is said of a value whose elements no array can have."""
+    """Return the message for a value whose elements are not numeric."""
     return errors.message(
         f"Value '{str(x)[:80]}' with dtype {dtype} is not a valid JAX array type. Only"
         " arrays of numeric types are supported by JAX.",
@@ -607,7 +611,7 @@ def not_numeric(x: Any, dtype: Any) -> str:
 
 
 def not_broadcastable(x: Any, shape: tuple[int, ...]) -> str:
-    """What is said of a value that does not broadcast to a shape."""
+    """Return the message for a value that does not broadcast to a shape."""
     aval = aval_of(x)
     requested = shaped(shape, aval.dtype, aval.weak_type)
     what = (
@@ -625,7 +629,7 @@ def not_broadcastable(x: Any, shape: tuple[int, ...]) -> str:
 
 
 def no_out(name: str, out: Any) -> None:
-    """NotImplementedError if `out` is given: arrays are never written to."""
+    """Raise NotImplementedError if `out` is given: arrays are immutable."""
     if out is not None:
         raise NotImplementedError(
             f"The 'out' argument to jnp.{name} is not supported.\n"
@@ -637,7 +641,7 @@ def no_out(name: str, out: Any) -> None:
 
 
 def once(op: Callable[..., Any], *static: str) -> Callable[..., Any]:
-    """`op(x, *static)`: applied at once to a tracer, else as one compiled call."""
+    """Return a function that applies `op` to tracers and calls it compiled on other values."""
     compiled = composite(op, static=static)
 
     def apply(x: Any, *params: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Functions that are rows: a signature stands once, names and docstrings come from data.
+"""Functions declared as table rows: functions with one signature share its code.
 
-A row gives a name, a sentence (a formula may follow it), what is returned, and an
-example; the arguments are described here, once for all functions that have them.
+A row holds a name, a summary (a formula may follow it), the description of the result, and
+an example.  Arguments are described here, once for all functions that have them.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Any
 from ...base.util import renamed
 from ...control.calls.jit import composite
 
-# What the arguments are, unless a row tells it otherwise.
+# Descriptions of the arguments, unless a row has its own.
 ARGS = {
     "a": "array or number.",
     "axis": "axes to reduce; None for all of them.",
     "dtype": "dtype to convert to first, and to compute in.",
     "out": "not supported.",
     "keepdims": "keep reduced axes with size 1.",
-    "initial": "a number that takes part in each result.",
-    "where": "a mask; elements where it is False are left out.",
+    "initial": "a number that is combined with each result.",
+    "where": "a mask; elements where it is False are excluded.",
     "promote_integers": "widen small integers when no dtype is given.",
 }
 
 
 def as_arrays(text: str) -> str:
-    """An example's arguments with lists, but for those in lists, as arrays."""
+    """Rewrite the outermost lists of an example's arguments as `jnp.array` calls."""
     out, depth = [], 0
     for c in text:
         depth -= c == "]"
@@ -40,10 +40,10 @@ def as_arrays(text: str) -> str:
 def describe(
     name: str, summary: str, args: str, returns: str, example: str, raises: str = ""
 ) -> str:
-    """A docstring in the house's form.
+    """Return a docstring in the project's form.
 
-    `example` is "[1., 2.], 3 -> [3., 6.]": what the function is called with, lists for
-    arrays, and the result; or any expression, with parentheses, and what it shows.
+    `example` is "[1., 2.], 3 -> [3., 6.]": the operands, with lists for arrays, and the
+    result; or any expression with parentheses, and its printed value.
     """
     call, _, result = example.partition(" -> ")
     if "(" not in call:
@@ -72,7 +72,7 @@ def row(
     raises: str = "",
     **arg_docs: str,
 ) -> Callable[[Any], Any]:
-    """Name and document a function, of the module `module`; `arg_docs` describes arguments."""
+    """Name and document a function of `module`; `arg_docs` describe its arguments."""
 
     def declare(fun: Any) -> Any:
         code = fun.__code__
@@ -87,9 +87,9 @@ def row(
 
 
 def synonym(fun: Any, name: str) -> Any:
-    """`fun` under a second name: a function with a name and a docstring of its own.
+    """Return a copy of `fun` with another name and its own docstring.
 
-    `fun` is a Python function, or `composite` made it of one, without settings.
+    `fun` is a Python function, or a `composite` of one without options.
     """
     compiled = not isinstance(fun, FunctionType)
     out = renamed(fun.__wrapped__ if compiled else fun, name, fun.__module__)

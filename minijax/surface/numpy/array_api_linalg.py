@@ -1,7 +1,7 @@
-"""Linear algebra: `minijax.numpy.linalg`, a face.
+"""Linear algebra: the functions of `minijax.numpy.linalg`.
 
-Decompositions, systems and norms come from rooms of those names; here are only the
-array API's names for products, which differ a little from NumPy's.
+Decompositions, solvers and norms are imported from their modules.  The products defined
+here follow the array API, which differs slightly from NumPy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def matmul(
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Any:
-    """Matrix product; see `jnp.matmul`.
+    """Return the matrix product; see `jnp.matmul`.
 
     Args:
       x1: array of shape (n,) or (..., k, n).
@@ -35,7 +35,7 @@ def matmul(
       precision, preferred_element_type: as for `jnp.matmul`.
 
     Returns:
-      Array of shape (..., k, m), without the axis that a vector has not, in the common
+      Array of shape (..., k, m), without the axis that a vector lacks, in the common
       dtype or `preferred_element_type`.
 
     Raises:
@@ -61,12 +61,12 @@ def tensordot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Products summed over pairs of axes; see `jnp.tensordot`.
+    """Return products summed over pairs of axes; see `jnp.tensordot`.
 
     Args:
       x1, x2: arrays.
-      axes: how many last axes of `x1` and first axes of `x2` are summed over, or a pair
-        of axes or of lists of axes.
+      axes: number of last axes of `x1` and first axes of `x2` to sum over, or a pair of
+        axes or of lists of axes.
       precision, preferred_element_type, out_sharding: as for `jnp.tensordot`.
 
     Returns:
@@ -74,7 +74,7 @@ def tensordot(
       `preferred_element_type`.
 
     Raises:
-      TypeError: axes that do not fit.
+      TypeError: axes that do not match.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -94,7 +94,7 @@ def vecdot(
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Any:
-    """Products summed over one axis, those of `x1` conjugated; see `jnp.vecdot`.
+    """Return products summed over one axis, `x1` conjugated; see `jnp.vecdot`.
 
     Args:
       x1, x2: arrays whose axes `axis` have one size; other axes broadcast.
@@ -117,7 +117,7 @@ def vecdot(
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Any:
-    """All products of two vectors' elements; unlike `jnp.outer`, of vectors only.
+    """Return all products of the elements of two vectors; `jnp.outer` also flattens arrays.
 
     Args:
       x1, x2: arrays of shapes (m,) and (n,).
@@ -126,7 +126,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Any:
       Array of shape (m, n), in the common dtype.
 
     Raises:
-      ValueError: an operand has not one axis.
+      ValueError: an operand does not have exactly one axis.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -144,7 +144,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Any:
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Any:
-    """Cross product of vectors of 3 components; see `jnp.cross`.
+    """Return the cross product of vectors of 3 components; see `jnp.cross`.
 
     Args:
       x1, x2: arrays with 3 components along `axis`; other axes broadcast.
@@ -154,7 +154,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Any:
       Array of the broadcast shape, in the common dtype.
 
     Raises:
-      ValueError: vectors that have not 3 components.
+      ValueError: vectors that do not have 3 components.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -173,11 +173,11 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Any:
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Any:
-    """Sum of a diagonal of the matrices in the last two axes.
+    """Return the sum of a diagonal of the matrices in the last two axes.
 
     Args:
       x: array of shape (..., m, n).
-      offset: how far above the main diagonal (negative: below).
+      offset: distance above the main diagonal (negative: below).
       dtype: dtype to sum in; None widens small integers and bools to 32 bits.
 
     Returns:
@@ -195,14 +195,14 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Any:
-    """A diagonal of the matrices in the last two axes.
+    """Return a diagonal of the matrices in the last two axes.
 
     Args:
       x: array of shape (..., m, n).
-      offset: how far above the main diagonal (negative: below).
+      offset: distance above the main diagonal (negative: below).
 
     Returns:
-      Array of shape (..., k), of the dtype of `x`: k elements lie on the diagonal.
+      Array of shape (..., k), of the dtype of `x`, where k is the length of the diagonal.
 
     Raises:
       ValueError: fewer than two axes.
@@ -216,7 +216,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Any:
 
 
 def matrix_transpose(x: ArrayLike, /) -> Any:
-    """Matrices transposed.
+    """Transpose the matrices in the last two axes.
 
     Args:
       x: array of shape (..., m, n).

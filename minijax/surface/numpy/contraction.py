@@ -1,8 +1,8 @@
-"""`einsum`: sums of products of arrays, written with labels for axes.
+"""`einsum`: sums of products of arrays, specified by labels of axes.
 
-The subscripts are parsed once for each form.  Operands are contracted two at a time, in
-the order that opt_einsum finds for three and more; each pair is one `dot_general`, with
-the operands in the order that needs no transpose where there is one.
+Parsed subscripts are cached.  Operands are contracted two at a time; for three or more,
+opt_einsum chooses the order.  Each pair is one `dot_general`, with the operands in the
+order that avoids a transpose, if there is one.
 
 Next: linear.py, whose `contract` does the work.
 """
@@ -44,22 +44,22 @@ def einsum(
     _dot_general: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Sum of products over labelled axes: `einsum('ij,jk->ik', a, b)` is `a @ b`.
+    """Return a sum of products over labelled axes: `einsum('ij,jk->ik', a, b)` is `a @ b`.
 
     Args:
-      subscripts: one label an axis, a comma between operands, `->` before the labels
-        that stay (without it: those that appear once, sorted); `...` stands for axes
-        that broadcast.  Or operands and lists of labels in turn.
+      subscripts: one label per axis, a comma between operands, `->` before the labels of
+        the result (without it: the labels that appear once, sorted); `...` means axes that
+        broadcast.  Or operands and lists of labels, alternating.
       *operands: the arrays.
       out: not supported.
       optimize: the order of contraction of three or more operands: a method of
         opt_einsum, True for the best, False for left to right, or a path.
       precision: of the multiplications on accelerators (see `lax.dot_general`).
       preferred_element_type: dtype to accumulate in and to return.
-      out_sharding: how the result is to lie on devices.
+      out_sharding: sharding of the result.
 
     Returns:
-      Array with an axis for each label that stays, in the operands' common dtype or in
+      Array with an axis for each label of the result, in the operands' common dtype or in
       `preferred_element_type`.
 
     Raises:
@@ -72,7 +72,7 @@ def einsum(
     """
     no_out("einsum", out)
     options = precision, preferred_element_type, out_sharding, _dot_general
-    if isinstance(subscripts, str) and STATE.trace is not EVAL:  # which forgets names
+    if isinstance(subscripts, str) and STATE.trace is not EVAL:  # no jaxpr to name
         with core.name_scope(subscripts):
             return _checked(subscripts, operands, optimize, *options)
     return _checked(subscripts, operands, optimize, *options)
@@ -103,7 +103,7 @@ def _hashable_path(path: Any) -> Any:
 
 
 def _as_text(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Subscripts as text, also those that were given as lists between the operands."""
+    """Return subscripts as text, also if they are lists between the operands."""
     if isinstance(subscripts, str):
         return subscripts, operands
     items = (subscripts, *operands)
@@ -134,7 +134,7 @@ def _letters(labels: Any, names: dict[Any, str]) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
-    """The labels of each operand and of the result, `...` written out."""
+    """Return the labels of each operand and of the result, with `...` written out."""
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
@@ -187,7 +187,7 @@ def _check_output(subscripts: str, inputs: Sequence[str], output: str) -> None:
 def _label_sizes(
     subscripts: str, inputs: Sequence[str], shapes: Sequence[Any]
 ) -> dict[str, int]:
-    """The size of each label; axes of size 1 repeat."""
+    """Return the size of each label; axes of size 1 repeat."""
     sizes: dict[str, int] = {}
     for i, (labels, shape) in enumerate(zip(inputs, shapes, strict=True)):
         for c, n in zip(labels, shape, strict=True):
@@ -204,13 +204,13 @@ def _label_sizes(
     return sizes
 
 
-_LONG = 1 << 10  # what sizes that are not known count for, where a path is chosen
+_LONG = 1 << 10  # stands for symbolic dimensions when a path is chosen
 
 
 def contraction_path(
     subscripts: str, inputs: Sequence[str], output: str, shapes: Sequence[Any], optimize
 ) -> Sequence[tuple[int, ...]]:
-    """Which operands are contracted in turn; results go to the end of the list."""
+    """Return the positions contracted in each step; each result is appended to the list."""
     n = len(inputs)
     if n <= 2:
         return [tuple(range(n))]
@@ -244,7 +244,7 @@ def _evaluate(
     dot_general=None,
     product_sharding=None,
 ):
-    """The sum; `product_sharding` says how the product of two operands lies."""
+    """Return the sum; `product_sharding` is the sharding of the product of two operands."""
     if out_sharding is not None and len(operands) == 2 and dot_general is None:
         target_sharding = canonicalize_out_sharding("einsum", out_sharding, *operands)
         operand_shardings = [core.aval_of(x).explicit_sharding for x in operands]
@@ -252,7 +252,7 @@ def _evaluate(
         if target_sharding is not None and (
             sums or any(s is not None for s in operand_shardings)
         ):
-            # One product: its derivatives then move no more than they must.
+            # As one product, its derivatives move no more data than necessary.
             try:
                 return _evaluate(
                     subscripts,
@@ -264,7 +264,7 @@ def _evaluate(
                     None,
                     target_sharding,
                 )
-            except errors.ShardingTypeError:  # what the compiler may still move
+            except errors.ShardingTypeError:  # let the compiler move data instead
                 if sums:
                     raise
     if out_sharding is not None:
@@ -318,7 +318,7 @@ _einsum = composite(
 
 
 def _one(x: Any, labels: str, output: str, dtype: Any) -> Any:
-    """Diagonals, sums and a transpose of one operand."""
+    """Take diagonals, sum, and transpose one operand."""
     x, labels = _diagonals(x, labels)
     x, labels = _sum_out(x, labels, [c for c in labels if c not in output], dtype)
     permutation = tuple(labels.index(c) for c in output)
@@ -326,9 +326,9 @@ def _one(x: Any, labels: str, output: str, dtype: Any) -> Any:
 
 
 def _diagonals(x: Any, labels: str) -> tuple[Any, str]:
-    """The operand with each label once: equal labels mean a diagonal.
+    """Return the operand with each label once: repeated labels select a diagonal.
 
-    Off the diagonal is 0: where axes differ, one of them of size 1, it may go on.
+    Where the axes differ and one has size 1, the result is padded with zeros.
     """
     while len(set(labels)) < len(labels):
         c = next(c for c in labels if labels.count(c) > 1)
@@ -345,7 +345,7 @@ def _diagonals(x: Any, labels: str) -> tuple[Any, str]:
 
 
 def _sum_out(x: Any, labels: str, summed_labels: Sequence[str], dtype: Any) -> tuple[Any, str]:
-    """The operand summed over labels, in the dtype of the result."""
+    """Sum the operand over labels, in the dtype of the result."""
     if not summed_labels:
         return x, labels
     axes = tuple(sorted(labels.index(c) for c in summed_labels))
@@ -366,9 +366,9 @@ def _pair(
     dot_general,
     out_sharding=None,
 ) -> tuple[Any, str]:
-    """The product of two operands, summed over labels that nothing else needs.
+    """Return the product of two operands, summed over labels that nothing else needs.
 
-    out_sharding: how the last product is to lie, its axes in the order of `output`.
+    out_sharding: sharding of the last product, its axes in the order of `output`.
     """
     a, la = _prepared(left, right[1], needed, sizes, dtype)
     b, lb = _prepared(right, left[1], needed, sizes, dtype)
@@ -404,7 +404,7 @@ def _pair(
 
 
 def _entries(sharding: Any, axes: Sequence[Any]) -> list[Any]:
-    """A spec's entries, one for each of these axes."""
+    """Return the entries of a spec, one per axis."""
     entries = list(sharding.spec)
     return entries + [None] * (len(axes) - len(entries))
 
@@ -412,8 +412,9 @@ def _entries(sharding: Any, axes: Sequence[Any]) -> list[Any]:
 def _prepared(
     term: tuple[Any, str], other: str, needed: set[str], sizes: dict[str, int], dtype
 ) -> tuple[Any, str]:
-    """An operand of a pair: axes of size 1 that repeat dropped, diagonals taken, labels
-    that only it has and nobody needs summed out."""
+    """Return an operand of a pair without size-1 axes that repeat, repeated labels, and
+    labels that nothing else needs.
+    """
     x, labels = term
     x = as_array(x) if not hasattr(x, "aval") else x
     ones = [
@@ -430,7 +431,7 @@ def _prepared(
 
 
 def _multiply(a, la: str, b, lb: str, output: str | None, dtype) -> tuple[Any, str]:
-    """A product without a sum, where one operand has all the labels."""
+    """Return a product without a sum, where one operand has all the labels."""
     if len(la) < len(lb):
         a, la, b, lb = b, lb, a, la
     permutation = [lb.index(c) for c in la if c in lb]
@@ -448,7 +449,7 @@ def _multiply(a, la: str, b, lb: str, output: str | None, dtype) -> tuple[Any, s
 def einsum_path(
     subscripts: Any, /, *operands: Any, optimize: bool | str | Sequence[Any] = "auto"
 ) -> tuple[list[tuple[int, ...]], Any]:
-    """The order in which `einsum` would contract, and what it costs.
+    """Return the order in which `einsum` would contract, and its cost.
 
     Args:
       subscripts, *operands, optimize: as for `einsum`; operands need only a shape.

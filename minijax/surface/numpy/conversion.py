@@ -1,6 +1,6 @@
 """Conversion of arrays: by value (`astype`), by bits (`view`), and copies.
 
-Next: manipulation.py, which moves elements about.
+Next: manipulation.py, which rearranges elements.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ __all__ = ("astype", "copy")
 def astype(
     x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None
 ) -> Any:
-    """The elements converted to a dtype.
+    """Convert the elements to a dtype.
 
     Args:
       x: array or number.
       dtype: a dtype, its name, or a Python type; None for the default float.
-      copy: make a copy even if nothing changes.
-      device: where the result is to lie.
+      copy: make a copy even if the type stays the same.
+      device: device or sharding of the result.
 
     Returns:
-      Array of the shape of `x` and of this dtype, never weakly typed; of complex
-      numbers made real, the real parts, with a warning.
+      Array of the shape of `x` and of this dtype, never weakly typed; complex numbers
+      converted to a real dtype lose their imaginary parts, with a warning.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -82,17 +82,17 @@ def _astype(x: Any, dtype: Any) -> Any:
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Any:
-    """A copy of an array.
+    """Return a copy of an array.
 
     Args:
       a: array or number.
       order: 'K' or 'C' (or None).
 
     Returns:
-      Array of the same shape, dtype and weak type, in memory of its own.
+      Array of the same shape, dtype and weak type, in new memory.
 
     Raises:
-      NotImplementedError: another order.
+      NotImplementedError: any other `order`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -106,7 +106,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Any:
 
 
 def view(x: Any, dtype: Any) -> Any:
-    """The bits of `x` as elements of another dtype; the last axis changes its size."""
+    """Reinterpret the bits of `x` as elements of another dtype; the last axis is resized."""
     if dtype is None:
         return x
     dtype = static_dtype(dtype, "view")
@@ -147,7 +147,7 @@ def _view(x: Any, dtype: Any) -> Any:
 
 
 def byteswap(self: Any) -> Any:
-    """The elements with their bytes in reverse order."""
+    """Return the elements with their bytes in reverse order."""
     if dtypes.is_extended(self.dtype):
         raise errors.error(
             NotImplementedError,
@@ -168,7 +168,7 @@ def _byteswap(x: Any) -> Any:
 
 
 def _bitcastable(x: Any) -> Any:
-    """Bools as bytes, complex numbers as pairs of reals: what bits can be cast from."""
+    """Return bools as bytes and complex numbers as pairs of reals, for bit casts."""
     if dtypes.is_bool(x.dtype):
         return lax.convert_element_type(x, dtypes.uint8)
     if not dtypes.is_complex(x.dtype):

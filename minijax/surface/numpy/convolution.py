@@ -1,6 +1,6 @@
 """Discrete convolution and correlation of sequences.
 
-Next: prims/conv/conv_functions.py, which does the work.
+Next: prims/conv/conv_functions.py, which defines the convolution.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STATIC = ("mode", "precision", "preferred_element_type")
 
 
 def slide(name: str, long, short, mode: str, precision, preferred):
-    """Sums of products of `long` and `short` at every offset; `long` is not shorter."""
+    """Return sums of products of `long` and `short`, which is not longer, at every offset."""
     n = short.shape[0]
     pads = {"full": (n - 1, n - 1), "same": (n // 2, n - n // 2 - 1), "valid": (0, 0)}.get(mode)
     if pads is None:
@@ -57,24 +57,24 @@ def convolve(
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Any:
-    """Convolution of two sequences.
+    """Return the convolution of two sequences.
 
     .. math:: c_k = \\sum_i a_i v_{k-i}
 
     Args:
       a, v: arrays of one axis.
-      mode: 'full' (every overlap), 'same' (the size of the longer), 'valid' (whole
+      mode: 'full' (every overlap), 'same' (the size of the longer), 'valid' (complete
         overlaps only).
       precision: of the multiplications on accelerators (see `lax.dot_general`).
       preferred_element_type: dtype to accumulate in and to return.
 
     Returns:
-      Array of one axis: for sizes m >= n, of m+n-1 elements ('full'), m ('same') or
-      m-n+1 ('valid'). Its dtype is `preferred_element_type`, else the common float or
-      complex one: integers become floats.
+      Array of one axis: for sizes m >= n, of m+n-1 elements ('full'), m ('same') or m-n+1
+      ('valid'). Its dtype is `preferred_element_type`, or by default the common float or
+      complex dtype.
 
     Raises:
-      ValueError: empty sequences, other numbers of axes, an unknown mode.
+      ValueError: empty sequences, more or fewer than one axis, an unknown mode.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -96,7 +96,7 @@ def correlate(
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Any:
-    """Cross-correlation of two sequences.
+    """Return the cross-correlation of two sequences.
 
     .. math:: c_k = \\sum_i a_{i+k} \\bar v_i
 
@@ -106,10 +106,10 @@ def correlate(
       precision, preferred_element_type: as for `convolve`.
 
     Returns:
-      Array of one axis, of the size and dtype that `convolve` gives.
+      Array of one axis, with the size and dtype of `convolve`.
 
     Raises:
-      ValueError: empty sequences, other numbers of axes, an unknown mode.
+      ValueError: empty sequences, more or fewer than one axis, an unknown mode.
 
     Example:
       >>> import minijax.numpy as jnp

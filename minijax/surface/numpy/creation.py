@@ -1,9 +1,9 @@
-"""Making arrays from Python and NumPy values, and arrays of one value.
+"""Arrays made from Python and NumPy values, and arrays of one value.
 
-`array` knows how nested lists, numbers, buffers and arrays become one array, with
-JAX's dtypes: Python numbers take the default dtypes, everything else promotes.  Small
-constant arrays are made on the host (no compilation for each new shape), large ones by
-a compiled program; under a transformation they are equations.
+`array` converts nested lists, numbers, buffers and arrays to one array with JAX's dtypes:
+Python numbers get the default dtypes, other values promote.  Small constant arrays are made
+on the host (no compilation for each new shape), large ones by a compiled program.  Under a
+transformation they are equations.
 
 Next: ranges.py, for arange, linspace, grids and masks.
 """
@@ -68,25 +68,25 @@ def array(
     """Make an array of numbers, nested sequences, buffers or arrays.
 
     Args:
-      object: what to convert.  Python numbers take the default dtypes (a lone number is
-        weakly typed); arrays and NumPy scalars keep theirs, narrowed to 32 bits unless
-        x64 is on; mixtures promote.
+      object: the value to convert.  Python numbers get the default dtypes (a single number
+        is weakly typed); arrays and NumPy scalars keep theirs, narrowed to 32 bits unless
+        x64 is enabled; mixtures promote.
       dtype: the dtype of the result.
       args: `copy`, `order` and `ndmin` by position, which is deprecated.
-      copy: kept for NumPy's sake; memory is never shared with the caller's.
+      copy: whether to copy an array; NumPy memory is never shared with the caller.
       order: None or "K".
       ndmin: leading axes of size 1 are added up to this rank.
       device, out_sharding: where to put the result.
 
     Returns:
-      Array with an axis for each level of nesting, then those of the leaves, and
-      leading ones up to `ndmin`; of `dtype`, or as told of `object`.
+      Array with an axis for each level of nesting, followed by the axes of the leaves, and
+      with leading axes up to `ndmin`; of `dtype`, or of the dtype described for `object`.
 
     Raises:
       TypeError: `object` is not numeric.
       ValueError: nested sequences of unequal lengths, or None.
       OverflowError: a Python int that the dtype cannot hold.
-      NotImplementedError: another order.
+      NotImplementedError: any other `order`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -99,7 +99,7 @@ def array(
     if order is not None and order != "K":
         raise NotImplementedError("Only implemented for order='K'")
     if not copy and dtype is None and isinstance(object, np.ma.MaskedArray):
-        core.aval_of(object)  # refuses it
+        core.aval_of(object)  # raises
     out = to_array(object, static_dtype(dtype, "array"), copy)
     rank = len(out.shape)
     if ndmin > rank:
@@ -110,7 +110,7 @@ def array(
 
 
 def _positional_options(args: tuple[Any, ...], defaults: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What `array` is given by position, after the dtype."""
+    """Return `copy`, `order` and `ndmin` of `array`, some of them passed by position."""
     if len(args) > len(defaults):
         raise TypeError(
             f"jnp.array() takes up to {len(defaults) + 2} positional arguments, got"
@@ -134,7 +134,7 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Make an array of anything that `array` takes; arrays are returned as they are.
+    """Convert a value to an array as `array` does; arrays are returned unchanged.
 
     Args:
       a: an array, number, nested sequence or buffer.
@@ -144,7 +144,7 @@ def asarray(
       device, out_sharding: where to put the result.
 
     Returns:
-      Array as `array` makes it; `a` itself if it is one and nothing is to change.
+      Array like the result of `array`; `a` itself if it already is that array.
 
     Raises:
       TypeError, ValueError, OverflowError: as for `array`.
@@ -164,7 +164,7 @@ def asarray(
 
 
 def to_array(x: Any, dtype: Any, copy: bool) -> Any:
-    """`array` proper: a value as an array of this dtype (None: its own)."""
+    """Return a value as an array of this dtype; None keeps its own dtype."""
     x = arrays.adopted(x)
     kind = type(x)
     if kind in ARRAYS or isinstance(x, Tracer):
@@ -197,7 +197,7 @@ def to_array(x: Any, dtype: Any, copy: bool) -> Any:
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """An array in another dtype, with a warning where imaginary parts are lost."""
+    """Convert an array to a dtype, with a warning where imaginary parts are lost."""
     if dtypes.is_complex(x.dtype) and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
         warnings.warn(
             "Casting complex values to real discards the imaginary part",
@@ -208,14 +208,14 @@ def cast(x: Any, dtype: Any) -> Any:
 
 
 def from_number(x: Any, dtype: Any) -> Any:
-    """A Python number as an array."""
+    """Return a Python number as an array."""
     if dtype is None:
         return from_host(x, core.aval_of(x))
     return from_host(np.asarray(x, dtype), shaped((), dtype))
 
 
 def from_numpy(x: Any, dtype: Any, user_value: Any = None) -> Any:
-    """A NumPy array or scalar as an array."""
+    """Return a NumPy array or scalar as an array."""
     if dtype is None:
         if not dtypes.is_valid(x.dtype):
             check_numeric(x, user_value)
@@ -234,7 +234,7 @@ def from_numpy(x: Any, dtype: Any, user_value: Any = None) -> Any:
 
 
 def check_numeric(x: Any, user_value: Any) -> None:
-    """TypeError unless a NumPy value's dtype is one that arrays can have."""
+    """Raise TypeError unless arrays can have the dtype of a NumPy value."""
     dtype = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")
     if dtypes.is_valid(dtype):
         return
@@ -242,7 +242,7 @@ def check_numeric(x: Any, user_value: Any) -> None:
 
 
 def from_sequence(x: Sequence[Any], dtype: Any) -> Any:
-    """Nested lists and tuples as an array."""
+    """Return nested lists and tuples as an array."""
     kinds: set[type] = set()
     leaf_types(x, kinds)
     if not kinds <= _PYTHON:
@@ -255,7 +255,7 @@ def from_sequence(x: Sequence[Any], dtype: Any) -> Any:
     if dtype is None:
         dtype = sequence_dtype(x, kinds)
     if kinds <= _PYTHON or all(k in _PYTHON or issubclass(k, _NUMBERS) for k in kinds):
-        out = np.array(x, dtype)  # OverflowError of integers that it cannot hold
+        out = np.array(x, dtype)  # raises OverflowError for integers that do not fit
     else:
         out = np.array(x)
         check_numeric(out, x)
@@ -268,7 +268,7 @@ _NUMBERS = (np.number, np.bool_)
 
 
 def leaf_types(x: Any, types: set[type]) -> None:
-    """Collect the types of what nested lists and tuples hold."""
+    """Collect the types of the leaves of nested lists and tuples."""
     kinds = set(map(type, x))
     nested = kinds & _NESTED
     if nested:
@@ -283,7 +283,7 @@ _NESTED = frozenset((list, tuple))
 
 
 def sequence_dtype(x: Any, kinds: set[type]) -> Any:
-    """The dtype that the leaves of nested sequences promote to."""
+    """Return the dtype that the leaves of nested sequences promote to."""
     if not kinds:
         return dtypes.float_default()
     if kinds <= _PYTHON:
@@ -307,7 +307,7 @@ _RANK = {bool: 0, int: 1, float: 2, complex: 3}
 
 
 def leaves(x: Any) -> Any:
-    """The items of nested lists and tuples, one by one."""
+    """Yield the items of nested lists and tuples."""
     for item in x:
         if type(item) in _NESTED:
             yield from leaves(item)
@@ -316,7 +316,7 @@ def leaves(x: Any) -> Any:
 
 
 def stack_nested(x: Sequence[Any], dtype: Any) -> Any:
-    """Nested sequences with arrays among the leaves: stack them level by level."""
+    """Stack nested sequences that contain arrays, level by level."""
     if dtype is None:
         pairs = []
         for leaf in leaves(x):
@@ -350,7 +350,7 @@ def stack_rows(x: Any, dtype: Any) -> Any:
 
 
 def on_device(x: Any, device: Any, out_sharding: Any = None, name: str = "array") -> Any:
-    """`x` put where `device` (a device or sharding) says."""
+    """Return `x` on `device`, which is a device or a sharding."""
     if out_sharding is not None:
         return apply_out_sharding(f"jnp.{name}", x, out_sharding)
     if device is None or is_empty_sharding(device):
@@ -366,18 +366,18 @@ def on_device(x: Any, device: Any, out_sharding: Any = None, name: str = "array"
 def zeros(
     shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
-    """An array of zeros.
+    """Return an array of zeros.
 
     Args:
       shape: an int or a sequence of ints.
       dtype: by default float32 (with x64 float64).
-      device, out_sharding: where to put it.
+      device, out_sharding: device or sharding of the result.
 
     Returns:
       Array of this shape and dtype.
 
     Raises:
-      TypeError: the shape is not made of concrete non-negative integers.
+      TypeError: `shape` contains something other than concrete non-negative integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -389,18 +389,18 @@ def zeros(
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
-    """An array of ones.
+    """Return an array of ones.
 
     Args:
       shape: an int or a sequence of ints.
       dtype: by default float32 (with x64 float64).
-      device, out_sharding: where to put it.
+      device, out_sharding: device or sharding of the result.
 
     Returns:
       Array of this shape and dtype.
 
     Raises:
-      TypeError: the shape is not made of concrete non-negative integers.
+      TypeError: `shape` contains something other than concrete non-negative integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -413,18 +413,18 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
 def empty(
     shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
-    """An array of zeros: memory without values does not exist here.
+    """Return an array of zeros: uninitialized memory does not exist in XLA.
 
     Args:
       shape: an int or a sequence of ints.
       dtype: by default float32 (with x64 float64).
-      device, out_sharding: where to put it.
+      device, out_sharding: device or sharding of the result.
 
     Returns:
       Array of this shape and dtype.
 
     Raises:
-      TypeError: the shape is not made of concrete non-negative integers.
+      TypeError: `shape` contains something other than concrete non-negative integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -435,7 +435,7 @@ def empty(
 
 
 def _dtype_of_shape(name: str, shape: Any, dtype: Any) -> Any:
-    """The dtype of `ones` and kin; a number there may be the size of a second axis."""
+    """Return the dtype of `ones` and kin; a number there may be meant as a second size."""
     try:
         return static_dtype(dtype, name)
     except TypeError as error:
@@ -452,7 +452,7 @@ def _dtype_of_shape(name: str, shape: Any, dtype: Any) -> Any:
 def constant(
     name: str, shape: Any, value: Any, dtype: Any, device: Any, out_sharding: Any
 ) -> Any:
-    """`zeros`, `ones` and `empty`."""
+    """Return the array of `zeros`, `ones` or `empty`."""
     user_shape, shape = shape, static_shape(shape, name)
     dtype = (
         dtypes.float_default() if dtype is None else _dtype_of_shape(name, user_shape, dtype)
@@ -469,9 +469,9 @@ def constant(
 def filled(
     name: str, shape: tuple[int, ...], value: Any, aval: Any, out_sharding: Any = None
 ) -> Any:
-    """An array of one host number: made on the host if small, else by a program.
+    """Return an array filled with a host number; small ones are made on the host.
 
-    Of keys, the number is every word.  In programs, it lies as `out_sharding` says.
+    For key dtypes, the number fills every word.  `out_sharding` applies to staged programs.
     """
     if dtypes.is_extended(aval.dtype):
         check_sizes(shape, name)
@@ -479,7 +479,7 @@ def filled(
     if STATE.trace is not core.EVAL:
         check_sizes(shape, name)
         literal = literal_of(value, aval)
-        if not shape:  # a lone number needs no equation
+        if not shape:  # a scalar is a literal, without an equation
             return from_host(literal, aval)
         return lax.broadcast_in_dim(literal, shape, (), out_sharding=out_sharding)
     if type(value) is int and (cached := _templates.get((aval, value))) is not None:
@@ -496,14 +496,14 @@ def filled(
 
 
 def literal_of(value: Any, aval: Any) -> Any:
-    """A host number as a scalar of the type of the array to be filled with it."""
+    """Return a host number as a scalar of the type of the array that it fills."""
     if not aval.weak_type and type(value) is int and 0 <= value < 2:
         return aval.dtype.type(value)
     number = scalar(value, aval.dtype)
     return number.item() if aval.weak_type else number
 
 
-# Host copies of the small constant arrays made lately: (type, number) -> array.
+# Host copies of recent small constant arrays: (type, number) -> array.
 _templates: dict[Any, Any] = {}
 
 
@@ -520,20 +520,20 @@ def full(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """An array in which `fill_value` is repeated.
+    """Return an array in which `fill_value` is repeated.
 
     Args:
       shape: an int or a sequence of ints.
       fill_value: a number, or an array that broadcasts to `shape`.
-      dtype: by default that of `fill_value` (weakly typed for a Python number).
-      device, out_sharding: where to put it.
+      dtype: by default the dtype of `fill_value` (weakly typed for a Python number).
+      device, out_sharding: device or sharding of the result.
 
     Returns:
       Array of this shape and dtype.
 
     Raises:
       ValueError: `fill_value` does not broadcast to `shape`.
-      TypeError: the shape is not made of concrete non-negative integers.
+      TypeError: `shape` contains something other than concrete non-negative integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -548,7 +548,7 @@ def full(
 
 
 def fill(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
-    """`value` with this dtype (None: its own), repeated to `shape`."""
+    """Return `value`, with this dtype or its own, repeated to `shape`."""
     if type(value) is int and dtype is not None:  # of any size
         return filled(name, shape, value, shaped(shape, dtype))
     if hasattr(value, "__jax_array__"):
@@ -563,7 +563,7 @@ def fill(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
 
 
 def repeat_to(x: Any, shape: tuple[int, ...], name: str) -> Any:
-    """`x` broadcast to `shape`; ValueError if it does not fit."""
+    """Broadcast `x` to `shape`; ShapeError if it does not fit."""
     old = aval_of(x).shape
     if old == shape:
         return x
@@ -591,18 +591,18 @@ def zeros_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Zeros with the shape and dtype of another array.
+    """Return zeros with the shape and dtype of another array.
 
     Args:
       a: array, number, or anything with `shape` and `dtype`.
-      dtype, shape: to differ from `a` in these; None for those of `a`.
-      device, out_sharding: where to put it.
+      dtype, shape: of the result; None for the dtype or shape of `a`.
+      device, out_sharding: device or sharding of the result.
 
     Returns:
       Array of this shape and dtype, weakly typed if `a` is and `dtype` is None.
 
     Raises:
-      TypeError: `a` has no shape and dtype (a list, say).
+      TypeError: `a` lacks a shape and dtype (for example, a list).
 
     Example:
       >>> import minijax.numpy as jnp
@@ -620,18 +620,18 @@ def ones_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Ones with the shape and dtype of another array.
+    """Return ones with the shape and dtype of another array.
 
     Args:
       a: array, number, or anything with `shape` and `dtype`.
-      dtype, shape: to differ from `a` in these; None for those of `a`.
-      device, out_sharding: where to put it.
+      dtype, shape: of the result; None for the dtype or shape of `a`.
+      device, out_sharding: device or sharding of the result.
 
     Returns:
       Array of this shape and dtype, weakly typed if `a` is and `dtype` is None.
 
     Raises:
-      TypeError: `a` has no shape and dtype (a list, say).
+      TypeError: `a` lacks a shape and dtype (for example, a list).
 
     Example:
       >>> import minijax.numpy as jnp
@@ -644,18 +644,18 @@ def ones_like(
 def empty_like(
     prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
 ) -> Any:
-    """Zeros with the shape and dtype of another array (see `empty`).
+    """Return zeros with the shape and dtype of another array (see `empty`).
 
     Args:
       prototype: array, number, or anything with `shape` and `dtype`.
-      dtype, shape: to differ from `prototype` in these; None for its own.
+      dtype, shape: of the result; None for the dtype or shape of `prototype`.
       device: where to put it.
 
     Returns:
       Array of this shape and dtype, weakly typed if `prototype` is and `dtype` is None.
 
     Raises:
-      TypeError: `prototype` has no shape and dtype (a list, say).
+      TypeError: `prototype` lacks a shape and dtype (for example, a list).
 
     Example:
       >>> import minijax.numpy as jnp
@@ -674,20 +674,20 @@ def full_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """`fill_value` repeated to the shape and dtype of another array.
+    """Return `fill_value` repeated to the shape and dtype of another array.
 
     Args:
       a: array, number, or anything with `shape` and `dtype`.
       fill_value: a number, or an array that broadcasts to the shape.
-      dtype, shape: to differ from `a` in these; None for those of `a`.
-      device, out_sharding: where to put it.
+      dtype, shape: of the result; None for the dtype or shape of `a`.
+      device, out_sharding: device or sharding of the result.
 
     Returns:
       Array of this shape and dtype, to which `fill_value` is converted (2.7 to the
       integer 2).
 
     Raises:
-      TypeError: `a` has no shape and dtype (a list, say).
+      TypeError: `a` lacks a shape and dtype (for example, a list).
       ValueError: `fill_value` does not broadcast to the shape.
 
     Example:
@@ -701,7 +701,7 @@ def full_like(
 
 
 def like(name: str, a, value, dtype, shape, device, out_sharding):
-    """The functions whose names end in `_like`."""
+    """Return the array of a function whose name ends in `_like`."""
     a = 0 if type(a) is int else a  # of any length
     if is_arraylike(a):
         a = core.unwrapped(a)

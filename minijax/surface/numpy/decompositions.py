@@ -1,9 +1,9 @@
 """Decompositions of matrices: cholesky, qr, eig, eigh, svd.
 
-The work is done by `minijax.lax.linalg`; here are NumPy's names, arguments and results.
-Matrices are in the last two axes; leading axes are a stack of them.
+`minijax.lax.linalg` computes them; this module has NumPy's names, arguments and results.
+Matrices are in the last two axes; leading axes form a stack.
 
-Next: linear_solve.py, which solves; prims/lax_linalg.py, which decomposes.
+Next: linear_solve.py, for solvers; prims/lax_linalg.py, for the primitives.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class QRResult(NamedTuple):
     """Orthonormal columns and an upper triangle.
 
     >>> import minijax.numpy as jnp
-    >>> found = jnp.linalg.qr(jnp.array([[0., 2.], [1., 1.]]))
-    >>> jnp.round(found.Q @ found.R, 3)
+    >>> result = jnp.linalg.qr(jnp.array([[0., 2.], [1., 1.]]))
+    >>> jnp.round(result.Q @ result.R, 3)
     Array([[0., 2.],
            [1., 1.]], dtype=float32)
     """
@@ -103,17 +103,17 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
-# ------------------------------------------------------------------- what they share
+# --------------------------------------------------------------------- shared helpers
 
 
 def operand(name: str, *xs: Any) -> Sequence[Any]:
-    """Operands as inexact arrays of one dtype."""
+    """Return operands as inexact arrays of one dtype."""
     check_arraylike(f"jnp.linalg.{name}", *xs)
     return promote_dtypes_inexact(*(as_array(x) for x in xs))
 
 
 def square(name: str, a: Any) -> Any:
-    """An operand that is a stack of square matrices."""
+    """Return an operand that must be a stack of square matrices."""
     (a,) = operand(name, a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise errors.value_error(
@@ -125,40 +125,40 @@ def square(name: str, a: Any) -> Any:
 
 
 def transpose_matrices(x: Any) -> Any:
-    """Matrices transposed."""
+    """Transpose matrices."""
     return manipulation.matrix_transpose(x)
 
 
 def adjoint(x: Any) -> Any:
-    """Matrices transposed and conjugated."""
+    """Transpose and conjugate matrices."""
     return ufuncs.conj(transpose_matrices(x))
 
 
 def symmetrized(x: Any) -> Any:
-    """The Hermitian part of square matrices."""
+    """Return the Hermitian part of square matrices."""
     return (x + adjoint(x)) / 2
 
 
 def identity(n: int, like: Any) -> Any:
-    """The identity matrix, one for each matrix in a stack."""
+    """Return an identity matrix for each matrix of a stack."""
     eye = convert(asarray(np.eye(n), dtypes.canonical(like.dtype)), like.dtype)
     return lax.broadcast_in_dim(eye, (*like.shape[:-2], n, n), (like.ndim - 2, like.ndim - 1))
 
 
 def precise(a: Any, b: Any) -> Any:
-    """A matrix product at full precision."""
+    """Return a matrix product at full precision."""
     return linear.matmul(a, b, precision="highest")
 
 
 def eps_of(dtype: Any) -> float:
-    """The distance from 1 to the next number of a dtype."""
+    """Return the distance from 1 to the next number of a dtype."""
     return float(ml_dtypes.finfo(dtypes.real_of(dtype)).eps)
 
 
 def default_rtol(dtype: Any, size: Any, factor: int = 1) -> Any:
-    """The rtol of the largest singular value up to which another one counts as 0.
+    """Return the ratio to the largest singular value up to which others count as 0.
 
-    At most 1/100: of a million rows, size * eps is above 1 in float32.
+    At most 1/100: for a million rows, 10 * size * eps exceeds 1 in float32.
     """
     rtol = size * (factor * eps_of(dtype))
     return rtol if isinstance(size, SymbolicDim) else min(rtol, 0.01)
@@ -169,13 +169,13 @@ def default_rtol(dtype: Any, size: Any, factor: int = 1) -> Any:
 
 @composite(static=("upper", "symmetrize_input"))
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
-    """The triangle L with :math:`A = L L^H`.
+    """Return the triangle L with :math:`A = L L^H`.
 
     Args:
       a: Hermitian positive definite matrices, shape (..., n, n).
       upper: return :math:`L^H`.
-      symmetrize_input: average `a` with its adjoint first; else its lower triangle is
-        read alone.
+      symmetrize_input: average `a` with its adjoint first; if False, only its lower
+        triangle is read.
 
     Returns:
       An array of `a`'s inexact dtype, shape (..., n, n): lower triangles, or upper
@@ -194,11 +194,11 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
 
 @composite(static=("mode",))
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
-    """The decomposition :math:`A = Q R` into orthonormal columns and a triangle.
+    """Return the decomposition :math:`A = Q R` into orthonormal columns and a triangle.
 
     Args:
       a: matrices, shape (..., m, n).
-      mode: 'reduced' (min(m, n) columns; NumPy's old name is 'full'), 'complete' (m
+      mode: 'reduced' (min(m, n) columns; its old NumPy name is 'full'), 'complete' (m
         columns), 'r' (R alone) or 'raw' (LAPACK's form).
 
     Returns:
@@ -227,7 +227,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
 @composite
 def eig(a: ArrayLike) -> EigResult:
-    """Eigenvalues and right eigenvectors of square matrices.
+    """Return eigenvalues and right eigenvectors of square matrices.
 
     .. math:: A v_i = \\lambda_i v_i
 
@@ -235,7 +235,7 @@ def eig(a: ArrayLike) -> EigResult:
       a: matrices, shape (..., n, n).
 
     Returns:
-      An `EigResult` of complex arrays: the eigenvalues, shape (..., n), in no order,
+      An `EigResult` of complex arrays: the eigenvalues, shape (..., n), unordered,
       and the eigenvectors, shape (..., n, n), in columns of norm 1.
 
     Raises:
@@ -253,7 +253,7 @@ def eig(a: ArrayLike) -> EigResult:
 
 @composite
 def eigvals(a: ArrayLike) -> Any:
-    """Eigenvalues of square matrices.
+    """Return eigenvalues of square matrices.
 
     .. math:: \\det(A - \\lambda_i I) = 0
 
@@ -261,7 +261,7 @@ def eigvals(a: ArrayLike) -> Any:
       a: matrices, shape (..., n, n).
 
     Returns:
-      A complex array, shape (..., n), in no order.
+      A complex array, shape (..., n), unordered.
 
     Raises:
       ValueError: not square.
@@ -279,7 +279,7 @@ def eigvals(a: ArrayLike) -> Any:
 
 @composite(static=("UPLO", "symmetrize_input"))
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
-    """Eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices.
+    """Return eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices.
 
     .. math:: A = V \\, \\mathrm{diag}(w) \\, V^H
 
@@ -309,7 +309,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 @composite(static=("UPLO", "symmetrize_input"))
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
-    """Eigenvalues of Hermitian matrices, ascending.
+    """Return eigenvalues of Hermitian matrices, ascending.
 
     .. math:: A = V \\, \\mathrm{diag}(w) \\, V^H
 
@@ -340,19 +340,19 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Any:
-    """The singular value decomposition :math:`A = U \\, diag(s) \\, V^H`.
+    """Return the singular value decomposition :math:`A = U \\, diag(s) \\, V^H`.
 
     Args:
       a: matrices, shape (..., m, n).
       full_matrices: return square U and V.
-      compute_uv: return U and V, not the singular values alone.
-      hermitian: `a` is Hermitian, and its eigenvalues will do.
-      subset_by_index: (first, last + 1) of the singular values wanted.
+      compute_uv: return U and V, not only the singular values.
+      hermitian: `a` is Hermitian, and its eigenvalues are used.
+      subset_by_index: (first, last + 1) of the singular values to return.
 
     Returns:
       An `SVDResult`: U, shape (..., m, m), S, real, descending, shape (..., k), and Vh,
       shape (..., n, n), k being min(m, n); without `full_matrices` U is (..., m, k) and
-      Vh (..., k, n). Without `compute_uv` S alone.
+      Vh (..., k, n). Without `compute_uv`, only S.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -383,14 +383,14 @@ def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
     wide = lax.expand_dims(sorted_indices, (sorted_indices.ndim - 1,))
     u = indexing.take_along_axis(vectors, wide, -1)
     signs = ufuncs.sign(indexing.take_along_axis(values, sorted_indices, -1))
-    # A zero eigenvalue has sign 0; any unit vector will do for V.
+    # A zero eigenvalue has sign 0; any unit vector is valid for V.
     signs = selection.where(signs == 0, convert(1, signs.dtype), signs)
     return SVDResult(u, s, adjoint(u * convert(signs, u.dtype)[..., None, :]))
 
 
 @composite
 def svdvals(x: ArrayLike, /) -> Any:
-    """Singular values of matrices, descending.
+    """Return singular values of matrices, descending.
 
     .. math:: s_i = \\sqrt{\\lambda_i(A^H A)}
 

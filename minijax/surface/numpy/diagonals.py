@@ -1,6 +1,6 @@
 """Diagonals of matrices, matrices with given diagonals, traces.
 
-Diagonals, and matrices that have given ones, are primitives: prims/shape/diagonals.py.
+Both are primitives, defined in prims/shape/diagonals.py.
 
 Next: linear.py.
 """
@@ -29,11 +29,11 @@ __all__ = ("diagonal", "diag", "diagflat", "trace")
 
 
 def diagonal_of(x: Any, offset: int = 0) -> Any:
-    """The diagonal of the matrices in the last two axes."""
+    """Return the diagonal of the matrices in the last two axes."""
     aval = core.aval_of(x)
     if _matrices_are_sharded(aval):
         raise ambiguous_sharding_error(
-            "A diagonal is read from matrices that are whole: how it lies could not be"
+            "A diagonal is read from unsharded matrices: its sharding could not be"
             " resolved unambiguously (or would require collectives on inputs).",
             [aval],
         )
@@ -41,12 +41,12 @@ def diagonal_of(x: Any, offset: int = 0) -> Any:
 
 
 def diagonal_of_replicated(x: Any) -> Any:
-    """The diagonals of factors and solutions, which each device has whole: a slice."""
+    """Return the diagonals of replicated factors and solutions, as a slice."""
     return diagonals.sliced(x, core.aval_of(x).shape, 0)
 
 
 def _matrices_are_sharded(aval: Any) -> bool:
-    """Whether one of the last two axes is cut along `Explicit` axes of a mesh."""
+    """Whether one of the last two axes is sharded along `Explicit` mesh axes."""
     return aval.explicit_sharding is not None and any(spec_of(aval)[-2:])
 
 
@@ -63,11 +63,11 @@ def _diagonal_axes_last(name: str, a: Any, axis1: int, axis2: int) -> Any:
 
 @composite(static=("offset", "axis1", "axis2"))
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """The diagonal of the matrices in two axes.
+    """Return the diagonal of the matrices in two axes.
 
     Args:
       a: array of at least two axes.
-      offset: how far above the main diagonal (negative: below).
+      offset: distance above the main diagonal (negative: below).
       axis1, axis2: the axes of rows and columns.
 
     Returns:
@@ -91,18 +91,18 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
 
 def diag(v: ArrayLike, k: int = 0) -> Any:
-    """The diagonal of a matrix, or the matrix with a given diagonal.
+    """Return the diagonal of a matrix, or the matrix with a given diagonal.
 
     Args:
-      v: array of shape (m, n), whose diagonal is read, or (n,), which becomes one.
-      k: how far above the main diagonal (negative: below).
+      v: array of shape (m, n), whose diagonal is read, or (n,), which becomes a diagonal.
+      k: distance above the main diagonal (negative: below).
 
     Returns:
-      Of a matrix, the vector on the diagonal; of a vector, a square matrix of size
-      n+abs(k) with zeros off the diagonal. The dtype is that of `v`.
+      For a matrix, the vector on the diagonal; for a vector, a square matrix of size
+      n+abs(k) with zeros off the diagonal. The dtype is the dtype of `v`.
 
     Raises:
-      ValueError: `v` has neither one axis nor two.
+      ValueError: `v` does not have one or two axes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -125,7 +125,7 @@ def _diag(v: ArrayLike, k: int) -> Any:
 
 
 def matrix_of(v: Any, k: int = 0) -> Any:
-    """The matrix whose diagonal number `k` is `v`: `diagonal_of` backwards."""
+    """Return the matrix whose diagonal number `k` is `v`: the inverse of `diagonal_of`."""
     n = v.shape[0]
     size = n + abs(k)
     if n == 0:
@@ -136,11 +136,11 @@ def matrix_of(v: Any, k: int = 0) -> Any:
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> Any:
-    """The matrix whose diagonal number `k` is the flattened `v`.
+    """Return the matrix whose diagonal number `k` is the flattened `v`.
 
     Args:
       v: array of any shape, or a number.
-      k: how far above the main diagonal (negative: below).
+      k: distance above the main diagonal (negative: below).
 
     Returns:
       Square matrix of size v.size+abs(k), of the dtype of `v`, with zeros off the
@@ -171,11 +171,11 @@ def trace(
     dtype: DTypeLike | None = None,
     out: None = None,
 ) -> Any:
-    """Sum of a diagonal of the matrices in two axes.
+    """Return the sum of a diagonal of the matrices in two axes.
 
     Args:
       a: array of at least two axes.
-      offset: how far above the main diagonal (negative: below); may be traced.
+      offset: distance above the main diagonal (negative: below); may be traced.
       axis1, axis2: the axes of rows and columns.
       dtype: dtype to sum in; None widens bools and small integers to 32 bits.
       out: not supported.
@@ -218,7 +218,7 @@ def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
 
 
 def _total(x: Any, axes: tuple[int, ...]) -> Any:
-    """The sum over axes; of Booleans, whether any holds."""
+    """Return the sum over axes, or for bools whether any is true."""
     return (lax.reduce_or if dtypes.is_bool(x.dtype) else sum_axes)(x, axes)
 
 

@@ -1,4 +1,4 @@
-"""Along an axis: differences, gradients, integrals, interpolation, unwrapping.
+"""Differences, gradients, integrals, interpolation and unwrapping along an axis.
 
 Next: convolution.py.
 """
@@ -26,7 +26,7 @@ __all__ = ("diff", "ediff1d", "gradient", "trapezoid", "interp", "unwrap")
 
 
 def slice_axis(x: Any, axis: int, start: int | None = None, stop: int | None = None) -> Any:
-    """`x[..., start:stop, ...]` along an axis."""
+    """Return `x[..., start:stop, ...]` along an axis."""
     if isinstance(x.shape[axis], SymbolicDim):
         return lax.slice_in_dim(x, start, stop, axis=axis)
     start, stop, _ = slice(start, stop).indices(x.shape[axis])
@@ -44,17 +44,16 @@ def diff(
     prepend: ArrayLike | None = None,
     append: ArrayLike | None = None,
 ) -> Any:
-    """Differences of neighbours along an axis, taken `n` times.
+    """Return differences of neighbours along an axis, taken `n` times.
 
     Args:
-      a: array; of bools the result is where they change.
-      n: how many times.
+      a: array; for bools, the result is True where they change.
+      n: number of repetitions.
       axis: the axis.
-      prepend, append: values to put before and after first; a number stands for one.
+      prepend, append: values to add before and after first; a number adds one slice.
 
     Returns:
-      An array of the dtype of `a` and what is put beside it, `n` shorter along the
-      axis.
+      An array of the common dtype of `a` and the added values, `n` shorter along the axis.
 
     Raises:
       ValueError: a scalar, or negative `n`.
@@ -89,7 +88,7 @@ def diff(
 
 
 def _piece(x: Any, a: Any, axis: int) -> Any:
-    """What `diff` puts before or after: a number becomes one slice."""
+    """Return what `diff` puts before or after: a number becomes one slice."""
     check_arraylike("diff", x)
     x = as_array(x)
     if x.ndim:
@@ -102,15 +101,15 @@ def _piece(x: Any, a: Any, axis: int) -> Any:
 def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Any:
-    """Differences of neighbours in the flattened array.
+    """Return differences of neighbours in the flattened array.
 
     Args:
       ary: array.
-      to_end, to_begin: values to put after and before the differences.
+      to_end, to_begin: values to add after and before the differences.
 
     Returns:
-      An array of `ary`'s dtype, one axis: one element less than `ary`, and what is put
-      beside.
+      An array of `ary`'s dtype and one axis: one element less than `ary`, plus the added
+      values.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -134,21 +133,21 @@ def ediff1d(
 def gradient(
     f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int | None = None
 ) -> Any:
-    """Derivatives along axes by central differences, one-sided at the ends.
+    """Return derivatives along axes by central differences, one-sided at the ends.
 
     Args:
       f: samples of a function.
-      *varargs: the spacing: nothing (1), one number, or for each axis a number or the
+      *varargs: the spacing: empty (1), one number, or for each axis a number or its
         coordinates.
       axis: axes to differentiate along; None for all of them.
       edge_order: not supported.
 
     Returns:
-      Array, or a list of arrays, one an axis.
+      Array, or a list of arrays, one per axis.
 
     Raises:
       ValueError: fewer than two samples, coordinates of the wrong size.
-      TypeError: not as many spacings as axes.
+      TypeError: the numbers of spacings and axes differ.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -212,14 +211,14 @@ def _gradient(x: Any, spacing: Any, axis: int) -> Any:
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Any:
-    """Integral along an axis by the trapezoidal rule.
+    """Return the integral along an axis by the trapezoidal rule.
 
     .. math:: \\sum_i (x_{i+1} - x_i) (y_i + y_{i+1}) / 2
 
     Args:
       y: samples.
-      x: where they were taken; broadcasts with `y`.
-      dx: the spacing, without `x`.
+      x: positions of the samples; broadcasts with `y`.
+      dx: the spacing, if `x` is None.
       axis: the axis.
 
     Returns:
@@ -260,22 +259,22 @@ def interp(
     right: ArrayLike | str | None = None,
     period: ArrayLike | None = None,
 ) -> Any:
-    """Linear interpolation between given points.
+    """Interpolate linearly between given points.
 
     Args:
-      x: where to interpolate.
+      x: positions to interpolate at.
       xp: the points, increasing, one axis.
-      fp: the values there.
-      left, right: values beyond the points (default: the first and last); or
+      fp: the values at the points.
+      left, right: values outside of the points (default: the first and last); or
         'extrapolate'.
-      period: of `xp`, which need not increase then.
+      period: of `xp`, which then need not increase.
 
     Returns:
       An array of the shape of `x`, and of the common inexact dtype.
 
     Raises:
-      ValueError: `xp` and `fp` have not one axis each of one size; complex `x`; a
-        string other than 'extrapolate'; a period that is no scalar.
+      ValueError: `xp` and `fp` are not vectors of one size; complex `x`; a string other
+        than 'extrapolate'; a period that is not a scalar.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -324,7 +323,7 @@ def _interp(x, xp, fp, left, right, period, extrapolate):
 
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
-    """The points within one period, sorted, with a neighbour added on either side."""
+    """Return the points within one period, sorted, with a neighbour added on either side."""
     if core.aval_of(period).ndim:
         raise ValueError(f"period must be a scalar; got {period}")
     period = ufuncs.absolute(as_array(period))
@@ -343,11 +342,11 @@ def unwrap(
     axis: int = -1,
     period: ArrayLike = 2 * np.pi,
 ) -> Any:
-    """Phases with jumps of more than half a period taken out, by adding whole periods.
+    """Remove jumps of more than half a period from phases, by adding full periods.
 
     Args:
       p: phases.
-      discont: jumps up to this size stay (at least half a period, the default).
+      discont: jumps up to this size are kept (at least half a period, the default).
       axis: the axis.
       period: the period.
 
@@ -355,7 +354,7 @@ def unwrap(
       An array of `p`'s shape, and of the common dtype of `p` and the period.
 
     Raises:
-      ValueError: complex phases, or no such axis.
+      ValueError: complex phases, or an axis that does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -376,7 +375,7 @@ def unwrap(
     half = period // 2 if is_integer else period / 2
     low = -half
     wrapped = (jumps - low) % period + low
-    # A jump of exactly half a period goes up if it went up.
+    # A jump of exactly half a period keeps its direction.
     edge = (wrapped == low) & (jumps > 0)
     if is_integer:
         edge = edge & (period % 2 == 0)

@@ -1,9 +1,9 @@
-"""dtypes as the public sees them: scalar types, `finfo`, `result_type`, categories.
+"""The public side of dtypes: scalar types, `finfo`, `result_type`, categories.
 
-`jnp.float32` is a scalar type: called, it makes an array (`jnp.float32(1)`); as a dtype
-it stands for `np.dtype('float32')` wherever one is wanted, and equals it.
+`jnp.float32` is a scalar type: a call makes an array (`jnp.float32(1)`), and where a dtype
+is expected, it is accepted as `np.dtype('float32')`, which it equals.
 
-The lattice and the categories themselves live in types/dtypes.py.
+types/dtypes.py defines the promotion lattice and the categories.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ __all__ = [
 
 
 class _ScalarMeta(type):
-    """The class of `jnp.float32` and its kin: dtypes that can be called."""
+    """Class of `jnp.float32` and its kin: dtypes that can be called."""
 
     dtype: Any
 
     def __call__(cls, x: Any) -> Any:
-        """`x` as an array of this dtype."""
+        """Return `x` as an array of this dtype."""
         return asarray(cls.dtype.type(x) if isinstance(x, str) else x, dtype=cls.dtype)
 
     def __hash__(cls) -> int:
@@ -58,10 +58,10 @@ class _ScalarMeta(type):
 
 
 def scalar_type(dtype: Any, name: str | None = None) -> Any:
-    """The public scalar type of a dtype."""
+    """Return the public scalar type of a dtype."""
     name = name or dtype.name
     doc = (
-        f"Scalar type and dtype {dtype.name}: called, it makes an array.\n\n"
+        f"Scalar type and dtype {dtype.name}: a call makes an array.\n\n"
         "Args:\n  x: a number, nested sequence or array.\n\n"
         "Returns:\n  Array of the shape of `x`, converted.\n\n"
         "Example:\n  >>> import minijax.numpy as jnp\n"
@@ -91,7 +91,7 @@ float4_e2m1fn = scalar_type(dtypes.float4_e2m1fn)
 
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
-# No device computes with these; they exist as dtypes of stored data.
+# No device computes with these dtypes; they describe stored data.
 if hasattr(ml_dtypes, "int1"):  # from ml_dtypes 0.6
     int1 = scalar_type(np.dtype(ml_dtypes.int1))
     uint1 = scalar_type(np.dtype(ml_dtypes.uint1))
@@ -106,7 +106,7 @@ flexible, character, object_ = np.flexible, np.character, np.object_
 dtype = np.dtype
 
 
-# Limits: `finfo` knows bfloat16 and the narrow floats, `iinfo` the narrow integers.
+# ml_dtypes' functions support bfloat16, the narrow floats and the narrow integers.
 finfo, iinfo = ml_dtypes.finfo, ml_dtypes.iinfo
 
 
@@ -114,18 +114,18 @@ finfo, iinfo = ml_dtypes.finfo, ml_dtypes.iinfo
 
 
 def result_type(*args: Any) -> Any:
-    """The dtype that arrays, numbers and dtypes promote to together.
+    """Return the dtype that arrays, numbers and dtypes promote to together.
 
     Args:
-      args: arrays, Python numbers (which yield to arrays) and dtypes.
+      args: arrays, Python numbers (which are weakly typed) and dtypes.
 
     Returns:
-      An np.dtype, of 32 bits at most unless x64 is on.
+      An np.dtype, of 32 bits at most unless x64 is enabled.
 
     Raises:
-      TypePromotionError: there is no common dtype.
-      ValueError: no argument.
-      TypeError: an argument has no dtype (a list, say).
+      TypePromotionError: the arguments lack a common dtype.
+      ValueError: there are zero arguments.
+      TypeError: an argument lacks a dtype (for example, a list).
 
     Example:
       >>> import minijax.numpy as jnp
@@ -143,7 +143,7 @@ def result_weak_type(*args: Any) -> bool:
 
 
 def _typed(x: Any) -> tuple[Any, bool]:
-    """(dtype, weak) of an array, number or dtype."""
+    """Return (dtype, weak) of an array, number or dtype."""
     if x is None:
         return dtypes.float_default(), False
     if isinstance(x, type) and x in dtypes.PYTHON_SCALARS:
@@ -162,14 +162,14 @@ def _typed(x: Any) -> tuple[Any, bool]:
 
 
 def _dtype_argument(x: Any) -> Any:
-    """The dtype meant by a dtype argument: None is float, an array means its own."""
+    """Return the dtype of a dtype argument: None means float, an array its own dtype."""
     if x is None:
         return dtypes.float64
     return x.dtype if isinstance(x, Array) else x
 
 
 def promote_types(a: Any, b: Any) -> Any:
-    """The dtype that two dtypes promote to; Python's `int`, `float`, ... are weak.
+    """Return the dtype that two dtypes promote to; Python's `int`, `float`, ... are weak.
 
     Args:
       a, b: dtypes, arrays (their dtypes), scalar types or Python types.
@@ -178,7 +178,7 @@ def promote_types(a: Any, b: Any) -> Any:
       An np.dtype; 64 bits stay 64 bits if an argument has them, even without x64.
 
     Raises:
-      TypePromotionError: there is no common dtype.
+      TypePromotionError: the arguments lack a common dtype.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -196,7 +196,7 @@ def promote_types(a: Any, b: Any) -> Any:
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether a dtype lies under another or under a category.
+    """Whether a dtype is a subtype of another dtype or of a category.
 
     Args:
       arg1: a dtype or category.
@@ -270,7 +270,7 @@ def iscomplexobj(x: Any) -> bool:
       x: array, number, or nested sequence of numbers.
 
     Returns:
-      A Python bool; False of None.
+      A Python bool; False for None.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -294,7 +294,7 @@ def isrealobj(x: Any) -> bool:
       x: array, number, or nested sequence of numbers.
 
     Returns:
-      A Python bool; True of None.
+      A Python bool; True for None.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -311,7 +311,7 @@ def isscalar(element: Any) -> bool:
       element: any object.
 
     Returns:
-      A Python bool, True of strings too, as in NumPy.
+      A Python bool, also True for strings, as in NumPy.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,7 +1,7 @@
-"""Elements taken out of arrays and put in: delete and insert.
+"""Removal and insertion of elements: delete and insert.
 
-Both are one gather along an axis.  Where indices are known now, the places to
-read are worked out on the host; traced ones are sorted and counted in the program.
+Both are one gather along an axis.  For concrete indices, the host computes the positions to
+read; traced indices are sorted and counted in the program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ("delete", "insert")
 
 
 def _line(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
-    """The array and the axis meant; None flattens."""
+    """Return the array and the axis; None flattens the array."""
     if axis is None:
         return ravel(arr), 0
     return arr, canonical_axis(operator.index(axis), len(shape_of(arr)))
@@ -38,13 +38,13 @@ def _line(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
 def delete(
     arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Any:
-    """An array without some elements.
+    """Return an array without some elements.
 
     Args:
       arr: array.
-      obj: which: an integer, an array of integers or bools, or a slice.  It must be
+      obj: the elements: an integer, an array of integers or bools, or a slice.  It must be
         concrete, unless `assume_unique_indices`.
-      axis: along which; None flattens `arr` first.
+      axis: the axis; None flattens `arr` first.
       assume_unique_indices: promise that integers in `obj` are distinct, so that the
         size of the result is known and `obj` may be traced.
 
@@ -53,8 +53,9 @@ def delete(
 
     Raises:
       IndexError: an index of an array is out of bounds.
-      ConcretizationTypeError: `obj` is traced, and not promised to be distinct.
-      ValueError: a lone index is out of bounds, or `obj` holds no integers or bools.
+      ConcretizationTypeError: `obj` is traced, without `assume_unique_indices`.
+      ValueError: a single index is out of bounds, or `obj` holds neither integers nor
+        bools.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -81,7 +82,7 @@ def delete(
 
 @composite(static=("start", "stop", "axis"))
 def _without(arr: Any, start: int, stop: int, axis: int) -> Any:
-    """Without one stretch of an axis."""
+    """Remove one contiguous range of an axis."""
     before = lax.slice_in_dim(arr, 0, start, axis=axis)
     after = lax.slice_in_dim(arr, stop, shape_of(arr)[axis], axis=axis)
     pieces = [p for p in (before, after) if shape_of(p)[axis]]
@@ -89,7 +90,7 @@ def _without(arr: Any, start: int, stop: int, axis: int) -> Any:
 
 
 def _keep_mask(obj: Any, size: int) -> Any:
-    """Which elements along an axis are not deleted."""
+    """Return a mask of the elements along an axis that are not deleted."""
     keep = np.ones(size, bool)
     if obj.dtype.kind == "b" and obj.shape != (size,):
         raise ValueError(
@@ -108,7 +109,7 @@ def _keep_mask(obj: Any, size: int) -> Any:
 
 @composite(static="axis")
 def _delete_distinct(arr: Any, obj: Any, axis: int) -> Any:
-    """Delete k distinct traced indices: row i skips those at or before it."""
+    """Delete k distinct traced indices: row i skips the deleted ones at or before it."""
     size = shape_of(arr)[axis]
     k = math.prod(shape_of(obj))
     index = convert(lax.reshape(obj, (k,)), dtypes.int32)
@@ -124,21 +125,21 @@ def _delete_distinct(arr: Any, obj: Any, axis: int) -> Any:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """An array with elements put in before given places.
+    """Return an array with elements inserted before given positions.
 
     Args:
       arr: array.
-      obj: places: an integer, an array of integers, or a slice; those past the
-        ends count as the ends.
-      values: what to insert; broadcasts, and takes the dtype of `arr`.
-      axis: along which; None flattens `arr` first.
+      obj: positions: an integer, an array of integers, or a slice; positions past the ends
+        are clipped to them.
+      values: the values to insert; they broadcast, and are converted to the dtype of `arr`.
+      axis: the axis; None flattens `arr` first.
 
     Returns:
-      Array of the dtype of `arr`, longer along `axis` (or of one axis) by what is
-      inserted.
+      Array of the dtype of `arr`, longer along `axis` (or of one axis) by the number of
+      inserted elements.
 
     Raises:
-      ValueError: places are not integers, or have several axes.
+      ValueError: positions are not integers, or have several axes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -169,7 +170,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 
 def _rows_to_insert(arr: Any, values: Any, k: int, scalar: bool, axis: int) -> Any:
-    """`values` as rows along the axis: k of them, or all those for a scalar place."""
+    """Return `values` as rows along the axis: k rows, or all of them for a scalar position."""
     rank = len(shape_of(arr))
     values = convert(values, aval_of(arr).dtype, aval_of(arr).weak_type)
     missing = rank - len(shape_of(values))

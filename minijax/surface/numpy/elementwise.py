@@ -1,10 +1,10 @@
-"""Elementwise functions made of several primitives.
+"""Elementwise functions composed of several primitives.
 
-Division with remainder, divisors, powers, logarithms of sums, clipping, rounding.
-Each is a `composite`: one compiled call when evaluated, inlined when traced.  Formulas
-are the textbook ones; where floats need care a comment says how.
+Division with remainder, divisors, powers, logarithms of sums, clipping, rounding. Each is a
+`composite`: one compiled call when evaluated, inlined when traced.  Formulas are the
+textbook ones; comments explain where floats need care.
 
-Next: floating_point.py, for what depends on how floats are made.
+Next: floating_point.py, for functions of the representation of floats.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ def _is_complex(x: Any) -> bool:
 
 @composite
 def floor_divide(x1: Any, x2: Any, /) -> Any:
-    """Quotient rounded down, elementwise: `x1 // x2`.
+    """Return the quotient rounded down, elementwise: `x1 // x2`.
 
     Args:
       x1, x2: real arrays or numbers that broadcast; bools become integers.
 
     Returns:
-      Array of the broadcast shape and common dtype: of floats, whole floats.
+      Array of the broadcast shape and common dtype; for floats, the values are integers.
 
     Raises:
       TypeError: complex operands.
@@ -92,7 +92,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 
 
 def _floor_integers(x: Any, y: Any) -> Any:
-    """Integer division truncates; one less where signs differ and something remains."""
+    """Divide integers, rounding down: truncate, then subtract 1 where signs differ."""
     quotient = lax.div(x, y)
     differ = lax.ne(lax.sign(x), lax.sign(y))
     low = lax.bitwise_and(differ, lax.ne(lax.rem(x, y), const(x, 0)))
@@ -100,9 +100,9 @@ def _floor_integers(x: Any, y: Any) -> Any:
 
 
 def _divide_floats(x: Any, y: Any) -> tuple[Any, Any]:
-    """Floored quotient and remainder of floats, as Python's divmod defines them."""
+    """Return the floored quotient and the remainder of floats, as Python's divmod does."""
     rest = lax.rem(x, y)
-    # x - rest is a multiple of y, so that the quotient is whole but for rounding.
+    # x - rest is a multiple of y: the quotient is an integer, except for rounding errors.
     multiple = choose(lax.eq(y, const(y, 0)), x, lax.sub(x, rest))
     quotient = lax.div(multiple, y)
     low = lax.bitwise_and(lax.ne(rest, const(rest, 0)), lax.ne(lax.sign(y), lax.sign(rest)))
@@ -113,11 +113,11 @@ def _divide_floats(x: Any, y: Any) -> tuple[Any, Any]:
 
 @composite
 def remainder(x1: Any, x2: Any, /) -> Any:
-    """Remainder with the sign of the divisor, elementwise: `x1 % x2`.
+    """Return the remainder with the sign of the divisor, elementwise: `x1 % x2`.
 
     Args:
-      x1, x2: real arrays or numbers that broadcast; bools become integers.  The
-        remainder of an integer by zero is 0, of a float nan.
+      x1, x2: real arrays or numbers that broadcast; bools become integers.  Integers modulo
+        zero are 0, floats modulo zero nan.
 
     Returns:
       Array of the broadcast shape and common dtype.
@@ -142,7 +142,7 @@ def remainder(x1: Any, x2: Any, /) -> Any:
 
 
 def _divisor(y: Any) -> Any:
-    """Integers with 1 for 0: nothing remains after division by either."""
+    """Return integers with 1 in place of 0: the remainder after division by either is 0."""
     if not dtypes.is_integer(_dtype(y)):
         return y
     return choose(lax.eq(y, const(y, 0)), const(y, 1), y)
@@ -153,11 +153,11 @@ mod = synonym(remainder, "mod")
 
 @composite
 def fmod(x1: Any, x2: Any, /) -> Any:
-    """Remainder with the sign of the dividend, elementwise (C's fmod).
+    """Return the remainder with the sign of the dividend, elementwise (C's fmod).
 
     Args:
-      x1, x2: real arrays or numbers that broadcast; bools become integers.  The
-        remainder of an integer by zero is 0, of a float nan.
+      x1, x2: real arrays or numbers that broadcast; bools become integers.  Integers modulo
+        zero are 0, floats modulo zero nan.
 
     Returns:
       Array of the broadcast shape and common dtype.
@@ -176,7 +176,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
 
 @composite
 def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
-    """Floored quotient and remainder, elementwise.
+    """Return the floored quotient and the remainder, elementwise.
 
     Args:
       x1, x2: real arrays or numbers that broadcast; bools become integers.
@@ -204,7 +204,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
 
 @composite
 def _gcd(x: Any, y: Any) -> Any:
-    """Euclid's algorithm on all elements at once, until every remainder is zero."""
+    """Run Euclid's algorithm on all elements, until every remainder is zero."""
 
     def unfinished(pair: Any) -> Any:
         rest = pair[1]
@@ -235,14 +235,14 @@ def _integer_pair(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
 
 @composite
 def gcd(x1: Any, x2: Any) -> Any:
-    """Greatest common divisor, elementwise.
+    """Return the greatest common divisor, elementwise.
 
     Args:
       x1, x2: arrays or numbers of integers that broadcast.
 
     Returns:
-      Array of the broadcast shape and common integer dtype, nowhere negative; 0 where
-      both are 0.
+      Array of the broadcast shape and common integer dtype, never negative; 0 where both
+      are 0.
 
     Raises:
       ValueError: operands are not integers.
@@ -257,7 +257,7 @@ def gcd(x1: Any, x2: Any) -> Any:
 
 @composite
 def lcm(x1: Any, x2: Any) -> Any:
-    """Least common multiple, elementwise; 0 if either is 0.
+    """Return the least common multiple, elementwise; 0 if either is 0.
 
     Args:
       x1, x2: arrays or numbers of integers that broadcast.
@@ -286,7 +286,7 @@ def lcm(x1: Any, x2: Any) -> Any:
 
 
 def power(x1: Any, x2: Any, /) -> Any:
-    """x1 to the power x2, elementwise: `x1 ** x2`.
+    """Return x1 to the power x2, elementwise: `x1 ** x2`.
 
     Args:
       x1, x2: arrays or numbers that broadcast.  A concrete integer scalar exponent
@@ -312,7 +312,7 @@ def power(x1: Any, x2: Any, /) -> Any:
 
 
 def pow(x1: Any, x2: Any, /) -> Any:
-    """x1 to the power x2, elementwise: `power` under the array API's name.
+    """Return x1 to the power x2, elementwise: the array API's name of `power`.
 
     Args:
       x1, x2: arrays or numbers that broadcast, as for `power`.
@@ -333,7 +333,7 @@ def pow(x1: Any, x2: Any, /) -> Any:
 
 
 def _concrete_integer(x: Any) -> int | None:
-    """The value of a concrete integer scalar."""
+    """Return the value of a concrete integer scalar."""
     if isinstance(x, (int, np.integer)):
         return int(x)
     if isinstance(x, (np.ndarray, np.bool_)) and not x.shape and x.dtype.kind in "biu":
@@ -359,7 +359,7 @@ def _integer_power(x: Any, exponent: int) -> Any:
 @composite
 def _power(x1: Any, x2: Any) -> Any:
     if dtypes.is_integer(_dtype(x2)) and dtypes.is_inexact(_dtype(x1)):
-        # The exponent stays an integer: exact, and without a derivative of its own.
+        # The exponent stays an integer: it is exact, and needs no derivative.
         a, b = aval_of(x1), aval_of(x2)
         dtype, weak = dtypes.promote(((a.dtype, a.weak_type), (b.dtype, b.weak_type)))
         return lax.pow_p.bind(*promote_shapes("power", convert(x1, dtype, weak), x2))
@@ -370,9 +370,10 @@ def _power(x1: Any, x2: Any) -> Any:
 
 
 def _integers_power(base: Any, exponent: Any) -> Any:
-    """Integers to integer powers by repeated squaring, modulo the width of the dtype.
+    """Raise integers to integer powers by repeated squaring, modulo the dtype's width.
 
-    Six bits of the exponent are read: with more, every base but 0, 1 and -1 overflows.
+    Only six bits of the exponent are read: with more, every base except 0, 1 and -1
+    overflows.
     """
     one, zero = const(base, 1), const(base, 0)
     vanish = lax.bitwise_and(lax.eq(base, zero), lax.ne(exponent, const(exponent, 0)))
@@ -388,7 +389,7 @@ def _integers_power(base: Any, exponent: Any) -> Any:
 
 @composite
 def float_power(x: Any, y: Any, /) -> Any:
-    """x to the power y in a float dtype, elementwise.
+    """Return x to the power y in a float dtype, elementwise.
 
     Args:
       x, y: arrays or numbers that broadcast; integers and bools become floats.
@@ -408,7 +409,7 @@ def float_power(x: Any, y: Any, /) -> Any:
 
 
 def _logaddexp(base2: bool, x: Any, y: Any) -> Any:
-    """max(x, y) + log(1 + exp(-|x - y|)), which overflows only if the result does."""
+    """Return max(x, y) + log(1 + exp(-|x - y|)), which overflows only if the result does."""
     high, gap = lax.max(x, y), lax.sub(x, y)
     falling = lax.neg(lax.abs(gap))
     if base2:
@@ -416,12 +417,12 @@ def _logaddexp(base2: bool, x: Any, y: Any) -> Any:
         rest = lax.mul(rest, const(rest, 1 / np.log(2.0)))
     else:
         rest = lax.log1p(lax.exp(falling))
-    # Equal infinities: their difference is nan, their sum is the answer.
+    # For equal infinities the difference is nan, but their sum is the result.
     return choose(lax.ne(gap, gap), lax.add(x, y), lax.add(high, rest))
 
 
 def _logaddexp_complex(x: Any, y: Any) -> Any:
-    """The same of complex numbers, with the imaginary part brought to (-pi, pi]."""
+    """Return the same for complex numbers, with the imaginary part in (-pi, pi]."""
     high = lax.max(x, y)
     falling = lax.sub(lax.add(x, y), lax.mul(high, const(high, 2)))
     out = lax.add(high, lax.log1p(lax.exp(falling)))
@@ -433,10 +434,10 @@ def _logaddexp_complex(x: Any, y: Any) -> Any:
 
 
 def _logistic_weights(base2: bool, x: Any, y: Any, ans: Any) -> tuple[Any, Any]:
-    """Derivatives of logaddexp: logistic functions of the gap; of equals a half each.
+    """Return the derivatives of logaddexp: logistic functions of the difference.
 
-    exp(x - ans) would be 1 where the other share is below the last place, and its
-    derivative 0.
+    At equal operands both are 1/2.  exp(x - ans) would be 1 where the other weight is below
+    the last bit, and its derivative 0.
     """
     if _is_complex(x):
         grow = lax.exp2 if base2 else lax.exp
@@ -480,7 +481,7 @@ def _log2_sum_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _same_shapes(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
-    """Inexact operands of one shape, for functions with rules of their own."""
+    """Return inexact operands of one shape, for functions with custom derivatives."""
     x, y = promote_args_inexact(name, x1, x2)
     shape = joint_shape("max", shape_of(x), shape_of(y))
     return broadcast_to(x, shape), broadcast_to(y, shape)
@@ -489,7 +490,7 @@ def _same_shapes(name: str, x1: Any, x2: Any) -> tuple[Any, Any]:
 @composite
 @with_keywords
 def logaddexp(x1: Any, x2: Any, /) -> Any:
-    """log(exp(x1) + exp(x2)) without overflow, elementwise.
+    """Return log(exp(x1) + exp(x2)) without overflow, elementwise.
 
     Args:
       x1, x2: arrays or numbers that broadcast; integers and bools become floats.
@@ -509,7 +510,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
 @composite
 @with_keywords
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
-    """log2(2**x1 + 2**x2) without overflow, elementwise.
+    """Return log2(2**x1 + 2**x2) without overflow, elementwise.
 
     Args:
       x1, x2: arrays or numbers that broadcast; integers and bools become floats.
@@ -530,14 +531,14 @@ def logaddexp2(x1: Any, x2: Any, /) -> Any:
 
 @composite
 def fmax(x1: Any, x2: Any) -> Any:
-    """The larger one, elementwise; the other where one is nan.
+    """Return the larger operand, elementwise; where one is nan, the other.
 
     Args:
       x1, x2: arrays or numbers that broadcast.
 
     Returns:
       Array of the broadcast shape and common dtype. Complex numbers are ordered by real
-      parts, then imaginary ones.
+      part, then by imaginary part.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -550,14 +551,14 @@ def fmax(x1: Any, x2: Any) -> Any:
 
 @composite
 def fmin(x1: Any, x2: Any) -> Any:
-    """The smaller one, elementwise; the other where one is nan.
+    """Return the smaller operand, elementwise; where one is nan, the other.
 
     Args:
       x1, x2: arrays or numbers that broadcast.
 
     Returns:
       Array of the broadcast shape and common dtype. Complex numbers are ordered by real
-      parts, then imaginary ones.
+      part, then by imaginary part.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -577,19 +578,19 @@ def _greater(x: Any, y: Any) -> Any:
 
 @composite
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
-    """Values brought into an interval, elementwise.
+    """Clip values to an interval, elementwise.
 
     Args:
       arr: real array or number.
-      min, max: bounds that broadcast with it; None for none.  Where min exceeds max the
-        result is max.
+      min, max: bounds that broadcast with it; None means unbounded.  Where min exceeds max
+        the result is max.
 
     Returns:
       Array of the broadcast shape, of the dtype that `arr` and the bounds promote to:
       an integer array with a float bound becomes floats.
 
     Raises:
-      ValueError: an operand is complex, or there is none.
+      ValueError: an operand is complex, or `arr` is missing.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -619,15 +620,15 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
 
 @composite(static="decimals")
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:
-    """Values rounded to a number of decimals, halves to the even neighbour.
+    """Round values to a number of decimals, halves to the even neighbour.
 
     Args:
       a: array or number.
-      decimals: how many (static); negative ones round to tens, hundreds, ...
+      decimals: number of decimals (static); negative ones round to tens, hundreds, ...
       out: not supported.
 
     Returns:
-      Array of the shape and dtype of `a`; of complex numbers, both parts rounded.
+      Array of the shape and dtype of `a`; complex numbers have both parts rounded.
 
     Raises:
       NotImplementedError: integers with negative decimals.
@@ -666,7 +667,7 @@ def _round_real(x: Any, decimals: int) -> Any:
     if decimals == 0:
         return lax.round(x, _EVEN)
     aval = aval_of(x)
-    half = aval.dtype == dtypes.float16  # 10**5 overflows it
+    half = aval.dtype == dtypes.float16  # which cannot represent 10**5
     wide = convert(x, dtypes.float32) if half else x
     factor = const(wide, 10.0**decimals)
     out = lax.div(lax.round(lax.mul(wide, factor), _EVEN), factor)
@@ -674,11 +675,11 @@ def _round_real(x: Any, decimals: int) -> Any:
 
 
 def around(a: Any, decimals: int = 0, out: None = None) -> Any:
-    """Values rounded to a number of decimals: another name for `round`.
+    """Round values to a number of decimals: another name for `round`.
 
     Args:
       a: array or number.
-      decimals: how many (static); negative ones round to tens, hundreds, ...
+      decimals: number of decimals (static); negative ones round to tens, hundreds, ...
       out: not supported.
 
     Returns:
@@ -698,13 +699,13 @@ def around(a: Any, decimals: int = 0, out: None = None) -> Any:
 
 @composite
 def rint(x: Any, /) -> Any:
-    """The nearest integer, halves to the even one, elementwise.
+    """Return the nearest integer, halves to the even one, elementwise.
 
     Args:
       x: array or number; integers and bools become floats.
 
     Returns:
-      Array of the shape of x, of its float or complex dtype; of complex numbers, both
+      Array of the shape of x, of its float or complex dtype; complex numbers have both
       parts rounded.
 
     Example:
@@ -720,13 +721,13 @@ def rint(x: Any, /) -> Any:
 
 @composite
 def trunc(x: Any) -> Any:
-    """The fraction cut off, elementwise; integers stay as they are.
+    """Truncate toward zero, elementwise; integers are returned unchanged.
 
     Args:
       x: real array or number.
 
     Returns:
-      Array of the shape and dtype of x; bools too stay as they are.
+      Array of the shape and dtype of x; bools are also returned unchanged.
 
     Raises:
       TypeError: x is complex.
@@ -750,14 +751,14 @@ def _modf(x: Any) -> tuple[Any, Any]:
 
 
 def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
-    """Fraction and whole part, elementwise, both with the sign of x.
+    """Return the fraction and the integer part, elementwise, both with the sign of x.
 
     Args:
       x: real array or number; integers and bools become floats.
       out: not supported.
 
     Returns:
-      (fraction, whole part), two arrays of the shape of x and its float dtype.
+      (fraction, integer part), two arrays of the shape of x and its float dtype.
 
     Raises:
       TypeError: x is complex.

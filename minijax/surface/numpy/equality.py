@@ -1,4 +1,4 @@
-"""Comparisons of whole arrays: equal, equivalent, close.
+"""Comparisons of entire arrays: equal, equivalent, close.
 
 Next: ufunc.py, the methods of ufuncs.
 """
@@ -42,7 +42,7 @@ def isclose(
     check_arraylike("isclose", a, b, rtol, atol)
     x, y = promote_args("isclose", a, b)
     if dtypes.is_extended(aval_of(x).dtype):
-        return lax.eq(x, y)  # random keys have no distance
+        return lax.eq(x, y)  # keys cannot be subtracted
     if not dtypes.is_inexact(aval_of(x).dtype):
         x, y = promote_dtypes_inexact(x, y)
     real = dtypes.real_of(aval_of(x).dtype)
@@ -85,7 +85,7 @@ def allclose(
 
 @composite(static="equal_nan")
 def _all_equal(x: Any, y: Any, equal_nan: bool) -> Any:
-    if aval_of(x).dtype == aval_of(y).dtype == dtypes.float0:  # no elements to differ
+    if aval_of(x).dtype == aval_of(y).dtype == dtypes.float0:  # which has only one value
         return asarray(np.bool_(True))
     x, y = promote_args("array_equal", x, y)
     same = lax.eq(x, y)
@@ -102,7 +102,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
       equal_nan: whether nan equals nan.
 
     Returns:
-      Bool array without axes: False where shapes differ.
+      Bool array without axes: False if the shapes differ.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -122,7 +122,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
       a1, a2: arrays, numbers or nested sequences.
 
     Returns:
-      Bool array without axes: False where shapes do not broadcast.
+      Bool array without axes: False if the shapes do not broadcast.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -134,7 +134,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
         np.broadcast_shapes(shape_of(x), shape_of(y))
     except ValueError:
         return asarray(np.bool_(False))
-    if config.PROMOTION.value == "strict":  # any two arrays may be compared
+    if config.PROMOTION.value == "strict":  # comparison is allowed for any two dtypes
         with config.PROMOTION("standard"):
             return _all_equal(*ranked(x, y), False)
     return _all_equal(*ranked(x, y), False)

@@ -1,8 +1,8 @@
 """Fourier transforms: `minijax.numpy.fft`.
 
-The transforms are XLA's, which work on up to three last axes: axes are moved there,
-lengths adjusted by zeros or cutting, more axes done in turns, and the scale of `norm`
-applied.  Formula, for `fft`:
+XLA transforms up to three last axes.  This module moves axes to the end, pads or truncates
+them, transforms more than three axes in several steps, and applies the scale of `norm`.
+Formula, for `fft`:
 
 .. math:: X_k = \\sum_n x_n e^{-2 \\pi i k n / N}
 
@@ -70,7 +70,7 @@ _KINDS = {
     "irfft": FftType.IRFFT,
 }
 _NORMS = ("backward", "ortho", "forward")
-_DIMS = 3  # how many axes XLA transforms at once
+_DIMS = 3  # the largest number of axes of one XLA transform
 
 
 def _checked_norm(norm: Any) -> str:
@@ -90,13 +90,13 @@ def _sizes(name: str, s: Any) -> Any:
         raise errors.value_error(
             "Shape should be positive.",
             which=f"s={sizes} of {name}",
-            why="a transform has one number at least.",
+            why="a transform needs at least one element.",
         )
     return sizes
 
 
 def _transform(name: str, kind: str, a: Any, s: Any, axes: Any, norm: Any) -> Any:
-    """Check and settle the arguments of a transform, then run it."""
+    """Check and complete the arguments of a transform, then run it."""
     norm, s = _checked_norm(norm), _sizes(name, s)
     check_arraylike(f"jax.numpy.fft.{name}", a)
     ndim = core.aval_of(a).ndim
@@ -145,7 +145,7 @@ def _run(a: Any, kind: str, s: Any, axes: tuple[int, ...], norm: str) -> Any:
 
 
 def _operand(kind: str, x: Any) -> Any:
-    """The operand in a dtype that the transform takes."""
+    """Convert the operand to a dtype that the transform accepts."""
     if kind != "rfft":
         return convert(x, dtypes.complex_of(dtypes.to_inexact(x.dtype)))
     if dtypes.is_complex(x.dtype):
@@ -157,7 +157,7 @@ def _operand(kind: str, x: Any) -> Any:
 
 
 def _resized(x: Any, axis: int, n: int) -> Any:
-    """The operand cut, or lengthened by zeros, to size `n` along an axis."""
+    """Truncate or zero-pad the operand to size `n` along an axis."""
     size = x.shape[axis]
     if n == size:
         return x
@@ -168,12 +168,12 @@ def _resized(x: Any, axis: int, n: int) -> Any:
 
 
 def _in_turns(x: Any, kind: str, lengths: Sequence[int]) -> Any:
-    """The transform of the last `len(lengths)` axes, at most three at a time."""
+    """Transform the last `len(lengths)` axes, at most three at a time."""
     n = len(lengths)
     if n <= _DIMS:
         return lax_fft(x, _KINDS[kind], tuple(lengths))
     others = "ifft" if kind in ("ifft", "irfft") else "fft"
-    if kind == "rfft":  # the last axes first, which make the rest complex
+    if kind == "rfft":  # last axes first: only they are real
         x = lax_fft(x, FftType.RFFT, tuple(lengths[-_DIMS:]))
         return _first_axes(x, others, lengths[:-_DIMS], _DIMS)
     x = _first_axes(x, others, lengths[:-_DIMS], _DIMS)
@@ -181,7 +181,7 @@ def _in_turns(x: Any, kind: str, lengths: Sequence[int]) -> Any:
 
 
 def _first_axes(x: Any, kind: str, lengths: Sequence[int], after: int) -> Any:
-    """The transform of the axes before the last `after` ones."""
+    """Transform the axes before the last `after` ones."""
     n = len(lengths)
     n_leading = x.ndim - n - after
     back = (*range(n_leading), *range(n_leading + n, x.ndim), *range(n_leading, n_leading + n))
@@ -190,7 +190,7 @@ def _first_axes(x: Any, kind: str, lengths: Sequence[int], after: int) -> Any:
 
 
 def _scaled(x: Any, kind: str, count: int, norm: str) -> Any:
-    """The scale of `norm`; XLA's inverse transforms divide by the count already."""
+    """Apply the scale of `norm`; XLA's inverse transforms already divide by the count."""
     inverse = kind in ("ifft", "irfft")
     if norm == "backward":
         return x
@@ -212,18 +212,18 @@ def _along(name: str, a: Any, n: Any, axis: Any, norm: Any, kind: str = "") -> A
 
 
 _NORM = (
-    "where to divide by the length: 'backward' (in the inverse), 'forward' (here)\n"
-    "    or 'ortho' (by its root, in both)."
+    "which direction divides by the length: 'backward' (the inverse), 'forward',\n"
+    "    or 'ortho' (both, by its root)."
 )
 
 
-# What transforms return, along one axis or several.
-_COMPLEX = "A complex array of `a`'s precision and of the lengths asked for"
+# Results of the transforms, along one axis or several.
+_COMPLEX = "A complex array of `a`'s precision and of the requested lengths"
 _RESULTS = {
     "fft": f"{_COMPLEX}.",
     "ifft": f"{_COMPLEX}.",
     "rfft": f"{_COMPLEX}, but of\n  n // 2 + 1 instead of n along the last axis transformed.",
-    "irfft": "A real array of `a`'s precision and of the lengths asked for; by default of"
+    "irfft": "A real array of `a`'s precision and of the requested lengths; by default of"
     "\n  2 * (m - 1) along the last axis transformed, m being the size of `a`.",
 }
 
@@ -235,10 +235,10 @@ def _formula(name: str, count: str, phase: str) -> str:
 
 
 def _one_axis(name: str, summary: str, example: str) -> Any:
-    raises = "ValueError: no such axis, an unknown norm, a length that is not positive."
+    raises = "ValueError: an invalid axis, an unknown norm, a length that is not positive."
     arg_docs = {
         "a": "array.",
-        "n": "the length: the axis is cut or filled up with zeros.",
+        "n": "the length: the axis is truncated or padded with zeros.",
         "axis": "the axis.",
         "norm": _NORM,
     }
@@ -254,28 +254,28 @@ def _one_axis(name: str, summary: str, example: str) -> Any:
 
 fft = _one_axis(
     "fft",
-    "Discrete Fourier transform along an axis.",
+    "Return the discrete Fourier transform along an axis.",
     "jnp.fft.fft(jnp.array([1., 0., 0.])).real.tolist() -> [1.0, 1.0, 1.0]",
 )
 ifft = _one_axis(
     "ifft",
-    "Inverse of `fft`.",
+    "Return the inverse of `fft`.",
     "jnp.fft.ifft(jnp.array([1., 1., 1.])).real.tolist() -> [1.0, 0.0, 0.0]",
 )
 rfft = _one_axis(
     "rfft",
-    "`fft` of real values, at the frequencies that are not negative.",
+    "Return the `fft` of real values, at the nonnegative frequencies.",
     "jnp.fft.rfft(jnp.array([1., 0., 0., 0.])).shape -> (3,)",
 )
 irfft = _one_axis(
     "irfft",
-    "Inverse of `rfft`; `n` is the length of the result.",
+    "Return the inverse of `rfft`; `n` is the length of the result.",
     "jnp.fft.irfft(jnp.array([1., 1., 1.])).tolist() -> [1.0, 0.0, 0.0, 0.0]",
 )
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """`fft` of values with Hermitian symmetry, of which the first half is given.
+    """Return the `fft` of values with Hermitian symmetry, given by their first half.
 
     .. math:: X_k = \\sum_{j=0}^{n-1} a_j e^{-2 \\pi i k j / n}, a_{n-j} = \\bar a_j
 
@@ -283,13 +283,13 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       a: array: the elements 0 to n // 2.
       n: the length of the result (default: 2 * (m - 1) for a size of m).
       axis: the axis.
-      norm: where to divide by the length, as for `fft`.
+      norm: which direction divides by the length, as for `fft`.
 
     Returns:
       A real array of `a`'s precision, with size `n` along the axis.
 
     Raises:
-      ValueError: no such axis, an unknown norm, a length that is not positive.
+      ValueError: an invalid axis, an unknown norm, a length that is not positive.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -301,21 +301,21 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """Inverse of `hfft`.
+    """Return the inverse of `hfft`.
 
     .. math:: x_j = \\frac{1}{n} \\sum_{k=0}^{n-1} a_k e^{2 \\pi i k j / n}
 
     Args:
       a: real array.
-      n: the length: the axis is cut or filled up with zeros.
+      n: the length: the axis is truncated or padded with zeros.
       axis: the axis.
-      norm: where to divide by the length, as for `fft`.
+      norm: which direction divides by the length, as for `fft`.
 
     Returns:
       A complex array of `a`'s precision, with size n // 2 + 1 along the axis.
 
     Raises:
-      ValueError: complex values, no such axis, an unknown norm, a length that is not
+      ValueError: complex values, an invalid axis, an unknown norm, a length that is not
         positive.
 
     Example:
@@ -328,7 +328,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
 
 def _opposite_norm(norm: Any) -> str:
-    """The norm of the transform that goes the other way."""
+    """Return the norm of the inverse transform."""
     norm = _checked_norm(norm)
     return {"backward": "forward", "forward": "backward"}.get(norm, norm)
 
@@ -339,13 +339,13 @@ def _opposite_norm(norm: Any) -> str:
 _SUMMED = "\\prod_j N_j", "\\sum_j k_j n_j / N_j"
 _SEVERAL_ARG_DOCS = {
     "a": "array.",
-    "s": "the lengths: axes are cut or filled up with zeros.",
+    "s": "the lengths: axes are truncated or padded with zeros.",
     "norm": _NORM,
 }
 
 
 def _several_axes(name: str, summary: str, example: str) -> Any:
-    raises = "ValueError: repeated axes, an unknown norm, not as many lengths as axes."
+    raises = "ValueError: repeated axes, an unknown norm, unequal numbers of lengths and axes."
     summary += "\n\n.. math:: " + _formula(name, *_SUMMED)
     result = _RESULTS[name[:-1]]
     axes_are = "the axes; None for all (or for the last `len(s)`)."
@@ -368,30 +368,30 @@ def _several_axes(name: str, summary: str, example: str) -> Any:
 
 fftn = _several_axes(
     "fftn",
-    "Discrete Fourier transform along several axes.",
+    "Return the discrete Fourier transform along several axes.",
     "jnp.fft.fftn(jnp.ones((1, 2))).real.tolist() -> [[2.0, 0.0]]",
 )
 ifftn = _several_axes(
     "ifftn",
-    "Inverse of `fftn`.",
+    "Return the inverse of `fftn`.",
     "jnp.fft.ifftn(jnp.ones((1, 2))).real.tolist() -> [[1.0, 0.0]]",
 )
 rfftn = _several_axes(
     "rfftn",
-    "`fftn` of real values; the last axis holds frequencies that are not negative.",
+    "Return the `fftn` of real values; the last axis has nonnegative frequencies.",
     "jnp.fft.rfftn(jnp.ones((2, 4))).shape -> (2, 3)",
 )
 irfftn = _several_axes(
     "irfftn",
-    "Inverse of `rfftn`; `s` holds the lengths of the result.",
+    "Return the inverse of `rfftn`; `s` holds the lengths of the result.",
     "jnp.fft.irfftn(jnp.ones((2, 3))).shape -> (2, 4)",
 )
 
 
 def _two_axes(name: str, example: str) -> Any:
     several = name[:-1] + "n"
-    raises = "ValueError: not two axes, or one twice; an unknown norm."
-    summary = f"`{several}` along two axes.\n\n.. math:: {_formula(name, *_SUMMED)}"
+    raises = "ValueError: not two axes, or one axis twice; an unknown norm."
+    summary = f"Return the `{several}` along two axes.\n\n.. math:: {_formula(name, *_SUMMED)}"
 
     @row(
         name,
@@ -434,7 +434,7 @@ def _spaced(name: str, k: Any, n: int, d: Any, dtype: Any, device: Any) -> Any:
 def fftfreq(
     n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
 ) -> Any:
-    """The frequencies of `fft`'s results, in cycles a unit of `d`.
+    """Return the frequencies of `fft`'s results, in cycles per unit of `d`.
 
     .. math:: f_k = k / (n d), \\quad k = 0, 1, \\ldots, -2, -1
 
@@ -442,14 +442,14 @@ def fftfreq(
       n: the length of the transform.
       d: the spacing of the samples; broadcasts with the frequencies.
       dtype: of the result; None for the default float.
-      device: where to put it.
+      device: device or sharding of the result.
 
     Returns:
-      An array of shape (n,): first the frequencies that are not negative, rising, then
-      the negative ones, rising.
+      An array of shape (n,): the nonnegative frequencies, then the negative ones, each in
+      increasing order.
 
     Raises:
-      ValueError: `n` is no integer.
+      ValueError: `n` is not an integer.
       TypeError: `d` is complex.
 
     Example:
@@ -473,7 +473,7 @@ def _length(name: str, n: Any) -> int:
 def rfftfreq(
     n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
 ) -> Any:
-    """The frequencies of `rfft`'s results, in cycles a unit of `d`.
+    """Return the frequencies of `rfft`'s results, in cycles per unit of `d`.
 
     .. math:: f_k = k / (n d), \\quad k = 0, \\ldots, \\lfloor n / 2 \\rfloor
 
@@ -481,13 +481,13 @@ def rfftfreq(
       n: the length of the transform.
       d: the spacing of the samples; broadcasts with the frequencies.
       dtype: of the result; None for the default float.
-      device: where to put it.
+      device: device or sharding of the result.
 
     Returns:
-      A float array of shape (n // 2 + 1,), rising.
+      A float array of shape (n // 2 + 1,), increasing.
 
     Raises:
-      ValueError: `n` is no integer.
+      ValueError: `n` is not an integer.
       TypeError: `d` is complex.
 
     Example:
@@ -515,7 +515,7 @@ def _roll_by_half(name: str, x: Any, axes: Any, sign: int) -> Any:
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
-    """The frequency 0 moved to the middle.
+    """Move the frequency 0 to the middle.
 
     .. math:: y_k = x_{(k - \\lfloor N / 2 \\rfloor) \\bmod N}
 
@@ -535,7 +535,7 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
 
 
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Any:
-    """`fftshift` undone.
+    """Undo `fftshift`.
 
     .. math:: y_k = x_{(k + \\lfloor N / 2 \\rfloor) \\bmod N}
 

@@ -1,4 +1,4 @@
-"""Elementwise functions that know how floats are made.
+"""Elementwise functions of the binary representation of floats.
 
 Tests for nan and infinity, sign bits, exponents and mantissas, distances between
 floats.  Each is a `composite`: one compiled call when evaluated, inlined when traced.
@@ -46,7 +46,7 @@ def _is_complex(x: Any) -> bool:
     return dtypes.is_complex(aval_of(x).dtype)
 
 
-# ------------------------------------------------------------------- what a float is
+# ------------------------------------------------------------------- classes of floats
 
 
 def _all_false(x: Any) -> Any:
@@ -61,7 +61,7 @@ def isfinite(x: Any, /) -> Any:
       x: array or number.
 
     Returns:
-      Bool array of the shape of x, True of all integers and bools.
+      Bool array of the shape of x, True for all integers and bools.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -84,7 +84,7 @@ def isinf(x: Any, /) -> Any:
       x: array or number.
 
     Returns:
-      Bool array of the shape of x: of complex numbers, whether a part is infinite.
+      Bool array of the shape of x; a complex number is infinite if either part is.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -124,7 +124,7 @@ def isposinf(x: Any, /, out: None = None) -> Any:
       out: not supported.
 
     Returns:
-      Bool array of the shape of x, False of all integers and bools.
+      Bool array of the shape of x, False for all integers and bools.
 
     Raises:
       ValueError: x is complex.
@@ -145,7 +145,7 @@ def isneginf(x: Any, /, out: None = None) -> Any:
       out: not supported.
 
     Returns:
-      Bool array of the shape of x, False of all integers and bools.
+      Bool array of the shape of x, False for all integers and bools.
 
     Raises:
       ValueError: x is complex.
@@ -166,7 +166,7 @@ def isnan(x: Any, /) -> Any:
       x: array or number.
 
     Returns:
-      Bool array of the shape of x: of complex numbers, whether a part is nan.
+      Bool array of the shape of x; a complex number is nan if either part is.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -185,7 +185,7 @@ def iscomplex(x: Any) -> Any:
       x: array or number.
 
     Returns:
-      Bool array of the shape of x, False of all real dtypes.
+      Bool array of the shape of x, False for all real dtypes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -209,7 +209,7 @@ def isreal(x: Any) -> Any:
       x: array or number.
 
     Returns:
-      Bool array of the shape of x, True of all real dtypes.
+      Bool array of the shape of x, True for all real dtypes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -231,13 +231,13 @@ _BITS: dict[int, Any] = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64:
 
 
 def _bits_of(x: Any) -> Any:
-    """The bits of floats as signed integers of their width."""
+    """Return the bits of floats as signed integers of their width."""
     return lax.bitcast_convert_type(x, _BITS[8 * _dtype(x).itemsize])
 
 
 @composite
 def signbit(x: Any, /) -> Any:
-    """Whether the sign bit is set (of -0. too), elementwise.
+    """Whether the sign bit is set (also for -0.), elementwise.
 
     Args:
       x: real array or number.
@@ -271,7 +271,7 @@ def _signbit(x: Any) -> Any:
 
 @composite
 def copysign(x1: Any, x2: Any, /) -> Any:
-    """The magnitude of x1 with the sign of x2, elementwise.
+    """Return the magnitude of x1 with the sign of x2, elementwise.
 
     Args:
       x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
@@ -294,7 +294,8 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 
 @composite
 def spacing(x: Any, /) -> Any:
-    """The distance to the next float away from zero, with the sign of x, elementwise.
+    """Return the distance to the next float away from zero, with the sign of x,
+    elementwise.
 
     For float16, as in NumPy, the distance to the next larger float.
 
@@ -302,7 +303,7 @@ def spacing(x: Any, /) -> Any:
       x: real array or number; integers and bools become floats.
 
     Returns:
-      Array of the shape of x and its float dtype; nan of infinities and nan.
+      Array of the shape of x and its float dtype; nan for infinities and nan.
 
     Raises:
       ValueError: x is complex.
@@ -321,20 +322,20 @@ def spacing(x: Any, /) -> Any:
         return lax.sub(lax.nextafter(x, const(x, np.inf)), x)
     away = choose(_signbit(x), const(x, -np.inf), const(x, np.inf))
     gap = lax.sub(lax.nextafter(x, away), x)
-    # Subtraction may flush a subnormal gap to zero: then it is the smallest float.
+    # Subtraction may flush a subnormal gap to zero; the gap is then the smallest float.
     least = const(x, ml_dtypes.finfo(_dtype(x)).smallest_subnormal)
     least = choose(_signbit(x), lax.neg(least), least)
     return convert(choose(lax.eq(gap, const(gap, 0)), least, gap), _dtype(x))
 
 
 def _layout(dtype: Any) -> tuple[int, int]:
-    """(mantissa bits, exponent bias) of a float dtype."""
+    """Return (mantissa bits, exponent bias) of a float dtype."""
     info = ml_dtypes.finfo(dtype)
     return int(info.nmant), 1 - int(info.minexp)
 
 
 def power_of_two(k: Any, dtype: Any) -> Any:
-    """2.0**k of integers that are exponents of normal floats, exactly."""
+    """Return 2.0**k exactly, for integers that are exponents of normal floats."""
     mantissa, bias = _layout(dtype)
     kind = _BITS[8 * dtype.itemsize]
     biased = lax.add(convert(k, kind), const_of(kind, bias))
@@ -342,13 +343,13 @@ def power_of_two(k: Any, dtype: Any) -> Any:
 
 
 def const_of(dtype: Any, value: Any) -> Any:
-    """A host scalar."""
+    """Return a host scalar of a dtype."""
     return np.asarray(value).astype(dtype)[()]
 
 
 @composite
 def frexp(x: Any, /) -> tuple[Any, Any]:
-    """Mantissa in [0.5, 1) and exponent of two: x = mantissa * 2**exponent.
+    """Return the mantissa in [0.5, 1) and exponent of two: x = mantissa * 2**exponent.
 
     Args:
       x: real array or number; integers and bools become floats.  Zero, infinities and
@@ -390,16 +391,16 @@ def _frexp_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _not_zero(x: Any) -> Any:
-    """Whether any bit but the sign is set (processors may take subnormals for zero)."""
+    """Whether any bit except the sign is set (processors may treat subnormals as zero)."""
     bits = _bits_of(x)
     return lax.ne(lax.shift_left(bits, const(bits, 1)), const(bits, 0))
 
 
 def _normalise(x: Any) -> tuple[Any, Any]:
-    """x with subnormals times a power of two, and that power's exponent (or 0).
+    """Return x with subnormals scaled by a power of two, and that power's exponent (or 0).
 
-    A subnormal is an integer, its mantissa, times the smallest float: the integer,
-    converted, is normal.
+    A subnormal is its integer mantissa times the smallest float, and that integer,
+    converted to a float, is normal.
     """
     mantissa, bias = _layout(_dtype(x))
     bits = _bits_of(x)
@@ -413,7 +414,7 @@ def _normalise(x: Any) -> tuple[Any, Any]:
 
 
 def exponent_of(x: Any) -> Any:
-    """The exponent of two that frexp returns, of normal floats, as int32."""
+    """Return the exponent that frexp returns for normal floats, as int32."""
     mantissa, bias = _layout(_dtype(x))
     bits = _bits_of(x)
     field = lax.bitwise_and(
@@ -424,7 +425,9 @@ def exponent_of(x: Any) -> Any:
 
 
 def _scale(x: Any, k: Any) -> Any:
-    """x * 2**k for any integers k, in steps that neither overflow nor vanish early."""
+    """Return x * 2**k for any integers k, in steps that neither overflow nor underflow
+    early.
+    """
     _, bias = _layout(_dtype(x))
     least, most = const(k, 1 - bias), const(k, bias)
     for _ in range(3):
@@ -436,7 +439,7 @@ def _scale(x: Any, k: Any) -> Any:
 
 @composite
 def ldexp(x1: Any, x2: Any, /) -> Any:
-    """x1 * 2**x2, elementwise.
+    """Return x1 * 2**x2, elementwise.
 
     Args:
       x1: real array or number; integers and bools become floats.
@@ -461,7 +464,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     shape = joint_shape("add", shape_of(x), shape_of(x2))
     k = x2
     if dtypes.kind(_dtype(k)) == "uint" and _dtype(k).itemsize >= 4:
-        k = lax.min(k, const(k, 1 << 30))  # signed ones hold it
+        k = lax.min(k, const(k, 1 << 30))  # fits in int32
     if not dtypes.is_signed(_dtype(k)) or _dtype(k).itemsize < 4:
         k = convert(k, dtypes.int32)
     return _ldexp(broadcast_to(x, shape), broadcast_to(k, shape))
@@ -469,8 +472,8 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
 
 @custom_jvp
 def _ldexp(x: Any, k: Any) -> Any:
-    # The exponent of x joins k before anything is multiplied: compilers merge factors
-    # that are constants, and 2^-200 alone vanishes.
+    # The exponent of x is added to k before any multiplication: compilers merge constant
+    # factors, and 2^-200 underflows.
     limit = 4 * _layout(_dtype(x))[1]
     fraction, exponent = _frexp(x)
     k = lax.min(lax.max(k, const(k, -limit)), const(k, limit))
@@ -484,7 +487,7 @@ def _ldexp_jvp(primals: Any, tangents: Any) -> Any:
 
 @composite
 def bitwise_count(x: Any, /) -> Any:
-    """How many bits of |x| are set, elementwise.
+    """Count the bits of |x| that are set, elementwise.
 
     Args:
       x: array or number of integers or bools.
@@ -493,7 +496,7 @@ def bitwise_count(x: Any, /) -> Any:
       uint8 array of the shape of x.
 
     Raises:
-      TypeError: x is neither of integers nor of bools.
+      TypeError: x has neither an integer nor a bool dtype.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,6 +1,7 @@
 """Functions that take functions: vectorize, apply_along_axis, apply_over_axes.
 
-They are `vmap` in NumPy's clothes: functions of small arrays become ones of large.
+They apply `vmap` with NumPy's signatures: functions of small arrays become functions of
+large ones.
 """
 
 from __future__ import annotations
@@ -26,17 +27,16 @@ Dims = tuple[str, ...]
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    """A function of vectors applied to every vector along an axis.
+    """Apply a function of vectors to every vector along an axis.
 
     Args:
       func1d: takes a vector (and args, kwargs), returns an array.
-      axis: which.
+      axis: the axis.
       arr: array.
-      args, kwargs: handed on.
+      args, kwargs: passed on to `func1d`.
 
     Returns:
-      Array in which the axes of `func1d`'s result stand where `axis` was, of that
-      result's dtype.
+      Array in which the axes of `func1d`'s result replace `axis`, of that result's dtype.
 
     Raises:
       ValueError: `axis` is out of bounds.
@@ -61,7 +61,7 @@ def apply_along_axis(
 
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
-    """A reduction applied along axes one after another; the rank stays.
+    """Apply a reduction along axes one after another, keeping the rank.
 
     Args:
       func: takes (array, axis); its result has the rank of the array, or one less.
@@ -69,8 +69,8 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
       axes: sequence of ints.
 
     Returns:
-      Array of the rank of `a` and the dtype that `func` gives, with size 1 along axes
-      that `func` removed.
+      Array of the rank of `a` and of `func`'s result dtype, with size 1 along axes that
+      `func` removed.
 
     Raises:
       ValueError: the result of `func` has another rank.
@@ -101,7 +101,7 @@ _SIGNATURE = re.compile(rf"^{_DIMS_LIST}->{_DIMS_LIST}$")
 
 
 def parse_signature(text: str) -> tuple[list[Dims], list[Dims]]:
-    """The names of core axes in "(m,n),(n)->(m)"."""
+    """Return the names of core axes in "(m,n),(n)->(m)"."""
     text = re.sub(r"\s+", "", text)
     if not _SIGNATURE.match(text):
         raise ValueError(f"not a valid gufunc signature: {text}")
@@ -118,17 +118,17 @@ def vectorize(
     excluded: Collection[int | str] = frozenset(),
     signature: str | None = None,
 ) -> Callable[..., Any]:
-    """A function that broadcasts, from one of scalars or small arrays.
+    """Return a function that broadcasts, made from a function of scalars or small arrays.
 
     Args:
-      pyfunc: the function; it sees each argument without its broadcast axes.
-      excluded: positions and names of arguments handed on as they are.
+      pyfunc: the function; it receives each argument without its broadcast axes.
+      excluded: positions and names of arguments that are passed on unchanged.
       signature: the core axes that `pyfunc` works on, e.g. "(m,n),(n)->(m)"; by default
-        none (scalars).
+        scalars.
 
     Returns:
-      A function of arrays. Its results have the broadcast axes first, then the core
-      axes of what `pyfunc` returns, and that dtype.
+      A function of arrays. Its results have the broadcast axes first, then the core axes of
+      `pyfunc`'s results, whose dtype they keep.
 
     Raises:
       ValueError: the signature cannot be read, or does not fit the arguments; a
@@ -156,7 +156,7 @@ def vectorize(
         dynamic = [i for i, x in enumerate(args) if i not in excluded and x is not None]
         names = [k for k in kwargs if k not in excluded]
         if names:
-            # Named arguments broadcast too: bind them behind the positional ones.
+            # Keyword arguments also broadcast: append them to the positional ones.
             return _with_names(pyfunc, args, kwargs, names, excluded, signature)
         arrays = [args[i] for i in dynamic]
         check_arraylike("vectorize", *arrays)
@@ -197,7 +197,7 @@ def broadcast_call(
     outs: Sequence[Dims] | None,
     context: str,
 ):
-    """Call `fun` for every place of the broadcast axes of `arrays`."""
+    """Call `fun` for every position of the broadcast axes of `arrays`."""
     sizes = core_sizes(arrays, ins, context)
     shapes = [shape_of(x) for x in arrays]
     loops = [s[: len(s) - len(dims)] for s, dims in zip(shapes, ins, strict=True)]
@@ -206,7 +206,7 @@ def broadcast_call(
     checked = check_results(fun, outs, sizes, context)
     squeezed, axes = [], []
     for x, own in zip(arrays, loops, strict=True):
-        # An axis of size 1 is dropped rather than repeated: vmap leaves it out.
+        # An axis of size 1 is dropped rather than repeated: vmap does not map it.
         padded_shape = (1,) * (len(loop) - len(own)) + own
         small = [i for i, n in enumerate(own) if n == 1]
         squeezed.append(squeeze(x, tuple(small)) if small else x)
@@ -224,7 +224,7 @@ def broadcast_call(
 
 
 def core_sizes(arrays: Sequence[Any], ins: Sequence[Dims], context: str) -> dict[str, int]:
-    """The size of every named core axis; ValueError if arguments disagree."""
+    """Return the size of each named core axis; ValueError if arguments disagree."""
     sizes: dict[str, int] = {}
     for x, dims in zip(arrays, ins, strict=True):
         shape = shape_of(x)
@@ -245,7 +245,7 @@ def core_sizes(arrays: Sequence[Any], ins: Sequence[Dims], context: str) -> dict
 def check_results(
     fun: Callable[..., Any], outs: Sequence[Dims] | None, sizes: dict[str, int], context: str
 ) -> Callable[..., Any]:
-    """`fun` with its results checked against the signature."""
+    """Return `fun` with its results checked against the signature."""
     if outs is None:
         return fun
 
@@ -254,7 +254,8 @@ def check_results(
         many = list(out) if isinstance(out, (tuple, list)) else [out]
         if len(outs) > 1 and not isinstance(out, (tuple, list)):
             raise TypeError(
-                f"output must be a tuple when multiple outputs are expected, got: {out} {context}"
+                "output must be a tuple when multiple outputs are expected,"
+                f" got: {out} {context}"
             )
         if len(many) != len(outs):
             raise TypeError(

@@ -1,7 +1,7 @@
-"""Matrices and grids made of indices: identity, triangles, mesh grids, index helpers.
+"""Matrices and grids of indices: identity, triangles, mesh grids, index helpers.
 
-Everything here compares or combines `iota`s.  Sizes are static; the diagonal `k` of
-`eye` may be traced.  `mgrid`, `ogrid`, `r_` and `c_` are objects to index, as in NumPy.
+All of them compare or combine `iota`s.  Sizes are static; the diagonal `k` of `eye` may be
+traced.  `mgrid`, `ogrid`, `r_` and `c_` are indexed, as in NumPy.
 
 Next: manipulation.py, which reshapes arrays.
 """
@@ -59,19 +59,19 @@ __all__ = (
 
 
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
-    """A matrix with ones on a diagonal and zeros elsewhere.
+    """Return a matrix with ones on a diagonal and zeros in all other places.
 
     Args:
-      N, M: numbers of rows and columns (M: as many as rows).
-      k: which diagonal: 0 the main one, positive ones above it; may be traced.
+      N, M: numbers of rows and columns (default of M: N).
+      k: the diagonal: 0 is the main one, positive ones are above it; may be traced.
       dtype: by default float32 (with x64 float64).
-      device: where to put it.
+      device: device or sharding of the result.
 
     Returns:
       Array of shape (N, M).
 
     Raises:
-      ValueError: a size is negative, or k is no integer.
+      ValueError: a size is negative, or k is not an integer.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -90,7 +90,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
 
 
 def matrix_shape(name: str, n: Any, m: Any) -> tuple[int, int]:
-    """Rows and columns."""
+    """Return the numbers of rows and columns."""
     rows = _one_size(n, name)
     columns = rows if m is None else _one_size(m, name)
     if rows < 0 or columns < 0:
@@ -113,7 +113,7 @@ def _eye_at_traced_offset(shape: Any, k: Any, dtype: Any) -> Any:
 
 
 def _compare_indices(relation: Callable[..., Any], shape: Sequence[int], k: Any) -> Any:
-    """relation(row + k, column), as a matrix of bools."""
+    """Return relation(row + k, column) as a matrix of bools."""
     rows = lax.broadcasted_iota(dtypes.int32, tuple(shape), 0)
     columns = lax.broadcasted_iota(dtypes.int32, tuple(shape), 1)
     if not (isinstance(k, int) and k == 0):
@@ -122,10 +122,10 @@ def _compare_indices(relation: Callable[..., Any], shape: Sequence[int], k: Any)
 
 
 def identity(n: Any, dtype: Any = None) -> Any:
-    """The identity matrix.
+    """Return the identity matrix.
 
     Args:
-      n: its size.
+      n: the size.
       dtype: by default float32 (with x64 float64).
 
     Returns:
@@ -145,11 +145,11 @@ def identity(n: Any, dtype: Any = None) -> Any:
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
-    """Ones on and below a diagonal, zeros above.
+    """Return ones on and below a diagonal, and zeros above it.
 
     Args:
-      N, M: numbers of rows and columns (M: as many as rows).
-      k: which diagonal: 0 the main one, positive ones above it.
+      N, M: numbers of rows and columns (default of M: N).
+      k: the diagonal: 0 is the main one, positive ones are above it.
       dtype: float32 by default.
 
     Returns:
@@ -194,7 +194,7 @@ def _masked_triangle(m: Any, k: int, lower: bool) -> Any:
 
 
 def tril(m: Any, k: int = 0) -> Any:
-    """The lower triangle of matrices, zeros above it.
+    """Return the lower triangle of matrices, with zeros above it.
 
     Args:
       m: array of rank 2 or more: the last two axes are the matrices.
@@ -216,7 +216,7 @@ def tril(m: Any, k: int = 0) -> Any:
 
 
 def triu(m: Any, k: int = 0) -> Any:
-    """The upper triangle of matrices, zeros below it.
+    """Return the upper triangle of matrices, with zeros below it.
 
     Args:
       m: array of rank 2 or more: the last two axes are the matrices.
@@ -237,15 +237,15 @@ def triu(m: Any, k: int = 0) -> Any:
     return _triangle("triu", m, k, False)
 
 
-# ---------------------------------------------------------------- places of a matrix
+# -------------------------------------------------------------- positions in a matrix
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
-    """Rows and columns of the lower triangle of an (n, m) matrix.
+    """Return rows and columns of the lower triangle of an (n, m) matrix.
 
     Args:
-      n, m: numbers of rows and columns (m: as many as rows).
-      k: the diagonal up to which.
+      n, m: numbers of rows and columns (default of m: n).
+      k: the last diagonal that is included.
 
     Returns:
       (rows, columns), two vectors of int32 (with x64 int64), row by row.
@@ -263,11 +263,11 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
-    """Rows and columns of the upper triangle of an (n, m) matrix.
+    """Return rows and columns of the upper triangle of an (n, m) matrix.
 
     Args:
-      n, m: numbers of rows and columns (m: as many as rows).
-      k: the diagonal from which.
+      n, m: numbers of rows and columns (default of m: n).
+      k: the first diagonal that is included.
 
     Returns:
       (rows, columns), two vectors of int32 (with x64 int64), row by row.
@@ -285,7 +285,7 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
 
 
 def _mask_positions(mask: Any) -> tuple[Any, ...]:
-    """The indices of the true elements of a NumPy mask."""
+    """Return the indices of the true elements of a NumPy mask."""
     return tuple(asarray(i) for i in np.nonzero(mask))
 
 
@@ -300,11 +300,11 @@ def _matrix_of(name: str, arr: Any) -> tuple[int, int]:
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
-    """Rows and columns of the lower triangle of a matrix like `arr`.
+    """Return rows and columns of the lower triangle of a matrix like `arr`.
 
     Args:
-      arr: array of rank 2, or anything with such a shape.
-      k: the diagonal up to which.
+      arr: array of rank 2, or an object with such a shape.
+      k: the last diagonal that is included.
 
     Returns:
       (rows, columns), two vectors of int32 (with x64 int64), row by row.
@@ -322,11 +322,11 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
-    """Rows and columns of the upper triangle of a matrix like `arr`.
+    """Return rows and columns of the upper triangle of a matrix like `arr`.
 
     Args:
-      arr: array of rank 2, or anything with such a shape.
-      k: the diagonal from which.
+      arr: array of rank 2, or an object with such a shape.
+      k: the first diagonal that is included.
 
     Returns:
       (rows, columns), two vectors of int32 (with x64 int64), row by row.
@@ -344,11 +344,11 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
-    """The indices of the main diagonal of an array with `ndim` axes of size n.
+    """Return the indices of the main diagonal of an array with `ndim` axes of size n.
 
     Args:
       n: the size of the axes.
-      ndim: how many there are.
+      ndim: the number of axes.
 
     Returns:
       Tuple of `ndim` arrays of shape (n,), int32 (with x64 int64).
@@ -371,7 +371,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
 
 
 def diag_indices_from(arr: Any) -> tuple[Any, ...]:
-    """The indices of the main diagonal of an array like `arr`.
+    """Return the indices of the main diagonal of an array like `arr`.
 
     Args:
       arr: array of rank 2 or more, with axes of one size.
@@ -399,13 +399,13 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
 def mask_indices(
     n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None
 ) -> tuple[Any, Any]:
-    """Rows and columns where a mask function leaves an (n, n) matrix of ones.
+    """Return rows and columns where a mask function leaves an (n, n) matrix of ones.
 
     Args:
       n: the size of the matrix.
       mask_func: a function of (matrix, k), such as `jnp.triu`.
-      k: handed to it.
-      size: the number of places to return (static), needed under jit; None for all.
+      k: passed to `mask_func`.
+      size: the number of positions to return (static), required under jit; None for all.
         Missing ones are 0.
 
     Returns:
@@ -425,17 +425,17 @@ def mask_indices(
 def meshgrid(
     *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[Any, ...]:
-    """Coordinate arrays of the grid spanned by vectors.
+    """Return coordinate arrays of the grid spanned by vectors.
 
     Args:
       xi: arrays of rank 1.
       copy: must be True.
-      sparse: leave axes of size 1 where the coordinate does not change.
+      sparse: keep size 1 along axes where the coordinate is constant.
       indexing: "xy": the first vector runs along the second axis; "ij": the first.
 
     Returns:
-      Tuple of as many arrays, each of the dtype of its vector and of one axis for each
-      vector; with "xy", the first two axes are swapped.
+      Tuple with one array per vector, of its dtype and with one axis for each vector; with
+      "xy", the first two axes are swapped.
 
     Raises:
       ValueError: an array is not of rank 1, `indexing` is unknown, or `copy` is False.
@@ -446,7 +446,7 @@ def meshgrid(
       >>> x.shape
       (3, 2)
 
-    Differs from JAX: a tuple, as the array API standard has it, is no list.
+    Differs from JAX: the result is a tuple, as in the array API standard, not a list.
     """
     check_arraylike("meshgrid", *xi)
     if not copy:
@@ -476,7 +476,7 @@ def _meshgrid(xs: Any, sparse: bool, swapped: bool) -> list[Any]:
 
 
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
-    """The indices of every element of an array, one array an axis.
+    """Return the indices of every element of an array, one array per axis.
 
     Args:
       dimensions: the shape.
@@ -487,7 +487,7 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
       Array of shape (rank, *dimensions), or a tuple of `rank` arrays if sparse.
 
     Raises:
-      TypeError: the shape is not made of concrete non-negative integers.
+      TypeError: `dimensions` contains something other than concrete non-negative integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -518,16 +518,16 @@ def _indices(shape: Any, dtype: Any, sparse: bool) -> Any:
 def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
 ) -> Any:
-    """An array (or pytree of arrays) computed from the indices of its elements.
+    """Compute an array (or pytree of arrays) from the indices of its elements.
 
     Args:
-      function: takes one scalar index an axis; it is vectorised.
+      function: a function of one scalar index per axis; it is vectorised.
       shape: int or sequence of ints.
       dtype: of the indices; `float` is the default float.
-      kwargs: handed to `function` as they are.
+      kwargs: passed to `function` unchanged.
 
     Returns:
-      What `function` returns, with the axes of `shape` before its own.
+      The result of `function`, with the axes of `shape` before its own.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -544,13 +544,13 @@ def fromfunction(
     return fun(*(arange(n, dtype=dtype) for n in sizes))
 
 
-# ------------------------------------------------------------------- objects to index
+# -------------------------------------------------------- objects that are indexed
 
 
 def _range_of_slice(s: slice) -> Any:
-    """The array that a slice stands for: a count of steps if the step is imaginary.
+    """Return the array that a slice describes; an imaginary step is a number of steps.
 
-    What is missing or zero is arange's default; so 0.0 makes no floats, and a lone
+    Missing or zero bounds are arange's defaults: 0.0 does not cause floats, and a single
     start is a stop.
     """
     start, step = s.start or 0, s.step or 1
@@ -584,7 +584,7 @@ class _Grid:
 mgrid = _Grid(
     "mgrid",
     False,
-    "Dense coordinate grids from slices: one array for each.\n\n"
+    "Dense coordinate grids from slices: one array per slice.\n\n"
     "Example:\n  >>> import minijax.numpy as jnp\n"
     "  >>> jnp.mgrid[0:2, 0:3].shape\n  (2, 2, 3)\n",
 )
@@ -602,8 +602,8 @@ class _Joiner:
 
     def __init__(self, name: str, rank: int, start: int, doc: str) -> None:
         self._name = name
-        self._rank = rank  # of the operands, at least
-        self._start = start  # where an operand's own axes lie in that rank
+        self._rank = rank  # the minimum rank of the operands
+        self._start = start  # position of an operand's own axes in that rank
         self.__doc__ = doc
 
     def __getitem__(self, key: Any) -> Any:
@@ -641,7 +641,7 @@ class _Joiner:
         return _range_of_slice(x) if isinstance(x, slice) else asarray(x)
 
     def _lift(self, x: Any, rank: int, start: int) -> Any:
-        """`x` with axes of size 1 up to `rank`, its own ones from `start` on."""
+        """Return `x` with axes of size 1 up to `rank`, its own axes from `start` on."""
         own = len(shape_of(x))
         missing = rank - own
         if missing <= 0:

@@ -1,10 +1,10 @@
-"""Reading elements: `x[...]`, `take`, `take_along_axis` and `x.at[...].get`.
+"""Indexing: `x[...]`, `take`, `take_along_axis` and `x.at[...].get`.
 
-Subscripts of ints and slices become slices, never gathers.  In eager use the positions
-are operands of the compiled program.  Positions out of bounds read the nearest element,
-unless a `mode` says otherwise.
+Subscripts of ints and slices become slices, never gathers.  In eager mode, positions are
+operands of the compiled program, so that one program serves all positions.  Positions out
+of bounds read the nearest element, unless a `mode` is given.
 
-Writing is in updates.py, choosing by masks in selection.py.
+Next: updates.py, for updates; selection.py, for masks.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _CLIP = lax.GatherScatterMode.CLIP
 _PROMISED = lax.GatherScatterMode.PROMISE_IN_BOUNDS
 
 
-MAX_POSITION = 2**31 - 1  # the largest position that a program is given
+MAX_POSITION = 2**31 - 1  # the largest position that is a program's operand
 
 # ------------------------------------------------------------------------------- x[...]
 
 
 def getitem(x: Any, subscript: Any) -> Any:
-    """`x[subscript]` as NumPy reads it; out of bounds is the nearest element."""
+    """Return `x[subscript]` with NumPy's rules; out of bounds reads the nearest element."""
     eager = STATE.trace is EVAL
     if subscripts.checked:
         subscripts.check_static(subscript, x.shape)
@@ -65,7 +65,7 @@ def getitem(x: Any, subscript: Any) -> Any:
             if not exceeds_32_bits(x):
                 raise
             return _read_with_wide_positions(x, subscript)
-    # Which of several keys is used is known where a position is no operand.
+    # The key checker identifies single keys only by constant positions.
     positions_are_operands = eager and not key_checks.is_enabled()
     plan, leaves = subscripts.parse(subscript, x.shape, positions_are_operands)
     return read(x, leaves, plan)
@@ -77,7 +77,7 @@ def exceeds_32_bits(x: Any) -> bool:
 
 
 def _read_with_wide_positions(x: Any, subscript: Any) -> Any:
-    """`x[subscript]` where positions are part of the program, which may have 64 bits."""
+    """Return `x[subscript]` with positions that are constants and may have 64 bits."""
     plan, leaves = subscripts.parse(subscript, x.aval.shape, False)
     return _read(x, leaves, plan)
 
@@ -88,9 +88,9 @@ def _accepts_row(x: Any, _: Any) -> bool:
 
 @composite(accepts=_accepts_row)
 def row(x: Any, i: Any) -> Any:
-    """`x[i]` for a Python int `i`, which is an operand of the program.
+    """Return `x[i]` for a Python int `i`, which is an operand of the program.
 
-    Not for an array that lies on several devices, row by row: its rows need no program.
+    Not used for an array that is sharded by rows: its rows need no program.
     """
     shape = x.shape
     if not shape:
@@ -105,7 +105,7 @@ def row(x: Any, i: Any) -> Any:
 
 
 def is_full(plan: Plan) -> bool:
-    """Whether a plan takes everything as it is."""
+    """Whether a plan selects the entire array in its own shape."""
     for e, n in zip(plan.entries, plan.operand, strict=False):
         if e != (SPAN, 0, n, 1, False):
             return False
@@ -121,7 +121,7 @@ def read(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
 ):
-    """The elements of `x` that a plan and its leaves name."""
+    """Return the elements of `x` that a plan and its leaves select."""
     if plan.arrays or (mode is _FILL and may_be_out_of_bounds(plan)):
         flags = (mode, fill_value, indices_are_sorted, unique_indices)
         return _read_by_gather(x, leaves, plan, *flags)
@@ -138,7 +138,7 @@ def _read_first(xs: Sequence[Any], plan: Plan, *flags: Any) -> Any:
 
 
 def may_be_out_of_bounds(plan: Plan) -> bool:
-    """Whether a position might lie outside of the array."""
+    """Whether a position might be out of bounds."""
     axis = 0
     for e in plan.entries:
         if e[0] == NEW:
@@ -155,7 +155,7 @@ def may_be_out_of_bounds(plan: Plan) -> bool:
 def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any:
     """Read a plan without index arrays: slice, reverse, drop and add axes.
 
-    Positions out of bounds become the nearest ones; with `clip` that is no mistake.
+    Positions out of bounds are clamped; with `clip`, this is what the user requested.
     """
     remaining_leaves = iter(leaves)
     starts: list[Any] = []
@@ -182,7 +182,7 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
             if start is not None and (clip or symbolic):
                 start = min_dim(max_dim(start, 0), n - 1)
             elif start is not None and not 0 <= start < n:
-                is_dynamic = True  # the program moves it inside, where checks can see it
+                is_dynamic = True  # the program clamps it, where index checks find it
                 start = np.int32(min(max(start, -(2**31)), 2**31 - 1))
         if start is None:
             is_dynamic = True
@@ -214,14 +214,14 @@ def _read_by_slice(x: Any, leaves: Sequence[Any], plan: Plan, clip: bool) -> Any
 
 
 def _stop(start: Any, size: Any, step: int, n: Any) -> Any:
-    """Where a slice ends: past its last element, or at the end of the axis."""
+    """Return the stop of a slice: past its last element, or at the end of the axis."""
     if isinstance(size, SymbolicDim) and (n - start + step - 1) // step == size:
-        return n  # also where there are no elements
+        return n  # even if the slice is empty
     return min_dim(start + (size - 1) * step + 1, n) if size else start
 
 
 def static_slice(x, starts: Sequence[int], strides: Sequence[int], stops: Sequence[int]):
-    """A slice at fixed positions; `x` itself if that is all of it."""
+    """Slice at fixed positions; return `x` itself if the slice covers it."""
     unit_strides = all(s == 1 for s in strides)
     if unit_strides and not any(starts) and tuple(stops) == x.shape:
         return x
@@ -236,7 +236,7 @@ def static_slice(x, starts: Sequence[int], strides: Sequence[int], stops: Sequen
 def dynamic_slice(
     x, starts: Sequence[Any], sizes: Sequence[int], strides: Sequence[int], stops: Sequence[int]
 ):
-    """A slice of which some positions are values; those axes have stride 1."""
+    """Slice at positions that may be values; axes with such positions have stride 1."""
     shape = x.shape
     fixed = [isinstance(s, int) for s in starts]
     if any(s != 1 for s in strides):
@@ -265,7 +265,7 @@ def _read_by_gather(
     indices_are_sorted: bool,
     unique_indices: bool,
 ):
-    """Read a plan with index arrays, or one whose misses are to be filled."""
+    """Read a plan with index arrays, or one with a fill value for out-of-bounds positions."""
     at = subscripts.locate(plan, leaves)
     if len(x.shape) != len(plan.operand):
         x = lax.reshape(x, plan.operand)
@@ -296,7 +296,7 @@ def _read_by_gather(
 
 
 def mode_of(mode: Any, default: lax.GatherScatterMode | None) -> lax.GatherScatterMode | None:
-    """What to do about positions out of bounds, from a user's `mode`."""
+    """Return the gather or scatter mode for a user's `mode`."""
     if mode is None:
         return default
     if isinstance(mode, lax.GatherScatterMode):
@@ -314,7 +314,7 @@ def get(
     wrap_negative_indices: bool,
     out_sharding: Any,
 ) -> Any:
-    """`x.at[subscript].get(...)`."""
+    """Return `x.at[subscript].get(...)`."""
     mode = None if mode is None else mode_of(mode, _FILL)
     eager = STATE.trace is EVAL and type(x) is ArrayImpl
     if subscripts.checked and (mode is None or mode is _PROMISED):
@@ -329,7 +329,7 @@ def get(
 
 
 def host_fill(fill_value: Any) -> Any:
-    """A fill value as a hashable number of the host."""
+    """Return a fill value as a hashable host number."""
     if fill_value is None or isinstance(fill_value, (bool, int, float, complex, np.generic)):
         return fill_value
     if np.shape(fill_value):
@@ -355,14 +355,14 @@ def take(
     indices_are_sorted: bool = False,
     fill_value: Any = None,
 ) -> Any:
-    """The elements (or slices along an axis) at positions.
+    """Return the elements (or slices along an axis) at positions.
 
     Args:
       a: array.
       indices: integers.
-      axis: the axis they count along; None for the flattened array.
+      axis: the axis that they index; None for the flattened array.
       out: not supported.
-      mode: for positions out of bounds: 'fill' (the default), 'clip' (which also moves
+      mode: for positions out of bounds: 'fill' (the default), 'clip' (which also clips
         negative ones to 0) or 'wrap'.
       unique_indices, indices_are_sorted: promises to the compiler.
       fill_value: for 'fill'; by default nan, or the least (unsigned: largest) integer.
@@ -373,7 +373,7 @@ def take(
 
     Raises:
       ValueError: indices that are not integers, an unknown mode.
-      IndexError: nothing to take from.
+      IndexError: the array is empty, but `indices` is not.
       NotImplementedError: mode 'raise'.
 
     Example:
@@ -429,26 +429,26 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Any:
-    """Elements at positions that vary with the other axes, as `argsort` gives them.
+    """Return elements at positions that vary with the other axes, such as `argsort`'s.
 
     Args:
       arr: array.
-      indices: integers, of as many axes; other axes than `axis` broadcast.
-      axis: the axis they count along; None for the flattened array.
+      indices: integers, of the same rank; axes other than `axis` broadcast.
+      axis: the axis that they index; None for the flattened array.
       mode: for positions out of bounds: 'fill' (the default), 'clip',
         'promise_in_bounds' or 'one_hot', which multiplies by one-hot vectors instead
-        of gathering: 0 out of bounds, and nan beside nan.
+        of gathering: it returns 0 out of bounds, and nan if the row contains nan.
       fill_value: for 'fill'; by default nan, or the least (unsigned: largest) integer.
-      wrap_negative_indices: whether negative positions count from the end (default:
+      wrap_negative_indices: whether negative positions count from the end (default: True,
         except for 'promise_in_bounds').
 
     Returns:
-      Array of the dtype of `arr` and the broadcast shape, with as many elements along
-      `axis` as `indices` have.
+      Array of the dtype of `arr` and the broadcast shape, with the size of `indices` along
+      `axis`.
 
     Raises:
       TypeError: indices that are not integers.
-      ValueError: another number of axes, or sizes that do not broadcast.
+      ValueError: different ranks, or sizes that do not broadcast.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -484,7 +484,7 @@ def _take_along_axis(arr, indices, axis, mode, fill_value, wrap: bool):
         return lax.full_like(x, 0, shape=out_shape)
     if mode is lax.GatherScatterMode.ONE_HOT:
         return _take_one_hot(x, subscripts.wrap(i, x.shape[axis] if wrap else 0), axis)
-    # Axes that only one side has: the array's are windows, the indices' are plain.
+    # Axes of only one operand: the array's become windows, the indices' stay in place.
     dropped = tuple(
         [d for d in range(x.ndim) if d != axis and d not in lanes and d not in windows]
     )
@@ -504,7 +504,7 @@ def _take_along_axis(arr, indices, axis, mode, fill_value, wrap: bool):
 
 
 def _take_one_hot(x: Any, i: Any, axis: int) -> Any:
-    """Elements along an axis, as products with one-hot vectors of their positions."""
+    """Return elements along an axis, as products with one-hot vectors."""
     rank, n = x.ndim, x.shape[axis]
     if dtypes.is_bool(x.dtype):
         return lax.ne(
@@ -525,7 +525,7 @@ def _take_one_hot(x: Any, i: Any, axis: int) -> Any:
 def _lanes_along(
     shape: tuple[int, ...], other: tuple[int, ...], axis: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Axes of array and indices; axes of the array alone; the result's shape."""
+    """Return batch axes, axes of the array alone, and the shape of the result."""
     lanes, windows, out = [], [], []
     for d, (m, n) in enumerate(zip(shape, other, strict=True)):
         if d == axis:

@@ -1,7 +1,7 @@
-"""NumPy's functions that write: put, place, put_along_axis, fill_diagonal; and ix_.
+"""NumPy's in-place functions: put, place, put_along_axis, fill_diagonal; and ix_.
 
-Arrays are immutable: with `inplace=True`, NumPy's meaning, these functions raise; with
-`inplace=False` they return the changed copy.  Next: updates.py, which does the work.
+Arrays are immutable: with `inplace=True`, NumPy's behaviour, these functions raise; with
+`inplace=False` they return a modified copy.  Next: updates.py, for the updates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ("put", "place", "put_along_axis", "fill_diagonal", "ix_")
 
 
 def inplace_error(name: str) -> ValueError:
-    """The error for writing in place."""
+    """Return the error for writing in place."""
     return errors.value_error(
         f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are"
         " immutable. Pass inplace=False to instead return an updated array.",
@@ -30,7 +30,7 @@ def inplace_error(name: str) -> ValueError:
 
 
 def repeated(values: Any, n: int) -> Any:
-    """The elements of `values`, over and over, `n` of them."""
+    """Repeat the elements of `values` until there are `n`."""
     flat = lax.reshape(as_array(values), (core.aval_of(values).size,))
     times = -(-n // flat.size)
     if times > 1:
@@ -43,7 +43,7 @@ def repeated(values: Any, n: int) -> Any:
 def put(
     a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
 ) -> Any:
-    """A copy of an array with values at positions in the flattened array.
+    """Return a copy of an array with values at positions in the flattened array.
 
     Args:
       a: array.
@@ -58,7 +58,7 @@ def put(
     Raises:
       ValueError: `inplace`, or an unknown mode.
       NotImplementedError: the mode 'raise'.
-      TypeError: `ind` are no integers.
+      TypeError: `ind` does not contain integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -87,11 +87,11 @@ def put(
 
 
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Any:
-    """A copy of an array with values, in turn, where a mask holds.
+    """Return a copy of an array with values, in turn, where a mask is true.
 
     Args:
       arr: array.
-      mask: of the size of `arr`.
+      mask: a mask of the size of `arr`.
       vals: values, repeated as needed.
       inplace: must be False.
 
@@ -134,13 +134,13 @@ def put_along_axis(
     *,
     mode: str | None = None,
 ) -> Any:
-    """A copy of an array with values at positions that vary with the other axes.
+    """Return a copy of an array with values at positions that vary with the other axes.
 
     Args:
       arr: array.
-      indices: integers, of as many axes; other axes than `axis` broadcast.
-      values: what is written; broadcasts with `indices`.
-      axis: the axis that indices count along; None for the flattened array.
+      indices: integers, of the same rank; axes other than `axis` broadcast.
+      values: the values to write; they broadcast with `indices`.
+      axis: the axis that `indices` index; None for the flattened array.
       inplace: must be False.
       mode: for positions out of bounds; see `x.at`.
 
@@ -183,7 +183,7 @@ def put_along_axis(
 def fill_diagonal(
     a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Any:
-    """A copy of an array with values on its main diagonal.
+    """Return a copy of an array with values on its main diagonal.
 
     Args:
       a: array of at least two axes (of equal sizes, if more than two).
@@ -230,16 +230,16 @@ def fill_diagonal(
 
 
 def ix_(*args: ArrayLike) -> tuple[Any, ...]:
-    """Index arrays for all combinations: `x[jnp.ix_(i, j)]` is a block of `x`.
+    """Return index arrays for all combinations: `x[jnp.ix_(i, j)]` is a block of `x`.
 
     Args:
       *args: integer arrays of one axis.
 
     Returns:
-      As many arrays, which broadcast against one another.
+      One array per argument; they broadcast against one another.
 
     Raises:
-      ValueError: an array with another number of axes.
+      ValueError: an array that does not have exactly one axis.
       NotImplementedError: bools.
 
     Example:

@@ -1,7 +1,7 @@
-"""Arrays from and to files, buffers and other libraries; how arrays print.
+"""Arrays from and to files, buffers and other libraries; text of arrays.
 
-NumPy does the work: arrays come and go through host memory.  What reads a stream as it
-goes (`fromfile`, `fromiter`) is not offered: programs are traced once and run often.
+NumPy reads and writes: arrays pass through host memory.  Functions that consume a stream
+(`fromfile`, `fromiter`) are not offered: a traced program would read it only once.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ iterable = np.iterable
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
-    """A vector from the bytes of a buffer.
+    """Return a vector from the bytes of a buffer.
 
     Args:
-      buffer: bytes, or anything with Python's buffer interface.
+      buffer: bytes, or an object with Python's buffer interface.
       dtype: of the elements in the buffer; `float` and None are float64.
-      count: how many elements; -1 for all.
+      count: number of elements; -1 for all.
       offset: where to start, in bytes.
 
     Returns:
-      Array of one axis, of this dtype, narrowed to 32 bits unless x64 is on.
+      Array of one axis, of this dtype, narrowed to 32 bits unless x64 is enabled.
 
     Raises:
       ValueError: the buffer's size does not fit.
@@ -69,19 +69,19 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
-    """A vector from the numbers in a text.
+    """Return a vector from the numbers in a text.
 
     Args:
       string: the text.
       dtype: of the elements.
-      count: how many numbers to read; -1 for all.
-      sep: what stands between numbers.
+      count: number of elements to read; -1 for all.
+      sep: the separator of the numbers.
 
     Returns:
-      Array of one axis, of this dtype, narrowed to 32 bits unless x64 is on.
+      Array of one axis, of this dtype, narrowed to 32 bits unless x64 is enabled.
 
     Raises:
-      ValueError: the text holds something else than numbers.
+      ValueError: the text contains something other than numbers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -101,13 +101,13 @@ def _raise_impure(name: str) -> NoReturn:
 
 
 def fromfile(*args: Any, **kwargs: Any) -> Any:
-    """Not offered: use `jnp.asarray(np.fromfile(...))`.
+    """Raise an error: use `jnp.asarray(np.fromfile(...))`.
 
     Args:
-      *args, **kwargs: those of `numpy.fromfile`, not looked at.
+      *args, **kwargs: the arguments of `numpy.fromfile`, which are ignored.
 
     Returns:
-      Nothing: it always raises.
+      Never: it always raises.
 
     Raises:
       NotImplementedError: always.
@@ -121,13 +121,13 @@ def fromfile(*args: Any, **kwargs: Any) -> Any:
 
 
 def fromiter(*args: Any, **kwargs: Any) -> Any:
-    """Not offered: use `jnp.asarray(np.fromiter(...))`.
+    """Raise an error: use `jnp.asarray(np.fromiter(...))`.
 
     Args:
-      *args, **kwargs: those of `numpy.fromiter`, not looked at.
+      *args, **kwargs: the arguments of `numpy.fromiter`, which are ignored.
 
     Returns:
-      Nothing: it always raises.
+      Never: it always raises.
 
     Raises:
       NotImplementedError: always.
@@ -141,7 +141,7 @@ def fromiter(*args: Any, **kwargs: Any) -> Any:
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
-    """Read what `save` or `savez` wrote.
+    """Read a file that `save` or `savez` wrote.
 
     Args:
       file: path or open file.
@@ -151,7 +151,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
       An array (from .npy), or NumPy's mapping of names to NumPy arrays (from .npz).
 
     Raises:
-      TypeError: elements that .npy files cannot name, but for bfloat16.
+      TypeError: elements of a dtype that .npy files cannot name, except bfloat16.
 
     Example:
       >>> import io, minijax.numpy as jnp
@@ -168,7 +168,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _narrow_dtype(itemsize: int) -> Any:
-    """The dtype of bytes that .npy files cannot name: bfloat16 is the one in use."""
+    """Return the dtype of unnamed bytes of a .npy file: only bfloat16 is in use."""
     if itemsize != 2:
         raise errors.type_error(
             f"load: the file holds elements of {itemsize} unnamed bytes.",
@@ -219,20 +219,20 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """An array of another library, through the DLPack protocol.
+    """Import an array of another library through the DLPack protocol.
 
     Args:
       x: an object with `__dlpack__` and `__dlpack_device__`.
-      device: where the result is to lie.
-      copy: True to copy, None to copy where it must be, False to raise there.
+      device: device or sharding of the result.
+      copy: True to copy, None to copy if necessary, False to raise in that case.
 
     Returns:
-      Array of that shape and dtype. Memory of an accelerator is shared; that of the
-      host is copied, and narrowed to 32 bits unless x64 is on.
+      Array of that shape and dtype. Memory of an accelerator is shared; host memory is
+      copied, and narrowed to 32 bits unless x64 is enabled.
 
     Raises:
-      TypeError: `x` does not speak DLPack.
-      ValueError: `copy` is False, and `x` lies in host memory or on another device.
+      TypeError: `x` does not implement DLPack.
+      ValueError: `copy` is False, and `x` is in host memory or on another device.
 
     Example:
       >>> import minijax.numpy as jnp, numpy as np
@@ -244,13 +244,13 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     elif not hasattr(x, "__dlpack__"):
         raise TypeError(
             "The array passed to from_dlpack must have __dlpack__ and __dlpack_device__"
-            f" methods.\nWhich: {type(x)}\nTry: jnp.asarray(x) for what NumPy understands."
+            f" methods.\nWhich: {type(x)}\nTry: jnp.asarray(x) if NumPy can convert it."
         )
     else:
         kind, number = x.__dlpack_device__()
         if int(kind) == _HOST:
             if copy is False:
-                why = "arrays own their memory; another library's is never shared."
+                why = "arrays own their host memory, and never share another library's."
                 raise _copy_needed("host memory", why)
             with guards.explicit_put():
                 return on_device(asarray(_from_host(x)), device)
@@ -274,22 +274,22 @@ _HOST = 1  # kDLCPU
 
 
 def _from_host(x: Any) -> np.ndarray[Any, Any]:
-    """A tensor in host memory as a NumPy array."""
+    """Return a tensor in host memory as a NumPy array."""
     try:
         return np.from_dlpack(x)
-    except (BufferError, RuntimeError):  # dtypes that NumPy's importer does not know
+    except (BufferError, RuntimeError):  # dtypes that NumPy cannot import
         return compat.to_host(_imported(x, placement.default_placement()))
 
 
 def _from_device(x: Any, number: int) -> Any:
-    """A tensor in the memory of an accelerator, without a copy."""
+    """Import a tensor in the memory of an accelerator, without a copy."""
     device = next(d for d in client.local_devices() if d.local_hardware_id == number)
     target_placement = placement.placement(device)
     return _imported(x, target_placement)
 
 
 def _imported(x: Any, target_placement: Any) -> Any:
-    """A tensor as an array of ours that shares its memory."""
+    """Return a tensor as an Array that shares its memory."""
     capsule = x.__dlpack__()
     aval = shaped(*compat.shape_and_dtype(capsule))
     buffer = compat.from_dlpack(capsule, target_placement.device)
@@ -299,7 +299,7 @@ def _imported(x: Any, target_placement: Any) -> Any:
 def array_repr(
     arr: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None
 ) -> str:
-    """The text of an array, as `repr` gives it.
+    """Return the text of an array, as `repr` does.
 
     Args:
       arr: array.
@@ -322,7 +322,7 @@ def array_repr(
 def array_str(
     a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None
 ) -> str:
-    """The text of an array's values, as `str` gives it.
+    """Return the text of an array's values, as `str` does.
 
     Args:
       a: array.

@@ -1,7 +1,7 @@
-"""Joining arrays and cutting them: concatenate, stack, block, split and their kin.
+"""Functions that join and split arrays: concatenate, stack, block, split and their kin.
 
-A sequence of arrays may also be one array, whose rows are meant.  Dtypes promote; in
-eager use each call is one compiled program.
+Instead of a sequence of arrays, one array stands for its rows.  Dtypes promote; in eager
+mode each call is one compiled program.
 
 Next: rearrange.py, for pad, roll, repeat and tile.
 """
@@ -48,7 +48,7 @@ __all__ = (
 
 
 def axis_number(name: str, axis: Any) -> int:
-    """The axis to join along; TypeError for a second array in its place."""
+    """Return the axis to join along; TypeError if it is a second array."""
     if hasattr(axis, "ndim") and axis.ndim:
         raise errors.type_error(
             f"{name}: Only integer scalar arrays can be converted to a scalar index:"
@@ -60,7 +60,7 @@ def axis_number(name: str, axis: Any) -> int:
 
 
 def operands(name: str, arrays: Any) -> list[Any]:
-    """The arrays to join: the items of a sequence, or the rows of one array."""
+    """Return the arrays to join: the items of a sequence, or the rows of one array."""
     if isinstance(arrays, (list, tuple)):
         out = list(arrays)
     elif hasattr(arrays, "ndim") or hasattr(arrays, "__jax_array__"):
@@ -74,7 +74,7 @@ def operands(name: str, arrays: Any) -> list[Any]:
 
 
 def rows_of(x: Any) -> list[Any]:
-    """The elements of an array along its first axis."""
+    """Return the elements of an array along its first axis."""
     shape = shape_of(x)
     if not shape:
         raise errors.ShapeError("iteration over an array without axes.")
@@ -82,20 +82,20 @@ def rows_of(x: Any) -> list[Any]:
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
-    """Arrays joined along an axis that they have.
+    """Join arrays along an existing axis.
 
     Args:
       arrays: a sequence of arrays, or an array (whose rows are joined).
-      axis: which; None flattens the arrays first.
-      dtype: of the result; by default the common one.
+      axis: the axis; None flattens the arrays first.
+      dtype: of the result; by default the common dtype.
 
     Returns:
-      Array of the shape of each, but for `axis`, where sizes add up; of one axis if
+      Array of the shape of each, except that sizes along `axis` add up; of one axis if
       `axis` is None.
 
     Raises:
-      ValueError: there is no array, an array has no axes, or there is no such axis.
-      TypeError: the other axes differ.
+      ValueError: zero arrays, a scalar, or an axis that does not exist.
+      TypeError: other axes differ in size.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -135,7 +135,7 @@ def _concatenate(xs: list[Any], axis: Any, dtype: Any) -> Any:
 
 @composite(static=("axis", "dtype"))
 def _merge_rows(x: Any, axis: int, dtype: Any) -> Any:
-    """The rows of one array joined along `axis` of the rows."""
+    """Join the rows of one array along `axis` of the rows."""
     shape = shape_of(x)
     axis = canonical_axis(axis, len(shape) - 1)
     x = shapes.move_axis(x, 0, axis)
@@ -145,25 +145,25 @@ def _merge_rows(x: Any, axis: int, dtype: Any) -> Any:
 
 
 def common_dtype(xs: Sequence[Any], dtype: Any) -> Sequence[Any]:
-    """Arrays in `dtype`, or in the dtype that they promote to."""
+    """Convert arrays to `dtype`, or to the dtype that they promote to."""
     if dtype is None:
         return promote_dtypes(*xs)
     return [convert(x, dtype) for x in xs]
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
-    """Arrays joined along an axis that they have: the array API's `concatenate`.
+    """Join arrays along an existing axis: the array API's `concatenate`.
 
     Args:
       arrays: a sequence of arrays, or an array (whose rows are joined).
-      axis: which; None flattens the arrays first.
+      axis: the axis; None flattens the arrays first.
 
     Returns:
-      Array of the common dtype, as `concatenate` gives.
+      Array of the common dtype, as for `concatenate`.
 
     Raises:
-      ValueError: there is no array, an array has no axes, or there is no such axis.
-      TypeError: the other axes differ.
+      ValueError: zero arrays, a scalar, or an axis that does not exist.
+      TypeError: other axes differ in size.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -174,19 +174,19 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
-    """Arrays of one shape joined along a new axis.
+    """Join arrays of one shape along a new axis.
 
     Args:
       arrays: a sequence of arrays, or an array (whose rows are stacked).
-      axis: where the new axis is in the result.
+      axis: position of the new axis in the result.
       out: not supported.
-      dtype: of the result; by default the common one.
+      dtype: of the result; by default the common dtype.
 
     Returns:
-      Array with one axis more than each, of the size of their number.
+      Array with one axis more than each; its size is the number of arrays.
 
     Raises:
-      ValueError: there is no array, shapes differ, or there is no such axis.
+      ValueError: zero arrays, different shapes, or an axis that does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -215,30 +215,30 @@ def _stack(xs: list[Any], axis: int, dtype: Any) -> Any:
 
 
 def stack_error(shapes: Sequence[tuple[int, ...]]) -> errors.ShapeError:
-    """The error for arrays of different shapes."""
+    """Return the error for arrays of different shapes."""
     text = ", ".join(map(str, shapes[:8]))
     what = f"All input arrays must have the same shape. Got {text}."
     if len({len(s) for s in shapes}) > 1:
         what = f"Cannot stack arrays with different numbers of dimensions: got {text}."
     return errors.shape_error(
         what,
-        why="stack makes a new axis, of which each array is one element.",
+        why="stack makes a new axis, and each array becomes one element along it.",
         tries=["jnp.concatenate joins along an axis that exists"],
     )
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
-    """The elements of an array along an axis, as arrays without that axis.
+    """Return the elements of an array along an axis, as arrays without that axis.
 
     Args:
       x: array of rank 1 or more.
-      axis: which.
+      axis: the axis.
 
     Returns:
-      Tuple of arrays of the dtype of `x`, as many as `axis` is long.
+      Tuple of arrays of the dtype of `x`, one for each index along `axis`.
 
     Raises:
-      ValueError: there is no such axis.
+      ValueError: the axis does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -254,7 +254,7 @@ _unstack = once(lax.unstack, "axis")
 
 
 def _join_at_rank(name: str, tup, rank: int, axis_of: Callable[[int], int], dtype):
-    """hstack, vstack and dstack: lift to `rank`, then concatenate."""
+    """Join operands of hstack, vstack or dstack, expanded to `rank` axes."""
     if hasattr(tup, "ndim") and len(shape_of(tup)) > 1 and shape_of(tup)[0]:
         rows = tup
         if shape_of(tup)[1:] and len(shape_of(tup)) <= rank:
@@ -269,18 +269,18 @@ def _join_at_rank(name: str, tup, rank: int, axis_of: Callable[[int], int], dtyp
 
 
 def vstack(tup: Any, dtype: Any = None) -> Any:
-    """Arrays joined along the first axis; those of one axis are rows.
+    """Join arrays along the first axis; arrays of one axis are rows.
 
     Args:
       tup: a sequence of arrays, or an array (whose rows are joined).
-      dtype: of the result; by default the common one.
+      dtype: of the result; by default the common dtype.
 
     Returns:
       Array of rank 2 or more.
 
     Raises:
-      ValueError: there is no array.
-      TypeError: the other axes differ.
+      ValueError: zero arrays.
+      TypeError: other axes differ in size.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -292,18 +292,18 @@ def vstack(tup: Any, dtype: Any = None) -> Any:
 
 
 def hstack(tup: Any, dtype: Any = None) -> Any:
-    """Arrays joined along the second axis, or the only one.
+    """Join arrays along the second axis, or along the only one.
 
     Args:
       tup: a sequence of arrays, or an array (whose rows are joined).
-      dtype: of the result; by default the common one.
+      dtype: of the result; by default the common dtype.
 
     Returns:
       Array of the rank of the operands, at least 1.
 
     Raises:
-      ValueError: there is no array.
-      TypeError: the other axes differ.
+      ValueError: zero arrays.
+      TypeError: other axes differ in size.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -314,19 +314,19 @@ def hstack(tup: Any, dtype: Any = None) -> Any:
 
 
 def dstack(tup: Any, dtype: Any = None) -> Any:
-    """Arrays joined along the third axis.
+    """Join arrays along the third axis.
 
     Args:
       tup: a sequence of arrays, or an array (whose rows are joined).  Vectors (n,)
         count as (1, n, 1), matrices (m, n) as (m, n, 1).
-      dtype: of the result; by default the common one.
+      dtype: of the result; by default the common dtype.
 
     Returns:
       Array of rank 3 or more.
 
     Raises:
-      ValueError: there is no array.
-      TypeError: the other axes differ.
+      ValueError: zero arrays.
+      TypeError: other axes differ in size.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -337,7 +337,7 @@ def dstack(tup: Any, dtype: Any = None) -> Any:
 
 
 def column_stack(tup: Any) -> Any:
-    """Arrays of one axis as columns of a matrix; matrices are joined side by side.
+    """Join arrays of one axis as columns of a matrix, and matrices side by side.
 
     Args:
       tup: a sequence of arrays of rank 1 or 2 (or an array: its rows).
@@ -346,8 +346,8 @@ def column_stack(tup: Any) -> Any:
       Array of rank 2, of the common dtype.
 
     Raises:
-      ValueError: there is no array.
-      TypeError: numbers of rows differ.
+      ValueError: zero arrays.
+      TypeError: the numbers of rows differ.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -365,10 +365,10 @@ def column_stack(tup: Any) -> Any:
 
 
 def block(arrays: Any) -> Any:
-    """A block matrix from nested lists: the innermost are joined along the last axis.
+    """Build an array from nested lists of blocks: the innermost join along the last axis.
 
     Args:
-      arrays: an array, or lists of one depth of them.
+      arrays: an array, or lists of arrays, all nested to one depth.
 
     Returns:
       Array of the common dtype; its rank is the depth of lists, or the largest rank
@@ -389,7 +389,7 @@ def block(arrays: Any) -> Any:
 
 
 def block_depth(x: Any) -> int:
-    """How deep lists are nested."""
+    """Return the depth of nested lists."""
     if isinstance(x, tuple):
         raise ValueError(f"jax.numpy.block does not allow tuples, got {x!r}"[:160])
     if not isinstance(x, list):
@@ -400,14 +400,14 @@ def block_depth(x: Any) -> int:
     if len(depths) > 1:
         raise errors.value_error(
             "Mismatched list depths in jax.numpy.block",
-            why=f"depths {sorted(depths)} lie side by side.",
+            why=f"lists at one level have depths {sorted(depths)}.",
             tries=["put every array at the same depth of lists"],
         )
     return depths.pop() + 1
 
 
 def block_leaves(x: Any) -> list[Any]:
-    """The arrays in nested lists."""
+    """Return the arrays in nested lists."""
     if not isinstance(x, list):
         return [x]
     return [leaf for item in x for leaf in block_leaves(item)]
@@ -431,17 +431,17 @@ def _block(arrays: Any, depth: int) -> Any:
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    """Two arrays joined.
+    """Append values to an array.
 
     Args:
       arr, values: arrays or numbers.
-      axis: along which; None flattens both first.
+      axis: the axis; None flattens both first.
 
     Returns:
       Array of the common dtype; of one axis if `axis` is None.
 
     Raises:
-      TypeError: the other axes differ.
+      TypeError: other axes differ in size.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -452,23 +452,23 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     return concatenate([arr, values], axis)
 
 
-# ----------------------------------------------------------------------------- cutting
+# --------------------------------------------------------------------------- splitting
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """An array cut into parts along an axis.
+    """Split an array into parts along an axis.
 
     Args:
       ary: array.
-      indices_or_sections: a number of equal parts, or the places where to cut.
+      indices_or_sections: a number of equal parts, or the positions of the splits.
       axis: which.
 
     Returns:
-      List of arrays of the dtype of `ary`: as many as parts, or one more than places.
+      List of arrays of the dtype of `ary`: as many as parts, or one more than positions.
 
     Raises:
-      ValueError: the axis does not divide into equal parts, or the places to cut do not
-        rise from 0 to its size.
+      ValueError: the axis does not divide into equal parts, or the positions do not
+        increase from 0 to its size.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -479,11 +479,11 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """An array cut along an axis into parts whose sizes differ by at most one.
+    """Split an array along an axis into parts whose sizes differ by at most one.
 
     Args:
       ary: array.
-      indices_or_sections: a number of parts, or the places where to cut.
+      indices_or_sections: a number of parts, or the positions of the splits.
       axis: which.
 
     Returns:
@@ -491,7 +491,8 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
       are more parts than elements.
 
     Raises:
-      ValueError: no such axis, or places that do not rise from 0 to its size.
+      ValueError: an axis that does not exist, or positions that do not increase from 0 to
+        its size.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -502,7 +503,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 
 def split_axis(name: str, x: Any, indices_or_sections: Any, axis: Any) -> list[Any]:
-    """`split` and `array_split`."""
+    """Split an array for `split`, `array_split` and their variants."""
     check_arraylike(name, x)
     axis = canonical_axis(
         concrete_or_error(operator.index, axis, f"in jax.numpy.{name} argument `axis`"),
@@ -516,7 +517,7 @@ _split = once(lax.split, "sizes", "axis")
 
 
 def part_sizes(name: str, indices_or_sections: Any, size: int) -> tuple[int, ...]:
-    """The sizes of the parts of an axis."""
+    """Return the sizes of the parts of an axis."""
     if isinstance(indices_or_sections, Tracer):
         context = f"in jax.numpy.{name} argument `indices_or_sections`"
         indices_or_sections = concrete_or_error(None, indices_or_sections, context)
@@ -526,8 +527,8 @@ def part_sizes(name: str, indices_or_sections: Any, size: int) -> tuple[int, ...
         if any(falls_below(n, 0) for n in sizes):
             raise errors.value_error(
                 f"Sizes passed to split must be nonnegative, got {list(sizes)}",
-                which=f"cuts at {split_points[1:-1]} of an axis of size {size}",
-                why="places to cut must rise from 0 to the size of the axis.",
+                which=f"splits at {split_points[1:-1]} of an axis of size {size}",
+                why="split positions must increase from 0 to the size of the axis.",
             )
         return sizes
     n_parts = int(indices_or_sections)
@@ -542,7 +543,7 @@ def part_sizes(name: str, indices_or_sections: Any, size: int) -> tuple[int, ...
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """An array cut along its first axis: see `split`.
+    """Split an array along its first axis; see `split`.
 
     Args:
       ary: array.
@@ -563,7 +564,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """An array cut along its second axis, or its only one: see `split`.
+    """Split an array along its second axis, or along its only one; see `split`.
 
     Args:
       ary: array.
@@ -585,7 +586,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """An array cut along its third axis: see `split`.
+    """Split an array along its third axis; see `split`.
 
     Args:
       ary: array of rank 3 or more.

@@ -1,9 +1,9 @@
 """Least squares and Moore-Penrose inverses.
 
-Both rest on the singular values, and have derivatives without those of singular vectors:
-they exist where singular values are equal, and nothing in them is larger than the
-operands (G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear
-least squares problems whose variables separate", SIAM J. Numer. Anal. 10, 1973).
+Both are computed from the singular values.  Their derivatives avoid those of singular
+vectors: they exist where singular values are equal, and no intermediate result is larger
+than the operands (G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and
+nonlinear least squares problems whose variables separate", SIAM J. Numer. Anal. 10, 1973).
 
 Next: decompositions.py.
 """
@@ -39,11 +39,11 @@ def pinv(
     *,
     rcond: ArrayLike | None = None,
 ) -> Any:
-    """Moore-Penrose inverses.
+    """Return Moore-Penrose inverses.
 
     Args:
       a: matrices, shape (..., m, n).
-      rtol: singular values up to this share of the largest count as 0 (default: 10 *
+      rtol: singular values up to this fraction of the largest count as 0 (default: 10 *
         max(m, n) * eps, at most 0.01).
       hermitian: `a` is Hermitian.
       rcond: another name for `rtol`.
@@ -81,7 +81,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
 @functools.partial(custom_jvp, nondiff_argnums=(2,))
 def _pinv_svd(a: Any, rtol: Any, hermitian: bool) -> Any:
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
-    rank = max(s.ndim, rtol.ndim + 1)  # a stack of tolerances repeats the matrices
+    rank = max(s.ndim, rtol.ndim + 1)  # stacked tolerances broadcast with the matrices
     u, s, vh = (manipulation.expand_dims(x, tuple(range(rank - s.ndim))) for x in (u, s, vh))
     rtol = convert(rtol, s.dtype)[..., None]
     rtol = lead_with_ones(rtol, rtol.shape, rank)
@@ -91,7 +91,7 @@ def _pinv_svd(a: Any, rtol: Any, hermitian: bool) -> Any:
 
 @_pinv_svd.defjvp
 def _pinv_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
-    """Golub and Pereyra, theorem 4.3; what is cut off counts as 0."""
+    """Differentiate by theorem 4.3 of Golub and Pereyra; truncated values count as 0."""
     (a, rtol), t = primals, tangents[0]
     p = _pinv_svd(a, rtol, hermitian)
     if hermitian:  # as eigh sees them
@@ -102,7 +102,7 @@ def _pinv_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
 
 
 def _pinv_tangent(a: Any, p: Any, t: Any) -> Any:
-    """Of no fewer rows than columns: no product is larger than A."""
+    """Return the tangent for no fewer rows than columns: no product is larger than A."""
     change = precise(p, t)
     flipped = adjoint(change)
     inside = flipped - precise(precise(p, a), flipped) - change
@@ -116,15 +116,15 @@ def _pinv_tangent(a: Any, p: Any, t: Any) -> Any:
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: ArrayLike | None = None, *, numpy_resid: bool = False
 ) -> tuple[Any, Any, Any, Any]:
-    """The least-squares solution of :math:`A x = b`, of least norm.
+    """Return the least-squares solution of :math:`A x = b`, of least norm.
 
     Args:
       a: matrix, shape (m, n).
       b: vector, shape (m,), or matrix, shape (m, k).
-      rcond: singular values below this share of the largest count as 0 (default:
+      rcond: singular values below this fraction of the largest count as 0 (default:
         max(m, n) * eps, at most 0.01; eps if negative).
-      numpy_resid: return no residuals where NumPy returns none: for deficient and for
-        wide matrices.  The rank must then be known, as it is not under `jit`.
+      numpy_resid: return empty residuals where NumPy does: for deficient and for wide
+        matrices.  The rank must then be concrete, which excludes `jit`.
 
     Returns:
       The solution, the sums of squared residuals, the rank of `a`, its singular values.
@@ -183,7 +183,7 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _nonzero_mask(s: Any, cutoff: Any) -> Any:
-    """Which singular values count."""
+    """Return a mask of the singular values that count."""
     return ufuncs.logical_and(s > 0, s >= cutoff * s[0])
 
 
@@ -203,7 +203,7 @@ def _least_squares(a: Any, b: Any) -> Any:
 
 
 def _cutoff(a: Any) -> Any:
-    """The singular values below this part of the largest count as 0."""
+    """Return the ratio to the largest singular value below which others count as 0."""
     real, eps = dtypes.real_of(a.dtype), eps_of(a.dtype)
     size = max_dim(*a.shape)
     if isinstance(size, SymbolicDim):
@@ -213,7 +213,7 @@ def _cutoff(a: Any) -> Any:
 
 @_least_squares.defjvp
 def _least_squares_jvp(primals: Any, tangents: Any) -> Any:
-    """The derivative of A+ b, as that of A+."""
+    """Differentiate A+ b like A+."""
     (a, b), (a_t, b_t) = primals, tangents
     x = _least_squares(a, b)
     p = _pinv_svd(a, asarray(default_rtol(a.dtype, max(a.shape))), False)

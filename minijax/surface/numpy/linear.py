@@ -1,9 +1,9 @@
 """Products of arrays: dot, matmul, tensordot, inner, outer, vecdot, kron, cross.
 
-Products become one `dot_general` where there is a sum, with operands unconverted and
-the common dtype as the accumulator.
+A product with a sum is one `dot_general` of unconverted operands, which accumulates in the
+common dtype.
 
-`einsum` is in contraction.py, diagonals in diagonals.py, decompositions in linalg.py.
+Next: contraction.py, for `einsum`; diagonals.py; decompositions.py.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _PRODUCT = ("precision", "preferred_element_type", "out_sharding")
 
 
 def product_type(name: str, a: Any, b: Any, preferred: Any) -> tuple[Any, bool]:
-    """The dtype of a product, and whether it is weak."""
+    """Return the dtype of a product, and whether it is weak."""
     if preferred is not None:
         return element_type(preferred, name), False
     x, y = core.aval_of(a), core.aval_of(b)
@@ -74,7 +74,7 @@ def contract(
     weak: bool = False,
     out_sharding=None,
 ):
-    """`dot_general` with the result's dtype and weakness."""
+    """Bind `dot_general`, and convert the result to a dtype and weak type."""
     out = lax.dot_general_p.bind(
         a,
         b,
@@ -90,7 +90,7 @@ def contract(
 
 
 def product(x: Any, y: Any) -> Any:
-    """The product of operands of one dtype: of Booleans, whether both hold."""
+    """Return the product of operands of one dtype; for bools, `and`."""
     both = dtypes.is_bool(core.aval_of(x).dtype)
     return lax.bitwise_and(x, y) if both else lax.mul(x, y)
 
@@ -107,7 +107,7 @@ def dot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Product summed over the last axis of `a` and the next to last of `b`.
+    """Return products summed over the last axis of `a` and the next to last of `b`.
 
     Args:
       a: array of shape (..., n), or a number.
@@ -144,7 +144,7 @@ def matmul(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Matrix product; leading axes broadcast.
+    """Return the matrix product; leading axes broadcast.
 
     Args:
       a: array of shape (n,) or (..., k, n).
@@ -154,7 +154,7 @@ def matmul(
       out_sharding: how the result is to lie on devices.
 
     Returns:
-      Array of shape (..., k, m), without the axis that a vector has not, in the common
+      Array of shape (..., k, m), without the axis that a vector lacks, in the common
       dtype or `preferred_element_type`.
 
     Raises:
@@ -183,10 +183,10 @@ def matmul(
 
 
 def _stacked_matmul(a, b, precision, dtype, weak: bool, out_sharding):
-    """`matmul` where an operand has leading axes.
+    """Return `matmul` of operands with leading axes.
 
-    Leading axes that both have are batch axes; those that one has (or has with size
-    above 1) are free axes of it, put in their place afterwards.
+    Leading axes of both operands are batch axes.  An axis that only one operand has (or has
+    with size above 1) is a free axis of it, and transposed to its position afterwards.
     """
     shape_a, shape_b = core.aval_of(a).shape, core.aval_of(b).shape
     lead_a, lead_b = shape_a[:-2], shape_b[:-2]
@@ -241,7 +241,7 @@ def _stacked_matmul(a, b, precision, dtype, weak: bool, out_sharding):
 
 
 def _without(axes: Sequence[int], dropped: Sequence[int]) -> tuple[int, ...]:
-    """Axes renumbered after others are dropped."""
+    """Renumber axes after others are dropped."""
     return tuple([i - sum(d < i for d in dropped) for i in axes])
 
 
@@ -253,7 +253,7 @@ def vdot(
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Any:
-    """Sum of the products of all elements, those of `a` conjugated.
+    """Return the sum of the products of all elements, those of `a` conjugated.
 
     Args:
       a, b: arrays of one size.
@@ -278,7 +278,7 @@ def vdot(
 
 
 def flat(x: Any) -> Any:
-    """`x` with one axis."""
+    """Return `x` with one axis."""
     return lax.reshape(x, (core.aval_of(x).size,))
 
 
@@ -290,7 +290,7 @@ def inner(
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Any:
-    """Products summed over the last axes of both arrays.
+    """Return products summed over the last axes of both arrays.
 
     Args:
       a, b: arrays whose last axes have one size, or numbers.
@@ -322,7 +322,7 @@ def inner(
 
 @composite
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Any:
-    """All products of an element of `a` and one of `b`.
+    """Return all products of an element of `a` and an element of `b`.
 
     Args:
       a, b: arrays, which are flattened.
@@ -355,12 +355,12 @@ def tensordot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Products summed over chosen pairs of axes.
+    """Return products summed over chosen pairs of axes.
 
     Args:
       a, b: arrays.
-      axes: how many last axes of `a` and first axes of `b` are summed over, or a pair
-        of axes or of lists of axes.
+      axes: number of last axes of `a` and first axes of `b` to sum over, or a pair of axes
+        or of lists of axes.
       precision, preferred_element_type, out_sharding: as for `dot`.
 
     Returns:
@@ -368,7 +368,7 @@ def tensordot(
       `preferred_element_type`.
 
     Raises:
-      TypeError: axes that do not fit.
+      TypeError: axes that do not match.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -431,7 +431,7 @@ def vecdot(
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Any:
-    """Products summed over one axis, those of `x1` conjugated; other axes broadcast.
+    """Return products summed over one axis, `x1` conjugated; other axes broadcast.
 
     Args:
       x1, x2: arrays whose axes `axis` have one size.
@@ -486,7 +486,7 @@ def _check_core(name: str, x: Any, rank: int, signature: str) -> None:
 
 
 def _check_sums(name: str, x1: Any, x2: Any, axis: int, core_name: str) -> None:
-    """ValueError unless the axes that are summed, the last of `x1`, agree."""
+    """Raise ValueError unless the summed axes, the last of `x1`, have one size."""
     m, n = core.aval_of(x1).shape[-1], core.aval_of(x2).shape[axis]
     if m != n:
         raise errors.value_error(
@@ -498,7 +498,7 @@ def _check_sums(name: str, x1: Any, x2: Any, axis: int, core_name: str) -> None:
 
 @composite
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
-    """Matrix times vector; leading axes broadcast.
+    """Multiply matrices by vectors; leading axes broadcast.
 
     Args:
       x1: matrices, shape (..., m, n).
@@ -508,7 +508,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
       Vectors, shape (..., m), in the common dtype.
 
     Raises:
-      ValueError: too few axes, or unequal sizes of those summed over.
+      ValueError: too few axes, or unequal sizes of the summed axes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -533,7 +533,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
 
 @composite
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
-    """Conjugated vector times matrix; leading axes broadcast.
+    """Multiply conjugated vectors by matrices; leading axes broadcast.
 
     Args:
       x1: vectors, shape (..., n).
@@ -543,7 +543,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
       Vectors, shape (..., m), in the common dtype.
 
     Raises:
-      ValueError: too few axes, or unequal sizes of those summed over.
+      ValueError: too few axes, or unequal sizes of the summed axes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -572,7 +572,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
 
 @composite
 def kron(a: ArrayLike, b: ArrayLike) -> Any:
-    """Kronecker product: blocks of `b`, scaled by the elements of `a`.
+    """Return the Kronecker product: blocks of `b`, scaled by the elements of `a`.
 
     Args:
       a, b: arrays; the one of smaller rank gets leading axes of size 1.
@@ -592,7 +592,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Any:
         return product(a, b)
     rank = max(len(s), len(t))
     s, t = (1,) * (rank - len(s)) + s, (1,) * (rank - len(t)) + t
-    # Each axis of the result is a pair of axes first: of a, and within it of b.
+    # Each axis of the result starts as a pair of axes: the outer of a, the inner of b.
     wide_a = tuple([n for m in s for n in (m, 1)])
     wide_b = tuple([n for m in t for n in (1, m)])
     x, y = lax.reshape(a, wide_a), lax.reshape(b, wide_b)
@@ -608,13 +608,13 @@ def cross(
     axisc: int = -1,
     axis: int | None = None,
 ) -> Any:
-    """Cross product of vectors of 2 or 3 components.
+    """Return the cross product of vectors of 2 or 3 components.
 
     Args:
       a, b: arrays of vectors; a missing third component is 0; other axes broadcast.
       axisa, axisb: the axes of the components.
       axisc: the axis of the components of the result.
-      axis: for all three of them.
+      axis: replaces all three.
 
     Returns:
       Array of vectors, or of numbers if both have 2 components, in the common dtype.
@@ -657,7 +657,7 @@ def cross(
 
 
 def _components(x: Any, axis: int) -> Any:
-    """Vectors with their components on the last axis."""
+    """Return vectors with their components on the last axis."""
     shape = core.aval_of(x).shape
     at = canonical_axis(axis, len(shape))
     if shape[at] not in (2, 3):

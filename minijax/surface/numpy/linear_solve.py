@@ -1,7 +1,7 @@
 """Linear systems, determinants, inverses, powers of matrices.
 
-Solves and determinants have derivative rules of their own, which reuse the factors
-instead of differentiating through them.
+Solvers and determinants have custom derivative rules, which reuse the factors instead of
+differentiating them.
 
 Next: least_squares.py; norms.py.
 """
@@ -65,7 +65,7 @@ __all__ = (
 
 
 class Factors(NamedTuple):
-    """P A = L U: both triangles in one matrix, and the rows of A in P's order."""
+    """LU factors, P A = L U: both triangles in one matrix, and the rows of A in P's order."""
 
     packed: Any
     rows: Any
@@ -73,7 +73,7 @@ class Factors(NamedTuple):
 
 
 def factorize(a: Any) -> Factors:
-    """LU factors, constants for differentiation."""
+    """Return LU factors, which are constants for differentiation."""
     packed, pivots, rows = lax_linalg.lu(stop_gradient(a))
     return Factors(packed, rows, pivots)
 
@@ -96,7 +96,7 @@ def solve_factored(factors: Factors, b: Any, trans: int = 0) -> Any:
 
 
 def _permute_rows(x: Any, permutation: Any) -> Any:
-    """Rows of matrices in another permutation."""
+    """Permute the rows of matrices."""
     if permutation.ndim == 1:
         return indexing.take(x, permutation, 0, mode="promise_in_bounds")
     return indexing.take_along_axis(x, permutation[..., None], -2, mode="promise_in_bounds")
@@ -124,10 +124,10 @@ def solve(a: ArrayLike, b: ArrayLike) -> Any:
       b: right-hand side: a vector, shape (n,), or matrices, shape (..., n, k).
 
     Returns:
-      x, of the shape of `b` (with the leading axes of both).
+      The solution x, of the shape of `b` (with the leading axes of both).
 
     Raises:
-      ValueError: shapes that do not fit.
+      ValueError: shapes that do not match.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -142,7 +142,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Any:
     if 1 < b.ndim == a.ndim - 1 and b.shape[-1] == n != b.shape[-2]:
         raise errors.value_error(
             f"Invalid shapes for solve: {a.shape}, {b.shape}.",
-            why="a stack of vectors looks like a matrix.",
+            why="a stack of vectors has the shape of a matrix.",
             tries=["solve(a, b[..., None])[..., 0] for a stack of vectors"],
         )
     if a.shape[-2] != n or b.ndim == 0 or b.shape[0 if vector else -2] != n:
@@ -161,10 +161,11 @@ def solve(a: ArrayLike, b: ArrayLike) -> Any:
 
 @composite
 def inv(a: ArrayLike) -> Any:
-    """Inverses of square matrices.
+    """Return the inverses of square matrices.
 
     Args:
-      a: matrices, shape (..., n, n).  To solve a system, `solve` is faster and better.
+      a: matrices, shape (..., n, n).  To solve a system, use `solve`, which is faster and
+        more accurate.
 
     Returns:
       An array of `a`'s inexact dtype, shape (..., n, n); inf or nan for singular
@@ -187,7 +188,7 @@ def inv(a: ArrayLike) -> Any:
 
 
 def _swaps(factors: Factors) -> Any:
-    """-1 for each matrix whose rows were swapped an odd number of times, else 1."""
+    """Return -1 for each matrix whose rows were swapped an odd number of times, else 1."""
     pivots = factors.pivots
     positions = lax.broadcasted_iota(pivots.dtype, pivots.shape, pivots.ndim - 1)
     count = reductions.sum(pivots != positions, -1)
@@ -195,7 +196,7 @@ def _swaps(factors: Factors) -> Any:
 
 
 def _sign_and_log(factors: Factors) -> tuple[Any, Any]:
-    """Sign and logarithm of the size of a determinant."""
+    """Return the sign and the logarithm of the size of a determinant."""
     diagonal = diagonal_of_replicated(factors.packed)
     dtype = diagonal.dtype
     zero = reductions.any(diagonal == 0, -1)
@@ -210,12 +211,12 @@ def _slogdet_lu(a: Any) -> tuple[Any, Any]:
     n = a.shape[-1]
     if a.dtype.itemsize > 2 or n not in (1, 2):
         return _sign_and_log(factorize(a))
-    det_a = a[..., 0, 0] if n == 1 else _det_2x2(a, a)  # LAPACK knows no half precision
+    det_a = a[..., 0, 0] if n == 1 else _det_2x2(a, a)  # LAPACK lacks half precision
     return ufuncs.sign(det_a), ufuncs.log(ufuncs.absolute(det_a))
 
 
 def _slogdet_jvp(fun: Any, primals: Any, tangents: Any) -> Any:
-    """The derivative of log det A along T is trace(A^-1 T)."""
+    """Differentiate log det A along T: trace(A^-1 T)."""
     (a,), (t,) = primals, tangents
     sign, log = fun(a)
     rate = _log_rate(a, t)
@@ -228,7 +229,7 @@ def _slogdet_jvp(fun: Any, primals: Any, tangents: Any) -> Any:
 
 
 def _log_rate(a: Any, t: Any) -> Any:
-    """trace(A^-1 T); of small matrices by their adjugates, infinite if singular."""
+    """Return trace(A^-1 T); for small matrices by adjugates, infinite if singular."""
     n = a.shape[-1]
     if n == 1:
         return t[..., 0, 0] / a[..., 0, 0]
@@ -238,13 +239,13 @@ def _log_rate(a: Any, t: Any) -> Any:
 
 
 def _det_2x2(a: Any, b: Any) -> Any:
-    """The determinant of the first row of one and the second of another."""
+    """Return the determinant of the first row of one matrix and the second of another."""
     return a[..., 0, 0] * b[..., 1, 1] - a[..., 0, 1] * b[..., 1, 0]
 
 
 @custom_jvp
 def _slogdet_qr(a: Any) -> tuple[Any, Any]:
-    """By Householder's QR: each reflection turns the determinant."""
+    """Use Householder's QR: each reflection multiplies the determinant by a phase."""
     packed, taus = lax_linalg.geqrf_p.bind(a)
     diagonal = diagonal_of_replicated(packed)
     log = reductions.sum(ufuncs.log(ufuncs.absolute(diagonal)), -1)
@@ -260,7 +261,7 @@ _slogdet_qr.defjvp(functools.partial(_slogdet_jvp, _slogdet_qr))
 
 @composite(static=("method",))
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
-    """Sign and logarithm of the size of determinants.
+    """Return the signs and the logarithms of the sizes of determinants.
 
     Args:
       a: square matrices, shape (..., n, n).
@@ -292,7 +293,7 @@ def _det_lu(a: Any) -> Any:
     factors = factorize(a)
     product = reductions.prod(diagonal_of_replicated(factors.packed), -1)
     product = product * convert(_swaps(factors), a.dtype)
-    # A product may overflow, or vanish, on its way to what is neither.
+    # Partial products may overflow or underflow even if the determinant does neither.
     sign, log = _sign_and_log(factors)
     size = ufuncs.absolute(product)
     sure = ufuncs.logical_and(size > 0, size < np.inf)
@@ -301,7 +302,7 @@ def _det_lu(a: Any) -> Any:
 
 @_det_lu.defjvp
 def _det_jvp(primals: Any, tangents: Any) -> Any:
-    """Jacobi: the derivative of det A along T is trace(adj(A) T)."""
+    """Differentiate det A along T by Jacobi's formula: trace(adj(A) T)."""
     (a,), (t,) = primals, tangents
     det_a = _det_lu(a)
 
@@ -311,7 +312,7 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     def singular(a: Any, t: Any) -> Any:
         return reductions.sum(transpose_matrices(adjugate(a)) * t, (-2, -1))
 
-    # Nearly singular matrices have inverses, but no digits in them.
+    # Nearly singular matrices have inverses without any correct digits.
     pivots = ufuncs.absolute(diagonal_of_replicated(factorize(a).packed))
     most = reductions.max(pivots, -1, initial=0)
     least = reductions.min(pivots, -1, initial=np.inf)
@@ -321,7 +322,7 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
 
 @custom_jvp
 def adjugate(a: Any) -> Any:
-    """Adjugates, of singular matrices too: by the singular values without each one."""
+    """Return adjugates, also of singular matrices, by products of singular values."""
     u, s, vh = svd(a)
     n = s.shape[-1]
     others = selection.where(np.eye(n, dtype=bool), 1, s[..., None, :])
@@ -333,7 +334,7 @@ def adjugate(a: Any) -> Any:
 
 @adjugate.defjvp
 def _adjugate_jvp(primals: Any, tangents: Any) -> Any:
-    """In the bases of the SVD, by the products of all singular values but two."""
+    """Differentiate in the bases of the SVD, by products of all singular values but two."""
     (a,), (t,) = primals, tangents
     u, s, vh = svd(a)
     moved = precise(adjoint(u), precise(t, adjoint(vh)))
@@ -346,7 +347,7 @@ def _adjugate_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _without_pairs(s: Any) -> Any:
-    """For each two of some numbers, the product of the others; 0 on the diagonal."""
+    """Return, for each two of some numbers, the product of the others; 0 on the diagonal."""
     n = s.shape[-1]
     one = s.dtype.type(1)
     ones = lax.broadcast_in_dim(one, (*s.shape[:-1], 1), ())
@@ -367,7 +368,7 @@ def _without_pairs(s: Any) -> Any:
 
 @composite
 def det(a: ArrayLike) -> Any:
-    """Determinants of square matrices.
+    """Return determinants of square matrices.
 
     Args:
       a: matrices, shape (..., n, n).
@@ -404,7 +405,7 @@ def det(a: ArrayLike) -> Any:
 
 @composite(static=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Any:
-    """Square matrices to an integer power.
+    """Raise square matrices to an integer power.
 
     Args:
       a: matrices, shape (..., m, m).
@@ -414,7 +415,7 @@ def matrix_power(a: ArrayLike, n: int) -> Any:
       An array of `a`'s shape and dtype (an inexact one for negative `n`).
 
     Raises:
-      TypeError: not square, or `n` is no integer.
+      TypeError: not square, or `n` is not an integer.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -438,7 +439,7 @@ def matrix_power(a: ArrayLike, n: int) -> Any:
         return identity(a.shape[-1], a)
     if n < 0:
         a, n = inv(a), -n
-    if n == 3:  # in NumPy's order
+    if n == 3:  # multiplied in NumPy's order
         return linear.matmul(linear.matmul(a, a), a)
     out = None
     while n:
@@ -451,15 +452,15 @@ def matrix_power(a: ArrayLike, n: int) -> Any:
 
 
 def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Any:
-    """The product of several matrices, in the cheapest order.
+    """Return the product of several matrices, in the cheapest order.
 
     Args:
       arrays: two or more matrices; the first and the last may be vectors.
       precision: of the multiplications on accelerators (see `lax.dot_general`).
 
     Returns:
-      An array of the common dtype: without the first axis of a first vector, and the
-      last of a last one.
+      An array of the common dtype, with the outer axes of the first and the last operand,
+      if they are matrices.
 
     Raises:
       ValueError: shapes that do not chain.
@@ -503,11 +504,11 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Any:
 
 
 def tensorinv(a: ArrayLike, ind: int = 2) -> Any:
-    """The inverse of `tensordot(a, .., ind)`.
+    """Return the inverse of `tensordot(a, .., ind)`.
 
     Args:
       a: array whose first `ind` axes have as many elements as the others.
-      ind: how many axes index rows.
+      ind: number of axes that index rows.
 
     Returns:
       An array of `a`'s inexact dtype, shape (*a.shape[ind:], *a.shape[:ind]).
@@ -546,7 +547,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
       An array of the inexact common dtype, of the shape of x: a.shape[b.ndim:].
 
     Raises:
-      ValueError: shapes that do not fit.
+      ValueError: shapes that do not match.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,7 +1,7 @@
-"""Changing the shape of arrays, the order of their axes, repeating to a shape.
+"""Functions that change the shape of arrays, permute axes, and broadcast.
 
-Every function here moves elements and computes nothing.  Arguments that are not arrays
-(shapes, axes, counts) are made hashable here; what is left is one or two primitives.
+Every function here moves elements without arithmetic.  Arguments that are not arrays
+(shapes, axes, counts) become hashable; the rest is one or two primitives.
 
 Next: joining.py, for concatenate, stack and split.
 """
@@ -69,22 +69,23 @@ _transpose = once(lax.transpose, "permutation")
 def reshape(
     a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
 ) -> Any:
-    """The same elements in another shape.
+    """Return the same elements in another shape.
 
     Args:
       a: array or number.
-      shape: int or sequence of ints; one of them may be -1, for what is left.
+      shape: int or sequence of ints; one of them may be -1, which is inferred.
       order: "C" reads and fills row by row, "F" column by column.
-      copy: kept for NumPy's sake: arrays are immutable.
-      out_sharding: how to lay the result out.
+      copy: ignored; arrays are immutable.
+      out_sharding: sharding of the result.
 
     Returns:
-      An array of shape `shape` and of `a`'s dtype and weak type.  Of a NumPy array, while
-      a function is traced, a NumPy array: what is known stays known.
+      An array of shape `shape` and of `a`'s dtype and weak type.  While a function is
+      traced, a NumPy array is reshaped to a NumPy array, so that its values remain
+      concrete.
 
     Raises:
-      TypeError: the sizes do not fit, or more than one is -1.
-      ZeroDivisionError: a -1 beside a size of 0.
+      TypeError: the sizes do not match, or more than one is -1.
+      ZeroDivisionError: a -1 together with a size of 0.
       ValueError: an unknown `order`.
       NotImplementedError: `order` is "A".
 
@@ -126,7 +127,7 @@ def _reshape_columns(a: Any, shape: Any) -> Any:
 def complete_shape(
     old: tuple[int, ...], new: tuple[int, ...], requested: Any
 ) -> tuple[int, ...]:
-    """`new` with its -1 replaced; TypeError, of what was asked, if the sizes differ."""
+    """Replace the -1 in `new`; TypeError, with the user's `requested`, if the sizes differ."""
     if new == old:
         return new
     size, new_size = math.prod(old), math.prod(new)
@@ -162,12 +163,12 @@ def complete_shape(
 
 
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
-    """All elements in one axis.
+    """Return all elements in one axis.
 
     Args:
       a: array or number.
       order: "C" row by row, "F" column by column.
-      out_sharding: how to lay the result out.
+      out_sharding: sharding of the result.
 
     Returns:
       An array of shape (a.size,) and of `a`'s dtype and weak type.
@@ -196,11 +197,11 @@ def _ravel_columns(a: Any) -> Any:
 
 
 def squeeze(a: Any, axis: Any = None) -> Any:
-    """Without the axes of size 1.
+    """Remove axes of size 1.
 
     Args:
       a: array or number.
-      axis: int or sequence of ints: only these.
+      axis: int or sequence of ints: the axes to remove.
 
     Returns:
       An array of `a`'s dtype and elements: without all axes of size 1, or without
@@ -227,17 +228,17 @@ _squeeze = once(lax.squeeze, "dimensions")
 
 
 def expand_dims(a: Any, axis: Any) -> Any:
-    """With new axes of size 1.
+    """Insert new axes of size 1.
 
     Args:
       a: array or number.
-      axis: int or sequence of ints: where the new axes are in the result.
+      axis: int or sequence of ints: positions of the new axes in the result.
 
     Returns:
-      An array of `a`'s dtype, with as many axes more as `axis` names.
+      An array of `a`'s dtype, with one additional axis per entry of `axis`.
 
     Raises:
-      ValueError: a place does not exist, or is named twice.
+      ValueError: a position does not exist, or is named twice.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -253,7 +254,7 @@ _expand_dims = once(lax.expand_dims, "dimensions")
 
 
 def atleast(rank: int, x: Any) -> Any:
-    """`x` with axes of size 1 up to `rank`."""
+    """Return `x` with axes of size 1 up to `rank`."""
     shape = shape_of(x)
     ndim = len(shape)
     if ndim >= rank:
@@ -274,13 +275,13 @@ def _atleast(rank: int, arrays: Sequence[Any]) -> Any:
 
 
 def atleast_1d(*arys: Any) -> Any:
-    """Arrays with one axis or more.
+    """Return arrays with one axis or more.
 
     Args:
       arys: arrays or numbers.
 
     Returns:
-      An array of the argument's dtype: of shape (1,) for a scalar, else of its own
+      An array of the argument's dtype: of shape (1,) for a scalar, otherwise of its own
       shape; a list of such arrays for several arguments.
 
     Example:
@@ -292,14 +293,14 @@ def atleast_1d(*arys: Any) -> Any:
 
 
 def atleast_2d(*arys: Any) -> Any:
-    """Arrays with two axes or more; new ones come first.
+    """Return arrays with two axes or more; new ones come first.
 
     Args:
       arys: arrays or numbers.
 
     Returns:
       An array of the argument's dtype: of shape (1, 1) for a scalar, (1, n) for (n,),
-      else of its own shape; a list of such arrays for several arguments.
+      otherwise of its own shape; a list of such arrays for several arguments.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -310,14 +311,14 @@ def atleast_2d(*arys: Any) -> Any:
 
 
 def atleast_3d(*arys: Any) -> Any:
-    """Arrays with three axes or more.
+    """Return arrays with three axes or more.
 
     Args:
       arys: arrays or numbers.
 
     Returns:
       An array of the argument's dtype: of shape (1, 1, 1) for a scalar, (1, n, 1) for
-      (n,), (m, n, 1) for (m, n), else of its own shape; a list of such arrays for
+      (n,), (m, n, 1) for (m, n), otherwise of its own shape; a list of such arrays for
       several arguments.
 
     Example:
@@ -332,7 +333,7 @@ def atleast_3d(*arys: Any) -> Any:
 
 
 def transpose(a: Any, axes: Any = None) -> Any:
-    """With the axes in another order.
+    """Permute the axes.
 
     Args:
       a: array or number.
@@ -362,7 +363,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
 
 
 def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Any:
-    """With the axes in another order: `transpose` under the array API's name.
+    """Permute the axes: the array API's name of `transpose`.
 
     Args:
       a: array or number.
@@ -385,7 +386,7 @@ def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Any:
 
 
 def matrix_transpose(x: Any, /) -> Any:
-    """With the last two axes exchanged.
+    """Exchange the last two axes.
 
     Args:
       x: array, shape (..., m, n).
@@ -411,7 +412,7 @@ def matrix_transpose(x: Any, /) -> Any:
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
-    """With two axes exchanged.
+    """Exchange two axes.
 
     Args:
       a: array.
@@ -439,12 +440,12 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
-    """With axes moved to other places; the rest keep their order.
+    """Move axes to other positions; the other axes keep their order.
 
     Args:
       a: array.
       source: int or sequence of ints: the axes.
-      destination: as many: their places in the result.
+      destination: as many ints: their positions in the result.
 
     Returns:
       An array of `a`'s dtype and rank; axis `source[i]` of `a` is its `destination[i]`.
@@ -472,12 +473,12 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
-    """With one axis moved before another (`moveaxis` is easier to read).
+    """Move one axis before another (`moveaxis` is easier to read).
 
     Args:
       a: array.
       axis: the axis to move.
-      start: the axis before which it comes.
+      start: the axis before which it is placed.
 
     Returns:
       An array of `a`'s dtype and rank.
@@ -504,12 +505,12 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
-    """Repeated along new axes and axes of size 1 to a shape.
+    """Repeat an array along new axes and axes of size 1, to a shape.
 
     Args:
       array: array or number.
       shape: int or sequence of ints.
-      out_sharding: how to lay the result out.
+      out_sharding: sharding of the result.
 
     Returns:
       An array of shape `shape` and of `array`'s dtype and weak type.
@@ -541,7 +542,7 @@ _broadcast_to = once(repeat_to, "shape")
 
 
 def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
-    """Arrays repeated to their common shape.
+    """Repeat arrays to their common shape.
 
     Args:
       args: arrays or numbers that broadcast.
@@ -550,14 +551,14 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
       A tuple of as many arrays, of one shape and each of its own dtype.
 
     Raises:
-      ValueError: they do not.
+      ValueError: they do not broadcast.
 
     Example:
       >>> import minijax.numpy as jnp
       >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones(3), jnp.ones((2, 1)))]
       [(2, 3), (2, 3)]
 
-    Differs from JAX: a tuple, as the array API standard has it, is no list.
+    Differs from JAX: the result is a tuple, as in the array API standard, not a list.
     """
     check_arraylike("broadcast_arrays", *args)
     shapes = [shape_of(x) for x in args]
@@ -573,7 +574,7 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The shape that arrays of these shapes broadcast to.
+    """Return the shape that arrays of these shapes broadcast to.
 
     Args:
       shapes: ints and tuples of ints.
@@ -582,7 +583,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
       A tuple of ints; () without arguments.
 
     Raises:
-      ValueError: they do not fit together.
+      ValueError: the shapes do not broadcast.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -601,17 +602,17 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
         ) from None
 
 
-# --------------------------------------------------------------------------- asking
+# -------------------------------------------------------------------------- queries
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The shape of an array, number or nested sequence.
+    """Return the shape of an array, number or nested sequence.
 
     Args:
-      a: array, number, nested sequence, or anything with a `shape`.
+      a: array, number, nested sequence, or an object with a `shape`.
 
     Returns:
-      A tuple of ints, one an axis; () for a number.
+      A tuple of ints, one per axis; () for a number.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -625,10 +626,10 @@ def shape(a: Any) -> tuple[int, ...]:
 
 
 def ndim(a: Any) -> int:
-    """The number of axes of an array, number or nested sequence.
+    """Return the number of axes of an array, number or nested sequence.
 
     Args:
-      a: array, number, nested sequence, or anything with a `shape`.
+      a: array, number, nested sequence, or an object with a `shape`.
 
     Returns:
       An int; 0 for a number.
@@ -642,10 +643,10 @@ def ndim(a: Any) -> int:
 
 
 def size(a: Any, axis: Any = None) -> int:
-    """The number of elements, in all or along some axes.
+    """Return the number of elements, of all axes or of some.
 
     Args:
-      a: array, number, nested sequence, or anything with a `shape`.
+      a: array, number, nested sequence, or an object with a `shape`.
       axis: int or sequence of ints; by default all.
 
     Returns:

@@ -1,10 +1,10 @@
-"""Operators, methods and properties of arrays, filled into `Array` and `Tracer`.
+"""Operators, methods and properties, which are installed in `Array` and `Tracer`.
 
-`x + y` on arrays is a compiled call made by C++; on tracers it is the plain function
-behind it.  An operand that is no array is declined, so that Python may ask it.
-Methods are the functions of the same names.
+`x + y` on arrays is a compiled call made by C++; on tracers it is the Python function
+behind it.  For an operand that is not an array, it returns NotImplemented, and Python tries
+the operand's own operator. Methods are the functions of the same names.
 
-Next: ir/array_methods.py, which names what is filled in here.
+Next: ir/array_methods.py, which lists the methods that are installed here.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ _SEQUENCES = (list, tuple, set, dict)
 
 
 def accepts(symbol: str, swapped: bool = False) -> Callable[[Any, Any], bool]:
-    """Whether an operator takes these operands; TypeError for lists and their kin.
+    """Return a predicate of operands that an operator accepts; it raises for lists and kin.
 
-    Where the operator orders, or the operand is of a subclass, Python is left to ask it.
+    For comparisons by order, and for subclasses of list, Python tries the operand's own
+    operator.
     """
     orders = symbol in ("<", "<=", ">", ">=")
 
@@ -74,7 +75,7 @@ def accepts(symbol: str, swapped: bool = False) -> Callable[[Any, Any], bool]:
 
 
 def sequence_operand_message(symbol: str, x: Any, y: Any) -> str:
-    """What is said of an operator between an array and a list, in Python's order."""
+    """Return the message for an operator between an array and a list, in Python's order."""
     return errors.message(
         f"unsupported operand type(s) for {symbol}:"
         f" {type(x).__name__!r} and {type(y).__name__!r}",
@@ -85,7 +86,7 @@ def sequence_operand_message(symbol: str, x: Any, y: Any) -> str:
 
 
 def on_tracers(fun: Any, check: Any) -> Any:
-    """A binary operator of tracers."""
+    """Return a binary operator for tracers."""
 
     def method(self: Any, other: Any) -> Any:
         accepted = type(other) in _QUICK or isinstance(other, Tracer)
@@ -95,7 +96,7 @@ def on_tracers(fun: Any, check: Any) -> Any:
 
 
 def reflected(fun: Any) -> Any:
-    """The function with its operands swapped."""
+    """Return the function with its operands swapped."""
 
     def swapped(x: Any, y: Any) -> Any:
         return fun(y, x)
@@ -157,7 +158,7 @@ def set_operator(name: str, fun: Any, check: Any) -> None:
 
 
 def power(x: Any, y: Any) -> Any:
-    """`x ** y`; an int `y` is part of the program."""
+    """Return `x ** y`; an int `y` is part of the program."""
     return elementwise.power(x, y) if _accepts_power(x, y) else NotImplemented
 
 
@@ -166,19 +167,19 @@ _accepts_reflected_power = accepts("** or pow()", swapped=True)
 
 
 def reflected_power(x: Any, y: Any) -> Any:
-    """`y ** x` for an array `x`."""
+    """Return `y ** x` for an array `x`."""
     return elementwise.power(y, x) if _accepts_reflected_power(x, y) else NotImplemented
 
 
 def rounded(self: Any, ndigits: int | None = None) -> Any:
-    """`round(x)` gives integers, `round(x, n)` keeps the dtype."""
+    """Round to integers, or with `ndigits` to decimals in the same dtype."""
     if ndigits is None:
         return conversion.astype(elementwise.round(self), int)
     return elementwise.round(self, ndigits)
 
 
 def iterate(self: Any) -> Iterator[Any]:
-    """The rows of an array."""
+    """Return an iterator over the rows of an array."""
     if not self.shape:
         raise TypeError("iteration over a 0-d array")
     eager = STATE.trace is EVAL and not isinstance(self, Tracer)
@@ -196,16 +197,16 @@ def iterate(self: Any) -> Iterator[Any]:
     return (indexing.getitem(self, i) for i in range(int(self.shape[0])))
 
 
-# Types of arrays that were iterated over: the second time it pays to compile.
+# Types of arrays that were iterated over: compiling pays off from the second time.
 _iterated: dict[Any, bool] = util.cache({})
 _CHUNK = 100
 
 
 def multi_device_rows(x: Any) -> Iterator[Any]:
-    """The rows of an array over several devices, on one of them where that is cheaper.
+    """Return the rows of a multi-device array, on one device where that is cheaper.
 
-    Cut otherwise than in rows, the array is read once, and its rows are not committed;
-    a program a row that runs on all devices would take many times as long.
+    An array that is not sharded by rows is read once, and its rows are uncommitted: one
+    program per row, on all devices, would take many times as long.
     """
     if x.is_fully_replicated:
         return rows_in_chunks(x, x.shape[0])
@@ -215,7 +216,7 @@ def multi_device_rows(x: Any) -> Iterator[Any]:
 
 
 def rows_in_chunks(x: Any, n: int) -> Iterator[Any]:
-    """The rows of an array, many by one compiled program."""
+    """Return the rows of an array, 100 per call of a compiled program."""
     if n <= _CHUNK:
         return iter(rows_at_once(x))
     n_chunked = n - n % _CHUNK
@@ -229,7 +230,7 @@ def rows_in_chunks(x: Any, n: int) -> Iterator[Any]:
 
 
 def may_be_keys(x: Any) -> bool:
-    """Whether an array looks like random keys: few, and soon taken apart."""
+    """Whether an array has the type of raw random keys, which are few and soon split."""
     if type(x) is not ArrayImpl:
         return True
     return x.dtype == dtypes.uint32 and x.ndim == 2 and x.shape[1] <= 4
@@ -237,12 +238,12 @@ def may_be_keys(x: Any) -> bool:
 
 @composite
 def rows_at_once(x: Any) -> Any:
-    """All rows, by one compiled program."""
+    """Return all rows, by one compiled program."""
     return lax.unstack(x)
 
 
 def contains(self: Any, value: Any) -> bool:
-    """`value in x`, for an array of one axis."""
+    """Evaluate `value in x` for an array of one axis."""
     if self.ndim != 1:
         raise ValueError(
             "Array.__contains__: search array must be one-dimensional, got"
@@ -257,12 +258,12 @@ def contains(self: Any, value: Any) -> bool:
 
 
 def no_deletion(self: Any, index: Any) -> None:
-    """`del x[i]` raises, as of an attribute that is not there."""
+    """Raise on `del x[i]`, as for a missing attribute."""
     raise AttributeError("__delitem__: arrays are immutable; jnp.delete(x, i) makes another")
 
 
 def no_assignment(self: Any, idx: Any, value: Any) -> None:
-    """`x[i] = y` raises."""
+    """Raise on `x[i] = y`."""
     raise errors.type_error(
         "JAX arrays are immutable and do not support in-place item assignment."
         " Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.",
@@ -275,18 +276,18 @@ def no_assignment(self: Any, idx: Any, value: Any) -> None:
 
 
 def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
-    """The elements converted to a dtype (None: the default float)."""
+    """Convert the elements to a dtype; None means the default float."""
     return conversion.astype(self, dtype, copy=copy, device=device)
 
 
 def reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
-    """The elements in another shape, given as one tuple or as sizes."""
+    """Return the elements in another shape, given as one tuple or as sizes."""
     shape = args[0] if len(args) == 1 else args
     return manipulation.reshape(self, shape, order, out_sharding=out_sharding)
 
 
 def transpose(self: Any, *args: Any) -> Any:
-    """Axes permuted: reversed, or as given by one tuple or by numbers."""
+    """Permute the axes: reverse them, or use one tuple or several numbers."""
     axes: Any = args or None
     if len(args) == 1:
         axes = args[0] if args[0] is None or np.ndim(args[0]) else args
@@ -294,12 +295,12 @@ def transpose(self: Any, *args: Any) -> Any:
 
 
 def flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
-    """The elements in an array of one axis."""
+    """Return the elements in an array of one axis."""
     return manipulation.ravel(self, order, out_sharding=out_sharding)
 
 
 def clip(self: Any, min: Any = None, max: Any = None) -> Any:
-    """The elements moved into the bounds."""
+    """Clip the elements to the bounds."""
     return elementwise.clip(self, min, max)
 
 
@@ -312,19 +313,19 @@ def compress(
     size: int | None = None,
     fill_value: Any = 0,
 ) -> Any:
-    """The slices along an axis that a mask takes."""
+    """Return the slices along an axis where a mask is true."""
     return selection.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
 def view(self: Any, dtype: Any = None, type: None = None) -> Any:
-    """The same bits as another dtype."""
+    """Reinterpret the bits as another dtype."""
     if type is not None:
         raise NotImplementedError("`type` argument of array.view() is not supported.")
     return conversion.view(self, dtype)
 
 
 def to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
-    """A copy on another device."""
+    """Return a copy on another device."""
     if stream is not None:
         raise NotImplementedError("stream argument of array.to_device()")
     from ...api.devices import device_put
@@ -333,7 +334,7 @@ def to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
 
 
 def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
-    """The module with the array API's functions."""
+    """Return the module with the array API's functions."""
     if api_version not in (None, *API_VERSIONS):
         raise ValueError(
             f"api_version={api_version!r} is not available; available versions are:"
@@ -371,36 +372,39 @@ _METHODS: dict[str, Any] = {
 
 
 def flat(self: Any) -> Any:
-    """`x.flat` raises."""
+    """Raise on `x.flat`."""
     raise NotImplementedError(
         "JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead."
     )
 
 
-# name -> (what gives it, what it is)
+# name -> (function of the array, docstring)
 _PROPERTIES: dict[str, tuple[Any, str]] = {
     "T": (
         lambda self: manipulation.transpose(self),
-        "The axes in reverse order; see `minijax.numpy.transpose`.",
+        "The array with its axes reversed; see `minijax.numpy.transpose`.",
     ),
     "mT": (
         lambda self: manipulation.matrix_transpose(self),
-        "The last two axes swapped; see `minijax.numpy.matrix_transpose`.",
+        "The array with its last two axes swapped; see `minijax.numpy.matrix_transpose`.",
     ),
     "real": (lambda self: ufuncs.real(self), "The real parts."),
-    "imag": (lambda self: ufuncs.imag(self), "The imaginary parts; of real x, zeros."),
+    "imag": (lambda self: ufuncs.imag(self), "The imaginary parts; zeros for real x."),
     "at": (
         _IndexUpdateHelper,
-        "`x.at[i].set(y)` is x with y at i; likewise add, multiply, min, max, get ...",
+        "`x.at[i].set(y)` is x with y at i; so are add, multiply, min, max, get ...",
     ),
-    "flat": (flat, "Not there: `x.flatten()` gives the elements in a row."),
-    "nbytes": (lambda self: self.size * self.dtype.itemsize, "The bytes of all elements."),
-    "itemsize": (lambda self: self.dtype.itemsize, "The bytes of one element."),
+    "flat": (flat, "Not supported: `x.flatten()` returns the elements in one axis."),
+    "nbytes": (
+        lambda self: self.size * self.dtype.itemsize,
+        "The size of all elements in bytes.",
+    ),
+    "itemsize": (lambda self: self.dtype.itemsize, "The size of one element in bytes."),
 }
 
 
 def install() -> None:
-    """Fill operators, methods and properties into `Array` and `Tracer`."""
+    """Install operators, methods and properties in `Array` and `Tracer`."""
     install_operators()
     for name, fun in _UNARY.items():
         arrays.set_method(f"__{name}__", fun)

@@ -1,7 +1,7 @@
-"""Means and spreads over axes: mean, var, std, average.
+"""Means and variances over axes: mean, var, std, average.
 
 All results are strongly typed floats (or complex numbers); float16 and bfloat16 are
-computed in float32 unless a dtype is asked for.
+computed in float32 unless a dtype is requested.
 
 Next: reductions.py, for the sums; quantiles.py, for order statistics.
 """
@@ -52,11 +52,11 @@ from .reductions import (
 
 __all__ = ("mean", "var", "std", "average")
 
-# -------------------------------------------------------------------- means and spreads
+# ------------------------------------------------------------------ means and variances
 
 
 def size_along(shape: Sequence[int], axes: Sequence[int]) -> int:
-    """The number of elements that a reduction takes together."""
+    """Return the number of elements that a reduction combines."""
     n = 1
     for i in axes:
         n *= shape[i]
@@ -64,20 +64,20 @@ def size_along(shape: Sequence[int], axes: Sequence[int]) -> int:
 
 
 def count_where(where: Any, shape: tuple[int, ...], axes: Any, dtype: Any) -> Any:
-    """How many elements of an array of this shape a mask takes along axes."""
+    """Count, along axes, the elements of an array of this shape where a mask is true."""
     old = core.aval_of(where).shape
     if broadcast_or_none(old, shape) != shape:
         raise errors.value_error(
             f"Incompatible shapes for broadcasting: where of shape {old} and"
             f" requested shape {shape}",
-            why="a mask chooses among the elements that are there.",
+            why="a mask selects among the existing elements of the array.",
             tries=["jnp.broadcast_to(x, ...) before the reduction"],
         )
     return sum_axes(convert(broadcast_to(where, shape), dtype), axes)
 
 
 def broadcast_or_none(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The shape that shapes broadcast to; None if there is none."""
+    """Return the shape that shapes broadcast to, or None if there is none."""
     try:
         return broadcast_sizes(*shapes)
     except ValueError:
@@ -94,7 +94,7 @@ def mean(
     *,
     where: ArrayLike | None = None,
 ) -> Any:
-    """Arithmetic mean along axes.
+    """Return the arithmetic mean along axes.
 
     Args:
       a: array or number; integers and bools become floats.
@@ -102,14 +102,14 @@ def mean(
       dtype: dtype to convert to and compute in.
       out: not supported.
       keepdims: keep reduced axes with size 1.
-      where: a mask; elements where it is False are left out.
+      where: a mask; elements where it is False are excluded.
 
     Returns:
       An array of `dtype`, or of `a`'s dtype (integers made float), without the
-      axes of `axis`; nan for the mean of nothing.
+      axes of `axis`; nan for the mean of zero elements.
 
     Raises:
-      ValueError: an axis does not exist or is named twice, or `where` is no mask.
+      ValueError: an axis does not exist or is named twice, or `where` is not boolean.
       NotImplementedError: `out` is given.
 
     Example:
@@ -128,7 +128,7 @@ def mean(
 
 
 def mean_in(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
-    """The mean, computed in a dtype."""
+    """Return the mean, computed in a dtype."""
     a = strong(a, dtype)
     shape = core.aval_of(a).shape
     axes, names = reduce_axes(axis, len(shape))
@@ -149,7 +149,7 @@ def mean_in(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
 
 
 def variance(name: str, a, axis, dtype, correction, keepdims: bool, where, center):
-    """The variance along axes."""
+    """Return the variance along axes."""
     check_arraylike(name, a)
     check_where(name, where)
     dtype = static_dtype(dtype, name)
@@ -170,20 +170,20 @@ def variance(name: str, a, axis, dtype, correction, keepdims: bool, where, cente
     count: Any = size_along(shape, axes)
     if where is not None:
         count = count_where(where, shape, axes, real)
-        # Before squaring: the slope of the square of an infinity is none, times 0 too.
+        # Mask before squaring: at infinity its slope is infinite, and 0 times that is nan.
         deviation = masked(deviation, where, typed_constant(0, working))
     total = sum_axes(squared(deviation), axes)
     if names:
         total = lax.psum(total, names)
         count = lax.psum(count, names)
     x = over_count(total, count, correction, real, result)
-    if name == "var" and dtypes.is_integer(result):  # as the choice of a nan leaves it
+    if name == "var" and dtypes.is_integer(result):  # as JAX, which selects a nan
         x = convert(x, dtypes.float_default(), True)
     return keep(x, axes, len(shape)) if keepdims else x
 
 
 def difference(x: Any, y: Any) -> Any:
-    """`x - y`, with size-1 axes and missing ones of `y` repeated."""
+    """Return `x - y`, with size-1 and missing axes of `y` repeated."""
     shape, other = core.aval_of(x).shape, core.aval_of(y).shape
     if other and len(other) != len(shape):
         y = broadcast_to(y, broadcast_sizes(shape, other))
@@ -191,14 +191,14 @@ def difference(x: Any, y: Any) -> Any:
 
 
 def squared(x: Any) -> Any:
-    """The squared size of each element."""
+    """Return the squared size of each element."""
     if dtypes.is_complex(core.aval_of(x).dtype):
         return lax.real(lax.mul(x, lax.conj(x)))
     return lax.square(x)
 
 
 def variance_dtypes(name: str, input_dtype: Any, requested_dtype: Any) -> tuple[Any, Any]:
-    """What a variance is computed in, and the dtype of the result."""
+    """Return the dtype that a variance is computed in, and the dtype of the result."""
     if requested_dtype is not None and dtypes.is_bool(requested_dtype):
         raise errors.type_error(
             f"jnp.{name} does not accept dtype bool.",
@@ -223,7 +223,7 @@ def variance_dtypes(name: str, input_dtype: Any, requested_dtype: Any) -> tuple[
 
 
 def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any) -> Any:
-    """`total / (count - correction)`; nan where that is not positive."""
+    """Return `total / (count - correction)`, or nan where the divisor is not positive."""
     if isinstance(count, int) and isinstance(correction, (int, float)):
         n = count - correction
         if n > 0:
@@ -238,7 +238,7 @@ def over_count(total: Any, count: Any, correction: Any, dtype: Any, result: Any)
 
 
 def _correction(ddof: Any, correction: Any) -> Any:
-    """The one of `ddof` and `correction` that was given."""
+    """Return `ddof` or `correction`, whichever the user passed."""
     if correction is None:
         return ddof
     if not (isinstance(ddof, int) and ddof == 0):
@@ -271,24 +271,24 @@ def var(
     mean: ArrayLike | None = None,
     correction: int | float | None = None,
 ) -> Any:
-    """Variance along axes: the mean squared distance from the mean.
+    """Return the variance along axes: the mean squared distance from the mean.
 
     .. math:: \\sigma^2 = \\frac{1}{n - \\mathrm{ddof}} \\sum_i |a_i - \\bar a|^2
 
     Args:
-      a: array or number; of complex values the result is real.
+      a: array or number; for complex values the result is real.
       axis: axes to reduce; None for all of them.
-      dtype: dtype of the result; computed in no less than the dtype of `a`.
+      dtype: dtype of the result; the computation uses at least the dtype of `a`.
       out: not supported.
-      ddof: taken from the number of elements that the sum of squares is divided by.
+      ddof: subtracted from the number of elements in the divisor of the sum of squares.
       keepdims: keep reduced axes with size 1.
-      where: a mask; elements where it is False are left out.
-      mean: the mean, if it is known (with reduced axes of size 1).
+      where: a mask; elements where it is False are excluded.
+      mean: the precomputed mean (with reduced axes of size 1).
       correction: another name for `ddof`.
 
     Returns:
       A real array of `dtype`, or of `a`'s (integers made float), without the axes
-      of `axis`; nan where `ddof` leaves nothing to divide by.
+      of `axis`; nan where the divisor is not positive.
 
     Raises:
       ValueError: both `ddof` and `correction`, an axis that does not exist, or a real
@@ -318,22 +318,22 @@ def std(
     mean: ArrayLike | None = None,
     correction: int | float | None = None,
 ) -> Any:
-    """Standard deviation along axes: the root of `var`.
+    """Return the standard deviation along axes: the root of `var`.
 
     Args:
-      a: array or number; of complex values the result is real.
+      a: array or number; for complex values the result is real.
       axis: axes to reduce; None for all of them.
-      dtype: inexact dtype of the result; computed in no less than the dtype of `a`.
+      dtype: inexact dtype of the result; the computation uses at least the dtype of `a`.
       out: not supported.
-      ddof: taken from the number of elements that the sum of squares is divided by.
+      ddof: subtracted from the number of elements in the divisor of the sum of squares.
       keepdims: keep reduced axes with size 1.
-      where: a mask; elements where it is False are left out.
-      mean: the mean, if it is known (with reduced axes of size 1).
+      where: a mask; elements where it is False are excluded.
+      mean: the precomputed mean (with reduced axes of size 1).
       correction: another name for `ddof`.
 
     Returns:
       A real array of `dtype`, or of `a`'s (integers made float), without the axes
-      of `axis`; nan where `ddof` leaves nothing to divide by.
+      of `axis`; nan where the divisor is not positive.
 
     Raises:
       ValueError: a `dtype` that is not inexact, or real for complex values; both `ddof`
@@ -359,21 +359,21 @@ def average(
     returned: bool = False,
     keepdims: bool = False,
 ) -> Any:
-    """Weighted mean along axes.
+    """Return the weighted mean along axes.
 
     Args:
       a: array or number.
       axis: axes to average over; None for all of them.
       weights: of the shape of `a`, or of its axes `axis`; None for equal weights.
-      returned: return also the sum of the weights.
+      returned: also return the sum of the weights.
       keepdims: keep reduced axes with size 1.
 
     Returns:
-      An array of `a`'s and the weights' common inexact dtype, without the axes of
-      `axis`; with `returned` a pair of it and the sum of the weights, of one shape.
+      An array of `a`'s and the weights' common inexact dtype, without the axes of `axis`;
+      with `returned`, a pair of that array and the sum of the weights, of one shape.
 
     Raises:
-      TypeError, ValueError: weights of a shape that does not fit.
+      TypeError, ValueError: weights of a shape that does not match.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -405,7 +405,7 @@ def _average(a: Any, weights: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _aligned_weights(shape: Any, weights: Any, axis: Any, axes: Any) -> Any:
-    """Weights of some axes, with size 1 along the others."""
+    """Return weights of some axes, with size 1 along the others."""
     if axis is None:
         raise ValueError(
             "Axis must be specified when shapes of a and weights differ:"

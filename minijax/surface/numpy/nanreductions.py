@@ -1,6 +1,6 @@
-"""Reductions that leave nans out: nansum, nanmean, nanmax, nanvar, nanargmax ...
+"""Reductions that ignore nans: nansum, nanmean, nanmax, nanvar, nanargmax ...
 
-Integers have no nans: for them each is the plain reduction.
+Integers cannot be nan: for them each function is the ordinary reduction.
 
 Next: reductions.py.
 """
@@ -38,17 +38,17 @@ __all__ = (
 
 
 def nans_of(x: Any) -> Any:
-    """Where an array is nan."""
+    """Return a mask of the nans of an array."""
     return lax.ne(x, x)
 
 
 def not_nan(x: Any) -> Any:
-    """Where an array is not nan."""
+    """Return a mask of the elements that are not nan."""
     return lax.bitwise_not(nans_of(x))
 
 
 def without_nans(name: str, a: Any, value: Any) -> Any:
-    """The array with nans replaced; itself, if its dtype has none."""
+    """Return the array with nans replaced; integer arrays are returned unchanged."""
     check_arraylike(name, a)
     a = as_array(a)
     if not dtypes.is_inexact(a.dtype):
@@ -89,14 +89,14 @@ nansum = _accumulation(
     "nansum",
     reductions.sum,
     0,
-    "Sum along axes, nans counting as 0.",
+    "Return the sum along axes, where nans count as 0.",
     "[1., jnp.nan, 2.] -> 3.",
 )
 nanprod = _accumulation(
     "nanprod",
     reductions.prod,
     1,
-    "Product along axes, nans counting as 1.",
+    "Return the product along axes, where nans count as 1.",
     "[3., jnp.nan, 2.] -> 6.",
 )
 
@@ -116,13 +116,13 @@ def _nan_extremum(name: str, a, axis, keepdims: bool, initial, where):
 nanmax = reductions.extremum_function(
     _nan_extremum,
     "nanmax",
-    "Largest element that is not nan (nan if all are).",
+    "Return the largest element that is not nan (nan if all are).",
     "[3., jnp.nan, 2.] -> 3.",
 )
 nanmin = reductions.extremum_function(
     _nan_extremum,
     "nanmin",
-    "Smallest element that is not nan (nan if all are).",
+    "Return the smallest element that is not nan (nan if all are).",
     "[3., jnp.nan, 2.] -> 2.",
 )
 
@@ -136,7 +136,7 @@ def nanmean(
     keepdims: bool = False,
     where: ArrayLike | None = None,
 ) -> Any:
-    """Mean of what is not nan along axes.
+    """Return the mean along axes of the elements that are not nan.
 
     Args:
       a: array or number; integers and bools become floats.
@@ -144,11 +144,11 @@ def nanmean(
       dtype: dtype to convert to and compute in.
       out: not supported.
       keepdims: keep reduced axes with size 1.
-      where: a mask; elements where it is False are left out.
+      where: a mask; elements where it is False are excluded.
 
     Returns:
       An array of `dtype`, or of `a`'s dtype (integers made float), without the
-      axes of `axis`; nan where all elements are.
+      axes of `axis`; nan where all elements are nan.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -176,13 +176,13 @@ def _any_along(a: Any, axis: Any) -> bool:
 
 
 def _nans_like(x: Any, dtype: Any) -> Any:
-    """Constant nans of the shape of `x`, where 0 / 0 has slope nan."""
+    """Return constant nans of the shape of `x`; the slope of 0 / 0 would be nan."""
     nan = np.array(complex(np.nan, np.nan) if dtypes.is_complex(dtype) else np.nan)
     return lax.broadcast_in_dim(nan.astype(dtype), core.aval_of(x).shape, ())
 
 
 def nan_variance(name: str, a, axis, dtype, ddof, keepdims: bool, where, center):
-    """The variance of what is not nan."""
+    """Return the variance of the elements that are not nan."""
     check_arraylike(name, a)
     check_where(name, where)
     a, dtype = as_array(a), static_dtype(dtype, name)
@@ -193,7 +193,7 @@ def nan_variance(name: str, a, axis, dtype, ddof, keepdims: bool, where, center)
     if center is None:
         center = nanmean(a, axis, working, None, True, where)
     valid = not_nan(a)
-    # Left out before they are squared: the slope of a square at nan is nan, times 0 too.
+    # Mask before squaring: the slope of a square at nan is nan, even times 0.
     deviation = moments.difference(a, convert(center, working))
     deviation = choose(valid, deviation, typed_constant(0, working))
     if where is not None:
@@ -227,21 +227,21 @@ def nanvar(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Any:
-    """Variance along axes of what is not nan.
+    """Return the variance along axes of the elements that are not nan.
 
     Args:
-      a: array or number; of complex values the result is real.
+      a: array or number; for complex values the result is real.
       axis: axes to reduce; None for all of them.
-      dtype: dtype of the result; computed in no less than the dtype of `a`.
+      dtype: dtype of the result; the computation uses at least the dtype of `a`.
       out: not supported.
-      ddof: taken from the number of elements that the sum of squares is divided by.
+      ddof: subtracted from the number of elements in the divisor of the sum of squares.
       keepdims: keep reduced axes with size 1.
-      where: a mask; elements where it is False are left out.
-      mean: the mean, if it is known (with reduced axes of size 1).
+      where: a mask; elements where it is False are excluded.
+      mean: the precomputed mean (with reduced axes of size 1).
 
     Returns:
       A real array of `dtype`, or of `a`'s (integers made float), without the axes
-      of `axis`; nan where no more than `ddof` elements are left.
+      of `axis`; nan where at most `ddof` elements remain.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -263,21 +263,21 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Any:
-    """Standard deviation along axes of what is not nan: the root of `nanvar`.
+    """Return the standard deviation of the elements that are not nan: the root of `nanvar`.
 
     Args:
-      a: array or number; of complex values the result is real.
+      a: array or number; for complex values the result is real.
       axis: axes to reduce; None for all of them.
-      dtype: inexact dtype of the result; computed in no less than the dtype of `a`.
+      dtype: inexact dtype of the result; the computation uses at least the dtype of `a`.
       out: not supported.
-      ddof: taken from the number of elements that the sum of squares is divided by.
+      ddof: subtracted from the number of elements in the divisor of the sum of squares.
       keepdims: keep reduced axes with size 1.
-      where: a mask; elements where it is False are left out.
-      mean: the mean, if it is known (with reduced axes of size 1).
+      where: a mask; elements where it is False are excluded.
+      mean: the precomputed mean (with reduced axes of size 1).
 
     Returns:
       A real array of `dtype`, or of `a`'s (integers made float), without the axes
-      of `axis`; nan where no more than `ddof` elements are left.
+      of `axis`; nan where at most `ddof` elements remain.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -290,7 +290,7 @@ def nanstd(
 
 
 def _nan_position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
-    """The position of the extremum of what is not nan; -1 if all is."""
+    """Return the position of the extremum of the elements that are not nan, or -1."""
     check_arraylike(name, a)
     a = as_array(a)
     if dtypes.is_complex(a.dtype):
@@ -310,14 +310,14 @@ nanargmax = reductions.argextremum_function(
     _nan_position,
     "nanargmax",
     lax.argmax_p,
-    "Position of the first largest element that is not nan; -1 if all are.",
+    "Return the position of the first largest element that is not nan, or -1.",
     "[1., jnp.nan, 3.] -> 2",
 )
 nanargmin = reductions.argextremum_function(
     _nan_position,
     "nanargmin",
     lax.argmin_p,
-    "Position of the first smallest element that is not nan; -1 if all are.",
+    "Return the position of the first smallest element that is not nan, or -1.",
     "[jnp.nan, 1., 3.] -> 1",
 )
 
@@ -326,13 +326,13 @@ nancumsum = running.running_function(
     lambda a, axis, dtype: running.cumsum(without_nans("nancumsum", a, 0), axis, dtype),
     "nancumsum",
     __name__,
-    "Running sum, nans counting as 0.",
+    "Return the running sum, where nans count as 0.",
     "[1., jnp.nan, 2.] -> [1., 1., 3.]",
 )
 nancumprod = running.running_function(
     lambda a, axis, dtype: running.cumprod(without_nans("nancumprod", a, 1), axis, dtype),
     "nancumprod",
     __name__,
-    "Running product, nans counting as 1.",
+    "Return the running product, where nans count as 1.",
     "[2., jnp.nan, 3.] -> [2., 2., 6.]",
 )

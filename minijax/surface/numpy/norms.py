@@ -29,22 +29,22 @@ def norm(
     axis: tuple[int, ...] | int | None = None,
     keepdims: bool = False,
 ) -> Any:
-    """The norm of vectors or matrices.
+    """Return the norm of vectors or matrices.
 
     Args:
       x: array.
-      ord: for vectors a number (2 by default), inf, -inf or 0 (how many are not 0); for
-        matrices 'fro' (the default), 'nuc', 1, -1, 2, -2, inf, -inf.
-      axis: one axis for vectors, two for matrices; None takes the array as one of them,
-        or without `ord` flattened.
+      ord: for vectors a number (2 by default), inf, -inf or 0 (the number of nonzero
+        elements); for matrices 'fro' (the default), 'nuc', 1, -1, 2, -2, inf, -inf.
+      axis: one axis for vectors, two for matrices; None treats the array as one vector or
+        matrix, or flattens it if `ord` is None.
       keepdims: keep reduced axes with size 1.
 
     Returns:
-      A real array of `x`'s precision (that of a float for integers), without the axes
+      A real array of `x`'s precision (float precision for integers), without the axes
       of the vectors or matrices.
 
     Raises:
-      ValueError: more than two axes, an unknown order.
+      ValueError: more than two axes, an unknown `ord`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -127,7 +127,7 @@ def _matrix_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
 
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Any:
-    """The norm of the matrices in the last two axes.
+    """Return the norm of the matrices in the last two axes.
 
     Args:
       x: matrices, shape (..., m, n).
@@ -136,10 +136,10 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fr
         1, -1, inf, -inf (sums of columns or rows), 2 or -2 (singular values).
 
     Returns:
-      A real array of `x`'s precision (that of a float for integers), shape (...).
+      A real array of `x`'s precision (float precision for integers), shape (...).
 
     Raises:
-      ValueError: fewer than two axes, an unknown order.
+      ValueError: fewer than two axes, an unknown `ord`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -158,17 +158,17 @@ def vector_norm(
     keepdims: bool = False,
     ord: int | str = 2,
 ) -> Any:
-    """The norm of vectors along any number of axes together.
+    """Return the norm of vectors along any number of axes together.
 
     Args:
       x: array.
-      axis: the axes that hold a vector, flattened; None for all of them.
+      axis: the axes of the vectors, which are flattened; None for all of them.
       keepdims: keep reduced axes with size 1.
-      ord: a number p, for the p-th root of the sum of :math:`|x_i|^p`; inf or -inf for
-        the largest or smallest size, 0 for how many are not 0.
+      ord: a number p, for the p-th root of the sum of :math:`|x_i|^p`; inf or -inf for the
+        largest or smallest size, 0 for the number of nonzero elements.
 
     Returns:
-      A real array of `x`'s precision (that of a float for integers), without the axes
+      A real array of `x`'s precision (float precision for integers), without the axes
       of `axis`.
 
     Raises:
@@ -187,7 +187,7 @@ def vector_norm(
 @composite(static=("axis", "keepdims", "ord"))
 def _norm_of_all(x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
     input_dtype = core.aval_of(x).dtype
-    if not dtypes.is_inexact(input_dtype):  # floats that hold sums of integers
+    if not dtypes.is_inexact(input_dtype):  # use floats that can represent integer sums
         x = convert(x, dtypes.to_inexact(reductions.wide_int(input_dtype)))
     (x,) = operand("vector_norm", x)
     return _vector_norm(x, canonical_axes(axis, x.ndim), 2 if ord is None else ord, keepdims)
@@ -195,7 +195,7 @@ def _norm_of_all(x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
 
 @composite(static=("p",))
 def cond(x: ArrayLike, p: Any = None) -> Any:
-    """Condition numbers: the norm of a matrix times that of its inverse.
+    """Return condition numbers: the norm of a matrix times the norm of its inverse.
 
     Args:
       x: matrices, shape (..., m, n).
@@ -206,7 +206,8 @@ def cond(x: ArrayLike, p: Any = None) -> Any:
       nan for zeros.
 
     Raises:
-      ValueError: no matrix, an empty one, or one that is not square where it must be.
+      ValueError: not a matrix, an empty one, or one that is not square although `p`
+        requires it.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -261,12 +262,12 @@ def matrix_rank(
     hermitian: bool = False,
     tol: ArrayLike | None = None,
 ) -> Any:
-    """Ranks: how many singular values are not 0.
+    """Return ranks: the number of singular values that are not 0.
 
     Args:
       M: matrices, shape (..., m, n); a vector counts as a row.
-      rtol: share of the largest up to which one counts as 0 (default: max(m, n) * eps, at
-        most 0.01).
+      rtol: fraction of the largest up to which one counts as 0 (default: max(m, n) * eps,
+        at most 0.01).
       hermitian: `M` is Hermitian.
       tol: size up to which one counts as 0.
 

@@ -1,7 +1,7 @@
-"""`pad`: an array made larger at its edges, in every mode of NumPy.
+"""`pad`, in every mode of NumPy.
 
-Each axis is padded in turn.  Constants are one `pad` primitive; modes that copy are
-slices, reversals and one concatenation an axis; `mean` and its kin reduce first.
+Each axis is padded in turn.  Constants are one `pad` primitive.  Modes that copy use
+slices, reversals and one concatenation per axis; `mean` and its kin reduce first.
 
 Next: edits.py, for delete and insert.
 """
@@ -28,7 +28,7 @@ from .ranges import _linspace
 
 __all__ = ("pad",)
 
-# What each mode may be told besides its name.
+# The keyword arguments of each mode.
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "constant": ("constant_values",),
     "edge": (),
@@ -47,25 +47,25 @@ Widths = tuple[tuple[int, int], ...]
 
 
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """An array made larger at its edges.
+    """Pad an array at its edges.
 
     Args:
       array: array or number.
-      pad_width: how many elements to add: an int, (before, after), or one such pair for
-        each axis.
+      pad_width: number of elements to add: an int, (before, after), or one such pair per
+        axis.
       mode: "constant", "edge", "reflect", "symmetric", "wrap", "linear_ramp",
         "maximum", "mean", "median", "minimum", "empty", or a function
         (vector, pad pair, axis, kwargs) -> vector of a padded vector.
-      kwargs: `constant_values`, `end_values`, `stat_length` (each: one, a pair, or a
-        pair an axis), `reflect_type` ("even" or "odd").
+      kwargs: `constant_values`, `end_values`, `stat_length` (each: one value, a pair, or a
+        pair per axis), `reflect_type` ("even" or "odd").
 
     Returns:
-      An array of `array`'s dtype and rank, each axis as much longer as its widths say.
+      An array of `array`'s dtype and rank, with each axis extended by its widths.
 
     Raises:
-      TypeError: widths are no integers.
-      ValueError: they are negative or too many, or an argument does not belong to the
-        mode.
+      TypeError: widths are not integers.
+      ValueError: widths are negative or too many, or the mode does not have such an
+        argument.
       NotImplementedError: an unknown mode.
 
     Example:
@@ -120,7 +120,7 @@ def _is_odd(kind: str) -> bool:
 
 
 def pad_widths(user_value: Any, rank: int, name: str = "pad_width") -> Widths:
-    """Widths as one (before, after) for each axis."""
+    """Return widths as one (before, after) per axis."""
     if isinstance(user_value, Tracer):
         user_value = concrete_or_error(None, user_value, f"It is the {name} of jnp.pad.")
     widths = np.asarray(user_value)
@@ -139,7 +139,7 @@ def pad_widths(user_value: Any, rank: int, name: str = "pad_width") -> Widths:
 
 
 def pair_up(values: Any, rank: int) -> Any:
-    """Values given as (v,), (before, after) or pairs, as one pair for each axis."""
+    """Return values, given as (v,), (before, after) or pairs, as one pair per axis."""
     items = [tuple(v) if isinstance(v, (tuple, list)) else v for v in values]
     if not any(isinstance(v, tuple) for v in items):
         items = [tuple(items) * 2] if len(items) == 1 else [tuple(items)]
@@ -147,7 +147,7 @@ def pair_up(values: Any, rank: int) -> Any:
     if len(items) == 1:
         items *= rank
     if len(items) != rank or any(len(v) != 2 for v in items):
-        raise ValueError(f"jnp.pad: {values!r} gives no pair for each of {rank} axes.")
+        raise ValueError(f"jnp.pad: {values!r} does not have one pair for each of {rank} axes.")
     return tuple(items)
 
 
@@ -171,7 +171,7 @@ def _pad_constant(x: Any, values: Any, widths: Widths) -> Any:
 
 
 def _unpacked(values: Any, rank: int) -> Any:
-    """An array of values as pairs of scalars."""
+    """Return an array of values as pairs of scalars."""
     shape = shape_of(values)
     if shape == (1,):
         values = lax.broadcast_in_dim(values, (rank, 2), (1,))
@@ -200,12 +200,12 @@ def _pad_ramp(x: Any, ends: Any, widths: Widths) -> Any:
 
 
 def _one(x: Any, position: int, axis: int) -> Any:
-    """The element at a place along an axis, without that axis."""
+    """Return the element at a position along an axis, without that axis."""
     return lax.squeeze(lax.slice_in_dim(x, position, position + 1, axis=axis), (axis,))
 
 
 def _join(pieces: list[Any], axis: int) -> Any:
-    """Parts that are not empty, joined."""
+    """Join the pieces that are not empty."""
     nonempty = [p for p in pieces if shape_of(p)[axis]]
     return lax.concatenate(nonempty or pieces[1:2], axis)
 
@@ -258,7 +258,7 @@ def _pad_reflected(x: Any, widths: Widths, symmetric: bool, odd: bool) -> Any:
 
 
 def _reflect(x, axis: int, before: int, after: int, symmetric: bool, odd: bool):
-    """Mirror images at both ends, again and again until they are wide enough."""
+    """Add mirror images at both ends until they are wide enough."""
     if shape_of(x)[axis] == 1 and not symmetric:
         return _edge(x, axis, before, after)
     while before or after:
@@ -278,7 +278,7 @@ def _reflect(x, axis: int, before: int, after: int, symmetric: bool, odd: bool):
 
 
 def _image(piece: Any, x: Any, position: int, axis: int, odd: bool) -> Any:
-    """A part reversed; if odd, reflected in the value at the edge too."""
+    """Reverse a piece; if `odd`, also reflect it in the value at the edge."""
     piece = lax.rev(piece, (axis,))
     if not odd:
         return piece
@@ -315,7 +315,7 @@ def _pad_statistic(x: Any, widths: Widths, mode: str, lengths: Any) -> Any:
 
 
 def _repeated(near: Any, mode: str, axis: int, n: int, dtype: Any) -> Any:
-    """A statistic along an axis, n times."""
+    """Return a statistic along an axis, repeated n times."""
     value = _STATISTICS[mode](near, axis=axis, keepdims=True)
     if dtypes.is_integer(dtype) and dtypes.is_float(aval_of(value).dtype):
         value = lax.round(value, lax.RoundingMethod.TO_NEAREST_EVEN)
@@ -325,7 +325,7 @@ def _repeated(near: Any, mode: str, axis: int, n: int, dtype: Any) -> Any:
 
 
 def _pad_by_function(array, widths: Widths, fun, kwargs: dict[str, Any]):
-    """Zeros first; then the function fills them in, vector by vector."""
+    """Pad with zeros, then let the function fill them in, vector by vector."""
     out = _pad_constant(array, 0, widths)
     for axis, pair in enumerate(widths):
         out = apply_along_axis(fun, axis, out, pair, axis, kwargs)

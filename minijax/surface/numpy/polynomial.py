@@ -1,6 +1,6 @@
 """Polynomials as arrays of coefficients, the highest power first.
 
-Next: array_api_linalg.py, which finds roots and fits.
+Next: array_api_linalg.py, whose functions find roots and fits.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ __all__ = (
 
 @composite(static=("unroll",))
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Any:
-    """The value of a polynomial, by Horner's rule.
+    """Evaluate a polynomial by Horner's rule.
 
     .. math:: \\sum_k p_k x^{n - 1 - k}
 
     Args:
       p: coefficients along the first axis, the highest power first.
-      x: where to evaluate.
-      unroll: how many steps one turn of the loop takes.
+      x: the positions to evaluate at.
+      unroll: number of steps in one iteration of the compiled loop.
 
     Returns:
       An array of the common dtype, of the shape to which `x` and the coefficients,
       p.shape[1:], broadcast.
 
     Raises:
-      TypeError: `p` has no axis.
+      TypeError: `p` is a scalar.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -80,8 +80,8 @@ def _check_coefficients(name: str, *ps: Any) -> None:
         if not core.aval_of(p).shape:
             raise errors.type_error(
                 f"jnp.{name}: len() of unsized object: {errors.type_text(p)}.",
-                why="coefficients of a polynomial lie along an axis.",
-                tries=["jnp.atleast_1d of it"],
+                why="the coefficients of a polynomial form an axis.",
+                tries=["jnp.atleast_1d(p)"],
             )
 
 
@@ -91,7 +91,7 @@ def _pair(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
 
 
 def _sum(a1: Any, a2: Any) -> Any:
-    """The sum of two polynomials: the shorter one is added to the other's end."""
+    """Add two polynomials: the shorter one is added to the end of the other."""
     (n1, n2) = a1.shape[0], a2.shape[0]
     if n1 == n2 or not n1 or not n2:
         return ufuncs.add(*ranked(a1, a2)) if n1 == n2 else a1 if n1 else a2
@@ -100,13 +100,13 @@ def _sum(a1: Any, a2: Any) -> Any:
 
 @composite
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Any:
-    """The sum of two polynomials.
+    """Add two polynomials.
 
     Args:
       a1, a2: coefficients along the first axis, the highest power first.
 
     Returns:
-      An array of the common dtype, as long as the longer one.
+      An array of the common dtype, with the size of the longer operand.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -118,13 +118,13 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Any:
 
 @composite
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Any:
-    """The difference of two polynomials.
+    """Subtract two polynomials.
 
     Args:
       a1, a2: coefficients along the first axis, the highest power first.
 
     Returns:
-      An array of the common dtype, as long as the longer one.
+      An array of the common dtype, with the size of the longer operand.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -136,7 +136,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Any:
 
 
 def _trim_leading(x: Any) -> Any:
-    """Without leading zeros; one coefficient at least."""
+    """Remove leading zeros, but keep at least one coefficient."""
     nonzero_indices = np.flatnonzero(
         np.asarray(concrete_or_error(None, x, "trim_leading_zeros"))
     )
@@ -144,7 +144,7 @@ def _trim_leading(x: Any) -> Any:
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Any:
-    """The product of two polynomials.
+    """Multiply two polynomials.
 
     Args:
       a1, a2: coefficients, one axis, the highest power first.
@@ -154,7 +154,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
       An array of the common inexact dtype, shape (n1 + n2 - 1,).
 
     Raises:
-      TypeError: a number instead of coefficients.
+      TypeError: a scalar instead of coefficients.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -173,7 +173,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
-    """Quotient and remainder of two polynomials.
+    """Return the quotient and the remainder of two polynomials.
 
     Args:
       u: the dividend, m coefficients, the highest power first.
@@ -186,7 +186,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
       and the remainder, with as many coefficients as `u` has.
 
     Raises:
-      TypeError: a number instead of coefficients.
+      TypeError: a scalar instead of coefficients.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -216,18 +216,18 @@ def _order(name: str, m: Any, what: str) -> int:
 
 
 def polyder(p: ArrayLike, m: int = 1) -> Any:
-    """The derivative of a polynomial.
+    """Differentiate a polynomial.
 
     Args:
       p: coefficients, the highest power first.
-      m: how often to differentiate.
+      m: order of the derivative.
 
     Returns:
-      An array of `p`'s inexact dtype, with `m` coefficients fewer, or none.
+      An array of `p`'s inexact dtype, with `m` coefficients fewer, possibly zero.
 
     Raises:
       ValueError: negative `m`.
-      TypeError: a number instead of coefficients.
+      TypeError: a scalar instead of coefficients.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -246,19 +246,19 @@ def polyder(p: ArrayLike, m: int = 1) -> Any:
 
 
 def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Any:
-    """The integral of a polynomial.
+    """Integrate a polynomial.
 
     Args:
       p: coefficients, the highest power first.
-      m: how often to integrate.
+      m: number of integrations.
       k: the constants of integration, one for all or `m` of them (default: 0).
 
     Returns:
       An array of the common inexact dtype, with `m` coefficients more than `p`.
 
     Raises:
-      ValueError: negative `m`, or not as many constants.
-      TypeError: a number instead of coefficients.
+      ValueError: negative `m`, or a wrong number of constants.
+      TypeError: a scalar instead of coefficients.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -280,24 +280,24 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Any:
     joint = lax.concatenate([p, constants], 0)
     n = joint.shape[0]
     top = [max(n - 1 - i, 0) for i in range(n)]
-    # Coefficient i was integrated until its power had grown to top[i].
+    # After all integrations, the power of coefficient i is top[i].
     done = [m if i < n - m else n - 1 - i for i in range(n)]
     divisors = [math.prod(range(t - d + 1, t + 1)) for t, d in zip(top, done, strict=True)]
     return joint / np.asarray(divisors, joint.dtype)
 
 
 def poly(seq_of_zeros: ArrayLike) -> Any:
-    """The polynomial with given roots, or the characteristic polynomial of a matrix.
+    """Return the polynomial with given roots, or the characteristic polynomial of a matrix.
 
     Args:
       seq_of_zeros: roots, one axis; or a square matrix.
 
     Returns:
-      An array of the inexact dtype (complex for a matrix), shape (n + 1,), that begins
-      with 1; the number 1 without roots.
+      An array of the inexact dtype (complex for a matrix), shape (n + 1,), whose first
+      element is 1; the number 1 if there are zero roots.
 
     Raises:
-      ValueError: another shape.
+      ValueError: neither a vector nor a square matrix.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -323,7 +323,7 @@ def poly(seq_of_zeros: ArrayLike) -> Any:
 def _poly(zeros: Any) -> Any:
     out = lax.broadcast_in_dim(typed_constant(1, zeros.dtype), (1,), ())
     nothing = const(zeros, 0)
-    for i in range(zeros.shape[0]):  # (x - zero) times what there is
+    for i in range(zeros.shape[0]):  # multiply by (x - zero)
         lower = lax.pad(out, nothing, [(1, 0, 0)]) * zeros[i]
         out = lax.pad(out, nothing, [(0, 1, 0)]) - lower
     return out
@@ -338,16 +338,17 @@ def polyfit(
     w: ArrayLike | None = None,
     cov: bool = False,
 ) -> Any:
-    """The polynomial that fits points best, by least squares.
+    """Fit a polynomial to points by least squares.
 
     Args:
-      x: where; one axis.
+      x: positions of the points; one axis.
       y: values, one axis, or several sets of values in columns.
       deg: the degree.
-      rcond: singular values below this share of the largest count as 0.
-      full: return also residuals, rank, singular values and rcond.
+      rcond: singular values below this fraction of the largest count as 0.
+      full: also return residuals, rank, singular values and rcond.
       w: weights of the points.
-      cov: return also the covariance of the coefficients ('unscaled': as it is).
+      cov: also return the covariance of the coefficients ('unscaled': not scaled by the
+        residuals).
 
     Returns:
       The coefficients, of the common inexact dtype, the highest power first, shape (deg
@@ -356,7 +357,7 @@ def polyfit(
 
     Raises:
       ValueError: negative degree.
-      TypeError: shapes that do not fit.
+      TypeError: shapes that do not match.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -416,19 +417,18 @@ def polyfit(
 
 
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Any:
-    """The roots of a polynomial: the eigenvalues of its companion matrix.
+    """Return the roots of a polynomial: the eigenvalues of its companion matrix.
 
     Args:
       p: coefficients.
-      strip_zeros: drop leading and trailing zeros first; concrete arrays only.  With
-        False there are as many results as in the general case: nan for each leading
-        zero.
+      strip_zeros: drop leading and trailing zeros first; concrete arrays only.  With False
+        the number of results depends on the size alone: nan for each leading zero.
 
     Returns:
       Complex array.
 
     Raises:
-      ValueError: not one axis.
+      ValueError: `p` has several axes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -454,7 +454,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Any:
 
 
 def _roots(p: Any, zeros: int) -> Any:
-    """Roots of a polynomial, and as many zeros after them."""
+    """Return the roots of a polynomial, followed by `zeros` zeros."""
     from . import array_api_linalg
 
     dtype = dtypes.complex_of(p.dtype)
@@ -472,10 +472,10 @@ def _roots(p: Any, zeros: int) -> Any:
 
 @composite
 def _roots_with_zeros(p: Any) -> Any:
-    """Roots of a polynomial, with a nan at the end for each leading zero."""
+    """Return the roots of a polynomial, with a nan at the end for each leading zero."""
     zeros = reductions.sum(reductions.all(_leading(p == 0), 1))
     values = _roots(rearrange.roll(p, -zeros), 0)
-    # Moving the zeros to the end has multiplied by a power of x: roots at 0.
+    # Moving the zeros to the end multiplied the polynomial by a power of x: roots at 0.
     sorted_indices = sorting.argsort(-ufuncs.absolute(values))
     position = lax.iota(dtypes.int32, values.size)
     values = values[sorted_indices]
@@ -484,7 +484,7 @@ def _roots_with_zeros(p: Any) -> Any:
 
 
 def _leading(mask: Any) -> Any:
-    """Row i: the mask up to element i, True after it."""
+    """Return a matrix: row i is the mask up to element i, and True after it."""
     n = mask.size
     rows = lax.broadcast_in_dim(mask, (n, n), (1,))
     return ufuncs.logical_or(rows, np.triu(np.ones((n, n), bool), 1))
@@ -492,18 +492,18 @@ def _leading(mask: Any) -> Any:
 
 @composite(static=("N", "increasing"))
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:
-    """The matrix of powers of the elements of a vector.
+    """Return the matrix of powers of the elements of a vector.
 
     Args:
-      x: one axis.
-      N: how many columns (default: as many as rows).
-      increasing: begin with the power 0.
+      x: a vector.
+      N: number of columns (default: number of rows).
+      increasing: start with the power 0.
 
     Returns:
       An array of `x`'s dtype (int32 for bools), shape (x.size, N).
 
     Raises:
-      ValueError: another number of axes, negative `N`.
+      ValueError: `x` is not a vector, or `N` is negative.
 
     Example:
       >>> import minijax.numpy as jnp

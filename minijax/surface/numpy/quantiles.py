@@ -1,6 +1,6 @@
 """Order statistics: quantile, percentile, median, and the same without nans.
 
-Arrays are sorted along the reduced axes; the quantile lies between two neighbours.
+Arrays are sorted along the reduced axes; a quantile is computed from two neighbours.
 
 Next: sorting.py.
 """
@@ -48,11 +48,11 @@ def _checked(name: str, axis, out, overwrite_input: bool, method: str, weights):
 
 _ARG_DOCS = {
     "a": "real array; integers become floats.",
-    "q": "the share, or several in an array of one axis.",
+    "q": "the fraction, or several in an array of one axis.",
     "overwrite_input": "not supported.",
-    "method": "what to take between two elements: 'linear' (interpolate), 'lower',\n"
+    "method": "the value between two elements: 'linear' (interpolate), 'lower',\n"
     "    'higher', 'midpoint', 'nearest', or 'inverted_cdf' (the first element at which\n"
-    "    the share is reached).",
+    "    the fraction is reached).",
     "weights": "weights of the elements, for 'inverted_cdf'.",
 }
 
@@ -66,7 +66,7 @@ def _quantile_function(
     )
     raises = (
         "ValueError: complex input, no elements, `q` of more than one axis, an unknown\n"
-        "    method.\n  NotImplementedError: weights with another method than they need."
+        "    method.\n  NotImplementedError: weights with a method other than 'inverted_cdf'."
     )
 
     @row(name, __name__, summary, shape, example, raises=raises, **_ARG_DOCS)
@@ -90,7 +90,7 @@ def _quantile_function(
 
 
 def fraction_of_percent(q: Any) -> Any:
-    """Percents as shares."""
+    """Convert percents to fractions."""
     if isinstance(q, (int, float)):
         return q / 100
     (q,) = promote_dtypes_inexact(as_array(q))
@@ -101,21 +101,21 @@ quantile = _quantile_function(
     "quantile",
     False,
     False,
-    "The value below which a share of the elements lies, in [0, 1].",
+    "Return the value below which a fraction `q` of the elements is, in [0, 1].",
     "[1., 2., 4.], 0.25 -> 1.5",
 )
 nanquantile = _quantile_function(
     "nanquantile",
     False,
     True,
-    "`quantile` of what is not nan.",
+    "Return the `quantile` of the elements that are not nan.",
     "[1., jnp.nan, 2.], 0.5 -> 1.5",
 )
 nanpercentile = _quantile_function(
     "nanpercentile",
     True,
     True,
-    "`percentile` of what is not nan.",
+    "Return the `percentile` of the elements that are not nan.",
     "[1., jnp.nan, 2.], 50 -> 1.5",
 )
 
@@ -132,7 +132,7 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """`quantile` with shares in percent.
+    """Return a `quantile` at fractions in percent.
 
     Args:
       a: real array; integers become floats.
@@ -143,7 +143,7 @@ def percentile(
       method: as for `quantile`.
       keepdims: keep reduced axes with size 1.
       weights: weights of the elements, for 'inverted_cdf'.
-      out_sharding: how to lay the result out.
+      out_sharding: sharding of the result.
 
     Returns:
       An array of `a`'s dtype made float: the axis of `q`, if it has one, and the axes
@@ -152,7 +152,7 @@ def percentile(
     Raises:
       ValueError: complex input, no elements, `q` of more than one axis, an unknown
         method.
-      NotImplementedError: weights with another method than they need.
+      NotImplementedError: weights with a method other than 'inverted_cdf'.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -167,7 +167,7 @@ def percentile(
 
 def _median_function(name: str, squash: bool, summary: str, example: str) -> Any:
     shape = "An array of `a`'s dtype made float, without the axes of `axis`."
-    raises = "ValueError: complex input, no elements, no such axis."
+    raises = "ValueError: complex input, zero elements, or an axis that does not exist."
 
     @row(name, __name__, summary, shape, example, raises=raises, **_ARG_DOCS)
     def fun(
@@ -187,7 +187,7 @@ def _median_function(name: str, squash: bool, summary: str, example: str) -> Any
 median = _median_function(
     "median",
     False,
-    "The middle element along axes, or the mean of the two in the middle.",
+    "Return the middle element along axes, or the mean of the two middle ones.",
     "[5., 1., 2.] -> 2.",
 )
 nanmedian = _median_function(
@@ -195,7 +195,7 @@ nanmedian = _median_function(
 )
 
 
-# -------------------------------------------------------------------------- the work
+# ------------------------------------------------------------------- implementation
 
 
 @composite(static=_STATIC)
@@ -220,7 +220,7 @@ def _quantile(a, q, weights, axis, method: str, keepdims: bool, squash: bool):
         raise ValueError(f"quantile of no elements: {errors.type_text(a)} along axis {axis}.")
     if weights is not None:
         weights = _axes_together(_weights(a, weights, axis, axes), axes)
-    if rows.shape[-1] == 0:  # of nothing, nowhere
+    if rows.shape[-1] == 0:  # the result is empty
         out = lax.full(shape, 0, a.dtype)
     else:
         out = convert(_of_rows(rows, q, weights, method, squash), a.dtype)
@@ -229,7 +229,7 @@ def _quantile(a, q, weights, axis, method: str, keepdims: bool, squash: bool):
 
 
 def _axes_together(x: Any, axes: tuple[int, ...]) -> Any:
-    """The reduced axes as one last axis."""
+    """Merge the reduced axes into one last axis."""
     rest = [i for i in range(x.ndim) if i not in axes]
     permutation = (*rest, *axes)
     if permutation != tuple(range(x.ndim)):
@@ -255,10 +255,10 @@ def _weights(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
-    """Quantiles along the last axis, with the axis of `q` in front."""
+    """Return quantiles along the last axis, with the axis of `q` in front."""
     dtype = x.dtype if core.aval_of(q).weak_type else wider(x.dtype, q.dtype)
     last = x.ndim - 1
-    # A row of nothing but nan, or with one where they count, is nan whatever it holds.
+    # A row of nans, or a row with a nan if nans count, has the quantile nan.
     if weights is not None or not squash:
         nans = lax.ne(x, x)
         spoiled = (lax.reduce_and if squash else lax.reduce_or)(nans, (last,))
@@ -270,7 +270,7 @@ def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
     q = convert(q, dtype)
     if not squash:
         return _of_ordered(ordered, q, number(x.shape[-1], dtype), method, False, dtype)
-    # Of rows in order, which devices need not count each its part of, and send.
+    # Count in the sorted rows: a count of the sharded input would need communication.
     count = lax.reduce_sum(convert(lax.eq(ordered, ordered), dtype), (last,))
     out = _of_ordered(ordered, q, count, method, True, dtype)
     rows = tuple(range(out.ndim - count.ndim, out.ndim))
@@ -279,7 +279,7 @@ def _of_rows(x: Any, q: Any, weights: Any, method: str, squash: bool) -> Any:
 
 
 def _of_ordered(ordered: Any, q: Any, count: Any, method: str, squash: bool, dtype: Any) -> Any:
-    """Quantiles of sorted rows, counting the first `count` elements."""
+    """Return quantiles of sorted rows, counting the first `count` elements."""
     counts = core.aval_of(count).shape
     shape = (*q.shape, *counts)
     q = lax.broadcast_in_dim(q, shape, tuple(range(q.ndim)))
@@ -318,14 +318,14 @@ def _bounded(x: Any, low: Any, high: Any) -> Any:
 
 
 def _to_shape(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x`, which has the first axes of `shape` or all of them, repeated to it."""
+    """Repeat `x`, which has the first axes of `shape` or all of them, to `shape`."""
     if x.shape == shape:
         return x
     return lax.broadcast_in_dim(x, shape, tuple(range(x.ndim)))
 
 
 def _pick(ordered: Any, position: Any, by_row: bool) -> Any:
-    """Elements at places along the last axis: places for all rows, or for each row."""
+    """Return elements at positions along the last axis, common to all rows or per row."""
     at = lax.convert_element_type(position, dtypes.int32)
     last = ordered.ndim - 1
     if by_row and last:
@@ -336,8 +336,8 @@ def _pick(ordered: Any, position: Any, by_row: bool) -> Any:
             rows = lax.broadcast_in_dim(ordered, shape, tuple(range(1, len(shape))))
         out = indexing.take_along_axis(rows, wide, -1, mode="promise_in_bounds")
         return lax.squeeze(out, (at.ndim,))
-    # One place, too, as an array of them: the compiler would gather a sharded array whole
-    # for a slice at a place that is not known.
+    # Even one position is an array: for a slice at a dynamic position, the compiler would
+    # gather all of a sharded array.
     spans = tuple((SPAN, 0, n, 1, False) for n in ordered.shape[:-1])
     plan = Plan((*spans, (ARRAY,)), ordered.shape, True, False)
     positions = at if at.ndim else lax.reshape(at, (1,))
@@ -346,7 +346,7 @@ def _pick(ordered: Any, position: Any, by_row: bool) -> Any:
 
 
 def _weighted(x: Any, q: Any, weights: Any, nans: Any, squash: bool) -> Any:
-    """The first element at which the share of the weights is reached."""
+    """Return the first element at which the fraction of the weights is reached."""
     last = x.ndim - 1
     if squash:
         weights = choose(nans, typed_constant(0, weights.dtype), weights)

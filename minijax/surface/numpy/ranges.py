@@ -1,10 +1,9 @@
-"""Ranges, grids and masks: arrays made of indices.
+"""Ranges: arange, linspace, logspace and geomspace.
 
-`arange` and `linspace` and their kin, identity matrices, triangles, mesh grids.  Sizes
-must be known when the program is traced.  Everything starts from `iota`; small ranges
-are made on the host.
+Sizes must be concrete when the program is traced.  Every range starts from `iota`; small
+ones are made on the host.
 
-Next: manipulation.py, which reshapes and joins arrays.
+Next: grids.py, for matrices and grids of indices.
 """
 
 from __future__ import annotations
@@ -43,19 +42,19 @@ def arange(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Numbers from `start` up to, not including, `stop`, by `step`.
+    """Return numbers from `start` up to, not including, `stop`, by `step`.
 
     Args:
-      start, stop, step: concrete numbers; with one argument that is `stop`.
+      start, stop, step: concrete numbers; a single argument is `stop`.
       dtype: by default the common dtype of the arguments.
-      device, out_sharding: where to put it.
+      device, out_sharding: device or sharding of the result.
 
     Returns:
       An array of `dtype`, shape (ceil((stop - start) / step),), empty if that is
       negative.
 
     Raises:
-      ConcretizationTypeError: an argument is traced (sizes must be known).
+      ConcretizationTypeError: an argument is traced (sizes must be concrete).
       ValueError: an argument is complex or not a scalar.
       TypeError: `start` is None, or `dtype` bool.
 
@@ -80,7 +79,7 @@ def arange(
     if requested_dtype is None:
         requested_dtype = dtypes.promote(tuple(map(type_of_number, values.values())))[0]
     if dtypes.is_bool(requested_dtype):
-        raise TypeError("arange does not make bools: dtype bool was asked for.")
+        raise TypeError("arange does not make bools, but dtype bool was requested.")
     first, last, by = values["start"], values.get("stop"), values.get("step", 1)
     if last is None:
         first, last = 0, first
@@ -100,7 +99,7 @@ _LEAST = -(1 << 31)
 
 
 def _count(first: int, last: int) -> Any:
-    """The integers from `first` up to `last`, which 32 bits hold."""
+    """Return the integers from `first` up to `last`, which fit in 32 bits."""
     dtype, size = dtypes.int_default(), last - first
     if STATE.trace is not core.EVAL or type(size) is not int or size > SMALL:
         return _range(size, first, 1, dtype, False)
@@ -108,7 +107,7 @@ def _count(first: int, last: int) -> Any:
 
 
 def known_number(x: Any, name: str) -> Any:
-    """A concrete real scalar."""
+    """Return an argument of arange as a concrete real scalar."""
     if isinstance(x, Tracer):
         x = concrete_or_error(None, x, f"It arose in the jnp.arange argument {name!r}.")
     if type(x) is ArrayImpl:
@@ -126,7 +125,7 @@ def known_number(x: Any, name: str) -> Any:
 
 
 def type_of_number(x: Any) -> tuple[Any, bool]:
-    """(dtype, weak) of a scalar argument."""
+    """Return (dtype, weak) of a scalar argument."""
     if isinstance(x, SymbolicDim):
         return dtypes.scalar_dtype(int), True
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
@@ -142,7 +141,7 @@ def _number(x: Any, dtype: Any) -> Any:
 
 
 def _range(size: int, start: Any, step: Any, dtype: Any, stepped: bool) -> Any:
-    """start + step * [0, 1, ..., size - 1]; narrow floats are computed as float32."""
+    """Return start + step * [0, 1, ..., size - 1]; narrow floats are computed in float32."""
     if dtypes.is_float(dtype) and dtype.itemsize < 4:
         wide = _range(size, start, step, dtypes.float32, stepped)
         return convert(wide, dtype)
@@ -175,20 +174,20 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    """`num` evenly spaced numbers from `start` to `stop`.
+    """Return `num` evenly spaced numbers from `start` to `stop`.
 
     Args:
       start, stop: numbers or arrays that broadcast.
-      num: how many (static).
+      num: number of samples (static).
       endpoint: whether `stop` is the last one.
       retstep: also return the spacing.
       dtype: by default the common float dtype; integers round down.
       axis: the new axis of the result.
-      device: where to put it.
+      device: device or sharding of the result.
 
     Returns:
-      An array of `dtype` with an axis of size `num` more than `start` and `stop`
-      broadcast to; with `retstep` a pair of it and the spacing.
+      An array of `dtype`, of the shape that `start` and `stop` broadcast to with a new axis
+      of size `num`; with `retstep`, a pair of that array and the spacing.
 
     Raises:
       ValueError: `num` is negative.
@@ -208,7 +207,7 @@ def linspace(
 
 
 def _counts(name: str, num: Any, axis: Any) -> tuple[int, int]:
-    """The number of samples and the axis as ints."""
+    """Return the number of samples and the axis as ints."""
     if type(num) is not int:
         num = concrete_or_error(operator.index, num, f"It is the `num` of jnp.{name}.")
     if type(axis) is not int:
@@ -249,7 +248,7 @@ def _linspace(start, stop, num: int, endpoint: bool, dtype, axis: int):
 
 
 def _blend(low, high, num: int, div: int, endpoint: bool, dtype, rank: int):
-    """low * (1 - t) + high * t for t = 0, 1/div, ...; the last one is `high`."""
+    """Return low * (1 - t) + high * t for t = 0, 1/div, ...; the last one is `high`."""
     real = dtypes.real_of(dtype)
     shape = aval_of(low).shape
     count = div if endpoint else num
@@ -266,7 +265,7 @@ def _blend(low, high, num: int, div: int, endpoint: bool, dtype, rank: int):
 
 
 def to_axis(rank: int, axis: int) -> tuple[int, ...]:
-    """The permutation that moves axis 0 to `axis`."""
+    """Return the permutation that moves axis 0 to `axis`."""
     permutation = list(range(1, rank))
     permutation.insert(axis, 0)
     return tuple(permutation)
@@ -281,7 +280,7 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """`num` powers of `base`, with exponents evenly spaced from `start` to `stop`.
+    """Return `num` powers of `base`, with evenly spaced exponents.
 
     Args:
       start, stop: numbers or arrays that broadcast.
@@ -290,8 +289,8 @@ def logspace(
       dtype: by default the common float dtype.
 
     Returns:
-      An array of `dtype` with an axis of size `num` more than `start` and `stop`
-      broadcast to.
+      An array of `dtype`, of the shape that `start` and `stop` broadcast to with a new axis
+      of size `num`.
 
     Raises:
       ValueError: `num` is negative.
@@ -325,7 +324,7 @@ def geomspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """`num` numbers from `start` to `stop`, each the same multiple of the one before.
+    """Return `num` numbers from `start` to `stop` in a geometric progression.
 
     Args:
       start, stop: numbers or arrays of one sign that broadcast.
@@ -333,8 +332,8 @@ def geomspace(
       dtype: by default the common float dtype.
 
     Returns:
-      An array of `dtype` with an axis of size `num` more than `start` and `stop`
-      broadcast to; nan where the signs differ.
+      An array of `dtype`, of the shape that `start` and `stop` broadcast to with a new axis
+      of size `num`; nan where the signs differ.
 
     Raises:
       ValueError: `num` is negative.

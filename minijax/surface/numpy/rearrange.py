@@ -1,7 +1,8 @@
-"""Elements repeated, rolled, reversed, and packed: tile, repeat, roll, flip, packbits.
+"""Functions that repeat, roll, reverse and pack elements: tile, repeat, roll, flip,
+packbits.
 
-Shifts and counts that are Python numbers become slices and concatenations in a traced
-program; in eager use a shift is an operand, so that one program serves all shifts.
+In a traced program, shifts and counts that are Python numbers become slices and
+concatenations; in eager mode a shift is an operand, so that one program serves all shifts.
 
 Next: padding.py, for pad.
 """
@@ -46,10 +47,10 @@ __all__ = (
 
 
 def take_rows(x: Any, index: Any, axis: int) -> Any:
-    """The slices of `x` at `index` (integers in bounds, rank 1) along an axis."""
+    """Return the slices of `x` at `index` (integers in bounds, rank 1) along an axis."""
     shape = shape_of(x)
     rank = len(shape)
-    if not shape[axis]:  # a gather reads no empty axis
+    if not shape[axis]:  # a gather cannot read an empty axis
         return x
     numbers = lax.GatherDimensionNumbers(
         offset_dims=tuple(i for i in range(rank) if i != axis),
@@ -66,15 +67,15 @@ def take_rows(x: Any, index: Any, axis: int) -> Any:
 
 
 def tile(A: Any, reps: Any) -> Any:
-    """Copies of an array laid side by side.
+    """Return copies of an array, placed side by side.
 
     Args:
       A: array or number.
-      reps: int or sequence of ints: how many copies along each axis; the shorter of
-        `reps` and the shape is filled up with ones in front.
+      reps: int or sequence of ints: number of copies along each axis; the shorter of `reps`
+        and the shape is extended with leading ones.
 
     Returns:
-      An array of `A`'s dtype and weak type, each axis as often as long as `reps` says.
+      An array of `A`'s dtype and weak type, with each size multiplied by its `reps`.
 
     Raises:
       TypeError: a negative count.
@@ -105,25 +106,25 @@ def repeat(
     total_repeat_length: int | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Each element repeated.
+    """Repeat each element.
 
     Args:
       a: array or number.
-      repeats: how often: an integer, or one for each element along the axis.
-      axis: along which; None flattens `a` first.
-      total_repeat_length: the size of the result along the axis (static), needed where
-        `repeats` is traced; what is too much is cut off, the last fills up.
-      out_sharding: how to lay the result out.
+      repeats: number of repeats: an integer, or one for each element along the axis.
+      axis: the axis; None flattens `a` first.
+      total_repeat_length: the size of the result along the axis (static), required if
+        `repeats` is traced; the result is truncated, or extended with the last element.
+      out_sharding: sharding of the result.
 
     Returns:
       An array of `a`'s dtype and weak type, of size sum(repeats), or
       `total_repeat_length`, along the axis.
 
     Raises:
-      ConcretizationTypeError: `repeats` is traced and no total is given.
-      ValueError: there is not one number of repeats an element, or the axis is cut along
-        an `Explicit` axis and no `out_sharding` given.
-      TypeError: `repeats` are no integers.
+      ConcretizationTypeError: `repeats` is traced without `total_repeat_length`.
+      ValueError: the numbers of repeats and elements differ, or the axis is sharded along
+        an `Explicit` mesh axis and `out_sharding` is None.
+      TypeError: `repeats` are not integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -140,7 +141,8 @@ def repeat(
         raise errors.value_error(
             "Please pass sharding to `jnp.repeat` via `out_sharding` parameter.",
             which=f"axis {axis} of {aval_of(a).str_short(True)}",
-            why="the axis is cut, and its elements could come to lie in several ways.",
+            why="the repeated axis is sharded, so the sharding of the result is ambiguous.",
+            tries=["out_sharding= with the sharding of the result"],
         )
     if total_repeat_length is not None:
         total = index_of(total_repeat_length)
@@ -153,13 +155,13 @@ def repeat(
 
 
 def _repeat_concrete(a: Any, repeats: Any, axis: int) -> Any:
-    """Repeats known now."""
+    """Repeat elements by concrete counts."""
     if isinstance(repeats, Tracer):
         repeats = concrete_or_error(
             None,
             repeats,
             "When jit-compiling jnp.repeat, the total number of repeats must be static:"
-            " give total_repeat_length, or static repeats.",
+            " pass total_repeat_length, or static repeats.",
         )
     if isinstance(repeats, SymbolicDim):
         return _repeat_each(a, repeats, axis)
@@ -179,7 +181,7 @@ def _repeat_concrete(a: Any, repeats: Any, axis: int) -> Any:
 
 
 def uneven_repeats(a: Any, count: int, size: int) -> ValueError:
-    """The error for another number of repeats than elements."""
+    """Return the error for a number of repeats that differs from the number of elements."""
     return errors.value_error(
         f"jnp.repeat: repeats and the axis are of different sizes: {count} and {size}.",
         which=aval_of(a).str_short(True),
@@ -212,7 +214,7 @@ def _repeat_to_length(a: Any, repeats: Any, axis: int, total: int) -> Any:
         raise uneven_repeats(a, shape_of(flat)[0], size)
     if shape_of(flat)[0] != size:
         flat = lax.broadcast_in_dim(flat, (size,), (0,))
-    # Element i of the result comes from the last row that has begun at place i or before.
+    # Element i of the result comes from the last row that starts at position i or before.
     starts = lax.sub(lax.cumsum(flat), flat)
     begun = lax.broadcast_in_dim(const(flat, 0), (total,), ())
     positions = lax.expand_dims(starts, (1,))
@@ -227,18 +229,18 @@ def _repeat_to_length(a: Any, repeats: Any, axis: int, total: int) -> Any:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """Elements moved along axes; those that fall off one end come in at the other.
+    """Roll elements along axes; those that leave one end enter at the other.
 
     Args:
       a: array or number.
-      shift: by how much, an integer or one an axis; may be traced.
+      shift: the shift, an integer or one per axis; may be traced.
       axis: int or sequence of ints; None rolls the flattened array.
 
     Returns:
       An array of `a`'s shape, dtype and weak type.
 
     Raises:
-      ValueError: an axis does not exist, or shifts and axes do not fit.
+      ValueError: an axis does not exist, or the numbers of shifts and axes do not match.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -263,7 +265,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         axes = axes * len(shifts)
     if aval_of(a).size == 0:
         return as_array(a)
-    # Of what lies on several devices the compiler knows by how much each part moves.
+    # For sharded arrays, a constant shift tells the compiler which shards must move.
     fixed = STATE.trace is not EVAL or multi_device_sharding(a) is not None
     if fixed and all(isinstance(s, (int, np.integer)) for s in shifts):
         return _roll_fixed(a, tuple(map(int, shifts)), axes)
@@ -271,14 +273,14 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 
 def _total_shift(shift: Any) -> Any:
-    """What shifts amount to on a flat array."""
+    """Return the total of the shifts, for a flat array."""
     if isinstance(shift, (tuple, list)) or np.ndim(shift):
         return sum(shift[i] for i in range(len(shift)))
     return shift
 
 
 def _shifts(shift: Any, n: int) -> list[Any]:
-    """One scalar shift an axis."""
+    """Return one scalar shift per axis."""
     if isinstance(shift, (tuple, list)):
         items = list(shift)
     elif shape_of(shift):
@@ -323,11 +325,11 @@ _flip = once(lax.rev, "dimensions")
 
 
 def flip(m: Any, axis: Any = None) -> Any:
-    """Elements in reverse order along axes.
+    """Reverse the elements along axes.
 
     Args:
       m: array or number.
-      axis: int or sequence of ints; None stands for all axes.
+      axis: int or sequence of ints; None means all axes.
 
     Returns:
       An array of `m`'s shape, dtype and weak type.
@@ -346,7 +348,7 @@ def flip(m: Any, axis: Any = None) -> Any:
 
 
 def fliplr(m: Any) -> Any:
-    """Elements in reverse order along the second axis.
+    """Reverse the elements along the second axis.
 
     Args:
       m: array of rank 2 or more.
@@ -367,7 +369,7 @@ def fliplr(m: Any) -> Any:
 
 
 def flipud(m: Any) -> Any:
-    """Elements in reverse order along the first axis.
+    """Reverse the elements along the first axis.
 
     Args:
       m: array of rank 1 or more.
@@ -388,18 +390,18 @@ def flipud(m: Any) -> Any:
 
 
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
-    """An array turned by right angles in the plane of two axes.
+    """Rotate an array by right angles in the plane of two axes.
 
     Args:
       m: array of rank 2 or more.
-      k: how many times, from the first axis towards the second.
+      k: number of right angles, from the first axis towards the second.
       axes: the two axes.
 
     Returns:
       An array of `m`'s dtype, with the sizes of the two axes exchanged for odd `k`.
 
     Raises:
-      ValueError: the axes are one, or the rank is below 2.
+      ValueError: the two axes are the same, or the rank is below 2.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -435,7 +437,7 @@ def _rot90(m: Any, k: int, first: int, second: int) -> Any:
 
 
 def resize(a: Any, new_shape: Any) -> Any:
-    """An array of a shape, filled with the elements of another, over and over.
+    """Return an array of a shape, filled with the repeated elements of another.
 
     Args:
       a: array or number.
@@ -475,12 +477,12 @@ def _resize(a: Any, shape: Any) -> Any:
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """Without the zeros at the edges.
+    """Remove the zeros at the edges.
 
     Args:
       filt: concrete array: the size of the result depends on its values.
       trim: "f" at the front, "b" at the back, "fb" at both.
-      axis: int or sequence of ints; None stands for all axes.
+      axis: int or sequence of ints; None means all axes.
 
     Returns:
       An array of `filt`'s dtype and rank; empty if all elements are zero.
@@ -517,19 +519,19 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
-    """Eight truths in a byte.
+    """Pack eight bits into each byte.
 
     Args:
-      a: array of integers or bools: what differs from zero is a set bit.
-      axis: along which; None flattens.
+      a: array of integers or bools: nonzero elements are set bits.
+      axis: the axis; None flattens.
       bitorder: "big": the first element is the highest bit; "little": the lowest.
 
     Returns:
       An array of uint8, with an eighth of the size, rounded up, along the axis.
 
     Raises:
-      TypeError: another dtype.
-      ValueError: another order.
+      TypeError: any other dtype.
+      ValueError: an unknown `bitorder`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -569,27 +571,27 @@ def _packbits(a: Any, axis: int, bitorder: str) -> Any:
         _bit_positions(bitorder), shape_of(bits), (len(shape),)
     )
     bits = lax.shift_left(bits, bit_positions)
-    packed = lax.reduce_sum(bits, (len(shape),))  # no two have the same bit
+    packed = lax.reduce_sum(bits, (len(shape),))  # all bits differ, so + is |
     return moveaxis(packed, -1, axis)
 
 
 def unpackbits(
     a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Any:
-    """The bits of bytes, as zeros and ones.
+    """Unpack bytes into bits, as zeros and ones.
 
     Args:
       a: array of uint8.
-      axis: along which; None flattens.
-      count: how many bits to return; a negative one leaves bits off at the end.
+      axis: the axis; None flattens.
+      count: number of bits to return; a negative one drops bits at the end.
       bitorder: "big": the highest bit comes first; "little": the lowest.
 
     Returns:
       An array of uint8, with `count`, or eight times the size, along the axis.
 
     Raises:
-      TypeError: another dtype.
-      ValueError: another order.
+      TypeError: any other dtype.
+      ValueError: an unknown `bitorder`.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,10 +1,10 @@
 """Reductions over axes: sums, products, extrema and their positions, all, any.
 
-All results are strongly typed.  Sums widen small integers to the default ones, and
-float16 and bfloat16 are summed in float32 unless a dtype is asked for.
+All results are strongly typed.  Sums widen small integers to the default integers, and
+float16 and bfloat16 are summed in float32 unless a dtype is requested.
 
-Next: moments.py, for means and variances; running.py; nanreductions.py, which leaves
-nans out; quantiles.py, for order statistics.
+Next: moments.py, for means and variances; running.py; nanreductions.py, which ignores nans;
+quantiles.py, for order statistics.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Reducer = Callable[..., Any]
 
 
 def reduction(*static: str) -> Callable[[Any], Any]:
-    """Declare a reduction: one compiled call; `axis` may be a list or an array.
+    """Declare a reduction: one compiled call, whose `axis` may be a list or an array.
 
     `static` names the arguments besides `axis` that are not arrays.
     """
@@ -67,7 +67,7 @@ def reduction(*static: str) -> Callable[[Any], Any]:
 
 
 def hashable_axis(axis: Any) -> Any:
-    """An axis argument with names left as they are, hashable."""
+    """Return an axis argument in hashable form; axis names are kept."""
     if isinstance(axis, str):
         return axis
     if has_items(axis):
@@ -75,11 +75,11 @@ def hashable_axis(axis: Any) -> Any:
     return static_axis(axis)
 
 
-# -------------------------------------------------------------------- what they share
+# --------------------------------------------------------------------- shared helpers
 
 
 def reduce_axes(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The positional axes and the named ones among `axis`."""
+    """Return the positional axes and the named ones of `axis`."""
     if axis is None or type(axis) is int:
         return canonical_axes(axis, ndim), ()
     items = axis if isinstance(axis, tuple) else (axis,)
@@ -88,7 +88,7 @@ def reduce_axes(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ...]]
 
 
 def positional(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes of a reduction that takes none by name."""
+    """Return the axes of a reduction that does not support axis names."""
     axes, names = reduce_axes(axis, ndim)
     if names:
         raise errors.error(
@@ -102,7 +102,7 @@ def positional(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def keep(x: Any, axes: Sequence[int], ndim: int) -> Any:
-    """A reduced array with its reduced axes kept as axes of size 1."""
+    """Restore the reduced axes of an array as axes of size 1."""
     if not axes:
         return x
     shape = core.aval_of(x).shape
@@ -114,7 +114,7 @@ def keep(x: Any, axes: Sequence[int], ndim: int) -> Any:
 
 
 def check_where(name: str, where: Any) -> None:
-    """ValueError unless a reduction's `where` is None or made of Booleans."""
+    """Raise ValueError unless a reduction's `where` is None or boolean."""
     if where is None:
         return
     check_arraylike(f"jnp.{name}: where", where)
@@ -128,32 +128,32 @@ def check_where(name: str, where: Any) -> None:
 
 
 def masked(a: Any, where: Any, otherwise: Any) -> Any:
-    """`a` with what a reduction's `where` leaves out replaced by a neutral value.
+    """Return `a` with the elements that `where` excludes replaced by a neutral value.
 
-    A wider mask repeats the array; the axes to reduce count as in the array itself.
+    A wider mask repeats the array; `axis` refers to the axes of the repeated array.
     """
     return choose(where, a, otherwise)
 
 
 def with_initial(combine: Callable[[Any, Any], Any], initial: Any, x: Any) -> Any:
-    """A reduced array combined with a number that takes part."""
+    """Combine a reduced array with the `initial` number."""
     shape = core.aval_of(initial).shape
     if shape:
         raise errors.value_error(
             f"initial value must be a scalar. Got array of shape {shape}",
-            why="it takes part once in each result.",
-            tries=["combine arrays with the result yourself"],
+            why="it is combined once with each result.",
+            tries=["combine an array with the result after the reduction"],
         )
     return combine(convert(initial, core.aval_of(x).dtype), x)
 
 
 def strong(a: Any, dtype: Any) -> Any:
-    """`a` as a strongly typed operand of this dtype."""
+    """Return `a` as a strongly typed operand of this dtype."""
     return convert(a, dtype)
 
 
 def wide_int(dtype: Any) -> Any:
-    """What small integers and bools are summed in: the default integer's width."""
+    """Return the dtype in which small integers and bools are summed."""
     if dtypes.is_bool(dtype):
         return dtypes.int_default()
     default = dtypes.int_default()
@@ -170,7 +170,7 @@ HALVES = (dtypes.float16, dtypes.bfloat16)
 def accumulate(
     name: str, a, axis, dtype, keepdims: bool, initial, where, promote_integers: bool
 ):
-    """A sum or a product; of Booleans, if they are asked for, `any` or `all`."""
+    """Return a sum or a product; with dtype bool, `any` or `all`."""
     check_arraylike(name, a)
     check_where(name, where)
     aval = core.aval_of(a)
@@ -200,17 +200,17 @@ def accumulate(
 
 
 def check_counts(name: str, shape: Sequence[Any], axes: Sequence[int], dtype: Any) -> None:
-    """OverflowError if the number of elements along axes may not fit a dtype."""
+    """Raise OverflowError if the number of elements along axes may not fit a dtype."""
     dtypes.check_holds(name, math.prod(shape[i] for i in axes), dtype)
 
 
 def sum_axes(x: Any, axes: tuple[int, ...]) -> Any:
-    """The sum over axes, in the dtype of `x`."""
+    """Sum over axes, in the dtype of `x`."""
     return lax.reduce_sum_p.bind(x, axes=axes, out_sharding=None)
 
 
 def prod_axes(x: Any, axes: tuple[int, ...]) -> Any:
-    """The product over axes, in the dtype of `x`."""
+    """Multiply over axes, in the dtype of `x`."""
     return lax.reduce_prod_p.bind(x, axes=axes)
 
 
@@ -246,21 +246,23 @@ def _accumulation(name: str, summary: str, example: str) -> Any:
 
 WIDENED = (
     "dtype to convert to and compute in; by default small integers widen to the\n"
-    "    default ones, and 16-bit floats are summed in float32."
+    "    default integers, and 16-bit floats are summed in float32."
 )
 SUMMED = "A strongly typed array of `dtype` or its default, without the axes of `axis`."
-BAD_AXIS = "ValueError: an axis is out of range or named twice, or `where` is no mask."
+BAD_AXIS = "ValueError: an axis is out of range or named twice, or `where` is not boolean."
 sum = _accumulation(
-    "sum", "Sum of the elements along axes.", "[[1, 2], [3, 4]], axis=0 -> [4, 6]"
+    "sum", "Return the sum of the elements along axes.", "[[1, 2], [3, 4]], axis=0 -> [4, 6]"
 )
-prod = _accumulation("prod", "Product of the elements along axes.", "[2., 3., 4.] -> 24.")
+prod = _accumulation(
+    "prod", "Return the product of the elements along axes.", "[2., 3., 4.] -> 24."
+)
 
 
 # -------------------------------------------------------------------------- extrema
 
 
 def extremum(name: str, a, axis, keepdims: bool, initial, where):
-    """The maximum or minimum along axes."""
+    """Return the maximum or minimum along axes."""
     check_arraylike(name, a)
     check_where(name, where)
     dtype = core.aval_of(a).dtype
@@ -297,9 +299,9 @@ _EXTREMA = {
 
 
 def extremum_function(compute: Any, name: str, summary: str, example: str) -> Any:
-    """A public reduction with the signature of `max`, computed by `compute`."""
+    """Return a public reduction with the signature of `max`, computed by `compute`."""
     returns = "A strongly typed array of `a`'s dtype, without the axes of `axis`."
-    raises = "ValueError: nothing to reduce, or a mask, without `initial`; no such axis."
+    raises = "ValueError: zero elements, or a mask, without `initial`; an invalid axis."
 
     @reduction("keepdims")
     @row(name, compute.__module__, summary, returns, example, raises=raises)
@@ -320,13 +322,13 @@ def extremum_function(compute: Any, name: str, summary: str, example: str) -> An
 max = extremum_function(
     extremum,
     "max",
-    "Largest element along axes; nan if there is one.",
+    "Return the largest element along axes; nan if any element is nan.",
     "[[1, 5], [4, 2]], axis=1 -> [5, 4]",
 )
 min = extremum_function(
     extremum,
     "min",
-    "Smallest element along axes; nan if there is one.",
+    "Return the smallest element along axes; nan if any element is nan.",
     "[[1, 5], [4, 2]], axis=1 -> [1, 2]",
 )
 
@@ -336,7 +338,7 @@ amax, amin = synonym(max, "amax"), synonym(min, "amin")
 
 @reduction("keepdims")
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
-    """Range along axes: the largest element less the smallest.
+    """Return the range along axes: the largest element minus the smallest.
 
     Args:
       a: array or number, not of bools.
@@ -348,7 +350,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
       A strongly typed array of `a`'s dtype, without the axes of `axis`.
 
     Raises:
-      ValueError: nothing to reduce, or an axis that does not exist.
+      ValueError: zero elements to reduce, or an axis that does not exist.
       TypeError: bools.
 
     Example:
@@ -367,7 +369,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
 
 def truth(name: str, prim, neutral: bool, a, axis, keepdims: bool, where):
-    """`all` or `any`."""
+    """Return `all` or `any` along axes."""
     check_arraylike(name, a)
     check_where(name, where)
     a = convert(a, dtypes.bool_)
@@ -416,7 +418,7 @@ any = _truth(
 
 @reduction("keepdims")
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Any:
-    """How many elements along axes are not zero.
+    """Count the elements along axes that are not zero.
 
     Args:
       a: array or number.
@@ -447,7 +449,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> An
 
 
 def position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
-    """The position of the first extremum."""
+    """Return the position of the first extremum."""
     check_arraylike(name, a)
     shape = core.aval_of(a).shape
     if axis is None:
@@ -464,10 +466,10 @@ def position(name: str, prim: Any, a: Any, axis: Any, keepdims: Any) -> Any:
 
 
 def argextremum_function(compute: Any, name: str, prim: Any, summary: str, example: str) -> Any:
-    """A public reduction with the signature of `argmax`, computed by `compute`."""
+    """Return a public reduction with the signature of `argmax`, computed by `compute`."""
     axis_doc = "the axis; None for the position in the flattened array."
     returns = "An array of the default integer dtype: `a`'s shape without `axis`, or ()."
-    raises = "ValueError: nothing along the axis, or no such axis."
+    raises = "ValueError: an axis of size 0, or an axis that does not exist."
 
     @composite_along("keepdims")
     @row(name, compute.__module__, summary, returns, example, raises=raises, axis=axis_doc)
@@ -484,13 +486,13 @@ argmax = argextremum_function(
     position,
     "argmax",
     lax.argmax_p,
-    "Position of the first largest element (or nan) along an axis.",
+    "Return the position of the first largest element (or nan) along an axis.",
     "[[1, 9], [7, 2]], axis=1 -> [1, 0]",
 )
 argmin = argextremum_function(
     position,
     "argmin",
     lax.argmin_p,
-    "Position of the first smallest element (or nan) along an axis.",
+    "Return the position of the first smallest element (or nan) along an axis.",
     "[[1, 9], [7, 2]], axis=1 -> [0, 1]",
 )

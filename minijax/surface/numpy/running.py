@@ -22,7 +22,7 @@ __all__ = ("cumsum", "cumprod", "cumulative_sum", "cumulative_prod")
 
 
 def running(name: str, op: Callable[..., Any], a, axis, dtype, wide: bool = False):
-    """A running sum or product."""
+    """Return a running sum or product."""
     check_arraylike(name, a)
     dtype = static_dtype(dtype, name)
     a = as_array(a)
@@ -35,20 +35,20 @@ def running(name: str, op: Callable[..., Any], a, axis, dtype, wide: bool = Fals
         dtype = wide_int(input_dtype) if wide or dtypes.is_bool(input_dtype) else input_dtype
         if dtypes.is_bool(input_dtype):
             dtypes.check_holds(name, a.shape[at], dtype)
-    if dtypes.is_bool(dtype):  # whether any, or all, hold so far
+    if dtypes.is_bool(dtype):  # any, or all, of the elements so far
         counted = convert(convert(a, dtype), dtypes.int32)
         return convert(op(counted, axis=at), dtype)
     return op(strong(a, dtype), axis=at)
 
 
 def running_function(compute: Any, name: str, module: str, summary: str, example: str) -> Any:
-    """A public function with the signature of `cumsum`, computed by `compute`."""
+    """Return a public function with the signature of `cumsum`, computed by `compute`."""
     arg_docs = {
         "axis": "the axis; None for the flattened array.",
         "dtype": "dtype to convert to first; by default bools become integers.",
     }
-    shape = "An array of `dtype`, of `a`'s shape; of shape (a.size,) for no axis."
-    raises = "ValueError: no such axis."
+    shape = "An array of `dtype`, of `a`'s shape; of shape (a.size,) if `axis` is None."
+    raises = "ValueError: the axis does not exist."
 
     @composite(static=("axis", "dtype"))
     @row(name, module, summary, shape, example, raises=raises, **arg_docs)
@@ -65,14 +65,14 @@ cumsum = running_function(
     functools.partial(running, "cumsum", lax.cumsum),
     "cumsum",
     __name__,
-    "Running sum along an axis.",
+    "Return the running sum along an axis.",
     "[1, 2, 3] -> [1, 3, 6]",
 )
 cumprod = running_function(
     functools.partial(running, "cumprod", lax.cumprod),
     "cumprod",
     __name__,
-    "Running product along an axis.",
+    "Return the running product along an axis.",
     "[1, 2, 3] -> [1, 2, 6]",
 )
 
@@ -115,20 +115,20 @@ def cumulative_sum(
     dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Any:
-    """Running sum along an axis, as the array API standard has it.
+    """Return the running sum along an axis, as the array API standard defines it.
 
     Args:
       x: array of at least one axis.
-      axis: the axis; it may be left out for an array of one axis.
+      axis: the axis; it is optional for an array of one axis.
       dtype: dtype to convert to first.
-      include_initial: begin with 0.
+      include_initial: start with 0.
 
     Returns:
       An array of `x`'s shape (one longer along `axis` with `include_initial`), of
       `dtype` or of `x`'s; small integers and bools widen to the default integers.
 
     Raises:
-      ValueError: a scalar, or no axis for an array of several.
+      ValueError: a scalar, or `axis` is None for an array of several axes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -147,20 +147,20 @@ def cumulative_prod(
     dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Any:
-    """Running product along an axis, as the array API standard has it.
+    """Return the running product along an axis, as the array API standard defines it.
 
     Args:
       x: array of at least one axis.
-      axis: the axis; it may be left out for an array of one axis.
+      axis: the axis; it is optional for an array of one axis.
       dtype: dtype to convert to first.
-      include_initial: begin with 1.
+      include_initial: start with 1.
 
     Returns:
       An array of `x`'s shape (one longer along `axis` with `include_initial`), of
       `dtype` or of `x`'s; bools become the default integers.
 
     Raises:
-      ValueError: a scalar, or no axis for an array of several.
+      ValueError: a scalar, or `axis` is None for an array of several axes.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,9 +1,9 @@
-"""Positions: of what is not zero, of values in sorted arrays, flat and by axis.
+"""Positions: of nonzero elements, of values in sorted arrays, flat and by axis.
 
-How many elements are not zero decides a shape, so that `nonzero` of a traced array
-needs a `size`.  `searchsorted` is a binary search, or a method without a loop.
+The number of nonzero elements determines a shape, so `nonzero` of a traced array needs a
+`size`.  `searchsorted` is a binary search, or a method without a loop.
 
-Next: selection.py, which chooses by masks.
+Next: selection.py, which selects by masks.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ __all__ = (
 
 
 def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The positions of the elements that are not zero, one index array an axis.
+    """Return the positions of the nonzero elements, one index array per axis.
 
     Args:
       a: array of at least one axis.
-      size: how many positions to return, where the array is traced: the first ones, and
-        `fill_value` for what is missing.
+      size: number of positions to return, required for traced arrays: the first ones,
+        followed by `fill_value` for missing ones.
       fill_value: a number, or one for each axis (default: 0); floats make the positions
         floats.
 
     Returns:
-      A tuple of arrays of the default integer dtype, one an axis, shape (count,) or
+      A tuple of arrays of the default integer dtype, one per axis, shape (count,) or
       (size,), in row-major order.
 
     Raises:
       ValueError: a scalar.
-      ConcretizationTypeError: a traced array and no `size`.
+      ConcretizationTypeError: a traced array without `size`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -86,7 +86,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
         x = as_array(a)
         indices = np.nonzero(np.asarray(x))
         sharding = x.sharding if x.committed else None
-        if isinstance(sharding, NamedSharding):  # whole on each of the devices
+        if isinstance(sharding, NamedSharding):  # replicate the positions
             sharding = sharding.with_spec(PartitionSpec())
         return tuple(
             [asarray(i.astype(dtypes.int_default()), device=sharding) for i in indices]
@@ -110,11 +110,11 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
     if n == 0 or size == 0:
         none = broadcast_to(typed_constant(0, dtype), (size,))
         return tuple([choose(np.bool_(True), f, none) for f in fills])
-    # Before it is made flat: if it is sharded, its mask is less to gather.
+    # Compare before flattening: of a sharded array, the mask has fewer bytes to gather.
     mask = a if dtypes.is_bool(aval.dtype) else lax.ne(a, const(a, 0))
     mask = lax.reshape(mask, (n,))
     counts = lax.cumsum(lax.convert_element_type(mask, dtype))
-    # The k-th element that counts goes to place k; others, and those beyond, nowhere.
+    # The k-th nonzero element is written to slot k; all others are dropped.
     position = lax.sub(counts, dtype.type(1))
     position = choose(mask, position, typed_constant(size, dtype))
     slots = lax.broadcast_in_dim(typed_constant(n, dtype), (size,), ())
@@ -131,7 +131,7 @@ def _nonzero(a: Any, fills: Any, size: int) -> Any:
 
 
 def component(flat: Any, shape: tuple[int, ...], i: int) -> Any:
-    """Axis `i`'s part of row-major positions, which are not negative."""
+    """Return the index along axis `i` of row-major positions, which are not negative."""
     after = math.prod(shape[i + 1 :])
     if after != 1:
         flat = lax.div(flat, typed_constant(max_dim(after, 1), flat.dtype))
@@ -141,19 +141,19 @@ def component(flat: Any, shape: tuple[int, ...], i: int) -> Any:
 
 
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The positions in the flattened array of the elements that are not zero.
+    """Return the positions of the nonzero elements in the flattened array.
 
     Args:
       a: array or number.
-      size: how many positions to return, where the array is traced: the first ones, and
-        `fill_value` for what is missing.
+      size: number of positions to return, required for traced arrays: the first ones,
+        followed by `fill_value` for missing ones.
       fill_value: a number (default: 0); a float makes the positions floats.
 
     Returns:
       An array of the default integer dtype, shape (count,) or (size,).
 
     Raises:
-      ConcretizationTypeError: a traced array and no `size`.
+      ConcretizationTypeError: a traced array without `size`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -166,12 +166,12 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None
 
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The positions of the elements that are not zero, one row a position.
+    """Return the positions of the nonzero elements, one row per position.
 
     Args:
       a: array or number.
-      size: how many positions to return, where the array is traced: the first ones, and
-        `fill_value` for what is missing.
+      size: number of positions to return, required for traced arrays: the first ones,
+        followed by `fill_value` for missing ones.
       fill_value: a number, or one for each axis (default: 0); floats make the positions
         floats.
 
@@ -179,7 +179,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
       An array of the default integer dtype, shape (count, a.ndim) or (size, a.ndim).
 
     Raises:
-      ConcretizationTypeError: a traced array and no `size`.
+      ConcretizationTypeError: a traced array without `size`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -212,12 +212,12 @@ def searchsorted(
     *,
     method: str = "scan",
 ) -> Any:
-    """Where values would go into a sorted array.
+    """Return the positions at which values would be inserted into a sorted array.
 
     Args:
       a: sorted array of one axis; nans come last.
       v: values.
-      side: 'left' to go before equal elements, 'right' to go after them.
+      side: 'left' to insert before equal elements, 'right' to insert after them.
       sorter: positions that sort `a`, if it is not sorted.
       method: 'scan' (binary search in a loop), 'scan_unrolled' (without the loop),
         'sort' (sorts `a` and `v` together) or 'compare_all' (compares all pairs).
@@ -226,7 +226,7 @@ def searchsorted(
       Integer array of the shape of `v`.
 
     Raises:
-      ValueError: `a` has not one axis; unknown side or method.
+      ValueError: `a` is not a vector, or an unknown side or method.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -269,7 +269,7 @@ def _searchsorted(a: Any, v: Any, side: str, method: str) -> Any:
 
 
 def goes_left(v: Any, element: Any, side: str) -> Any:
-    """Whether `v` goes before an element; nans are larger than all else."""
+    """Whether `v` is inserted before an element; nans are larger than all other values."""
     if dtypes.is_complex(v.dtype):
         parts = (lax.real, lax.imag)
         (re_v, im_v), (re, im) = ([part(x) for part in parts] for x in (v, element))
@@ -298,10 +298,10 @@ def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> An
     plan = Plan(((ARRAY,),), (n,), True, False)
 
     def halve(_: Any, bounds: Any) -> Any:
-        # v goes to a place in [low, high].
+        # The result is in [low, high].
         low, high = bounds
         middle = lax.div(lax.add(low, high), dtype.type(2))
-        if v.ndim:  # where v is cut, so is what is read
+        if v.ndim:  # give the elements the sharding of v
             element = reshard_to_aval(
                 indexing.read(a, (drop_explicit_sharding(middle),), plan), core.aval_of(v)
             )
@@ -323,7 +323,7 @@ def _search_by_halves(a: Any, v: Any, side: str, dtype: Any, unroll: bool) -> An
 
 
 def _search_by_sorting(a: Any, v: Any, side: str, dtype: Any) -> Any:
-    """The rank of each value among all, less its rank among the values."""
+    """Return the rank of each value among all, minus its rank among the values."""
     m, n = v.size, a.shape[0]
     flat = lax.reshape(v, (m,))
     operands = [flat, a] if side == "left" else [a, flat]
@@ -334,7 +334,7 @@ def _search_by_sorting(a: Any, v: Any, side: str, dtype: Any) -> Any:
 
 
 def ranks(x: Any, dtype: Any) -> Any:
-    """The place of each element of `x` once it is sorted (stably)."""
+    """Return the position of each element of `x` after a stable sort."""
     positions = lax.iota(dtype, x.shape[0])
     _, perm = lax.sort((x, positions), dimension=0, is_stable=True, num_keys=1)
     _, sorted_positions = lax.sort((perm, positions), dimension=0, is_stable=True, num_keys=1)
@@ -345,19 +345,19 @@ def ranks(x: Any, dtype: Any) -> Any:
 def digitize(
     x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
 ) -> Any:
-    """The number of the bin that each value falls into.
+    """Return the number of the bin that contains each value.
 
     Args:
       x: values.
       bins: edges, increasing or decreasing.
-      right: whether bins contain their right edge rather than their left one.
-      method: how to search; see `searchsorted`.
+      right: whether bins contain their right edge instead of their left one.
+      method: the search method; see `searchsorted`.
 
     Returns:
       Integer array: 0 before the first edge, len(bins) after the last.
 
     Raises:
-      ValueError: `bins` has not one axis.
+      ValueError: `bins` is not a vector.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -385,19 +385,19 @@ def digitize(
 
 
 def unravel_index(indices: ArrayLike, shape: Any) -> Any:
-    """Positions in a flattened array as one index array an axis.
+    """Convert positions in a flattened array to one index array per axis.
 
     Args:
-      indices: integers; negative ones count from the end, those out of bounds are moved
-        to the nearest end.  Fractions of floats stay in the last axis.
+      indices: integers; negative ones count from the end, and those out of bounds are
+        clipped.  Fractions of floats stay in the last axis.
       shape: the shape of the array; its sizes may be traced.
 
     Returns:
-      A tuple of arrays of the shape of `indices`, one for each axis: of their dtype, or
-      of the dtype to which they promote with the sizes.
+      A tuple of arrays of the shape of `indices`, one for each axis: of their dtype, or of
+      the dtype that they promote to with traced sizes.
 
     Raises:
-      TypeError: complex `indices`, or no numbers.
+      TypeError: `indices` are complex, or not numbers.
       ValueError: `shape` has more than one axis.
 
     Example:
@@ -418,14 +418,14 @@ def unravel_index(indices: ArrayLike, shape: Any) -> Any:
     if is_integer and not any(isinstance(n, core.Tracer) for n in sizes):
         try:
             return _unravel_index(indices, tuple(map(index_of, sizes)))
-        except TypeError:  # sizes that are floats
+        except TypeError:  # sizes are floats
             pass
     return _unravel_by_values(indices, sizes)
 
 
 @composite
 def _unravel_by_values(indices: Any, sizes: tuple[Any, ...]) -> Any:
-    """The same by sizes that are not known, or of numbers that are no integers."""
+    """Do the same for sizes that are traced, or for positions that are not integers."""
     total = functools.reduce(operator.mul, map(as_array, sizes), 1)
     flat = as_array(indices)
     narrow = dtypes.is_integer(flat.dtype) and flat.dtype.itemsize < 4
@@ -448,7 +448,7 @@ def _unravel_index(indices: Any, shape: tuple[int, ...]) -> Any:
         return ()
     total = math.prod(shape)
     dtype = flat.dtype
-    if exceeds(total, ml_dtypes.iinfo(dtype).max):  # count in more bits
+    if exceeds(total, ml_dtypes.iinfo(dtype).max):  # use more bits
         flat = lax.convert_element_type(flat, dtypes.int_default())
     none, all_, last = (
         typed_constant(n, flat.dtype) for n in (0, total, max_dim(total - 1, 0))
@@ -468,13 +468,13 @@ def ravel_multi_index(
     *,
     dtype: Any = None,
 ) -> Any:
-    """Index arrays, one an axis, as positions in the flattened array.
+    """Convert index arrays, one per axis, to positions in the flattened array.
 
     Args:
       multi_index: integer arrays.
       dims: the shape of the array.
       mode: for indices out of bounds: 'raise' (concrete ones only), 'clip' or 'wrap';
-        'ignore' does not look for them.
+        'ignore' skips the check.
       order: 'C' for row-major positions, 'F' for column-major ones.
       dtype: of the result.
 
@@ -483,10 +483,10 @@ def ravel_multi_index(
       broadcast.
 
     Raises:
-      AssertionError: not as many index arrays as axes.
-      TypeError: index arrays of a dtype that is no integer's.
-      ValueError: indices out of bounds; unknown mode or order; a dtype that is no
-        integer's, or cannot count the elements of the array.
+      AssertionError: the numbers of index arrays and axes differ.
+      TypeError: index arrays of a dtype that is not an integer dtype.
+      ValueError: indices out of bounds; unknown mode or order; a dtype that is not an
+        integer dtype, or cannot count the elements of the array.
 
     Example:
       >>> import minijax.numpy as jnp

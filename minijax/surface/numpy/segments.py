@@ -1,7 +1,7 @@
 """Reductions over segments: the functions of `minijax.ops`, JAX's public module.
 
-Also the old index functions (`index_update` ..), which JAX has dropped for `x.at[...]`, but
-which tutorials still show.
+Also the old index functions (`index_update` ...), which JAX replaced by `x.at[...]`, but
+which tutorials still use.
 """
 
 from __future__ import annotations
@@ -107,27 +107,27 @@ def _segment_function(
         )
 
     segment.__name__ = segment.__qualname__ = name
-    segment.__doc__ = f"""{what} of the rows of `data` that share a segment id.
+    segment.__doc__ = f"""Return the {what} of the rows of `data` that share a segment id.
 
     Args:
-      data: an array; rows along its first axis.
-      segment_ids: an int for each row; rows of ids out of range, negative ones
-        among them, are dropped.
+      data: an array; its rows are along the first axis.
+      segment_ids: an int for each row; rows with ids out of range, including negative
+        ones, are dropped.
       num_segments: the number of segments (default: the largest id plus one; needed
         under jit).
       indices_are_sorted, unique_indices: promises about the ids that save time.
-      bucket_size: reduce in buckets of so many rows, for numerical stability.
-      mode: what happens to ids out of range: 'drop' or 'clip', as for `x.at[...]`.
-      out_sharding: how the result is to lie on devices, over a mesh with axes of type
-        `Explicit`; None: as the compiler likes.
+      bucket_size: reduce in buckets of this many rows, for numerical stability.
+      mode: treatment of ids out of range: 'drop' or 'clip', as for `x.at[...]`.
+      out_sharding: sharding of the result, over a mesh with axes of type `Explicit`;
+        None lets the compiler choose.
 
     Returns:
-      An array of `data`'s dtype, shape (num_segments, *data.shape[1:]); where a
-      segment has no rows, {empty}.
+      An array of `data`'s dtype, shape (num_segments, *data.shape[1:]); for an empty
+      segment, {empty}.
 
     Raises:
-      ValueError: `num_segments` is negative, or `bucket_size` not positive.
-      ConcretizationTypeError: traced ids and no `num_segments`.
+      ValueError: `num_segments` is negative, or `bucket_size` is not positive.
+      ConcretizationTypeError: traced ids without `num_segments`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -138,17 +138,17 @@ def _segment_function(
 
 
 segment_sum = _segment_function(
-    "segment_sum", "add", lambda dtype: 0, lax.reduce_sum, "Sum", "0", "[7, 3]"
+    "segment_sum", "add", lambda dtype: 0, lax.reduce_sum, "sum", "0", "[7, 3]"
 )
 segment_prod = _segment_function(
-    "segment_prod", "mul", lambda dtype: 1, lax.reduce_prod, "Product", "1", "[10,  3]"
+    "segment_prod", "mul", lambda dtype: 1, lax.reduce_prod, "product", "1", "[10,  3]"
 )
 segment_max = _segment_function(
     "segment_max",
     "max",
     lowest,
     lax.reduce_max,
-    "Maximum",
+    "maximum",
     "the lowest number of the dtype",
     "[5, 3]",
 )
@@ -157,7 +157,7 @@ segment_min = _segment_function(
     "min",
     highest,
     lax.reduce_min,
-    "Minimum",
+    "minimum",
     "the highest number of the dtype",
     "[2, 3]",
 )
@@ -175,16 +175,16 @@ def _removed_function(name: str, method: str) -> Callable[..., Any]:
         )
 
     update.__name__ = update.__qualname__ = name
-    update.__doc__ = f"""`x.at[idx].{method}(y)`, by its old name: dropped by JAX.
+    update.__doc__ = f"""Return `x.at[idx].{method}(y)`: an old name, which JAX removed.
 
     Args:
       x: an array.
-      idx: what may stand between the brackets of `x[idx]`.
+      idx: the index of `x[idx]`.
       y: a number, or an array that broadcasts to the shape of `x[idx]`.
       indices_are_sorted, unique_indices: promises about the indices that save time.
 
     Returns:
-      An array of the shape and dtype of `x`; a DeprecationWarning is given.
+      An array of the shape and dtype of `x`; it issues a DeprecationWarning.
 
     Example:
       >>> import warnings
@@ -204,7 +204,7 @@ index_min = _removed_function("index_min", "min")
 
 
 class _Index:
-    """Dropped by JAX: `index[...]` hands its subscript back."""
+    """Removed by JAX: `index[...]` returns its subscript."""
 
     def __getitem__(self, item: Any) -> Any:
         return item

@@ -1,7 +1,7 @@
-"""Choosing between arrays by masks and numbers: where, select, choose, compress ...
+"""Selection by masks and numbers: where, select, choose, compress ...
 
-Where the number of elements that a mask takes decides the result's shape, the mask must
-be concrete, or a `size` given.
+Where the number of true elements of a mask determines the result's shape, the mask must be
+concrete, or `size` must be given.
 
 Next: searching.py, for positions.
 """
@@ -47,7 +47,7 @@ def where(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """`x` where the condition holds, else `y`; with one argument `nonzero(condition)`.
+    """Return `x` where the condition holds, else `y`; without both, `nonzero(condition)`.
 
     Args:
       condition: mask; numbers count as true if they are not zero.
@@ -59,15 +59,15 @@ def where(
 
     Raises:
       TypeError: one of `x` and `y` is missing.
-      ValueError: `size` is given with them.
+      ValueError: `size` or `fill_value` is given with them.
 
     Example:
       >>> import minijax.numpy as jnp
       >>> jnp.where(jnp.array([True, False]), 1., jnp.array([7., 8.]))
       Array([1., 8.], dtype=float32)
 
-    Both branches are computed, and so are the derivatives of both: a nan in the one
-    that is not taken still spoils the gradient.
+    Both branches and their derivatives are computed: a nan in the branch that is not
+    selected still makes the gradient nan.
     """
     if x is None and y is None:
         check_arraylike("where", condition)
@@ -84,7 +84,7 @@ def where(
 
 
 def three_way(condition: Any, x: Any, y: Any) -> Any:
-    """`where` with three arguments."""
+    """Evaluate `where` with three arguments."""
     check_arraylike("where", condition, x, y)
     mask, first, second = aval_of(condition), aval_of(x), aval_of(y)
     if mask.dtype is not dtypes.bool_:
@@ -95,7 +95,7 @@ def three_way(condition: Any, x: Any, y: Any) -> Any:
     fit = first.shape in ((), shape) and second.shape in ((), shape)
     if TypeFlags.has_sharded_types or not fit:
         return pick(condition, x, y)
-    x, y = promote_dtypes(x, y)  # scalars beside arrays of one shape
+    x, y = promote_dtypes(x, y)  # scalars and arrays of one shape
     if first.shape != shape:
         x = lax.broadcast_in_dim_p.bind(x, **repeat(shape))
     if second.shape != shape:
@@ -104,7 +104,7 @@ def three_way(condition: Any, x: Any, y: Any) -> Any:
 
 
 def repeat(shape: tuple[int, ...]) -> dict[str, Any]:
-    """The params that repeat a scalar to a shape."""
+    """Return the params that repeat a scalar to a shape."""
     return {"shape": shape, "broadcast_dimensions": (), "sharding": None}
 
 
@@ -112,7 +112,7 @@ _where = composite(three_way)
 
 
 def as_mask(condition: Any) -> Any:
-    """A condition as bools."""
+    """Return a condition as bools."""
     aval = core.aval_of(condition)
     if dtypes.is_bool(aval.dtype):
         return condition
@@ -122,19 +122,19 @@ def as_mask(condition: Any) -> Any:
 def select(
     condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
 ) -> Any:
-    """For each element the choice that goes with the first true condition.
+    """Return for each element the choice of the first condition that is true.
 
     Args:
       condlist: bool arrays.
-      choicelist: as many arrays.
-      default: where no condition holds.
+      choicelist: arrays, one for each condition.
+      default: the value where all conditions are false.
 
     Returns:
       An array of the shape to which all broadcast, and of the choices' and the
       default's common dtype.
 
     Raises:
-      ValueError: no conditions, or not as many choices.
+      ValueError: zero conditions, or a different number of choices.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -164,7 +164,7 @@ def _select(conditions: Any, choices: Any, default: Any) -> Any:
 
 
 def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Any:
-    """For each element of `a` the element of the choice it numbers.
+    """Return for each element of `a` the element of the choice with that number.
 
     Args:
       a: integer array.
@@ -219,20 +219,20 @@ def _choose(a: Any, choices: Any, mode: str) -> Any:
 def extract(
     condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0
 ) -> Any:
-    """The elements that a mask takes, as an array of one axis.
+    """Return the elements where a mask is true, as an array of one axis.
 
     Args:
-      condition: mask of the size of `arr`.
+      condition: a mask of the size of `arr`.
       arr: array.
-      size: how many elements to return, where the mask is traced.
-      fill_value: for what is missing up to `size`.
+      size: number of elements to return, required for traced masks.
+      fill_value: the value of missing elements, up to `size`.
 
     Returns:
       An array of `arr`'s dtype, shape (count,) or (size,).
 
     Raises:
-      ValueError: the mask takes an element beyond the last one.
-      ConcretizationTypeError: a traced mask and no `size`.
+      ValueError: the mask selects an element beyond the last one.
+      ConcretizationTypeError: a traced mask without `size`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -244,7 +244,7 @@ def extract(
 
 
 def flat(x: Any) -> Any:
-    """An array with one axis."""
+    """Return an array with one axis."""
     x = as_array(x)
     return lax.reshape(x, (x.size,))
 
@@ -258,24 +258,23 @@ def compress(
     fill_value: ArrayLike = 0,
     out: None = None,
 ) -> Any:
-    """The slices along an axis that a mask takes.
+    """Return the slices along an axis where a mask is true.
 
     Args:
-      condition: mask of one axis; what it is short of the array counts as False.
+      condition: a mask of one axis; elements beyond its end count as False.
       a: array.
       axis: the axis; None for the flattened array.
-      size: how many slices to return, where the mask is traced.
-      fill_value: for what is missing up to `size`.
+      size: number of slices to return, required for traced masks.
+      fill_value: the value of missing elements, up to `size`.
       out: not supported.
 
     Returns:
-      An array of `a`'s dtype, with the number of slices taken, or `size`, along the
+      An array of `a`'s dtype, with the number of selected slices, or `size`, along the
       axis.
 
     Raises:
-      ValueError: the mask has not one axis, or is too long; `size` is larger than the
-        axis.
-      ConcretizationTypeError: a traced mask and no `size`.
+      ValueError: the mask is not a vector, or is too long; `size` is larger than the axis.
+      ConcretizationTypeError: a traced mask without `size`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -318,20 +317,20 @@ def piecewise(
     *args: Any,
     **kw: Any,
 ) -> Any:
-    """A function given piece by piece.
+    """Evaluate a piecewise-defined function.
 
     Args:
       x: array.
-      condlist: masks; the last that holds decides.
-      funclist: for each mask a function of `x` or a number, and maybe a last one for
-        where no mask holds (default: 0).
+      condlist: masks; the last true one decides.
+      funclist: for each mask a function of `x` or a number, and optionally one more for
+        elements where all masks are false (default: 0).
       *args, **kw: passed on to the functions.
 
     Returns:
       Array of the dtype of `x`, of the shape to which it and the masks broadcast.
 
     Raises:
-      ValueError: not as many functions as masks (or one more).
+      ValueError: the number of functions is not the number of masks, or one more.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -361,7 +360,7 @@ def piecewise(
 
 
 def _mask_list(condlist: Any, x: Any) -> Any:
-    """The masks: a lone one, which fits `x`, is read as a list of one."""
+    """Return the masks; a single one that fits `x` is read as a list of one."""
     first = core.unwrapped(condlist[0]) if len(condlist) else condlist
     fits = x.ndim and len(condlist) in (1, x.shape[-1])
     if not hasattr(first, "__len__") and np.ndim(first) == 0 and fits:

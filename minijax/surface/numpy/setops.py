@@ -1,9 +1,9 @@
 """Unique elements and sets: unique and its kin, union, intersection, difference, isin.
 
-How many elements a set has decides a shape: of traced arrays a `size` is needed.  With
-a `size`, what is missing is filled with `fill_value`, by default the first element.
+The number of elements of a set determines a shape, so traced arrays need a `size`.  Missing
+elements up to `size` are filled with `fill_value`, by default the first element.
 
-Next: sorting.py, which all of this rests on.
+Next: sorting.py, which all of them use.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ __all__ = (
 
 
 class Runs(NamedTuple):
-    """Rows in sorted order, and where equal ones end."""
+    """Sorted rows, and the starts of runs of equal ones."""
 
     rows: Any  # (n, ...): sorted
-    first: Any  # (n,) bools: whether a row differs from the one before
+    first: Any  # (n,) bools: whether a row differs from the previous one
     sorted_indices: Any  # (n,) positions of the rows before sorting
 
 
 def take_rows(x: Any, at: Any) -> Any:
-    """`x[at]` for positions within bounds."""
+    """Return `x[at]` for positions within bounds."""
     spans = tuple((SPAN, 0, n, 1, False) for n in x.shape[1:])
     return indexing.read(x, (at,), Plan(((ARRAY,), *spans), x.shape, True, False))
 
 
 def runs_of(x: Any, equal_nan: bool) -> Runs:
-    """The rows of `x`, sorted by their elements in turn."""
+    """Sort the rows of `x` by their elements in turn."""
     n = x.shape[0]
-    if dtypes.is_complex(x.dtype):  # NaNs come last, whatever their other part
+    if dtypes.is_complex(x.dtype):  # nans come last, regardless of the other part
         x = lax.select_n(lax.ne(x, x), x, lax.full_like(x, np.nan))
     if x.ndim == 1:
         rows, sorted_indices = with_positions(x, 0, True)
@@ -98,24 +98,24 @@ def unique(
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
-    """The different elements (or slices along an axis), sorted.
+    """Return the distinct elements (or slices along an axis), sorted.
 
     Args:
       ar: array.
-      return_index: return also the position of the first of each.
-      return_inverse: return also, for each element, which of the unique ones it is.
-      return_counts: return also how often each occurs.
+      return_index: also return the first position of each.
+      return_inverse: also return, for each element, its position among the unique ones.
+      return_counts: also return the number of occurrences of each.
       axis: the axis whose slices are compared; None for elements.
       equal_nan: count all nans as one.
-      size: how many to return, where the array is traced.
-      fill_value: for what is missing up to `size` (default: the first one).
-      sorted: the result is sorted in any case.
+      size: number of elements to return, required for traced arrays.
+      fill_value: the value of missing elements, up to `size` (default: the first element).
+      sorted: ignored; the result is always sorted.
 
     Returns:
-      The unique elements, or a tuple that begins with them.
+      The unique elements, or a tuple that starts with them.
 
     Raises:
-      ConcretizationTypeError: a traced array and no `size`.
+      ConcretizationTypeError: a traced array without `size`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -153,14 +153,14 @@ def unique(
 def _unique_rows(
     x: Any, equal_nan: bool, size: int | None, fill_value: Any, requested: tuple[bool, ...]
 ) -> list[Any]:
-    """Unique rows, then what is wanted of index, inverse, counts."""
+    """Return unique rows, then index, inverse and counts as requested."""
     n = x.shape[0]
     dtype = dtypes.int_default()
     if n == 0:
         return _unique_of_none(x, size, fill_value, requested)
     runs = _runs(x, equal_nan)
     fill = size is not None
-    # Also where the run after the last one begins: runs are as long as starts are apart.
+    # One more start, of the run after the last: differences of starts are the counts.
     more = None if size is None else size + 1
     (ends,) = searching.nonzero(runs.first, size=more, fill_value=n)
     if size is None:
@@ -228,17 +228,17 @@ class _UniqueInverseResult(NamedTuple):
 def unique_all(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueAllResult:
-    """Unique elements, their positions, the inverse and the counts.
+    """Return unique elements, their positions, the inverse and the counts.
 
     Args:
       x: array, which is flattened; nans all differ.
-      size: how many to return, where the array is traced.
-      fill_value: for what is missing up to `size` (default: the first one).
+      size: number of elements to return, required for traced arrays.
+      fill_value: the value of missing elements, up to `size` (default: the first element).
 
     Returns:
-      A `_UniqueAllResult`: the values, sorted, of `x`'s dtype; the position of the first of
-      each; for each element (shape of `x`) which of the values it is; how often each
-      occurs.
+      A `_UniqueAllResult`: the values, sorted, of `x`'s dtype; the first position of each;
+      for each element (shape of `x`) its position among the values; the number of
+      occurrences of each.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -254,12 +254,12 @@ def unique_all(
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueCountsResult:
-    """Unique elements and how often each occurs.
+    """Return unique elements and how often each occurs.
 
     Args:
       x: array, which is flattened; nans all differ.
-      size: how many to return, where the array is traced.
-      fill_value: for what is missing up to `size` (default: the first one).
+      size: number of elements to return, required for traced arrays.
+      fill_value: the value of missing elements, up to `size` (default: the first element).
 
     Returns:
       A `_UniqueCountsResult`: the values, sorted, of `x`'s dtype, and as many integers.
@@ -277,12 +277,12 @@ def unique_counts(
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueInverseResult:
-    """Unique elements, and which of them each element is.
+    """Return unique elements, and for each element the position of its equal.
 
     Args:
       x: array, which is flattened; nans all differ.
-      size: how many to return, where the array is traced.
-      fill_value: for what is missing up to `size` (default: the first one).
+      size: number of elements to return, required for traced arrays.
+      fill_value: the value of missing elements, up to `size` (default: the first element).
 
     Returns:
       A `_UniqueInverseResult`: the values, sorted, of `x`'s dtype, and integers of the
@@ -301,12 +301,12 @@ def unique_inverse(
 def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Any:
-    """Unique elements, sorted.
+    """Return unique elements, sorted.
 
     Args:
       x: array, which is flattened; nans all differ.
-      size: how many to return, where the array is traced.
-      fill_value: for what is missing up to `size` (default: the first one).
+      size: number of elements to return, required for traced arrays.
+      fill_value: the value of missing elements, up to `size` (default: the first element).
 
     Returns:
       An array of `x`'s dtype, shape (count,) or (size,).
@@ -336,7 +336,7 @@ def union1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Any:
-    """The elements of either array, once each, sorted.
+    """Return the elements of either array, once each, sorted.
 
     Args:
       ar1, ar2: arrays, which are flattened.
@@ -346,7 +346,7 @@ def union1d(
       An array of the common dtype, shape (count,) or (size,).
 
     Raises:
-      ConcretizationTypeError: a traced array and no `size`.
+      ConcretizationTypeError: a traced array without `size`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -365,18 +365,18 @@ def setdiff1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Any:
-    """The elements of `ar1` that are not in `ar2`, sorted.
+    """Return the elements of `ar1` that are not in `ar2`, sorted.
 
     Args:
       ar1, ar2: arrays, which are flattened.
-      assume_unique: leave `ar1` as it is, with its order.
+      assume_unique: keep `ar1` unsorted, with repeated elements.
       size, fill_value: as for `unique`; the default filler is 0.
 
     Returns:
       An array of `ar1`'s dtype, shape (count,) or (size,).
 
     Raises:
-      ConcretizationTypeError: a traced array and no `size`.
+      ConcretizationTypeError: a traced array without `size`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -402,7 +402,7 @@ def setdiff1d(
 
 
 def select_padded(x: Any, keep: Any, size: int, fill_value: Any) -> Any:
-    """The elements that a mask takes, in an array of `size`, then the filler."""
+    """Return the elements where a mask is true, then the filler, in an array of `size`."""
     n = x.shape[0]
     at = searching.nonzero(keep, size=size, fill_value=n)[0]
     taken = indexing.take(x, at, mode="clip") if n else convert(at, x.dtype)
@@ -417,18 +417,18 @@ def setxor1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Any:
-    """The elements of exactly one of two arrays, sorted.
+    """Return the elements of exactly one of two arrays, sorted.
 
     Args:
       ar1, ar2: arrays, which are flattened.
-      assume_unique: neither array repeats an element.
+      assume_unique: whether both arrays have distinct elements.
       size, fill_value: as for `unique`.
 
     Returns:
       An array of the common dtype, shape (count,) or (size,).
 
     Raises:
-      ConcretizationTypeError: a traced array and no `size`.
+      ConcretizationTypeError: a traced array without `size`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -449,7 +449,8 @@ def setxor1d(
             if size is None
             else select_padded(joint, joint, size, 0 if fill_value is None else fill_value)
         )
-    # Sorted with what is invalid last; what differs from its neighbours is in one only.
+    # Invalid elements are sorted last; an element that differs from its neighbours occurs
+    # in only one array.
     away = lax.bitwise_not(valid)
     away, joint = lax.sort((away, joint), num_keys=2)
     same = lax.bitwise_and(joint[1:] == joint[:-1], lax.bitwise_not(away[1:]))
@@ -464,7 +465,7 @@ def setxor1d(
 
 
 def _first_selected(x: Any, keep: Any) -> Any:
-    """The first element that a mask takes (0 if there is none)."""
+    """Return the first element where a mask is true, or 0 if there is none."""
     if not x.shape[0]:
         return x.dtype.type(0)
     at = searching.nonzero(keep, size=1, fill_value=0)[0][0]
@@ -472,7 +473,7 @@ def _first_selected(x: Any, keep: Any) -> Any:
 
 
 def _first_of_each(x: Any) -> tuple[Any, Any]:
-    """A sorted array, and which of its elements differ from the one before."""
+    """Return a sorted array, and which of its elements differ from the one before."""
     if x.size == 0:
         return x, lax.broadcast_in_dim(np.bool_(True), (0,), ())
     runs = _runs(x, True)
@@ -488,14 +489,15 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Any:
-    """The elements of both arrays, once each, sorted.
+    """Return the elements of both arrays, once each, sorted.
 
     Args:
       ar1, ar2: arrays, which are flattened.
-      assume_unique: neither array repeats an element.
-      return_indices: return also the position of the first of each in either array.
-      size: how many to return, where an array is traced.
-      fill_value: for what is missing up to `size` (default: the smallest found).
+      assume_unique: whether both arrays have distinct elements.
+      return_indices: also return the first position of each in either array.
+      size: number of elements to return, required for traced arrays.
+      fill_value: the value of missing elements, up to `size` (default: the smallest common
+        element).
 
     Returns:
       The elements, or (elements, positions in ar1, positions in ar2).
@@ -522,10 +524,9 @@ def intersect1d(
 
 @composite(static=("assume_unique",))
 def _common_elements(x: Any, y: Any, assume_unique: bool) -> Any:
-    """All elements sorted; a mask of those that are common; their first positions.
+    """Return all elements sorted, a mask of the common ones, and their first positions.
 
-    Sorted by element, array and position, an element is common if the next element of
-    the other array is equal to it.
+    An element is common if the binary search finds an equal one in the other array.
     """
     m, k = x.size, y.size
     dtype = dtypes.int_default()
@@ -559,11 +560,11 @@ def isin(
       element: array.
       test_elements: the elements to look for.
       assume_unique: has no effect.
-      invert: whether it does not occur.
+      invert: return whether it does not occur.
       method: 'compare_all', 'binary_search', 'sort' or 'auto'.
 
     Returns:
-      Bool array of the shape of `element`.  A nan occurs nowhere.
+      Bool array of the shape of `element`; False for nan.
 
     Raises:
       ValueError: an unknown method.

@@ -1,6 +1,6 @@
 """Sorting: values, positions that sort, several keys, partitions.
 
-Sorts are stable; nans come last.  Next: setops.py, unique elements and sets.
+Sorts are stable; nans come last.  Next: setops.py, for unique elements and sets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _check(name: str, a: Any, kind: Any, order: Any) -> None:
 
 
 def along(a: Any, axis: Any) -> tuple[Any, int]:
-    """An array and the axis to sort along: None flattens it."""
+    """Return an array and the axis to sort along: None flattens it."""
     a = as_array(a)
     if axis is None:
         return lax.reshape(a, (a.size,)), 0
@@ -45,21 +45,21 @@ def sort(
     stable: bool = True,
     descending: bool = False,
 ) -> Any:
-    """A sorted copy; nans come last (first, if descending).
+    """Return a sorted copy; nans come last (first, if descending).
 
     Args:
       a: array.
       axis: the axis to sort along; None sorts the flattened array.
       kind, order: not supported.
       stable: keep the order of equal elements.
-      descending: the largest first.
+      descending: whether the largest comes first.
 
     Returns:
-      An array of `a`'s shape and dtype; of shape (a.size,) without an axis.
+      An array of `a`'s shape and dtype; of shape (a.size,) if `axis` is None.
 
     Raises:
       TypeError: `kind` or `order` is given.
-      ValueError: no such axis.
+      ValueError: the axis does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -73,14 +73,14 @@ def sort(
 
 
 def index_dtype(n: int) -> Any:
-    """The dtype of positions along an axis of size `n`."""
+    """Return the dtype of positions along an axis of size `n`."""
     return dtypes.canonical(dtypes.int64) if exceeds(n, 2**31 - 1) else dtypes.int_default()
 
 
 def with_positions(
     a: Any, axis: int, stable: bool, descending: bool = False
 ) -> tuple[Any, Any]:
-    """The sorted array, and where each element was."""
+    """Return the sorted array, and the original position of each element."""
     at = lax.broadcasted_iota(index_dtype(a.shape[axis]), a.shape, axis)
     if descending:
         a, at = lax.rev(a, (axis,)), lax.rev(at, (axis,))
@@ -99,23 +99,23 @@ def argsort(
     descending: bool = False,
     dtype: DTypeLike | None = None,
 ) -> Any:
-    """The positions that sort an array.
+    """Return the positions that sort an array.
 
     Args:
       a: array.
       axis: the axis to sort along; None sorts the flattened array.
       kind, order: not supported.
       stable: equal elements keep their order.
-      descending: the largest first.
+      descending: whether the largest comes first.
       dtype: of the positions.
 
     Returns:
       An array of integers (`dtype`, or the default integers) of `a`'s shape; of shape
-      (a.size,) without an axis.
+      (a.size,) if `axis` is None.
 
     Raises:
       TypeError: `kind` or `order` is given.
-      ValueError: no such axis.
+      ValueError: the axis does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -132,7 +132,7 @@ def argsort(
 
 @composite(static=("axis",))
 def lexsort(keys: Any, axis: int = -1) -> Any:
-    """The positions that sort by several keys, the last key first.
+    """Return the positions that sort by several keys, the last key first.
 
     Args:
       keys: arrays of one shape, or one array whose rows are the keys.
@@ -142,7 +142,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
       An array of the default integer dtype and the shape of one key.
 
     Raises:
-      TypeError: no keys.
+      TypeError: zero keys.
       ValueError: keys of different shapes.
 
     Example:
@@ -170,7 +170,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 @composite
 def sort_complex(a: ArrayLike) -> Any:
-    """Sorted along the last axis, by real part and then by imaginary part.
+    """Sort along the last axis, by real part and then by imaginary part.
 
     Args:
       a: array of at least one axis.
@@ -206,7 +206,7 @@ def _split_after(x: Any, kth: int, axis: int) -> tuple[Any, Any]:
 
 @composite(static=("kth", "axis"))
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
-    """A copy with the element that belongs at `kth` there, smaller ones before it.
+    """Return a copy with the sorted array's element at `kth`, and smaller ones before it.
 
     Args:
       a: real array.
@@ -218,7 +218,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
 
     Raises:
       NotImplementedError: complex values.
-      ValueError: no such axis or position.
+      ValueError: the axis or the position does not exist.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -233,11 +233,11 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
 
 @composite(static=("kth", "axis"))
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
-    """The positions that partition an array.
+    """Return the positions that partition an array.
 
     Args:
       a: real array.
-      kth: the position whose element is to be that of a sorted array.
+      kth: the position at which the element equals the sorted array's.
       axis: the axis to partition along.
 
     Returns:
@@ -245,7 +245,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
 
     Raises:
       NotImplementedError: complex values.
-      ValueError: no such axis or position.
+      ValueError: the axis or the position does not exist.
 
     Example:
       >>> import minijax.numpy as jnp

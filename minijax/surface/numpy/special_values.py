@@ -1,9 +1,9 @@
-"""Elementwise functions of special values: at kinks, zeros, nan and infinities.
+"""Elementwise functions with special values: at kinks, zeros, nan and infinities.
 
 fabs, hypot, heaviside, sinc, i0, angle, nan_to_num.  Each is a `composite`: one compiled
 call when evaluated, inlined when traced.
 
-Next: equality.py, comparisons of whole arrays.
+Next: equality.py, for comparisons of entire arrays.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _is_complex(x: Any) -> bool:
 
 @composite
 def fabs(x: Any, /) -> Any:
-    """Absolute value of real numbers as floats, elementwise.
+    """Return the absolute value of real numbers as floats, elementwise.
 
     Args:
       x: real array or number; integers and bools become floats.
@@ -60,14 +60,14 @@ def fabs(x: Any, /) -> Any:
 
 @composite
 def hypot(x1: Any, x2: Any, /) -> Any:
-    """sqrt(x1**2 + x2**2) without overflow, elementwise.
+    """Return sqrt(x1**2 + x2**2) without overflow, elementwise.
 
     Args:
       x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
 
     Returns:
       Array of the broadcast shape, of the common float dtype; infinity where an operand
-      is infinite, even beside nan.
+      is infinite, even if the other is nan.
 
     Raises:
       ValueError: complex operands.
@@ -108,9 +108,9 @@ def _hypot_jvp(primals: Any, tangents: Any) -> Any:
 
 @custom_jvp
 def _cosine(x: Any, y: Any) -> Any:
-    """x / hypot(x, y); 1/2 where both are 0, the mean of the slopes around.
+    """Return x / hypot(x, y), and where both are 0 the mean of the slopes around, 1/2.
 
-    By the ratio of the smaller to the larger, since the hypotenuse may overflow.
+    It uses the ratio of the smaller to the larger, since the hypotenuse may overflow.
     """
     size, other = lax.abs(x), lax.abs(y)
     larger = lax.ge(size, other)
@@ -126,7 +126,7 @@ def _cosine(x: Any, y: Any) -> Any:
 def _cosine_jvp(primals: Any, tangents: Any) -> Any:
     (x, y), (t, u) = primals, tangents
     cosine, sine, length = _cosine(x, y), _cosine(y, x), _hypot(x, y)
-    # sine (sine t - cosine u) / length: nothing cancels, and no square leaves the range.
+    # sine (sine t - cosine u) / length: no cancellation, and no square that overflows.
     across = lax.mul(sine, lax.sub(lax.mul(sine, t), lax.mul(cosine, u)))
     none = lax.eq(length, const(x, 0))
     bent = lax.div(across, choose(none, const(x, 1), length))
@@ -135,7 +135,7 @@ def _cosine_jvp(primals: Any, tangents: Any) -> Any:
 
 @composite
 def heaviside(x1: Any, x2: Any, /) -> Any:
-    """0 below zero, 1 above, x2 at zero, elementwise.
+    """Return 0 below zero, 1 above, and x2 at zero, elementwise.
 
     Args:
       x1, x2: real arrays or numbers that broadcast; integers and bools become floats.
@@ -162,7 +162,7 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
 
 @composite
 def sinc(x: Any, /) -> Any:
-    """sin(pi x) / (pi x), and 1 at zero, elementwise.
+    """Return sin(pi x) / (pi x), and 1 at zero, elementwise.
 
     Args:
       x: array or number; integers and bools become floats.
@@ -182,21 +182,21 @@ def sinc(x: Any, /) -> Any:
 
 @custom_jvp
 def sine_quotient(t: Any) -> Any:
-    """sin(t) / t"""
-    # Subnormal numbers lose digits when they are multiplied and divided.
+    """Return sin(t) / t."""
+    # Subnormal numbers lose digits in the multiplication and division.
     size = lax.abs(t)
     at_zero = lax.lt(size, const(size, 4 * float(ml_dtypes.finfo(_dtype(size)).tiny)))
     safe = choose(at_zero, const(t, 1), t)
     return choose(at_zero, const(t, 1), lax.div(lax.sin(safe), safe))
 
 
-# The derivative of sin(t) / t over t, by powers of t^2.
+# Coefficients of the derivative of sin(t) / t, divided by t, in powers of t^2.
 _SINC_SLOPE = tuple((-1.0) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 14))
 
 
 @sine_quotient.defjvp
 def _sinc_jvp(primals: Any, tangents: Any) -> Any:
-    """(cos t - sinc) / t; next to 0, where it cancels, by its power series."""
+    """Return (cos t - sinc) / t; near 0, where the terms cancel, by its power series."""
     (t,), (t_dot,) = primals, tangents
     size = lax.abs(t)
     near = lax.lt(size, const(size, 1.5))
@@ -209,7 +209,7 @@ def _sinc_jvp(primals: Any, tangents: Any) -> Any:
 
 @composite
 def i0(x: Any) -> Any:
-    """Modified Bessel function of the first kind, order 0, elementwise.
+    """Return the modified Bessel function of the first kind, order 0, elementwise.
 
     Args:
       x: real array or number; integers and bools become floats.
@@ -233,20 +233,20 @@ def i0(x: Any) -> Any:
 
 @custom_jvp
 def modified_bessel_0(x: Any) -> Any:
-    """I_0(x) of a float array."""
+    """Return I_0(x) of a float array."""
     size = lax.abs(x)
     return _grown(size, lax.bessel_i0e(size))
 
 
 def _grown(size: Any, scaled: Any) -> Any:
-    """e^size times a number: in two steps, since the power may be infinite alone."""
+    """Return e^size times a number, in two steps: the power alone may be infinite."""
     half = lax.exp(lax.mul(size, const(size, 0.5)))
     return lax.mul(half, lax.mul(half, scaled))
 
 
 @custom_jvp
 def modified_bessel_1(x: Any) -> Any:
-    """I_1(x) of a float array."""
+    """Return I_1(x) of a float array."""
     return _grown(lax.abs(x), lax.bessel_i1e(x))
 
 
@@ -268,11 +268,11 @@ def _angle(z: Any, deg: Any) -> Any:
 
 
 def angle(z: Any, deg: bool = False) -> Any:
-    """The argument of a complex number, in (-pi, pi], elementwise.
+    """Return the argument of a complex number, in (-pi, pi], elementwise.
 
     Args:
       z: array or number; integers and bools become floats.
-      deg: in degrees instead of radians.
+      deg: return degrees instead of radians.
 
     Returns:
       Array of the shape of z, of its real dtype (complex64: float32); of a real z, 0 or
@@ -308,17 +308,17 @@ def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
-    """Finite numbers instead of nan and infinities, elementwise.
+    """Replace nan and infinities by finite numbers, elementwise.
 
     Args:
       x: array or number.
-      copy: kept for NumPy's sake: arrays are immutable.
-      nan: what stands for nan.
-      posinf, neginf: what stands for infinities; None for the largest and the least
+      copy: ignored; arrays are immutable.
+      nan: the replacement for nan.
+      posinf, neginf: the replacements for infinities; None for the largest and the lowest
         finite number of the dtype.
 
     Returns:
-      Array of the shape and dtype of x; integers and bools as they are.
+      Array of the shape and dtype of x; integers and bools are returned unchanged.
 
     Example:
       >>> import minijax.numpy as jnp

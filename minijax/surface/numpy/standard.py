@@ -1,4 +1,4 @@
-"""What the Python array API standard asks of a namespace, besides its functions.
+"""The inspection API of the Python array API standard.
 
 Source: https://data-apis.org/array-api/2025.12/API_specification/inspection.html
 """
@@ -38,22 +38,22 @@ _KINDS = (
 
 
 class ArrayNamespaceInfo:
-    """What the namespace can do, and what its defaults are."""
+    """Capabilities and defaults of the namespace."""
 
     def capabilities(self) -> dict[str, Any]:
         """Whether functions under `jit` may have results whose shapes depend on values."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> Any:
-        """None: where an array goes that is told no device, and from where it may move."""
+        """Return None: arrays are uncommitted unless the user names a device."""
         return None
 
     def devices(self) -> list[Any]:
-        """None, and the devices that arrays can be on."""
+        """Return None, and the devices that arrays can be on."""
         return [None, *client.devices()]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """The dtypes of results where none is named: the same on all devices."""
+        """Return the default dtypes of results, which are the same on all devices."""
         index = dtypes.int_default()
         return {
             "real floating": dtypes.canonical(dtypes.float64),
@@ -65,7 +65,7 @@ class ArrayNamespaceInfo:
     def dtypes(
         self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, Any]:
-        """The standard's dtypes of a kind, or of some, by name: those enabled now."""
+        """Return the standard's dtypes that are enabled, by name, of one or more kinds."""
         kinds = _KINDS if kind is None else (kind,) if isinstance(kind, str) else kind
         for k in kinds:
             if k not in _KINDS:
@@ -79,7 +79,7 @@ class ArrayNamespaceInfo:
 
 
 def __array_namespace_info__() -> ArrayNamespaceInfo:
-    """What of the array API standard is a matter of choice.
+    """Return the choices that the array API standard leaves to a library.
 
     Returns:
       An object with `capabilities()`, `default_device()`, `devices()`,

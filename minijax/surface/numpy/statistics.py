@@ -49,19 +49,19 @@ __all__ = (
 def histogram_bin_edges(
     a: ArrayLike, bins: ArrayLike = 10, range: Any = None, weights: ArrayLike | None = None
 ) -> Any:
-    """The edges of the bins that `histogram` counts in.
+    """Return the edges of the bins that `histogram` counts in.
 
     Args:
       a: array, which is flattened.
-      bins: how many bins of equal width, or their edges.
-      range: (lowest, highest) edge; by default those of the elements.
-      weights: has no effect.
+      bins: number of bins of equal width, or their edges.
+      range: (lowest, highest) edge; by default the smallest and largest element.
+      weights: ignored.
 
     Returns:
-      Array of one edge more than there are bins.
+      Array of edges, one more than bins.
 
     Raises:
-      TypeError: `bins` is a name of a rule, which is not supported.
+      TypeError: `bins` is the name of a rule, which is not supported.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -99,7 +99,7 @@ def histogram_bin_edges(
 
 
 def bin_numbers(x: Any, edges: Any) -> Any:
-    """The number of the bin of each element, from 1; the last bin contains its end."""
+    """Return the number of each element's bin, from 1; the last bin includes its end."""
     at = searching.searchsorted(edges, x, side="right")
     return selection.where(ufuncs.equal(x, edges[-1]), edges.shape[0] - 1, at)
 
@@ -111,17 +111,17 @@ def histogram(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Any, Any]:
-    """How many elements fall into each of a row of bins.
+    """Count the elements in each of a row of bins.
 
     Args:
       a: array, which is flattened.
-      bins: how many bins of equal width, or their edges.
-      range: (lowest, highest) edge; elements outside are left out.
-      weights: what each element counts (default: 1).
+      bins: number of bins of equal width, or their edges.
+      range: (lowest, highest) edge; elements outside are ignored.
+      weights: the weight of each element (default: 1).
       density: divide by the total and by the width of each bin.
 
     Returns:
-      The counts, and the edges, one more than there are bins.
+      The counts, and the edges, one more than bins.
 
     Raises:
       ValueError: weights of another shape.
@@ -140,7 +140,7 @@ def histogram(
             raise ValueError("weights should have the same shape as a.")
         x, w = promote_dtypes_inexact(as_array(a), as_array(weights))
     edges = histogram_bin_edges(x, bins, range)
-    # Not made flat: devices count each their part of an array that they share.
+    # The array is not flattened: each device counts its own shard.
     numbers = bin_numbers(x, edges)
     counts = zeros(edges.shape[0], w.dtype).at[numbers].add(w)[1:]
     if density:
@@ -157,11 +157,12 @@ def histogram2d(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Any, Any, Any]:
-    """How many points fall into each cell of a plane.
+    """Count the points in each cell of a plane.
 
     Args:
       x, y: coordinates, arrays of one axis.
-      bins: how many bins on each axis, or their edges; one for both, or one each.
+      bins: number of bins on each axis, or their edges; one value for both axes, or one per
+        axis.
       range: for each axis None or (lowest, highest) edge.
       weights, density: as for `histogram`.
 
@@ -194,11 +195,11 @@ def histogramdd(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Any, list[Any]]:
-    """How many points fall into each cell of a space.
+    """Count the points in each cell of a space.
 
     Args:
       sample: points, shape (n, d).
-      bins: how many bins on each axis, or a list of numbers or edges, one an axis.
+      bins: number of bins on each axis, or a list of numbers or edges, one per axis.
       range: for each axis None or (lowest, highest) edge.
       weights, density: as for `histogram`.
 
@@ -206,7 +207,7 @@ def histogramdd(
       The counts, an array of d axes, and a list of edges.
 
     Raises:
-      ValueError: not as many bins or ranges as axes.
+      ValueError: the number of bins or ranges differs from the number of axes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -260,23 +261,23 @@ def bincount(
     length: int | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """How often each of 0, 1, 2, ... occurs.
+    """Count how often each of 0, 1, 2, ... occurs.
 
     Args:
       x: integers, one axis; negative ones count as 0.
-      weights: what each counts (default: 1).
-      minlength: the least size of the result.
-      length: the size of the result, where `x` is traced; larger numbers are left out.
-      out_sharding: how the result is to lie on devices.
+      weights: the weight of each element (default: 1).
+      minlength: the minimum size of the result.
+      length: the size of the result, required if `x` is traced; larger numbers are ignored.
+      out_sharding: sharding of the result.
 
     Returns:
       An array of the weights' dtype (default: the default integer), shape (length,), or
       (max(minlength, x.max() + 1),).
 
     Raises:
-      TypeError: not integers.
-      ValueError: not one axis, or weights of another shape.
-      ConcretizationTypeError: a traced array and no `length`.
+      TypeError: `x` does not contain integers.
+      ValueError: `x` is not a vector, or weights of another shape.
+      ConcretizationTypeError: a traced array without `length`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -338,7 +339,7 @@ def cov(
     aweights: ArrayLike | None = None,
     dtype: Any = None,
 ) -> Any:
-    """Covariance matrix of variables.
+    """Return the covariance matrix of variables.
 
     Args:
       m: variables in rows, observations in columns; or one variable.
@@ -346,18 +347,18 @@ def cov(
       rowvar: False if variables are in columns.
       bias: divide by the number of observations N, instead of N - 1.
       ddof: divide by N - ddof.
-      fweights: how often each observation counts, integers.
+      fweights: number of times that each observation counts, integers.
       aweights: weights of the observations.
-      dtype: of the result; at least that of the variables.
+      dtype: of the result; at least the dtype of the variables.
 
     Returns:
-      Matrix with a row for each variable, or a number if there is but one; of no
-      observations nan, of no variables in `m` a matrix of shape (0, 0).
+      Matrix with a row for each variable, or a number for a single one; nan for zero
+      observations, and a matrix of shape (0, 0) for zero variables in `m`.
 
     Raises:
       ValueError: more than two axes, or a `dtype` that is not inexact.
-      RuntimeError: weights of a shape that does not fit.
-      TypeError: `fweights` are no integers.
+      RuntimeError: weights of a shape that does not match.
+      TypeError: `fweights` are not integers.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -393,7 +394,7 @@ def cov(
 
 
 def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
-    """Variables in rows, observations in columns; no rows at all if `m` has none."""
+    """Return variables in rows, observations in columns; no rows at all if `m` has none."""
     operands = (m,) if y is None else (m, y)
     check_arraylike("cov", *operands)
     variables = promote_dtypes_inexact(*(as_array(x) for x in operands))
@@ -416,7 +417,7 @@ def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
 
 
 def _weights(n: int, fweights: Any, aweights: Any) -> Any:
-    """The weights of `n` observations, None if there are none."""
+    """Return the weights of `n` observations, or None if there are none."""
     w = None
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
         if weights is None:
@@ -438,7 +439,7 @@ def _weights(n: int, fweights: Any, aweights: Any) -> Any:
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: Any = None
 ) -> Any:
-    """Matrix of Pearson's correlation coefficients.
+    """Return the matrix of Pearson's correlation coefficients.
 
     .. math:: R_{ij} = C_{ij} / \\sqrt{C_{ii} C_{jj}}
 
@@ -446,11 +447,11 @@ def corrcoef(
       x: variables in rows, observations in columns; or one variable.
       y: more variables.
       rowvar: False if variables are in columns.
-      dtype: of the result; at least that of the variables.
+      dtype: of the result; at least the dtype of the variables.
 
     Returns:
       Matrix of the variables' inexact dtype with a row for each, values in [-1, 1]; a
-      number if there is but one.
+      number for a single variable.
 
     Raises:
       ValueError: more than two axes, or a `dtype` that is not inexact.

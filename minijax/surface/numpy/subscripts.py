@@ -1,11 +1,11 @@
-"""What stands between the brackets of `x[...]`, worked out.
+"""Subscripts of `x[...]`: parsing, and translation to gather and scatter.
 
-`parse` turns a subscript into a `Plan`, plain hashable data with one entry an item, and
-the leaves that the plan leaves open: index arrays and, in eager use, the positions
-themselves (so that a loop over `x[i]` compiles one program).  `locate` turns a plan
-that needs more than slices into the indices and dimension numbers of gather or scatter.
+`parse` converts a subscript to a `Plan`, hashable data with one entry per item, and to
+leaves: index arrays and, in eager mode, the positions themselves (so that a loop over
+`x[i]` compiles one program).  `locate` converts a plan that needs more than slices to the
+indices and dimension numbers of gather or scatter.
 
-This room reads and writes no elements.  Next: indexing.py and updates.py.
+This module does not read or write elements.  Next: indexing.py and updates.py.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from ...types.symbolic_dims import (
     min_dim,
 )
 
-# The kinds of entries of a plan, which are tuples that begin with their kind.
+# Kinds of entries of a plan, which are tuples that start with their kind.
 NEW = 0  # (NEW,): an axis of size 1 in the result
-POINT = 1  # (POINT, i): one position, negative ones wrapped; i None: it is the next leaf
+POINT = 1  # (POINT, i): one position, not negative; i None: the next leaf
 SCALAR = 2  # (SCALAR,): the next leaf, an integer scalar
 ARRAY = 3  # (ARRAY,): the next leaf, an integer array
 SPAN = 4  # (SPAN, start, size, step, reversed): step > 0; start None: the next leaf
 
 
 class Plan(NamedTuple):
-    """A subscript of an array of known shape, without the values that may vary."""
+    """A subscript of an array of known shape, without the values of its leaves."""
 
     entries: tuple[Any, ...]
     operand: tuple[int, ...]  # the shape to index: the array's, with axes for x[True]
     arrays: bool  # whether there is an ARRAY
     wrap: bool = True  # whether negative positions count from the end
-    separated: bool = False  # whether an ellipsis of no axes parts the index arrays
+    separated: bool = False  # whether an ellipsis of zero axes separates the index arrays
 
 
 _new = (NEW,)
@@ -59,9 +59,9 @@ _array = (ARRAY,)
 def parse(
     subscript: Any, shape: tuple[int, ...], eager: bool, wrap: bool = True
 ) -> tuple[Plan, list[Any]]:
-    """The plan of a subscript of an array of this shape, and its leaves.
+    """Return the plan and the leaves of a subscript for an array of this shape.
 
-    In eager use positions become leaves.
+    In eager mode, positions become leaves.
     """
     items = subscript if type(subscript) is tuple else (subscript,)
     separated = False
@@ -113,7 +113,7 @@ def parse(
     return Plan(tuple(entries), shape, arrays, wrap, separated), leaves
 
 
-# Whether `jax_check_static_indices` was ever on, so that `check_static` is to be asked.
+# Whether `jax_check_static_indices` was ever on; until then `check_static` is not called.
 checked = False
 
 
@@ -126,7 +126,7 @@ config.CHECK_STATIC_INDICES.watch(_switch)
 
 
 def check_static(subscript: Any, shape: tuple[int, ...], wrap: bool = True) -> None:
-    """IndexError for a Python integer in a subscript that is out of bounds, if asked."""
+    """Raise IndexError for an out-of-bounds Python integer, if the user enabled the check."""
     if not config.CHECK_STATIC_INDICES.value:
         return
     plan, _ = parse(subscript, shape, False, wrap)
@@ -153,7 +153,7 @@ def _no_row(axis: int, shape: tuple[int, ...]) -> IndexError:
 
 
 def _span(s: slice, n: int, axis: int, eager: bool, leaves: list[Any]) -> Any:
-    """The entry of a slice of an axis of size `n`."""
+    """Return the entry of a slice of an axis of size `n`."""
     try:
         start, stop, step = s.indices(n)
     except TypeError:
@@ -171,14 +171,14 @@ def _span(s: slice, n: int, axis: int, eager: bool, leaves: list[Any]) -> Any:
 
 
 def _symbolic_span(s: slice, n: Any) -> Any:
-    """The entry of a slice where sizes are not known."""
+    """Return the entry of a slice where sizes are symbolic."""
     step = 1 if s.step is None else operator.index(s.step)
     if step < 0 and s.start is None and s.stop is None:
         size = max_dim((n - step - 1) // -step, 0)
         return SPAN, n - 1 + (size - 1) * step, size, -step, True
     if step < 0:
         raise inconclusive(
-            f"x[{s.start}:{s.stop}:{step}] of an axis of size {n}: where it ends is not known.",
+            f"x[{s.start}:{s.stop}:{step}] of an axis of size {n}: its end is unknown.",
             "x[::-1], and a slice of that",
         )
 
@@ -193,19 +193,19 @@ def _symbolic_span(s: slice, n: Any) -> Any:
 
 
 def _from_end(start: Any, n: int) -> Any:
-    """A position, from the end if it is negative."""
+    """Return a position, counted from the end if it is negative."""
     if isinstance(start, (int, np.integer)):
         return int(start) + n if start < 0 else int(start)
     return wrap(start, n)
 
 
 def _written_out(window: Slice, n: int, others: Sequence[Any]) -> Any:
-    """The positions in a window with a stride, or without elements, as an item."""
+    """Return the positions in a window with a stride, or without elements, as an item."""
     if any(not isinstance(p, (slice, Slice, int, type(None))) for p in others):
         raise errors.error(
             IndexError,
-            f"a window with a stride beside index arrays: {window}",
-            why="where its axis goes is said by no rule of NumPy's.",
+            f"a window with a stride together with index arrays: {window}",
+            why="NumPy has no rule for the position of its axis in the result.",
             tries=["x[..., ds(i, n, stride=k)][..., indices]"],
         )
     steps = np.arange(window.size, dtype=np.int32) * np.int32(window.stride)
@@ -217,7 +217,7 @@ def _written_out(window: Slice, n: int, others: Sequence[Any]) -> Any:
 
 
 def _checked_slice(s: slice, axis: int) -> slice:
-    """A slice with parts that are ints; the error that says why it has none."""
+    """Return a slice with int bounds; raise an error with the reason if there is none."""
     bounds = []
     for bound in (s.start, s.stop, s.step):
         if isinstance(bound, Tracer) and bound.concrete() is None:
@@ -238,7 +238,7 @@ def _checked_slice(s: slice, axis: int) -> slice:
 
 
 def too_many(taken: int, ndim: int) -> IndexError:
-    """The error for more subscripts than axes."""
+    """Return the error for more subscripts than axes."""
     return IndexError(
         f"Too many indices: array is {ndim}-dimensional, but {taken} were indexed"
     )
@@ -250,11 +250,11 @@ def too_many(taken: int, ndim: int) -> IndexError:
 def _expand(
     subscript: Any, items: tuple[Any, ...], shape: tuple[int, ...]
 ) -> tuple[tuple[Any, ...], tuple[int, ...], bool]:
-    """Items with the ellipsis written out, masks as positions, numbers as ints.
+    """Expand the ellipsis, and convert masks to positions and numbers to ints.
 
-    Returns one item an axis of the (second) result, the shape to be indexed: it has an
-    axis more than `shape` for each scalar bool.  Third: whether there was an ellipsis
-    that stands for no axis, between items that are no slices.
+    Return the items, the shape to be indexed, and whether an ellipsis of zero axes is
+    between items that are not slices.  There is one item per axis of that shape, which has
+    an axis more than `shape` for each scalar bool.
     """
     if isinstance(subscript, list):
         numbers = all(
@@ -324,13 +324,13 @@ def _mask_shape_error(mask: Any, axis: int, expected_shape: tuple[int, ...]) -> 
         IndexError,
         "boolean index did not match shape of indexed array in index"
         f" {axis}: got {mask.shape}, expected {list(expected_shape)}",
-        why="a mask says for each element whether it is taken.",
+        why="a mask selects or skips each element.",
         tries=["a mask of the array's shape", "jnp.where(mask, x, y)"],
     )
 
 
 def _item(item: Any) -> Any:
-    """One item of a subscript: int, slice, None, `...`, a mask or an index array."""
+    """Return one item of a subscript: int, slice, None, `...`, a mask or an index array."""
     if item is None or item is Ellipsis or type(item) in (int, slice, Slice):
         return item
     if isinstance(item, (bool, np.bool_)):
@@ -359,7 +359,7 @@ def _item_error(item: Any) -> IndexError:
 
 
 def _array_item(item: Any) -> Any:
-    """An array in a subscript: a mask as a NumPy array, a NumPy scalar as an int."""
+    """Return an array of a subscript: a mask as a NumPy array, a NumPy scalar as an int."""
     kind = dtypes.kind(item.dtype) if dtypes.is_valid(item.dtype) else "object"
     if kind == "bool":
         return _concrete_mask(item)
@@ -381,8 +381,8 @@ def _concrete_mask(mask: Any) -> Any:
             f"Array boolean indices must be concrete; got {mask.aval.str_short(True)}",
             which=mask.origin(),
             where=core.stack_text(),
-            why="how many elements a traced mask selects is not known, and so"
-            " neither is the result's shape.",
+            why="the number of elements that a traced mask selects is unknown, and so"
+            " is the result's shape.",
             tries=[
                 "jnp.where(mask, x, 0) keeps the shape",
                 "jnp.nonzero(mask, size=n) for at most n positions",
@@ -395,11 +395,11 @@ def _concrete_mask(mask: Any) -> Any:
 
 
 class Location(NamedTuple):
-    """Where a plan's elements lie, in the terms of gather and scatter."""
+    """Positions of a plan's elements, in the terms of gather and scatter."""
 
     indices: Any
     windows: tuple[int, ...]  # axes of the result (NEW left out) that are slices
-    collapsed: tuple[int, ...]  # axes of the operand that the result has not
+    collapsed: tuple[int, ...]  # axes of the operand that the result lacks
     indexed: tuple[int, ...]  # axes of the operand that `indices` position
     sizes: tuple[int, ...]  # of the slices
     shape: tuple[int, ...]  # of the result, NEW left out
@@ -409,7 +409,7 @@ class Location(NamedTuple):
 
 
 def locate(plan: Plan, leaves: Sequence[Any]) -> Location:
-    """The indices of a plan's elements."""
+    """Return the indices of a plan's elements."""
     remaining_leaves = iter(leaves)
     values = [
         _position(e, n if plan.wrap else 0, remaining_leaves) for e, n in _with_sizes(plan)
@@ -472,7 +472,7 @@ def locate(plan: Plan, leaves: Sequence[Any]) -> Location:
 
 
 def _with_sizes(plan: Plan) -> Iterator[tuple[Any, int]]:
-    """Entries with the size of the axis they index (0 for NEW)."""
+    """Yield entries with the size of the axis they index (0 for NEW)."""
     axis = 0
     for e in plan.entries:
         if e[0] == NEW:
@@ -483,7 +483,7 @@ def _with_sizes(plan: Plan) -> Iterator[tuple[Any, int]]:
 
 
 def _position(entry: Any, n: int, leaves: Iterator[Any]) -> Any:
-    """The position(s) that an entry stands for: an int or an array of ints."""
+    """Return the position(s) of an entry: an int or an array of ints."""
     kind = entry[0]
     if kind in (SCALAR, ARRAY):
         return wrap(next(leaves), n)
@@ -493,7 +493,7 @@ def _position(entry: Any, n: int, leaves: Iterator[Any]) -> Any:
 
 
 def wrap(index: Any, n: int) -> Any:
-    """Index arrays with negative positions counted from the end of `n` elements."""
+    """Return index arrays with negative positions counted from the end of `n` elements."""
     if n == 0:
         return index
     dtype = index.dtype
@@ -526,7 +526,7 @@ def wrap(index: Any, n: int) -> Any:
 
 
 def block_shape(plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
-    """The shape that the index arrays of a plan broadcast to."""
+    """Return the shape that the index arrays of a plan broadcast to."""
     if not plan.arrays:
         return ()
     shapes = [
@@ -545,9 +545,9 @@ def block_shape(plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
 
 
 def block_position(plan: Plan) -> int:
-    """Before which entry the axes of the index arrays go: NumPy's rule.
+    """Return the entry before which the axes of the index arrays go: NumPy's rule.
 
-    At the first of them if all indices that are not slices stand together, else in
+    At the first of them if all indices that are not slices are adjacent, otherwise in
     front.
     """
     if plan.separated:
@@ -563,7 +563,7 @@ def _columns(
     block: tuple[int, ...],
     plan: Plan,
 ):
-    """The indices operand: positions along the last axis, one for each indexed axis."""
+    """Return the indices operand: positions along the last axis, one per indexed axis."""
     dtype = _index_dtype([c for c, _ in columns], plan)
     if not columns:
         return np.zeros((*batch, 0), dtype)
@@ -581,7 +581,7 @@ def _columns(
             value = _as_index(value, dtype)
             sizes = core.aval_of(value).shape
             if rank and sizes != tuple(batch[end - rank : end]):
-                # An index array of an axis of size 1 repeats along it.
+                # Index arrays broadcast: repeat one along its axes of size 1.
                 value = lax.broadcast_in_dim(
                     value, tuple(batch[end - rank : end]), tuple(range(rank))
                 )
@@ -590,13 +590,13 @@ def _columns(
 
 
 def _strided(start: int, size: int, step: int, dtype: Any) -> Any:
-    """Positions `start`, `start + step`, ..."""
+    """Return positions `start`, `start + step`, ..."""
     steps = lax.mul(lax.iota(dtype, size), dtype.type(step))
     return steps if start == 0 else lax.add(steps, dtype.type(start))
 
 
 def _index_dtype(values: Sequence[Any], plan: Plan) -> Any:
-    """One dtype for all positions."""
+    """Return one dtype for all positions."""
     for v in values:
         if getattr(v, "dtype", None) == dtypes.int64:
             return dtypes.canonical(dtypes.int64)

@@ -1,10 +1,10 @@
 """Universal functions: `jnp.ufunc`, `frompyfunc`, and the methods of `add` and its kin.
 
-A ufunc works elementwise and carries `reduce`, `accumulate`, `at`, `outer` and
-`reduceat`.  Those of NumPy's own functions use the reductions that exist; for any other
-function the general ones here walk along the axis with `scan`.  Calls of `jnp.add` go to
-the compiled function (see ufuncs.py) without a step between: each of these ufuncs has a
-class of its own, whose `__call__` is that function.
+A ufunc works elementwise and carries `reduce`, `accumulate`, `at`, `outer` and `reduceat`.
+The methods of NumPy's own functions use existing reductions; for any other function, the
+general methods here scan the axis.  `jnp.add(...)` calls the compiled function (see
+ufuncs.py) directly: each of these ufuncs has its own class, whose `__call__` is that
+function.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .functional import vectorize
 from .manipulation import broadcast_arrays, broadcast_to, expand_dims, moveaxis, ravel, reshape
 from .ranges import arange
 
-# Whoever takes one of these functions from the public face gets it with its methods.
+# The public module exports these functions with their methods.
 __all__ = (
     "ufunc",
     "frompyfunc",
@@ -67,15 +67,15 @@ __all__ = (
 
 @owns_memos
 class ufunc:
-    """A function that works elementwise, with reductions along axes.
+    """An elementwise function with reductions along axes.
 
     Args:
       func: a function of `nin` scalars with `nout` results.
       nin, nout: numbers of arguments and results.
-      name: what it is called (default: the function's name).
+      name: the name (default: the function's name).
       nargs: number of arguments that `func` may take.
-      identity: the value that changes nothing, or None.
-      call, reduce, accumulate, at, reduceat: faster ways than the general ones.
+      identity: the neutral value, or None.
+      call, reduce, accumulate, at, reduceat: faster implementations than the general ones.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -111,22 +111,22 @@ class ufunc:
 
     @property
     def nin(self) -> int:
-        """The number of arguments."""
+        """Number of arguments."""
         return self._arity[0]
 
     @property
     def nout(self) -> int:
-        """The number of results."""
+        """Number of results."""
         return self._arity[1]
 
     @property
     def nargs(self) -> int:
-        """The number of arguments that the function accepts."""
+        """Number of arguments that the function accepts."""
         return self._arity[2]
 
     @property
     def identity(self) -> Any:
-        """The value that changes nothing, or None."""
+        """Neutral value, or None."""
         return self._arity[3]
 
     def _key(self) -> Any:
@@ -153,7 +153,7 @@ class ufunc:
         return f"<jnp.ufunc {self.__name__!r}>"
 
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
-        """The function, elementwise on arrays that broadcast."""
+        """Apply the function elementwise to arrays that broadcast."""
         if out is not None:
             raise NotImplementedError(f"out argument of {self}")
         if where is not None:
@@ -170,7 +170,7 @@ class ufunc:
         initial: Any = None,
         where: Any = None,
     ) -> Any:
-        """The function applied along an axis to all elements, first to last."""
+        """Combine all elements along an axis, first to last, with the function."""
         self._check("reduce", out)
         special = self._special_methods[1] or functools.partial(fold, self)
         check_arraylike(f"{self.__name__}.reduce", a)
@@ -184,14 +184,14 @@ class ufunc:
         )
 
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
-        """What `reduce` gives for every beginning of the axis."""
+        """Return the result of `reduce` for every prefix of the axis."""
         self._check("accumulate", out)
         check_arraylike(f"{self.__name__}.accumulate", a)
         special = self._special_methods[2] or functools.partial(running_fold, self)
         return special(a, axis=axis, dtype=dtype)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
-        """`a` with the function applied at some places, as often as they are named."""
+        """Return `a` with the function applied at some positions, once per occurrence."""
         if inplace:
             raise NotImplementedError(
                 "Because JAX arrays are immutable, jnp.ufunc.at() cannot operate"
@@ -202,7 +202,7 @@ class ufunc:
         return special(asarray(a), indices) if b is None else special(asarray(a), indices, b)
 
     def outer(self, A: Any, B: Any, /) -> Any:
-        """The function of every element of A with every element of B."""
+        """Apply the function to every pair of elements of A and B."""
         if self.nin != 2:
             raise ValueError("outer only supported for binary ufuncs")
         check_arraylike(f"{self.__name__}.outer", A, B)
@@ -212,13 +212,13 @@ class ufunc:
     def reduceat(
         self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
     ) -> Any:
-        """`reduce` of the stretches of an axis that begin at `indices`."""
+        """Return `reduce` of the segments of an axis that begin at `indices`."""
         self._check("reduceat", out)
         check_arraylike(f"{self.__name__}.reduceat", a, indices)
         special = self._special_methods[4] or functools.partial(fold_segments, self)
         reduceat = functools.partial(special, axis=axis, dtype=dtype)
         axis = canonical_axis(axis, len(shape_of(a)))
-        if not math.prod(shape_of(indices)):  # the type of one stretch, and none of it
+        if not math.prod(shape_of(indices)):  # slice the result of one to none
             some = lax.full(_resized(a, axis, 1), 0, aval_of(as_array(a)).dtype)
             return lax.slice_in_dim(reduceat(some, np.zeros(1, int)), 0, 0, axis=axis)
         if not shape_of(a)[axis]:
@@ -238,7 +238,7 @@ class ufunc:
 
 
 def _resized(a: Any, axis: int, size: int) -> tuple[int, ...]:
-    """The shape of `a` with another size along one axis."""
+    """Return the shape of `a` with another size along one axis."""
     shape = shape_of(a)
     return (*shape[:axis], size, *shape[axis + 1 :])
 
@@ -246,19 +246,19 @@ def _resized(a: Any, axis: int, size: int) -> tuple[int, ...]:
 def frompyfunc(
     func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
 ) -> ufunc:
-    """A ufunc from a function of scalars.
+    """Return a ufunc from a function of scalars.
 
     Args:
       func: the function.
       nin, nout: numbers of arguments and results.
-      identity: the value that changes nothing, if there is one.
+      identity: the neutral value, if it exists.
 
     Returns:
       A `ufunc` that broadcasts its arguments, and has `reduce`, `accumulate`, `at`,
       `reduceat` and `outer`.
 
     Raises:
-      TypeError: `func` is no function.
+      TypeError: `func` is not a function.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -273,7 +273,7 @@ def frompyfunc(
 
 
 def fold(f: ufunc, a, *, axis, dtype, keepdims: bool, initial, where):
-    """`reduce` by walking along the axis."""
+    """Evaluate `reduce` with a scan along the axis."""
     if isinstance(axis, (tuple, list)):
         raise NotImplementedError("tuple of axes")
     rank = len(shape_of(a))
@@ -295,7 +295,7 @@ def fold(f: ufunc, a, *, axis, dtype, keepdims: bool, initial, where):
 
 
 def _compiled(f: ufunc, walk: Callable[..., Any]) -> Callable[..., Any]:
-    """What walks along an axis with a ufunc, as one compiled call."""
+    """Return a function that scans an axis with a ufunc, as one compiled call."""
     return kept_by(f, _walking, walk)  # type: ignore[no-any-return]
 
 
@@ -323,7 +323,7 @@ def _fold(f: ufunc, a: Any, initial: Any, where: Any, axis: int, dtype: Any) -> 
 
 
 def running_fold(f: ufunc, a: Any, *, axis: Any, dtype: Any) -> Any:
-    """`accumulate` by walking along the axis."""
+    """Evaluate `accumulate` with a scan along the axis."""
     if axis is None or isinstance(axis, (tuple, list)):
         raise ValueError(f"{f.__name__}.accumulate takes one axis, got {axis!r}")
     axis = canonical_axis(operator.index(axis), len(shape_of(a)))
@@ -346,7 +346,7 @@ def _running_fold(f: ufunc, a: Any, axis: int, dtype: Any) -> Any:
 
 
 def apply_at(f: ufunc, a: Any, indices: Any, *b: Any) -> Any:
-    """`at`: one place after another."""
+    """Evaluate `at`, one position after another."""
     shape = shape_of(a)
     positions = reshape(arange(math.prod(shape)), shape)[indices]
     if not b:
@@ -366,7 +366,7 @@ def _apply_at(f: ufunc, flat: Any, positions: Any, values: Any) -> Any:
 
 
 def fold_segments(f: ufunc, a: Any, indices: Any, *, axis: Any, dtype: Any) -> Any:
-    """`reduceat`: all stretches at once, walking along the axis."""
+    """Evaluate `reduceat` for all segments, with one scan along the axis."""
     if axis is None or isinstance(axis, (tuple, list)):
         raise ValueError("reduceat requires a single integer axis.")
     axis = canonical_axis(operator.index(axis), len(shape_of(a)))
@@ -403,7 +403,7 @@ def _like(position: Any, others: Any) -> Any:
 
 
 def _sum_of_rest(a, *, axis, dtype, keepdims: bool, initial, where):
-    """subtract.reduce: the first element less all others."""
+    """Evaluate subtract.reduce: the first element minus all others."""
     if where is not None or initial is not None or axis is None or isinstance(axis, tuple):
         return fold(
             subtract, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
@@ -425,7 +425,7 @@ def _sum_of_rest(a, *, axis, dtype, keepdims: bool, initial, where):
 def _reduce_bits(
     prim, identity, truth: bool, a, *, axis, dtype, keepdims: bool, initial, where
 ):
-    """bitwise_and.reduce and its kin, by one primitive."""
+    """Evaluate bitwise_and.reduce and its kin, by one primitive."""
     a = as_array(a)
     a = ufuncs.truth(a) if truth else a
     a = a if dtype is None else convert(a, static_dtype(dtype, prim.name))
@@ -448,7 +448,7 @@ _COMBINE = {
 
 
 def _log_of_sum(base, a, *, axis, dtype, keepdims: bool, initial, where):
-    """logaddexp.reduce: log(sum(exp(a))), scaled by the largest element."""
+    """Evaluate logaddexp.reduce: log(sum(exp(a))), scaled by the largest element."""
     a = as_array(a)
     if dtype is not None:
         a = convert(a, static_dtype(dtype, "logaddexp"))
@@ -470,7 +470,7 @@ def _log_of_sum(base, a, *, axis, dtype, keepdims: bool, initial, where):
 
 
 def _extremum(reduction: Callable[..., Any]) -> Callable[..., Any]:
-    """max and min as `reduce`."""
+    """Return max or min as `reduce`."""
 
     def reduce(a: Any, *, dtype: Any, **rest: Any) -> Any:
         out = reduction(a, **rest)
@@ -480,7 +480,7 @@ def _extremum(reduction: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _truth_of_all(reduction: Callable[..., Any], combine: Any) -> Callable[..., Any]:
-    """all and any as `reduce`."""
+    """Return all or any as `reduce`."""
 
     def reduce(a: Any, *, dtype: Any, initial: Any, **rest: Any) -> Any:
         out = reduction(a, **rest)
@@ -492,7 +492,7 @@ def _truth_of_all(reduction: Callable[..., Any], combine: Any) -> Callable[..., 
 
 
 def _running(op: Callable[..., Any]) -> Callable[..., Any]:
-    """cummax and cummin as `accumulate`."""
+    """Return cummax or cummin as `accumulate`."""
 
     def accumulate(a: Any, *, axis: int, dtype: Any) -> Any:
         a = as_array(a)
@@ -506,7 +506,7 @@ def _running(op: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _update(name: str) -> Callable[..., Any]:
-    """`at` by one scatter."""
+    """Return `at` by one scatter."""
     return lambda a, indices, b: getattr(a.at[indices], name)(b)
 
 
@@ -523,11 +523,11 @@ def _ufunc(
     at: Callable[..., Any] | None = None,
     reduceat: Callable[..., Any] | None = None,
 ) -> ufunc:
-    """The ufunc of a compiled function, which is called without a step between."""
+    """Return the ufunc of a compiled function, which its `__call__` calls directly."""
     space = {
         "__call__": staticmethod(fun),
         "__module__": "minijax.numpy",
-        "__reduce__": lambda self: self.__name__,  # a pickle has the name alone
+        "__reduce__": lambda self: self.__name__,  # a pickle stores only the name
     }
     instance = type("ufunc", (ufunc,), space)(
         fun.__wrapped__,
@@ -572,7 +572,7 @@ logaddexp2 = _ufunc(elementwise.logaddexp2, 2, -np.inf, functools.partial(_log_o
 
 
 def _logical_ufunc(fun: Any, identity: bool, reduce: Callable[..., Any]) -> ufunc:
-    """The ufunc of a logical function, whose general methods walk along truths."""
+    """Return the ufunc of a logical function, whose general methods scan bools."""
 
     def accumulate(a: Any, *, axis: int, dtype: Any) -> Any:
         return running_fold(logical, ufuncs.truth(as_array(a)), axis=axis, dtype=dtype)

@@ -1,10 +1,9 @@
 """Elementwise functions that are one primitive after promotion.
 
-Each is declared in one line or a few: the primitive, the promotion rule, the sentence
-and the example of its docstring.  `unary` and `binary` make the public function: a
-`composite`, that is one compiled call when evaluated and inlined when traced.
-Functions with arithmetic of their own are in elementwise.py; `.reduce`, `.at` and the
-other methods of ufuncs are added in ufunc.py.
+A declaration holds the primitive, the promotion rule, and the summary and example of the
+docstring.  `unary` and `binary` make the public function, a `composite`: one compiled call
+when evaluated, inlined when traced. Functions that need more arithmetic are in
+elementwise.py; `.reduce`, `.at` and the other methods of ufuncs are added in ufunc.py.
 
 Promotion: "float" functions turn integers to floats, "number" functions turn bools to
 integers, the others keep the common dtype.
@@ -46,7 +45,7 @@ Promotion = Callable[..., Sequence[Any]]
 # ------------------------------------------------------------------------ declarations
 
 
-# Those with methods, see ufunc.py.
+# Functions with methods; see ufunc.py.
 UFUNCS = frozenset(
     (
         "add",
@@ -76,7 +75,7 @@ def publish(fun: Any, name: str, doc: str) -> Any:
 
 
 def with_keywords(fun: Any) -> Any:
-    """`fun` with the keywords of NumPy's ufuncs, which have to be None."""
+    """Return `fun` with the keywords of NumPy's ufuncs, which have to be None."""
     name = fun.__name__
 
     @functools.wraps(fun)
@@ -87,7 +86,9 @@ def with_keywords(fun: Any) -> Any:
             raise NotImplementedError(f"where argument of <jnp.ufunc '{name}'>")
         return fun(*args)
 
-    keyword_doc = "\n  out, where: None; arrays are not written to, and masks not known."
+    keyword_doc = (
+        "\n  out, where: must be None: arrays are immutable, and masks are not supported."
+    )
     doc = inspect.cleandoc(fun.__doc__)
     ufunc.__doc__ = doc.replace("\n\nReturns:", f"{keyword_doc}\n\nReturns:", 1)
     signature = inspect.signature(fun)
@@ -101,7 +102,7 @@ def with_keywords(fun: Any) -> Any:
 
 
 def unary(name: str, promote: str, op: Callable[[Any], Any], summary: str, example: str) -> Any:
-    """A public function of one array: promote, then `op`."""
+    """Return a public function of one array: promote, then `op`."""
     if promote == "float":
 
         def fun(x: Any, /) -> Any:
@@ -121,7 +122,7 @@ def unary(name: str, promote: str, op: Callable[[Any], Any], summary: str, examp
     args = f"x: array or number, {_ACCEPTS[promote]}."
     whether = summary.startswith("Whether")
     returns = f"An array of `x`'s shape{', of bools' if whether else _RETURNS[promote]}."
-    raises = "TypeError: `x` is no array or number, or of a dtype that has no such function."
+    raises = "TypeError: `x` is not an array or number, or its dtype is not supported."
     return publish(fun, name, describe(name, summary, args, returns, example, raises))
 
 
@@ -134,7 +135,7 @@ _ACCEPTS = {
 _RETURNS = {
     "float": " and dtype, made float; weakly typed if `x` is",
     "number": " and dtype; weakly typed if `x` is",
-    "real": " and dtype, which for complex `x` is that of its parts",
+    "real": " and dtype; for complex `x`, of the dtype of its parts",
     "same": " and dtype; weakly typed if `x` is",
 }
 
@@ -142,7 +143,7 @@ _RETURNS = {
 def binary(
     name: str, promote: str, op: Callable[[Any, Any], Any], summary: str, example: str
 ) -> Any:
-    """A public function of two arrays: promote and broadcast, then `op`."""
+    """Return a public function of two arrays: promote and broadcast, then `op`."""
     if promote == "same":
 
         def fun(x1: Any, x2: Any, /) -> Any:
@@ -157,7 +158,7 @@ def binary(
     args = f"x1, x2: arrays or numbers that broadcast{_PAIRS[promote]}."
     whether = summary.startswith("Whether")
     returns = f"An array of their common shape{', of bools' if whether else ' and dtype'}."
-    raises = "TypeError: shapes that do not broadcast, or a dtype that has no such function."
+    raises = "TypeError: shapes that do not broadcast, or a dtype that is not supported."
     return publish(fun, name, describe(name, summary, args, returns, example, raises))
 
 
@@ -169,7 +170,7 @@ _PAIRS = {
 
 
 def by_kind(boolean: Any, other: Any) -> Callable[[Any, Any], Any]:
-    """One primitive for bools, another for numbers."""
+    """Return a function that binds one primitive for bools and another for numbers."""
     bool_dtype = dtypes.bool_
 
     def op(x: Any, y: Any) -> Any:
@@ -186,28 +187,28 @@ add = binary(
     "add",
     "same",
     by_kind(lax.or_p, lax.add_p),
-    "Sum, elementwise; of bools, `or`.",
+    "Return the sum, elementwise; for bools, `or`.",
     "[1, 2], 10 -> [11, 12]",
 )
 subtract = binary(
     "subtract",
     "same",
     lax.sub_p.bind,
-    "Difference, elementwise (bools: TypeError).",
+    "Return the difference, elementwise (bools: TypeError).",
     "[1., 2.], 0.5 -> [0.5, 1.5]",
 )
 multiply = binary(
     "multiply",
     "same",
     by_kind(lax.and_p, lax.mul_p),
-    "Product, elementwise; of bools, `and`.",
+    "Return the product, elementwise; for bools, `and`.",
     "[1, 2], 3 -> [3, 6]",
 )
 divide = binary(
     "divide",
     "float",
     lax.div_p.bind,
-    "Quotient, elementwise; always of float or complex dtype.",
+    "Return the quotient, elementwise; always of float or complex dtype.",
     "[1, 2], 4 -> [0.25, 0.5 ]",
 )
 true_divide = synonym(divide, "true_divide")
@@ -215,11 +216,15 @@ negative = unary(
     "negative",
     "same",
     lax.neg_p.bind,
-    "Negation, elementwise (bools: TypeError).",
+    "Return the negation, elementwise (bools: TypeError).",
     "[1, -2] -> [-1,  2]",
 )
 positive = unary(
-    "positive", "same", lambda x: x, "The value itself, as an array.", "[1, -2] -> [ 1, -2]"
+    "positive",
+    "same",
+    lambda x: x,
+    "Return the value itself, as an array.",
+    "[1, -2] -> [ 1, -2]",
 )
 
 
@@ -233,7 +238,7 @@ absolute = unary(
     "absolute",
     "real",
     _absolute,
-    "Absolute value, elementwise; of complex numbers, the modulus.",
+    "Return the absolute value, elementwise; for complex numbers, the modulus.",
     "[-1, 2] -> [1, 2]",
 )
 abs = synonym(absolute, "abs")
@@ -241,7 +246,7 @@ sign = unary(
     "sign",
     "same",
     lax.sign_p.bind,
-    "-1, 0 or 1 with the argument's sign; of complex numbers, x / abs(x).",
+    "Return the sign, -1, 0 or 1, elementwise; for complex numbers, x / abs(x).",
     "[-2., 0., 3.] -> [-1.,  0.,  1.]",
 )
 
@@ -250,12 +255,14 @@ def _square(x: Any) -> Any:
     return lax.square_p.bind(*promote_dtypes_numeric(x))
 
 
-square = unary("square", "number", _square, "x times x, elementwise.", "[-2, 3] -> [4, 9]")
+square = unary(
+    "square", "number", _square, "Return x times x, elementwise.", "[-2, 3] -> [4, 9]"
+)
 reciprocal = unary(
     "reciprocal",
     "float",
     lambda x: lax.integer_pow_p.bind(x, y=-1),
-    "1 / x, elementwise.",
+    "Return 1 / x, elementwise.",
     "[2., 4.] -> [0.5 , 0.25]",
 )
 
@@ -266,45 +273,55 @@ maximum = binary(
     "maximum",
     "same",
     lax.max_p.bind,
-    "The larger one, elementwise; nan if either is nan.",
+    "Return the larger operand, elementwise; nan if either is nan.",
     "[1., 5.], 3. -> [3., 5.]",
 )
 minimum = binary(
     "minimum",
     "same",
     lax.min_p.bind,
-    "The smaller one, elementwise; nan if either is nan.",
+    "Return the smaller operand, elementwise; nan if either is nan.",
     "[1., 5.], 3. -> [1., 3.]",
 )
 
 
 # ----------------------------------------------------------- exponentials, logarithms
 
-exp = unary("exp", "float", lax.exp, "Exponential, elementwise.", "[0., -jnp.inf] -> [1., 0.]")
+exp = unary(
+    "exp",
+    "float",
+    lax.exp,
+    "Return the exponential, elementwise.",
+    "[0., -jnp.inf] -> [1., 0.]",
+)
 exp2 = unary(
-    "exp2", "float", lax.exp2, "2 to the power x, elementwise.", "[0., 3.] -> [1., 8.]"
+    "exp2", "float", lax.exp2, "Return 2 to the power x, elementwise.", "[0., 3.] -> [1., 8.]"
 )
 expm1 = unary(
     "expm1",
     "float",
     lax.expm1,
-    "exp(x) - 1, exact for small x, elementwise.",
+    "Return exp(x) - 1, accurate for small x, elementwise.",
     "bool(jnp.expm1(1e-6) > 1e-6) -> True",
 )
 log = unary(
-    "log", "float", lax.log, "Natural logarithm, elementwise.", "[1., 0.] -> [  0., -inf]"
+    "log",
+    "float",
+    lax.log,
+    "Return the natural logarithm, elementwise.",
+    "[1., 0.] -> [  0., -inf]",
 )
 log1p = unary(
     "log1p",
     "float",
     lax.log1p,
-    "log(1 + x), exact for small x, elementwise.",
+    "Return log(1 + x), accurate for small x, elementwise.",
     "bool(jnp.log1p(1e-6) < 1e-6) -> True",
 )
 
 
 def _log_in_base(base: float, inverse: bool) -> Callable[[Any], Any]:
-    """log(x) over log(base), part by part: complex division spoils infinite parts."""
+    """Return log(x) / log(base); complex division would spoil infinite parts."""
 
     def scaled(y: Any) -> Any:
         factor = np.asarray(1 / np.log(base) if inverse else np.log(base))
@@ -326,25 +343,29 @@ log2 = unary(
     "log2",
     "float",
     _log_in_base(2.0, inverse=False),
-    "Logarithm to base 2, elementwise.",
+    "Return the logarithm to base 2, elementwise.",
     "[1., 8.] -> [0., 3.]",
 )
 log10 = unary(
     "log10",
     "float",
     _log_in_base(10.0, inverse=True),
-    "Logarithm to base 10, elementwise.",
+    "Return the logarithm to base 10, elementwise.",
     "[1., 100.] -> [0., 2.]",
 )
 sqrt = unary(
     "sqrt",
     "float",
     lax.sqrt,
-    "Square root, elementwise; nan for negative floats.",
+    "Return the square root, elementwise; nan for negative floats.",
     "[4, 9] -> [2., 3.]",
 )
 cbrt = unary(
-    "cbrt", "float", lax.cbrt, "Real cube root, elementwise.", "[-8., 27.] -> [-2.,  3.]"
+    "cbrt",
+    "float",
+    lax.cbrt,
+    "Return the real cube root, elementwise.",
+    "[-8., 27.] -> [-2.,  3.]",
 )
 
 
@@ -354,83 +375,91 @@ sin = unary(
     "sin",
     "float",
     lax.sin,
-    "Sine of an angle in radians, elementwise.",
+    "Return the sine of an angle in radians, elementwise.",
     "[0., jnp.pi / 2] -> [0., 1.]",
 )
 cos = unary(
     "cos",
     "float",
     lax.cos,
-    "Cosine of an angle in radians, elementwise.",
+    "Return the cosine of an angle in radians, elementwise.",
     "[0., jnp.pi] -> [ 1., -1.]",
 )
 tan = unary(
     "tan",
     "float",
     lax.tan,
-    "Tangent of an angle in radians, elementwise.",
+    "Return the tangent of an angle in radians, elementwise.",
     "jnp.tan(0.) -> Array(0., dtype=float32, weak_type=True)",
 )
 arcsin = unary(
     "arcsin",
     "float",
     lax.asin,
-    "Angle in [-pi/2, pi/2] whose sine is x, elementwise.",
+    "Return the angle in [-pi/2, pi/2] whose sine is x, elementwise.",
     "bool(jnp.isclose(jnp.arcsin(1.), jnp.pi / 2)) -> True",
 )
 arccos = unary(
     "arccos",
     "float",
     lax.acos,
-    "Angle in [0, pi] whose cosine is x, elementwise.",
+    "Return the angle in [0, pi] whose cosine is x, elementwise.",
     "bool(jnp.isclose(jnp.arccos(-1.), jnp.pi)) -> True",
 )
 arctan = unary(
     "arctan",
     "float",
     lax.atan,
-    "Angle in [-pi/2, pi/2] whose tangent is x, elementwise.",
+    "Return the angle in [-pi/2, pi/2] whose tangent is x, elementwise.",
     "bool(jnp.isclose(jnp.arctan(1.), jnp.pi / 4)) -> True",
 )
 arctan2 = binary(
     "arctan2",
     "float",
     lax.atan2_p.bind,
-    "Angle of the point (x2, x1) in [-pi, pi], elementwise.",
+    "Return the angle of the point (x2, x1) in [-pi, pi], elementwise.",
     "bool(jnp.isclose(jnp.arctan2(1., 0.), jnp.pi / 2)) -> True",
 )
 sinh = unary(
-    "sinh", "float", lax.sinh, "Hyperbolic sine, elementwise.", "[0., -jnp.inf] -> [  0., -inf]"
+    "sinh",
+    "float",
+    lax.sinh,
+    "Return the hyperbolic sine, elementwise.",
+    "[0., -jnp.inf] -> [  0., -inf]",
 )
 cosh = unary(
-    "cosh", "float", lax.cosh, "Hyperbolic cosine, elementwise.", "[0., -jnp.inf] -> [ 1., inf]"
+    "cosh",
+    "float",
+    lax.cosh,
+    "Return the hyperbolic cosine, elementwise.",
+    "[0., -jnp.inf] -> [ 1., inf]",
 )
 tanh = unary(
     "tanh",
     "float",
     lax.tanh,
-    "Hyperbolic tangent, elementwise.",
+    "Return the hyperbolic tangent, elementwise.",
     "[0., -jnp.inf] -> [ 0., -1.]",
 )
 arcsinh = unary(
     "arcsinh",
     "float",
     lax.asinh,
-    "Inverse hyperbolic sine, elementwise.",
+    "Return the inverse hyperbolic sine, elementwise.",
     "[0., -jnp.inf] -> [  0., -inf]",
 )
 arccosh = unary(
     "arccosh",
     "float",
     lax.acosh,
-    "Inverse hyperbolic cosine, elementwise; nan below 1.",
+    "Return the inverse hyperbolic cosine, elementwise; nan below 1.",
     "[1., jnp.inf] -> [ 0., inf]",
 )
 arctanh = unary(
     "arctanh",
     "float",
     lax.atanh,
-    "Inverse hyperbolic tangent, elementwise; nan outside [-1, 1].",
+    "Return the inverse hyperbolic tangent, elementwise; nan outside [-1, 1].",
     "[0., 1.] -> [ 0., inf]",
 )
 acos, acosh = synonym(arccos, "acos"), synonym(arccosh, "acosh")
@@ -440,7 +469,7 @@ atan2 = synonym(arctan2, "atan2")
 
 
 def scaled(ratio: float) -> Callable[[Any], Any]:
-    """x times a constant, in the dtype of x."""
+    """Return a function that multiplies x by a constant, in the dtype of x."""
 
     def op(x: Any) -> Any:
         factor = np.asarray(ratio).astype(aval_of(x).dtype)[()]
@@ -455,14 +484,14 @@ deg2rad = unary(
     "deg2rad",
     "float",
     scaled(np.pi / 180),
-    "Degrees to radians, elementwise.",
+    "Convert degrees to radians, elementwise.",
     "bool(jnp.isclose(jnp.deg2rad(180.), jnp.pi)) -> True",
 )
 rad2deg = unary(
     "rad2deg",
     "float",
     scaled(180 / np.pi),
-    "Radians to degrees, elementwise.",
+    "Convert radians to degrees, elementwise.",
     "[0., jnp.pi] -> [  0., 180.]",
 )
 radians, degrees = synonym(deg2rad, "radians"), synonym(rad2deg, "degrees")
@@ -472,7 +501,7 @@ radians, degrees = synonym(deg2rad, "radians"), synonym(rad2deg, "degrees")
 
 
 def _on_floats(op: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """`op` for inexact dtypes; integers and bools are whole already."""
+    """Return `op` for inexact dtypes; integers and bools need no rounding."""
 
     def rounded(x: Any) -> Any:
         is_integer = dtypes.kind(aval_of(x).dtype) in ("int", "uint", "bool")
@@ -485,14 +514,14 @@ floor = unary(
     "floor",
     "same",
     _on_floats(lax.floor_p.bind),
-    "Largest integer not above x, elementwise; integers stay as they are.",
+    "Return the largest integer not above x, elementwise; integers are unchanged.",
     "[-1.5, 1.5] -> [-2.,  1.]",
 )
 ceil = unary(
     "ceil",
     "same",
     _on_floats(lax.ceil_p.bind),
-    "Smallest integer not below x, elementwise; integers stay as they are.",
+    "Return the smallest integer not below x, elementwise; integers are unchanged.",
     "[-1.5, 1.5] -> [-1.,  2.]",
 )
 
@@ -501,7 +530,7 @@ ceil = unary(
 
 
 def _ordered(prim: Any) -> Callable[[Any, Any], Any]:
-    """Comparison; complex numbers by real part, then by imaginary part."""
+    """Return a comparison; complex numbers compare by real part, then by imaginary part."""
 
     def op(x: Any, y: Any) -> Any:
         if not dtypes.is_complex(aval_of(x).dtype):
@@ -608,28 +637,28 @@ bitwise_and = binary(
     "bitwise_and",
     "same",
     lax.and_p.bind,
-    "Bits set in both, elementwise (integers, bools).",
+    "Return the bits set in both operands, elementwise (integers, bools).",
     "[6, 5], 4 -> [4, 4]",
 )
 bitwise_or = binary(
     "bitwise_or",
     "same",
     lax.or_p.bind,
-    "Bits set in either, elementwise (integers, bools).",
+    "Return the bits set in either operand, elementwise (integers, bools).",
     "[6, 5], 1 -> [7, 5]",
 )
 bitwise_xor = binary(
     "bitwise_xor",
     "same",
     lax.xor_p.bind,
-    "Bits set in exactly one, elementwise (integers, bools).",
+    "Return the bits set in exactly one operand, elementwise (integers, bools).",
     "[6, 5], 1 -> [7, 4]",
 )
 bitwise_not = unary(
     "bitwise_not",
     "same",
     lax.not_p.bind,
-    "Every bit inverted, elementwise (integers, bools).",
+    "Invert every bit, elementwise (integers, bools).",
     "[0, 5] -> [-1, -6]",
 )
 invert = synonym(bitwise_not, "invert")
@@ -638,7 +667,7 @@ left_shift = binary(
     "left_shift",
     "number",
     lax.shift_left_p.bind,
-    "x1 times 2 to the power x2, by shifting bits (integers).",
+    "Multiply x1 by 2 to the power x2, by shifting bits (integers).",
     "[1, 2], 3 -> [ 8, 16]",
 )
 
@@ -653,7 +682,7 @@ right_shift = binary(
     "right_shift",
     "number",
     _right_shift,
-    "x1 divided by 2 to the power x2, rounded down, by shifting bits (integers).",
+    "Divide x1 by 2 to the power x2, rounding down, by shifting bits (integers).",
     "[8, -8], 2 -> [ 2, -2]",
 )
 bitwise_left_shift = synonym(left_shift, "bitwise_left_shift")
@@ -662,7 +691,7 @@ nextafter = binary(
     "nextafter",
     "float",
     lax.nextafter_p.bind,
-    "The float next to x1 on the way to x2, elementwise.",
+    "Return the next float after x1 towards x2, elementwise.",
     "float(jnp.nextafter(1., 2.)) -> 1.0000001192092896",
 )
 
@@ -685,27 +714,31 @@ def _conj(x: Any) -> Any:
 
 
 real = unary(
-    "real", "real", _real, "Real part, elementwise; a real array itself.", "[1 + 2j] -> [1.]"
+    "real",
+    "real",
+    _real,
+    "Return the real part, elementwise; a real array itself.",
+    "[1 + 2j] -> [1.]",
 )
 imag = unary(
     "imag",
     "real",
     _imag,
-    "Imaginary part, elementwise; zeros for a real array.",
+    "Return the imaginary part, elementwise; zeros for a real array.",
     "[1 + 2j] -> [2.]",
 )
 conjugate = unary(
     "conjugate",
     "same",
     _conj,
-    "Complex conjugate, elementwise; a real array itself.",
+    "Return the complex conjugate, elementwise; a real array itself.",
     "[1 + 2j] -> [1.-2.j]",
 )
 conj = synonym(conjugate, "conj")
 
 
 def float_args(name: str, *xs: Any) -> Sequence[Any]:
-    """Operands in one float dtype; TypeError for complex ones."""
+    """Return operands in one float dtype; TypeError for complex ones."""
     xs = tuple(promote_args_inexact(name, *xs))
     if dtypes.is_complex(aval_of(xs[0]).dtype):
         raise TypeError(f"{name} does not support complex-valued inputs")

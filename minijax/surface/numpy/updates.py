@@ -1,10 +1,10 @@
-"""Writing elements: `x.at[subscript].set(y)` and its kin, which return a new array.
+"""Updates: `x.at[subscript].set(y)` and its kin, which return a new array.
 
-A write is a scatter.  In eager use, a write at fixed positions within bounds is a slice
+A write is a scatter.  In eager mode, a write at fixed positions within bounds is a slice
 update with the positions as operands, so that a loop over `x.at[i]` compiles once.
-Positions out of bounds are not written, unless a `mode` says otherwise.
+Positions out of bounds are not written, unless a `mode` is given.
 
-Next: indexing.py, which reads.
+Next: indexing.py, for reading.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _VALUE_TYPES = frozenset((Array, int, float, bool, complex))
 _DROP = lax.GatherScatterMode.FILL_OR_DROP
 _INT = 2**31 - 1
 
-# How updates meet elements: the scatter, and what it does to one of them.
+# Operations: the scatter, and its function of one element and one value.
 _OPS: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]] = {
     "set": (lax.scatter, lambda old, new: new),
     "add": (lax.scatter_add, lax.add),
@@ -49,7 +49,7 @@ _OPS: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]] = {
 
 
 class _IndexUpdateHelper:
-    """`x.at`: index it, then call what is to happen to the elements.
+    """`x.at`: index it, then call a method on the selected elements.
 
     >>> import minijax.numpy as jnp
     >>> jnp.zeros(3).at[1].set(5.)
@@ -69,12 +69,12 @@ class _IndexUpdateHelper:
 
 
 class _IndexUpdateRef:
-    """`x.at[subscript]`: some elements of an array, about to be read or replaced.
+    """`x.at[subscript]`: a reference to elements of an array.
 
-    Every method returns a new array and leaves `x` as it is.  `mode` says what becomes
-    of positions out of bounds: 'drop' (the default), 'clip', 'fill' (for `get`) or
-    'promise_in_bounds'.  `indices_are_sorted` and `unique_indices` promise as much to
-    the compiler.
+    Every method returns a new array and does not change `x`.  `mode` is the treatment of
+    positions out of bounds: 'drop' (the default), 'clip', 'fill' (for `get`) or
+    'promise_in_bounds'.  `indices_are_sorted` and `unique_indices` are promises to the
+    compiler.
 
     >>> import minijax.numpy as jnp
     >>> x = jnp.arange(3.)
@@ -101,7 +101,9 @@ class _IndexUpdateRef:
         wrap_negative_indices: bool = True,
         out_sharding: Any = None,
     ) -> Any:
-        """The elements; `mode='fill'` gives `fill_value` (nan) where there is none."""
+        """Return the elements; `mode='fill'` returns `fill_value` (nan) where there is
+        none.
+        """
         return indexing.get(
             self.array,
             self.index,
@@ -114,41 +116,41 @@ class _IndexUpdateRef:
         )
 
     def set(self, values: Any, **options: Any) -> Any:
-        """With the elements replaced by `values`."""
+        """Replace the elements by `values`."""
         return update(self.array, self.index, values, "set", **options)
 
     def add(self, values: Any, **options: Any) -> Any:
-        """With `values` added; repeated positions add up."""
+        """Add `values`; repeated positions add up."""
         return update(self.array, self.index, values, "add", **options)
 
     def subtract(self, values: Any, **options: Any) -> Any:
-        """With `values` subtracted; repeated positions add up."""
+        """Subtract `values`; repeated positions add up."""
         return update(self.array, self.index, values, "sub", **options)
 
     def multiply(self, values: Any, **options: Any) -> Any:
-        """With the elements multiplied by `values`."""
+        """Multiply the elements by `values`."""
         return update(self.array, self.index, values, "mul", **options)
 
     mul = multiply
 
     def min(self, values: Any, **options: Any) -> Any:
-        """With the smaller of element and value."""
+        """Keep the smaller of element and value."""
         return update(self.array, self.index, values, "min", **options)
 
     def max(self, values: Any, **options: Any) -> Any:
-        """With the larger of element and value."""
+        """Keep the larger of element and value."""
         return update(self.array, self.index, values, "max", **options)
 
     def divide(self, values: Any, **options: Any) -> Any:
-        """With the elements divided by `values`."""
+        """Divide the elements by `values`."""
         return self.array / update(_ones(self.array), self.index, values, "mul", **options)
 
     def power(self, values: Any, **options: Any) -> Any:
-        """With the elements raised to the power `values`."""
+        """Raise the elements to the power `values`."""
         return self.array ** update(_ones(self.array), self.index, values, "mul", **options)
 
     def apply(self, func: Callable[[Any], Any], **options: Any) -> Any:
-        """With `func` applied to each element, as often as its position is named."""
+        """Apply `func` to each element, once per occurrence of its position."""
         return apply(self.array, self.index, func, **options)
 
 
@@ -171,15 +173,15 @@ def update(
     out_sharding=None,
     wrap_negative_indices: bool = True,
 ):
-    """`x` with `y` written to (or combined into) the elements at `subscript`."""
+    """Return `x` with `y` written to (or combined into) the elements at `subscript`."""
     if type(y) not in _VALUE_TYPES:
         y = as_array(y) if core.is_value(y) else asarray(y)
     mode = indexing.mode_of(mode, _DROP)
     dtype = x.dtype
     if type(y) is int and y > _INT and dtypes.is_unsigned(dtype):
-        y = dtype.type(y)  # which the default int may not hold
+        y = dtype.type(y)  # the default int dtype may be too narrow
     elif type(y) is bool and dtypes.is_integer(dtype):
-        y = int(y) if config.PROMOTION.value == "strict" else y  # a number, as in JAX
+        y = int(y) if config.PROMOTION.value == "strict" else y  # as in JAX
     if type(y) is not ArrayImpl or y.aval.dtype is not dtype:
         check_dtypes(dtype, x.weak_type, core.aval_of(y))
     eager = STATE.trace is EVAL and type(x) is ArrayImpl
@@ -263,7 +265,7 @@ def write_slice(x: Any, leaves: Sequence[Any], y: Any, plan: Plan, op: str) -> A
         start = next(remaining_leaves) if start is None else np.int32(start)
         starts.append(lax.convert_element_type(start, dtypes.int32))
         sizes.append(size)
-    if 0 in sizes:  # nowhere: what does not fit there does not matter
+    if 0 in sizes:  # an empty window: shapes of values are not checked
         return x
     dtype, weak = x.dtype, x.weak_type
     x, y = operands(x, y, op)
@@ -284,7 +286,7 @@ def _write_row(x: Any, i: Any, y: Any, op: str) -> Any:
 
 
 def operands(x: Any, y: Any, op: str) -> tuple[Any, Any]:
-    """Array and values of one dtype: the array's for `set`, else their common one."""
+    """Convert to one dtype: the array's for `set`, else the common one."""
     if op == "set":
         return x, convert(y, x.dtype)
     x, y = promote_dtypes(x, y)
@@ -292,7 +294,7 @@ def operands(x: Any, y: Any, op: str) -> tuple[Any, Any]:
 
 
 def arrange(y, shape: Sequence[int], new: Sequence[int], flips: Sequence[int]):
-    """Values repeated to the shape of what they replace, in its order and axes."""
+    """Repeat values to the shape that they replace, in its axis order and direction."""
     full = list(shape)
     for i in new:
         full.insert(i, 1)
@@ -303,7 +305,7 @@ def arrange(y, shape: Sequence[int], new: Sequence[int], flips: Sequence[int]):
 
 
 def repeat_to(y: Any, shape: tuple[int, ...]) -> Any:
-    """`y` broadcast to `shape`; ValueError if it does not fit."""
+    """Broadcast `y` to `shape`; ShapeError if it does not fit."""
     old = core.aval_of(y).shape
     while len(old) > len(shape) and old[0] == 1:
         old = old[1:]
@@ -354,7 +356,7 @@ _write = composite(write, static=("plan", "op", "mode", "indices_are_sorted", "u
 
 
 def scatter_numbers(at: subscripts.Location) -> lax.ScatterDimensionNumbers:
-    """The dimension numbers of a scatter to a location."""
+    """Return the dimension numbers of a scatter to a location."""
     return lax.ScatterDimensionNumbers(
         update_window_dims=at.windows,
         inserted_window_dims=at.collapsed,
@@ -372,7 +374,7 @@ def apply(
     mode=None,
     wrap_negative_indices: bool = True,
 ):
-    """`x` with `func` applied to the elements at `subscript`."""
+    """Return `x` with `func` applied to the elements at `subscript`."""
     plan, leaves = subscripts.parse(subscript, x.shape, False, wrap_negative_indices)
     at = subscripts.locate(plan, leaves)
     if 0 in at.shape:

@@ -25,10 +25,10 @@ __all__ = ("blackman", "hamming", "hanning", "bartlett", "kaiser")
 
 
 def _length(M: Any) -> int:
-    """The number of points as an int, the whole part of a float."""
+    """Return the number of points as an int, the integer part of a float."""
     if isinstance(M, (str, bytes)) or np.shape(M):
-        raise TypeError(f"a window has one number of points, got {M!r}.")
-    return concrete_or_error(int, M, "It is how many points a window has.")
+        raise TypeError(f"a window's number of points must be a scalar, got {M!r}.")
+    return concrete_or_error(int, M, "It is the number of points of a window.")
 
 
 def _ramp(M: int) -> Any:
@@ -45,14 +45,14 @@ def _sum_of_cosines(n: Any, M: int, weights: tuple[float, ...]) -> Any:
 
 
 def _cosines(name: str, summary: str, weights: tuple[float, ...], example: str) -> Any:
-    """The window that is the sum of weights[j] * cos(2 pi j n / (M - 1))."""
+    """Return the window that is the sum of weights[j] * cos(2 pi j n / (M - 1))."""
 
     terms = " + ".join(
         f"{w} \\cos({2 * j} \\pi n / (M - 1))" if j else str(w) for j, w in enumerate(weights)
     )
     formula = f"{summary}\n\n.. math:: w_n = {terms}".replace("+ -", "- ")
     shape = "A float array of shape (M,); [1.] for one point."
-    raises = "TypeError: `M` is no integer, or negative."
+    raises = "TypeError: `M` is not an integer, or negative."
 
     @row(name, __name__, formula, shape, example, raises=raises, M="number of points (static).")
     def window(M: int) -> Any:
@@ -66,23 +66,23 @@ def _cosines(name: str, summary: str, weights: tuple[float, ...], example: str) 
 
 blackman = _cosines(
     "blackman",
-    "The Blackman window of M points.",
+    "Return the Blackman window of M points.",
     (0.42, -0.5, 0.08),
     "jnp.blackman(3).round(2) -> Array([-0.,  1., -0.], dtype=float32)",
 )
 hamming = _cosines(
     "hamming",
-    "The Hamming window of M points.",
+    "Return the Hamming window of M points.",
     (0.54, -0.46),
     "jnp.hamming(3).round(2) -> Array([0.08, 1.  , 0.08], dtype=float32)",
 )
 hanning = _cosines(
-    "hanning", "The von Hann window of M points.", (0.5, -0.5), "3 -> [0., 1., 0.]"
+    "hanning", "Return the von Hann window of M points.", (0.5, -0.5), "3 -> [0., 1., 0.]"
 )
 
 
 def bartlett(M: int) -> Any:
-    """The triangular window of M points, zero at both ends.
+    """Return the triangular window of M points, zero at both ends.
 
     .. math:: w_n = 1 - \\left| \\frac{2 n}{M - 1} - 1 \\right|
 
@@ -93,7 +93,7 @@ def bartlett(M: int) -> Any:
       A float array of shape (M,); [1.] for one point.
 
     Raises:
-      TypeError: `M` is no integer, or negative.
+      TypeError: `M` is not an integer, or negative.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -112,20 +112,20 @@ def _triangle(n: Any, M: int) -> Any:
 
 
 def kaiser(M: int, beta: Any) -> Any:
-    """The Kaiser window of M points.
+    """Return the Kaiser window of M points.
 
     .. math:: w_n = I_0(\\beta \\sqrt{1 - (2 n / (M - 1) - 1)^2}) / I_0(\\beta)
 
     Args:
       M: number of points (static).
-      beta: shape: 0 is flat, larger ones are narrower; broadcasts with the points.
+      beta: shape: 0 is flat, larger values are narrower; broadcasts with the points.
 
     Returns:
-      A float array of shape (M,), or of that of `beta` with a last axis of M; [1.] for
-      one point.
+      A float array of shape (M,), or of the shape of `beta` with a last axis of size M;
+      [1.] for one point.
 
     Raises:
-      TypeError: `M` is no integer, or negative; `beta` does not broadcast.
+      TypeError: `M` is not an integer, or negative; `beta` does not broadcast.
       ValueError: `beta` is complex.
 
     Example:
