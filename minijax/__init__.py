@@ -1,7 +1,7 @@
 """minijax: JAX's interface on jaxlib's compiler.
 
-Names only: each is looked up in the room where it lives when it is first used, so that
-`import minijax` loads little.  The house is described in CONTRIBUTING.md.
+Names only: each is looked up in its module when it is first used, so that `import minijax`
+loads few modules.  CONTRIBUTING.md describes the packages.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _MODULES = (
 
 __getattr__, __dir__, __all__ = face(__name__, _TABLE, _MODULES)
 
-# Low floors reach what is above them through hooks alone: name -> rooms that fill it.
+# Low layers call higher ones only through hooks: name -> modules that fill the hook.
 _FILLED_BY = {
     "operations": "prims.core_ops",
     "surface": "surface.numpy.methods",
@@ -112,5 +112,5 @@ _FILLED_BY = {
     "first_nan": "tools.nan_finder",
 }
 
-for _name, _rooms in _FILLED_BY.items():
-    _hooks.homes[_name] = tuple(f"{__name__}.{room}" for room in _rooms.split())
+for _name, _modules in _FILLED_BY.items():
+    _hooks.homes[_name] = tuple(f"{__name__}.{module}" for module in _modules.split())

@@ -1,4 +1,4 @@
-"""What `VJP.with_refs` takes and returns for a gradient: see `minijax.vjp`."""
+"""Arguments and results of `VJP.with_refs` for a gradient: see `minijax.vjp`."""
 
 from .api.vjp import DidntWant, DontWant, GradRef, GradValue
 

@@ -1,4 +1,4 @@
-"""The face `minijax.ad_checkpoint`."""
+"""The public module `minijax.ad_checkpoint`."""
 
 from . import checkpoint_policies as checkpoint_policies
 from .control.calls.remat import Offloadable as Offloadable

@@ -1,4 +1,4 @@
-"""The face `minijax.api_util`."""
+"""The public module `minijax.api_util`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The face `minijax.api_util`."""
+"""The public module `minijax.api_util`."""
 
 from .views.backends import safe_map as safe_map
 from .views.backends import safe_zip as safe_zip

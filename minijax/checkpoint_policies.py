@@ -1,4 +1,4 @@
-"""The face `minijax.checkpoint_policies`."""
+"""The public module `minijax.checkpoint_policies`."""
 
 from .control.calls.policies import checkpoint_dots as checkpoint_dots
 from .control.calls.policies import (

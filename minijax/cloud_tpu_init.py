@@ -1,4 +1,4 @@
-"""The face `minijax.cloud_tpu_init`: of one name that is no more."""
+"""The public module `minijax.cloud_tpu_init`: one name that JAX has removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The face `minijax.core`."""
+"""The public module `minijax.core`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The face `minijax.core`."""
+"""The public module `minijax.core`."""
 
 from .api.eval_shape import typeof as get_aval
 from .api.scopes import ensure_compile_time_eval as ensure_compile_time_eval

@@ -1,4 +1,4 @@
-"""The face `minijax.custom_batching`."""
+"""The public module `minijax.custom_batching`."""
 
 from __future__ import annotations
 

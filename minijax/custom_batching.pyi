@@ -1,4 +1,4 @@
-"""The face `minijax.custom_batching`."""
+"""The public module `minijax.custom_batching`."""
 
 from .control.rules.custom_vmap import custom_vmap as custom_vmap
 from .control.rules.custom_vmap import sequential_vmap as sequential_vmap

@@ -1,4 +1,4 @@
-"""The face `minijax.custom_derivatives`."""
+"""The public module `minijax.custom_derivatives`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The face `minijax.custom_derivatives`."""
+"""The public module `minijax.custom_derivatives`."""
 
 from .control.rules.custom_gradient import closure_convert as closure_convert
 from .control.rules.custom_gradient import custom_gradient as custom_gradient

@@ -1,4 +1,4 @@
-"""The face `minijax.debug`."""
+"""The public module `minijax.debug`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The face `minijax.debug`."""
+"""The public module `minijax.debug`."""
 
 from .control.effects.breakpoints import breakpoint as breakpoint
 from .control.effects.debugging import debug_callback as callback

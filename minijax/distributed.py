@@ -1,4 +1,4 @@
-"""The face `minijax.distributed`: one program in many processes."""
+"""The public module `minijax.distributed`: one program in many processes."""
 
 from __future__ import annotations
 

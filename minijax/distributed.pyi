@@ -1,4 +1,4 @@
-"""The face `minijax.distributed`: one program in many processes."""
+"""The public module `minijax.distributed`: one program in many processes."""
 
 from .api.distributed import initialize as initialize
 from .api.distributed import is_initialized as is_initialized

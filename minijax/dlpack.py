@@ -1,4 +1,4 @@
-"""The face `minijax.dlpack`."""
+"""The public module `minijax.dlpack`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The face `minijax.dlpack`."""
+"""The public module `minijax.dlpack`."""
 
 from .surface.dlpack import from_dlpack as from_dlpack
 from .surface.dlpack import is_supported_dtype as is_supported_dtype

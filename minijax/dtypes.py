@@ -1,4 +1,4 @@
-"""The face `minijax.dtypes`."""
+"""The public module `minijax.dtypes`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The face `minijax.dtypes`."""
+"""The public module `minijax.dtypes`."""
 
 from .surface.dtypes import bfloat16 as bfloat16
 from .surface.dtypes import canonicalize_dtype as canonicalize_dtype

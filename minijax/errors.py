@@ -1,4 +1,4 @@
-"""The face `minijax.errors`."""
+"""The public module `minijax.errors`."""
 
 from .base.errors import ConcretizationTypeError as ConcretizationTypeError
 from .base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation

@@ -1,4 +1,4 @@
-"""The face `minijax.export`: programs that outlive the process."""
+"""The public module `minijax.export`: serialization of programs."""
 
 from .api.export.exported import DisabledSafetyCheck as DisabledSafetyCheck
 from .api.export.exported import Exported as Exported

@@ -1,4 +1,4 @@
-"""The face `minijax.ffi`: calls of compiled code that is not ours."""
+"""The public module `minijax.ffi`: calls of foreign compiled functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The face `minijax.ffi`: calls of compiled code that is not ours."""
+"""The public module `minijax.ffi`: calls of foreign compiled functions."""
 
 from .control.effects.ffi_call import build_ffi_lowering_function as build_ffi_lowering_function
 from .control.effects.ffi_call import ffi_call as ffi_call

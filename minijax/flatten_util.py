@@ -1,3 +1,3 @@
-"""The face `minijax.flatten_util`."""
+"""The public module `minijax.flatten_util`."""
 
 from .surface.ravel import ravel_pytree as ravel_pytree

@@ -1,4 +1,4 @@
-"""The face `minijax.image`: resizing of images."""
+"""The public module `minijax.image`: resizing of images."""
 
 from __future__ import annotations
 

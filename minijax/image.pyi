@@ -1,4 +1,4 @@
-"""The face `minijax.image`: resizing of images."""
+"""The public module `minijax.image`: resizing of images."""
 
 from .surface.image.resize import ResizeMethod as ResizeMethod
 from .surface.image.resize import resize as resize

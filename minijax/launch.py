@@ -1,4 +1,4 @@
-"""`python -m minijax.launch -n 4 script.py`: one program, several processes here."""
+"""`python -m minijax.launch -n 4 script.py`: run a script in n processes on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memories in which values can be kept: `device_put(x, minijax.memory.Space.Host)`."""
+"""Memory spaces of values: `device_put(x, minijax.memory.Space.Host)`."""
 
 from .types.avals import MemorySpace as Space
 

@@ -1,4 +1,4 @@
-"""The face `minijax.monitoring`: events that programs may listen to."""
+"""The public module `minijax.monitoring`: events and their listeners."""
 
 from __future__ import annotations
 

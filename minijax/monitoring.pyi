@@ -1,4 +1,4 @@
-"""The face `minijax.monitoring`: events that programs may listen to."""
+"""The public module `minijax.monitoring`: events and their listeners."""
 
 from .base.monitoring import clear_event_listeners as clear_event_listeners
 from .base.monitoring import record_event as record_event

@@ -1,4 +1,4 @@
-"""The face `minijax.ops`: reductions over segments."""
+"""The public module `minijax.ops`: reductions over segments."""
 
 from __future__ import annotations
 

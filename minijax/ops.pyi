@@ -1,4 +1,4 @@
-"""The face `minijax.ops`: reductions over segments."""
+"""The public module `minijax.ops`: reductions over segments."""
 
 from .surface.numpy.segments import index as index
 from .surface.numpy.segments import index_add as index_add

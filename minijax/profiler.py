@@ -1,4 +1,4 @@
-"""The face `minijax.profiler`: profiles of time and of memory."""
+"""The public module `minijax.profiler`: profiles of time and of memory."""
 
 from __future__ import annotations
 

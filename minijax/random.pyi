@@ -1,4 +1,4 @@
-"""Random numbers from explicit keys: the face of `jax.random`."""
+"""Random numbers from explicit keys: `jax.random`."""
 
 from .surface.random.choosing import bernoulli as bernoulli
 from .surface.random.choosing import categorical as categorical

@@ -1,4 +1,4 @@
-"""The face `minijax.ref`: mutable references."""
+"""The public module `minijax.ref`: mutable references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The face `minijax.ref`: mutable references."""
+"""The public module `minijax.ref`: mutable references."""
 
 from .control.refs.refs import Ref as Ref
 from .control.refs.refs import addupdate as addupdate

@@ -1,4 +1,4 @@
-"""The face `minijax.sharding`: how arrays lie on devices."""
+"""The public module `minijax.sharding`: meshes and shardings of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The face `minijax.sharding`: how arrays lie on devices."""
+"""The public module `minijax.sharding`: meshes and shardings of arrays."""
 
 from .api.explicit_axes import auto_axes as auto_axes
 from .api.explicit_axes import explicit_axes as explicit_axes

@@ -1,4 +1,4 @@
-"""The face `minijax.stages`."""
+"""The public module `minijax.stages`."""
 
 from __future__ import annotations
 

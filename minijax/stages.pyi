@@ -1,4 +1,4 @@
-"""The face `minijax.stages`."""
+"""The public module `minijax.stages`."""
 
 from .api.aot import ArgInfo as ArgInfo
 from .api.aot import Compiled as Compiled

@@ -1,4 +1,4 @@
-"""The face `minijax.test_util`."""
+"""The public module `minijax.test_util`."""
 
 from .api.check_grads import check_grads as check_grads
 from .api.check_grads import check_jvp as check_jvp

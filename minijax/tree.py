@@ -1,6 +1,6 @@
 """`jax.tree`: functions of pytrees, under short names.
 
-A face over minijax/base/tree.py, which does the work; `minijax.tree_util` has the same
+The functions are in minijax/base/tree.py; `minijax.tree_util` has the same
 functions under long names, and the registration of classes.
 """
 

@@ -1,6 +1,6 @@
 """`jax.tree_util`: functions of pytrees, key types, and the registration of classes.
 
-A face over minijax/base/tree.py, which does the work; `minijax.tree` has the same
+The functions are in minijax/base/tree.py; `minijax.tree` has the same
 functions under short names.
 """
 

@@ -1,4 +1,4 @@
-"""The face `minijax.typing`: types for annotations."""
+"""The public module `minijax.typing`: types for annotations."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, Union

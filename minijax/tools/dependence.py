@@ -250,7 +250,7 @@ class Interpreter:
     def mapped_along_axes(
         self, pairs: Any, shape: Sequence[int], out: Sequence[int], axes: Sequence[Any]
     ) -> Sets:
-        """Map sets along axes: a result axis is an operand axis, reaches along one, or mixes."""
+        """Map sets: each result axis is an operand axis, reaches along one, or mixes."""
         if not pairs.size:
             return NOTHING
         ways = [a if isinstance(a, tuple) else (a, _stay) for a in axes]

@@ -366,7 +366,7 @@ def roofline(
         if vjp:
             _, pull = eval_shape(lambda *xs: vjp_of(sharded_f, *xs), *args)
             leaves, treedef = tree.flatten(pull)
-            run = lambda kept, ct: tree.unflatten(treedef, kept)(ct)
+            run = lambda residuals, ct: tree.unflatten(treedef, residuals)(ct)
             closed = make_jaxpr(run)(leaves, shapes)
         else:
             closed = make_jaxpr(sharded_f)(*args)

@@ -83,7 +83,7 @@ class VerifyReport(Report):
     first: the first operation that differs, a `Difference`; None if all agree.
     differences: at most one for each pair of computations.
     operations: how many were run one at a time; by_numpy: how many of them NumPy repeated.
-    whole: operations that were not inspected: long loops, programs over several devices.
+    not_inspected: operations that were not inspected: long loops, programs over several devices.
     results: what each computation returned.
 
     >>> from minijax import tools
@@ -99,7 +99,7 @@ class VerifyReport(Report):
     differences: tuple[Difference, ...]
     operations: int
     by_numpy: int
-    whole: tuple[str, ...]
+    not_inspected: tuple[str, ...]
     results: dict[str, Any] = dataclasses.field(repr=False)
 
     def __bool__(self) -> bool:
@@ -111,7 +111,7 @@ class VerifyReport(Report):
             "differences": [d.to_dict() for d in self.differences],
             "operations": self.operations,
             "by_numpy": self.by_numpy,
-            "whole": list(self.whole),
+            "not_inspected": list(self.not_inspected),
             "computations": list(self.results),
         }
 
@@ -132,8 +132,8 @@ class VerifyReport(Report):
         else:
             rest = [d for d in self.differences if d is not self.first]
             lines = [str(self.first), *map(self._further_text, rest), counted]
-        if self.whole:
-            lines.append(f"not inspected: {', '.join(self.whole)}")
+        if self.not_inspected:
+            lines.append(f"not inspected: {', '.join(self.not_inspected)}")
         return "\n".join(lines)
 
 

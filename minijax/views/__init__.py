@@ -1,5 +1,6 @@
-"""Floor 10: what libraries touch besides the public interface, as views of what is there.
+"""JAX names outside its public interface that libraries use, as views (layer 10).
 
-A view stores nothing: tables of rules read and write the slots of our primitives, classes
-are ours, and what differs is a signature, adapted both ways.  Nothing below imports it.
+A view stores nothing.  Tables of rules read and write attributes of our primitives, and
+classes are ours; only signatures differ, and are adapted in both directions.  No layer
+below imports it.
 """

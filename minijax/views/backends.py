@@ -1,4 +1,4 @@
-"""Clients, random generators of a library's own, and what compiling is told."""
+"""Clients, compile options, and random generators that libraries define."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ Backend = xla_client.Client
 
 
 def backends() -> dict[str, Any]:
-    """The clients that there are, by platform."""
+    """Return the existing clients, by platform."""
     names = dict.fromkeys((client.default_platform(), "cpu"))
-    found = {name: client.backend(name) for name in names}
-    for name, made in list(client.factories.items()):
-        if name not in found and made.fail_quietly:
+    clients = {name: client.backend(name) for name in names}
+    for name, factory in list(client.factories.items()):
+        if name not in clients and factory.fail_quietly:
             with contextlib.suppress(RuntimeError):
-                found[name] = client.backend(name)
-    return found
+                clients[name] = client.backend(name)
+    return clients
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:
-    """The version of a platform's compiler; None where it is jaxlib's own."""
+    """Return the version of a platform's compiler; None if it is jaxlib's own."""
     return getattr(client.backend(platform), "xla_version", None)
 
 
 def register_backend_cache(cache: Any, for_what: str) -> None:
-    """Have a cache emptied when all programs are forgotten.
+    """Clear a cache whenever all caches of programs are cleared.
 
-    cache: has `cache_clear()`, as that of `functools.lru_cache`.
-    for_what: what it is for.
+    cache: an object with `cache_clear()`, such as a function under `functools.lru_cache`.
+    for_what: its purpose.
     """
     util.cache(_Cache(cache, for_what))
 
@@ -58,7 +58,7 @@ class _Cache:
 
 
 def clear_in_memory_compilation_cache() -> None:
-    """Forget all compiled programs."""
+    """Clear the caches of compiled programs."""
     util.clear_caches()
 
 
@@ -71,22 +71,22 @@ def get_compile_options(
     detailed_logging: bool = True,
     backend: Any = None,
 ) -> Any:
-    """XLA's options for a program on so many devices.
+    """Return XLA's options for a program on so many devices.
 
     Args:
       num_replicas, num_partitions: how many devices it runs on, replicas major.
       device_assignment: their ids; the first ones by default.
       env_options_overrides: XLA's flags.
-      fdo_profile: what an earlier run told, for the compiler.
+      fdo_profile: a profile of an earlier run, for the compiler.
       detailed_logging: whether the compiler logs in detail.
       backend: the client whose devices these are; the default one.
     """
     n = num_replicas * num_partitions
-    there = client.devices() if backend is None else backend.devices()
-    known = {d.id: d for d in there}
+    devices = client.devices() if backend is None else backend.devices()
+    device_by_id = {d.id: d for d in devices}
     ids = list(range(n)) if device_assignment is None else _flat(device_assignment)
     options = compat.compile_options(
-        [known.get(i, _Numbered(i)) for i in ids],
+        [device_by_id.get(i, _MissingDevice(i)) for i in ids],
         num_replicas,
         num_partitions,
         env_options_overrides,
@@ -98,8 +98,8 @@ def get_compile_options(
     return options
 
 
-class _Numbered:
-    """A device that is elsewhere."""
+class _MissingDevice:
+    """A device that the client does not have."""
 
     __slots__ = ("id",)
 
@@ -113,12 +113,12 @@ def _flat(ids: Any) -> list[int]:
 
 
 def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
-    """Compile a primitive alone, and run it."""
+    """Compile a single primitive, and run it."""
     return hooks.evaluate.call(prim, args, params)
 
 
 class _Canonicalizers(MutableMapping[type, Callable[[Any], Any]]):
-    """Type of a value -> what makes an array of it."""
+    """A table from types of values to functions that make arrays of them."""
 
     def __getitem__(self, kind: type) -> Callable[[Any], Any]:
         if kind not in core.aval_rules:
@@ -140,7 +140,7 @@ class _Canonicalizers(MutableMapping[type, Callable[[Any], Any]]):
 
 
 def _canonical(x: Any, *_: Any) -> Any:
-    """The value with a dtype that is enabled."""
+    """Return the value with a dtype that is enabled."""
     aval = core.aval_of(x)
     return x if getattr(x, "dtype", aval.dtype) == aval.dtype else x.astype(aval.dtype)
 
@@ -161,17 +161,17 @@ def define_prng_impl(
     name: str = "<unnamed>",
     tag: str = "?",
 ) -> PRNGImpl:
-    """A way to make random bits; see `PRNGImpl`."""
+    """Define a random generator; see `PRNGImpl`."""
     return PRNGImpl(key_shape, seed, split, random_bits, fold_in, name, tag)
 
 
 def seed_with_impl(impl: PRNGImpl, seed: Any) -> Any:
-    """A key from a seed."""
+    """Return the key of a seed."""
     return keys.key(seed, impl=impl)
 
 
 def random_seed(seeds: Any, impl: PRNGImpl) -> Any:
-    """Keys from an array of seeds."""
+    """Return the keys of an array of seeds."""
     return keys.random_seed_p.bind(seeds, impl=implementations.find_impl(impl))
 
 
@@ -179,33 +179,33 @@ def random_seed(seeds: Any, impl: PRNGImpl) -> Any:
 
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
-    """How an array lies, in XLA's message, from its bytes."""
+    """Parse a sharding as XLA's protocol message from its bytes."""
     proto = xla_client.OpSharding()
     proto.ParseFromString(sharding)
     return proto
 
 
 def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:
-    """How an array lies, in XLA's words, from bytes."""
+    """Parse a sharding as XLA's `HloSharding` from bytes."""
     proto = get_op_sharding_from_serialized_proto(sharding)
     return xla_client.HloSharding.from_proto(proto)
 
 
 def get_serialized_proto_from_hlo_sharding(sharding: Any) -> bytes:
-    """The bytes of how an array lies."""
+    """Serialize an `HloSharding`."""
     return bytes(sharding.to_proto().SerializeToString())
 
 
 def safe_map(f: Callable[..., Any], *xs: Sequence[Any]) -> list[Any]:
-    """`f` of each row; ValueError if the lists differ in length."""
+    """Return `f` of each row; ValueError if the lists differ in length."""
     return [f(*row) for row in zip(*xs, strict=True)]
 
 
 def safe_zip(*xs: Sequence[Any]) -> list[Any]:
-    """The rows of lists; ValueError if these differ in length."""
+    """Return the rows of lists; ValueError if these differ in length."""
     return list(zip(*xs, strict=True))
 
 
 def backends_are_initialized() -> bool:
-    """Whether any client has been made."""
+    """Whether any client exists."""
     return bool(client._clients)

@@ -1,4 +1,4 @@
-"""Environments of jobs as classes, as libraries extend them: `jax._src.clusters`.
+"""Cluster environments as classes, which libraries subclass: `jax._src.clusters`.
 
 `distributed.initialize` also tries the classes that a library defines.
 """
@@ -24,7 +24,8 @@ class ClusterEnv:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         ClusterEnv._cluster_types.append(cls)
-        # A subclass of one of these is tried by name alone: its parent comes first.
+        # A subclass that inherits `name` is registered under its class name: its parent
+        # already has the other one.
         name = vars(cls).get("name") or cls.__name__
         ENVIRONMENTS.setdefault(
             name,
@@ -40,38 +41,38 @@ class ClusterEnv:
 
     @classmethod
     def is_env_present(cls) -> bool:
-        """Whether this process is one of such a job."""
+        """Whether this process belongs to such a job."""
         raise NotImplementedError("ClusterEnv subclasses must implement is_env_present")
 
     @classmethod
     def get_coordinator_address(
         cls, timeout_secs: int | None, override_coordinator_port: str | None
     ) -> str:
-        """The `host:port` of the process that coordinates."""
+        """Return the `host:port` of the coordinating process."""
         raise NotImplementedError(
             "ClusterEnv subclasses must implement get_coordinator_address"
         )
 
     @classmethod
     def get_process_count(cls) -> int:
-        """How many processes the job has."""
+        """Return the number of processes in the job."""
         raise NotImplementedError("ClusterEnv subclasses must implement get_process_count")
 
     @classmethod
     def get_process_id(cls) -> int:
-        """The number of this process."""
+        """Return the number of this process."""
         raise NotImplementedError("ClusterEnv subclasses must implement get_process_id")
 
     @classmethod
     def get_local_process_id(cls) -> int | None:
-        """The number of this process among those of its machine, if it is known."""
+        """Return the number of this process on its machine, if known."""
         return None
 
 
-def _of(key: str, title: str) -> type[ClusterEnv]:
-    """The class of one of our environments."""
-    found = ENVIRONMENTS[key]
-    address = lambda timeout_secs, override_coordinator_port: found.address(
+def _cluster_class(key: str, title: str) -> type[ClusterEnv]:
+    """Return the class of one of our environments."""
+    environment = ENVIRONMENTS[key]
+    address = lambda timeout_secs, override_coordinator_port: environment.address(
         override_coordinator_port, timeout_secs or 300
     )
     return type(
@@ -81,17 +82,17 @@ def _of(key: str, title: str) -> type[ClusterEnv]:
             "__doc__": f"Processes of a job that `cluster_detection_method={key!r}` selects.",
             "__module__": __name__,
             "name": key,
-            "opt_in_only_method": found.by_name_only,
-            "is_env_present": staticmethod(found.is_detected),
+            "opt_in_only_method": environment.by_name_only,
+            "is_env_present": staticmethod(environment.is_detected),
             "get_coordinator_address": staticmethod(address),
-            "get_process_count": staticmethod(found.processes),
-            "get_process_id": staticmethod(found.process),
-            "get_local_process_id": staticmethod(found.local),
+            "get_process_count": staticmethod(environment.processes),
+            "get_process_id": staticmethod(environment.process),
+            "get_local_process_id": staticmethod(environment.local),
         },
     )
 
 
-OmpiCluster = _of("ompi", "OmpiCluster")
-SlurmCluster = _of("slurm", "SlurmCluster")
-Mpi4pyCluster = _of("mpi4py", "Mpi4pyCluster")
-K8sCluster = _of("k8s", "K8sCluster")
+OmpiCluster = _cluster_class("ompi", "OmpiCluster")
+SlurmCluster = _cluster_class("slurm", "SlurmCluster")
+Mpi4pyCluster = _cluster_class("mpi4py", "Mpi4pyCluster")
+K8sCluster = _cluster_class("k8s", "K8sCluster")

@@ -1,7 +1,7 @@
 """`ad.jvp` and `ad.linearize` of functions of trees, as libraries call them.
 
-Trees go in and come out as `FlatTree`s: leaves, which can be mapped over, with their
-structure.  Any other tree is taken, too.
+Trees are passed and returned as `FlatTree`s: leaves, which can be mapped over, with their
+structure.  Any other tree is accepted as well.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..passes.linearize import linearize_flat
 
 
 class CustomVJPException(Exception):
-    """A function with a reverse rule was differentiated forwards: here a TypeError."""
+    """Forward differentiation of a function with a reverse rule: a TypeError in minijax."""
 
 
 def p2tz(x: Any) -> ad_util.Zero:
-    """The zero tangent of a value."""
+    """Return the zero tangent of a value."""
     return ad_util.Zero(aval_of(x).to_tangent())
 
 
@@ -38,24 +38,24 @@ class FlatTree:
 
     @staticmethod
     def flatten(x: Any) -> FlatTree:
-        """The leaves of a tree."""
+        """Flatten a tree."""
         return FlatTree(*tree.flatten(x))
 
     def unflatten(self) -> Any:
-        """The tree."""
+        """Return the tree."""
         return tree.unflatten(self.tree, self.vals)
 
     def map(self, f: Callable[[Any], Any]) -> FlatTree:
-        """The tree of `f` of each leaf."""
+        """Apply `f` to each leaf."""
         return FlatTree(list(map(f, self.vals)), self.tree)
 
     def map2(self, f: Callable[[Any, Any], Any], others: Sequence[Any]) -> FlatTree:
-        """The tree of `f` of each leaf and its partner."""
+        """Apply `f` to each leaf and the element of `others` at its position."""
         pairs = zip(self.vals, others, strict=True)
         return FlatTree([f(x, y) for x, y in pairs], self.tree)
 
     def unzip2(self) -> tuple[FlatTree, FlatTree]:
-        """Of a tree whose leaves are pairs: those of the first, of the second ones."""
+        """Split a tree of pairs into the trees of their first and second elements."""
         return self.map(lambda pair: pair[0]), self.map(lambda pair: pair[1])
 
     def __iter__(self) -> Iterator[Any]:
@@ -73,7 +73,7 @@ def _flat(x: Any) -> FlatTree:
 
 
 class _Flat:
-    """A function of trees as one of leaves; what it hands out besides stays in it."""
+    """A function of trees as a function of leaves; it stores the auxiliary output."""
 
     def __init__(self, fun: Any, args: FlatTree, has_aux: bool) -> None:
         self.fun = getattr(fun, "call_wrapped", fun)
@@ -83,16 +83,16 @@ class _Flat:
         self.aux: tuple[Any, ...] = ()
 
     def __call__(self, *leaves: Any) -> tuple[Any, ...]:
-        found = self.fun(*FlatTree(leaves, self.args.tree).unflatten())
+        out = self.fun(*FlatTree(leaves, self.args.tree).unflatten())
         if self.has_aux:
-            if not isinstance(found, (list, tuple)) or len(found) != 2:
+            if not isinstance(out, (list, tuple)) or len(out) != 2:
                 raise TypeError(
                     "expected function with aux output to return a two-element tuple, but"
-                    f" got type {type(found)} with value {found!r}"
+                    f" got type {type(out)} with value {out!r}"
                 )
-            found, aux = found
+            out, aux = out
             self.aux = (aux,)
-        self.outs = FlatTree.flatten(found)
+        self.outs = FlatTree.flatten(out)
         return self.outs.vals
 
 
@@ -104,21 +104,21 @@ def jvp(
     instantiate: bool | Sequence[bool] = True,
     transform_stack: bool = True,
 ) -> Any:
-    """Results of a function and their tangents, as `FlatTree`s.
+    """Return the results of a function and their tangents, as `FlatTree`s.
 
     Args:
       fun: a function of trees, or a `WrappedFun`.
       primals, tangents: the tuple of its arguments, and one like it; tangents may be
         `Zero`.
-      has_aux: whether it gives (result, something besides), which is handed on.
-      instantiate: for which results a tangent that is zero becomes an array.
-      transform_stack: whether operations are named `jvp(...)`, which they are.
+      has_aux: whether it returns (result, auxiliary output).
+      instantiate: the results whose zero tangents become arrays.
+      transform_stack: whether operations are named `jvp(...)`; must be True.
 
     Returns:
-      (results, tangents), and what comes besides.
+      (results, tangents), and the auxiliary output, if any.
     """
     if not transform_stack:
-        raise ValueError("operations under jvp are named so in this interface")
+        raise ValueError("minijax always names operations under jvp: transform_stack=True")
     primals, tangents = _flat(primals), _flat(tangents)
     flat = _Flat(fun, primals, has_aux)
     outs, out_ts = jvp_flat(flat, primals.vals, tangents.vals)
@@ -131,21 +131,21 @@ def jvp(
 def linearize(
     traceable: Any, primals_ft: Any, has_aux: bool = False, is_vjp: bool = False
 ) -> Any:
-    """Results of a function, and the program of its linear part.
+    """Return the results of a function, and the program of its linear part.
 
     Args:
       traceable: a function of trees, or a `WrappedFun`.
       primals_ft: the tuple of its arguments.
-      has_aux: whether it gives (result, something besides), which is handed on.
-      is_vjp: whether the program is to be transposed: it is the same.
+      has_aux: whether it returns (result, auxiliary output).
+      is_vjp: whether the program will be transposed; it makes no difference.
 
     Returns:
-      (results, for each whether its tangent is known to be zero, the program of the
-      arguments' tangents, the values of its constvars), and what comes besides.
+      (results, whether each tangent is known to be zero, the program of the arguments'
+      tangents, the values of its constvars), and the auxiliary output, if any.
     """
     primals = _flat(primals_ft)
     flat = _Flat(traceable, primals, has_aux)
-    outs, part = linearize_flat(flat, primals.vals)
-    zeros = [z is not None for z in part.out_zeros]
-    jaxpr: Jaxpr = part.jaxpr
-    return FlatTree(outs, flat.outs.tree), zeros, jaxpr, list(part.consts), *flat.aux
+    outs, linear_part = linearize_flat(flat, primals.vals)
+    zeros = [z is not None for z in linear_part.out_zeros]
+    jaxpr: Jaxpr = linear_part.jaxpr
+    return FlatTree(outs, flat.outs.tree), zeros, jaxpr, list(linear_part.consts), *flat.aux

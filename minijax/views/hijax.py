@@ -1,9 +1,9 @@
 """Primitives and types that are made of others, as libraries declare them.
 
-A `HiPrimitive` is evaluated by its `impl` and, in a program, becomes what `to_lojax` does
-at once: programs hold no others than ours.  A `VJPHiPrimitive` is a function with its own
-cotangents.  A `HiType` is the type of a library's values, which programs take as the arrays
-that they are made of (control/hijax_values.py).
+A `HiPrimitive` is evaluated by its `impl`.  In a program it is expanded immediately to what
+`to_lojax` does, so that programs contain only our primitives.  A `VJPHiPrimitive` is a
+function with its own cotangents.  A `HiType` is the type of a library's values; programs
+take their arrays as operands (control/hijax_values.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class HiPrimitive(Primitive):
     abstract_eval(*avals, **params) -> (aval | avals, effects).
     """
 
-    # Class attributes, which methods of subclasses stand in for.
+    # Class attributes, which methods of subclasses may replace.
     multiple_results = False
 
     def __init__(self, name: str) -> None:
@@ -42,8 +42,8 @@ class HiPrimitive(Primitive):
         super().__init__(name)
         if isinstance(several, bool):
             self.multiple_results = several
-        for rule, given in rules.items():
-            setattr(self, rule, given)
+        for rule, method in rules.items():
+            setattr(self, rule, method)
         if "impl" in rules:
             self.impl = lambda *args, **params: hijax_values.apply(rules["impl"], args, params)
         self.stage = self._stage
@@ -53,12 +53,12 @@ class HiPrimitive(Primitive):
             return hijax_values.apply(self.to_lojax, args, params)
 
     def to_lojax(self, *args: Any, **params: Any) -> Any:
-        """What it does, said by other operations: how it is evaluated, by default."""
+        """Compute the result by other operations: by `impl`, by default."""
         return self.impl(*args, **params)  # type: ignore[misc]
 
 
 def vars_of(kind: type, name: str) -> Any:
-    """What the subclasses of `HiPrimitive` among a class's ancestors say of a name."""
+    """Return an attribute of the classes between `kind` and `HiPrimitive`, or None."""
     for ancestor in kind.__mro__:
         if ancestor is HiPrimitive:
             return None
@@ -68,24 +68,24 @@ def vars_of(kind: type, name: str) -> Any:
 
 
 class _Accumulator:
-    """Takes the cotangent of an argument."""
+    """Accumulator of the cotangent of an argument."""
 
-    __slots__ = ("aval", "found")
+    __slots__ = ("aval", "total")
 
     def __init__(self, aval: Any) -> None:
         self.aval = aval
-        self.found: Any = Zero(aval)
+        self.total: Any = Zero(aval)
 
     def accum(self, ct: Any) -> None:
         """Add to the cotangent."""
         if ct is not None:
-            self.found = add(self.found, ct)
+            self.total = add(self.total, ct)
 
 
 class VJPHiPrimitive:
-    """A function that says how it is computed, and what its cotangents are.
+    """A function that defines its computation and its cotangents.
 
-    A subclass says `in_avals`, `out_aval` and `params`, and has `expand(*args)`.  It may
+    A subclass defines `in_avals`, `out_aval` and `params`, and has `expand(*args)`.  It may
     have `vjp_fwd(nonzero, *args) -> (out, residuals)`, with
     `vjp_bwd_retval(residuals, ct) -> cts` or `vjp_bwd(residuals, ct, *accumulators)`; or
     `jvp(primals, tangents)`.
@@ -102,33 +102,33 @@ class VJPHiPrimitive:
         self.out_tree = tree.structure(self.out_aval)
 
     def expand(self, *args: Any) -> Any:
-        """The result, by other operations."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what it computes")
+        """Compute the result by other operations."""
+        raise NotImplementedError(f"{type(self).__name__} does not define expand")
 
     def vjp_fwd(self, nzs_in: Any, /, *args: Any) -> Any:
-        """The result, and what the cotangents are computed from."""
+        """Return the result, and residuals for the cotangents."""
         raise NotImplementedError(f"for grad support, {type(self)} needs vjp_fwd")
 
     def vjp_bwd_retval(self, res: Any, outgrad: Any, /) -> Any:
-        """The cotangents of the arguments."""
+        """Return the cotangents of the arguments."""
         raise NotImplementedError(f"for grad support, {type(self)} needs vjp_bwd")
 
     def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
-        """The same, handed to accumulators."""
+        """Add the cotangents of the arguments to accumulators."""
         cts = self.vjp_bwd_retval(res, outgrad)
         tree.map(lambda a, ct: a.accum(ct), tuple(arg_accums), tuple(cts))
 
     def jvp(self, primals: Any, tangents: Any) -> Any:
-        """The result and its tangent."""
+        """Return the result and its tangent."""
         raise NotImplementedError(f"for jvp support, {type(self)} needs jvp")
 
     def check(self, *arg_tys: Any) -> None:
-        """Raise what is wrong with arguments of these types."""
+        """Raise an error if the arguments' types are wrong."""
 
     def _bwd(self, res: Any, ct: Any) -> Any:
         accums = tree.map(_Accumulator, tuple(self.in_avals))
         self.vjp_bwd(res, ct, *accums)
-        return tree.map(lambda a: instantiate(a.found), accums)
+        return tree.map(lambda a: instantiate(a.total), accums)
 
     def _has(self, rule: str) -> bool:
         return getattr(type(self), rule) is not getattr(VJPHiPrimitive, rule)
@@ -155,23 +155,23 @@ class HiType(AbstractValue):
 
 
 class MutableHiType(AbstractValue):
-    """The type of a library's values that change."""
+    """The type of a library's mutable values."""
 
     is_high = True
     has_qdd = True
 
 
 class HiPspec:
-    """How a library's value is cut over a mesh."""
+    """How a library's value is sharded over a mesh."""
 
     def to_lo(self) -> Any:
-        """The specs of what it is made of."""
+        """Return the specs of the arrays that it is made of."""
         raise NotImplementedError("must override")
 
 
 @dataclasses.dataclass(frozen=True)
 class AvalQDD:
-    """A type, with what is known of the value for now."""
+    """A type, with properties of the value that may change (quasi-dynamic data)."""
 
     aval: AbstractValue
     qdd: Any
@@ -179,44 +179,44 @@ class AvalQDD:
     has_qdd = True
 
     def to_tangent_aval(self) -> AvalQDD:
-        """The type of tangents."""
+        """Return the type of tangents."""
         qdd = None if self.qdd is None else self.qdd.to_tangent_qdd()
         return AvalQDD(self.aval.to_tangent(), qdd)
 
 
 @dataclasses.dataclass
 class AvalMutableQDD:
-    """A type, with what is known of the value, which an operation may change."""
+    """A type, with properties of the value that an operation may change."""
 
     aval: AbstractValue
     mutable_qdd: Any
 
 
 class aval_method(NamedTuple):
-    """A method of values that their type says."""
+    """A method of values that is defined by their type."""
 
     fun: Callable[..., Any]
 
 
 class aval_property(NamedTuple):
-    """A property of values that their type says."""
+    """A property of values that is defined by their type."""
 
     fget: Callable[[Any], Any]
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
-    """Say what type the values of a class have."""
+    """Register the function that returns the type of values of a class."""
     hijax_values.register(val_cls, typeof_fn)
 
 
 def cur_qdd(x: Any) -> Any:
-    """What is known for now of a value that changes.
+    """Return the current properties of a mutable value.
 
     Args:
-      x: a value of a `MutableHiType`; its class says it by a method `cur_qdd`.
+      x: a value of a `MutableHiType`; its class defines them by a method `cur_qdd`.
 
     Returns:
-      What that method gives.
+      The result of that method.
 
     Example:
       >>> class Box:
@@ -229,7 +229,7 @@ def cur_qdd(x: Any) -> Any:
 
 
 class EffectTypeSet:
-    """Kinds of effects."""
+    """A set of effect types."""
 
     def __init__(self) -> None:
         self.kinds: set[type] = set()
@@ -238,22 +238,22 @@ class EffectTypeSet:
         return effect_type in self.kinds
 
     def add_type(self, effect_type: type) -> None:
-        """Add a kind."""
+        """Add an effect type."""
         self.kinds.add(effect_type)
 
     def contains(self, eff: Any) -> bool:
-        """Whether an effect is of one of the kinds."""
+        """Whether an effect is of one of the types."""
         return isinstance(eff, tuple(self.kinds))
 
     def filter_in(self, effects: Any) -> list[Any]:
-        """The effects that are."""
+        """Return the effects of these types."""
         return [e for e in effects if self.contains(e)]
 
     def filter_not_in(self, effects: Any) -> list[Any]:
-        """The effects that are not."""
+        """Return the effects of other types."""
         return [e for e in effects if not self.contains(e)]
 
 
-# All effects may be in loops and branches, and in what is computed again; these say which
-# ones a library has said so of.
+# minijax allows all effects in loops, branches and rematerialization; this set only records
+# the types that a library has added.
 control_flow_allowed_effects = EffectTypeSet()

@@ -1,7 +1,7 @@
-"""What JAX calls the params of equations that hold programs, where our names are others.
+"""JAX's names for params of equations with programs, where ours differ.
 
-A name is asked of an equation's params as any other; what it stands for is made then, of
-what is there.
+`eqn.params[name]` looks up such a name like any other; the value is computed on access from
+the params that exist.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from ..runtime.sharding.shardings import UNSPECIFIED
 from .linear_util import WrappedFun
 from .meshes import empty_mesh
 
-Told = Callable[[dict[str, Any]], Any]
+Getter = Callable[[dict[str, Any]], Any]
 
 
 def _constraint(jaxpr: Jaxpr, atom: Any, read: bool) -> Any:
-    """How an input (that is `read`) or a result is said to lie, if it is."""
-    said = [e for e in jaxpr.eqns if atom in (e.ins if read else e.outs)]
-    if len(said) != 1 or said[0].primitive is not sharding_constraint_p:
+    """Return the sharding constraint of an input (if `read`) or a result, if any."""
+    users = [e for e in jaxpr.eqns if atom in (e.ins if read else e.outs)]
+    if len(users) != 1 or users[0].primitive is not sharding_constraint_p:
         return UNSPECIFIED
-    if read and said[0].outs[0] in jaxpr.outvars:  # it speaks of the result
+    if read and users[0].outs[0] in jaxpr.outvars:  # then it constrains the result
         return UNSPECIFIED
-    return said[0].params["sharding"]
+    return users[0].params["sharding"]
 
 
 def _in_shardings(params: dict[str, Any]) -> tuple[Any, ...]:
@@ -50,7 +50,7 @@ def _out_shardings(params: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _mesh(params: dict[str, Any]) -> Any:
-    """The mesh that types or shardings speak of, or an empty one."""
+    """Return the mesh of the shardings, or an empty one."""
     for s in (*_in_shardings(params), *_out_shardings(params)):
         if isinstance(getattr(s, "mesh", None), Mesh):
             return s.mesh
@@ -58,20 +58,22 @@ def _mesh(params: dict[str, Any]) -> Any:
 
 
 def _jvp_jaxpr_fun(params: dict[str, Any]) -> WrappedFun:
-    """(*which tangents are zero) -> program of primals and the other tangents, the values
-    of its constvars, which tangents of results are zero."""
+    """Return (*which tangents are zero) -> (program, constants, which results' are zero).
+
+    The program takes the primals and the nonzero tangents.
+    """
     avals, rule = params["call_jaxpr"].in_avals, params["jvp"]
 
     def jvp(*zeros: bool) -> tuple[Jaxpr, list[Any], list[bool]]:
-        moving, n = [not z for z in zeros], len(avals)
+        nonzero, n = [not z for z in zeros], len(avals)
         out_zeros: list[bool] = []
 
         def run(*xs: Any) -> list[Any]:
-            outs, ts = rule(xs[:n], with_zeros(xs[n:], moving, avals))
+            outs, ts = rule(xs[:n], with_zeros(xs[n:], nonzero, avals))
             out_zeros[:] = [type(t) is Zero for t in ts]
             return [*outs, *(t for t in ts if type(t) is not Zero)]
 
-        ts = [a.to_tangent() for a in pick(avals, moving)]
+        ts = [a.to_tangent() for a in pick(avals, nonzero)]
         jaxpr, consts = stage(run, [*avals, *ts], text="jvp_jaxpr_fun")
         return jaxpr, consts, out_zeros
 
@@ -79,7 +81,7 @@ def _jvp_jaxpr_fun(params: dict[str, Any]) -> WrappedFun:
 
 
 def _forward(params: dict[str, Any], zeros: Sequence[bool]) -> Any:
-    """The program of `fwd`, its constants, and how many residuals it gives."""
+    """Return the program of `fwd`, its constants, and its number of residuals."""
     rule, n_res = params["fwd"], 0
 
     def run(*xs: Any) -> list[Any]:
@@ -93,12 +95,15 @@ def _forward(params: dict[str, Any], zeros: Sequence[bool]) -> Any:
 
 
 def _fwd_jaxpr_thunk(params: dict[str, Any]) -> WrappedFun:
-    """(*which tangents are zero) -> program of (*residuals, *results), and constants."""
+    """Return (*which tangents are zero) -> program of (*residuals, *results), constants."""
     return WrappedFun(lambda *zeros: _forward(params, zeros)[:2])
 
 
 def out_trees(params: dict[str, Any]) -> Callable[[], Any]:
-    """() -> structures of results and residuals; which inputs are residuals: none is."""
+    """Return () -> structures of results and residuals, and for each residual None.
+
+    None means that the residual is not an input that is forwarded.
+    """
 
     def trees() -> tuple[Any, Any, list[None]]:
         jaxpr, _, n = _forward(params, [False] * len(params["call_jaxpr"].in_avals))
@@ -109,7 +114,7 @@ def out_trees(params: dict[str, Any]) -> Callable[[], Any]:
 
 
 def _bwd(params: dict[str, Any]) -> WrappedFun:
-    """(*residuals, *cotangents) -> cotangents of the operands."""
+    """Return (*residuals, *cotangents) -> cotangents of the operands."""
     avals, rule = params["call_jaxpr"].in_avals, params["back"]
     n_out = len(params["call_jaxpr"].out_avals)
 
@@ -123,15 +128,15 @@ def _bwd(params: dict[str, Any]) -> WrappedFun:
     return WrappedFun(bwd)
 
 
-def _flat_tree(param: str, results: bool) -> Told:
-    def made(params: dict[str, Any]) -> Any:
+def _flat_tree(param: str, results: bool) -> Getter:
+    def structure(params: dict[str, Any]) -> Any:
         closed = params[param]
         return tree.structure(tuple(closed.out_avals if results else closed.in_avals))
 
-    return made
+    return structure
 
 
-_NAMES: dict[Primitive, dict[str, Told]] = {
+_NAMES: dict[Primitive, dict[str, Getter]] = {
     jit_p: {
         "in_shardings": _in_shardings,
         "out_shardings": _out_shardings,
@@ -158,7 +163,7 @@ _NAMES: dict[Primitive, dict[str, Told]] = {
 
 @hooks.param_by_jax_name.fill
 def jax_param(prim: Primitive, params: dict[str, Any], name: str) -> Any:
-    """The param of an equation that JAX calls `name`; KeyError if it has none."""
+    """Return the param of an equation that JAX calls `name`; KeyError if it has none."""
     names = _NAMES.get(prim, {})
     if name not in names:
         raise KeyError(name)

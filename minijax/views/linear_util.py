@@ -1,8 +1,8 @@
 """Functions under transformation: `WrappedFun`, and functions of trees as flat ones.
 
-A transformation stands around a function: it makes its arguments and takes its results,
-in one of two forms (a generator that yields once for each, or a function that is handed
-the inner one), and may hand out something besides, read when the function has run.
+A transformation wraps a function: it transforms its arguments and its results.  It has one
+of two forms: a generator that yields once for each, or a function that receives the inner
+one.  It may have auxiliary output, which is read after the function has run.
 
 Next: partial.py.
 """
@@ -23,35 +23,35 @@ from ..ir.jaxpr import DebugInfo
 
 
 class StoreException(Exception):
-    """What a function hands out besides was read before it ran, or made twice."""
+    """Auxiliary output was read before the function ran, or stored twice."""
 
 
 class Store:
-    """What a transformation hands out besides the function."""
+    """Auxiliary output of a transformation."""
 
-    __slots__ = ("found",)
+    __slots__ = ("stored",)
 
     def __init__(self) -> None:
-        self.found: tuple[Any, ...] = ()
+        self.stored: tuple[Any, ...] = ()
 
     def store(self, val: Any) -> None:
-        """Keep the value: once."""
-        if self.found and self.found[0] != val:
+        """Store the value: once."""
+        if self.stored and self.stored[0] != val:
             raise StoreException("Store occupied")
-        self.found = (val,)
+        self.stored = (val,)
 
     def reset(self) -> None:
-        """Forget the value."""
-        self.found = ()
+        """Clear the value."""
+        self.stored = ()
 
     @property
     def val(self) -> Any:
-        if not self.found:
+        if not self.stored:
             raise StoreException("Store empty")
-        return self.found[0]
+        return self.stored[0]
 
     def __bool__(self) -> bool:
-        return bool(self.found)
+        return bool(self.stored)
 
 
 class WrappedFun:
@@ -59,8 +59,8 @@ class WrappedFun:
 
     f: the function itself.
     f_transformed: the function that calls it through its transformations.
-    transforms: each as (what it is, its static arguments).
-    stores: where each one keeps what it hands out besides, or None.
+    transforms: pairs (transformation, its static arguments).
+    stores: where each one stores its auxiliary output, or None.
     """
 
     __slots__ = (
@@ -106,7 +106,7 @@ class WrappedFun:
         gen_static_args: tuple[Hashable, ...],
         out_store: Store | None,
     ) -> WrappedFun:
-        """The function inside another transformation: gen(inner, *statics, *args)."""
+        """Wrap the function in another transformation: gen(inner, *statics, *args)."""
         inner = self.f_transformed
 
         def transformed(*args: Any, **kwargs: Any) -> Any:
@@ -125,7 +125,7 @@ class WrappedFun:
         )
 
     def replace_debug_info(self, debug_info: DebugInfo) -> WrappedFun:
-        """The same with another description."""
+        """Return the function with another debug info."""
         return WrappedFun(
             self.f,
             self.f_transformed,
@@ -137,15 +137,15 @@ class WrappedFun:
         )
 
     def with_unknown_names(self) -> WrappedFun:
-        """The same, whose arguments and results have no names."""
-        told = self.debug_info
-        return self if told is None else self.replace_debug_info(told.with_unknown_names())
+        """Return the function without names of arguments and results."""
+        info = self.debug_info
+        return self if info is None else self.replace_debug_info(info.with_unknown_names())
 
     def populate_stores(self, stores: Sequence[Store | None]) -> None:
-        """Take over what an equal function handed out besides."""
-        for mine, other in zip(self.stores, stores, strict=True):
-            if mine is not None and other is not None and other:
-                mine.store(other.val)
+        """Copy the auxiliary output of an equal function."""
+        for store, other in zip(self.stores, stores, strict=True):
+            if store is not None and other is not None and other:
+                store.store(other.val)
 
     def _key(self) -> tuple[Any, ...]:
         return self.f, self.transforms, self.params, self.in_type
@@ -167,17 +167,17 @@ def wrap_init(
     *,
     debug_info: DebugInfo | None = None,
 ) -> WrappedFun:
-    """A function, without transformations so far; `params` are keyword arguments."""
-    told = tuple(sorted((params or {}).items()))
+    """Wrap a function, without transformations so far; `params` are keyword arguments."""
+    key_params = tuple(sorted((params or {}).items()))
 
     def run(*args: Any, **kwargs: Any) -> Any:
         return f(*args, **{**(params or {}), **kwargs})
 
-    return WrappedFun(f, run if params else f, params=told, debug_info=debug_info)
+    return WrappedFun(f, run if params else f, params=key_params, debug_info=debug_info)
 
 
 class _Transformation:
-    """`t(fun, *statics)`: the function inside it; `f` first where that is missing."""
+    """`t(fun, *statics)`, the transformed function, or a partial call without `fun`."""
 
     def __init__(self, gen: Callable[..., Any], aux: bool) -> None:
         self.gen = gen
@@ -199,7 +199,7 @@ class _Transformation:
 
 
 def _from_generator(gen: Callable[..., Any], aux: bool) -> Callable[..., Any]:
-    """A transformation of the second form, of a generator."""
+    """Convert a generator to a transformation of the second form."""
 
     def run(inner: Callable[..., Any], *rest: Any, **kwargs: Any) -> Any:
         steps = gen(*(rest[1:] if aux else rest), **kwargs)
@@ -207,10 +207,10 @@ def _from_generator(gen: Callable[..., Any], aux: bool) -> Callable[..., Any]:
             inner_args, inner_kwargs = next(steps)
             out = steps.send(inner(*inner_args, **inner_kwargs))
         finally:
-            steps.close()  # leaves the blocks that it has entered, also after an error
+            steps.close()  # exits its `with` blocks, also after an error
         if aux:
-            out, handed = out
-            rest[0].store(handed)
+            out, aux_out = out
+            rest[0].store(aux_out)
         return out
 
     run.__name__ = name_of(gen)
@@ -218,10 +218,10 @@ def _from_generator(gen: Callable[..., Any], aux: bool) -> Callable[..., Any]:
 
 
 def _maker(aux: bool, generator: bool, name: str, doc: str) -> Callable[..., Any]:
-    def transformation(gen: Callable[..., Any], *given: Any, **options: Any) -> Any:
+    def transformation(gen: Callable[..., Any], *args: Any, **options: Any) -> Any:
         run = _from_generator(gen, aux) if generator else gen
-        made = _Transformation(run, aux)
-        return made(*given, **options) if given else made
+        wrapper = _Transformation(run, aux)
+        return wrapper(*args, **options) if args else wrapper
 
     transformation.__name__ = transformation.__qualname__ = name
     transformation.__doc__ = doc
@@ -232,32 +232,32 @@ transformation = _maker(
     False,
     True,
     "transformation",
-    "A transformation, of a generator: (*statics, *args) -> yields (args, kwargs) of the"
-    " inner function, is sent its result, yields the outer one's.",
+    "Return a transformation from a generator: (*statics, *args) -> it yields (args, kwargs)"
+    " of the inner function, receives its result, and yields the outer result.",
 )
 transformation_with_aux = _maker(
     True,
     True,
     "transformation_with_aux",
-    "The same, whose generator yields at last (result, what it hands out besides).",
+    "Return a transformation from a generator that finally yields (result, auxiliary output).",
 )
 transformation2 = _maker(
     False,
     False,
     "transformation2",
-    "A transformation, of a function: (inner, *statics, *args) -> result.",
+    "Return a transformation from a function: (inner, *statics, *args) -> result.",
 )
 transformation_with_aux2 = _maker(
     True,
     False,
     "transformation_with_aux2",
-    "The same: (inner, store, *statics, *args) -> result; it keeps in `store` what it hands"
-    " out besides.",
+    "Return a transformation from a function: (inner, store, *statics, *args) -> result; it"
+    " stores its auxiliary output in `store`.",
 )
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> Any:
-    """Which of two functions ran: (whether the first, what it handed out besides)."""
+    """Return (whether the first function ran, the auxiliary output of the one that ran)."""
     try:
         first = aux1()
     except StoreException:
@@ -275,22 +275,22 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> Any:
 def cache(
     call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
-    """`call(fun, *args)`, remembered by the function and its arguments while it lives."""
+    """Cache `call(fun, *args)` by the function, while it lives, and its arguments."""
     memo: Any = weakref.WeakKeyDictionary()
 
-    def remembered(fun: WrappedFun, *args: Any) -> Any:
-        known = memo.setdefault(fun.f, {})
+    def cached(fun: WrappedFun, *args: Any) -> Any:
+        entries = memo.setdefault(fun.f, {})
         key = fun.transforms, fun.params, fun.in_type, args, core.STATE.axes
-        found = known.get(key)
-        if found is None:
-            found = known[key] = call(fun, *args), fun.stores
-        elif found[1] is not fun.stores:
-            fun.populate_stores(found[1])
-        return found[0]
+        entry = entries.get(key)
+        if entry is None:
+            entry = entries[key] = call(fun, *args), fun.stores
+        elif entry[1] is not fun.stores:
+            fun.populate_stores(entry[1])
+        return entry[0]
 
-    remembered.cache_clear = memo.clear  # type: ignore[attr-defined]
-    remembered.__wrapped__ = call  # type: ignore[attr-defined]
-    return remembered
+    cached.cache_clear = memo.clear  # type: ignore[attr-defined]
+    cached.__wrapped__ = call  # type: ignore[attr-defined]
+    return cached
 
 
 # --------------------------------------------------------------------- trees and leaves
@@ -300,7 +300,7 @@ def cache(
 def flatten_fun(
     f: Callable[..., Any], store: Store, in_tree: Any, *args_flat: Any
 ) -> list[Any]:
-    """The function of the leaves of (args, kwargs); besides, the tree of its result."""
+    """Call a function of (args, kwargs) on leaves; store the result's tree."""
     args, kwargs = tree.unflatten(in_tree, args_flat)
     out, out_tree = tree.flatten(f(*args, **kwargs))
     store.store(out_tree)
@@ -311,7 +311,7 @@ def flatten_fun(
 def flatten_fun_nokwargs(
     f: Callable[..., Any], store: Store, in_tree: Any, *args_flat: Any
 ) -> list[Any]:
-    """The function of the leaves of args; besides, the tree of its result."""
+    """Call a function of args on leaves; store the result's tree."""
     out, out_tree = tree.flatten(f(*tree.unflatten(in_tree, args_flat)))
     store.store(out_tree)
     return out
@@ -332,7 +332,7 @@ def _with_fixed(
 
 
 class _Fixed:
-    """An argument that stays as it is; compared as itself if it has a hash."""
+    """An argument with a fixed value; hashed and compared by that value."""
 
     __slots__ = ("value",)
 
@@ -352,7 +352,7 @@ def argnums_partial(
     args: Sequence[Any],
     require_static_args_hashable: bool = True,
 ) -> tuple[WrappedFun, tuple[Any, ...]]:
-    """The function of some of its arguments, the others fixed; and those arguments."""
+    """Return the function of some of its arguments, the others fixed, and these."""
     numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
     positions = tuple([i % len(args) for i in numbers])
     fixed = []
@@ -383,33 +383,34 @@ def debug_info(
     sourceinfo: str | None = None,
     signature: Any = None,
 ) -> DebugInfo:
-    """What a program is traced for, of which function, and what its leaves are called."""
+    """Return the debug info of a program: purpose, function, and names of leaves."""
     n = len(args)
     static = {i % n if n else i for i in static_argnums}
     positions = tuple(i for i in range(n) if i not in static)
     dynamic = tuple([args[i] for i in positions])
     named = {k: v for k, v in kwargs.items() if k not in static_argnames}
     names = ArgNames(fun, tree.structure((dynamic, named)), positions)
-    told = sourceinfo or function_text(fun)
-    return DebugInfo(traced_for, told, tuple(names), None)
+    source_text = sourceinfo or function_text(fun)
+    return DebugInfo(traced_for, source_text, tuple(names), None)
 
 
 def missing_debug_info(traced_for: str) -> DebugInfo:
-    """A description that says nothing of the function."""
+    """Return a debug info without names of the function, its arguments or its results."""
     return DebugInfo(traced_for, None, None, None)
 
 
 def shaped_abstractify(x: Any) -> Any:
-    """The type of a value, or of what stands for one: has `shape` and `dtype`."""
+    """Return the type of a value, or of an object with `shape` and `dtype`."""
     return aval_like(x)
 
 
 def flatten_axes(
     name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False
 ) -> list[Any]:
-    """A prefix tree of specifications, with one for each leaf.
+    """Expand a prefix tree of specifications to one for each leaf.
 
-    kws: of (args, kwargs), where it describes args alone, and keywords are mapped along 0.
+    kws: the tree is of (args, kwargs); specifications are of args, and kwargs are mapped
+      along axis 0.
     """
     if not kws:
         return tree.flatten_axes(name, treedef, axis_tree)
@@ -423,22 +424,22 @@ def donation_vector(
     in_tree: Any,
     kws: bool = True,
 ) -> tuple[bool, ...]:
-    """For each leaf of (args, kwargs), whether it is donated."""
+    """Return for each leaf of (args, kwargs) whether it is donated."""
     args, kwargs = in_tree.children() if kws else (in_tree, None)
-    found: list[bool] = []
+    donated: list[bool] = []
     for i, child in enumerate(args.children()):
-        found += [i in donate_argnums] * child.num_leaves
+        donated += [i in donate_argnums] * child.num_leaves
     if kwargs is not None:
         names = kwargs.node_data()[1]
         for name, child in zip(names, kwargs.children(), strict=True):
-            found += [name in donate_argnames] * child.num_leaves
-    return tuple(found)
+            donated += [name in donate_argnames] * child.num_leaves
+    return tuple(donated)
 
 
 def rebase_donate_argnums(
     donate_argnums: Sequence[int], static_argnums: Sequence[int]
 ) -> tuple[int, ...]:
-    """Positions among the arguments that are not static."""
+    """Return positions among the arguments that are not static."""
     if both := set(donate_argnums) & set(static_argnums):
         raise ValueError(
             f"static_argnums and donate_argnums cannot intersect: they share {sorted(both)}"
@@ -451,10 +452,10 @@ def infer_argnums_and_argnames(
     argnums: int | Iterable[int] | None,
     argnames: str | Iterable[str] | None,
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Positions and names of arguments of which a function's user gave either."""
+    """Return positions and names of arguments, each inferred from the other if missing."""
 
     def fun(*_: Any) -> None: ...
 
     vars(fun)["__signature__"] = sig
-    found = resolve_statics(fun, argnums, argnames, "static")
-    return found.nums, found.names
+    statics = resolve_statics(fun, argnums, argnames, "static")
+    return statics.nums, statics.names

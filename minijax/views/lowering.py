@@ -1,7 +1,7 @@
-"""Lowering rules of libraries: what they are handed, and what they build with.
+"""Lowering rules of libraries: their contexts, and the functions that they build with.
 
-A rule is called with a `LoweringRuleContext` and MLIR values, and gives a sequence of
-values, one a result.  Next: programs.py.
+A rule is called with a `LoweringRuleContext` and MLIR values, and returns a sequence of
+values, one per result.  Next: programs.py.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NO_NAMES = NameStack()
 
 
 class ModuleContext:
-    """The module under construction, as a rule sees it."""
+    """The module under construction, as rules see it."""
 
     def __init__(self, emit: Lowering) -> None:
         self._emit = emit
@@ -46,7 +46,7 @@ class ModuleContext:
         return client.backend(self._emit.platform)
 
     def get_backend(self, optional: bool = False) -> Any:
-        """The client of the devices that the program is for."""
+        """Return the client of the devices that the program is for."""
         return self.backend
 
     @property
@@ -70,7 +70,7 @@ class ModuleContext:
         return self._emit.module.keepalive
 
     def add_keepalive(self, keepalive: Any) -> None:
-        """Have the program keep an object alive."""
+        """Keep an object alive as long as the program."""
         self.keepalives.append(keepalive)
 
     @property
@@ -78,23 +78,23 @@ class ModuleContext:
         return self._emit.module.callbacks
 
     def add_host_callback(self, host_callback: Any) -> None:
-        """Have the program call what a custom call refers to by its number."""
+        """Register a callback to which a custom call refers by its number."""
         self.host_callbacks.append(host_callback)
 
     @property
     def axis_context(self) -> SPMDAxisContext | ShardingContext:
-        """The devices that the module is for, and the axes whose parts are mapped."""
-        over = self._emit.module.placement
-        if over is None:
+        """The devices that the module is for, and the axes that are manual."""
+        placement = self._emit.module.placement
+        if placement is None:
             return ShardingContext(self._emit.module.partitions)
         if self._emit.manual:
-            return SPMDAxisContext(over.mesh, frozenset(self._emit.manual))
-        return ShardingContext(len(over.devices), tuple(over.devices))
+            return SPMDAxisContext(placement.mesh, frozenset(self._emit.manual))
+        return ShardingContext(len(placement.devices), tuple(placement.devices))
 
 
 @dataclasses.dataclass
 class LoweringRuleContext:
-    """What a rule knows: the types of its equation, and the module."""
+    """The context of a rule: the types of its equation, and the module."""
 
     module_context: ModuleContext
     primitive: Primitive | None
@@ -106,17 +106,17 @@ class LoweringRuleContext:
     tokens_out: Any = None
     axis_size_env: Any = None
     dim_var_values: Sequence[Any] = ()
-    # Constants stand where they are used.
+    # Constants are emitted where they are used.
     const_lowering: dict[Any, Any] = dataclasses.field(default_factory=dict)
     jaxpr_eqn_ctx: Any = None
 
     def set_tokens_out(self, tokens_out: Any) -> None:
-        """Say by which tokens effects go on."""
+        """Set the tokens after the operation."""
         self.tokens_out = tokens_out
 
     @property
     def emit(self) -> Lowering:
-        """What emits operations in this room's own words."""
+        """The emitter of operations, with minijax's own interface."""
         return self.module_context._emit
 
     @property
@@ -124,21 +124,23 @@ class LoweringRuleContext:
         return self.module_context.platforms
 
     def replace(self, **changes: Any) -> LoweringRuleContext:
-        """A copy with some fields changed."""
+        """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
 
-def adapted(prim: Primitive, rule: Rule) -> Adapted:
-    """Our form of a lowering rule of a library."""
+def adapt_rule(prim: Primitive, rule: Rule) -> Adapted:
+    """Convert a library's lowering rule to our signature."""
 
     def emitted(emit: Lowering, /, *values: Any, **params: Any) -> Any:
         module = ModuleContext(emit)
-        if not emit.module:  # so that no recipe is made of what a rule builds by itself
+        if (
+            not emit.module
+        ):  # operations that a rule builds itself cannot be recorded and replayed
             raise TypeError("minijax bug: lowering without a module")
         ctx = LoweringRuleContext(module, prim, tuple(emit.avals_in), emit.avals_out)
         with emit.loc:
-            found = flatten_ir_values(rule(ctx, *values, **params))
-        return found if prim.multiple_results else found[0]
+            results = flatten_ir_values(rule(ctx, *values, **params))
+        return results if prim.multiple_results else results[0]
 
     return Adapted(emitted, rule)
 
@@ -150,23 +152,22 @@ def register_lowering(
     inline: bool = True,
     cacheable: bool = True,
 ) -> Rule:
-    """Set a primitive's lowering rule, for one platform or for those that have no own.
+    """Set a primitive's lowering rule, for one platform or as the default.
 
-    inline, cacheable: whether what it emits may become a function that is called again:
-    here each equation is emitted in its place.
+    inline, cacheable: ignored; each equation is emitted in its place.
     """
 
-    made = adapted(prim, rule)
+    adapted_rule = adapt_rule(prim, rule)
     if platform is None:
-        prim.lower = made
+        prim.lower = adapted_rule
     else:
         names = ("cuda", "rocm") if platform == "gpu" else (platform,)
-        prim.lower_by_platform = prim.lower_by_platform | dict.fromkeys(names, made)
+        prim.lower_by_platform = prim.lower_by_platform | dict.fromkeys(names, adapted_rule)
     return rule
 
 
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Rule:
-    """The lowering rule that traces a function and emits what it is made of."""
+    """Return a lowering rule that traces a function and emits its operations."""
 
     def rule(ctx: LoweringRuleContext, /, *values: Any, **params: Any) -> list[Any]:
         run = functools.partial(fun, **params)
@@ -182,7 +183,7 @@ def core_call_lowering(
     backend: Any = None,
     call_jaxpr: ClosedJaxpr | Jaxpr,
 ) -> list[Any]:
-    """The lowering rule of what calls a program."""
+    """Emit a call of a program: the lowering rule of call primitives."""
     closed = ClosedJaxpr(call_jaxpr) if isinstance(call_jaxpr, Jaxpr) else call_jaxpr
     return ctx.emit.call(closed, name, args)
 
@@ -190,7 +191,7 @@ def core_call_lowering(
 # ----------------------------------------------------------------- types and constants
 
 
-# Kind of abstract values -> (type) -> its MLIR type, or several: of kinds of libraries.
+# Type of abstract values -> (aval) -> its MLIR type, or several for types of libraries.
 ir_type_handlers: dict[type, Callable[[Any], Any]] = {
     ShapedArray: lambda aval: _array_type(aval),
     AbstractToken: lambda _: token_type(),
@@ -200,17 +201,17 @@ _constant_handlers: dict[type, Callable[..., Any]] = {}
 
 
 def register_constant_handler(type_: type, handler_fun: Callable[..., Any]) -> None:
-    """Say how constants of a type are made, by `ir_constant`."""
+    """Register how `ir_constant` makes constants of a type."""
     _constant_handlers[type_] = handler_fun
 
 
 def dtype_to_ir_type(dtype: Any) -> ir.Type:
-    """The MLIR type of elements."""
+    """Return the MLIR type of elements."""
     return context.elements[np.dtype(dtype)]
 
 
 def aval_to_ir_type(ctx: Any, aval: Any = None) -> ir.Type:
-    """The MLIR type of values of a type."""
+    """Return the MLIR type of an abstract value."""
     aval = ctx if aval is None else aval
     for kind in type(aval).__mro__:
         if kind in ir_type_handlers:
@@ -225,9 +226,9 @@ def _array_type(aval: Any) -> ir.Type:
 
 
 def aval_to_ir_types(ctx: Any, aval: Any = None) -> tuple[ir.Type, ...]:
-    """The same, as a tuple."""
-    found = aval_to_ir_type(ctx, aval)
-    return found if isinstance(found, tuple) else (found,)
+    """Return the MLIR types of an abstract value, as a tuple."""
+    types = aval_to_ir_type(ctx, aval)
+    return types if isinstance(types, tuple) else (types,)
 
 
 # The kinds of nodes of trees of MLIR values.
@@ -235,34 +236,34 @@ ir_tree_registry = compat.tree_registry()
 
 
 def flatten_ir_values(xs: Iterable[Any]) -> list[ir.Value]:
-    """Values, and tuples of values, as a list."""
+    """Flatten values, and tuples of values, to a list."""
     each = (xs,) if isinstance(xs, ir.Value) else tuple(xs)
-    found: list[ir.Value] = ir_tree_registry.flatten(each)[0]
-    return found
+    values: list[ir.Value] = ir_tree_registry.flatten(each)[0]
+    return values
 
 
 flatten_ir_types = flatten_ir_values
 
 
 def unflatten_ir_values_like_types(xs: Iterable[ir.Value], ys: Sequence[Any]) -> list[Any]:
-    """Values grouped as types are."""
+    """Group values as types are grouped."""
     it = iter(xs)
     return [tuple([next(it) for _ in y]) if isinstance(y, tuple) else next(it) for y in ys]
 
 
 def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> ir.Value:
-    """A constant, where operations are being inserted."""
+    """Emit a constant at the current insertion point."""
     aval = core.aval_of(val) if aval is None else aval
     for kind in type(val).__mro__:
         if kind in _constant_handlers:
             return _constant_handlers[kind](val, aval)
     attribute = Lowering.dense(val, lower.physical(aval))
-    here = ir.Location.current if _has_location() else context.unknown
+    location = ir.Location.current if _has_location() else context.unknown
     op = ir.Operation.create(
         "stablehlo.constant",
         results=[attribute.type],
         attributes={"value": attribute},
-        loc=here,
+        loc=location,
     )
     return op.result
 
@@ -275,33 +276,33 @@ def _has_location() -> bool:
 
 
 def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> tuple[ir.Value]:
-    """The same, as a tuple."""
+    """Emit a constant; return a tuple."""
     return (ir_constant(val, aval=aval),)
 
 
 def i32_attr(i: int) -> ir.Attribute:
-    """A 32-bit integer attribute."""
+    """Return a 32-bit integer attribute."""
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), int(i))
 
 
 def i64_attr(i: int) -> ir.Attribute:
-    """A 64-bit integer attribute."""
+    """Return a 64-bit integer attribute."""
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(i))
 
 
 def _elements(xs: Any, dtype: Any) -> ir.Attribute:
     x = np.asarray(xs, dtype)
-    found: ir.Attribute = Lowering.dense(x, shaped(x.shape, x.dtype))
-    return found
+    attribute: ir.Attribute = Lowering.dense(x, shaped(x.shape, x.dtype))
+    return attribute
 
 
 def dense_int_elements(xs: Sequence[int]) -> ir.Attribute:
-    """A tensor attribute of 64-bit integers."""
+    """Return a tensor attribute of 64-bit integers."""
     return _elements(xs, np.int64)
 
 
 def dense_bool_elements(xs: Sequence[bool]) -> ir.Attribute:
-    """A tensor attribute of booleans."""
+    """Return a tensor attribute of booleans."""
     return _elements(xs, np.bool_)
 
 
@@ -310,12 +311,12 @@ dense_bool_array = ir.DenseBoolArrayAttr.get
 
 
 def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> ir.Value:
-    """The sizes of a shape, as a tensor."""
+    """Emit the sizes of a shape, as a tensor."""
     return ir_constant(np.asarray(sizes, np.int32))
 
 
 def ir_attribute(val: Any) -> ir.Attribute:
-    """The attribute of a Python value."""
+    """Return the attribute of a Python value."""
     if isinstance(val, (bool, np.bool_)):
         return ir.BoolAttr.get(bool(val))
     if isinstance(val, (int, np.integer)):
@@ -334,34 +335,34 @@ def ir_attribute(val: Any) -> ir.Attribute:
         return ir.ArrayAttr.get([ir_attribute(v) for v in val])
     if isinstance(val, np.dtype):
         return ir.TypeAttr.get(dtype_to_ir_type(val))
-    raise TypeError(f"no attribute is known for a {type(val)}: {val!r}")
+    raise TypeError(f"a {type(val)} cannot be an attribute: {val!r}")
 
 
 def make_ir_context() -> ir.Context:
-    """The MLIR context of this thread, with all dialects."""
+    """Return the MLIR context of this thread, with all dialects."""
     return context.ir
 
 
 def token_type() -> ir.Type:
-    """The MLIR type of a token."""
+    """Return the MLIR type of a token."""
     with context.ir:
         return ir.Type.parse("!stablehlo.token")
 
 
 def module_to_string(module: ir.Module, enable_debug_info: bool | None = None) -> str:
-    """The text of a module."""
+    """Return the text of a module."""
     return str(module.operation.get_asm(enable_debug_info=bool(enable_debug_info)))
 
 
 def module_to_bytecode(module: ir.Module) -> bytes:
-    """The bytes of a module."""
+    """Return the bytecode of a module."""
     out = io.BytesIO()
     module.operation.write_bytecode(file=out)
     return out.getvalue()
 
 
 class JaxIrContext(ir.Context):
-    """An MLIR context of a library's own, with all dialects."""
+    """An MLIR context that a library creates, with all dialects."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -371,5 +372,5 @@ class JaxIrContext(ir.Context):
 
 
 def lower_with_sharding_in_types(ctx: LoweringRuleContext, op: ir.Value, aval: Any) -> Any:
-    """A value that lies on devices as its type says."""
+    """Constrain a value to the sharding of its type."""
     return ctx.emit.constrain(op, aval)

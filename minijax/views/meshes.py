@@ -1,4 +1,4 @@
-"""How arrays lie, in words of older interfaces; the mesh of `with mesh:`."""
+"""Shardings under names of older interfaces; the mesh of `with mesh:`."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ def canonicalize_sharding(
     api_name: str,
     check_mesh_consistency: bool = True,
 ) -> NamedSharding | None:
-    """What an `out_sharding` asks for, over an abstract mesh; None if it says nothing.
+    """Return an `out_sharding` over an abstract mesh; None if it is None.
 
     Args:
-      sharding: over a mesh; or a spec, over the current one.
-      api_name: the function that it was given to, for errors.
+      sharding: a sharding over a mesh, or a spec over the current mesh.
+      api_name: the function with this argument, for errors.
       check_mesh_consistency: whether its mesh must be the current one, if there is one.
 
     Raises:
-      TypeError: it is something else.
-      ValueError: there is no mesh, or it is another one; an axis that is not `Explicit`.
+      TypeError: `sharding` is something else.
+      ValueError: no mesh is set, or another one is; or an axis is not `Explicit`.
     """
-    found: NamedSharding | None = canonicalize_out_sharding(api_name, sharding)
-    now = get_abstract_mesh()
-    if found is None or not check_mesh_consistency or now.empty:
-        return found
-    auto = found.mesh.are_all_axes_auto and now.are_all_axes_auto
-    if found.mesh != now and not auto:
+    canonical: NamedSharding | None = canonicalize_out_sharding(api_name, sharding)
+    current_mesh = get_abstract_mesh()
+    if canonical is None or not check_mesh_consistency or current_mesh.empty:
+        return canonical
+    auto = canonical.mesh.are_all_axes_auto and current_mesh.are_all_axes_auto
+    if canonical.mesh != current_mesh and not auto:
         raise errors.value_error(
-            f"Context mesh {now} should match the mesh of sharding {found.mesh} passed to"
-            f" {api_name}.",
-            tries=["a PartitionSpec, over the current mesh"],
+            f"Context mesh {current_mesh} should match the mesh of sharding"
+            f" {canonical.mesh} passed to {api_name}.",
+            tries=["pass a PartitionSpec, over the current mesh"],
         )
-    return found
+    return canonical
 
 
 class ResourceEnv:
-    """The mesh of the block `with mesh:` around; an empty one where there is none."""
+    """The mesh of the enclosing block `with mesh:`, or an empty one."""
 
     __slots__ = ("_mesh",)
 
@@ -66,7 +66,7 @@ class ResourceEnv:
         return mesh if isinstance(mesh, Mesh) else empty_mesh()
 
     def with_mesh(self, mesh: Mesh) -> ResourceEnv:
-        """One with another mesh."""
+        """Return an environment with another mesh."""
         return ResourceEnv(mesh)
 
     @property
@@ -88,7 +88,7 @@ class ResourceEnv:
 
 
 class _ThreadResources:
-    """What is current in this thread."""
+    """The resources that are current in this thread."""
 
     env = ResourceEnv()
 
@@ -97,7 +97,7 @@ thread_resources = _ThreadResources()
 
 
 def empty_mesh() -> Mesh:
-    """A mesh without devices."""
+    """Return a mesh without devices."""
     return Mesh(np.empty(0, dtype=object), ())
 
 
@@ -112,7 +112,7 @@ class ShardingContext:
 
 @dataclasses.dataclass(frozen=True)
 class SPMDAxisContext:
-    """The mesh that a module is for, and the axes along which values in it are parts."""
+    """The mesh that a module is for, and the axes along which its values are shards."""
 
     mesh: Any
     manual_axes: frozenset[MeshAxisName] = frozenset()
@@ -126,14 +126,14 @@ def batched_device_put(
     committed: bool = True,
     **_: Any,
 ) -> Any:
-    """The array of a type and sharding whose shards are `xs`, one per device.
+    """Make the array of a type and sharding from its shards, one per device.
 
     Args:
-      aval: the type of the whole array.
+      aval: the type of the global array.
       sharding: its sharding.
       xs: the shards, NumPy arrays or arrays.
       devices: the device of each shard.
-      committed: whether the array keeps its device where others have theirs.
+      committed: whether the array is committed to its devices.
     """
     if len(devices) == 1 and not committed:
         return device_put(xs[0])
@@ -142,20 +142,20 @@ def batched_device_put(
 
 
 def array_mapping_to_axis_resources(array_mapping: ArrayMapping) -> PartitionSpec:
-    """The spec of a mapping from axes of a mesh to those of an array that they cut."""
+    """Convert a mapping from mesh axes to the array axes that they shard to a spec."""
     n = max(array_mapping.values(), default=-1) + 1
-    cut = [tuple(a for a, i in array_mapping.items() if i == k) for k in range(n)]
-    return PartitionSpec(*[c if len(c) > 1 else c[0] if c else None for c in cut])
+    spec_entries = [tuple(a for a, i in array_mapping.items() if i == k) for k in range(n)]
+    return PartitionSpec(*[c if len(c) > 1 else c[0] if c else None for c in spec_entries])
 
 
 def is_hlo_sharding_replicated(hc: Any) -> bool:
-    """Whether each device has the whole array."""
+    """Whether each device has the full array."""
     devices = 1 if hc.is_maximal() else hc.num_devices()
     return bool(hc.is_replicated()) or devices == 1
 
 
 def are_hlo_shardings_equal(hc1: Any, hc2: Any) -> bool:
-    """Whether arrays lie alike."""
+    """Whether two shardings are equal."""
     if hc1 is hc2 or (is_hlo_sharding_replicated(hc1) and is_hlo_sharding_replicated(hc2)):
         return True
     return bool(hc1 == hc2)
@@ -164,13 +164,13 @@ def are_hlo_shardings_equal(hc1: Any, hc2: Any) -> bool:
 def op_sharding_to_indices(
     op_sharding: Any, shape: Sequence[int], num_devices: int
 ) -> tuple[tuple[slice, ...], ...]:
-    """For each device, which part of an array of this shape it has."""
-    cuts = num_shards_of(op_sharding, len(shape))
-    places = shard_positions_of(op_sharding, len(shape), num_devices)
+    """Return for each device the index of its shard in an array of this shape."""
+    num_shards = num_shards_of(op_sharding, len(shape))
+    shard_positions = shard_positions_of(op_sharding, len(shape), num_devices)
     return tuple(
         tuple(
             slice(int(p) * (n // k), (int(p) + 1) * (n // k)) if k > 1 else slice(None)
-            for p, n, k in zip(row, shape, cuts, strict=True)
+            for p, n, k in zip(row, shape, num_shards, strict=True)
         )
-        for row in places
+        for row in shard_positions
     )

@@ -1,4 +1,4 @@
-"""Programs lowered by libraries: into the module at hand, or into one of their own.
+"""Programs that libraries lower: into the current module, or into a new one.
 
 Next: programs.py.
 """
@@ -29,25 +29,25 @@ from .meshes import ShardingContext, SPMDAxisContext
 LoweringRule = Callable[..., Sequence[Any]]
 AxisContext = SPMDAxisContext | ShardingContext
 MeshAxisName = Any
-# XLA's numbers of what a channel joins.
+# XLA's numbers for kinds of channels.
 DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3
-# All effects may be in a program; these are the kinds that a library has said so of.
+# minijax allows all effects in programs; this set only records types that a library added.
 lowerable_effects = EffectTypeSet()
 
 
 class ConstantHandler(Protocol):
-    """What makes MLIR values of a constant of a library's type."""
+    """A function that makes MLIR values of a constant of a library's type."""
 
     def __call__(self, val: Any, aval: Any) -> Any: ...
 
 
 @dataclasses.dataclass(frozen=True)
 class LoweringParameters:
-    """What lowering is told.
+    """Options of lowering.
 
-    override_lowering_rules: pairs (primitive, rule), which go before the primitives' own.
-    for_export: whether the module is to be kept: it then holds no Python callbacks.
-    The others are of no meaning here, where constants are the program's own.
+    override_lowering_rules: pairs (primitive, rule), which replace the primitives' own.
+    for_export: whether the module is to be exported: Python callbacks are then an error.
+    The other options have no effect, since constants are part of the program.
     """
 
     override_lowering_rules: tuple[tuple[Primitive, LoweringRule], ...] | None = None
@@ -58,14 +58,14 @@ class LoweringParameters:
 
 
 class ShapePolyLoweringState(NamedTuple):
-    """The sizes that are not known, and the platforms that a module is for."""
+    """The symbolic dimensions, and the platforms that a module is for."""
 
     dim_vars: tuple[str, ...]
     lowering_platforms: tuple[str, ...] | None
 
 
 class LoweringResult(NamedTuple):
-    """A module, and what must live as long as the program."""
+    """A module, and objects that must live as long as the program."""
 
     module: ir.Module
     keepalive: Any
@@ -74,7 +74,7 @@ class LoweringResult(NamedTuple):
 
 
 class TokenSet:
-    """For each ordered effect, the token that orders it; they do not change."""
+    """The token of each ordered effect; a set is immutable."""
 
     __slots__ = ("_tokens",)
 
@@ -83,42 +83,42 @@ class TokenSet:
 
     @classmethod
     def create(cls, effects: Sequence[Any]) -> TokenSet:
-        """New tokens, where operations are being inserted."""
+        """Create new tokens at the current insertion point."""
         types = [hlo.TokenType.get()]
-        made = (ir.Operation.create("stablehlo.create_token", types) for _ in effects)
-        return cls(dict(zip(effects, (op.result for op in made), strict=True)))
+        token_ops = (ir.Operation.create("stablehlo.create_token", types) for _ in effects)
+        return cls(dict(zip(effects, (op.result for op in token_ops), strict=True)))
 
     def __len__(self) -> int:
         return len(self._tokens)
 
     def get(self, effect: Any) -> Any:
-        """The token of an effect."""
+        """Return the token of an effect."""
         return self._tokens[effect]
 
     def items(self) -> Sequence[tuple[Any, Any]]:
-        """The effects and their tokens."""
+        """Return the effects and their tokens."""
         return tuple(self._tokens.items())
 
     def effects(self) -> set[Any]:
-        """The effects."""
+        """Return the effects."""
         return set(self._tokens)
 
     def subset(self, effects: Any) -> TokenSet:
-        """The tokens of some of the effects."""
+        """Return the tokens of some of the effects."""
         return TokenSet({e: self._tokens[e] for e in effects})
 
     def update_tokens(self, tokens: TokenSet) -> TokenSet:
-        """The set with the tokens of another in the place of its own."""
+        """Return the set with its tokens replaced by those of another one."""
         return TokenSet({e: tokens._tokens.get(e, t) for e, t in self._tokens.items()})
 
 
-def _apart(emit: Lowering, **changes: Any) -> Lowering:
-    """What emits to the same module, elsewhere in it."""
-    found = copy.copy(emit)
-    found.locations, found.repeated, found.copied = {}, {}, {}
+def _separate_emitter(emit: Lowering, **changes: Any) -> Lowering:
+    """Return an emitter for the same module, at another place in it."""
+    emitter = copy.copy(emit)
+    emitter.locations, emitter.repeated, emitter.copied = {}, {}, {}
     for name, value in changes.items():
-        setattr(found, name, value)
-    return found
+        setattr(emitter, name, value)
+    return emitter
 
 
 def jaxpr_subcomp(
@@ -132,23 +132,23 @@ def jaxpr_subcomp(
     const_lowering: Any = None,
     outer_traceback: Any = None,
 ) -> tuple[tuple[Any, ...], TokenSet]:
-    """Emit a program where operations are being inserted.
+    """Emit a program at the current insertion point.
 
     Args:
       ctx: the module.
       jaxpr: the program.
       name_stack: the names around it.
-      tokens: those that order its effects before it.
+      tokens: the tokens that order its effects.
       consts_for_constvars, args: the values of its constants and inputs.
-      dim_var_values, const_lowering, outer_traceback: of no meaning here, where the
-        module knows sizes, constants, and where each equation was written.
+      dim_var_values, const_lowering, outer_traceback: not used, since the module has the
+        sizes, the constants, and the source line of each equation.
 
     Returns:
       (the values of its results, the tokens after it).
     """
     emit = ctx._emit
     prefix = "/".join(filter(None, (emit.prefix, str(name_stack))))
-    inner = _apart(emit, prefix=prefix)
+    inner = _separate_emitter(emit, prefix=prefix)
     for _, token in tokens.items():
         inner.token = token
     outs = lower.emit_jaxpr(inner, jaxpr, consts_for_constvars, args)
@@ -171,56 +171,56 @@ def lower_jaxpr_to_fun(
     xla_donated_args: Sequence[bool] | None = None,
     arg_names: Any = None,
     result_names: Any = None,
-    **lies: Any,
+    **shardings: Any,
 ) -> Any:
     """Add a program to the module as a function.
 
     Args:
       ctx: the module.
-      name: what it is called; it gets a number where that is taken.
-      jaxpr: the program; its constants stand in the function.
-      effects: those that tokens order; such programs are emitted in place instead.
-      num_const_args, in_avals: of no meaning here: inputs are those of the program.
-      main_function: whether it is seen from outside.
-      input_output_aliases: for each argument, the result that takes its memory.
-      xla_donated_args: which arguments' memory any result may take.
-      arg_names, result_names: what they are called.
-      lies: how values lie over devices, which types say here: refused unless None.
+      name: its name; a number is appended if it is taken.
+      jaxpr: the program; its constants are inside the function.
+      effects: ordered effects; they are an error: emit such programs in place.
+      num_const_args, in_avals: not used, since the program has its inputs.
+      main_function: whether it is visible outside of the module.
+      input_output_aliases: for each argument, the result that uses its memory.
+      xla_donated_args: the arguments whose memory any result may use.
+      arg_names, result_names: their names.
+      lies: shardings and memories: an error unless None, since types include them.
 
     Returns:
       The `func.func` operation.
     """
-    refused = {k: v for k, v in lies.items() if v is not None}
+    refused = {k: v for k, v in shardings.items() if v is not None}
     refused.pop("use_sharding_annotations", None)
     if refused or effects:
         raise errors.value_error(
-            f"lower_jaxpr_to_fun does not take {', '.join(refused) or 'effects'}.",
-            why="how a value lies, and in which memory, is in its type here; ordered"
+            f"lower_jaxpr_to_fun does not accept {', '.join(refused) or 'effects'}.",
+            why="the type of a value includes its sharding and its memory; ordered"
             " effects are emitted in place.",
             tries=["with_sharding_constraint in the program", "jaxpr_subcomp"],
         )
-    emit = _apart(ctx._emit, consts={}, token=None)
+    emit = _separate_emitter(ctx._emit, consts={}, token=None)
     symbol = emit._function(jaxpr, name)[0]
     emit.module.lowered.append(jaxpr)
-    found = ctx.symbol_table[symbol]
-    attributes, text = found.operation.attributes, ir.StringAttr.get
+    func_op = ctx.symbol_table[symbol]
+    attributes, text = func_op.operation.attributes, ir.StringAttr.get
     if main_function:
         attributes["sym_visibility"] = text("public")
-    n, rows = len(jaxpr.in_avals), [{} for _ in jaxpr.in_avals]  # type: ignore[var-annotated]
-    for i, row in zip(range(n), rows, strict=True):
+    n, arg_attrs = len(jaxpr.in_avals), [{} for _ in jaxpr.in_avals]  # type: ignore[var-annotated]
+    for i, attrs in zip(range(n), arg_attrs, strict=True):
         if arg_names and arg_names[i]:
-            row["jax.arg_name"] = text(arg_names[i])
+            attrs["jax.arg_name"] = text(arg_names[i])
         into = input_output_aliases[i] if input_output_aliases else None
         if into is not None:
-            row["tf.aliasing_output"] = emit.i32(into)
+            attrs["tf.aliasing_output"] = emit.i32(into)
         elif xla_donated_args and xla_donated_args[i]:
-            row["jax.buffer_donor"] = ir.BoolAttr.get(True)
-    if any(rows):
-        attributes["arg_attrs"] = ir.ArrayAttr.get(list(map(ir.DictAttr.get, rows)))
+            attrs["jax.buffer_donor"] = ir.BoolAttr.get(True)
+    if any(arg_attrs):
+        attributes["arg_attrs"] = ir.ArrayAttr.get(list(map(ir.DictAttr.get, arg_attrs)))
     if result_names:
         named = [ir.DictAttr.get({"jax.result_info": text(s)}) for s in result_names]
         attributes["res_attrs"] = ir.ArrayAttr.get(named)
-    return found
+    return func_op
 
 
 def lower_jaxpr_to_module(
@@ -238,35 +238,36 @@ def lower_jaxpr_to_module(
     in_avals: Any = None,
     backend: Any = None,
     arg_names: Any = None,
-    **lies: Any,
+    **shardings: Any,
 ) -> LoweringResult:
-    """The module of a program, with a function `main`.
+    """Return the module of a program, with a function `main`.
 
     Args:
       module_name: its name.
-      jaxpr: the program; its constants stand in the module.
-      platforms: the one it is for.
-      axis_context: the devices it is for; several replicate it.
-      donated_args: which arguments' memory results may take.
-      ordered_effects: those that tokens order in it.
-      num_partitions: on how many devices it runs as one program.
-      lowering_parameters: what else lowering is told.
-      result_names: what its results are called.
-      num_const_args, in_avals, backend, arg_names: of no meaning here: inputs and their
-        names are those of the program.
-      lies: how values lie over devices, which types say here: refused unless None.
+      jaxpr: the program; its constants are inside the module.
+      platforms: the single platform it is for.
+      axis_context: the devices it is for; several devices replicate it.
+      donated_args: the arguments whose memory results may use.
+      ordered_effects: the effects that tokens order in it.
+      num_partitions: the number of devices on which it runs as one program.
+      lowering_parameters: options of lowering.
+      result_names: the names of its results.
+      num_const_args, in_avals, backend, arg_names: not used, since the program has its
+        inputs and their names.
+      lies: shardings and memories: an error unless None, since types include them.
     """
-    refused = {k: v for k, v in lies.items() if v is not None}
+    refused = {k: v for k, v in shardings.items() if v is not None}
     refused.pop("all_default_mem_kind", None)
     if refused or len(platforms) != 1:
         raise errors.value_error(
-            f"lower_jaxpr_to_module does not take {', '.join(refused) or 'several platforms'}.",
-            why="how a value lies is in its type; a module is for one platform.",
+            f"lower_jaxpr_to_module does not accept"
+            f" {', '.join(refused) or 'several platforms'}.",
+            why="the type of a value includes its sharding; a module is for one platform.",
             tries=["jit(f).lower(...)", "export.export(f, platforms=[...])"],
         )
-    told = lowering_parameters.override_lowering_rules
-    closed = with_rules(jaxpr, told) if told else jaxpr
-    found = lower_jaxpr.lower_jaxpr(
+    override_rules = lowering_parameters.override_lowering_rules
+    closed = with_rules(jaxpr, override_rules) if override_rules else jaxpr
+    lowered = lower_jaxpr.lower_jaxpr(
         closed,
         module_name,
         platforms[0],
@@ -275,12 +276,12 @@ def lower_jaxpr_to_module(
         ordered=bool(ordered_effects),
         literals=True,
     )
-    if lowering_parameters.for_export and found.callbacks:
-        raise NotImplementedError("a module that is exported holds no Python callbacks")
-    made = found.described(result_names)
-    made.operation.attributes["sym_name"] = _named(module_name)
+    if lowering_parameters.for_export and lowered.callbacks:
+        raise NotImplementedError("a module with Python callbacks cannot be exported")
+    module = lowered.described(result_names)
+    module.operation.attributes["sym_name"] = _named(module_name)
     state = ShapePolyLoweringState((), tuple(platforms))
-    return LoweringResult(made, found.keepalive, found.callbacks, state)
+    return LoweringResult(module, lowered.keepalive, lowered.callbacks, state)
 
 
 def _named(name: str) -> Any:
@@ -291,9 +292,9 @@ def _named(name: str) -> Any:
 def merge_mlir_modules(
     dst_module: ir.Module, sym_name: str, src_module: ir.Module, dst_symtab: Any = None
 ) -> str:
-    """Move a module's functions into another; the name that its `main` gets there.
+    """Move a module's functions into another; return the name of its `main` there.
 
-    dst_symtab: the symbols of the latter, which are found anew.
+    dst_symtab: not used; the symbols of `dst_module` are looked up again.
     """
     with context.ir, context.unknown:
         into = Module("merged", "cpu")
@@ -317,24 +318,24 @@ def emit_python_callback(
     """Emit a call of a Python function.
 
     Args:
-      ctx: what the rule was handed.
-      callback: takes the operands as arrays, gives a sequence of results.
-      token: orders it after what came before; None where nothing does.
+      ctx: the context of the rule.
+      callback: a function of arrays that returns a sequence of results.
+      token: orders the call after earlier ones; None if it is not ordered.
       operands: values of the types `operand_avals`.
       result_avals: the types of its results.
-      has_side_effect: whether it is called even if nobody reads its results.
-      returns_token: whether there is a new token: where one is given.
-      partitioned: whether each device calls it with its own part: one device does here.
-      sharding: where it is called, of several devices: on the first.
+      has_side_effect: whether it is called even if its results are not used.
+      returns_token: whether to return a new token, if `token` is given.
+      partitioned: whether each device calls it with its own shard; must be False.
+      sharding: the devices that call it; must be None: the first one calls it.
 
     Returns:
-      (the values of its results, the new token, what must live as long as the program).
+      (the values of its results, the new token, objects that the program keeps alive).
     """
     if partitioned or sharding is not None:
         raise errors.value_error(
             "emit_python_callback calls from one device.", tries=["shard_map around the call"]
         )
-    emit = _apart(ctx.emit, token=token)
+    emit = _separate_emitter(ctx.emit, token=token)
     emit.avals_in, emit.avals_out = list(operand_avals), list(result_avals)
 
     def call(*args: Any) -> Any:

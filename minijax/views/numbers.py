@@ -1,4 +1,4 @@
-"""What libraries ask of dtypes, of registered classes, and of sums of products."""
+"""Queries about dtypes and registered classes, and sums of products, for libraries."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class _OfOwnDType(type):
 
 
 class EArray(metaclass=_OfOwnDType):
-    """An array of a library's extended dtype: of a type, over the numbers that it is of."""
+    """An array of a library's extended dtype, made from its type and its stored numbers."""
 
     def __new__(cls, aval: Any, data: Any) -> Any:
         return under_key(data, aval.dtype)
 
 
 def dtype_of(x: Any) -> Any:
-    """The dtype of a value or a type, as arrays made of it have it."""
+    """Return the dtype of a value or a type, as in arrays made from it."""
     if x is None:
         raise ValueError(f"Invalid argument to dtype: {x}.")
     if isinstance(x, (str, type, np.dtype)):
@@ -54,17 +54,17 @@ def supports_inf(dtype: Any) -> bool:
 
 
 def promote_dtypes_complex(*args: Any) -> list[Any]:
-    """Arrays of one complex dtype."""
-    found = promote_dtypes_inexact(*args)
-    return [convert(x, dtypes.complex_of(x.dtype)) for x in found]
+    """Promote operands to arrays of one complex dtype."""
+    arrays = promote_dtypes_inexact(*args)
+    return [convert(x, dtypes.complex_of(x.dtype)) for x in arrays]
 
 
 def check_close(
     xs: Any, ys: Any, atol: Tolerance = None, rtol: Tolerance = None, err_msg: str = ""
 ) -> None:
-    """Assert that trees of numbers agree, by default but for rounding.
+    """Assert that trees of numbers agree, by default up to rounding.
 
-    What is allowed is that of the coarser dtype of the two, times the size.
+    The tolerance is that of the coarser of the two dtypes, times the number of elements.
     """
 
     def close(x: Any, y: Any) -> None:
@@ -72,8 +72,8 @@ def check_close(
         assert np.shape(x) == np.shape(y), f"{np.shape(x)}, {np.shape(y)} {err_msg}"
         kinds = [dtypes.canonical(v.dtype) for v in pair]
         relative, absolute = (
-            max(_allowed(k, given) for k in kinds) * max(pair[0].size, 1)
-            for given in (rtol, atol)
+            max(_allowed(k, tolerance) for k in kinds) * max(pair[0].size, 1)
+            for tolerance in (rtol, atol)
         )
         x, y = (v if v.dtype.kind in "biufc" else v.astype(np.float32) for v in pair)
         np.testing.assert_allclose(x, y, relative, absolute, err_msg=err_msg)
@@ -81,7 +81,7 @@ def check_close(
     tree.map(close, xs, ys)
 
 
-# Rounding, by dtype, of a number.
+# The rounding error of one number, by dtype.
 _ROUNDING = {
     dtypes.bfloat16: 1e-2,
     dtypes.float16: 1e-3,
@@ -95,13 +95,13 @@ _ROUNDING = {
 def _allowed(kind: Any, tolerance: Tolerance) -> float:
     if tolerance is not None and not isinstance(tolerance, Mapping):
         return tolerance
-    given = {dtypes.as_dtype(k): limit for k, limit in (tolerance or {}).items()}
+    limits = {dtypes.as_dtype(k): limit for k, limit in (tolerance or {}).items()}
     rough = 1e-1 if dtypes.is_float(kind) else 0.0
-    return given.get(kind, _ROUNDING.get(kind, rough))
+    return limits.get(kind, _ROUNDING.get(kind, rough))
 
 
 class Node(NamedTuple):
-    """How a node of a tree comes apart, and is put together of what it is and children."""
+    """How to flatten a node of a tree, and how to rebuild it."""
 
     to_iter: Callable[[Any], tuple[Any, Any]]
     from_iter: Callable[[Any, Iterable[Any]], Any]
@@ -114,7 +114,7 @@ _NODE = Node(
 
 
 class _Registry(Mapping[type, Any]):
-    """The classes that are nodes of trees."""
+    """The table of classes that are nodes of trees."""
 
     def __contains__(self, kind: object) -> bool:
         return isinstance(kind, type) and tree.is_tree_node(kind)
@@ -125,10 +125,10 @@ class _Registry(Mapping[type, Any]):
         return _NODE
 
     def __iter__(self) -> Iterator[type]:
-        raise TypeError("classes are found one by one")
+        raise TypeError("classes of nodes can only be looked up one by one")
 
     def __len__(self) -> int:
-        raise TypeError("classes are found one by one")
+        raise TypeError("classes of nodes can only be looked up one by one")
 
 
 _registry = _Registry()
@@ -143,24 +143,30 @@ def einsum_along(
     _dot_general: Callable[..., Any] | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """A sum of products along a path, as `opt_einsum` gives it.
+    """Compute a sum of products along a path of `opt_einsum`.
 
     Args:
       operands: arrays.
-      contractions: of each step (which operands, the axes that are summed, subscripts);
-        its result is the last operand of the next step.
+      contractions: for each step (positions of its operands, the summed axes, subscripts);
+        its result becomes the last operand of the next step.
       precision, preferred_element_type, _dot_general, out_sharding: as of `numpy.einsum`;
-        the last of them is that of the result.
+        `out_sharding` applies to the final result.
     """
-    left = list(operands)
-    told = {"preferred_element_type": preferred_element_type, "precision": precision}
-    for i, (places, _, subscripts, *_) in enumerate(contractions, 1):
-        taken = [left.pop(place) for place in places]
-        lies = out_sharding if i == len(contractions) else None
-        left.append(
-            einsum(subscripts, *taken, _dot_general=_dot_general, out_sharding=lies, **told)
+    remaining = list(operands)
+    options = {"preferred_element_type": preferred_element_type, "precision": precision}
+    for i, (positions, _, subscripts, *_) in enumerate(contractions, 1):
+        taken = [remaining.pop(place) for place in positions]
+        sharding = out_sharding if i == len(contractions) else None
+        remaining.append(
+            einsum(
+                subscripts,
+                *taken,
+                _dot_general=_dot_general,
+                out_sharding=sharding,
+                **options,
+            )
         )
-    return left[0]
+    return remaining[0]
 
 
 def lu_solve(lu: Any, permutation: Any, b: Any, trans: int = 0) -> Any:

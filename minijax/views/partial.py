@@ -1,4 +1,4 @@
-"""Tracing functions of which some arguments are known, and programs of whole functions.
+"""Tracing of functions with some known arguments, and of functions to programs.
 
 Next: meshes.py.
 """
@@ -18,47 +18,47 @@ from .linear_util import WrappedFun
 from .rules import dce_jaxpr_consts
 
 Val = Any
-# Primitive -> (trace, *arguments, **params) -> result(s), where some argument is unknown,
-# in the place of recording it.
+# Primitive -> (trace, *arguments, **params) -> result(s), for unknown arguments: called
+# instead of recording the primitive.
 custom_partial_eval_rules: dict[Primitive, Any] = {}
 
 
 class PartialVal(tuple[Any, Any]):
-    """A value that is known, or the type of one that is not: (type, value), one None."""
+    """A known value, or the type of an unknown one: (type, value), one of them None."""
 
     __slots__ = ()
 
     @classmethod
     def known(cls, const: Any) -> PartialVal:
-        """A known value."""
+        """Return a known value."""
         return PartialVal((None, const))
 
     @classmethod
     def unknown(cls, aval: Any) -> PartialVal:
-        """A value of which only the type is known."""
+        """Return an unknown value of a type."""
         return PartialVal((aval, None))
 
     def is_known(self) -> bool:
-        """Whether the value is."""
+        """Whether the value is known."""
         return self[0] is None
 
     def get_known(self) -> Any:
-        """The value, or None."""
+        """Return the value, or None."""
         return self[1] if self.is_known() else None
 
     def get_aval(self) -> Any:
-        """The type."""
+        """Return the type."""
         return core.aval_of(self[1]) if self.is_known() else self[0]
 
 
 class PartialTrace(StageTrace):
-    """Records what depends on unknown values; the rest happens at once."""
+    """A trace that records operations on unknown values, and evaluates the others."""
 
     __slots__ = ()
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
-        mine = (type(x) is JitTracer and x._trace is self for x in args)
-        if any(mine):
+        is_own = (type(x) is JitTracer and x._trace is self for x in args)
+        if any(is_own):
             if (rule := custom_partial_eval_rules.get(prim)) is not None:
                 with core.current(self):
                     return rule(self, *args, **params)
@@ -70,16 +70,16 @@ class PartialTrace(StageTrace):
 def trace_to_jaxpr_nounits(
     fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[PartialVal], tuple[Any, ...]]:
-    """The program of what depends on the unknown arguments.
+    """Trace the operations that depend on unknown arguments.
 
     Args:
       fun: a function of flat arguments and results.
       pvals: for each argument its value, or its type.
-      instantiate: which results are to be the program's, though they are known.
+      instantiate: the known results that the program should also return.
 
     Returns:
-      The program of the unknown arguments, whose constvars come first; each result, known
-      or not; the values of the constvars.
+      The program of the unknown arguments, whose constvars come first; each result as a
+      `PartialVal`; the values of the constvars.
     """
     trace = PartialTrace(STATE.trace, function_text(fun.f), "partial evaluation")
     trace.reads_scalars = False
@@ -92,12 +92,12 @@ def trace_to_jaxpr_nounits(
             f or (type(x) is JitTracer and x._trace is trace)
             for x, f in zip(outs, force, strict=True)
         ]
-        found = [
+        out_pvals = [
             PartialVal.unknown(core.aval_of(x)) if u else PartialVal.known(x)
             for x, u in zip(outs, unknown, strict=True)
         ]
         staged = [x for x, u in zip(outs, unknown, strict=True) if u]
-        return found, *trace.finish(staged, name_of_fun(fun))
+        return out_pvals, *trace.finish(staged, name_of_fun(fun))
 
     out_pvals, jaxpr, consts = core.under(trace, record)
     return jaxpr, out_pvals, tuple(consts)
@@ -111,17 +111,17 @@ def trace_to_jaxpr_dynamic(
     lower: bool = False,
     auto_dce: bool = False,
 ) -> tuple[Jaxpr, list[Any], list[Any]]:
-    """The program of a function: it, the types of its results, its constants' values.
+    """Trace a function: return its program, its results' types, and its constants' values.
 
     Args:
       fun: a function of flat arguments and results.
       in_avals: the types of its arguments.
-      keep_inputs: which arguments are the program's, if not all.
-      lower: whether to make it of primitives that are made of no others: it always is.
-      auto_dce: whether to leave out what no result needs.
+      keep_inputs: the arguments that become inputs of the program; default: all.
+      lower: whether to expand primitives that are made of others; this always happens.
+      auto_dce: whether to remove equations that no result needs.
     """
-    told = fun.debug_info
-    names = (told.arg_names if told else None) or ()
+    info = fun.debug_info
+    names = (info.arg_names if info else None) or ()
     jaxpr, consts = stage(
         fun.call_wrapped,
         in_avals,
@@ -130,30 +130,30 @@ def trace_to_jaxpr_dynamic(
         arg_names=names,
     )
     if keep_inputs is not None:
-        left = [v for v, k in zip(jaxpr.invars, keep_inputs, strict=True) if k]
-        jaxpr = jaxpr.replace(invars=left)
+        invars = [v for v, k in zip(jaxpr.invars, keep_inputs, strict=True) if k]
+        jaxpr = jaxpr.replace(invars=invars)
     if auto_dce:
         used = [True] * len(jaxpr.outvars)
-        jaxpr, kept, _ = dce_jaxpr_consts(jaxpr, used, True)
-        consts = pick(consts, kept)
+        jaxpr, used_consts, _ = dce_jaxpr_consts(jaxpr, used, True)
+        consts = pick(consts, used_consts)
     return jaxpr, jaxpr.out_avals, consts
 
 
 def name_of_fun(fun: WrappedFun) -> str:
-    """The name of a transformed function."""
+    """Return the name of a transformed function."""
     return fun.__name__
 
 
 def convert_constvars_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
-    """The program whose constvars are its first inputs."""
+    """Return the program with its constvars as first inputs."""
     return lift_consts(jaxpr).jaxpr
 
 
 def close_jaxpr(jaxpr: Jaxpr) -> ClosedJaxpr:
-    """A program without constvars, closed."""
+    """Close a program that has no constvars."""
     return ClosedJaxpr(jaxpr)
 
 
 def abstract_eval_fun(fun: Any, *avals: Any, **params: Any) -> list[Any]:
-    """The types of a function's flat results."""
+    """Return the types of a function's flat results."""
     return stage(lambda *xs: fun(*xs, **params), avals)[0].out_avals

@@ -1,7 +1,7 @@
-"""Primitives that libraries make, under JAX's names.
+"""Primitives that libraries define, under JAX's names.
 
-Ours and theirs are one kind: `isinstance` says so of both, and each transformation asks
-the same slots.  Next: rules.py, their rules as tables.
+Ours and theirs have one base class: `isinstance` accepts both, and transformations read the
+same attributes.  Next: rules.py, which presents rules as tables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .subfuns import bind_call
 
 
 class _AnyPrimitive(type):
-    """All primitives are instances of the class that libraries know."""
+    """Metaclass: all primitives are instances of the class that libraries use."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         if cls is Primitive:
@@ -27,10 +27,10 @@ class _AnyPrimitive(type):
 
 
 class Primitive(core.Primitive, metaclass=_AnyPrimitive):
-    """An operation of a library's own; see `minijax.ir.core.Primitive`.
+    """An operation that a library defines; see `minijax.ir.core.Primitive`.
 
     Args:
-      name: what it is called in programs.
+      name: its name in programs.
 
     Example:
       >>> import minijax as mj
@@ -41,7 +41,7 @@ class Primitive(core.Primitive, metaclass=_AnyPrimitive):
     """
 
     def __init__(self, name: str) -> None:
-        kind: Any = type(self)  # it may say in its body what others set
+        kind: Any = type(self)  # its body may define rules that others set later
         super().__init__(name, kind.multiple_results is True)
         self._effects_of: dict[Any, frozenset[Any]] = {}
         self.impl = Missing("Evaluation rule", name)
@@ -57,34 +57,34 @@ class Primitive(core.Primitive, metaclass=_AnyPrimitive):
     def __reduce__(self) -> Any:
         if core.registry.get(self.name) is self:
             return super().__reduce__()
-        raise TypeError(f"a second primitive {self.name!r} cannot be found by its name")
+        raise TypeError(f"cannot pickle: another primitive is registered as {self.name!r}")
 
     def def_effectful_abstract_eval(self, rule: Rule) -> Rule:
-        """Set the type of its results together with its effects."""
+        """Set the rule for the types of its results together with its effects."""
 
         def abstract(*avals: Any, **params: Any) -> Any:
             out, effects = rule(*avals, **params)
             if effects:
                 key = _key(params)
-                known = self._effects_of.get(key, no_effects)
-                self._effects_of[key] = known | frozenset(effects)
-                self.effects = self._said
+                earlier = self._effects_of.get(key, no_effects)
+                self._effects_of[key] = earlier | frozenset(effects)
+                self.effects = self._recorded_effects
             return out
 
         self.abstract = abstract
         return rule
 
-    def _said(self, params: dict[str, Any]) -> frozenset[Any]:
+    def _recorded_effects(self, params: dict[str, Any]) -> frozenset[Any]:
         return self._effects_of.get(_key(params), no_effects)
 
     def def_bind_with_trace(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Set what `bind` does: rule(trace, args, params)."""
+        """Set the implementation of `bind`: rule(trace, args, params)."""
         self.bind = lambda *args, **params: rule(core.STATE.trace, args, params)  # type: ignore[method-assign]
         return rule
 
 
 def _key(params: dict[str, Any]) -> Any:
-    """What tells params apart; those without a hash share their effects."""
+    """Return a key of params; params without a hash share one key, and their effects."""
     try:
         hash(key := tuple(params.items()))
     except TypeError:
@@ -93,8 +93,10 @@ def _key(params: dict[str, Any]) -> Any:
 
 
 class CallPrimitive(Primitive):
-    """A primitive that calls a function, a `WrappedFun`: `bind(*args, subfuns=(fun,))`,
-    or as it used to be `bind(fun, *args)`."""
+    """A primitive that calls a function, a `WrappedFun`.
+
+    Either `bind(*args, subfuns=(fun,))`, or in the older form `bind(fun, *args)`.
+    """
 
     call_primitive = True
 
@@ -111,15 +113,15 @@ call_p = CallPrimitive("call")
 
 
 def call(*args: Any, **params: Any) -> Any:
-    """Call a function as one operation: its flat results."""
+    """Call a function as one operation; return its flat results."""
     return call_p.bind(*args, **params)
 
 
 def call_impl(f: Any, *args: Any, **params: Any) -> Any:
-    """Call a function: how a call is evaluated."""
+    """Call a function: the evaluation rule of a call."""
     return getattr(f, "call_wrapped", f)(*args, **params)
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Callable[..., list[Any]]:
-    """A program as a function of flat arguments, of which the first may be given."""
+    """Return a program as a function of flat arguments, partially applied to `args`."""
     return functools.partial(closed_jaxpr, *args)

@@ -1,7 +1,7 @@
-"""Names that libraries take from JAX's inside, by module: for the alias alone.
+"""Names that libraries import from JAX's internals, by module; used only by the alias.
 
-Each module is faces, whose names are in it too, and a table as those of faces
-(base/lazy_modules.py).  What is not here is no part of any interface.
+A module combines public modules, whose names it has too, with a table like theirs
+(base/lazy_modules.py).  No other name of JAX's internals exists here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..base.lazy_modules import homes, namespace_of
 
 _PACKAGE = __name__.partition(".")[0]
 
-# Below `jax._src`: module -> faces, and tables of rooms.
+# Below `jax._src`: module -> public modules, and tables of our modules.
 MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "": ("", {}),
     "ad_checkpoint": ("ad_checkpoint", {
@@ -198,7 +198,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "sharding_impls": ("sharding", {
         "runtime.sharding.mesh": "make_mesh",
         "views.meshes": "SPMDAxisContext ShardingContext canonicalize_sharding",
-        # C++ makes these of the parts of arrays.
+        # C++ creates these, for shards of arrays.
         "runtime.backends.jaxlib_compat": "make_single_device_sharding=SingleDeviceSharding",
         "runtime.sharding.shardings": "UNSPECIFIED UnspecifiedValue",
     }),
@@ -348,7 +348,7 @@ MODULES["xla_transform"] = (
 )
 MODULES["image.scale"] = ("image", {"surface.image.resize": "_kernels=_KERNELS _resize=resize"})
 
-# Below `jax._src`: modules of jaxlib, as they are.
+# Below `jax._src`: modules of jaxlib, unchanged.
 SAME = {
     "lib.mlir.dialects.hlo": "jaxlib.mlir.dialects.stablehlo",
     "lib.mlir.ir": "jaxlib.mlir.ir",
@@ -362,7 +362,7 @@ SAME = {
     ).split()
 }
 
-# Of kernels written for one kind of device: what libraries import before they run any.
+# Kernels for one kind of device: modules that libraries import even if they run none.
 _SPLASH = "experimental.pallas.ops.tpu.splash_attention"
 KERNELS: dict[str, dict[str, str]] = {
     "experimental.pallas": {"prims.shape.ds": "Slice ds dslice=ds"},
@@ -390,10 +390,10 @@ KERNELS: dict[str, dict[str, str]] = {
 
 
 class Private(ModuleType):
-    """A module of JAX's inside, made of what is here."""
+    """A module of JAX's internals, assembled from ours."""
 
     def __init__(self, name: str, faces: Sequence[str], table: dict[str, str]) -> None:
-        super().__init__(name, f"What libraries take from {name}.")
+        super().__init__(name, f"Names that libraries import from {name}.")
         self._faces = faces
         self._homes = homes(table)
 
@@ -401,43 +401,43 @@ class Private(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         if name in self._homes:
-            return self._found(name, self._homes)
+            return self._load(name, self._homes)
         below = f"{self.__name__}.{name}"
         if module(below) is not None:
             return importlib.import_module(below)
         for face in self._faces:
             outside = face.startswith("jaxlib.")
             own = face if outside else f"{_PACKAGE}.{face}".rstrip(".")
-            found = importlib.import_module(own)
-            table = homes(getattr(found, "_TABLE", {}))
-            if name in table:  # of names that warn, only the public ones do
-                return self._found(name, table)
-            if name in namespace_of(found) or name in dir(found):
-                return getattr(found, name)
+            public_module = importlib.import_module(own)
+            table = homes(getattr(public_module, "_TABLE", {}))
+            if name in table:  # the table does not warn about deprecated names
+                return self._load(name, table)
+            if name in namespace_of(public_module) or name in dir(public_module):
+                return getattr(public_module, name)
         within = f"module {self.__name__!r} has no attribute {name!r}: "
         if self.__name__.startswith("jax.experimental.pallas"):
-            raise AttributeError(f"{within}there are no Pallas kernels here")
+            raise AttributeError(f"{within}minijax has no Pallas kernels")
         raise AttributeError(
-            f"{within}it is no part of the interface, and no library was known to use it"
+            f"{within}it is not part of the interface, and no library is known to use it"
         )
 
-    def _found(self, name: str, table: dict[str, tuple[str, str]]) -> Any:
-        room, inner = table[name]
-        found = attrgetter(inner)(importlib.import_module(_within(room)))
-        setattr(self, name, found)
-        return found
+    def _load(self, name: str, table: dict[str, tuple[str, str]]) -> Any:
+        module_path, inner = table[name]
+        value = attrgetter(inner)(importlib.import_module(_within(module_path)))
+        setattr(self, name, value)
+        return value
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *self._homes})
 
 
-def _within(room: str) -> str:
-    outside = room in sys.stdlib_module_names or room.startswith("jaxlib.")
-    return room if outside else f"{_PACKAGE}.{room}"
+def _within(module_path: str) -> str:
+    outside = module_path in sys.stdlib_module_names or module_path.startswith("jaxlib.")
+    return module_path if outside else f"{_PACKAGE}.{module_path}"
 
 
 def module(name: str) -> ModuleType | None:
-    """The module of this name (`jax._src.core`), if there is one."""
+    """Return the module of this name (`jax._src.core`), or None."""
     jax, _, below = name.partition(".")
     if jax != "jax":
         return None

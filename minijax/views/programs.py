@@ -1,4 +1,4 @@
-"""Programs made by hand, under JAX's names.  Next: traces.py."""
+"""Programs built by hand, under JAX's names.  Next: traces.py."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ array_types = {
     ml_dtypes.bfloat16,
     *(d.type for d in dtypes.SMALL_FLOATS),
 }
-# The types of numbers that stand in a program themselves, where they have no axes.
+# The types of numbers that can be literals in a program, if they are scalars.
 literalable_types = frozenset(array_types | {bool, int, float, complex})
 OutputType = tuple[AbstractValue, ...]
 no_axis_name = no_name
 
 
 class JaxprPpSettings(NamedTuple):
-    """What is printed of a program, as keywords of `jaxpr.pretty_print`."""
+    """Options of printing a program, which are keywords of `jaxpr.pretty_print`."""
 
     print_shapes: bool = True
     source_info: bool = False
@@ -58,7 +58,7 @@ class JaxprPpSettings(NamedTuple):
 
 
 class JaxprPpContext:
-    """The names of one printing: variable -> name."""
+    """The names of variables in one printing."""
 
     __slots__ = ("var_names",)
 
@@ -66,7 +66,7 @@ class JaxprPpContext:
         self.var_names = {} if var_names is None else var_names
 
     def suggest_same_var_names(self, for_vars: Sequence[Any], like_vars: Sequence[Any]) -> None:
-        """Call variables that have no name as others are called."""
+        """Give variables without a name the names of others."""
         for v, like in zip(for_vars, like_vars, strict=True):
             if like in self.var_names:
                 self.var_names.setdefault(v, self.var_names[like])
@@ -75,12 +75,12 @@ class JaxprPpContext:
 def pp_jaxpr(
     jaxpr: Jaxpr, context: JaxprPpContext | None = None, settings: JaxprPpSettings | None = None
 ) -> str:
-    """The text of a program, with the names of a printing, which get more."""
-    told = (settings or JaxprPpSettings())._asdict()
+    """Return the text of a program; its names are taken from and added to `context`."""
+    options = (settings or JaxprPpSettings())._asdict()
     if context is None:
-        return jaxpr.pretty_print(**told)
-    shown = told.pop("custom_pp_eqn_rules")
-    printer = Printer(**told, custom_rules=shown)
+        return jaxpr.pretty_print(**options)
+    shown = options.pop("custom_pp_eqn_rules")
+    printer = Printer(**options, custom_rules=shown)
     printer.promised.update(context.var_names)
     text = printer.text(printer.program(jaxpr), WIDTH)
     context.var_names.update(printer.names)
@@ -90,16 +90,16 @@ def pp_jaxpr(
 def concretization_function_error(
     fun: type, suggest_astype: bool = False
 ) -> Callable[[Any, Any], Any]:
-    """A method of a library's values of which only the type is known: it raises.
+    """Return a method that raises an error for values of which only the type is known.
 
     Args:
-      fun: what the method would make of a value, such as `bool` or `int`.
-      suggest_astype: whether `x.astype` is what may have been meant.
+      fun: the conversion of the method, such as `bool` or `int`.
+      suggest_astype: whether to suggest `x.astype`.
     """
     hint = f"If trying to convert the data type of a value, try x.astype({fun.__name__})."
 
     def error(self: Any, arg: Any) -> Any:
-        if fun is bool:  # which has an error of its own
+        if fun is bool:  # it raises its own error
             return bool(arg)
         return to_value(fun, arg, hint if suggest_astype else "")
 
@@ -107,17 +107,17 @@ def concretization_function_error(
 
 
 class _AnyEquation(type):
-    """All equations are instances of the class that libraries know."""
+    """Metaclass: all equations are instances of the class that libraries use."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Equation)
 
 
 class JaxprEqn(Equation, metaclass=_AnyEquation):
-    """An equation, made of what JAX's are; see `new_jaxpr_eqn`.
+    """An equation with JAX's constructor; see `new_jaxpr_eqn`.
 
     Args:
-      effects, ctx: those of the operation, whatever is given.
+      effects, ctx: ignored; the primitive determines them.
     """
 
     __slots__ = ()
@@ -132,9 +132,9 @@ class JaxprEqn(Equation, metaclass=_AnyEquation):
         source_info: SourceInfo | None,
         ctx: EquationContext | None,
     ) -> None:
-        place, names = source_info or (None, "")
-        told = params_of(primitive, params)
-        super().__init__(primitive, list(invars), list(outvars), told, place, str(names))
+        source, names = source_info or (None, "")
+        own_params = params_of(primitive, params)
+        super().__init__(primitive, list(invars), list(outvars), own_params, source, str(names))
 
 
 def new_jaxpr_eqn(
@@ -146,14 +146,14 @@ def new_jaxpr_eqn(
     source_info: SourceInfo | None = None,
     ctx: EquationContext | None = None,
 ) -> Equation:
-    """An equation.
+    """Return an equation.
 
     Args:
       invars: what it reads, variables and literals.
       outvars: its results.
       primitive: the operation.
-      params: what it is told besides.
-      effects, ctx: those of the operation, whatever is given.
-      source_info: where it was written.
+      params: its params.
+      effects, ctx: ignored; the primitive determines them.
+      source_info: its source line and name stack.
     """
     return JaxprEqn(invars, outvars, primitive, params, effects, source_info, ctx)

@@ -1,4 +1,4 @@
-"""Arrays of what devices give, and the options that programs are compiled with."""
+"""Arrays from results of devices, and compile options of programs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .programs import Token
 
 
 def _array_of(aval: Any, sharding: Any, committed: bool) -> Callable[[Any], Any]:
-    """Arrays of the parts on the devices of a sharding, in their order."""
-    return lambda parts: partitioned_placement.assemble(aval, sharding, list(parts))
+    """Return a function that makes an array from shards, in the sharding's device order."""
+    return lambda shards: partitioned_placement.assemble(aval, sharding, list(shards))
 
 
 def _token_of(aval: Any, sharding: Any, committed: bool) -> Callable[[Any], Any]:
-    return lambda parts: Token(parts)
+    return lambda shards: Token(shards)
 
 
-# Type of abstract values -> (aval, sharding, committed) -> what makes a value of buffers.
+# Type of abstract values -> (aval, sharding, committed) -> function of shards to a value.
 global_result_handlers: dict[type, Callable[..., Any]] = {
     ShapedArray: _array_of,
     AbstractToken: _token_of,
@@ -32,7 +32,7 @@ global_result_handlers: dict[type, Callable[..., Any]] = {
 def global_aval_to_result_handler(
     aval: Any, out_sharding: Any, committed: bool
 ) -> Callable[[Any], Any]:
-    """What makes a value of this type of its parts on the devices."""
+    """Return a function that makes a value of this type from its shards."""
     try:
         return global_result_handlers[type(aval)](aval, out_sharding, committed)
     except KeyError:
@@ -40,7 +40,7 @@ def global_aval_to_result_handler(
 
 
 class ResultsHandler:
-    """What makes values of the parts of several results."""
+    """A function that makes values from the shards of several results."""
 
     __slots__ = ("handlers", "out_avals", "out_shardings")
 
@@ -56,7 +56,7 @@ class ResultsHandler:
 def global_avals_to_results_handler(
     global_out_avals: Sequence[Any], shardings: Sequence[Any], committed: bool
 ) -> ResultsHandler:
-    """The same, of several values."""
+    """Return a function that makes several values from their shards."""
     handlers = [
         global_aval_to_result_handler(a, s, committed)
         for a, s in zip(global_out_avals, shardings, strict=True)
@@ -73,15 +73,15 @@ def create_compile_options(
     np_dev: Any,
     compiler_options: dict[str, Any] | None,
 ) -> Any:
-    """XLA's options for a module on devices.
+    """Return XLA's options for a module on devices.
 
     Args:
       computation: the module.
       tuple_args: whether its arguments come as one tuple.
       allow_prop_to_inputs, allow_prop_to_outputs: for each argument and result, whether
-        the compiler may say how it lies.
+        the compiler may choose its sharding.
       backend: the client that compiles: any of the devices.
-      np_dev: the devices, as an array: one partition each.
+      np_dev: the devices, as an array: one partition per device.
       compiler_options: XLA's flags.
     """
     devices = list(np.asarray(np_dev, object).flat)

@@ -1,7 +1,7 @@
-"""The rules of primitives as JAX's tables: mappings, read and written.
+"""The rules of primitives as JAX's tables: mappings that can be read and written.
 
-`table[prim]` is the rule in the form that JAX gives it, `table[prim] = rule` sets it, and
-a primitive without one is a KeyError.  What is set is read back as it was given.
+`table[prim]` is the rule with JAX's signature, and `table[prim] = rule` sets it.  A
+primitive without a rule raises KeyError.  A rule that was set is read back unchanged.
 
 Next: lowering.py.
 """
@@ -24,36 +24,36 @@ from ..prims.shape.creation import iota
 
 
 class Adapted:
-    """A rule of ours made of one that was given in another form."""
+    """A rule with our signature, made from one with another signature."""
 
-    __slots__ = ("given", "rule")
+    __slots__ = ("original", "rule")
 
-    def __init__(self, rule: Rule, given: Rule) -> None:
+    def __init__(self, rule: Rule, original: Rule) -> None:
         self.rule = rule
-        self.given = given
+        self.original = original
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         return self.rule(*args, **params)
 
 
 class Rules(MutableMapping[Primitive, Rule]):
-    """One slot of all primitives."""
+    """One rule of all primitives, as a mapping."""
 
     slot: str
 
     def read(self, prim: Primitive, rule: Rule) -> Rule:
-        """JAX's form of our rule."""
+        """Convert our rule to JAX's signature."""
         return rule
 
     def write(self, prim: Primitive, rule: Rule) -> Rule:
-        """Our form of JAX's rule."""
+        """Convert a rule with JAX's signature to ours."""
         return rule
 
     def __getitem__(self, prim: Primitive) -> Rule:
         if prim not in self:
             raise KeyError(prim)
         rule = getattr(prim, self.slot)
-        return rule.given if type(rule) is Adapted else self.read(prim, rule)
+        return rule.original if type(rule) is Adapted else self.read(prim, rule)
 
     def __setitem__(self, prim: Primitive, rule: Rule) -> None:
         setattr(prim, self.slot, self.write(prim, rule))
@@ -81,7 +81,7 @@ class Jvps(Rules):
     slot = "jvp"
 
     def write(self, prim: Primitive, rule: Rule) -> Rule:
-        prim.linearize = None  # which would go first
+        prim.linearize = None  # it would take precedence
         return Adapted(
             lambda primals, tangents, /, **params: rule(
                 tuple(primals), tuple(tangents), **params
@@ -97,7 +97,7 @@ class Transposes(Rules):
 
 
 class FancyBatchers(Rules):
-    """(axis, args, dims, **params) -> (out, dims); asked also where nothing has lanes."""
+    """(axis, args, dims, **params) -> (out, dims); also called if no operand has lanes."""
 
     slot = "batch"
 
@@ -189,7 +189,7 @@ class TypeChecks(MutableMapping[Primitive, Rule]):
     def __getitem__(self, prim: Primitive) -> Rule:
         rule = check.rules.get(prim)
         if rule is not None:
-            return rule.given  # type: ignore[attr-defined, no-any-return]
+            return rule.original  # type: ignore[attr-defined, no-any-return]
         if prim not in self:
             raise KeyError(prim)
 
@@ -235,7 +235,7 @@ dce_rules = DceRules()
 
 
 def defjvp(primitive: Primitive, *jvprules: Rule | None) -> None:
-    """Set a jvp of one rule an operand: (tangent, *primals, **params) -> tangent."""
+    """Set a jvp from one rule per operand: (tangent, *primals, **params) -> tangent."""
     elementwise.defjvp(primitive, [rule and _without_result(rule) for rule in jvprules])
     primitive.linearize = None
 
@@ -245,13 +245,13 @@ def _without_result(rule: Rule) -> Rule:
 
 
 def defjvp2(primitive: Primitive, *jvprules: Rule | None) -> None:
-    """The same, of rules (tangent, result, *primals, **params) -> tangent."""
+    """Set a jvp from rules (tangent, result, *primals, **params) -> tangent."""
     elementwise.defjvp(primitive, jvprules)
     primitive.linearize = None
 
 
 def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
-    """Set jvp and transpose of a primitive linear in all its operands together.
+    """Set jvp and transpose of a primitive that is linear in all its operands together.
 
     transpose_rule: (ct, *args, **params) -> a cotangent for each operand.
     """
@@ -267,12 +267,12 @@ def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
 
 
 def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
-    """The same, of a rule that is not told the operands: (ct, **params) -> cts."""
+    """Do the same as `deflinear2`, with a rule without operands: (ct, **params) -> cts."""
     deflinear2(primitive, lambda ct, /, *_, **params: transpose_rule(ct, **params))
 
 
 def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
-    """Set jvp and transpose of a primitive linear in each of its two operands.
+    """Set jvp and transpose of a primitive that is linear in each of its two operands.
 
     lhs_rule, rhs_rule: (ct, x, y, **params) -> the cotangent of the first, the second.
     """
@@ -296,7 +296,7 @@ def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
 
 
 def get_primitive_transpose(p: Primitive) -> Rule:
-    """The transpose rule of a primitive; NotImplementedError if it has none."""
+    """Return the transpose rule of a primitive; NotImplementedError if it has none."""
     if p in primitive_transposes:
         return primitive_transposes[p]
     raise NotImplementedError(
@@ -305,54 +305,54 @@ def get_primitive_transpose(p: Primitive) -> Rule:
 
 
 def add_jaxvals(x: Any, y: Any) -> Any:
-    """The sum of two values of one type."""
+    """Return the sum of two values of one type."""
     return core_ops.add(x, y)
 
 
 def zeros_like_aval(aval: Any) -> Any:
-    """Zeros of a type."""
+    """Return zeros of a type."""
     return core_ops.zeros(aval)
 
 
 # --------------------------------------------------------------------------- batching
 
-not_mapped = None  # in the place of a lane axis: all lanes share the value
+not_mapped = None  # instead of a lane axis: all lanes share the value
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
-    """`x` with its lane axis first; a shared value is repeated."""
+    """Return `x` with its lane axis first; a shared value is repeated."""
     return lane_to_front(x, size, bdim)
 
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
-    """A shared value repeated along a lane axis."""
+    """Repeat a shared value along a lane axis."""
     return core_ops.broadcast_lane(x, sz, axis)
 
 
 def moveaxis(x: Any, src: int, dst: int) -> Any:
-    """`x` with an axis moved."""
+    """Return `x` with an axis moved."""
     return core_ops.move_axis(x, src, dst)
 
 
 def make_iota(size: Any) -> Any:
-    """The numbers of the lanes: of an int, or of what a library counts lanes with."""
+    """Return the numbers of the lanes, for an int or a library's own type of size."""
     makers = (kind.make_iota for kind in kinds.values() if kind.size is type(size))
     make = next(filter(None, makers), None)
     return iota("int32", int(size)) if make is None else make(size)
 
 
 def to_elt(trace: BatchTrace, get_idx: Any, x: Any, spec: Any) -> Any:
-    """One lane, in a trace, of a value whose lanes are where `spec` says."""
+    """Return one lane, in a trace, of a value whose lane axes are in `spec`."""
 
-    def part(x: Any, axis: int | None) -> Any:
+    def one_lane(x: Any, axis: int | None) -> Any:
         ndim = len(core.aval_of(x).shape)
         return trace.wrap(x, None if axis is None else canonical_axis(axis, ndim))
 
-    return recursive_take(part, get_idx)(x, spec)
+    return recursive_take(one_lane, get_idx)(x, spec)
 
 
 def defvectorized(prim: Primitive) -> None:
-    """Set the batch rule of a primitive that maps each element: lanes stay where they are.
+    """Set the batch rule of a primitive that maps each element: the lane axis is unchanged.
 
     All operands with lanes have them on the same axis.
     """
@@ -364,7 +364,7 @@ def defvectorized(prim: Primitive) -> None:
 
 
 def defbroadcasting(prim: Primitive) -> None:
-    """Set the batch rule of an elementwise primitive whose operands repeat."""
+    """Set the batch rule of an elementwise primitive whose operands broadcast."""
     elementwise.batch_elementwise(prim)
 
 
@@ -387,9 +387,9 @@ def dce_jaxpr(
     used_outputs: bool | Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
 ) -> tuple[Jaxpr, list[bool]]:
-    """The program without what nobody reads, and which inputs are left.
+    """Return the program without unused equations, and which inputs remain.
 
-    Inputs flagged in `instantiate` are left in any case.
+    Inputs flagged in `instantiate` always remain.
     """
     used = flags_of(used_outputs, len(jaxpr.outvars))
     return dce.dce_jaxpr(jaxpr, used, instantiate)
@@ -398,7 +398,7 @@ def dce_jaxpr(
 def dce_jaxpr_consts(
     jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool], list[bool]]:
-    """The same, also without constvars that nobody reads: and which of both are left."""
+    """Return the program also without unused constvars, and which of both remain."""
     pruned, used_in = dce_jaxpr(jaxpr, used_outputs, instantiate)
     read = read_vars(pruned)
     used = [v in read for v in jaxpr.constvars]
@@ -406,5 +406,5 @@ def dce_jaxpr_consts(
 
 
 def dce_jaxpr_call_rule(used_outputs: list[bool], eqn: Equation) -> Any:
-    """How a call is pruned: its program and, with it, its operands."""
+    """Prune a call: its program and, with it, its operands."""
     return dce_rules[eqn.primitive](used_outputs, eqn)

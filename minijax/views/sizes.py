@@ -1,4 +1,4 @@
-"""Sizes and shapes as libraries ask JAX's inside for them; some may be symbolic.
+"""Functions of sizes and shapes from JAX's internals; sizes may be symbolic.
 
 Arithmetic of symbolic dimensions is in types/symbolic_dims.py.  Next: traces.py.
 """
@@ -21,12 +21,12 @@ Shape = Sequence[DimSize]
 
 
 def canonicalize_dim(d: Any, context: str = "") -> DimSize:
-    """A size as an int, or as the symbolic dimension that it is."""
+    """Return a size as an int, or unchanged if it is symbolic."""
     return canonicalize_shape((d,), context)[0]
 
 
 def canonicalize_shape(shape: Any, context: str = "") -> tuple[DimSize, ...]:
-    """A shape, or one size, as a tuple of ints and symbolic dimensions."""
+    """Return a shape, or one size, as a tuple of ints and symbolic dimensions."""
     try:
         sizes = shape if isinstance(shape, Sequence) else [operator.index(shape)]
         return tuple(d if isinstance(d, SymbolicDim) else operator.index(d) for d in sizes)
@@ -38,7 +38,7 @@ def canonicalize_shape(shape: Any, context: str = "") -> tuple[DimSize, ...]:
 
 
 def dimension_as_value(d: DimSize) -> Any:
-    """A size as a number of the program; integers themselves."""
+    """Return a symbolic size as a number of the program; integers unchanged."""
     if isinstance(d, SymbolicDim):
         return d.dimension_as_value()
     return d if hasattr(d, "dtype") else operator.index(d)
@@ -70,7 +70,7 @@ def is_empty_shape(s: Shape) -> bool:
 
 
 def divide_shape_sizes(s1: Shape, s2: Shape) -> DimSize:
-    """How many times an array of shape `s2` fits into one of shape `s1`.
+    """Return how many times an array of shape `s2` fits into one of shape `s1`.
 
     Raises:
       InconclusiveDimensionOperation: it does not fit evenly.
@@ -93,41 +93,41 @@ def divide_shape_sizes(s1: Shape, s2: Shape) -> DimSize:
 
 
 def dilate_dim(d: DimSize, dilation: DimSize) -> DimSize:
-    """The size of an axis with `dilation - 1` elements between each two."""
+    """Return the size of an axis with `dilation - 1` elements between neighbours."""
     if definitely_equal(dilation, 1):
         return d
     return 0 if definitely_equal(d, 0) else 1 + dilation * (d - 1)
 
 
 def stride_dim(d: DimSize, window_size: DimSize, window_stride: DimSize) -> DimSize:
-    """How many windows of a size and a stride fit into an axis."""
+    """Return the number of windows of a size and a stride that fit into an axis."""
     return max_dim(divided(d - window_size, window_stride)[0] + 1, 0)
 
 
 def concrete_dim_or_error(val: Any, context: str = "") -> DimSize:
-    """A size that must be known, or symbolic."""
+    """Return a size that must be concrete or symbolic."""
     return size_of(canonicalize_dim(val, context))
 
 
 def dim_value_dtype() -> Any:
-    """The dtype of sizes as numbers of the program."""
+    """Return the dtype of sizes as numbers of the program."""
     return scalar_dtype(int)
 
 
 def dim_value_aval() -> Any:
-    """The type of sizes as numbers of the program."""
+    """Return the type of sizes as numbers of the program."""
     return typeof(0)
 
 
 def dim_constant(ct: int) -> Any:
-    """A number of the dtype of sizes."""
+    """Return a number of the dtype of sizes."""
     return dim_value_dtype().type(ct)
 
 
 def canonicalize_axis_tuple(
     axis: Any, ndim: int, allow_duplicate: bool = False
 ) -> tuple[int, ...]:
-    """Axes as non-negative ints: all of them for None.
+    """Return axes as non-negative ints: all of them for None.
 
     Raises:
       ValueError: one is out of bounds, or repeated.
@@ -135,10 +135,10 @@ def canonicalize_axis_tuple(
     if axis is None:
         return tuple(range(ndim))
     axes = axis if isinstance(axis, Sequence) else (axis,)
-    found = tuple(canonical_axis(a, ndim) for a in axes)
-    if not allow_duplicate and len(set(found)) != len(found):
+    canonical = tuple(canonical_axis(a, ndim) for a in axes)
+    if not allow_duplicate and len(set(canonical)) != len(canonical):
         raise ValueError(f"repeated axis: {axis}")
-    return found
+    return canonical
 
 
 is_symbolic_dim = symbolic_dims.is_symbolic_dim

@@ -1,4 +1,4 @@
-"""Where operations were written, and the files that are left out of tracebacks."""
+"""Source lines of operations, and the files whose frames tracebacks omit."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from ..ir.jaxpr import NameStack, SourceInfo
 
 
 def current() -> SourceInfo:
-    """The user's current place, and the names around it."""
+    """Return the user's current source line, and the current name stack."""
     return SourceInfo(STATE.source or source.user_source(), current_name_stack())
 
 
 def current_name_stack() -> NameStack:
-    """The names of scopes and transformations around."""
+    """Return the names of the enclosing scopes and transformations."""
     return NameStack(STATE.names)
 
 
 def new_name_stack(name: str = "") -> NameStack:
-    """A stack of one name, or of none."""
+    """Return a stack of one name, or of none."""
     return NameStack(name)
 
 
 def new_source_info() -> SourceInfo:
-    """No place, and no names."""
+    """Return a source info without line and names."""
     return SourceInfo(None, NameStack())
 
 
 def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
-    """The place as text."""
-    place = source_info.traceback
-    return "unknown" if place is None else str(place)
+    """Return the source line as text."""
+    source_line = source_info.traceback
+    return "unknown" if source_line is None else str(source_line)
 
 
 class Frame(NamedTuple):
-    """A place in a program of text."""
+    """A position in a source file."""
 
     file_name: str
     function_name: str
@@ -51,15 +51,15 @@ class Frame(NamedTuple):
 
 
 def user_frames(traceback: Source | None) -> Iterator[Frame]:
-    """The user's frames of an operation, innermost first: the place where it is written."""
+    """Yield the user's frames of an operation, innermost first; only one is recorded."""
     if traceback is not None:
         line, end, column, end_column = traceback.span()
-        where = traceback.file, traceback.function
-        yield Frame(*where, line, column, end, end_column)
+        file_and_function = traceback.file, traceback.function
+        yield Frame(*file_and_function, line, column, end, end_column)
 
 
 def user_frame(traceback: Source | None) -> Frame | None:
-    """The user's innermost frame."""
+    """Return the user's innermost frame."""
     return next(user_frames(traceback), None)
 
 
@@ -67,7 +67,7 @@ def user_frame(traceback: Source | None) -> Frame | None:
 def user_context(
     c: Source | None, *, name_stack: NameStack | str | None = None
 ) -> Iterator[None]:
-    """What is done in the block was written at `c`, under these names."""
+    """Give operations of the block the source `c` and these names."""
     before = STATE.source, STATE.names
     STATE.source = c or STATE.source
     if name_stack is not None:
@@ -80,21 +80,21 @@ def user_context(
 
 @contextmanager
 def set_name_stack(name_stack: NameStack | str) -> Iterator[None]:
-    """What is done in the block is under these names."""
+    """Give operations of the block these names."""
     with user_context(None, name_stack=name_stack):
         yield
 
 
 @contextmanager
 def reset_name_stack() -> Iterator[None]:
-    """What is done in the block is under no names."""
+    """Give operations of the block no names."""
     with set_name_stack(""):
         yield
 
 
 @contextmanager
 def extend_name_stack(name: str) -> Iterator[NameStack]:
-    """What is done in the block is under one more name."""
+    """Add a name to operations of the block."""
     stack = current_name_stack().extend(name)
     with set_name_stack(stack):
         yield stack
@@ -102,19 +102,19 @@ def extend_name_stack(name: str) -> Iterator[NameStack]:
 
 @contextmanager
 def transform_name_stack(name: str) -> Iterator[NameStack]:
-    """What is done in the block is `name(...)` of the names around."""
+    """Replace the names around operations of the block by `name(...)` of them."""
     stack = NameStack(f"{name}({STATE.names})")
     with set_name_stack(stack):
         yield stack
 
 
 def register_exclusion(path: str) -> None:
-    """Leave the frames of a file, or of the files below a folder, out of tracebacks."""
+    """Omit the frames of a file, or of the files below a folder, from tracebacks."""
     tracebacks.exclude(path)
 
 
 def api_boundary(fun: Any, **_: Any) -> Any:
-    """A function at which errors leave the library's frames behind."""
+    """Wrap a function so that its errors omit the library's frames."""
     return tracebacks.bounded(fun)
 
 
@@ -124,13 +124,13 @@ def include_frame(frame: Any) -> bool:
 
 
 def filter_traceback(tb: Any) -> Any:
-    """A traceback without internal frames."""
+    """Return a traceback without internal frames."""
     steps = []
     while tb is not None:
         steps.append(tb)
         tb = tb.tb_next
-    left = None
+    filtered = None
     for step in reversed(steps):
         if include_frame(step.tb_frame):
-            left = TracebackType(left, step.tb_frame, step.tb_lasti, step.tb_lineno)
-    return left
+            filtered = TracebackType(filtered, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    return filtered

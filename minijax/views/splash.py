@@ -1,8 +1,8 @@
-"""Attention with a mask, by the names of JAX's kernel for TPUs that libraries import.
+"""Attention with a mask, under the names of JAX's kernel for TPUs that libraries import.
 
-There it is written in Pallas, block by block.  Here it is operations that XLA compiles for
-any platform: how the work is cut into blocks is XLA's to say, so `BlockSizes` and the like
-change no value.  Next: private.py.
+JAX implements it in Pallas, block by block.  Here XLA compiles ordinary operations for any
+platform.  XLA chooses how to divide the work, so `BlockSizes` and similar options do not
+change values.  Next: private.py.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ Window = tuple[int | None, int | None]
 
 
 class Mask:
-    """Which keys (columns) a query (row) attends to: sliced like a matrix of booleans."""
+    """A boolean matrix of the keys (columns) that each query (row) attends to."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Queries and keys; before them heads, if there are any."""
+        """Queries and keys, preceded by heads, if there are any."""
         raise NotImplementedError
 
-    def whole(self) -> np.ndarray:
-        """All of it."""
+    def full(self) -> np.ndarray:
+        """Return the full mask."""
         raise NotImplementedError
 
     def __getitem__(self, at: Any) -> np.ndarray:
-        return self.whole()[at]
+        return self.full()[at]
 
     def __bool__(self) -> bool:
         raise NotImplementedError(
@@ -61,12 +61,12 @@ class Mask:
         return LogicalAnd(self, other)
 
 
-class _Said(Mask):
-    """A mask that a function of the rows' and columns' numbers says."""
+class _ComputedMask(Mask):
+    """A mask computed from the numbers of rows and columns."""
 
-    def __init__(self, shape: tuple[int, int], *said: Any) -> None:
+    def __init__(self, shape: tuple[int, int], *options: Any) -> None:
         self._shape = tuple(shape)
-        self._said = said
+        self._options = options
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -76,7 +76,7 @@ class _Said(Mask):
         return type(other) is type(self) and vars(other) == vars(self)
 
     def __hash__(self) -> int:
-        return hash((type(self), self._shape, self._said))
+        return hash((type(self), self._shape, self._options))
 
 
 def _numbers(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -85,7 +85,7 @@ def _numbers(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> np.ndarray:
-    """Keys up to the query's own place, which is `offset` further on."""
+    """Return a mask of keys up to the query's own position, shifted by `offset`."""
     row, column = _numbers(shape)
     return row + offset >= column
 
@@ -93,19 +93,19 @@ def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> np.ndarray:
 def make_local_attention_mask(
     shape: tuple[int, int], window_size: Window, *, offset: int = 0
 ) -> np.ndarray:
-    """Keys at most so many places to the left and to the right (None: all)."""
+    """Return a mask of keys in a window to the left and to the right (None: all)."""
     row, column = _numbers(shape)
     left, right = window_size
-    found = np.ones(tuple(shape), np.bool_)
+    mask = np.ones(tuple(shape), np.bool_)
     if left is not None:
-        found &= row + offset - left <= column
+        mask &= row + offset - left <= column
     if right is not None:
-        found &= row + offset + right >= column
-    return found
+        mask &= row + offset + right >= column
+    return mask
 
 
 def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> np.ndarray:
-    """Keys of the query's own chunk, up to its own place."""
+    """Return a mask of keys in the query's own chunk, up to its own position."""
     if chunk_size <= 0:
         raise ValueError("chunk_size must be positive")
     row, column = _numbers(shape)
@@ -113,23 +113,23 @@ def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> np.nda
 
 
 def make_random_mask(shape: tuple[int, int], sparsity: float, seed: int) -> np.ndarray:
-    """Keys at random, of which about `sparsity` are left out."""
-    draw = np.random.RandomState(seed)  # the user's own generator is left alone
+    """Return a random mask that leaves out about a fraction `sparsity` of the keys."""
+    draw = np.random.RandomState(seed)  # not NumPy's global generator, which is the user's
     return draw.binomial(1, 1.0 - sparsity, size=shape).astype(np.bool_)
 
 
-class CausalMask(_Said):
+class CausalMask(_ComputedMask):
     """See `make_causal_mask`."""
 
     def __init__(self, shape: tuple[int, int], offset: int = 0, shard_count: int = 1) -> None:
         super().__init__(shape, offset)
         self.offset = offset
 
-    def whole(self) -> np.ndarray:
+    def full(self) -> np.ndarray:
         return make_causal_mask(self._shape, self.offset)  # type: ignore[arg-type]
 
 
-class LocalMask(_Said):
+class LocalMask(_ComputedMask):
     """See `make_local_attention_mask`."""
 
     def __init__(
@@ -139,7 +139,7 @@ class LocalMask(_Said):
         self.window_size = tuple(window_size)
         self.offset = offset
 
-    def whole(self) -> np.ndarray:
+    def full(self) -> np.ndarray:
         left, right = self.window_size
         return make_local_attention_mask(
             self._shape,  # type: ignore[arg-type]
@@ -148,7 +148,7 @@ class LocalMask(_Said):
         )
 
 
-class ChunkedCausalMask(_Said):
+class ChunkedCausalMask(_ComputedMask):
     """See `make_chunk_attention_mask`."""
 
     def __init__(self, shape: tuple[int, int], chunk_size: int, shard_count: int = 1) -> None:
@@ -157,19 +157,19 @@ class ChunkedCausalMask(_Said):
         super().__init__(shape, chunk_size)
         self.chunk_size = chunk_size
 
-    def whole(self) -> np.ndarray:
+    def full(self) -> np.ndarray:
         return make_chunk_attention_mask(self._shape, self.chunk_size)  # type: ignore[arg-type]
 
 
-class FullMask(_Said):
-    """All keys."""
+class FullMask(_ComputedMask):
+    """A mask of all keys."""
 
     def __init__(self, _shape: tuple[int, int]) -> None:
         if not isinstance(_shape, tuple):
             raise ValueError(f"Unsupported shape type: {type(_shape)}")
         super().__init__(_shape)
 
-    def whole(self) -> np.ndarray:
+    def full(self) -> np.ndarray:
         return np.ones(self._shape, np.bool_)
 
 
@@ -188,7 +188,7 @@ class NumpyMask(Mask):
     def shape(self) -> tuple[int, ...]:
         return self.array.shape
 
-    def whole(self) -> np.ndarray:
+    def full(self) -> np.ndarray:
         return self.array
 
     def __eq__(self, other: object) -> bool:
@@ -199,7 +199,7 @@ class NumpyMask(Mask):
 
 
 class _Both(Mask):
-    """Two masks of one shape, combined element by element."""
+    """Two masks of one shape, combined elementwise."""
 
     how: Any
 
@@ -212,8 +212,8 @@ class _Both(Mask):
     def shape(self) -> tuple[int, ...]:
         return self.left.shape
 
-    def whole(self) -> np.ndarray:
-        return type(self).how(self.left.whole(), self.right.whole())  # type: ignore[no-any-return]
+    def full(self) -> np.ndarray:
+        return type(self).how(self.left.full(), self.right.full())  # type: ignore[no-any-return]
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and vars(other) == vars(self)
@@ -223,13 +223,13 @@ class _Both(Mask):
 
 
 class LogicalOr(_Both):
-    """Keys of either."""
+    """Keys in either mask."""
 
     how = staticmethod(operator.or_)
 
 
 class LogicalAnd(_Both):
-    """Keys of both."""
+    """Keys in both masks."""
 
     how = staticmethod(operator.and_)
 
@@ -251,8 +251,8 @@ class MultiHeadMask(Mask):
     def shape(self) -> tuple[int, ...]:
         return (len(self.masks), *self.masks[0].shape)
 
-    def whole(self) -> np.ndarray:
-        return np.stack([mask.whole() for mask in self.masks])
+    def full(self) -> np.ndarray:
+        return np.stack([mask.full() for mask in self.masks])
 
     def __eq__(self, other: object) -> bool:
         return type(other) is MultiHeadMask and self.masks == other.masks
@@ -265,14 +265,14 @@ class MultiHeadMask(Mask):
 
 
 class SegmentIds(NamedTuple):
-    """Which segment each query and each key belongs to; both attend within theirs alone."""
+    """The segment of each query and each key; queries attend only within their segment."""
 
     q: Any
     kv: Any
 
 
 class QKVLayout(enum.IntEnum):
-    """How operands lie in a TPU's memory."""
+    """The layout of operands in a TPU's memory."""
 
     HEAD_DIM_MINOR = enum.auto()
     SEQ_MINOR = enum.auto()
@@ -280,7 +280,7 @@ class QKVLayout(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BlockSizes:
-    """How a TPU's kernel cuts the work; of no effect on values."""
+    """How a TPU's kernel divides the work; no effect on values."""
 
     block_q: int
     block_kv: int
@@ -297,7 +297,7 @@ class BlockSizes:
 
     @classmethod
     def get_default(cls) -> BlockSizes:
-        """Sizes that do for any operands."""
+        """Return sizes that suit any operands."""
         sizes: Any = [128] * 8
         return cls(*sizes)
 
@@ -316,10 +316,11 @@ def attend(
     attn_logits_soft_cap: float | None = None,
     residual_checkpoint_name: str | None = None,
 ) -> Any:
-    """softmax(q kᵀ, masked) v for each head; queries are not scaled.
+    """Compute softmax(q kᵀ, masked) v for each head; queries are not scaled.
 
-    mask: (heads, queries, keys).  q: (heads, queries, d); k, v: (heads, keys, d), of
-    which there may be fewer heads, each for a group; of one for all, (keys, d).
+    mask: (heads, queries, keys).
+    q: (heads, queries, d); k, v: (heads, keys, d).  There may be fewer heads of keys, one
+      per group of queries' heads, or with `is_mqa` a single one, (keys, d).
     sinks: (heads,), the logit of a key whose value is zero.
     """
     heads, n, _ = q.shape
@@ -342,10 +343,10 @@ def attend(
         logits = mul(tanh(div(logits, cap)), cap)
     seen = mask
     if segment_ids is not None:
-        alike = functools.partial(broadcast_in_dim, shape=logits.shape)
+        broadcast = functools.partial(broadcast_in_dim, shape=logits.shape)
         seen = seen & eq(
-            alike(segment_ids.q, broadcast_dimensions=(1,)),
-            alike(segment_ids.kv, broadcast_dimensions=(2,)),
+            broadcast(segment_ids.q, broadcast_dimensions=(1,)),
+            broadcast(segment_ids.kv, broadcast_dimensions=(2,)),
         )
     hidden = broadcast_in_dim(np.float32(mask_value), logits.shape, ())
     logits = select(seen, logits, hidden)
@@ -370,7 +371,7 @@ def attend(
 
 
 class SplashAttentionKernel:
-    """Attention with a mask; a pytree of it."""
+    """Attention with a fixed mask; a pytree with the mask as its leaf."""
 
     def __init__(self, mask: Any, **options: Any) -> None:
         self.mask = mask
@@ -406,16 +407,16 @@ def make_splash_mha(
     residual_checkpoint_name: str | None = None,
     interpret: bool = False,
 ) -> SplashAttentionKernel:
-    """Attention of several heads, each with keys of its own or of its group.
+    """Return attention of several heads, with keys for each head or each group of heads.
 
-    mask: (heads, queries, keys), a `MultiHeadMask` or an array.  What is said of blocks,
-    shards and the interpreter concerns a TPU's kernel, and changes no value.
+    mask: (heads, queries, keys), a `MultiHeadMask` or an array.  Options for blocks, shards
+    and the interpreter are for a TPU's kernel, and do not change values.
     """
     if len(mask.shape) != 3:
         raise ValueError(f"Unexpected mask shape: {mask.shape}")
-    found = mask.whole() if isinstance(mask, Mask) else mask
+    mask_array = mask.full() if isinstance(mask, Mask) else mask
     return SplashAttentionKernel(
-        found,
+        mask_array,
         is_mqa=is_mqa,
         save_residuals=save_residuals,
         mask_value=mask_value,

@@ -1,8 +1,9 @@
-"""Calls bound by functions: JAX's form of a call, a program in an equation of ours.
+"""Calls bound by functions: JAX's form of an equation that has a program in ours.
 
-`prim.bind(*args, subfuns=(...), **params)` takes what transformations are to call, as
-`WrappedFun`s of flat values; `prim.get_bind_params(eqn.params)` gives that form.  What
-comes back as it was given is bound as it was.  Next: programs.py.
+`prim.bind(*args, subfuns=(...), **params)` takes the functions that transformations call,
+as `WrappedFun`s of flat values; `prim.get_bind_params(eqn.params)` returns that form.
+Functions that are passed back unchanged are bound as the original params.  Next:
+programs.py.
 """
 
 from __future__ import annotations
@@ -26,33 +27,33 @@ Params = dict[str, Any]
 
 
 class Subfuns(tuple[WrappedFun, ...]):
-    """The functions of a call, and the params that they were made of."""
+    """The functions of a call, and the params that they were made from."""
 
     params: Params
 
     def __new__(cls, functions: Sequence[WrappedFun], params: Params) -> Subfuns:
-        found = super().__new__(cls, functions)
-        found.params = params
-        return found
+        subfuns = super().__new__(cls, functions)
+        subfuns.params = params
+        return subfuns
 
 
 def _called(call: Any, name: str, kind: str) -> WrappedFun:
     jaxpr = getattr(call, "jaxpr", None)
-    told = DebugInfo(kind, None, None, None) if jaxpr is None else jaxpr.debug_info
-    return WrappedFun(call, debug_info=told.replace_func_name(name))
+    info = DebugInfo(kind, None, None, None) if jaxpr is None else jaxpr.debug_info
+    return WrappedFun(call, debug_info=info.replace_func_name(name))
 
 
 def _named(fun: Callable[..., Any]) -> str:
-    told = getattr(fun, "debug_info", None)
-    return (told.func_name if told is not None else "") or getattr(fun, "__name__", "fun")
+    info = getattr(fun, "debug_info", None)
+    return (info.func_name if info is not None else "") or getattr(fun, "__name__", "fun")
 
 
-def _plain(fun: Callable[..., Any]) -> Callable[..., Any]:
+def _callable_of(fun: Callable[..., Any]) -> Callable[..., Any]:
     return getattr(fun, "call_wrapped", fun)
 
 
 def _flat(fun: Callable[..., Any]) -> Callable[..., list[Any]]:
-    return lambda *xs: list(_plain(fun)(*xs))
+    return lambda *xs: list(_callable_of(fun)(*xs))
 
 
 def _labelled(rule: Any, fun: Any) -> Any:
@@ -74,8 +75,8 @@ def _bind_call(args: Sequence[Any], subfuns: Sequence[Any]) -> Any:
 
 
 def bind_call(name: str, fun: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """Call a function of flat values as one operation: its flat results."""
-    jaxpr, consts = stage(_plain(fun), [core.aval_of(x) for x in args], text=name)
+    """Call a function of flat values as one operation; return its flat results."""
+    jaxpr, consts = stage(_callable_of(fun), [core.aval_of(x) for x in args], text=name)
     closed, hoisted = hoist_tracers(jaxpr, consts)
     return closed_call_p.bind(*hoisted, *args, call_jaxpr=closed)
 
@@ -84,7 +85,7 @@ def bind_call(name: str, fun: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 
 def _jvp_functions(params: Params) -> list[WrappedFun]:
-    """(*primals) -> results; (*primals, *tangents) -> (*results, *their tangents)."""
+    """Return (*primals) -> results; (*primals, *tangents) -> (*results, *tangents)."""
     rule = params["jvp"]
 
     def jvp(*values: Any) -> list[Any]:
@@ -97,7 +98,7 @@ def _jvp_functions(params: Params) -> list[WrappedFun]:
 
 
 def _symbolic(xs: Sequence[Any], symbolic_zeros: bool) -> list[Any]:
-    """Tangents or cotangents as rules take them."""
+    """Return tangents or cotangents in the form that rules take."""
     if not symbolic_zeros:
         return list(map(instantiate, xs))
     return [SymbolicZero(x.aval) if type(x) is Zero else x for x in xs]
@@ -107,8 +108,9 @@ def _bind_jvp(args: Sequence[Any], subfuns: Sequence[Any], symbolic_zeros: bool 
     fun, jvp = subfuns
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        found = _plain(jvp)(*primals, *_symbolic(tangents, symbolic_zeros))
-        outs, out_ts = found[: len(found) // 2], found[len(found) // 2 :]
+        flat_results = _callable_of(jvp)(*primals, *_symbolic(tangents, symbolic_zeros))
+        n = len(flat_results) // 2
+        outs, out_ts = flat_results[:n], flat_results[n:]
         pairs = zip(map(from_symbolic, out_ts), outs, strict=True)
         return list(outs), [as_zero(t, x) for t, x in pairs]
 
@@ -127,7 +129,7 @@ def _bind_jvp(args: Sequence[Any], subfuns: Sequence[Any], symbolic_zeros: bool 
 class _Forward:
     """The forward rule: (*[arg, whether it is differentiated]) -> (*residuals, *results).
 
-    What is told of its results is that of the last call of it.
+    The attributes about its results are from its last call.
     """
 
     def __init__(self, params: Params) -> None:
@@ -145,18 +147,21 @@ class _Forward:
         return [*residuals, *outs]
 
     def trees(self) -> tuple[Any, Any, list[None]]:
-        """The structures of results and residuals; which inputs are residuals: none."""
+        """Return the structures of results and residuals, and None for each residual.
+
+        None means that the residual is not an input that is forwarded.
+        """
         if self.n_res is None:
             return out_trees(self.params)()  # type: ignore[no-any-return]
         structures = [tree.structure([0] * n) for n in (self.n_out, self.n_res)]
         return structures[0], structures[1], [None] * self.n_res
 
     def back(self, *values: Any) -> list[Any]:
-        """(*residuals, *cotangents) -> cotangents of the arguments."""
+        """Map (*residuals, *cotangents) to cotangents of the arguments."""
         n = len(values) - self.n_out
         cts = map(instantiate, map(from_symbolic, values[n:]))
-        found = self.params["back"](list(values[:n]), list(cts))
-        pairs = zip(found, self.avals or (), strict=True)
+        cts_in = self.params["back"](list(values[:n]), list(cts))
+        pairs = zip(cts_in, self.avals or (), strict=True)
         return [Zero(a.to_tangent()) if ct is None else ct for ct, a in pairs]
 
 
@@ -176,16 +181,16 @@ def _bind_vjp(
 
     def forward(flags: Sequence[bool], *xs: Any) -> tuple[list[Any], list[Any]]:
         pairs = zip(xs, flags, strict=True)
-        found = _plain(fwd)(*[x for pair in pairs for x in pair])
+        flat_results = _callable_of(fwd)(*[x for pair in pairs for x in pair])
         _, res_tree, forwarded = out_trees()
         n = res_tree.num_leaves - sum(f is not None for f in forwarded)
-        made = iter(found[:n])
-        residuals = [next(made) if f is None else xs[f] for f in forwarded]
-        return residuals, list(found[n:])
+        new_residuals = iter(flat_results[:n])
+        residuals = [next(new_residuals) if f is None else xs[f] for f in forwarded]
+        return residuals, list(flat_results[n:])
 
     def back(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        found = _plain(bwd)(*residuals, *_symbolic(cts, symbolic_zeros))
-        pairs = zip(map(from_symbolic, found), args, strict=True)
+        cts_in = _callable_of(bwd)(*residuals, *_symbolic(cts, symbolic_zeros))
+        pairs = zip(map(from_symbolic, cts_in), args, strict=True)
         return [None if ct is None or type(ct) is Zero else as_zero(ct, x) for ct, x in pairs]
 
     return custom_vjp_call_p.bind(
@@ -198,7 +203,8 @@ def _bind_vjp(
     )
 
 
-# primitive -> (its functions, of params; what binds them; the params that are made anew)
+# primitive -> (params -> its functions, the function that binds them, the params it
+# replaces)
 _FORMS: dict[Primitive, tuple[Callable[..., Any], Callable[..., Any], set[str]]] = {
     closed_call_p: (_call_functions, _bind_call, {"call_jaxpr"}),
     custom_jvp_call_p: (_jvp_functions, _bind_jvp, {"call_jaxpr", "jvp", "name"}),
@@ -207,13 +213,13 @@ _FORMS: dict[Primitive, tuple[Callable[..., Any], Callable[..., Any], set[str]]]
 
 
 def functions(prim: Primitive, params: Params) -> Subfuns:
-    """What a call is made of, as functions of flat values."""
+    """Return a call's functions of flat values."""
     return Subfuns(_FORMS[prim][0](params), params)
 
 
 @hooks.bind_params.fill
 def bind_params(prim: Primitive, params: Params) -> Params:
-    """The params with which `bind` applies an equation's primitive again."""
+    """Return the params with which `bind` applies an equation's primitive again."""
     if prim not in _FORMS:
         return params.copy()
     new = {k: v for k, v in params.items() if k not in _FORMS[prim][2]}
@@ -225,10 +231,10 @@ def bind_params(prim: Primitive, params: Params) -> Params:
 
 @hooks.bind_functions.fill
 def bind_functions(prim: Primitive, args: Sequence[Any], params: Params) -> Any:
-    """Bind a call that is given by functions."""
+    """Bind a call whose params are functions."""
     if prim not in _FORMS:
         raise TypeError(f"{prim}.bind takes no subfuns")
-    given = params["subfuns"]
-    if isinstance(given, Subfuns):
-        return prim.bind(*args, **given.params)
+    subfuns = params["subfuns"]
+    if isinstance(subfuns, Subfuns):
+        return prim.bind(*args, **subfuns.params)
     return _FORMS[prim][1](args, **params)

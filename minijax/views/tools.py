@@ -1,4 +1,4 @@
-"""Small tools that libraries take from JAX's inside: names, pairs, hashable functions."""
+"""Small utilities from JAX's internals: names, pairs, hashable functions."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ BuiltInKeyEntry = (
 Out = TypeVar("Out")
 T = TypeVar("T")
 Shape = tuple[int, ...]
-# Constants in programs are NumPy's and Python's: none of them is one of the next three.
+# Constants in programs are NumPy's and Python's: minijax creates none of the next three.
 TypedNdArray = np.ndarray
 
 
 class _Typed:
-    """A number of Python's that knows its dtype."""
+    """A Python number with a dtype."""
 
     dtype: np.dtype[Any]
 
     def __new__(cls, value: Any, dtype: Any) -> Any:
-        made = super().__new__(cls, value)  # type: ignore[call-arg]
-        made.dtype = np.dtype(dtype)
-        return made
+        number = super().__new__(cls, value)  # type: ignore[call-arg]
+        number.dtype = np.dtype(dtype)
+        return number
 
     def __reduce__(self) -> tuple[Any, ...]:
         kind = type(self).__mro__[2]
@@ -48,36 +48,37 @@ class _Typed:
 
 
 class TypedInt(_Typed, int):
-    """An integer that knows its dtype."""
+    """An integer with a dtype."""
 
 
 class TypedFloat(_Typed, float):
-    """A float that knows its dtype."""
+    """A float with a dtype."""
 
 
 class TypedComplex(_Typed, complex):
-    """A complex number that knows its dtype."""
+    """A complex number with a dtype."""
 
 
-# All effects may be in what is computed again, and in custom rules; these are the kinds
-# that a library has said so of.
+# minijax allows all effects in rematerialization and custom rules; these sets only record
+# the
+# types that a library has added.
 remat_allowed_effects = EffectTypeSet()
 custom_derivatives_allowed_effects = EffectTypeSet()
 
 
 def wrap_name(transform_name: str, name: str) -> str:
-    """The name of something inside of a transformation."""
+    """Return the name of a function under a transformation."""
     return f"{transform_name}({name})"
 
 
 def unzip2(xys: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The first and the second ones of pairs."""
+    """Return the first and the second elements of pairs."""
     pairs = list(xys)
     return tuple(x for x, _ in pairs), tuple(y for _, y in pairs)
 
 
 def unzip3(xyzs: Iterable[tuple[Any, Any, Any]]) -> tuple[tuple[Any, ...], ...]:
-    """The first, second and third ones of triples."""
+    """Return the first, second and third elements of triples."""
     triples = list(xyzs)
     return tuple(tuple(t[i] for t in triples) for i in range(3))
 
@@ -107,10 +108,9 @@ class HashableFunction:
 
 
 class HashablePartial:
-    """A call with some arguments given, which equals others of the same function and
-    arguments.
+    """A partial call that equals others of the same function and arguments.
 
-    f: the function; args, kwargs: its first arguments, and some by name.
+    f: the function; args, kwargs: its first arguments, and its keyword arguments.
     """
 
     __slots__ = ("args", "f", "kwargs")
@@ -133,90 +133,90 @@ class HashablePartial:
 
 
 def partition_list(bs: Sequence[bool], xs: Sequence[T]) -> tuple[list[T], list[T]]:
-    """The elements that are not flagged, and those that are."""
+    """Return the elements that are not flagged, and those that are."""
     return pick(xs, [not b for b in bs]), pick(xs, bs)
 
 
 def merge_lists(bs: Sequence[bool], l0: Sequence[T], l1: Sequence[T]) -> list[T]:
-    """The list of which `partition_list` made two."""
+    """Merge the two lists that `partition_list` returns."""
     return merge(bs, l1, l0)
 
 
 def ceil_of_ratio(x: int, y: int) -> int:
-    """The quotient, rounded up."""
+    """Return the quotient, rounded up."""
     return -(-x // y)
 
 
 def tuple_insert(t: tuple[T, ...], idx: int, val: T) -> tuple[T, ...]:
-    """The tuple with a further element before this position."""
+    """Return the tuple with a further element before this position."""
     return (*t[:idx], val, *t[idx:])
 
 
 def tuple_delete(t: tuple[T, ...], idx: int) -> tuple[T, ...]:
-    """The tuple without the element at this position."""
+    """Return the tuple without the element at this position."""
     return (*t[:idx], *t[idx + 1 :])
 
 
 def tuple_update(t: tuple[T, ...], idx: int, val: T) -> tuple[T, ...]:
-    """The tuple with another element at this position."""
+    """Return the tuple with another element at this position."""
     return (*t[:idx], val, *t[idx + 1 :])
 
 
 def concatenate(xs: Iterable[Sequence[T]]) -> list[T]:
-    """The elements of several sequences."""
+    """Return the elements of several sequences as one list."""
     return [x for part in xs for x in part]
 
 
 def stable_unique(it: Iterable[T]) -> Iterable[T]:
-    """Each element once, in the order of their first places."""
+    """Return each element once, in order of first occurrence."""
     return dict.fromkeys(it).keys()
 
 
 def curry(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of the first arguments that waits for the others."""
+    """Return a function of the first arguments that returns a function of the others."""
     return functools.wraps(f)(functools.partial(functools.partial, f))
 
 
 def cache(
     max_size: int | None = 4096, trace_context_in_key: bool | Callable[..., Any] = True
 ) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator: results are remembered by arguments.
+    """Return a decorator that caches results by arguments.
 
-    max_size: how many, the latest used.
-    trace_context_in_key: whether also by the mapped axes in scope; or what they are
-      remembered by besides.
+    max_size: the number of results, the last used ones.
+    trace_context_in_key: whether the mapped axes in scope are part of the key; or a function
+      that returns a further part of the key.
     """
 
     def decorate(f: Callable[..., Any]) -> Any:
         @functools.lru_cache(max_size)
-        def remembered(_: Any, *args: Any, **kwargs: Any) -> Any:
+        def cached(_: Any, *args: Any, **kwargs: Any) -> Any:
             return f(*args, **kwargs)
 
         @functools.wraps(f)
-        def found(*args: Any, **kwargs: Any) -> Any:
-            where = STATE.axes if trace_context_in_key else None
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            context = STATE.axes if trace_context_in_key else None
             if callable(trace_context_in_key):
-                where = trace_context_in_key(*args, **kwargs)
-            return remembered(where, *args, **kwargs)
+                context = trace_context_in_key(*args, **kwargs)
+            return cached(context, *args, **kwargs)
 
-        found.cache_clear = remembered.cache_clear  # type: ignore[attr-defined]
-        found.cache_info = remembered.cache_info  # type: ignore[attr-defined]
-        return found
+        wrapper.cache_clear = cached.cache_clear  # type: ignore[attr-defined]
+        wrapper.cache_info = cached.cache_info  # type: ignore[attr-defined]
+        return wrapper
 
     return decorate
 
 
 class _Trees:
-    """What is known of trees, asked as of jaxlib's registry."""
+    """Functions of trees, as methods of jaxlib's registry."""
 
     def flatten(self, x: Any, leaf_predicate: Any = None) -> tuple[list[Any], Any]:
-        """The leaves of a tree, and its structure."""
+        """Return the leaves of a tree, and its structure."""
         return tree.flatten(x, leaf_predicate)
 
     def flatten_with_path(self, x: Any, leaf_predicate: Any = None) -> tuple[Any, Any]:
-        """The leaves of a tree with their paths, and its structure."""
-        found = tree.leaves_with_path(x, leaf_predicate)
-        return found, tree.structure(x, leaf_predicate)
+        """Return the leaves of a tree with their paths, and its structure."""
+        leaves = tree.leaves_with_path(x, leaf_predicate)
+        return leaves, tree.structure(x, leaf_predicate)
 
 
 tracing_registry = _Trees()

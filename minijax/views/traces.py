@@ -1,4 +1,4 @@
-"""Traces that libraries make, and what is current, under JAX's names.
+"""Traces that libraries define, and the current trace, under JAX's names.
 
 Next: linear_util.py.
 """
@@ -24,7 +24,7 @@ from .subfuns import bind_params
 
 
 class _AnyTrace(type):
-    """All traces are instances of the class that libraries know."""
+    """Metaclass: all traces are instances of the class that libraries use."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         if cls is Trace:
@@ -33,12 +33,12 @@ class _AnyTrace(type):
 
 
 class Trace(core.Trace, metaclass=_AnyTrace):
-    """An interpretation of a library's own.
+    """An interpretation that a library defines.
 
-    A subclass has `process_primitive(prim, args, params)`, and says in `parent_trace` what
-    is around it.  Calls with derivative rules come to `process_custom_jvp_call(prim, fun,
-    jvp, args, symbolic_zeros=)` and to `process_custom_vjp_call(prim, fun, fwd, bwd, args,
-    out_trees=, symbolic_zeros=)`, if it has them, else as any other primitive.
+    A subclass has `process_primitive(prim, args, params)`; `parent_trace` is the enclosing
+    trace.  Calls with derivative rules are passed to `process_custom_jvp_call(prim, fun,
+    jvp, args, symbolic_zeros=)` and `process_custom_vjp_call(prim, fun, fwd, bwd, args,
+    out_trees=, symbolic_zeros=)`, if it has them, otherwise to `process_primitive`.
     """
 
     transform = "trace"
@@ -64,26 +64,26 @@ class Trace(core.Trace, metaclass=_AnyTrace):
         return handle(prim, *bound.pop("subfuns"), args, **bound)
 
     def process_primitive(self, prim: Primitive, args: Any, params: Any) -> Any:
-        """Apply `prim` to arguments, of which some may be this trace's tracers."""
-        raise TypeError(f"{type(self).__name__} does not say what it does to {prim}")
+        """Apply `prim` to arguments, some of which may be this trace's tracers."""
+        raise TypeError(f"{type(self).__name__} does not define process_primitive for {prim}")
 
     def is_valid(self) -> bool:
         """Whether the trace is still in progress."""
         return self.alive
 
     def invalidate(self) -> None:
-        """End the trace: its tracers may be used no more."""
+        """End the trace: its tracers can no longer be used."""
         self.alive = False
 
 
 class TraceTag:
-    """What tells the tracers of nested traces of one kind apart: its identity."""
+    """A tag that distinguishes nested traces of one kind by its identity."""
 
 
 class set_current_trace(current):
     """Make a trace current, for a block.
 
-    check_leaks: leaks are looked for where functions are staged, whatever this says.
+    check_leaks: ignored; leaks are checked wherever functions are staged.
     """
 
     __slots__ = ()
@@ -93,7 +93,7 @@ class set_current_trace(current):
 
 
 class take_current_trace:
-    """The current trace, for a block that makes another current."""
+    """Suspend the current trace, for a block that makes another one current."""
 
     __slots__ = ("before",)
 
@@ -107,23 +107,23 @@ class take_current_trace:
 
 @contextmanager
 def eval_context() -> Iterator[None]:
-    """Evaluate at once, for a block, whatever is being traced around."""
+    """Evaluate operations immediately, for a block, whatever trace is around it."""
     with current(EVAL):
         yield
 
 
 def full_lower(val: Any) -> Any:
-    """A value as simply as it can be had: a tracer of a constant as that."""
+    """Return a value in its simplest form: a tracer of a constant as that constant."""
     return val.full_lower() if isinstance(val, core.Tracer) else val
 
 
 def find_top_trace(_: Any) -> core.Trace:
-    """The current trace."""
+    """Return the current trace."""
     return STATE.trace
 
 
 class OpaqueTraceState:
-    """What is being traced, to be compared."""
+    """The identity of a trace, for comparisons."""
 
     __slots__ = ("_trace",)
 
@@ -138,7 +138,7 @@ class OpaqueTraceState:
 
 
 def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
-    """What is being traced now: equal as long as it is the same."""
+    """Return the identity of the current trace."""
     return OpaqueTraceState(STATE.trace)
 
 
@@ -160,7 +160,7 @@ class _AxisEnv:
 
 
 class _TraceContext:
-    """What is current in this thread."""
+    """The traces and axes that are current in this thread."""
 
     axis_env = _AxisEnv()
 
@@ -181,7 +181,7 @@ def trace_state_clean() -> bool:
 
 
 def unsafe_get_axis_names() -> list[Any]:
-    """The names of the mapped axes in scope."""
+    """Return the names of the mapped axes in scope."""
     return trace_ctx.axis_env.axis_names()
 
 
@@ -204,39 +204,39 @@ def unsafe_am_i_under_a_vmap() -> bool:
 
 
 def to_value(force: Any, val: Any, context: str = "") -> Any:
-    """`force(val)` of a concrete value; the tracer's own error, with `context`, else."""
+    """Return `force(val)` of a concrete value; a tracer raises its own error."""
     return concrete_or_error(force, val, context)
 
 
 def gensym() -> Callable[[Any], Var]:
-    """What makes new variables of a type."""
+    """Return a function that makes new variables of a type."""
     return Var
 
 
 def subjaxprs(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Jaxpr]:
-    """The programs that the equations of one hold."""
+    """Return the inner programs of a program's equations."""
     return (sub for eqn in jaxpr.eqns for sub in sub_jaxprs(eqn.params))
 
 
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
-    """The programs among an equation's params."""
+    """Return the programs among an equation's params."""
     return iter(sub_jaxprs(params))
 
 
 def mapped_aval(size: int, axis: int | None, aval: Any) -> Any:
-    """The type of one lane, of that of all together."""
+    """Return the type of one lane, from the type of all lanes together."""
     return ad_util.mapped_aval(size, axis, aval)
 
 
 def unmapped_aval(
     size: int, axis: int | None, aval: Any, explicit_mesh_axis: Any = None
 ) -> Any:
-    """The type of all lanes together, of that of one."""
+    """Return the type of all lanes together, from the type of one."""
     return ad_util.unmapped_aval(size, axis, aval)
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
-    """The dtype of tangents."""
+    """Return the dtype of tangents."""
     return shaped((), primal_dtype).to_tangent().dtype
 
 
