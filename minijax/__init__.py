@@ -106,6 +106,7 @@ _FILLED_BY = {
     "jit_methods": "api.aot",
     "overridden": "views.lowering_overrides",
     "param_by_jax_name": "views.jax_params",
+    "primitive_attribute": "views.primitives",
     "bind_params": "views.subfuns",
     "bind_functions": "views.subfuns",
     "array_namespace": "numpy",

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..base import config, errors
@@ -125,9 +125,6 @@ class Primitive:
         "sharding_rule", "stage", "taylor", "text", "transpose", "uses_keys", "workspace",
     )  # fmt: skip
 
-    # Read by interpreters of libraries: whether the first argument of `bind` is a function.
-    call_primitive = map_primitive = False
-
     def __init__(self, name: str, multiple_results: bool = False) -> None:
         self.name = name
         self.multiple_results = multiple_results
@@ -190,22 +187,9 @@ class Primitive:
             simplify(error)
             raise
 
-    def bind_with_trace(
-        self, trace: Trace, args: Sequence[Any], avals: Sequence[Any], params: Any
-    ) -> Any:
-        """Apply the primitive under `trace`; `avals` is unused, since operands have types."""
-        del avals
-        with current(trace):
-            return self.bind(*args, **params)
-
-    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset[Any]]:
-        """Return the type(s) of the result(s), and the effects."""
-        effects = frozenset() if self.effects is None else self.effects(params)
-        return self.abstract(*avals, **params), effects
-
-    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the params with which `bind` repeats an equation."""
-        return dict(params)
+    def __getattr__(self, name: str) -> Any:
+        # Attributes that only libraries read are defined in views/.
+        return hooks.primitive_attribute.call(self, name)
 
     def def_impl(self, rule: Rule) -> Rule:
         """Set the evaluation rule; usable as a decorator."""
@@ -276,6 +260,10 @@ class Trace:
         """Apply `prim` to arguments, some of which are tracers of this trace."""
         raise TypeError(f"{type(self).__name__} cannot apply {prim}")
 
+    def compiled_rules(self, hook: hooks.Hook) -> Rule | None:
+        """Return what runs compiled rules of one kind: a function in evaluation, else None."""
+        return None
+
     @property
     def main(self) -> Trace:
         """The trace itself, which is what JAX's attribute of this name identifies."""
@@ -304,6 +292,9 @@ class EvalTrace(Trace):
         if prim.impl is not None:
             return prim.impl(*args, **params)
         return hooks.evaluate.call(prim, args, params)
+
+    def compiled_rules(self, hook: hooks.Hook) -> Rule | None:
+        return hook.call
 
 
 EVAL = EvalTrace()

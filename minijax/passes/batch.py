@@ -17,7 +17,7 @@ from ..base import config, util
 from ..base.depth import applied
 from ..base.util import flags_of
 from ..ir import core, hooks
-from ..ir.core import EVAL, STATE, Primitive, Trace, Tracer
+from ..ir.core import STATE, Primitive, Trace, Tracer
 from ..ir.explicit_sharding import spec_of, with_axis, without
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ir.names import Inside, NamedTrace
@@ -114,12 +114,13 @@ class BatchTrace(NamedTrace):
     that has its `Axis`.
     """
 
-    __slots__ = ("axis",)
+    __slots__ = ("axis", "evaluate")
     transform = word = "vmap"
 
     def __init__(self, parent: Trace, axis: Axis) -> None:
         super().__init__(parent)
         self.axis = axis
+        self.evaluate = parent.compiled_rules(hooks.evaluate_batched)
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         vals: list[Any] = []
@@ -141,10 +142,10 @@ class BatchTrace(NamedTrace):
         STATE.trace = parent
         evaluated = None
         try:
-            if parent is not EVAL:  # EVAL does not record names
+            if self.evaluate is None:
                 STATE.names = self.name_stack()
             elif any_mapped and rule is prim.batch:
-                evaluated = hooks.evaluate_batched.call(prim, self.axis, vals, dims, params)
+                evaluated = self.evaluate(prim, self.axis, vals, dims, params)
             if not (any_mapped or prim.has_closures):
                 return parent.process(prim, args, params)
             out, out_dims = evaluated or rule(self.axis, vals, dims, **params)

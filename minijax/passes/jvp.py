@@ -14,7 +14,7 @@ from typing import Any
 
 from ..base.util import flags_of
 from ..ir import core, hooks
-from ..ir.core import EVAL, STATE, Primitive, Tracer
+from ..ir.core import STATE, Primitive, Trace, Tracer
 from ..ir.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ir.names import Inside, NamedTrace
 from .ad_util import Zero, instantiate, zero_tangent
@@ -48,9 +48,13 @@ class JVPTracer(Tracer):
 class JVPTrace(NamedTrace):
     """Pushes tangents forward."""
 
-    __slots__ = ()
+    __slots__ = ("evaluate",)
     tracer = JVPTracer
     transform = word = "jvp"
+
+    def __init__(self, parent: Trace) -> None:
+        super().__init__(parent)
+        self.evaluate = parent.compiled_rules(hooks.evaluate_jvp)
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
         """Return the primals, the tangents, and whether any tangent may be nonzero."""
@@ -77,10 +81,10 @@ class JVPTrace(NamedTrace):
         STATE.trace = parent
         evaluated = None
         try:
-            if parent is not EVAL:  # EVAL does not record names
+            if self.evaluate is None:
                 STATE.names = self.name_stack()
             elif any_nonzero:
-                evaluated = hooks.evaluate_jvp.call(prim, primals, tangents, params)
+                evaluated = self.evaluate(prim, primals, tangents, params)
             if not any_nonzero:
                 return parent.process(prim, args, params)
             if evaluated is None and self._comes_apart(prim, primals, tangents):

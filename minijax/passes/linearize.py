@@ -19,7 +19,7 @@ from ..base import source
 from ..base.depth import applied
 from ..base.util import flags_of
 from ..ir import core, hooks
-from ..ir.core import EVAL, STATE, Primitive, Trace
+from ..ir.core import STATE, Primitive, Trace
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var, eval_jaxpr
 from ..ir.names import Inside
 from ..types import dtypes
@@ -109,6 +109,7 @@ class LinearizeTrace(JVPTrace):
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
         self.tangents = TangentTrace(parent)
+        self.evaluate = parent.compiled_rules(hooks.evaluate_linearized)
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         primals, tangents, any_nonzero = self.split(args)
@@ -120,16 +121,16 @@ class LinearizeTrace(JVPTrace):
                 STATE.trace = parent
                 return parent.process(prim, args, params)
             if outer_source is None:  # one lookup for all equations that the rule records
-                STATE.source = source.UNKNOWN if parent is EVAL else source.user_source()
+                line = source.UNKNOWN if self.evaluate else source.user_source()
+                STATE.source = line
             evaluated = None
             if prim.linearize is not None:
                 STATE.trace = parent
                 out, out_t = prim.linearize(self.tangents, primals, tangents, **params)
             else:
-                if parent is EVAL:
-                    STATE.trace = EVAL
-                    request = prim, primals, tangents, params
-                    evaluated = hooks.evaluate_linearized.call(*request)
+                if self.evaluate is not None:
+                    STATE.trace = parent
+                    evaluated = self.evaluate(prim, primals, tangents, params)
                 STATE.trace = self.tangents
                 if evaluated is None:
                     out, out_t = prim.jvp(primals, tangents, **params)

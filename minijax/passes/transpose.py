@@ -15,7 +15,7 @@ from typing import Any
 from ..base import config
 from ..base.util import flags_of, pick
 from ..ir import hooks
-from ..ir.core import EVAL, STATE, Primitive
+from ..ir.core import STATE, Primitive, Rule
 from ..ir.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from ..ir.names import Inside, wrap_name_stack
 from ..types.avals import TypeFlags
@@ -64,7 +64,7 @@ def backward_pass(
         if ct is not None and type(ct) is not Zero and v in linear:
             _accumulate(ct_of, v, ct)
     outer_source = STATE.source
-    records_names = STATE.trace is not EVAL  # EVAL does not record names
+    evaluate = STATE.trace.compiled_rules(hooks.evaluate_transpose)
     # Cotangents may have types over a mesh that was current only inside the function.
     has_sharded_types = TypeFlags.has_sharded_types
     recast = config.RECAST_MESH.swap(True) if has_sharded_types else None
@@ -72,11 +72,11 @@ def backward_pass(
         while tape:
             eqn = tape.pop()
             STATE.source = eqn.source or outer_source
-            if records_names:
+            if evaluate is None:  # evaluation does not record names
                 inner = eqn.names.removeprefix(f"{outer}/")
                 inner = inner if inside else wrap_name_stack("transpose", inner)
                 STATE.names = f"{outer}/{inner}".strip("/")
-            _transpose_equation(eqn, ct_of, env, linear)
+            _transpose_equation(eqn, ct_of, env, linear, evaluate)
     finally:
         STATE.source, STATE.names = outer_source, outer
         if has_sharded_types:
@@ -111,7 +111,11 @@ class _Draining(dict[Any, Any]):
 
 
 def _transpose_equation(
-    eqn: Equation, ct_of: dict[Any, Any], env: dict[Any, Any], linear: set[Any]
+    eqn: Equation,
+    ct_of: dict[Any, Any],
+    env: dict[Any, Any],
+    linear: set[Any],
+    evaluate: Rule | None,
 ) -> None:
     """Propagate the cotangents of an equation's outputs to its inputs."""
     prim: Primitive = eqn.primitive
@@ -134,8 +138,8 @@ def _transpose_equation(
         for a in ins
     ]
     operand_cts = None
-    if STATE.trace is EVAL and not prim.multiple_results:
-        operand_cts = hooks.evaluate_transpose.call(prim, out_cts, args, eqn.params)
+    if evaluate is not None and not prim.multiple_results:
+        operand_cts = evaluate(prim, out_cts, args, eqn.params)
     if operand_cts is None:
         operand_cts = prim.transpose(out_cts, *args, **eqn.params)
     for a, ct in zip(ins, operand_cts, strict=True):

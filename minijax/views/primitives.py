@@ -11,10 +11,44 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
-from ..ir import core
+from ..ir import core, hooks
 from ..ir.core import Missing, Rule
 from ..ir.jaxpr import ClosedJaxpr, no_effects
 from .subfuns import bind_call
+
+
+class ForLibraries:
+    """Attributes of primitives that only libraries read, under JAX's names."""
+
+    # Whether the first argument of `bind` is a function.
+    call_primitive = map_primitive = False
+
+    def bind_with_trace(
+        self, trace: core.Trace, args: Sequence[Any], avals: Sequence[Any], params: Any
+    ) -> Any:
+        """Apply the primitive under `trace`; `avals` is unused, since operands have types."""
+        del avals
+        with core.current(trace):
+            return self.bind(*args, **params)  # type: ignore[attr-defined]
+
+    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset[Any]]:
+        """Return the type(s) of the result(s), and the effects."""
+        prim: Any = self
+        effects = no_effects if prim.effects is None else prim.effects(params)
+        return prim.abstract(*avals, **params), effects
+
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the params with which `bind` repeats an equation."""
+        return dict(params)
+
+
+@hooks.primitive_attribute.fill
+def primitive_attribute(prim: core.Primitive, name: str) -> Any:
+    """Return an attribute of `ForLibraries` for a primitive; raise AttributeError."""
+    if name.startswith("__") or name not in vars(ForLibraries):
+        raise AttributeError(f"{type(prim).__name__!r} object has no attribute {name!r}")
+    value = vars(ForLibraries)[name]
+    return MethodType(value, prim) if callable(value) else value
 
 
 class _AnyPrimitive(type):
@@ -26,7 +60,7 @@ class _AnyPrimitive(type):
         return super().__instancecheck__(x)
 
 
-class Primitive(core.Primitive, metaclass=_AnyPrimitive):
+class Primitive(core.Primitive, ForLibraries, metaclass=_AnyPrimitive):
     """An operation that a library defines; see `minijax.ir.core.Primitive`.
 
     Args:
