@@ -1,5 +1,5 @@
-"""Learn handwritten digits, on one device and on eight: `python -m demo`.
+"""Train a digit classifier, on one device and on eight: `python -m demo`.
 
-Read in this order: `model` is the mathematics, `training` puts it under jit, scan and
-pmap, `__main__` tells the story. `screen` and `picture` only show the results.
+Read in this order: `model` is the mathematics, `training` applies jit, scan and pmap to it,
+and `__main__` runs everything. `screen` and `picture` only show the results.
 """

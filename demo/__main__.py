@@ -1,4 +1,4 @@
-"""The demo, start to end: load, train three times, compare, look closer, draw."""
+"""The demo: load the data, train three times, compare, compute gradient norms, draw."""
 
 import time
 
@@ -18,7 +18,7 @@ SEED = 0
 
 
 def load():
-    """The digits as f32[n, 64] from 0 to 1 and i32[n], shuffled: to learn, held out."""
+    """Return shuffled digits, f32[n, 64] from 0 to 1 and i32[n]: training, held out."""
     digits = load_digits()
     order = np.random.default_rng(SEED).permutation(len(digits.target))
     images = (digits.data[order] / 16).astype(np.float32)
@@ -26,15 +26,15 @@ def load():
     return ((images[HELD_OUT:], labels[HELD_OUT:]), (images[:HELD_OUT], labels[:HELD_OUT]))
 
 
-def train(run_epoch, learn, lay_out=lambda batches: batches):
-    """Train by `run_epoch`, from one seed always; returns parameters and losses."""
+def train(run_epoch, learn, place=lambda batches: batches):
+    """Train with `run_epoch` from a fixed seed, and return parameters and losses."""
     key, shuffles = jax.random.split(jax.random.key(SEED))
     state, losses, progress = training.start(key), [], Progress(EPOCHS)
     began = time.perf_counter()
     for done, shuffle in enumerate(jax.random.split(shuffles, EPOCHS)):
         images, labels = training.batches(shuffle, *learn)
         rate = RATE * (1 + np.cos(np.pi * done / EPOCHS)) / 2
-        state, values = run_epoch(state, lay_out(images), lay_out(labels), rate)
+        state, values = run_epoch(state, place(images), place(labels), rate)
         losses.extend(np.asarray(values))  # waits until the epoch is done
         if done == 0:
             first, warm = len(losses), time.perf_counter()
@@ -46,7 +46,7 @@ def train(run_epoch, learn, lay_out=lambda batches: batches):
 
 
 def largest_difference(one: dict, other: dict) -> float:
-    """Between two sets of parameters, relative to the largest parameter."""
+    """Return the largest difference of parameters, relative to the largest parameter."""
     gap = max(float(abs(one[name] - other[name]).max()) for name in one)
     return gap / max(float(abs(leaf).max()) for leaf in one.values())
 
@@ -76,14 +76,14 @@ def main() -> None:
     gap = largest_difference(params, parallel_params)
     print(f"  held-out accuracy {parallel_score:.3f}")
     print(f"  parameters as on one device, to {gap:.0e} of the largest")
-    print("  (virtual devices share these cores: the same result, not more speed)")
+    print("  (virtual devices share these cores: the same result, at the same speed)")
 
-    heading(f"{DEVICES} devices: the jit of one, with batches laid out over a mesh")
-    spread_params, spread_losses = train(training.on_one_device, learn, training.lay_out)
-    spread_gap = largest_difference(params, spread_params)
-    spread_score = float(model.accuracy(spread_params, *held_out))
-    print(f"  held-out accuracy {spread_score:.3f}")
-    print(f"  parameters as on one device, to {spread_gap:.0e} of the largest")
+    heading(f"{DEVICES} devices: the jit of one, with batches sharded over a mesh")
+    sharded_params, sharded_losses = train(training.on_one_device, learn, training.shard)
+    sharded_gap = largest_difference(params, sharded_params)
+    sharded_score = float(model.accuracy(sharded_params, *held_out))
+    print(f"  held-out accuracy {sharded_score:.3f}")
+    print(f"  parameters as on one device, to {sharded_gap:.0e} of the largest")
 
     heading("Each image's own gradient: vmap of grad")
     norms = np.asarray(training.gradient_norms(params, *learn))
@@ -98,7 +98,7 @@ def main() -> None:
         losses={
             "one device": losses,
             f"{DEVICES} devices, pmap": parallel_losses,
-            f"{DEVICES} devices, a mesh": spread_losses,
+            f"{DEVICES} devices, a mesh": sharded_losses,
         },
         predictions=(*held_out, guesses),
         hardest=picture.hardest(*learn, norms),
@@ -106,9 +106,9 @@ def main() -> None:
     )
     print(f"\nDrawn in digits.png. All in {time.perf_counter() - began:.1f} s.")
 
-    scores = score, parallel_score, spread_score
+    scores = score, parallel_score, sharded_score
     assert min(scores) >= 0.96, "the classifier did not learn"
-    assert max(gap, spread_gap) < 1e-5, "one device and eight came to other parameters"
+    assert max(gap, sharded_gap) < 1e-5, "one device and eight trained different parameters"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One picture of the result: how the loss fell, what was recognised, what was hard."""
+"""A picture of the result: losses, predictions, and the hardest images."""
 
 import matplotlib
 import numpy as np
@@ -12,7 +12,7 @@ SMOOTH = 11  # steps in an epoch
 
 
 def hardest(images, labels, norms, count=10):
-    """The `count` images with the largest gradient: (image, label, norm) each."""
+    """Return (image, label, norm) of the `count` images with the largest gradient."""
     order = np.argsort(norms)[::-1][:count]
     return [(images[i], labels[i], norms[i]) for i in order]
 
@@ -53,10 +53,10 @@ def draw_losses(figure, losses) -> None:
 
 
 def draw_predictions(figure, images, labels, guesses) -> None:
-    """The first held-out images, and in the last row those that were mistaken."""
+    """Draw the first held-out images and, in the last row, the misclassified ones."""
     wrong = np.flatnonzero(guesses != labels)[:COLUMNS]
     good = np.flatnonzero(guesses == labels)[: ROWS * COLUMNS - len(wrong)]
-    figure.suptitle("Held-out images and what they were taken for", x=0.02, ha="left")
+    figure.suptitle("Held-out images and their predicted digits", x=0.02, ha="left")
     grid = figure.subplots(ROWS, COLUMNS)
     for axes, i in zip(grid.flat, np.concatenate([good, wrong]), strict=True):
         show(axes, images[i])
@@ -68,7 +68,7 @@ def draw_predictions(figure, images, labels, guesses) -> None:
 
 
 def draw_hardest(figure, hardest) -> None:
-    text = "Training images whose own gradient is largest (label, norm)"
+    text = "Training images with the largest gradients (label, norm)"
     figure.suptitle(text, x=0.012, ha="left")
     for axes, (image, label, norm) in zip(
         figure.subplots(1, len(hardest)), hardest, strict=True

@@ -1,4 +1,4 @@
-"""What the demo writes to the terminal."""
+"""The terminal output of the demo."""
 
 import sys
 
@@ -10,18 +10,18 @@ def heading(text: str) -> None:
 
 
 class Progress:
-    """A bar with the loss: moving in a terminal, in a file one line per quarter."""
+    """A progress bar with the loss: animated in a terminal, four lines in a file."""
 
     def __init__(self, total: int):
         self.total = total
-        self.moving = sys.stdout.isatty()
+        self.is_animated = sys.stdout.isatty()
 
     def show(self, done: int, loss: float) -> None:
         last = done == self.total
-        if not self.moving and not last and done % max(1, self.total // 4):
+        if not self.is_animated and not last and done % max(1, self.total // 4):
             return
         full = WIDTH * done // self.total
         bar = "━" * full + "╌" * (WIDTH - full)
         line = f"  {bar} epoch {done}/{self.total}  loss {loss:.4f}"
-        end = "" if self.moving and not last else "\n"
-        print(("\r" if self.moving else "") + line, end=end, flush=True)
+        end = "" if self.is_animated and not last else "\n"
+        print(("\r" if self.is_animated else "") + line, end=end, flush=True)

@@ -1,1 +1,1 @@
-"""Programs that prove what the tests have no time for; `make proofs` runs them."""
+"""Programs that check properties for which the tests have no time: `make proofs`."""

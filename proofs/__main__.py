@@ -1,12 +1,12 @@
-"""Train the transformer of proofs/decoder.py by every route, and compare the losses.
+"""Train the transformer of proofs/decoder.py in every way, and compare the losses.
 
     python -m proofs [--layers 8] [--steps 50] [--jax PYTHON]
 
-Each route is to have the losses of the one before to rounding: one device, pmap over 8,
-sharded jit over a 4 x 2 mesh, shard_map; the last two as 2 processes of 4 devices and as 4
-of 2.  With orbax-checkpoint there, the run of 2 processes is killed after it has saved step
-30, and goes on in one process on a 2 x 4 mesh.  With an interpreter that has JAX, its
-losses of one device are the measure.
+All ways must have equal losses, up to rounding: one device, pmap over 8, sharded jit over a
+4 x 2 mesh, shard_map; the last two also as 2 processes of 4 devices and as 4 of 2.  If
+orbax-checkpoint is installed, the run of 2 processes is killed after it saved step 30, and
+continues in one process on a 2 x 4 mesh.  The reference is one device; with `--jax`, an
+interpreter with JAX, the reference is JAX on one device.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import time
 
 ROOT = pathlib.Path(__file__).parent.parent
 LIMIT = 3600.0
-# Losses are sums of thousands of terms, which each route takes in another order; what that
-# makes of one step grows over fifty.
+# Losses are sums of thousands of terms, which each way adds in another order; the rounding
+# error of one step grows over fifty steps.
 TOLERANCE = 2e-5
 
 
@@ -35,7 +35,7 @@ def run(
     killed: bool = False,
     python: str | None = None,
 ) -> tuple[list[float], float]:
-    """The losses of one route, and how long it took in all."""
+    """Run one way of training, and return its losses and its time."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
     env |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"}
     module = ["-m", "proofs.decoder", *route, *size]
@@ -62,39 +62,39 @@ def run(
     took = time.monotonic() - began
     if bool(done.returncode) is not killed:
         raise SystemExit(f"{' '.join(command)}: {done.returncode}\n{done.stderr}")
-    said = next(s for s in done.stdout.splitlines() if '"losses"' in s)
-    return json.loads(said[said.index("{") :])["losses"], took
+    line = next(s for s in done.stdout.splitlines() if '"losses"' in s)
+    return json.loads(line[line.index("{") :])["losses"], took
 
 
 def main() -> int:
-    """Run all routes; the status says whether they agree."""
+    """Train in all ways; the exit status is 0 if the losses agree."""
     parser = argparse.ArgumentParser(prog="python -m proofs")
     parser.add_argument("--layers", default="8")
     parser.add_argument("--steps", default="50")
-    parser.add_argument("--jax", help="an interpreter that has JAX")
-    said = parser.parse_args()
-    size = ["--layers", said.layers, "--steps", said.steps]
+    parser.add_argument("--jax", help="an interpreter with JAX")
+    options = parser.parse_args()
+    size = ["--layers", options.layers, "--steps", options.steps]
     wrong = 0
 
-    def row(name: str, losses: list[float], took: float, measure: list[float]) -> None:
+    def row(name: str, losses: list[float], took: float, reference: list[float]) -> None:
         nonlocal wrong
-        apart = max(abs(a - b) / b for a, b in zip(losses, measure, strict=True))
-        wrong += apart > TOLERANCE
+        error = max(abs(a - b) / b for a, b in zip(losses, reference, strict=True))
+        wrong += error > TOLERANCE
         print(
-            f"| {name:34} | {losses[0]:.5f} | {losses[-1]:.5f} | {apart:.1e} | {took:5.0f} |",
+            f"| {name:34} | {losses[0]:.5f} | {losses[-1]:.5f} | {error:.1e} | {took:5.0f} |",
             flush=True,
         )
 
-    print(f"| {'route':34} | first   | last    | apart   | secs  |")
+    print(f"| {'route':34} | first   | last    | error   | secs  |")
     print(f"| {'-' * 34} | ------- | ------- | ------- | ----- |")
-    if said.jax:
-        measure, took = run(["one"], size, python=said.jax)
-        row("JAX, one device", measure, took, measure)
+    if options.jax:
+        reference, took = run(["one"], size, python=options.jax)
+        row("JAX, one device", reference, took, reference)
         first, took = run(["one"], size)
     else:
         first, took = run(["one"], size)
-        measure = first
-    row("one device", first, took, measure)
+        reference = first
+    row("one device", first, took, reference)
     for name, route, n in (
         ("pmap over 8", ["pmap"], 1),
         ("jit over 4 x 2", ["jit"], 1),
@@ -103,19 +103,19 @@ def main() -> int:
         ("jit, 4 processes of 2 devices", ["jit"], 4),
         ("shard_map, 2 processes of 4", ["shard_map"], 2),
     ):
-        row(name, *run(route, size, n), measure)
+        row(name, *run(route, size, n), reference)
     if importlib.util.find_spec("orbax") is None:
-        print("orbax-checkpoint is not installed: nothing was saved and restored")
+        print("orbax-checkpoint is not installed: saving and restoring was not checked")
         return bool(wrong)
     with tempfile.TemporaryDirectory() as folder:
-        where = f"{folder}/run"
-        until = int(said.steps) * 3 // 5
-        stop = ["jit", "--save", where, "--until", str(until)]
+        checkpoint = f"{folder}/run"
+        until = int(options.steps) * 3 // 5
+        stop = ["jit", "--save", checkpoint, "--until", str(until)]
         begun, took = run(stop, size, 2, killed=True)
-        row(f"2 processes, killed at {until}", begun, took, measure[:until])
-        again = ["jit", "--mesh", "2x4", "--restore", where]
-        rest, took = run(again, size)
-        row("restored over 2 x 4", rest, took, measure[until:])
+        row(f"2 processes, killed at {until}", begun, took, reference[:until])
+        resume = ["jit", "--mesh", "2x4", "--restore", checkpoint]
+        rest, took = run(resume, size)
+        row("restored over 2 x 4", rest, took, reference[until:])
     return bool(wrong)
 
 

@@ -1,12 +1,13 @@
-"""The decoder's train step compiled for machines that are not there.
+"""The decoder's train step, compiled for devices that this machine lacks.
 
     python -m minijax.tools.alias -m proofs.absent tpu cuda
 
-For a slice of 16 x 16 TPUs with parameters cut along both axes of the mesh, and for 8
-H200s as 4 x 2: the collectives of the program, bytes per device, and how long lowering and
-compiling took, as lines of JSON.  The platforms' plugins are in the extra `platforms`.
+The targets are a slice of 16 x 16 TPUs, with parameters sharded over both axes of the mesh,
+and 8 H200s as 4 x 2.  The output has one line of JSON per platform: the collectives of the
+program, bytes per device, and the times of lowering and compiling.  The extra `platforms`
+installs the platforms' plugins.
 
-It runs under JAX, too.
+This program also runs under JAX.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import re
 import sys
 import time
 
-os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # before a plugin is loaded
+os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # must be set before a plugin loads
 os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")
 os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
 
@@ -36,8 +37,8 @@ COLLECTIVES = "all-reduce all-gather reduce-scatter all-to-all collective-permut
 SIZES = {"tpu": (8, 1024, 64, 256, 64), "cuda": (8, 1024, 64, 256, 64)}
 
 
-def fully_cut(layers: int) -> dict:
-    """Where parameters lie: each matrix along both axes of the mesh."""
+def fully_sharded(layers: int) -> dict:
+    """Return the specs of parameters: each matrix over both axes of the mesh."""
     one = {name: P("data", "model") for name in ("q", "k", "v", "up")}
     one.update(out=P("model", "data"), down=P("model", "data"), norm1=P(), norm2=P())
     return {
@@ -50,7 +51,7 @@ def fully_cut(layers: int) -> dict:
 
 
 def machine(platform: str) -> tuple:
-    """The devices and the shape of their mesh."""
+    """Return the topology of the devices and the shape of their mesh."""
     if platform == "tpu":
         return topologies.get_topology_desc("v5e:16x16", "tpu"), (16, 16)
     return topologies.get_topology_desc(
@@ -58,8 +59,8 @@ def machine(platform: str) -> tuple:
     ), (4, 2)
 
 
-def told(platform: str) -> dict:
-    """What becomes of the train step there."""
+def describe(platform: str) -> dict:
+    """Compile the train step for a platform, and describe the program."""
     layers, width, head, length, rows = SIZES[platform]
     topology, shape = machine(platform)
     mesh = topologies.make_mesh(topology, shape, ("data", "model"))
@@ -67,10 +68,10 @@ def told(platform: str) -> dict:
         functools.partial(decoder.init, layers=layers, width=width, length=length),
         jax.eval_shape(lambda: jax.random.key(0)),
     )
-    cut = fully_cut(layers)
-    lies = jax.tree.map(
+    specs = fully_sharded(layers)
+    shardings = jax.tree.map(
         lambda s: NamedSharding(mesh, s),
-        (cut, cut, cut, P()),
+        (specs, specs, specs, P()),
         is_leaf=lambda x: isinstance(x, P),
     )
     state = (fresh, fresh, fresh, jax.ShapeDtypeStruct((), jnp.float32))
@@ -83,8 +84,8 @@ def told(platform: str) -> dict:
     jitted = jax.jit(
         step,
         donate_argnums=0,
-        in_shardings=(lies, NamedSharding(mesh, P("data"))),
-        out_shardings=(lies, NamedSharding(mesh, P())),
+        in_shardings=(shardings, NamedSharding(mesh, P("data"))),
+        out_shardings=(shardings, NamedSharding(mesh, P())),
     )
     begin = time.perf_counter()
     lowered = jitted.lower(state, batch)
@@ -92,11 +93,11 @@ def told(platform: str) -> dict:
     compiled = lowered.compile()
     end = time.perf_counter()
     text, memory = compiled.as_text(), compiled.memory_analysis()
-    found = collections.Counter(re.findall(rf" ({'|'.join(COLLECTIVES)})(?:-start)?\(", text))
+    counts = collections.Counter(re.findall(rf" ({'|'.join(COLLECTIVES)})(?:-start)?\(", text))
     return {
         "platform": platform,
         "devices": len(topology.devices),
-        "collectives": dict(sorted(found.items())),
+        "collectives": dict(sorted(counts.items())),
         "arguments": memory.argument_size_in_bytes,
         "results": memory.output_size_in_bytes,
         "shared": memory.alias_size_in_bytes,
@@ -108,4 +109,4 @@ def told(platform: str) -> dict:
 
 if __name__ == "__main__":
     for platform in sys.argv[1:] or ["tpu", "cuda"]:
-        print(json.dumps(told(platform)), flush=True)
+        print(json.dumps(describe(platform)), flush=True)

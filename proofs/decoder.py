@@ -1,14 +1,14 @@
-"""A decoder-only transformer trained on real text, by one of several routes.
+"""A decoder-only transformer, trained on real text in one of several ways.
 
     python -m minijax.tools.alias -m proofs.decoder one --layers 8 --steps 50
 
-Routes: `one` device; `pmap` over all; `jit` over a mesh of data and tensor axes, as XLA's
-partitioner does it; `shard_map`, with collectives written by hand.  Started in several
-processes, `jit` and `shard_map` go over the devices of all.  The losses come out as one
-line of JSON.  `--save` stores the state after `--until` steps by orbax-checkpoint, and the
-process is killed; `--restore` goes on from there, on any mesh.
+The ways: `one` device; `pmap` over all devices; `jit` over a mesh of data and tensor axes,
+partitioned by XLA; `shard_map`, with hand-written collectives.  Started in several processes,
+`jit` and `shard_map` use the devices of all.  The output is one line of JSON with the losses.
+`--save` stores the state after `--until` steps with orbax-checkpoint and kills the process;
+`--restore` continues from that state, on any mesh.
 
-It runs under JAX, too.
+This program also runs under JAX.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ ROWS = 16
 
 
 def text() -> np.ndarray:
-    """The project's own pages, as ASCII codes."""
+    """Return the project's own pages, as ASCII codes."""
     pages = ["README.md", "CONTRIBUTING.md", "LICENSE", "docs/differences.md"]
-    said = "\n".join((ROOT / page).read_text() for page in pages)
-    return np.frombuffer(said.encode("ascii", "replace"), np.uint8).astype(np.int32)
+    contents = "\n".join((ROOT / page).read_text() for page in pages)
+    return np.frombuffer(contents.encode("ascii", "replace"), np.uint8).astype(np.int32)
 
 
 def batch(data: np.ndarray, step: int, length: int) -> np.ndarray:
-    """The rows of one step, the same in every process: inputs and what follows them."""
+    """Return the rows of one step, equal in every process: inputs and next tokens."""
     starts = np.random.RandomState(step).randint(0, len(data) - length - 1, ROWS)
     return np.stack([data[i : i + length + 1] for i in starts])
 
@@ -48,7 +48,7 @@ def batch(data: np.ndarray, step: int, length: int) -> np.ndarray:
 
 
 def specs(layers: int) -> dict:
-    """Along which axis of the mesh each parameter is cut."""
+    """Return the specs of the parameters."""
     one = {
         "norm1": P(),
         "norm2": P(),
@@ -63,7 +63,7 @@ def specs(layers: int) -> dict:
 
 
 def init(key: jax.Array, layers: int, width: int, length: int) -> dict:
-    """Parameters."""
+    """Return random parameters."""
     keys = iter(jax.random.split(key, 3 + 6 * layers))
 
     def weight(*shape):
@@ -95,7 +95,7 @@ def normed(x, scale):
 
 
 def attention(x, p, head):
-    """Causal attention by the heads that `p` holds, before the sum over all heads."""
+    """Apply causal attention with the heads in `p`, before the sum over all heads."""
     rows, length, _ = x.shape
     split = lambda w: (x @ w).reshape(rows, length, -1, head)
     q, k, v = split(p["q"]), split(p["k"]), split(p["v"])
@@ -107,7 +107,7 @@ def attention(x, p, head):
 
 
 def loss_of(params, rows, head, total=lambda x: x):
-    """The mean cross entropy; `total` sums over the devices that share a layer."""
+    """Return the mean cross entropy; `total` sums over the devices that share a layer."""
     x = params["embed"][rows[:, :-1]] + params["place"]
     for p in params["layers"]:
         x = x + total(attention(normed(x, p["norm1"]), p, head))
@@ -118,7 +118,7 @@ def loss_of(params, rows, head, total=lambda x: x):
 
 
 def adam(state, grads, rate=1e-3):
-    """One step of Adam."""
+    """Take one step of Adam."""
     params, first, second, count = state
     count = count + 1
     first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, first, grads)
@@ -130,7 +130,7 @@ def adam(state, grads, rate=1e-3):
     return params, first, second, count
 
 
-# ----------------------------------------------------------------------------- the routes
+# ------------------------------------------------------------------------------- the ways
 
 
 def route_one(head):
@@ -179,7 +179,7 @@ def main() -> None:
     add("--save")
     add("--until", type=int, default=30)
     add("--restore")
-    said = parser.parse_args()
+    options = parser.parse_args()
     if "JAX_NUM_PROCESSES" in os.environ:
         jax.distributed.initialize(
             os.environ["JAX_COORDINATOR_ADDRESS"],
@@ -187,63 +187,63 @@ def main() -> None:
             int(os.environ["JAX_PROCESS_ID"]),
         )
     data = text()
-    fresh = init(jax.random.key(0), said.layers, said.width, said.length)
+    fresh = init(jax.random.key(0), options.layers, options.width, options.length)
     state = (fresh, *(jax.tree.map(jnp.zeros_like, fresh) for _ in range(2)), jnp.float32(0))
     put = lambda rows: rows
-    if said.route in ("jit", "shard_map"):
-        shape = tuple(map(int, said.mesh.split("x")))
+    if options.route in ("jit", "shard_map"):
+        shape = tuple(map(int, options.mesh.split("x")))
         mesh = Mesh(np.array(jax.devices()).reshape(shape), ("data", "model"))
-        cut = specs(said.layers)
-        lies = jax.tree.map(
+        param_specs = specs(options.layers)
+        shardings = jax.tree.map(
             lambda s: NamedSharding(mesh, s),
-            (cut, cut, cut, P()),
+            (param_specs, param_specs, param_specs, P()),
             is_leaf=lambda x: isinstance(x, P),
         )
-        state = jax.device_put(state, lies)
-        cut_rows = NamedSharding(mesh, P("data"))
+        state = jax.device_put(state, shardings)
+        row_sharding = NamedSharding(mesh, P("data"))
         put = lambda rows: jax.make_array_from_callback(
-            rows.shape, cut_rows, lambda at: rows[at]
+            rows.shape, row_sharding, lambda at: rows[at]
         )
     step = {
-        "one": lambda: route_one(said.head),
-        "pmap": lambda: route_pmap(said.head),
-        "jit": lambda: route_one(said.head),
-        "shard_map": lambda: route_shard_map(said.head, mesh, said.layers),
-    }[said.route]()
+        "one": lambda: route_one(options.head),
+        "pmap": lambda: route_pmap(options.head),
+        "jit": lambda: route_one(options.head),
+        "shard_map": lambda: route_shard_map(options.head, mesh, options.layers),
+    }[options.route]()
     begin = 0
-    if said.restore:
-        state, begin = restored(said.restore, state)
+    if options.restore:
+        state, begin = restore(options.restore, state)
     losses = []
-    for i in range(begin, said.steps):
-        state, loss = step(state, put(batch(data, i, said.length)))
+    for i in range(begin, options.steps):
+        state, loss = step(state, put(batch(data, i, options.length)))
         losses.append(float(loss))
-        if said.save and i + 1 == said.until:
-            saved(said.save, state, i + 1)
-            report(said, losses)
+        if options.save and i + 1 == options.until:
+            save(options.save, state, i + 1)
+            report(options, losses)
             os.kill(os.getpid(), 9)
-    report(said, losses)
+    report(options, losses)
 
 
-def report(said: argparse.Namespace, losses: list[float]) -> None:
+def report(options: argparse.Namespace, losses: list[float]) -> None:
     if jax.process_index() == 0:
-        print(json.dumps({"route": said.route, "losses": losses}), flush=True)
+        print(json.dumps({"route": options.route, "losses": losses}), flush=True)
 
 
-def saved(where: str, state, step: int) -> None:
+def save(path: str, state, step: int) -> None:
     import orbax.checkpoint as ocp
 
-    with ocp.CheckpointManager(where) as manager:
+    with ocp.CheckpointManager(path) as manager:
         manager.save(step, args=ocp.args.StandardSave(list(state)))
         manager.wait_until_finished()
 
 
-def restored(where: str, state):
+def restore(path: str, state):
     import orbax.checkpoint as ocp
 
     like = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), list(state)
     )
-    with ocp.CheckpointManager(where) as manager:
+    with ocp.CheckpointManager(path) as manager:
         step = manager.latest_step()
         return tuple(manager.restore(step, args=ocp.args.StandardRestore(like))), step
 

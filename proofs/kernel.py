@@ -1,8 +1,9 @@
-"""minijax in the kernel of a notebook: `python -m proofs.kernel`, with ipykernel installed.
+"""minijax in a notebook kernel: `python -m proofs.kernel`, with ipykernel installed.
 
-Cells are sent as a notebook sends them, with `import minijax as jax` and with `import jax`
-by the alias: what is shown of a result, what the tab key offers, and that a computation, a
-trace, a compilation and a loop can be interrupted, and the session goes on.
+The program sends cells to a kernel as a notebook does, with `import minijax as jax` and with
+`import jax` through the alias.  It checks the text of results, the completions of the tab
+key, and that the session survives interrupts of a computation, a trace, a compilation and a
+loop.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-SECONDS = 60  # what an answer may take, on a machine that does other things
+SECONDS = 60  # limit for an answer, on a busy machine
 
 SHOWN = {
     "jnp.arange(3.0)": "Array([0., 1., 2.], dtype=float32)",
@@ -24,7 +25,7 @@ SHOWN = {
     "jax.eval_shape(f, jnp.ones(3))": "ShapeDtypeStruct(shape=(3,), dtype=float32)",
     "jax.debug.print('{}', f(2.0))": "4.0",
 }
-OFFERED = {
+COMPLETED = {
     "jnp.lins": "linspace",
     "jax.random.nor": "normal",
     "lax.sca": "scan",
@@ -34,7 +35,7 @@ OFFERED = {
     "jax.scipy.stats.no": "norm",
     "jax.": "make_jaxpr",
 }
-HIDDEN = ("base", "ir", "passes", "views")  # rooms, which are nobody's business
+HIDDEN = ("base", "ir", "passes", "views")  # internal packages
 INTERRUPTED = {
     "a computation": "spin(jnp.full((64, 64), 1e-3)).block_until_ready()",
     "a loop": "while True: x = x + 1",
@@ -59,7 +60,7 @@ IMPORTS = {
 
 
 class Session:
-    """A kernel and a client of it."""
+    """A kernel and its client."""
 
     def __init__(self) -> None:
         from jupyter_client.manager import KernelManager
@@ -77,8 +78,8 @@ class Session:
         self.manager.shutdown_kernel(now=True)
 
     def run(self, code: str, interrupt_after: float | None = None) -> str:
-        """What a cell shows; of an error, its name."""
-        asked = self.client.execute(code)
+        """Run a cell, and return its output; for an error, its name."""
+        request = self.client.execute(code)
         if interrupt_after is not None:
             time.sleep(interrupt_after)
             self.manager.interrupt_kernel()
@@ -88,7 +89,7 @@ class Session:
                 message = self.client.get_iopub_msg(timeout=1)
             except queue.Empty:
                 continue
-            if message["parent_header"].get("msg_id") != asked:
+            if message["parent_header"].get("msg_id") != request:
                 continue
             kind, content = message["msg_type"], message["content"]
             if kind == "status" and content["execution_state"] == "idle":
@@ -101,33 +102,33 @@ class Session:
                 shown += content["ename"]
         raise TimeoutError(f"no answer to {code!r}: {shown}")
 
-    def offered(self, code: str) -> list[str]:
-        """What the tab key offers behind some code."""
+    def completions(self, code: str) -> list[str]:
+        """Return the completions of some code."""
         reply: Any = self.client.complete(code, reply=True, timeout=SECONDS)
         return list(reply["content"]["matches"])
 
 
 def check(name: str) -> list[str]:
-    """What is wrong in a session that imports a name."""
+    """Return the faults of a session that imports a name."""
     wrong = []
     session = Session()
     try:
         if shown := session.run(IMPORTS[name] + PRELUDE):
             wrong.append(f"the import shows {shown!r}")
-        for code, want in SHOWN.items():
-            if not (shown := session.run(code)).startswith(want):
+        for code, expected in SHOWN.items():
+            if not (shown := session.run(code)).startswith(expected):
                 wrong.append(f"{code} shows {shown!r}")
-        for code, want in OFFERED.items():
-            offered = session.offered(code)
-            if not any(m.endswith(want) for m in offered):
-                wrong.append(f"{code} is not completed to {want}: {offered[:5]}")
-            if code == "jax." and (rooms := set(HIDDEN) & set(offered)):
-                wrong.append(f"{code} offers {rooms}")
+        for code, expected in COMPLETED.items():
+            completions = session.completions(code)
+            if not any(m.endswith(expected) for m in completions):
+                wrong.append(f"{code} is not completed to {expected}: {completions[:5]}")
+            if code == "jax." and (internal := set(HIDDEN) & set(completions)):
+                wrong.append(f"{code} is completed to {internal}")
         for what, code in INTERRUPTED.items():
             if (shown := session.run(code, interrupt_after=2.0)) != "KeyboardInterrupt":
-                wrong.append(f"{what} that is interrupted ends with {shown!r}")
+                wrong.append(f"{what}, interrupted, ends with {shown!r}")
             if (shown := session.run("float(f(3.0))")) != "6.0":
-                wrong.append(f"after {what} that was interrupted: {shown!r}")
+                wrong.append(f"after the interrupt of {what}: {shown!r}")
     finally:
         session.close()
     return wrong
@@ -135,7 +136,7 @@ def check(name: str) -> list[str]:
 
 def main() -> int:
     wrong = [f"import {name}: {w}" for name in IMPORTS for w in check(name)]
-    print("\n".join(wrong) or "A kernel shows, completes and survives what it should.")
+    print("\n".join(wrong) or "The kernel passes all checks.")
     return bool(wrong)
 
 

@@ -1,5 +1,5 @@
-"""Minijax under load: threads, interrupts, forks, faults of the disk, and a flat memory.
+"""Stress tests: threads, interrupts, forks, faults of the disk, and memory growth.
 
-`python -m stress` runs every part in processes of their own, for as long as it is told, and
-says what was done and what was found.  A part is a module with `run(budget) -> Report`.
+`python -m stress` runs each part in its own process, for a given time, and prints the number
+of operations and the findings.  A part is a module with `run(budget) -> Report`.
 """

@@ -1,4 +1,4 @@
-"""`python -m stress [PART ...] [--minutes M] [--seed N]`: everything at once, for long."""
+"""`python -m stress [PART ...] [--minutes M] [--seed N]`: run the stress tests."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from .report import Budget, Report
 PARTS = ("threads", "interrupts", "processes", "disk", "memory")
 
 
-def arguments(given: list[str] | None = None) -> argparse.Namespace:
+def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="stress", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of: {', '.join(PARTS)}")
     parser.add_argument("--minutes", type=float, default=1.0, help="for each part (1)")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--threads", type=int, default=16)
-    parser.add_argument("--here", action="store_true", help="in this process: one part")
-    chosen = parser.parse_args(given)
+    parser.add_argument(
+        "--in-process", action="store_true", help="run one part in this process"
+    )
+    chosen = parser.parse_args(argv)
     if unknown := set(chosen.parts) - set(PARTS):
-        parser.error(f"no part is called {', '.join(sorted(unknown))}")
+        parser.error(f"unknown part: {', '.join(sorted(unknown))}")
     return chosen
 
 
 def run_part(part: str, minutes: float, seed: int, threads: int = 16) -> Report:
-    """Run a part in a process of its own; that it ends well is part of the test."""
+    """Run a part in its own process; the part fails if the process does."""
     command = [
         sys.executable,
         "-X",
@@ -36,7 +38,7 @@ def run_part(part: str, minutes: float, seed: int, threads: int = 16) -> Report:
         "-m",
         "stress",
         part,
-        "--here",
+        "--in-process",
         f"--minutes={minutes}",
         f"--seed={seed}",
         f"--threads={threads}",
@@ -50,32 +52,32 @@ def run_part(part: str, minutes: float, seed: int, threads: int = 16) -> Report:
             timeout=minutes * 60 * 3 + 600,
         )
     except subprocess.TimeoutExpired as e:
-        return Report(found=[f"{part} did not end\n{e.stderr}"])
+        return Report(findings=[f"{part} did not end\n{e.stderr}"])
     if done.returncode != 0:
-        return Report(found=[f"{part}: rc {done.returncode}\n{done.stderr[-4000:]}"])
+        return Report(findings=[f"{part}: rc {done.returncode}\n{done.stderr[-4000:]}"])
     return Report.of(done.stdout.splitlines()[-1])
 
 
 def main() -> int:
     chosen = arguments()
-    if chosen.here:
+    if chosen.in_process:
         part = importlib.import_module(f"stress.{chosen.parts[0]}")
         report = part.run(Budget(chosen.minutes * 60, chosen.threads, chosen.seed))
         print(report.text(), flush=True)
         return 0
-    print(f"seed {chosen.seed}, {chosen.minutes} minutes a part", flush=True)
+    print(f"seed {chosen.seed}, {chosen.minutes} minutes per part", flush=True)
     wrong = 0
     for part in chosen.parts or PARTS:
         report = run_part(part, chosen.minutes, chosen.seed, chosen.threads)
         numbers = "".join(f", {k} {v:g}" for k, v in report.numbers.items())
         print(
             f"{part}: {report.operations} operations, {report.faults} faults{numbers},"
-            f" {len(report.found)} findings",
+            f" {len(report.findings)} findings",
             flush=True,
         )
-        for text in report.found:
+        for text in report.findings:
             print(f"  {text}", flush=True)
-        wrong += len(report.found)
+        wrong += len(report.findings)
     return min(wrong, 1)
 
 

@@ -18,22 +18,22 @@ from .report import Budget, Report
 def run(budget: Budget) -> Report:
     report, r = Report(), Random(budget.seed)
     names = list(KINDS)
-    armed = False  # no Event: an interrupt in its methods would leave it locked
+    armed = False  # not an Event: an interrupt in its methods would leave it locked
 
     def handle(*_: object) -> None:
         if armed:
             raise KeyboardInterrupt
 
     def bother() -> None:
-        mine = Random(budget.seed + 1)
+        own_random = Random(budget.seed + 1)
         while not budget.spent:
-            time.sleep(mine.expovariate(20))
+            time.sleep(own_random.expovariate(20))
             os.kill(os.getpid(), signal.SIGINT)
 
     before = signal.signal(signal.SIGINT, handle)
     thread = threading.Thread(target=bother)
     thread.start()
-    while not budget.spent and len(report.found) < 20:
+    while not budget.spent and len(report.findings) < 20:
         name, seed = r.choice(names), r.randrange(1 << 30)
         report.operations += 1
         try:
@@ -65,10 +65,10 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 def _check(report: Report, name: str, seed: int) -> None:
-    """What was interrupted leaves nothing behind, and works when it is done again."""
+    """Check that an interrupted call left no state behind, and works when repeated."""
     state = STATE.trace, STATE.axes, STATE.names, config.TRACING.value, config.X64.value
     if state != (EVAL, (), "", False, False):
-        report.found.append(f"{name} with Random({seed}) left {state}")
+        report.findings.append(f"{name} with Random({seed}) left {state}")
         STATE.trace, STATE.axes, STATE.names = EVAL, (), ""
         config.TRACING.set_local(False)
         config.X64.update(False)

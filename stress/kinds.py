@@ -1,6 +1,6 @@
-"""Kinds of calls: each makes a random one and compares its result with NumPy's.
+"""Kinds of calls: each runs a random call and compares its result with NumPy's.
 
-Shapes and constants come from small sets, so that most programs are met again.
+Shapes and constants come from small sets, so most programs repeat.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def constant(r: Random) -> float:
     return r.choice((0.5, 1.5, 2.0, 3.0))
 
 
-# ------------------------------------------------------------------- one after the other
+# ------------------------------------------------------------------------ single calls
 
 
 @kind
@@ -47,20 +47,20 @@ def eager(r: Random) -> None:
 
 
 @mj.jit
-def _known(x: Any, y: Any) -> Any:
+def _sums(x: Any, y: Any) -> Any:
     return {"sum": x + y, "all": (x * y).sum()}
 
 
 @kind
 def jit(r: Random) -> None:
     x = vector(r)
-    out = _known(x, y=2 * x)
+    out = _sums(x, y=2 * x)
     close(out["sum"], 3 * x)
     close(out["all"], (2 * x * x).sum())
 
 
 @kind
-def jit_anew(r: Random) -> None:
+def jit_again(r: Random) -> None:
     x, c = vector(r), constant(r) if r.random() < 0.95 else r.random()
     close(mj.jit(lambda x: x * c + 1)(x), x * c + 1)
 
@@ -84,10 +84,10 @@ def _grow(x: Any) -> Any:
 @kind
 def donation(r: Random) -> None:
     x = vector(r)
-    given = jnp.asarray(x)
+    array = jnp.asarray(x)
     for i in range(1, 4):
-        given = _grow(given)
-        close(given, x + i)
+        array = _grow(array)
+        close(array, x + i)
 
 
 @kind
@@ -104,12 +104,12 @@ def trees(r: Random) -> None:
 def indexing(r: Random) -> None:
     x = vector(r, 8)
     i, j = r.randrange(8), r.randrange(8)
-    want = x.copy()
-    want[i] += 3
+    expected = x.copy()
+    expected[i] += 3
     out = jnp.asarray(x).at[i].add(3.0)
-    close(out, want)
-    close(jnp.sort(out), np.sort(want))
-    close(out[j:], want[j:])
+    close(out, expected)
+    close(jnp.sort(out), np.sort(expected))
+    close(out[j:], expected[j:])
 
 
 @kind
@@ -232,7 +232,7 @@ def replicas(r: Random) -> None:
 # ------------------------------------------------------------------------------ callbacks
 
 
-def _host(x: Any, c: Any) -> Any:  # which computes with minijax itself
+def _host(x: Any, c: Any) -> Any:  # a callback that itself computes with minijax
     return np.asarray(_times_sin(x, c))
 
 
@@ -255,7 +255,7 @@ def pure_callback(r: Random) -> None:
     close(how(x, c), np.sin(x) * c + 1)
 
 
-_seen: dict[int, list[Any]] = {}  # what callbacks were given, by the number of the call
+_seen: dict[int, list[Any]] = {}  # the arguments of callbacks, by the number of the call
 _numbers = itertools.count()
 
 
@@ -264,7 +264,7 @@ def _note(number: Any, x: Any, i: Any = 0) -> None:
 
 
 @mj.jit
-def _in_order(number: Any, x: Any) -> Any:
+def _call_ordered(number: Any, x: Any) -> Any:
     for i in range(3):
         io_callback(_note, None, number, x, i, ordered=True)
     return x + 1
@@ -274,7 +274,7 @@ def _in_order(number: Any, x: Any) -> Any:
 def ordered_callback(r: Random) -> None:
     number, x = next(_numbers), vector(r, 1)[0]
     _seen[number] = []
-    close(_in_order(np.int32(number), x), x + 1)
+    close(_call_ordered(np.int32(number), x), x + 1)
     mj.effects_barrier()
     close(_seen.pop(number), [x, x + 1, x + 2])
 

@@ -1,4 +1,4 @@
-"""The memory after many calls of every kind: it must not grow with their number."""
+"""The memory after many calls of every kind; it must not grow with their number."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from random import Random
 from .kinds import KINDS
 from .report import Budget, Report
 
-# Kinds that keep a program for each function, and compile every time they are called.
 CALLS = 100_000
-GROWTH_KB = 20_000  # of all the calls together, that fragmentation may cost
+GROWTH_KB = 20_000  # for all calls together, allowed for fragmentation
 GROWTH_OBJECTS = 3_000
 
 
 def resident() -> int:
-    """Memory of this process in kB."""
+    """Return the memory of this process in kB."""
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * 4
 
 
 def run(budget: Budget, calls: int = CALLS) -> Report:
-    """Each kind in turn, round after round; the first fifth of the rounds warms up."""
+    """Run each kind in turn, in rounds; the first fifth of the rounds is the warm-up."""
     report, r = Report(), Random(budget.seed)
     names = list(KINDS)
     rounds = max(5, calls // len(names))
@@ -38,7 +37,7 @@ def run(budget: Budget, calls: int = CALLS) -> Report:
             start = _measure()
         if budget.spent and i > rounds // 5:
             break
-        if report.found:
+        if report.findings:
             return report
     end = _measure()
     growth, objects = end[0] - start[0], end[1] - start[1]
@@ -49,7 +48,7 @@ def run(budget: Budget, calls: int = CALLS) -> Report:
         "resident_kB": end[0],
     }
     if growth > GROWTH_KB or objects > GROWTH_OBJECTS:
-        report.found.append(f"memory grew by {growth} kB, {objects} objects")
+        report.findings.append(f"memory grew by {growth} kB, {objects} objects")
     return report
 
 

@@ -1,4 +1,4 @@
-"""Forks after use, in threads too, and spawned processes that compute."""
+"""Forks after use, also beside threads, and spawned processes that compute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .report import Budget, Report
 
 
 def child(seed: int) -> int:
-    """What a spawned process does."""
+    """Run five kinds of calls in a spawned process."""
     r = Random(seed)
     for name in r.sample(sorted(KINDS), 5):
         KINDS[name](r)
@@ -26,44 +26,44 @@ def run(budget: Budget) -> Report:
     report, r = Report(), Random(budget.seed)
 
     def work() -> None:
-        mine = Random(budget.seed + 1)
+        own_random = Random(budget.seed + 1)
         while not budget.spent:
-            name = mine.choice(list(KINDS))
+            name = own_random.choice(list(KINDS))
             try:
-                KINDS[name](mine)
+                KINDS[name](own_random)
                 report.operations += 1
             except Exception:
                 report.note(name)
                 return
 
-    KINDS["eager"](r)  # forks are warned of from the first use on
-    beside = threading.Thread(target=work)
-    beside.start()
-    while not budget.spent and len(report.found) < 20:
+    KINDS["eager"](r)  # forks raise a warning after the first use
+    worker = threading.Thread(target=work)
+    worker.start()
+    while not budget.spent and len(report.findings) < 20:
         _fork(report)
         if r.random() < 0.2:
             _spawn(report, r.randrange(1 << 30))
         time.sleep(0.05)
-    beside.join()
+    worker.join()
     return report
 
 
 def _fork(report: Report) -> None:
-    """A child that only leaves must be able to, and the parent is told of the danger."""
+    """Check that a forked child can exit, and that the parent is warned."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         pid = os.fork()
         if pid == 0:
-            os._exit(0)  # the runtime's threads are not here
+            os._exit(0)  # the child does not have the runtime's threads
     report.faults += 1
     if not any("os.fork() was called" in str(w.message) for w in seen):
-        report.found.append("a fork was not warned of")
+        report.findings.append("a fork raised no warning")
     end = time.monotonic() + 60
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
         if time.monotonic() > end:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            report.found.append("a forked child did not leave")
+            report.findings.append("a forked child did not exit")
             return
         time.sleep(0.005)
 

@@ -1,4 +1,4 @@
-"""What a part of the stress test is given, and what it gives back."""
+"""The input and the result of a part of the stress test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import traceback
 
 @dataclasses.dataclass
 class Budget:
-    """How long a part may run, with how many threads, and from which seed."""
+    """The time, the number of threads and the seed of a part."""
 
     seconds: float
     threads: int = 16
@@ -26,17 +26,17 @@ class Budget:
 
 @dataclasses.dataclass
 class Report:
-    """Operations that were checked, faults that were injected, and what was found."""
+    """The number of checked operations and injected faults, and the findings."""
 
     operations: int = 0
     faults: int = 0
-    found: list[str] = dataclasses.field(default_factory=list)
+    findings: list[str] = dataclasses.field(default_factory=list)
     numbers: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def note(self, what: str) -> None:
-        """Keep the exception at hand as something that was found."""
+        """Record the current exception as a finding."""
         lines = traceback.format_exc().strip().splitlines()
-        self.found.append("\n    ".join([what, *lines[-12:]]))
+        self.findings.append("\n    ".join([what, *lines[-12:]]))
 
     def text(self) -> str:
         return json.dumps(dataclasses.asdict(self))

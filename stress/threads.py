@@ -1,4 +1,4 @@
-"""Random calls in many threads, beside the clearing of caches."""
+"""Random calls in many threads, while caches are cleared."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run(budget: Budget) -> Report:
     def work(number: int) -> None:
         r, done = Random(f"{budget.seed} {number}"), 0
         names = list(KINDS)
-        while not budget.spent and len(report.found) < 20:
+        while not budget.spent and len(report.findings) < 20:
             name = r.choice(names)
             seed = r.randrange(1 << 30)
             try:
@@ -46,7 +46,7 @@ def run(budget: Budget) -> Report:
         if budget.spent and any(t.is_alive() for t in threads):
             threads[0].join(120)
             if stuck := sum(t.is_alive() for t in threads):
-                report.found.append(f"{stuck} threads did not come back")
+                report.findings.append(f"{stuck} threads did not return")
                 break
     report.operations = sum(counts)
     return report

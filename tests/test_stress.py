@@ -13,13 +13,13 @@ from stress.report import Budget, Report
 @pytest.mark.parametrize("part", [p for p in PARTS if p != "memory"])
 def test_a_part(part):
     report = run_part(part, minutes=0.05, seed=1, threads=8)
-    assert not report.found, "\n".join(report.found)
+    assert not report.findings, "\n".join(report.findings)
     assert report.operations
 
 
 def test_memory_is_flat():
     report = memory.run(Budget(600, seed=1), calls=6 * len(KINDS))
-    assert not report.found, "\n".join(report.found)
+    assert not report.findings, "\n".join(report.findings)
     assert report.operations == 6 * len(KINDS)
     assert len(KINDS) >= 20
 
@@ -44,13 +44,13 @@ def test_memory_that_grows_is_found(monkeypatch):
     for name in set(KINDS) - {"leak", "jit"}:
         monkeypatch.delitem(KINDS, name)
     report = memory.run(Budget(30), calls=40)
-    assert "memory grew" in report.found[0]
+    assert "memory grew" in report.findings[0]
 
 
 def test_a_part_that_dies_is_found(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
     monkeypatch.setattr("stress.__main__.sys.executable", "/bin/false")
-    assert "rc 1" in run_part("threads", 0.01, 0).found[0]
+    assert "rc 1" in run_part("threads", 0.01, 0).findings[0]
 
 
 def test_options(capsys):
@@ -58,5 +58,5 @@ def test_options(capsys):
     assert (chosen.parts, chosen.minutes, chosen.seed) == (["disk"], 0.5, 3)
     with pytest.raises(SystemExit):
         arguments(["nonsense"])
-    assert "no part is called nonsense" in capsys.readouterr().err
+    assert "unknown part: nonsense" in capsys.readouterr().err
     assert Report.of(Report(3, 1, ["x"]).text()) == Report(3, 1, ["x"])

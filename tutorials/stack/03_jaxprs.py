@@ -96,8 +96,8 @@ assert evaluate(jaxpr, [], 1.0, 3.0)[0] == f(1.0, 3.0)
 # %%
 slope = jax.grad(lambda x: evaluate(jaxpr, [], x, 3.0)[0])
 assert jnp.allclose(slope(1.0), jnp.sin(2.0))  # 2 sin x cos x
-again = jax.make_jaxpr(lambda x, y: evaluate(jaxpr, [], x, y))(1.0, 3.0)
-assert str(again) == str(closed)
+retraced = jax.make_jaxpr(lambda x, y: evaluate(jaxpr, [], x, y))(1.0, 3.0)
+assert str(retraced) == str(closed)
 
 # %% [markdown]
 # The library's interpreter does the same. It also deletes values that no later equation

@@ -92,13 +92,13 @@ def ring_sum(x):
     """Return psum(x, "i") of an array of N blocks."""
     me = lax.axis_index("i")
     blocks = x.reshape(N, -1)
-    moving = blocks[me]
+    block = blocks[me]
     for k in range(1, N):  # the arriving block started k devices to the left
-        moving = send(moving) + blocks[(me - k) % N]
-    done = jnp.zeros_like(blocks).at[(me + 1) % N].set(moving)
+        block = send(block) + blocks[(me - k) % N]
+    done = jnp.zeros_like(blocks).at[(me + 1) % N].set(block)
     for k in range(N - 1):
-        moving = send(moving)
-        done = done.at[(me - k) % N].set(moving)
+        block = send(block)
+        done = done.at[(me - k) % N].set(block)
     return done.reshape(x.shape)
 
 
