@@ -1,4 +1,4 @@
-"""Arrays of other libraries, by dlpack: the functions of `minijax.dlpack`."""
+"""Exchange of arrays with other libraries: the functions of `minijax.dlpack`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .numpy import io
 
 
 def to_dlpack(x: Any, stream: Any = None, **options: Any) -> Any:
-    """A dlpack capsule of an array.
+    """Return a DLPack capsule of an array.
 
-    `x.__dlpack__()` is the usual way.
+    Most consumers call `x.__dlpack__()` themselves.
 
     Args:
       x: an array, of this library or another.
-      stream: the consumer's stream, where devices have them.
-      options: what else `x.__dlpack__` takes.
+      stream: the consumer's stream, on devices with streams.
+      options: further arguments of `x.__dlpack__`.
 
     Returns:
       A capsule, which shares the array's memory and can be used once.
@@ -30,20 +30,20 @@ def to_dlpack(x: Any, stream: Any = None, **options: Any) -> Any:
 
 
 def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Any:
-    """An array of another library, through the DLPack protocol.
+    """Convert an array of another library through the DLPack protocol.
 
     Args:
       external_array: an object with `__dlpack__` and `__dlpack_device__`.
-      device: where the result is to lie; None: where it is.
-      copy: True to copy, None to copy where it must be, False to raise there.
+      device: the device of the result; None: the device of the array.
+      copy: True to copy, None to copy if necessary, False to raise instead.
 
     Returns:
-      Array of that shape and dtype. Memory of an accelerator is shared; that of the
-      host is copied, and narrowed to 32 bits unless x64 is on.
+      Array of that shape and dtype.  Accelerator memory is shared; host memory is copied,
+      and narrowed to 32 bits unless x64 is enabled.
 
     Raises:
-      TypeError: it does not speak DLPack.
-      ValueError: `copy` is False, and it lies in host memory or on another device.
+      TypeError: the object does not support DLPack.
+      ValueError: `copy` is False, and the array is in host memory or on another device.
 
     Example:
       >>> import numpy as np
@@ -54,16 +54,16 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
 
 
 def is_supported_dtype(dtype: Any) -> bool:
-    """Whether dlpack can carry a dtype.
+    """Whether DLPack supports a dtype.
 
     Args:
-      dtype: a dtype, or what stands for one.
+      dtype: a dtype, or a value that converts to one.
 
     Returns:
-      A bool; False for floats of 8 bits or less, and for integers of less.
+      A bool; False for floats of at most 8 bits, and for integers of less than 8 bits.
 
     Raises:
-      TypeError: it is no dtype.
+      TypeError: `dtype` is not a dtype.
 
     >>> is_supported_dtype('float32')
     True

@@ -1,4 +1,4 @@
-"""Questions about dtypes: the functions of `minijax.dtypes`."""
+"""Queries about dtypes: the functions of `minijax.dtypes`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ bfloat16 = dtypes.bfloat16.type
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python scalar type (bool, int, float, complex) of a value's dtype.
+    """Return the Python scalar type (bool, int, float, complex) of a value's dtype.
 
     Args:
       x: an array, a number, a dtype, or a scalar class.
@@ -24,7 +24,7 @@ def scalar_type_of(x: Any) -> type:
       `bool`, `int`, `float` or `complex`.
 
     Raises:
-      TypeError: it has no such dtype.
+      TypeError: `x` has no such dtype.
 
     >>> scalar_type_of(np.float32(1))
     <class 'float'>
@@ -38,18 +38,18 @@ def scalar_type_of(x: Any) -> type:
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that `dtype` means: 64-bit ones are narrowed where x64 is off.
+    """Return the canonical dtype: 64-bit dtypes are narrowed unless x64 is enabled.
 
     Args:
-      dtype: a dtype, or what stands for one; None: float.
-      allow_extended_dtype: whether a key dtype comes back as it is.
+      dtype: a dtype, or a value that converts to one; None means float.
+      allow_extended_dtype: whether a key dtype is returned unchanged.
 
     Returns:
       A NumPy dtype (or a key dtype).
 
     Raises:
       ValueError: a key dtype without `allow_extended_dtype`.
-      TypeError: it is no dtype.
+      TypeError: `dtype` is not a dtype.
 
     >>> canonicalize_dtype(None).kind
     'f'
@@ -63,19 +63,19 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The dtype that arrays, numbers and dtypes promote to.
+    """Return the dtype that arrays, numbers and dtypes promote to.
 
     Args:
       args: arrays, numbers or dtypes, at least one.
-      return_weak_type_flag: also say whether the result is weak.
+      return_weak_type_flag: also return whether the result is weakly typed.
 
     Returns:
       A dtype, or the pair (dtype, bool).
 
     Raises:
-      ValueError: nothing is given.
-      TypeError: something is no array, number or dtype.
-      TypePromotionError: no dtype holds them all.
+      ValueError: no arguments are given.
+      TypeError: an argument is not an array, number or dtype.
+      TypePromotionError: they have no common dtype.
 
     >>> result_type(np.int8(1), 2, return_weak_type_flag=True)
     (dtype('int8'), False)
@@ -85,17 +85,17 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """The size of an element in bits.
+    """Return the size of an element in bits.
 
     Args:
-      dtype: a dtype, or what stands for one.
+      dtype: a dtype, or a value that converts to one.
 
     Returns:
       An int; 4 for int4, 8 for bool.
 
     Raises:
-      ValueError: None, or a key dtype.
-      TypeError: it is no dtype.
+      ValueError: `dtype` is None or a key dtype.
+      TypeError: `dtype` is not a dtype.
 
     >>> itemsize_bits('int4')
     4

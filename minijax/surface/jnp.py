@@ -1,7 +1,7 @@
-"""NumPy's functions by their names: `from .. import jnp` in rooms beside numpy's.
+"""NumPy's functions by their names, for the other packages: `from .. import jnp`.
 
-A table, as `prims/lax.py` is one of operations.  The public `minijax.numpy` is a face,
-which loads a room when one of its names is used.
+It imports all functions eagerly, like `prims/lax.py` for operations.  The public module
+`minijax.numpy` instead loads a submodule when one of its names is used.
 """
 
 from .numpy.constants import *

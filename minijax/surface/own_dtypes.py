@@ -1,4 +1,4 @@
-"""Dtypes whose tangents are of another dtype: `primal_tangent_dtype`."""
+"""Dtypes whose tangents have another dtype: `primal_tangent_dtype`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..types.avals import shaped
 
 
 class primal_tangent(dtypes.extended):
-    """The category of such dtypes."""
+    """The category of dtypes with a separate tangent dtype."""
 
 
 class _Rules:
@@ -39,7 +39,7 @@ class _Rules:
 
 @dataclasses.dataclass(frozen=True)
 class PrimalTangentDType(dtypes.ExtendedDType):
-    """A dtype that is stored as one dtype, and has tangents of another."""
+    """A dtype that is stored as one dtype and has tangents of another."""
 
     primal_dtype: Any
     tangent_dtype: Any
@@ -56,15 +56,15 @@ class PrimalTangentDType(dtypes.ExtendedDType):
 def primal_tangent_dtype(
     primal_dtype: Any, tangent_dtype: Any, name: str | None = None
 ) -> dtypes.ExtendedDType:
-    """A dtype whose values are stored as one dtype, and whose tangents are of another.
+    """Return a dtype whose values are stored as one dtype and whose tangents have another.
 
     Args:
-      primal_dtype: of what values are stored as, and convert from and to.
-      tangent_dtype: of tangents and cotangents.
-      name: what it is called.
+      primal_dtype: the dtype that values are stored as, and convert from and to.
+      tangent_dtype: the dtype of tangents and cotangents.
+      name: its name.
 
     Returns:
-      A dtype, for `lax.convert_element_type`; equal ones are equal.
+      A dtype, for `lax.convert_element_type`; dtypes with equal arguments are equal.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp

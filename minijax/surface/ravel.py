@@ -1,4 +1,4 @@
-"""The face `minijax.flatten_util`: a pytree as one vector, and back."""
+"""The functions of `minijax.flatten_util`: conversion of a pytree to a vector, and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import jnp
 
 
 class Unravel:
-    """The way back from the vector of `ravel_pytree` to the tree."""
+    """The inverse of `ravel_pytree`, from the vector to the tree."""
 
     __slots__ = ("dtype", "shapes", "treedef", "types")
 
@@ -36,7 +36,7 @@ class Unravel:
             raise errors.type_error(
                 f"unravel function given array of dtype {flat.dtype}, but expected"
                 f" dtype {self.dtype}.",
-                why="the leaves were of different dtypes, promoted to that one.",
+                why="the leaves had different dtypes, and they were promoted to that one.",
                 tries=[f"flat.astype('{self.dtype}')"],
             )
         out, start = [], 0
@@ -44,7 +44,7 @@ class Unravel:
             n = math.prod(shape)
             piece = flat[start : start + n].reshape(shape)
             if piece.dtype != dtype and any(t != self.dtype for t in self.types):
-                with warnings.catch_warnings():  # complex to real drops what is zero
+                with warnings.catch_warnings():  # complex to real drops a zero imaginary part
                     warnings.simplefilter("ignore")
                     piece = piece.astype(dtype)
             out.append(piece)
@@ -53,7 +53,7 @@ class Unravel:
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Join the leaves of a pytree to one vector; also give the way back.
+    """Flatten a pytree into one vector; also return the inverse function.
 
     Args:
       pytree: a pytree of arrays and numbers.
@@ -63,7 +63,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
       `unravel(flat)` converts them back.
 
     Raises:
-      TypeError: a leaf is no array; (`unravel`) a vector of another dtype.
+      TypeError: a leaf is not an array; (`unravel`) the vector has another dtype.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Values as they are in the program that is being traced.
+"""Conversion of host values to values of the current trace.
 
 Next: numpy/_common.py.
 """
@@ -20,7 +20,7 @@ from .numpy._common import as_array
 
 __all__ = ("shape_as_value", "stage", "stage_p")
 
-# A traced program has no equation of it: what is staged is its operand.
+# Staging records no equation for it: the result is the operand itself.
 stage_p = Primitive("stage")
 stage_p.abstract = lambda x: x
 stage_p.impl = lambda x: as_array(x)
@@ -32,7 +32,7 @@ stage_p.lower = lambda ctx, x: x
 
 
 def stage(x: Any, /) -> Any:
-    """A number or a NumPy array as a value of the program that is traced, if any.
+    """Convert a number or a NumPy array to a value of the current trace, if any.
 
     Args:
       x: array or number.
@@ -41,7 +41,7 @@ def stage(x: Any, /) -> Any:
       An array, or a traced one, of its shape and dtype.
 
     Raises:
-      TypeError: `x` is no such thing.
+      TypeError: `x` is not an array or a number.
 
     Example:
       >>> import minijax as mj
@@ -53,13 +53,13 @@ def stage(x: Any, /) -> Any:
 
 
 def shape_as_value(shape: Sequence[int]) -> Any:
-    """A shape as an array of integers.
+    """Return a shape as an array of integers.
 
     Args:
       shape: the sizes.
 
     Returns:
-      An array of as many int32.
+      An int32 array with one element per axis.
 
     Example:
       >>> import minijax as mj

@@ -1,9 +1,9 @@
-"""Images of another size: resampling by a kernel, one axis at a time.
+"""Image resizing: resampling by a kernel, separately along each axis.
 
-A pixel is a cell of width 1, and its value stands at the middle: pixel i at i + 1/2.  Each
-axis that changes is multiplied by a matrix of weights, n inputs by m outputs, whose
-columns are the kernel, centred where that output pixel falls in the input, sampled at the
-input's pixels, and divided by their sum.  All axes are contracted in one `einsum`.
+A pixel is a cell of width 1 with its value at the centre: pixel i is at i + 1/2.  Each axis
+that changes is multiplied by a matrix of weights, n inputs by m outputs.  Each column is
+the kernel, centred at the output pixel's position in the input, sampled at the input's
+pixels, and divided by its sum.  All axes are contracted in one `einsum`.
 
 Next: ../numpy/contraction.py, which orders the products.
 """
@@ -34,12 +34,12 @@ ArrayLike = Any
 
 
 class ResizeMethod(enum.Enum):
-    """How an image is resampled: the kernel that weighs pixels around a place.
+    """The resampling method: the kernel that weights pixels around a position.
 
     NEAREST takes the nearest pixel; LINEAR is the hat function; CUBIC is Keys' kernel with
-    slope -1/2 at 1; CUBIC_PYTORCH is CUBIC, but without antialiasing Keys' kernel with
-    slope -3/4 and edges repeated; LANCZOS3 and LANCZOS5 are windowed sincs; AREA weighs
-    pixels by how much of the new pixel they cover.
+    slope -1/2 at 1; CUBIC_PYTORCH is CUBIC with antialiasing, and otherwise Keys' kernel
+    with slope -3/4 and repeated edges; LANCZOS3 and LANCZOS5 are windowed sincs; AREA
+    weights pixels by the area of the new pixel that they cover.
 
     >>> ResizeMethod.from_string("bilinear")
     <ResizeMethod.LINEAR: 1>
@@ -55,7 +55,7 @@ class ResizeMethod(enum.Enum):
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
-        """The method of this name."""
+        """Return the method of this name."""
         method = _NAMES.get(s)
         if method is None:
             raise errors.value_error(
@@ -83,12 +83,12 @@ _NAMES = {
 
 
 def hat(x: Any) -> Any:
-    """1 - |x| where that is positive."""
+    """Return 1 - x where it is positive, for x >= 0."""
     return jnp.maximum(0, 1 - x)
 
 
 def keys(slope: float) -> Callable[[Any], Any]:
-    """Keys' cubic convolution kernel of this slope at 1, for x >= 0: eq. (15) there.
+    """Return Keys' cubic convolution kernel with this slope at 1, for x >= 0 (eq. 15).
 
     R. Keys, Cubic Convolution Interpolation for Digital Image Processing, IEEE
     Transactions on Acoustics, Speech, and Signal Processing 29(6), 1981.
@@ -103,7 +103,7 @@ def keys(slope: float) -> Callable[[Any], Any]:
 
 
 def lanczos(radius: int) -> Callable[[Any], Any]:
-    """sinc(x) sinc(x / radius), 0 beyond the radius; Duchon (1979)."""
+    """Return the kernel sinc(x) sinc(x / radius), 0 beyond the radius; Duchon (1979)."""
 
     def kernel(x: Any) -> Any:
         return jnp.where(x <= radius, jnp.sinc(x) * jnp.sinc(x / radius), 0)
@@ -111,7 +111,7 @@ def lanczos(radius: int) -> Callable[[Any], Any]:
     return kernel
 
 
-# Values at distances x >= 0, in pixels.
+# Kernels as functions of the distance x >= 0, in pixels.
 _KERNELS = {
     ResizeMethod.LINEAR: hat,
     ResizeMethod.CUBIC: keys(-0.5),
@@ -129,7 +129,8 @@ _BEYOND = 2
 def weights(
     n: int, m: int, scale: Any, shift: Any, method: ResizeMethod, antialias: bool
 ) -> Any:
-    """What each of `n` pixels counts for in each of `m`: a matrix (n, m)."""
+    """Return the weight of each of `n` pixels in each of `m` new pixels:
+    a matrix (n, m)."""
     step = 1 / scale  # the width of a new pixel in old ones
     dtype = jnp.result_type(step, shift)
     pixels = jnp.arange(m, dtype=dtype)
@@ -145,7 +146,7 @@ def weights(
         num_beyond = _BEYOND if repeats_edges else 0
         old = jnp.arange(-num_beyond, n + num_beyond, dtype=dtype)[:, None] + 0.5
         distance = jnp.abs(middle - old)
-        if antialias:  # of several old pixels in a new one, all count
+        if antialias:  # widen the kernel, so that all old pixels in a new one contribute
             distance = distance / jnp.maximum(step, 1)
         kernel_values = _KERNELS[method](distance)
     if repeats_edges:
@@ -155,7 +156,7 @@ def weights(
 
 
 def normalize_columns(x: Any) -> Any:
-    """Columns divided by their sums; 0 where these are next to nothing."""
+    """Divide columns by their sums; columns with negligible sums become 0."""
     total = x.sum(0)
     is_significant = jnp.abs(total) > _LEAST
     return jnp.where(is_significant, x / jnp.where(is_significant, total, 1), 0)
@@ -165,7 +166,7 @@ _LEAST = 1000 * float(np.finfo("float32").eps)
 
 
 def folded(x: Any, beyond: int) -> Any:
-    """Rows that stand for pixels beyond the edges, added to the first and the last."""
+    """Add the rows of pixels beyond the edges to the first and the last row."""
     n = len(x) - 2 * beyond
     if n < 2:
         return x.sum(0, keepdims=True)[:n]
@@ -175,7 +176,7 @@ def folded(x: Any, beyond: int) -> Any:
 
 
 def contracted(image: Any, matrices: dict[int, Any], precision: Any) -> Any:
-    """`image` with the given axes multiplied by matrices (old, new)."""
+    """Multiply the given axes of `image` by matrices (old, new)."""
     if not matrices:
         return image
     axes = list(range(image.ndim))
@@ -187,7 +188,7 @@ def contracted(image: Any, matrices: dict[int, Any], precision: Any) -> Any:
 
 
 def nearest(image: Any, shape: Sequence[int]) -> Any:
-    """The pixels under the middles of the new ones, exactly, by integers."""
+    """Take the pixels under the centres of the new pixels, by exact integer arithmetic."""
     for d, (n, m) in enumerate(zip(image.shape, shape, strict=True)):
         if n != m:
             if isinstance(n, SymbolicDim) or isinstance(m, SymbolicDim):
@@ -202,20 +203,21 @@ def nearest(image: Any, shape: Sequence[int]) -> Any:
 
 
 def check_image(name: str, image: Any, shape: Any) -> tuple[int, ...]:
-    """The new shape as ints; ValueError unless it has as many axes as the image."""
+    """Return the new shape as ints; raise ValueError if its rank
+    differs from the image's."""
     check_arraylike(name, image)
     shape, old = static_shape(shape), np.shape(image)
     if len(shape) != len(old):
         raise errors.value_error(
             f"shape must have length equal to the number of dimensions of x;  {shape} vs {old}",
             where=f"image.{name}",
-            tries=["name all axes; those of batches and channels keep their size"],
+            tries=["pass the sizes of all axes, including unchanged batches and channels"],
         )
     return shape
 
 
 def as_method(method: str | ResizeMethod, antialias: bool) -> ResizeMethod:
-    """A method by its name; PyTorch's cubic one has a kernel of its own if aliased."""
+    """Return a method by its name; with antialiasing, CUBIC_PYTORCH becomes CUBIC."""
     if isinstance(method, str):
         method = ResizeMethod.from_string(method)
     if not isinstance(method, ResizeMethod):
@@ -232,21 +234,21 @@ def resize(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Any:
-    r"""An image of another size, resampled by a kernel :math:`k`.
+    r"""Resize an image by resampling with a kernel :math:`k`.
 
     .. math:: y_j = \sum_i w_{ij} x_i, \quad w_{ij} \propto k((i + 1/2) - (j + 1/2) n/m)
 
     Args:
       image: array of any number of axes.
-      shape: the new shape, of all axes; those of batches and channels keep their size.
+      shape: the new sizes of all axes; usually batches and channels keep their size.
       method: a `ResizeMethod` or its name: "nearest", "linear" ("bilinear", "trilinear",
         "triangle"), "cubic" ("bicubic", "tricubic"), "cubic-pytorch"
         ("bicubic-pytorch"), "lanczos3", "lanczos5", "area".
       antialias: widen the kernel where an axis shrinks, so that all pixels count.
-      precision: of the products (see `lax.dot_general`).
+      precision: the precision of the products (see `lax.dot_general`).
 
     Returns:
-      An array of shape `shape`; integers become floats, but for "nearest".
+      An array of shape `shape`; integers become floats, except for "nearest".
 
     Raises:
       ValueError: `shape` has another number of axes, or the method is unknown.
@@ -268,7 +270,7 @@ def _resize(image, shape, method: ResizeMethod, antialias: bool, precision):
     if method is ResizeMethod.NEAREST:
         return nearest(image, shape)
     (image,) = promote_dtypes_inexact(image)
-    # All kernels interpolate: an axis that keeps its size keeps its values.
+    # All kernels interpolate, so an axis that keeps its size needs no matrix.
     matrices = {
         d: weights(n, m, (m or n) / n if n else 1.0, 0.0, method, antialias)
         for d, (n, m) in enumerate(zip(image.shape, shape, strict=True))
@@ -287,22 +289,22 @@ def scale_and_translate(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Any:
-    r"""An image stretched and moved: what was at x is at scale x + translation.
+    r"""Scale and translate an image: position x is mapped to scale x + translation.
 
     .. math:: y_j = \sum_i w_{ij} x_i, \quad
         w_{ij} \propto k\Big((i + 1/2) - \frac{j + 1/2 - t}{s}\Big)
 
-    What falls outside of the old image is 0.
+    Positions outside the old image are 0.
 
     Args:
       image: array of any number of axes.
       shape: the new shape, of all axes.
-      spatial_dims: the K axes that are resampled.
-      scale, translation: float arrays [K]: factors, and shifts in new pixels.
-        Derivatives by them are those of the kernel.
+      spatial_dims: the K axes to resample.
+      scale, translation: float arrays [K]: factors, and shifts in new pixels.  They are
+        differentiable through the kernel.
       method: as for `resize`; not "nearest".
       antialias: widen the kernel where an axis shrinks, so that all pixels count.
-      precision: of the products (see `lax.dot_general`).
+      precision: the precision of the products (see `lax.dot_general`).
 
     Returns:
       An array of shape `shape`; integers become floats.
@@ -324,7 +326,7 @@ def scale_and_translate(
     if method is ResizeMethod.NEAREST:
         raise errors.value_error(
             "Nearest neighbor resampling is not currently supported for scale_and_translate.",
-            tries=["method='linear'", "image.resize, which does it"],
+            tries=["method='linear'", "image.resize, which supports it"],
         )
     axes = tuple(canonical_axis(d, len(shape)) for d in spatial_dims)
     for name, x in (("scale", scale), ("translation", translation)):

@@ -1,8 +1,8 @@
-"""Layers as pairs of functions: one makes parameters, one applies them.
+"""Layers as pairs of functions: one initializes parameters, one applies them.
 
 `init_fun(key, input_shape)` returns `(output_shape, params)`, and
-`apply_fun(params, inputs, **kwargs)` the outputs.  `kwargs` may hold `rng`, a random key,
-for layers that draw numbers.  `serial` and `parallel` make one layer of many.
+`apply_fun(params, inputs, **kwargs)` returns the outputs.  `kwargs` may contain `rng`, a
+random key, for layers that draw numbers.  `serial` and `parallel` combine layers.
 
 Next: optimizers.py.
 """
@@ -36,7 +36,7 @@ Shape = tuple[int, ...]
 
 
 def without_params(shape: Callable[[Any], Any], apply: Callable[..., Any]) -> Layer:
-    """A layer that has none: the shape that it makes of one, and what it does."""
+    """Return a layer without parameters, from functions of the shape and of the inputs."""
     return (
         lambda rng, input_shape: (shape(input_shape), ()),
         lambda params, inputs, **kwargs: apply(inputs),
@@ -47,7 +47,7 @@ def without_params(shape: Callable[[Any], Any], apply: Callable[..., Any]) -> La
 
 
 def Dense(out_dim: int, W_init: Any = None, b_init: Any = None) -> Layer:
-    """A dense layer: x W + b, along the last axis.
+    """Return a dense layer: x W + b along the last axis.
 
     Args:
       out_dim: the size of the last axis of the outputs.
@@ -89,7 +89,7 @@ def convolving(
     shape: Any,
     convolve: Any,
 ) -> Layer:
-    """A layer that convolves by `convolve`, whose outputs have the shape of `shape`."""
+    """Return a layer that applies `convolve`; `shape` computes the shape of its outputs."""
     lhs, rhs, out = specs
     strides = tuple(strides or (1,) * len(filter_shape))
     W_init = W_init or initializers.glorot_normal(rhs.index("I"), rhs.index("O"))
@@ -121,7 +121,7 @@ def GeneralConv(
     W_init: Any = None,
     b_init: Any = None,
 ) -> Layer:
-    """A convolution with a bias for each channel.
+    """Return a convolution layer with a bias for each channel.
 
     Args:
       dimension_numbers: letters of the axes of inputs, filters and outputs, such as
@@ -171,14 +171,14 @@ def GeneralConvTranspose(
     W_init: Any = None,
     b_init: Any = None,
 ) -> Layer:
-    """A transposed convolution with a bias for each channel.
+    """Return a transposed convolution layer with a bias for each channel.
 
     Args:
       dimension_numbers: letters of the axes of inputs, filters and outputs, such as
         ("NHWC", "HWIO", "NHWC").
       out_chan: channels of the outputs.
       filter_shape: the window's size along each spatial axis.
-      strides: how far inputs lie apart in the outputs (default: 1).
+      strides: the distance of inputs in the outputs (default: 1).
       padding: "VALID", "SAME" or pairs of numbers.
       W_init: initializer of the filters (default: glorot_normal over their channels).
       b_init: initializer of the biases (default: normal(1e-6)).
@@ -221,13 +221,13 @@ def BatchNorm(
     beta_init: Any = initializers.zeros,
     gamma_init: Any = initializers.ones,
 ) -> Layer:
-    """Inputs less their mean, divided by their deviation, times gamma plus beta.
+    """Return a batch normalization layer: standardized inputs times gamma plus beta.
 
     Args:
-      axis: the axes that means are taken over.
-      epsilon: added to variances.
-      center: whether there is a beta.
-      scale: whether there is a gamma.
+      axis: the axes of means and variances.
+      epsilon: a number added to variances.
+      center: whether the layer has beta.
+      scale: whether the layer has gamma.
       beta_init, gamma_init: their initializers.
 
     Returns:
@@ -260,15 +260,15 @@ def BatchNorm(
     return init_fun, apply_fun
 
 
-# ----------------------------------------------------------------------- without params
+# -------------------------------------------------------------------- without parameters
 
 
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
-    """A layer that applies a function, which keeps shapes.
+    """Return a layer that applies a shape-preserving function.
 
     Args:
       fun: the function.
-      **fun_kwargs: handed to it.
+      **fun_kwargs: its keyword arguments.
 
     Returns:
       A layer without parameters.
@@ -295,7 +295,7 @@ Gelu = elementwise(activations.gelu)
 
 
 def pooling(name: str, reducer: Any, start: float, mean: bool, summary: str) -> Any:
-    """The function `name` that makes layers of a reduction over windows."""
+    """Return the function `name`, which returns layers of a reduction over windows."""
 
     def pool(
         window_shape: Sequence[int],
@@ -338,8 +338,8 @@ def pooling(name: str, reducer: Any, start: float, mean: bool, summary: str) -> 
       window_shape: the window's size along each spatial axis.
       strides: its steps (default: 1).
       padding: "VALID" or "SAME".
-      spec: letters of the axes, with N and C where windows do not slide (default: the
-        first and the last one).
+      spec: letters of the axes, with N and C for axes without windows (default: the first
+        and the last axis).
 
     Returns:
       A layer without parameters.
@@ -353,9 +353,11 @@ def pooling(name: str, reducer: Any, start: float, mean: bool, summary: str) -> 
     return pool
 
 
-MaxPool = pooling("MaxPool", lax.max, -math.inf, False, "The largest of each window.")
-SumPool = pooling("SumPool", lax.add, 0.0, False, "The sum of each window.")
-AvgPool = pooling("AvgPool", lax.add, 0.0, True, "The mean of each window, padding left out.")
+MaxPool = pooling("MaxPool", lax.max, -math.inf, False, "Return a layer of window maxima.")
+SumPool = pooling("SumPool", lax.add, 0.0, False, "Return a layer of window sums.")
+AvgPool = pooling(
+    "AvgPool", lax.add, 0.0, True, "Return a layer of window means, without padding."
+)
 
 
 def _flat(shape: Shape) -> Shape:
@@ -367,10 +369,10 @@ Identity = without_params(lambda shape: shape, lambda x: x)
 
 
 def FanOut(num: int) -> Layer:
-    """A layer that hands its input to several.
+    """Return a layer that copies its input.
 
     Args:
-      num: how many.
+      num: the number of copies.
 
     Returns:
       A layer without parameters, whose output is a list.
@@ -386,7 +388,7 @@ FanInSum = without_params(lambda shapes: shapes[0], lambda xs: sum(xs))
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """A layer that joins its inputs, a list, along an axis.
+    """Return a layer that concatenates its inputs, a list, along an axis.
 
     Args:
       axis: the axis.
@@ -409,17 +411,19 @@ def FanInConcat(axis: int = -1) -> Layer:
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """Keep each number with probability `rate`, divided by it; else 0.
+    """Return a dropout layer, which keeps each number with probability `rate`.
+
+    Kept numbers are divided by `rate`; the others become 0.
 
     Args:
       rate: the probability.
-      mode: "train"; with any other, inputs pass.
+      mode: "train"; with any other mode the layer returns its inputs.
 
     Returns:
       A layer without parameters, which is applied with `rng=`, a random key.
 
     Raises:
-      ValueError: (when it is applied) there is no key.
+      ValueError: (when it is applied) `rng` is missing.
 
     Example:
       >>> import minijax as mj
@@ -448,18 +452,18 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
 
 def keys_for(layers: Sequence[Layer], rng: Any) -> Sequence[Any]:
-    """A random key for each layer when it is applied; None if there is none."""
+    """Return a random key for each layer when it is applied, or None without a key."""
     return [None] * len(layers) if rng is None else keys.split(rng, len(layers))
 
 
 def serial(*layers: Layer) -> Layer:
-    """One layer after the other.
+    """Return the composition of layers.
 
     Args:
       *layers: pairs of functions.
 
     Returns:
-      A layer whose parameters are the list of theirs.
+      A layer whose parameters are a list of the layers' parameters.
 
     Example:
       >>> import minijax as mj
@@ -487,13 +491,13 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """Layers beside each other, each with an input of its own: after `FanOut`, say.
+    """Return parallel layers, each with its own input, for example after `FanOut`.
 
     Args:
       *layers: pairs of functions.
 
     Returns:
-      A layer whose inputs and outputs are lists, its parameters a tuple of theirs.
+      A layer whose inputs and outputs are lists, and whose parameters are a tuple.
 
     Example:
       >>> import minijax as mj
@@ -523,10 +527,10 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
-    """A layer that is made when the shape of its input is known.
+    """Return a layer that depends on the shape of its input.
 
     Args:
-      make_layer: takes that shape, returns a layer.
+      make_layer: function from the shape to a layer.
 
     Returns:
       A layer.

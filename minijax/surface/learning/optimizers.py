@@ -1,9 +1,8 @@
-"""Small optimizers: how parameters follow their gradients, each as three functions.
+"""Small optimizers, each as three functions.
 
-`init_fn(params)` makes a state, `update_fn(step, gradients, state)` the next one, and
-`params_fn(state)` takes the parameters out.  Each is written for one array and works on
-trees of them (`optimizer`).  Steps may be numbers or functions of the count of steps
-(schedules.py).
+`init_fn(params)` returns a state, `update_fn(step, gradients, state)` the next state, and
+`params_fn(state)` the parameters.  Each is written for one array, and `optimizer` extends
+it to trees.  Step sizes are numbers or functions of the count of steps (schedules.py).
 
 Next: layers.py.
 """
@@ -58,7 +57,7 @@ Step = int
 
 
 class OptimizerState(NamedTuple):
-    """The states of all parameters: their leaves, and the trees that these make.
+    """The states of all parameters, as leaves and treedefs.
 
     >>> from minijax.example_libraries import optimizers
     >>> import minijax.numpy as jnp
@@ -85,7 +84,7 @@ ParamsFn = Callable[[OptimizerState], Params]
 
 
 class Optimizer(NamedTuple):
-    """Three functions: a first state, the next one, and the parameters of one.
+    """Three functions: the initial state, the next state, and the parameters of a state.
 
     >>> from minijax.example_libraries import optimizers
     >>> import minijax.numpy as jnp
@@ -101,7 +100,7 @@ class Optimizer(NamedTuple):
 
 
 class JoinPoint:
-    """A leaf of the parameters' tree that holds the state of that parameter, a tree.
+    """A leaf of the parameters' tree that contains the state of a parameter, a tree.
 
     >>> from minijax.example_libraries import optimizers
     >>> state = optimizers.momentum(0.1, 0.9).init_fn({'w': 1.0})
@@ -118,27 +117,27 @@ class JoinPoint:
 
 
 def pack_states(states: list[Any], params: Any) -> OptimizerState:
-    """States, one for each parameter, as leaves and trees; `params` is their tree."""
+    """Pack the states of all parameters; `params` is the treedef of the parameters."""
     flat = [tree.flatten(s) for s in states]
     leaves = tuple(xs for xs, _ in flat)
     return OptimizerState(leaves, params, tuple(inner for _, inner in flat))
 
 
 def states_of(state: OptimizerState) -> list[Any]:
-    """The state of each parameter."""
+    """Return the state of each parameter."""
     pairs = zip(state.subtree_defs, state.packed_state, strict=True)
     return [tree.unflatten(inner, leaves) for inner, leaves in pairs]
 
 
 def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
-    """A maker of optimizers of single arrays as one of optimizers of trees.
+    """Extend a function that returns optimizers of single arrays to trees of arrays.
 
     Args:
       opt_maker: returns `init(x)`, `update(step, gradient, state)` and `params(state)`
         for one array x; states are any trees of arrays.
 
     Returns:
-      A function of the same arguments that makes an `Optimizer`.
+      A function of the same arguments that returns an `Optimizer`.
 
     Example:
       >>> @optimizer
@@ -187,13 +186,13 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
-    """An optimizer's state as a tree like the parameters', to be saved.
+    """Convert an optimizer's state to a tree like the parameters, for saving.
 
     Args:
       opt_state: the state.
 
     Returns:
-      The parameters' tree with a `JoinPoint` at each leaf, which holds its state.
+      The parameters' tree with a `JoinPoint` at each leaf, which contains its state.
 
     Example:
       >>> state = momentum(0.1, 0.9).init_fn({"w": 2.})
@@ -204,7 +203,7 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
 
 
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
-    """An optimizer's state, from what `unpack_optimizer_state` made of it.
+    """Convert the result of `unpack_optimizer_state` to an optimizer's state.
 
     Args:
       marked_pytree: a tree of `JoinPoint`.
@@ -213,7 +212,7 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
       The state.
 
     Raises:
-      TypeError: a leaf is none.
+      TypeError: a leaf is not a `JoinPoint`.
 
     Example:
       >>> state = pack_optimizer_state({"w": JoinPoint((2., 0.))})
@@ -231,7 +230,7 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
 
 
 def with_state(start: Callable[[Any], tuple[Any, ...]], step: Callable[..., Any]) -> Any:
-    """Three functions of one array, whose state is (x, *start(x)) in the beginning.
+    """Return three functions of one array with the initial state (x, *start(x)).
 
     `step(i, g, x, ...)` returns the next state.
     """
@@ -249,23 +248,23 @@ def with_state(start: Callable[[Any], tuple[Any, ...]], step: Callable[..., Any]
 
 
 def one_zero(x: Any) -> tuple[Any, ...]:
-    """What many start with: zeros like the parameter."""
+    """Return zeros like the parameter, a common initial state."""
     return (jnp.zeros_like(x),)
 
 
 def two_zeros(x: Any) -> tuple[Any, ...]:
-    """Zeros like the parameter, twice."""
+    """Return zeros like the parameter, twice."""
     return jnp.zeros_like(x), jnp.zeros_like(x)
 
 
 def inverse_root(x: Any) -> Any:
-    """1 / sqrt(x), and 0 of 0."""
+    """Return 1 / sqrt(x), and 0 for x = 0."""
     return jnp.where(x > 0, 1 / jnp.sqrt(x), 0.0)
 
 
 @optimizer
 def sgd(step_size: float | Schedule) -> Any:
-    r"""Gradient descent: :math:`x \gets x - \eta g`.
+    r"""Return gradient descent: :math:`x \gets x - \eta g`.
 
     Args:
       step_size: :math:`\eta`, a number or a function of the count of steps.
@@ -284,7 +283,7 @@ def sgd(step_size: float | Schedule) -> Any:
 
 @optimizer
 def momentum(step_size: float | Schedule, mass: float) -> Any:
-    r"""Heavy-ball descent: :math:`v \gets \mu v + g`, :math:`x \gets x - \eta v`.
+    r"""Return heavy-ball descent: :math:`v \gets \mu v + g`, :math:`x \gets x - \eta v`.
 
     Args:
       step_size: :math:`\eta`, a number or a function of the count of steps.
@@ -311,7 +310,7 @@ def momentum(step_size: float | Schedule, mass: float) -> Any:
 
 @optimizer
 def nesterov(step_size: float | Schedule, mass: float) -> Any:
-    r"""Nesterov's momentum: :math:`v \gets \mu v + g`,
+    r"""Return descent with Nesterov's momentum: :math:`v \gets \mu v + g`,
     :math:`x \gets x - \eta (\mu v + g)`.
 
     Args:
@@ -340,7 +339,7 @@ def nesterov(step_size: float | Schedule, mass: float) -> Any:
 
 @optimizer
 def adagrad(step_size: float | Schedule, momentum: float = 0.9) -> Any:
-    r"""AdaGrad with momentum: :math:`s \gets s + g^2`,
+    r"""Return AdaGrad with momentum: :math:`s \gets s + g^2`,
     :math:`m \gets \mu m + (1 - \mu) g / \sqrt s`, :math:`x \gets x - \eta m`.
 
     Args:
@@ -369,12 +368,12 @@ def adagrad(step_size: float | Schedule, momentum: float = 0.9) -> Any:
 
 @optimizer
 def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) -> Any:
-    r"""RMSProp: :math:`s \gets \gamma s + (1 - \gamma) g^2`,
+    r"""Return RMSProp: :math:`s \gets \gamma s + (1 - \gamma) g^2`,
     :math:`x \gets x - \eta g / \sqrt{s + \epsilon}`.
 
     Args:
       step_size: :math:`\eta`, a number or a function of the count of steps.
-      gamma: :math:`\gamma`, how long squares are remembered.
+      gamma: :math:`\gamma`, the decay rate of the mean of squares.
       eps: :math:`\epsilon`.
 
     Returns:
@@ -400,12 +399,12 @@ def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) 
 def rmsprop_momentum(
     step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
 ) -> Any:
-    r"""RMSProp with momentum: :math:`s \gets \gamma s + (1 - \gamma) g^2`,
+    r"""Return RMSProp with momentum: :math:`s \gets \gamma s + (1 - \gamma) g^2`,
     :math:`m \gets \mu m + \eta g / \sqrt{s + \epsilon}`, :math:`x \gets x - m`.
 
     Args:
       step_size: :math:`\eta`, a number or a function of the count of steps.
-      gamma: :math:`\gamma`, how long squares are remembered.
+      gamma: :math:`\gamma`, the decay rate of the mean of squares.
       eps: :math:`\epsilon`.
       momentum: :math:`\mu`.
 
@@ -433,12 +432,12 @@ def rmsprop_momentum(
 def adam(
     step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 ) -> Any:
-    r"""Adam: means m of g and v of g², each divided by its weights so far, and
+    r"""Return Adam: bias-corrected means m of g and v of g², and
     :math:`x \gets x - \eta \hat m / (\sqrt{\hat v} + \epsilon)`.
 
     Args:
       step_size: :math:`\eta`, a number or a function of the count of steps.
-      b1, b2: how long gradients and their squares are remembered.
+      b1, b2: the decay rates of the means of gradients and of their squares.
       eps: :math:`\epsilon`.
 
     Returns:
@@ -467,12 +466,12 @@ def adam(
 def adamax(
     step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 ) -> Any:
-    r"""AdaMax: Adam with :math:`u \gets \max(\beta_2 u, |g|)` for a scale, and
+    r"""Return AdaMax: Adam with the scale :math:`u \gets \max(\beta_2 u, |g|)`, and
     :math:`x \gets x - \eta \hat m / (u + \epsilon)`.
 
     Args:
       step_size: :math:`\eta`, a number or a function of the count of steps.
-      b1, b2: how long gradients and their sizes are remembered.
+      b1, b2: the decay rates of gradients and of their sizes.
       eps: :math:`\epsilon`.
 
     Returns:
@@ -498,7 +497,7 @@ def adamax(
 
 @optimizer
 def sm3(step_size: float | Schedule, momentum: float = 0.9) -> Any:
-    r"""SM3: AdaGrad whose sums of squares are kept by rows and columns.
+    r"""Return SM3: AdaGrad with sums of squares stored per row and column.
 
     .. math:: s_i = \min_k v^k_{i_k} + g_i^2, \quad
         v^k_j \gets \max_{i: i_k = j} s_i, \quad
@@ -522,7 +521,7 @@ def sm3(step_size: float | Schedule, momentum: float = 0.9) -> Any:
     rate = make_schedule(step_size)
 
     def start(x: Any) -> Any:
-        # A number has one sum, as an array of one element.
+        # A scalar has one sum, like an array of one element.
         axis_sums = [jnp.zeros(n, x.dtype) for n in jnp.shape(x) or (1,)]
         return jnp.zeros_like(x), axis_sums, jnp.shape(x)
 
@@ -546,7 +545,7 @@ def sm3(step_size: float | Schedule, momentum: float = 0.9) -> Any:
 
 
 def l2_norm(tree: Any) -> Any:
-    r"""The Euclidean norm of all numbers of a tree: :math:`\sqrt{\sum x^2}`.
+    r"""Return the Euclidean norm of all numbers of a tree: :math:`\sqrt{\sum x^2}`.
 
     Args:
       tree: a pytree of arrays.
@@ -565,14 +564,14 @@ leaves_of = tree.leaves
 
 
 def clip_grads(grad_tree: Any, max_norm: float) -> Any:
-    """Gradients scaled down so that their Euclidean norm is at most `max_norm`.
+    """Scale gradients down so that their Euclidean norm is at most `max_norm`.
 
     Args:
       grad_tree: a pytree of arrays.
       max_norm: the bound.
 
     Returns:
-      A pytree like `grad_tree`, itself where its norm is below the bound.
+      A pytree like `grad_tree`, unchanged if its norm is below the bound.
 
     Example:
       >>> import minijax.numpy as jnp

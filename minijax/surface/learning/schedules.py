@@ -1,6 +1,6 @@
-"""Sizes of steps as functions of the count of steps.
+"""Step sizes as functions of the count of steps.
 
-Next: optimizers.py, which take them.
+Next: optimizers.py, which use them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Schedule = Callable[[int], float]
 
 
 def constant(step_size: float) -> Schedule:
-    r"""The same step always: :math:`\eta_i = \eta`.
+    r"""Return a constant schedule: :math:`\eta_i = \eta`.
 
     Args:
       step_size: :math:`\eta`.
@@ -40,11 +40,11 @@ def constant(step_size: float) -> Schedule:
 
 
 def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
-    r"""Steps that shrink by a factor: :math:`\eta_i = \eta r^{i/n}`.
+    r"""Return an exponential schedule: :math:`\eta_i = \eta r^{i/n}`.
 
     Args:
       step_size: :math:`\eta`.
-      decay_steps: n, after how many steps the factor is reached.
+      decay_steps: n, the number of steps per factor.
       decay_rate: r, the factor.
 
     Returns:
@@ -60,7 +60,7 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
 def inverse_time_decay(
     step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
 ) -> Schedule:
-    r"""Steps that shrink like 1/i: :math:`\eta_i = \eta / (1 + r i / n)`.
+    r"""Return a schedule that decays like 1/i: :math:`\eta_i = \eta / (1 + r i / n)`.
 
     Args:
       step_size: :math:`\eta`.
@@ -87,7 +87,7 @@ def inverse_time_decay(
 def polynomial_decay(
     step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
 ) -> Schedule:
-    r"""Steps that fall to a last size and stay there.
+    r"""Return a schedule that decays to a final step size.
 
     .. math:: \eta_i = (\eta - \eta_n) (1 - \min(i, n) / n)^p + \eta_n
 
@@ -113,7 +113,7 @@ def polynomial_decay(
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """One step size after the other.
+    """Return a piecewise constant schedule.
 
     Args:
       boundaries: array [n]: the counts after which the size changes.
@@ -123,7 +123,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
       A function of the count of steps.
 
     Raises:
-      ValueError: they are no sequences, or have wrong lengths.
+      ValueError: they are not sequences, or have wrong lengths.
 
     Example:
       >>> piecewise_constant([2, 5], [3., 2., 1.])(3)
@@ -138,7 +138,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
-    """A schedule of a number; a function as it is.
+    """Convert a number to a constant schedule; return a function unchanged.
 
     Args:
       scalar_or_schedule: a number, or a function of the count of steps.

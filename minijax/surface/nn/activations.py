@@ -1,11 +1,11 @@
-"""Activation functions: what neural networks apply to each number.
+"""Activation functions of neural networks.
 
-All are elementwise but `glu`, which halves an axis.  `relu`, `relu6` and `log1mexp` have
-derivatives of their own; those of the first two are 0 where the function bends.
+All are elementwise except `glu`, which halves an axis.  `relu`, `relu6` and `log1mexp` have
+custom derivatives; the derivatives of `relu` and `relu6` are 0 at the kinks.
 
 Each is one compiled call when evaluated, and a few equations when traced.
 
-Next: normalization.py, for what works along an axis.
+Next: normalization.py, for functions along an axis.
 """
 
 from __future__ import annotations
@@ -59,12 +59,13 @@ tanh = jnp.tanh
 
 
 def _masked_tangent(mask: Any, tangent: Any) -> Any:
-    """The tangent where a function rises with slope 1; zero elsewhere."""
+    """Return the tangent where the slope of a function is 1, and zero elsewhere."""
     return jnp.where(mask, tangent, jnp.zeros_like(tangent))
 
 
 def with_custom_derivative(name: str) -> Callable[[Any], Any]:
-    """Declare a function with its own derivative; jaxprs call it by this name."""
+    """Return a decorator for a function with a custom derivative and
+    this name in jaxprs."""
 
     def declare(fun: Any) -> custom_jvp:
         fun.__name__ = name
@@ -86,7 +87,7 @@ _relu.defjvps(lambda t, ans, x: _masked_tangent(x > 0, t))
 
 @composite
 def relu(x: ArrayLike) -> Any:
-    r"""Rectified linear unit: :math:`\max(x, 0)`, whose derivative at 0 is 0.
+    r"""Compute the rectified linear unit :math:`\max(x, 0)`; its derivative at 0 is 0.
 
     Args:
       x: array or number; bools become integers.
@@ -116,7 +117,7 @@ _relu6.defjvps(lambda t, ans, x: _masked_tangent((x > 0) & (x < 6), t))
 
 @composite
 def relu6(x: ArrayLike) -> Any:
-    r"""Rectified linear unit with a lid: :math:`\min(\max(x, 0), 6)`.
+    r"""Compute the bounded rectified linear unit :math:`\min(\max(x, 0), 6)`.
 
     Its derivative at 0 and at 6 is 0.
 
@@ -139,7 +140,8 @@ def relu6(x: ArrayLike) -> Any:
 
 @composite
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Any:
-    r"""Leaky rectified linear unit: x where :math:`x \geq 0`, else :math:`s x`.
+    r"""Compute the leaky rectified linear unit: x if :math:`x \geq 0`, otherwise
+    :math:`s x`.
 
     Args:
       x: array or number.
@@ -164,7 +166,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Any:
 
 @composite
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Any:
-    r"""Exponential linear unit: x where x > 0, else :math:`\alpha (e^x - 1)`.
+    r"""Compute the exponential linear unit: x if x > 0, otherwise :math:`\alpha (e^x - 1)`.
 
     Args:
       x: array or number.
@@ -184,16 +186,16 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Any:
     check_arraylike("elu", x, alpha)
     x = as_array(x)
     positive = x > 0
-    # Away from the exponential, which would overflow and spoil the derivative.
+    # `expm1` of positive x would overflow, and its derivative would be nan.
     negative = jnp.where(positive, 0.0, x)
     return jnp.where(positive, x, alpha * jnp.expm1(negative))
 
 
 @composite
 def selu(x: ArrayLike) -> Any:
-    r"""Self-normalising `elu`: :math:`\lambda\, \mathrm{elu}(x, \alpha)`.
+    r"""Compute the self-normalizing `elu`: :math:`\lambda\, \mathrm{elu}(x, \alpha)`.
 
-    They keep mean 0 and variance 1 through layers: λ = 1.0507, α = 1.6733.
+    The constants λ = 1.0507 and α = 1.6733 preserve mean 0 and variance 1 through layers.
 
     Args:
       x: array or number; integers become floats.
@@ -214,7 +216,8 @@ def selu(x: ArrayLike) -> Any:
 
 @composite
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Any:
-    r"""`elu` without a kink: :math:`\max(x, 0) + \alpha (e^{\min(x, 0)/\alpha} - 1)`.
+    r"""Compute a continuously differentiable `elu`:
+    :math:`\max(x, 0) + \alpha (e^{\min(x, 0)/\alpha} - 1)`.
 
     Args:
       x: array or number; integers become floats.
@@ -232,17 +235,17 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Any:
     Source: Barron, arXiv:1704.07483.
     """
     check_arraylike("celu", x, alpha)
-    x, alpha = promote_dtypes(x, alpha)  # before 0.0 makes floats of integers
+    x, alpha = promote_dtypes(x, alpha)  # before 0.0 would promote integers
     low = jnp.minimum(x, 0.0)
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(low / alpha)
 
 
-# --------------------------------------------------------------- sigmoids and their kin
+# ----------------------------------------------------- sigmoids and related functions
 
 
 @composite
 def sigmoid(x: ArrayLike) -> Any:
-    """The logistic function :math:`1 / (1 + e^{-x})`.
+    """Compute the logistic function :math:`1 / (1 + e^{-x})`.
 
     Args:
       x: float or complex array or number.
@@ -264,7 +267,7 @@ def sigmoid(x: ArrayLike) -> Any:
 
 @composite
 def silu(x: ArrayLike) -> Any:
-    """Sigmoid linear unit: :math:`x / (1 + e^{-x})`; also called `swish`.
+    """Compute the sigmoid linear unit :math:`x / (1 + e^{-x})`, also called `swish`.
 
     Args:
       x: float or complex array or number.
@@ -291,7 +294,7 @@ swish = silu
 
 @composite
 def softplus(x: ArrayLike) -> Any:
-    r"""A smooth rectifier: :math:`\log(1 + e^x)`, without overflow.
+    r"""Compute the smooth rectifier :math:`\log(1 + e^x)`, without overflow.
 
     Args:
       x: array or number; integers become floats.
@@ -310,9 +313,9 @@ def softplus(x: ArrayLike) -> Any:
 
 @composite
 def log_sigmoid(x: ArrayLike) -> Any:
-    r"""Logarithm of the sigmoid: :math:`-\log(1 + e^{-x})`.
+    r"""Compute the logarithm of the sigmoid, :math:`-\log(1 + e^{-x})`.
 
-    Precise where the sigmoid is near 0 or 1.
+    It is precise where the sigmoid is near 0 or 1.
 
     Args:
       x: array or number; integers become floats.
@@ -334,7 +337,7 @@ def log_sigmoid(x: ArrayLike) -> Any:
 
 @composite
 def mish(x: ArrayLike) -> Any:
-    r"""A smooth rectifier: :math:`x \tanh(\log(1 + e^x))`.
+    r"""Compute the smooth rectifier :math:`x \tanh(\log(1 + e^x))`.
 
     Args:
       x: array or number; integers become floats.
@@ -355,11 +358,11 @@ def mish(x: ArrayLike) -> Any:
 
 @composite
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Any:
-    r"""A smooth rectifier without exponentials: :math:`(x + \sqrt{x^2 + b}) / 2`.
+    r"""Compute a smooth rectifier without exponentials, :math:`(x + \sqrt{x^2 + b}) / 2`.
 
     Args:
       x: array or number; integers become floats.
-      b: smoothness, an array or number that broadcasts with `x`; 0 gives `relu`.
+      b: smoothness, an array or number that broadcasts with `x`; 0 is `relu`.
 
     Returns:
       An array of the shape and the dtype that `x` and `b` broadcast and promote to; of
@@ -373,7 +376,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Any:
     Source: Barron, arXiv:2112.11687.
     """
     check_arraylike("squareplus", x, b)
-    jnp.result_type(x, b)  # raises where the options forbid to mix their dtypes
+    jnp.result_type(x, b)  # raises if the options forbid promotion of their dtypes
     (x,), (b,) = (promote_args_inexact("squareplus", v) for v in (x, b))
     if dtypes.is_complex(aval_of(x).dtype):
         return (x + jnp.sqrt(jnp.square(x) + b)) / 2
@@ -396,7 +399,7 @@ def _squareplus_jvp(primals: Any, tangents: Any) -> Any:
 
 @composite
 def soft_sign(x: ArrayLike) -> Any:
-    """A sign that is smooth: :math:`x / (|x| + 1)`.
+    """Compute the smooth sign :math:`x / (|x| + 1)`.
 
     Args:
       x: array or number; integers become floats.
@@ -418,14 +421,14 @@ def _soft_sign(x: Any) -> Any:
     return x / (jnp.abs(x) + 1)
 
 
-# 1 / (|x| + 1)^2 by its root, whose square does not leave the range first.
+# Square the reciprocal: (|x| + 1)^2 would overflow first.
 _soft_sign.defjvps(lambda t, ans, x: t * jnp.square(1 / (jnp.abs(x) + 1)))
 
 
 @with_custom_derivative("log1mexp")
 def _log1mexp(x: Any) -> Any:
-    # Each form where the other would cancel.  They meet where exp(-x) is a third: up to
-    # a half XLA's log1p loses digits of float64.
+    # Each form is used where the other would cancel.  The boundary is exp(-x) = 1/3,
+    # because XLA's log1p loses digits of float64 for arguments up to 1/2.
     falling = -x
     near = jnp.log(-jnp.expm1(falling))
     return jnp.where(x < math.log(3.0), near, jnp.log1p(-jnp.exp(falling)))
@@ -442,7 +445,8 @@ _log1mexp.defjvps(lambda t, ans, x: t * _inverse_expm1(x))
 
 @composite
 def log1mexp(x: ArrayLike) -> Any:
-    r""":math:`\log(1 - e^{-x})` for :math:`x \geq 0`, precise near 0 and far from it.
+    r"""Compute :math:`\log(1 - e^{-x})` for :math:`x \geq 0`, precise near 0 and far from
+    it.
 
     Args:
       x: array or number; integers become floats.
@@ -464,11 +468,11 @@ def log1mexp(x: ArrayLike) -> Any:
 # -------------------------------------------------------------------------- gaussian
 
 
-# Its derivative is made of its value, which costs no exponential and keeps one array: where
-# that cancels, the value has lost its digits, too.
+# The derivative is computed from the value, which needs no exponential and one residual.
+# Where 1 - value cancels, the value itself has lost its digits.
 @custom_jvp
 def _gate(x: Any) -> Any:
-    """(1 + tanh(sqrt(2 / pi) x)) / 2"""
+    """Return (1 + tanh(sqrt(2 / pi) x)) / 2."""
     scale = np.sqrt(2 / np.pi).astype(aval_of(x).dtype)
     return 0.5 * (1.0 + tanh(scale * x))
 
@@ -483,14 +487,14 @@ _gate.defjvps(_gate_tangent)
 
 @composite(static=("approximate",))
 def gelu(x: ArrayLike, approximate: bool = True) -> Any:
-    r"""Gaussian error linear unit: :math:`x \Phi(x)`.
+    r"""Compute the Gaussian error linear unit :math:`x \Phi(x)`.
 
     Here Φ is the normal distribution function.
 
     Args:
       x: array or number; integers become floats.
-      approximate: use :math:`x (1 + \tanh(\sqrt{2/\pi} (x + 0.044715 x^3))) / 2`, which
-        is near but quicker.
+      approximate: use :math:`x (1 + \tanh(\sqrt{2/\pi} (x + 0.044715 x^3))) / 2`, a faster
+        approximation.
 
     Returns:
       An array of `x`'s shape and dtype; of the default float dtype for integers.
@@ -509,12 +513,12 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Any:
     return 0.5 * x * erfc(-x * root_half)
 
 
-# -------------------------------------------------------------------- in straight pieces
+# -------------------------------------------------------------- piecewise linear functions
 
 
 @composite
 def hard_tanh(x: ArrayLike) -> Any:
-    r"""A tanh in straight pieces: :math:`\max(-1, \min(x, 1))`.
+    r"""Compute a piecewise linear tanh, :math:`\max(-1, \min(x, 1))`.
 
     Args:
       x: array or number; bools become integers.
@@ -534,7 +538,7 @@ def hard_tanh(x: ArrayLike) -> Any:
 
 @composite
 def hard_sigmoid(x: ArrayLike) -> Any:
-    r"""A sigmoid in straight pieces: :math:`\min(\max(x + 3, 0), 6) / 6`.
+    r"""Compute a piecewise linear sigmoid, :math:`\min(\max(x + 3, 0), 6) / 6`.
 
     Args:
       x: array or number; integers become floats.
@@ -553,9 +557,10 @@ def hard_sigmoid(x: ArrayLike) -> Any:
 
 @composite
 def hard_silu(x: ArrayLike) -> Any:
-    r"""A `silu` in straight pieces: :math:`x \min(\max(x + 3, 0), 6) / 6`.
+    r"""Compute `silu` with a piecewise linear sigmoid,
+    :math:`x \min(\max(x + 3, 0), 6) / 6`.
 
-    Also called `hard_swish`.
+    It is also called `hard_swish`.
 
     Args:
       x: array or number; integers become floats.
@@ -579,7 +584,8 @@ hard_swish = hard_silu
 
 @composite
 def sparse_plus(x: ArrayLike) -> Any:
-    """A rectifier with a bend of its own: :math:`(x + 1)^2 / 4` between -1 and 1.
+    """Compute a rectifier with a quadratic transition:
+    :math:`(x + 1)^2 / 4` between -1 and 1.
 
     It is 0 up to -1, and x from 1 on.
 
@@ -603,7 +609,7 @@ def sparse_plus(x: ArrayLike) -> Any:
 
 @composite
 def sparse_sigmoid(x: ArrayLike) -> Any:
-    """The slope of `sparse_plus`: :math:`(x + 1) / 2`, brought into [0, 1].
+    """Compute the slope of `sparse_plus`: :math:`(x + 1) / 2`, clipped to [0, 1].
 
     Args:
       x: real array or number; integers become floats.
@@ -627,18 +633,18 @@ def sparse_sigmoid(x: ArrayLike) -> Any:
 
 @composite(static=("axis",))
 def glu(x: ArrayLike, axis: int = -1) -> Any:
-    r"""Gated linear unit: :math:`a\, \sigma(b)` of the two halves of an axis.
+    r"""Compute the gated linear unit :math:`a\, \sigma(b)` of the two halves of an axis.
 
     Args:
       x: float or complex array whose size along `axis` is even.
-      axis: the axis that is halved.
+      axis: the axis to halve.
 
     Returns:
-      An array of `x`'s dtype, and of its shape but for half the size along `axis`.
+      An array of `x`'s dtype and shape, with half the size along `axis`.
 
     Raises:
       AssertionError: the axis has an odd size.
-      IndexError: there is no such axis.
+      IndexError: the axis is out of range.
       TypeError: `x` is of integers or bools.
 
     Example:
@@ -661,7 +667,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Any:
             AssertionError,
             f"glu: axis size must be divisible by 2, got {errors.type_text(x)}.",
             which=f"axis {axis} of size {shape[axis]}",
-            why="one half gates the other.",
+            why="the axis is split into two halves, and one gates the other.",
             tries=["a layer before it with an even number of outputs"],
         )
     value, gate = jnp.split(x, 2, axis)
@@ -670,7 +676,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Any:
 
 @composite
 def identity(x: ArrayLike) -> Any:
-    """The argument itself, as an array: :math:`x`.
+    """Return the argument as an array: :math:`x`.
 
     Args:
       x: array or number.

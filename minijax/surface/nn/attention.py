@@ -1,10 +1,10 @@
-"""Dot-product attention, for heads that share keys and values in groups too.
+"""Dot-product attention, also with grouped heads of keys and values.
 
 Letters of axes: B batch, T query positions, S key positions, N query heads, K heads of
-keys and values, H features of a head.  Scores and their softmax are computed in at
-least float32.  Masks and biases have the axes of the scores, (B, N, T, S).
+keys and values, H features of a head.  Scores and their softmax are computed in float32 or
+wider.  Masks and biases have the axes of the scores, (B, N, T, S).
 
-Next: block_scaling.py, for products of numbers with common scales.
+Next: block_scaling.py, for products with block scales.
 """
 
 from __future__ import annotations
@@ -46,31 +46,31 @@ def dot_product_attention(
     implementation: str | None = None,
     return_residual: bool = False,
 ) -> Any:
-    """softmax(scale * query @ key^T + bias) @ value, for each head.
+    """Compute softmax(scale * query @ key^T + bias) @ value for each head.
 
     Args:
       query: float array (B, T, N, H), or (T, N, H) without a batch.
       key: array (B, S, K, H); K divides N, and each head serves N / K query heads.
       value: array like `key`.
       bias: added to the scores; broadcasts to (B, N, T, S).
-      mask: bools that broadcast to (B, N, T, S); scores where it is False do not count.
+      mask: bools that broadcast to (B, N, T, S); scores where it is False are ignored.
       scale: factor of the scores (default: 1 / sqrt(H)).
-      is_causal: no position sees a later one.
-      query_seq_lengths: int32[B], positions of each query that count; beyond them the
+      is_causal: whether each position attends only to itself and earlier positions.
+      query_seq_lengths: int32[B], the number of valid query positions; beyond them the
         result is 0.
-      key_value_seq_lengths: int32[B], positions of each key that count.
-      local_window_size: how many positions to the left and to the right each one sees:
-        a pair, or one number for both.
-      implementation: None or "xla"; "cudnn" needs that library.
-      return_residual: return the logarithm of the softmax's divisor, too.
+      key_value_seq_lengths: int32[B], the number of valid key positions.
+      local_window_size: the number of positions to the left and to the right that each
+        position attends to: a pair, or one number for both.
+      implementation: None or "xla"; "cudnn" is not supported.
+      return_residual: also return the logarithm of the softmax's divisor.
 
     Returns:
-      An array like `query`; with `return_residual` also one of shape (B, T, N) and that
-      dtype, a constant to derivatives.
+      An array like `query`; with `return_residual` also one of shape (B, T, N) and the same
+      dtype, which is constant under differentiation.
 
     Raises:
-      ValueError: shapes or dtypes do not fit, or an unknown implementation.
-      RuntimeError: "cudnn", which is not here.
+      ValueError: shapes or dtypes do not fit, or the implementation is unknown.
+      RuntimeError: the implementation is "cudnn".
 
     Example:
       >>> import minijax as mj
@@ -101,7 +101,7 @@ def dot_product_attention(
 
 
 def check_implementation(name: str | None) -> None:
-    """Refuse what is not known or not here."""
+    """Raise unless the implementation is supported."""
     if name == "cudnn":
         raise errors.error(
             RuntimeError,
@@ -117,7 +117,7 @@ def check_implementation(name: str | None) -> None:
 
 
 def as_window(window: Window) -> tuple[int, int] | None:
-    """How far to the left and to the right a position sees."""
+    """Return the window sizes to the left and to the right."""
     if window is None or isinstance(window, int):
         return None if window is None else (window, window)
     two = not isinstance(window, Tracer) and np.shape(window) == (2,)
@@ -129,7 +129,7 @@ def as_window(window: Window) -> tuple[int, int] | None:
 
 
 def check_shape(name: str, x: Any, shape: Sequence[int]) -> None:
-    """ValueError unless `x` has this shape; -1 stands for any size."""
+    """Raise ValueError unless `x` has this shape; -1 matches any size."""
     if x.ndim != len(shape):
         raise errors.value_error(
             f"dot_product_attention: {name} ndim should be {len(shape)}, but got {x.ndim}",
@@ -138,12 +138,12 @@ def check_shape(name: str, x: Any, shape: Sequence[int]) -> None:
     if any(n not in (-1, m) for n, m in zip(shape, x.shape, strict=True)):
         raise errors.value_error(
             f"dot_product_attention: {name} shape should be {list(shape)}: but got {x.shape}",
-            why="batches, heads and features must fit those of the key.",
+            why="batch, heads and features must match the key.",
         )
 
 
 def check_dtype(name: str, x: Any, dtype: Any) -> None:
-    """ValueError unless `x` has this dtype."""
+    """Raise ValueError unless `x` has this dtype."""
     if x.dtype != dtype:
         raise errors.value_error(
             f"dot_product_attention: {name} dtype should be {dtype}, but got {x.dtype}",
@@ -152,7 +152,7 @@ def check_dtype(name: str, x: Any, dtype: Any) -> None:
 
 
 def check_operands(query: Any, key: Any, value: Any) -> None:
-    """ValueError unless queries, keys and values fit together."""
+    """Raise ValueError unless queries, keys and values fit together."""
     batch, _, heads, features = key.shape
     check_shape("value", value, key.shape)
     check_shape("query", query, [batch, -1, -1, features])
@@ -168,12 +168,12 @@ def check_operands(query: Any, key: Any, value: Any) -> None:
 
 
 def with_four_axes(x: Any) -> Any:
-    """An array with leading axes of size 1."""
+    """Add leading axes of size 1, up to four axes."""
     return jnp.expand_dims(x, tuple(range(4 - x.ndim))) if x.ndim < 4 else x
 
 
 def lengths_of(name: str, lengths: Any, batch: int) -> Any:
-    """Sequence lengths as int32[B, 1, 1, 1]."""
+    """Return sequence lengths as int32[B, 1, 1, 1]."""
     if lengths is None:
         return None
     lengths = jnp.asarray(lengths)
@@ -193,7 +193,8 @@ def visible(
     query_lengths,
     key_lengths,
 ):
-    """Which keys each query sees, as bools that broadcast to (B, N, T, S), or None."""
+    """Return the mask of keys that each query attends to, which broadcasts to
+    (B, N, T, S), or None."""
     conditions = [] if mask is None else [mask]
     if causal or window is not None or query_lengths is not None:
         t = broadcasted_iota(dtypes.int32, (1, 1, sizes[0], 1), 2)
@@ -214,7 +215,7 @@ def visible(
 
 
 def scores_of(query: Any, key: Any, dtype: Any) -> Any:
-    """Products of every query with every key, (B, N, T, S)."""
+    """Return the products of every query with every key, (B, N, T, S)."""
     b, t, n, h = query.shape
     s, k = key.shape[1:3]
     kwargs = {"preferred_element_type": dtype}
@@ -226,7 +227,7 @@ def scores_of(query: Any, key: Any, dtype: Any) -> Any:
 
 
 def weighted(weights: Any, value: Any) -> Any:
-    """Sums of values with weights (B, N, T, S), as (B, T, N, H)."""
+    """Return sums of values with weights (B, N, T, S), as (B, T, N, H)."""
     b, n, t, s = weights.shape
     k, h = value.shape[2:]
     kwargs = {"preferred_element_type": value.dtype}
@@ -268,7 +269,7 @@ def _attention(
         scores = scores + with_four_axes(jnp.asarray(bias))
     visible_mask = visible(mask, (t, key.shape[1]), causal, window, query_lengths, key_lengths)
     if visible_mask is not None:
-        # Not -inf: a query that sees nothing gets the mean of all values, not nan.
+        # Not -inf: a query without visible keys then gets the mean of all values, not nan.
         scores = jnp.where(visible_mask, scores, -0.7 * float(jnp.finfo(dtype).max))
     weights = softmax(scores.astype(dtype))
     out = weighted(weights.astype(value.dtype), value)

@@ -1,10 +1,10 @@
-"""Products that are computed in low precision, with a scale for each block of numbers.
+"""Products in low precision, with one scale per block of numbers.
 
-Operands are rounded first: along the axes that are summed over, blocks of neighbours get a
-scale, which makes the largest of them the largest number of a dtype of 8 or 4 bits.
-Derivatives are those of the product without rounding; of 8 bits, they are rounded as well.
+Operands are quantized first.  Along the contracting axes, each block of neighbours gets a
+scale that maps its largest number to the largest number of an 8-bit or 4-bit dtype.
+Derivatives ignore the rounding; for 8-bit dtypes their operands are quantized as well.
 
-Next: scaled.py, which multiplies.
+Next: scaled.py, for the product.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _E8M0 = np.dtype(ml_dtypes.float8_e8m0fnu)
 
 @dataclasses.dataclass
 class BlockScaleConfig:
-    """How the numbers of an operand are rounded, in blocks.
+    """The quantization of an operand in blocks.
 
     Attributes:
       mode: "mxfp8" or "nvfp4".
-      block_size: how many neighbours share a scale.
-      data_type: the dtype of the rounded numbers.
+      block_size: the number of neighbours that share a scale.
+      data_type: the dtype of the quantized numbers.
       scale_type: the dtype of scales.
-      global_scale: an array of one number, by which all are divided first; or None.
-      infer_only: kept for who reads it; products do not.
+      global_scale: an array of one number, by which all numbers are divided first; or None.
+      infer_only: accepted for compatibility; not used.
     """
 
     mode: str
@@ -59,19 +59,19 @@ class BlockScaleConfig:
 def get_scaled_dot_general_config(
     mode: Literal["nvfp4", "mxfp8"], global_scale: Any = None
 ) -> BlockScaleConfig:
-    """How `scaled_dot_general` is to round an operand.
+    """Return the quantization of an operand of `scaled_dot_general`.
 
     Args:
       mode: "mxfp8", blocks of 32 numbers of 8 bits whose scales are powers of 2; or
         "nvfp4", blocks of 16 numbers of 4 bits whose scales have 8 bits.
-      global_scale: float32 array of one number, of "nvfp4" alone: all numbers are divided
-        by it first; None for 1.
+      global_scale: float32 array of one number, for "nvfp4" only: all numbers are divided
+        by it first; None means 1.
 
     Returns:
       A `BlockScaleConfig`.
 
     Raises:
-      ValueError: there is no such mode.
+      ValueError: the mode is unknown.
 
     Example:
       >>> import minijax as mj
@@ -98,22 +98,22 @@ def scaled_dot_general(
     configs: Sequence[BlockScaleConfig] | None = None,
     implementation: Literal["cudnn"] | None = None,
 ) -> Any:
-    """A product as of `lax.dot_general`, of operands that are rounded in blocks.
+    """Compute `lax.dot_general` of operands quantized in blocks.
 
     Args:
       lhs, rhs: arrays.
-      dimension_numbers: pairs of axes as for `lax.dot_general`: those that are summed
-        over, of both operands; those that are lanes.
+      dimension_numbers: pairs of axes as for `lax.dot_general`: contracting axes of both
+        operands, then batch axes of both.
       preferred_element_type: the dtype of the result: float32, bfloat16 or float16.
-      configs: how lhs, rhs and derivatives are rounded
-        (`get_scaled_dot_general_config`); None for a product without rounding.
+      configs: the quantizations of lhs, rhs and cotangents
+        (`get_scaled_dot_general_config`); None for a product without quantization.
       implementation: deprecated; it has no effect.
 
     Returns:
-      Array: lanes first, then the other axes of lhs, then those of rhs.
+      Array: batch axes first, then the other axes of lhs, then those of rhs.
 
     Raises:
-      TypeError: another dtype is preferred.
+      TypeError: `preferred_element_type` is another dtype.
       ValueError: shapes do not fit.
 
     Example:
@@ -123,8 +123,8 @@ def scaled_dot_general(
       >>> mj.nn.scaled_dot_general(x, x, (((1,), (1,)), ((), ())), configs=how)[0, 0]
       Array(3.125, dtype=float32)
 
-    Differs from JAX: works on every device, for any number of summed numbers, with more
-    than one summed axis; blocks of zeros are zero.
+    Differs from JAX: works on every device, for any contracting size, with several
+    contracting axes; blocks of zeros are zero.
     """
     check_arraylike("scaled_dot_general", lhs, rhs)
     dtype = static_dtype(preferred_element_type, "scaled_dot_general")
@@ -143,7 +143,7 @@ def scaled_dot_general(
 
 
 class _BlockFormat:
-    """What is static of a config."""
+    """The static fields of a config, hashable."""
 
     __slots__ = ("block", "data", "four_bits", "scale")
 
@@ -177,7 +177,7 @@ def _scaled_dot_general(
 
 
 def _three_axes(x: Any, lanes: Sequence[int], summed: Sequence[int]) -> Any:
-    """`x` with axes for lanes, for what is left, and for what is summed over."""
+    """Reshape `x` to batch axes, free axes and contracting axes, each merged into one."""
     shape = aval_of(x).shape
     lanes, summed = [i % len(shape) for i in lanes], [i % len(shape) for i in summed]
     free_axes = [i for i in range(len(shape)) if i not in lanes and i not in summed]
@@ -186,7 +186,7 @@ def _three_axes(x: Any, lanes: Sequence[int], summed: Sequence[int]) -> Any:
 
 
 def _rounded(x: Any, kind: _BlockFormat, global_scale: Any) -> tuple[Any, Any]:
-    """Rounded numbers, zeros behind to whole blocks, and their scales."""
+    """Return quantized numbers, padded with zeros to complete blocks, and their scales."""
     lanes, rows, count = aval_of(x).shape
     num_padding = -count % kind.block
     x = jnp.pad(x.astype(np.float32), ((0, 0), (0, 0), (0, num_padding)))
@@ -200,6 +200,8 @@ def _rounded(x: Any, kind: _BlockFormat, global_scale: Any) -> tuple[Any, Any]:
     else:
         largest = np.float32(ml_dtypes.finfo(kind.scale).max)
         stored_scale = jnp.minimum(scale, largest).astype(kind.scale)
+        # Without the barrier XLA may remove the conversion to the narrow dtype and back, and
+        # the numbers would be divided by unrounded scales.
         stored_scale = lax.optimization_barrier(stored_scale)
         value = stored_scale.astype(np.float32)
         value = jnp.where(value == 0, np.float32(1), value)
@@ -208,10 +210,10 @@ def _rounded(x: Any, kind: _BlockFormat, global_scale: Any) -> tuple[Any, Any]:
 
 
 def _power_of_two(x: Any) -> tuple[Any, Any]:
-    """The least power of 2 that is not below `x`, in float32 and in 8 bits."""
+    """Return the least power of 2 that is at least `x`, in float32 and in 8 bits."""
     bits = lax.bitcast_convert_type(x, np.uint32)
     exponent, rest = bits >> 23, bits & 0x7FFFFF
-    tiny = (exponent == 0) & (rest <= 0x400000)  # up to 2^-127, the least one
+    tiny = (exponent == 0) & (rest <= 0x400000)  # up to 2^-127, the least scale
     above = (rest > 0) & (exponent < 254) & ~tiny
     exponent = exponent + above
     value = lax.bitcast_convert_type(exponent << 23, np.float32)
@@ -221,7 +223,7 @@ def _power_of_two(x: Any) -> tuple[Any, Any]:
 
 
 def _multiplied(a: Any, b: Any, scales: Any, dtype: Any, kinds: Any) -> Any:
-    """a b^T, of rounded numbers, for each lane."""
+    """Return a b^T of quantized numbers for each batch element."""
     (left, left_scale), (right, right_scale) = [
         _rounded(x, kind, scale) for x, kind, scale in zip((a, b), kinds, scales, strict=True)
     ]
@@ -251,7 +253,7 @@ def _product_bwd(dtype: Any, kinds: Any, residuals: Any, ct: Any) -> Any:
         (b, a, cts[1], kinds[0], b_scale),
     ):
         if kind.four_bits:
-            # Not rounded; what was cut off does not move.
+            # Not quantized; clipped numbers have no derivative.
             operand_ct = jnp.matmul(g.astype(np.float32), other.astype(np.float32))
             largest = float(ml_dtypes.finfo(kind.data).max)
             largest *= float(ml_dtypes.finfo(kind.scale).max)

@@ -1,8 +1,8 @@
 """Initial values of parameters: functions of a random key, a shape and a dtype.
 
-Most scale random numbers by the *fan* of a parameter: how many inputs each output sums
-(`fan_in`), or how many outputs each input reaches (`fan_out`), so that signals neither
-grow nor fade through many layers.
+Most scale random numbers by the *fan* of a parameter: the number of inputs per output
+(`fan_in`) or the number of outputs per input (`fan_out`), so that signals neither grow nor
+vanish through many layers.
 
 >>> import minijax as mj
 >>> init = mj.nn.initializers.lecun_normal()
@@ -31,16 +31,17 @@ Axes = int | Sequence[int]
 
 @runtime_checkable
 class Initializer(Protocol):
-    """What makes an initial value: a function of a key, a shape and a dtype."""
+    """An initializer: a function of a key, a shape and a dtype."""
 
     def __call__(
         self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None
     ) -> Any:
-        raise TypeError("Initializer is a protocol: a type, not a function.")
+        raise TypeError("Initializer is a protocol and cannot be called.")
 
 
 def dtype_for(name: str, dtype: Any, usual: Any) -> Any:
-    """The dtype asked for, else an initializer's own, else that of Python floats."""
+    """Return the requested dtype, the initializer's default,
+    or the dtype of Python floats."""
     dtype = usual if dtype is None else dtype
     return dtypes.float_default() if dtype is None else static_dtype(dtype, name)
 
@@ -49,13 +50,13 @@ def dtype_for(name: str, dtype: Any, usual: Any) -> Any:
 
 
 def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
-    """Zeros: an initializer itself, :math:`w = 0`.
+    """Return zeros: this function is itself an initializer, :math:`w = 0`.
 
     Args:
-      key: not read; here so that all initializers are called alike.
+      key: not used; accepted so that all initializers have the same signature.
       shape: the result's shape.
-      dtype: the result's dtype (default: that of Python floats).
-      out_sharding: how the result lies on devices.
+      dtype: the result's dtype (default: the dtype of Python floats).
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape `shape` and dtype `dtype`.
@@ -70,13 +71,13 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
 
 
 def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
-    """Ones: an initializer itself, :math:`w = 1`.
+    """Return ones: this function is itself an initializer, :math:`w = 1`.
 
     Args:
-      key: not read; here so that all initializers are called alike.
+      key: not used; accepted so that all initializers have the same signature.
       shape: the result's shape.
-      dtype: the result's dtype (default: that of Python floats).
-      out_sharding: how the result lies on devices.
+      dtype: the result's dtype (default: the dtype of Python floats).
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape `shape` and dtype `dtype`.
@@ -91,14 +92,14 @@ def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> A
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """An initializer that repeats one value: :math:`w = c`.
+    """Return an initializer that repeats one value: :math:`w = c`.
 
     Args:
       value: the number c, or an array that broadcasts to the shape.
-      dtype: what the initializer makes if it is not told otherwise (None: floats).
+      dtype: the default dtype of the initializer (None: the dtype of Python floats).
 
     Returns:
-      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      A function `init(key, shape, dtype=None, out_sharding=None)` that returns an array
       of `shape`.
 
     Raises:
@@ -118,22 +119,22 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     return init
 
 
-# ------------------------------------------------------------------ plain distributions
+# ----------------------------------------------------------------- simple distributions
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer of uniform numbers: density :math:`1 / s` on [0, s).
+    """Return an initializer of uniform numbers, with density :math:`1 / s` on [0, s).
 
     Args:
       scale: the upper end s.
-      dtype: what the initializer makes if it is not told otherwise (None: floats).
+      dtype: the default dtype of the initializer (None: the dtype of Python floats).
 
     Returns:
-      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      A function `init(key, shape, dtype=None, out_sharding=None)` that returns an array
       of `shape`.
 
     Raises:
-      ValueError: (the initializer) the dtype is no float one.
+      ValueError: (the initializer) the dtype is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -151,14 +152,14 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer of normal numbers: density ~ :math:`e^{-x^2 / 2s^2}`.
+    """Return an initializer of normal numbers, with density ~ :math:`e^{-x^2 / 2s^2}`.
 
     Args:
       stddev: their standard deviation s.
-      dtype: what the initializer makes if it is not told otherwise (None: floats).
+      dtype: the default dtype of the initializer (None: the dtype of Python floats).
 
     Returns:
-      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      A function `init(key, shape, dtype=None, out_sharding=None)` that returns an array
       of `shape`.
 
     Raises:
@@ -182,19 +183,20 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 def truncated_normal(
     stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
 ) -> Initializer:
-    """An initializer of normal numbers between two ends: ~ :math:`e^{-x^2 / 2s^2}`.
+    """Return an initializer of truncated normal numbers, with density
+    ~ :math:`e^{-x^2 / 2s^2}` between two bounds.
 
     Args:
-      stddev: standard deviation s before the ends are cut off.
-      dtype: what the initializer makes if it is not told otherwise (None: floats).
-      lower, upper: where they are cut off, in standard deviations.
+      stddev: the standard deviation s before truncation.
+      dtype: the default dtype of the initializer (None: the dtype of Python floats).
+      lower, upper: the bounds, in standard deviations.
 
     Returns:
-      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      A function `init(key, shape, dtype=None, out_sharding=None)` that returns an array
       of `shape`.
 
     Raises:
-      ValueError: (the initializer) the dtype is no float one.
+      ValueError: (the initializer) the dtype is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -218,14 +220,14 @@ def truncated_normal(
 
 
 def size_of(shape: Sequence[int], axes: Axes) -> int:
-    """How many elements an array of this shape has along axes."""
+    """Return the number of elements of an array of this shape along axes."""
     return math.prod(shape[i] for i in ([axes] if isinstance(axes, int) else axes))
 
 
 def fans(
     shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
 ) -> tuple[float, float]:
-    """How many inputs each output sums, and how many outputs each input reaches."""
+    """Return the numbers of inputs per output and of outputs per input."""
     if len(shape) <= 1:
         raise errors.value_error(
             "Can't compute input and output sizes of a"
@@ -235,7 +237,7 @@ def fans(
             tries=["zeros or normal for biases and scales"],
         )
     ins, outs = size_of(shape, in_axis), size_of(shape, out_axis)
-    # What is neither: the window of a convolution.
+    # The remaining axes are the window of a convolution.
     window = math.prod(shape) / ins / outs / size_of(shape, batch_axis)
     return ins * window, outs * window
 
@@ -247,7 +249,7 @@ _MEANS = {
     "fan_geo_avg": lambda i, o: math.sqrt(i * o),
 }
 
-# Standard deviations of the real and of the complex normal distribution cut off at two.
+# Standard deviations of the real and the complex normal distribution truncated at two.
 _TRUNCATED_STDDEV = 0.87962566103423978
 _TRUNCATED_STDDEV_COMPLEX = 0.95311164380491208
 
@@ -261,25 +263,25 @@ def variance_scaling(
     batch_axis: Axes = (),
     dtype: Any = None,
 ) -> Initializer:
-    """An initializer of random numbers with mean 0 and variance scale / fan.
+    """Return an initializer of random numbers with mean 0 and variance scale / fan.
 
     Args:
       scale: factor of the variance.
-      mode: which fan: "fan_in", "fan_out", "fan_avg", their mean, or "fan_geo_avg",
-        their geometric mean.
+      mode: the fan: "fan_in", "fan_out", "fan_avg" (their mean) or "fan_geo_avg" (their
+        geometric mean).
       distribution: "truncated_normal" (at two standard deviations), "normal" or
         "uniform".
       in_axis, out_axis: axes of inputs and of outputs.
-      batch_axis: axes that count for neither.
-      dtype: what the initializer makes if it is not told otherwise.
+      batch_axis: axes that are neither inputs nor outputs.
+      dtype: the default dtype of the initializer.
 
     Returns:
-      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      A function `init(key, shape, dtype=None, out_sharding=None)` that returns an array
       of `shape`.
 
     Raises:
-      ValueError: (the initializer) an unknown mode or distribution, or a shape with
-        less than two axes.
+      ValueError: (the initializer) the mode or distribution is unknown, or the shape has
+        fewer than two axes.
 
     Example:
       >>> import minijax as mj
@@ -324,19 +326,19 @@ def _draw_truncated(key: Any, shape: Any, dtype: Any, variance: Any, out_shardin
 
 def _draw_uniform(key: Any, shape: Any, dtype: Any, variance: Any, out_sharding: Any) -> Any:
     if dtypes.is_complex(dtype):
-        # The numbers of a disk of radius sqrt(2) have variance 1.
+        # Uniform numbers in a disk of radius sqrt(2) have variance 1.
         return _in_disk(key, shape, dtype, out_sharding, None), jnp.sqrt(2 * variance)
     drawn = sampling.uniform(key, shape, dtype, -1, out_sharding=out_sharding)
     return drawn, jnp.sqrt(3 * variance)
 
 
 def _in_disk(key: Any, shape: Any, dtype: Any, out_sharding: Any, mass: Any) -> Any:
-    """Complex numbers even in the unit disk, or normal ones: the nearest `mass` of all."""
+    """Draw complex numbers uniform in the unit disk, or normal ones truncated to `mass`."""
     real = dtypes.real_of(dtype)
     key_radius, key_angle = keys.split(key)
     u = sampling.uniform(key_radius, shape, real, out_sharding=out_sharding)
     angle_fraction = sampling.uniform(key_angle, shape, real, out_sharding=out_sharding)
-    # The squared radius is even in [0, 1), or exponential: its distribution inverted.
+    # The squared radius is uniform in [0, 1), or exponential: invert its distribution.
     radius = jnp.sqrt(u) if mass is None else jnp.sqrt(-jnp.log1p(-u * mass))
     angle = (2 * np.pi * angle_fraction).astype(dtype)
     return radius.astype(dtype) * jnp.exp(1j * angle)
@@ -353,19 +355,19 @@ def _by_fan(name: str, scale: float, mode: str, distribution: str, source: str) 
 
     make.__name__ = make.__qualname__ = name
     settings = f"{scale}, {mode!r}, {distribution!r}"
-    make.__doc__ = f"""An initializer: `variance_scaling({settings})`.
+    make.__doc__ = f"""Return the initializer `variance_scaling({settings})`.
 
     Args:
       in_axis, out_axis: axes of inputs and of outputs.
-      batch_axis: axes that count for neither.
-      dtype: what the initializer makes if it is not told otherwise (None: floats).
+      batch_axis: axes that are neither inputs nor outputs.
+      dtype: the default dtype of the initializer (None: the dtype of Python floats).
 
     Returns:
-      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      A function `init(key, shape, dtype=None, out_sharding=None)` that returns an array
       of `shape`, with variance {scale} / {mode}.
 
     Raises:
-      ValueError: (the initializer) a shape with less than two axes.
+      ValueError: (the initializer) the shape has fewer than two axes.
 
     Example:
       >>> import minijax as mj
@@ -398,19 +400,19 @@ kaiming_uniform, kaiming_normal = he_uniform, he_normal
 
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer of matrices with orthogonal columns (or rows, if they are fewer).
+    """Return an initializer of matrices with orthogonal columns, or rows if they are fewer.
 
     Args:
       scale: the length of the columns.
-      column_axis: the axis of columns; all others together are rows.
-      dtype: what the initializer makes if it is not told otherwise.
+      column_axis: the axis of columns; the other axes together are rows.
+      dtype: the default dtype of the initializer.
 
     Returns:
-      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      A function `init(key, shape, dtype=None, out_sharding=None)` that returns an array
       of `shape`.
 
     Raises:
-      ValueError: (the initializer) the shape has less than two axes.
+      ValueError: (the initializer) the shape has fewer than two axes.
 
     Example:
       >>> import minijax as mj
@@ -431,7 +433,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
         rows = math.prod(shape) // columns if columns else 0
         tall = (max(rows, columns), min(rows, columns))
         q, r = decompositions.qr(sampling.normal(key, tall, dtype))
-        # Signs that make the distribution even over all orthogonal matrices.
+        # These signs make the distribution uniform over all orthogonal matrices.
         q = q * jnp.expand_dims(jnp.sign(jnp.diagonal(r)), 0)
         if columns > rows:
             q = q.T
@@ -443,20 +445,21 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer of convolutions that act as an orthogonal matrix at each place.
+    """Return an initializer of convolutions that apply an orthogonal
+    matrix at each position.
 
     Args:
       scale: the length of the matrix's columns.
       column_axis: the matrix's axis of columns.
-      dtype: what the initializer makes if it is not told otherwise.
+      dtype: the default dtype of the initializer.
 
     Returns:
-      A function `init(key, shape, dtype=None, out_sharding=None)` that makes an array
+      A function `init(key, shape, dtype=None, out_sharding=None)` that returns an array
       of `shape`.
 
     Raises:
-      ValueError: (the initializer) the shape has not 3, 4 or 5 axes, or fewer outputs
-        than inputs.
+      ValueError: (the initializer) the shape does not have 3, 4 or 5 axes, or has fewer
+        outputs than inputs.
 
     Example:
       >>> import minijax as mj

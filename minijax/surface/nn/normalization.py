@@ -1,8 +1,8 @@
-"""What works along an axis: softmax, sums of exponentials, standardizing, one-hot.
+"""Functions along an axis: softmax, sums of exponentials, standardization, one-hot.
 
-The maximum is taken away before exponentials are made, so that none overflows, and it
-takes no part in derivatives.  Masked elements are replaced before anything is computed
-of them, so that neither values nor gradients see them.
+The maximum is subtracted before exponentials are computed, so that none overflows, and it
+is constant under differentiation.  Masked elements are replaced before any computation, so
+that they affect neither values nor gradients.
 
 Next: attention.py.
 """
@@ -44,7 +44,7 @@ ArrayLike = Any
 
 
 def check_mask(name: str, where: Any) -> None:
-    """ValueError unless a mask consists of bools."""
+    """Raise ValueError unless a mask consists of bools."""
     if where is not None and not dtypes.is_bool(aval_of(where).dtype):
         raise errors.value_error(
             f"{name}: where must be None or a boolean array; got"
@@ -54,7 +54,7 @@ def check_mask(name: str, where: Any) -> None:
 
 
 def stopped_max(x: Any, axis: Any, keepdims: bool = True) -> Any:
-    """The maximum along axes; of no elements -inf.  A constant to derivatives."""
+    """Return the maximum along axes, or -inf for no elements, without derivative."""
     x = stop_gradient(x)
     shape = aval_of(x).shape
     empty = 0 in [shape[i] for i in canonical_axes(axis, len(shape))]
@@ -65,27 +65,27 @@ def stopped_max(x: Any, axis: Any, keepdims: bool = True) -> Any:
 
 
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Any:
-    r"""Positive numbers with sum 1 along axes: :math:`e^{x_i} / \sum_j e^{x_j}`.
+    r"""Compute the softmax :math:`e^{x_i} / \sum_j e^{x_j}` along axes.
 
     Args:
       x: array; integers become floats.
-      axis: axes that are summed over; None for all of them.
+      axis: axes to sum over; None for all of them.
       where: a mask of bools; elements where it is False count as -inf.
 
     Returns:
       An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Raises:
-      ValueError: there is no such axis, or the mask is not of bools.
+      ValueError: the axis is out of range, or the mask is not of bools.
 
     Example:
       >>> import minijax as mj
       >>> mj.nn.softmax(mj.numpy.array([0., 0., -mj.numpy.inf]))
       Array([0.5, 0.5, 0. ], dtype=float32)
 
-    Its derivative is made of the result alone, which saves memory, and precise also
-    where one share is nearly 1; with `jax_softmax_custom_jvp` set to False it is that of
-    the expression.
+    The derivative is computed from the result alone, which saves memory, and is precise
+    also where one element is nearly 1.  With `jax_softmax_custom_jvp` set to False the
+    expression is differentiated instead.
     """
     return _softmax(x, static_axis(axis), where)
 
@@ -98,12 +98,12 @@ def _softmax(x: Any, axis: Any, where: Any) -> Any:
     (x,) = promote_args_inexact("softmax", x)
     kernel = _softmax_with_jvp if config.SOFTMAX_CUSTOM_JVP.value else shares
     out = kernel(x, axis)
-    # Where everything is masked, the shares are nan.
+    # Where all elements are masked, the quotients are nan.
     return out if where is None else jnp.where(where, out, 0)
 
 
 def shares(x: Any, axis: Any) -> Any:
-    """Exponentials divided by their sum."""
+    """Return exponentials divided by their sum."""
     exponentials = jnp.exp(x - stopped_max(x, axis))
     return exponentials / jnp.sum(exponentials, axis, keepdims=True)
 
@@ -119,10 +119,11 @@ def _softmax_jvp(axis: Any, primals: Any, tangents: Any) -> Any:
 
 
 def _centred(y: Any, t: Any, axis: Any) -> Any:
-    """t - sum(y t), twice, which changes nothing since the shares y have the sum 1.
+    """Return t - sum(y t), subtracted twice.
 
-    But where one share is nearly 1, of its own element's tangent the first time leaves
-    rounding, and the second time what is right.
+    Since sum(y) is 1, the second subtraction changes nothing mathematically.  If one
+    element of y is nearly 1, the first subtraction leaves only rounding errors of that
+    element's tangent, and the second one corrects them.
     """
     shape = aval_of(t).shape
     axes = canonical_axes(axis, len(shape))
@@ -133,22 +134,22 @@ def _centred(y: Any, t: Any, axis: Any) -> Any:
 
 
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Any:
-    r"""Logarithm of the softmax: :math:`x_i - \log \sum_j e^{x_j}` along axes.
+    r"""Compute the logarithm of the softmax, :math:`x_i - \log \sum_j e^{x_j}`, along axes.
 
-    Precise where the softmax is near 0.  Where one share is nearly 1, its logarithm is as
-    precise as 1 is: about -s where the others sum to s, or 0 if s is below a rounding error
-    of 1.
+    It is precise where the softmax is near 0.  Where one element of the softmax is nearly
+    1, its logarithm has the absolute precision of 1: it is about -s if the others sum to s,
+    or 0 if s is below a rounding error of 1.
 
     Args:
       x: array; integers become floats.
-      axis: axes that are summed over; None for all of them.
+      axis: axes to sum over; None for all of them.
       where: a mask of bools; elements where it is False count as -inf.
 
     Returns:
       An array of `x`'s shape and dtype; of the default float dtype for integers.
 
     Raises:
-      ValueError: there is no such axis, or the mask is not of bools.
+      ValueError: the axis is out of range, or the mask is not of bools.
 
     Example:
       >>> import minijax as mj
@@ -180,22 +181,22 @@ def logsumexp(
     return_sign: bool = False,
     where: ArrayLike | None = None,
 ) -> Any:
-    """log(sum(b * exp(a))) along axes, without overflow.
+    """Compute log(sum(b * exp(a))) along axes, without overflow.
 
     Args:
       a: array or number; integers become floats.
-      axis: axes that are summed over; None for all of them.
+      axis: axes to sum over; None for all of them.
       b: factors that broadcast with `a`; they may be negative or 0.
       keepdims: keep summed axes with size 1.
       return_sign: return the logarithm of the sum's magnitude, and its sign.
-      where: a mask of bools; elements where it is False are left out.
+      where: a mask of bools; elements where it is False are ignored.
 
     Returns:
-      The logarithm, nan where the sum is negative; with `return_sign` a pair of arrays,
-      the second one a number of magnitude 1, or 0, by which to multiply.
+      The logarithm, nan where the sum is negative; with `return_sign` a pair of arrays:
+      the logarithm and the sign, of magnitude 1 or 0.
 
     Raises:
-      ValueError: there is no such axis, or the mask is not of bools.
+      ValueError: the axis is out of range, or the mask is not of bools.
 
     Example:
       >>> import minijax as mj
@@ -209,7 +210,7 @@ def logsumexp(
 def _logsumexp(a, axis, b, keepdims: bool, return_sign: bool, where):
     check_mask("logsumexp", where)
     masked = where is not None
-    if masked and dtypes.is_bool(aval_of(a).dtype):  # bools alone: the mask's dtype wins
+    if masked and dtypes.is_bool(aval_of(a).dtype):  # for bools the dtype of the mask decides
         a = jnp.where(where, a, -jnp.inf)
         masked = False
     if b is None:
@@ -235,26 +236,26 @@ def _logsumexp(a, axis, b, keepdims: bool, return_sign: bool, where):
     out = jnp.log(total) + convert(top, aval_of(total).dtype)
     if b is None or dtypes.is_complex(aval_of(total).dtype):
         return out
-    return jnp.where(total < 0, jnp.nan, out)  # nan, as it should be; it does not move
+    return jnp.where(total < 0, jnp.nan, out)  # nan without a tangent, as intended
 
 
 def logmeanexp(
     x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False
 ) -> Any:
-    r""":math:`\log(\frac{1}{n} \sum_i e^{x_i})` along axes, without overflow.
+    r"""Compute :math:`\log(\frac{1}{n} \sum_i e^{x_i})` along axes, without overflow.
 
     Args:
       x: array or number; integers become floats.
-      axis: axes that are averaged over; None for all of them.
-      where: a mask of bools; elements where it is False are left out.
+      axis: axes to average over; None for all of them.
+      where: a mask of bools; elements where it is False are ignored.
       keepdims: keep averaged axes with size 1.
 
     Returns:
-      An array of `x`'s dtype (for integers the default float one), without the axes of
+      An array of `x`'s dtype (the default float dtype for integers), without the axes of
       `axis` unless `keepdims`.
 
     Raises:
-      ValueError: there is no such axis, or the mask is not of bools.
+      ValueError: the axis is out of range, or the mask is not of bools.
 
     Example:
       >>> import minijax as mj
@@ -291,15 +292,15 @@ def standardize(
     *,
     algorithm: str = "fast",
 ) -> Any:
-    r""":math:`(x - \mu) / \sqrt{\sigma^2 + \epsilon}`, along axes.
+    r"""Standardize along axes: :math:`(x - \mu) / \sqrt{\sigma^2 + \epsilon}`.
 
     Args:
       x: array; integers become floats.
-      axis: axes over which mean and variance are taken.
-      mean, variance: what to use in their place; arrays that broadcast with `x`.
-      epsilon: a small number that keeps the divisor from 0.
-      where: a mask; elements where it is False take no part in mean and variance.
-      algorithm: "fast", by the mean of the squares, or "stable", by the squares of the
+      axis: axes of mean and variance.
+      mean, variance: values to use instead; arrays that broadcast with `x`.
+      epsilon: a small number that keeps the divisor positive.
+      where: a mask; elements where it is False do not contribute to mean and variance.
+      algorithm: "fast", by the mean of squares, or "stable", by the mean of squared
         differences from the mean.
 
     Returns:
@@ -307,7 +308,7 @@ def standardize(
       promote to; of the default float dtype for integers.
 
     Raises:
-      ValueError: an unknown algorithm, or no such axis.
+      ValueError: the algorithm is unknown, or the axis is out of range.
 
     Example:
       >>> import minijax as mj
@@ -325,7 +326,7 @@ def _standardize(x, axis, mean, variance, epsilon, where, algorithm: str):
         )
     original = x
     (x,) = promote_args_inexact("standardize", x)
-    # Raises where promotion is forbidden and the caller passes floats beside integers.
+    # Raises if the options forbid promotion and floats are passed with integers.
     dtypes.promote(tuple((aval_of(v).dtype, aval_of(v).weak_type) for v in (original, x)))
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)
@@ -343,22 +344,23 @@ def _standardize(x, axis, mean, variance, epsilon, where, algorithm: str):
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | Any = -1) -> Any:
-    """Classes as vectors that are 1 at the class's place and 0 elsewhere.
+    """Encode classes as vectors that are 1 at the class's index and 0 elsewhere.
 
     Args:
-      x: array (or nested lists) of classes; one outside of [0, num_classes) gives zeros.
+      x: array (or nested lists) of classes; a class outside [0, num_classes) gives zeros.
       num_classes: size of the new axis.
-      dtype: the result's dtype (default: that of Python floats).
-      axis: where the new axis stands in the result, or the name of a mapped axis, each
+      dtype: the result's dtype (default: the dtype of Python floats).
+      axis: the position of the new axis in the result, or the name of a mapped axis, each
         lane of which gets its own element.
 
     Returns:
-      An array of `dtype`, of the shape of `x` with an axis of size `num_classes` more;
-      with the name of an axis, of the shape of `x`.
+      An array of `dtype`, of the shape of `x` with an additional axis of size
+      `num_classes`; for a named axis, of the shape of `x`.
 
     Raises:
       ConcretizationTypeError: `num_classes` is traced.
-      ValueError: no such axis, or a named one of another size than `num_classes`.
+      ValueError: the axis is out of range, or the size of a named axis is not
+        `num_classes`.
 
     Example:
       >>> import minijax as mj
@@ -398,7 +400,7 @@ def _one_hot(x: Any, n: int, dtype: Any, axis: Any) -> Any:
 
 
 def _lane_of(axis: Any, n: int) -> Any:
-    """This lane's position along a named axis, which must have n lanes."""
+    """Return this lane's index along a named axis, which must have n lanes."""
     size = lax.axis_size(axis)
     if size != n:
         raise ValueError(

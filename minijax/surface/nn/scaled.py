@@ -1,8 +1,8 @@
-"""Products of low-precision numbers that share scales in blocks.
+"""Products of low-precision numbers with block scales.
 
-A block of neighbouring numbers along the contracted axis has one scale, and each number
-is the stored one times that scale.  Here the numbers are scaled first and multiplied
-then, in the result's precision, on every device.
+A block of neighbouring numbers along the contracting axis has one scale, and each number is
+the stored number times that scale.  The numbers are scaled first and then multiplied, in
+the result's precision, on every device.
 
 Next: initializers.py.
 """
@@ -28,7 +28,7 @@ def scaled_matmul(
     rhs_scales: Any,
     preferred_element_type: Any = np.float32,
 ) -> Any:
-    """lhs @ rhs^T of two arrays with block scales.
+    """Compute lhs @ rhs^T of two arrays with block scales.
 
     Args:
       lhs: array (B, M, K).
@@ -62,14 +62,14 @@ def scaled_matmul(
 def _scaled_matmul(a: Any, b: Any, a_scales: Any, b_scales: Any, dtype: Any) -> Any:
     check_arraylike("scaled_matmul", a, b, a_scales, b_scales)
     check_blocks(a, b, a_scales, b_scales)
-    # Products of scaled numbers need more than the 16 bits that may be asked for.
+    # Products of scaled numbers need more than 16 bits, even for a 16-bit result.
     wide = jnp.promote_types(dtype, np.float32)
     left, right = unscaled(a, a_scales, wide), unscaled(b, b_scales, wide)
     return jnp.einsum("bmk,bnk->bmn", left, right).astype(dtype)
 
 
 def unscaled(x: Any, scales: Any, dtype: Any) -> Any:
-    """The numbers that an array with block scales stands for."""
+    """Return the numbers that an array with block scales represents."""
     b, m, k = x.shape
     blocks = scales.shape[-1]
     x = jnp.reshape(x.astype(dtype), (b, m, blocks, k // blocks))
@@ -77,7 +77,7 @@ def unscaled(x: Any, scales: Any, dtype: Any) -> Any:
 
 
 def check_blocks(a: Any, b: Any, a_scales: Any, b_scales: Any) -> None:
-    """ValueError unless numbers and scales fit together."""
+    """Raise ValueError unless numbers and scales fit together."""
     operands = {"lhs": a, "rhs": b, "lhs_scales": a_scales, "rhs_scales": b_scales}
     operand_text = ", ".join(f"{name} {errors.type_text(x)}" for name, x in operands.items())
 

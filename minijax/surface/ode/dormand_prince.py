@@ -1,11 +1,11 @@
-r"""Steps of Runge and Kutta's kind of orders 5 and 4, by Dormand and Prince.
+r"""Runge-Kutta steps of orders 5 and 4, by Dormand and Prince.
 
-Of y' = f(y, t), with seven slopes k at places of a step h,
+For y' = f(y, t), with seven slopes k at nodes within a step h,
 
 .. math:: y_1 = y_0 + h \sum_i b_i k_i, \quad e = h \sum_i (b_i - \hat b_i) k_i
 
-e is the difference to a formula of order 4, and the slope at y_1 is the first one of the
-next step. Between both ends a polynomial of order 4 stands for the solution.
+e is the difference from a formula of order 4, and the slope at y_1 is the first slope of
+the next step.  Between both ends a polynomial of degree 4 approximates the solution.
 
 Source: J. Dormand, P. Prince, A family of embedded Runge-Kutta formulae, J. Comput. Appl.
 Math. 6, 1980; L. Shampine, Some practical Runge-Kutta formulas, Math. Comp. 46, 1986
@@ -43,7 +43,7 @@ __all__ = (
 
 Derivative = Callable[[Any, Any], Any]
 
-# Places of the slopes in a step, and how slopes before make the value there.
+# The nodes of the slopes in a step, and the weights of previous slopes in the value there.
 NODES = np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
 STAGES = np.array(
     [
@@ -56,7 +56,7 @@ STAGES = np.array(
         [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0],
     ]
 )
-# What slopes count for in the result, in its error, and in the middle.
+# The weights of slopes in the result, in the formula of order 4, and in the midpoint.
 FIFTH = STAGES[6]
 FOURTH = np.array(
     [1951 / 21600, 0, 22642 / 50085, 451 / 720, -12231 / 42400, 649 / 6300, 1 / 60]
@@ -75,12 +75,12 @@ MIDDLE = 0.5 * np.array(
 
 
 def weighted_sum(weights: Any, k: Any) -> Any:
-    """The sum of slopes by weights."""
+    """Return the weighted sum of slopes."""
     return jnp.dot(jnp.asarray(weights, k.dtype), k, precision=Precision.HIGHEST)
 
 
 def runge_kutta_step(func: Derivative, y0: Any, f0: Any, t0: Any, dt: Any) -> Any:
-    """One step of the formulas.
+    """Compute one step of the formulas.
 
     Args:
       func: y' as a function of (y, t), of vectors.
@@ -88,7 +88,7 @@ def runge_kutta_step(func: Derivative, y0: Any, f0: Any, t0: Any, dt: Any) -> An
       t0, dt: the time and the step, numbers.
 
     Returns:
-      (y1, f1, error, k): value and slope after the step, the difference of both
+      (y1, f1, error, k): value and slope after the step, the difference of the two
       formulas, and all slopes [7, N].
 
     Example:
@@ -112,15 +112,15 @@ def runge_kutta_step(func: Derivative, y0: Any, f0: Any, t0: Any, dt: Any) -> An
 
 
 def fit_4th_order_polynomial(y0: Any, y1: Any, y_mid: Any, dy0: Any, dy1: Any, dt: Any) -> Any:
-    r"""The polynomial of order 4 with given values at 0, 1/2, 1, and slopes at 0 and 1.
+    r"""Fit a polynomial of degree 4 to values at 0, 1/2, 1, and slopes at 0 and 1.
 
     Args:
       y0, y1, y_mid: vectors: values at both ends and in the middle.
-      dy0, dy1: slopes at both ends, by the time.
-      dt: how long the interval is.
+      dy0, dy1: slopes at both ends, with respect to time.
+      dt: the length of the interval.
 
     Returns:
-      Five coefficients, that of the highest power first.
+      Five coefficients, highest power first.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -131,7 +131,7 @@ def fit_4th_order_polynomial(y0: Any, y1: Any, y_mid: Any, dy0: Any, dy1: Any, d
     h = dt.astype(y0.dtype)
     left, right = h * dy0, h * dy1
     rise, middle = y1 - y0, y_mid - y0
-    # Of p(x) - y0 - left x = x^2 (A + B x + C x^2): two values and a slope.
+    # p(x) - y0 - left x = x^2 (A + B x + C x^2) has two known values and a known slope.
     u, v, w = rise - left, 4 * (middle - left / 2), right - left
     # A + B + C = u, A + B/2 + C/4 = v, 2 A + 3 B + 4 C = w
     top = 2 * (w - 4 * u + 2 * v)
@@ -140,16 +140,16 @@ def fit_4th_order_polynomial(y0: Any, y1: Any, y_mid: Any, dy0: Any, dy1: Any, d
 
 
 def interp_fit_dopri(y0: Any, y1: Any, k: Any, dt: Any) -> Any:
-    """The polynomial that stands for the solution within a step.
+    """Fit the polynomial that approximates the solution within a step.
 
     Args:
       y0, y1: vectors [N]: values before and after it.
-      k: the slopes [7, N], as `runge_kutta_step` gives them.
+      k: the slopes [7, N], from `runge_kutta_step`.
       dt: the step.
 
     Returns:
-      Array [5, N] of coefficients, that of the highest power first, of the share of the
-      step that has passed.
+      Array [5, N] of coefficients, highest power first, in the elapsed fraction of the
+      step.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -166,16 +166,16 @@ def interp_fit_dopri(y0: Any, y1: Any, k: Any, dt: Any) -> Any:
 def initial_step_size(
     fun: Derivative, t0: Any, y0: Any, order: Any, rtol: Any, atol: Any, f0: Any
 ) -> Any:
-    """A step to begin with: of a size that one of Euler's explains well enough.
+    """Return an initial step size, for which an Euler step would be accurate enough.
 
     Args:
       fun: y' as a function of (y, t), of vectors.
-      t0, y0, f0: the first time, value, and slope.
-      order: of the formula.
-      rtol, atol: errors that a step may make, relative and absolute.
+      t0, y0, f0: the initial time, value and slope.
+      order: the order of the formula.
+      rtol, atol: relative and absolute tolerance of a step.
 
     Returns:
-      A float number.
+      A float.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -198,7 +198,7 @@ def initial_step_size(
 
 
 def abs2(x: Any) -> Any:
-    """The square of the absolute value.
+    """Return the square of the absolute value.
 
     Args:
       x: array or number.
@@ -215,15 +215,15 @@ def abs2(x: Any) -> Any:
 
 
 def mean_error_ratio(error_estimate: Any, rtol: Any, atol: Any, y0: Any, y1: Any) -> Any:
-    """An error relative to what is allowed, the root of the mean of squares.
+    """Return the root mean square of errors relative to the tolerance.
 
     Args:
       error_estimate: vector [N].
-      rtol, atol: what is allowed, relative and absolute.
+      rtol, atol: relative and absolute tolerance.
       y0, y1: values before and after the step.
 
     Returns:
-      A float number; up to 1 the step is good enough.
+      A float; the step is accepted if it is at most 1.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -243,17 +243,17 @@ def optimal_step_size(
     dfactor: Any = 0.2,
     order: Any = 5.0,
 ) -> Any:
-    """The step whose error should be just good enough.
+    """Return the step size whose estimated error just meets the tolerance.
 
     Args:
-      last_step: a step.
-      mean_error_ratio: its error, relative to what is allowed.
-      safety: what to keep below.
-      ifactor, dfactor: how much longer or shorter at most.
-      order: of the formula.
+      last_step: the last step size.
+      mean_error_ratio: its error, relative to the tolerance.
+      safety: a safety factor of the step size.
+      ifactor, dfactor: the largest and the smallest factor of the change.
+      order: the order of the formula.
 
     Returns:
-      A float number: not less than `last_step` if that was good enough.
+      A float: not less than `last_step` if that was accepted.
 
     Example:
       >>> optimal_step_size(1., 32.)
@@ -270,11 +270,11 @@ def optimal_step_size(
 
 
 def ravel_first_arg(f: Callable[..., Any], unravel: Any, debug_info: Any = None) -> Any:
-    """A function of trees as one whose first argument and result are vectors.
+    """Convert a function of a tree to one whose first argument and result are vectors.
 
     Args:
-      f: a function from a tree, and other arguments, to such a tree.
-      unravel: what makes the tree of a vector (see `flatten_util.ravel_pytree`).
+      f: a function from a tree, and other arguments, to a tree of the same structure.
+      unravel: function from a vector to the tree (see `flatten_util.ravel_pytree`).
       debug_info: set as the new function's `debug_info`.
 
     Returns:
@@ -292,17 +292,17 @@ def ravel_first_arg(f: Callable[..., Any], unravel: Any, debug_info: Any = None)
 
 
 def ravel_first_arg_(fun: Callable[..., Any], *gen_static_args: Any) -> Callable[..., Any]:
-    """`ravel_first_arg` of a function and `unravel`.
+    """Compute `ravel_first_arg` without `debug_info`.
 
     Args:
-      fun: a function from a tree, and other arguments, to such a tree.
-      gen_static_args: what makes the tree of a vector.
+      fun: a function from a tree, and other arguments, to a tree of the same structure.
+      gen_static_args: the function from a vector to the tree.
 
     Returns:
       The new function.
 
     Raises:
-      ValueError: not one thing that makes trees.
+      ValueError: `gen_static_args` is not a single function.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,11 +1,11 @@
 r"""`odeint`: solutions of ordinary differential equations, and their derivatives.
 
-Backwards, the adjoint a(t) of the solution obeys an equation of its own,
+In the backward pass, the adjoint a(t) of the solution obeys the equation
 
 .. math:: \dot a = -a^T \partial f / \partial y
 
-which is solved from the last time to the first, together with the solution itself and
-with what the arguments of f get: memory does not grow with the steps.
+It is solved from the last time to the first, together with the solution itself and the
+cotangents of the arguments of f.  Memory does not grow with the number of steps.
 
 Source: R. Chen, Y. Rubanova, J. Bettencourt, D. Duvenaud, Neural Ordinary Differential
 Equations, 2018, appendix B.
@@ -46,7 +46,7 @@ __all__ = ("odeint",)
 
 
 class State(NamedTuple):
-    """A solution up to t: its value and slope, the next step, and the last one."""
+    """The state of the solution at t: value, slope, next step size, and the last step."""
 
     y: Any
     f: Any
@@ -66,24 +66,25 @@ def odeint(
     mxstep: Any = np.inf,
     hmax: Any = np.inf,
 ) -> Any:
-    r"""Solve :math:`\dot y = f(y, t)` from y0, by Dormand and Prince's steps.
+    r"""Solve :math:`\dot y = f(y, t)` from y0 by the method of Dormand and Prince.
 
-    It has derivatives in reverse mode, by y0, t, `args`, and what `func` closes over.
+    It is differentiable in reverse mode by y0, t, `args`, and values that `func` closes
+    over.
 
     Args:
-      func: y' as a function (y, t, *args); a tree like `y0`.
-      y0: the first value: an array, or a pytree of such.
-      t: array [T] of floats: increasing times; y0 is the value at the first.
+      func: y' as a function (y, t, *args); it returns a tree like `y0`.
+      y0: the initial value: an array, or a pytree of arrays.
+      t: array [T] of floats: increasing times; y0 is the value at the first time.
       args: further arguments of `func`: pytrees of arrays.
-      rtol, atol: errors that a step may make, relative and absolute.
-      mxstep: how many steps may be tried from each time to the next.
-      hmax: the longest step.
+      rtol, atol: relative and absolute tolerance of a step.
+      mxstep: the largest number of attempted steps from each time to the next.
+      hmax: the largest step size.
 
     Returns:
       A tree like `y0`: the values at all times, along a new first axis of size T.
 
     Raises:
-      TypeError: times are no floats, or an argument is no array.
+      TypeError: times are not floats, or an argument is not an array.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -104,6 +105,7 @@ def odeint(
             f"t must be an array of floats, but got {t}.", tries=["jnp.asarray(t, float)"]
         )
     converted, consts = closure_convert(func, y0, t[0], *args)
+    # Cached with the function, so that repeated calls do not trace and compile again.
     solve = kept_by(converted, _jitted_solver, rtol, atol, mxstep, hmax)
     return solve(y0, t, *args, *consts)
 
@@ -121,7 +123,7 @@ def _odeint(func, rtol, atol, mxstep, hmax, y0, ts, *args):
 
 @partial(custom_vjp, nondiff_argnums=(0, 1, 2, 3, 4))
 def solution(func, rtol, atol, mxstep, hmax, y0, ts, *args):
-    """The values [T, N] at all times."""
+    """Return the values [T, N] at all times."""
     f = lambda y, t: func(y, t, *args)
 
     def attempt(carry: tuple[Any, State]) -> tuple[Any, State]:
@@ -162,14 +164,15 @@ def solution_bwd(func, rtol, atol, mxstep, hmax, residuals, ct):
     ys, ts, args = residuals
 
     def adjoint_dynamics(state: Any, s: Any, *args: Any) -> Any:
-        """Solution, adjoint, and what time and arguments get, by the time s = -t."""
+        """Return the derivatives, by s = -t, of the solution, the adjoint and the
+        cotangents of time and arguments."""
         y, ct_y, *_ = state
         slope, pull = vjp(func, y, -s, *args)
         return -slope, *pull(ct_y)
 
     def step_back(carry: Any, i: Any) -> Any:
         ct_y, ct_t, ct_args = carry
-        # A later time of observation moves the value along its slope.
+        # The derivative of the value at time t[i] by t[i] is its slope.
         time_ct = jnp.dot(func(ys[i], ts[i], *args), ct[i]).real.astype(ts.dtype)
         _, ct_y, ct_t, *ct_args = odeint(
             adjoint_dynamics,

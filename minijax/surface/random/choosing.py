@@ -1,9 +1,9 @@
-"""Coins, categories, orders and choices.
+"""Bernoulli numbers, Gumbel numbers, categories, permutations and choices.
 
-A coin is a uniform number below its probability.  A category is the greatest of the
-logits plus Gumbel noise (the Gumbel-max trick); several without replacement are the
-greatest few.  An order is what sorting by random bits gives, so often that equal bits do
-not matter.
+A Bernoulli number compares a uniform number with its probability.  A category is the
+largest of the logits plus Gumbel noise (the Gumbel-max trick); several categories without
+replacement are the largest few.  A permutation sorts by random bits, repeatedly, so that
+equal bits do not matter.
 
 Next: continuous.py.
 """
@@ -55,12 +55,12 @@ __all__ = ("bernoulli", "gumbel", "categorical", "permutation", "choice")
 
 
 def bernoulli_of(key: Any, p: Any, shape: Shape, mode: str = "low") -> Any:
-    """Whether coins with probability `p` of heads show heads."""
+    """Return random bools that are True with probability `p`."""
     dtype = aval_of(p).dtype
     if mode == "low":
         return lt(unit_of(key, shape, dtype), align_to_shape(p, shape))
     first, second = _two_units(key, shape, dtype)
-    # Heads if first + eps * second < p: as if drawn with twice the bits.
+    # True if first + eps * second < p: the precision of a draw with twice the bits.
     eps = ml_dtypes.finfo(dtype).eps
     return lt(mul(second, dtype.type(eps)), sub(align_to_shape(p, shape), first))
 
@@ -88,21 +88,21 @@ def _bernoulli(key: Any, p: Any, shape: Any, mode: str) -> Any:
 def bernoulli(
     key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
 ) -> Any:
-    """Random bools, True with probability `p`.
+    """Draw random bools that are True with probability `p`.
 
     Args:
       key: a random key.
       p: a probability, or an array of them.
-      shape: the result's shape (default: that of `p`).
-      mode: 'high' to draw twice the bits, so that tiny probabilities are right.
-      out_sharding: how the result lies on devices.
+      shape: the result's shape (default: the shape of `p`).
+      mode: 'high' draws twice the bits, so that tiny probabilities are precise.
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of bools, of shape `shape` or that of `p`.
+      An array of bools, of shape `shape` or the shape of `p`.
 
     Raises:
-      TypeError: `p` is no float.
-      ValueError: shapes that do not fit, unknown mode.
+      TypeError: `p` is not a float.
+      ValueError: shapes do not fit, or the mode is unknown.
 
     Example:
       >>> import minijax as mj
@@ -121,7 +121,7 @@ def bernoulli(
 
 
 def gumbel_mode(mode: str | None) -> str:
-    """The precision of Gumbel noise: as asked for, or as configured."""
+    """Return the mode of Gumbel noise: the argument, or the configured mode."""
     if mode is None:
         return "high" if config.WIDE_GUMBEL.value else "low"
     if mode not in ("low", "high", "highest"):
@@ -130,14 +130,14 @@ def gumbel_mode(mode: str | None) -> str:
 
 
 def gumbel_of(key: Any, shape: Shape, dtype: Any, mode: str) -> Any:
-    """Standard Gumbel numbers."""
+    """Draw standard Gumbel numbers."""
     tiny = ml_dtypes.finfo(dtype).tiny
     if mode == "low":
         u = uniform_of(key, shape, dtype, dtype.type(tiny), dtype.type(1))
         return neg(log(neg(log(u))))
     if mode == "highest" and dtype == dtypes.float32:
         return _gumbel_of_64_bits(key, shape)
-    # The upper tail is made from numbers near 0, where floats are dense.
+    # Draw the upper tail from numbers near 0, where floats are dense.
     u, low_digits = _two_units(key, shape, dtype)
     eps = dtype.type(ml_dtypes.finfo(dtype).eps)
     extended_u = add(add(u, mul(eps, low_digits)), dtype.type(tiny))
@@ -146,8 +146,11 @@ def gumbel_of(key: Any, shape: Shape, dtype: Any, mode: str) -> Any:
 
 
 def _gumbel_of_64_bits(key: Any, shape: Shape) -> Any:
-    """Standard Gumbel numbers of uniform ones with 64 bits after the point: those from
-    a half on through their distance from 1, where floats are dense."""
+    """Draw standard Gumbel numbers from uniform numbers with 64 fractional bits.
+
+    Uniform numbers from 1/2 on are represented by their distance from 1, because floats are
+    dense near 0.
+    """
     both = random_bits_p.bind(key, bit_width=32, shape=(2, *shape))
     high, low = (index_in_dim(both, i, keepdims=False) for i in range(2))
     small = lt(high, np.uint32(1 << 31))
@@ -160,7 +163,8 @@ def _gumbel_of_64_bits(key: Any, shape: Shape) -> Any:
 
 
 def _fraction(high: Any, low: Any) -> Any:
-    """(high + low / 2^32) / 2^32 of uint32 numbers, as float32, rounded down; not 0."""
+    """Return (high + low / 2^32) / 2^32 of uint32 numbers as nonzero float32,
+    rounded down."""
     high_is_zero = eq(high, np.uint32(0))
     zeros, low_zeros = clz(high), clz(low)
     top = bitwise_or(
@@ -187,22 +191,22 @@ def gumbel(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """Standard Gumbel random numbers: density :math:`e^{-(x + e^{-x})}`.
+    """Draw standard Gumbel random numbers, with density :math:`e^{-(x + e^{-x})}`.
 
     Args:
       key: a random key.
       shape: the result's shape.
-      dtype: a float dtype (default: that of Python floats).
-      mode: 'high' to draw twice the bits, for the far upper tail; 'highest' to use them
-        for the far lower tail, too (of float32; else 'high'); None is 'low', or 'high'
+      dtype: a float dtype (default: the dtype of Python floats).
+      mode: 'high' draws twice the bits, for the far upper tail; 'highest' also uses them
+        for the far lower tail (only float32; otherwise 'high'); None means 'low', or 'high'
         under jax_high_dynamic_range_gumbel.
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape `shape` and dtype `dtype`.
 
     Raises:
-      ValueError: an unknown mode, or `dtype` is no float one.
+      ValueError: the mode is unknown, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -237,7 +241,7 @@ def _categorical(key, logits, axis: int, shape, replace: bool, mode: str):
         raise value_problem(
             f"categorical: shape {shape} does not fit logits {aval.str_short(True)}.",
             logits,
-            why=f"it must end with the batch shape {batch}, to which they broadcast.",
+            why=f"it must end with {batch}, the shape of the logits without the axis.",
         )
     prefix = shape[: len(shape) - len(batch)]
     index = dtypes.int_default()
@@ -252,7 +256,7 @@ def _categorical(key, logits, axis: int, shape, replace: bool, mode: str):
 
 
 def _top_k_categories(key, logits, axis: int, shape: Shape, prefix: Shape, mode: str):
-    """Categories without replacement, as many as `prefix` holds."""
+    """Draw categories without replacement, one per element of the shape `prefix`."""
     aval = aval_of(logits)
     num_samples = math.prod(prefix)
     if num_samples > aval.shape[axis]:
@@ -260,7 +264,7 @@ def _top_k_categories(key, logits, axis: int, shape: Shape, prefix: Shape, mode:
             f"Number of samples without replacement ({num_samples}) cannot exceed number of"
             f" categories ({aval.shape[axis]}).",
             logits,
-            why="each category is drawn once at most.",
+            why="each category is drawn at most once.",
             tries=["replace=True"],
         )
     noise = gumbel_of(key, aval.shape, aval.dtype, mode)
@@ -279,25 +283,25 @@ def categorical(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """Random categories, with probabilities softmax(logits).
+    """Draw random categories with probabilities softmax(logits).
 
     Args:
       key: a random key.
       logits: float array of unnormalized log probabilities along `axis`.
       axis: the axis of categories.
-      shape: the result's shape, which ends with that of `logits` without `axis`
-        (default: just that); the axes before it are further draws.
-      replace: whether further draws may repeat a category.
-      mode: 'high' or 'highest' to draw twice the bits, for very unlikely categories.
-      out_sharding: how the result lies on devices.
+      shape: the result's shape, which ends with the shape of `logits` without `axis`
+        (default: that shape); the axes before it are independent draws.
+      replace: whether draws may repeat a category.
+      mode: 'high' or 'highest' draws twice the bits, for very unlikely categories.
+      out_sharding: the sharding of the result.
 
     Returns:
       Integers.
 
     Raises:
-      ValueError: the shape does not fit, or asks for more than there is; `logits` are
-        no floats.
-      IndexError: there is no such axis.
+      ValueError: the shape does not fit, or needs more categories than exist; `logits` are
+        not floats.
+      IndexError: the axis is out of range.
 
     Example:
       >>> import minijax as mj
@@ -316,9 +320,9 @@ def categorical(
 
 
 def shuffled(key: Any, x: Any, axis: int) -> Any:
-    """`x` with its elements in a random order along `axis`, in each lane another."""
-    # Sorting n elements by 32 random bits leaves ties; r rounds leave them with a
-    # probability of n**2 / 2**(32 r), kept below 1 / n.
+    """Shuffle the elements of `x` along `axis`, independently for each lane."""
+    # Sorting n elements by 32 random bits leaves ties.  After r rounds ties remain with
+    # probability n**2 / 2**(32 r), which must be below 1 / n.
     size = max(1, aval_of(x).size)
     rounds = math.ceil(3 * math.log(size) / math.log(2**32 - 1))
     shape = aval_of(x).shape
@@ -334,7 +338,7 @@ def _shuffled_range(key: Any, n: int) -> Any:
 
 
 def permutation_of(key: Any, x: Any, axis: int, independent: bool) -> Any:
-    """An array with its slices (or its elements) along an axis in a random order."""
+    """Shuffle the slices of an array, or its elements, along an axis."""
     aval = aval_of(x)
     if independent or (aval.ndim == 1 and not dtypes.is_extended(aval.dtype)):
         return shuffled(key, x, axis)
@@ -353,7 +357,7 @@ def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
 
 
 def _population(x: Any, name: str) -> int | None:
-    """How many numbers a scalar stands for; None for an array of things."""
+    """Return the number n that a scalar represents as arange(n), or None for an array."""
     shape = aval_of(x).shape
     if shape:
         return None
@@ -363,22 +367,22 @@ def _population(x: Any, name: str) -> int | None:
 def permutation(
     key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
 ) -> Any:
-    """A random order: of the numbers below an int, or of an array's slices.
+    """Return a random permutation of range(x), or of an array's slices.
 
     Args:
       key: a random key.
       x: an int, or an array.
-      axis: the axis of an array along which to reorder.
-      independent: whether each lane along `axis` gets an order of its own.
-      out_sharding: how the result lies on devices.
+      axis: the axis of an array along which to permute.
+      independent: whether each lane along `axis` is permuted independently.
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of the shape and dtype of `x`; for an int `x`, of shape `(x,)` and an
-      integer dtype: `x`'s, or that of Python ints.
+      An array of the shape and dtype of `x`; for an int `x`, of shape `(x,)` and the
+      dtype of Python ints.
 
     Raises:
-      TypeError: `x` is a float, or no array.
-      ValueError: there is no such axis.
+      TypeError: `x` is a float, or not an array.
+      ValueError: the axis is out of range.
 
     Example:
       >>> import minijax as mj
@@ -391,7 +395,7 @@ def permutation(
         raise type_problem(
             "x must be an integer or at least 1-dimensional",
             x,
-            why="only whole numbers or slices of an array can be reordered.",
+            why="permutation needs an integer n, for range(n), or an array with slices.",
         )
     n = _population(x, "permutation")
     if n is not None:
@@ -406,7 +410,7 @@ def permutation(
 
 
 def _positions(key: Any, n: int, shape: Shape, replace: bool, p: Any, mode: str) -> Any:
-    """Indices below `n`, drawn with probabilities `p` (None: equal ones)."""
+    """Draw indices below `n` with probabilities `p` (None: equal probabilities)."""
     num_samples = math.prod(shape)
     if p is None:
         if replace:
@@ -450,26 +454,26 @@ def choice(
     axis: int = 0,
     mode: str | None = None,
 ) -> Any:
-    """Random elements of an array, or numbers below an int.
+    """Draw random elements of an array, or numbers below an int.
 
     Args:
       key: a random key.
-      a: an array, or an int that stands for arange(a).
-      shape: how many to draw.
-      replace: whether one may be drawn more than once.
-      p: the elements' probabilities (default: equal ones).
+      a: an array, or an int that means arange(a).
+      shape: the shape of the draws.
+      replace: whether an element may be drawn more than once.
+      p: the elements' probabilities (default: equal).
       axis: the axis of `a` along which to choose.
-      mode: 'high' or 'highest' to draw twice the bits when choosing by `p` without
+      mode: 'high' or 'highest' draws twice the bits, for draws by `p` without
         replacement.
 
     Returns:
-      An array of the dtype of `a` (for an int: of Python ints), of shape
+      An array of the dtype of `a` (for an int, the dtype of Python ints), of shape
       `(*a.shape[:axis], *shape, *a.shape[axis + 1:])`; for an int, of shape `shape`.
 
     Raises:
-      ValueError: nothing to choose from, too little without replacement, or
-        probabilities of another number than the elements.
-      TypeError: lists.
+      ValueError: `a` is empty, it has too few elements to draw without replacement, or the
+        number of probabilities is not the number of elements.
+      TypeError: an argument is a list.
 
     Example:
       >>> import minijax as mj
@@ -496,14 +500,14 @@ def choice(
         raise value_problem(
             "a must be greater than 0 unless no samples are taken",
             a,
-            why="there is nothing to choose from.",
+            why="there are no elements to choose from.",
         )
     if not replace and num_samples > n:
         raise value_problem(
             f"Cannot take a larger sample (size {num_samples}) than population (size {n})"
             " when 'replace=False'",
             a,
-            why="each element is drawn once at most.",
+            why="each element is drawn at most once.",
             tries=["replace=True"],
         )
     if p is not None and aval_of(p).shape != (n,):

@@ -1,11 +1,9 @@
-"""What functions of minijax.random share: keys, dtypes and shapes of their arguments.
+"""Helpers of minijax.random: keys, dtypes and shapes of arguments.
 
-Every sampler takes one key: an opaque one (`key`), or the older uint32 words
-(`PRNGKey`), which `opaque` wraps.  Samplers come in pairs: the public function, which
-puts its arguments into hashable form, and a `composite` of the same name with an
-underscore, one compiled call when evaluated.
-
-This room knows no distribution.  Next: keys.py.
+Every sampler takes one key: an opaque one (`key`), or the older uint32 words (`PRNGKey`),
+which `opaque` wraps.  Samplers come in pairs: the public function, which makes its static
+arguments hashable, and a `composite` of the same name with an underscore, which is one
+compiled call when evaluated.
 """
 
 from __future__ import annotations
@@ -64,7 +62,7 @@ def problem(
     why: str,
     tries: Sequence[str] = (),
 ) -> Exception:
-    """An error in the house's form."""
+    """Return an error in the common form."""
     text = errors.type_text(which) if which is not None else None
     message = errors.message(
         message_text, which=text, where=core.stack_text(), why=why, tries=list(tries)
@@ -87,10 +85,11 @@ _GOOD_KEYS = ("jax.random.key(0)", "jax.random.PRNGKey(0)")
 
 
 def opaque(name: str, key: Any) -> tuple[Any, bool]:
-    """The key that a sampler was given, and whether it came as words.
+    """Return a sampler's key as an opaque key, and whether it was raw words.
 
     Raises:
-      TypeError: no key.  ValueError: several keys.
+      TypeError: the value is not a key.
+      ValueError: there are several keys.
     """
     if is_key(key):
         typed, wrapped = key, False
@@ -105,14 +104,15 @@ def opaque(name: str, key: Any) -> tuple[Any, bool]:
             f"{name} accepts a single key, but was given a key array of shape"
             f" {shape} != (). Use jax.vmap for batching.",
             key,
-            why="which element should get which key would be a guess.",
+            why="the assignment of keys to elements would be ambiguous.",
             tries=[f"jax.vmap(lambda k: jax.random.{name}(k, ...))(keys)"],
         )
     return typed, wrapped
 
 
 def _report_legacy_key(words: Any) -> None:
-    """What `jax_legacy_prng_key` does where a random function is given a key's words."""
+    """Warn or raise, as `jax_legacy_prng_key` requires,
+    when raw words are used as a key."""
     text = (
         "Legacy uint32 key array passed as key to jax.random function. Please create keys"
         " using jax.random.key(). If use of a raw key array was intended, set"
@@ -127,7 +127,8 @@ def _report_legacy_key(words: Any) -> None:
 
 
 def check_words(name: str, words: Any) -> None:
-    """TypeError for what is no array at all; random_wrap judges arrays."""
+    """Raise TypeError unless `words` is an array;
+    `random_wrap` checks its dtype and shape."""
     if isinstance(words, (Tracer, np.ndarray, np.generic)) or type(words) is ArrayImpl:
         return
     if words is None or isinstance(words, (list, tuple, dict, str)):
@@ -141,12 +142,12 @@ def check_words(name: str, words: Any) -> None:
 
 
 def returns_words(wrapped: bool) -> bool:
-    """Whether new keys are handed out as words, as the given one was."""
+    """Whether new keys are returned as raw words, like the given key."""
     return wrapped and not config.CUSTOM_PRNG.value
 
 
 def check_arrays(name: str, *xs: Any) -> None:
-    """TypeError for operands that are no arrays and no numbers."""
+    """Raise TypeError for operands that are neither arrays nor numbers."""
     for i, x in enumerate(xs):
         if not core.is_value(x):
             raise type_problem(
@@ -160,8 +161,8 @@ def check_arrays(name: str, *xs: Any) -> None:
 
 
 def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
-    """A shape argument as a tuple of ints (an int stands for one axis)."""
-    if type(shape) is tuple:
+    """Convert a shape argument to a tuple of ints; an int is the size of one axis."""
+    if type(shape) is tuple:  # the common case, without calls and allocations
         for n in shape:
             if type(n) is not int:
                 break
@@ -178,7 +179,7 @@ def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
         raise type_problem(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.",
             which=str(error).partition("\n")[2] if traced else None,
-            why=f"{name} needs to know how much to draw.",
+            why=f"the shape of {name} must be static.",
             tries=[
                 "If using `jit`, try using `static_argnums` or applying `jit` to smaller"
                 " subfunctions."
@@ -189,29 +190,29 @@ def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
 
 
 def float_dtype(name: str, dtype: Any) -> Any:
-    """The dtype of a sampler's result, a float one; by default that of Python floats."""
+    """Return a sampler's float dtype; by default the dtype of Python floats."""
     if dtype is None:
         return dtypes.float_default()
     return checked_dtype(name, dtype, dtypes.is_float, "a float dtype")
 
 
 def checked_dtype(name: str, dtype: Any, accepts: Any, kind: str) -> Any:
-    """A user's dtype as it means now; ValueError unless `accepts` it."""
+    """Return the canonical form of a dtype argument; raise ValueError unless accepted."""
     canonical = dtypes.requested_dtype(dtype, name)
     if not accepts(canonical):
         raise value_problem(
             f"dtype argument to `{name}` must be {kind}, got {canonical}",
-            why="the distribution has no other values.",
-            tries=["leave dtype out, and convert the result with .astype"],
+            why="the distribution is defined only for this kind of dtype.",
+            tries=["omit dtype, and convert the result with .astype"],
         )
     return canonical
 
 
 def inexact_dtype(name: str, dtype: Any) -> Any:
-    """A sampler's dtype, a float or complex one; the default float where none is asked.
+    """Return a sampler's float or complex dtype; by default the dtype of Python floats.
 
     Raises:
-      ValueError: it is neither.
+      ValueError: it is neither float nor complex.
     """
     if dtype is None:
         return dtypes.float_default()
@@ -219,10 +220,10 @@ def inexact_dtype(name: str, dtype: Any) -> Any:
 
 
 def shape_of_all(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
-    """The shape of a sample with these parameters: `shape`, or theirs together.
+    """Return the shape of a sample: `shape`, or what the parameters broadcast to.
 
     Raises:
-      ValueError: the parameters do not broadcast, or not to `shape`.
+      ValueError: the parameters do not broadcast to each other or to `shape`.
     """
     shapes = [np.shape(x) if not hasattr(x, "shape") else x.shape for x in params]
     if shape is None:
@@ -233,27 +234,28 @@ def shape_of_all(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
             f"{name} parameter shapes must be broadcast-compatible with shape argument,"
             " and the result of broadcasting the shapes must equal the shape argument,"
             f" but got shapes {shapes} for shape argument {shape}.",
-            why="each parameter must be one number for each element drawn.",
-            tries=["leave shape out"],
+            why="each drawn element needs one value of each parameter.",
+            tries=["omit shape"],
         )
     return shape
 
 
 def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that shapes broadcast to."""
+    """Return the shape that shapes broadcast to."""
     try:
         return broadcast_sizes(*shapes)
     except ValueError:
         raise problem(
             errors.ShapeError,
             f"Incompatible shapes for broadcasting: shapes={list(shapes)}",
-            why=f"the arguments of {name} do not line up.",
+            why=f"the arguments of {name} do not broadcast.",
             tries=["x[:, None] or jnp.expand_dims to align the axes"],
         ) from None
 
 
 def align_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
-    """A parameter lined up with `shape`: scalars as they are, ones for missing axes."""
+    """Add leading axes of size 1 to a parameter up to the rank of `shape`,
+    except scalars."""
     old = aval_of(x).shape
     if not old or len(old) >= len(shape):
         return x
@@ -263,7 +265,7 @@ def align_to_shape(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def repeated(x: Any, shape: tuple[int, ...]) -> Any:
-    """A parameter repeated to the whole of `shape`."""
+    """Broadcast a parameter to `shape`."""
     old = aval_of(x).shape
     if old == shape:
         return x
@@ -271,15 +273,16 @@ def repeated(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def as_dtype(x: Any, dtype: Any) -> Any:
-    """A parameter in the dtype of the sample; a host number stays a literal."""
+    """Convert a parameter to the dtype of the sample; a host number stays a literal."""
     if isinstance(x, (bool, int, float, np.ndarray, np.generic)) and not np.ndim(x):
-        # In two steps, as the value of an argument of a compiled function takes them.
+        # Convert in two steps, so that rounding agrees with an argument of a jitted
+        # function.
         return np.asarray(x, aval_of(x).dtype).astype(dtype)[()]
     return convert_element_type(x, dtype)
 
 
 def safely(name: str, x: Any, dtype: Any) -> Any:
-    """A parameter in the dtype of the sample, to which it must promote.
+    """Convert a parameter to the dtype of the sample, to which it must promote.
 
     Raises:
       TypePromotionError: precision would be lost.
@@ -292,14 +295,14 @@ def safely(name: str, x: Any, dtype: Any) -> Any:
             f"In arguments to {name}, cannot safely cast argument of type {aval.dtype}"
             f" to {dtype}",
             x,
-            why="the sample's dtype holds less than the parameter's.",
+            why="the sample's dtype is less precise than the parameter's.",
             tries=[f"convert the parameter: x.astype({dtype})", "a wider dtype"],
         )
     return as_dtype(x, dtype)
 
 
 def placed(x: Any, out_sharding: Any, name: str) -> Any:
-    """A sample laid out as `out_sharding` says (None: anywhere)."""
+    """Apply `out_sharding` to a sample, unless it is None."""
     return apply_out_sharding(name, x, out_sharding)
 
 
@@ -309,11 +312,11 @@ def placed(x: Any, out_sharding: Any, name: str) -> Any:
 def distribution(
     *, of: Callable[[str, Any], Any] = float_dtype, error_name: str | None = None
 ) -> Callable[[Any], Any]:
-    """Make a sampler of (key, *parameters, shape, dtype) a public function.
+    """Return a decorator that makes a sampler of (key, *parameters, shape, dtype) public.
 
-    It runs as one compiled call, and is handed an opaque key, a shape of ints (or None,
-    where that is the default) and a dtype as `of` finds it, which calls the function
-    `error_name`.  The result goes where the caller's `out_sharding` says.
+    The sampler runs as one compiled call.  It receives an opaque key, a shape of ints (or
+    None, if that is the default), and the dtype that `of` returns; errors of `of` name the
+    function `error_name`.  The result gets the sharding `out_sharding`.
     """
 
     def declare(fun: Any) -> Any:
@@ -332,7 +335,7 @@ def distribution(
         def by_position(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             available, unset_names = {**defaults, **kwargs}, names[len(args) :]
             if len(args) > max_args or not kwargs.keys() <= {*unset_names} <= available.keys():
-                fun(*args, **kwargs)  # says what is missing, or too much
+                fun(*args, **kwargs)  # raises Python's TypeError for the arguments
             return (*args, *map(available.__getitem__, unset_names))
 
         @functools.wraps(fun)
@@ -340,6 +343,7 @@ def distribution(
             out_sharding = (
                 kwargs.pop("out_sharding", None) if has_out_sharding and kwargs else None
             )
+            # Most calls are positional and only need trailing defaults.
             if kwargs or not min_args <= len(args) <= max_args:
                 args = by_position(args, kwargs)
             elif len(args) < max_args:

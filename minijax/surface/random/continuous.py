@@ -1,6 +1,6 @@
-"""Continuous distributions that a formula makes of uniform and normal numbers.
+"""Continuous distributions, computed by formulas from uniform and normal numbers.
 
-Mostly the inverse of the distribution function, applied to uniform numbers.
+Most apply the inverse of the distribution function to uniform numbers.
 
 Next: discrete.py.
 """
@@ -60,7 +60,7 @@ __all__ = (
 
 
 def constant(x: float, dtype: Any) -> Any:
-    """A number in the dtype of a sample."""
+    """Return a number in the dtype of a sample."""
     return np.asarray(x, np.float64).astype(dtype)[()]
 
 
@@ -75,16 +75,16 @@ def exponential_of(key: Any, shape: Shape, dtype: Any) -> Any:
 def exponential(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    r"""Exponential random numbers: density :math:`e^{-x}` on :math:`x \geq 0`.
+    r"""Draw exponential random numbers, with density :math:`e^{-x}` on :math:`x \geq 0`.
 
     Args:
       key: a random key.
       shape: the result's shape.
-      dtype: a float dtype (default: that of Python floats).
-      out_sharding: how the result lies on devices.
+      dtype: a float dtype (default: the dtype of Python floats).
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of shape `shape` and dtype `dtype`; its numbers are not negative.
+      An array of shape `shape` and dtype `dtype`, with nonnegative numbers.
 
     Example:
       >>> import minijax as mj
@@ -99,13 +99,13 @@ def exponential(
 
 @distribution()
 def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    r"""Cauchy random numbers: density :math:`1 / (\pi (1 + x^2))`.
+    r"""Draw Cauchy random numbers, with density :math:`1 / (\pi (1 + x^2))`.
 
     Args:
       key: a random key.
       shape: the result's shape.
-      dtype: a float dtype (default: that of Python floats).
-      out_sharding: how the result lies on devices.
+      dtype: a float dtype (default: the dtype of Python floats).
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape `shape` and dtype `dtype`.
@@ -122,13 +122,13 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
 @distribution()
 def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """Laplace random numbers: density :math:`e^{-|x|} / 2`.
+    """Draw Laplace random numbers, with density :math:`e^{-|x|} / 2`.
 
     Args:
       key: a random key.
       shape: the result's shape.
-      dtype: a float dtype (default: that of Python floats).
-      out_sharding: how the result lies on devices.
+      dtype: a float dtype (default: the dtype of Python floats).
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape `shape` and dtype `dtype`.
@@ -144,13 +144,13 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
 
 @distribution()
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """Logistic random numbers: density :math:`e^{-x} / (1 + e^{-x})^2`.
+    """Draw logistic random numbers, with density :math:`e^{-x} / (1 + e^{-x})^2`.
 
     Args:
       key: a random key.
       shape: the result's shape.
-      dtype: a float dtype (default: that of Python floats).
-      out_sharding: how the result lies on devices.
+      dtype: a float dtype (default: the dtype of Python floats).
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape `shape` and dtype `dtype`.
@@ -177,20 +177,20 @@ def lognormal(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    r"""Log-normal random numbers: :math:`e^{\sigma z}` of standard normal :math:`z`.
+    r"""Draw log-normal random numbers: :math:`e^{\sigma z}` for standard normal :math:`z`.
 
     Args:
       key: a random key.
       sigma: the deviation of the logarithm; a number or an array.
-      shape: the result's shape (default: that of `sigma`).
+      shape: the result's shape (default: the shape of `sigma`).
       dtype: a float or complex dtype, to which `sigma` promotes.
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of `sigma`; floats are positive.
+      An array of `dtype`, of shape `shape` or the shape of `sigma`; floats are positive.
 
     Raises:
-      TypePromotionError: `sigma` of a dtype that does not promote to `dtype`.
+      TypePromotionError: the dtype of `sigma` does not promote to `dtype`.
       ValueError: `sigma` does not broadcast to `shape`, or `dtype` is neither float nor
         complex.
 
@@ -214,15 +214,16 @@ def maxwell_of(key: Any, shape: Shape, dtype: Any) -> Any:
 
 @distribution()
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    r"""Maxwell random numbers: density :math:`\sqrt{2/\pi}\, x^2 e^{-x^2/2}`, x >= 0.
+    r"""Draw Maxwell random numbers, with density :math:`\sqrt{2/\pi}\, x^2 e^{-x^2/2}`,
+    x >= 0.
 
     They are lengths of standard normal vectors in three dimensions.
 
     Args:
       key: a random key.
       shape: the result's shape.
-      dtype: a float dtype (default: that of Python floats).
-      out_sharding: how the result lies on devices.
+      dtype: a float dtype (default: the dtype of Python floats).
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape `shape` and dtype `dtype`.
@@ -236,10 +237,11 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
 
 
 def signs_of(key: Any, shape: Shape, dtype: Any) -> Any:
-    """1 or -1, equally likely."""
+    """Draw 1 or -1 with equal probability."""
     half = dtypes.float_default()
     heads = lt(unit_of(key, shape, half), half.type(0.5))
-    both = np.array([1, -1]).astype(dtype)  # unsigned numbers wrap
+    # For unsigned dtypes, -1 wraps to the largest number.
+    both = np.array([1, -1]).astype(dtype)
     plus, minus = (repeated(x, shape) for x in both)
     return select_n(heads, minus, plus)
 
@@ -248,24 +250,24 @@ def signs_of(key: Any, shape: Shape, dtype: Any) -> Any:
 def double_sided_maxwell(
     key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
 ) -> Any:
-    r"""Double-sided Maxwell random numbers:
+    r"""Draw double-sided Maxwell random numbers:
     :math:`\mathrm{loc} \pm \mathrm{scale}\, m`.
 
-    Here m is a Maxwell number (see `maxwell`), and both signs are equally likely.
+    Here m is a Maxwell number (see `maxwell`), and both signs have equal probability.
 
     Args:
       key: a random key.
       loc, scale: numbers or arrays.
-      shape: leading axes of the result, before those of `loc` and `scale` (by default
-        these too, so that they come twice).
-      dtype: a float dtype (default: that of Python floats).
+      shape: leading axes of the result, before the axes of `loc` and `scale` (default: the
+        axes of `loc` and `scale` once more).
+      dtype: a float dtype (default: the dtype of Python floats).
 
     Returns:
       An array of shape `(*shape, *own)`, where `own` is what `loc` and `scale`
       broadcast to, of the dtype that `dtype`, `loc` and `scale` promote to.
 
     Raises:
-      ValueError: `loc` and `scale` do not broadcast, or `dtype` is no float one.
+      ValueError: `loc` and `scale` do not broadcast, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -286,7 +288,7 @@ def double_sided_maxwell(
 def rayleigh(
     key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    r"""Rayleigh random numbers: density :math:`x e^{-x^2 / (2 s^2)} / s^2` on
+    r"""Draw Rayleigh random numbers, with density :math:`x e^{-x^2 / (2 s^2)} / s^2` on
     :math:`x \geq 0`.
 
     They are lengths of normal vectors in two dimensions; s is `scale`.
@@ -294,16 +296,16 @@ def rayleigh(
     Args:
       key: a random key.
       scale: the deviation of each component; a number or an array.
-      shape: the result's shape (default: that of `scale`).
+      shape: the result's shape (default: the shape of `scale`).
       dtype: a float dtype, to which `scale` promotes.
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of `scale`.
+      An array of `dtype`, of shape `shape` or the shape of `scale`.
 
     Raises:
-      TypePromotionError: `scale` of a dtype that does not promote to `dtype`.
-      ValueError: `scale` does not broadcast to `shape`, or `dtype` is no float one.
+      TypePromotionError: the dtype of `scale` does not promote to `dtype`.
+      ValueError: `scale` does not broadcast to `shape`, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -323,21 +325,21 @@ def rayleigh(
 def pareto(
     key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    r"""Pareto random numbers: density :math:`b / x^{b+1}` on :math:`x \geq 1`.
+    r"""Draw Pareto random numbers, with density :math:`b / x^{b+1}` on :math:`x \geq 1`.
 
     Args:
       key: a random key.
       b: the exponent, positive; a number or an array.
-      shape: the result's shape (default: that of `b`).
+      shape: the result's shape (default: the shape of `b`).
       dtype: a float dtype, to which `b` promotes.
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of `b`.
+      An array of `dtype`, of shape `shape` or the shape of `b`.
 
     Raises:
-      TypePromotionError: `b` of a dtype that does not promote to `dtype`.
-      ValueError: `b` does not broadcast to `shape`, or `dtype` is no float one.
+      TypePromotionError: the dtype of `b` does not promote to `dtype`.
+      ValueError: `b` does not broadcast to `shape`, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -350,13 +352,13 @@ def pareto(
 
 
 def reciprocal(x: Any) -> Any:
-    """1 / x in a float dtype."""
+    """Return 1 / x in a float dtype."""
     (x,) = promote_dtypes_inexact(x)
     return div(const(x, 1), x)
 
 
 def _side_by_side(x: Any, parameter: Any) -> Sequence[Any]:
-    """A sample and a parameter, which may repeat it, of one dtype and shape."""
+    """Promote and broadcast a sample and a parameter to one dtype and shape."""
     x, parameter = promote_dtypes_inexact(x, parameter)
     shapes = [aval_of(x).shape, aval_of(parameter).shape]
     if not shapes[1]:
@@ -369,22 +371,22 @@ def _side_by_side(x: Any, parameter: Any) -> Sequence[Any]:
 def weibull_min(
     key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
 ) -> Any:
-    r"""Weibull random numbers: :math:`s\, x^{1/c}` of exponential ones :math:`x`.
+    r"""Draw Weibull random numbers: :math:`s\, x^{1/c}` for exponential :math:`x`.
 
     Here s is `scale` and c is `concentration`.
 
     Args:
       key: a random key.
       scale, concentration: positive numbers, or arrays that broadcast with `shape`.
-      shape: the shape of what is drawn.
-      dtype: a float dtype (default: that of Python floats).
+      shape: the shape of the exponential numbers.
+      dtype: a float dtype (default: the dtype of Python floats).
 
     Returns:
       An array of the shape that `shape` and the parameters broadcast to, of the dtype
       that `dtype` and they promote to.
 
     Raises:
-      ValueError: the shapes do not broadcast, or `dtype` is no float one.
+      ValueError: the shapes do not broadcast, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -392,7 +394,7 @@ def weibull_min(
       (2,)
     """
     x = exponential_of(key, shape, dtype)
-    one, power = promote_dtypes_inexact(1.0, concentration)  # weak, of integers
+    one, power = promote_dtypes_inexact(1.0, concentration)  # keeps integers weakly typed
     x = pow(*_side_by_side(x, div(one, power)))
     return mul(*_side_by_side(x, scale))
 
@@ -408,25 +410,25 @@ def triangular(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    r"""Triangular random numbers: the density rises from `left` to `mode`, falls to
-    `right`.
+    r"""Draw triangular random numbers.
 
-    Both ways it is straight, and :math:`2 / (\mathrm{right} - \mathrm{left})` at
-    `mode`.
+    The density rises linearly from `left` to `mode`, where it is
+    :math:`2 / (\mathrm{right} - \mathrm{left})`, and falls linearly to `right`.
 
     Args:
       key: a random key.
-      left, mode, right: numbers or arrays, in this order of size.
+      left, mode, right: numbers or arrays in ascending order.
       shape: the result's shape (default: what they broadcast to).
       dtype: a float dtype, to which they promote.
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of the parameters together.
+      An array of `dtype`, of shape `shape` or what the parameters broadcast to.
 
     Raises:
-      TypePromotionError: a parameter of a dtype that does not promote to `dtype`.
-      ValueError: a parameter does not broadcast to `shape`, or `dtype` is no float one.
+      TypePromotionError: the dtype of a parameter does not promote to `dtype`.
+      ValueError: a parameter does not broadcast to `shape`, or `dtype` is not a float
+        dtype.
 
     Example:
       >>> import minijax as mj
@@ -458,22 +460,22 @@ def truncated_normal(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """Normal random numbers between two bounds: density in proportion to
+    """Draw normal random numbers between two bounds, with density proportional to
     :math:`e^{-x^2/2}`.
 
     Args:
       key: a random key.
       lower, upper: the bounds; numbers or arrays.
       shape: the result's shape (default: what they broadcast to).
-      dtype: a float dtype (default: that of Python floats).
-      out_sharding: how the result lies on devices.
+      dtype: a float dtype (default: the dtype of Python floats).
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of the bounds together; no number of
-      it is a bound.
+      An array of `dtype`, of shape `shape` or what the bounds broadcast to; it never
+      contains a bound.
 
     Raises:
-      ValueError: shapes that do not fit, or no float dtype.
+      ValueError: shapes do not fit, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -485,7 +487,7 @@ def truncated_normal(
     root = constant(math.sqrt(2), dtype)
     u = uniform_of(key, shape, dtype, erf(div(low, root)), erf(div(high, root)))
     out = mul(root, erf_inv(u))
-    # Rounding must not lead onto the bounds, or beyond.
+    # Rounding must not reach the bounds.
     inner = nextafter(stop_gradient(low), constant(math.inf, dtype))
     return min(nextafter(stop_gradient(high), constant(-math.inf, dtype)), max(inner, out))
 
@@ -497,21 +499,21 @@ def truncated_normal(
 def wald(
     key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Wald (inverse Gaussian) random numbers of scale 1.
+    """Draw Wald (inverse Gaussian) random numbers of scale 1.
 
     Args:
       key: a random key.
       mean: the mean, positive; a number or an array.
-      shape: the result's shape (default: that of `mean`).
+      shape: the result's shape (default: the shape of `mean`).
       dtype: a float dtype, to which `mean` promotes.
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of `mean`; its numbers are positive.
+      An array of `dtype`, of shape `shape` or the shape of `mean`, with positive numbers.
 
     Raises:
-      TypePromotionError: `mean` of a dtype that does not promote to `dtype`.
-      ValueError: `mean` does not broadcast to `shape`, or `dtype` is no float one.
+      TypePromotionError: the dtype of `mean` does not promote to `dtype`.
+      ValueError: `mean` does not broadcast to `shape`, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -537,7 +539,7 @@ def wald(
 
 
 def generalized_normal_of(key: Any, p: Any, shape: Shape, dtype: Any) -> Any:
-    """Numbers of density proportional to exp(-abs(x)**p)."""
+    """Draw numbers with density proportional to exp(-abs(x)**p)."""
     gamma_key, sign_key = split_of(key)
     exponent = reciprocal(p)
     wide = shape_of_all("gamma", shape, exponent)
@@ -551,21 +553,22 @@ def generalized_normal_of(key: Any, p: Any, shape: Shape, dtype: Any) -> Any:
 def generalized_normal(
     key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Generalized normal random numbers: density in proportion to :math:`e^{-|x|^p}`.
+    """Draw generalized normal random numbers, with density proportional to
+    :math:`e^{-|x|^p}`.
 
     Args:
       key: a random key.
       p: the exponent, positive, a number or an array that broadcasts to `shape`; 2 for
         normal numbers of variance 1/2.
       shape: the result's shape.
-      dtype: a float dtype (default: that of Python floats).
-      out_sharding: how the result lies on devices.
+      dtype: a float dtype (default: the dtype of Python floats).
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape `shape`, of the dtype that `dtype` and `p` promote to.
 
     Raises:
-      ValueError: `p` does not broadcast to `shape`, or `dtype` is no float one.
+      ValueError: `p` does not broadcast to `shape`, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -592,7 +595,11 @@ def _ball(key: Any, d: int, p: Any, shape: Shape, dtype: Any) -> Any:
     )
     norm = pow(norm_sum, exponent)
     if aval_of(norm).shape != shape:
-        raise type_problem(f"ball: p does not fit the shape {shape}.", p, why="one p a ball.")
+        raise type_problem(
+            f"ball: p does not fit the shape {shape}.",
+            p,
+            why="p must be a scalar or have the shape.",
+        )
     return div(x, repeated(_last(norm), aval_of(x).shape))
 
 
@@ -610,23 +617,23 @@ def ball(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """Points spread evenly in the unit ball of the p-norm.
+    """Draw uniformly distributed points in the unit ball of the p-norm.
 
     Args:
       key: a random key.
       d: the number of dimensions.
       p: the norm's exponent, positive; a number.
       shape: the result's shape without its last axis, of size `d`.
-      dtype: a float dtype (default: that of Python floats).
-      out_sharding: how the result lies on devices.
+      dtype: a float dtype (default: the dtype of Python floats).
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape `(*shape, d)` and dtype `dtype`, whose vectors have a p-norm of
       at most 1.
 
     Raises:
-      TypeError: `d` is no integer.
-      ValueError: `dtype` is no float one.
+      TypeError: `d` is not an integer.
+      ValueError: `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj

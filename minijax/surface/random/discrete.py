@@ -1,11 +1,11 @@
-"""Whole numbers: signs, waiting times, counts.
+"""Random integers: signs, waiting times, counts.
 
-Poisson and binomial numbers are drawn by adding up waiting times where they are small,
-else by rejection from a hat that is easy to draw from: Hörmann's transformed rejection,
+Small Poisson and binomial numbers are drawn by adding waiting times.  Larger ones use
+rejection from an envelope that is easy to draw from: Hörmann's transformed rejection,
 "The transformed rejection method for generating Poisson random variables" (Insurance:
 Mathematics and Economics 12, 1993) and "The generation of binomial random variates"
 (Journal of Statistical Computation and Simulation 46, 1993).  All elements are drawn
-together, until the last is accepted.
+together until the last one is accepted.
 
 Next: multivariate.py.
 """
@@ -84,17 +84,17 @@ def below_limit(i: Any, dtype: Any) -> Any:
 def rademacher(
     key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Random signs: :math:`P(1) = P(-1) = 1/2`.
+    """Draw random signs: :math:`P(1) = P(-1) = 1/2`.
 
     Args:
       key: a random key.
       shape: the result's shape.
-      dtype: any numeric dtype (default: that of Python ints).
-      out_sharding: how the result lies on devices.
+      dtype: any numeric dtype (default: the dtype of Python ints).
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of shape `shape` and dtype `dtype` of 1 and -1 (unsigned integers: of 1
-      and the largest one).
+      An array of shape `shape` and dtype `dtype` of 1 and -1 (for unsigned dtypes, the
+      largest integer instead of -1).
 
     Raises:
       ValueError: `dtype` is not numeric.
@@ -114,22 +114,22 @@ def rademacher(
 def geometric(
     key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    r"""Geometric random numbers: :math:`P(k) = (1-p)^{k-1} p`, for k from 1 on.
+    r"""Draw geometric random numbers: :math:`P(k) = (1-p)^{k-1} p`, for k from 1 on.
 
-    They say how many trials there are until the first success.
+    They are the numbers of trials up to the first success.
 
     Args:
       key: a random key.
       p: the probability of success; a number or an array.
-      shape: the result's shape (default: that of `p`).
-      dtype: an integer dtype (default: that of Python ints).
-      out_sharding: how the result lies on devices.
+      shape: the result's shape (default: the shape of `p`).
+      dtype: an integer dtype (default: the dtype of Python ints).
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of `p`.
+      An array of `dtype`, of shape `shape` or the shape of `p`.
 
     Raises:
-      ValueError: `p` does not broadcast to `shape`, or `dtype` is no integer one.
+      ValueError: `p` does not broadcast to `shape`, or `dtype` is not an integer dtype.
 
     Example:
       >>> import minijax as mj
@@ -149,7 +149,7 @@ def geometric(
 
 
 def _poisson_by_waiting(key: Any, rate: Any, dtype: Any) -> Any:
-    """How many exponential waiting times fit into `rate`, for small rates."""
+    """Count the exponential waiting times that fit into `rate`, for small rates."""
     shape, kind = aval_of(rate).shape, aval_of(rate).dtype
     limit = neg(rate)
 
@@ -171,9 +171,9 @@ def _poisson_by_waiting(key: Any, rate: Any, dtype: Any) -> Any:
 def sample_by_rejection(
     key, propose: Callable[[Any, Any], tuple[Any, Any]], shape: Shape, kind, limit_dtype
 ):
-    """The first accepted proposal of each element.
+    """Return the first accepted proposal of each element.
 
-    propose(u, v), of two uniform arrays, gives proposals and which ones are accepted.
+    `propose(u, v)` maps two uniform arrays to proposals and the mask of accepted ones.
     """
 
     def cond(state: Any) -> Any:
@@ -193,7 +193,7 @@ def sample_by_rejection(
 
 
 def _poisson_by_rejection(key: Any, rate: Any, dtype: Any) -> Any:
-    """Transformed rejection with a squeeze (PTRS), for rates from 10."""
+    """Draw by transformed rejection with squeeze (PTRS), for rates from 10."""
     shape, kind = aval_of(rate).shape, aval_of(rate).dtype
 
     def c(x: float) -> Any:
@@ -225,20 +225,20 @@ def _poisson_by_rejection(key: Any, rate: Any, dtype: Any) -> Any:
 def poisson(
     key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Poisson random numbers: how many events happen where `lam` are expected.
+    """Draw Poisson random numbers: numbers of events with the mean `lam`.
 
     Args:
       key: a random key.
-      lam: the rate, not negative; a number or an array.
-      shape: the result's shape (default: that of `lam`).
-      dtype: an integer dtype (default: that of Python ints).
-      out_sharding: how the result lies on devices.
+      lam: the rate, nonnegative; a number or an array.
+      shape: the result's shape (default: the shape of `lam`).
+      dtype: an integer dtype (default: the dtype of Python ints).
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of `lam`.
+      An array of `dtype`, of shape `shape` or the shape of `lam`.
 
     Raises:
-      ValueError: shapes that do not fit, or no integer dtype.
+      ValueError: shapes do not fit, or `dtype` is not an integer dtype.
 
     Example:
       >>> import minijax as mj
@@ -251,10 +251,12 @@ def poisson(
     kind = dtypes.float32
     rate = repeated(as_dtype(lam, kind), shape)
     is_small = bitwise_or(ne(rate, rate), lt(rate, kind.type(10)))
-    # Each way gets rates that it ends with soon, where the other's are wanted.
+    # In lanes of the other algorithm, each loop gets a rate with which it ends soon.
     waiting_counts = _poisson_by_waiting(
         key, select_n(is_small, repeated(kind.type(0), shape), rate), dtype
     )
+    # Each element uses only one of the loops, so both may consume the key: `random_clone`
+    # tells the key reuse checker.
     rejection_counts = _poisson_by_rejection(
         random_clone(key), select_n(is_small, rate, repeated(kind.type(1e5), shape)), dtype
     )
@@ -268,7 +270,7 @@ def poisson(
 
 # ---------------------------------------------------------------------------- binomial
 
-# log(k!) less its Stirling approximation without the series' tail, for k = 0 .. 9.
+# log(k!) minus its Stirling approximation without the tail of the series, for k = 0 .. 9.
 STIRLING_TAILS = (
     0.0810614667953272,
     0.0413406959554092,
@@ -284,7 +286,7 @@ STIRLING_TAILS = (
 
 
 def _stirling_tail(k: Any) -> Any:
-    """The tail of Stirling's series; beyond 9 its value at 9, as JAX has it."""
+    """Return the tail of Stirling's series; beyond 9 its value at 9, as in JAX."""
     kind = aval_of(k).dtype
 
     def c(x: float) -> Any:
@@ -301,7 +303,8 @@ def _stirling_tail(k: Any) -> Any:
 
 
 def _binomial_by_waiting(key: Any, count: Any, log_failure: Any, dtype: Any) -> Any:
-    """How many geometric waiting times fit into `count`, for few expected successes."""
+    """Count the geometric waiting times that fit into `count`,
+    for few expected successes."""
     shape, kind = aval_of(count).shape, aval_of(count).dtype
 
     def cond(state: Any) -> Any:
@@ -322,7 +325,7 @@ def _binomial_by_waiting(key: Any, count: Any, log_failure: Any, dtype: Any) -> 
 
 
 def _binomial_by_rejection(key: Any, count: Any, p: Any, dtype: Any) -> Any:
-    """Transformed rejection with a squeeze (BTRS), for ten expected successes or more."""
+    """Draw by transformed rejection with squeeze (BTRS), for at least ten successes."""
     shape, kind = aval_of(count).shape, aval_of(count).dtype
 
     def c(x: float) -> Any:
@@ -362,7 +365,7 @@ def _binomial_by_rejection(key: Any, count: Any, p: Any, dtype: Any) -> Any:
 
 
 def binomial_of(key: Any, n: Any, p: Any, dtype: Any) -> Any:
-    """Binomial numbers of a dtype, drawn in the one float type of n and p."""
+    """Draw binomial numbers of a dtype, in the common float dtype of n and p."""
     shape, kind = aval_of(n).shape, aval_of(n).dtype
 
     def full(x: float, kind: Any = kind) -> Any:
@@ -370,7 +373,7 @@ def binomial_of(key: Any, n: Any, p: Any, dtype: Any) -> Any:
 
     one = kind.type(1)
     small_p = lt(p, kind.type(0.5))
-    q = select_n(small_p, sub(one, p), p)  # of the rarer outcome
+    q = select_n(small_p, sub(one, p), p)  # the probability of the rarer outcome
     bad_n = bitwise_or(ne(n, n), lt(n, kind.type(0)))
     is_infinite = eq(magnitude(n), kind.type(math.inf))
     bad_q = bitwise_or(ne(q, q), lt(q, kind.type(0)))
@@ -378,7 +381,7 @@ def binomial_of(key: Any, n: Any, p: Any, dtype: Any) -> Any:
     q = select_n(bad_q, q, full(0.01))
     by_waiting_mask = bitwise_or(bad_n, le(mul(n, q), kind.type(10)))
     n = floor(n)
-    # Each way gets numbers that it ends with soon, where the other's are wanted.
+    # In lanes of the other algorithm, each loop gets numbers with which it ends soon.
     by_waiting = _binomial_by_waiting(
         key, select_n(by_waiting_mask, full(0), n), log1p(neg(q)), dtype
     )
@@ -399,20 +402,20 @@ def binomial_of(key: Any, n: Any, p: Any, dtype: Any) -> Any:
 
 @distribution()
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """Binomial random numbers: how many of `n` trials succeed.
+    """Draw binomial random numbers: the numbers of successes in `n` trials.
 
     Args:
       key: a random key.
       n: the number of trials; a number or an array.
       p: the probability of success; a number or an array.
       shape: the result's shape (default: what `n` and `p` broadcast to).
-      dtype: a float dtype (default: that of Python floats).
+      dtype: a float dtype (default: the dtype of Python floats).
 
     Returns:
-      Floats: nan for an `n` or `p` that is none, inf for infinitely many trials.
+      Floats: nan for an invalid `n` or `p`, inf for infinitely many trials.
 
     Raises:
-      ValueError: shapes that do not fit, or no float dtype.
+      ValueError: shapes do not fit, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -449,10 +452,11 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Any, dtype: Any, unroll: Any) 
         raise value_problem(
             f"multinomial: shape {shape} does not fit parameters of shape {param_shape}.",
             p,
-            why="it must end with the categories, and be what the parameters repeat to.",
+            why="it must end with the categories, and the parameters must broadcast to it.",
         )
     p = move_axis(repeated(p, shape), len(shape) - 1, 0)
-    # Category by category: its share of what is left, until nothing is.
+    # For each category draw a binomial number with its probability among the remaining
+    # ones.
     remaining = cumsum(p, 0, reverse=True)
     is_zero = eq(remaining, kind.type(0))
     conditional_p = div(
@@ -473,17 +477,18 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Any, dtype: Any, unroll: Any) 
 def multinomial(
     key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1
 ) -> Any:
-    r"""Multinomial random counts: :math:`P(k) = n! \prod_i p_i^{k_i} / k_i!`.
+    r"""Draw multinomial random counts: :math:`P(k) = n! \prod_i p_i^{k_i} / k_i!`.
 
-    They say how often each category comes up in `n` trials.
+    They are the counts of each category in `n` trials.
 
     Args:
       key: a random key.
       n: the number of trials; a number or an array.
       p: the categories' probabilities, along the last axis.
-      shape: the result's shape, with the categories (default: what `n` and `p` give).
-      dtype: a numeric dtype (default: that of Python floats).
-      unroll: how many categories a turn of the loop draws.
+      shape: the result's shape, including the categories (default: what `n` and `p`
+        broadcast to).
+      dtype: a numeric dtype (default: the dtype of Python floats).
+      unroll: the number of categories per iteration of the loop.
 
     Returns:
       An array of `dtype`, of shape `shape` or `(*batch, categories)`, where `batch` is
@@ -491,7 +496,7 @@ def multinomial(
       axis.
 
     Raises:
-      ValueError: shapes that do not fit.
+      ValueError: shapes do not fit.
 
     Example:
       >>> import minijax as mj

@@ -1,10 +1,10 @@
-"""Gamma numbers, and what is made of them.
+"""Gamma numbers and the distributions derived from them.
 
-One gamma number takes an unknown number of draws: Marsaglia and Tsang, "A simple method
-for generating gamma variables" (ACM TOMS 26, 2000), which transforms a normal number and
-accepts it nearly always.  All elements are drawn together, each from a key of its own,
-until the last is accepted.  The derivative in the parameter is implicit: that of the
-distribution function over its density.
+A gamma number needs a variable number of draws: the method of Marsaglia and Tsang, "A
+simple method for generating gamma variables" (ACM TOMS 26, 2000), transforms a normal
+number and nearly always accepts it.  All elements are drawn together, each from its own
+key, until the last one is accepted.  The derivative by the parameter is implicit: the
+derivative of the distribution function divided by the density.
 
 Next: continuous.py.
 """
@@ -60,7 +60,7 @@ def _gamma_type(keys, a, *, log_space: bool, partitionable=None):
     if a.shape[: len(keys.shape)] != keys.shape:
         raise type_problem(
             f"random_gamma: keys {keys.str_short(True)} do not fit {a.str_short(True)}.",
-            why="the leading axes of the parameters say which key they use.",
+            why="the leading axes of the parameters must be the axes of the keys.",
         )
     return shaped(a.shape, a.dtype)
 
@@ -75,7 +75,7 @@ def _gamma_jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
 
 
 def _slope(a: Any, sample: Any, log_space: bool) -> Any:
-    """The derivative of a sample in its parameter."""
+    """Return the derivative of a sample by its parameter."""
     if not log_space:
         return random_gamma_grad(a, sample)
     dtype, shape = aval_of(sample).dtype, aval_of(sample).shape
@@ -91,21 +91,21 @@ def _gamma_batch(axis: Any, args: Any, dims: Any, *, log_space: bool) -> Any:
 
 
 def _draw_all(impl: Any, key_shape: Shape, words: Any, a: Any, *, log_space: bool) -> Any:
-    """Gamma numbers for the parameters `a`, whose leading axes are those of the keys."""
+    """Draw gamma numbers for parameters `a`; their leading axes are the keys' axes."""
     keys, flat = _flat_keys(impl, key_shape, words, a)
     one = partial(_draw_one, log_space=log_space)
     return reshape(each(one, aval_of(flat).shape, keys, flat), aval_of(a).shape)
 
 
 def _draw_each(impl: Any, key_shape: Shape, words: Any, a: Any, *, log_space: bool) -> Any:
-    """`_draw_all` in a loop: elements that are accepted soon wait for no other."""
+    """Compute `_draw_all` in a loop over elements, each with its own number of draws."""
     xs = _flat_keys(impl, key_shape, words, a)
     flat = map_(lambda x: _draw_one(x[0], x[1], log_space), xs)
     return reshape(flat, aval_of(a).shape)
 
 
 def _flat_keys(impl: Any, key_shape: Shape, words: Any, a: Any) -> tuple[Any, Any]:
-    """A key for each parameter, and the parameters; both of one axis."""
+    """Return a key for each parameter, and the parameters, both flattened."""
     shape = aval_of(a).shape
     keys = random_wrap_p.bind(words, impl=impl)
     keys = random_split_p.bind(keys, shape=(prod(shape[len(key_shape) :]),))
@@ -115,7 +115,7 @@ def _flat_keys(impl: Any, key_shape: Shape, words: Any, a: Any) -> tuple[Any, An
 def _draw_one(key: Any, alpha: Any, log_space: bool) -> Any:
     dtype = aval_of(alpha).dtype
     one, third = dtype.type(1), np.asarray(1 / 3, np.float64).astype(dtype)[()]
-    # Below 1 a number for alpha + 1 is drawn, then shrunk by a power of a uniform one.
+    # Below 1, draw for alpha + 1, then multiply by a power of a uniform number.
     large = ge(alpha, one)
     d = sub(select_n(large, add(alpha, one), alpha), third)
     c = div(third, sqrt(d))
@@ -133,7 +133,7 @@ def _draw_one(key: Any, alpha: Any, log_space: bool) -> Any:
 
 
 def _refused(d: Any) -> Any:
-    """The loop's condition: whether the last proposal (x2, v, u) was refused."""
+    """Return the loop's condition: whether the last proposal (x2, v, u) was rejected."""
 
     def cond(state: Any) -> Any:
         _, x2, v, u = state
@@ -147,7 +147,7 @@ def _refused(d: Any) -> Any:
 
 
 def _proposal(c: Any, dtype: Any) -> Any:
-    """The loop's body: the next proposal."""
+    """Return the loop's body, which draws the next proposal."""
 
     def try_normal(state: Any) -> Any:
         key, sub_key = split_of(state[0])
@@ -172,7 +172,7 @@ _one_by_one = lowering(random_gamma_p, _draw_each, elementwise=False)
 
 
 def _lower_cpu(ctx: Any, *operands: Any, **params: Any) -> Any:
-    """One element after the other, but not where the compiler shards them."""
+    """Draw one element after the other, unless the compiler shards the elements."""
     is_batched = ctx.is_sharded_by_compiler
     emit = random_gamma_p.lower if is_batched else _one_by_one
     return emit(ctx, *operands, **params)
@@ -186,7 +186,7 @@ by_setting(random_gamma_p)
 
 
 def gamma_of(key: Any, a: Any, shape: Shape, dtype: Any, log_space: bool) -> Any:
-    """Gamma numbers, or their logarithms."""
+    """Draw gamma numbers, or their logarithms."""
     a = repeated(as_dtype(a, dtype), shape)
     return random_gamma_p.bind(key, a, log_space=log_space)
 
@@ -195,21 +195,21 @@ def gamma_of(key: Any, a: Any, shape: Shape, dtype: Any, log_space: bool) -> Any
 def gamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    r"""Gamma random numbers: density :math:`x^{a-1} e^{-x} / \Gamma(a)` on
+    r"""Draw gamma random numbers, with density :math:`x^{a-1} e^{-x} / \Gamma(a)` on
     :math:`x > 0`.
 
     Args:
       key: a random key.
       a: the shape parameter, positive; a number or an array.
-      shape: the result's shape (default: that of `a`).
-      dtype: a float dtype (default: that of Python floats).
-      out_sharding: how the result lies on devices.
+      shape: the result's shape (default: the shape of `a`).
+      dtype: a float dtype (default: the dtype of Python floats).
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of `a`.
+      An array of `dtype`, of shape `shape` or the shape of `a`.
 
     Raises:
-      ValueError: shapes that do not fit, or no float dtype.
+      ValueError: shapes do not fit, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -225,22 +225,22 @@ def gamma(
 def loggamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    r"""Logarithms of gamma random numbers: density :math:`e^{a x - e^x} / \Gamma(a)`.
+    r"""Draw logarithms of gamma numbers, with density :math:`e^{a x - e^x} / \Gamma(a)`.
 
-    They are right where `gamma` would underflow.
+    They are precise where `gamma` would underflow.
 
     Args:
       key: a random key.
       a: the shape parameter, positive; a number or an array.
-      shape: the result's shape (default: that of `a`).
-      dtype: a float dtype (default: that of Python floats).
-      out_sharding: how the result lies on devices.
+      shape: the result's shape (default: the shape of `a`).
+      dtype: a float dtype (default: the dtype of Python floats).
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of `a`.
+      An array of `dtype`, of shape `shape` or the shape of `a`.
 
     Raises:
-      ValueError: `a` does not broadcast to `shape`, or `dtype` is no float one.
+      ValueError: `a` does not broadcast to `shape`, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -259,21 +259,23 @@ def loggamma(
 def beta(
     key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Beta random numbers: density :math:`x^{a-1} (1-x)^{b-1} / B(a, b)` on (0, 1).
+    """Draw beta random numbers, with density :math:`x^{a-1} (1-x)^{b-1} / B(a, b)` on
+    (0, 1).
 
     Args:
       key: a random key.
       a, b: the parameters, positive; numbers or arrays.
       shape: the result's shape (default: what `a` and `b` broadcast to).
       dtype: a float dtype, to which `a` and `b` promote.
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of `a` and `b` together.
+      An array of `dtype`, of shape `shape` or what `a` and `b` broadcast to.
 
     Raises:
-      TypePromotionError: a parameter of a dtype that does not promote to `dtype`.
-      ValueError: a parameter does not broadcast to `shape`, or `dtype` is no float one.
+      TypePromotionError: the dtype of a parameter does not promote to `dtype`.
+      ValueError: a parameter does not broadcast to `shape`, or `dtype` is not a float
+        dtype.
 
     Example:
       >>> import minijax as mj
@@ -299,23 +301,24 @@ def chisquare_of(key: Any, df: Any, shape: Shape, dtype: Any) -> Any:
 def chisquare(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Chi-square random numbers: density in proportion to :math:`x^{k/2-1} e^{-x/2}`.
+    """Draw chi-square random numbers, with density proportional to
+    :math:`x^{k/2-1} e^{-x/2}`.
 
     They are sums of squares of k normal numbers; k is `df`.
 
     Args:
       key: a random key.
       df: the degrees of freedom, positive; a number or an array.
-      shape: the result's shape (default: that of `df`).
+      shape: the result's shape (default: the shape of `df`).
       dtype: a float dtype, to which `df` promotes.
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of `df`.
+      An array of `dtype`, of shape `shape` or the shape of `df`.
 
     Raises:
-      TypePromotionError: `df` of a dtype that does not promote to `dtype`.
-      ValueError: `df` does not broadcast to `shape`, or `dtype` is no float one.
+      TypePromotionError: the dtype of `df` does not promote to `dtype`.
+      ValueError: `df` does not broadcast to `shape`, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -336,23 +339,24 @@ def f(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """F-distributed random numbers: :math:`(x / m) / (y / n)`, of chi-square x and y.
+    """Draw F-distributed random numbers: :math:`(x / m) / (y / n)` for chi-square x and y.
 
     Here m is `dfnum`, n is `dfden`, and both are the degrees of freedom of x and y.
 
     Args:
       key: a random key.
-      dfnum, dfden: degrees of freedom above and below; numbers or arrays.
+      dfnum, dfden: degrees of freedom of numerator and denominator; numbers or arrays.
       shape: the result's shape (default: what they broadcast to).
       dtype: a float dtype, to which they promote.
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of the parameters together.
+      An array of `dtype`, of shape `shape` or what the parameters broadcast to.
 
     Raises:
-      TypePromotionError: a parameter of a dtype that does not promote to `dtype`.
-      ValueError: a parameter does not broadcast to `shape`, or `dtype` is no float one.
+      TypePromotionError: the dtype of a parameter does not promote to `dtype`.
+      ValueError: a parameter does not broadcast to `shape`, or `dtype` is not a float
+        dtype.
 
     Example:
       >>> import minijax as mj
@@ -372,7 +376,7 @@ def f(
 def t(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """Student's t random numbers: density in proportion to
+    """Draw Student's t random numbers, with density proportional to
     :math:`(1 + x^2/n)^{-(n+1)/2}`.
 
     Here n is `df`.
@@ -380,16 +384,16 @@ def t(
     Args:
       key: a random key.
       df: the degrees of freedom, positive; a number or an array.
-      shape: the result's shape (default: that of `df`).
+      shape: the result's shape (default: the shape of `df`).
       dtype: a float dtype, to which `df` promotes.
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of `dtype`, of shape `shape` or that of `df`.
+      An array of `dtype`, of shape `shape` or the shape of `df`.
 
     Raises:
-      TypePromotionError: `df` of a dtype that does not promote to `dtype`.
-      ValueError: `df` does not broadcast to `shape`, or `dtype` is no float one.
+      TypePromotionError: the dtype of `df` does not promote to `dtype`.
+      ValueError: `df` does not broadcast to `shape`, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj
@@ -408,15 +412,15 @@ def t(
 def dirichlet(
     key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    r"""Dirichlet random vectors: density in proportion to
+    r"""Draw Dirichlet random vectors, with density proportional to
     :math:`\prod_i x_i^{\alpha_i - 1}`.
 
     Args:
       key: a random key.
       alpha: positive parameters, of shape (..., n).
-      shape: the result's shape without the last axis (default: that of `alpha`).
-      dtype: a float dtype (default: that of Python floats).
-      out_sharding: how the result lies on devices.
+      shape: the result's shape without the last axis (default: the shape of `alpha`).
+      dtype: a float dtype (default: the dtype of Python floats).
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of `dtype` and shape `(*shape, n)`: vectors of positive numbers with sum
@@ -444,14 +448,14 @@ def dirichlet(
             "dirichlet parameter shapes must be broadcast-compatible with shape"
             f" argument, got alpha.shape {old} for shape argument {shape}.",
             alpha,
-            why="shape leaves the axis of the vector out.",
+            why="shape does not include the axis of the vector.",
         )
     return _shares(gamma_of(key, alpha, (*shape, old[-1]), dtype, True))
 
 
 @custom_jvp
 def _shares(x: Any) -> Any:
-    """e^x over its sum along the last axis."""
+    """Return e^x divided by its sum along the last axis."""
     last = aval_of(x).ndim - 1
     top = expand_dims(reduce_max(x, (last,)), (last,))
     x = exp(sub(x, top))
@@ -460,9 +464,10 @@ def _shares(x: Any) -> Any:
 
 @_shares.defjvp
 def _shares_jvp(primals: Any, tangents: Any) -> Any:
-    """y (t - sum(y t)), which keeps the shares y alone.
+    """Return y (t - sum(y t)), whose only residual is the result y.
 
-    The mean is taken off twice: where one share is nearly 1 the first time leaves rounding.
+    The weighted mean is subtracted twice: if one element of y is nearly 1, the first
+    subtraction leaves a rounding error.
     """
     y, (t,) = _shares(*primals), tangents
     last = aval_of(y).ndim - 1

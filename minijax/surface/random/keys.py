@@ -1,8 +1,8 @@
-"""Making keys: from seeds, from words, from keys.
+"""Creation of keys: from seeds, from raw words, from other keys.
 
-A key stands for a stream of random numbers.  It is never changed: `split` and `fold_in`
-make new keys of it, and each key should be used once.  `key` makes opaque keys, with
-their implementation in the dtype; `PRNGKey` makes the older raw words.
+A key determines a stream of random numbers.  Keys are immutable: `split` and `fold_in`
+derive new keys, and each key should be used once.  `key` creates opaque keys, with the
+implementation in the dtype; `PRNGKey` creates the older raw words.
 
 Next: sampling.py.
 """
@@ -48,7 +48,7 @@ __all__ = (
 
 
 class PRNGSpec:
-    """An implementation that bears no registered name."""
+    """An implementation without a registered name."""
 
     __slots__ = ("_impl",)
 
@@ -66,7 +66,7 @@ class PRNGSpec:
 
 
 def resolve(impl: Any) -> PRNGImpl:
-    """The implementation meant by an `impl` argument."""
+    """Return the implementation of an `impl` argument."""
     return impl._impl if isinstance(impl, PRNGSpec) else find_impl(impl)
 
 
@@ -74,14 +74,14 @@ def _impl_of(impl: Any, dtype: Any, name: str) -> PRNGImpl:
     if impl is not None and dtype is not None:
         raise value_problem(
             f"Cannot specify both `impl` and `dtype` arguments to jax.random.{name}",
-            why="a key dtype says the implementation.",
+            why="a key dtype determines the implementation.",
             tries=["drop one of them"],
         )
     return resolve(dtype if impl is None else impl)
 
 
 def _seed(seed: Any, name: str) -> Any:
-    """A seed as a value of an integer type: Python ints modulo 2**32 (x64: 2**64)."""
+    """Convert a seed to an integer value; Python ints modulo 2**32 (x64: 2**64)."""
     offset = config.SEED_OFFSET.value
     if type(seed) is int and not offset and -(2**31) <= seed < 2**31:
         return seed
@@ -97,7 +97,7 @@ def _seed(seed: Any, name: str) -> Any:
             raise problem(
                 OverflowError,
                 f"{name}: the seed {seed} is too large.",
-                why="a seed has 64 bits.",
+                why="a seed has at most 64 bits.",
                 tries=["seed % 2**63"],
             )
         seed = np.int64(int(seed) + offset)
@@ -114,7 +114,7 @@ def _seed(seed: Any, name: str) -> Any:
             f"{name} accepts a scalar seed, but was given an array of shape"
             f" {shape} != (). Use jax.vmap for batching",
             seed,
-            why="one call makes one key.",
+            why="one call creates one key.",
             tries=[f"jax.vmap(jax.random.{name})(seeds)"],
         )
     return seed + offset if offset else seed
@@ -131,20 +131,20 @@ def _key_words(seed: Any, impl: PRNGImpl) -> Any:
 
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
-    """An opaque random key from an integer seed.
+    """Create an opaque random key from an integer seed.
 
     Args:
       seed: an int, or a scalar integer array.
-      impl: the implementation: "threefry2x32" (the default, unless
-        jax_default_prng_impl says otherwise), "rbg", "unsafe_rbg", "philox4x32" ...
+      impl: the implementation: "threefry2x32", "rbg", "unsafe_rbg", "philox4x32" ...
+        (default: jax_default_prng_impl).
       dtype: a key dtype, instead of `impl`.
 
     Returns:
       A scalar array of dtype `key<fry>`.
 
     Raises:
-      TypeError: the seed is no scalar integer.
-      ValueError: no such implementation.
+      TypeError: the seed is not a scalar integer.
+      ValueError: the implementation is unknown.
       OverflowError: the seed needs more than 64 bits.
 
     Example:
@@ -157,20 +157,20 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
-    """A random key from an integer seed, as raw uint32 words (see `key`).
+    """Create a random key from an integer seed, as raw uint32 words (see `key`).
 
     Args:
       seed: an int, or a scalar integer array.
-      impl: the implementation: "threefry2x32" (the default, unless
-        jax_default_prng_impl says otherwise), "rbg", "unsafe_rbg", "philox4x32" ...
+      impl: the implementation: "threefry2x32", "rbg", "unsafe_rbg", "philox4x32" ...
+        (default: jax_default_prng_impl).
 
     Returns:
       A uint32 array of shape `(n,)`, n = 2 for the default implementation; with
-      jax_enable_custom_prng an opaque key, as `key` gives.
+      jax_enable_custom_prng an opaque key, as from `key`.
 
     Raises:
-      TypeError: the seed is no scalar integer.
-      ValueError: no such implementation.
+      TypeError: the seed is not a scalar integer.
+      ValueError: the implementation is unknown.
       OverflowError: the seed needs more than 64 bits.
 
     Example:
@@ -186,7 +186,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
-    """Opaque keys over uint32 words, which lie in the last axes.
+    """Create opaque keys from uint32 words along the last axis.
 
     Args:
       key_bits_array: a uint32 array of shape `(..., n)`, n = 2 for threefry.
@@ -197,8 +197,8 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
       An array of keys, of the shape of the words without the last axis.
 
     Raises:
-      TypeError: the words have another dtype, or too few or too many an element.
-      ValueError: both `impl` and `dtype`, or no such implementation.
+      TypeError: the words have another dtype, or a wrong number per key.
+      ValueError: both `impl` and `dtype` are given, or the implementation is unknown.
 
     Example:
       >>> import minijax as mj
@@ -211,7 +211,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
 
 
 def _typed(keys: Any, name: str) -> Any:
-    """Keys, of any shape, as opaque ones."""
+    """Convert keys of any shape to opaque keys."""
     if is_key(keys):
         return keys
     check_words(name, keys)
@@ -219,16 +219,16 @@ def _typed(keys: Any, name: str) -> Any:
 
 
 def key_data(keys: Any) -> Any:
-    """The words of keys, in trailing axes.
+    """Return the raw words of keys, along a new last axis.
 
     Args:
-      keys: an array of keys, of any shape; words stay as they are.
+      keys: an array of keys, of any shape; raw words are returned unchanged.
 
     Returns:
       A uint32 array of shape `(*keys.shape, n)`, n = 2 for threefry.
 
     Raises:
-      TypeError: `keys` are no keys.
+      TypeError: `keys` are not keys.
 
     Example:
       >>> import minijax as mj
@@ -239,17 +239,17 @@ def key_data(keys: Any) -> Any:
 
 
 def key_impl(keys: Any) -> Any:
-    """The implementation of keys.
+    """Return the implementation of keys.
 
     Args:
       keys: an array of keys, of any shape, or words.
 
     Returns:
-      A string, such as 'threefry2x32'; a `PRNGSpec` where the implementation has no
-      name.
+      A string, such as 'threefry2x32'; a `PRNGSpec` for an implementation without a
+      registered name.
 
     Raises:
-      TypeError: `keys` are no keys.
+      TypeError: `keys` are not keys.
 
     Example:
       >>> import minijax as mj
@@ -261,17 +261,17 @@ def key_impl(keys: Any) -> Any:
 
 
 def key_dtype(impl_spec: Any = None) -> Any:
-    """The dtype of keys of an implementation.
+    """Return the key dtype of an implementation.
 
     Args:
-      impl_spec: the name of an implementation, or a `PRNGSpec` (default: that of
+      impl_spec: the name of an implementation, or a `PRNGSpec` (default:
         jax_default_prng_impl).
 
     Returns:
-      A dtype such as `key<fry>`, of arrays that `key` gives.
+      A dtype such as `key<fry>`, the dtype of the results of `key`.
 
     Raises:
-      ValueError: no such implementation.
+      ValueError: the implementation is unknown.
 
     Example:
       >>> import minijax as mj
@@ -299,18 +299,18 @@ def _split(key: Any, shape: tuple[int, ...]) -> Any:
 
 
 def split(key: Any, num: Any = 2) -> Any:
-    """New keys from a key; their streams are independent of each other and of it.
+    """Derive new keys, whose streams are independent of each other and of the old one.
 
     Args:
       key: one key.
-      num: how many, or a shape.
+      num: the number of keys, or a shape.
 
     Returns:
-      Keys of shape (num,), opaque or words as `key` is.
+      Keys of shape (num,), opaque keys or raw words like `key`.
 
     Raises:
-      ValueError: several keys.
-      TypeError: no key, or `num` is no whole number.
+      ValueError: `key` is an array of several keys.
+      TypeError: `key` is not a key, or `num` is not an integer.
 
     Example:
       >>> import minijax as mj
@@ -332,7 +332,7 @@ def _fold_in(key: Any, data: Any) -> Any:
             f"fold_in accepts a scalar, but was given an array of shape {shape} != ()."
             " Use jax.vmap for batching.",
             data,
-            why="one call makes one key.",
+            why="one call creates one key.",
             tries=["jax.vmap(jax.random.fold_in, (None, 0))(key, data)"],
         )
     if aval_of(data).dtype != dtypes.uint32:
@@ -342,19 +342,19 @@ def _fold_in(key: Any, data: Any) -> Any:
 
 
 def fold_in(key: Any, data: Any) -> Any:
-    """A new key from a key and a number: a step, a layer, a device's index.
+    """Derive a new key from a key and a number, such as a step, layer or device index.
 
     Args:
       key: one key.
       data: an int in [0, 2**32), or a scalar array, taken modulo 2**32.
 
     Returns:
-      One key, opaque or words as `key` is.
+      One key, opaque or raw words like `key`.
 
     Raises:
-      OverflowError: a Python int that is out of range.
-      TypeError: no scalar, or no key.
-      ValueError: None, or several keys.
+      OverflowError: `data` is a Python int out of range.
+      TypeError: `data` is not a scalar, or `key` is not a key.
+      ValueError: `data` is None, or `key` is an array of several keys.
 
     Example:
       >>> import minijax as mj
@@ -366,7 +366,7 @@ def fold_in(key: Any, data: Any) -> Any:
             raise problem(
                 OverflowError,
                 f"Python integer {data} out of bounds for uint32",
-                why="fold_in takes up 32 bits.",
+                why="fold_in uses 32 bits.",
                 tries=["data % 2**32"],
             )
         data = np.uint32(data)
@@ -378,16 +378,16 @@ def fold_in(key: Any, data: Any) -> Any:
 
 
 def clone(key: Any) -> Any:
-    """The same key, marked as meant for use once more.
+    """Return the same key, marked as intended for reuse.
 
     Args:
-      key: keys of any shape, opaque or words.
+      key: keys of any shape, opaque or raw words.
 
     Returns:
-      An array of the same keys, opaque or words as `key` is.
+      An array of the same keys, opaque or raw words like `key`.
 
     Raises:
-      TypeError: `key` is no array.
+      TypeError: `key` is not an array.
 
     Example:
       >>> import minijax as mj

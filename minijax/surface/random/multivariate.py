@@ -1,10 +1,8 @@
-"""Normal vectors, and orthogonal matrices.
+"""Random normal vectors and orthogonal matrices.
 
-A normal vector of covariance C is a factor A of C = A Aᵀ times a standard normal one; a
-uniformly distributed orthogonal matrix is the Q of a normal matrix, with the signs that
+A normal vector with covariance C is a factor A of C = A Aᵀ times a standard normal vector.
+A uniformly distributed orthogonal matrix is the Q of a normal matrix, with the signs that
 make the QR decomposition unique.
-
-This room ends minijax.random.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ METHODS = ("cholesky", "svd", "eigh")
 
 
 def _factor(cov: Any, method: str) -> Any:
-    """A matrix A with A Aᵀ = `cov`."""
+    """Return a matrix A with A Aᵀ = `cov`."""
     if method == "cholesky":
         return decompositions.cholesky(cov)
     if method == "svd":
@@ -83,7 +81,7 @@ def multivariate_normal(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    r"""Normal random vectors: :math:`\mu + L z`, of standard normal z, with
+    r"""Draw normal random vectors: :math:`\mu + L z` for standard normal z, with
     :math:`L L^T = \Sigma`.
 
     Args:
@@ -93,16 +91,16 @@ def multivariate_normal(
         for 'cholesky'.
       shape: the result's shape without its last axis (default: what `mean` and `cov`
         broadcast to).
-      dtype: a float dtype (default: that of `mean` and `cov` together).
+      dtype: a float dtype (default: the common dtype of `mean` and `cov`).
       method: how to factor `cov`: 'cholesky' (the fastest), 'svd' or 'eigh'.
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape `(*shape, n)`, of the dtype that `mean`, `cov` and `dtype`
       promote to.
 
     Raises:
-      ValueError: shapes that do not fit, an unknown method, or no float dtype.
+      ValueError: shapes do not fit, the method is unknown, or `dtype` is not a float dtype.
 
     Example:
       >>> import minijax as mj, minijax.numpy as jnp
@@ -140,16 +138,16 @@ def orthogonal(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """Orthogonal (complex: unitary) random matrices, uniformly distributed.
+    """Draw uniformly distributed orthogonal matrices, or unitary ones for complex dtypes.
 
     Args:
       key: a random key.
       n: the number of rows.
       shape: leading axes.
-      dtype: a float or complex dtype (default: that of Python floats).
-      m: the number of columns (default: `n`); rows or columns are orthonormal,
+      dtype: a float or complex dtype (default: the dtype of Python floats).
+      m: the number of columns (default: `n`); the rows or the columns are orthonormal,
         whichever are fewer.
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
       Array of shape (*shape, n, m).

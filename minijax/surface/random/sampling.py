@@ -1,12 +1,9 @@
-"""Bits, uniform and normal numbers, and integers.
+"""Random bits, uniform numbers, normal numbers and integers.
 
-What all else is drawn from.  A float between 0 and 1 is made of random mantissa bits
-under the exponent of 1, less 1; a normal number is the inverse error function of a
-uniform one; an integer is taken modulo the span from twice as many bits.  For the same
-key the numbers are those of JAX, bit for bit.
-
-The functions without an underscore in front take what users give; those named
-`..._of` work on an opaque key and traced values, for other samplers.  Next: choosing.py.
+All other samplers use these.  A float in [0, 1) has random mantissa bits with the exponent
+of 1, and 1 is subtracted.  A normal number is the inverse error function of a uniform
+number.  An integer is twice as many bits modulo the span.  For the same key the results
+equal JAX's, bit for bit.
 """
 
 from __future__ import annotations
@@ -48,7 +45,7 @@ Shape = tuple[int, ...]
 
 
 def sum_of_last(x: Any) -> Any:
-    """The sum along the last axis; of halves it is summed in float32."""
+    """Return the sum along the last axis; half-precision numbers are summed in float32."""
     aval = aval_of(x)
     wide = dtypes.float32 if aval.dtype.itemsize < 4 else aval.dtype
     total = reduce_sum(convert_element_type(x, wide), (len(aval.shape) - 1,))
@@ -56,7 +53,7 @@ def sum_of_last(x: Any) -> Any:
 
 
 def split_of(key: Any, num: int = 2) -> list[Any]:
-    """`num` opaque keys from one."""
+    """Split an opaque key into `num` keys."""
     keys = random_split_p.bind(key, shape=(num,))
     return [index_in_dim(keys, i, keepdims=False) for i in range(num)]
 
@@ -71,19 +68,20 @@ def _bits(key: Any, shape: Shape, bit_width: int) -> Any:
 
 
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """Uniform random bits, as unsigned integers.
+    """Draw uniform random bits, as unsigned integers.
 
     Args:
       key: a random key.
       shape: the result's shape.
       dtype: an unsigned integer dtype (default: uint32, under x64 uint64).
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
-      An array of shape `shape` and dtype `dtype`: every bit is 0 or 1, equally likely.
+      An array of shape `shape` and dtype `dtype`; each bit is 0 or 1 with equal
+      probability.
 
     Raises:
-      ValueError: the dtype is no unsigned one.
+      ValueError: the dtype is not an unsigned integer dtype.
 
     Example:
       >>> import minijax as mj
@@ -104,20 +102,23 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
 
 @lru_cache(maxsize=64)
 def _layout(dtype: Any) -> tuple[int, int, Any]:
-    """Of a float dtype: how many bits to draw, how many to drop, and the bits of 1."""
+    """Return the number of bits to draw for a float dtype, the number to drop, and the
+    bits of 1."""
     width = 8 * dtype.itemsize
     info = ml_dtypes.finfo(dtype)
     if info.bits not in (8, 16, 32, 64):
         raise type_problem(
             f"uniform only accepts 8-, 16-, 32-, or 64-bit dtypes, got {dtype}.",
-            why="its numbers are made of a mantissa and the exponent of 1.",
+            why="uniform combines mantissa bits with the exponent of 1.",
         )
+    # Mantissas below 8 bits are drawn from 8 bits, as in JAX: other bits would change the
+    # numbers of a key.
     drawn = width if info.nmant >= 8 else 8
     return drawn, drawn - info.nmant, np.ones((), dtype).view(uint_of(width))[()]
 
 
 def unit_of(key: Any, shape: Shape, dtype: Any) -> Any:
-    """Numbers in [0, 1)."""
+    """Draw numbers in [0, 1)."""
     drawn, dropped, one = _layout(dtype)
     x = random_bits_p.bind(key, bit_width=drawn, shape=shape)
     if one.dtype.itemsize * 8 != drawn:
@@ -127,14 +128,14 @@ def unit_of(key: Any, shape: Shape, dtype: Any) -> Any:
 
 
 def uniform_of(key: Any, shape: Shape, dtype: Any, low: Any, high: Any) -> Any:
-    """Numbers in [low, high), which are of `dtype`."""
+    """Draw numbers in [low, high); the bounds have the dtype `dtype`."""
     x = unit_of(key, shape, dtype)
     if isinstance(low, np.generic) and isinstance(high, np.generic):
         with np.errstate(over="ignore", invalid="ignore"):
             span = np.asarray(high - low, dtype)[()]  # type: ignore[operator]
         if low == 0 and span == 1:
             return x
-        return larger(low, add(mul(x, span), low))
+        return larger(low, add(mul(x, span), low))  # rounding may go below `low`
     broadcast_shape = max(shape, aval_of(low).shape, aval_of(high).shape, key=len)
     start = align_to_shape(low, broadcast_shape)
     span = sub(align_to_shape(high, broadcast_shape), start)
@@ -144,7 +145,7 @@ def uniform_of(key: Any, shape: Shape, dtype: Any, low: Any, high: Any) -> Any:
             f"uniform: minval and maxval do not broadcast to the shape {shape}.",
             out,
             why="each element is drawn from one range.",
-            tries=["a larger shape", "leave shape out of minval and maxval"],
+            tries=["a larger shape", "scalar minval and maxval"],
         )
     if aval_of(out).shape != shape:  # the range has further axes of size 1
         out, start = reshape(out, shape), align_to_shape(low, shape)
@@ -172,21 +173,21 @@ def uniform(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """Uniform random numbers in [minval, maxval).
+    """Draw uniform random numbers in [minval, maxval).
 
     Args:
       key: a random key.
       shape: the result's shape.
-      dtype: a float dtype (default: that of Python floats).
+      dtype: a float dtype (default: the dtype of Python floats).
       minval, maxval: numbers, or arrays that broadcast to `shape`.
-      out_sharding: how the result lies on devices.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape `shape` and dtype `dtype`.
 
     Raises:
-      ValueError: the dtype is no float one.
-      TypeError: shapes that do not fit.
+      ValueError: the dtype is not a float dtype.
+      TypeError: shapes do not fit.
 
     Example:
       >>> import minijax as mj
@@ -212,7 +213,7 @@ def above_minus_one(dtype: Any) -> Any:
 
 
 def normal_of(key: Any, shape: Shape, dtype: Any) -> Any:
-    """Standard normal numbers of a float or complex dtype."""
+    """Draw standard normal numbers of a float or complex dtype."""
     if dtypes.is_complex(dtype):
         real, imag = (normal_of(k, shape, dtypes.real_of(dtype)) for k in split_of(key))
         real, imag = (convert_element_type(x, dtype) for x in (real, imag))
@@ -228,14 +229,15 @@ def _normal(key: Any, shape: Shape, dtype: Any) -> Any:
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    r"""Standard normal random numbers: density :math:`e^{-x^2/2} / \sqrt{2\pi}`.
+    r"""Draw standard normal random numbers, with density
+    :math:`e^{-x^2/2} / \sqrt{2\pi}`.
 
     Args:
       key: a random key.
       shape: the result's shape.
-      dtype: a float or complex dtype (default: that of Python floats).  The parts of a
-        complex number have variance 1/2.
-      out_sharding: how the result lies on devices.
+      dtype: a float or complex dtype (default: the dtype of Python floats).  The real
+        and the imaginary part of complex numbers have variance 1/2.
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape `shape` and dtype `dtype`.
@@ -261,19 +263,19 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
 
 def _integer_bound(x: Any, dtype: Any) -> Any:
-    """A bound as an integer; what is none is converted to `dtype`."""
+    """Convert a bound to an integer; a traced non-integer is converted to `dtype`."""
     if isinstance(x, (int, np.integer)):
         return int(x)
     if isinstance(x, (float, np.generic)):
         info = ml_dtypes.iinfo(dtype)
-        bound: Any = x  # NumPy's scalars have no order in its types
+        bound: Any = x  # NumPy's stubs define no order of scalars
         return int(min(max(bound, int(info.min)), int(info.max)))
     integer = dtypes.is_integer(aval_of(x).dtype)
     return x if integer else convert_element_type(x, dtype)
 
 
 def _clipped(x: Any, low: int, high: int, dtype: Any) -> Any:
-    """An integer bound moved into [low, high], in an integer dtype."""
+    """Clamp an integer bound to [low, high], in an integer dtype."""
     if isinstance(x, int):
         return dtype.type(min(max(x, low), high))
     own = aval_of(x).dtype
@@ -293,9 +295,9 @@ def _exceeds(x: Any, top: int) -> Any:
 
 
 def _span(low: Any, high: Any, too_high: Any, dtype: Any) -> Any:
-    """How many integers lie in [low, high), at least one; as unsigned, modulo 2**bits.
+    """Return the number of integers in [low, high), at least 1, unsigned modulo 2**bits.
 
-    `too_high`: the bound was one more than `high`, which is the largest integer.
+    `too_high` means that the upper bound was `high` + 1, and `high` is the largest integer.
     """
     if all(isinstance(x, np.generic) for x in (low, high, too_high)):
         count = max(1, int(high) - int(low) + int(too_high and high > low))
@@ -311,7 +313,7 @@ def _span(low: Any, high: Any, too_high: Any, dtype: Any) -> Any:
 
 
 def randint_of(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any) -> Any:
-    """Integers of an integer dtype in [minval, maxval)."""
+    """Draw integers of an integer dtype in [minval, maxval)."""
     info = ml_dtypes.iinfo(dtype)
     bottom, top, width = int(info.min), int(info.max), info.bits
     minval, maxval = (_integer_bound(x, dtypes.int_default()) for x in (minval, maxval))
@@ -327,7 +329,8 @@ def randint_of(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any) -> 
     )
     span = _span(low, high, too_high, unsigned)
     first, second = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in split_of(key))
-    # (first * 2**width + second) modulo the span; 2**width in two factors.
+    # Compute (first * 2**width + second) % span; 2**width itself would overflow, so take
+    # the square of 2**(width / 2) modulo the span.
     half = _rem(unsigned.type(2 ** (width // 2)), span)
     modulus_factor = _rem(_mul(half, half), span)
     offset = rem(add(mul(rem(first, span), modulus_factor), rem(second, span)), span)
@@ -365,23 +368,23 @@ def randint(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """Uniform random integers in [minval, maxval).
+    """Draw uniform random integers in [minval, maxval).
 
     Args:
       key: a random key.
       shape: the result's shape.
-      minval, maxval: numbers, or arrays that broadcast to `shape`; where `maxval` is not
-        greater than `minval`, the result is `minval`.
-      dtype: an integer dtype (default: that of Python ints).
-      out_sharding: how the result lies on devices.
+      minval, maxval: numbers, or arrays that broadcast to `shape`; the result is `minval`
+        where `maxval` is not greater than `minval`.
+      dtype: an integer dtype (default: the dtype of Python ints).
+      out_sharding: the sharding of the result.
 
     Returns:
       An array of shape `shape` and dtype `dtype`.
 
     Raises:
-      TypeError: the dtype is no integer one.
-      ValueError: shapes that do not fit.
-      OverflowError: a bound that no integer of the default dtype reaches.
+      TypeError: the dtype is not an integer dtype.
+      ValueError: shapes do not fit.
+      OverflowError: a bound is out of range of the default integer dtype.
 
     Example:
       >>> import minijax as mj
@@ -395,7 +398,7 @@ def randint(
         if not dtypes.is_integer(dtype):
             raise type_problem(
                 f"randint only accepts integer dtypes, got {dtype}",
-                why="it draws whole numbers.",
+                why="randint draws integers.",
                 tries=["jax.random.uniform for floats", "jax.random.bernoulli for bools"],
             )
     out = _randint(key, minval, maxval, static_shape(shape, "randint"), dtype)

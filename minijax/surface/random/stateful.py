@@ -1,8 +1,8 @@
-"""Random numbers that come one after the other, as NumPy's do: `stateful_rng`.
+"""A stateful random number generator, like NumPy's: `stateful_rng`.
 
-A generator has a key and counts, in a reference, what was drawn of it; the key of a draw
-is its own with the count folded in.  So compiled functions, too, draw new numbers each
-time.
+A generator has a key and a reference that counts the draws.  The key of each draw is the
+generator's key with the count folded in, so that compiled functions also draw new numbers
+in each call.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Size = int | Sequence[int] | None
 
 
 def _shape(size: Size, *args: Any) -> tuple[int, ...]:
-    """A size as a shape; None is that of the arguments together."""
+    """Convert a size to a shape; None means what the arguments broadcast to."""
     if size is None:
         return tuple(np.broadcast_shapes(*(np.shape(x) for x in args)))
     try:
@@ -38,10 +38,10 @@ def _shape(size: Size, *args: Any) -> tuple[int, ...]:
 
 @tree.register_pytree_node_class
 class StatefulPRNG:
-    """A source of random numbers with a state; `stateful_rng` makes one.
+    """A stateful random number generator; create it by `stateful_rng`.
 
-    Its leaves are a key and a reference, so that it can be an argument of compiled
-    functions, but no result of them.
+    Its leaves are a key and a reference.  It can therefore be an argument of compiled
+    functions, but not a result.
 
     >>> import minijax as mj
     >>> rng = mj.experimental.random.stateful_rng(0)
@@ -57,10 +57,10 @@ class StatefulPRNG:
         """
         Args:
           _base_key: a random key.
-          _counter: a reference to how many keys were made of it.
+          _counter: a reference to the number of derived keys.
 
         Raises:
-          ValueError: no key, or no reference.
+          ValueError: `_base_key` is not a key, or `_counter` is not a reference.
         """
         if not dtypes.is_extended(getattr(_base_key, "dtype", None)):
             raise ValueError(f"Expected base_key to be a typed PRNG key; got {_base_key}")
@@ -69,12 +69,12 @@ class StatefulPRNG:
         self._base_key, self._counter = _base_key, _counter
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[()]]:
-        """The key and the reference."""
+        """Return the key and the reference."""
         return (self._base_key, self._counter), ()
 
     @classmethod
     def tree_unflatten(cls, aux: tuple[()], children: Sequence[Any]) -> StatefulPRNG:
-        """A generator of these, unchecked: they may be anything."""
+        """Return a generator with these leaves, unchecked: they may be any objects."""
         self = object.__new__(cls)
         self._base_key, self._counter = children
         return self
@@ -83,16 +83,16 @@ class StatefulPRNG:
         return f"StatefulPRNG(_base_key={self._base_key!r}, _counter={self._counter!r})"
 
     def key(self, shape: int | Sequence[int] = ()) -> Any:
-        """A new random key, or an array of them.
+        """Return a new random key, or an array of keys.
 
         Args:
-          shape: of an array of keys.
+          shape: the shape of an array of keys.
 
         Returns:
-          A key that depends on no other.
+          A key that is independent of all others.
 
         Raises:
-          ValueError: this is the generator of many lanes, which `split` makes.
+          ValueError: this generator is the result of `split`, for many lanes.
 
         Example:
           >>> rng = stateful_rng(0)
@@ -102,15 +102,16 @@ class StatefulPRNG:
         if np.shape(self._base_key):
             raise errors.value_error(
                 "cannot operate on split stateful generator",
-                tries=["vmap: each lane has a generator of its own"],
+                tries=["vmap: each lane then has its own generator"],
             )
+        # Read the counter before the update: references order their reads and writes.
         new_key = fold_in(self._base_key, get(self._counter))
         addupdate(self._counter, ..., 1)
         sizes = _shape(shape)
         return split(new_key, sizes) if sizes else new_key
 
     def random(self, size: Size = None, dtype: Any = float) -> Any:
-        """Random floats, at least 0 and less than 1.
+        """Draw random floats in [0, 1).
 
         Args:
           size: the shape; None for a scalar.
@@ -124,11 +125,11 @@ class StatefulPRNG:
     def uniform(
         self, low: Any = 0, high: Any = 1, size: Size = None, *, dtype: Any = float
     ) -> Any:
-        """Random floats, at least `low` and less than `high`.
+        """Draw random floats in [low, high).
 
         Args:
           low, high: arrays, which broadcast to the shape.
-          size: the shape; None for that of `low` and `high`.
+          size: the shape; None for what `low` and `high` broadcast to.
           dtype: a floating point dtype.
 
         Returns:
@@ -140,12 +141,12 @@ class StatefulPRNG:
     def normal(
         self, loc: Any = 0, scale: Any = 1, size: Size = None, *, dtype: Any = float
     ) -> Any:
-        """Normally distributed numbers.
+        """Draw normally distributed numbers.
 
         Args:
           loc: the mean.
           scale: the standard deviation.
-          size: the shape; None for that of `loc` and `scale`.
+          size: the shape; None for what `loc` and `scale` broadcast to.
           dtype: a floating point dtype.
 
         Returns:
@@ -157,11 +158,12 @@ class StatefulPRNG:
     def integers(
         self, low: Any, high: Any = None, size: Size = None, *, dtype: Any = int
     ) -> Any:
-        """Random integers, at least `low` and less than `high`.
+        """Draw random integers in [low, high).
 
         Args:
-          low, high: arrays, which broadcast to the shape; without `high`, from 0 to `low`.
-          size: the shape; None for that of `low` and `high`.
+          low, high: arrays that broadcast to the shape; without `high`, the range is
+            [0, low).
+          size: the shape; None for what `low` and `high` broadcast to.
           dtype: an integer dtype.
 
         Returns:
@@ -173,13 +175,13 @@ class StatefulPRNG:
         return randint(self.key(), shape, minval=low, maxval=high, dtype=dtype)
 
     def split(self, num: int | Sequence[int]) -> StatefulPRNG:
-        """A generator of many lanes, to be mapped over.
+        """Return a generator for many lanes, to be mapped over.
 
         Args:
           num: the shape of the lanes.
 
         Returns:
-          A generator, from which only the lanes of a `vmap` can draw.
+          A generator that only the lanes of a `vmap` can draw from.
 
         Example:
           >>> import minijax as mj, minijax.numpy as jnp
@@ -190,30 +192,31 @@ class StatefulPRNG:
         return StatefulPRNG(self.key(num), new_ref(jnp.zeros(num, dtype=int)))
 
     def spawn(self, n_children: int) -> list[StatefulPRNG]:
-        """Generators that depend on no other.
+        """Return independent generators.
 
         Args:
-          n_children: how many.
+          n_children: the number of generators.
 
         Returns:
-          A list of them.
+          A list of generators.
         """
         return [type(self)(k, new_ref(0)) for k in self.key(n_children)]
 
 
 def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
-    """A source of random numbers that keeps its state.
+    """Create a stateful random number generator.
 
     Args:
-      seed: an integer; None asks the operating system, outside of transformations.
-      impl: the kind of key; see `minijax.random.key`.
+      seed: an integer; None uses entropy of the operating system, outside of
+        transformations only.
+      impl: the implementation of the key; see `minijax.random.key`.
 
     Returns:
       A generator with the methods `random`, `uniform`, `normal`, `integers`, `key`,
       `split` and `spawn`.
 
     Raises:
-      TypeError: there is no seed, in a function that is transformed.
+      TypeError: `seed` is None in a transformed function.
 
     Example:
       >>> rng = stateful_rng(42)

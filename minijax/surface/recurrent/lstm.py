@@ -1,13 +1,13 @@
-r"""Networks of long short-term memory, on batches of sequences of different lengths.
+r"""Long short-term memory (LSTM) networks on batches of sequences of different lengths.
 
-A layer goes along a sequence, with a state h and a memory c:
+A layer scans a sequence with a state h and a memory c:
 
 .. math:: i, f, o = \sigma(W x_t + U h + b), \quad g = \tanh(W x_t + U h + b)
 .. math:: c \leftarrow f c + i g, \quad h \leftarrow o \tanh c
 
-`rnn_fwd` and `rnn_bwd` are primitives, as in JAX, where cuDNN evaluates them on NVIDIA's
-GPUs; here each is lowered as the loop that defines it, and runs everywhere. What goes back
-is found by running forward again: nothing is reserved for it.
+`rnn_fwd` and `rnn_bwd` are primitives, as in JAX, where cuDNN evaluates them on NVIDIA
+GPUs.  Here each is lowered to the loop that defines it, and runs on every platform.  The
+backward pass recomputes the forward pass, so the reserve space is empty.
 
 Source: S. Hochreiter, J. Schmidhuber, Long short-term memory, Neural Computation 9(8),
 1997; F. Gers, J. Schmidhuber, F. Cummins, Learning to forget, 2000.
@@ -56,10 +56,10 @@ __all__ = (
 
 
 def layer(x: Any, h: Any, c: Any, weights: Sequence[Any], lengths: Any, precision: Any):
-    """One pseudo-layer on [T, B, I]: outputs [T, B, H], the last states."""
+    """Apply one pseudo-layer to [T, B, I]; return outputs [T, B, H] and the last states."""
     W_ih, W_hh, b_ih, b_hh = weights
     dot = functools.partial(jnp.matmul, precision=precision)
-    input_gates = dot(x, W_ih.T) + (b_ih + b_hh)  # of all times at once
+    input_gates = dot(x, W_ih.T) + (b_ih + b_hh)  # for all times in one product
 
     def step(carry: Any, row: Any) -> Any:
         h, c = carry
@@ -77,14 +77,14 @@ def layer(x: Any, h: Any, c: Any, weights: Sequence[Any], lengths: Any, precisio
 
 
 def flipped(x: Any, lengths: Any) -> Any:
-    """Sequences [T, B, I] backwards, each within its length."""
+    """Reverse sequences [T, B, I], each within its length."""
     t = jnp.arange(x.shape[0], dtype="int32")[:, None]
     at = jnp.where(t < lengths, lengths - 1 - t, t)
     return jnp.take_along_axis(x, at[:, :, None], 0)
 
 
 def network(x, h_0, c_0, weights_by_kind, lengths, num_layers, bidirectional, precision):
-    """Outputs and last states of all layers, each on the outputs of the one before."""
+    """Apply all layers, and return the outputs and the last states of each."""
     y, hs, cs = x.transpose(1, 0, 2), [], []
     directions = 2 if bidirectional else 1
     for first in range(0, num_layers * directions, directions):
@@ -101,7 +101,7 @@ def network(x, h_0, c_0, weights_by_kind, lengths, num_layers, bidirectional, pr
 
 
 def check_lengths(seq_lengths: Any) -> None:
-    """NotImplementedError unless lengths are int32."""
+    """Raise NotImplementedError unless lengths are int32."""
     if seq_lengths.dtype != np.dtype("int32"):
         raise errors.error(
             NotImplementedError,
@@ -112,13 +112,13 @@ def check_lengths(seq_lengths: Any) -> None:
 
 
 def check_dropout(name: str, dropout: float) -> None:
-    """NotImplementedError if anything is to be dropped."""
+    """Raise NotImplementedError if `dropout` is not 0."""
     if dropout != 0.0:
         raise errors.error(
             NotImplementedError,
             f"Dropout not supported in {name} because we cannot determine CUDNN dropout mask.",
             which=f"{dropout=}",
-            tries=["networks of one layer, and random.bernoulli between them"],
+            tries=["single-layer networks with random.bernoulli between them"],
         )
 
 
@@ -138,18 +138,18 @@ def lstm_ref(
     dropout: float,
     bidirectional: bool,
 ):
-    """A network of long short-term memory, of weights by layer.
+    """Apply an LSTM network with the weights of each layer.
 
     Args:
       x: array [B, T, I] of sequences.
-      h_0, c_0: first states and memories [L, B, H], of L pseudo-layers.
+      h_0, c_0: initial states and memories [L, B, H], for L pseudo-layers.
       W_ih, W_hh, b_ih, b_hh: weights; see `unpack_lstm_weights`.
-      seq_lengths: int32 array [B]: what is behind them counts nothing, and gives 0.
+      seq_lengths: int32 array [B]: later elements are ignored, and their outputs are 0.
       input_size, hidden_size, num_layers, bidirectional: see `get_num_params_in_lstm`.
       dropout: 0.
 
     Returns:
-      (y, h_n, c_n): outputs [B, T, H], or [B, T, 2 H] of both directions; the last states
+      (y, h_n, c_n): outputs [B, T, H], or [B, T, 2 H] for both directions; the last states
       and memories [L, B, H].
 
     Raises:
@@ -190,7 +190,7 @@ def rnn_abstract_eval(
     bidirectional: bool,
     cudnn_allow_tf32: bool,
 ):
-    """The types of what `rnn_fwd` gives.
+    """Return the types of the results of `rnn_fwd`.
 
     Args:
       x_aval, h_0_aval, c_0_aval, w_aval, seq_lengths_aval: types of its operands.
@@ -198,8 +198,7 @@ def rnn_abstract_eval(
         params.
 
     Returns:
-      Types of outputs, states, memories, and of what is reserved for the way back:
-      nothing.
+      Types of outputs, states, memories, and of the empty reserve space.
 
     Example:
       >>> import minijax as mj
@@ -230,7 +229,7 @@ def rnn_bwd_abstract_eval(
     bidirectional: bool,
     cudnn_allow_tf32: bool,
 ):
-    """The types of what `rnn_bwd` gives: those of the operands of `rnn_fwd`.
+    """Return the types of the results of `rnn_bwd`: the types of operands of `rnn_fwd`.
 
     Args:
       dy_aval, dhn_aval, dcn_aval: types of the cotangents of its results.
@@ -263,7 +262,7 @@ def run_forward(
     bidirectional,
     cudnn_allow_tf32,
 ):
-    """What `rnn_fwd` computes."""
+    """Compute `rnn_fwd`."""
     check_dropout("LSTM", dropout)
     weights_by_kind = unpack_lstm_weights(w, input_size, hidden_size, num_layers, bidirectional)
     precision = None if cudnn_allow_tf32 else Precision.HIGHEST
@@ -272,7 +271,7 @@ def run_forward(
 
 
 def run_backward(dy, dh, dc, x, h_0, c_0, w, y, reserve_space, lengths, **params):
-    """What `rnn_bwd` computes."""
+    """Compute `rnn_bwd`."""
 
     def f(x: Any, h_0: Any, c_0: Any, w: Any) -> Any:
         return run_forward(x, h_0, c_0, w, lengths, **params)[:3]
@@ -285,12 +284,12 @@ def run_backward(dy, dh, dc, x, h_0, c_0, w, y, reserve_space, lengths, **params
 def program(
     fun: Callable[..., Any], avals: tuple[Any, ...], params: tuple[Any, ...], setting: Any
 ) -> ClosedJaxpr:
-    """The jaxpr of a function of these types and params, under these settings."""
+    """Return the jaxpr of a function for these types and params, under these settings."""
     return stage_closed(lambda *xs: fun(*xs, **dict(params)), avals, text="lowering")
 
 
 def defined_by(prim: Primitive, fun: Callable[..., Any]) -> None:
-    """Take the rules of a primitive from a function that computes the same."""
+    """Define the rules of a primitive by a function that computes the same."""
 
     def rule_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         differentiated = [i for i, t in enumerate(tangents) if type(t) is not Zero]
@@ -312,6 +311,7 @@ def defined_by(prim: Primitive, fun: Callable[..., Any]) -> None:
         return out, [0] * len(out)
 
     def rule_lower(ctx: Any, *operands: Any, **params: Any) -> Any:
+        # Settings affect the jaxpr (default dtypes, precision), so they belong to the key.
         key = (tuple(ctx.avals_in), tuple(params.items()), config.trace_key())
         return ctx.call(program(fun, *key), prim.name, operands)
 
@@ -351,25 +351,25 @@ def lstm(
     bidirectional: bool,
     precision: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """A network of long short-term memory.
+    """Apply an LSTM network.
 
     Args:
       x: array [B, T, I] of sequences.
-      h_0, c_0: first states and memories [L, B, H], of L pseudo-layers: layers, by
-        directions.
+      h_0, c_0: initial states and memories [L, B, H], for L pseudo-layers: one per layer
+        and direction.
       weights: vector of weights; see `get_num_params_in_lstm`.
-      seq_lengths: int32 array [B]: what is behind them counts nothing, and gives 0.
+      seq_lengths: int32 array [B]: later elements are ignored, and their outputs are 0.
       input_size, hidden_size, num_layers, bidirectional: I, H, the number of layers, and
         whether each runs in both directions.
-      dropout: 0.
-      precision: "highest" for whole float32 products.
+      dropout: must be 0.
+      precision: "highest" for full float32 products.
 
     Returns:
-      (y, h_n, c_n): outputs [B, T, H], or [B, T, 2 H] of both directions; the last states
+      (y, h_n, c_n): outputs [B, T, H], or [B, T, 2 H] for both directions; the last states
       and memories [L, B, H].
 
     Raises:
-      NotImplementedError: lengths are not int32, `dropout` is not 0, or precision
+      NotImplementedError: lengths are not int32, `dropout` is not 0, or the precision is
         "default", which rounds to bfloat16.
 
     Example:
@@ -409,7 +409,7 @@ def lstm_fwd(
     bidirectional: bool,
     precision: Any,
 ) -> Any:
-    """`lstm`, and what its way back needs.
+    """Compute `lstm` and the residuals of its backward pass.
 
     Args:
       x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, dropout,
@@ -419,7 +419,7 @@ def lstm_fwd(
       (results, residuals).
 
     Raises:
-      NotImplementedError: as `lstm`.
+      NotImplementedError: as for `lstm`.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -455,12 +455,12 @@ def lstm_bwd(
     residuals: Any,
     gradients: Any,
 ) -> Any:
-    """The cotangents of the operands of `lstm`.
+    """Return the cotangents of the operands of `lstm`.
 
     Args:
       input_size, hidden_size, num_layers, dropout, bidirectional, precision: as for
         `lstm`.
-      residuals: what `lstm_fwd` handed on.
+      residuals: the residuals of `lstm_fwd`.
       gradients: the cotangents of the three results.
 
     Returns:

@@ -1,8 +1,8 @@
 """The weights of LSTM networks as one vector, in the order of NVIDIA's cuDNN.
 
-A network has layers, each of one direction or of two: these are pseudo-layers, 0, 1, ...
-First come W_ih and W_hh of all of them, then their b_ih and b_hh.  Rows of each belong to
-four gates: input, forget, cell, output.
+A network has layers with one or two directions each; the pseudo-layers 0, 1, ... count
+layers and directions.  The vector contains W_ih and W_hh of all pseudo-layers, then their
+b_ih and b_hh.  The rows of each belong to four gates: input, forget, cell, output.
 
 Next: lstm.py.
 """
@@ -30,14 +30,14 @@ PRNGKeyArray = Any
 
 
 def pseudo_layers(num_layers: int, bidirectional: bool) -> int:
-    """How many layers there are, counted by directions."""
+    """Return the number of pseudo-layers: layers times directions."""
     return num_layers * (2 if bidirectional else 1)
 
 
 def shapes(
     input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> list[tuple[int, ...]]:
-    """The shapes of all parts, in order."""
+    """Return the shapes of all weights, in order."""
     directions = 2 if bidirectional else 1
     rows = 4 * hidden_size
     out: list[tuple[int, ...]] = []
@@ -50,7 +50,7 @@ def shapes(
 def get_num_params_in_lstm(
     input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> int:
-    """How many weights a network has.
+    """Return the number of weights of a network.
 
     Args:
       input_size, hidden_size: sizes of inputs and of states.
@@ -70,7 +70,7 @@ def get_num_params_in_lstm(
 def init_lstm_weight(
     rng: PRNGKeyArray, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Any:
-    r"""Weights of uniform distribution in :math:`[-1/\sqrt h, 1/\sqrt h)`, h hidden.
+    r"""Draw weights uniformly in :math:`[-1/\sqrt h, 1/\sqrt h)`, where h is `hidden_size`.
 
     Args:
       rng: a random key.
@@ -92,7 +92,7 @@ def init_lstm_weight(
 def split_weights(
     weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> list[Any]:
-    """The parts of the vector, in order."""
+    """Split the vector into the weights, in order."""
     part_shapes = shapes(input_size, hidden_size, num_layers, bidirectional)
     ends = [*itertools.accumulate(map(math.prod, part_shapes))]
     starts = [0, *ends]
@@ -103,14 +103,14 @@ def split_weights(
 def swap_lstm_gates(
     weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Any:
-    """Weights with the cell's and the output's gates changed, as AMD's MIOpen has them.
+    """Swap the cell and the output gate, as in the order of AMD's MIOpen.
 
     Args:
       weights: vector of weights.
       input_size, hidden_size, num_layers, bidirectional: see `get_num_params_in_lstm`.
 
     Returns:
-      Such a vector; the same function leads back.
+      The reordered vector; applying the function twice restores it.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -128,15 +128,15 @@ def swap_lstm_gates(
 def unpack_lstm_weights(
     weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> tuple[dict[int, Any], dict[int, Any], dict[int, Any], dict[int, Any]]:
-    """The weights of each pseudo-layer.
+    """Unpack the weights of each pseudo-layer.
 
     Args:
       weights: vector of weights.
       input_size, hidden_size, num_layers, bidirectional: see `get_num_params_in_lstm`.
 
     Returns:
-      (W_ih, W_hh, b_ih, b_hh): dicts by pseudo-layer of matrices [4 H, inputs],
-      [4 H, H], and of vectors [4 H].
+      (W_ih, W_hh, b_ih, b_hh): dicts from pseudo-layer to matrices [4 H, inputs],
+      [4 H, H], and to vectors [4 H].
 
     Example:
       >>> import minijax.numpy as jnp

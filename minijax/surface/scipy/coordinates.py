@@ -42,7 +42,8 @@ def folded(x: Any, n: int, mode: str) -> Any:
     if mode == "wrap":
         return x % n
     if mode == "mirror":
-        # As in SciPy, n - 3/2 itself is read only on the way back.
+        # As in SciPy, y up to n is folded only for negative x, which decides ties at
+        # halves.
         period = max(2 * (n - 1), 1)
         y = lax.abs(x) % period
         return jnp.where(y < jnp.where(x < 0, n - 1, n), y, period - y)
@@ -110,8 +111,8 @@ def map_coordinates(
       >>> map_coordinates(jnp.array([0., 10., 20.]), [jnp.array([0.5, 1.9])], order=1)
       Array([ 5., 19.], dtype=float32)
 
-    Differs from JAX: results agree with SciPy at halves, and beyond the edges of 'constant';
-    'wrap' is SciPy's 'grid-wrap'.
+    Differs from JAX: results agree with SciPy at halves, and beyond the edges of
+    'constant'; 'wrap' is SciPy's 'grid-wrap'.
     """
     input = jnp.asarray(input)
     if len(coordinates) != aval_of(input).ndim:

@@ -276,7 +276,7 @@ def _documented(summary: str, args: str, call_args: str, printed: str) -> Callab
 
 
 @_documented(
-    r"Cosine transform, :math:`y_k = 2 \sum_n x_n \cos(\pi k (2n + 1) / 2N)`.",
+    r"Compute the cosine transform :math:`y_k = 2 \sum_n x_n \cos(\pi k (2n + 1) / 2N)`.",
     _ONE,
     "jnp.array([1., 1.])",
     "Array([4., 0.], dtype=float32)",
@@ -288,7 +288,7 @@ def dct(
 
 
 @_documented(
-    "Inverse of the cosine transform.",
+    "Compute the inverse of the cosine transform.",
     _ONE,
     "jnp.array([4., 0.])",
     "Array([1., 1.], dtype=float32)",
@@ -300,7 +300,7 @@ def idct(
 
 
 @_documented(
-    "Cosine transform along several axes, one after the other.",
+    "Compute the cosine transform along several axes, one after the other.",
     _SEVERAL,
     "jnp.ones((1, 2))",
     "Array([[8., 0.]], dtype=float32)",
@@ -316,7 +316,7 @@ def dctn(
 
 
 @_documented(
-    "Inverse of the cosine transform along several axes.",
+    "Compute the inverse of the cosine transform along several axes.",
     _SEVERAL,
     "jnp.array([[8., 0.]])",
     "Array([[1., 1.]], dtype=float32)",

@@ -141,7 +141,7 @@ def eye(
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> Any:
-    """A sparse matrix with ones on a diagonal.
+    """Return a sparse matrix with ones on a diagonal.
 
     Args:
       N: the number of rows.
@@ -187,7 +187,7 @@ def random_bcoo(
     generator: Callable[..., Any] = uniform,
     **kwds: Any,
 ) -> Any:
-    """A random BCOO array.
+    """Return a random BCOO array.
 
     Args:
       key: a key.

@@ -1,7 +1,7 @@
 """The base class of sparse arrays, static information about indices, and warnings.
 
-A sparse array is a pytree: its leaves are buffers (data, indices ...), and its shape is part
-of the treedef.  Each class defines the storage.  methods.py adds the operations to the
+A sparse array is a pytree: its leaves are buffers (data, indices ...), and its shape is
+part of the treedef.  Each class defines the storage.  methods.py adds the operations to the
 classes, because the operations construct sparse arrays themselves.
 
 Next: kernels.py, then bcoo.py.
@@ -156,6 +156,7 @@ def add_methods(cls: type, **methods: Any) -> None:
     """Add methods to a class: functions of a later module of this package."""
     for name, method in methods.items():
         setattr(cls, name, method)
+    # `ABCMeta` computed this set when the class was created, before it had the methods.
     if abstract := getattr(cls, "__abstractmethods__", None):
         cls.__abstractmethods__ = abstract - set(methods)  # type: ignore[attr-defined]
 

@@ -210,6 +210,7 @@ class BCOO(JAXSparse):
         """Return an array with these buffers, unchecked: they may be any objects."""
         if set(aux_data) != set(SparseInfo._fields):
             raise ValueError(f"BCOO.tree_unflatten: invalid aux_data={aux_data}")
+        # Bypass `__init__`, whose checks would fail for leaves that are not arrays.
         self = object.__new__(cls)
         self.data, self.indices = children
         self.__dict__.update(aux_data)

@@ -55,14 +55,14 @@ def bcoo_multiply_dense(sp_mat: Any, v: Any) -> Any:
 
 @composite
 def times_dense(mat: Any, v: Any) -> Any:
-    """The data of `mat * v`."""
+    """Return the data of `mat * v`."""
     data, v = _at_elements(mat, v)
     return multiplied(data, v, aval_of(data).dtype)
 
 
 @composite
 def over_dense(mat: Any, v: Any, accuracy: Any = None) -> Any:
-    """The data of `mat / v`."""
+    """Return the data of `mat / v`."""
     data, v = _at_elements(mat, v)
     shape = span(shape_of(data), shape_of(v))
     x, y = broadcast_to_batch(data, shape), broadcast_to_batch(v, shape)

@@ -105,6 +105,7 @@ def _solve_near_diagonal(
     if reorder > 1:
         return None, None
     band = band_of(rows, columns)
+    # Such a band is so narrow that computing a better order would take longer than it saves.
     if sum(band) <= max(64, 4 * math.isqrt(n)):
         return solve_banded(n, rows, columns, values, b, *band), None
     if not reorder:

@@ -143,7 +143,7 @@ def _best(A: Callable[[Any], Any], X: Any, R: Any, P: Any, k: int) -> tuple[Any,
 
 def _without(V: Any, U: Any) -> Any:
     """Subtract from V its projection on the columns of U, which are orthonormal or 0."""
-    for _ in range(2):
+    for _ in range(2):  # the second pass removes the rounding errors of the first
         V = V - U @ (U.conj().T @ V)
     return V
 
@@ -151,7 +151,7 @@ def _without(V: Any, U: Any) -> Any:
 def _orthonormal(V: Any) -> Any:
     """Return orthonormal columns of the same span; dependent columns become 0."""
     eps = jnp.finfo(V.dtype).eps
-    for _ in range(2):
+    for _ in range(2):  # one pass squares the condition number, so it loses half the digits
         sizes = jnp.sqrt(jnp.sum(jnp.abs(V) ** 2, 0))
         V = V / jnp.where(sizes > 0, sizes, 1).astype(V.dtype)
         w, Q = eigh(V.conj().T @ V)

@@ -95,6 +95,8 @@ def fetch(x: Any, index: Any, n_batch: int) -> Any:
     if not math.prod(xs[n_batch : n_batch + k]) or not math.prod(out):
         return lax.full(out, 0, aval_of(x).dtype)
     index = broadcast_to_batch(index, batch)
+    # `gather` needs equal batch axes.  Drop those over which x is broadcast instead of
+    # copying x.
     kept_axes = [i for i in range(n_batch) if xs[i] != 1 or batch[i] == 1]
     x = lax.reshape(x, (*(xs[i] for i in kept_axes), *xs[n_batch:]))
     num_batching = len(kept_axes)
@@ -123,7 +125,7 @@ def add_up(
     Returns (batch..., sizes..., window...).
     """
     ds, js, n_batch = shape_of(data), shape_of(index), len(batch)
-    if aval_of(data).dtype == dtypes.bool_:
+    if aval_of(data).dtype == dtypes.bool_:  # bools have no `scatter_add`: count instead
         counts = lax.convert_element_type(data, dtypes.int32)
         out = add_up(counts, index, batch, sizes, indices_sorted, unique_indices)
         return lax.ne(out, lax.full_like(out, 0))
@@ -158,8 +160,10 @@ def add_up(
 
 
 def first_set(mask: Any, n: int) -> Any:
-    """Return positions of the first n true elements of the last axis, padded by its size."""
+    """Return positions of the first n true elements of the last axis,
+    padded by its size."""
     *batch, size = shape_of(mask)
+    # The result also contains `size` itself, for missing elements.
     wide = dtypes.int32 if size < 2**31 else dtypes.int64
     rank = lax.cumsum(lax.convert_element_type(mask, wide), len(batch))
     rank = lax.select(mask, lax.sub(rank, wide.type(1)), lax.full_like(rank, n))

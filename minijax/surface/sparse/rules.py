@@ -168,6 +168,7 @@ def _sum(x: Any, y: Any, plus: Rule) -> Any:
         return plus(mat.todense(), v)
     if x.shape != y.shape:
         raise NotImplementedError("Addition between sparse matrices of different shapes.")
+    # Identity, not equality: traced indices cannot be compared.
     if x.indices is y.indices:
         return with_data(x, plus(x.data, y.data))
     if (x.n_batch, x.n_dense) != (y.n_batch, y.n_dense):
@@ -202,6 +203,7 @@ def _mul(x: Any, y: Any) -> Any:
     if not is_sparse(x) or not is_sparse(y):
         mat, v = (x, y) if is_sparse(x) else (y, x)
         return with_data(mat, times_dense(mat, v))
+    # With duplicates, products of single elements would miss the cross terms.
     if x.indices is y.indices and x.unique_indices:
         return with_data(x, multiplied(x.data, y.data, x.dtype))
     return bcoo_multiply_sparse(x, y)

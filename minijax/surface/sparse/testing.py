@@ -1,4 +1,5 @@
-"""Helpers for tests of sparse arrays: random arrays, layouts, comparisons with dense ones."""
+"""Helpers for tests of sparse arrays: random arrays, layouts,
+comparisons with dense ones."""
 
 from __future__ import annotations
 

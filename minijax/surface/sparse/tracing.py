@@ -75,6 +75,8 @@ class SparseTrace(Trace):
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: Any) -> Any:
         values = [self.unwrap(x) for x in args]
+        # Rules run under the parent trace, so that their operations are not processed here
+        # again; `finally` restores this trace also when a rule raises.
         STATE.trace = self.parent
         try:
             outs = self.apply(prim, values, params)

@@ -166,7 +166,7 @@ def bicgstab(
 
         not_broken = jnp.zeros((), bool)
         first = (0, x0, r, r, r, one, one, one, not_broken)
-        # With p = q = r and all scalars 1, the first step computes p = r + 1 (r - r) = r.
+        # With p = q = r and scalars 1, the first step computes p = r + c (r - r) = r.
         return while_loop(cond, body, first)[1]
 
     return implicit(solve, A, b, x0, M, hermitian=False), None

@@ -131,7 +131,8 @@ def initial_basis(z: Vector, m: int) -> tuple[Vector, Any, Any]:
 
 
 def arnoldi_step(B: Operator, V: Vector, k: Any) -> tuple[Vector, Any, Any]:
-    """Return V with row k + 1 orthogonal to the previous rows; column k of H; its last entry.
+    """Return V with row k + 1 orthogonal to the previous rows; column k of H;
+    its last entry.
 
     Gram-Schmidt runs twice, so that rows are orthogonal up to rounding.  A vector that is
     then negligible was in the span already and becomes 0.
@@ -150,7 +151,8 @@ def arnoldi_step(B: Operator, V: Vector, k: Any) -> tuple[Vector, Any, Any]:
 
 
 def solve_batched(B: Operator, x: Vector, z: Vector, tolerance: Any, m: int) -> Vector:
-    """Minimize the residual over x plus m directions, with one small least-squares system."""
+    """Minimize the residual over x plus m directions,
+    with one small least-squares system."""
     V, beta, H = initial_basis(z, m)
 
     def body(k: Any, carry: Any) -> Any:
@@ -176,7 +178,8 @@ def update_solution(x: Vector, V: Vector, y: Any) -> Vector:
 
 
 def solve_incremental(B: Operator, x: Vector, z: Vector, tolerance: Any, m: int) -> Vector:
-    """Compute `solve_batched` by Givens rotations, until the residual is at most `tolerance`.
+    """Compute `solve_batched` by Givens rotations,
+    until the residual is at most `tolerance`.
 
     Each step applies the previous rotations to the new column and finds one more, so that
     H stays triangular.  The last entry of the rotated beta e1 is the residual.

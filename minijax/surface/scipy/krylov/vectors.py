@@ -43,7 +43,7 @@ def squared(x: Vector) -> Any:
 
 
 def norm(x: Vector) -> Any:
-    """The Euclidean norm."""
+    """Return the Euclidean norm."""
     return jnp.sqrt(squared(x))
 
 
@@ -76,7 +76,8 @@ def identity(x: Vector) -> Vector:
 
 
 def as_operator(A: Any) -> Operator:
-    """Convert a function, a square matrix or an object with `@` to a function of vectors."""
+    """Convert a function, a square matrix or an object with `@` to a
+    function of vectors."""
     if callable(A):
         return A  # type: ignore[no-any-return]
     if np.isscalar(A) or not (is_arraylike(A) or hasattr(A, "__matmul__")):

@@ -6,8 +6,8 @@ and squaring method for the matrix exponential revisited", SIAM J. Matrix Anal. 
 pre-conditioning of matrices", 1960): each squaring doubles rounding errors, and a norm
 that is large because of the scaling alone needs none.
 
-The others use the Schur form: the square root of a triangle (Å. Björck and S. Hammarling, "A
-Schur method for the square root of a matrix", 1983), and Parlett's recurrence (G. Golub
+The others use the Schur form: the square root of a triangle (Å. Björck and S. Hammarling,
+"A Schur method for the square root of a matrix", 1983), and Parlett's recurrence (G. Golub
 and C. Van Loan, "Matrix Computations", 9.1).  Both solve one triangular system per column.
 
 Next: sylvester.py.
@@ -104,7 +104,8 @@ def _sizes(a: Any) -> tuple[Any, Any]:
 
 
 def _balance(a: Any) -> Any:
-    """Return exponents e such that a_ij 2^(e_j - e_i) has rows and columns of equal size."""
+    """Return exponents e such that a_ij 2^(e_j - e_i) has rows and
+    columns of equal size."""
     sizes, least = (jnp.log2(x) for x in _sizes(a))
     start = _row_and_column(sizes, least)[0] * 0  # zeros with the sharding of the rows
 
@@ -206,6 +207,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
         def once(x: Any) -> Any:
             return jnp.where(i < count, diagonal(precise(x, x), i + 1), x)
 
+        # `cond` saves the product in iterations that no matrix of the stack needs.
         return cond(i < greatest, once, lambda x: x, x)
 
     def diagonal(x: Any, i: Any) -> Any:

@@ -372,7 +372,8 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     """Compute the inverses of square matrices: :math:`A^{-1}`.
 
     Args:
-      a: matrices, shape (..., n, n).  To solve a system, `solve` is faster and more precise.
+      a: matrices, shape (..., n, n).  To solve a system, `solve` is faster and more
+        precise.
       overwrite_a, check_finite: SciPy's; without effect.
 
     Returns:

@@ -84,6 +84,7 @@ def _dense(d: Any, e: Any, first: int, last: int) -> tuple[Any, Any]:
     return values, vectors
 
 
+# Cached, because a new function object in each call would be traced and compiled again.
 @functools.lru_cache(maxsize=256)
 def _values(first: int, last: int, tol: float | None) -> Any:
     @custom_jvp

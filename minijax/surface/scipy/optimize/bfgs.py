@@ -1,4 +1,5 @@
-"""Quasi-Newton methods: BFGS, with the inverse Hessian, and L-BFGS, with its last steps.
+"""Quasi-Newton methods: BFGS, which stores an inverse Hessian, and L-BFGS, which stores the
+last steps.
 
 Source: J. Nocedal, S. Wright, Numerical Optimization, algorithms 6.1 and 7.4; for complex
 numbers: L. Sorber, M. Van Barel, L. De Lathauwer, SIAM J. Optim. 22(3), 2012.
@@ -23,16 +24,16 @@ __all__ = ("OptimizeResults", "bfgs", "lbfgs")
 
 
 class OptimizeResults(NamedTuple):
-    """What a minimization found.
+    """The result of a minimization.
 
     Args:
       x: the solution, array [N].
-      success: whether the gradient is small there; of L-BFGS also if the value falls no
-        further (status 4).
-      status: what ended it: 0 success; of BFGS 1 all iterations done, 3 and 5 no better
-        step in an interval, or ahead; of L-BFGS 1, 2, 3 all iterations, evaluations,
-        gradients done, 4 too little progress, 5 no better step.
-      fun, jac: the value and the gradient [N] there.
+      success: whether the gradient is small at x; for L-BFGS also true if the value stops
+        decreasing (status 4).
+      status: the reason for stopping: 0 success; for BFGS 1 the iteration limit, 3 and 5 no
+        better step within an interval or beyond; for L-BFGS 1, 2, 3 the limit of
+        iterations, evaluations or gradients, 4 too little progress, 5 no better step.
+      fun, jac: the value and the gradient [N] at x.
       hess_inv: an estimate of the inverse Hessian [N, N], or None.
       nfev, njev, nit: numbers of evaluations, of gradients, of iterations.
 
@@ -55,7 +56,7 @@ class OptimizeResults(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where a minimization stands; `memory` is what the method knows of curvature."""
+    """The state of a minimization; `memory` is the method's information about curvature."""
 
     k: Any
     evaluations: Any
@@ -73,7 +74,7 @@ def small(g: Any, norm: Any, gtol: Any) -> Any:
 
 
 def begin(f: Callable[[Any], Any], x: Any, memory: Any, norm: Any, gtol: Any) -> State:
-    """The state at the first place."""
+    """Return the state at the initial point."""
     value, g = evaluate(f, x)
     return State(0, 1, x, value, g, memory, small(g, norm, gtol), 0)
 
@@ -82,7 +83,7 @@ def begin(f: Callable[[Any], Any], x: Any, memory: Any, norm: Any, gtol: Any) ->
 
 
 class Curvature(NamedTuple):
-    """The inverse Hessian's estimate, and the value one step before."""
+    """The estimate of the inverse Hessian, and the value one step before."""
 
     H: Any
     before: Any
@@ -98,8 +99,8 @@ def bfgs(
 ) -> OptimizeResults:
     """Minimize by the method of Broyden, Fletcher, Goldfarb and Shanno.
 
-    The estimate of the inverse Hessian is the nearest one that explains the gradients'
-    change along the last step.
+    Each update takes the nearest estimate of the inverse Hessian that maps the last change
+    of the gradient to the last step.
     """
     if dtypes.is_complex(x0.dtype):
         raise errors.type_error(
@@ -110,7 +111,7 @@ def bfgs(
 
     def body(s: State) -> State:
         p = -jnp.dot(s.memory.H, s.gradient, precision=Precision.HIGHEST)
-        # As far as the value fell last time: see (3.60).
+        # Expect the value to decrease as much as in the last step: see (3.60).
         first = 2.02 * (s.value - s.memory.before) / dot(s.gradient, p)
         first = jnp.where((first > 0) & (first < 1), first, 1)
         step = line_search(f, s.x, p, s.value, s.gradient, first, line_search_maxiter)
@@ -150,7 +151,7 @@ def bfgs(
 
 
 def bfgs_update(H: Any, s: Any, y: Any) -> Any:
-    """H moved so that H y = s; H where the curvature along s is not positive: (6.17)."""
+    """Update H so that H y = s, unless the curvature along s is not positive: (6.17)."""
     curvature = dot(s, y)
     ok = curvature > 0
     rho = 1 / jnp.where(ok, curvature, 1)
@@ -185,7 +186,7 @@ def lbfgs(
     maxgrad: Any = None,
     maxls: int = 20,
 ) -> OptimizeResults:
-    """Minimize by BFGS with limited memory: of the last `maxcor` steps."""
+    """Minimize by limited-memory BFGS, which uses the last `maxcor` steps."""
     if maxiter is None and maxfun is None and maxgrad is None:
         maxiter = 200 * x0.size
     limits = [(1, maxiter), (2, maxfun), (3, maxgrad)]
@@ -241,7 +242,7 @@ def lbfgs(
 
 
 def with_step(memory: Steps, step_vector: Any, gradient_change: Any) -> Steps:
-    """The memory with one more step, and without the oldest."""
+    """Return the memory with the newest step added and the oldest removed."""
     curvature = dot(step_vector, gradient_change)
     ok = curvature > 0
     rho = jnp.where(ok, 1 / jnp.where(ok, curvature, 1), 0)
@@ -260,7 +261,7 @@ def with_step(memory: Steps, step_vector: Any, gradient_change: Any) -> Steps:
 
 
 def times_hessian_inverse(memory: Steps, q: Any) -> Any:
-    """The inverse Hessian's estimate times q; steps that were not taken count nothing."""
+    """Multiply q by the estimate of the inverse Hessian; missing steps have rho 0."""
     n = len(memory.rhos)
 
     def backward_pass(j: Any, carry: Any) -> Any:

@@ -1,13 +1,13 @@
-r"""A step along a line that fulfils Wolfe's conditions.
+r"""A line search for a step that satisfies the strong Wolfe conditions.
 
-With phi(t) = f(x + t p), a step t is wanted for which
+With phi(t) = f(x + t p), the search finds a step t with
 
 .. math:: \phi(t) \le \phi(0) + c_1 t \phi'(0), \quad |\phi'(t)| \le c_2 |\phi'(0)|
 
-An interval from `low`, the best step so far, to `high` contains such steps. While `high`
-is infinite, steps grow; then a place in the interval is tried, at the least value of the
-cubic or parabola through what is known, or in the middle. Both are one loop, which
-evaluates f and its gradient once in its body.
+An interval from `low`, the best step so far, to `high` contains such steps.  While `high`
+is infinite, steps grow.  Then a step inside the interval is tried: the minimum of a cubic
+or a parabola through known values, or the midpoint.  Both phases are one loop, whose body
+evaluates f and its gradient once.
 
 Source: J. Nocedal, S. Wright, Numerical Optimization, algorithms 3.5 and 3.6.
 """
@@ -24,11 +24,11 @@ from ....types import dtypes
 from ... import jnp
 
 C1, C2 = 1e-4, 0.9
-_ZOOMS = 30  # places that are tried in an interval
+_ZOOMS = 30  # the largest number of steps tried inside an interval
 
 
 class Point(NamedTuple):
-    """A step, and f there; `gradient` points uphill."""
+    """A step with the value, slope and gradient of f; `gradient` points uphill."""
 
     t: Any
     value: Any
@@ -37,18 +37,18 @@ class Point(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Where the search stands."""
+    """The state of the search."""
 
     low: Point
     high: Point
-    previous: Point  # the end of the interval that was given up last
-    num_growing: Any  # how often a step was tried without an upper end, and with one
+    previous: Point  # the end of the interval that was replaced last
+    num_growing: Any  # the steps tried without an upper end; `num_zooms`: with one
     num_zooms: Any
     is_found: Any
 
 
 class Step(NamedTuple):
-    """What a search gives: the best place; 0, 1 or 3 for what ended it; evaluations."""
+    """The result of a search: the best point; a status 0, 1 or 3; the evaluations."""
 
     point: Point
     status: Any
@@ -56,12 +56,12 @@ class Step(NamedTuple):
 
 
 def dot(x: Any, y: Any) -> Any:
-    """The real inner product."""
+    """Return the real inner product."""
     return jnp.real(jnp.vdot(x, y, precision=Precision.HIGHEST))
 
 
 def evaluate(f: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
-    """f(x), and the direction in which it grows fastest."""
+    """Return f(x) and its direction of steepest ascent."""
     value, slope = value_and_grad(f)(x)
     return value, jnp.conj(slope)
 
@@ -69,20 +69,20 @@ def evaluate(f: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
 def line_search(
     f: Callable[[Any], Any], x: Any, p: Any, value: Any, gradient: Any, first: Any, maxiter: int
 ) -> Step:
-    """A step from x along p, which leads downhill.
+    """Find a step from x along the descent direction p.
 
     Args:
       f: the function.
       x, p: arrays of one shape and dtype.
-      value, gradient: of f at x.
-      first: the step to try first.
-      maxiter: how often it may be doubled.
+      value, gradient: the value and the gradient of f at x.
+      first: the first step to try.
+      maxiter: the largest number of doublings.
     """
     real = dtypes.real_of(x.dtype)
     slope = dot(gradient, p)
     start = Point(jnp.zeros((), real), value, slope, gradient)
     at_infinity = start._replace(t=jnp.full((), jnp.inf, real))
-    # Values that differ by rounding are the same.
+    # Treat values that differ only by rounding as equal.
     slack = 2 * float(jnp.finfo(value.dtype).eps) * jnp.abs(value)
 
     def point_at(t: Any) -> Point:
@@ -93,7 +93,7 @@ def line_search(
         bounded = jnp.isfinite(s.high.t)
         growing = jnp.where(s.num_growing == 0, first, 2 * s.low.t)
         trial = point_at(jnp.where(bounded, between(s), growing).astype(real))
-        # What is not a number is too high.
+        # These comparisons are false for nan, so nan counts as too high.
         decreases_enough = trial.value <= value + C1 * trial.t * slope + slack
         is_too_high = ~(decreases_enough & (trial.value <= s.low.value + slack))
         is_found = ~is_too_high & (jnp.abs(trial.slope) <= -C2 * slope)
@@ -125,12 +125,12 @@ def line_search(
 
 
 def choose(which: Any, x: Point, y: Point) -> Point:
-    """One of two places."""
+    """Select one of two points."""
     return Point(*[jnp.where(which, a, b) for a, b in zip(x, y, strict=True)])
 
 
 def between(s: Search) -> Any:
-    """A step inside of the interval: the first of three guesses that is well inside."""
+    """Return the first of three candidate steps that is well inside the interval."""
     low, high = s.low, s.high
     end = jnp.where(jnp.isfinite(high.t), high.t, low.t)
     width = jnp.abs(end - low.t)
@@ -145,7 +145,8 @@ def between(s: Search) -> Any:
 
 
 def least_of_parabola(a: Point, b: Point) -> Any:
-    """Where the parabola through a, with its slope, and b is least; infinity if nowhere."""
+    """Return the minimizer of the parabola through a, with its slope, and b,
+    or infinity."""
     d = b.t - a.t
     ok = (d != 0) & jnp.isfinite(d)
     d = jnp.where(ok, d, 1)
@@ -155,9 +156,9 @@ def least_of_parabola(a: Point, b: Point) -> Any:
 
 
 def least_of_cubic(a: Point, b: Point, c: Point) -> Any:
-    """Where the cubic through a, with its slope, b and c is least; infinity if nowhere.
+    """Return the minimizer of the cubic through a, with its slope, b and c, or infinity.
 
-    In u = t - a it is a.value + a.slope u + B u^2 + A u^3.
+    With u = t - a the cubic is a.value + a.slope u + B u^2 + A u^3.
     """
     u, v = b.t - a.t, c.t - a.t
     ok = (u != 0) & (v != 0) & (u != v) & jnp.isfinite(u) & jnp.isfinite(v)

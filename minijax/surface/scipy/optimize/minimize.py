@@ -1,4 +1,4 @@
-"""`minimize`: the least value of a function, by a method of this name.
+"""`minimize`: minimization of a function by a named method.
 
 Next: bfgs.py.
 """
@@ -14,7 +14,7 @@ from .bfgs import OptimizeResults, bfgs, lbfgs
 
 __all__ = ("minimize",)
 
-# A method, and which of its options a tolerance is.
+# Each method, and the options that `tol` sets.
 _METHODS: dict[str, tuple[Callable[..., OptimizeResults], tuple[str, ...]]] = {
     "bfgs": (bfgs, ("gtol",)),
     "l-bfgs-experimental-do-not-rely-on-this": (lbfgs, ("ftol", "gtol")),
@@ -33,24 +33,23 @@ def minimize(
     """Minimize a function of an array.
 
     Args:
-      fun: function of (x, *args) to a real number, which has a gradient.
-      x0: where to start: a float array [N] (or a complex one, of L-BFGS).
+      fun: differentiable function of (x, *args) with a real scalar result.
+      x0: the initial point, a float array [N] (complex arrays only for L-BFGS).
       args: further arguments of `fun`.
       method: "BFGS", or "l-bfgs-experimental-do-not-rely-on-this".
-      tol: the size of the gradient where it ends (and of L-BFGS also the least progress
-        of a step): the options `gtol` and `ftol`.
-      options: of BFGS `maxiter`, `norm` (order of the gradient's norm, by default inf),
-        `gtol` (by default 1e-5), `line_search_maxiter`; of L-BFGS `maxiter`, `norm`,
-        `maxcor` (how many steps are kept), `ftol` (the least progress of a step,
-        relative to the value where that is above 1), `gtol`, `maxfun`, `maxgrad`,
-        `maxls`.
+      tol: sets the option `gtol`, the size of the gradient at which to stop, and for
+        L-BFGS also `ftol`, the least progress of a step.
+      options: for BFGS `maxiter`, `norm` (order of the gradient's norm, by default inf),
+        `gtol` (by default 1e-5), `line_search_maxiter`; for L-BFGS `maxiter`, `norm`,
+        `maxcor` (the number of stored steps), `ftol` (the least progress of a step,
+        relative to the value if that is above 1), `gtol`, `maxfun`, `maxgrad`, `maxls`.
 
     Returns:
-      `OptimizeResults`. Where no better step is found, x is the best so far.
+      `OptimizeResults`.  If no better step is found, x is the best point so far.
 
     Raises:
-      TypeError: `args` is no tuple, or an option that the method does not have.
-      ValueError: an unknown method, or `x0` has another number of axes.
+      TypeError: `args` is not a tuple, or the method does not have an option.
+      ValueError: the method is unknown, or `x0` does not have one axis.
 
     Example:
       >>> import minijax.numpy as jnp

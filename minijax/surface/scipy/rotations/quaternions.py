@@ -1,9 +1,10 @@
-"""Rotations of space as unit quaternions [..., 4]: three imaginary parts, and the real one.
+"""Rotations of space as unit quaternions [..., 4]: three imaginary parts,
+then the real one.
 
-A rotation by an angle a around a unit vector u is (u sin(a/2), cos(a/2)); it and its
-negative are the same.  Other forms come from these and go to them: matrices, rotation
-vectors a u, modified Rodrigues parameters u tan(a/4), Euler's angles.  Slopes are right
-everywhere, also where there is no rotation.
+A rotation by an angle a around a unit vector u is (u sin(a/2), cos(a/2)); its negative is
+the same rotation.  The module converts them from and to matrices, rotation vectors a u,
+modified Rodrigues parameters u tan(a/4) and Euler angles.  Derivatives are correct
+everywhere, including at the identity.
 
 Next: rotation.py.
 """
@@ -24,48 +25,48 @@ _SMALL = 1e-6
 
 
 def stacked(*rows: Any) -> Any:
-    """Arrays, or lists of arrays, as a new last axis or two."""
+    """Stack arrays, or lists of arrays, along one or two new last axes."""
     if isinstance(rows[0], list):
         return jnp.stack([stacked(*row) for row in rows], -2)
     return jnp.stack(rows, -1)
 
 
 def components(x: Any) -> list[Any]:
-    """The numbers along the last axis."""
+    """Return the components along the last axis."""
     return [x[..., i] for i in range(x.shape[-1])]
 
 
 def select_by_flag(on: Any, yes: Any, no: Any) -> Any:
-    """`yes` or `no`, by a flag that may be an array."""
+    """Select `yes` or `no` by a flag, which may be an array."""
     if isinstance(on, (bool, np.bool_)):
         return yes if on else no
     return jnp.where(on, yes, no)
 
 
 def radians(x: Any, degrees: Any) -> Any:
-    """Angles in radians."""
+    """Convert angles to radians."""
     return select_by_flag(degrees, jnp.deg2rad(x), x)
 
 
 def in_unit(x: Any, degrees: Any) -> Any:
-    """Radians as what the user wants."""
+    """Convert radians to the requested unit."""
     return select_by_flag(degrees, jnp.rad2deg(x), x)
 
 
 def square(x: Any) -> Any:
-    """The sum of squares along the last axis, which stays."""
+    """Return the sum of squares along the last axis, which is kept."""
     return jnp.sum(x * x, -1, keepdims=True)
 
 
 @composite
 def normalized(q):
-    """q divided by its norm."""
+    """Return q divided by its norm."""
     return q / jnp.sqrt(square(q))
 
 
 @composite
 def product(p, q):
-    """Hamilton's product: q first, then p."""
+    """Return Hamilton's product: rotation by q, then by p."""
     (px, py, pz, pw), (qx, qy, qz, qw) = components(p), components(q)
     return stacked(
         pw * qx + px * qw + py * qz - pz * qy,
@@ -77,13 +78,13 @@ def product(p, q):
 
 @composite
 def conjugate(q):
-    """The inverse rotation."""
+    """Return the inverse rotation."""
     return q * jnp.array([-1, -1, -1, 1], q.dtype)
 
 
 @composite
 def canonical(q):
-    """The one of q and -q whose last number that is not 0 is positive, w before x, y, z."""
+    """Return q or -q, so that the first nonzero of w, x, y, z is positive."""
     x, y, z, w = components(q)
     first = jnp.where(w != 0, w, jnp.where(x != 0, x, jnp.where(y != 0, y, z)))
     return jnp.where(first[..., None] < 0, -q, q)
@@ -91,7 +92,7 @@ def canonical(q):
 
 @composite
 def angle(q):
-    """The angle of rotation, from 0 to pi."""
+    """Return the angle of rotation, from 0 to pi."""
     return 2 * jnp.arctan2(jnp.sqrt(square(q[..., :3]))[..., 0], jnp.abs(q[..., 3]))
 
 
@@ -100,7 +101,7 @@ def angle(q):
 
 @composite
 def to_matrix(q):
-    """Orthogonal matrices [..., 3, 3]."""
+    """Convert to orthogonal matrices [..., 3, 3]."""
     x, y, z, w = components(q)
     return stacked(
         [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -111,7 +112,9 @@ def to_matrix(q):
 
 @composite
 def from_matrix(m):
-    """Each row is the quaternion times 4 of its numbers: the largest is taken.
+    """Convert from matrices: of four candidates, take the one with the largest norm.
+
+    Candidate i is the quaternion times four times its component i.
 
     S. Shepperd, Quaternion from Rotation Matrix, J. Guidance and Control 1(3), 1978.
     """
@@ -128,7 +131,7 @@ def from_matrix(m):
 
 @composite
 def turn(q, vectors, inverse):
-    """Vectors [..., 3] turned, or turned back."""
+    """Rotate vectors [..., 3], or rotate them back."""
     q = select_by_flag(inverse, conjugate(q), q)
     return jnp.einsum("...ij,...j->...i", to_matrix(q), vectors)
 
@@ -138,7 +141,8 @@ def turn(q, vectors, inverse):
 
 @composite
 def to_rotvec(q, degrees):
-    """a u: by 2 arctan(s / w) / s, s being the norm of the imaginary part."""
+    """Convert to a u, with the factor 2 arctan(s / w) / s,
+    s the norm of the imaginary part."""
     q = jnp.where(q[..., 3:] < 0, -q, q)  # angles up to pi
     v, w = q[..., :3], q[..., 3:]
     s2 = square(v)
@@ -151,7 +155,7 @@ def to_rotvec(q, degrees):
 
 @composite
 def from_rotvec(v, degrees):
-    """(u sin(a/2), cos(a/2)), by series next to 0."""
+    """Return (u sin(a/2), cos(a/2)), with power series near 0."""
     v = radians(v, degrees)
     a2 = square(v)
     small = a2 <= _SMALL
@@ -163,24 +167,24 @@ def from_rotvec(v, degrees):
 
 @composite
 def to_mrp(q):
-    """u tan(a/4), with angles up to pi."""
+    """Convert to u tan(a/4), with angles up to pi."""
     q = jnp.where(q[..., 3:] < 0, -q, q)
     return q[..., :3] / (1 + q[..., 3:])
 
 
 @composite
 def from_mrp(v):
-    """(2 v, 1 - |v|^2) / (1 + |v|^2)."""
+    """Return (2 v, 1 - |v|^2) / (1 + |v|^2)."""
     v2 = square(v)
     return jnp.concatenate([2 * v, 1 - v2], -1) / (1 + v2)
 
 
-# ------------------------------------------------------------------------ Euler's angles
+# -------------------------------------------------------------------------- Euler angles
 
 
 @composite(static=("axes", "intrinsic"))
 def from_euler(angles, degrees, axes: tuple[int, ...], intrinsic: bool):
-    """Rotations around one axis after the other."""
+    """Compose rotations around several axes."""
     half = radians(angles, degrees) / 2
     out: Any = None
     for k, axis in enumerate(axes):
@@ -195,7 +199,7 @@ def from_euler(angles, degrees, axes: tuple[int, ...], intrinsic: bool):
 
 @composite(static=("axes", "intrinsic"))
 def to_euler(q, degrees, axes: tuple[int, int, int], intrinsic: bool):
-    """Angles from -pi up to pi around three axes; 0 where an axis comes again.
+    """Convert to angles in [-pi, pi) around three axes; the last is 0 in gimbal lock.
 
     E. Bernardes, S. Viollet, Quaternion to Euler angles conversion: A direct, general and
     computationally efficient method, PLoS ONE 17(11), 2022.
@@ -231,7 +235,7 @@ def to_euler(q, degrees, axes: tuple[int, int, int], intrinsic: bool):
 
 @composite
 def mean(q, weights):
-    """The eigenvector of the largest eigenvalue of sum w q q^T.
+    """Return the eigenvector of the largest eigenvalue of sum w q q^T.
 
     F. Markley, Y. Cheng, J. Crassidis, Y. Oshman, Averaging Quaternions, J. Guidance,
     Control, and Dynamics 30(4), 2007.

@@ -1,4 +1,4 @@
-"""`Rotation` and `Slerp`: rotations of space, and the way from one to the next.
+"""`Rotation` and `Slerp`: rotations of space, and interpolation between them.
 
 Next: quaternions.py.
 """
@@ -20,7 +20,7 @@ __all__ = ("Rotation", "Slerp")
 
 
 def axes_of(seq: str) -> tuple[tuple[int, ...], bool]:
-    """The axes of "xyz" or "XYZ", and whether they turn with what is rotated."""
+    """Return the axes of "xyz" or "XYZ", and whether they rotate with the object."""
     if not 1 <= len(seq) <= 3:
         raise ValueError(
             "Expected axis specification to be a non-empty string of upto 3 characters,"
@@ -38,7 +38,7 @@ def axes_of(seq: str) -> tuple[tuple[int, ...], bool]:
 
 
 def floats(x: Any, size: int, what: str) -> Any:
-    """An array of floats whose last axis has this size."""
+    """Convert to an array of floats whose last axis has this size."""
     (x,) = promote_dtypes_inexact(jnp.asarray(x))
     if x.shape[-1:] != (size,):
         raise errors.value_error(
@@ -50,10 +50,10 @@ def floats(x: Any, size: int, what: str) -> Any:
 class Rotation(NamedTuple):
     """Rotations of space: one, or an array of them.
 
-    A pytree of its quaternions, which goes through all transformations.
+    It is a pytree of its quaternions and works with all transformations.
 
     Args:
-      quat: array [..., 4] of unit quaternions (x, y, z, w); `from_quat` takes any.
+      quat: array [..., 4] of unit quaternions (x, y, z, w); `from_quat` normalizes.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -70,103 +70,106 @@ class Rotation(NamedTuple):
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
-        """Several arrays of rotations as one."""
+        """Concatenate several arrays of rotations."""
         return cls(jnp.concatenate([jnp.atleast_2d(r.quat) for r in rotations]))
 
     @classmethod
     def from_euler(cls, seq: str, angles: Any, degrees: Any = False) -> Rotation:
-        """From angles [..., N] around N axes: "xyz", fixed, or "XYZ", which turn along."""
+        """Create from angles [..., N] around N axes: "xyz" is extrinsic,
+        "XYZ" intrinsic."""
         axes, intrinsic = axes_of(seq)
         x = floats(jnp.atleast_1d(angles), len(axes), f"angles of {seq!r}")
         return cls(quaternions.from_euler(x, degrees, axes, intrinsic))
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Rotation:
-        """From orthogonal matrices [..., 3, 3] of determinant 1."""
+        """Create from orthogonal matrices [..., 3, 3] of determinant 1."""
         return cls(quaternions.from_matrix(floats(matrix, 3, "matrices")))
 
     @classmethod
     def from_mrp(cls, mrp: Any) -> Rotation:
-        """From modified Rodrigues parameters [..., 3]: the axis times tan(angle / 4)."""
+        """Create from modified Rodrigues parameters [..., 3]:
+        the axis times tan(angle / 4)."""
         return cls(quaternions.from_mrp(floats(mrp, 3, "parameters")))
 
     @classmethod
     def from_quat(cls, quat: Any) -> Rotation:
-        """From quaternions [..., 4], which need not have the norm 1."""
+        """Create from quaternions [..., 4] of any nonzero norm."""
         return cls(quaternions.normalized(floats(quat, 4, "quaternions")))
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: Any = False) -> Rotation:
-        """From rotation vectors [..., 3]: the axis times the angle."""
+        """Create from rotation vectors [..., 3]: the axis times the angle."""
         x = floats(rotvec, 3, "rotation vectors")
         return cls(quaternions.from_rotvec(x, degrees))
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: Any = float) -> Rotation:
-        """No rotation, or `num` of such."""
+        """Create the identity rotation, or `num` copies of it."""
         one = jnp.array([0.0, 0.0, 0.0, 1.0], dtype)
         return cls(one if num is None else jnp.tile(one, (num, 1)))
 
     @classmethod
     def random(cls, random_key: Any, num: int | None = None) -> Rotation:
-        """Rotations of uniform distribution: directions of normal quaternions."""
+        """Draw uniformly distributed rotations, by normalizing normal quaternions."""
         shape = (4,) if num is None else (num, 4)
         return cls.from_quat(normal(random_key, shape))
 
     def __getitem__(self, indexer: Any) -> Rotation:  # type: ignore[override]
-        """Some of the rotations."""
+        """Select some of the rotations."""
         if self.single:
             raise TypeError("Single rotation is not subscriptable.")
         return Rotation(self.quat[indexer])
 
     def __len__(self) -> int:
-        """How many rotations these are."""
+        """Return the number of rotations."""
         if self.single:
             raise TypeError("Single rotation has no len().")
         return self.quat.shape[0]  # type: ignore[no-any-return]
 
     def __mul__(self, other: Rotation) -> Rotation:  # type: ignore[override]
-        """First `other`, then these."""
+        """Compose: rotate by `other`, then by these."""
         return Rotation.from_quat(quaternions.product(self.quat, other.quat))
 
     def apply(self, vectors: Any, inverse: Any = False) -> Any:
-        """Vectors [..., 3] turned (or turned back)."""
+        """Rotate vectors [..., 3], or rotate them back."""
         return quaternions.turn(self.quat, floats(vectors, 3, "vectors"), inverse)
 
     def as_euler(self, seq: str, degrees: Any = False) -> Any:
-        """As angles [..., 3] in [-pi, pi) around three axes; see `from_euler`."""
+        """Convert to angles [..., 3] in [-pi, pi) around three axes; see `from_euler`."""
         if len(seq) != 3:
             raise ValueError(f"Expected 3 axes, got {seq}.")
         axes, intrinsic = axes_of(seq)
         return quaternions.to_euler(self.quat, degrees, axes, intrinsic)
 
     def as_matrix(self) -> Any:
-        """As orthogonal matrices [..., 3, 3]."""
+        """Convert to orthogonal matrices [..., 3, 3]."""
         return quaternions.to_matrix(self.quat)
 
     def as_mrp(self) -> Any:
-        """As modified Rodrigues parameters [..., 3]; see `from_mrp`."""
+        """Convert to modified Rodrigues parameters [..., 3]; see `from_mrp`."""
         return quaternions.to_mrp(self.quat)
 
     def as_rotvec(self, degrees: Any = False) -> Any:
-        """As rotation vectors [..., 3], of angles up to a half turn."""
+        """Convert to rotation vectors [..., 3], with angles up to pi."""
         return quaternions.to_rotvec(self.quat, degrees)
 
     def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
-        """As quaternions [..., 4]: of two that are the same, that with w >= 0; w first."""
+        """Convert to quaternions [..., 4]; `canonical` takes the sign with w >= 0, and
+        `scalar_first` puts w first."""
         q = quaternions.canonical(self.quat) if canonical else self.quat
         return jnp.roll(q, 1, -1) if scalar_first else q
 
     def inv(self) -> Rotation:
-        """The rotations back."""
+        """Return the inverse rotations."""
         return Rotation(quaternions.conjugate(self.quat))
 
     def magnitude(self) -> Any:
-        """The angles, from 0 to pi."""
+        """Return the angles, from 0 to pi."""
         return quaternions.angle(self.quat)
 
     def mean(self, weights: Any = None) -> Rotation:
-        """The rotation next to all of them, counted by weights [N]."""
+        """Return the mean of the rotations, with weights [N]."""
         n, dtype = len(self), self.quat.dtype
         w = jnp.ones(n, dtype) if weights is None else jnp.asarray(weights, dtype)
         if w.ndim != 1:
@@ -180,20 +183,21 @@ class Rotation(NamedTuple):
 
     @property
     def single(self) -> bool:
-        """Whether this is one rotation, and no array."""
+        """Whether this is a single rotation, not an array."""
         return self.quat.ndim == 1  # type: ignore[no-any-return]
 
 
 class Slerp(NamedTuple):
-    """Rotations in between: around one axis, at constant speed, from each to the next.
+    """Spherical interpolation of rotations: around one axis, at constant speed, from each
+    to the next.
 
-    `Slerp.init(times, rotations)` makes one.
+    Create it by `Slerp.init(times, rotations)`.
 
     Args:
       times: array [N] of increasing times.
-      timedelta: their differences [N - 1].
+      timedelta: the differences of the times [N - 1].
       rotations: the first N - 1 of N rotations.
-      rotvecs: the way from each to the next: rotation vectors [N - 1, 3].
+      rotvecs: the relative rotations from each to the next: rotation vectors [N - 1, 3].
 
     Example:
       >>> import minijax.numpy as jnp
@@ -211,7 +215,7 @@ class Slerp(NamedTuple):
 
     @classmethod
     def init(cls, times: Any, rotations: Rotation) -> Slerp:
-        """From N increasing times and as many rotations."""
+        """Create from N increasing times and N rotations."""
         if not isinstance(rotations, Rotation):
             raise TypeError("`rotations` must be a `Rotation` instance.")
         if rotations.single or len(rotations) == 1:
@@ -232,7 +236,8 @@ class Slerp(NamedTuple):
         return cls(times, jnp.diff(times), first, rotvecs)
 
     def __call__(self, times: Any) -> Rotation:
-        """The rotations at times [M], or at one; beyond the ends it goes on turning."""
+        """Return the rotations at times [M] or a single time;
+        it extrapolates at the ends."""
         at = jnp.asarray(times, self.times.dtype)
         if at.ndim > 1:
             raise ValueError("`times` must be at most 1-dimensional.")

@@ -1,7 +1,7 @@
 """Convolution and correlation of arrays of any rank, directly or by Fourier transforms.
 
-With all overlaps, n of x and m of y give n + m - 1 numbers: "full".  "same" are n of
-these, "valid" those of whole overlaps; each is a start and a size in the full result.
+Sizes n and m give n + m - 1 overlaps, the mode "full".  "same" takes n of them, and "valid"
+the complete overlaps; each is a start and a size within the full result.
 
 Next: spectra.py.
 """
@@ -28,11 +28,11 @@ Shape = tuple[int, ...]
 _MODES = ("full", "same", "valid")
 
 
-# ------------------------------------------------------------------------------- parts
+# ------------------------------------------------------------------------------- modes
 
 
 def result_window(mode: str, x: Shape, y: Shape) -> tuple[Shape, Shape]:
-    """Where the result begins in the full one, and its shape."""
+    """Return the start of the result within the full one, and its shape."""
     pairs = list(zip(x, y, strict=True))
     if mode == "full":
         return (0,) * len(x), tuple(n + m - 1 for n, m in pairs)
@@ -42,22 +42,22 @@ def result_window(mode: str, x: Shape, y: Shape) -> tuple[Shape, Shape]:
 
 
 def fits(x: Shape, y: Shape) -> bool:
-    """Whether no axis of x is shorter than that of y."""
+    """Whether every axis of x is at least as long as the same axis of y."""
     return all(n >= m for n, m in zip(x, y, strict=True))
 
 
 def check_fit(x: Shape, y: Shape, message: str) -> None:
-    """ValueError unless one of two shapes fits into the other."""
+    """Raise ValueError unless one of two shapes fits into the other."""
     if not fits(x, y) and not fits(y, x):
         raise errors.value_error(
             message,
             which=f"shapes {x} and {y}",
-            tries=["jnp.pad, to make one of them the larger in every axis"],
+            tries=["jnp.pad, to make one of them larger along every axis"],
         )
 
 
 def convolve_direct(x: Any, y: Any, start: Shape, shape: Shape, precision: Any) -> Any:
-    """The convolution of x and y from `start` on: the smaller one slides."""
+    """Return a window of the convolution of x and y; the smaller one is the filter."""
     if x.size < y.size:
         x, y = y, x
     sizes = zip(x.shape, y.shape, start, shape, strict=True)
@@ -73,13 +73,13 @@ def convolve_direct(x: Any, y: Any, start: Shape, shape: Shape, precision: Any) 
 
 
 def check_mode(mode: str) -> None:
-    """ValueError unless there is such a mode."""
+    """Raise ValueError for an unknown mode."""
     if mode not in _MODES:
         raise ValueError(f"mode must be one of {list(_MODES)}, got {mode!r}.")
 
 
 def check_pair(name: str, x: Any, y: Any, mode: str) -> None:
-    """What direct methods want of their operands."""
+    """Check the operands of direct methods."""
     check_arraylike(name, x, y)
     check_mode(mode)
     a, b = aval_of(x), aval_of(y)
@@ -95,7 +95,7 @@ def check_pair(name: str, x: Any, y: Any, mode: str) -> None:
 
 
 def check_method(method: str) -> None:
-    """ValueError unless there is such a method."""
+    """Raise ValueError for an unknown method."""
     if method not in ("auto", "direct", "fft"):
         raise ValueError(f"Got {method=}; expected 'auto', 'fft', or 'direct'.")
 
@@ -106,22 +106,22 @@ def check_method(method: str) -> None:
 def fftconvolve(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Sequence[int] | None = None
 ) -> Any:
-    r"""Convolution by Fourier transforms: for long arrays, at a cost of n log n.
+    r"""Convolve arrays by Fourier transforms: efficient for long arrays, O(n log n).
 
     .. math:: z = F^{-1}(F x \cdot F y)
 
     Args:
-      in1, in2: arrays of one rank.
+      in1, in2: arrays of equal rank.
       mode: 'full' (every overlap), 'same' (the shape of `in1`, the middle of 'full'),
-        'valid' (whole overlaps only).
-      axes: axes to convolve along (default: all); others have equal sizes.
+        'valid' (complete overlaps only).
+      axes: axes to convolve along (default: all); the others must have equal sizes.
 
     Returns:
       An array of the operands' rank and common float or complex dtype.
 
     Raises:
       ValueError: ranks or other axes differ, neither operand fits into the other
-        ('valid'), or an unknown mode.
+        ('valid'), or the mode is unknown.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -179,23 +179,23 @@ def convolve(
     method: str = "auto",
     precision: Any = None,
 ) -> Any:
-    r"""Convolution of two arrays of any rank.
+    r"""Convolve two arrays of any rank.
 
     .. math:: z_k = \sum_i x_i y_{k-i}
 
     Args:
-      in1, in2: arrays of one rank; one is not shorter than the other in any axis.
+      in1, in2: arrays of equal rank; one must be at least as long along every axis.
       mode: 'full' (every overlap), 'same' (the shape of `in1`, the middle of 'full'),
-        'valid' (whole overlaps only).
+        'valid' (complete overlaps only).
       method: 'direct', 'fft' (see `fftconvolve`), or 'auto', which is 'direct'.
-      precision: of the products on accelerators (see `lax.dot_general`).
+      precision: the precision of products on accelerators (see `lax.dot_general`).
 
     Returns:
       An array of the operands' rank and common float or complex dtype.
 
     Raises:
-      ValueError: ranks differ, an operand is empty, neither fits into the other, or an
-        unknown mode or method.
+      ValueError: ranks differ, an operand is empty, neither fits into the other, or the
+        mode or method is unknown.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -222,7 +222,7 @@ def correlate(
     method: str = "auto",
     precision: Any = None,
 ) -> Any:
-    r"""Cross-correlation of two arrays of any rank.
+    r"""Cross-correlate two arrays of any rank.
 
     .. math:: z_k = \sum_i x_{i+k} \bar y_i
 
@@ -256,7 +256,7 @@ def _correlate(in1, in2, mode: str, precision):
 
 
 def conjugate_reverse(x: Any) -> Any:
-    """The conjugate, in reverse along all axes."""
+    """Return the conjugate, reversed along all axes."""
     return jnp.conj(lax.rev(x, tuple(range(x.ndim))))
 
 
@@ -264,7 +264,7 @@ def conjugate_reverse(x: Any) -> Any:
 
 
 def check_matrices(name: str, x: Any, y: Any, boundary: str, fillvalue: Any) -> None:
-    """What the functions of matrices want besides."""
+    """Check the further arguments of the functions of matrices."""
     if boundary != "fill" or fillvalue != 0:
         raise errors.error(
             NotImplementedError,
@@ -283,18 +283,18 @@ def convolve2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Any:
-    """Convolution of two matrices; see `convolve`.
+    """Convolve two matrices; see `convolve`.
 
     Args:
-      in1, in2: matrices; one is not shorter than the other in any axis.
+      in1, in2: matrices; one must be at least as long along every axis.
       mode, precision: as for `convolve`.
-      boundary, fillvalue: what is beyond the edges: 'fill' and 0.
+      boundary, fillvalue: the values beyond the edges: 'fill' and 0.
 
     Returns:
       A matrix of the operands' common float or complex dtype.
 
     Raises:
-      ValueError: operands are no matrices, or as `convolve`.
+      ValueError: operands are not matrices, or as for `convolve`.
       NotImplementedError: other values beyond the edges.
 
     Example:
@@ -316,22 +316,22 @@ def correlate2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Any:
-    """Cross-correlation of two matrices; see `correlate`.
+    """Cross-correlate two matrices; see `correlate`.
 
-    As in SciPy, it differs from `correlate` where the middle lies between two numbers
-    (mode 'same', sizes of `in2` even), and is its conjugate where the smaller matrix
-    comes first (mode 'valid').
+    As in SciPy, it differs from `correlate` if the middle is between two elements (mode
+    'same', `in2` of even size), and it is the conjugate of `correlate` if the smaller
+    matrix comes first (mode 'valid').
 
     Args:
-      in1, in2: matrices; one is not shorter than the other in any axis.
+      in1, in2: matrices; one must be at least as long along every axis.
       mode, precision: as for `convolve`.
-      boundary, fillvalue: what is beyond the edges: 'fill' and 0.
+      boundary, fillvalue: the values beyond the edges: 'fill' and 0.
 
     Returns:
       A matrix of the operands' common float or complex dtype.
 
     Raises:
-      ValueError: operands are no matrices, or as `convolve`.
+      ValueError: operands are not matrices, or as for `convolve`.
       NotImplementedError: other values beyond the edges.
 
     Example:

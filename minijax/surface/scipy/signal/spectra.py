@@ -1,10 +1,10 @@
 """Spectra of segments of a signal: `stft` and its inverse, `welch` and `csd`.
 
-A signal is cut into segments that overlap; each loses its trend, is multiplied by a
-window, and transformed.  `stft` hands these spectra on; `csd` averages products of two
-signals' ones, `welch` those of one signal; `istft` adds segments up again.
+A signal is split into overlapping segments.  Each is detrended, multiplied by a window, and
+transformed.  `stft` returns these spectra; `csd` averages the products of two signals'
+spectra, `welch` those of one signal; `istft` adds the segments to a signal again.
 
-What the host decides is a `Plan`, by which one compiled call is made.
+The static options are a `Plan`, the key of one compiled call.
 
 Source: P. D. Welch, "The use of fast Fourier transform for the estimation of power
 spectra", IEEE Trans. Audio Electroacoust. 15, 1967; D. Griffin, J. Lim, "Signal
@@ -37,7 +37,7 @@ __all__ = ("stft", "istft", "csd", "welch")
 
 ArrayLike = Any
 Trend = bool | str | Callable[[Any], Any]
-# How a signal goes on beyond its ends: arguments of `pad`.
+# How a signal is extended beyond its ends: arguments of `pad`.
 _BOUNDARIES: dict[str, dict[str, Any]] = {
     "even": {"mode": "reflect"},
     "odd": {"mode": "reflect", "reflect_type": "odd"},
@@ -47,15 +47,15 @@ _BOUNDARIES: dict[str, dict[str, Any]] = {
 
 
 class Plan(NamedTuple):
-    """What is known of a spectrum before it is computed."""
+    """The static options of a spectrum."""
 
-    size: int  # of a segment
-    step: int  # from one to the next
-    points: int  # of a transform
+    size: int  # the length of a segment
+    step: int  # the distance between segments
+    points: int  # the length of a transform
     trend: Trend
     onesided: bool
     scaling: str
-    power: bool  # products of spectra, not these themselves
+    power: bool  # products of spectra instead of spectra
     boundary: str | None
     padded: bool
     axis: int
@@ -66,12 +66,12 @@ class Plan(NamedTuple):
 
 
 def as_int(x: Any, name: str) -> int:
-    """A size as an int."""
+    """Convert a static size to an int."""
     return int(concrete_or_error(None, x, f"{name} of windowed-FFT"))
 
 
 def segment_size(nperseg: Any) -> int:
-    """A positive size of segments."""
+    """Return the segment size, which must be positive."""
     size = as_int(nperseg, "nperseg")
     if size < 1:
         raise ValueError(f"nperseg must be a positive integer, got {size}")
@@ -79,7 +79,7 @@ def segment_size(nperseg: Any) -> int:
 
 
 def window_and_size(window: Any, nperseg: Any, samples: int) -> tuple[Any, int]:
-    """The window's numbers, and how many samples a segment has."""
+    """Return the values of the window and the number of samples per segment."""
     size = None if nperseg is None else segment_size(nperseg)
     if isinstance(window, (str, tuple)):
         if size is None:
@@ -106,7 +106,7 @@ def window_and_size(window: Any, nperseg: Any, samples: int) -> tuple[Any, int]:
 
 
 def overlap_of(noverlap: Any, size: int) -> int:
-    """How many samples segments share: by default half of them."""
+    """Return the number of samples that segments share: by default half of them."""
     shared = size // 2 if noverlap is None else as_int(noverlap, "noverlap")
     if shared >= size:
         raise ValueError(f"noverlap must be less than nperseg. Got {shared} and {size}.")
@@ -131,7 +131,7 @@ def spectra(
     padded: bool = False,
     average: str | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Frequencies, times and spectra, after all checks."""
+    """Check all arguments, and return frequencies, times and spectra."""
     check_arraylike(name, *([x] if y is None else [x, y]))
     if boundary is not None and boundary not in _BOUNDARIES:
         raise ValueError(
@@ -151,7 +151,7 @@ def spectra(
         except ValueError:
             raise errors.value_error(
                 "x and y cannot be broadcast together.",
-                which=f"shapes {a.shape} and {b.shape}, but for axis {axis}",
+                which=f"shapes {a.shape} and {b.shape}, except axis {axis}",
             ) from None
     samples = a.shape[axis]
     values, size = window_and_size(window, nperseg, samples)
@@ -184,12 +184,13 @@ def spectra(
         time_axis,
         average,
     )
+    # A user's function may close over tracers, so it cannot be the key of a compiled call.
     run = _spectra if callable(detrend) else _compiled
     return run(x, y, values, fs, plan)  # type: ignore[no-any-return]
 
 
 def no_spectra(x: Any, y: Any, axis: int) -> tuple[Any, Any, Any]:
-    """What is handed out for no samples: empty arrays of the samples' shape."""
+    """Return the result for empty signals: empty arrays of the samples' shape."""
     arrays = [as_array(v) for v in ([x] if y is None else [x, y])]
     shape = list(arrays[0].shape)
     if y is not None:
@@ -205,7 +206,7 @@ def no_spectra(x: Any, y: Any, axis: int) -> tuple[Any, Any, Any]:
 
 
 def segments(x: Any, size: int, step: int) -> Any:
-    """(..., samples) as (..., segments, size)."""
+    """Split (..., samples) into (..., segments, size)."""
     starts = np.arange(0, x.shape[-1] - size + 1, step, dtype="int32")
     if size == step:
         return x[..., : len(starts) * size].reshape(*x.shape[:-1], len(starts), size)
@@ -214,11 +215,12 @@ def segments(x: Any, size: int, step: int) -> Any:
 
 
 def overlap_add(x: Any, step: int) -> Any:
-    """The sum of (..., segments, size), each placed `step` after the one before.
+    """Add the segments (..., segments, size), each `step` samples after the previous one.
 
-    A segment is some pieces of `step` samples.  With the segments' axis longer by the
-    number of pieces, and rows then cut one shorter, each piece moves one further than
-    that before it: then columns are summed.
+    A segment consists of pieces of `step` samples.  The axis of segments is padded by the
+    number of pieces, and the flattened rows are reshaped to rows one element shorter.  Each
+    piece is then shifted by one more position than the previous piece, and columns are
+    summed.
     """
     *outer, count, size = x.shape
     pieces = -(-size // step)
@@ -231,7 +233,7 @@ def overlap_add(x: Any, step: int) -> Any:
 
 
 def transformed(x: Any, window: Any, plan: Plan) -> Any:
-    """The spectra of a signal's segments: (..., segments, frequencies)."""
+    """Return the spectra of a signal's segments: (..., segments, frequencies)."""
     x = segments(x, plan.size, plan.step)
     if isinstance(plan.trend, str):
         x = without_trend(x, type=plan.trend)
@@ -242,7 +244,7 @@ def transformed(x: Any, window: Any, plan: Plan) -> Any:
 
 
 def extend_and_pad(x: Any, plan: Plan) -> Any:
-    """A signal that goes on beyond its ends, and is filled up to whole segments."""
+    """Extend a signal beyond its ends, and pad it to complete segments."""
     if plan.boundary is not None:
         half = plan.size // 2
         if plan.boundary == "odd" and half > x.shape[-1] - 1:
@@ -257,7 +259,7 @@ def extend_and_pad(x: Any, plan: Plan) -> Any:
 
 
 def pad_last(x: Any, before: int, after: int, **kind: Any) -> Any:
-    """x padded along its last axis."""
+    """Pad x along its last axis."""
     return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)], **kind)
 
 
@@ -279,7 +281,8 @@ def _spectra(x, y, window, fs, plan: Plan):
         scale = 1.0 / window.sum() ** 2
     if plan.power:
         out = jnp.conj(spectra_of_signals[0]) * spectra_of_signals[-1] * scale
-        if plan.onesided:  # each frequency stands for two, but 0 and the last of even
+        # A one-sided spectrum doubles all bins except 0 and, for even sizes, the last.
+        if plan.onesided:
             last = out.shape[-1] - (plan.points % 2 == 0)
             out = out.at[..., 1:last].mul(2)
         if y is None:
@@ -301,13 +304,13 @@ _compiled = composite(_spectra, static="plan")
 
 
 def averaged(x: Any, how: str) -> Any:
-    """(..., segments, frequencies) without the axis of segments."""
+    """Average (..., segments, frequencies) over the segments."""
     n = x.shape[-2]
     if n == 1:
         return x[..., 0, :]
     if how == "mean":
         return x.mean(-2)
-    # The median of n exponential variables has the mean 1 - 1/2 + 1/3 ... of an odd
+    # The median of n exponential variables has the mean 1 - 1/2 + 1/3 ..., with an odd
     # number of terms (Allen, Anderson et al., Phys. Rev. D 85, 122006, appendix B).
     k = np.arange(1, n + n % 2)
     bias = float(((-1.0) ** (k + 1) / k).sum())
@@ -335,34 +338,34 @@ def csd(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Any, Any]:
-    r"""The cross spectral density of two signals, by Welch's method.
+    r"""Estimate the cross spectral density of two signals by Welch's method.
 
     .. math:: P_f = \frac{c}{K} \sum_{k=1}^K \overline{X_{kf}} Y_{kf}
 
-    for the spectra X, Y of K segments; c is 1 / (fs sum w^2), or 1 / (sum w)^2.
+    Here X and Y are the spectra of K segments; c is 1 / (fs sum w^2), or 1 / (sum w)^2.
 
     Args:
-      x, y: arrays of one rank, of samples; the shorter is followed by zeros. `y` None
-        stands for `x`.
+      x, y: arrays of samples of equal rank; the shorter is padded with zeros.  `y=None`
+        means `x`.
       fs: samples per unit of time.
       window: a window's name ("hann", "hamming", "blackman", "boxcar", ...), a tuple of
-        a name and numbers (("tukey", 0.25), ("gaussian", 8.)), or its numbers.
-      nperseg: samples in a segment (default: 256, or as many as the window has).
+        a name and parameters (("tukey", 0.25), ("gaussian", 8.)), or its values.
+      nperseg: samples per segment (default: 256, or the length of the window).
       noverlap: samples that segments share (default: half of them).
-      nfft: points of a transform (default: `nperseg`); zeros follow a segment.
-      detrend: what segments lose: 'constant', 'linear' (see `detrend`), False for
-        nothing, or a function of segments, whose samples lie along `axis`.
-      return_onesided: leave negative frequencies out, of real signals.
-      scaling: 'density' (squared units by frequency) or 'spectrum' (squared units).
-      axis: the axis of time.
-      average: 'mean' or 'median' of the segments.
+      nfft: points of a transform (default: `nperseg`); segments are padded with zeros.
+      detrend: the trend to remove from segments: 'constant', 'linear' (see `detrend`),
+        False, or a function of segments, whose samples are along `axis`.
+      return_onesided: omit negative frequencies, for real signals.
+      scaling: 'density' (squared units per frequency) or 'spectrum' (squared units).
+      axis: the time axis.
+      average: 'mean' or 'median' over the segments.
 
     Returns:
-      (frequencies [F], densities: an array with F in the place of `axis`, complex, or
-      real for `y` None).
+      (frequencies [F], densities: an array with F in place of `axis`, complex, or real for
+      `y=None`).
 
     Raises:
-      ValueError: an unknown option, or sizes that do not fit.
+      ValueError: an option is unknown, or sizes do not fit.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -393,7 +396,7 @@ def csd(
 
 
 def check_average(average: str) -> None:
-    """ValueError unless there is such an average."""
+    """Raise ValueError for an unknown average."""
     if average not in ("mean", "median"):
         raise ValueError(f'average must be "median" or "mean", got {average}')
 
@@ -411,7 +414,7 @@ def welch(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Any, Any]:
-    r"""The power spectral density of a signal, by Welch's method.
+    r"""Estimate the power spectral density of a signal by Welch's method.
 
     .. math:: P_f = \frac{c}{K} \sum_{k=1}^K |X_{kf}|^2
 
@@ -421,10 +424,10 @@ def welch(
         average: as for `csd`.
 
     Returns:
-      (frequencies [F], densities: a real array with F in the place of `axis`).
+      (frequencies [F], densities: a real array with F in place of `axis`).
 
     Raises:
-      ValueError: an unknown option, or sizes that do not fit.
+      ValueError: an option is unknown, or sizes do not fit.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -453,7 +456,7 @@ def welch(
     return f, p.real
 
 
-# --------------------------------------------------------------------- and their inverse
+# ------------------------------------------------------------------ stft and its inverse
 
 
 def stft(
@@ -469,24 +472,24 @@ def stft(
     padded: bool = True,
     axis: int = -1,
 ) -> tuple[Any, Any, Any]:
-    r"""The short-time Fourier transform: spectra of segments that overlap.
+    r"""Compute the short-time Fourier transform: spectra of overlapping segments.
 
     .. math:: X_{fk} = \frac{1}{\sum_i w_i} \sum_i w_i x_{i + kh} e^{-2 \pi \mathrm{i} f i}
 
     Args:
       x: array of samples.
       fs, window, nperseg, noverlap, nfft, detrend, return_onesided: as for `csd`.
-      boundary: what is beyond the ends, for half a segment: 'zeros', 'even', 'odd',
-        'constant', or None: nothing.
-      padded: fill the signal up to whole segments, by zeros.
-      axis: the axis of time.
+      boundary: the extension by half a segment beyond the ends: 'zeros', 'even', 'odd',
+        'constant', or None for no extension.
+      padded: pad the signal with zeros to complete segments.
+      axis: the time axis.
 
     Returns:
       (frequencies [F], times [T] of segments' middles, spectra: a complex array with F
-      in the place of `axis`, and T last).
+      in place of `axis`, and T last).
 
     Raises:
-      ValueError: an unknown option, or sizes that do not fit.
+      ValueError: an option is unknown, or sizes do not fit.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -515,7 +518,7 @@ def stft(
 
 
 class Inverse(NamedTuple):
-    """What is known of a signal before it is put together."""
+    """The static options of `istft`."""
 
     size: int
     step: int
@@ -538,24 +541,20 @@ def istft(
     time_axis: int = -1,
     freq_axis: int = -2,
 ) -> tuple[Any, Any]:
-    r"""A signal from its short-time Fourier transform: the nearest in least squares.
+    r"""Invert the short-time Fourier transform, in the sense of least squares.
 
     .. math:: x_i = \frac{\sum_k w_{i - kh} x^{(k)}_{i - kh}}{\sum_k w_{i - kh}^2}
 
     Args:
-      Zxx: complex array with axes of frequencies and of segments, as `stft` gives it.
-      fs, window, nperseg, noverlap, nfft: as `stft` was told; by default 2 (F - 1)
-        samples a segment, or F of `input_onesided=False`, and half of them shared.
-      input_onesided: negative frequencies are left out.
-      boundary: the signal was extended at its ends: cut that off.
-      time_axis, freq_axis: where segments and frequencies are.
+      Zxx: complex array with axes of frequencies and of segments, as `stft` returns it.
+      fs, window, nperseg, noverlap, nfft: as for `stft`; by default 2 (F - 1) samples per
+        segment, or F with `input_onesided=False`, and half of them shared.
+      input_onesided: negative frequencies are omitted.
+      boundary: remove the extension of the signal at its ends.
+      time_axis, freq_axis: the axes of segments and frequencies.
 
     Returns:
-      (times [T], an array with T in the place of `time_axis`, real if
-      `input_onesided`).
-
-    Raises:
-      ValueError: fewer than two axes, or sizes that do not fit.
+      (times [T], an array with T in place of `time_axis`, real if `input_onesided`).
 
     Example:
       >>> import minijax.numpy as jnp
@@ -577,7 +576,7 @@ def istft(
     size = segment_size(full if nperseg is None else nperseg)
     if nfft is not None:
         points = as_int(nfft, "nfft")
-    else:  # an odd size is not seen from the number of frequencies
+    else:  # the number of frequencies does not determine whether the size is odd
         points = full + 1 if input_onesided and size == full + 1 else full
     if points < size:
         raise ValueError(f"FFT length ({points}) must be longer than nperseg ({size}).")

@@ -1,4 +1,4 @@
-"""Trends taken out of samples: means and lines of least squares.
+"""Removal of trends from samples: means and least-squares lines.
 
 Next: spectra.py.
 """
@@ -29,24 +29,24 @@ def detrend(
     bp: int | Sequence[int] = 0,
     overwrite_data: None = None,
 ) -> Any:
-    r"""Samples without their trend.
+    r"""Remove the trend from samples.
 
     .. math:: y_i = x_i - a - b i
 
-    where a and b make the sum of squares least ('linear'), or a is the mean and b is 0.
+    Here a and b minimize the sum of squares ('linear'), or a is the mean and b is 0.
 
     Args:
       data: array of samples.
-      axis: the axis of time.
+      axis: the time axis.
       type: 'linear' or 'constant'.
-      bp: where a new line begins: one place or several (static; 'linear' alone).
+      bp: the index or indices where a new line begins (static; only for 'linear').
       overwrite_data: not supported: arrays are immutable.
 
     Returns:
       An array of the shape of `data`, of its float or complex dtype.
 
     Raises:
-      ValueError: an unknown type, or breaks beyond the samples.
+      ValueError: the type is unknown, or a breakpoint is beyond the samples.
       NotImplementedError: `overwrite_data` is given.
 
     Example:
@@ -89,7 +89,7 @@ def _detrend(data, axis: int, breaks: tuple[int, ...] | None):
 
 
 def without_line(x: Any) -> Any:
-    """x less its line of least squares, along the last axis."""
+    """Subtract the least-squares line from x along the last axis."""
     n = x.shape[-1]
     t = np.arange(n) - (n - 1) / 2  # orthogonal to constants
     x = x - x.mean(-1, keepdims=True)

@@ -1,7 +1,7 @@
-"""Windows of signal processing by name: numbers that fade a segment out at its ends.
+"""Windows of signal processing by name: weights that taper a segment at its ends.
 
-They are the periodic ones, for spectra: of M + 1 points that are the same from both ends,
-the first M.  Computed on the host, in float64.
+These are the periodic windows for spectra: the first M of M + 1 symmetric points.  They are
+computed on the host, in float64.
 
 Source: F. J. Harris, "On the use of windows for harmonic analysis with the discrete
 Fourier transform", Proc. IEEE 66 (1978); A. H. Nuttall, "Some windows with very good
@@ -21,64 +21,64 @@ __all__ = ("window_of",)
 
 
 def cosines(n: Any, L: int, weights: Sequence[float]) -> Any:
-    """The sum of (-1)^k w_k cos(2 pi k n / (L - 1))."""
+    """Return the sum of (-1)^k w_k cos(2 pi k n / (L - 1))."""
     phase = 2 * np.pi * n / (L - 1)
     terms = [(-1) ** k * w * np.cos(k * phase) for k, w in enumerate(weights)]
     return np.sum(terms, axis=0)
 
 
 def general_hamming(n: Any, L: int, alpha: float) -> Any:
-    """Two cosines with weights of sum 1."""
+    """Return two cosine terms with weights of sum 1."""
     return cosines(n, L, [alpha, 1 - alpha])
 
 
 def triangle(n: Any, L: int) -> Any:
-    """A triangle that is zero one step beyond its ends, or half a step."""
+    """Return a triangle that is zero one step, or half a step, beyond its ends."""
     return 1 - np.abs(n - (L - 1) / 2) / ((L + L % 2) / 2)
 
 
 def bartlett(n: Any, L: int) -> Any:
-    """A triangle that is zero at its ends."""
+    """Return a triangle that is zero at its ends."""
     return 1 - np.abs(2 * n / (L - 1) - 1)
 
 
 def parzen(n: Any, L: int) -> Any:
-    """The convolution of four boxes."""
+    """Return the convolution of four boxes."""
     x = np.abs(n - (L - 1) / 2) / (L / 2)
     inner = np.abs(n - (L - 1) / 2) <= (L - 1) / 4
     return np.where(inner, 1 - 6 * x**2 + 6 * x**3, 2 * (1 - x) ** 3)
 
 
 def bohman(n: Any, L: int) -> Any:
-    """The convolution of two half cosines."""
+    """Return the convolution of two half cosines."""
     x = np.abs(2 * n / (L - 1) - 1)
     return np.where(x < 1, (1 - x) * np.cos(np.pi * x) + np.sin(np.pi * x) / np.pi, 0)
 
 
 def barthann(n: Any, L: int) -> Any:
-    """A triangle and a cosine (Ha, Pearce, 1989)."""
+    """Return a triangle and a cosine (Ha, Pearce, 1989)."""
     x = np.abs(n / (L - 1) - 0.5)
     return 0.62 - 0.48 * x + 0.38 * np.cos(2 * np.pi * x)
 
 
 def exponential(n: Any, L: int, center: float | None = None, tau: float = 1.0) -> Any:
-    """exp(-|n - center| / tau)."""
+    """Return exp(-|n - center| / tau)."""
     return np.exp(-np.abs(n - ((L - 1) / 2 if center is None else center)) / tau)
 
 
 def general_gaussian(n: Any, L: int, p: float, sig: float) -> Any:
-    """exp(-|n / sig|^(2 p) / 2) around the middle."""
+    """Return exp(-|n / sig|^(2 p) / 2), with n counted from the middle."""
     return np.exp(-0.5 * np.abs((n - (L - 1) / 2) / sig) ** (2 * p))
 
 
 def kaiser(n: Any, L: int, beta: float) -> Any:
-    """Of Bessel functions."""
+    """Return the Kaiser window: a quotient of Bessel functions."""
     x = np.maximum(1 - (2 * n / (L - 1) - 1) ** 2, 0)
     return np.i0(beta * np.sqrt(x)) / np.i0(beta)
 
 
 def tukey(n: Any, L: int, alpha: float = 0.5) -> Any:
-    """A box with cosines at its ends, which take the share alpha."""
+    """Return a box with cosine tapers over the fraction alpha of its length."""
     edge = min(max(alpha, 0), 1) * (L - 1) / 2
     from_edge = np.minimum(n, L - 1 - n)
     if not edge:
@@ -86,7 +86,7 @@ def tukey(n: Any, L: int, alpha: float = 0.5) -> Any:
     return np.where(from_edge < edge, 0.5 * (1 - np.cos(np.pi * from_edge / edge)), 1.0)
 
 
-# The names of a window, and its function of the points and the length.
+# The names of each window, and its function of the points and the length.
 _TABLE: list[tuple[str, Callable[..., Any]]] = [
     ("hann han", lambda n, L: cosines(n, L, [0.5, 0.5])),
     ("hamming hamm ham", lambda n, L: cosines(n, L, [0.54, 0.46])),
@@ -125,7 +125,7 @@ _WINDOWS = {name: window for names, window in _TABLE for name in names.split()}
 
 
 def window_of(window: str | tuple[Any, ...], size: int) -> Any:
-    """A window by its name, or by a tuple of the name and numbers, as NumPy float64.
+    """Return a window, by its name or a tuple of the name and parameters, in float64.
 
     >>> window_of("hann", 4).round(3).tolist()
     [0.0, 0.5, 1.0, 0.5]
@@ -138,7 +138,7 @@ def window_of(window: str | tuple[Any, ...], size: int) -> Any:
             which=repr(window),
             tries=[
                 f"one of {', '.join(n.split()[0] for n, _ in _TABLE)}",
-                "the window's numbers, as an array",
+                "the window's values, as an array",
             ],
         )
     if size == 1:

@@ -1,8 +1,8 @@
-"""What special functions share: declarations, argument checks, sums of powers.
+"""Helpers of special functions: declarations, argument checks, power series.
 
-A function is declared by its sentence (with the formula), what its arguments are, and an
-example; `special` makes the docstring of them, and one compiled call of the function,
-which is inlined when traced.
+A function is declared by its summary with the formula, descriptions of its arguments, and
+an example.  `special` builds the docstring from them and makes the function one compiled
+call, which is inlined under tracing.
 
 Next: logarithms.py.
 """
@@ -77,11 +77,10 @@ def special(
     differs: str = "",
     static: Sequence[str] = (),
 ) -> Callable[[Any], Any]:
-    """Document a special function, and make it one compiled call.
+    """Return a decorator that documents a special function and makes it one compiled call.
 
-    `example` is "0.5 -> 0.52050": what it is called with, and what is printed of the
-    result, or of each of several, in as many digits; each of `args` says what an argument
-    is.
+    `example` is "0.5 -> 0.52050": the arguments of a call, and its printed result or
+    results, whose digits set the format.  Each of `args` describes an argument.
     """
     many = len(args) > 1 or "," in args[0].partition(":")[0]
     joint = "their joint" if many else "its"
@@ -110,17 +109,17 @@ def special(
 
 
 def staged(fun: Any) -> Any:
-    """A long function, traced once for each type of its operands, and called."""
+    """Return a long function as a jitted call, traced once per type of its operands."""
     return jit(fun)
 
 
 def dtype_of(x: Any) -> Any:
-    """The dtype of an array-like value."""
+    """Return the dtype of an array-like value."""
     return aval_of(x).dtype
 
 
 def promote_real(name: str, *xs: Any) -> Sequence[Any]:
-    """Operands of one float dtype; ValueError if one is complex."""
+    """Promote operands to one float dtype; raise ValueError if one is complex."""
     xs = tuple(promote_args_inexact(name, *xs))
     if dtypes.is_complex(dtype_of(xs[0])):
         raise errors.value_error(
@@ -132,16 +131,16 @@ def promote_real(name: str, *xs: Any) -> Sequence[Any]:
 
 
 def broadcast_pair(a: Any, b: Any) -> tuple[Any, Any]:
-    """Both in their joint shape."""
+    """Broadcast two operands to their joint shape."""
     shape = joint_shape("mul", aval_of(a).shape, aval_of(b).shape)
     return broadcast_to(a, shape), broadcast_to(b, shape)
 
 
 def by_slopes(fun: Callable[..., Any]) -> Any:
-    """An elementwise function of real numbers whose derivatives keep one slope an operand.
+    """Return an elementwise function whose derivative stores one slope per operand.
 
-    Long formulas, differentiated operation by operation, would keep an array for each.
-    One backward pass with cotangents of 1 gives all slopes.
+    Differentiating a long formula operation by operation would store an array for each.
+    One backward pass with cotangents of 1 computes all slopes.
     """
 
     @custom_jvp
@@ -171,32 +170,32 @@ def by_slopes(fun: Callable[..., Any]) -> Any:
 
 
 def only_float(x: Any, hint: str = "") -> Any:
-    """`x` as an array; TypeError unless it is of float32 or float64."""
+    """Convert `x` to an array; raise TypeError unless it is float32 or float64."""
     x = as_array(x)
     dtype = dtype_of(x)
     if dtype not in (dtypes.float32, dtypes.float64):
         raise errors.type_error(
             f"x.dtype={dtype} is not supported{hint}.",
-            why="it is computed in float32 or float64 alone.",
+            why="this function is implemented only in float32 and float64.",
             tries=["x.astype(jnp.float32)"],
         )
     return x
 
 
 def strip_weak_type(x: Any) -> Any:
-    """`x`, no longer of a weak type."""
+    """Return `x` without weak type."""
     return convert(x, dtype_of(x))
 
 
 def chebyshev(t: Any, coefficients: tuple[float, ...]) -> Any:
-    """The sum of c_k T_k(t), as far as the dtype of `t` can tell."""
+    """Return the sum of c_k T_k(t), to the precision of the dtype of `t`."""
     return polynomial(t, _powers(coefficients, dtype_of(t)))
 
 
 @functools.cache
 def _powers(coefficients: tuple[float, ...], dtype: Any) -> tuple[float, ...]:
-    """The same sum as one of powers, whose coefficients decrease, too."""
-    # T_k+1 = 2t T_k - T_k-1 in whole multiples of 2^-120, since it cancels.
+    """Return the power series of a Chebyshev sum; its coefficients decrease as well."""
+    # The recurrence T_k+1 = 2t T_k - T_k-1 cancels: use integer multiples of 2^-120.
     scale = 120
     term, next_term = [1], [0, 1]
     powers = [0] * len(coefficients)
@@ -214,15 +213,15 @@ def _powers(coefficients: tuple[float, ...], dtype: Any) -> tuple[float, ...]:
 
 
 def subtract_precise(x: Any, number: float, rest: float) -> Any:
-    """x - number - rest, `rest` being what `number` lacks, to the last place."""
+    """Return x - (number + rest) to full precision; `number` alone is rounded."""
     rounded_number = dtype_of(x).type(number)
     return rounded(x - rounded_number) - ((number - float(rounded_number)) + rest)
 
 
 def in_float32(fun: Callable[..., Any], elementwise: bool = True) -> Callable[..., Any]:
-    """`fun` of operands of one float dtype; of narrow ones, computed in float32.
+    """Return `fun` with narrow float operands computed in float32.
 
-    Of these, derivatives keep slopes of the narrow dtype.
+    For narrow operands, derivatives store slopes of the narrow dtype.
     """
 
     def widened(*xs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Exponentials along axes: those of the room nn, along all axes by default.
+"""The softmax functions of `nn`, with all axes as the default.
 
 Next: logarithms.py.
 """
@@ -15,11 +15,11 @@ __all__ = ("softmax", "log_softmax")
 
 
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
-    r"""Positive numbers with sum 1 along axes: :math:`e^{x_i} / \sum_j e^{x_j}`.
+    r"""Compute the softmax :math:`e^{x_i} / \sum_j e^{x_j}` along axes.
 
     Args:
       x: array or number; integers become floats.
-      axis: axes that are summed over; None for all of them.
+      axis: axes to sum over; None for all of them.
 
     Returns:
       An array of `x`'s shape and dtype.
@@ -35,11 +35,11 @@ def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> An
 
 
 def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
-    r"""Logarithm of the softmax: :math:`x_i - \ln \sum_j e^{x_j}` along axes.
+    r"""Compute the logarithm of the softmax, :math:`x_i - \ln \sum_j e^{x_j}`, along axes.
 
     Args:
       x: array or number; integers become floats.
-      axis: axes that are summed over; None for all of them.
+      axis: axes to sum over; None for all of them.
 
     Returns:
       An array of `x`'s shape and dtype.

@@ -1,9 +1,9 @@
 """Bessel functions of integer order.
 
-The modified ones are primitives, scaled (prims/math/bessel.py).  The others come from
-their recurrence, taken downwards, and a sum that is 1 (Miller's method; NIST Digital
-Library of Mathematical Functions, 3.6(ii), 10.6.1, 10.12.4).  Each starts where it is tiny
-by its power series, so nothing overflows.
+The scaled modified functions are primitives (prims/math/bessel.py).  The others use the
+downward recurrence, normalized by a sum that is 1 (Miller's method; NIST Digital Library of
+Mathematical Functions, 3.6(ii), 10.6.1, 10.12.4).  Each starts at an order where its power
+series is tiny, so nothing overflows.
 
 Next: legendre.py.
 """
@@ -58,7 +58,7 @@ def i1e(x: ArrayLike) -> Any:
 
 
 def _all_orders(z: Any, top: int) -> Any:
-    """J_0(z) ... J_top(z), on a leading axis."""
+    """Return J_0(z) ... J_top(z), along a leading axis."""
     dtype = dtype_of(z)
     orders = np.arange(top, -1, -1)
     logs = np.array([math.lgamma(n + 1) for n in orders])
@@ -71,12 +71,12 @@ def _all_orders(z: Any, top: int) -> Any:
     half = lax.log(choose(is_zero, const(z, 1), lax.abs(z)) / 2)
 
     def step(carry: Any, row: Any) -> Any:
-        one_up, two_up, total = carry  # J_(n+1), J_(n+2) and the sum, but for a factor
+        one_up, two_up, total = carry  # J_(n+1), J_(n+2), the sum, up to a common factor
         n, log, weight = row
         recurred = 2 * (n + 1) / choose(is_zero, const(z, 1), z) * one_up - two_up
         size = lax.min(n * half - log, const(z, 0))
         seed = choose(lax.gt(size, const(z, least)), lax.exp(size), const(z, 0))
-        # At 0, all but the order 0 vanish.
+        # At 0, only order 0 is nonzero.
         seed = choose(is_zero, convert(lax.eq(n, const(n, 0)), dtype), seed)
         is_started = lax.ne(one_up, const(z, 0))
         is_started = lax.bitwise_or(is_started, lax.ne(two_up, const(z, 0)))
@@ -105,20 +105,20 @@ def _first_orders_jvp(last: int, top: int, primals: Any, tangents: Any) -> Any:
 
 
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Any:
-    r"""Bessel functions of the first kind, :math:`J_0(z) \ldots J_v(z)`.
+    r"""Compute Bessel functions of the first kind, :math:`J_0(z) \ldots J_v(z)`.
 
     Args:
       z: real array or number; integers become floats.
       v: the last order (static).
-      n_iter: the order at which the recurrence starts (static), or a larger one that `v`
-        needs.  Larger than |z| by a few times its cube root, and by ten at least, it is
-        enough.
+      n_iter: the order at which the recurrence starts (static); it is raised if `v` needs a
+        larger one.  A value above |z| by a few times its cube root, and by at least ten,
+        is sufficient.
 
     Returns:
       An array of shape (v + 1, *z.shape) and `z`'s dtype.
 
     Raises:
-      TypeError: `v` is no integer.
+      TypeError: `v` is not an integer.
       ValueError: z is complex.
 
     Example:
@@ -126,10 +126,10 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Any:
       >>> print(f"{special.bessel_jn(1., v=1)[0]:.5f}")
       0.76520
 
-    Differs from JAX: small z give numbers, not nan; orders above n_iter are there.
+    Differs from JAX: small z do not give nan; orders above `n_iter` are supported.
     """
     last = operator.index(v)
-    above = last + 20 + last // 4  # from where on the last order is precise
+    above = last + 20 + last // 4  # the start that makes the last order precise
     return _bessel_jn(asarray(z), last, max(operator.index(n_iter), above))
 
 

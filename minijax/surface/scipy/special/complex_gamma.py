@@ -1,9 +1,10 @@
 """The gamma function of complex numbers, by its logarithm.
 
-Right of 1/2 that is Stirling's series, after a few steps of the recurrence where the number
-is small, and Taylor's about 1 and 2, where it is zero; left of 1/2 it is reflected
-(NIST Digital Library of Mathematical Functions, 5.11.1, 5.5.1, 5.7.3 and 5.5.3; branches as
-in D. E. G. Hare, "Computing the principal branch of log-Gamma", J. Algorithms 25, 1997).
+Right of 1/2 the logarithm is Stirling's series, after a few steps of the recurrence for
+small numbers, and a Taylor series about its zeros 1 and 2.  Left of 1/2 it uses the
+reflection formula (NIST Digital Library of Mathematical Functions, 5.11.1, 5.5.1, 5.7.3 and
+5.5.3; branches as in D. E. G. Hare, "Computing the principal branch of log-Gamma", J.
+Algorithms 25, 1997).
 
 Next: gamma.py.
 """
@@ -26,7 +27,7 @@ def _squared(z: Any) -> Any:
 
 
 def _right(z: Any) -> Any:
-    """ln Gamma(z), right of 1/2."""
+    """Return ln Gamma(z), right of 1/2."""
     x = lax.real(z)
     first = lax.lt(x, const(x, 1.5))
     a = z - choose(first, const(z, 1), const(z, 2))
@@ -37,7 +38,7 @@ def _right(z: Any) -> Any:
     low = choose(far, const(z, 1), z)
     w = choose(far, z, z + STEPS)
     series = (w - 0.5) * lax.log(w) - w + math.log(2 * math.pi) / 2 + stirling_rest(w)
-    # Of two factors the arguments add up to less than pi.
+    # The arguments of two factors add up to less than pi, so pairs stay on the branch.
     steps = [(low + k) * (low + (k + 1)) for k in range(0, STEPS, 2)]
     climbed = lax.log(steps[0])
     for step in steps[1:]:
@@ -46,7 +47,7 @@ def _right(z: Any) -> Any:
 
 
 def _log_sine(z: Any) -> Any:
-    """ln sin(pi z) as it is left of 1/2, on the branch that reflection takes."""
+    """Return ln sin(pi z) left of 1/2, on the branch of the reflection formula."""
     x, y = lax.real(z), lax.imag(z)
     below = lax.lt(y, const(y, 0))
     size = lax.abs(y)
@@ -61,7 +62,7 @@ def _log_sine(z: Any) -> Any:
 
 
 def complex_loggamma(z: Any) -> Any:
-    """ln Gamma(z); nan at the poles."""
+    """Return ln Gamma(z), or nan at the poles."""
     x = lax.real(z)
     zero = const(x, 0)
     pole = lax.bitwise_and(
@@ -76,5 +77,5 @@ def complex_loggamma(z: Any) -> Any:
 
 
 def complex_gamma(z: Any) -> Any:
-    """Gamma(z); nan at the poles."""
+    """Return Gamma(z), or nan at the poles."""
     return lax.exp(complex_loggamma(z))

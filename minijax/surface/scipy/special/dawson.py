@@ -1,7 +1,8 @@
 """Dawson's integral.
 
-It is x over 1 + 2x^2 times a smooth function of x^2 up to 4, and a smooth function of 1/x^2
-beyond: Chebyshev expansions, whose coefficients were computed in 60-digit arithmetic.
+For |x| up to 4 it is x / (1 + 2x^2) times a smooth function of x^2; beyond, it is a smooth
+function of 1/x^2.  Both are Chebyshev expansions with coefficients computed in 60-digit
+arithmetic.
 
 Next: faddeeva.py.
 """
@@ -44,7 +45,7 @@ BEYOND = (  # of 2x^2 (2x F(x) - 1) in T_k(32/x^2 - 1), for x >= 4
 
 
 def _parts(x: Any) -> tuple[Any, Any, Any]:
-    """Where x is small, F(x) there, and 2x F(x) - 1 elsewhere."""
+    """Return whether x is small, F(x) for small x, and 2x F(x) - 1 for large x."""
     x = lax.abs(x)
     border = const(x, 4)
     near = lax.lt(x, border)
@@ -63,7 +64,7 @@ def _dawson(x: Any) -> Any:
     return lax.sign(x) * choose(near, small, large)
 
 
-# 1 - 2x F(x), without the cancellation far out.
+# The derivative 1 - 2x F(x), without cancellation for large x.
 _dawson.defjvps(
     lambda t, ans, x: (
         t * choose(lax.lt(lax.abs(x), const(x, 4)), 1 - 2 * x * ans, -_parts(x)[2])

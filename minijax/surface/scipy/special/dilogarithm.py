@@ -1,8 +1,8 @@
 """Spence's function, the dilogarithm of 1 - x.
 
-A Chebyshev expansion where 1 - x is small, and reflections to there (NIST Digital Library
-of Mathematical Functions, 25.12.3, 25.12.4, 25.12.6); coefficients were computed in
-40-digit arithmetic.
+It is a Chebyshev expansion for small 1 - x; reflection formulas map other x there (NIST
+Digital Library of Mathematical Functions, 25.12.3, 25.12.4, 25.12.6).  Coefficients were
+computed in 40-digit arithmetic.
 
 Next: owens.py.
 """
@@ -56,7 +56,7 @@ def _spence(x: Any) -> Any:
 
 
 def _slope(x: Any) -> Any:
-    """ln(x) / (x - 1), by powers near 1."""
+    """Return ln(x) / (x - 1), by a power series near 1."""
     u = x - 1
     near = lax.lt(lax.abs(u), const(x, 0.2))
     powers = polynomial(choose(near, u, const(x, 0)), [(-1) ** k / (k + 1) for k in range(22)])
@@ -68,7 +68,7 @@ _spence.defjvps(lambda t, ans, x: -t * _slope(x))
 
 
 @special(
-    r"Spence's function, :math:`\int_1^x \frac{\ln t}{1 - t} dt`: nan of negative numbers.",
+    r"Spence's function, :math:`\int_1^x \frac{\ln t}{1 - t} dt`; nan for negative numbers.",
     "2. -> -0.82247",
     "x: array or number of float32 or float64.",
     raises="TypeError: x is of another dtype.",

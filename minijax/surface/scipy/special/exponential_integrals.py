@@ -1,9 +1,10 @@
 """Exponential integrals.
 
-E_1 is a Chebyshev expansion, less a logarithm below 1, and times e^-x beyond; so is Ei, of
-which the zero is split off.  Coefficients were computed in 40-digit arithmetic.  E_n of
-larger order is the power series below 1, and beyond the continued fraction, evaluated
-forwards (NIST Digital Library of Mathematical Functions, 6.6, 6.12, 8.19.8, 8.19.17).
+E_1 is a Chebyshev expansion minus a logarithm below 1, and times e^-x above 1.  Ei is
+computed likewise, with its zero split off.  Coefficients were computed in 40-digit
+arithmetic.  E_n of larger order is its power series below 1, and above 1 the continued
+fraction, evaluated forwards (NIST Digital Library of Mathematical Functions, 6.6, 6.12,
+8.19.8, 8.19.17).
 
 Next: trigonometric_integrals.py.
 """
@@ -83,7 +84,7 @@ NO_COMPLEX = "ValueError: an argument is complex."
 
 
 def _integral(x: Any) -> Any:
-    """E_1(x) of x > 0."""
+    """Return E_1(x) for x > 0."""
     one = const(x, 1)
     low, high = lax.min(x, one), lax.max(x, one)
     below = low * chebyshev(2 * low - 1, SMALL) - EULER - lax.log(low)
@@ -92,7 +93,7 @@ def _integral(x: Any) -> Any:
 
 
 def _principal(x: Any) -> Any:
-    """Ei(x) of x > 0."""
+    """Return Ei(x) for x > 0."""
     low = lax.min(x, const(x, 6))
     away = subtract_precise(low, ZERO, ZERO_REST)
     near = lax.lt(lax.abs(away), const(x, ZERO / 10))
@@ -105,7 +106,7 @@ def _principal(x: Any) -> Any:
     far = lax.max(x, const(x, 16))
     scaled = choose(lax.lt(x, const(x, 16)), scaled, chebyshev(32 / far - 1, FAR))
     outer = lax.max(x, const(x, 6))
-    # e^x alone would overflow earlier.
+    # Split e^x, which alone would overflow earlier than the product.
     beyond = lax.exp(outer - 8) * (scaled * (math.exp(8) / outer))
     beyond = choose(lax.eq(x, const(x, np.inf)), x, beyond)
     return choose(lax.le(x, const(x, 6)), rising, beyond)
@@ -143,7 +144,7 @@ _exp1.defjvps(lambda t, ans, x: -t * lax.exp(-x) / x)
 
 
 @special(
-    r"Exponential integral, :math:`E_1(x) = \int_x^\infty \frac{e^{-t}}{t} dt`: nan of"
+    r"Exponential integral, :math:`E_1(x) = \int_x^\infty \frac{e^{-t}}{t} dt`; nan for"
     " negative numbers.",
     "1. -> 0.21938",
     f"x: {REAL}",
@@ -158,7 +159,7 @@ def exp1(x: ArrayLike) -> Any:
 
 
 def _powers(n: Any, x: Any) -> Any:
-    """E_n(x) of n >= 1 and 0 < x <= 1, by powers of x."""
+    """Return E_n(x) for n >= 1 and 0 < x <= 1, by powers of x."""
     terms = 22 if dtype_of(x) == dtypes.float64 else 13
     total = const(x, 0)
     for k in range(terms, -1, -1):
@@ -174,7 +175,7 @@ def _powers(n: Any, x: Any) -> Any:
 
 
 def _fraction(n: Any, x: Any) -> Any:
-    """e^x E_n(x) of x >= 1, by Lentz's method."""
+    """Return e^x E_n(x) for x >= 1, by Lentz's method."""
     eps = float(ml_dtypes.finfo(dtype_of(x)).eps)
 
     def step(state: Any) -> Any:
@@ -223,10 +224,10 @@ _expn.defjvps(None, lambda t, ans, n, x: t * _slope(ans, n, x))
 
 @special(
     r"Exponential integral of an order,"
-    r" :math:`E_n(x) = \int_1^\infty \frac{e^{-xt}}{t^n} dt`: nan of negative numbers.  It"
-    " can be differentiated by x alone.",
+    r" :math:`E_n(x) = \int_1^\infty \frac{e^{-xt}}{t^n} dt`; nan for negative numbers.  It"
+    " is differentiable only by x.",
     "2, 1. -> 0.14850",
-    "n: the order, whole numbers from 0.",
+    "n: the order, integers from 0.",
     f"x: {REAL}",
     returns="An array of their joint shape and dtype.",
     raises=NO_COMPLEX,

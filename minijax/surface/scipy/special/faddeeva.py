@@ -1,10 +1,11 @@
 r"""Faddeeva's function w(z), and the scaled error function of complex numbers.
 
 w(z) is an integral of :math:`e^{-t^2} / (z - t)` over the real line, which the trapezoidal
-rule gives to the last place; of two grids that is taken whose points are farther from z,
-and the residue of the pole at z is added (M. Al Azah, S. N. Chandler-Wilde, "Computation of
-the complex error function using modified trapezoidal rules", SIAM Journal on Numerical
-Analysis 59, 2021).  Real and imaginary part are sums of their own, so each is precise.
+rule computes to full precision.  The function uses the one of two grids whose points are
+farther from z, and adds the residue of the pole at z (M. Al Azah, S. N. Chandler-Wilde,
+"Computation of the complex error function using modified trapezoidal rules", SIAM Journal
+on Numerical Analysis 59, 2021).  The real and the imaginary part are separate sums, so each
+is precise.
 
 Next: exponential_integrals.py.
 """
@@ -21,11 +22,11 @@ from .scaled import erfcx_of_real, exp_of_square
 
 __all__ = ("wofz", "erfcx")
 
-FAR = 1e7  # from where on w(z) is i / (sqrt(pi) z) in all places
+FAR = 1e7  # above this size w(z) equals i / (sqrt(pi) z) to full precision
 
 
 def _upper(x: Any, y: Any) -> tuple[Any, Any]:
-    """Real and imaginary part of w(x + iy), x and y not negative."""
+    """Return the real and imaginary part of w(x + iy) for nonnegative x and y."""
     dtype, rank = dtype_of(x), aval_of(x).ndim
     points = 12 if dtype == dtypes.float64 else 7
     h = math.sqrt(math.pi / points)
@@ -42,7 +43,7 @@ def _upper(x: Any, y: Any) -> tuple[Any, Any]:
     wide = lambda v: lax.expand_dims(v, (rank,))
     at = choose(wide(between), at, half_at)
     weight = choose(wide(between), weight, half_weight)
-    # The points t and -t together; one grid has 0, too.
+    # Sum the points t and -t together; one of the grids also contains 0.
     left, right, square = wide(x) - at, wide(x) + at, wide(y * y)
     one, other = left * left + square, right * right + square
     real = y * lax.reduce_sum(weight / one + weight / other, (rank,))
@@ -76,7 +77,7 @@ def _value(z: Any) -> Any:
     far = lax.gt(lax.max(x, y), const(x, FAR))
     zero = const(x, 0)
     re, im = _upper(choose(far, zero, x), choose(far, zero, y))
-    # Far out, i / (sqrt(pi) z): scaled, so that nothing overflows.
+    # For large z, i / (sqrt(pi) z), scaled so that nothing overflows.
     big, small = lax.max(x, y), lax.min(x, y)
     big = choose(far, big, const(x, 1))
     ratio = choose(lax.eq(big, const(x, np.inf)), zero, small / big)
@@ -86,7 +87,7 @@ def _value(z: Any) -> Any:
     re = choose(far, choose(steep, one, ratio) / length / big, re)
     im = choose(far, choose(steep, ratio, one) / length / big, im)
     below = lax.lt(b, zero)
-    # Below the axis 2 e^(-z^2) - w(-z).
+    # Below the real axis, w(z) = 2 e^(-z^2) - w(-z).
     residue = 2 * exp_of_square(y) * exp_of_square(x, -1)
     phase = choose(lax.bitwise_and(below, lax.lt(x * y, const(x, 1e30))), 2 * x * y, zero)
     sine = lax.sin(phase)

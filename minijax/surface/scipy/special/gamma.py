@@ -1,8 +1,8 @@
-"""The gamma function of real numbers, and what is made of it: factorials, beta functions.
+"""The gamma function of real numbers, factorials, and beta functions.
 
-The logarithm of the beta function is a difference of large numbers where its arguments are
-large; the leading parts of Stirling's series are subtracted by hand there (A. R. DiDonato
-and A. H. Morris, "Algorithm 708", ACM Transactions on Mathematical Software 18, 1992).
+The logarithm of the beta function is a difference of large numbers for large arguments.
+There the leading parts of Stirling's series are subtracted symbolically (A. R. DiDonato and
+A. H. Morris, "Algorithm 708", ACM Transactions on Mathematical Software 18, 1992).
 
 Next: incomplete.py, zeta.py, complex_gamma.py.
 """
@@ -46,7 +46,7 @@ NO_COMPLEX = "ValueError: an argument is complex."
 
 
 def _of_lgamma(name: str, *xs: Any) -> Any:
-    """Operands of one dtype, of which `lgamma` is taken."""
+    """Promote operands of `lgamma` to one float dtype."""
     xs = tuple(promote_args_inexact(name, *xs))
     check_kind("lgamma", aval_of(xs[0]), FLOAT, 0, 1)
     return xs
@@ -67,7 +67,7 @@ def gammaln(x: ArrayLike) -> Any:
 
 @staged
 def _sign(x: Any) -> Any:
-    """1 or -1; nan at -1, -2 ... and of nan."""
+    """Return 1 or -1, or nan at -1, -2 ... and for nan."""
     zero, floor = const(x, 0), lax.floor(x)
     negative = lax.lt(1 / x, zero)  # so is -0
     half = floor * const(x, 0.5)
@@ -79,7 +79,7 @@ def _sign(x: Any) -> Any:
 
 
 @special(
-    r"Sign of the gamma function :math:`\Gamma(x)`: nan at -1, -2 ...",
+    r"Sign of the gamma function :math:`\Gamma(x)`; nan at -1, -2 ...",
     "-0.5 -> -1.0",
     f"x: {REAL}",
     raises=NO_COMPLEX,
@@ -90,7 +90,7 @@ def gammasgn(x: ArrayLike) -> Any:
 
 
 @special(
-    r"Gamma function, :math:`\Gamma(x) = \int_0^\infty t^{x-1} e^{-t} dt`: nan at -1, -2"
+    r"Gamma function, :math:`\Gamma(x) = \int_0^\infty t^{x-1} e^{-t} dt`; nan at -1, -2"
     " ...",
     "0.5 -> 1.77245",
     f"x: {BOTH}",
@@ -106,7 +106,7 @@ def gamma(x: ArrayLike) -> Any:
 @custom_jvp
 @staged
 def _gamma(x: Any) -> Any:
-    """Gamma(x), and -pi / (sin(pi x) Gamma(1 - x)) of negative x."""
+    """Return Gamma(x): -pi / (sin(pi |x|) |x| Gamma(|x|)) for negative x."""
     negative = lax.lt(x, const(x, 0))
     size = lax.abs(x)
     one = filled(x, 1)
@@ -122,8 +122,8 @@ _gamma.defjvps(lambda t, ans, x: t * (ans * lax.digamma(x)))
 
 
 @special(
-    r"Logarithm of the gamma function, :math:`\ln \Gamma(x)`: of complex numbers the"
-    " branch that is continuous off the negative axis, of negative ones nan.",
+    r"Logarithm of the gamma function, :math:`\ln \Gamma(x)`; for complex numbers the"
+    " branch that is continuous off the negative axis, and nan for negative real numbers.",
     "0.5 -> 0.57236",
     f"x: {BOTH}",
 )
@@ -146,7 +146,7 @@ def _log_beta(a: Any, b: Any) -> Any:
     large = lax.bitwise_and(far, lax.ge(low, eight))
     log_gamma_low = lax.lgamma(low)
     near = log_gamma_low + (lax.lgamma(high) - lax.lgamma(total))
-    # Elsewhere at 8, where nothing overflows.
+    # The branch that is not selected is evaluated at 8, where nothing overflows.
     p = choose(far, low, eight)
     q, t = choose(far, high, eight), choose(far, total, const(low, 16))
     rest = stirling_rest(q) - stirling_rest(t)
@@ -180,8 +180,9 @@ def beta(a: ArrayLike, b: ArrayLike) -> Any:
 @custom_jvp
 @staged
 def _beta(a: Any, b: Any) -> Any:
-    r"""By one beta function of positive numbers, and sines s(x) = sin(pi x): with
-    Gamma(x) Gamma(1 - x) = pi / s(x), for a <= b and t = a + b it is
+    r"""Compute B(a, b) from one beta function of positive numbers and s(x) = sin(pi x).
+
+    With Gamma(x) Gamma(1 - x) = pi / s(x), for a <= b and t = a + b it is
 
     B(a, b) if a > 0; pi / (-a s(a) B(-a, t)) if t > 0; s(t) B(b, 1 - t) / s(a) if b > 0;
     pi s(t) / (s(a) s(b) (1 - t) B(1 - a, 1 - b)) elsewhere.
@@ -198,7 +199,7 @@ def _beta(a: Any, b: Any) -> Any:
     is_zero = lax.eq(a, zero)
     p = case(a, choose(is_zero, one, -a), b, 1 - a)
     q = case(b, t, 1 - t, 1 - b)
-    # In the product from the start, lest it overflow.
+    # Passed to the product as its first factor, so that it does not overflow.
     factor = case(one, choose(is_zero, one, -1 / a), one, 1 / (1 - t))
     size = reciprocal_beta(p, q, factor=factor)
     inverse = 1 / size
@@ -210,18 +211,18 @@ def _beta(a: Any, b: Any) -> Any:
 
 
 def _has_gamma(x: Any) -> Any:
-    """Whether `x` is finite, and no negative integer."""
+    """Whether `x` is finite and not a negative integer."""
     is_pole = lax.bitwise_and(lax.lt(x, const(x, 0)), lax.eq(x, lax.floor(x)))
     finite = lax.lt(lax.abs(x), const(x, np.inf))
     return lax.bitwise_and(finite, lax.bitwise_not(is_pole))
 
 
 def _sine(x: Any, rest: Any = 0) -> Any:
-    """sin(pi (x + rest)): by the power series, between -1/2 and 1/2."""
+    """Return sin(pi (x + rest)), by its power series between -1/2 and 1/2."""
     phase = x - 2 * lax.round(x * const(x, 0.5))
     beyond = lax.gt(lax.abs(phase), const(x, 0.5))
     phase = choose(beyond, (lax.sign(phase) - phase) - rest, phase + rest)
-    phase = choose(lax.eq(x, const(x, 0)), x, phase)  # which has a sign
+    phase = choose(lax.eq(x, const(x, 0)), x, phase)  # keep the sign of zero
     last = 12 if dtype_of(x) == dtypes.float64 else 7
     powers = [
         (-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(last)
@@ -239,11 +240,11 @@ def _beta_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def factorial(n: ArrayLike, exact: bool = False) -> Any:
-    r"""Factorial, :math:`n! = \Gamma(n + 1)`: 0 of negative numbers.
+    r"""Compute the factorial :math:`n! = \Gamma(n + 1)`; 0 for negative numbers.
 
     Args:
       n: real array or number; integers become floats.
-      exact: False; arrays hold no integers of any length.
+      exact: must be False: arrays cannot hold integers of arbitrary length.
 
     Returns:
       An array of its shape and dtype.
@@ -260,7 +261,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Any:
         raise NotImplementedError(
             errors.message(
                 "factorial with exact=True",
-                why="the dtypes of arrays hold no integers of any length.",
+                why="no array dtype holds integers of arbitrary length.",
                 tries=["exact=False", "math.factorial of a Python int"],
             )
         )
@@ -271,14 +272,14 @@ def factorial(n: ArrayLike, exact: bool = False) -> Any:
 def _factorial(n: Any) -> Any:
     (n,) = _of_lgamma("factorial", n)
     negative, zero = lax.lt(n, const(n, 0)), const(n, 0)
-    # Elsewhere away from the poles, which would spoil the derivative.
+    # Evaluate the other branch away from the poles, whose derivative would be nan.
     return choose(negative, zero, in_float32(_of_next)(choose(negative, zero, n)))
 
 
 @custom_jvp
 @staged
 def _of_next(n: Any) -> Any:
-    """Gamma(n + 1), and inf of what is too large."""
+    """Return Gamma(n + 1), or inf on overflow."""
     out = gamma_above_1(lax.clamp(const(n, 0), n, const(n, 200)), filled(n, 1))
     return choose(lax.ne(n, n), n, out)
 
@@ -287,10 +288,10 @@ _of_next.defjvps(lambda t, ans, n: t * (ans * lax.digamma(n + 1)))
 
 
 @special(
-    r"Combinations of k of N things, :math:`\binom{N}{k}`: 0 unless 0 <= k <= N.",
+    r"Number of combinations of k of N things, :math:`\binom{N}{k}`; 0 unless 0 <= k <= N.",
     "5., 2. -> 10.000",
     f"N, k: {REAL}",
-    "repetition: things may be taken repeatedly.",
+    "repetition: whether things may be chosen repeatedly.",
     static=("repetition",),
 )
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Any:
@@ -335,7 +336,7 @@ def _rising(z: Any, m: Any) -> Any:
 
 
 def _digamma_gap(z: Any, m: Any) -> Any:
-    """digamma(z + m) - digamma(z), by the terms of Stirling's series for large numbers."""
+    """Return digamma(z + m) - digamma(z); for large numbers by Stirling's series."""
     border = const(z, 16)
     total = z + m
     large = lax.bitwise_and(lax.ge(z, border), lax.ge(total, border))
@@ -348,13 +349,13 @@ def _digamma_gap(z: Any, m: Any) -> Any:
 
 
 def _digamma_rest(x: Any) -> Any:
-    """ln x - 1 / (2 x) - digamma(x) of x >= 16 (DLMF 5.11.2)."""
+    """Return ln x - 1 / (2 x) - digamma(x) for x >= 16 (DLMF 5.11.2)."""
     inverse = 1 / (x * x)
     return inverse * polynomial(inverse, (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132))
 
 
 def _by_z(t: Any, ans: Any, z: Any, m: Any) -> Any:
-    """Of z Gamma(z + m) / Gamma(z + 1), which has no pole at 0."""
+    """Differentiate z Gamma(z + m) / Gamma(z + 1), which has no pole at 0."""
     return t * (_rising(z + 1, m - 1) + _digamma_gap(z + 1, m - 1) * ans)
 
 
@@ -375,7 +376,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Any:
 
 
 def multigammaln(a: ArrayLike, d: ArrayLike) -> Any:
-    r"""Logarithm of the gamma function of d dimensions.
+    r"""Compute the logarithm of the multivariate gamma function.
 
     It is :math:`\frac{d (d-1)}{4} \ln \pi + \sum_{j=0}^{d-1} \ln \Gamma(a - j/2)`.
 
@@ -405,12 +406,13 @@ def _multigammaln(a: Any, d: int) -> Any:
     return total + const(a, d * (d - 1) / 4 * math.log(math.pi))
 
 
-LAST_BERNOULLI = 260  # from which on they are infinite in float64
+LAST_BERNOULLI = 260  # larger ones are infinite in float64
 
 
 @functools.cache
 def _bernoulli_numbers() -> tuple[float, ...]:
-    """B_0 ... by integers: tangent numbers (R. P. Brent, D. Harvey, arXiv:1108.0286)."""
+    """Return B_0 ... from integer tangent numbers (R. P. Brent, D. Harvey,
+    arXiv:1108.0286)."""
     half = LAST_BERNOULLI // 2
     t = [0, 1]
     for k in range(2, half + 1):
@@ -429,17 +431,17 @@ def _bernoulli_numbers() -> tuple[float, ...]:
 
 
 def bernoulli(n: int) -> Any:
-    r"""Bernoulli numbers :math:`B_0 \ldots B_n`, with :math:`B_1 = -1/2`.
+    r"""Return the Bernoulli numbers :math:`B_0 \ldots B_n`, with :math:`B_1 = -1/2`.
 
     Args:
       n: the last index, from 0 (static).
 
     Returns:
-      An array of shape (n + 1,) of the default float dtype, each number the nearest to
-      the exact one; infinite where that is out of range.
+      An array of shape (n + 1,) of the default float dtype, each correctly rounded, or
+      infinite if the number is out of range.
 
     Raises:
-      TypeError: n is no integer.
+      TypeError: n is not an integer.
       ValueError: n is negative.
 
     Example:

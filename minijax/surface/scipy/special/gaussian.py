@@ -1,4 +1,4 @@
-"""Error functions, and the normal distribution function with what is made of it.
+"""Error functions, the normal distribution function, its inverse and its logarithm.
 
 Next: gamma.py.
 """
@@ -58,7 +58,7 @@ WRONG = "TypeError: {} is of another dtype."
 
 
 def _below(x: Any) -> Any:
-    """The distribution function, each part of it without cancellation."""
+    """Return the normal distribution function, without cancellation in any range."""
     half = const(x, ROOT_HALF)
     w = x * half
     z = lax.abs(w)
@@ -79,7 +79,7 @@ def ndtr(x: ArrayLike) -> Any:
 
 
 def _strong(x: Any, hint: str = "") -> Any:
-    """A number, an array, or a sequence of them, as an array of float32 or float64."""
+    """Convert a number, an array or a sequence to a strong float32 or float64 array."""
     return strip_weak_type(only_float(asarray(x), hint))
 
 
@@ -137,7 +137,7 @@ def _ndtri_jvp(primals: Any, tangents: Any) -> Any:
 
 @custom_jvp
 def _ndtri_slope(p: Any) -> Any:
-    """One over the density, which is p times the hazard, that varies slowly."""
+    """Return 1 / density; the density is p times the hazard, which varies slowly."""
     out = _ndtri(p)
     outer = lax.min(p, 1 - p)
     inside = lax.gt(outer, const(p, 0))
@@ -147,7 +147,7 @@ def _ndtri_slope(p: Any) -> Any:
     return choose(inside, 1 / density, ends)
 
 
-# Not that of the expression, which has a kink in the middle.
+# The derivative of the expression would have a kink in the middle.
 _ndtri_slope.defjvps(lambda t, ans, p: t * (_ndtri(p) * ans * ans))
 
 
@@ -165,7 +165,7 @@ def ndtri(p: ArrayLike) -> Any:
 
 
 def _series(x: Any, order: int) -> Any:
-    """x^2 Phi(x) / phi(x) ... as far as -inf: the sum of (-1)^n (2n-1)!! / x^(2n)."""
+    """Return -x Phi(x) / phi(x) for x towards -inf: the sum of (-1)^n (2n-1)!! / x^(2n)."""
     inverse = 1 / (x * x)
     terms, term = [1.0], 1.0
     for n in range(1, order + 1):
@@ -175,7 +175,7 @@ def _series(x: Any, order: int) -> Any:
 
 
 def _series_from(order: int, dtype: Any) -> float:
-    """How far out the series is as good as the dtype, beside -x^2/2."""
+    """Return the |x| from which on the series has the precision of the dtype."""
     left_out = 2.0 * math.prod(range(1, 2 * order + 2, 2))
     return (left_out / float(ml_dtypes.finfo(dtype).eps) * 2) ** (1 / (2 * order + 4))
 
@@ -205,7 +205,7 @@ def _log_ndtr_jvp(order: int, primals: Any, tangents: Any) -> Any:
 
 @custom_jvp
 def _hazard(x: Any) -> Any:
-    """The density over the distribution function; scaled alike, both, of x < 0."""
+    """Return density / distribution function; for x < 0 both have the same scaling."""
     scaled = scaled_erfc(ROOT_HALF * lax.abs(x))
     bell = exp_of_square(x, -0.5)
     above = bell / (math.sqrt(2 * math.pi) * (1 - scaled * bell / 2))
@@ -213,7 +213,7 @@ def _hazard(x: Any) -> Any:
 
 
 def _hazard_slope(t: Any, ans: Any, x: Any) -> Any:
-    """-h (x + h); far below 0, where x + h cancels, by the slope of h + x."""
+    """Return -h (x + h); far below 0, where x + h cancels, use the slope of h + x."""
     border = const(x, -1)
     far = lax.lt(x, border)
     z = -ROOT_HALF * lax.min(x, border)
@@ -227,21 +227,21 @@ _hazard.defjvps(_hazard_slope)
 
 
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Any:
-    r"""Logarithm of the normal distribution function, :math:`\ln \Phi(x)`.
+    r"""Compute the logarithm of the normal distribution function, :math:`\ln \Phi(x)`.
 
-    Precise in both tails, to the last.
+    It is precise in both tails.
 
     Args:
       x: array or number of float32 or float64.
-      series_order: how many terms the asymptotic series has, from 0 to 30, which is used
-        where it is as good as the dtype: the more, the closer to 0.
+      series_order: the number of terms of the asymptotic series, from 0 to 30.  More terms
+        extend the range where the series is used towards 0.
 
     Returns:
       An array of `x`'s shape and dtype.
 
     Raises:
-      TypeError: x is of another dtype, or the order no int.
-      ValueError: the order is out of range.
+      TypeError: x is of another dtype, or `series_order` is not an int.
+      ValueError: `series_order` is out of range.
 
     Example:
       >>> from minijax.scipy import special

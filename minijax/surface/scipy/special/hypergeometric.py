@@ -1,13 +1,14 @@
 r"""Hypergeometric functions of real numbers.
 
-:math:`{}_1F_1` is its power series, of negative numbers after Kummer's transformation, and
-far out its asymptotic expansion (NIST Digital Library of Mathematical Functions, 13.2.2,
-13.2.39, 13.7.2).  :math:`{}_2F_1` is its power series up to 1/2, and from there on is
-continued in steps that halve the way to 1: Taylor series, whose coefficients follow from
-the differential equation (15.10.1); negative numbers are led to positive ones (15.8.1).
+:math:`{}_1F_1` is its power series, after Kummer's transformation for negative numbers, and
+for large numbers its asymptotic expansion (NIST Digital Library of Mathematical Functions,
+13.2.2, 13.2.39, 13.7.2).  :math:`{}_2F_1` is its power series up to 1/2.  From there it is
+continued by Taylor series in steps that halve the distance to 1, with coefficients from the
+differential equation (15.10.1).  Negative numbers are transformed to positive ones
+(15.8.1).
 
-Derivatives by x are those functions again (13.3.15, 15.5.1), and those by parameters are
-those of the very computation, forwards, to any order.
+Derivatives by x are functions of the same kind (13.3.15, 15.5.1).  Derivatives by
+parameters differentiate the computation itself in forward mode, to any order.
 
 Next: along_axes.py.
 """
@@ -34,7 +35,7 @@ REAL = "real array or number; integers become floats."
 
 
 def _eps(x: Any) -> float:
-    """Where series end: derivatives of their terms decay somewhat later."""
+    """Return the relative size at which series stop: terms' derivatives decay later."""
     return float(ml_dtypes.finfo(dtype_of(x)).eps) / 64
 
 
@@ -56,12 +57,12 @@ def _both(*flags: Any) -> Any:
 
 
 def _size(x: Any) -> Any:
-    """|x|, but at least 1/4: a bound of terms takes no notice of factors that vanish."""
+    """Return |x|, at least 1/4, so that a zero factor does not end a bound of terms."""
     return lax.max(lax.abs(x), const(x, 0.25))
 
 
 def _broadcast_all(*xs: Any) -> list[Any]:
-    """Operands repeated to their joint shape."""
+    """Broadcast operands to their joint shape."""
     shape = np.broadcast_shapes(*[aval_of(x).shape for x in xs])
     return [broadcast_to(x, shape) for x in xs]
 
@@ -69,9 +70,11 @@ def _broadcast_all(*xs: Any) -> list[Any]:
 def with_forward_slopes(
     fun: Callable[..., Any], smooth: Callable[..., Any], n: int, by_last: Callable[..., Any]
 ) -> Any:
-    """An elementwise function of n operands, whose derivative by the last is `by_last`,
-    and those by others are those of `smooth`, which has the same values: computed
-    forwards, to any order."""
+    """Return an elementwise function of n operands with derivative `by_last` by the last.
+
+    Derivatives by the other operands are derivatives of `smooth`, which has the same
+    values, computed in forward mode to any order.
+    """
 
     once = staged(fun)
 
@@ -106,18 +109,18 @@ TERMS = 2000
 
 
 def _power_series(a: Any, b: Any, x: Any) -> Any:
-    """The sum of (a)_k x^k / ((b)_k k!)."""
+    """Return the sum of (a)_k x^k / ((b)_k k!)."""
 
     def step(state: Any) -> Any:
         k, active, total, term, bound = state
         last = k - 1
         below = b + last
-        ended = lax.eq(below, const(x, 0))  # after a + k has been
+        ended = lax.eq(below, const(x, 0))  # a + k was zero before
         ratio = choose(ended, const(x, 0), x / (choose(ended, const(x, 1), below) * k))
         term = term * ((a + last) * ratio)
         bound = bound * (_size(a + last) * lax.abs(ratio))
         total = choose(active, total + term, total)
-        # Terms may grow again: not before k is beyond -b.
+        # Terms may grow again until k exceeds -b.
         grows = lax.lt(filled(x, 0) + k, -b)
         more = _either(lax.gt(bound, lax.abs(total) * _eps(x)), grows)
         return k + 1, _both(active, more), total, term, bound
@@ -131,7 +134,7 @@ def _power_series(a: Any, b: Any, x: Any) -> Any:
 
 
 def _expansion(p: Any, q: Any, x: Any) -> Any:
-    """The sum of (p)_k (q)_k / (k! x^k), up to its least term."""
+    """Return the sum of (p)_k (q)_k / (k! x^k), up to its smallest term."""
     total = term = bound = filled(x, 1)
     active = lax.eq(x, x)
     for k in range(1, 40 if dtype_of(x) == dtypes.float64 else 20):
@@ -148,7 +151,7 @@ def _confluent(a: Any, b: Any, x: Any, finite: bool = True) -> Any:
     a, b, x = _broadcast_all(a, b, x)
     zero = const(x, 0)
     border = 200.0 if dtype_of(x) == dtypes.float64 else 60.0
-    sums = _whole_below_1(a)  # is a polynomial
+    sums = _whole_below_1(a)  # the series is a polynomial
     trivial = _either(lax.eq(a, zero), lax.eq(x, zero))
     pole = _both(
         _whole_below_1(b), lax.bitwise_not(_either(_both(sums, lax.ge(a, b)), trivial))
@@ -200,13 +203,13 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Any:
 
 
 def _gauss_series(a: Any, b: Any, c: Any, x: Any, active: Any) -> tuple[Any, Any]:
-    """The sum of (a)_k (b)_k x^k / ((c)_k k!), and x times its derivative."""
+    """Return the sum of (a)_k (b)_k x^k / ((c)_k k!), and x times its derivative."""
 
     def step(state: Any) -> Any:
         k, active, total, slope, term, bound = state
         last = k - 1
         below = c + last
-        ended = lax.eq(below, const(x, 0))  # after a + k has been
+        ended = lax.eq(below, const(x, 0))  # a + k was zero before
         ratio = choose(ended, const(x, 0), x / (choose(ended, const(x, 1), below) * k))
         term = term * ((a + last) * (b + last) * ratio)
         bound = bound * (_size(a + last) * _size(b + last) * lax.abs(ratio))
@@ -228,7 +231,7 @@ def _gauss_series(a: Any, b: Any, c: Any, x: Any, active: Any) -> tuple[Any, Any
 
 
 def _taylor(a: Any, b: Any, c: Any, d: Any, h: Any, y: Any, dy: Any) -> tuple[Any, Any]:
-    """Value and derivative at 1 - d + h, of those at 1 - d."""
+    """Return value and derivative at 1 - d + h, from those at 1 - d."""
     terms = 75 if dtype_of(d) == dtypes.float64 else 36
     leading_coefficient = (1 - d) * d
     curve, slope = 2 * d - 1, c - (a + b + 1) * (1 - d)
@@ -247,7 +250,7 @@ def _taylor(a: Any, b: Any, c: Any, d: Any, h: Any, y: Any, dy: Any) -> tuple[An
 
 
 def _continued(a: Any, b: Any, c: Any, end: Any, y: Any, dy: Any) -> Any:
-    """The value at 1 - end, of value and derivative at 1/2."""
+    """Return the value at 1 - end, from value and derivative at 1/2."""
 
     def going(state: Any) -> Any:
         return _any(lax.gt(state[0], end))
@@ -268,14 +271,14 @@ def _gauss(a: Any, b: Any, c: Any, x: Any, finite: bool = True) -> Any:
     zero, one, half = const(x, 0), const(x, 1), const(x, 0.5)
     ends_a = _both(_whole_below_1(a), _either(lax.bitwise_not(_whole_below_1(c)), lax.ge(a, c)))
     ends_b = _both(_whole_below_1(b), _either(lax.bitwise_not(_whole_below_1(c)), lax.ge(b, c)))
-    sums = _either(ends_a, ends_b)  # is a polynomial
+    sums = _either(ends_a, ends_b)  # the series is a polynomial
     trivial = _either(lax.eq(a, zero), lax.eq(b, zero), lax.eq(x, zero))
     pole = _both(_whole_below_1(c), lax.bitwise_not(_either(sums, trivial)))
     safe = choose(pole, one, c)
     is_plain = sums if finite else _both(sums, lax.ge(x, one))
     lowest = -float(ml_dtypes.finfo(dtype_of(x)).max) / 4
     x_in = lax.max(x, const(x, lowest))
-    # Negative numbers: (1 - x)^-a F(a, c - b, c, x / (x - 1)).
+    # For negative numbers use (1 - x)^-a F(a, c - b, c, x / (x - 1)).
     is_negative = _both(lax.lt(x, zero), lax.bitwise_not(is_plain))
     below = choose(is_negative, x_in, zero)
     p, q = a, choose(is_negative, safe - b, b)
@@ -284,7 +287,7 @@ def _gauss(a: Any, b: Any, c: Any, x: Any, finite: bool = True) -> Any:
     inside = _both(lax.gt(gap, zero), lax.bitwise_not(is_plain))
     gap = choose(inside, gap, one)
     log_scale = choose(is_negative, -a * lax.log1p(-below), zero)
-    # Euler's transformation makes it finite, where it can be.
+    # Euler's transformation gives a finite series if c - a or c - b is 0, -1, -2 ...
     if finite:
         euler = _both(inside, _either(_whole_below_1(safe - p), _whole_below_1(safe - q)))
         log_scale = log_scale + choose(euler, (safe - p - q) * lax.log(gap), zero)
@@ -296,7 +299,7 @@ def _gauss(a: Any, b: Any, c: Any, x: Any, finite: bool = True) -> Any:
     end = choose(steps, gap, half)
     y = choose(steps, _continued(p, q, safe, end, y, rise / half), y)
     out = y * lax.exp(log_scale)
-    # At 1, Gauss's sum; beyond there is no real value.
+    # At 1 the value is Gauss's sum; beyond 1 no real value exists.
     rest = safe - a - b
     finite_sum = lax.gt(rest, zero)
     s = choose(finite_sum, rest, one)

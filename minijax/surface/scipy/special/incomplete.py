@@ -1,6 +1,6 @@
-"""Incomplete gamma and beta functions, regularized.
+"""Regularized incomplete gamma and beta functions.
 
-How they are computed stands with their primitives, in prims/math.
+Their primitives in prims/math describe the algorithms.
 
 Next: zeta.py.
 """
@@ -21,7 +21,7 @@ REAL = "real array or number; integers become floats."
     r" :math:`P(a, x) = \frac{1}{\Gamma(a)} \int_0^x t^{a-1} e^{-t} dt`.",
     "2., 1. -> 0.26424",
     f"a: the parameter, {REAL}",
-    f"x: where to stop, {REAL}",
+    f"x: the upper limit, {REAL}",
     returns="An array of their joint shape and dtype; nan where `a` or `x` is negative.",
 )
 def gammainc(a: ArrayLike, x: ArrayLike) -> Any:
@@ -33,7 +33,7 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Any:
     " cancellation.",
     "2., 1. -> 0.73576",
     f"a: the parameter, {REAL}",
-    f"x: where to start, {REAL}",
+    f"x: the lower limit, {REAL}",
     returns="An array of their joint shape and dtype; nan where `a` or `x` is negative.",
 )
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Any:
@@ -43,11 +43,11 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Any:
 @special(
     r"Incomplete beta function,"
     r" :math:`I_x(a, b) = \frac{1}{B(a, b)} \int_0^x t^{a-1} (1-t)^{b-1} dt`."
-    "  It can be differentiated by x alone.",
+    "  It is differentiable only by x.",
     "2., 3., 0.5 -> 0.68750",
     f"a, b: parameters, {REAL}",
-    f"x: where to stop, {REAL}",
-    returns="An array of their joint shape and dtype; nan out of the ranges.",
+    f"x: the upper limit, {REAL}",
+    returns="An array of their joint shape and dtype; nan outside the ranges.",
     raises="ValueError: an argument is complex.",
 )
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Any:

@@ -1,9 +1,9 @@
 r"""Associated Legendre functions and spherical harmonics.
 
-From the diagonal, :math:`P_m^m \propto (1 - z^2)^{m/2}`, all degrees follow by recurrence,
-for all orders at once; derivatives are sums of neighbouring orders (NIST Digital Library of
-Mathematical Functions, 14.7.15, 14.10.3, 14.10.5, 14.30.1).  The normalized ones have
-recurrences of their own, so nothing overflows.
+From the diagonal, :math:`P_m^m \propto (1 - z^2)^{m/2}`, a recurrence computes all degrees,
+for all orders together.  Derivatives are sums of neighbouring orders (NIST Digital Library
+of Mathematical Functions, 14.7.15, 14.10.3, 14.10.5, 14.30.1).  The normalized functions
+have their own recurrences, so nothing overflows.
 
 Next: hypergeometric.py.
 """
@@ -26,7 +26,7 @@ __all__ = ("lpmn", "lpmn_values", "sph_harm_y")
 
 
 def _array(x: Any, like: Any) -> Any:
-    """Numbers as a constant of the dtype of `like`."""
+    """Return numbers as a constant in the dtype of `like`."""
     dtype = dtype_of(like)
     with np.errstate(over="ignore"):
         return from_host(np.asarray(x).astype(dtype), shaped(np.shape(x), dtype))
@@ -34,7 +34,8 @@ def _array(x: Any, like: Any) -> Any:
 
 @functools.cache
 def _recurrence(last: int, normalized: bool) -> tuple[Any, Any, Any]:
-    """Of each degree n, for orders m: P_l = a (z P_(n-1) - b P_(n-2)), P_l^n = c s^n."""
+    """Return the coefficients for each degree n and order m:
+    P_n = a (z P_(n-1) - b P_(n-2)), P_n^n = c s^n."""
     n, m = np.meshgrid(np.arange(last + 1.0), np.arange(last + 1.0), indexing="ij")
     later, earlier = m < n, m < n - 1
     with np.errstate(all="ignore"):
@@ -52,7 +53,7 @@ def _recurrence(last: int, normalized: bool) -> tuple[Any, Any, Any]:
 
 
 def _values(z: Any, last: int, normalized: bool) -> Any:
-    # Each degree is a row; so the orders come in the end.
+    # The scan stacks degrees first; the final transpose puts orders first.
     rows = tuple(_array(x, z) for x in _recurrence(last, normalized))
     s = lax.sqrt((1 - z) * (1 + z))
     column = lambda x: lax.expand_dims(x, (1,))
@@ -69,7 +70,7 @@ def _values(z: Any, last: int, normalized: bool) -> Any:
 
 
 def _slopes(z: Any, values: Any, last: int, normalized: bool) -> Any:
-    """The derivatives by z, of the values."""
+    """Return the derivatives by z of the values."""
     m, n = np.meshgrid(np.arange(last + 1.0), np.arange(last + 1.0), indexing="ij")
     inside = m <= n
     lower = np.where(inside, (n + m) * (n - m + 1), 0)
@@ -85,7 +86,7 @@ def _slopes(z: Any, values: Any, last: int, normalized: bool) -> Any:
     s = lax.sqrt((1 - z) * (1 + z))
     end = lax.eq(s, const(z, 0))
     inner = (each(down) * below - each(up) * above) / choose(end, const(z, 1), s)
-    # The limits at 1; at -1 they alternate.
+    # The limits at 1; at -1 their signs alternate.
     scale = np.where(normalized, np.sqrt((2 * n + 1) / (4 * math.pi)), 1)
     ratio = np.ones_like(n)
     if normalized:
@@ -115,7 +116,7 @@ def _legendre_jvp(last: int, normalized: bool, primals: Any, tangents: Any) -> A
 
 
 def _checked(m: Any, n: Any, z: Any) -> int:
-    """The last degree and order, of the arguments of `lpmn`."""
+    """Check the arguments of `lpmn`, and return the last degree and order."""
     if aval_of(z).dtype not in (dtypes.float32, dtypes.float64):
         raise errors.type_error(
             f"z.dtype={aval_of(z).dtype} is not supported, see docstring for supported types.",
@@ -130,7 +131,7 @@ def _checked(m: Any, n: Any, z: Any) -> int:
             errors.message(
                 "Computations for m!=n are not yet supported.",
                 which=f"m={m}, n={n}",
-                tries=["the larger for both, and a part of the result"],
+                tries=["the larger one for both, and a slice of the result"],
             )
         )
     if n < 0:
@@ -139,8 +140,8 @@ def _checked(m: Any, n: Any, z: Any) -> int:
 
 
 def lpmn(m: int, n: int, z: Any) -> tuple[Any, Any]:
-    r"""Associated Legendre functions :math:`P_l^m(z)` of all degrees and orders up to one,
-    and their derivatives.
+    r"""Compute the associated Legendre functions :math:`P_l^m(z)` of all degrees and orders
+    up to a limit, and their derivatives.
 
     Args:
       m, n: the last order and the last degree, which are equal (static).
@@ -152,7 +153,7 @@ def lpmn(m: int, n: int, z: Any) -> tuple[Any, Any]:
 
     Raises:
       TypeError: z is of another dtype.
-      ValueError: z has not one axis.
+      ValueError: z does not have one axis.
       NotImplementedError: m is not n.
 
     Example:
@@ -172,12 +173,13 @@ def _lpmn(z: Any, last: int) -> Any:
 
 
 def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Any:
-    r"""Associated Legendre functions :math:`P_l^m(z)` of all degrees and orders up to one.
+    r"""Compute the associated Legendre functions :math:`P_l^m(z)` of all degrees and orders
+    up to a limit.
 
     Args:
       m, n: the last order and the last degree, which are equal (static).
       z: array (K,) of float32 or float64, in [-1, 1].
-      is_normalized: times :math:`\sqrt{\frac{(2l+1) (l-m)!}{4 \pi (l+m)!}}`, as in
+      is_normalized: multiply by :math:`\sqrt{\frac{(2l+1) (l-m)!}{4 \pi (l+m)!}}`, as in
         spherical harmonics (static).
 
     Returns:
@@ -186,7 +188,7 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Any:
 
     Raises:
       TypeError: z is of another dtype.
-      ValueError: z has not one axis.
+      ValueError: z does not have one axis.
       NotImplementedError: m is not n.
 
     Example:
@@ -212,7 +214,7 @@ def sph_harm_y(
     diff_n: int | None = None,
     n_max: int | None = None,
 ) -> Any:
-    r"""Spherical harmonics, :math:`Y_n^m(\theta, \phi)`.
+    r"""Compute the spherical harmonics :math:`Y_n^m(\theta, \phi)`.
 
     They are :math:`\sqrt{\frac{(2n+1) (n-m)!}{4 \pi (n+m)!}} P_n^m(\cos \theta)
     e^{i m \phi}`.
@@ -223,15 +225,15 @@ def sph_harm_y(
       theta: the polar angle, in [0, pi].
       phi: the azimuth, in [0, 2 pi].
       diff_n: None; differentiate with `jax.grad`.
-      n_max: the largest degree (static), by which larger ones are replaced; None for
-        that of `n`, which must be known then.
+      n_max: the largest degree (static); larger degrees are clamped to it.  None means the
+        largest element of `n`, which must then be concrete.
 
     Returns:
       A complex array of their joint shape.
 
     Raises:
       NotImplementedError: diff_n is given.
-      TypeError: a degree or an order is no integer.
+      TypeError: a degree or an order is not an integer.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -244,7 +246,7 @@ def sph_harm_y(
         raise NotImplementedError(
             errors.message(
                 "The 'diff_n' argument to jax.scipy.special.sph_harm_y is not supported.",
-                tries=["jax.jacfwd by theta and phi"],
+                tries=["jax.jacfwd with respect to theta and phi"],
             )
         )
     check_arraylike("sph_harm_y", n, m, theta, phi)
@@ -273,7 +275,7 @@ def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, last: int) -> Any:
     value = values[size, degree, jnp.arange(math.prod(shape))]
     turn = convert(size, dtype_of(theta)) * phi
     real, imag = value * lax.cos(turn), value * lax.sin(turn)
-    # Y of -m is the conjugate, of the other sign where m is odd.
+    # Y of -m is the conjugate, with the opposite sign for odd m.
     negative = lax.lt(m, const(m, 0))
     odd = lax.ne(lax.rem(size, const(m, 2)), const(m, 0))
     flip_real = lax.bitwise_and(negative, odd)

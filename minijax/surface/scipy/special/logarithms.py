@@ -1,6 +1,6 @@
-"""Products with logarithms, entropies, and what has a logarithm inside.
+"""Products with logarithms, entropies, and transformations by logarithms.
 
-0 log 0 is 0 here, as entropies want it; so the derivatives are rules of their own.
+0 log 0 is 0 here, as in entropies; the functions therefore need their own derivative rules.
 
 Next: gaussian.py.
 """
@@ -38,7 +38,7 @@ def _product(x: Any, y: Any, logarithm: Any) -> Any:
 
 @custom_jvp
 def _share(x: Any, y: Any) -> Any:
-    """x / y; 0 of 0 / 0, which is the slope of what is 0 everywhere."""
+    """Return x / y, and 0 for 0 / 0: the slope of a function that is 0 everywhere."""
     ratio = lax.div(x, y)
     none = lax.bitwise_and(lax.eq(x, const(x, 0)), lax.eq(y, const(y, 0)))
     return choose(none, const(x, 0), ratio)
@@ -100,7 +100,7 @@ NO_COMPLEX = "ValueError: an argument is complex."
 
 
 @special(
-    r"Entropy of a probability, :math:`-x \ln x`: 0 of 0, -inf below.",
+    r"Entropy of a probability, :math:`-x \ln x`; 0 at 0, -inf below.",
     "0.5 -> 0.34657",
     f"x: {REAL}",
     raises=NO_COMPLEX,
@@ -112,23 +112,25 @@ def entr(x: ArrayLike) -> Any:
 
 
 def _relative(p: Any, q: Any, inside: Any, of_none: Any) -> Any:
-    """`inside(p, q)` where both are positive, `of_none` where p is 0; inf elsewhere."""
+    """Return `inside(p, q)` if both are positive, `of_none` if p is 0,
+    and inf otherwise."""
     zero = const(p, 0)
     both = lax.bitwise_and(lax.gt(p, zero), lax.gt(q, zero))
     none = lax.bitwise_and(lax.eq(p, zero), lax.ge(q, zero))
     nan = lax.ne(p + q, p + q)
     outside = choose(none, of_none, choose(nan, const(p, np.nan), const(p, np.inf)))
-    # Elsewhere away from the logarithms, which would spoil the derivatives.
+    # Evaluate the other branch at 1, where derivatives of the logarithms are finite.
     p, q = choose(both, p, const(p, 1)), choose(both, q, const(q, 1))
     out = choose(both, in_float32(inside)(p, q), outside)
     return strip_weak_type(out) if aval_of(out).shape else out
 
 
 def _quotient(p: Any, q: Any) -> tuple[Any, Any, Any]:
-    """p / q by a power of e, the logarithm of that, and what rounding left of p / q.
+    """Return p / q scaled by a power of two, the logarithm of the scale, and the rounding
+    error of the quotient.
 
-    Powers of two keep quotients in range that are beyond 2^±(a quarter of all exponents),
-    and what is left of those of tiny numbers.
+    Scaling applies to quotients beyond 2^±(a quarter of the exponent range), and to tiny
+    numbers, whose rounding error would underflow.
     """
     quarter = 256 if dtype_of(p) == dtypes.float64 else 32
     one, up, down = (const(p, 2.0 ** (quarter * k)) for k in (0, 2, -2))
@@ -143,13 +145,13 @@ def _quotient(p: Any, q: Any) -> tuple[Any, Any, Any]:
     size = const(p, math.log(2) * quarter * 4)
     log_scale = choose(above, size, choose(below, -size, const(p, 0)))
     rounding_error = ((p - product) - rest) / p
-    is_small = lax.lt(lax.abs(rounding_error), one)  # and not the nan of what is infinite
+    is_small = lax.lt(lax.abs(rounding_error), one)  # false for nan, from infinite operands
     return ratio, log_scale, choose(is_small, rounding_error, const(p, 0))
 
 
 @custom_jvp
 def _log_quotient(p: Any, q: Any) -> Any:
-    """ln(p / q), to the last place where they are alike, too."""
+    """Return ln(p / q), precise also for nearly equal p and q."""
     ratio, raised, rest = _quotient(p, q)
     return lax.log(ratio) + rest + raised
 
@@ -169,7 +171,7 @@ _log_ratio.defjvps(
 
 @custom_jvp
 def _excess(p: Any, q: Any) -> Any:
-    """1 - p / q"""
+    """Return 1 - p / q."""
     return (q - p) / q
 
 
@@ -191,7 +193,7 @@ _divergence.defjvps(
 
 
 @special(
-    r"Relative entropy of two probabilities, :math:`p \ln(p / q)`: 0 where p is 0 and q"
+    r"Relative entropy of two probabilities, :math:`p \ln(p / q)`; 0 where p is 0 and q"
     " is not negative, inf where one is out of range.",
     "0.5, 0.25 -> 0.34657",
     f"p: {REAL}",
@@ -220,13 +222,13 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Any:
 
 @custom_jvp
 def growth(y: Any) -> Any:
-    """(e^y - 1) / y"""
+    """Return (e^y - 1) / y."""
     zero = lax.eq(y, const(y, 0))
     return choose(zero, filled(y, 1), lax.expm1(y) / choose(zero, filled(y, 1), y))
 
 
 def growth_slope(y: Any) -> Any:
-    """The derivative of `growth`; next to 0, where it cancels, by its power series."""
+    """Return the derivative of `growth`; near 0, where it cancels, by a power series."""
     near = lax.lt(lax.abs(y), const(y, 1))
     terms = 18 if dtype_of(y) == dtypes.float64 else 10
     powers = [(k + 1) / math.factorial(k + 2) for k in range(terms)]
@@ -246,7 +248,7 @@ def _box_cox(logarithm: Any, lmbda: Any) -> Any:
 
 
 def _box_cox_by_power(t: Any, ans: Any, logarithm: Any, lmbda: Any) -> Any:
-    """L^2 times the slope of (e^y - 1) / y at y = L times the power."""
+    """Return L^2 times the slope of (e^y - 1) / y at y = L lmbda, for L = `logarithm`."""
     bounded = lax.lt(lax.abs(logarithm), const(lmbda, np.inf))
     size = choose(bounded, logarithm, filled(logarithm, 1))
     inner = size * (size * growth_slope(lmbda * size))
@@ -259,7 +261,7 @@ _box_cox.defjvps(
 
 
 @special(
-    r"Box-Cox transformation, :math:`(x^\lambda - 1) / \lambda`; of λ = 0,"
+    r"Box-Cox transformation, :math:`(x^\lambda - 1) / \lambda`; for λ = 0,"
     r" :math:`\ln x`.",
     "4., 0.5 -> 2.00000",
     f"x: {REAL}",
@@ -272,7 +274,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Any:
 
 
 @special(
-    r"Box-Cox transformation of 1 + x, :math:`((1 + x)^\lambda - 1) / \lambda`; of λ ="
+    r"Box-Cox transformation of 1 + x, :math:`((1 + x)^\lambda - 1) / \lambda`; for λ ="
     r" 0, :math:`\ln(1 + x)`.",
     "3., 0.5 -> 2.00000",
     f"x: {REAL}",
@@ -285,7 +287,8 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Any:
 
 
 def _logit(x: Any) -> Any:
-    """Near 1/2 by the series of 2 atanh(2x - 1), elsewhere of the quotient."""
+    """Return the logit: near 1/2 by the series of 2 atanh(2x - 1),
+    otherwise by a quotient."""
     if dtypes.is_complex(dtype_of(x)):
         out = lax.log(x / (1 - x))
         return strip_weak_type(out) if aval_of(out).shape else out
@@ -301,11 +304,11 @@ def _logit(x: Any) -> Any:
 
 @custom_jvp
 def _logit_slope(x: Any) -> Any:
-    """1 / (x (1 - x)); no Python number, which cannot be divided by 0."""
+    """Return 1 / (x (1 - x)) as an array, since a Python number cannot be divided by 0."""
     return lax.div(const(x, 1), lax.mul(x, lax.sub(const(x, 1), x)))
 
 
-# (2x - 1) slope^2 in an order in which no factor leaves the range first.
+# (2x - 1) slope^2, multiplied in an order in which no intermediate product overflows.
 _logit_slope.defjvps(lambda t, ans, x: t * (ans * ((x - (1 - x)) * ans)))
 
 _logit.__name__ = "logit"

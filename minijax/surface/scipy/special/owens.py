@@ -1,8 +1,8 @@
 """Owen's T function, which integrates the bivariate normal distribution.
 
-For a <= 1 it is computed by Gauss and Legendre's rule, over as much of the interval as
-counts; beyond, T(ah, 1/a) takes its place (D. B. Owen, "Tables for computing bivariate
-normal probabilities", Annals of Mathematical Statistics 27, 1956).
+For a <= 1 it is computed by Gauss-Legendre quadrature, over the part of the interval that
+contributes.  For a > 1 it is expressed by T(ah, 1/a) (D. B. Owen, "Tables for computing
+bivariate normal probabilities", Annals of Mathematical Statistics 27, 1956).
 
 Next: bessel.py.
 """
@@ -25,8 +25,11 @@ ROOT_HALF = math.sqrt(0.5)
 
 @functools.cache
 def _rule(points: int) -> tuple[Any, Any]:
-    """The positive half of Gauss's rule on [-1, 1]: Newton's method by integers, since
-    NumPy's weights are off by some units in the last place."""
+    """Return the positive half of the Gauss-Legendre rule on [-1, 1].
+
+    Newton's method runs in integers, because NumPy's weights have errors of some units in
+    the last place.
+    """
     unit, n = 1 << 120, 2 * points
     nodes, weights = [], []
     for start in np.polynomial.legendre.leggauss(n)[0][points:]:
@@ -44,13 +47,13 @@ def _rule(points: int) -> tuple[Any, Any]:
 
 
 def _narrow(h: Any, a: Any) -> Any:
-    """T(h, a) for h >= 0 and 0 <= a <= 1."""
+    """Return T(h, a) for h >= 0 and 0 <= a <= 1."""
     dtype, rank = dtype_of(h), aval_of(h).ndim
     wide = dtype == dtypes.float64
     nodes, weights = _rule(24 if wide else 13)
     nodes = from_host((nodes**2).astype(dtype), shaped(nodes.shape, dtype))
     weights = from_host(weights.astype(dtype), shaped(weights.shape, dtype))
-    reach = math.sqrt(2 * (38 if wide else 17))  # beyond it, nothing counts
+    reach = math.sqrt(2 * (38 if wide else 17))  # the integrand is negligible beyond
     end = lax.min(a, reach / lax.max(h, const(h, 1e-3)))
     column = lambda x: lax.expand_dims(x, (rank,))
     squares = column(end * end) * nodes
@@ -71,7 +74,7 @@ def _owens_t(h: Any, a: Any) -> Any:
     size, slope = lax.abs(h) + _zeros(shape, h), lax.abs(a) + _zeros(shape, h)
     steep = lax.gt(slope, one)
     away = size * slope
-    away = choose(lax.eq(size, zero), zero, away)  # of 0 times inf
+    away = choose(lax.eq(size, zero), zero, away)  # not the nan of 0 * inf
     inner = _narrow(
         choose(steep, lax.min(away, const(h, 1e4)), lax.min(size, const(h, 1e4))),
         choose(steep, 1 / slope, slope),
@@ -85,7 +88,7 @@ def _owens_t(h: Any, a: Any) -> Any:
 
 
 def _zeros(shape: tuple[int, ...], x: Any) -> Any:
-    """Zeros of a shape in the dtype of `x`."""
+    """Return zeros of a shape in the dtype of `x`."""
     return lax.broadcast_in_dim(const(x, 0), shape, ())
 
 
@@ -105,9 +108,9 @@ _owens_t.defjvps(
     r" \frac{e^{-h^2 (1 + t^2) / 2}}{1 + t^2} dt`.",
     "1., 0.5 -> 0.04306",
     "h, a: real array or number; integers become floats.",
-    returns="An array of their joint shape and dtype, of float32 at least.",
+    returns="An array of their joint shape and dtype, float32 or wider.",
     raises="ValueError: an argument is complex.",
-    differs="complex arguments are refused; it is defined for real ones.",
+    differs="complex arguments raise an error; the function is defined for real ones.",
 )
 def owens_t(h: ArrayLike, a: ArrayLike) -> Any:
     h, a = promote_real("owens_t", h, a)

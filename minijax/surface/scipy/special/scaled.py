@@ -1,9 +1,9 @@
-"""The complementary error function scaled by e^(x^2), of real numbers.
+"""The complementary error function scaled by e^(x^2), for real numbers.
 
-(1 + 2x) erfcx(x) is a smooth function of (x - 4) / (x + 4) from 0 to infinity, and so
-one Chebyshev expansion (M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of
-(1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", Mathematics of Computation 36, 1981); its
-coefficients were computed in 60-digit arithmetic.
+(1 + 2x) erfcx(x) is a smooth function of (x - 4) / (x + 4) from 0 to infinity, so one
+Chebyshev expansion suffices (M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation
+of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", Mathematics of Computation 36, 1981).
+Its coefficients were computed in 60-digit arithmetic.
 
 Next: gaussian.py, faddeeva.py.
 """
@@ -33,11 +33,11 @@ ERFCX = (  # of (1 + 2x) erfcx(x) in T_k((x - 4) / (x + 4)), for x >= 0
 
 
 def scaled_erfc(x: Any) -> Any:
-    """e^(x^2) erfc(x) of x >= 0."""
+    """Return e^(x^2) erfc(x) for x >= 0."""
     return chebyshev(1 - 8 / (x + 4), ERFCX) / (1 + 2 * x)
 
 
-# Of the same in powers of the variable: what its derivative is a sum of.
+# The Chebyshev coefficients of the derivative of ERFCX.
 _SLOPES = tuple(
     sum(2 * n * c for n, c in enumerate(ERFCX) if n > k and (n - k) % 2) / (1 if k else 2)
     for k in range(len(ERFCX) - 1)
@@ -45,10 +45,10 @@ _SLOPES = tuple(
 
 
 def log_slope(x: Any) -> Any:
-    """The derivative of ln(e^(x^2) erfc(x)) of x >= 0.
+    """Return the derivative of ln(e^(x^2) erfc(x)) for x >= 0.
 
-    All of its terms and of those of its derivatives, which go like powers of 1/x, have
-    one sign far out: 2x - 2 / (sqrt(pi) erfcx(x)) cancels there.
+    For large x, all terms of this form and of its derivatives decay like powers of 1/x and
+    have one sign; the closed form 2x - 2 / (sqrt(pi) erfcx(x)) would cancel there.
     """
     inverse = 1 / (x + 4)
     t = 1 - 8 * inverse
@@ -57,20 +57,23 @@ def log_slope(x: Any) -> Any:
 
 
 def exp_of_square(x: Any, factor: float = 1.0) -> Any:
-    """e^(factor x^2), the square being in two parts of which the first is exact."""
-    x = lax.clamp(const(x, 0), lax.abs(x), const(x, 64))  # what is beyond is no number
+    """Return e^(factor x^2), with the square split in two parts,
+    the first of them exact."""
+    # Beyond 64 the result is 0 or infinite.
+    x = lax.clamp(const(x, 0), lax.abs(x), const(x, 64))
     wide = dtype_of(x) == dtypes.float64
+    # With half of the mantissa bits, `head * head` is exact.
     head = lax.reduce_precision(x, 11 if wide else 8, 25 if wide else 11)
     rest = (x - head) * (x + head)
     exp_head = lax.exp(head * head * factor)
-    # exp times exp would be made one.
+    # Not exp(a) * exp(b): the compiler would merge the product into exp(a + b).
     exp_rest = exp_head * lax.expm1(rest * factor)
     return choose(lax.eq(exp_head, const(x, np.inf)), exp_head, exp_head + exp_rest)
 
 
 @custom_jvp
 def erfcx_of_real(x: Any) -> Any:
-    """e^(x^2) erfc(x) of any real number."""
+    """Return e^(x^2) erfc(x) for any real number."""
     above = scaled_erfc(lax.abs(x))
     return choose(lax.lt(x, const(x, 0)), 2 * exp_of_square(x) - above, above)
 

@@ -1,8 +1,8 @@
 """Sine, cosine and Fresnel integrals.
 
-Chebyshev expansions of the integrals near 0, and of their auxiliary functions f and g
-beyond (NIST Digital Library of Mathematical Functions, 6.2(iii), 7.2(iv)); coefficients
-were computed in 40-digit arithmetic.
+They are Chebyshev expansions of the integrals near 0, and of their auxiliary functions f
+and g for larger numbers (NIST Digital Library of Mathematical Functions, 6.2(iii),
+7.2(iv)). Coefficients were computed in 40-digit arithmetic.
 
 Next: dilogarithm.py.
 """
@@ -99,14 +99,14 @@ G_FAR = (  # of pi^2 x^3 g(x) in the same
 # fmt: on
 
 REAL = "x: real array or number; integers become floats."
-PAIR = "Two arrays of its shape and dtype."
+PAIR = "Two arrays of the shape and dtype of x."
 
 
 # ------------------------------------------------------------------- sine and cosine
 
 
 def _sine_cosine(x: Any) -> tuple[Any, Any]:
-    """Si and Ci of x >= 0."""
+    """Return Si and Ci for x >= 0."""
     four = const(x, 4)
     low, high = lax.min(x, four), lax.max(x, four)
     square = low * low
@@ -119,7 +119,7 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
     near_cosine = log + away * (low + ZERO) * chebyshev(square / 8 - 1, CI)
     t = 1 - 128 / (high * high + 48)
     f, g = chebyshev(t, SINE) / high, chebyshev(t, COSINE) / high / high
-    is_infinite = lax.eq(high, const(x, np.inf))  # of which there is no sine
+    is_infinite = lax.eq(high, const(x, np.inf))  # the sine of infinity would be nan
     finite_high = choose(is_infinite, const(x, 0), high)
     sine, cosine = lax.sin(finite_high), lax.cos(finite_high)
     far_sine = math.pi / 2 - f * cosine - g * sine
@@ -164,8 +164,9 @@ def sici(x: ArrayLike) -> Any:
 
 
 def _sin_cos_half_pi_square(x: Any) -> tuple[Any, Any]:
-    """sin and cos of pi x^2 / 2, the square being in parts."""
+    """Return sin and cos of pi x^2 / 2, with the square split in exact terms."""
     wide = dtype_of(x) == dtypes.float64
+    # Larger numbers have no fractional bits; the bound keeps their squares finite.
     x = lax.min(lax.abs(x), const(x, 2.0 ** (52 if wide else 23)))
     head = lax.reduce_precision(x, 11 if wide else 8, 25 if wide else 11)
     rest = x - head
@@ -175,7 +176,7 @@ def _sin_cos_half_pi_square(x: Any) -> tuple[Any, Any]:
 
 
 def _near_and_far(x: Any) -> tuple[Any, Any]:
-    """S and C of x >= 0."""
+    """Return S and C for x >= 0."""
     border = const(x, 1.6)
     low = lax.min(x, border)
     wide = dtype_of(x) == dtypes.float64

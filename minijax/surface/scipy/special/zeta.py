@@ -1,4 +1,4 @@
-"""Hurwitz's zeta function and the polygamma functions.
+"""The Hurwitz zeta function and the polygamma functions.
 
 Next: complex_gamma.py.
 """
@@ -18,7 +18,7 @@ REAL = "real array or number; integers become floats."
 
 
 @special(
-    r"Digamma function, :math:`\psi(x) = \Gamma'(x) / \Gamma(x)`: nan at 0, -1, -2 ...",
+    r"Digamma function, :math:`\psi(x) = \Gamma'(x) / \Gamma(x)`; nan at 0, -1, -2 ...",
     "1. -> -0.57722",
     f"x: {REAL}",
 )
@@ -31,7 +31,7 @@ def digamma(x: ArrayLike) -> Any:
     "1, 1. -> 1.64493",
     "n: the order, integers from 0.",
     f"x: {REAL}",
-    raises="ValueError: n is not of an integer dtype, or x complex.",
+    raises="ValueError: n is not of an integer dtype, or x is complex.",
 )
 def polygamma(n: ArrayLike, x: ArrayLike) -> Any:
     check_arraylike("polygamma", n, x)
@@ -39,12 +39,12 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Any:
     if not dtypes.is_integer(dtype):
         raise errors.value_error(
             f"Argument `n` to polygamma must be of integer type. Got dtype {dtype}.",
-            why="it counts derivatives.",
+            why="n is the order of a derivative.",
         )
     return lax.polygamma(*promote_real("polygamma", n, x))
 
 
-STEPS = 12  # terms that are summed one by one
+STEPS = 12  # terms summed directly
 # B_2k / (2k)!
 CORRECTIONS = (
     1 / 12,
@@ -59,7 +59,7 @@ CORRECTIONS = (
 
 
 def _summed(x: Any, q: Any) -> Any:
-    """The sum of (q + k)^-x by Euler and Maclaurin's formula (DLMF 25.11.28)."""
+    """Return the sum of (q + k)^-x by the Euler-Maclaurin formula (DLMF 25.11.28)."""
     total = lax.pow(q, -x)
     for k in range(1, STEPS):
         total = total + lax.pow(q + k, -x)
@@ -101,7 +101,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Any:
             errors.message(
                 "Riemann zeta function not implemented; pass q != None to compute the"
                 " Hurwitz Zeta function.",
-                tries=["zeta(x, 1), which is Riemann's"],
+                tries=["zeta(x, 1), the Riemann zeta function"],
             )
         )
     x, q = promote_args_inexact("zeta", x, q)

@@ -1,9 +1,10 @@
-"""What distributions are: records, of which functions, signatures and docstrings follow.
+"""Distributions as records, from which functions, signatures and docstrings are built.
 
-A record gives formulas for the standard variable, and names the functions that there are,
-with what each gives at one point.  `location`, `scale`, the ends of the support, what
-follows from other functions (`pdf` from `logpdf`, `logsf` from `sf` ...), one compiled
-call for each, and its documentation are the same for all, and are made here.
+A record gives formulas for the standard variable, and names the functions of the
+distribution with the value of each at one point.  The rest is common to all distributions
+and is built here: `loc`, `scale`, the ends of the support, functions derived from others
+(`pdf` from `logpdf`, `logsf` from `sf` ...), one compiled call per function, and its
+documentation.
 
 Next: location_scale.py.
 """
@@ -51,21 +52,21 @@ __all__ = (
 INF, NAN = math.inf, math.nan
 Formula = Callable[..., Any]
 
-# What a function is, by its name: {} is where it is asked for.
+# The summary of each function, by its name; {} is the name of the distribution.
 SUMMARIES = {
     "logpdf": "Logarithm of the density of the {}",
     "pdf": "Density of the {}",
     "logpmf": "Logarithm of the probability of a value of the {}",
     "pmf": "Probability of a value of the {}",
-    "cdf": "Probability of at most so much: distribution function of the {}",
+    "cdf": "Distribution function of the {}",
     "logcdf": "Logarithm of the distribution function of the {}",
-    "sf": "Probability of more than so much: survival function of the {}",
+    "sf": "Survival function of the {}",
     "logsf": "Logarithm of the survival function of the {}",
     "ppf": "Quantiles of the {}: inverse of its distribution function",
     "isf": "Inverse of the survival function of the {}",
     "entropy": "Entropy of the {}, in nats",
 }
-# Which function gives another one, if that has no formula of its own.
+# The function that another is computed from, if it has no formula of its own.
 DERIVED = {
     "pdf": ("logpdf", lax.exp),
     "pmf": ("logpmf", lax.exp),
@@ -88,17 +89,17 @@ ENDS = {
 DENSITIES = ("logpdf", "pdf", "logpmf", "pmf")
 QUANTILES = ("ppf", "isf")
 COMMON = {
-    "loc": "what is added to the standard variable.",
-    "scale": "what it is multiplied with before.",
-    "x": "where.",
-    "k": "where.",
+    "loc": "the location: it is added to the scaled standard variable.",
+    "scale": "the scale: a factor of the standard variable.",
+    "x": "the point.",
+    "k": "the point.",
     "q": "a probability.",
     "p": "a probability.",
 }
 
 
 class Distribution(SimpleNamespace):
-    """A distribution: its functions, by their names."""
+    """A distribution: a namespace of its functions."""
 
     def __repr__(self) -> str:
         return f"<distribution: {', '.join(vars(self))}>"
@@ -109,7 +110,7 @@ def _is_complex(x: Any) -> bool:
 
 
 def log1p_square(u: Any) -> Any:
-    """The logarithm of 1 + u^2, whose square does not overflow, but for complex u."""
+    """Return the logarithm of 1 + u^2, without overflow of the square for real u."""
     if _is_complex(u):
         return lax.log1p(u * u)
     large = lax.abs(u) > 1
@@ -119,8 +120,10 @@ def log1p_square(u: Any) -> Any:
 
 
 def exp_of_sum(*terms: Any) -> Any:
-    """The exponential of a sum, which does not lose what rounding leaves of it: of e^-80
-    a rounded exponent keeps two digits less."""
+    """Return the exponential of a sum, corrected by the rounding error of the sum.
+
+    A rounded exponent of -80 would lose two digits of the result.
+    """
     return _exp_of_sum(*terms)
 
 
@@ -133,12 +136,12 @@ def _exp_of_sum(*terms: Any) -> Any:
         rounding_error = (previous - (total - added)) + (term - added)
         rest = rounding_error if rest is None else rest + rounding_error
     out = lax.exp(total)
-    # Of what is infinite the rest is nan.
+    # The rounding error of an infinite sum is nan: ignore it.
     return out if rest is None else out * choose(lax.abs(rest) < 1, rest + 1, 1.0)
 
 
 def _exp_of_sum_jvp(primals: Any, tangents: Any) -> Any:
-    """Of all that it is made of, the result alone is kept."""
+    """Differentiate by the result alone, so that it is the only residual."""
     out = _exp_of_sum(*primals)
     nonzero_tangents = [t for t in tangents if not isinstance(t, SymbolicZero)]
     return out, out * functools.reduce(operator.add, nonzero_tangents)
@@ -148,10 +151,10 @@ _exp_of_sum.defjvp(_exp_of_sum_jvp, symbolic_zeros=True)
 
 
 def sloped(fun: Formula, slope: Formula) -> Formula:
-    """`fun`, whose slope by its first argument is `slope(result, *arguments)`.
+    """Return `fun` with the slope `slope(result, *arguments)` by its first argument.
 
-    A distribution function gets its density, where its expression would cancel.  By the
-    other arguments it has the slopes of its expression, computed only if they are needed.
+    A distribution function gets its density as slope, where its expression would cancel.
+    Slopes by the other arguments come from the expression, computed only when needed.
     """
     out = custom_jvp(fun)
 
@@ -171,7 +174,7 @@ def sloped(fun: Formula, slope: Formula) -> Formula:
 
 
 def within_one(q: Any, quantile: Any) -> Any:
-    """A quantile; nan, if `q` is no probability."""
+    """Return a quantile, or nan if `q` is not a probability."""
     return choose((q < 0) | (q > 1), NAN, quantile)
 
 
@@ -179,7 +182,7 @@ def within_one(q: Any, quantile: Any) -> Any:
 
 
 def _formula(name: str, formulas: Mapping[str, Formula]) -> Formula:
-    """The formula of a function, its own one or the one that follows."""
+    """Return the formula of a function, given or derived from another."""
     if name in formulas:
         return formulas[name]
     source, change = DERIVED[name]
@@ -188,7 +191,7 @@ def _formula(name: str, formulas: Mapping[str, Formula]) -> Formula:
 
 
 def _joined(masked_values: list[tuple[Any, float]]) -> tuple[Any, Any]:
-    """Where one of the masks holds, and the value of the last one that does."""
+    """Return whether any mask is true, and the value of the last true mask."""
     mask_any: Any = None
     other: Any = None
     for mask, value in masked_values:
@@ -213,7 +216,7 @@ def _function(
     analytic: bool,
     terms: Formula | None,
 ) -> Formula:
-    """What a function computes, of operands as they are given."""
+    """Return the computation of a function on its unconverted operands."""
     density = name in DENSITIES
     low, high = support
 
@@ -224,7 +227,7 @@ def _function(
             raise errors.type_error(
                 f"{dist}.{name} does not accept dtype {dtype}. Accepted dtypes are"
                 " subtypes of integer, floating, bool.",
-                why="it compares numbers.",
+                why="this function compares numbers, and complex numbers have no order.",
             )
         out = value(*args)
         return convert(out, dtype) if strong and aval_of(out).shape else out
@@ -232,7 +235,7 @@ def _function(
     def value(*args: Any) -> Any:
         if name == "entropy":
             out = formulas[name](*args[:count])
-            return choose(args[-1] == args[-1], out, NAN)  # of the shape of `loc`, too
+            return choose(args[-1] == args[-1], out, NAN)  # broadcast with `loc`
         x, shape, rest = args[0], args[1 : 1 + count], args[1 + count :]
         loc: Any = rest[0] if rest else None
         scale: Any = rest[1] if scaled else None
@@ -242,7 +245,7 @@ def _function(
             return proper(out if loc is None else out + loc, shape, scale)
         z = x if loc is None else x - loc
         z = z if scale is None else z / scale
-        masked_values = []  # (where, what the function is there)
+        masked_values = []  # (mask, value of the function there)
         if name in ENDS:
             below, above = ENDS[name]
             if low is not None:
@@ -253,7 +256,7 @@ def _function(
                 masked_values.append((outside(z, *shape), below))
         mask_any, other = _joined(masked_values)
         if masked_values:
-            z = choose(mask_any, inside, z)  # so that slopes are finite there
+            z = choose(mask_any, inside, z)  # keeps the slopes of masked elements finite
         if density and scale is not None:
             size = lax.abs(scale) if even else scale
             real = not _is_complex(z)
@@ -269,9 +272,9 @@ def _function(
         return proper(choose(mask_any, other, out) if masked_values else out, shape, scale)
 
     def proper(out: Any, shape: tuple[Any, ...], scale: Any) -> Any:
-        """`out`; nan, where there is no distribution of these parameters.
+        """Return `out`, or nan where the parameters are invalid.
 
-        A sum, since derivatives of a choice would keep its mask.
+        It adds nan, because derivatives of a choice would store its mask.
         """
         if not even and scale is not None and not _is_complex(scale):
             out = out + choose(scale > 0, 0.0, NAN)
@@ -293,7 +296,7 @@ def _document(
     call: str,
     printed: str,
 ) -> str:
-    """A docstring in the house's form."""
+    """Return the docstring of a function in the common form."""
     scaled, located = "scale" in signature, "loc" in signature
     shift_note = "\n\n`x` is shifted by `loc` and divided by `scale` first." if scaled else ""
     if located and not scaled:
@@ -306,8 +309,8 @@ def _document(
         "logpmf": "; -inf out of the support",
         "pdf": "; 0 out of the support",
         "pmf": "; 0 out of the support",
-        "ppf": "; nan where there is no such probability",
-        "isf": "; nan where there is no such probability",
+        "ppf": "; nan where `q` is not a probability",
+        "isf": "; nan where `q` is not a probability",
     }
     digits = len(printed.partition(".")[2])
     return (
@@ -344,30 +347,32 @@ def distribution(
     terms: Formula | None = None,
     **formulas: Formula,
 ) -> Distribution:
-    """A distribution of its record.
+    """Return the distribution of a record.
 
     Args:
       dist: its name.
-      what: what it is, in words.
+      noun_phrase: the name of the distribution in a sentence.
       formula: its density, or probabilities, in standard form.
-      shows: "logpdf=-1.04 pdf=0.35 ...": the functions, and what they give `at`.
-      at: arguments of a call; of quantiles, the first one is 0.25.
+      shows: "logpdf=-1.04 pdf=0.35 ...": the functions, and their values at `at`.
+      at: arguments of a call; for quantiles, the first one is 0.25.
       home: the module.
       first: the name of the variable.
-      shape: what its parameters are, but for `loc` and `scale`.
-      located, scaled: it has `loc`, and `scale`.
+      shape: descriptions of its parameters, without `loc` and `scale`.
+      located, scaled: whether it has `loc` and `scale`.
       fixed: functions that have neither.
-      probability: the name of what quantiles are asked for.
-      support: whether it begins, at 0 or at 1 in standard form, and ends, at 1.
-      inside: a place in the support.
-      outside: where there is no density, of standard variable and parameters.
-      valid: of the parameters: whether there is such a distribution. Elsewhere, and where
-        the scale is not above 0, all functions are nan.
-      even: the sign of the scale has no meaning, and it may be 0.
-      strong: functions that give no array of weak type, even of such ones.
-      analytic: functions that take complex numbers.
-      terms: of what `logpdf` is the sum, the first one large; `pdf` is taken from them.
-      **given: formulas of functions, of standard variable and parameters.
+      probability: the name of the argument of quantiles.
+      support: the lower end (0 or 1 in standard form) and the upper end (1), or None.
+      inside: a point in the support.
+      outside: predicate of the standard variable and parameters: true where the density
+        is 0.
+      valid: predicate of the parameters.  Where it is false, and where the scale is not
+        positive, all functions are nan.
+      even: the sign of the scale has no effect, and the scale may be 0.
+      strong: functions whose results never have weak type.
+      analytic: functions that accept complex numbers.
+      terms: the terms of the sum `logpdf`, the first one large; `pdf` is computed from
+        them.
+      **formulas: formulas of functions of the standard variable and parameters.
     """
     shape = shape or {}
     out = Distribution()
@@ -405,12 +410,13 @@ def distribution(
 
 @functools.cache
 def _forwarder(names: tuple[str, ...]) -> Any:
-    """A function that makes functions of these arguments, which hand them on."""
+    """Return a function that wraps a callable in a lambda with these parameters."""
     defaults = {"loc": "=0", "scale": "=1"}
     parameters = ", ".join(n + defaults.get(n, "") for n in names)
+    # `eval` creates a real signature for keywords and `inspect`; one per list of names.
     return eval(f"lambda call: lambda {parameters}: call({', '.join(names)})")
 
 
 def with_signature(compute: Formula, names: list[str]) -> Any:
-    """`compute`, of arguments by these names; `loc` is 0, and `scale` 1, if not given."""
+    """Return `compute` with these parameter names; `loc` and `scale` default to 0 and 1."""
     return _forwarder(tuple(names))(compute)

@@ -1,4 +1,4 @@
-"""Densities estimated of samples: a normal one around each of them.
+"""Kernel density estimates: a normal density around each sample.
 
 Next: numpy/, or ../special/.
 """
@@ -29,7 +29,7 @@ __all__ = ("gaussian_kde",)
 
 
 def _factor(method: Any, estimate: Any) -> Any:
-    """The factor between a sample's deviation and the width of what is put around."""
+    """Return the ratio of the kernel's width to the deviation of the samples."""
     n, d = estimate.neff, estimate.d
     if method is None or (isinstance(method, str) and method == "scott"):
         return jnp.power(n, -1.0 / (d + 4))
@@ -53,13 +53,14 @@ def _unknown_method(method: Any) -> ValueError:
 
 @composite
 def _log_density(points: Any, samples: Any, weights: Any, precision: Any) -> Any:
-    """The logarithm of a weighted mean of normal densities: (d, m), (d, n) -> (m,)."""
+    """Return the logarithm of a weighted mean of normal densities: (d, m),
+    (d, n) -> (m,)."""
     points, samples, weights, precision = promote_dtypes_inexact(
         points, samples, weights, precision
     )
     low = lax_linalg.cholesky(precision)
     size = jnp.log(jnp.diagonal(low)).sum() - low.shape[0] / 2 * math.log(2 * math.pi)
-    # Between every point and every sample, white.
+    # The differences of all points and samples, whitened.
     white = low.T
     apart = (
         jnp.matmul(white, points, precision="highest")[:, :, None]
@@ -72,14 +73,14 @@ def _log_density(points: Any, samples: Any, weights: Any, precision: Any) -> Any
 @register_pytree_node_class
 @dataclass(frozen=True, init=False)
 class gaussian_kde:
-    """A density estimated of samples: :math:`\\sum_i w_i N(x; x_i, h^2 S)`, S their
-    covariance.
+    """A kernel density estimate: :math:`\\sum_i w_i N(x; x_i, h^2 S)`, where S is the
+    covariance of the samples.
 
     Args:
       dataset: samples, shape (n,), or (d, n) of vectors.
       bw_method: the factor h: 'scott' (the default), :math:`n^{-1/(d+4)}`, 'silverman',
         :math:`(n (d+2)/4)^{-1/(d+4)}`, a number, or a function of the estimate.
-      weights: of the samples, shape (n,); None for equal ones.
+      weights: the weights of the samples, shape (n,); None for equal weights.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -142,13 +143,13 @@ class gaussian_kde:
             object.__setattr__(self, name, value)
 
     def tree_flatten(self) -> tuple[Any, None]:
-        """The arrays that an estimate is made of."""
+        """Return the arrays of an estimate."""
         fields = self.neff, self.dataset, self.weights, self.covariance, self.inv_cov
         return fields, None
 
     @classmethod
     def tree_unflatten(cls, aux: None, children: Any) -> gaussian_kde:
-        """An estimate of its arrays."""
+        """Return an estimate with these arrays."""
         out = cls.__new__(cls)
         names = ("neff", "dataset", "weights", "covariance", "inv_cov")
         out._set(**dict(zip(names, children, strict=True)))
@@ -156,12 +157,12 @@ class gaussian_kde:
 
     @property
     def d(self) -> int:
-        """How many elements a sample has."""
+        """The number of elements of a sample."""
         return int(self.dataset.shape[0])
 
     @property
     def n(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return int(self.dataset.shape[1])
 
     def _points(self, points: Any) -> Any:
@@ -180,22 +181,23 @@ class gaussian_kde:
         return points.reshape(self.d, 1)
 
     def evaluate(self, points: ArrayLike) -> Any:
-        """The density at points, shape (m,), or (d, m) of vectors: an array (m,)."""
+        """Return the density at points, shape (m,), or (d, m) for vectors:
+        an array (m,)."""
         return jnp.exp(self.logpdf(points))
 
     __call__ = evaluate
 
     def pdf(self, x: ArrayLike) -> Any:
-        """The density: `evaluate`."""
+        """Return the density; see `evaluate`."""
         return self.evaluate(x)
 
     def logpdf(self, x: ArrayLike) -> Any:
-        """The logarithm of the density at points, shape (m,), or (d, m): an array (m,)."""
+        """Return the logarithm of the density at points (m,) or (d, m): an array (m,)."""
         check_arraylike("evaluate", x)
         return _log_density(self._points(x), self.dataset, self.weights, self.inv_cov)
 
     def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Any:
-        """The integral of the density times a normal one, of a mean and a covariance."""
+        """Return the integral of the density times a normal density."""
         mean, cov = jnp.atleast_1d(mean), jnp.atleast_2d(cov)
         if mean.shape != (self.d,):
             raise errors.value_error(f"mean does not have dimension {self.d}")
@@ -206,7 +208,7 @@ class gaussian_kde:
         return jnp.exp(out[0])
 
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Any:
-        """The probability between two numbers, of samples that are numbers."""
+        """Return the probability between two numbers, for scalar samples."""
         if self.d != 1:
             raise errors.value_error("integrate_box_1d() only handles 1D pdfs")
         if jnp.ndim(low) or jnp.ndim(high):
@@ -218,7 +220,7 @@ class gaussian_kde:
         return jnp.sum(self.weights * (ndtr(high) - ndtr(low)))
 
     def integrate_kde(self, other: gaussian_kde) -> Any:
-        """The integral of the product with another estimate."""
+        """Return the integral of the product with another estimate."""
         if other.d != self.d:
             raise errors.value_error("KDEs are not the same dimensionality")
         both = linear_solve.inv(self.covariance + other.covariance)
@@ -226,7 +228,7 @@ class gaussian_kde:
         return jnp.sum(jnp.exp(out) * other.weights)
 
     def resample(self, key: Any, shape: tuple[int, ...] = ()) -> Any:
-        """Samples of the estimated distribution: an array (d, *shape)."""
+        """Draw samples of the estimated distribution: an array (d, *shape)."""
         at, noise = split(key)
         index = choice(at, self.n, shape=shape, p=self.weights)
         around = multivariate_normal(
@@ -239,11 +241,11 @@ class gaussian_kde:
         return self.dataset[:, index] + around.T
 
     def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
-        """Refused: of one dimension there is `integrate_box_1d`."""
+        """Raise NotImplementedError: only `integrate_box_1d` is supported."""
         raise NotImplementedError(
             "only 1D box integrations are supported; use `integrate_box_1d`"
         )
 
     def set_bandwidth(self, bw_method: Any = None) -> Any:
-        """Refused: an estimate does not change."""
+        """Raise NotImplementedError: estimates are immutable."""
         raise NotImplementedError("dynamically changing the bandwidth method is not supported")

@@ -1,11 +1,11 @@
-r"""Powers over gamma functions, as deviances: large terms that would cancel do not arise.
+r"""Powers divided by gamma functions, by deviances, so that no large terms cancel.
 
 .. math:: m \ln z - z - \ln \Gamma(m+1) = -m D(z / m) - \tfrac12 \ln(2 \pi m) - r(m)
 
-where :math:`D(y) = y - 1 - \ln y` and r is what Stirling's formula leaves; and so for
-beta functions (C. Loader, "Fast and Accurate Computation of Binomial Probabilities",
-2000).  Densities of the gamma, chi-squared and beta distributions follow, and the
-probabilities of the Poisson and binomial ones.
+where :math:`D(y) = y - 1 - \ln y` and r is the remainder of Stirling's formula.  The same
+holds for beta functions (C. Loader, "Fast and Accurate Computation of Binomial
+Probabilities", 2000).  The densities of the gamma, chi-squared and beta distributions and
+the probabilities of the Poisson and binomial distributions use it.
 
 Next: shaped.py, discrete.py.
 """
@@ -24,21 +24,21 @@ from ..special.logarithms import xlog1py, xlogy
 
 __all__ = ("log_beta_density", "log_poisson")
 
-LARGE = 10.0  # from here on Stirling's formula has the digits
+LARGE = 10.0  # above this Stirling's formula is precise
 HALF_LOG = math.log(2 * math.pi) / 2
 
 
 def _deviance(m: Any, z: Any, gap: Any) -> Any:
-    """z - m - m ln(z / m), for gap = z - m."""
+    """Return z - m - m ln(z / m), for gap = z - m."""
     return m * log_gap(gap / m, z / m)
 
 
 @in_float32
 def log_poisson(m: Any, z: Any, a: Any) -> Any:
-    """The logarithm of z^m e^-z / Gamma(a), for a = m + 1."""
+    """Return the logarithm of z^m e^-z / Gamma(a), for a = m + 1."""
     large = (m >= LARGE) & (m < math.inf)
     size = lax.lgamma(choose(large, LARGE, a))
-    # Without rounding where it is 0, and with its slopes.
+    # Exactly 0 for a = 1 and 2, with the slopes of `lgamma`.
     size = choose((a == 1) | (a == 2), size - stop_gradient(size), size)
     near = xlogy(m, z) - (z + size)
     m, z = choose(large, m, LARGE), choose(large, z, LARGE)
@@ -48,7 +48,7 @@ def log_poisson(m: Any, z: Any, a: Any) -> Any:
 
 @in_float32
 def log_beta_density(x: Any, k: Any, m: Any, a: Any, b: Any) -> Any:
-    """The logarithm of x^k (1-x)^m / B(a, b), for a = k + 1, b = m + 1."""
+    """Return the logarithm of x^k (1-x)^m / B(a, b), for a = k + 1, b = m + 1."""
     both = (k >= LARGE) & (m >= LARGE)
     swap = a > b
     small, other = choose(swap, b, a), choose(swap, a, b)
@@ -56,13 +56,14 @@ def log_beta_density(x: Any, k: Any, m: Any, a: Any, b: Any) -> Any:
     first = lax.lgamma(small)
     q = choose(one, 1.0, other)
     size = first + (lax.lgamma(q) - lax.lgamma(small + q))
-    # Without rounding where all is 1, and with its slopes.
+    # Exactly 0 for k = m = 0, with the slopes of the expression.
     size = choose((k == 0) & (m == 0), size - stop_gradient(size), size)
     near = xlogy(k, x) + xlog1py(m, -x) - size
-    # One is large: the power of the other's point, times this one, is of moderate size.
+    # One parameter is large: combine its power with the other one's, so that neither
+    # overflows.
     q, p = choose(one, other, LARGE), small
     low = choose(swap, m, k)
-    z = choose(one & ~both, x, 0.25)  # where slopes are finite
+    z = choose(one & ~both, x, 0.25)  # a point with finite slopes
     y = choose(swap & (z >= 0.5), 1 - z, choose(swap, 1.0, z))
     tiny = choose(swap & (z < 0.5), z, 0.0)  # 1 - z is rounded there
     power = xlogy(low, y * q) + xlog1py(low, -tiny) + lax.log(q)
@@ -70,7 +71,7 @@ def log_beta_density(x: Any, k: Any, m: Any, a: Any, b: Any) -> Any:
     t = p + q
     growth = (t - 0.5) * lax.log1p(p / q) - p
     mixed = power + (rest + growth) - (first + (stirling_rest(q) - stirling_rest(t)))
-    # Both are large.
+    # Both parameters are large.
     k, m = choose(both, k, LARGE), choose(both, m, LARGE)
     n = k + m
     x = choose(both, x, 0.5)

@@ -1,6 +1,6 @@
-"""Distributions of whole numbers.
+"""Distributions of integers.
 
-Logarithms of binomial coefficients are those of beta functions, in which nothing cancels.
+Logarithms of binomial coefficients use `betaln`, which avoids cancellation.
 
 Next: vectors.py.
 """
@@ -27,25 +27,26 @@ SUCCESS = "the probability of success."
 
 
 def _log_choices(n: Any, k: Any) -> Any:
-    """The logarithm of in how many ways k of n things can be chosen."""
+    """Return the logarithm of the binomial coefficient of n and k."""
     out = -lax.log1p(n) - betaln(n - k + 1, k + 1)
     one = (k == 0) | (k == n)
+    # Exactly 0 for k = 0 and k = n, with the slopes of the expression.
     return out - choose(one, stop_gradient(choose(one, out, 0.0)), 0.0)
 
 
 def _up_to(k: Any, n: Any, *_: Any) -> Any:
-    """Out of 0 .. n."""
+    """Whether k is outside of 0 .. n."""
     return (k < 0) | (k > n)
 
 
 def _with_ends(inside: Any, p: Any, up: Any, down: Any, ways: Any = 0.0) -> Any:
-    """A probability e^ways p^up (1-p)^down, `inside` for 0 < p < 1.
+    """Return a probability e^ways p^up (1-p)^down, which is `inside` for 0 < p < 1.
 
-    At 0 and 1 slopes by p are those of the powers, where those of a logarithm are infinite.
+    At p = 0 and 1 it differentiates the powers, because slopes of logarithms are infinite.
     """
     end = (p == 0) | (p == 1)
     r = choose(end, p, 0.5)
-    # High powers have no slope there, whatever they are multiplied with.
+    # High powers have slope 0 there, so their factor can be replaced by 1.
     size = lax.exp(choose(end & (choose(p == 0, up, down) <= 3), ways, 0.0))
     power = size * lax.pow(r, up) * lax.pow(1 - r, down)
     return choose(end, power, inside(choose(end, 0.5, p)))
@@ -84,13 +85,14 @@ bernoulli = of_numbers(
     ppf=_bernoulli_quantile,
 )
 
-# -------------------------------------------------------------- how many trials succeed
+# ------------------------------------------------------------------ numbers of successes
 
 
 def _with_slope(value: Any, formula: Any, k: Any, *params: Any) -> Any:
-    """`value`, which is exact for one `k`, with the slope of a formula by k."""
+    """Return `value`, which is exact for one `k`, with the slope of a formula by k."""
     slope_value = formula(k, *map(stop_gradient, params))
     slope_value = choose(lax.abs(slope_value) < INF, slope_value, 0.0)
+    # The difference is 0 and has the slope of the formula.
     return value + (slope_value - stop_gradient(slope_value))
 
 
@@ -120,7 +122,7 @@ binom = of_numbers(
     r"\binom{n}{k} p^k (1-p)^{n-k}, \quad 0 \le k \le n",
     "logpmf=-1.1754 pmf=0.3087",
     "2., 5., 0.3",
-    shape={"n": "how many trials there are.", "p": SUCCESS},
+    shape={"n": "the number of trials.", "p": SUCCESS},
     outside=_up_to,
     valid=lambda n, p: (n >= 0) & (n < INF) & _is_probability(p),
     logpmf=_binom_logpmf,
@@ -129,7 +131,7 @@ binom = of_numbers(
 
 
 def _some_failures(k: Any, n: Any, p: Any) -> Any:
-    """n / (n + k) times the probability of n of n + k."""
+    """Return the logarithm of n / (n + k) times the probability of n out of n + k."""
     total = n + k
     log_ratio = lax.log(n) - lax.log(total) - lax.log1p(total)
     return log_beta_density(p, n, k, n + 1, k + 1) + log_ratio
@@ -151,11 +153,11 @@ def _nbinom_pmf(k: Any, n: Any, p: Any) -> Any:
 
 nbinom = of_numbers(
     "nbinom",
-    "negative binomial distribution, of failures before so many successes",
+    "negative binomial distribution, of failures before the n-th success",
     r"\binom{n+k-1}{k} p^n (1-p)^k, \quad k \ge 0",
     "logpmf=-4.0252 pmf=0.0179",
     "2., 5., 0.3",
-    shape={"n": "how many successes there are.", "p": SUCCESS},
+    shape={"n": "the number of successes.", "p": SUCCESS},
     strong="logpmf pmf",
     outside=lambda k, n, p: (k < 0) | (k == INF),
     valid=lambda n, p: (n > 0) & (n < INF) & _is_probability(p),
@@ -194,14 +196,14 @@ def _betabinom_logpmf(k: Any, n: Any, a: Any, b: Any) -> Any:
 
 betabinom = of_numbers(
     "betabinom",
-    "beta-binomial distribution: a binomial one, whose p is drawn",
+    "beta-binomial distribution: a binomial distribution with random p",
     r"\binom{n}{k} \frac{B(k+a, n-k+b)}{B(a, b)}, \quad 0 \le k \le n",
     "logpmf=-1.4351 pmf=0.2381",
     "2., 5., 2., 3.",
     shape={
-        "n": "how many trials there are.",
-        "a": "the first parameter of p's beta distribution.",
-        "b": "the second one.",
+        "n": "the number of trials.",
+        "a": "the first parameter of the beta distribution of p.",
+        "b": "its second parameter.",
     },
     strong="logpmf pmf",
     outside=_up_to,
@@ -225,7 +227,7 @@ def _poisson_logpmf(k: Any, mu: Any) -> Any:
 
 @by_slopes
 def _poisson_pmf(k: Any, mu: Any) -> Any:
-    none = mu == 0  # where slopes are those of a power
+    none = mu == 0  # differentiate a power there, since log(mu) is infinite
     r = choose(none, mu, 1.0)
     power = lax.pow(r, k) * lax.exp(-(r + lax.lgamma(choose(none, k + 1, 1.0))))
     return choose(none, power, lax.exp(_poisson_logpmf(k, choose(none, 1.0, mu))))

@@ -1,4 +1,4 @@
-"""Distributions without parameters but for location and scale.
+"""Distributions with only location and scale as parameters.
 
 Next: shaped.py.
 """
@@ -25,11 +25,11 @@ of_location = functools.partial(distribution, home=__name__)
 
 
 def _half_square(z: Any) -> tuple[Any, ...]:
-    """-z^2 / 2, and what rounding leaves of it."""
+    """Return -z^2 / 2 and its rounding error."""
     if aval_of(z).dtype not in (dtypes.float32, dtypes.float64):
         return (z * z * -0.5,)
     square, rest = exact_product(z, z)
-    inside = lax.abs(rest) < 1  # and not the nan of what overflows
+    inside = lax.abs(rest) < 1  # false for nan, from overflow
     return square * -0.5, stop_gradient(choose(inside, rest * -0.5, 0.0))
 
 
@@ -69,7 +69,7 @@ uniform = of_location(
 
 
 def _cauchy_below(z: Any) -> Any:
-    """Of both tails without cancellation: an angle."""
+    """Return the distribution function as an angle, without cancellation in either tail."""
     return lax.atan2(lax.full_like(z, 1), -z) * (1 / math.pi)
 
 
@@ -84,7 +84,7 @@ def _cauchy_density(z: Any) -> Any:
 @by_slopes
 def _cauchy_log_below(z: Any) -> Any:
     above = z > 0
-    end = lax.abs(z) == INF  # where the slope is 0 by 0
+    end = lax.abs(z) == INF  # the slope would be 0 / 0
     tail = _cauchy_below(choose(end, -1.0, choose(above, -z, z)))
     # XLA's log1p loses digits of float64 between -0.34 and 1 - sqrt(2).
     rest = choose(tail > 0.3, lax.log(1 - tail), lax.log1p(-tail))
@@ -93,7 +93,7 @@ def _cauchy_log_below(z: Any) -> Any:
 
 @by_slopes
 def _cauchy_quantile(q: Any) -> Any:
-    """The tangent of pi (q - 1/2); near 0 and 1 one over that of what is left."""
+    """Return the tangent of pi (q - 1/2); near 0 and 1 the reciprocal of the cotangent."""
     r = q - 0.5
     near = lax.abs(r) < 0.25
     angle = choose(near, r, choose(r < 0, -q, 1 - q))
@@ -186,13 +186,13 @@ logistic = of_location(
 )
 
 
-# Where e^-z is so large that e^(-e^-z) and all its derivatives are 0.
+# Below this z, e^-z is so large that e^(-e^-z) and all its derivatives are 0.
 _FALLEN = -7.0
 
 
 @custom_jvp
 def _gumbel_logpdf(z: Any) -> Any:
-    return -lax.exp(-z) - choose(z == -INF, 0.0, z)  # no infinity less another
+    return -lax.exp(-z) - choose(z == -INF, 0.0, z)  # avoid infinity minus infinity
 
 
 @custom_jvp
@@ -203,17 +203,17 @@ def _gumbel_pdf(z: Any) -> Any:
 
 @custom_jvp
 def _gumbel_below(z: Any) -> Any:
-    """e^(-e^-z)"""
+    """Return e^(-e^-z)."""
     return lax.exp(-lax.exp(-z))
 
 
 @custom_jvp
 def _gumbel_above(z: Any) -> Any:
-    """1 - e^(-e^-z)"""
+    """Return 1 - e^(-e^-z)."""
     return -lax.expm1(-lax.exp(-z))
 
 
-# By e^-z - 1 as one function: next to 0 it would cancel.
+# e^-z - 1 is `expm1`, since the difference would cancel near 0.
 _gumbel_logpdf.defjvps(lambda t, ans, z: t * lax.expm1(-z))
 _gumbel_pdf.defjvps(lambda t, ans, z: t * (ans * lax.expm1(-choose(z < _FALLEN, 0.0, z))))
 _gumbel_below.defjvps(lambda t, ans, z: t * _gumbel_pdf(z))
@@ -222,7 +222,7 @@ _gumbel_above.defjvps(lambda t, ans, z: -t * _gumbel_pdf(z))
 
 @by_slopes
 def _gumbel_log_tail(z: Any) -> Any:
-    """The logarithm of 1 - e^-u, u = e^-z: for large z, -z and that of (1 - e^-u) / u."""
+    """Return log(1 - e^-u) for u = e^-z; for large z as -z + log((1 - e^-u) / u)."""
     far, fallen = z > 0, z < _FALLEN
     above = choose(far, z, 0.0)
     tail = lax.log(growth(-lax.exp(-above))) - above

@@ -1,8 +1,8 @@
-"""The entropy of the Poisson distribution: a sum of small means, a series of large ones.
+"""The entropy of the Poisson distribution: a sum for small means, a series for large ones.
 
-The series is that of R. Evans and J. Boersma, "The entropy of a Poisson distribution",
-SIAM Review 30 (1988); its coefficients follow from Stirling's series of ln k! and the
-central moments, in rational numbers.
+The series is from R. Evans and J. Boersma, "The entropy of a Poisson distribution", SIAM
+Review 30 (1988).  Its coefficients follow from Stirling's series of ln k! and the central
+moments, in rational arithmetic.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ._common import *
 
 __all__ = ("poisson_entropy",)
 
-LARGE = 50  # from here on the series is as good as float64
-COUNT = 160  # of numbers that have a probability below
+LARGE = 50  # from this mean on the series has the precision of float64
+COUNT = 160  # the number of terms that matter for smaller means
 SERIES = (  # by powers of 1 / mu, from the first
     -1 / 12,
     -1 / 24,
@@ -35,7 +35,7 @@ SERIES = (  # by powers of 1 / mu, from the first
 
 
 def poisson_entropy(mu: Any) -> Any:
-    """The mean of -ln p, for means `mu`; nan of negative ones."""
+    """Return the mean of -ln p for means `mu`, or nan for negative means."""
     small, large = (mu > 0) & (mu < LARGE), mu >= LARGE
     m = choose(small, mu, 1.0)
     dtype, ndim = aval_of(mu).dtype, len(aval_of(mu).shape)

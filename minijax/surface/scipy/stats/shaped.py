@@ -44,7 +44,7 @@ def _gamma_density(ans: Any, z: Any, a: Any) -> Any:
     return choose(end, 0.0, lax.exp(_gamma_logpdf(choose(end, 1.0, z), a)))
 
 
-# Their own slopes would be exponentials of sums that cancel for large parameters.
+# The slopes of their expressions would be exponentials of sums that cancel for large `a`.
 _gamma_below = sloped(lambda z, a: gammainc(a, z), _gamma_density)
 _gamma_above = sloped(lambda z, a: gammaincc(a, z), lambda *args: -_gamma_density(*args))
 
@@ -98,7 +98,7 @@ beta = of_shape(
     r"\frac{x^{a-1} (1-x)^{b-1}}{B(a, b)}, \quad 0 \le x \le 1",
     "logpdf=0.4055 pdf=1.5000 cdf=0.6875 logcdf=-0.3747 sf=0.3125 logsf=-1.1632",
     "0.5, 2., 3.",
-    shape={"a": "the power of x, plus 1.", "b": "that of 1 - x, plus 1."},
+    shape={"a": "the power of x, plus 1.", "b": "the power of 1 - x, plus 1."},
     support=(0, 1),
     inside=0.5,
     valid=lambda a, b: (a > 0) & (b > 0),
@@ -163,7 +163,7 @@ def _gennorm_logpdf(x: Any, beta: Any) -> Any:
 
 @by_slopes
 def _gennorm_cdf(x: Any, beta: Any) -> Any:
-    zero = x == 0  # where powers have no slope
+    zero = x == 0  # powers are not differentiable there
     z = choose(zero, 1.0, x)
     tail = gammaincc(1 / beta, lax.pow(lax.abs(z), beta)) * 0.5
     return choose(zero, 0.5, choose(x < 0, tail, 1 - tail))
@@ -187,7 +187,7 @@ gennorm = of_shape(
 
 
 def _square_of_sine(x: Any) -> Any:
-    """1 - cos x, halved."""
+    """Return (1 - cos x) / 2."""
     sine = lax.sin(x * 0.5)
     return sine * sine
 
@@ -198,7 +198,7 @@ vonmises = of_shape(
     r"\frac{e^{\kappa \cos x}}{2 \pi I_0(\kappa)}",
     "logpdf=-0.9067 pdf=0.4039",
     "0.5, 2.",
-    shape={"kappa": "how concentrated it is."},
+    shape={"kappa": "the concentration."},
     located=False,
     scaled=False,
     valid=lambda kappa: kappa >= 0,
@@ -222,7 +222,7 @@ wrapcauchy = of_shape(
     r"\frac{1 - c^2}{2 \pi (1 + c^2 - 2 c \cos x)}, \quad 0 \le x \le 2 \pi",
     "logpdf=-1.1378 pdf=0.3205",
     "0.5, 0.5",
-    shape={"c": "how concentrated it is, between 0 and 1."},
+    shape={"c": "the concentration, between 0 and 1."},
     located=False,
     scaled=False,
     valid=lambda c: (c > 0) & (c < 1),

@@ -1,4 +1,4 @@
-"""What samples tell: the most frequent value, ranks, the standard error of the mean.
+"""Statistics of samples: the most frequent value, ranks, the standard error of the mean.
 
 Next: density.py.
 """
@@ -24,14 +24,14 @@ POLICIES = "{'propagate', 'omit', 'raise'}"
 
 
 class ModeResult(NamedTuple):
-    """The most frequent values, and how often they come."""
+    """The most frequent values and their counts."""
 
     mode: Any
     count: Any
 
 
 def _check_policy(name: str, nan_policy: str) -> None:
-    """Only nans that spread can be had: what is in an array is not known in a program."""
+    """Raise unless nan is to be propagated: a compiled function cannot inspect values."""
     if nan_policy not in ("propagate", "omit", "raise"):
         raise errors.value_error(
             f"Illegal nan_policy value '{nan_policy}'; expected one of {POLICIES}"
@@ -47,7 +47,7 @@ def _check_policy(name: str, nan_policy: str) -> None:
 
 
 def _axis_last(a: Any, axis: int | None) -> tuple[Any, int]:
-    """The array with one axis last: that one, or the only one, if `axis` is None."""
+    """Move an axis last, or flatten the array if `axis` is None; return also the axis."""
     if axis is None:
         return a.reshape(-1), -1
     (axis,) = canonical_axes(operator.index(axis), a.ndim)
@@ -55,8 +55,8 @@ def _axis_last(a: Any, axis: int | None) -> tuple[Any, int]:
 
 
 def _sorted(a: Any) -> tuple[Any, Any, Any]:
-    """Rows in ascending order; where each element was; whether it differs from the one
-    before.  Nans are equal."""
+    """Sort along the last axis; return sorted values, original positions, and whether each
+    value differs from its predecessor.  Nans are equal."""
     last = a.ndim - 1
     at = lax.broadcasted_iota(dtypes.int_default(), a.shape, last)
     a, at = lax.sort((a, at), dimension=last, is_stable=True, num_keys=1)
@@ -67,7 +67,7 @@ def _sorted(a: Any) -> tuple[Any, Any, Any]:
 
 
 def _starts(first: Any) -> Any:
-    """Where the run of each element begins."""
+    """Return the start of the run of equal values that contains each element."""
     last = first.ndim - 1
     place = lax.broadcasted_iota(dtypes.int_default(), first.shape, last)
     return lax.cummax(jnp.where(first, place, 0), axis=last)
@@ -80,21 +80,21 @@ def _starts(first: Any) -> Any:
 def mode(
     a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
-    r"""The most frequent value along an axis, the least one of several:
+    r"""Return the most frequent value along an axis, the smallest one of several:
     :math:`\arg\max_v \#\{i: a_i = v\}`.
 
     Args:
       a: array or number.
       axis: the axis; None for all elements.
-      nan_policy: 'propagate': nan is a value like others.
+      nan_policy: 'propagate': nan counts as a value.
       keepdims: keep the axis with size 1.
 
     Returns:
-      ModeResult(mode, count): values of `a`'s dtype, and how often they come, integers;
-      nan and 0. of an empty axis.
+      ModeResult(mode, count): values of `a`'s dtype and their integer counts; nan and 0.
+      for an empty axis.
 
     Raises:
-      ValueError: an unknown policy, or no such axis.
+      ValueError: the policy is unknown, or the axis is invalid.
       NotImplementedError: another policy.
 
     Example:
@@ -142,22 +142,22 @@ def rankdata(
     axis: int | None = None,
     nan_policy: str = "propagate",
 ) -> Any:
-    r"""Ranks, from 1, along an axis: :math:`\#\{j: a_j \le a_i\}`, if all differ.
+    r"""Return ranks, from 1, along an axis: :math:`\#\{j: a_j \le a_i\}`, if all differ.
 
     Args:
       a: array or number.
-      method: what equal elements get: the 'average' of the ranks that they take
-        together, the 'min' or 'max' of them; 'dense': their distinct values are counted;
-        'ordinal': a rank each, in order.
+      method: the rank of equal elements: the 'average', 'min' or 'max' of the ranks that
+        they occupy; 'dense': the rank among distinct values; 'ordinal': distinct ranks, in
+        order of position.
       axis: the axis; None for the flattened array.
-      nan_policy: 'propagate': all ranks beside a nan are nan.
+      nan_policy: 'propagate': one nan makes all ranks along the axis nan.
 
     Returns:
-      An array of the default float dtype and `a`'s shape; of shape (a.size,) without an
-      axis.
+      An array of the default float dtype and `a`'s shape; of shape (a.size,) for
+      `axis=None`.
 
     Raises:
-      ValueError: an unknown method or policy, or no such axis.
+      ValueError: the method or policy is unknown, or the axis is invalid.
       NotImplementedError: another policy.
 
     Example:
@@ -183,7 +183,7 @@ def rankdata(
         ).astype(dtype)
     else:
         low = _starts(first)
-        # Seen from the end, a run begins where the one after it does.
+        # In reverse, a run starts where the next run ends.
         final = jnp.concatenate([first[..., 1:], first[..., :1]], -1)
         high = rows.shape[-1] - 1 - lax.rev(_starts(lax.rev(final, (last,))), (last,))
         low, high = low.astype(dtype) + 1, high.astype(dtype) + 1
@@ -206,21 +206,20 @@ def sem(
     *,
     keepdims: bool = False,
 ) -> Any:
-    r"""Standard error of the mean: :math:`s / \sqrt n`.
+    r"""Return the standard error of the mean: :math:`s / \sqrt n`.
 
     Args:
       a: array.
       axis: the axis; None for all elements.
-      ddof: what the number of elements is lowered by in the mean of squares.
-      nan_policy: 'propagate', or 'omit' to leave nans out.
+      ddof: the number subtracted from the number of elements in the variance.
+      nan_policy: 'propagate', or 'omit' to ignore nans.
       keepdims: keep the axis with size 1.
 
     Returns:
-      An array of `a`'s inexact dtype, without the axis; nan of no more than `ddof`
-      elements.
+      An array of `a`'s inexact dtype, without the axis; nan for at most `ddof` elements.
 
     Raises:
-      ValueError: another policy, or no such axis.
+      ValueError: the policy is another, or the axis is invalid.
 
     Example:
       >>> import minijax.numpy as jnp

@@ -1,8 +1,9 @@
 r"""Logarithms of the gamma and beta distribution functions, in both tails.
 
 In a tail a probability is a power times an exponential times a continued fraction or a
-series, whose logarithms are added: nothing underflows, and derivatives of every order are
-those of the terms.  Some standard deviations from the mean a few terms have all digits.
+series.  Their logarithms are added, so nothing underflows, and derivatives of every order
+differentiate the terms.  Some standard deviations from the mean, a few terms suffice for
+full precision.
 
 .. math:: \\Gamma(a, x) = x^a e^{-x} \\left/ \\left( x + 1 - a - \\frac{1 (1-a)}{x + 3 - a -
     \\frac{2 (2-a)}{x + 5 - a - \\cdots}} \\right) \\right., \\quad
@@ -35,9 +36,9 @@ __all__ = (
     "log_gamma_below",
 )
 
-# By the bytes of a number: the terms of a series whose quotients are below 1/3; how many
-# terms of a fraction have all digits from so many standard deviations on, above the mean
-# and below it.
+# Keyed by the bytes of a number: the number of terms of a series with ratios below 1/3; and
+# for fractions above and below the mean, the number of terms that are fully precise beyond
+# the given number of standard deviations.
 _TERMS = {4: 16, 8: 34}
 _FAR_ABOVE = {4: (8, 4.0), 8: (16, 6.0)}
 _FAR_BELOW = {4: (5, 6.0), 8: (6, 10.0)}
@@ -48,13 +49,13 @@ def _bytes(x: Any) -> int:
 
 
 def _log_complement(p: Any) -> Any:
-    """ln(1 - p) of p up to 2/3."""
+    """Return ln(1 - p) for p up to 2/3."""
     # XLA's log1p loses digits of float64 between -0.34 and 1 - sqrt(2).
     return choose(p > 0.3, lax.log(1 - p), lax.log1p(-p))
 
 
 def _least_below(x: Any, a: Any) -> Any:
-    """Whether P(a, x) is at most 2/3, and often less than Q(a, x)."""
+    """Whether P(a, x) is at most 2/3 and usually less than Q(a, x)."""
     power = a * lax.log(choose(x > 0, x, 1.0))
     return (x <= a) & ((a >= 1) | (power < -1) | (x <= 0))
 
@@ -62,7 +63,7 @@ def _least_below(x: Any, a: Any) -> Any:
 @by_slopes
 @in_float32
 def log_gamma_above(x: Any, a: Any) -> Any:
-    """ln Q(a, x) of x >= 0."""
+    """Return ln Q(a, x) for x >= 0."""
     count, deviations = _FAR_ABOVE[_bytes(x)]
     far = (x >= a + deviations * (lax.sqrt(a) + 1)) & (x < math.inf)
     z, p = choose(far, x, 20.0), choose(far, a, 1.0)
@@ -80,7 +81,7 @@ def log_gamma_above(x: Any, a: Any) -> Any:
 @by_slopes
 @in_float32
 def log_gamma_below(x: Any, a: Any) -> Any:
-    """ln P(a, x) of x >= 0."""
+    """Return ln P(a, x) for x >= 0."""
     count, deviations = _FAR_BELOW[_bytes(x)]
     far = x <= a - deviations * (lax.sqrt(a) + 1)
     tail = (far | (x <= (a + 1) * (1 / 3))) & (x > 0) & (a < math.inf)
@@ -88,7 +89,7 @@ def log_gamma_below(x: Any, a: Any) -> Any:
     total = 1.0
     for k in range(_TERMS[_bytes(x)], 0, -1):
         total = total * (z / (p + k)) + 1
-    # The same by a fraction, elsewhere at a place where it has one.
+    # The same by a fraction; the other lanes use a point where it is finite.
     y, m = choose(far, z, 10.0), choose(far, p, 400.0)
     below = m - y + count
     for k in range(count, 0, -1):
@@ -103,7 +104,7 @@ def log_gamma_below(x: Any, a: Any) -> Any:
 
 
 def _lesser_beta(x: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """Whether x is at most the mean; I_x(a, b) if it is, else 1 - I_x(a, b)."""
+    """Return whether x is at most the mean, and I_x(a, b) if it is, or 1 - I_x(a, b)."""
     below = x * (a + b) <= a
     p, q = choose(below, a, b), choose(below, b, a)
     return below, betainc(p, q, choose(below, x, 1 - x))
@@ -112,7 +113,7 @@ def _lesser_beta(x: Any, a: Any, b: Any) -> tuple[Any, Any]:
 @by_slopes
 @in_float32
 def beta_above(x: Any, a: Any, b: Any) -> Any:
-    """1 - I_x(a, b): of small x by x itself, since 1 - x is rounded."""
+    """Return 1 - I_x(a, b); small x are used directly, since 1 - x would be rounded."""
     below, probability = _lesser_beta(x, a, b)
     return choose(below, 1 - probability, probability)
 
@@ -120,7 +121,7 @@ def beta_above(x: Any, a: Any, b: Any) -> Any:
 @by_slopes
 @in_float32
 def log_beta_below(x: Any, a: Any, b: Any) -> Any:
-    """ln I_x(a, b) of 0 <= x <= 1."""
+    """Return ln I_x(a, b) for 0 <= x <= 1."""
     tail, series = _log_tail(x, a, b)
     a, b = choose(tail, 1.0, a), choose(tail, 1.0, b)
     below, probability = _lesser_beta(choose(tail, 0.5, x), a, b)
@@ -132,7 +133,7 @@ def log_beta_below(x: Any, a: Any, b: Any) -> Any:
 @by_slopes
 @in_float32
 def log_beta_above(x: Any, a: Any, b: Any) -> Any:
-    """ln(1 - I_x(a, b)) of 0 <= x <= 1."""
+    """Return ln(1 - I_x(a, b)) for 0 <= x <= 1."""
     tail, series = _log_tail(1 - x, b, a)
     a, b = choose(tail, 1.0, a), choose(tail, 1.0, b)
     below, probability = _lesser_beta(choose(tail, 0.5, x), a, b)
@@ -142,7 +143,7 @@ def log_beta_above(x: Any, a: Any, b: Any) -> Any:
 
 
 def _log_tail(x: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """Where a series or a fraction gives ln I_x(a, b), and what it is there."""
+    """Return where a series or a fraction computes ln I_x(a, b), and its value there."""
     count, deviations = _FAR_BELOW[_bytes(x)]
     mean = a / (a + b + deviations)
     far = x <= mean - lax.sqrt(mean * (1 - mean) / (a + b)) * deviations

@@ -1,6 +1,6 @@
 """The normal distribution between two bounds.
 
-The probability of an interval is computed on that side of 0 where nothing cancels.
+The probability of an interval is computed on the side of 0 where nothing cancels.
 
 Next: discrete.py.
 """
@@ -18,7 +18,7 @@ __all__ = ("truncnorm",)
 
 
 def _log_mass(a: Any, b: Any) -> Any:
-    """The logarithm of the normal probability between a and b, a < b."""
+    """Return the logarithm of the normal probability between a and b, a < b."""
     mirrored = a > 0
     low, high = choose(mirrored, -b, a), choose(mirrored, -a, b)
     left = (high <= 0) & (low < -1)
@@ -50,18 +50,18 @@ def _minus_density(*args: Any) -> Any:
     return -_density(*args)
 
 
-# The share of what is below z, or above it, of a <= z <= b.
+# The fraction of the probability below z, or above it, for a <= z <= b.
 _below = sloped(lambda z, a, b: lax.exp(_log_mass(a, z) - _log_mass(a, b)), _density)
 _above = sloped(lambda z, a, b: lax.exp(_log_mass(z, b) - _log_mass(a, b)), _minus_density)
 
 
 def _log_fraction(z: Any, a: Any, b: Any, upper: bool) -> Any:
-    """The logarithm of the share of what is below z, or above it."""
+    """Return the logarithm of the fraction of the probability below z, or above it."""
     below, above = z <= a, z >= b
     end = below | above
     low, high = choose(end, b, z), choose(end, a, z)
     log_fraction = (_log_mass(high, b) if upper else _log_mass(a, low)) - _log_mass(a, b)
-    nearly = (log_fraction > -0.1) & ~end  # all: what is left out is more precise
+    nearly = (log_fraction > -0.1) & ~end  # near 1 the complement is more precise
     left_out = _below(low, a, b) if upper else _above(high, a, b)
     log_fraction = choose(nearly, lax.log1p(-choose(nearly, left_out, 0.5)), log_fraction)
     all, none = (below, above) if upper else (above, below)

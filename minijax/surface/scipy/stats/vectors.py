@@ -1,4 +1,4 @@
-"""Distributions of vectors: multinomial, Dirichlet's, the normal one.
+"""Distributions of vectors: multinomial, Dirichlet and multivariate normal.
 
 Next: density.py.
 """
@@ -23,7 +23,7 @@ __all__ = ("dirichlet", "multinomial", "multivariate_normal")
 
 
 def _named(dist: str, **functions: Callable[..., Any]) -> Distribution:
-    """A distribution of functions that are written out."""
+    """Return a distribution of the given functions."""
     out = Distribution()
     for name, fun in functions.items():
         fun.__name__, fun.__qualname__ = name, f"{dist}.{name}"
@@ -36,20 +36,20 @@ def _named(dist: str, **functions: Callable[..., Any]) -> Distribution:
 
 
 def _multinomial_logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Any:
-    r"""Logarithm of the probability of counts of the multinomial distribution.
+    r"""Return the logarithm of the probability of counts in the multinomial distribution.
 
     .. math:: n! \prod_i \frac{p_i^{x_i}}{x_i!}, \quad \sum_i x_i = n
 
     Args:
-      x: how often each outcome came, integers, shape (..., k).
-      n: how many trials there were, integers, shape (...).
+      x: the count of each outcome, integers, shape (..., k).
+      n: the number of trials, integers, shape (...).
       p: the probability of each outcome, shape (..., k).
 
     Returns:
       A float array of shape (...); -inf where counts are negative or do not sum to `n`.
 
     Raises:
-      ValueError: `x` or `n` is not of an integer type, or `x` has no axis.
+      ValueError: `x` or `n` is not of an integer type, or `x` is a scalar.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -66,31 +66,31 @@ def _multinomial_logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Any:
     if not (jnp.issubdtype(x.dtype, jnp.integer) and jnp.issubdtype(n.dtype, jnp.integer)):
         raise errors.value_error(
             f"x and n must be of integer type; got x.dtype={x.dtype}, n.dtype={n.dtype}",
-            why="they count trials.",
+            why="x and n are counts.",
         )
     fits = (jnp.sum(x, axis=-1) == n) & jnp.all(x >= 0, axis=-1)
     counts = jnp.maximum(x, 0).astype(p.dtype)
     ways = gammaln(n.astype(p.dtype) + 1) - jnp.sum(gammaln(counts + 1), axis=-1)
-    p = jnp.where(counts == 0, 1.0, p)  # what does not come may be impossible
+    p = jnp.where(counts == 0, 1.0, p)  # an outcome with count 0 may have probability 0
     out = ways + jnp.sum(xlogy(counts, p), axis=-1)
     return jnp.where(fits, out, -INF)
 
 
 def _multinomial_pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Any:
-    r"""Probability of counts of the multinomial distribution.
+    r"""Return the probability of counts in the multinomial distribution.
 
     .. math:: n! \prod_i \frac{p_i^{x_i}}{x_i!}, \quad \sum_i x_i = n
 
     Args:
-      x: how often each outcome came, integers, shape (..., k).
-      n: how many trials there were, integers, shape (...).
+      x: the count of each outcome, integers, shape (..., k).
+      n: the number of trials, integers, shape (...).
       p: the probability of each outcome, shape (..., k).
 
     Returns:
       A float array of shape (...); 0 where counts are negative or do not sum to `n`.
 
     Raises:
-      ValueError: `x` or `n` is not of an integer type, or `x` has no axis.
+      ValueError: `x` or `n` is not of an integer type, or `x` is a scalar.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -108,22 +108,22 @@ multinomial = _named("multinomial", logpmf=_multinomial_logpmf, pmf=_multinomial
 
 
 def _dirichlet_logpdf(x: ArrayLike, alpha: ArrayLike) -> Any:
-    r"""Logarithm of the density of Dirichlet's distribution, of shares of a whole.
+    r"""Return the logarithm of the density of the Dirichlet distribution.
 
     .. math:: \frac{\Gamma(\sum_i \alpha_i)}{\prod_i \Gamma(\alpha_i)}
         \prod_i x_i^{\alpha_i - 1}, \quad x_i \ge 0, \sum_i x_i = 1
 
     Args:
-      x: the shares, along the first axis, shape (k, ...); or all but the last one,
-        (k - 1, ...), which is what is left.
+      x: the proportions, along the first axis, shape (k, ...); or all except the last,
+        (k - 1, ...), which then is the remainder.
       alpha: their powers, plus 1, shape (k,).
 
     Returns:
-      An array of the joint float dtype and shape (...); -inf where a share is negative,
-      or they do not sum to 1 within 1e-6; nan where a power is -1 or less.
+      An array of the joint float dtype and shape (...); -inf where a proportion is
+      negative, or the sum differs from 1 by 1e-6 or more; nan where a power is -1 or less.
 
     Raises:
-      ValueError: `alpha` has not one axis, or `x` another number of entries.
+      ValueError: `alpha` does not have one axis, or `x` has a wrong number of entries.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -143,7 +143,7 @@ def _dirichlet_logpdf(x: ArrayLike, alpha: ArrayLike) -> Any:
         raise errors.value_error(
             "`x` must have either the same number of entries as `alpha` or one entry"
             f" fewer; got x.shape={x.shape}, alpha.shape={alpha.shape}",
-            why="entries of `x` lie along its first axis.",
+            why="entries of `x` are along its first axis.",
         )
     if x.shape[0] != size:
         x = jnp.concatenate([x, 1 - x.sum(0, keepdims=True)])
@@ -156,22 +156,22 @@ def _dirichlet_logpdf(x: ArrayLike, alpha: ArrayLike) -> Any:
 
 
 def _dirichlet_pdf(x: ArrayLike, alpha: ArrayLike) -> Any:
-    r"""Density of Dirichlet's distribution, of shares of a whole.
+    r"""Return the density of the Dirichlet distribution.
 
     .. math:: \frac{\Gamma(\sum_i \alpha_i)}{\prod_i \Gamma(\alpha_i)}
         \prod_i x_i^{\alpha_i - 1}, \quad x_i \ge 0, \sum_i x_i = 1
 
     Args:
-      x: the shares, along the first axis, shape (k, ...); or all but the last one,
-        (k - 1, ...), which is what is left.
+      x: the proportions, along the first axis, shape (k, ...); or all except the last,
+        (k - 1, ...), which then is the remainder.
       alpha: their powers, plus 1, shape (k,).
 
     Returns:
-      An array of the joint float dtype and shape (...); 0 where a share is negative, or
-      they do not sum to 1 within 1e-6; nan where a power is -1 or less.
+      An array of the joint float dtype and shape (...); 0 where a proportion is negative,
+      or the sum differs from 1 by 1e-6 or more; nan where a power is -1 or less.
 
     Raises:
-      ValueError: `alpha` has not one axis, or `x` another number of entries.
+      ValueError: `alpha` does not have one axis, or `x` has a wrong number of entries.
 
     Example:
       >>> import minijax.numpy as jnp
@@ -189,7 +189,7 @@ dirichlet = _named("dirichlet", logpdf=_dirichlet_logpdf, pdf=_dirichlet_pdf)
 
 
 def _squares(y: Any, cov: Any) -> tuple[Any, Any]:
-    """y^T C^-1 y, and the logarithm of the determinant of C, by Cholesky's triangle."""
+    """Return y^T C^-1 y and the logarithm of the determinant of C, by Cholesky factors."""
 
     def one(y: Any, cov: Any) -> tuple[Any, Any]:
         low = lax_linalg.cholesky(cov)
@@ -204,16 +204,16 @@ def _squares(y: Any, cov: Any) -> tuple[Any, Any]:
 def _normal_logpdf(
     x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None
 ) -> Any:
-    r"""Logarithm of the density of the normal distribution of vectors.
+    r"""Return the logarithm of the density of the multivariate normal distribution.
 
     .. math:: -\frac{1}{2} \left(
         (x-\mu)^T C^{-1} (x-\mu) + k \ln 2 \pi + \ln \det C \right)
 
     Args:
-      x: vectors, shape (..., k); or, if `mean` is a number, any numbers.
+      x: vectors, shape (..., k); or numbers of any shape, if `mean` is a number.
       mean: their mean, shape (..., k), or a number.
-      cov: the covariance, symmetric and positive definite, shape (..., k, k); or a
-        number, for that times the identity.
+      cov: the covariance, symmetric and positive definite, shape (..., k, k); or a number,
+        which is multiplied by the identity.
       allow_singular: SciPy's; must be None.
 
     Returns:
@@ -254,15 +254,15 @@ def _normal_logpdf(
 
 
 def _normal_pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Any:
-    r"""Density of the normal distribution of vectors.
+    r"""Return the density of the multivariate normal distribution.
 
     .. math:: \frac{e^{-(x-\mu)^T C^{-1} (x-\mu) / 2}}{\sqrt{(2 \pi)^k \det C}}
 
     Args:
-      x: vectors, shape (..., k); or, if `mean` is a number, any numbers.
+      x: vectors, shape (..., k); or numbers of any shape, if `mean` is a number.
       mean: their mean, shape (..., k), or a number.
-      cov: the covariance, symmetric and positive definite, shape (..., k, k); or a
-        number, for that times the identity.
+      cov: the covariance, symmetric and positive definite, shape (..., k, k); or a number,
+        which is multiplied by the identity.
 
     Returns:
       An array of the joint float dtype and shape (...); nan, where `cov` is not positive
